@@ -1,0 +1,269 @@
+"""What a check is: parts of a claim as objects, functions that judge those objects, and the verdict that follows.
+
+An exact claim is split into `Part`s, one checkable sentence each. A part carries its sentence as an *object* (a callable,
+a sympy expression, a relation); its checker receives that object and nothing else, so that handing it a false variant
+must change the answer. `Check.decide` applies the rule:
+
+    all printed parts hold                          verified
+    some hold, and the corrected statement holds    verified with correction
+    none holds, and the corrected statement holds   contradicted
+
+An empirical claim is a function of committed metrics frames (`EmpiricalCheck`); it is never verified or contradicted.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from attention_priors.claims import Verdict
+
+RELATIONS = ("==", "!=", "<", "<=", ">", ">=")
+OUTCOMES = ("agrees", "disagrees", "undecided")
+
+
+class CheckError(ValueError):
+    """A check contradicts itself: a failing claim without a corrected statement that holds, an unknown relation."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a checker returns: `measured relation expected`, within `tolerance` (absolute) for equalities."""
+
+    holds: bool
+    measured: float | str
+    relation: str
+    expected: float | str
+    tolerance: float | None = None
+    counterexample: dict | None = None  # {"inputs": {name: number or list}, "claimed": .., "actual": ..}
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One checkable sentence of a claim.
+
+    `check(statement)` judges the object and `false` is a variant (a sign, an exponent, a constant) that it must refute.
+    `evaluate(statement, **inputs) -> (claimed, actual)` puts the inputs of a counterexample into the printed formula;
+    a part whose check can return a counterexample has one.
+    """
+
+    text: str
+    statement: Any
+    check: Callable[[Any], Evidence]
+    false: Any
+    evaluate: Callable[..., tuple[Any, Any]] | None = None
+
+    def judge(self) -> Evidence:
+        return self.check(self.statement)
+
+    def judge_false(self) -> Evidence:
+        return self.check(self.false)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The verdict on a claim and what it rests on. `evidence` is the decisive one: the first printed part that fails,
+    otherwise the first printed part."""
+
+    id: str
+    verdict: str
+    evidence: Evidence
+    printed: tuple[Evidence, ...]
+    corrected: str = ""
+    corrected_evidence: Evidence | None = None
+
+    @property
+    def counterexample(self) -> dict | None:
+        return next((e.counterexample for e in self.printed if e.counterexample), None)
+
+
+@dataclass(frozen=True)
+class Check:
+    """An exact claim: its printed parts, the statement that should stand instead, and where it matters in practice."""
+
+    id: str
+    notebook: str
+    printed: tuple[Part, ...]
+    corrected: Part | None = None
+    practice: str = ""
+
+    def decide(self) -> Decision:
+        """Judge every part and apply the rule of this module. CheckError when something fails and nothing replaces it."""
+        printed = tuple(part.judge() for part in self.printed)
+        fails = [evidence for evidence in printed if not evidence.holds]
+        if not fails:
+            return Decision(self.id, "verified", printed[0], printed)
+        if self.corrected is None:
+            raise CheckError(f"{self.id}: {fails[0].detail or fails[0]} fails and there is no corrected statement; add one")
+        replacement = self.corrected.judge()
+        if not replacement.holds:
+            raise CheckError(f"{self.id}: the corrected statement fails too ({replacement}); correct it")
+        verdict = "contradicted" if len(fails) == len(printed) else "verified with correction"
+        return Decision(self.id, verdict, fails[0], printed, self.corrected.text, replacement)
+
+    def verdict(self, profile: str, evidence: Sequence[str] = ()) -> Verdict:
+        """`decide`, written as the ledger's record; `evidence` are paths of figures and metrics below results/."""
+        from attention_priors import claims  # the ledger stands beside the checks, which must import without it
+
+        decision = self.decide()
+        found = decision.evidence
+        claim = claims.register()[self.id]
+        return claims.Verdict(
+            id=self.id,
+            verdict=decision.verdict,
+            outcome=None,
+            measured=found.measured,
+            relation=found.relation,
+            expected_value=found.expected,
+            tolerance=found.tolerance,
+            seeds=[],
+            interval=None,
+            evidence=list(evidence),
+            notebook=self.notebook,
+            counterexample=decision.counterexample,
+            corrected=decision.corrected or None,
+            statement=claim.statement,
+            source=claim.source,
+            kind=claim.kind,
+            scale=claim.scale,
+            profile=profile,
+            recipe="exact",
+            opposite=None,
+        )
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What committed metrics say about an empirical claim."""
+
+    outcome: str  # one of OUTCOMES
+    measured: float | str
+    relation: str
+    expected: float | str
+    seeds: tuple[int, ...] = ()
+    interval: tuple[float, float] | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class EmpiricalCheck:
+    """An empirical claim: `judge(frames) -> Finding` reads metrics frames by name and nothing else.
+
+    `flip(frames) -> frames` perturbs the numbers so that `judge` must answer differently (the test of this check).
+    """
+
+    id: str
+    notebook: str
+    metrics: tuple[str, ...]
+    recipe: str
+    judge: Callable[[Mapping[str, pd.DataFrame]], Finding]
+    opposite: str
+    flip: Callable[[Mapping[str, pd.DataFrame]], Mapping[str, pd.DataFrame]]
+
+    def verdict(self, profile: str, frames: Mapping[str, pd.DataFrame]) -> Verdict:
+        """`scaled reproduction` with an outcome, or `inconclusive` when the metrics cannot decide."""
+        from attention_priors import claims  # as in Check.verdict
+
+        found = self.judge(frames)
+        if found.outcome not in OUTCOMES:
+            raise CheckError(f"{self.id}: outcome {found.outcome!r} is none of {', '.join(OUTCOMES)}")
+        claim = claims.register()[self.id]
+        return claims.Verdict(
+            id=self.id,
+            verdict="inconclusive" if found.outcome == "undecided" else "scaled reproduction",
+            outcome=found.outcome,
+            measured=found.measured,
+            relation=found.relation,
+            expected_value=found.expected,
+            tolerance=None,
+            seeds=list(found.seeds),
+            interval=found.interval,
+            evidence=[f"metrics/{name}.csv" for name in self.metrics],
+            notebook=self.notebook,
+            counterexample=None,
+            corrected=None,
+            statement=claim.statement,
+            source=claim.source,
+            kind=claim.kind,
+            scale=claim.scale,
+            profile=profile,
+            recipe=self.recipe,
+            opposite=self.opposite,
+        )
+
+
+def compare(
+    measured: float | str,
+    relation: str,
+    expected: float | str,
+    tolerance: float | None = None,
+    *,
+    counterexample: dict | None = None,
+    detail: str = "",
+) -> Evidence:
+    """Evidence for `measured relation expected`: |measured - expected| <= tolerance for ==, strict or not for the rest.
+
+    Strings and booleans compare exactly. NaN satisfies no relation. CheckError for an unknown relation.
+    """
+    if relation not in RELATIONS:
+        raise CheckError(f"unknown relation {relation!r}; use one of {', '.join(RELATIONS)}")
+    if relation in ("==", "!="):
+        same = agree(measured, expected, tolerance or 0.0)
+        unordered = isinstance(measured, float) and math.isnan(measured)
+        holds = (same if relation == "==" else not same) and not unordered
+    else:
+        m, e = float(measured), float(expected)
+        holds = {"<": m < e, "<=": m <= e, ">": m > e, ">=": m >= e}[relation]
+    return Evidence(bool(holds), measured, relation, expected, tolerance, counterexample, detail)
+
+
+def agree(claimed: Any, actual: Any, tolerance: float = 1e-12) -> bool:
+    """|claimed - actual| <= tolerance; equal infinities agree, NaN agrees with nothing, other objects need ==."""
+    if isinstance(claimed, (bool, str)) or isinstance(actual, (bool, str)):
+        return claimed == actual
+    if math.isinf(claimed) or math.isinf(actual):
+        return claimed == actual
+    return abs(claimed - actual) <= tolerance
+
+
+def smallest_counterexample(
+    evaluate: Callable[..., tuple[Any, Any]],
+    statement: Any,
+    candidates: Iterable[Mapping[str, Any]],
+    tolerance: float = 1e-9,
+) -> dict | None:
+    """The first of `candidates` (order them by size) on which `evaluate(statement, **inputs)` gives claimed != actual."""
+    for inputs in candidates:
+        claimed, actual = evaluate(statement, **inputs)
+        if not agree(claimed, actual, tolerance):
+            return {"inputs": plain(dict(inputs)), "claimed": plain(claimed), "actual": plain(actual)}
+    return None
+
+
+def plain(value: Any) -> Any:
+    """Numbers as int or float, sequences as lists: what JSON can hold and a reader can type."""
+    if isinstance(value, (bool, str)) or value is None:
+        return value
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real) or hasattr(value, "evalf"):
+        return float(value)
+    return [plain(item) for item in value]
+
+
+def count_numbers(value: Any) -> int:
+    """How many numbers the inputs of a counterexample hold (at most five are allowed)."""
+    if isinstance(value, Mapping):
+        return sum(count_numbers(item) for item in value.values())
+    if isinstance(value, (list, tuple)):
+        return sum(count_numbers(item) for item in value)
+    return 1

@@ -1,0 +1,1 @@
+"""Closed forms and exact results behind the claims; imports nothing above `positions`."""
