@@ -1,0 +1,6 @@
+"""Attention with a positional prior: one op, the rows that it may see, and its backends."""
+
+from .op import BACKENDS, attention
+from .visible import Visible, causal, documents, window
+
+__all__ = ["BACKENDS", "Visible", "attention", "causal", "documents", "window"]

@@ -1,0 +1,47 @@
+"""The specification: attention with a prior, written out over the whole matrix, in any dtype, with any positions."""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ..positions.priors import Prior
+from .visible import Visible
+
+
+def weights(
+    q: Float[Tensor, "batch heads queries width"],
+    k: Float[Tensor, "batch kv_heads keys width"],
+    *,
+    prior: Prior | None,
+    logit_scale: Float[Tensor, "*rows heads queries"] | None,
+    prior_scale: Float[Tensor, "*rows heads queries"] | None,
+    visible: Visible,
+    q_positions: Tensor,
+    k_positions: Tensor,
+) -> Float[Tensor, "batch heads queries keys"]:
+    """p_ij = softmax_j(a_i <q_i, k_j> / sqrt(d) + b_i log π(i, j)) over the visible keys j."""
+    k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
+    logits = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+    if logit_scale is not None:
+        logits = logits * logit_scale[..., None].to(logits)
+    if prior is not None:
+        log_prior = _log_prior(prior, q_positions, k_positions).to(logits)
+        logits = logits + (log_prior if prior_scale is None else log_prior * prior_scale[..., None].to(logits))
+    mask = visible.dense(k.shape[2])
+    mask = mask[:, None] if mask.ndim == 3 else mask
+    return logits.masked_fill(~mask, -torch.inf).softmax(-1)
+
+
+def reference(q: Tensor, k: Tensor, v: Tensor, **arguments: object) -> Tensor:
+    """Σ_j p_ij v_j: [batch, heads, queries, width]."""
+    return weights(q, k, **arguments) @ v.repeat_interleave(q.shape[1] // v.shape[1], dim=1)
+
+
+def _log_prior(prior: Prior, q_positions: Tensor, k_positions: Tensor) -> Float[Tensor, "heads queries keys"]:
+    lags = q_positions[:, None] - k_positions
+    relative, keys = prior.split()
+    terms = [factor.log_prior(lags.flatten()).unflatten(1, lags.shape) for factor in relative]
+    terms += [factor.log_prior(k_positions, len(k_positions))[:, None, :] for factor in keys]
+    return sum(terms[1:], terms[0])

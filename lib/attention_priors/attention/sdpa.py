@@ -1,0 +1,240 @@
+"""The CPU's fast path: exact attention over blocks, with the prior as one table over lags.
+
+The bias of a block of queries and keys is a strided view of the table T[h, lag]; neither it nor the weights exist
+beyond one block, so that memory grows linearly with the length. Keys are stored backwards, which makes both strides of
+the view positive: with j' = keys - 1 - j, lag = offset + i - j = (offset + i - keys + 1) + j'.
+Where there is no prior and the mask is plainly causal, torch's own scaled_dot_product_attention does the work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from ..positions.priors import Prior
+from .visible import Visible
+
+BLOCK_QUERIES, BLOCK_KEYS = 256, 512
+WHOLE = 256  # up to this many queries and keys the weights are kept for the backward pass
+
+
+def sdpa(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    prior: Prior | None,
+    logit_scale: Tensor | None,
+    prior_scale: Tensor | None,
+    visible: Visible,
+    offset: int,
+) -> Tensor:
+    """Backend of `attention`; see there. [batch, heads, queries, width]."""
+    groups, queries, keys = q.shape[1] // k.shape[1], q.shape[2], k.shape[2]
+    if groups > 1:
+        k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
+    factor = q.shape[-1] ** -0.5
+    q = q * factor if logit_scale is None else q * (factor * logit_scale[..., None]).to(q.dtype)
+    if prior is None and queries == keys and _is_causal(visible):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0)
+    table = None if prior is None else _table(prior, queries, keys, offset, visible)
+    scale = None if prior is None or prior_scale is None else prior_scale
+    return _BlockAttention.apply(q, k, v, table, scale, visible.first, visible.last)
+
+
+def _is_causal(visible: Visible) -> bool:
+    index = torch.arange(visible.last.shape[-1], device=visible.last.device)
+    return not bool(visible.first.any()) and bool((visible.last == index).all())
+
+
+def _table(prior: Prior, queries: int, keys: int, offset: int, visible: Visible) -> Tensor:
+    """T[h, x] = log π at lag x + offset - keys + 1, for every lag between a query and a key."""
+    relative, of_keys = prior.split()
+    if of_keys:
+        raise ValueError("backend 'sdpa' carries relative priors only; use backend='reference' for a key prior")
+    low, high = offset - keys + 1, offset + queries
+    positions = torch.arange(offset, high, device=visible.last.device)
+    start = 0 if low < 0 and bool((visible.last <= positions).all()) else low  # the future needs no table
+    lags = torch.arange(start, high, device=visible.last.device)
+    table = sum(factor.log_prior(lags) for factor in relative)
+    return F.pad(table, (start - low, 0)) if start > low else table
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """The plan of blocks: query ranges, and for each the key ranges (in reversed order) that some query sees."""
+
+    batch: int
+    heads: int
+    queries: int
+    keys: int
+    first: Tensor  # reversed: smallest visible j'
+    last: Tensor
+    spans: list[tuple[int, int, list[tuple[int, int, bool]]]]
+
+    @classmethod
+    def plan(cls, q: Tensor, keys: int, first: Tensor, last: Tensor) -> _Blocks:
+        first, last = keys - 1 - last, keys - 1 - first
+        batch, heads, queries, _ = q.shape
+        if queries <= WHOLE and keys <= WHOLE:
+            step, width = queries, keys
+        else:
+            step, width = min(queries, max(1, BLOCK_QUERIES * 4 // (batch * heads)) if queries > 1 else 1), BLOCK_KEYS
+            step = max(step, min(queries, 32))
+        rows = first if first.ndim == 2 else first[None]
+        ends = last if last.ndim == 2 else last[None]
+        pad = -queries % step
+        bounds = []
+        for x, reduce in ((rows, torch.amin), (rows, torch.amax), (ends, torch.amin), (ends, torch.amax)):
+            padded = F.pad(x, (0, pad)) if not pad else torch.cat([x, x[:, -1:].expand(-1, pad)], 1)
+            bounds.append(reduce(padded.unflatten(1, (-1, step)), dim=(0, 2)).tolist())
+        spans = []
+        for index, (low, inner_low, inner_high, high) in enumerate(zip(*bounds, strict=True)):
+            start = index * step
+            chunks = []
+            for left in range(low, high + 1, width):
+                right = min(left + width, high + 1)
+                chunks.append((left, right, left < inner_low or right - 1 > inner_high))
+            spans.append((start, min(start + step, queries), chunks))
+        return cls(batch, heads, queries, keys, first, last, spans)
+
+    def whole(self) -> bool:
+        return len(self.spans) == 1 and len(self.spans[0][2]) == 1
+
+    def hidden(self, start: int, stop: int, left: int, right: int) -> Tensor:
+        """True where a query of the block does not see a key: [batch or 1, 1, rows, columns]."""
+        j = torch.arange(left, right, device=self.first.device)
+        first, last = self.first[..., start:stop, None], self.last[..., start:stop, None]
+        mask = (j < first) | (j > last)
+        return mask[:, None] if mask.ndim == 3 else mask[None, None]
+
+
+def _bias(table: Tensor, start: int, stop: int, left: int, right: int) -> Tensor:
+    """The block's bias [heads, rows, columns] as a view: entry (r, j') is T[h, start + r + j']."""
+    shape, strides = (table.shape[0], stop - start, right - left), (table.stride(0), 1, 1)
+    return table.as_strided(shape, strides, table.storage_offset() + start + left)
+
+
+def _scores(
+    q: Tensor, k: Tensor, table: Tensor | None, scale: Tensor | None, blocks: _Blocks, block: tuple[int, int, int, int, bool]
+) -> Tensor:
+    """Logits of a block, [batch, heads, rows, columns], -inf where hidden."""
+    start, stop, left, right, masked = block
+    scores = q[:, :, start:stop] @ k[:, :, left:right].transpose(-1, -2)
+    if table is not None:
+        bias = _bias(table, start, stop, left, right)
+        if scale is None:
+            scores += bias
+        else:
+            scores.addcmul_(bias, scale[..., start:stop, None])
+    if masked:
+        scores.masked_fill_(blocks.hidden(start, stop, left, right), -torch.inf)
+    return scores
+
+
+class _BlockAttention(torch.autograd.Function):
+    """Online softmax over key blocks; the backward pass computes the weights again from the log-sum-exp."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, first: Tensor, last: Tensor
+    ) -> Tensor:
+        dtype, inputs = q.dtype, (q, k, v, table, scale)
+        q, k, v, table, scale = _working(q, k.flip(2), v.flip(2), table, scale)
+        blocks = _Blocks.plan(q, k.shape[2], first, last)
+        out = torch.empty_like(q)
+        lse = q.new_empty(q.shape[:3])
+        p = None
+        for start, stop, chunks in blocks.spans:
+            if len(chunks) == 1:
+                scores = _scores(q, k, table, scale, blocks, (start, stop, *chunks[0]))
+                left, right, _ = chunks[0]
+                if blocks.whole():
+                    p = scores.softmax(-1)
+                    out = p @ v[:, :, left:right]
+                    break
+                lse[:, :, start:stop] = total = scores.logsumexp(-1)
+                out[:, :, start:stop] = scores.sub_(total[..., None]).exp_() @ v[:, :, left:right]
+            else:
+                _online(q, k, v, table, scale, blocks, (start, stop, chunks), out, lse)
+        ctx.blocks, ctx.dtypes = blocks, [None if x is None else x.dtype for x in inputs]
+        ctx.needs = ctx.needs_input_grad
+        ctx.save_for_backward(q, k, v, table, scale, p, None if blocks.whole() else lse, out)
+        return out.to(dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
+        q, k, v, table, scale, p_whole, lse, out = ctx.saved_tensors
+        d_out = d_out.to(q.dtype)
+        delta = (d_out * out).sum(-1)
+        d_q, d_k, d_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
+        d_table = None if table is None or not ctx.needs[3] else torch.zeros_like(table)
+        d_scale = None if scale is None or not ctx.needs[4] else torch.zeros_like(scale)
+        for start, stop, chunks in ctx.blocks.spans:
+            rows = slice(start, stop)
+            for left, right, masked in chunks:
+                columns = slice(left, right)
+                if p_whole is not None:
+                    p = p_whole
+                else:
+                    p = _scores(q, k, table, scale, ctx.blocks, (start, stop, left, right, masked))
+                    p.sub_(lse[:, :, rows, None]).exp_()
+                d_v[:, :, columns] += p.transpose(-1, -2) @ d_out[:, :, rows]
+                d_s = d_out[:, :, rows] @ v[:, :, columns].transpose(-1, -2)
+                d_s.sub_(delta[:, :, rows, None]).mul_(p)
+                d_q[:, :, rows] += d_s @ k[:, :, columns]
+                d_k[:, :, columns] += d_s.transpose(-1, -2) @ q[:, :, rows]
+                if d_scale is not None:
+                    part = (d_s * _bias(table, start, stop, left, right)).sum(-1)
+                    d_scale[..., rows] += part if scale.ndim == 3 else part.sum(0)
+                if d_table is not None:
+                    _add_diagonals(d_table, d_s, None if scale is None else scale[..., rows, None], start + left)
+        grads = (d_q, d_k.flip(2), d_v.flip(2), d_table, d_scale)
+        return *(None if g is None else g.to(t) for g, t in zip(grads, ctx.dtypes, strict=True)), None, None
+
+
+def _working(*tensors: Tensor | None) -> list[Tensor | None]:
+    """Half precision is computed in float32; float32 and float64 in themselves, tables and scales like q."""
+    dtype = tensors[0].dtype if tensors[0].dtype == torch.float64 else torch.float32
+    return [None if x is None else x.to(dtype).contiguous() for x in tensors]
+
+
+def _online(
+    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, blocks: _Blocks,
+    span: tuple[int, int, list[tuple[int, int, bool]]], out: Tensor, lse: Tensor,
+) -> None:  # fmt: skip
+    """One block of queries over several blocks of keys: running maximum, sum and weighted values."""
+    start, stop, chunks = span
+    highest = q.new_full((*q.shape[:2], stop - start, 1), -1e30)
+    total, mean = torch.zeros_like(highest), torch.zeros_like(q[:, :, start:stop])
+    for left, right, masked in chunks:
+        scores = _scores(q, k, table, scale, blocks, (start, stop, left, right, masked))
+        higher = torch.maximum(highest, scores.amax(-1, keepdim=True))
+        shrink = (highest - higher).exp_()
+        scores.sub_(higher).exp_()
+        total = total * shrink + scores.sum(-1, keepdim=True)
+        mean = mean * shrink + scores @ v[:, :, left:right]
+        highest = higher
+    out[:, :, start:stop] = mean / total
+    lse[:, :, start:stop] = (highest + total.log())[..., 0]
+
+
+def _add_diagonals(d_table: Tensor, d_scores: Tensor, scale: Tensor | None, start: int) -> None:
+    """dT[h, start + r + j'] += Σ over batch and over r + j' constant of b_i dS[r, j'].
+
+    Rows padded by their number and read at one column less line the diagonals up as columns.
+    """
+    if scale is not None:
+        d_scores = d_scores * scale
+    rows, columns = d_scores.shape[-2:]
+    padded = d_scores.new_zeros(d_scores.shape[1], rows, columns + rows)
+    padded[:, :, :columns] = d_scores.sum(0)
+    width = columns + rows - 1
+    skewed = padded.flatten(1)[:, : rows * width].unflatten(1, (rows, width))
+    d_table[:, start : start + width] += skewed.sum(1)

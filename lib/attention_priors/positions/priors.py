@@ -1,0 +1,195 @@
+"""Log-priors over key positions.
+
+With lag = query position - key position, attention with a prior is p_ij ∝ exp(<q_i, k_j> / sqrt(d)) π(i, j)
+(Bianchessi et al., Bayesian Attention Mechanism, Theorem 1). Logs are unnormalised: a constant added to a log-prior
+changes nothing. A product of priors adds their logs.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+FLOOR = -1e9  # finite, so that 0 * FLOOR is 0; exp(FLOOR) is 0 in every dtype
+
+
+class Prior(nn.Module, ABC):
+    """A prior over the keys that each query may attend to, one per head."""
+
+    heads: int
+
+    def __mul__(self, other: Prior) -> Product:
+        if not isinstance(other, Prior):
+            return NotImplemented
+        return Product(self, other)
+
+    @abstractmethod
+    def split(self) -> tuple[list[RelativePrior], list[KeyPrior]]:
+        """The factors that depend on the lag and the factors that depend on the key alone."""
+
+
+class RelativePrior(Prior):
+    """A prior that depends on the lag alone (a Toeplitz bias)."""
+
+    @abstractmethod
+    def log_prior(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
+        """log π(lag), unnormalised. Lags are integers, negative for keys after the query."""
+
+    def split(self) -> tuple[list[RelativePrior], list[KeyPrior]]:
+        return [self], []
+
+
+class KeyPrior(Prior):
+    """A prior that depends on the key's position alone, such as an attention sink."""
+
+    @abstractmethod
+    def log_prior(self, keys: Int[Tensor, " keys"], length: int) -> Float[Tensor, "heads keys"]:
+        """log π(key) for key positions in a context of `length` keys, unnormalised."""
+
+    def split(self) -> tuple[list[RelativePrior], list[KeyPrior]]:
+        return [], [self]
+
+
+class Product(Prior):
+    """log π = Σ_f log π_f over the factors f, all with the same heads."""
+
+    def __init__(self, *factors: Prior) -> None:
+        super().__init__()
+        heads = {factor.heads for factor in factors}
+        if len(heads) != 1:
+            raise ValueError(f"the factors of a product have {sorted(heads)} heads; give all of them the same number")
+        self.heads = heads.pop()
+        self.factors = nn.ModuleList(factors)
+
+    def split(self) -> tuple[list[RelativePrior], list[KeyPrior]]:
+        relative: list[RelativePrior] = []
+        keys: list[KeyPrior] = []
+        for factor in self.factors:
+            more_relative, more_keys = factor.split()
+            relative += more_relative
+            keys += more_keys
+        return relative, keys
+
+
+class Uniform(RelativePrior):
+    """log π(lag) = 0: no preference beyond what is visible (BAM Lemma 1; NoPE, Kazemnejad et al. 2023)."""
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.heads = _positive("heads", heads)
+        self.register_buffer("zero", torch.zeros(heads), persistent=False)
+
+    def log_prior(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
+        return self.zero[:, None].expand(self.heads, lags.shape[0])
+
+
+class Laplace(RelativePrior):
+    """log π(lag) = -m |lag| with one slope m > 0 per head (ALiBi, Press et al. 2022; BAM Lemma 2, scale 1/m)."""
+
+    def __init__(self, slopes: Iterable[float] | Tensor, trainable: bool = False) -> None:
+        super().__init__()
+        slopes = torch.as_tensor(slopes if isinstance(slopes, Tensor) else list(slopes), dtype=torch.float32)
+        if slopes.ndim != 1 or not len(slopes) or not (slopes > 0).all() or not slopes.isfinite().all():
+            raise ValueError(f"slopes = {slopes.tolist()}, but every head needs one finite slope above 0")
+        self.heads = len(slopes)
+        self.slopes = nn.Parameter(slopes, requires_grad=trainable)
+
+    def log_prior(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
+        return -self.slopes[:, None] * lags.abs().to(self.slopes.dtype)
+
+
+class GeneralizedGaussian(RelativePrior):
+    """log π(lag) = -exp(θ_α) (|lag + μ| + ε)^θ_β with μ = 2 sinh θ_μ: GGD-BAM (BAM §2.3 and App. C).
+
+    In the paper's symbols β = θ_β, α = exp(-θ_α / θ_β) and j - i - μ = -(lag + μ), so that a negative μ moves the peak to
+    the lag -μ in the past. θ_β = 0 is the uniform prior, θ_β = 1 with θ_α = ln m is ALiBi's Laplace, θ_β = 2 a Gaussian;
+    θ_β < 0 weighs the vicinity of the query down. α is undefined at θ_β = 0 (NaN here), the prior is not.
+    """
+
+    NAMES = ("theta_alpha", "theta_beta", "theta_mu")
+
+    def __init__(
+        self,
+        theta_alpha: Iterable[float] | Tensor,
+        theta_beta: Iterable[float] | Tensor,
+        theta_mu: Iterable[float] | Tensor | None = None,
+        epsilon: float = 1e-5,
+        trainable: Iterable[str] = ("theta_alpha", "theta_beta"),
+    ) -> None:
+        """Each θ has shape [heads]; `trainable` names those that receive gradients. ValueError outside the domain."""
+        super().__init__()
+        trainable = tuple(trainable)
+        for name in trainable:
+            if name not in self.NAMES:
+                raise ValueError(f"trainable contains {name!r}; choose among {', '.join(self.NAMES)}")
+        if not epsilon > 0 or not math.isfinite(epsilon):
+            raise ValueError(f"epsilon = {epsilon}, but it must be finite and above 0: 0 raised to θ_β < 0 is infinite")
+        values = [theta_alpha, theta_beta, theta_mu]
+        tensors = [torch.as_tensor(v if isinstance(v, Tensor) else list(v)).float() for v in values if v is not None]
+        if theta_mu is None:
+            tensors.append(torch.zeros_like(tensors[0]))
+        if len({tensor.shape for tensor in tensors}) != 1 or tensors[0].ndim != 1 or not len(tensors[0]):
+            shapes = ", ".join(f"{name} {list(t.shape)}" for name, t in zip(self.NAMES, tensors, strict=True))
+            raise ValueError(f"shapes are {shapes}, but all must be [heads] with at least one head")
+        for name, tensor in zip(self.NAMES, tensors, strict=True):
+            if not tensor.isfinite().all():
+                raise ValueError(f"{name} = {tensor.tolist()}, but every value must be finite")
+            setattr(self, name, nn.Parameter(tensor.clone(), requires_grad=name in trainable))
+        self.heads = len(tensors[0])
+        self.epsilon = epsilon
+
+    @classmethod
+    def uniform(cls, heads: int, trainable: Iterable[str] = ("theta_alpha", "theta_beta")) -> GeneralizedGaussian:
+        """θ_α = θ_β = θ_μ = 0: training starts from NoPE (BAM App. F.1)."""
+        zeros = torch.zeros(_positive("heads", heads))
+        return cls(zeros, zeros, trainable=trainable)
+
+    @classmethod
+    def laplace(cls, heads: int, trainable: Iterable[str] = ("theta_alpha", "theta_beta")) -> GeneralizedGaussian:
+        """θ_β = 1 and θ_α = ln m_h: training starts from ALiBi's slopes m_h (BAM App. F.1)."""
+        slopes = torch.tensor(alibi_slopes(heads))
+        return cls(slopes.log(), torch.ones(heads), trainable=trainable)
+
+    @property
+    def alpha(self) -> Float[Tensor, " heads"]:
+        """Scale α = exp(-θ_α / θ_β); NaN where θ_β = 0."""
+        return torch.where(self.theta_beta == 0, torch.nan, (-self.theta_alpha / self.theta_beta).exp())
+
+    @property
+    def beta(self) -> Float[Tensor, " heads"]:
+        """Shape β = θ_β."""
+        return self.theta_beta
+
+    @property
+    def mu(self) -> Float[Tensor, " heads"]:
+        """Location μ = 2 sinh θ_μ = exp(θ_μ) - exp(-θ_μ)."""
+        return 2 * self.theta_mu.sinh()
+
+    def log_prior(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
+        # In float64: lags are exact there, and lag + μ keeps μ's digits at lags of half a million.
+        distance = (lags.double() + self.mu.double()[:, None]).abs() + self.epsilon
+        bias = -self.theta_alpha.double().exp()[:, None] * distance.pow(self.theta_beta.double()[:, None])
+        return bias.clamp(min=FLOOR).to(self.theta_alpha.dtype)
+
+
+def alibi_slopes(heads: int) -> list[float]:
+    """ALiBi's slopes: 2^(-8 h / H) for h = 1..H where H is a power of two.
+
+    For other H: the slopes of the next lower power of two, then every second one of the next higher's, as in the
+    authors' released code (Press et al. 2022).
+    """
+    _positive("heads", heads)
+    power = 2 ** math.floor(math.log2(heads))
+    slopes = [2.0 ** (-8.0 * h / power) for h in range(1, power + 1)]
+    return slopes + [2.0 ** (-4.0 * h / power) for h in range(1, 2 * (heads - power), 2)]
+
+
+def _positive(name: str, value: int) -> int:
+    if value < 1:
+        raise ValueError(f"{name} = {value}, but at least 1 is needed")
+    return value

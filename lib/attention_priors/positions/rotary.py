@@ -1,0 +1,62 @@
+"""Rotary positions: queries and keys are turned by angles proportional to their positions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Angular frequencies of the planes of a head (radians per position), their decay per position, a temperature."""
+
+    omega: tuple[float, ...]
+    decay: tuple[float, ...] | None = None
+    temperature: float = 1.0
+
+
+def rope(width: int, base: float = 10_000.0) -> Spectrum:
+    """ω_i = base^(-2i/width), i = 0 .. width/2 - 1 (Su et al. 2024, eq. 15)."""
+    if width < 2 or width % 2:
+        raise ValueError(f"width = {width}, but a rotation needs an even head width of at least 2")
+    if not base > 1 or not math.isfinite(base):
+        raise ValueError(f"base = {base}, but it must be finite and above 1")
+    return Spectrum(tuple(base ** (-2 * i / width) for i in range(width // 2)))
+
+
+class Rotary(nn.Module):
+    """(q_i, k_j) -> (R(p_i) q_i, R(p_j) k_j), so that <q_i, k_j> depends on p_i - p_j (Su et al. 2024).
+
+    R(p) turns the plane of the components (x_i, x_{i + width/2}) by p ω_i: the half-split layout of Llama. It is
+    orthogonal exactly when the spectrum has no decay.
+    """
+
+    def __init__(self, spectrum: Spectrum) -> None:
+        super().__init__()
+        if spectrum.decay is not None:
+            raise ValueError("spectrum.decay is set, but Rotary is a pure rotation; use a spectrum without decay")
+        self.spectrum = spectrum
+        self.register_buffer("omega", torch.tensor(spectrum.omega, dtype=torch.float64), persistent=False)
+
+    def forward(
+        self,
+        q: Float[Tensor, "batch heads queries width"],
+        k: Float[Tensor, "batch kv_heads keys width"],
+        q_positions: Int[Tensor, " queries"],
+        k_positions: Int[Tensor, " keys"],
+    ) -> tuple[Float[Tensor, "batch heads queries width"], Float[Tensor, "batch kv_heads keys width"]]:
+        """Rotated q and k; positions are integers, one for each query and key."""
+        return self._turn(q, q_positions), self._turn(k, k_positions)
+
+    def _turn(self, x: Tensor, positions: Tensor) -> Tensor:
+        if x.shape[-1] != 2 * len(self.omega):
+            raise ValueError(f"head width {x.shape[-1]}, but the spectrum has {len(self.omega)} planes of two components")
+        # Angles in float64: at position 500,000 float32 would be wrong by 0.03 radians.
+        angles = positions.double()[:, None] * self.omega
+        cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+        first, second = x.chunk(2, dim=-1)
+        return torch.cat([first * cos - second * sin, first * sin + second * cos], dim=-1)

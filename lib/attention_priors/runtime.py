@@ -1,0 +1,109 @@
+"""Everything that a run takes from its surroundings: seeds, threads, device, progress, provenance."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+
+Item = TypeVar("Item")
+HEARTBEAT_SECONDS = 15.0
+
+
+def seed_for(seed: int, name: str) -> int:
+    """A 63-bit seed for the random stream `name` of a run: it does not depend on the order of calls."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/{name}".encode()).digest()[:8], "big") >> 1
+
+
+def generator(seed: int, name: str) -> torch.Generator:
+    """A CPU generator seeded for (seed, name)."""
+    return torch.Generator().manual_seed(seed_for(seed, name))
+
+
+def device(name: str = "auto") -> torch.device:
+    """`auto` is CUDA where there is one, else the CPU; an explicit device that is missing is an error."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    chosen = torch.device(name)
+    if chosen.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device {name!r} asked for, but this torch sees no CUDA device; use device 'cpu' or 'auto'")
+    return chosen
+
+
+def configure(threads: int) -> None:
+    """Fix the number of threads and ask torch for deterministic algorithms."""
+    if threads < 1:
+        raise ValueError(f"threads = {threads}, but at least 1 is needed")
+    torch.set_num_threads(threads)
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True)
+
+
+def headless() -> bool:
+    """True where no person watches a bar: the pipeline (which sets ATTENTION_PRIORS_HEADLESS), tests, logs."""
+    watched = sys.stderr.isatty() or "ipykernel" in sys.modules
+    return not watched or os.environ.get("ATTENTION_PRIORS_HEADLESS") == "1"
+
+
+def progress(items: Iterable[Item], label: str, total: int | None = None) -> Iterator[Item]:
+    """Iterate with a bar for a person, or with a heartbeat line every 15 seconds for a log."""
+    total = total if total is not None or not hasattr(items, "__len__") else len(items)
+    if not headless():
+        from tqdm.auto import tqdm
+
+        yield from tqdm(items, desc=label, total=total)
+        return
+    start = last = time.monotonic()
+    for done, item in enumerate(items, 1):
+        yield item
+        now = time.monotonic()
+        if now - last >= HEARTBEAT_SECONDS:
+            last = now
+            left = f", about {(now - start) / done * (total - done):.0f} s left" if total else ""
+            print(f"[{label}] {done}{f'/{total}' if total else ''} after {now - start:.0f} s{left}", flush=True)
+
+
+def processor() -> str:
+    """The CPU's model name."""
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def commit() -> str | None:
+    """The commit of the checkout, or None outside of one."""
+    try:
+        here = Path(__file__).resolve().parent
+        done = subprocess.run(["git", "-C", str(here), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None if done.returncode == 0 else None
+
+
+def provenance() -> dict[str, Any]:
+    """What a reader needs to repeat a run: versions, machine, threads, commit. No paths, no host names."""
+    packages = "torch numpy scipy pandas matplotlib seaborn tokenizers datasets einops papermill".split()
+    versions = {name: importlib.metadata.version(name).partition("+")[0] for name in packages}
+    cuda = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    return {
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "device": cuda or "cpu",
+        "versions": versions,
+        "commit": commit(),
+    }
