@@ -191,8 +191,7 @@ class _BlockAttention(torch.autograd.Function):
                 d_q[:, :, rows] += d_s @ k[:, :, columns]
                 d_k[:, :, columns] += d_s.transpose(-1, -2) @ q[:, :, rows]
                 if d_scale is not None:
-                    part = (d_s * _bias(table, start, stop, left, right)).sum(-1)
-                    d_scale[..., rows] += part if scale.ndim == 3 else part.sum(0)
+                    _add_scale(d_scale[..., rows], d_s, _bias(table, start, stop, left, right))
                 if d_table is not None:
                     _add_diagonals(d_table, d_s, None if scale is None else scale[..., rows, None], start + left)
         grads = (d_q, d_k.flip(2), d_v.flip(2), d_table, d_scale)
@@ -225,16 +224,30 @@ def _online(
     lse[:, :, start:stop] = (highest + total.log())[..., 0]
 
 
+def _add_scale(d_scale: Tensor, d_scores: Tensor, bias: Tensor) -> None:
+    """db_i += Σ_j dS[i, j] T[i - j], summed over the batch where the scale has no batch."""
+    if d_scale.ndim == 2:
+        d_scale += (d_scores.sum(0) * bias).sum(-1)
+        return
+    for sample, d_sample in zip(d_scale, d_scores, strict=True):
+        sample += (d_sample * bias).sum(-1)
+
+
 def _add_diagonals(d_table: Tensor, d_scores: Tensor, scale: Tensor | None, start: int) -> None:
     """dT[h, start + r + j'] += Σ over batch and over r + j' constant of b_i dS[r, j'].
 
     Rows padded by their number and read at one column less line the diagonals up as columns.
     """
-    if scale is not None:
-        d_scores = d_scores * scale
     rows, columns = d_scores.shape[-2:]
     padded = d_scores.new_zeros(d_scores.shape[1], rows, columns + rows)
-    padded[:, :, :columns] = d_scores.sum(0)
+    inner = padded[:, :, :columns]
+    if scale is None:
+        inner += d_scores.sum(0)
+    elif scale.ndim == 3:
+        inner += d_scores.sum(0) * scale
+    else:
+        for d_sample, factor in zip(d_scores, scale, strict=True):
+            inner.addcmul_(d_sample, factor)
     width = columns + rows - 1
     skewed = padded.flatten(1)[:, : rows * width].unflatten(1, (rows, width))
     d_table[:, start : start + width] += skewed.sum(1)

@@ -1,0 +1,159 @@
+"""Profiles, models and recipes as typed, frozen values that reject unknown keys."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+ROOT = Path(__file__).resolve().parents[2]
+PROFILES = ROOT / "notebooks" / "profiles"
+
+
+class Frozen(BaseModel):
+    """A value that cannot change and has no keys but its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ModelConfig(Frozen):
+    """A Llama-style decoder. `hidden` is the width of the SwiGLU layer."""
+
+    vocabulary: int = Field(ge=2)
+    width: int = Field(ge=2)
+    layers: int = Field(ge=1)
+    heads: int = Field(ge=1)
+    kv_heads: int | None = None
+    hidden: int = Field(ge=1)
+    encoding: str
+
+    @model_validator(mode="after")
+    def _divisible(self) -> Self:
+        if self.width % self.heads:
+            raise ValueError(f"width = {self.width} is not a multiple of heads = {self.heads}")
+        if self.heads % (self.kv_heads or self.heads):
+            raise ValueError(f"heads = {self.heads} is not a multiple of kv_heads = {self.kv_heads}")
+        return self
+
+
+class Size(Frozen):
+    """The part of a model's configuration that a profile fixes for all encodings."""
+
+    width: int
+    layers: int
+    heads: int
+    hidden: int
+
+
+class Recipe(Frozen):
+    """How a model is trained. Rates fall along a cosine to `final_rate` x rate."""
+
+    name: str
+    optimizer: Literal["radam", "adamw"]
+    rate: float = Field(gt=0)
+    prior_rate: float = Field(gt=0, description="multiplies the rate of prior parameters")
+    steps: int = Field(ge=1)
+    batch: int = Field(ge=1)
+    length: int = Field(ge=2)
+    warmup: int = Field(ge=0)
+    final_rate: float = Field(ge=0, le=1)
+    weight_decay: float = Field(ge=0)
+    betas: tuple[float, float]
+    clip: float = Field(gt=0)
+    text_weight: float = Field(ge=0, description="weight of the loss on tokens that are not an answer")
+    checkpoint_every: int = Field(ge=1)
+
+
+class Evaluation(Frozen):
+    """Context lengths of an evaluation and the samples at each."""
+
+    lengths: tuple[int, ...]
+    samples: int = Field(ge=1)
+
+
+class PasskeyProfile(Frozen):
+    """Passkey experiments: which encodings, how trained, how far evaluated."""
+
+    size: Size
+    recipe: Recipe
+    encodings: tuple[str, ...]
+    evaluation: Evaluation
+    far: Evaluation
+    far_encodings: tuple[str, ...]
+    hard: Evaluation
+
+
+class LanguageProfile(Frozen):
+    """Language-model experiments on the offline corpus."""
+
+    corpus: str
+    domains: tuple[str, ...]
+    vocabulary: int
+    size: Size
+    recipe: Recipe
+    encodings: tuple[str, ...]
+    lengths: tuple[int, ...]
+    documents: int = Field(ge=1)
+    scored: int = Field(ge=1)
+
+
+class TheoryProfile(Frozen):
+    """Sizes of the numerical derivations."""
+
+    draws: int = Field(ge=1)
+    length: int = Field(ge=8)
+
+
+class Profile(Frozen):
+    """Everything that a notebook may take from its profile."""
+
+    name: str
+    seeds: tuple[int, ...] = Field(min_length=1)
+    bam_seeds: tuple[int, ...] = Field(min_length=1)
+    threads: int = Field(ge=1)
+    workers: int = Field(ge=1)
+    device: str
+    minutes: float = Field(gt=0, description="expected wall time of the whole pipeline on two cores")
+    theory: TheoryProfile
+    passkey: PasskeyProfile
+    language: LanguageProfile
+
+    def seeds_for(self, encoding: str) -> tuple[int, ...]:
+        """BAM's encodings have more seeds than the baselines: their spread is what the claims are about."""
+        return self.bam_seeds if encoding.startswith("bam") else self.seeds
+
+
+def profile(name: str, folder: Path = PROFILES) -> Profile:
+    """Read notebooks/profiles/<name>.yaml; ValueError names the file, the key and the nearest valid key."""
+    path = folder / f"{name}.yaml"
+    known = sorted(file.stem for file in folder.glob("*.yaml"))
+    if name not in known:
+        near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.0)
+        raise ValueError(f"unknown profile {name!r}; nearest is {near[0] if near else None!r}; all: {', '.join(known)}")
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path.name} is not valid YAML: {' '.join(str(error).split())}") from None
+    return parse(Profile, values, path.name)
+
+
+def parse(model: type[Frozen], values: Any, source: str) -> Any:
+    """Validate plain data; the error names the source, the key and, for an unknown key, the nearest valid one."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise ValueError("; ".join(_explain(model, source, item) for item in error.errors())) from None
+
+
+def _explain(model: type[BaseModel], source: str, item: dict[str, Any]) -> str:
+    where = ".".join(str(part) for part in item["loc"])
+    if item["type"] != "extra_forbidden":
+        return f"{source}: {where or 'file'}: {item['msg']} (got {item.get('input')!r})"
+    owner: Any = model
+    for part in item["loc"][:-1]:
+        owner = owner.model_fields[part].annotation
+    near = difflib.get_close_matches(str(item["loc"][-1]), list(owner.model_fields), n=1, cutoff=0.0)
+    return f"{source}: unknown key {where!r}; the nearest valid key is {near[0]!r}"

@@ -1,0 +1,227 @@
+"""A Llama-style decoder whose positional encoding is a row of ENCODINGS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .attention import Visible, attention, causal, documents, window
+from .attention.reference import weights
+from .config import ModelConfig
+from .positions.encodings import Encoding, encoding
+from .positions.priors import Prior
+
+# BAM App. C, Table 1. The tokenizer there has 32,768 tokens.
+PAPER_MODELS = {
+    "bam-120m": {"vocabulary": 32768, "width": 768, "layers": 12, "heads": 16, "hidden": 2 * 768},
+    "bam-432m": {"vocabulary": 32768, "width": 1536, "layers": 14, "heads": 24, "hidden": 2 * 1536},
+    "bam-1.1b": {"vocabulary": 32768, "width": 2048, "layers": 15, "heads": 32, "hidden": 4 * 2048},
+}
+
+
+def paper_model(name: str, encoding: str = "bam-ssmax") -> ModelConfig:
+    """One of the three architectures of BAM's Table 1."""
+    if name not in PAPER_MODELS:
+        raise ValueError(f"unknown model {name!r}; choose one of {', '.join(PAPER_MODELS)}")
+    return ModelConfig(encoding=encoding, **PAPER_MODELS[name])
+
+
+@dataclass
+class Cache:
+    """Keys and values of every layer with their positions; grows by append, shrinks by select."""
+
+    layers: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+    positions: Tensor | None = None  # of the cached keys
+    length: int = 0  # positions handed out so far
+    complete: bool = True  # no key has been dropped: positions are 0 .. length - 1
+
+    def append(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Add [batch, kv_heads, new, width] keys and values to a layer; returns all of the layer's."""
+        if layer == len(self.layers):
+            self.layers.append((k, v))
+        else:
+            old_k, old_v = self.layers[layer]
+            self.layers[layer] = (torch.cat([old_k, k], 2), torch.cat([old_v, v], 2))
+        return self.layers[layer]
+
+    def select(self, kept: Tensor) -> None:
+        """Keep the cached entries with these indices, in this order, in every layer (eviction)."""
+        if self.positions is None:
+            raise ValueError("the cache is empty; run the model on a prompt before selecting from it")
+        self.layers = [(k[:, :, kept], v[:, :, kept]) for k, v in self.layers]
+        self.complete = self.complete and len(kept) == len(self.positions) and bool((kept.diff() == 1).all())
+        self.positions = self.positions[kept]
+
+
+@dataclass
+class Rows:
+    """What all layers share in one forward pass: positions, visibility and the way to attend."""
+
+    q_positions: Tensor
+    k_positions: Tensor
+    visible: Visible
+    offset: int
+    exact_positions: bool  # keys stand at 0 .. keys - 1, so that a table backend can serve
+    backend: str
+    cache: Cache | None
+
+    def last(self, count: int) -> Rows:
+        """The same for the last queries only."""
+        skipped = len(self.q_positions) - count
+        visible = self.visible.rows(skipped)
+        return Rows(
+            self.q_positions[skipped:], self.k_positions, visible, self.offset + skipped, self.exact_positions,
+            self.backend, self.cache,
+        )  # fmt: skip
+
+
+class Attention(nn.Module):
+    """Multi-head (grouped-query) attention with the position parts of an encoding."""
+
+    def __init__(self, config: ModelConfig, row: Encoding, prior: Prior | None) -> None:
+        super().__init__()
+        self.heads, self.kv_heads = config.heads, config.kv_heads or config.heads
+        self.head_width = config.width // config.heads
+        self.query = nn.Linear(config.width, config.width, bias=False)
+        self.key_value = nn.Linear(config.width, 2 * self.kv_heads * self.head_width, bias=False)
+        self.output = nn.Linear(config.width, config.width, bias=False)
+        self.rotary = row.rotary(self.head_width) if row.rotary else None
+        self.prior = prior
+        self.scale = row.scale(config.heads)
+        self.scales_prior = row.scales_prior
+
+    def project(self, x: Tensor, rows: Rows, layer: int) -> tuple[Tensor, Tensor, Tensor, dict]:
+        """q, k, v as the op takes them, and its arguments. x: [batch, length, width]; queries are the last rows."""
+        queries = len(rows.q_positions)
+        q = self.query(x[:, -queries:]).unflatten(-1, (self.heads, self.head_width)).transpose(1, 2)
+        k, v = self.key_value(x).unflatten(-1, (2, self.kv_heads, self.head_width)).permute(2, 0, 3, 1, 4)
+        if rows.cache is not None:
+            k, v = rows.cache.append(layer, k, v)
+        if self.rotary is not None:
+            q, k = self.rotary(q, k, rows.q_positions, rows.k_positions)
+        scale = self.scale(rows.visible.count)
+        arguments = {
+            "prior": self.prior,
+            "logit_scale": scale,
+            "prior_scale": scale if self.scales_prior else None,
+            "visible": rows.visible,
+        }
+        return q, k, v, arguments
+
+    def forward(self, x: Tensor, rows: Rows, layer: int) -> Tensor:
+        q, k, v, arguments = self.project(x, rows, layer)
+        if rows.exact_positions:
+            mixed = attention(q, k, v, offset=rows.offset, backend=rows.backend, **arguments)
+        else:
+            mixed = attention(q, k, v, positions=(rows.q_positions, rows.k_positions), backend="reference", **arguments)
+        return self.output(mixed.transpose(1, 2).flatten(2))
+
+
+class Block(nn.Module):
+    """Pre-norm attention and SwiGLU: x + A(norm x), then x + W_down(silu(W_gate norm x) * W_up norm x)."""
+
+    def __init__(self, config: ModelConfig, row: Encoding, prior: Prior | None) -> None:
+        super().__init__()
+        self.attention_norm = nn.RMSNorm(config.width, eps=1e-5)
+        self.attention = Attention(config, row, prior)
+        self.feedforward_norm = nn.RMSNorm(config.width, eps=1e-5)
+        self.gate_up = nn.Linear(config.width, 2 * config.hidden, bias=False)
+        self.down = nn.Linear(config.hidden, config.width, bias=False)
+
+    def forward(self, x: Tensor, rows: Rows, layer: int) -> Tensor:
+        """[batch, length, width] -> [batch, queries, width]."""
+        x = x[:, -len(rows.q_positions) :] + self.attention(self.attention_norm(x), rows, layer)
+        gate, up = self.gate_up(self.feedforward_norm(x)).chunk(2, dim=-1)
+        return x + self.down(F.silu(gate) * up)
+
+
+class Transformer(nn.Module):
+    """Tokens to logits. Initialised with PyTorch's defaults, like the models of BAM."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        row = encoding(config.encoding)
+        self.config = config
+        self.embedding = nn.Embedding(config.vocabulary, config.width)
+        self.absolute = row.absolute(config.width) if row.absolute else None
+        priors = [row.prior(config.heads) for _ in range(1 if row.shared else config.layers)] if row.prior else [None]
+        self.blocks = nn.ModuleList(Block(config, row, priors[layer % len(priors)]) for layer in range(config.layers))
+        self.norm = nn.RMSNorm(config.width, eps=1e-5)
+        self.head = nn.Linear(config.width, config.vocabulary, bias=False)
+
+    def forward(
+        self,
+        tokens: Tensor,
+        *,
+        document_ids: Tensor | None = None,
+        local: int | None = None,
+        last: int | None = None,
+        cache: Cache | None = None,
+        backend: str = "auto",
+    ) -> Tensor:
+        """Logits [batch, last or length, vocabulary] for tokens [batch, length] of int64.
+
+        `document_ids` [batch, length]: attention stays within runs of equal ids. `local`: a sliding window of that many
+        keys. `last`: only the last so many queries pass through the top layer. `cache`: keys and values of earlier
+        calls; the new tokens are appended to it.
+        """
+        rows = self._rows(tokens, document_ids, local, cache, backend)
+        x = self._embed(tokens, rows)
+        for layer, block in enumerate(self.blocks):
+            if layer == len(self.blocks) - 1 and last is not None:
+                rows = rows.last(last)
+            x = block(x, rows, layer)
+        return self.head(self.norm(x))
+
+    @torch.no_grad()
+    def attention_maps(self, tokens: Tensor, queries: int, local: int | None = None) -> list[Tensor]:
+        """p_ij of the last `queries` rows in every layer: a list of [batch, heads, queries, length]."""
+        rows = self._rows(tokens, None, local, None, "auto")
+        x, maps = self._embed(tokens, rows), []
+        for layer, block in enumerate(self.blocks):
+            q, k, _, arguments = block.attention.project(block.attention_norm(x), rows.last(queries), layer)
+            positions = {"q_positions": rows.q_positions[-queries:], "k_positions": rows.k_positions}
+            maps.append(weights(q, k, **positions, **arguments))
+            x = block(x, rows, layer)
+        return maps
+
+    def _rows(self, tokens: Tensor, ids: Tensor | None, local: int | None, cache: Cache | None, backend: str) -> Rows:
+        length, device = tokens.shape[1], tokens.device
+        start = cache.length if cache is not None else 0
+        q_positions = torch.arange(start, start + length, device=device)
+        k_positions = q_positions
+        if cache is not None:
+            if ids is not None:
+                raise ValueError("document_ids and a cache are both given; documents are for training without a cache")
+            k_positions = q_positions if cache.positions is None else torch.cat([cache.positions, q_positions])
+            cache.positions, cache.length = k_positions, start + length
+        exact = cache is None or cache.complete
+        offset = start if exact else len(k_positions) - length
+        visible = causal(length, offset, device)
+        if local is not None:
+            if not exact:
+                raise ValueError("a window over a cache that has dropped keys is not supported; drop them from the cache")
+            visible = visible & window(length, local, offset, device)
+        if ids is not None:
+            visible = visible & documents(ids)
+        return Rows(q_positions, k_positions, visible, offset, exact, backend, cache)
+
+    def _embed(self, tokens: Tensor, rows: Rows) -> Tensor:
+        x = self.embedding(tokens)
+        return x if self.absolute is None else x + self.absolute(rows.q_positions)
+
+
+def count(model: nn.Module) -> dict[str, int]:
+    """Parameters by part: embedding, transformer (all else, head included), and prior (trained scalars)."""
+    priors = {id(p): p for m in model.modules() if isinstance(m, Prior) for p in m.parameters()}
+    parameters = list(model.parameters())
+    embedding = model.embedding.weight.numel()
+    return {
+        "embedding": embedding,
+        "transformer": sum(p.numel() for p in parameters if id(p) not in priors) - embedding,
+        "prior": sum(p.numel() for p in priors.values() if p.requires_grad),
+        "prior_fixed": sum(p.numel() for p in priors.values() if not p.requires_grad),
+    }

@@ -1,0 +1,129 @@
+"""Passkey retrieval: five digits hidden in filler text, asked for at the end (Mohtashami & Jaggi 2023; BAM §3.1).
+
+A prompt is description (32 tokens) + filler + key sentence (25) + filler + question (16): at 768 tokens of filler, the
+841 tokens of BAM's Fig. 4. A token is a word, a digit or a punctuation mark. The key stands twice in its sentence.
+The `hard` form hides it among sentences that hold other digits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+Form = Literal["plain", "hard"]
+DIGITS = 5
+KEY = "#"  # stands for the five digits in the key sentence
+DIGIT = "%"  # stands for a random digit in a decoy sentence
+DESCRIPTION = (
+    "there is a passkey hidden inside a long tedious text . find it and keep it in mind . "
+    "you will have to tell it when the text ends . here :"
+)
+KEY_SENTENCE = f"the passkey is {KEY} . please remember it . {KEY} is the one and only passkey ."
+QUESTION = "what is the passkey that you were asked to remember above ? the passkey is :"
+FILLER = "the grass is green . the sky is blue . the sun is yellow . here we go . there and back again ."
+DECOYS = (
+    f"the house has {DIGIT} doors and {DIGIT} {DIGIT} windows .",
+    f"we saw {DIGIT} {DIGIT} {DIGIT} birds in the blue sky .",
+    "the sun is long above the green grass .",
+    f"the number of the road is {DIGIT} {DIGIT} {DIGIT} {DIGIT} {DIGIT} .",
+    f"at {DIGIT} we go back to the house .",
+    "the text is tedious and the road is long .",
+    f"you asked {DIGIT} {DIGIT} times and we saw it .",
+)
+
+
+def _vocabulary() -> tuple[str, ...]:
+    text = " ".join((DESCRIPTION, KEY_SENTENCE, QUESTION, FILLER, *DECOYS))
+    words = sorted(set(text.split()) - {KEY, DIGIT})
+    return (*(str(digit) for digit in range(10)), *words)
+
+
+VOCABULARY = _vocabulary()
+IDS = {word: index for index, word in enumerate(VOCABULARY)}
+DESCRIPTION_TOKENS, KEY_TOKENS, QUESTION_TOKENS = 32, 25, 16
+SHORTEST = DESCRIPTION_TOKENS + KEY_TOKENS + QUESTION_TOKENS + DIGITS - 1
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """A batch of prompts with their answers."""
+
+    tokens: Tensor  # [samples, length + 1]; the last five are the answer
+    depths: Tensor  # [samples] share of the filler that stands before the key sentence
+    starts: Tensor  # [samples] index of the key sentence's first token
+
+
+def prompts(length: int, depths: Tensor, generator: torch.Generator, form: Form = "plain") -> Prompts:
+    """Prompts of which a model reads `length` tokens: text, question and the answer's first four digits.
+
+    One sample for each of `depths` (shares in [0, 1]). ValueError where the length cannot hold key and question.
+    """
+    filler = length - SHORTEST
+    if filler < 0:
+        raise ValueError(f"length = {length}, but a passkey prompt needs at least {SHORTEST} tokens; use a longer one")
+    if form not in ("plain", "hard"):
+        raise ValueError(f"form = {form!r}; choose 'plain' or 'hard'")
+    if depths.ndim != 1 or not len(depths) or bool(((depths < 0) | (depths > 1)).any()):
+        raise ValueError(f"depths = {depths.tolist()}, but a non-empty list of shares between 0 and 1 is needed")
+    samples = len(depths)
+    digits = torch.randint(10, (samples, DIGITS), generator=generator)
+    before = (depths.double() * filler).round().long()
+    description = _encode(DESCRIPTION)
+    sentence = _encode(KEY_SENTENCE).expand(samples, -1).clone()
+    sentence[sentence < 0] = digits.repeat(1, 2).flatten()
+    hay = _filler(filler, samples, generator, form)
+    # One row: description, filler, question, answer; then the key sentence is inserted at each sample's depth.
+    fixed = torch.cat([description.expand(samples, -1), hay, _encode(QUESTION).expand(samples, -1), digits], 1)
+    starts = DESCRIPTION_TOKENS + before
+    index = torch.arange(length + 1).expand(samples, -1)
+    inside = index - starts[:, None]
+    source = torch.where(inside < 0, index, index - KEY_TOKENS).clamp(min=0)
+    in_key = (inside >= 0) & (inside < KEY_TOKENS)
+    tokens = torch.where(in_key, sentence.gather(1, inside.clamp(0, KEY_TOKENS - 1)), fixed.gather(1, source))
+    return Prompts(tokens, depths, starts)
+
+
+def equidistant(samples: int) -> Tensor:
+    """The depths 0, 1/(samples - 1), ..., 1 of BAM §3.1."""
+    return torch.linspace(0, 1, samples, dtype=torch.float64) if samples > 1 else torch.tensor([0.5]).double()
+
+
+def training_batch(length: int, batch: int, generator: torch.Generator, form: Form = "plain") -> tuple[Tensor, Tensor]:
+    """Tokens [batch, length + 1] with random keys and depths, and a mask of the targets that are answers."""
+    drawn = prompts(length, torch.rand(batch, generator=generator, dtype=torch.float64), generator, form)
+    answer = torch.zeros(batch, length, dtype=torch.bool)
+    answer[:, -DIGITS:] = True
+    return drawn.tokens, answer
+
+
+def decode(tokens: Tensor) -> str:
+    """The text of a row of tokens."""
+    return " ".join(VOCABULARY[token] for token in tokens.tolist())
+
+
+def _encode(text: str) -> Tensor:
+    words = text.replace(KEY, " ".join([KEY] * DIGITS)).split()
+    return torch.tensor([IDS.get(word, -1) for word in words])
+
+
+def _filler(count: int, samples: int, generator: torch.Generator, form: Form) -> Tensor:
+    if form == "plain":
+        once = _encode(FILLER)
+        return once.repeat(-(-count // len(once)))[:count].expand(samples, -1)
+    longest = max(len(sentence.split()) for sentence in DECOYS)
+    rows = torch.full((len(DECOYS), longest), -2)
+    for row, sentence in zip(rows, DECOYS, strict=True):
+        row[: len(sentence.split())] = _encode(sentence)
+    result = torch.empty(samples, count, dtype=torch.long)
+    shortest = min(len(sentence.split()) for sentence in DECOYS)
+    for sample in range(samples):
+        picks = torch.randint(len(DECOYS), (count // shortest + 1,), generator=generator)
+        flat = rows[picks].flatten()
+        flat = flat[flat != -2][:count]
+        holes = flat == -1
+        flat[holes] = torch.randint(10, (int(holes.sum()),), generator=generator)
+        result[sample] = flat
+    return result

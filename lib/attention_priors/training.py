@@ -1,0 +1,314 @@
+"""Training runs: one function for every task and recipe, resumable at any moment, cached by what they depend on.
+
+A run lives in <store>/<key>/: `checkpoint.safetensors` while it trains, then `model.safetensors` and `record.json`,
+written last. A run without a record is unfinished and continues from its checkpoint; every random stream is derived
+from (seed, step), so that a resumed run ends where an uninterrupted one does.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save
+from torch import Tensor, nn
+
+from . import runtime, store
+from .attention import BACKENDS
+from .config import Frozen, ModelConfig, Recipe
+from .model import Transformer, count
+from .positions.encodings import encoding
+from .positions.priors import Prior
+from .positions.scaling import ScalableSoftmax
+from .tasks import passkey
+from .text import packing
+
+PAPER = {  # BAM App. C, with the details of its public code that the paper leaves out
+    "optimizer": "radam", "rate": 1e-3, "prior_rate": 1.0, "warmup": 0, "final_rate": 0.1, "weight_decay": 0.1,
+    "betas": (0.9, 0.95), "clip": 1.0, "text_weight": 1.0,
+}  # fmt: skip
+
+
+class RunSpec(Frozen):
+    """Everything that a training run depends on, apart from code."""
+
+    task: str  # "passkey", "passkey-hard", or "language"
+    model: ModelConfig
+    recipe: Recipe
+    seed: int
+    inputs: tuple[str, ...] = ()  # content hashes of the data
+    corpus: str | None = None  # path of a packed corpus; its hash is in inputs
+
+    @property
+    def name(self) -> str:
+        return f"{self.task}/{self.model.encoding}/{self.seed}"
+
+    def key(self, device: str = "cpu") -> str:
+        """The run's identifier: configuration, seed, data, class of device and the code on its path."""
+        row = encoding(self.model.encoding)
+        task = LanguageBatches if self.task == "language" else PasskeyBatches
+        code = store.fingerprint(fit, Transformer, task, BACKENDS["sdpa"], *row.parts())
+        return store.key(self.model_dump(exclude={"corpus"}), device, code, row.scales_prior, row.shared)
+
+
+class PasskeyBatches:
+    """Batches of passkey prompts; step and seed determine them."""
+
+    def __init__(self, spec: RunSpec) -> None:
+        self.spec, self.form = spec, "hard" if spec.task.endswith("hard") else "plain"
+
+    def __call__(self, step: int) -> tuple[Tensor, Tensor, Tensor | None]:
+        """(tokens [batch, length + 1], answer mask [batch, length], no documents)"""
+        recipe = self.spec.recipe
+        generator = runtime.generator(self.spec.seed, f"passkey/{step}")
+        tokens, answer = passkey.training_batch(recipe.length, recipe.batch, generator, self.form)
+        return tokens, answer, None
+
+
+class LanguageBatches:
+    """Windows of the packed corpus, attention kept within documents."""
+
+    def __init__(self, spec: RunSpec) -> None:
+        self.spec, self.corpus = spec, packing.load(spec.corpus)
+
+    def __call__(self, step: int) -> tuple[Tensor, Tensor, Tensor | None]:
+        """(tokens [batch, length + 1], mask of all ones, document ids [batch, length])"""
+        recipe = self.spec.recipe
+        generator = runtime.generator(self.spec.seed, f"language/{step}")
+        tokens, ids = packing.window_batch(self.corpus, recipe.length, recipe.batch, generator)
+        return tokens, torch.ones(recipe.batch, recipe.length, dtype=torch.bool), ids
+
+
+def optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
+    """Decoupled weight decay on matrices alone: norms, SSMax scales and prior parameters are not decayed."""
+    priors = {id(p) for module in model.modules() if isinstance(module, Prior) for p in module.parameters()}
+    scales = {id(p) for module in model.modules() if isinstance(module, ScalableSoftmax) for p in module.parameters()}
+    groups: dict[str, list[Tensor]] = {"matrices": [], "vectors": [], "prior": []}
+    for p in model.parameters():
+        if p.requires_grad:
+            kind = "prior" if id(p) in priors else "vectors" if p.ndim < 2 or id(p) in scales else "matrices"
+            groups[kind].append(p)
+    settings = [
+        {"params": groups["matrices"], "weight_decay": recipe.weight_decay, "factor": 1.0},
+        {"params": groups["vectors"], "weight_decay": 0.0, "factor": 1.0},
+        {"params": groups["prior"], "weight_decay": 0.0, "factor": recipe.prior_rate},
+    ]
+    settings = [group for group in settings if group["params"]]
+    if recipe.optimizer == "radam":
+        return torch.optim.RAdam(settings, lr=recipe.rate, betas=recipe.betas, decoupled_weight_decay=True)
+    return torch.optim.AdamW(settings, lr=recipe.rate, betas=recipe.betas)
+
+
+def rate_at(step: int, recipe: Recipe) -> float:
+    """Linear warm-up, then a cosine from the full rate to `final_rate` of it."""
+    if step < recipe.warmup:
+        return recipe.rate * (step + 1) / recipe.warmup
+    done = (step - recipe.warmup) / max(1, recipe.steps - recipe.warmup)
+    return recipe.rate * (recipe.final_rate + (1 - recipe.final_rate) * (1 + math.cos(math.pi * done)) / 2)
+
+
+def loss_of(model: nn.Module, batch: tuple[Tensor, Tensor, Tensor | None], recipe: Recipe) -> tuple[Tensor, Tensor]:
+    """(loss, answer loss): mean over answers plus `text_weight` x mean over the rest; plain mean where all are answers."""
+    tokens, answer, ids = batch
+    logits = model(tokens[:, :-1], document_ids=ids)
+    losses = F.cross_entropy(logits.float().flatten(0, 1), tokens[:, 1:].flatten(), reduction="none")
+    answer = answer.flatten()
+    main = (losses * answer).sum() / answer.sum()
+    rest = (losses * ~answer).sum() / (~answer).sum().clamp(min=1)
+    return main + recipe.text_weight * rest if not bool(answer.all()) else main, main.detach()
+
+
+def fit(
+    model: nn.Module,
+    batches: Callable[[int], tuple[Tensor, Tensor, Tensor | None]],
+    recipe: Recipe,
+    device: torch.device,
+    resume: Callable[[nn.Module, torch.optim.Optimizer], tuple[int, list[float]]] | None = None,
+    save_checkpoint: Callable[[nn.Module, torch.optim.Optimizer, int, list[float]], None] | None = None,
+) -> Iterator[tuple[int, float]]:
+    """Train in place, yielding (step, answer loss) after every step. Under torchrun each rank takes its share."""
+    optim = optimizer(model, recipe)
+    start, history = resume(model, optim) if resume else (0, [])
+    wrapped, rank, world = model, 0, 1
+    if dist.is_available() and dist.is_initialized():
+        rank, world = dist.get_rank(), dist.get_world_size()
+        wrapped = nn.parallel.DistributedDataParallel(model, device_ids=[device.index] if device.type == "cuda" else None)
+        if recipe.batch % world:
+            raise ValueError(f"batch = {recipe.batch} is not a multiple of {world} processes; choose one that is")
+    half = torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
+    for step in range(start, recipe.steps):
+        for group in optim.param_groups:
+            group["lr"] = rate_at(step, recipe) * group["factor"]
+        batch = tuple(None if x is None else x[rank::world].to(device) for x in batches(step))
+        with half:
+            loss, answer_loss = loss_of(wrapped, batch, recipe)
+        if not bool(loss.isfinite()):
+            raise FloatingPointError(f"the loss is {loss.item()} at step {step}; lower the rate ({recipe.rate})")
+        optim.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
+        optim.step()
+        history.append(answer_loss.item())
+        if save_checkpoint and (step + 1) % recipe.checkpoint_every == 0 and step + 1 < recipe.steps:
+            save_checkpoint(model, optim, step + 1, history)
+        yield step, history[-1]
+
+
+class Run:
+    """One training run in the store."""
+
+    def __init__(self, spec: RunSpec, folder: str | Path, device: torch.device) -> None:
+        self.spec, self.device = spec, device
+        self.key = spec.key(device.type)
+        self.path = Path(folder) / self.key
+
+    @property
+    def finished(self) -> bool:
+        """True where record and model are there and readable."""
+        try:
+            return bool(self.record()) and self._readable("model.safetensors")
+        except FileNotFoundError:
+            return False
+
+    def record(self) -> dict[str, Any]:
+        """What was committed about the run; a damaged record counts as missing."""
+        try:
+            return store.read_json(self.path / "record.json")
+        except store.DamagedFile:
+            (self.path / "record.json").unlink()
+            raise FileNotFoundError(self.path / "record.json") from None
+
+    def train(self, heartbeat: Callable[[str], None] | None = None) -> dict[str, Any]:
+        """Train what is missing and return the record."""
+        if self.finished:
+            return self.record()
+        spec, began = self.spec, time.monotonic()
+        torch.manual_seed(runtime.seed_for(spec.seed, f"init/{spec.model.encoding}"))
+        model = Transformer(spec.model).to(self.device)
+        batches = LanguageBatches(spec) if spec.task == "language" else PasskeyBatches(spec)
+        last = time.monotonic()
+        history: list[float] = []
+        for step, loss in fit(model, batches, spec.recipe, self.device, self._resume, self._checkpoint):
+            history.append(loss)
+            if heartbeat and time.monotonic() - last > runtime.HEARTBEAT_SECONDS:
+                last = time.monotonic()
+                heartbeat(f"{spec.name} step {step + 1}/{spec.recipe.steps} loss {loss:.3f}")
+        return self._finish(model, time.monotonic() - began)
+
+    def model(self) -> Transformer:
+        """The trained model, in evaluation mode."""
+        if not self.finished:
+            raise ValueError(f"run {self.spec.name} ({self.key}) is not finished; run its notebook to train it")
+        model = Transformer(self.spec.model)
+        model.load_state_dict(load_file(self.path / "model.safetensors"))
+        return model.to(self.device).eval()
+
+    def _finish(self, model: Transformer, seconds: float) -> dict[str, Any]:
+        history = self._history
+        stride = max(1, len(history) // 100)
+        record = {
+            "name": self.spec.name,
+            "key": self.key,
+            "spec": self.spec.model_dump(mode="json", exclude={"corpus"}),
+            "parameters": count(model),
+            "loss": [round(sum(history[i : i + stride]) / len(history[i : i + stride]), 6)
+                     for i in range(0, len(history), stride)],
+            "learned": learned(model),
+            "seconds": round(seconds, 1),
+            "processor": runtime.processor(),
+            "threads": torch.get_num_threads(),
+        }  # fmt: skip
+        meta = {"spec": self.spec.model_dump_json(exclude={"corpus"}), "key": self.key}
+        store.write_bytes(self.path / "model.safetensors", save(_flat(model), metadata=meta))
+        store.write_json(self.path / "record.json", record)
+        (self.path / "checkpoint.safetensors").unlink(missing_ok=True)
+        return record
+
+    def _checkpoint(self, model: nn.Module, optim: torch.optim.Optimizer, step: int, history: list[float]) -> None:
+        if dist.is_available() and dist.is_initialized() and dist.get_rank():
+            return
+        tensors = {f"model.{name}": value for name, value in _flat(model).items()}
+        for index, state in optim.state_dict()["state"].items():
+            tensors |= {f"optimizer.{index}.{name}": torch.as_tensor(value).clone() for name, value in state.items()}
+        tensors["history"] = torch.tensor(history, dtype=torch.float64)
+        store.write_bytes(self.path / "checkpoint.safetensors", save(tensors, metadata={"step": str(step)}))
+
+    def _resume(self, model: nn.Module, optim: torch.optim.Optimizer) -> tuple[int, list[float]]:
+        self._history: list[float] = []
+        path = self.path / "checkpoint.safetensors"
+        if not self._readable(path.name):
+            return 0, self._history
+        tensors = load_file(path, device=str(self.device))
+        with safe_open(path, "pt") as file:
+            step = int(file.metadata()["step"])
+        model.load_state_dict({k[6:]: v for k, v in tensors.items() if k.startswith("model.")})
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, value in tensors.items():
+            if name.startswith("optimizer."):
+                _, index, entry = name.split(".", 2)
+                state.setdefault(int(index), {})[entry] = value.cpu() if entry == "step" else value
+        optim.load_state_dict({"state": state, "param_groups": optim.state_dict()["param_groups"]})
+        self._history.extend(tensors["history"].tolist())
+        return step, self._history
+
+    def _readable(self, name: str) -> bool:
+        """Atomic writes leave no half file; one cut short by a disk or a copy is dropped and made again."""
+        path = self.path / name
+        if not path.exists():
+            return False
+        try:
+            with safe_open(path, "pt") as file:
+                file.keys()
+        except (SafetensorError, OSError):
+            path.unlink()
+            return False
+        return True
+
+
+def learned(model: Transformer) -> list[dict[str, Any]]:
+    """The trained position parameters of every layer, as plain data."""
+    rows = []
+    for block in model.blocks:
+        row: dict[str, Any] = {}
+        for owner in (block.attention.prior, block.attention.scale):
+            if owner is not None:
+                row |= {name: [round(x, 6) for x in p.tolist()] for name, p in owner.named_parameters(recurse=False)}
+        rows.append(row)
+    return rows
+
+
+def load(name: str, device: str = "cpu") -> Transformer:
+    """Open a trained model that ships with the repository, such as "passkey/bam-ssmax/0", or a .safetensors path."""
+    from .config import ROOT
+
+    path = Path(name) if name.endswith(".safetensors") else None
+    if path is None:
+        found = sorted((ROOT / "results").glob(f"*/models/{name}.safetensors"))
+        if not found:
+            known = sorted(p.relative_to(p.parents[2]).with_suffix("") for p in ROOT.glob("results/*/models/*/*/*.safetensors"))
+            raise ValueError(f"no trained model {name!r}; there are: {', '.join(map(str, known)) or 'none yet'}")
+        path = found[0]
+    if not path.exists():
+        raise ValueError(f"no file {path}; give the path of a model.safetensors")
+    try:
+        with safe_open(path, "pt") as file:
+            spec = RunSpec.model_validate(json.loads(file.metadata()["spec"]))
+        tensors = load_file(path)
+    except (SafetensorError, TypeError, KeyError) as error:
+        raise ValueError(f"{path} is not a complete model file ({error}); copy or train it again") from None
+    model = Transformer(spec.model)
+    model.load_state_dict({name: value.float() for name, value in tensors.items()})
+    return model.to(runtime.device(device)).eval()
+
+
+def _flat(model: nn.Module) -> dict[str, Tensor]:
+    """The state with shared tensors stored once, as safetensors wants them."""
+    return {name: value.detach().cpu().contiguous().clone() for name, value in model.state_dict().items()}
