@@ -1,8 +1,8 @@
 """What a check is: parts of a claim as objects, functions that judge those objects, and the verdict that follows.
 
-An exact claim is split into `Part`s, one checkable sentence each. A part carries its sentence as an *object* (a callable,
-a sympy expression, a relation); its checker receives that object and nothing else, so that handing it a false variant
-must change the answer. `Check.decide` applies the rule:
+An exact claim is split into `Part`s, one checkable sentence each. A part carries its sentence as an *object* (a
+callable, a sympy expression, a relation); its checker receives that object and nothing else, so that handing it a false
+variant must change the answer. `Check.decide` applies the rule:
 
     all printed parts hold                          verified
     some hold, and the corrected statement holds    verified with correction
@@ -19,10 +19,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from attention_priors import claims
+from attention_priors.claims import Verdict
+
 if TYPE_CHECKING:
     import pandas as pd
-
-    from attention_priors.claims import Verdict
 
 RELATIONS = ("==", "!=", "<", "<=", ">", ">=")
 OUTCOMES = ("agrees", "disagrees", "undecided")
@@ -51,7 +52,9 @@ class Part:
 
     `check(statement)` judges the object and `false` is a variant (a sign, an exponent, a constant) that it must refute.
     `evaluate(statement, **inputs) -> (claimed, actual)` puts the inputs of a counterexample into the printed formula;
-    a part whose check can return a counterexample has one.
+    a part whose check can return a counterexample has one. A part that fails refutes `false` too, which proves nothing
+    about its checker: `repaired` is then a variant that the checker must accept (needless where the corrected statement
+    is judged by the same checker).
     """
 
     text: str
@@ -59,6 +62,7 @@ class Part:
     check: Callable[[Any], Evidence]
     false: Any
     evaluate: Callable[..., tuple[Any, Any]] | None = None
+    repaired: Any = None
 
     def judge(self) -> Evidence:
         return self.check(self.statement)
@@ -86,22 +90,26 @@ class Decision:
 
 @dataclass(frozen=True)
 class Check:
-    """An exact claim: its printed parts, the statement that should stand instead, and where it matters in practice."""
+    """An exact claim: its printed parts, the statement that should stand instead, and where it matters in practice.
+
+    `missing` says what of the claim no part covers yet; such a check is never better than inconclusive.
+    """
 
     id: str
     notebook: str
     printed: tuple[Part, ...]
     corrected: Part | None = None
     practice: str = ""
+    missing: str = ""
 
     def decide(self) -> Decision:
-        """Judge every part and apply the rule of this module. CheckError when something fails and nothing replaces it."""
+        """Judge every part and apply this module's rule. CheckError when something fails and nothing replaces it."""
         printed = tuple(part.judge() for part in self.printed)
         fails = [evidence for evidence in printed if not evidence.holds]
         if not fails:
-            return Decision(self.id, "verified", printed[0], printed)
+            return Decision(self.id, "inconclusive" if self.missing else "verified", printed[0], printed)
         if self.corrected is None:
-            raise CheckError(f"{self.id}: {fails[0].detail or fails[0]} fails and there is no corrected statement; add one")
+            raise CheckError(f"{self.id}: a printed part fails ({fails[0]}); add a corrected statement")
         replacement = self.corrected.judge()
         if not replacement.holds:
             raise CheckError(f"{self.id}: the corrected statement fails too ({replacement}); correct it")
@@ -110,21 +118,17 @@ class Check:
 
     def verdict(self, profile: str, evidence: Sequence[str] = ()) -> Verdict:
         """`decide`, written as the ledger's record; `evidence` are paths of figures and metrics below results/."""
-        from attention_priors import claims  # the ledger stands beside the checks, which must import without it
-
         decision = self.decide()
         found = decision.evidence
         claim = claims.register()[self.id]
         return claims.Verdict(
             id=self.id,
             verdict=decision.verdict,
-            outcome=None,
+            outcome="undecided" if decision.verdict == "inconclusive" else None,
             measured=found.measured,
             relation=found.relation,
             expected_value=found.expected,
             tolerance=found.tolerance,
-            seeds=[],
-            interval=None,
             evidence=list(evidence),
             notebook=self.notebook,
             counterexample=decision.counterexample,
@@ -135,7 +139,7 @@ class Check:
             scale=claim.scale,
             profile=profile,
             recipe="exact",
-            opposite=None,
+            opposite=self.missing if decision.verdict == "inconclusive" else None,
         )
 
 
@@ -169,8 +173,6 @@ class EmpiricalCheck:
 
     def verdict(self, profile: str, frames: Mapping[str, pd.DataFrame]) -> Verdict:
         """`scaled reproduction` with an outcome, or `inconclusive` when the metrics cannot decide."""
-        from attention_priors import claims  # as in Check.verdict
-
         found = self.judge(frames)
         if found.outcome not in OUTCOMES:
             raise CheckError(f"{self.id}: outcome {found.outcome!r} is none of {', '.join(OUTCOMES)}")
@@ -182,13 +184,10 @@ class EmpiricalCheck:
             measured=found.measured,
             relation=found.relation,
             expected_value=found.expected,
-            tolerance=None,
             seeds=list(found.seeds),
             interval=found.interval,
             evidence=[f"metrics/{name}.csv" for name in self.metrics],
             notebook=self.notebook,
-            counterexample=None,
-            corrected=None,
             statement=claim.statement,
             source=claim.source,
             kind=claim.kind,
@@ -239,7 +238,7 @@ def smallest_counterexample(
     candidates: Iterable[Mapping[str, Any]],
     tolerance: float = 1e-9,
 ) -> dict | None:
-    """The first of `candidates` (order them by size) on which `evaluate(statement, **inputs)` gives claimed != actual."""
+    """The first of `candidates` (ordered by size) on which `evaluate(statement, **inputs)` gives claimed != actual."""
     for inputs in candidates:
         claimed, actual = evaluate(statement, **inputs)
         if not agree(claimed, actual, tolerance):
@@ -249,13 +248,14 @@ def smallest_counterexample(
 
 def plain(value: Any) -> Any:
     """Numbers as int or float, sequences as lists: what JSON can hold and a reader can type."""
+    value = value.item() if hasattr(value, "item") and not getattr(value, "shape", ()) else value
     if isinstance(value, (bool, str)) or value is None:
         return value
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, numbers.Integral):
         return int(value)
-    if isinstance(value, numbers.Real) or hasattr(value, "evalf"):
+    if isinstance(value, numbers.Real) or hasattr(value, "__float__"):
         return float(value)
     return [plain(item) for item in value]
 

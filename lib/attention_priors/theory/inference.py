@@ -1,0 +1,212 @@
+"""Attention as inference over one discrete variable: which visible key j answers query i.
+
+All functions are float64 numpy on one row of attention: logits or probabilities of shape [keys], keys j = 1..i first to
+last, so that the last entry is the query's own position (lag 0). -inf is an invisible key.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+def log_sum_exp(logits: ArrayLike) -> float:
+    """ln sum_j exp(x_j), the logarithm of a partition function (minus the free energy)."""
+    return float(np.logaddexp.reduce(np.asarray(logits, dtype=np.float64)))
+
+
+def softmax(logits: ArrayLike) -> Vector:
+    """p_j = exp(x_j) / sum_z exp(x_z), shifted by the maximum. ValueError when no key is visible."""
+    x = np.asarray(logits, dtype=np.float64)
+    top = x.max(initial=-np.inf)
+    if top == -np.inf:
+        raise ValueError("no visible key (every logit is -inf): give the query at least its own position")
+    weights = np.exp(x - top)
+    return weights / weights.sum()
+
+
+def posterior(content: ArrayLike, prior: ArrayLike) -> Vector:
+    """p_j = pi_j exp(f_j) / sum_z pi_z exp(f_z): Bayes' rule with prior pi and likelihood proportional to exp(f).
+
+    The corrected form of BAM, Definition 2. `content` are logits f [keys], `prior` probabilities pi [keys]; a prior of
+    zero makes a key invisible, a uniform prior gives softmax(f). ValueError when the prior is zero everywhere.
+    """
+    f, pi = np.asarray(content, dtype=np.float64), np.asarray(prior, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        return softmax(f + np.log(pi))
+
+
+def factorised(content: ArrayLike, position: ArrayLike) -> Vector:
+    """p_j = softmax(f)_j softmax(g)_j / Z with Z = <softmax(f), softmax(g)> (BAM, Theorem 1). Logits f, g [keys]."""
+    product = softmax(content) * softmax(position)
+    return product / product.sum()
+
+
+def overlap(p: ArrayLike, q: ArrayLike) -> float:
+    """Z = <p, q> = sum_j p_j q_j = P(J = J') for independent J ~ p, J' ~ q (BAM, Theorem 1 and appendix I.2).
+
+    In [0, 1]; 1 only where both are the same one-hot; max_q <p, q> = max_j p_j, at the mode of p and not at q = p.
+    """
+    return float(np.dot(np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)))
+
+
+def partition_ratio(content: ArrayLike, position: ArrayLike) -> float:
+    """C = Z_cont Z_pos / Z_joint = 1 / <softmax(f), softmax(g)> (BAM, appendix I.1, which prints it as the overlap)."""
+    f, g = np.asarray(content, dtype=np.float64), np.asarray(position, dtype=np.float64)
+    return float(np.exp(log_sum_exp(f) + log_sum_exp(g) - log_sum_exp(f + g)))
+
+
+def cosine(p: ArrayLike, q: ArrayLike) -> float:
+    """<p, q> / (|p| |q|), which is 1 exactly where p = q (BAM, appendix I.2)."""
+    return overlap(p, q) / float(np.linalg.norm(p) * np.linalg.norm(q))
+
+
+def printed_information(p: ArrayLike, q: ArrayLike) -> float:
+    """sum_j r_j ln(r_j / (p_j q_j)) with r = p q / <p, q>: what BAM, appendix I.3, calls mutual information.
+
+    The logarithm does not depend on j, so the sum is -ln <p, q>: >= 0, ln L when q is uniform over L keys, and falling
+    as p and q agree more.
+    """
+    return -float(np.log(overlap(p, q)))
+
+
+def log_lift(p: ArrayLike, q: ArrayLike) -> float:
+    """ln(L <p, q>) = ln(1 + L^2 Cov_j(p, q)), the covariance over the L keys drawn uniformly.
+
+    Zero exactly when p and q are uncorrelated across keys (so whenever one is uniform), positive when they favour the
+    same keys, negative when they favour different ones; ln Z = lift - ln L.
+    """
+    return float(np.log(len(np.asarray(p)) * overlap(p, q)))
+
+
+def mutual_information(table: ArrayLike) -> float:
+    """I(X; Y) = sum_xy T_xy ln(T_xy / (T_x T_y)) of a joint probability table T [rows columns]."""
+    joint = np.asarray(table, dtype=np.float64)
+    independent = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    seen = joint > 0
+    return float(np.sum(joint[seen] * np.log(joint[seen] / independent[seen])))
+
+
+def gibbs(scores: ArrayLike, gamma: float) -> Vector:
+    """p_j = exp(gamma s_j) / sum_z exp(gamma s_z) (BAM, appendix I.1); dH/dgamma = -gamma Var_p(s) <= 0, gamma > 0."""
+    return softmax(gamma * np.asarray(scores, dtype=np.float64))
+
+
+def scalable(scores: ArrayLike, s: float) -> Vector:
+    """p_j = n^(s z_j) / sum_k n^(s z_k) with n the number of keys: odds n^(s (z_j - z_k)) (BAM, section 2.5)."""
+    z = np.asarray(scores, dtype=np.float64)
+    return gibbs(z, s * np.log(len(z)))
+
+
+def causal_row(i: int, length: int) -> Vector:
+    """M_ij = 0 for j <= i and -inf beyond, j = 1..length (BAM, appendix B.1). ValueError outside 1 <= i <= length."""
+    if not 1 <= i <= length:
+        raise ValueError(f"query {i} is not among the positions 1..{length}; choose one of them")
+    return np.where(np.arange(1, length + 1) <= i, 0.0, -np.inf)
+
+
+def truncated_geometric(m: float, i: int) -> Vector:
+    """P(lag = d) = (1 - r) r^d / (1 - r^i), r = exp(-m), d = 0..i-1: the prior of ALiBi with slope m at query i.
+
+    What BAM, Lemma 2, calls Uniform times Laplace. m -> 0 gives 1/i; i -> inf gives the geometric law of mean lag
+    1 / (e^m - 1). Shape [i], by lag. ValueError unless m >= 0 and i >= 1.
+    """
+    if m < 0 or i < 1:
+        raise ValueError(f"slope {m} and query {i}: the slope must be >= 0 and the query >= 1")
+    if m == 0:
+        return np.full(i, 1.0 / i)
+    return np.exp(-m * np.arange(i)) * np.expm1(-m) / np.expm1(-m * i)
+
+
+def uniform_times_laplace(m: float, i: int) -> Vector:
+    """Uniform(1, i, j) Laplace(0, 1/m, -d) = (1/i) (m/2) exp(-m d), d = 0..i-1, read as densities (BAM, Lemma 2).
+
+    Proportional to `truncated_geometric` but not normalised. Shape [i], by lag.
+    """
+    return np.exp(-m * np.arange(i)) * m / (2.0 * i)
+
+
+def log_generalised_gaussian(x: ArrayLike, alpha: float, beta: float, mu: float = 0.0) -> Vector:
+    """-|(x - mu) / alpha|^beta, up to ln(beta / (2 alpha Gamma(1/beta))); x = key - query (BAM, appendix A).
+
+    beta = 1 is Laplace of scale alpha, beta = 2 is Normal of standard deviation alpha / sqrt(2), beta -> inf a window.
+    On the lags that a query sees, its softmax is the prior. ValueError unless alpha > 0.
+    """
+    if alpha <= 0:
+        raise ValueError(f"alpha = {alpha}: the scale must be positive")
+    return -(np.abs((np.asarray(x, dtype=np.float64) - mu) / alpha) ** beta)
+
+
+def score_matrices(content: Matrix, alpha: float, beta: float, mu: float = 0.0) -> tuple[Matrix, Matrix, Matrix]:
+    """(Q K^T, M, B) of score = Q K^T + M + B (BAM, Fig. 5): content logits, causal mask, generalised Gaussian bias.
+
+    `content` is Q K^T [queries keys], square; M_ij = 0 for j <= i, else -inf; B_ij = -|(j - i - mu) / alpha|^beta.
+    """
+    content = np.asarray(content, dtype=np.float64)
+    length = len(content)
+    lag = np.arange(length)[None, :] - np.arange(length)[:, None]
+    mask = np.where(lag <= 0, 0.0, -np.inf)
+    return content, mask, log_generalised_gaussian(lag, alpha, beta, mu)
+
+
+def t5_bucket(lags: ArrayLike, buckets: int = 32, farthest: int = 128) -> NDArray[np.int64]:
+    """Bucket of a causal lag d: d itself for d < n/2, then n/2 + floor(n/2 ln(2d/n) / ln(2D/n)), at most n - 1.
+
+    Raffel et al. (2020): n = 32 buckets, D = 128; one learned bias per bucket and head. Lags 16 and 17 share a bucket,
+    and so do all lags from 113 on.
+    """
+    d = np.asarray(lags, dtype=np.int64)
+    exact = buckets // 2
+    with np.errstate(divide="ignore"):
+        far = exact + np.floor((buckets - exact) * np.log(d / exact) / np.log(farthest / exact))
+    return np.where(d < exact, d, np.minimum(far, buckets - 1)).astype(np.int64)
+
+
+def matrix_rows(length: int, alpha: float, beta: float, mu: float = 0.0, seed: int = 0) -> list[dict]:
+    """The matrices of BAM, Fig. 5, entry by entry: content + mask + bias = score, weights = softmax of its rows.
+
+    Content is standard normal, of a size with the bias. Rows {matrix, query, key, value}, counted from 1.
+    """
+    draw = np.random.default_rng(seed)
+    content, mask, bias = score_matrices(draw.standard_normal((length, length)), alpha, beta, mu)
+    score = content + mask + bias
+    named = {"content": content, "mask": mask, "bias": bias, "score": score}
+    named["weights"] = np.stack([softmax(row) for row in score])
+    return [
+        {"matrix": name, "query": i + 1, "key": j + 1, "value": float(matrix[i, j])}
+        for name, matrix in named.items()
+        for i, j in np.ndindex(length, length)
+    ]
+
+
+def reading_rows(keys: int, steps: int = 41) -> list[dict]:
+    """The three readings of Z on two sweeps. Rows {reading, series, x, value}.
+
+    physics and information: the prior is Laplace with slope x = 0..2 (0 is uniform) over `keys` lags, and content
+    favours the query itself (near) or the farthest key (far), by a margin of ln 20. geometry: the prior is content^x,
+    normalised, so that content and prior coincide at x = 1; the content is a slope of ln 2 per lag.
+    """
+    rows: list[dict] = []
+
+    def add(reading: str, series: str, x: float, value: float) -> None:
+        rows.append({"reading": reading, "series": series, "x": float(x), "value": float(value)})
+
+    lags = np.arange(keys)
+    for series, favoured in (("near", 0), ("far", keys - 1)):
+        content = np.where(lags == favoured, np.log(20.0), 0.0)
+        p = softmax(content)
+        for m in np.linspace(0.0, 2.0, steps):
+            q = truncated_geometric(m, keys)
+            add("physics", f"overlap, {series}", m, overlap(p, q))
+            add("physics", f"ratio, {series}", m, partition_ratio(content, np.log(q)))
+            add("information", f"printed, {series}", m, printed_information(p, q))
+            add("information", f"lift, {series}", m, log_lift(p, q))
+    p = truncated_geometric(np.log(2.0), keys)
+    for t in np.linspace(0.0, 4.0, steps):
+        q = softmax(t * np.log(p))
+        add("geometry", "overlap", t, overlap(p, q))
+        add("geometry", "cosine", t, cosine(p, q))
+    return rows

@@ -1,0 +1,143 @@
+"""The closed forms of attention as inference, against hand values, scipy and the library's own attention."""
+
+import numpy as np
+import pytest
+import torch
+from scipy import special, stats
+
+from attention_priors.attention import reference
+from attention_priors.attention.visible import causal
+from attention_priors.positions import priors
+from attention_priors.theory import inference as theory
+
+DRAW = np.random.default_rng(0)
+
+
+def test_softmax_agrees_with_scipy_and_keeps_masked_keys_at_zero():
+    logits = np.array([700.0, -np.inf, 699.0, 0.0])
+    assert theory.softmax(logits) == pytest.approx(special.softmax(logits))
+    assert theory.softmax(logits)[1] == 0.0
+    assert theory.log_sum_exp(logits) == pytest.approx(special.logsumexp(logits))
+
+
+def test_a_row_without_a_visible_key_is_refused():
+    with pytest.raises(ValueError, match="no visible key"):
+        theory.softmax([-np.inf, -np.inf])
+
+
+def test_posterior_by_hand():
+    # prior (1/2, 1/2), likelihood ratio 3: posterior (3/4, 1/4)
+    assert theory.posterior(np.log([3.0, 1.0]), [0.5, 0.5]) == pytest.approx([0.75, 0.25])
+    assert theory.posterior([0.0, 9.0], [1.0, 0.0]) == pytest.approx([1.0, 0.0])
+
+
+def test_a_constant_added_to_content_or_prior_changes_nothing():
+    f, g = DRAW.standard_normal((2, 7))
+    assert theory.factorised(f + 3, g - 5) == pytest.approx(theory.factorised(f, g), abs=1e-15)
+
+
+def test_overlap_and_ratio_are_reciprocals():
+    f, g = DRAW.standard_normal((2, 9))
+    product = theory.overlap(theory.softmax(f), theory.softmax(g)) * theory.partition_ratio(f, g)
+    assert product == pytest.approx(1.0, abs=1e-14)
+
+
+def test_readings_of_a_uniform_prior_over_eight_keys():
+    p, uniform = theory.softmax(DRAW.standard_normal(8)), np.full(8, 1 / 8)
+    assert theory.overlap(p, uniform) == pytest.approx(1 / 8)
+    assert theory.printed_information(p, uniform) == pytest.approx(np.log(8))
+    assert theory.log_lift(p, uniform) == pytest.approx(0.0, abs=1e-14)
+
+
+def test_mutual_information_by_hand():
+    assert theory.mutual_information([[0.25, 0.25], [0.25, 0.25]]) == pytest.approx(0.0, abs=1e-15)
+    assert theory.mutual_information(np.diag([0.5, 0.5])) == pytest.approx(np.log(2))
+
+
+@pytest.mark.parametrize("m", [1e-9, 0.1, 1.0, 5.0])
+@pytest.mark.parametrize("i", [1, 2, 50])
+def test_truncated_geometric_is_a_law_with_ratio_r(m, i):
+    p = theory.truncated_geometric(m, i)
+    assert p.sum() == pytest.approx(1.0, abs=1e-12)
+    assert p[1:] == pytest.approx(p[:-1] * np.exp(-m))
+
+
+def test_truncated_geometric_limits():
+    assert theory.truncated_geometric(0.0, 4) == pytest.approx([0.25] * 4)
+    p = theory.truncated_geometric(0.5, 2000)
+    assert p[:20] == pytest.approx(stats.geom(1 - np.exp(-0.5), loc=-1).pmf(np.arange(20)))
+    assert np.dot(p, np.arange(2000)) == pytest.approx(1 / np.expm1(0.5))
+
+
+@pytest.mark.parametrize(("m", "i"), [(-0.1, 3), (1.0, 0)])
+def test_truncated_geometric_refuses_what_is_no_law(m, i):
+    with pytest.raises(ValueError, match="slope"):
+        theory.truncated_geometric(m, i)
+
+
+def test_domains_are_named():
+    with pytest.raises(ValueError, match=r"query 0.*1\.\.5"):
+        theory.causal_row(0, 5)
+    with pytest.raises(ValueError, match="alpha = 0"):
+        theory.log_generalised_gaussian([1.0], alpha=0, beta=1)
+
+
+def test_scalable_softmax_by_hand():
+    # two keys, scores 1 and 0, s = 2: 2^2 to 2^0
+    assert theory.scalable([1.0, 0.0], 2.0) == pytest.approx([0.8, 0.2])
+
+
+def test_t5_buckets_at_their_edges():
+    # Raffel et al.: one bucket per lag below 16, the last from 113 on (32 buckets, 128)
+    lags = [0, 15, 16, 18, 19, 21, 112, 113, 10_000]
+    assert theory.t5_bucket(lags).tolist() == [0, 15, 16, 16, 17, 18, 30, 31, 31]
+    assert (np.diff(theory.t5_bucket(np.arange(300))) >= 0).all()
+
+
+def test_score_matrices_are_what_the_library_attends_with():
+    """alpha = 2, beta = 1/2, mu = 0 as theta_alpha = -beta ln alpha, theta_beta = beta; content q k / sqrt(width)."""
+    length, width = 6, 4
+    q, k = torch.randn(2, 1, 1, length, width, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    prior = priors.GeneralizedGaussian([-0.5 * np.log(2.0)], [0.5], epsilon=1e-12)
+    positions = torch.arange(length)
+    found = reference.weights(
+        q,
+        k,
+        prior=prior,
+        logit_scale=None,
+        prior_scale=None,
+        visible=causal(length),
+        q_positions=positions,
+        k_positions=positions,
+    )
+    content = (q[0, 0] @ k[0, 0].T / width**0.5).numpy()
+    parts = theory.score_matrices(content, alpha=2.0, beta=0.5)
+    expected = np.stack([theory.softmax(row) for row in sum(parts)])
+    assert found[0, 0].detach().numpy() == pytest.approx(expected, abs=1e-6)  # the prior's parameters are float32
+
+
+def test_matrix_rows_add_up():
+    values = {}
+    for row in theory.matrix_rows(length=4, alpha=2.0, beta=1.0, seed=3):
+        values.setdefault(row["matrix"], np.empty((4, 4)))[row["query"] - 1, row["key"] - 1] = row["value"]
+    assert list(values) == ["content", "mask", "bias", "score", "weights"]
+    visible = np.tril(np.ones((4, 4), bool))
+    total = values["content"] + values["bias"]
+    assert (values["score"][visible] == total[visible]).all()
+    assert (values["score"][~visible] == -np.inf).all()
+    assert values["weights"].sum(axis=1) == pytest.approx(np.ones(4))
+    assert (np.diff(values["bias"], axis=1)[np.tril_indices(4, -1)] > 0).all()  # nearer keys, smaller penalty
+
+
+def test_reading_rows_show_the_reciprocals_and_the_peak_of_the_cosine():
+    rows = theory.reading_rows(keys=8, steps=9)
+    series = {}
+    for row in rows:
+        series.setdefault((row["reading"], row["series"]), {})[row["x"]] = row["value"]
+    for side in ("near", "far"):
+        for m, z in series["physics", f"overlap, {side}"].items():
+            assert z * series["physics", f"ratio, {side}"][m] == pytest.approx(1.0)
+            assert series["information", f"lift, {side}"][m] == pytest.approx(np.log(8 * z))
+    cosine, overlap = series["geometry", "cosine"], series["geometry", "overlap"]
+    assert max(cosine, key=cosine.get) == 1.0
+    assert max(overlap, key=overlap.get) == 4.0
