@@ -1,0 +1,212 @@
+"""The ledger: the notebooks' parts joined to one verdict for every id of the register, as JSON, Markdown and frames."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import yaml
+from pydantic import ValidationError
+
+from attention_priors import config, store
+from attention_priors.claims.verdict import (
+    DOCUMENTS,
+    KINDS,
+    VERDICTS,
+    Claim,
+    Verdict,
+    document,
+    find,
+    first_error,
+    not_run,
+    register,
+    restate,
+    show,
+)
+
+SCHEMA = 1
+GROUPS = {"document": tuple(DOCUMENTS), "kind": KINDS}
+WITHOUT = {
+    "gpu": "needs a large GPU",
+    "paper": "needs the papers' own scale",
+    "cpu-small": "needs small trained models",
+}
+
+
+def part_path(results: Path | str, profile: str, notebook: str) -> Path:
+    """results/<profile>/claims/04.json for 04_generalised_gaussian."""
+    return Path(results) / profile / "claims" / f"{notebook.split('_', 1)[0]}.json"
+
+
+def write_part(
+    results: Path | str,
+    profile: str,
+    notebook: str,
+    verdicts: Iterable[Verdict],
+    known: Mapping[str, Claim] | None = None,
+) -> Path:
+    """Write the verdicts of one notebook. ValueError for an id that is unknown, given twice or another notebook's."""
+    known = register() if known is None else known
+    entries: dict[str, Verdict] = {}
+    for verdict in verdicts:
+        claim = find(verdict.id, known)
+        if claim.notebook != notebook:
+            raise ValueError(f"{claim.id} belongs to {claim.notebook}, not to {notebook}; give its verdict there")
+        if claim.id in entries:
+            raise ValueError(f"{claim.id} has two verdicts in {notebook}; keep one")
+        if verdict.profile != profile:
+            raise ValueError(f"{claim.id} was decided under profile {verdict.profile}, not {profile}; run it again")
+        entries[claim.id] = restate(verdict, claim)
+    ordered = {name: entries[name] for name in known if name in entries}
+    path = part_path(results, profile, notebook)
+    store.write_json(path, {"schema": SCHEMA, "profile": profile, "notebook": notebook, "claims": _plain(ordered)})
+    return path
+
+
+def _plain(verdicts: Mapping[str, Verdict]) -> dict[str, dict]:
+    return {name: verdict.model_dump(mode="json", exclude={"id"}) for name, verdict in verdicts.items()}
+
+
+def read(path: Path | str) -> dict[str, Verdict]:
+    """The verdicts of a ledger or of one part, by id. ValueError naming the file when it is neither."""
+    content = store.read_json(Path(path))
+    if not isinstance(content, dict) or content.get("schema") != SCHEMA or not isinstance(content.get("claims"), dict):
+        raise ValueError(f"{path} is no ledger of schema {SCHEMA}; run the notebook that writes it again")
+    try:
+        return {name: Verdict(id=name, **entry) for name, entry in content["claims"].items()}
+    except ValidationError as error:
+        raise ValueError(f"{path}: {first_error(error)}; run the notebook that writes it again") from None
+
+
+def gather(results: Path | str, profile: str, known: Mapping[str, Claim] | None = None) -> dict[str, Verdict]:
+    """Every id of the register, in its order, with the verdict from its notebook's part, or `not run`."""
+    known = register() if known is None else known
+    found = {name: not_run(claim, profile) for name, claim in known.items()}
+    for notebook in sorted({claim.notebook for claim in known.values()}):
+        path = part_path(results, profile, notebook)
+        for name, verdict in read(path).items() if path.exists() else ():
+            claim = find(name, known)
+            if (claim.notebook, profile) != (notebook, verdict.profile):
+                raise ValueError(f"{path}: {name} is {claim.notebook}'s, profile {verdict.profile}; run both again")
+            found[name] = restate(verdict, claim)
+    return found
+
+
+def merge(results: Path | str, profile: str, known: Mapping[str, Claim] | None = None) -> dict[str, Verdict]:
+    """`gather`, written to claims.json and claims.md."""
+    ledger = gather(results, profile, known)
+    folder = Path(results) / profile
+    store.write_json(folder / "claims.json", {"schema": SCHEMA, "profile": profile, "claims": _plain(ledger)})
+    store.write_text(folder / "claims.md", markdown(ledger, profile))
+    return ledger
+
+
+def frame(verdicts: Mapping[str, Verdict]) -> pd.DataFrame:
+    """One row a claim, every field as it stands in the ledger, the counterexample as a sentence."""
+    columns = ["id", "document", *(name for name in Verdict.model_fields if name != "id")]
+    rows = []
+    for name, verdict in verdicts.items():
+        row = {**verdict.model_dump(), "document": document(name)}
+        row["counterexample"] = str(verdict.counterexample) if verdict.counterexample else None
+        rows.append(row)
+    return pd.DataFrame(rows, columns=columns)
+
+
+def counts(ledger: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Claims by `by` ('document' or 'kind') and verdict, with both totals; every verdict has its column."""
+    if by not in GROUPS:
+        raise ValueError(f"cannot count by {by!r}; use {' or '.join(GROUPS)}")
+    present = [group for group in GROUPS[by] if group in set(ledger[by])]
+    table = pd.crosstab(ledger[by], ledger["verdict"]).reindex(index=present, columns=list(VERDICTS), fill_value=0)
+    table["total"] = table.sum(axis=1)
+    table.loc["total"] = table.sum(axis=0)
+    return table.rename_axis(index=by, columns=None).reset_index()
+
+
+@dataclass(frozen=True)
+class Excuse:
+    """Claims that may stay undecided for now: patterns of ids, why, and the issue that will decide them."""
+
+    ids: tuple[str, ...]
+    why: str
+    issue: int
+
+    def covers(self, identifier: str) -> bool:
+        return any(fnmatch.fnmatchcase(identifier, pattern) for pattern in self.ids)
+
+
+def exceptions(path: Path | None = None) -> list[Excuse]:
+    """The named exceptions of data/exceptions.yaml. ValueError for an entry without ids, why and issue."""
+    path = Path(path or config.ROOT / "data" / "exceptions.yaml")
+    entries = yaml.safe_load(path.read_text(encoding="utf-8")) or [] if path.exists() else []
+    for entry in entries:
+        if not isinstance(entry, dict) or set(entry) != {"ids", "why", "issue"}:
+            raise ValueError(f"{path.name}: {entry!r} needs exactly ids, why and issue")
+    return [Excuse(tuple(entry["ids"]), entry["why"], entry["issue"]) for entry in entries]
+
+
+def reason(verdict: Verdict, rules: Iterable[Excuse] = ()) -> str:
+    """Why a claim is not run: a named exception, the scale it needs, or nothing but a notebook that has not run."""
+    named = next((f"{rule.why} (issue {rule.issue})" for rule in rules if rule.covers(verdict.id)), None)
+    return named or WITHOUT.get(verdict.scale) or f"{verdict.notebook} has given no verdict"
+
+
+def missing(
+    ledger: Mapping[str, Verdict], known: Mapping[str, Claim] | None = None, rules: Iterable[Excuse] = ()
+) -> tuple[list[str], list[str], list[Excuse]]:
+    """Ids of scale cpu without a verdict (nobody excused, then excused), and the exceptions that excuse nothing."""
+    known = register() if known is None else known
+    rules = list(rules)
+    absent = [
+        name
+        for name, claim in known.items()
+        if claim.scale == "cpu" and (name not in ledger or ledger[name].verdict == "not run")
+    ]
+    excused = [name for name in absent if any(rule.covers(name) for rule in rules)]
+    stale = [rule for rule in rules if not any(rule.covers(name) for name in absent)]
+    return [name for name in absent if name not in set(excused)], excused, stale
+
+
+def markdown(ledger: Mapping[str, Verdict], profile: str) -> str:
+    """claims.md: counts, the statements found wanting with their counterexamples, then every claim by document."""
+    table = frame(ledger)
+    lines = [
+        f"# Ledger of claims, profile `{profile}`",
+        "",
+        f"{len(ledger)} claims of five documents, each with its verdict; `claims.json` holds the same, for programs.",
+    ]
+    for by in GROUPS:
+        lines += ["", f"## By {by}", "", *_markdown_table(counts(table, by))]
+    wanting = [verdict for verdict in ledger.values() if verdict.counterexample]
+    lines += ["", "## Found wanting", ""]
+    lines += [f"- **{v.id}** ({v.verdict}; {v.source}): {v.counterexample}. Instead: {v.corrected}" for v in wanting]
+    lines += [] if wanting else ["None."]
+    for key, title in DOCUMENTS.items():
+        rows = table[table["document"] == key]
+        if len(rows):
+            lines += ["", f"## {key}: {title}", "", *_markdown_table(_shown(rows))]
+    return "\n".join(lines) + "\n"
+
+
+def _shown(rows: pd.DataFrame) -> pd.DataFrame:
+    """The columns of the ledger that a reader compares: verdict, and what was measured against what."""
+    found = [
+        "" if verdict == "not run" else f"{show(measured)} {relation or ''} {show(expected)}"
+        for verdict, measured, relation, expected in zip(
+            rows["verdict"], rows["measured"], rows["relation"], rows["expected_value"], strict=True
+        )
+    ]
+    shown = rows[["id", "kind", "scale", "verdict", "outcome", "recipe", "notebook"]].fillna("")
+    shown.insert(5, "measured against", found)
+    return shown
+
+
+def _markdown_table(table: pd.DataFrame) -> list[str]:
+    cells = [
+        [str(cell).replace("|", r"\|").replace("\n", " ") for cell in row] for row in table.itertuples(index=False)
+    ]
+    head = [list(table.columns), ["---"] * len(table.columns)]
+    return ["| " + " | ".join(row) + " |" for row in [*head, *cells]]

@@ -1,0 +1,232 @@
+"""The register (what the documents claim) and the verdict (what may be said about a claim on which evidence)."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
+
+from attention_priors import config
+
+DOCUMENTS = {
+    "BAM": "Bayesian Attention Mechanism",
+    "GOAT": "You Need Better Attention Priors",
+    "OPG": "One-parameter groups (a post)",
+    "PE": "Positional encoding in transformers (a survey)",
+    "PC": "ParallelComp",
+    "X": "Across the documents",
+}
+EXACT = ("verified", "verified with correction", "contradicted")
+RUNS = ("scaled reproduction", "reproduced", "inconclusive")
+VERDICTS = (*EXACT, *RUNS, "not run")
+KINDS = ("definition", "theorem", "lemma", "proposition", "algorithm", "empirical", "figure", "table", "erratum")
+SCALES = ("cpu", "cpu-small", "gpu", "paper")
+# What an exact verdict says about an empirical sentence: with a correction, the sentence that stands agrees.
+IMPLIED = {"verified": "agrees", "verified with correction": "agrees", "contradicted": "disagrees"}
+MOST_NUMBERS = 5  # of a counterexample: more cannot be checked by hand
+
+
+class Claim(BaseModel):
+    """One entry of the register."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    id: str
+    source: str
+    kind: Literal[KINDS]
+    scale: Literal[SCALES]
+    statement: str
+    notebook: str
+
+    @property
+    def document(self) -> str:
+        return document(self.id)
+
+
+def document(identifier: str) -> str:
+    """'BAM-T4' -> 'BAM'."""
+    return identifier.split("-", 1)[0]
+
+
+@functools.lru_cache(maxsize=64)
+def _entries(path: Path, modified: int) -> tuple[Claim, ...]:
+    """One file of the register; `modified` is part of the cache's key, so that an edited file is read again."""
+    text = path.read_text(encoding="utf-8")
+    entries = []
+    for entry in yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or []:
+        try:
+            entries.append(Claim.model_validate(entry))
+        except ValidationError as error:
+            name = entry.get("id", "an entry without id") if isinstance(entry, dict) else repr(entry)
+            raise ValueError(f"{path.name}: {name}: {first_error(error)}; correct the register") from None
+    return tuple(entries)
+
+
+def register(folder: Path | None = None) -> dict[str, Claim]:
+    """Every claim by id, in the order of DOCUMENTS and then of the files. ValueError for an id that occurs twice."""
+    folder = Path(folder or config.ROOT / "data" / "claims")
+    files = sorted(folder.glob("*.yaml"))
+    if not files:
+        raise ValueError(f"no claims in {folder}; expected *.yaml with id, source, kind, scale, statement, notebook")
+    known: dict[str, Claim] = {}
+    for path in files:
+        for claim in _entries(path, path.stat().st_mtime_ns):
+            if claim.id in known:
+                raise ValueError(f"{path.name}: {claim.id} is in the register twice; keep one")
+            known[claim.id] = claim
+    order = {name: rank for rank, name in enumerate(DOCUMENTS)}
+    return dict(sorted(known.items(), key=lambda item: order.get(document(item[0]), len(order))))
+
+
+def nearest(identifier: str, known: Iterable[str]) -> str:
+    """The one-line end of a message about an unknown name: ' (nearest: BAM-T4)', empty when nothing is near."""
+    folded = {name.casefold(): name for name in known}
+    near = difflib.get_close_matches(identifier.casefold(), folded, n=1, cutoff=0.4)
+    return f" (nearest: {folded[near[0]]})" if near else ""
+
+
+def first_error(error: ValidationError) -> str:
+    detail = error.errors()[0]
+    where = ".".join(str(part) for part in detail["loc"])
+    message = detail["msg"].removeprefix("Value error, ")
+    return f"{where}: {message}" if where else message
+
+
+def _plain(value: Any) -> Any:
+    """numpy and torch scalars as Python's; infinities as words, since JSON has no number for them."""
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+Scalar = Annotated[bool | int | float | str, BeforeValidator(_plain)]
+
+
+def show(value: Any) -> str:
+    """A measured thing in a few characters: six significant digits, lists in brackets, a dash for nothing."""
+    if value is None:
+        return "–"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(show(item) for item in value) + "]"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+class Counterexample(BaseModel):
+    """Inputs on which the printed statement fails: what it claims there and what is true."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    inputs: dict[str, Scalar | list[Scalar] | list[list[Scalar]]]
+    claimed: Scalar | list[Scalar]
+    actual: Scalar | list[Scalar]
+
+    def __str__(self) -> str:
+        inputs = ", ".join(f"{name} = {show(value)}" for name, value in self.inputs.items())
+        return f"{inputs}: claimed {show(self.claimed)}, actual {show(self.actual)}"
+
+
+def _count(value: Any) -> int:
+    return sum(_count(item) for item in value) if isinstance(value, list) else 1
+
+
+class Verdict(BaseModel):
+    """What was found about one claim. Combinations that would say more than the evidence are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    id: str
+    verdict: Literal[VERDICTS]
+    outcome: Literal["agrees", "disagrees", "undecided"] | None = None
+    measured: Scalar | None = None
+    relation: str | None = None
+    expected_value: Scalar | None = None
+    tolerance: float | None = None
+    seeds: list[int] = []
+    interval: tuple[float, float] | None = None
+    evidence: list[str] = []
+    notebook: str
+    counterexample: Counterexample | None = None
+    corrected: str | None = None
+    statement: str
+    source: str
+    kind: Literal[KINDS]
+    scale: Literal[SCALES]
+    profile: str
+    recipe: str | None = None
+    opposite: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _imply_outcome(cls, data: Any) -> Any:
+        # An empirical sentence that arithmetic alone decides has an outcome too; its checker knows only the verdict.
+        if isinstance(data, dict) and data.get("kind") == "empirical" and data.get("outcome") is None:
+            return {**data, "outcome": IMPLIED.get(data.get("verdict"))}
+        return data
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Verdict:
+        for objection in (*self._overclaims(), *self._omits()):
+            raise ValueError(f"{self.id}: {self.verdict!r} {objection}")
+        return self
+
+    def _overclaims(self) -> Iterator[str]:
+        """More said than the evidence carries."""
+        found = (self.outcome, self.measured, self.counterexample, self.corrected, self.interval)
+        if self.verdict == "not run" and any(item is not None for item in found):
+            yield "carries no result; give another verdict or leave the result out"
+        if self.verdict in EXACT[:2] and self.scale != "cpu":
+            yield f"is for exact checks and this claim has scale {self.scale}; use 'scaled reproduction'"
+        if self.verdict == "contradicted" and self.scale != "cpu" and self.profile != "paper":
+            yield f"needs an exact check or profile paper, not {self.profile}; use 'scaled reproduction'"
+        if self.verdict == "reproduced" and self.profile != "paper":
+            yield f"needs profile paper, not {self.profile}; use 'scaled reproduction'"
+        if self.verdict == "verified" and (self.counterexample or self.corrected):
+            yield "has a counterexample or a corrected statement; use 'verified with correction'"
+        if self.verdict == "inconclusive" and self.outcome not in (None, "undecided"):
+            yield f"is undecided, not {self.outcome}; use 'scaled reproduction'"
+        if self.verdict in EXACT and self.outcome not in (None, IMPLIED[self.verdict]):
+            yield f"cannot have the outcome {self.outcome}; leave it out"
+        if self.counterexample and _count(list(self.counterexample.inputs.values())) > MOST_NUMBERS:
+            yield f"has a counterexample of more than {MOST_NUMBERS} numbers; give a smaller one"
+        if self.interval and not self.interval[0] <= self.interval[1]:
+            yield f"has the interval {self.interval}; give (low, high)"
+
+    def _omits(self) -> Iterator[str]:
+        """Less said than a reader needs."""
+        if self.verdict in EXACT[1:] and not (self.counterexample and self.corrected):
+            yield "needs a counterexample and the corrected statement"
+        if self.verdict in RUNS and self.outcome is None:
+            yield "needs an outcome: agrees, disagrees or undecided"
+        if self.verdict in RUNS and not self.opposite:
+            yield "needs `opposite`: what would have to happen for the opposite verdict"
+        if self.verdict in RUNS[:2] and not self.evidence:
+            yield "needs evidence: the metrics it was read from"
+        if self.verdict in (*EXACT, *RUNS[:2]) and None in (self.measured, self.relation, self.expected_value):
+            yield "needs measured, relation and expected_value"
+        if self.verdict != "not run" and not self.recipe:
+            yield "needs a recipe ('exact' where nothing is trained)"
+
+
+def not_run(claim: Claim, profile: str) -> Verdict:
+    """The entry of a claim that nobody has decided."""
+    return Verdict(verdict="not run", profile=profile, **claim.model_dump())
+
+
+def restate(verdict: Verdict, claim: Claim) -> Verdict:
+    """The verdict with the register's words of today; validated again, since kind or scale may have changed."""
+    try:
+        return Verdict(**{**verdict.model_dump(), **claim.model_dump()})
+    except ValidationError as error:
+        raise ValueError(f"{first_error(error)}; run {claim.notebook} again") from None
+
+
+def find(identifier: str, known: Mapping[str, Claim] | None = None) -> Claim:
+    """The claim with this id. ValueError naming the nearest id."""
+    known = register() if known is None else known
+    if identifier not in known:
+        raise ValueError(f"unknown claim {identifier!r}{nearest(identifier, known)}; data/claims/*.yaml lists all")
+    return known[identifier]

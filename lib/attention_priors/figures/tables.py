@@ -1,0 +1,113 @@
+"""Tables of the ledger, and the one function that prints any table as CSV, Markdown and LaTeX (booktabs)."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+
+from attention_priors import claims
+from attention_priors.figures.spec import LEDGER, TableSpec
+
+WIDE = 30  # characters: from here on a LaTeX column wraps
+FLOATS = "%.10g"  # as in metrics: more digits than anyone reads, the same on every platform
+_TEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "×": r"$\times$", "≤": r"$\le$",
+    "≥": r"$\ge$", "–": "--", "→": r"$\to$", "∞": r"$\infty$", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+}  # fmt: skip
+_MATH = re.compile(r"(\$[^$]*\$)")
+
+
+def errata(ledger: pd.DataFrame) -> pd.DataFrame:
+    """Every statement found wanting: what stands there, where it fails, what holds instead, where it matters."""
+    from attention_priors.checks import CHECKS  # sympy and all checkers, which no other table needs
+
+    wrong = ledger[ledger["verdict"].isin(["contradicted", "verified with correction"])]
+    practice = [CHECKS[name].practice if name in CHECKS else "" for name in wrong["id"]]
+    columns = {
+        "id": "claim", "source": "source", "verdict": "verdict", "statement": "what is claimed",
+        "counterexample": "counterexample", "corrected": "what holds", "notebook": "derived in",
+    }  # fmt: skip
+    table = wrong[list(columns)].rename(columns=columns).reset_index(drop=True)
+    table.insert(6, "where it matters", practice)
+    return table
+
+
+def _errata_caption(ledger: pd.DataFrame) -> str:
+    counted = ledger["verdict"].value_counts()
+    return (
+        f"Statements found wanting: {counted.get('contradicted', 0)} contradicted and "
+        f"{counted.get('verified with correction', 0)} verified with a correction. "
+        "Each counterexample can be checked by hand."
+    )
+
+
+def _decided(ledger: pd.DataFrame) -> str:
+    return f"{(ledger['verdict'] != 'not run').sum()} of {len(ledger)} claims have a verdict."
+
+
+TABLES: dict[str, TableSpec] = {
+    "errata": TableSpec(LEDGER, errata, _errata_caption, "", "15_verdicts"),
+    "verdicts_by_document": TableSpec(
+        LEDGER, lambda ledger: claims.counts(ledger, "document"), _decided, "", "15_verdicts"
+    ),
+    "verdicts_by_kind": TableSpec(LEDGER, lambda ledger: claims.counts(ledger, "kind"), _decided, "", "15_verdicts"),
+}
+
+
+def render(name: str, frame: pd.DataFrame, caption: str, footer: str) -> dict[str, str]:
+    """The text of the table's three files, by extension."""
+    return {
+        "csv": frame.to_csv(index=False, float_format=FLOATS, lineterminator="\n"),
+        "md": markdown(frame, caption, footer),
+        "tex": tex(name, frame, caption, footer),
+    }
+
+
+def cell(value: object) -> str:
+    """A value as a reader sees it: four significant digits, nothing for what is missing."""
+    if isinstance(value, float):
+        return "" if pd.isna(value) else f"{value:.4g}"
+    return "" if value is None or value is pd.NA else " ".join(str(value).split())
+
+
+def markdown(frame: pd.DataFrame, caption: str, footer: str) -> str:
+    """A pipe table between caption and footer."""
+    rows = [[_pipe_free(cell(value)) for value in row] for row in frame.itertuples(index=False)]
+    rule = ["---:" if pd.api.types.is_numeric_dtype(kind) else "---" for kind in frame.dtypes]
+    head = [[_pipe_free(str(name)) for name in frame.columns], rule]
+    lines = ["| " + " | ".join(row) + " |" for row in [*head, *rows]]
+    return "\n".join([caption, "", *lines, "", footer, ""])
+
+
+def _pipe_free(text: str) -> str:
+    """A pipe ends a cell also inside a formula, where a backslash before it would mean a norm."""
+    parts = _MATH.split(text)
+    return "".join(part.replace("|", r"\vert " if i % 2 else r"\|") for i, part in enumerate(parts))
+
+
+def tex(name: str, frame: pd.DataFrame, caption: str, footer: str) -> str:
+    """A booktabs table: long text columns share the line's width, formulas pass through, the rest is escaped."""
+    texts = [[cell(value) for value in frame.iloc[:, i]] for i in range(frame.shape[1])]
+    wide = [max([len(text) for text in column], default=0) > WIDE for column in texts]
+    share = f"p{{{0.8 / max(sum(wide), 1):.2f}\\linewidth}}"
+    kinds = ["r" if pd.api.types.is_numeric_dtype(kind) else "l" for kind in frame.dtypes]
+    layout = "".join(share if is_wide else kind for is_wide, kind in zip(wide, kinds, strict=True))
+    rows = [[escape(cell(value)) for value in row] for row in frame.itertuples(index=False)]
+    body = ["  " + " & ".join(row) + r" \\" for row in rows]
+    return "\n".join([
+        r"\begin{table}", r"  \centering\small", f"  \\caption{{{escape(caption)} {escape(footer)}}}",
+        f"  \\label{{tab:{name}}}", f"  \\begin{{tabular}}{{{layout}}}", r"  \toprule",
+        "  " + " & ".join(escape(str(column)) for column in frame.columns) + r" \\", r"  \midrule",
+        *body, r"  \bottomrule", r"  \end{tabular}", r"\end{table}", "",
+    ])  # fmt: skip
+
+
+def escape(text: str) -> str:
+    """Text for LaTeX; what stands between dollar signs is a formula and stays."""
+    parts = _MATH.split(text)
+    return "".join(
+        part if i % 2 else "".join(_TEX.get(character, character) for character in part) for i, part in enumerate(parts)
+    )
