@@ -84,6 +84,7 @@ class PasskeyProfile(Frozen):
     far: Evaluation
     far_encodings: tuple[str, ...]
     hard: Evaluation
+    hard_encodings: tuple[str, ...]
 
 
 class LanguageProfile(Frozen):
@@ -116,7 +117,7 @@ class Profile(Frozen):
     threads: int = Field(ge=1)
     workers: int = Field(ge=1)
     device: str
-    minutes: float = Field(gt=0, description="expected wall time of the whole pipeline on two cores")
+    minutes: dict[str, float] = Field(description="expected wall time of each notebook on two cores")
     theory: TheoryProfile
     passkey: PasskeyProfile
     language: LanguageProfile

@@ -54,6 +54,16 @@ def headless() -> bool:
     return not watched or os.environ.get("ATTENTION_PRIORS_HEADLESS") == "1"
 
 
+def say(line: str) -> None:
+    """A heartbeat line: to the pipeline's progress file where it runs this process, else to standard error."""
+    path = os.environ.get("ATTENTION_PRIORS_PROGRESS")
+    if path:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(line + "\n")
+    else:
+        print(line, file=sys.stderr, flush=True)
+
+
 def progress(items: Iterable[Item], label: str, total: int | None = None) -> Iterator[Item]:
     """Iterate with a bar for a person, or with a heartbeat line every 15 seconds for a log."""
     total = total if total is not None or not hasattr(items, "__len__") else len(items)
@@ -69,7 +79,7 @@ def progress(items: Iterable[Item], label: str, total: int | None = None) -> Ite
         if now - last >= HEARTBEAT_SECONDS:
             last = now
             left = f", about {(now - start) / done * (total - done):.0f} s left" if total else ""
-            print(f"[{label}] {done}{f'/{total}' if total else ''} after {now - start:.0f} s{left}", flush=True)
+            say(f"[{label}] {done}{f'/{total}' if total else ''} after {now - start:.0f} s{left}")
 
 
 def processor() -> str:

@@ -74,16 +74,20 @@ class PasskeyBatches:
 
 
 class LanguageBatches:
-    """Windows of the packed corpus, attention kept within documents."""
+    """Windows of the packed corpus, attention kept within documents; each window once an epoch, in random order."""
 
     def __init__(self, spec: RunSpec) -> None:
-        self.spec, self.corpus = spec, packing.load(spec.corpus)
+        self.spec, self.corpus = spec, packing.PackedCorpus.read(spec.corpus)
+        self.step, self.windows = -1, iter(())
 
     def __call__(self, step: int) -> tuple[Tensor, Tensor, Tensor | None]:
         """(tokens [batch, length + 1], mask of all ones, document ids [batch, length])"""
         recipe = self.spec.recipe
-        generator = runtime.generator(self.spec.seed, f"language/{step}")
-        tokens, ids = packing.window_batch(self.corpus, recipe.length, recipe.batch, generator)
+        if step != self.step + 1 or step == 0:
+            generator = runtime.generator(self.spec.seed, "language")
+            self.windows = packing.batches(self.corpus, recipe.length, recipe.batch, generator, skip=step)
+        self.step = step
+        tokens, ids = next(self.windows)
         return tokens, torch.ones(recipe.batch, recipe.length, dtype=torch.bool), ids
 
 

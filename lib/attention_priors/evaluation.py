@@ -1,0 +1,105 @@
+"""What trained models can do: passkey accuracy and perplexity at any context length, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from scipy import stats
+
+from . import runtime
+from .model import Cache, Transformer
+from .tasks import passkey
+from .text import packing
+
+TOKENS_AT_ONCE = 8192
+CHANCE = 10.0**-passkey.DIGITS
+
+
+@torch.inference_mode()
+def passkey_samples(
+    model: Transformer, length: int, samples: int, seed: int, form: passkey.Form = "plain", local: int | None = None
+) -> list[dict[str, Any]]:
+    """One row per equidistant depth: were all five digits right, and how many.
+
+    The digits are predicted at once, each from the true ones before it; where all five are right, greedy decoding gives
+    the same five. The prompts depend on (seed, length, form) alone: every model answers the same ones.
+    """
+    drawn = passkey.prompts(length, passkey.equidistant(samples), runtime.generator(seed, f"prompts/{form}/{length}"), form)
+    device = next(model.parameters()).device
+    step = max(1, TOKENS_AT_ONCE // length)
+    rows = []
+    for start in range(0, samples, step):
+        tokens = drawn.tokens[start : start + step].to(device)
+        guess = model(tokens[:, :-1], last=passkey.DIGITS, local=local).argmax(-1)
+        right = (guess == tokens[:, -passkey.DIGITS :]).sum(1).tolist()
+        depths = drawn.depths[start : start + step].tolist()
+        for depth, digits in zip(depths, right, strict=True):
+            rows.append({"depth": round(depth, 6), "digits": digits, "correct": int(digits == passkey.DIGITS)})
+    return rows
+
+
+@torch.inference_mode()
+def greedy_digits(model: Transformer, prompt: torch.Tensor) -> list[int]:
+    """Five digits decoded freely from a prompt [length], with a key-value cache."""
+    cache = Cache()
+    logits = model(prompt[None], last=1, cache=cache)
+    digits = [int(logits[0, -1].argmax())]
+    while len(digits) < passkey.DIGITS:
+        logits = model(torch.tensor([[digits[-1]]], device=prompt.device), cache=cache)
+        digits.append(int(logits[0, -1].argmax()))
+    return digits
+
+
+@torch.inference_mode()
+def document_losses(
+    model: Transformer, documents: torch.Tensor, lengths: Sequence[int], scored: int, local: int | None = None
+) -> list[dict[str, Any]]:
+    """Mean loss (nats) of the same last `scored` tokens of each document, given a context of each length.
+
+    documents: [documents, longest + 1]. The scored targets never change; only how much text before them is read.
+    """
+    if max(lengths) >= documents.shape[1] or min(lengths) < scored:
+        raise ValueError(
+            f"lengths {list(lengths)} with {scored} scored tokens need documents of {max(lengths) + 1} tokens and every "
+            f"length >= {scored}; documents have {documents.shape[1]}"
+        )
+    device = next(model.parameters()).device
+    rows = []
+    for length in lengths:
+        step = max(1, TOKENS_AT_ONCE // length)
+        for start in range(0, len(documents), step):
+            tokens = documents[start : start + step, -length - 1 :].to(device)
+            logits = model(tokens[:, :-1], last=scored, local=local)
+            targets = tokens[:, -scored:]
+            losses = F.cross_entropy(logits.float().flatten(0, 1), targets.flatten(), reduction="none")
+            for index, loss in enumerate(losses.view(targets.shape).double().mean(1).tolist()):
+                rows.append({"length": length, "document": start + index, "loss": round(loss, 7)})
+    return rows
+
+
+def language_documents(path: str, domain: str, longest: int, limit: int) -> torch.Tensor:
+    """Validation documents of a packed corpus cut to `longest` + 1 tokens: [documents, longest + 1]."""
+    return packing.long_documents(packing.PackedCorpus.read(path), "validation", domain, longest, limit)
+
+
+def binomial_interval(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Exact (Clopper-Pearson) interval of a share: 20 of 20 right means 83 % to 100 %."""
+    if not 0 <= successes <= trials or trials < 1:
+        raise ValueError(f"successes = {successes} of trials = {trials}; need 0 <= successes <= trials and trials >= 1")
+    tail = (1 - confidence) / 2
+    low = 0.0 if successes == 0 else float(stats.beta.ppf(tail, successes, trials - successes + 1))
+    high = 1.0 if successes == trials else float(stats.beta.ppf(1 - tail, successes + 1, trials - successes))
+    return low, high
+
+
+def seed_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
+    """Student's t interval of the mean over seeds; the whole line for one seed, which tells nothing of the spread."""
+    values = np.asarray(values, dtype=float)
+    if len(values) < 2:
+        return -np.inf, np.inf
+    half = stats.t.ppf((1 + confidence) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    return float(values.mean() - half), float(values.mean() + half)

@@ -1,0 +1,1 @@
+"""Experiments: the runs and evaluations that a profile asks for, as tables of numbers."""

@@ -1,0 +1,84 @@
+"""Jobs side by side in worker processes, each with a fixed number of threads, so that results do not depend on how many
+run at once."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any
+
+from .. import runtime
+
+
+@dataclass(frozen=True)
+class Job:
+    """A call of a module-level function with plain arguments."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+def run_all(jobs: Sequence[Job], workers: int, threads: int, label: str) -> list[Any]:
+    """The results in the order of the jobs. The first failure is raised with the job's name; finished work stays stored."""
+    if not jobs:
+        return []
+    if workers == 1:
+        runtime.configure(threads)
+        return [_named(job) for job in runtime.progress(jobs, label)]
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(workers, len(jobs)), context, _prepare, (threads, os.getpid())) as pool:
+        futures = [pool.submit(_named, job) for job in jobs]
+        try:
+            _watch(futures, label)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in list((pool._processes or {}).values()):
+                process.terminate()
+            raise
+        return [future.result() for future in futures]
+
+
+def _named(job: Job) -> Any:
+    try:
+        return job.function(*job.arguments)
+    except Exception as error:
+        raise RuntimeError(f"{job.name}: {type(error).__name__}: {error}") from error
+
+
+def _prepare(threads: int, parent: int) -> None:
+    runtime.configure(threads)
+    threading.Thread(target=_follow_parent, args=(parent,), daemon=True).start()
+
+
+def _follow_parent(parent: int) -> None:
+    """End with the parent even when it was killed: no worker is left behind."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
+def _watch(futures: list, label: str) -> None:
+    began, pending = time.monotonic(), set(futures)
+    bar = None
+    if not runtime.headless():
+        from tqdm.auto import tqdm
+
+        bar = tqdm(total=len(futures), desc=label)
+    while pending:
+        done, pending = wait(pending, runtime.HEARTBEAT_SECONDS, FIRST_COMPLETED)
+        for future in done:
+            future.result()
+        if bar is not None:
+            bar.update(len(done))
+            continue
+        spent, finished = time.monotonic() - began, len(futures) - len(pending)
+        left = f", about {spent / finished * len(pending):.0f} s left" if finished else ""
+        runtime.say(f"[{label}] {finished}/{len(futures)} after {spent:.0f} s{left}")
+    if bar is not None:
+        bar.close()

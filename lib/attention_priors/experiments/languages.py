@@ -1,0 +1,102 @@
+"""Language models for every encoding of a profile: perplexity of the same tokens at every context length."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .. import evaluation, runtime, store
+from ..config import ModelConfig, Profile
+from ..evaluation import document_losses
+from ..model import Transformer
+from ..positions.encodings import encoding
+from ..text import packing
+from ..training import Run, RunSpec
+from .grid import Job, run_all
+
+
+def corpus(profile: Profile, cache: Path) -> tuple[packing.PackedCorpus, Path]:
+    """The packed corpus of a profile and the file that holds it; built at first use."""
+    settings = profile.language
+    packed = packing.build(settings.corpus, settings.vocabulary, cache)
+    if settings.corpus.startswith("packed:"):
+        return packed, Path(settings.corpus.removeprefix("packed:"))
+    return packed, packing.cache_path(settings.corpus, settings.vocabulary, cache)
+
+
+def spec(profile: Profile, name: str, seed: int, packed: packing.PackedCorpus, path: Path) -> RunSpec:
+    """The training run behind an encoding (RoPE Local uses RoPE's weights)."""
+    trained = encoding(name).trained_as or name
+    settings = profile.language
+    model = ModelConfig(vocabulary=settings.vocabulary, encoding=trained, **settings.size.model_dump())
+    inputs = (packed.meta["tokens_sha256"],)
+    return RunSpec(task="language", model=model, recipe=settings.recipe, seed=seed, inputs=inputs, corpus=str(path))
+
+
+def losses(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
+    """Train what is missing, then read long documents: a row per encoding, seed, domain, length and document."""
+    packed, path = corpus(profile, cache)
+    wanted: dict[RunSpec, list[str]] = {}
+    for name in profile.language.encodings:
+        for seed in profile.seeds_for(name):
+            wanted.setdefault(spec(profile, name, seed, packed, path), []).append(name)
+    order = sorted(wanted, key=lambda run: -len(wanted[run]))
+    jobs = [Job(run.name, train_and_read, (run, str(runs), profile, tuple(wanted[run]))) for run in order]
+    tables = run_all(jobs, profile.workers, profile.threads, "language models")
+    frame = pd.DataFrame([row for table in tables for row in table])
+    by = ["domain", "encoding", "seed", "length", "document"]
+    return frame.sort_values(by, kind="stable").reset_index(drop=True)
+
+
+def train_and_read(run_spec: RunSpec, runs: str, profile: Profile, names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """One model: train it if it is not in the store, then measure what has not been measured yet."""
+    run = Run(run_spec, runs, runtime.device(profile.device))
+    record = run.train(runtime.say if runtime.headless() else None)
+    settings, model, rows = profile.language, None, []
+    code = store.fingerprint(document_losses, Transformer)
+    for name in names:
+        local = run_spec.recipe.length if encoding(name).local else None
+        for domain in settings.domains:
+            wanted = (settings.lengths, settings.documents, settings.scored, domain, run_spec.inputs)
+            path = run.path / f"language-{store.key(wanted, local, code)}.json"
+            try:
+                found = store.read_json(path)
+            except (FileNotFoundError, store.DamagedFile):
+                model = model or run.model()
+                longest = max(settings.lengths)
+                documents = evaluation.language_documents(run_spec.corpus, domain, longest, settings.documents)
+                found = document_losses(model, documents, settings.lengths, settings.scored, local)
+                store.write_json(path, found)
+            common = {"domain": domain, "encoding": name, "seed": run_spec.seed}
+            rows += [common | row | {"run": record["key"]} for row in found]
+    return rows
+
+
+def perplexity(frame: pd.DataFrame) -> pd.DataFrame:
+    """exp(mean loss over documents) per domain, encoding, seed and length."""
+    by = ["domain", "encoding", "seed", "length"]
+    grouped = frame.groupby(by, sort=True)["loss"].agg(["mean", "count"]).reset_index()
+    grouped["perplexity"] = np.exp(grouped["mean"])
+    return grouped.rename(columns={"mean": "loss", "count": "documents"})
+
+
+def over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
+    """Per domain, encoding and length: perplexity at the mean loss over seeds and its t interval."""
+    rows = []
+    for (domain, name, length), group in perplexity(frame).groupby(["domain", "encoding", "length"], sort=True):
+        low, high = evaluation.seed_interval(group["loss"])
+        rows.append({"domain": domain, "encoding": name, "length": length, "seeds": len(group),
+                     "documents": int(group["documents"].iloc[0]), "perplexity": np.exp(group["loss"].mean()),
+                     "low": np.exp(low), "high": np.exp(high)})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def growth(frame: pd.DataFrame, trained: int) -> pd.DataFrame:
+    """Loss at each length minus loss at the training length, per seed, on the same scored tokens (nats)."""
+    table = perplexity(frame)
+    base = table[table["length"] == trained].set_index(["domain", "encoding", "seed"])["loss"]
+    index = pd.MultiIndex.from_frame(table[["domain", "encoding", "seed"]])
+    return table.assign(growth=table["loss"].to_numpy() - base.reindex(index).to_numpy())

@@ -1,0 +1,129 @@
+"""Passkey retrieval for every encoding of a profile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from .. import evaluation, runtime, store
+from ..config import Evaluation, ModelConfig, Profile
+from ..evaluation import passkey_samples
+from ..model import Transformer
+from ..positions.encodings import encoding
+from ..tasks import passkey
+from ..training import Run, RunSpec
+from .grid import Job, run_all
+
+UNTRAINED = "untrained"
+
+
+def spec(profile: Profile, name: str, seed: int, hard: bool = False) -> RunSpec:
+    """The training run behind an encoding (RoPE Local uses RoPE's weights)."""
+    trained = encoding(name).trained_as or name
+    settings = profile.passkey
+    model = ModelConfig(vocabulary=len(passkey.VOCABULARY), encoding=trained, **settings.size.model_dump())
+    task = "passkey-hard" if hard else "passkey"
+    return RunSpec(task=task, model=model, recipe=settings.recipe, seed=seed)
+
+
+def samples(profile: Profile, runs: Path) -> pd.DataFrame:
+    """Train what is missing, then answer prompts: one row per encoding, seed, form, length and depth.
+
+    Form "plain" is BAM's task. Form "hard" has decoy digits: its models are trained on it, with the same recipe.
+    """
+    settings = profile.passkey
+    wanted: dict[RunSpec, dict[str, list[Evaluation]]] = {}
+    for name in settings.encodings:
+        for seed in profile.seeds_for(name):
+            evaluations = [settings.evaluation] + [settings.far] * (name in settings.far_encodings)
+            wanted.setdefault(spec(profile, name, seed), {})[name] = evaluations
+            if name in settings.hard_encodings:
+                wanted.setdefault(spec(profile, name, seed, hard=True), {})[name] = [settings.hard]
+    # The longest jobs first, so that no worker is left alone with one at the end.
+    order = sorted(wanted, key=lambda run: -sum(len(evaluations) for evaluations in wanted[run].values()))
+    jobs = [Job(run.name, train_and_answer, (run, str(runs), profile.device, wanted[run])) for run in order]
+    jobs.append(Job(UNTRAINED, _untrained, (spec(profile, "bam-ssmax", profile.seeds[0]), settings.evaluation)))
+    tables = run_all(jobs, profile.workers, profile.threads, "passkeys")
+    frame = pd.DataFrame([row for table in tables for row in table])
+    by = ["form", "encoding", "seed", "length", "depth"]
+    return frame.sort_values(by, kind="stable").reset_index(drop=True)
+
+
+def train_and_answer(
+    run_spec: RunSpec, runs: str, device: str, wanted: dict[str, list[Evaluation]]
+) -> list[dict[str, Any]]:
+    """One model: train it if it is not in the store, then answer what has not been answered yet.
+
+    `wanted` maps the names under which the model is evaluated (RoPE Local uses RoPE's weights) to evaluations.
+    """
+    run = Run(run_spec, runs, runtime.device(device))
+    record = run.train(runtime.say if runtime.headless() else None)
+    form = "hard" if run_spec.task.endswith("hard") else "plain"
+    code = store.fingerprint(passkey_samples, Transformer)
+    model, rows = None, []
+    for name, evaluations in wanted.items():
+        local = run_spec.recipe.length if encoding(name).local else None
+        for evaluation_wanted, length in ((e, length) for e in evaluations for length in e.lengths):
+            path = run.path / f"passkey-{store.key(length, evaluation_wanted.samples, form, local, code)}.json"
+            try:
+                found = store.read_json(path)
+            except (FileNotFoundError, store.DamagedFile):
+                model = model or run.model()
+                found = passkey_samples(model, length, evaluation_wanted.samples, run_spec.seed, form, local)
+                store.write_json(path, found)
+            common = {"form": form, "encoding": name, "seed": run_spec.seed, "length": length}
+            rows += [common | row | {"run": record["key"]} for row in found]
+    return rows
+
+
+def _untrained(run_spec: RunSpec, wanted: Evaluation) -> list[dict[str, Any]]:
+    """The control: the same model before training."""
+    torch.manual_seed(runtime.seed_for(run_spec.seed, f"init/{run_spec.model.encoding}"))
+    model = Transformer(run_spec.model).eval()
+    common = {"form": "plain", "encoding": UNTRAINED, "seed": run_spec.seed}
+    return [
+        common | {"length": length} | row | {"run": UNTRAINED}
+        for length in wanted.lengths
+        for row in passkey_samples(model, length, wanted.samples, run_spec.seed)
+    ]
+
+
+def by_length(frame: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy per encoding, seed and length, with its exact binomial interval and the share of right digits."""
+    rows = []
+    for (form, name, seed, length), group in frame.groupby(["form", "encoding", "seed", "length"], sort=True):
+        right, n = int(group["correct"].sum()), len(group)
+        low, high = evaluation.binomial_interval(right, n)
+        digits = group["digits"].mean() / passkey.DIGITS
+        rows.append({"form": form, "encoding": name, "seed": seed, "length": length, "correct": right, "samples": n,
+                     "accuracy": right / n, "low": low, "high": high, "digit_accuracy": digits})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
+    """Per encoding and length: mean and median over seeds, the t interval of the mean, and the extremes."""
+    rows = []
+    for (form, name, length), group in by_length(frame).groupby(["form", "encoding", "length"], sort=True):
+        values = group["accuracy"].to_numpy()
+        low, high = evaluation.seed_interval(values)
+        rows.append({"form": form, "encoding": name, "length": length, "seeds": len(values), "mean": values.mean(),
+                     "median": float(group["accuracy"].median()), "low": max(0.0, low), "high": min(1.0, high),
+                     "worst": values.min(), "best": values.max(), "samples": int(group["samples"].iloc[0])})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def reach(frame: pd.DataFrame, accuracy: float = 0.8) -> pd.DataFrame:
+    """Per encoding and seed: the longest length up to which accuracy never fell below `accuracy` (0 if never reached)."""
+    rows = []
+    for (form, name, seed), group in by_length(frame).groupby(["form", "encoding", "seed"], sort=True):
+        longest = 0
+        for row in group.sort_values("length").itertuples():
+            if row.accuracy < accuracy:
+                break
+            longest = row.length
+        limit = int(group["length"].max())
+        rows.append({"form": form, "encoding": name, "seed": seed, "reach": longest, "longest_tested": limit})
+    return pd.DataFrame(rows)
