@@ -1,0 +1,41 @@
+"""The papers' numbers as they print them: data/printed/<paper>_table<N>.csv, one value a row.
+
+Every row names the section that holds the table. Labels, lengths and counts stay text ("1.5K", "~25M", "<1K"); rows
+keep the order of the paper, so that lengths are sorted by appearance.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import pandas as pd
+
+from attention_priors import config
+
+FOLDER = config.ROOT / "data" / "printed"
+ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+TEXT = ("label", "length", "model", "printed")
+
+
+def table(paper: str, number: int) -> pd.DataFrame:
+    """One printed table. ValueError when it has not been transcribed."""
+    path = FOLDER / f"{paper}_table{number}.csv"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in FOLDER.glob("*_table*.csv")))
+        raise ValueError(f"no printed table {path.stem!r}; transcribed are: {known}")
+    return pd.read_csv(path, dtype=dict.fromkeys(TEXT, str), keep_default_na=False)
+
+
+def beyond(frame: pd.DataFrame, length: str | None) -> pd.DataFrame:
+    """The rows whose length stands after `length` in the table; all rows for None."""
+    if length is None:
+        return frame
+    lengths = list(dict.fromkeys(frame.length))
+    if length not in lengths:
+        raise ValueError(f"length {length!r} is not in the table; it has {', '.join(lengths)}")
+    return frame[frame.length.isin(lengths[lengths.index(length) + 1 :])]
+
+
+def claimed(actual: float, relation: str, bound: float) -> tuple[float | str, float]:
+    """What a bound says about a number, and the number: equal when the bound holds, else the bound as text."""
+    return (actual if ORDER[relation](actual, bound) else f"{relation} {bound:g}"), actual
