@@ -1,24 +1,18 @@
-"""BAM, appendix I: what the scalar Z is, and what it is not.
+"""BAM, appendix I.2 and I.3: Z as an overlap of two distributions, and as information.
 
-Evidence from exact rational arithmetic, linear programming over the simplex (scipy's HiGHS), scipy's entropies and
-distances, and mpmath at 50 digits.
+Evidence from linear programming over the simplex (scipy's HiGHS), scipy's entropies and distances, numpy's covariance.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
 from itertools import product
 
-import mpmath
 import numpy as np
-from scipy import optimize, spatial, stats
+from scipy import optimize, spatial, special, stats
 
 from attention_priors.checks.bam_inference import NOTEBOOK, PAIRS, TOLERANCE
 from attention_priors.checks.evidence import Check, Evidence, Part, compare, smallest_counterexample
 from attention_priors.theory import inference as theory
-
-# Pairs of Boltzmann weights x_j = e^(f_j), y_j = e^(g_j), the smallest first.
-WEIGHTS = (([1], [1]), ([1, 1], [1, 1]), ([2, 1], [1, 1]), ([2, 1], [1, 2]), ([3, 1, 1], [1, 2, 1]))
 
 
 def random_laws(count: int, largest: int = 8):
@@ -27,75 +21,6 @@ def random_laws(count: int, largest: int = 8):
     for _ in range(count):
         keys = int(draw.integers(2, largest + 1))
         yield draw.dirichlet(np.ones(keys)), draw.dirichlet(np.ones(keys))
-
-
-def random_weights(count: int):
-    draw = np.random.default_rng(11)
-    for _ in range(count):
-        keys = int(draw.integers(1, 9))
-        yield tuple([int(w) for w in draw.integers(1, 20, keys)] for _ in range(2))
-
-
-# I1, E1: the ratio of partition functions, the overlap, and the roles of Z
-
-
-def fractions_of(weights) -> list[Fraction]:
-    return [Fraction(w) / sum(weights) for w in weights]
-
-
-def ratio(x, y) -> Fraction:
-    """Z_cont Z_pos / Z_joint."""
-    return Fraction(sum(x) * sum(y), sum(a * b for a, b in zip(x, y, strict=True)))
-
-
-def softmax_overlap(x, y) -> Fraction:
-    return sum(a * b for a, b in zip(fractions_of(x), fractions_of(y), strict=True))
-
-
-def divisor(x, y) -> Fraction:
-    """The Z of p_j = softmax(f)_j softmax(g)_j / Z, from the first key."""
-    return fractions_of(x)[0] * fractions_of(y)[0] / fractions_of([a * b for a, b in zip(x, y, strict=True)])[0]
-
-
-def extremes(readings, x, y):
-    """(first reading of Z, the reading that differs most from it): equal if all are one number."""
-    values = [reading(x, y) for reading in readings]
-    return float(values[0]), float(max(values, key=lambda value: abs(value - values[0])))
-
-
-def check_same_number(readings) -> Evidence:
-    """`readings` are formulas for Z in exact rational arithmetic; are they one number?"""
-    candidates = ({"x": list(x), "y": list(y)} for x, y in WEIGHTS)
-    found = smallest_counterexample(extremes, readings, candidates)
-    worst = max(abs(a - b) for a, b in (extremes(readings, x, y) for x, y in (*WEIGHTS, *random_weights(200))))
-    detail = "largest difference between the readings, exact fractions, 205 pairs of weights"
-    return compare(worst, "==", 0.0, 0.0, counterexample=found, detail=detail)
-
-
-def check_interaction(logarithm) -> Evidence:
-    """F_joint - F_cont - F_pos with F = -ln(partition function), at 50 digits."""
-    worst = mpmath.mpf(0)
-    with mpmath.workdps(50):
-        for x, y in (*WEIGHTS, *random_weights(100)):
-            joint = sum(a * b for a, b in zip(x, y, strict=True))
-            interaction = -mpmath.log(joint) + mpmath.log(sum(x)) + mpmath.log(sum(y))
-            worst = max(worst, abs(logarithm(x, y) - interaction))
-    return compare(float(worst), "<=", TOLERANCE, detail="largest difference from F_joint - F_cont - F_pos")
-
-
-def exact_log_ratio(x, y):
-    value = ratio(x, y)
-    return mpmath.log(mpmath.mpf(value.numerator) / value.denominator)
-
-
-def check_sharpness(weights) -> Evidence:
-    """Entropy falls and the largest weight grows as gamma grows: the largest step in the wrong direction."""
-    draw, worst = np.random.default_rng(12), -np.inf
-    for _ in range(30):
-        scores = draw.standard_normal(int(draw.integers(2, 20)))
-        laws = [weights(scores, gamma) for gamma in (0.25, 0.5, 1.0, 2.0, 4.0)]
-        worst = max(worst, *np.diff([stats.entropy(p) for p in laws]), *-np.diff([p.max() for p in laws]))
-    return compare(float(worst), "<", 0.0, detail="largest rise of the entropy, or fall of the peak, from step to step")
 
 
 # I2, I2n: geometry of the overlap
@@ -136,6 +61,17 @@ def check_maximiser(maximiser) -> Evidence:
     return compare(worst, "<=", 1e-9, counterexample=found, detail=detail)
 
 
+def check_total(total) -> Evidence:
+    """The elementwise product of two laws has this total, and it is below one (unless both are the same one-hot)."""
+    worst, largest = 0.0, 0.0
+    for p, q in random_laws(200):
+        worst = max(worst, abs(float(total(p, q)) - float(np.sum(p * q))))
+        largest = max(largest, float(np.sum(p * q)))
+    if worst > TOLERANCE:
+        return compare(worst, "<=", TOLERANCE, detail="largest difference from the summed product")
+    return compare(largest, "<", 1.0, detail="largest total of an elementwise product, 200 random pairs")
+
+
 def restored_sum(factor, p, q):
     """(1, sum_j p_j q_j times the factor)."""
     return 1.0, float(np.dot(p, q) * factor(np.array(p), np.array(q)))
@@ -174,6 +110,16 @@ def check_destroys(divisor_of) -> Evidence:
 
 
 # I3: is it information?
+
+
+def check_sum_is_log_ratio(value) -> Evidence:
+    """sum_j r_j ln(r_j / (p_j q_j)) with r = softmax(f + g), against a formula in the logits."""
+    draw, worst = np.random.default_rng(13), 0.0
+    for _ in range(200):
+        f, g = draw.standard_normal((2, int(draw.integers(2, 9))))
+        p, q, r = special.softmax(f), special.softmax(g), special.softmax(f + g)
+        worst = max(worst, abs(float(value(f, g)) - float(np.sum(special.rel_entr(r, p * q)))))
+    return compare(worst, "<=", TOLERANCE, detail="against the sum, term by term with scipy.special.rel_entr")
 
 
 def information_in_tokens(measure, tokens, prior):
@@ -250,38 +196,6 @@ CHECKS = {
     check.id: check
     for check in (
         Check(
-            "BAM-I1",
-            NOTEBOOK,
-            (
-                Part(
-                    "Z_cont Z_pos / Z_joint = sum_j softmax(f)_j softmax(g)_j",
-                    (ratio, softmax_overlap),
-                    check_same_number,
-                    false=(ratio, lambda x, y: 2 * softmax_overlap(x, y)),
-                    evaluate=extremes,
-                ),
-                Part(
-                    "ln(Z_cont Z_pos / Z_joint) is the interaction free energy F_joint - F_cont - F_pos, F = -ln Z",
-                    exact_log_ratio,
-                    check_interaction,
-                    false=lambda x, y: -exact_log_ratio(x, y),
-                ),
-                Part(
-                    "the inverse temperature gamma in exp(gamma (f + g)) controls sharpness",
-                    theory.gibbs,
-                    check_sharpness,
-                    false=lambda scores, gamma: theory.gibbs(scores, 1 / gamma),
-                ),
-            ),
-            corrected=Part(
-                "The two are reciprocals: Z_cont Z_pos / Z_joint = 1 / sum_j softmax(f)_j softmax(g)_j.",
-                (lambda x, y: 1 / ratio(x, y), softmax_overlap),
-                check_same_number,
-                false=(lambda x, y: 1 / ratio(x, y), lambda x, y: softmax_overlap(x, y) ** 2),
-            ),
-            practice="code that takes one for the other is off by the square of the overlap, which falls with length",
-        ),
-        Check(
             "BAM-I2",
             NOTEBOOK,
             (
@@ -299,6 +213,12 @@ CHECKS = {
                     false=lambda p: np.full(len(p), 1 / len(p)),
                     evaluate=overlap_at,
                     repaired=one_hot_at_mode,
+                ),
+                Part(
+                    "the elementwise product has total <p_cont, p_pos>, which is not one",
+                    theory.overlap,
+                    check_total,
+                    false=theory.cosine,
                 ),
                 Part(
                     "multiplied by Z = <p_cont, p_pos>, the elementwise product sums to one",
@@ -343,7 +263,13 @@ CHECKS = {
             NOTEBOOK,
             (
                 Part(
-                    "sum_j p_j ln(p_j / (p_cont p_pos)) is the mutual information of content and position",
+                    "sum_j p_j ln(p_j / (p_cont p_pos)) = ln(Z_cont Z_pos / Z_joint)",
+                    lambda f, g: np.log(theory.partition_ratio(f, g)),
+                    check_sum_is_log_ratio,
+                    false=lambda f, g: -np.log(theory.partition_ratio(f, g)),
+                ),
+                Part(
+                    "this sum is the mutual information of content and position",
                     lambda p, q, tokens: theory.printed_information(p, q),
                     check_mutual_information,
                     false=lambda p, q, tokens: 2 * theory.printed_information(p, q),
@@ -376,26 +302,6 @@ CHECKS = {
                 false=(theory.printed_information, lambda p, q: theory.log_lift(p, q) / 2),
             ),
             practice="a penalty on the printed quantity would push content and prior together, not apart",
-        ),
-        Check(
-            "BAM-E1",
-            NOTEBOOK,
-            (
-                Part(
-                    "the divisor of Theorem 1, the overlap of I.2, and the ratio of I.1 and I.2's factor are one Z",
-                    (divisor, softmax_overlap, ratio, lambda x, y: 1 / divisor(x, y)),
-                    check_same_number,
-                    false=(divisor, softmax_overlap, lambda x, y: 2 * ratio(x, y)),
-                    evaluate=extremes,
-                ),
-            ),
-            corrected=Part(
-                "Z_i = <p_cont, p_pos> is the divisor; the factor is C_i = 1 / Z_i = Z_cont Z_pos / Z_joint.",
-                (divisor, softmax_overlap, lambda x, y: 1 / ratio(x, y)),
-                check_same_number,
-                false=(divisor, lambda x, y: 1 - softmax_overlap(x, y)),
-            ),
-            practice="this project writes Z only for the divisor",
         ),
     )
 }
