@@ -1,0 +1,1 @@
+"""Real text without a network: corpora of documents, a byte-level tokenizer, packed streams."""
