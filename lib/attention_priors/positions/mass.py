@@ -54,7 +54,7 @@ def dominates(
     return ((log_prior.double() - other.double()).diff(dim=-1) >= -slack).all(-1)
 
 
-def tilted_tail(tail: Float[Tensor, "..."] | float, content_range: float) -> Float[Tensor, "..."] | float:
+def tilted_tail(tail: Float[Tensor, "*shape"] | float, content_range: float) -> Float[Tensor, "*shape"] | float:
     """t e^B / (t e^B + 1 - t): the largest tail mass that content scores of range max - min <= B can make of t.
 
     The odds of the tail change by at most e^B; equality when every tail key scores B more than the others.

@@ -7,6 +7,7 @@ hold one array per context.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -36,7 +37,9 @@ def laplace(m: float) -> LogPrior:
     return lambda lags: -m * np.asarray(lags, dtype=np.float64)
 
 
-def module(theta_alpha: float, theta_beta: float, theta_mu: float = 0.0, epsilon: float = EPSILON) -> GeneralizedGaussian:
+def module(
+    theta_alpha: float, theta_beta: float, theta_mu: float = 0.0, epsilon: float = EPSILON
+) -> GeneralizedGaussian:
     """The library's one-head prior with float64 parameters (the constructor keeps float32)."""
     prior = GeneralizedGaussian([theta_alpha], [theta_beta], [theta_mu], epsilon, trainable=GeneralizedGaussian.NAMES)
     prior = prior.double()
@@ -69,21 +72,19 @@ def tails(log_prior: LogPrior, lengths: Sequence[int], windows: Sequence[int]) -
     Segments between the break points are summed from the far end, so that tails far below 1e-16 keep their digits.
     """
     breaks = sorted({0, *lengths, *(window + 1 for window in windows)})
-    segments = [_mass(log_prior, low, high) for low, high in zip(breaks, breaks[1:], strict=False)]
-    beyond = {
-        (low, high): float(np.sum(segments[breaks.index(low) : breaks.index(high)]))
-        for low in breaks
-        for high in breaks
-        if low < high
-    }
-    return np.array([[beyond.get((d + 1, n), 0.0) / beyond[0, n] for d in windows] for n in lengths])
+    segments = [_log_mass(log_prior, low, high) for low, high in pairwise(breaks)]
+
+    def between(low: int, high: int) -> float:
+        return float(np.logaddexp.reduce(segments[breaks.index(low) : breaks.index(high)], initial=-np.inf))
+
+    return np.exp([[between(d + 1, n) - between(0, n) for d in windows] for n in lengths])
 
 
 def far_density(log_prior: LogPrior, lengths: Sequence[int]) -> Vector:
     """n p(d = n - 1): weight of the oldest key relative to the uniform share 1/n, for each context length."""
-    totals = np.cumsum([_mass(log_prior, low, high) for low, high in zip((0, *lengths), lengths, strict=False)])
-    oldest = np.array([float(np.exp(log_prior(np.array([n - 1.0]))[0])) for n in lengths])
-    return np.asarray(lengths) * oldest / totals
+    totals = np.logaddexp.accumulate([_log_mass(log_prior, low, high) for low, high in pairwise((0, *lengths))])
+    oldest = [log_prior(np.array([n - 1.0]))[0] for n in lengths]
+    return np.asarray(lengths) * np.exp(np.asarray(oldest) - totals)
 
 
 def shares(log_prior: LogPrior, n: int, part: float = 0.1) -> tuple[float, float]:
@@ -93,9 +94,9 @@ def shares(log_prior: LogPrior, n: int, part: float = 0.1) -> tuple[float, float
 
 
 def suppression_threshold(x: float, theta_alpha: float, epsilon: float = EPSILON) -> float:
-    """|theta_beta| from which the query's own key weighs at most x < 1 times a far key: ln(ln(1/x) e^-theta_alpha) / ln(1/eps).
+    """ln(ln(1/x) e^-theta_alpha) / ln(1/epsilon): from this |theta_beta| on, the own key weighs x < 1 times a far key.
 
-    From exp(theta_alpha) epsilon^theta_beta >= ln(1/x), the far key's bias being 0 (correction of BAM, Theorem 3).
+    From exp(theta_alpha) epsilon^theta_beta = ln(1/x), the far key's bias being 0 (correction of BAM, Theorem 3).
     """
     return float((np.log(np.log(1 / x)) - theta_alpha) / np.log(1 / epsilon))
 
@@ -125,9 +126,13 @@ def self_share_of_gradient(n: int, epsilon: float = EPSILON) -> float:
     return float(squares[0] / squares.sum())
 
 
-def _mass(log_prior: LogPrior, low: int, high: int) -> float:
-    """sum_{low <= d < high} exp(b(d)), block by block."""
-    starts = range(low, high, BLOCK)
-    return float(
-        np.sum([np.exp(log_prior(np.arange(s, min(s + BLOCK, high), dtype=np.float64))).sum() for s in starts])
-    )
+def _log_mass(log_prior: LogPrior, low: int, high: int) -> float:
+    """ln sum_{low <= d < high} exp(b(d)), block by block."""
+    blocks = (np.arange(start, min(start + BLOCK, high), dtype=np.float64) for start in range(low, high, BLOCK))
+    return float(np.logaddexp.reduce([_log_sum(log_prior(lags)) for lags in blocks]))
+
+
+def _log_sum(logits: Vector) -> float:
+    """ln sum exp, -inf for keys that all have weight zero (the own key alone, beta < 0)."""
+    top = logits.max()
+    return float(top + np.log(np.exp(logits - top).sum())) if top > -np.inf else -np.inf
