@@ -17,13 +17,12 @@ import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from attention_priors import claims
-from attention_priors.claims import Verdict
-
-if TYPE_CHECKING:
-    import pandas as pd
+from attention_priors.claims import Counterexample, Verdict
 
 RELATIONS = ("==", "!=", "<", "<=", ">", ">=")
 OUTCOMES = ("agrees", "disagrees", "undecided")
@@ -115,6 +114,24 @@ class Check:
             raise CheckError(f"{self.id}: the corrected statement fails too ({replacement}); correct it")
         verdict = "contradicted" if len(fails) == len(printed) else "verified with correction"
         return Decision(self.id, verdict, fails[0], printed, self.corrected.text, replacement)
+
+    def frame(self) -> pd.DataFrame:
+        """What a notebook shows: a row per printed sentence, and the corrected one where a sentence fails."""
+        decision = self.decide()
+        rows = [("printed", part.text, found) for part, found in zip(self.printed, decision.printed, strict=True)]
+        if decision.corrected_evidence:
+            rows.append(("corrected", decision.corrected, decision.corrected_evidence))
+        return pd.DataFrame(
+            {
+                "": role,
+                "sentence": text,
+                "holds": found.holds,
+                "measured": f"{claims.show(found.measured)} {found.relation} {claims.show(found.expected)}",
+                "which is": found.detail,
+                "counterexample": str(Counterexample(**found.counterexample)) if found.counterexample else "",
+            }
+            for role, text, found in rows
+        )
 
     def verdict(self, profile: str, evidence: Sequence[str] = ()) -> Verdict:
         """`decide`, written as the ledger's record; `evidence` are paths of figures and metrics below results/."""
