@@ -93,7 +93,7 @@ class Report:
         text, origin = path.read_text(encoding="utf-8"), store.read_json(beside)
         if origin.get("sha256") != _digest(text):
             raise ValueError(f"{path} differs from what was measured ({beside.name}); restore it or run its notebook")
-        return pd.read_csv(io.StringIO(text), float_precision="round_trip"), origin
+        return pd.read_csv(io.StringIO(text)), origin
 
     def _ledger(self) -> tuple[pd.DataFrame, dict[str, str]]:
         path = self.folder / "claims.json"

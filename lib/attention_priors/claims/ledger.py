@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from attention_priors.claims.verdict import (
 )
 
 SCHEMA = 1
+FORMULA = re.compile(r"(\$[^$]*\$)")  # splits a text so that every second part is a formula
 GROUPS = {"document": tuple(DOCUMENTS), "kind": KINDS}
 WITHOUT = {
     "gpu": "needs a large GPU",
@@ -179,7 +181,7 @@ def markdown(ledger: Mapping[str, Verdict], profile: str) -> str:
         f"{len(ledger)} claims of five documents, each with its verdict; `claims.json` holds the same, for programs.",
     ]
     for by in GROUPS:
-        lines += ["", f"## By {by}", "", *_markdown_table(counts(table, by))]
+        lines += ["", f"## By {by}", "", *pipe_table(counts(table, by))]
     wanting = [verdict for verdict in ledger.values() if verdict.counterexample]
     lines += ["", "## Found wanting", ""]
     lines += [f"- **{v.id}** ({v.verdict}; {v.source}): {v.counterexample}. Instead: {v.corrected}" for v in wanting]
@@ -187,7 +189,7 @@ def markdown(ledger: Mapping[str, Verdict], profile: str) -> str:
     for key, title in DOCUMENTS.items():
         rows = table[table["document"] == key]
         if len(rows):
-            lines += ["", f"## {key}: {title}", "", *_markdown_table(_shown(rows))]
+            lines += ["", f"## {key}: {title}", "", *pipe_table(_shown(rows))]
     return "\n".join(lines) + "\n"
 
 
@@ -199,14 +201,25 @@ def _shown(rows: pd.DataFrame) -> pd.DataFrame:
             rows["verdict"], rows["measured"], rows["relation"], rows["expected_value"], strict=True
         )
     ]
-    shown = rows[["id", "kind", "scale", "verdict", "outcome", "recipe", "notebook"]].fillna("")
-    shown.insert(5, "measured against", found)
+    shown = rows[["id", "statement", "verdict", "outcome", "recipe", "kind", "scale", "notebook"]].fillna("")
+    shown.insert(4, "measured against", found)
     return shown
 
 
-def _markdown_table(table: pd.DataFrame) -> list[str]:
-    cells = [
-        [str(cell).replace("|", r"\|").replace("\n", " ") for cell in row] for row in table.itertuples(index=False)
-    ]
-    head = [list(table.columns), ["---"] * len(table.columns)]
-    return ["| " + " | ".join(row) + " |" for row in [*head, *cells]]
+def cell(value: object) -> str:
+    """A value as a table shows it: four significant digits, nothing for what is missing."""
+    if isinstance(value, float):
+        return "" if pd.isna(value) else f"{value:.4g}"
+    return "" if value is None or value is pd.NA else " ".join(str(value).split())
+
+
+def pipe_table(table: pd.DataFrame) -> list[str]:
+    """The lines of a Markdown table, numbers to the right."""
+    rule = ["---:" if pd.api.types.is_numeric_dtype(kind) else "---" for kind in table.dtypes]
+    rows = [[_pipe_free(cell(value)) for value in row] for row in table.itertuples(index=False)]
+    return ["| " + " | ".join(row) + " |" for row in [[_pipe_free(str(name)) for name in table.columns], rule, *rows]]
+
+
+def _pipe_free(text: str) -> str:
+    """A pipe ends a cell also inside a formula, where a backslash before it would mean a norm."""
+    return "".join(part.replace("|", r"\vert " if i % 2 else r"\|") for i, part in enumerate(FORMULA.split(text)))

@@ -1,6 +1,6 @@
 """The look of every figure: printed size, type, and one colour, dash and marker per method.
 
-Colours are Okabe and Ito's, which people with colour-vision deficiencies can tell apart; dashes and markers carry the
+Colours are (nearly) Okabe and Ito's, which people with colour-vision deficiencies can tell apart; dashes and markers carry the
 same information again, so that a grey copy can be read.
 """
 
@@ -20,7 +20,7 @@ from attention_priors.positions.encodings import encoding as look_up
 
 SINGLE, DOUBLE = 3.25, 6.75  # inches: one column and the page of the ML venues' styles
 SMALLEST = 7.0  # points at print size
-LIGHTER = 0.35  # share of white in the colour of a form without SSMax
+LIGHTER = 0.3  # share of white in the colour of a form without SSMax
 SOLID = (None, None)
 
 # base: colour, dashes of the form without SSMax, marker
@@ -28,7 +28,7 @@ METHODS: dict[str, tuple[str, tuple, str]] = {
     "nope": ("#4D4D4D", (1, 1), "X"),
     "sinusoidal": ("#CC79A7", (2, 1, 1, 1), "D"),
     "rope": ("#009E73", (3, 1), "^"),
-    "rope-local": ("#56B4E9", (3, 1, 1, 1), "v"),
+    "rope-local": ("#3FA3DB", (3, 1, 1, 1), "v"),
     "alibi": ("#0072B2", (5, 1.5), "s"),
     "bam": ("#D55E00", (5, 1, 1, 1, 1, 1), "o"),
 }

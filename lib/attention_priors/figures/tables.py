@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import pandas as pd
 
 from attention_priors import claims
+from attention_priors.claims.ledger import FORMULA, cell, pipe_table
 from attention_priors.figures.spec import LEDGER, TableSpec
 
 WIDE = 30  # characters: from here on a LaTeX column wraps
@@ -17,7 +16,6 @@ _TEX = {
     "≥": r"$\ge$", "–": "--", "→": r"$\to$", "∞": r"$\infty$", "<": r"\textless{}", ">": r"\textgreater{}",
     "|": r"\textbar{}",
 }  # fmt: skip
-_MATH = re.compile(r"(\$[^$]*\$)")
 
 
 def errata(ledger: pd.DataFrame) -> pd.DataFrame:
@@ -66,26 +64,9 @@ def render(name: str, frame: pd.DataFrame, caption: str, footer: str) -> dict[st
     }
 
 
-def cell(value: object) -> str:
-    """A value as a reader sees it: four significant digits, nothing for what is missing."""
-    if isinstance(value, float):
-        return "" if pd.isna(value) else f"{value:.4g}"
-    return "" if value is None or value is pd.NA else " ".join(str(value).split())
-
-
 def markdown(frame: pd.DataFrame, caption: str, footer: str) -> str:
     """A pipe table between caption and footer."""
-    rows = [[_pipe_free(cell(value)) for value in row] for row in frame.itertuples(index=False)]
-    rule = ["---:" if pd.api.types.is_numeric_dtype(kind) else "---" for kind in frame.dtypes]
-    head = [[_pipe_free(str(name)) for name in frame.columns], rule]
-    lines = ["| " + " | ".join(row) + " |" for row in [*head, *rows]]
-    return "\n".join([caption, "", *lines, "", footer, ""])
-
-
-def _pipe_free(text: str) -> str:
-    """A pipe ends a cell also inside a formula, where a backslash before it would mean a norm."""
-    parts = _MATH.split(text)
-    return "".join(part.replace("|", r"\vert " if i % 2 else r"\|") for i, part in enumerate(parts))
+    return "\n".join([caption, "", *pipe_table(frame), "", footer, ""])
 
 
 def tex(name: str, frame: pd.DataFrame, caption: str, footer: str) -> str:
@@ -107,7 +88,7 @@ def tex(name: str, frame: pd.DataFrame, caption: str, footer: str) -> str:
 
 def escape(text: str) -> str:
     """Text for LaTeX; what stands between dollar signs is a formula and stays."""
-    parts = _MATH.split(text)
     return "".join(
-        part if i % 2 else "".join(_TEX.get(character, character) for character in part) for i, part in enumerate(parts)
+        part if i % 2 else "".join(_TEX.get(character, character) for character in part)
+        for i, part in enumerate(FORMULA.split(text))
     )

@@ -1,0 +1,143 @@
+"""One look per method, readable in print, in grey and with a colour-vision deficiency."""
+
+import itertools
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+from attention_priors import config, report
+from attention_priors.figures import FIGURES, style
+from attention_priors.positions.encodings import ENCODINGS
+
+# Machado, Oliveira and Fernandes (2009), severity 1: how linear RGB looks without one kind of cone.
+DEFICIENCIES = {
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+}
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    style.apply()
+    yield
+    plt.close("all")
+
+
+def linear(color):
+    rgb = np.array(mpl.colors.to_rgb(color))
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
+def luminance(color):
+    return float(linear(color) @ [0.2126, 0.7152, 0.0722])
+
+
+def smallest_text(figure):
+    figure.draw_without_rendering()
+    return min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text().strip() and text.get_visible())
+
+
+def test_every_encoding_has_one_style():
+    for name, row in ENCODINGS.items():
+        look = style.method_style(name)
+        assert set(look) == {"color", "dashes", "marker", "label"} and look["label"] == row.label
+        assert look == style.method_style(name)
+
+
+def test_an_unknown_method_is_refused_with_the_nearest():
+    with pytest.raises(ValueError, match="bam-ssmax"):
+        style.method_style("bam-ssmaks")
+
+
+def test_ssmax_keeps_the_colour_and_the_plain_form_is_lighter_and_dashed():
+    for base, (color, _, marker) in style.METHODS.items():
+        plain, scaled = style.method_style(base), style.method_style(f"{base}-ssmax")
+        assert scaled["color"] == color and scaled["dashes"] == style.SOLID
+        assert plain["dashes"] != style.SOLID and plain["marker"] == scaled["marker"] == marker
+        assert luminance(plain["color"]) > luminance(color)
+
+
+def test_dashes_and_markers_alone_tell_all_methods_apart():
+    looks = [style.method_style(name) for name in [*ENCODINGS, *style.CONTROLS]]
+    assert len({(look["dashes"], look["marker"]) for look in looks}) == len(looks)
+
+
+def test_lines_stand_out_from_paper():
+    for name in [*ENCODINGS, *style.CONTROLS]:
+        assert 1.05 / (luminance(style.method_style(name)["color"]) + 0.05) > 1.8, name
+
+
+@pytest.mark.parametrize("kind", DEFICIENCIES)
+def test_base_colours_differ_for_colour_blind_readers(kind):
+    seen = [np.array(DEFICIENCIES[kind]) @ linear(color) for color, _, _ in style.METHODS.values()]
+    assert min(np.abs(a - b).max() for a, b in itertools.combinations(seen, 2)) > 0.05
+
+
+@pytest.mark.parametrize(
+    "length, label", [(128, "128"), (1000, "1,000"), (1024, "1K"), (1536, "1,536"), (65536, "64K"), (64000, "64,000")]
+)
+def test_length_labels(length, label):
+    assert style.length_label(length) == label
+
+
+def test_the_length_axis_has_a_tick_at_every_length():
+    figure, ax = style.figure()
+    style.length_axis(ax, [128, 256, 512, 1024], trained=128)
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["128", "256", "512", "1K"]
+    style.length_axis(ax, [2**i for i in range(4, 18)])
+    assert len(ax.get_xticks()) <= 9
+    assert smallest_text(figure) >= style.SMALLEST
+
+
+def test_direct_labels_do_not_overlap_and_name_every_line():
+    figure, ax = style.figure(style.SINGLE, 2.4)
+    for i, name in enumerate(["bam-ssmax", "bam", "alibi", "rope", "nope"]):
+        ax.plot([128, 256, 512], [1, 0.5, 0.001 * i], **style.method_style(name))
+    ax.plot([128], [0.3], label="_seeds")
+    style.length_axis(ax, [128, 256, 512])
+    style.direct_labels(ax)
+    figure.draw_without_rendering()
+    boxes = sorted((text.get_window_extent() for text in ax.texts), key=lambda box: box.y0)
+    assert len(boxes) == 5
+    assert all(low.y1 <= high.y0 + 1 for low, high in itertools.pairwise(boxes))
+    assert all(box.x1 <= figure.bbox.x1 for box in boxes)
+    assert smallest_text(figure) >= style.SMALLEST
+
+
+def test_spread_moves_no_more_than_needed():
+    far = np.array([10.0, 50.0, 30.0])
+    assert np.array_equal(style.spread(far, 8, 0, 100), far)
+    packed = style.spread(np.array([98.0, 99.0, 2.0]), 8, 0, 100)
+    assert packed.max() <= 100 and np.diff(np.sort(packed)).min() >= 8 and packed[2] == 2.0
+
+
+def test_bands_and_dots_have_the_colour_of_their_method_and_no_label():
+    _, ax = style.figure()
+    style.interval_band(ax, [1, 2], [0, 0], [1, 1], encoding="bam-ssmax")
+    style.seed_dots(ax, [1, 1, 2], [0.1, 0.2, 0.3], encoding="bam-ssmax")
+    expected = mpl.colors.to_rgb(style.METHODS["bam"][0])
+    assert tuple(ax.collections[0].get_facecolor()[0][:3]) == expected
+    assert ax.get_legend_handles_labels() == ([], [])
+
+
+def test_apply_forgets_what_was_set_before():
+    mpl.rcParams["font.size"] = 3
+    style.apply()
+    assert mpl.rcParams["font.size"] >= style.SMALLEST and mpl.rcParams["image.cmap"] == "cividis"
+
+
+def drawable():
+    folder = config.ROOT / "results" / "cpu" / "metrics"
+    return sorted(name for name, spec in FIGURES.items() if (folder / f"{spec.metrics}.csv").exists())
+
+
+@pytest.mark.parametrize("name", drawable())
+def test_a_committed_figure_is_legible_at_print_size(name, tmp_path):
+    figure = report.Report(config.ROOT / "results", "cpu", FIGURES[name].notebook, into=tmp_path).figure(name)
+    width, height = figure.get_size_inches()
+    assert width in (style.SINGLE, style.DOUBLE) and height < 9
+    assert smallest_text(figure) >= style.SMALLEST
+    assert FIGURES[name].alt and "profile" in (tmp_path / "figures" / f"{name}.md").read_text().lower()

@@ -1,0 +1,259 @@
+"""The register, what a verdict may say, and a ledger that always has every id."""
+
+import json
+
+import numpy as np
+import pytest
+
+from attention_priors import claims, config, store
+from attention_priors.claims import Verdict, __main__
+
+ENTRIES = """
+- {id: BAM-T4, source: BAM paper, kind: theorem, scale: cpu, statement: Weights stay positive., notebook: 04_shape}
+- {id: BAM-T4b, source: BAM paper, kind: theorem, scale: cpu, statement: "A tail $|x|$.", notebook: 04_shape}
+- {id: BAM-C1, source: BAM paper, kind: empirical, scale: cpu-small, statement: It reaches far., notebook: 10_passkeys}
+- {id: BAM-C4, source: BAM paper, kind: empirical, scale: cpu, statement: Few parameters., notebook: 04_shape}
+- {id: GOAT-1, source: Goat, kind: theorem, scale: cpu, statement: Transport., notebook: 01_transport}
+- {id: X-3, source: cross, kind: table, scale: paper, statement: A table., notebook: 10_passkeys}
+"""
+
+
+@pytest.fixture
+def known(tmp_path):
+    folder = tmp_path / "claims"
+    folder.mkdir()
+    (folder / "all.yaml").write_text(ENTRIES, encoding="utf-8")
+    return claims.register(folder)
+
+
+def exact(claim, **changes):
+    """A valid exact verdict, changed."""
+    found = {"verdict": "verified", "measured": 1.0, "relation": "==", "expected_value": 1.0, "tolerance": 1e-12}
+    return {**claim.model_dump(), **found, "profile": "cpu", "recipe": "exact", **changes}
+
+
+def run(claim, **changes):
+    """A valid empirical verdict, changed."""
+    found = {"verdict": "scaled reproduction", "outcome": "agrees", "seeds": [1, 2], "interval": (0.8, 1.0)}
+    words = {"recipe": "passkey-small", "opposite": "a median below 0.5", "evidence": ["metrics/passkey.csv"]}
+    return exact(claim, **{**found, **words, **changes})
+
+
+WRONG = {"inputs": {"x": 2, "y": [1.0, 0.5]}, "claimed": 3.0, "actual": 2.5}
+
+
+def test_the_register_has_every_claim_of_the_documents_with_a_notebook_each():
+    register = claims.register()
+    assert len(register) == 309
+    assert {claim.document for claim in register.values()} == set(claims.DOCUMENTS)
+    assert list(dict.fromkeys(claim.document for claim in register.values())) == list(claims.DOCUMENTS)
+    assert sum(claim.scale == "cpu" for claim in register.values()) == 199
+
+
+@pytest.mark.parametrize(
+    "broken, message",
+    [
+        (ENTRIES.replace("kind: table", "kind: tabel"), "X-3: kind"),
+        (ENTRIES.replace("notebook: 01_transport", "expected: holds"), "GOAT-1"),
+        (ENTRIES + ENTRIES, "BAM-T4 is in the register twice"),
+    ],
+)
+def test_a_broken_register_is_refused_in_one_line(tmp_path, broken, message):
+    (tmp_path / "all.yaml").write_text(broken, encoding="utf-8")
+    with pytest.raises(ValueError, match=message) as error:
+        claims.register(tmp_path)
+    assert "\n" not in str(error.value)
+
+
+def test_an_edited_register_is_read_again(tmp_path):
+    path = tmp_path / "all.yaml"
+    path.write_text(ENTRIES, encoding="utf-8")
+    before = claims.register(tmp_path)["X-3"].statement
+    path.write_text(ENTRIES.replace("A table.", "Another table."), encoding="utf-8")
+    assert (before, claims.register(tmp_path)["X-3"].statement) == ("A table.", "Another table.")
+
+
+def test_valid_verdicts_are_accepted(known):
+    Verdict(**exact(known["BAM-T4"]))
+    Verdict(**exact(known["BAM-T4"], verdict="contradicted", counterexample=WRONG, corrected="They vanish."))
+    Verdict(**exact(known["BAM-T4"], verdict="verified with correction", counterexample=WRONG, corrected="Two thirds."))
+    Verdict(**run(known["BAM-C1"]))
+    Verdict(**run(known["BAM-C1"], verdict="inconclusive", outcome="undecided"))
+    Verdict(**run(known["X-3"], verdict="reproduced", profile="paper"))
+    claims.not_run(known["X-3"], "cpu")
+
+
+@pytest.mark.parametrize(
+    "identifier, build, changes, message",
+    [
+        ("BAM-C1", exact, {}, "use 'scaled reproduction'"),
+        ("BAM-C1", exact, {"verdict": "contradicted", "counterexample": WRONG, "corrected": "no"}, "profile paper"),
+        ("BAM-T4", exact, {"verdict": "contradicted", "corrected": "no"}, "needs a counterexample"),
+        ("BAM-T4", exact, {"verdict": "contradicted", "counterexample": WRONG}, "needs a counterexample"),
+        ("BAM-T4", exact, {"verdict": "verified with correction"}, "needs a counterexample"),
+        ("BAM-T4", exact, {"counterexample": WRONG}, "use 'verified with correction'"),
+        ("BAM-T4", exact, {"outcome": "disagrees"}, "cannot have the outcome"),
+        ("BAM-T4", exact, {"measured": None}, "needs measured"),
+        ("BAM-T4", exact, {"recipe": None}, "needs a recipe"),
+        ("BAM-C1", run, {"outcome": None}, "needs an outcome"),
+        ("BAM-C1", run, {"opposite": None}, "needs `opposite`"),
+        ("BAM-C1", run, {"evidence": []}, "needs evidence"),
+        ("BAM-C1", run, {"verdict": "reproduced"}, "needs profile paper"),
+        ("BAM-C1", run, {"verdict": "inconclusive"}, "is undecided"),
+        ("BAM-C1", run, {"interval": (1.0, 0.0)}, "interval"),
+        ("BAM-C1", run, {"verdict": "not run"}, "carries no result"),
+        ("BAM-C1", run, {"verdict": "confirmed"}, "verdict"),
+        ("BAM-C1", run, {"note": "copied"}, "note"),
+    ],
+)
+def test_a_verdict_that_says_more_or_less_than_its_evidence_is_refused(known, identifier, build, changes, message):
+    with pytest.raises(ValueError, match=message):
+        Verdict(**build(known[identifier], **changes))
+
+
+def test_a_counterexample_has_at_most_five_numbers(known):
+    found = {"verdict": "contradicted", "corrected": "no"}
+    many = {**WRONG, "inputs": {"x": [1, 2, 3, 4], "y": 1, "z": 0}}
+    with pytest.raises(ValueError, match="more than 5 numbers"):
+        Verdict(**exact(known["BAM-T4"], **found, counterexample=many))
+
+
+def test_an_exact_verdict_on_an_empirical_claim_implies_its_outcome(known):
+    assert Verdict(**exact(known["BAM-C4"])).outcome == "agrees"
+    wrong = {"verdict": "contradicted", "counterexample": WRONG, "corrected": "more"}
+    assert Verdict(**exact(known["BAM-C4"], **wrong)).outcome == "disagrees"
+    assert Verdict(**exact(known["BAM-T4"])).outcome is None
+
+
+def test_numpy_scalars_and_infinities_become_json(known, tmp_path):
+    verdict = Verdict(**exact(known["BAM-T4"], measured=np.float32(0.5), expected_value=float("inf")))
+    claims.write_part(tmp_path, "cpu", "04_shape", [verdict], known)
+    entry = json.loads((tmp_path / "cpu/claims/04.json").read_text())["claims"]["BAM-T4"]
+    assert (entry["measured"], entry["expected_value"]) == (0.5, "inf")
+
+
+def test_a_part_holds_only_the_ids_of_its_notebook(known, tmp_path):
+    verdict = Verdict(**exact(known["GOAT-1"]))
+    with pytest.raises(ValueError, match="GOAT-1 belongs to 01_transport"):
+        claims.write_part(tmp_path, "cpu", "04_shape", [verdict], known)
+    with pytest.raises(ValueError, match=r"unknown claim 'BAM-T5' \(nearest: BAM-T4\)"):
+        claims.write_part(tmp_path, "cpu", "04_shape", [Verdict(**exact(known["BAM-T4"], id="BAM-T5"))], known)
+    with pytest.raises(ValueError, match="two verdicts"):
+        claims.write_part(tmp_path, "cpu", "01_transport", [verdict, verdict], known)
+    with pytest.raises(ValueError, match="profile cpu, not full"):
+        claims.write_part(tmp_path, "full", "01_transport", [verdict], known)
+    assert not list(tmp_path.glob("*/claims/*.json"))
+
+
+def test_the_registers_scale_counts_not_the_verdicts(known, tmp_path):
+    verdict = Verdict(**exact(known["BAM-C1"], scale="cpu"))
+    with pytest.raises(ValueError, match=r"BAM-C1.*use 'scaled reproduction'"):
+        claims.write_part(tmp_path, "cpu", "10_passkeys", [verdict], known)
+
+
+def test_a_merge_always_has_all_ids(known, tmp_path):
+    assert set(claims.merge(tmp_path, "cpu", known)) == set(known)
+    claims.write_part(tmp_path, "cpu", "04_shape", [Verdict(**exact(known["BAM-T4"]))], known)
+    claims.write_part(tmp_path, "cpu", "10_passkeys", [Verdict(**run(known["BAM-C1"]))], known)
+    merged = claims.merge(tmp_path, "cpu", known)
+    content = store.read_json(tmp_path / "cpu" / "claims.json")
+    assert set(content["claims"]) == set(known)
+    decided = {name for name, entry in content["claims"].items() if entry["verdict"] != "not run"}
+    assert decided == {"BAM-T4", "BAM-C1"}
+    assert claims.read(tmp_path / "cpu" / "claims.json") == merged
+    text = (tmp_path / "cpu" / "claims.md").read_text()
+    assert all(f"| {name} |" in text for name in known)
+
+
+def test_two_merges_give_the_same_bytes(known, tmp_path):
+    verdicts = [Verdict(**exact(known[name])) for name in ("BAM-T4b", "BAM-T4")]
+    claims.write_part(tmp_path, "cpu", "04_shape", verdicts, known)
+    claims.merge(tmp_path, "cpu", known)
+    before = (tmp_path / "cpu/claims.json").read_bytes(), (tmp_path / "cpu/claims.md").read_bytes()
+    claims.write_part(tmp_path, "cpu", "04_shape", verdicts[::-1], known)
+    claims.merge(tmp_path, "cpu", known)
+    assert before == ((tmp_path / "cpu/claims.json").read_bytes(), (tmp_path / "cpu/claims.md").read_bytes())
+
+
+def test_an_altered_or_truncated_part_stops_the_merge(known, tmp_path):
+    path = claims.write_part(tmp_path, "cpu", "10_passkeys", [Verdict(**run(known["BAM-C1"]))], known)
+    whole = path.read_text()
+    for broken, message in (
+        (whole.replace('"scaled reproduction"', '"verified"'), "BAM-C1.*'verified'"),
+        (whole.replace('"outcome": "agrees"', '"outcome": null'), "needs an outcome"),
+        (whole.replace('"profile": "cpu"', '"profile": "full"'), "run both again"),
+        (whole.replace("BAM-C1", "GOAT-1"), "GOAT-1"),
+        (whole[: len(whole) // 2], "10.json"),
+        ("[]", "is no ledger"),
+    ):
+        path.write_text(broken)
+        with pytest.raises(ValueError, match=message):
+            claims.merge(tmp_path, "cpu", known)
+
+
+def test_counts_have_a_column_for_every_verdict(known, tmp_path):
+    claims.write_part(tmp_path, "cpu", "04_shape", [Verdict(**exact(known["BAM-T4"]))], known)
+    table = claims.counts(claims.frame(claims.gather(tmp_path, "cpu", known)), "document").set_index("document")
+    assert list(table.columns) == [*claims.VERDICTS, "total"]
+    assert table.loc["BAM", "verified"] == 1 and table.loc["total", "total"] == len(known)
+
+
+def test_missing_ids_are_excused_by_name_only(known, tmp_path):
+    path = tmp_path / "exceptions.yaml"
+    path.write_text('- {ids: ["GOAT-*"], why: not written, issue: 5}\n- {ids: ["PE-*"], why: gone, issue: 5}\n')
+    rules = claims.exceptions(path)
+    claims.write_part(tmp_path, "cpu", "04_shape", [Verdict(**exact(known["BAM-T4"]))], known)
+    ledger = claims.gather(tmp_path, "cpu", known)
+    unexcused, excused, stale = claims.missing(ledger, known, rules)
+    assert (unexcused, excused, [rule.ids for rule in stale]) == (["BAM-T4b", "BAM-C4"], ["GOAT-1"], [("PE-*",)])
+    assert claims.reason(ledger["GOAT-1"], rules) == "not written (issue 5)"
+    assert "papers' own scale" in claims.reason(ledger["X-3"], rules)
+    path.write_text("- {ids: [GOAT-1], why: because}\n")
+    with pytest.raises(ValueError, match="needs exactly ids, why and issue"):
+        claims.exceptions(path)
+
+
+def test_the_command_exits_with_one_while_something_is_missing(known, tmp_path, capsys):
+    claims.merge(tmp_path, "cpu")
+    assert __main__.main([str(tmp_path / "cpu" / "claims.json")]) == 1
+    shown = capsys.readouterr().out
+    assert "MISSING  BAM-T4: 04_generalised_gaussian" in shown and "excused  GOAT-" in shown
+    assert "309 claims" in shown and "theorem" in shown
+
+
+def test_the_command_exits_with_zero_when_only_exceptions_are_missing(tmp_path, capsys):
+    register = claims.register()
+    bam = [claim for claim in register.values() if claim.document == "BAM" and claim.scale == "cpu"]
+    for notebook in {claim.notebook for claim in bam}:
+        own = [Verdict(**exact(claim)) for claim in bam if claim.notebook == notebook]
+        claims.write_part(tmp_path, "cpu", notebook, own)
+    claims.merge(tmp_path, "cpu")
+    assert __main__.main([str(tmp_path / "cpu" / "claims.json")]) == 0
+    assert " 0 of scale cpu missing" in capsys.readouterr().out
+
+
+def test_bad_input_is_one_line(tmp_path, capsys):
+    assert __main__.main([str(tmp_path / "none.json")]) == 2
+    (tmp_path / "cut.json").write_text('{"schema": 1, "cla')
+    assert __main__.main([str(tmp_path / "cut.json")]) == 2
+    assert __main__.main(["--id", "BAM-T44", "--results", str(tmp_path)]) == 2
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 3 and "none.json" in lines[0] and "cut.json" in lines[1] and "nearest: BAM-T4" in lines[2]
+
+
+def test_a_claim_leads_to_its_cells(tmp_path, monkeypatch, capsys):
+    cells = [
+        ("intro", "markdown", "BAM-T4b only"),
+        ("check", "code", 'CHECKS["BAM-T4"]'),
+        ("end", "markdown", "BAM-T4."),
+    ]
+    content = {"cells": [{"id": name, "cell_type": kind, "source": [text]} for name, kind, text in cells]}
+    path = tmp_path / "notebooks" / "04_generalised_gaussian.ipynb"
+    path.parent.mkdir()
+    path.write_text(json.dumps(content))
+    assert __main__.cells_of("BAM-T4", path) == ["check", "end"]
+    (tmp_path / "data").symlink_to(config.ROOT / "data")
+    monkeypatch.setattr(config, "ROOT", tmp_path)
+    assert __main__.main(["--id", "BAM-T4", "--results", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "not run" in shown and "cells check, end" in shown and "theorem, scale cpu" in shown
