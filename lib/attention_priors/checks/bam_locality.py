@@ -346,7 +346,7 @@ CHECKS = {
             Part("For beta <= 0 the weight tends to 0 like 1/i. What survives is (a) the density relative to uniform, "
                  "i p -> e^f / mean(e^f) at the oldest key; (b) P(|i-j| > D) -> 1 for all D. beta = 0 has both.",
                  (1.0, 1.0), check_dilution, (1.0, 0.5)),
-            practice="Arbitrarily long context is right in the sense of (b), but NoPE has it too; what beta < 0 adds is "
+            practice="Arbitrarily long context is right in the sense of (b), but NoPE has it too; beta < 0 adds "
                      "the suppression of the vicinity.",
         ),
         Check(
