@@ -8,7 +8,7 @@ import importlib.util
 
 from attention_priors.figures import tables
 
-TOPICS = ("priors", "passkey", "language", "learned")
+TOPICS = ("inference", "priors", "passkey", "language", "learned")
 
 FIGURES: dict[str, FigureSpec] = {}
 TABLES: dict[str, TableSpec] = dict(tables.TABLES)

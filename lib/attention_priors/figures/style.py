@@ -1,7 +1,7 @@
 """The look of every figure: printed size, type, and one colour, dash and marker per method.
 
-Colours are (nearly) Okabe and Ito's, which people with colour-vision deficiencies can tell apart; dashes and markers carry the
-same information again, so that a grey copy can be read.
+Colours are close to Okabe and Ito's, which people with colour-vision deficiencies can tell apart; dashes and markers
+carry the same information again, so that a grey copy can be read.
 """
 
 from __future__ import annotations
