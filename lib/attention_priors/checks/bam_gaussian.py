@@ -6,7 +6,7 @@ Independent evidence: scipy's gennorm, central differences, and the library's at
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise, product
 
 import numpy as np
@@ -14,7 +14,7 @@ import torch
 from scipy import special, stats
 
 from attention_priors.attention import attention
-from attention_priors.checks.evidence import Check, Decision, Evidence, Part, compare, smallest_counterexample
+from attention_priors.checks.evidence import Check, Evidence, Part, compare, smallest_counterexample
 from attention_priors.positions.priors import GeneralizedGaussian
 from attention_priors.theory import generalised_gaussian as theory
 from attention_priors.theory.inference import log_generalised_gaussian, softmax
@@ -71,20 +71,6 @@ def check_alibi(scale_of: Callable) -> Evidence:
         float(np.abs(log_generalised_gaussian(-LAGS, scale_of(m), 1.0) + m * LAGS).max()) for m in (0.5, 0.0625, 2**-8)
     )
     return compare(worst, "<=", 1e-9, detail="bias at beta = 1, mu = 0 against -m |j - i|")
-
-
-@dataclass(frozen=True)
-class Partial(Check):
-    """A check whose parts do not cover the whole claim: never better than inconclusive until `missing` is covered."""
-
-    missing: str = ""
-
-    def decide(self) -> Decision:
-        found = super().decide()
-        if found.verdict != "verified":
-            return found
-        evidence = replace(found.evidence, detail=f"{found.evidence.detail}; not covered: {self.missing}")
-        return replace(found, verdict="inconclusive", evidence=evidence)
 
 
 # D4: the parameters as coded
@@ -212,7 +198,7 @@ def _sign(d, alpha):
 CHECKS = {
     check.id: check
     for check in (
-        Partial(
+        Check(
             "BAM-D3",
             NOTEBOOK,
             (

@@ -177,8 +177,8 @@ CHECKS = {
                      lambda n, s, g: theory.peak_weight(n, g), kept_sharp,
                      repaired=lambda n, s, g: theory.peak_weight(n, max(g, 2.0 / s), s)),
             ),
-            Part("With scale s and lead g the weight n^(sg) / (n^(sg) + n - 1) tends to 1, 1/2 or 0 as s g is above, at "
-                 "or below 1: SSMax turns fading into a threshold on the lead.",
+            Part("With scale s and lead g the weight n^(sg) / (n^(sg) + n - 1) tends to 1, 1/2 or 0 as s g is above, "
+                 "at or below 1: SSMax turns fading into a threshold on the lead.",
                  lambda sg: 1.0 if sg > 1 else 0.5 if sg == 1 else 0.0, check_limit,
                  lambda sg: 1.0 if sg > 2 else 0.5 if sg == 2 else 0.0),
             practice="At the start s = 1 a retrieved key needs a lead above 1 in the logit; the rest still fades.",

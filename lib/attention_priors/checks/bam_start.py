@@ -193,8 +193,8 @@ CHECKS = {
                 Part("So a loss has no gradient in theta_alpha, nor in theta_mu (softmax ignores a row's constant).",
                      ("theta_alpha", "theta_mu"), check_silent, ("theta_alpha", "theta_beta")),
             ),
-            practice="theta_alpha waits until theta_beta has moved. The outlier +11.5 at the own key leads theta_beta's "
-                     "first step in rows of up to some 270 keys; at 512 it has a third of the variance.",
+            practice="theta_alpha waits until theta_beta has moved. The outlier +11.5 at the own key leads the first "
+                     "step of theta_beta in rows of up to some 270 keys; at 512 it has a third of the variance.",
         ),
         Check(
             "BAM-E4",
@@ -223,8 +223,8 @@ CHECKS = {
             Part("It has one theta_alpha per head, the same in every layer: ln m_h, m_h ALiBi's slope of head h. F.1 "
                  "describes two of the three starts of Fig. 8.",
                  _per_head, check_start, lambda layer, head, heads: alibi_slopes(heads)[head - 1], start_slope),
-            practice="The logarithm matters: with m_h itself as theta_alpha, the slopes of 16 heads start 3 to 257 times "
-                     "too steep.",
+            practice="The logarithm matters: with m_h itself as theta_alpha, the slopes of 16 heads start 3 to 257 "
+                     "times too steep.",
         ),
         Check(
             "BAM-E15",
@@ -235,7 +235,8 @@ CHECKS = {
                 Part("Table 6: 430M.", 430, check_label, 340, label_of),
             ),
             Part("431M (50.3M embedding + 380.7M). By reading: section 3.1 says Wikitext where appendix D uses "
-                 "Wikipedia, and section 2.5 credits Theorem 2 with what Lemma 3 states.", 431, check_label, 432, label_of),
+                 "Wikipedia, and section 2.5 credits Theorem 2 with what Lemma 3 states.",
+                 431, check_label, 432, label_of),
             practice="Editorial.",
         ),
     )
