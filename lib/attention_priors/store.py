@@ -8,6 +8,7 @@ a plot or an unused prior changes no key, while editing the model changes the ke
 from __future__ import annotations
 
 import ast
+import errno
 import functools
 import hashlib
 import inspect
@@ -51,8 +52,11 @@ def write_bytes(path: str | Path, data: bytes) -> None:
             os.fsync(file.fileno())
         os.chmod(name, 0o644)
         os.replace(name, path)
-    except BaseException:
+    except BaseException as error:
         Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            remedy = "the disk is full, and the file is as it was; free some space and run the same command again"
+            raise OSError(errno.ENOSPC, remedy, str(path)) from None
         raise
 
 
@@ -77,75 +81,131 @@ def read_json(path: str | Path) -> Any:
 def fingerprint(*objects: Any) -> str:
     """Hash of the code behind functions and classes of this package and all of its code that they refer to.
 
-    References are followed by name through module globals: functions, classes (with their bases) and plain constants.
-    Tables (dictionaries and other containers of code) are not followed: who picks a row of a table passes that row's
-    objects here. Code outside the package (torch, numpy) is not part of the fingerprint.
+    References are followed by name through module globals: functions, classes (with their bases), partials, and
+    constants of plain data in capitals. Tables (containers of code) are not followed: who picks a row of a table passes
+    that row's objects here. Not part of it: docstrings, layout, types of arguments, this module, and code outside the
+    package (torch, numpy).
     """
     found: dict[str, str] = {}
     for item in objects:
-        _collect(inspect.unwrap(item) if callable(item) else item, found)
+        _collect(item, found)
     return key(found)
 
 
 def _collect(item: Any, found: dict[str, str]) -> None:
     if isinstance(item, functools.partial):
-        found[f"partial {_label(item.func)}"] = repr((item.args, sorted(item.keywords.items())))
+        arguments = _constant([item.args, item.keywords])
+        if arguments is None:
+            raise ValueError(f"a partial of {_label(item.func)} holds more than plain data; write a function instead")
+        found[f"partial {_label(item.func)} {arguments}"] = ""
         return _collect(item.func, found)
-    if inspect.ismethod(item):
-        item = item.__func__ if not inspect.isclass(item.__self__) else item.__self__
+    if inspect.ismethod(item):  # of a class: its name tells GeneralizedGaussian.uniform from .laplace
+        found[f"method {_label(item)}"] = ""
+        item = item.__self__ if inspect.isclass(item.__self__) else item.__func__
+    item = inspect.unwrap(item) if callable(item) else item
     if not isinstance(item, (FunctionType, type)):
         raise ValueError(f"a fingerprint is made from functions and classes, but got {item!r}")
-    if item.__module__.partition(".")[0] != PACKAGE or _label(item) in found:
+    if (item.__module__ or "").partition(".")[0] != PACKAGE or item.__module__ == __name__:
         return
-    tree = _definition(item)
-    found[_label(item)] = ast.dump(_bare(tree))
-    scope = vars(sys.modules[item.__module__])
-    for node in ast.walk(tree):
-        _follow(node, scope, found)
+    text, references = _reading(_definition(item))
+    label = _label(item) if "<lambda>" not in item.__qualname__ else f"{_label(item)} {text}"
+    if label in found:
+        return
+    found[label] = text
+    if isinstance(item, FunctionType):
+        for name, cell in zip(item.__code__.co_freevars, item.__closure__ or (), strict=True):
+            _include(f"{label}:{name}", cell.cell_contents, found)
+    for name in references:
+        value = _resolve(name, vars(sys.modules[item.__module__]))
+        if callable(value) or name.rpartition(".")[2].isupper():
+            _include(f"{item.__module__}:{name}", value, found)
+
+
+def _include(name: str, value: Any, found: dict[str, str]) -> None:
+    """A value that code refers to: code is collected, plain data written down, anything else left out."""
+    if isinstance(inspect.unwrap(value) if callable(value) else value, (FunctionType, type, functools.partial)):
+        _collect(value, found)
+    elif value is not None and (text := _constant(value)) is not None:
+        found[name] = text
+
+
+def _resolve(name: str, scope: dict[str, Any]) -> Any:
+    """What a name or a dotted name of modules stands for at the top level of a module, or None."""
+    first, *rest = name.split(".")
+    value = scope.get(first)
+    for part in rest:
+        value = getattr(value, part, None) if isinstance(value, ModuleType) else None
+    return value
+
+
+def _constant(value: Any) -> str | None:
+    """A text of plain data that is the same in every process (sets are sorted), or None for anything else."""
+    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+        return repr(value)
+    if not isinstance(value, (tuple, list, set, frozenset, dict)):
+        return None
+    parts = [_constant(part) for part in (value.items() if isinstance(value, dict) else value)]
+    if None in parts:
+        return None
+    return f"{type(value).__name__}({', '.join(parts if isinstance(value, (tuple, list)) else sorted(parts))})"
 
 
 def _label(item: Any) -> str:
     return f"{item.__module__}.{item.__qualname__}"
 
 
-@functools.lru_cache(maxsize=256)
+_TREES: dict[str, tuple[Any, ast.Module]] = {}  # by module, with the spec that a reload replaces
+
+
 def _tree(module: str) -> ast.Module:
-    return ast.parse(inspect.getsource(sys.modules[module]))
+    loaded = sys.modules[module]
+    if module not in _TREES or _TREES[module][0] is not loaded.__spec__:
+        _TREES[module] = loaded.__spec__, ast.parse(inspect.getsource(loaded))
+    return _TREES[module][1]
 
 
 def _definition(item: FunctionType | type) -> ast.AST:
-    """The syntax tree of the outermost definition that holds `item` (a lambda: the statement it stands in)."""
-    names = item.__qualname__.split(".")
-    for node in _tree(item.__module__).body:
-        if getattr(node, "name", None) == names[0]:
+    """The syntax tree of the outermost definition that holds `item`; for a lambda, the lambdas on its line."""
+    tree, first = _tree(item.__module__), item.__qualname__.partition(".")[0]
+    if first == "<lambda>":
+        line = item.__code__.co_firstlineno
+        return ast.List([n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == line], ast.Load())
+    for node in tree.body:
+        if first in (getattr(node, "name", None), *(getattr(t, "id", None) for t in getattr(node, "targets", ()))):
             return node
-    line = item.__code__.co_firstlineno
-    for node in _tree(item.__module__).body:
-        if node.lineno <= line <= (node.end_lineno or node.lineno):
-            return node
-    raise ValueError(f"no source for {_label(item)}")
+    raise ValueError(f"no source for {_label(item)}; define it at the top level of its module")
 
 
-def _bare(tree: ast.AST) -> ast.AST:
-    """A copy of the tree without docstrings."""
-    tree = ast.parse(ast.unparse(tree))
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
-            if isinstance(body[0].value.value, str):
-                node.body = body[1:] or [ast.Pass()]
-    return tree
+@functools.cache
+def _reading(tree: ast.AST) -> tuple[str, tuple[str, ...]]:
+    """The text of a tree, and the names and dotted names in it.
+
+    `ast.dump` also writes the empty fields that each version of Python adds; here empty fields are left out.
+    """
+    names: dict[str, None] = {}
+
+    def text(node: Any) -> str:
+        if isinstance(node, list):
+            return f"[{','.join(map(text, node))}]"
+        if not isinstance(node, ast.AST):
+            return repr(node)
+        if isinstance(node, (ast.Name, ast.Attribute)) and (dotted := _dotted(node)):
+            names[dotted] = None
+        fields = dict(ast.iter_fields(node))
+        match node, fields.get("body"):
+            case ast.arg(), _:
+                fields["annotation"] = None
+            case (ast.FunctionDef() | ast.ClassDef()), [ast.Expr(value=ast.Constant(value=str())), *rest]:
+                fields["body"] = rest or [ast.Pass()]
+        fields.pop("returns", None)
+        return f"{type(node).__name__}({','.join(f'{k}={text(v)}' for k, v in fields.items() if v not in (None, []))})"
+
+    return text(tree), tuple(names)
 
 
-def _follow(node: ast.AST, scope: dict[str, Any], found: dict[str, str]) -> None:
+def _dotted(node: ast.AST) -> str | None:
+    """`a.b.c` for an attribute of names alone, else None."""
     if isinstance(node, ast.Name):
-        value, name = scope.get(node.id), node.id
-    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        owner, name = scope.get(node.value.id), node.attr
-        value = getattr(owner, name, None) if isinstance(owner, ModuleType) else None
-    else:
-        return
-    if isinstance(value, (FunctionType, type)):
-        _collect(inspect.unwrap(value), found)
-    elif isinstance(value, (int, float, str, bool, tuple, frozenset)) and name.isupper():
-        found[f"{scope['__name__']}:{name}"] = repr(value)
+        return node.id
+    owner = _dotted(node.value) if isinstance(node, ast.Attribute) else None
+    return owner and f"{owner}.{node.attr}"
