@@ -21,33 +21,33 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class ModelConfig(Frozen):
-    """A Llama-style decoder. `hidden` is the width of the SwiGLU layer."""
+class Size(Frozen):
+    """The part of a model's configuration that a profile fixes for all encodings. `hidden`: width of the SwiGLU."""
 
-    vocabulary: int = Field(ge=2)
     width: int = Field(ge=2)
     layers: int = Field(ge=1)
     heads: int = Field(ge=1)
-    kv_heads: int | None = None
     hidden: int = Field(ge=1)
-    encoding: str
 
     @model_validator(mode="after")
     def _divisible(self) -> Self:
         if self.width % self.heads:
             raise ValueError(f"width = {self.width} is not a multiple of heads = {self.heads}")
-        if self.heads % (self.kv_heads or self.heads):
-            raise ValueError(f"heads = {self.heads} is not a multiple of kv_heads = {self.kv_heads}")
         return self
 
 
-class Size(Frozen):
-    """The part of a model's configuration that a profile fixes for all encodings."""
+class ModelConfig(Size):
+    """A Llama-style decoder."""
 
-    width: int
-    layers: int
-    heads: int
-    hidden: int
+    vocabulary: int = Field(ge=2)
+    kv_heads: int | None = Field(default=None, ge=1)
+    encoding: str
+
+    @model_validator(mode="after")
+    def _grouped(self) -> Self:
+        if self.heads % (self.kv_heads or self.heads):
+            raise ValueError(f"heads = {self.heads} is not a multiple of kv_heads = {self.kv_heads}")
+        return self
 
 
 class Recipe(Frozen):

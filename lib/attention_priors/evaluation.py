@@ -28,7 +28,8 @@ def passkey_samples(
     The digits are predicted at once, each from the true ones before it; where all five are right, greedy decoding gives
     the same five. The prompts depend on (seed, length, form) alone: every model answers the same ones.
     """
-    drawn = passkey.prompts(length, passkey.equidistant(samples), runtime.generator(seed, f"prompts/{form}/{length}"), form)
+    generator = runtime.generator(seed, f"prompts/{form}/{length}")
+    drawn = passkey.prompts(length, passkey.equidistant(samples), generator, form)
     device = next(model.parameters()).device
     step = max(1, TOKENS_AT_ONCE // length)
     rows = []
@@ -64,8 +65,8 @@ def document_losses(
     """
     if max(lengths) >= documents.shape[1] or min(lengths) < scored:
         raise ValueError(
-            f"lengths {list(lengths)} with {scored} scored tokens need documents of {max(lengths) + 1} tokens and every "
-            f"length >= {scored}; documents have {documents.shape[1]}"
+            f"lengths {list(lengths)} with {scored} scored tokens need documents of {max(lengths) + 1} tokens and "
+            f"every length >= {scored}; documents have {documents.shape[1]}"
         )
     device = next(model.parameters()).device
     rows = []

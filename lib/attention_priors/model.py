@@ -203,7 +203,7 @@ class Transformer(nn.Module):
         visible = causal(length, offset, device)
         if local is not None:
             if not exact:
-                raise ValueError("a window over a cache that has dropped keys is not supported; drop them from the cache")
+                raise ValueError("a window needs a cache that has dropped no key; select the window's keys instead")
             visible = visible & window(length, local, offset, device)
         if ids is not None:
             visible = visible & documents(ids)

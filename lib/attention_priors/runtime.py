@@ -33,7 +33,10 @@ def device(name: str = "auto") -> torch.device:
     """`auto` is CUDA where there is one, else the CPU; an explicit device that is missing is an error."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    chosen = torch.device(name)
+    try:
+        chosen = torch.device(name)
+    except RuntimeError:
+        raise ValueError(f"unknown device {name!r}; use 'auto', 'cpu', 'cuda' or 'cuda:<number>'") from None
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"device {name!r} asked for, but this torch sees no CUDA device; use device 'cpu' or 'auto'")
     return chosen
@@ -104,7 +107,8 @@ def commit() -> str | None:
 
 def provenance() -> dict[str, Any]:
     """What a reader needs to repeat a run: versions, machine, threads, commit. No paths, no host names."""
-    packages = "torch numpy scipy pandas matplotlib seaborn tokenizers datasets einops papermill".split()
+    drawing = ["pandas", "matplotlib", "seaborn", "papermill"]
+    packages = ["torch", "numpy", "scipy", "einops", "tokenizers", "datasets", *drawing]
     versions = {name: importlib.metadata.version(name).partition("+")[0] for name in packages}
     cuda = torch.cuda.get_device_name() if torch.cuda.is_available() else None
     return {

@@ -120,7 +120,7 @@ def rate_at(step: int, recipe: Recipe) -> float:
 
 
 def loss_of(model: nn.Module, batch: tuple[Tensor, Tensor, Tensor | None], recipe: Recipe) -> tuple[Tensor, Tensor]:
-    """(loss, answer loss): mean over answers plus `text_weight` x mean over the rest; plain mean where all are answers."""
+    """(loss, answer loss): mean over answers + `text_weight` x mean over the rest; plain mean where all are answers."""
     tokens, answer, ids = batch
     logits = model(tokens[:, :-1], document_ids=ids)
     losses = F.cross_entropy(logits.float().flatten(0, 1), tokens[:, 1:].flatten(), reduction="none")
@@ -144,7 +144,8 @@ def fit(
     wrapped, rank, world = model, 0, 1
     if dist.is_available() and dist.is_initialized():
         rank, world = dist.get_rank(), dist.get_world_size()
-        wrapped = nn.parallel.DistributedDataParallel(model, device_ids=[device.index] if device.type == "cuda" else None)
+        ids = [device.index] if device.type == "cuda" else None
+        wrapped = nn.parallel.DistributedDataParallel(model, device_ids=ids)
         if recipe.batch % world:
             raise ValueError(f"batch = {recipe.batch} is not a multiple of {world} processes; choose one that is")
     half = torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
@@ -160,6 +161,9 @@ def fit(
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
         optim.step()
+        if world > 1:
+            dist.all_reduce(answer_loss)
+            answer_loss /= world
         history.append(answer_loss.item())
         if save_checkpoint and (step + 1) % recipe.checkpoint_every == 0 and step + 1 < recipe.steps:
             save_checkpoint(model, optim, step + 1, history)
@@ -187,7 +191,7 @@ class Run:
         try:
             return store.read_json(self.path / "record.json")
         except store.DamagedFile:
-            (self.path / "record.json").unlink()
+            (self.path / "record.json").unlink(missing_ok=True)
             raise FileNotFoundError(self.path / "record.json") from None
 
     def train(self, heartbeat: Callable[[str], None] | None = None) -> dict[str, Any]:
@@ -231,13 +235,14 @@ class Run:
             "threads": torch.get_num_threads(),
         }  # fmt: skip
         meta = {"spec": self.spec.model_dump_json(exclude={"corpus"}), "key": self.key}
-        store.write_bytes(self.path / "model.safetensors", save(_flat(model), metadata=meta))
-        store.write_json(self.path / "record.json", record)
-        (self.path / "checkpoint.safetensors").unlink(missing_ok=True)
+        if not _follows():
+            store.write_bytes(self.path / "model.safetensors", save(_flat(model), metadata=meta))
+            store.write_json(self.path / "record.json", record)
+            (self.path / "checkpoint.safetensors").unlink(missing_ok=True)
         return record
 
     def _checkpoint(self, model: nn.Module, optim: torch.optim.Optimizer, step: int, history: list[float]) -> None:
-        if dist.is_available() and dist.is_initialized() and dist.get_rank():
+        if _follows():
             return
         tensors = {f"model.{name}": value for name, value in _flat(model).items()}
         for index, state in optim.state_dict()["state"].items():
@@ -272,7 +277,7 @@ class Run:
             with safe_open(path, "pt") as file:
                 file.keys()
         except (SafetensorError, OSError):
-            path.unlink()
+            path.unlink(missing_ok=True)
             return False
         return True
 
@@ -297,7 +302,8 @@ def load(name: str, device: str = "cpu") -> Transformer:
     if path is None:
         found = sorted((ROOT / "results").glob(f"*/models/{name}.safetensors"))
         if not found:
-            known = sorted(p.relative_to(p.parents[2]).with_suffix("") for p in ROOT.glob("results/*/models/*/*/*.safetensors"))
+            paths = ROOT.glob("results/*/models/*/*/*.safetensors")
+            known = sorted({p.relative_to(p.parents[2]).with_suffix("") for p in paths})
             raise ValueError(f"no trained model {name!r}; there are: {', '.join(map(str, known)) or 'none yet'}")
         path = found[0]
     if not path.exists():
@@ -313,6 +319,11 @@ def load(name: str, device: str = "cpu") -> Transformer:
     return model.to(runtime.device(device)).eval()
 
 
+def _follows() -> bool:
+    """True in the processes of torchrun that leave the writing of files to the first one."""
+    return dist.is_available() and dist.is_initialized() and dist.get_rank() > 0
+
+
 def _flat(model: nn.Module) -> dict[str, Tensor]:
-    """The state with shared tensors stored once, as safetensors wants them."""
+    """A copy of the state: safetensors refuses tensors that share memory, such as a prior shared by all layers."""
     return {name: value.detach().cpu().contiguous().clone() for name, value in model.state_dict().items()}

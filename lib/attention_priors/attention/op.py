@@ -36,8 +36,8 @@ def attention(
     keys up to itself unless `visible` says otherwise. `positions` gives arbitrary integer positions of queries and keys
     to the prior (backend "reference" only). `backend="auto"` is "sdpa", or "reference" where positions are given.
 
-    Raises ValueError for shapes that do not fit, an unknown backend, a query that sees no key, and what a backend cannot
-    do; an explicit backend never falls back to another.
+    Raises ValueError for shapes that do not fit, an unknown backend, a query that sees no key, and what a backend
+    cannot do; an explicit backend never falls back to another.
     """
     _check_shapes(q, k, v, prior, logit_scale, prior_scale, offset)
     if visible is None:
@@ -68,8 +68,8 @@ def _check_shapes(
             raise ValueError(f"{name} is {x.dtype} on {x.device}, q is {q.dtype} on {q.device}; make them equal")
     if k.shape != v.shape or k.shape[0] != q.shape[0] or k.shape[3] != q.shape[3] or q.shape[1] % k.shape[1]:
         raise ValueError(
-            f"q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)} do not fit: equal batch and width, k and v alike, "
-            "and heads a multiple of kv_heads are needed"
+            f"q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)} do not fit: equal batch and width, k and v "
+            "alike, and heads a multiple of kv_heads are needed"
         )
     if offset < 0:
         raise ValueError(f"offset = {offset}, but the position of the first query must be at least 0")

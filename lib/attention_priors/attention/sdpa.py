@@ -44,7 +44,9 @@ def sdpa(
         return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0)
     table = None if prior is None else _table(prior, queries, keys, offset, visible)
     scale = None if prior is None or prior_scale is None else prior_scale
-    return _BlockAttention.apply(q, k, v, table, scale, visible.first, visible.last)
+    # Autocast would round the biases of a block to half precision, where lags of 256 and 257 are one number.
+    with torch.autocast(q.device.type, enabled=False):
+        return _BlockAttention.apply(q, k, v, table, scale, visible.first, visible.last)
 
 
 def _is_causal(visible: Visible) -> bool:
@@ -91,7 +93,7 @@ class _Blocks:
         pad = -queries % step
         bounds = []
         for x, reduce in ((rows, torch.amin), (rows, torch.amax), (ends, torch.amin), (ends, torch.amax)):
-            padded = F.pad(x, (0, pad)) if not pad else torch.cat([x, x[:, -1:].expand(-1, pad)], 1)
+            padded = torch.cat([x, x[:, -1:].expand(-1, pad)], 1)
             bounds.append(reduce(padded.unflatten(1, (-1, step)), dim=(0, 2)).tolist())
         spans = []
         for index, (low, inner_low, inner_high, high) in enumerate(zip(*bounds, strict=True)):
@@ -121,8 +123,9 @@ def _bias(table: Tensor, start: int, stop: int, left: int, right: int) -> Tensor
 
 
 def _scores(
-    q: Tensor, k: Tensor, table: Tensor | None, scale: Tensor | None, blocks: _Blocks, block: tuple[int, int, int, int, bool]
-) -> Tensor:
+    q: Tensor, k: Tensor, table: Tensor | None, scale: Tensor | None, blocks: _Blocks,
+    block: tuple[int, int, int, int, bool],
+) -> Tensor:  # fmt: skip
     """Logits of a block, [batch, heads, rows, columns], -inf where hidden."""
     start, stop, left, right, masked = block
     scores = q[:, :, start:stop] @ k[:, :, left:right].transpose(-1, -2)
@@ -142,8 +145,9 @@ class _BlockAttention(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, first: Tensor, last: Tensor
-    ) -> Tensor:
+        ctx: Any, q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None,
+        first: Tensor, last: Tensor,
+    ) -> Tensor:  # fmt: skip
         dtype, inputs = q.dtype, (q, k, v, table, scale)
         q, k, v, table, scale = _working(q, k.flip(2), v.flip(2), table, scale)
         blocks = _Blocks.plan(q, k.shape[2], first, last)

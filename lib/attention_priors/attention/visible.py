@@ -42,7 +42,7 @@ class Visible:
 def causal(queries: int, offset: int = 0, device: torch.device | None = None) -> Visible:
     """Query i, at position offset + i, sees the keys 0 .. offset + i."""
     if queries < 1 or offset < 0:
-        raise ValueError(f"queries = {queries}, offset = {offset}, but at least one query and an offset >= 0 are needed")
+        raise ValueError(f"queries = {queries}, offset = {offset}, but at least 1 and 0 are needed")
     last = torch.arange(offset, offset + queries, device=device)
     return Visible(torch.zeros_like(last), last)
 

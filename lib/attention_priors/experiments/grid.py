@@ -25,7 +25,7 @@ class Job:
 
 
 def run_all(jobs: Sequence[Job], workers: int, threads: int, label: str) -> list[Any]:
-    """The results in the order of the jobs. The first failure is raised with the job's name; finished work stays stored."""
+    """The results in the order of the jobs. The first failure is raised with its job's name; finished work is kept."""
     if not jobs:
         return []
     if workers == 1:

@@ -111,12 +111,13 @@ def over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
         low, high = evaluation.seed_interval(values)
         rows.append({"form": form, "encoding": name, "length": length, "seeds": len(values), "mean": values.mean(),
                      "median": float(group["accuracy"].median()), "low": max(0.0, low), "high": min(1.0, high),
-                     "worst": values.min(), "best": values.max(), "samples": int(group["samples"].iloc[0])})  # fmt: skip
+                     "worst": values.min(), "best": values.max(),
+                     "samples": int(group["samples"].iloc[0])})  # fmt: skip
     return pd.DataFrame(rows)
 
 
 def reach(frame: pd.DataFrame, accuracy: float = 0.8) -> pd.DataFrame:
-    """Per encoding and seed: the longest length up to which accuracy never fell below `accuracy` (0 if never reached)."""
+    """Per encoding and seed: the longest length up to which accuracy never fell below `accuracy` (0: never reached)."""
     rows = []
     for (form, name, seed), group in by_length(frame).groupby(["form", "encoding", "seed"], sort=True):
         longest = 0

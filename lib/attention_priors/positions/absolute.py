@@ -19,7 +19,13 @@ class Sinusoidal(nn.Module):
         if not base > 1:
             raise ValueError(f"base = {base}, but it must be above 1")
         exponents = torch.arange(0, width, 2, dtype=torch.float64) / width
-        self.register_buffer("omega", (-math.log(base) * exponents).exp(), persistent=False)
+        omega = (-math.log(base) * exponents).exp()
+        self.register_buffer("bits", omega.view(torch.int64), persistent=False)  # as integers: .half() leaves them
+
+    @property
+    def omega(self) -> Float[Tensor, " planes"]:
+        """Radians per position, in float64."""
+        return self.bits.view(torch.float64)
 
     def forward(self, positions: Int[Tensor, "*batch length"]) -> Float[Tensor, "*batch length width"]:
         """[..., length] integer positions -> [..., length, width] float32."""

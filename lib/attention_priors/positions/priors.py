@@ -100,15 +100,15 @@ class Laplace(RelativePrior):
         self.slopes = nn.Parameter(slopes, requires_grad=trainable)
 
     def log_prior(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
-        return -self.slopes[:, None] * lags.abs().to(self.slopes.dtype)
+        return -self.slopes[:, None] * lags.abs().to(_at_least_single(self.slopes.dtype))
 
 
 class GeneralizedGaussian(RelativePrior):
     """log π(lag) = -exp(θ_α) (|lag + μ| + ε)^θ_β with μ = 2 sinh θ_μ: GGD-BAM (BAM §2.3 and App. C).
 
-    In the paper's symbols β = θ_β, α = exp(-θ_α / θ_β) and j - i - μ = -(lag + μ), so that a negative μ moves the peak to
-    the lag -μ in the past. θ_β = 0 is the uniform prior, θ_β = 1 with θ_α = ln m is ALiBi's Laplace, θ_β = 2 a Gaussian;
-    θ_β < 0 weighs the vicinity of the query down. α is undefined at θ_β = 0 (NaN here), the prior is not.
+    In the paper's symbols β = θ_β, α = exp(-θ_α / θ_β) and j - i - μ = -(lag + μ), so that a negative μ moves the peak
+    to the lag -μ in the past. θ_β = 0 is the uniform prior, θ_β = 1 with θ_α = ln m is ALiBi's Laplace, θ_β = 2 a
+    Gaussian; θ_β < 0 weighs the vicinity of the query down. α is undefined at θ_β = 0 (NaN here), the prior is not.
     """
 
     NAMES = ("theta_alpha", "theta_beta", "theta_mu")
@@ -174,7 +174,7 @@ class GeneralizedGaussian(RelativePrior):
         # In float64: lags are exact there, and lag + μ keeps μ's digits at lags of half a million.
         distance = (lags.double() + self.mu.double()[:, None]).abs() + self.epsilon
         bias = -self.theta_alpha.double().exp()[:, None] * distance.pow(self.theta_beta.double()[:, None])
-        return bias.clamp(min=FLOOR).to(self.theta_alpha.dtype)
+        return bias.clamp(min=FLOOR).to(_at_least_single(self.theta_alpha.dtype))
 
 
 def alibi_slopes(heads: int) -> list[float]:
@@ -187,6 +187,11 @@ def alibi_slopes(heads: int) -> list[float]:
     power = 2 ** math.floor(math.log2(heads))
     slopes = [2.0 ** (-8.0 * h / power) for h in range(1, power + 1)]
     return slopes + [2.0 ** (-4.0 * h / power) for h in range(1, 2 * (heads - power), 2)]
+
+
+def _at_least_single(dtype: torch.dtype) -> torch.dtype:
+    """Half-precision parameters give float32 logs: bfloat16 has no lag 257, float16 no lag 70,000 and no FLOOR."""
+    return torch.promote_types(dtype, torch.float32)
 
 
 def _positive(name: str, value: int) -> int:

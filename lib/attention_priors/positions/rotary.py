@@ -40,7 +40,13 @@ class Rotary(nn.Module):
         if spectrum.decay is not None:
             raise ValueError("spectrum.decay is set, but Rotary is a pure rotation; use a spectrum without decay")
         self.spectrum = spectrum
-        self.register_buffer("omega", torch.tensor(spectrum.omega, dtype=torch.float64), persistent=False)
+        omega = torch.tensor(spectrum.omega, dtype=torch.float64)
+        self.register_buffer("bits", omega.view(torch.int64), persistent=False)  # as integers: .half() leaves them
+
+    @property
+    def omega(self) -> Float[Tensor, " planes"]:
+        """Radians per position, in float64."""
+        return self.bits.view(torch.float64)
 
     def forward(
         self,
@@ -54,7 +60,7 @@ class Rotary(nn.Module):
 
     def _turn(self, x: Tensor, positions: Tensor) -> Tensor:
         if x.shape[-1] != 2 * len(self.omega):
-            raise ValueError(f"head width {x.shape[-1]}, but the spectrum has {len(self.omega)} planes of two components")
+            raise ValueError(f"head width {x.shape[-1]}, but the spectrum has {len(self.omega)} planes of two")
         # Angles in float64: at position 500,000 float32 would be wrong by 0.03 radians.
         angles = positions.double()[:, None] * self.omega
         cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)

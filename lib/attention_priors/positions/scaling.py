@@ -35,4 +35,5 @@ class ScalableSoftmax(nn.Module):
 
     def forward(self, counts: Int[Tensor, "*batch queries"]) -> Float[Tensor, "*batch heads queries"]:
         """[..., queries] counts of visible keys -> [..., heads, queries] factors."""
-        return self.scale[:, None] * counts.to(self.scale.dtype).log()[..., None, :]
+        # The logarithm in float64: float16 has no 70,000.
+        return self.scale[:, None] * counts.double().log().to(self.scale.dtype)[..., None, :]
