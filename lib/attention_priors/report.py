@@ -102,7 +102,7 @@ class Report:
         found = claims.read(path)
         frame = claims.frame({name: found[name] for name in claims.register() if name in found})
         key = store.key(path.read_text(encoding="utf-8"))
-        return frame, {"key": key, "recipe": "of each claim", "profile": self.profile}
+        return frame, {"key": key, "recipe": "as in the ledger", "profile": self.profile}
 
     def figure(self, name: str) -> Figure:
         """Draw FIGURES[name] from its metrics, write figures/<name>.{pdf,png,md} and return it."""

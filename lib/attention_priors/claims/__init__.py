@@ -19,11 +19,13 @@ from attention_priors.claims.ledger import (
     part_path,
     read,
     reason,
+    section,
     write_part,
 )
 from attention_priors.claims.verdict import (
     DOCUMENTS,
     KINDS,
+    RUNS,
     SCALES,
     VERDICTS,
     Claim,
@@ -40,6 +42,7 @@ from attention_priors.claims.verdict import (
 __all__ = [
     "DOCUMENTS",
     "KINDS",
+    "RUNS",
     "SCALES",
     "VERDICTS",
     "Claim",
@@ -60,6 +63,7 @@ __all__ = [
     "read",
     "reason",
     "register",
+    "section",
     "show",
     "write_part",
 ]

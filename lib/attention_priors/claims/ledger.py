@@ -31,11 +31,7 @@ from attention_priors.claims.verdict import (
 SCHEMA = 1
 FORMULA = re.compile(r"(\$[^$]*\$)")  # splits a text so that every second part is a formula
 GROUPS = {"document": tuple(DOCUMENTS), "kind": KINDS}
-WITHOUT = {
-    "gpu": "needs a large GPU",
-    "paper": "needs the papers' own scale",
-    "cpu-small": "needs small trained models",
-}
+WITHOUT = {"gpu": "needs a large GPU", "paper": "needs the papers' own scale"}
 
 
 def part_path(results: Path | str, profile: str, notebook: str) -> Path:
@@ -150,10 +146,12 @@ def exceptions(path: Path | None = None) -> list[Excuse]:
     return [Excuse(tuple(entry["ids"]), entry["why"], entry["issue"]) for entry in entries]
 
 
-def reason(verdict: Verdict, rules: Iterable[Excuse] = ()) -> str:
-    """Why a claim is not run: a named exception, the scale it needs, or nothing but a notebook that has not run."""
-    named = next((f"{rule.why} (issue {rule.issue})" for rule in rules if rule.covers(verdict.id)), None)
-    return named or WITHOUT.get(verdict.scale) or f"{verdict.notebook} has given no verdict"
+def reason(claim: Claim | Verdict, rules: Iterable[Excuse] = ()) -> str:
+    """Why a claim is not run: a scale that is out of reach, a named exception, a notebook that is missing or silent."""
+    named = next((f"{rule.why} (issue {rule.issue})" for rule in rules if rule.covers(claim.id)), None)
+    written = (config.ROOT / "notebooks" / f"{claim.notebook}.ipynb").exists()
+    silent = f"{claim.notebook} {'has given no verdict' if written else 'is not written yet'}"
+    return WITHOUT.get(claim.scale) or named or silent
 
 
 def missing(
@@ -186,11 +184,16 @@ def markdown(ledger: Mapping[str, Verdict], profile: str) -> str:
     lines += ["", "## Found wanting", ""]
     lines += [f"- **{v.id}** ({v.verdict}; {v.source}): {v.counterexample}. Instead: {v.corrected}" for v in wanting]
     lines += [] if wanting else ["None."]
-    for key, title in DOCUMENTS.items():
-        rows = table[table["document"] == key]
-        if len(rows):
-            lines += ["", f"## {key}: {title}", "", *pipe_table(_shown(rows))]
+    for key in DOCUMENTS:
+        if key in set(table["document"]):
+            lines += ["", section(ledger, key)]
     return "\n".join(lines) + "\n"
+
+
+def section(ledger: Mapping[str, Verdict], key: str) -> str:
+    """Every claim of one document with its verdict, as Markdown."""
+    rows = frame({name: verdict for name, verdict in ledger.items() if document(name) == key})
+    return "\n".join([f"## {key}: {DOCUMENTS[key]}", "", *pipe_table(_shown(rows))])
 
 
 def _shown(rows: pd.DataFrame) -> pd.DataFrame:
