@@ -44,6 +44,7 @@ def _vocabulary() -> tuple[str, ...]:
 VOCABULARY = _vocabulary()
 IDS = {word: index for index, word in enumerate(VOCABULARY)}
 DESCRIPTION_TOKENS, KEY_TOKENS, QUESTION_TOKENS = 32, 25, 16
+SECOND_MENTION = 13  # tokens of the key sentence before the key's second mention
 SHORTEST = DESCRIPTION_TOKENS + KEY_TOKENS + QUESTION_TOKENS + DIGITS - 1
 
 
@@ -92,11 +93,17 @@ def equidistant(samples: int) -> Tensor:
 
 
 def training_batch(length: int, batch: int, generator: torch.Generator, form: Form = "plain") -> tuple[Tensor, Tensor]:
-    """Tokens [batch, length + 1] with random keys and depths, and a mask of the targets that are answers."""
+    """Tokens [batch, length + 1] with random keys and depths, and a mask of the targets that can be retrieved.
+
+    These are the answer's digits and those of the key's second mention in its own sentence, a few tokens after the
+    first: the short copy teaches the heads that the long one needs.
+    """
     drawn = prompts(length, torch.rand(batch, generator=generator, dtype=torch.float64), generator, form)
-    answer = torch.zeros(batch, length, dtype=torch.bool)
-    answer[:, -DIGITS:] = True
-    return drawn.tokens, answer
+    retrievable = torch.zeros(batch, length, dtype=torch.bool)
+    retrievable[:, -DIGITS:] = True
+    digits = torch.arange(DIGITS)
+    retrievable.scatter_(1, drawn.starts[:, None] + SECOND_MENTION - 1 + digits, True)  # targets are one token ahead
+    return drawn.tokens, retrievable
 
 
 def decode(tokens: Tensor) -> str:
