@@ -1,0 +1,91 @@
+# Every target builds .venv first (once; again when requirements.lock or pyproject.toml changes). Needs make and
+# Python 3.11-3.13, nothing else. `make help` lists what there is.
+
+PROFILE ?= cpu
+RESULTS ?= results
+PYTHON ?=
+ONLY ?=
+SEED ?=
+DEVICE ?=
+FORCE ?=
+FULL ?=
+ID ?=
+TESTS ?=
+
+# A misspelt variable is an error, not silently the default.
+KNOWN := PROFILE RESULTS PYTHON ONLY SEED DEVICE FORCE FULL ID TESTS STEP SHELL
+GIVEN := $(foreach word,$(MAKEOVERRIDES),$(if $(findstring =,$(word)),$(firstword $(subst =, ,$(word)))))
+UNKNOWN := $(filter-out $(KNOWN) MAKE%,$(GIVEN))
+ifneq ($(UNKNOWN),)
+$(error unknown variable $(firstword $(UNKNOWN)); known are PROFILE RESULTS ONLY SEED DEVICE FORCE FULL ID TESTS PYTHON)
+endif
+
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.built
+OFFLINE := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 TOKENIZERS_PARALLELISM=false
+PIPELINE := $(PY) -m attention_priors.pipeline --profile '$(PROFILE)' --results '$(RESULTS)' --only '$(ONLY)' \
+	$(if $(SEED),--seed '$(SEED)') $(if $(DEVICE),--device '$(DEVICE)') $(if $(FORCE),--force)
+RULES := .cache/reproduce-$(PROFILE).mk
+TRITON := triton==3.9.0
+
+.DEFAULT_GOAL := help
+.PHONY: help env reproduce figures test verify claim bench lab clean
+
+help: ## list the targets
+	@echo "usage: make TARGET [PROFILE=smoke|cpu|full|gpu|paper] [ONLY=10_passkeys] [-j2]"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' Makefile
+
+env: $(STAMP) ## build .venv with the pinned versions (the other targets do it by themselves)
+
+reproduce: $(STAMP) ## run all notebooks of PROFILE (or ONLY=name and its needs), then everything is in results/
+	@$(PIPELINE) --rules $(RULES)
+	@$(MAKE) --no-print-directory -f $(RULES) STEP="$(PIPELINE) --step"
+
+figures: $(STAMP) ## redraw figures and tables of PROFILE from its committed numbers, without training
+	@$(PY) -m attention_priors.report --profile '$(PROFILE)' --results '$(RESULTS)'
+
+test: $(STAMP) ## run the tests (TESTS=tests/test_store.py for a part)
+	@$(OFFLINE) $(PY) -m pytest $(TESTS)
+
+verify: $(STAMP) ## recompute checks, figures and one run of each family and compare (FULL=1: every run)
+	@$(OFFLINE) $(PY) -m attention_priors.verify --profile '$(PROFILE)' --results '$(RESULTS)' $(if $(FULL),--full)
+
+claim: $(STAMP) ## ID=BAM-T4: statement, verdict, notebook cell and figure of one claim
+	@$(if $(ID),,echo "which claim? for example: make claim ID=BAM-T4" >&2; exit 2)
+	@$(PY) -m attention_priors.claims --id '$(ID)' --profile '$(PROFILE)' --results '$(RESULTS)'
+
+bench: $(STAMP) ## measure time and memory, and print what they are compared to
+	@$(OFFLINE) $(PY) -m attention_priors.bench
+
+lab: $(STAMP) ## JupyterLab with the project's kernel
+	@$(PY) -m ipykernel install --sys-prefix --name attention-priors --display-name "Attention Priors" >/dev/null
+	@$(OFFLINE) $(PY) -m jupyterlab notebooks/00_how_to_read.ipynb
+
+clean: ## delete caches, trained runs and leftovers; never .venv, never committed results
+	rm -rf .cache .pytest_cache .ruff_cache .import_linter_cache build lib/*.egg-info results/*/.state
+	find lib tests notebooks -name __pycache__ -prune -exec rm -rf {} +
+	if [ -d results ]; then find results \( -name '*.failed.ipynb' -o -name '*.partial' \) -exec rm -f {} +; fi
+
+# Python: the one asked for, else the first on the path that is a 3.11, 3.12 or 3.13. An existing .venv is kept when it
+# fits, and pip only installs what changed; the stamp is written last, so an interrupted installation is taken up again.
+$(STAMP): requirements.lock pyproject.toml
+	@fits='import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))'; python='$(PYTHON)'; \
+	for each in $(if $(PYTHON),,python3 python3.13 python3.12 python3.11); do \
+	    if [ -z "$$python" ] && "$$each" -c "$$fits" >/dev/null 2>&1; then python="$$each"; fi; \
+	done; \
+	if [ -z '$(PYTHON)' ] && $(PY) -c "$$fits" >/dev/null 2>&1; then python=; \
+	elif ! "$$python" -c "$$fits" >/dev/null 2>&1; then \
+	    echo "error: Python 3.11, 3.12 or 3.13 is needed, found $${python:-none}; name one: make PYTHON=/path/to/python3.12" >&2; exit 1; \
+	elif ! "$$python" -c 'import venv, ensurepip' >/dev/null 2>&1; then \
+	    echo "error: $$python lacks venv; install it (Debian, Ubuntu: apt install python3-venv) or name another: make PYTHON=..." >&2; exit 1; \
+	fi; \
+	echo "Building $(VENV), once: 2 to 15 minutes, most of it download; 2 GB of disk, or 7 GB where torch comes with CUDA."; \
+	if [ -n "$$python" ]; then "$$python" -m venv --clear $(VENV) || exit 1; fi
+	@$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@if [ "$$(uname -s)" = Linux ] && ! $(PY) -c 'import triton' >/dev/null 2>&1; then \
+	    $(PY) -m pip install --quiet --disable-pip-version-check --no-deps $(TRITON) \
+	    || echo "note: no Triton for this machine; the other backends work without it"; fi
+	@touch $@
+	@echo "Done. Next: make reproduce PROFILE=smoke (minutes) or make reproduce (about an hour on two cores)."

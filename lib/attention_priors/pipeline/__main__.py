@@ -1,0 +1,141 @@
+"""Command line: `python -m attention_priors.pipeline --profile cpu --results results [--only NAME]`."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+from attention_priors import config, store
+from attention_priors.pipeline import progress, stamps
+from attention_priors.pipeline.order import order, rules
+
+
+class OneLine(argparse.ArgumentParser):
+    """Arguments whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"error: {message}; see --help", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def arguments(argv: list[str] | None = None) -> argparse.Namespace:
+    parser = OneLine(prog="python -m attention_priors.pipeline", description="Run the notebooks headless, in order.")
+    parser.add_argument("--profile", default="cpu", help="sizes: a file of notebooks/profiles (default: cpu)")
+    parser.add_argument("--results", default="results", help="folder for results (default: results)")
+    parser.add_argument("--only", default="", metavar="NAMES", help="these notebooks (commas) and what they need")
+    parser.add_argument("--step", metavar="NAME", help="run this one now, its needs being there (make calls this)")
+    parser.add_argument("--rules", metavar="FILE", help="write make rules for the order to FILE and say what will run")
+    parser.add_argument("--list", action="store_true", help="say what will run, in which order, and run nothing")
+    parser.add_argument("--force", action="store_true", help="run also what is up to date")
+    parser.add_argument("--seed", type=int, help="the notebooks' SEED (default: as written in them)")
+    parser.add_argument("--device", help="the notebooks' DEVICE (default: as written in them)")
+    return parser.parse_args(argv)
+
+
+class Plan:
+    """The notebooks of one command: which, with what parameters, and which of them still have to run."""
+
+    def __init__(self, options: argparse.Namespace):
+        self.profile = config.profile(options.profile)
+        self.results = Path(options.results).resolve()
+        chosen = {"SEED": options.seed, "DEVICE": options.device}
+        self.given = {name: value for name, value in chosen.items() if value is not None}
+        self.names = order(name.strip() for name in options.only.split(",") if name.strip())
+        if options.step and options.step not in self.names:
+            order([options.step])  # raises where the name is unknown
+            self.names.append(options.step)
+        self.keys = {name: stamps.key(name, self.profile, self.given, stamps.NOTEBOOK_FOLDER) for name in self.names}
+        self.force = options.force
+        self.known = progress.estimates(self.results, self.profile)
+
+    def current(self, name: str) -> bool:
+        return stamps.current(self.results, self.profile.name, name, self.keys[name])
+
+    def waiting(self) -> list[str]:
+        """What still has to run."""
+        return [name for name in self.names if self.force or not self.current(name)]
+
+    def summary(self) -> str:
+        waiting = self.waiting()
+        fresh = len(self.names) - len(waiting)
+        if not waiting:
+            return f"profile {self.profile.name}: all {fresh} notebook(s) are up to date (FORCE=1 runs them again)"
+        done = f", {fresh} up to date" if fresh else ""
+        return (
+            f"profile {self.profile.name}: {len(waiting)} notebooks to run{done}; {progress.total(waiting, self.known)}"
+        )
+
+    def listing(self) -> str:
+        waiting = self.waiting()
+        rows = [f"  {name:<28} {'to run' if name in waiting else 'up to date'}" for name in self.names]
+        return "\n".join([self.summary(), *rows])
+
+
+def run(plan: Plan, name: str) -> None:
+    """Run one notebook unless it is up to date; raises ValueError with one line where it fails."""
+    with progress.locked(plan.results / plan.profile.name / ".state", name, wait=False) as free:
+        if not free:
+            raise ValueError(
+                f"{name} is already running on {plan.results.name}/{plan.profile.name}; wait for it, or set RESULTS="
+            )
+        if not plan.force and plan.current(name):
+            print(f"[{name}] up to date", flush=True)
+            return
+        # Late, because it brings torch and papermill, which an up-to-date notebook does not need.
+        from attention_priors.pipeline.step import perform
+
+        others = [other for other in plan.waiting() if other != name]
+        perform(plan.profile, plan.results, name, plan.keys[name], plan.given, plan.known, others, stamps.NOTEBOOK_FOLDER)
+
+
+def act(options: argparse.Namespace) -> None:
+    plan = Plan(options)
+    if options.rules:
+        store.write_text(options.rules, rules(plan.names))
+    if options.list:
+        print(plan.listing(), flush=True)
+    elif options.rules:
+        print(plan.summary(), flush=True)
+    elif options.step:
+        run(plan, options.step)
+    else:
+        print(plan.summary(), flush=True)
+        for name in plan.names:
+            run(plan, name)
+
+
+def trouble(error: OSError, results: str) -> str:
+    """One line for a disk that is full or a folder that cannot be written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"no space left on the disk of {results!r}; free some and run the same command again: it resumes"
+    where = os.path.relpath(error.filename) if isinstance(error.filename, str) else results
+    return f"cannot use {where!r} ({os.strerror(error.errno or 0)}); choose a folder that can be written with RESULTS="
+
+
+def main(argv: list[str] | None = None) -> int:
+    def stop(signum: int, frame: Any) -> NoReturn:
+        raise KeyboardInterrupt
+
+    options = arguments(argv)
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        act(options)
+    except KeyboardInterrupt:
+        print("\nstopped: nothing half-written was kept; the same command resumes here", file=sys.stderr, flush=True)
+        return 130
+    except OSError as error:
+        print(f"error: {trouble(error, options.results)}", file=sys.stderr, flush=True)
+        return 1
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

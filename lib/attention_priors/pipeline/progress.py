@@ -1,0 +1,80 @@
+"""How long it took, how long it will take, and on what it ran."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from attention_priors import config, store
+
+# A notebook whose time nobody knows yet is left out of the sum, and the sum then says "at least".
+Estimates = Mapping[str, float]
+
+
+def estimates(results: Path, profile: config.Profile) -> dict[str, float]:
+    """Seconds per notebook: measured in an earlier run of these results, else the profile's `minutes`."""
+    known = {name: 60.0 * minutes for name, minutes in profile.minutes.items()}
+    path = results / profile.name / "provenance.json"
+    if path.is_file():
+        known |= {name: entry["wall_seconds"] for name, entry in store.read_json(path)["notebooks"].items()}
+    return known
+
+
+def span(seconds: float) -> str:
+    """A length of time in words: 45 s, 12 min, 1 h 5 min."""
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def total(names: list[str], known: Estimates) -> str:
+    """The time that `names` will take, as far as it is known."""
+    seconds = sum(known.get(name, 0.0) for name in names)
+    missing = sum(name not in known for name in names)
+    if not missing:
+        return f"about {span(seconds)}"
+    return f"at least {span(seconds)} ({missing} of {len(names)} not timed yet)" if seconds else "not timed yet"
+
+
+def heartbeat(name: str, spent: float, where: str, known: Estimates, others: list[str]) -> str:
+    """One line for the person who waits; `others` are the notebooks that still have to run after this one."""
+    line = f"[{name}] {where}, {span(spent)} so far"
+    if name in known:
+        left = known[name] - spent
+        line += f", about {span(left)} left" if left > 0 else f", longer than the {span(known[name])} expected"
+    if others:
+        line += f"; then {len(others)} more: {total(others, known)}"
+    return line
+
+
+@contextmanager
+def locked(folder: Path, name: str, wait: bool = True) -> Iterator[bool]:
+    """Hold `folder`/`name`.lock; the operating system lets go of it however the process ends.
+
+    Yields False where `wait` is False and another process holds it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / f"{name}.lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
+def record(results: Path, profile: str, name: str, entry: dict[str, Any]) -> None:
+    """Add a notebook's entry to `results`/`profile`/provenance.json; others may do so at the same time."""
+    path = results / profile / "provenance.json"
+    with locked(path.parent / ".state", "provenance"):
+        whole = store.read_json(path) if path.is_file() else {"schema": 1, "profile": profile, "notebooks": {}}
+        before = whole["notebooks"].get(name, {})
+        if before.get("key") == entry["key"]:
+            # The same work again was shorter only because finished trainings were reused.
+            entry = entry | {"wall_seconds": max(before["wall_seconds"], entry["wall_seconds"])}
+        whole["notebooks"][name] = entry
+        store.write_json(path, whole)

@@ -1,0 +1,28 @@
+"""For all tests: no network, no display, and shapes checked at every call of the positions and attention modules."""
+
+import os
+import sys
+import types
+
+import pytest
+from beartype import BeartypeConf, beartype
+from jaxtyping import install_import_hook
+
+os.environ |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+os.environ["MPLBACKEND"] = "agg"
+
+# The hook takes its checker by name; this one accepts an int where a float is asked for, as Python does.
+numeric = types.ModuleType("numeric_beartype")
+numeric.check = beartype(conf=BeartypeConf(is_pep484_tower=True))
+sys.modules[numeric.__name__] = numeric
+# Before the first import of these modules. Compiled kernels are left out: the hook would break them.
+CHECKED = ["positions", "attention.op", "attention.reference", "attention.sdpa", "attention.visible"]
+install_import_hook([f"attention_priors.{module}" for module in CHECKED], "numeric_beartype.check")
+
+
+@pytest.fixture(scope="session")
+def root():
+    """The repository."""
+    from attention_priors import config
+
+    return config.ROOT
