@@ -62,9 +62,9 @@ def test_the_frame_shows_every_sentence_and_the_correction_only_where_one_is_nee
     example = {"inputs": {"n": 2}, "claimed": 1, "actual": 3}
     failing = ev.Part("no", 3, lambda s: ev.compare(s, "==", 1, 0.0, counterexample=example), false=4)
     shown = ev.Check("BAM-X", "01", (part(True), failing), FIXED).frame()
-    assert shown[""].tolist() == ["printed", "printed", "corrected"]
+    assert shown.index.tolist() == ["printed", "printed", "corrected"]
     assert shown["holds"].tolist() == [True, False, True]
-    assert shown["measured"][1] == "3 == 1"
+    assert shown["measured"].iloc[1] == "3 == 1"
     assert shown["counterexample"].tolist() == ["", "n = 2: claimed 1, actual 3", ""]
     assert len(ev.Check("BAM-X", "01", (part(True),), FIXED).frame()) == 1
 

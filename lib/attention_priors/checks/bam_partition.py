@@ -121,7 +121,7 @@ CHECKS = {
                 check_same_number,
                 false=(lambda x, y: 1 / ratio(x, y), lambda x, y: softmax_overlap(x, y) ** 2),
             ),
-            practice="code that takes one for the other is off by the square of the overlap, which falls with length",
+            practice="code that takes one for the other is off by Z^2: 1 / L^2 under a uniform prior on L keys",
         ),
         Check(
             "BAM-E1",

@@ -131,7 +131,7 @@ class Check:
                 "counterexample": str(Counterexample(**found.counterexample)) if found.counterexample else "",
             }
             for role, text, found in rows
-        )
+        ).set_index("")
 
     def verdict(self, profile: str, evidence: Sequence[str] = ()) -> Verdict:
         """`decide`, written as the ledger's record; `evidence` are paths of figures and metrics below results/."""

@@ -68,7 +68,7 @@ def caption_matrices(frame: pd.DataFrame) -> str:
         f"The score of generalised Gaussian attention as a sum of three {size} x {size} matrices: random content "
         "logits, the causal mask (0 for visible keys; minus infinity, hatched, for the rest) and the positional bias, "
         "constant along diagonals. A softmax of each row gives the weights. Mask and bias together are the logarithm "
-        f"of a prior: the last query gives {last.loc[size]:.2f} of its weight to itself, {last.loc[1]:.2f} to key 1."
+        f"of a prior. The last query gives {last.loc[size]:.2f} of its weight to itself, {last.loc[1]:.2f} to key 1."
     )
 
 
