@@ -311,11 +311,11 @@ def load(name: str, device: str = "cpu") -> Transformer:
     try:
         with safe_open(path, "pt") as file:
             spec = RunSpec.model_validate(json.loads(file.metadata()["spec"]))
-        tensors = load_file(path)
-    except (SafetensorError, TypeError, KeyError) as error:
-        raise ValueError(f"{path} is not a complete model file ({error}); copy or train it again") from None
-    model = Transformer(spec.model)
-    model.load_state_dict({name: value.float() for name, value in tensors.items()})
+        model = Transformer(spec.model)
+        model.load_state_dict({name: value.float() for name, value in load_file(path).items()})
+    except (SafetensorError, OSError, TypeError, KeyError, ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ValueError(f"{path} is not a complete model file ({reason}); copy or train it again") from None
     return model.to(runtime.device(device)).eval()
 
 
