@@ -68,6 +68,7 @@ def test_dashes_and_markers_alone_tell_all_methods_apart():
 def test_lines_stand_out_from_paper():
     for name in [*ENCODINGS, *style.CONTROLS]:
         assert 1.05 / (luminance(style.method_style(name)["color"]) + 0.05) > 1.8, name
+        assert 1.05 / (luminance(style.darken(style.method_style(name)["color"])) + 0.05) > 3, name
 
 
 @pytest.mark.parametrize("kind", DEFICIENCIES)
