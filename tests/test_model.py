@@ -1,0 +1,252 @@
+"""Laws of the model: whatever way the tokens are given, the same logits; and the sizes of BAM's Table 1."""
+
+import pytest
+import torch
+
+from attention_priors.config import ModelConfig
+from attention_priors.model import PAPER_MODELS, Cache, Transformer, count, paper_model
+from attention_priors.positions.encodings import ENCODINGS
+
+LENGTH, VOCABULARY, CLOSE = 23, 31, 1e-10
+
+
+def small(encoding, **changes):
+    """A model in float64 whose position parameters are not those of the start, where many encodings coincide."""
+    config = {"vocabulary": VOCABULARY, "width": 24, "layers": 3, "heads": 4, "hidden": 16, "encoding": encoding}
+    torch.manual_seed(7)
+    model = Transformer(ModelConfig(**{**config, **changes})).double().eval()
+    with torch.no_grad():
+        for block in model.blocks:
+            for part in (block.attention.prior, block.attention.scale):
+                for parameter in part.parameters() if part is not None else ():
+                    parameter.add_(0.4 * torch.randn_like(parameter))
+    return model
+
+
+def tokens(batch=2, length=LENGTH, seed=3):
+    return torch.randint(VOCABULARY, (batch, length), generator=torch.Generator().manual_seed(seed))
+
+
+def window(encoding):
+    return 6 if ENCODINGS[encoding].local else None
+
+
+def apart(a, b):
+    return float((a - b).abs().max())
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_decoding_gives_the_rows_of_prefill(encoding):
+    model, x, local = small(encoding), tokens(), window(encoding)
+    whole = model(x, local=local)
+    cache = Cache()
+    rows = [model(x[:, :5], local=local, cache=cache), model(x[:, 5:9], local=local, cache=cache)]
+    rows += [model(x[:, i : i + 1], local=local, cache=cache) for i in range(9, LENGTH)]
+    assert apart(torch.cat(rows, 1), whole) < CLOSE
+    assert cache.length == LENGTH and cache.complete
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_backends_agree(encoding):
+    model, x, ids = small(encoding), tokens(), torch.tensor([[0] * 9 + [1] * 14, [0] * 23])
+    for arguments in ({"local": window(encoding)}, {"document_ids": ids}):
+        assert apart(model(x, backend="reference", **arguments), model(x, backend="sdpa", **arguments)) < CLOSE
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("encoding", [name for name, row in ENCODINGS.items() if row.absolute is None])
+def test_packed_documents_do_not_see_each_other(encoding):
+    model, x = small(encoding), tokens(batch=1)
+    lengths = (4, 1, 11, 7)
+    ids = torch.repeat_interleave(torch.arange(4), torch.tensor(lengths))[None]
+    alone = torch.cat([model(part) for part in x.split(lengths, 1)], 1)
+    assert apart(model(x, document_ids=ids), alone) < CLOSE
+    # without the mask the first document is the only one left as it was
+    open_ = model(x)
+    assert apart(open_[:, :4], alone[:, :4]) < CLOSE < 1e-4 < apart(open_[:, 4:], alone[:, 4:])
+
+
+@torch.no_grad()
+def test_packed_positions_are_not_reset():
+    # an absolute encoding sees where in the stream its document stands: alone it is another text
+    model, x = small("sinusoidal"), tokens(batch=1)
+    ids = torch.tensor([[0] * 9 + [1] * 14])
+    packed = model(x, document_ids=ids)
+    assert apart(packed[:, :9], model(x[:, :9])) < CLOSE
+    assert apart(packed[:, 9:], model(x[:, 9:])) > 1e-4
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("encoding", ["sinusoidal", "rope", "alibi-ssmax", "bam-ssmax"])
+@pytest.mark.parametrize("local", [None, 5])
+def test_last_gives_the_last_rows(encoding, local):
+    model, x = small(encoding), tokens()
+    whole = model(x, local=local)
+    for last in (1, 4, LENGTH):
+        assert apart(model(x, last=last, local=local), whole[:, -last:]) < CLOSE
+
+
+@torch.no_grad()
+def test_the_future_changes_nothing():
+    model, x = small("bam-ssmax"), tokens()
+    other = x.clone()
+    other[:, 12:] = (other[:, 12:] + 1) % VOCABULARY
+    before, after = model(x), model(other)
+    assert apart(before[:, :12], after[:, :12]) == 0 < apart(before[:, 12], after[:, 12])
+
+
+@torch.no_grad()
+def test_a_window_of_one_layer_ends_where_it_should():
+    model, x = small("rope", layers=1), tokens(batch=1)
+    far, edge = x.clone(), x.clone()
+    far[:, LENGTH - 7] = (far[:, LENGTH - 7] + 1) % VOCABULARY  # lag 6: the first key outside a window of 6
+    edge[:, LENGTH - 6] = (edge[:, LENGTH - 6] + 1) % VOCABULARY  # lag 5: the last one inside
+    row = model(x, local=6)[:, -1]
+    assert apart(model(far, local=6)[:, -1], row) == 0 < apart(model(edge, local=6)[:, -1], row)
+    assert apart(model(x, local=LENGTH), model(x)) < CLOSE
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("encoding", ["nope-ssmax", "rope", "alibi", "bam-ssmax"])
+def test_grouped_queries_are_heads_that_share_keys(encoding):
+    grouped, x = small(encoding, kv_heads=2), tokens()
+    spread = small(encoding)
+    state = dict(grouped.state_dict())
+    for layer in range(3):
+        name = f"blocks.{layer}.attention.key_value.weight"
+        k, v = state[name].unflatten(0, (2, 2, 6)).unbind(0)  # [kv_heads, head width, width] each
+        state[name] = torch.stack([k.repeat_interleave(2, 0), v.repeat_interleave(2, 0)]).flatten(0, 2)
+    spread.load_state_dict(state)
+    assert apart(grouped(x), spread(x)) < CLOSE
+    assert grouped.blocks[0].attention.key_value.out_features == spread.blocks[0].attention.key_value.out_features // 2
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("encoding", ["rope", "bam-ssmax"])
+def test_selecting_a_suffix_is_a_window(encoding):
+    # one layer: what a key and a value hold depends on their own token alone
+    model, x = small(encoding, layers=1), tokens(batch=1)
+    cache = Cache()
+    model(x[:, :-1], cache=cache)
+    cache.select(torch.arange(LENGTH - 1 - 5, LENGTH - 1))
+    assert cache.positions.tolist() == list(range(LENGTH - 6, LENGTH - 1)) and not cache.complete
+    assert apart(model(x[:, -1:], cache=cache)[:, -1], model(x, local=6)[:, -1]) < CLOSE
+    assert cache.length == LENGTH and cache.layers[0][0].shape[2] == 6
+
+
+@torch.no_grad()
+def test_selecting_everything_changes_nothing():
+    model, x = small("bam-ssmax"), tokens()
+    cache = Cache()
+    model(x[:, :-1], cache=cache)
+    cache.select(torch.arange(LENGTH - 1))
+    assert cache.complete
+    assert apart(model(x[:, -1:], cache=cache)[:, -1], model(x)[:, -1]) < CLOSE
+
+
+@torch.no_grad()
+def test_selected_keys_keep_their_positions():
+    # an evicted cache must not read the remaining keys as if they stood closer together
+    model, x = small("alibi", layers=1), tokens(batch=1)
+    kept = torch.tensor([0, 3, 4, 20])
+    cache = Cache()
+    model(x[:, :-1], cache=cache)
+    cache.select(kept)
+    wide = model(x[:, -1:], cache=cache)[:, -1]
+    close_up = model(torch.cat([x[:, kept], x[:, -1:]], 1))[:, -1]
+    assert apart(wide, close_up) > 1e-6
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("encoding", ["rope", "bam-ssmax", "alibi-ssmax"])
+def test_attention_maps_are_rows_of_probabilities(encoding):
+    model, x = small(encoding), tokens()
+    maps = model.attention_maps(x, queries=4)
+    assert len(maps) == 3 and maps[0].shape == (2, 4, 4, LENGTH)
+    for p in maps:
+        assert apart(p.sum(-1), torch.ones(2, 4, 4)) < CLOSE
+        assert float(p[..., 0, LENGTH - 3 :].abs().max()) == 0  # the fourth row from the end sees no later key
+    mixed = maps[-1] @ values(model, x)
+    assert apart(model.blocks[-1].attention.output(mixed.transpose(1, 2).flatten(2)), last_attention(model, x)) < CLOSE
+
+
+def before_last(model, x):
+    rows = model._rows(x, None, None, None, "auto")
+    h = model._embed(x, rows)
+    for layer, block in enumerate(model.blocks[:-1]):
+        h = block(h, rows, layer)
+    return model.blocks[-1], model.blocks[-1].attention_norm(h), rows
+
+
+def values(model, x):
+    block, h, rows = before_last(model, x)
+    return block.attention.project(h, rows, len(model.blocks) - 1)[2]
+
+
+def last_attention(model, x):
+    block, h, rows = before_last(model, x)
+    return block.attention(h, rows, len(model.blocks) - 1)[:, -4:]
+
+
+@pytest.mark.parametrize(
+    ("name", "embedding", "transformer", "prior", "with_location"),
+    # V d; L (4 d^2 + 3 d h + 2 d) + d + V d; 2 H L and 3 H L
+    [
+        ("bam-120m", 25_165_824, 95_964_672, 384, 576),
+        ("bam-432m", 50_331_648, 380_677_632, 672, 1008),
+        ("bam-1.1b", 67_108_864, 1_073_803_264, 960, 1440),
+    ],
+)
+def test_parameters_of_table_1(name, embedding, transformer, prior, with_location):
+    assert set(PAPER_MODELS) == {"bam-120m", "bam-432m", "bam-1.1b"}
+    with torch.device("meta"):  # no memory: only shapes are counted
+        plain, scaled = (count(Transformer(paper_model(name, encoding))) for encoding in ("nope", "nope-ssmax"))
+    assert (plain["embedding"], plain["transformer"], plain["prior"]) == (embedding, transformer, 0)
+    assert scaled["transformer"] - plain["transformer"] == prior // 2  # SSMax: one factor for every head and layer
+    narrow = {"vocabulary": 2, "width": 2 * PAPER_MODELS[name]["heads"], "hidden": 1}  # as many heads and layers
+    for encoding, trained in (("bam", prior), ("bam-ssmax", prior), ("bam-location-ssmax", with_location)):
+        counted = count(Transformer(paper_model(name, encoding).model_copy(update=narrow)))
+        assert (counted["prior"], counted["prior"] + counted["prior_fixed"]) == (trained, with_location)
+
+
+def test_a_shared_prior_is_one_prior():
+    found = {name: count(small(name))["prior"] for name in ("bam-ssmax", "bam-shared-ssmax", "alibi", "nope")}
+    assert found == {"bam-ssmax": 2 * 4 * 3, "bam-shared-ssmax": 2 * 4, "alibi": 0, "nope": 0}
+
+
+def test_bam_starts_as_nope():
+    torch.manual_seed(0)
+    bam = Transformer(ModelConfig(vocabulary=31, width=24, layers=2, heads=4, hidden=16, encoding="bam"))
+    torch.manual_seed(0)
+    nope = Transformer(ModelConfig(vocabulary=31, width=24, layers=2, heads=4, hidden=16, encoding="nope"))
+    with torch.no_grad():
+        assert apart(bam(tokens()), nope(tokens())) < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("attempt", "message"),
+    [
+        (lambda: small("bam-ssmaxx"), "bam-ssmax"),
+        (lambda: small("rope", heads=5), "width = 24 is not a multiple of heads = 5"),
+        (lambda: small("rope", kv_heads=3), "heads = 4 is not a multiple of kv_heads = 3"),
+        (lambda: paper_model("bam-7b"), "bam-120m, bam-432m, bam-1.1b"),
+        (lambda: small("rope")(tokens(), local=0), "window size = 0"),
+        (lambda: small("rope")(tokens(), backend="fast"), "unknown backend 'fast'"),
+        (lambda: small("rope")(tokens(), document_ids=torch.zeros(2, LENGTH), cache=Cache()), "without a cache"),
+        (lambda: Cache().select(torch.tensor([0])), "the cache is empty"),
+    ],
+)
+def test_bad_input_is_named(attempt, message):
+    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
+        attempt()
+
+
+def test_a_window_over_an_evicted_cache_is_refused():
+    model, cache = small("rope"), Cache()
+    with torch.no_grad():
+        model(tokens(), cache=cache)
+        cache.select(torch.tensor([0, 5, 6]))
+        with pytest.raises(ValueError, match="dropped no key"):
+            model(tokens(length=1), local=4, cache=cache)
