@@ -194,9 +194,9 @@ def last_attention(model, x):
     ("name", "embedding", "transformer", "prior", "with_location"),
     # V d; L (4 d^2 + 3 d h + 2 d) + d + V d; 2 H L and 3 H L
     [
-        ("bam-120m", 25_165_824, 95_964_672, 384, 576),
+        ("bam-120m", 25_165_824, 95_963_904, 384, 576),
         ("bam-432m", 50_331_648, 380_677_632, 672, 1008),
-        ("bam-1.1b", 67_108_864, 1_073_803_264, 960, 1440),
+        ("bam-1.1b", 67_108_864, 1_073_805_312, 960, 1440),
     ],
 )
 def test_parameters_of_table_1(name, embedding, transformer, prior, with_location):
