@@ -65,7 +65,8 @@ def _timed(step: Callable[[], float], repeats: int, warm: bool = True) -> dict[s
         start = time.perf_counter()
         value = step()
         seconds.append(time.perf_counter() - start)
-    return {"seconds": statistics.median(seconds), "all_seconds": seconds, "peak_bytes": _peak() - before, "value": value}
+    peak = _peak() - before
+    return {"seconds": statistics.median(seconds), "all_seconds": seconds, "peak_bytes": peak, "value": value}
 
 
 def _peak() -> int:

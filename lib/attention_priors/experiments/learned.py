@@ -66,7 +66,7 @@ def examine(run_spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...])
 
 @torch.no_grad()
 def heads_and_maps(model: Transformer, seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Per head: its prior and how much attention the five answering queries give to the key sentence and to what is near.
+    """Per head: its prior, and how much attention the answering queries give to the key sentence and to what is near.
 
     The prompt is BAM's Fig. 4: the key sentence stands before 768 tokens of filler. Maps are means over the answering
     queries and over prompts with different keys; `passkey_lift` is the mass on the key sentence relative to uniform.
@@ -108,3 +108,24 @@ def edited(model: Transformer, edit: str) -> Transformer:
         if isinstance(module, GeneralizedGaussian):
             module.theta_beta[chosen(module.theta_beta)] = 0.0
     return model
+
+
+PANELS = {"β ≤ 0": -np.inf, "0 < β < 1": 0.5, "β ≈ 1": 1.0}
+
+
+def chosen_maps(heads: pd.DataFrame, maps: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """The maps of three heads of one seed picked by β alone: the lowest, the nearest to 0.5 and the nearest to 1.
+
+    Each head is used once; the three stand for the panels of BAM's Fig. 4 (the printed β says how well each fits).
+    """
+    left = heads[heads["seed"] == seed]
+    if len(left) < len(PANELS):
+        raise ValueError(f"seed {seed} has {len(left)} heads, but {len(PANELS)} are needed; use a larger model")
+    parts = []
+    for panel, target in PANELS.items():
+        far = left["beta"] if target == -np.inf else (left["beta"] - target).abs()
+        head = left.loc[far.idxmin()]
+        left = left.drop(index=head.name)
+        same = (maps["seed"] == seed) & (maps["layer"] == head["layer"]) & (maps["head"] == head["head"])
+        parts.append(maps[same].assign(panel=panel, beta=head["beta"]))
+    return pd.concat(parts, ignore_index=True)

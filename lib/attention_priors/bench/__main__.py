@@ -1,0 +1,113 @@
+"""`python -m attention_priors.bench`: the project's speed and quality figures beside what they are compared to."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from .. import config, runtime, store
+
+ROWS = list[tuple[str, str, str]]
+
+
+def measured(threads: int, name: str, *arguments: str) -> dict[str, Any]:
+    """A measurement in a fresh process; its failure is an error with the process's last line."""
+    command = [sys.executable, "-m", "attention_priors.bench.measure", str(threads), name, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{name} {' '.join(arguments)} failed: {done.stderr.strip().splitlines()[-1]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def speed(threads: int, repeats: int) -> ROWS:
+    """Training step and long prompt, against the plain version and the limits set for two cores."""
+    rounds = [(measured(threads, "training_step", "sdpa"), measured(threads, "training_step", "plain"))
+              for _ in range(repeats)]  # fmt: skip
+    ratios = sorted(theirs["seconds"] / ours["seconds"] for ours, theirs in rounds)
+    memory = sorted(ours["peak_bytes"] / theirs["peak_bytes"] for ours, theirs in rounds)
+    ours, theirs = rounds[0]
+    prompt = measured(threads, "long_prompt", "64000")
+    return [
+        ("training step, 6 x 512, 2,048 tokens", f"{ours['seconds']:.2f} s, {ours['peak_bytes'] / 1e9:.2f} GB",
+         f"plain {theirs['seconds']:.2f} s, {theirs['peak_bytes'] / 1e9:.2f} GB; losses differ by "
+         f"{abs(ours['value'] - theirs['value']):.1e}"),
+        ("  times faster than plain (>= 4)", f"{ratios[len(ratios) // 2]:.2f}", "in turn, " + _list(ratios)),
+        ("  share of plain's peak memory (<= 0.25)", f"{memory[len(memory) // 2]:.2f}", _list(memory)),
+        ("64,000-token passkey prompt (<= 20 s)", f"{prompt['seconds']:.1f} s", f"{threads} threads"),
+        ("  its memory (<= 0.5 GB)", f"{prompt['peak_bytes'] / 1e9:.2f} GB", "beyond Python and torch"),
+    ]  # fmt: skip
+
+
+def quality(results: Path, profile: config.Profile) -> ROWS:
+    """Training time, passkey accuracy and reach, from the committed records and metrics."""
+    folder = results / profile.name
+    table = folder / "metrics" / "passkey_over_seeds.csv"
+    if not table.exists():
+        return [("passkeys", "not run", f"no {table.name} under results/{profile.name}; run make reproduce")]
+    frame = pd.read_csv(table)
+    frame = frame[frame["form"] == "plain"]
+    length = profile.passkey.recipe.length
+    rows: ROWS = []
+    seconds = [store.read_json(path)["seconds"] for path in sorted((folder / "runs/passkey/bam-ssmax").glob("*.json"))]
+    if seconds:
+        limit = f"slowest of {len(seconds)} seeds; {profile.workers} models side by side"
+        rows.append(("seconds to train BAM-SSMax (<= 90)", f"{max(seconds):.0f} s", limit))
+    ours = frame[frame["encoding"] == "bam-ssmax"].set_index("length")
+    for factor, wanted in ((16, 0.9), (32, 0.8), (500, None)):
+        row = ours.loc[factor * length] if factor * length in ours.index else None
+        limit = f" (>= {wanted})" if wanted else ""
+        label = f"BAM-SSMax median accuracy at {factor} x{limit}"
+        rows.append((label, "not measured", "") if row is None else
+                    (label, f"{row['median']:.2f}", f"seeds {row['worst']:.2f} to {row['best']:.2f}"))  # fmt: skip
+    reach = pd.read_csv(folder / "metrics" / "passkey_reach.csv")
+    for name, group in reach[reach["form"] == "plain"].groupby("encoding"):
+        rows.append((f"  longest length at 0.8: {name}", f"{group['reach'].median():.0f}", _list(sorted(group["reach"]), 0)))
+    return rows
+
+
+def time_taken(results: Path, profile: config.Profile) -> ROWS:
+    """Wall time of the pipeline, from its provenance."""
+    path = results / profile.name / "provenance.json"
+    if not path.exists():
+        return []
+    seconds = {name: entry["wall_seconds"] for name, entry in store.read_json(path)["notebooks"].items()}
+    label = f"make reproduce, profile {profile.name} (cpu: <= 60 min, smoke: <= 4 min)"
+    return [(label, f"{sum(seconds.values()) / 60:.1f} min", "sum over notebooks, as recorded")]
+
+
+def _list(values: list[float], digits: int = 2) -> str:
+    return " ".join(f"{value:.{digits}f}" for value in values)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m attention_priors.bench", description=__doc__)
+    parser.add_argument("--profile", default="cpu")
+    parser.add_argument("--results", type=Path, default=config.ROOT / "results")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=3, help="pairs of ours and plain, in turn")
+    parser.add_argument("--device", default="cpu")
+    arguments = parser.parse_args()
+    if arguments.device != "cpu":
+        raise SystemExit(f"device {arguments.device!r}: the kernels' benchmark comes with the kernels; use --device cpu")
+    try:
+        profile = config.profile(arguments.profile)
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
+    print(f"{runtime.processor()}, {arguments.threads} threads, torch {torch.__version__}")
+    for label, value, comparison in (
+        speed(arguments.threads, arguments.repeats)
+        + quality(arguments.results, profile)
+        + time_taken(arguments.results, profile)
+    ):
+        print(f"{label:58s} {value:>18s}   {comparison}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
