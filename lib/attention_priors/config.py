@@ -124,6 +124,10 @@ class Profile(Frozen):
     passkey: PasskeyProfile
     language: LanguageProfile
 
+    def on(self, device: str) -> Self:
+        """The profile on another device; "auto" leaves its own."""
+        return self if device == "auto" else self.model_copy(update={"device": device})
+
     def seeds_for(self, encoding: str) -> tuple[int, ...]:
         """BAM's encodings have more seeds than the baselines: their spread is what the claims are about."""
         return self.bam_seeds if encoding.startswith("bam") else self.seeds
