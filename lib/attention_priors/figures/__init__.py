@@ -1,26 +1,27 @@
-"""FIGURES and TABLES: every figure and table of the project by name, each a function of one committed frame."""
+"""FIGURES and TABLES: every figure and table of the project by name, each a function of one committed frame.
 
-from attention_priors.figures.spec import LEDGER, FigureSpec, TableSpec
+A topic is a module with FIGURES, TABLES or both; to add one, import it and put it in TOPICS.
+"""
 
-# isort: split
-import importlib
-import importlib.util
+from attention_priors.figures.spec import LEDGER, FigureSpec, TableSpec  # isort: split
 
-from attention_priors.figures import tables
+from attention_priors.figures import inference, learned, passkey, priors, tables
 
-TOPICS = ("inference", "priors", "passkey", "language", "learned")
+TOPICS = (inference, priors, passkey, learned, tables)
 
-FIGURES: dict[str, FigureSpec] = {}
-TABLES: dict[str, TableSpec] = dict(tables.TABLES)
 
-for _topic in TOPICS:
-    if importlib.util.find_spec(f"{__name__}.{_topic}") is None:
-        continue
-    _module = importlib.import_module(f"{__name__}.{_topic}")
-    for _rows, _all in ((_module.FIGURES, FIGURES), (getattr(_module, "TABLES", {}), TABLES)):
-        for _name, _spec in _rows.items():
-            if _name in _all:
-                raise ValueError(f"figures/{_topic}.py: {_name!r} is already taken; rename it")
-            _all[_name] = _spec
+def _joined(kind: str) -> dict:
+    """The rows of all topics; ValueError for a name that two of them use."""
+    rows: dict = {}
+    for topic in TOPICS:
+        for name, row in getattr(topic, kind, {}).items():
+            if name in rows:
+                raise ValueError(f"{topic.__name__}: {kind} has {name!r} already; rename it")
+            rows[name] = row
+    return rows
+
+
+FIGURES: dict[str, FigureSpec] = _joined("FIGURES")
+TABLES: dict[str, TableSpec] = _joined("TABLES")
 
 __all__ = ["FIGURES", "LEDGER", "TABLES", "FigureSpec", "TableSpec"]
