@@ -10,9 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from attention_priors import config, store
-from attention_priors.pipeline import progress, stamps
+from attention_priors import store
+from attention_priors.pipeline import progress
 from attention_priors.pipeline.order import order, rules
+from attention_priors.pipeline.plan import Plan
 
 
 class OneLine(argparse.ArgumentParser):
@@ -37,64 +38,27 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-class Plan:
-    """The notebooks of one command: which, with what parameters, and which of them still have to run."""
-
-    def __init__(self, options: argparse.Namespace):
-        self.profile = config.profile(options.profile)
-        self.results = Path(options.results).resolve()
-        chosen = {"SEED": options.seed, "DEVICE": options.device}
-        self.given = {name: value for name, value in chosen.items() if value is not None}
-        self.names = order(name.strip() for name in options.only.split(",") if name.strip())
-        if options.step and options.step not in self.names:
-            order([options.step])  # raises where the name is unknown
-            self.names.append(options.step)
-        self.keys = {name: stamps.key(name, self.profile, self.given, stamps.NOTEBOOK_FOLDER) for name in self.names}
-        self.force = options.force
-        self.known = progress.estimates(self.results, self.profile)
-
-    def current(self, name: str) -> bool:
-        return stamps.current(self.results, self.profile.name, name, self.keys[name])
-
-    def waiting(self) -> list[str]:
-        """What still has to run."""
-        return [name for name in self.names if self.force or not self.current(name)]
-
-    def summary(self) -> str:
-        waiting = self.waiting()
-        fresh = len(self.names) - len(waiting)
-        if not waiting:
-            return f"profile {self.profile.name}: all {fresh} notebook(s) are up to date (FORCE=1 runs them again)"
-        done = f", {fresh} up to date" if fresh else ""
-        return (
-            f"profile {self.profile.name}: {len(waiting)} notebooks to run{done}; {progress.total(waiting, self.known)}"
-        )
-
-    def listing(self) -> str:
-        waiting = self.waiting()
-        rows = [f"  {name:<28} {'to run' if name in waiting else 'up to date'}" for name in self.names]
-        return "\n".join([self.summary(), *rows])
-
-
 def run(plan: Plan, name: str) -> None:
     """Run one notebook unless it is up to date; raises ValueError with one line where it fails."""
-    with progress.locked(plan.results / plan.profile.name / ".state", name, wait=False) as free:
+    with progress.locked(plan.folder / ".state", name, wait=False) as free:
         if not free:
-            raise ValueError(
-                f"{name} is already running on {plan.results.name}/{plan.profile.name}; wait for it, or set RESULTS="
-            )
+            raise ValueError(f"{name} is already running on {plan.shown}; wait for it, or set RESULTS=")
         if not plan.force and plan.current(name):
             print(f"[{name}] up to date", flush=True)
             return
         # Late, because it brings torch and papermill, which an up-to-date notebook does not need.
         from attention_priors.pipeline.step import perform
 
-        others = [other for other in plan.waiting() if other != name]
-        perform(plan.profile, plan.results, name, plan.keys[name], plan.given, plan.known, others, stamps.NOTEBOOK_FOLDER)
+        perform(plan, name)
 
 
 def act(options: argparse.Namespace) -> None:
-    plan = Plan(options)
+    only = [name.strip() for name in options.only.split(",") if name.strip()]
+    if options.step and options.step not in order(only):
+        only.append(options.step)
+    given = {"SEED": options.seed, "DEVICE": options.device}
+    given = {name: value for name, value in given.items() if value is not None}
+    plan = Plan(options.profile, Path(options.results), only, given, options.force)
     if options.rules:
         store.write_text(options.rules, rules(plan.names))
     if options.list:

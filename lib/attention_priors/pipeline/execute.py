@@ -121,7 +121,7 @@ def execute(
                     tick(now - start, _where(output))
         except KeyboardInterrupt:
             _kill(kernel)
-            thread.join(10)
+            thread.join(2)
             raise
         _kill(kernel)
     if isinstance(outcome[0], BaseException):

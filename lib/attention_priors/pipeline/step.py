@@ -12,29 +12,21 @@ import nbformat
 from attention_priors import config, runtime, store
 from attention_priors.pipeline import progress, stamps
 from attention_priors.pipeline.execute import NotebookFailed, execute, scratch_folder
+from attention_priors.pipeline.plan import Plan
 from attention_priors.pipeline.scrub import machine_places, scrub
 
 
-def perform(
-    profile: config.Profile,
-    results: Path,
-    name: str,
-    key: str,
-    given: dict[str, Any],
-    known: progress.Estimates,
-    others: list[str],
-    folder: Path,
-) -> None:
+def perform(plan: Plan, name: str) -> None:
     """Run notebook `name` and write its executed copy, atomically, with a stamp; then its provenance.
 
-    given: parameters besides PROFILE and RESULTS; others: what will run after it (for the estimate).
     Raises NotebookFailed (one line) and leaves the copy with the traceback beside, as <name>.failed.ipynb.
     """
-    source = nbformat.from_dict(stamps.read(folder / f"{name}.ipynb"))
+    profile, results, key = plan.profile, plan.results, plan.keys[name]
+    source = nbformat.from_dict(stamps.read(plan.sources / f"{name}.ipynb"))
     copy = stamps.copy_path(results, profile.name, name)
     failed = copy.with_suffix(".failed.ipynb")
     copy.parent.mkdir(parents=True, exist_ok=True)
-    parameters = {"PROFILE": profile.name, "RESULTS": str(results), **given}
+    parameters = {"PROFILE": profile.name, "RESULTS": str(results), **plan.given}
     memory = stamps.state(results, profile.name, name)
     before = memory.get("spent", 0.0) if memory.get("key") == key and "copy" not in memory else 0.0
 
@@ -44,22 +36,23 @@ def perform(
 
     def tick(seconds: float, where: str) -> None:
         remember(before + seconds)
-        print(progress.heartbeat(name, before + seconds, where, known, others), flush=True)
+        others = [other for other in plan.waiting() if other != name]
+        print(progress.heartbeat(name, before + seconds, where, plan.known, others), flush=True)
 
-    expected = f", about {progress.span(known[name])}" if name in known else ""
+    expected = f", about {progress.span(plan.known[name])}" if name in plan.known else ""
     print(f"[{name}] running{expected}", flush=True)
     remember(before)
     start = time.monotonic()
     with scratch_folder() as scratch:
-        places = machine_places(config.ROOT, results, scratch)
-        shown = parameters | {"RESULTS": _shown(results, folder)}
+        places = machine_places(plan.sources.parent, results, scratch)
+        shown = parameters | {"RESULTS": _shown(results, plan.sources)}
         try:
-            executed = execute(source, name, parameters, folder, scratch, tick)
+            executed = execute(source, name, parameters, plan.sources, scratch, tick)
         except NotebookFailed as error:
             if error.notebook is None:
                 raise
             store.write_text(failed, nbformat.writes(scrub(error.notebook, places, shown)) + "\n")
-            where = f"{results.name}/{failed.relative_to(results).as_posix()}"
+            where = f"{plan.shown}/notebooks/{failed.name}"
             raise NotebookFailed(f"{error}; traceback in {where}", error.notebook) from None
     seconds = before + time.monotonic() - start
     clean = scrub(executed, places, shown)

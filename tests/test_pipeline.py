@@ -1,0 +1,394 @@
+"""The pipeline on throwaway notebooks, and the hygiene of the real ones."""
+
+import ast
+import errno
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from attention_priors import config, store
+from attention_priors.pipeline import __main__ as command
+from attention_priors.pipeline import order, progress, stamps
+from attention_priors.pipeline.execute import check_parameters
+from attention_priors.pipeline.scrub import scrub
+
+SOURCES = sorted((config.ROOT / "notebooks").glob("*.ipynb"))
+PARAMETERS = 'PROFILE = "cpu"\nSEED = 0\nRESULTS = "../results"\nDEVICE = "auto"'
+
+
+def notebook(*cells, parameters=(PARAMETERS,)):
+    made = nbformat.v4.new_notebook()
+    made.cells = [
+        nbformat.v4.new_code_cell(text, id=f"parameters-{n}", metadata={"tags": ["parameters"]})
+        for n, text in enumerate(parameters)
+    ]
+    made.cells += [nbformat.v4.new_code_cell(textwrap.dedent(text), id=f"cell-{n}") for n, text in enumerate(cells)]
+    return made
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A notebook folder of our own: `folder(table, name=notebook)`."""
+    monkeypatch.setattr(stamps, "NOTEBOOK_FOLDER", tmp_path / "notebooks")
+
+    def write(table, **notebooks):
+        monkeypatch.setattr(order, "NOTEBOOKS", table)
+        for name, content in notebooks.items():
+            store.write_text(tmp_path / "notebooks" / f"{name}.ipynb", nbformat.writes(content))
+        return tmp_path / "results"
+
+    return write
+
+
+def run(results, *arguments):
+    return command.main(["--profile", "smoke", "--results", str(results), *arguments])
+
+
+def copy(results, name):
+    return results / "smoke" / "notebooks" / f"{name}.ipynb"
+
+
+# Order
+
+
+def test_order_puts_needs_first_and_keeps_the_reading_order():
+    assert order.order() == list(order.NOTEBOOKS)
+    assert order.order(["12_learned_priors"]) == ["10_passkeys", "12_learned_priors"]
+    assert order.order(["15_verdicts"])[-1] == "15_verdicts"
+    assert set(order.order(["15_verdicts"])) == set(order.NOTEBOOKS)
+
+
+def test_order_names_the_nearest_notebook_and_a_circle():
+    with pytest.raises(ValueError, match="no notebook is called '10_passkey'; did you mean '10_passkeys'"):
+        order.order(["10_passkey"])
+    with pytest.raises(ValueError, match="a -> b -> a"):
+        order.order(table={"a": ("b",), "b": ("a",)})
+
+
+def test_make_runs_the_rules_in_order_also_side_by_side(tmp_path):
+    table = {"a": (), "b": ("a",), "c": (), "d": order.EVERYTHING}
+    (tmp_path / "rules.mk").write_text(order.rules(table=table))
+    done = subprocess.run(
+        ["make", "-f", "rules.mk", "-j3", "STEP=sleep 0.1; echo"], cwd=tmp_path, capture_output=True, text=True
+    )
+    seen = done.stdout.split()
+    assert sorted(seen) == list("abcd") and seen.index("a") < seen.index("b") and seen[-1] == "d", done.stderr
+
+
+# Parameters
+
+
+def test_an_unknown_parameter_is_an_error_naming_the_nearest():
+    with pytest.raises(ValueError, match="no parameter 'SEEDS'; did you mean 'SEED'"):
+        check_parameters(notebook(), "x", {"SEEDS": 1})
+    check_parameters(notebook(), "x", {"PROFILE": "smoke", "SEED": 3})
+
+
+@pytest.mark.parametrize("parameters", [(), (PARAMETERS, PARAMETERS)])
+def test_there_is_exactly_one_parameters_cell(parameters):
+    with pytest.raises(ValueError, match=f"x has {len(parameters)} cells tagged 'parameters'; tag exactly one"):
+        check_parameters(notebook(parameters=parameters), "x", {})
+
+
+# One run: copy, stamp, resume
+
+
+@pytest.mark.slow
+def test_a_run_leaves_a_clean_stamped_copy_and_is_not_repeated(folder, capsys):
+    log = """
+        import sys, warnings
+        from pathlib import Path
+        from attention_priors import runtime
+        with open(Path(RESULTS).parent / "log", "a") as file:
+            file.write("second" if SEED == 0 else f"seed {SEED}")
+        runtime.HEARTBEAT_SECONDS = 0.0
+        print(RESULTS, Path.cwd(), sys.executable, object())
+        for _ in runtime.progress(range(3), "three"):
+            pass
+        warnings.warn("careful")
+        (RESULTS, PROFILE)
+    """
+    results = folder({"first": (), "second": ("first",)}, first=notebook("1 + 1"), second=notebook(log))
+    assert run(results) == 0
+    shown = capsys.readouterr().out
+    assert "2 notebook(s) to run" in shown and "[second] done" in shown and "[three] 3/3" in shown
+    made = nbformat.read(copy(results, "second"), as_version=4)
+    text = copy(results, "second").read_text()
+    for place in (
+        str(results),
+        str(config.ROOT),
+        str(results.parent),
+        sys.prefix,
+        "ipykernel_",
+        "duration",
+        "papermill",
+    ):
+        assert place not in text, place
+    injected = next(cell for cell in made.cells if cell.id == "injected-parameters")
+    assert injected.source == "# Parameters\nPROFILE = 'smoke'\nRESULTS = '../results'"
+    stamp = made.metadata[stamps.STAMP]
+    assert stamp["source"] == stamps.source_hash(stamps.read(stamps.NOTEBOOK_FOLDER / "second.ipynb"))
+    assert stamp["profile"] == "smoke"
+    entries = store.read_json(results / "smoke" / "provenance.json")["notebooks"]
+    assert set(entries) == {"first", "second"} and entries["second"]["wall_seconds"] > 0
+    assert stamps.drifted(results, "smoke", stamps.NOTEBOOK_FOLDER) == []
+
+    # Nothing changed: nothing runs. A lost copy: only that runs, and comes out the same.
+    log = results.parent / "log"
+    assert run(results) == 0 and log.read_text() == "second"
+    before = copy(results, "second").read_bytes()
+    copy(results, "second").unlink()
+    assert run(results) == 0 and log.read_text() == "second" * 2
+    assert copy(results, "second").read_bytes() == before
+
+    # A change upstream reaches what needs it; a parameter too.
+    folder(order.NOTEBOOKS, first=notebook("1 + 2"))
+    assert stamps.drifted(results, "smoke", stamps.NOTEBOOK_FOLDER) == ["first"]
+    assert run(results, "--list") == 0
+    assert "2 notebook(s) to run" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_failure_is_one_line_and_leaves_nothing_that_looks_like_a_result(folder, capsys):
+    results = folder({"bad": ()}, bad=notebook("fine = 1", "raise RuntimeError('the cause')"))
+    assert run(results) == 1
+    error = capsys.readouterr().err.strip()
+    assert len(error.splitlines()) == 1
+    assert error.startswith("error: bad failed in cell 'cell-1': RuntimeError: the cause")
+    assert [path.name for path in copy(results, "bad").parent.iterdir()] == ["bad.failed.ipynb"]
+    assert str(results) not in (copy(results, "bad").parent / "bad.failed.ipynb").read_text()
+    assert not (results / "smoke" / "provenance.json").exists()
+
+
+@pytest.mark.slow
+def test_ctrl_c_says_that_it_resumes_and_ends_the_kernel(tmp_path):
+    sleeper = notebook(
+        f"""
+        import os, pathlib, subprocess, time
+        child = subprocess.Popen(["sleep", "300"])
+        pathlib.Path({str(tmp_path / "new")!r}).write_text(f"{{os.getpid()}} {{child.pid}}")
+        os.rename({str(tmp_path / "new")!r}, {str(tmp_path / "pids")!r})
+        time.sleep(300)
+        """
+    )
+    store.write_text(tmp_path / "notebooks" / "sleeper.ipynb", nbformat.writes(sleeper))
+    code = f"""
+        import sys, pathlib
+        from attention_priors.pipeline import __main__ as command, order, stamps
+        order.NOTEBOOKS, stamps.NOTEBOOK_FOLDER = {{"sleeper": ()}}, pathlib.Path({str(tmp_path / "notebooks")!r})
+        sys.exit(command.main(["--profile", "smoke", "--results", {str(tmp_path / "results")!r}]))
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    until = time.monotonic() + 90
+    while not (tmp_path / "pids").exists() and time.monotonic() < until:
+        time.sleep(0.1)
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert error.strip().splitlines() == ["stopped: nothing half-written was kept; the same command resumes here"]
+    until = time.monotonic() + 10
+    while any(alive(pid) for pid in pids) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not any(alive(pid) for pid in pids)
+    assert list((tmp_path / "results" / "smoke" / "notebooks").iterdir()) == []
+
+
+def alive(pid):
+    """Running, not only waiting to be collected by whoever started it."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")
+    return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+# What a run is made from
+
+
+def test_the_key_follows_imports_and_ignores_comments(tmp_path):
+    package = tmp_path / "attention_priors"
+    files = {"__init__.py": "", "a.py": "from . import b\n", "b.py": "def f():\n    from .deep.c import x\n"}
+    files |= {"deep/__init__.py": "", "deep/c.py": "x = 1\n", "unused.py": "y = 1\n"}
+    for name, text in files.items():
+        store.write_text(package / name, text)
+
+    def code():
+        stamps._module.cache_clear()
+        return stamps.code({"cells": notebook("%matplotlib inline\nfrom attention_priors.a import b").cells}, package)
+
+    before = code()
+    assert set(before) == {f"attention_priors.{name}" for name in ("a", "b", "deep", "deep.c")}
+    store.write_text(package / "deep/c.py", "x  =  1  # one\n")
+    store.write_text(package / "unused.py", "y = 2\n")
+    assert code() == before
+    store.write_text(package / "deep/c.py", "x = 2\n")
+    assert code() != before
+
+
+def test_a_package_that_looks_for_its_modules_reaches_them_all():
+    found = stamps.code({"cells": notebook("from attention_priors.checks import CHECKS").cells})
+    assert {f"attention_priors.checks.{path.stem}" for path in (stamps.PACKAGE / "checks").glob("[!_]*.py")} <= set(
+        found
+    )
+
+
+def test_an_unreadable_memory_or_a_missing_output_costs_a_run_and_no_more(tmp_path):
+    store.write_text(copy(tmp_path, "a"), "x")
+    store.write_text(tmp_path / "smoke" / "metrics" / "m.csv", "x")
+    memory = {"key": "k", "copy": stamps.digest(copy(tmp_path, "a")), "outputs": ["metrics/m.csv"]}
+    store.write_json(stamps.state_path(tmp_path, "smoke", "a"), memory)
+    assert stamps.current(tmp_path, "smoke", "a", "k") and not stamps.current(tmp_path, "smoke", "a", "other")
+    (tmp_path / "smoke" / "metrics" / "m.csv").unlink()
+    assert not stamps.current(tmp_path, "smoke", "a", "k")
+    stamps.state_path(tmp_path, "smoke", "a").write_text('{"key": ')
+    assert not stamps.current(tmp_path, "smoke", "a", "k")
+
+
+def test_scrub_joins_streams_and_drops_widgets_addresses_and_times():
+    made = notebook("x")
+    stream = nbformat.v4.new_output
+    made.cells[1].outputs = [
+        stream("stream", name="stdout", text="10%\r100%\nat 0x7f3a"),
+        stream("stream", name="stderr", text="W"),
+        stream("stream", name="stdout", text="bc12345\n"),
+        stream("display_data", data={"application/vnd.jupyter.widget-view+json": {}, "text/plain": "bar"}),
+        stream("display_data", data={"text/plain": "/here/file", "image/png": "/here/"}),
+    ]
+    made.cells[1].metadata["execution"] = {"iopub.status.busy": "2020"}
+    made.metadata["widgets"] = {}
+    clean = scrub(made, {"/here/": ""}, {})
+    outputs = clean.cells[1].outputs
+    assert [output.get("text") for output in outputs[:2]] == ["100%\nat 0x...\n", "W"]
+    assert outputs[2].data == {"text/plain": "file", "image/png": "/here/"} and len(outputs) == 3
+    assert "execution" not in clean.cells[1].metadata and "widgets" not in clean.metadata
+
+
+# Time, provenance, trouble
+
+
+def test_times_are_estimated_from_the_profile_then_from_what_was_measured(tmp_path):
+    profile = config.profile("smoke")
+    name = next(iter(profile.minutes))
+    assert progress.estimates(tmp_path, profile)[name] == pytest.approx(60 * profile.minutes[name])
+    progress.record(tmp_path, "smoke", name, {"wall_seconds": 300.0, "key": "k"})
+    progress.record(tmp_path, "smoke", name, {"wall_seconds": 7.0, "key": "k"})
+    known = progress.estimates(tmp_path, profile)
+    assert known[name] == 300.0, "a resumed run was shorter only because work was reused"
+    assert (
+        progress.heartbeat(name, 60, "cell 2 of 9", known, []) == f"[{name}] cell 2 of 9, 60 s so far, about 4 min left"
+    )
+    assert "longer than the 5 min expected" in progress.heartbeat(name, 400, "cell 9 of 9", known, [])
+    assert progress.total(["new", name], known) == "at least 5 min (1 of 2 not timed yet)"
+
+
+@pytest.mark.parametrize(("arguments", "says"), [
+    (["--profile", "smok"], "unknown profile 'smok'; nearest is 'smoke'"),
+    (["--only", "10_passkey"], "no notebook is called '10_passkey'; did you mean '10_passkeys'"),
+    (["--step", "nothing-like-it"], "no notebook is called 'nothing-like-it'; known are 00_how"),
+])  # fmt: skip
+def test_bad_input_is_one_line(tmp_path, capsys, arguments, says):
+    assert command.main(["--results", str(tmp_path), *arguments]) == 1
+    error = capsys.readouterr().err.strip()
+    assert says in error and len(error.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [["--seed", "x"], ["--nonsense"]])
+def test_bad_arguments_are_one_line(capsys, arguments):
+    with pytest.raises(SystemExit, match="2"):
+        command.main(arguments)
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_a_full_disk_and_a_folder_that_cannot_be_written_are_one_line(folder, tmp_path, capsys, monkeypatch):
+    folder({"a": ()}, a=notebook())
+    (tmp_path / "file").write_text("no folder")
+    assert run(tmp_path / "file") == 1
+    error = capsys.readouterr().err.strip()
+    assert "file" in error and "RESULTS=" in error and len(error.splitlines()) == 1
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(store, "write_bytes", full)
+    assert run(tmp_path / "results") == 1
+    error = capsys.readouterr().err.strip()
+    assert "no space left" in error and "resumes" in error and len(error.splitlines()) == 1
+    assert not copy(tmp_path / "results", "a").exists()
+
+
+def test_two_runs_of_one_notebook_do_not_mix(folder, capsys):
+    results = folder({"a": ()}, a=notebook())
+    with progress.locked(results / "smoke" / ".state", "a"):
+        assert run(results) == 1
+    assert "already running" in capsys.readouterr().err
+
+
+def test_a_damaged_notebook_is_named(folder, capsys):
+    results = folder({"a": ()}, a=notebook())
+    path = stamps.NOTEBOOK_FOLDER / "a.ipynb"
+    path.write_text(path.read_text()[:50])
+    assert run(results) == 1
+    assert "a.ipynb is not a complete notebook; restore it" in capsys.readouterr().err
+    path.unlink()
+    assert run(results) == 1
+    assert "a.ipynb is missing" in capsys.readouterr().err
+
+
+# The real notebooks
+
+
+def test_the_table_lists_the_notebooks_that_there_are():
+    assert list(order.NOTEBOOKS) == [path.stem for path in SOURCES]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_notebook_hygiene(path):
+    raw = json.loads(path.read_text(encoding="utf-8"))
+    nbformat.validate(nbformat.from_dict(raw))
+    assert (raw["nbformat"], raw["nbformat_minor"]) == (4, 5)
+    assert raw["metadata"]["kernelspec"]["name"] == "python3" and raw["metadata"]["title"]
+    source = stamps.read(path)
+    ids = [cell["id"] for cell in source["cells"]]
+    assert len(set(ids)) == len(ids) and all(re.fullmatch(r"[a-z][a-z0-9-]*", each) for each in ids)
+    assert not [each for each in ids if re.fullmatch(r"[0-9a-f]{8}", each)], "ids are words, not random"
+    first = source["cells"][0]
+    assert first["cell_type"] == "markdown" and f"../results/cpu/notebooks/{path.name}" in first["source"]
+    code = [cell for cell in source["cells"] if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
+    tagged = [cell["source"] for cell in code if "parameters" in cell["metadata"].get("tags", [])]
+    assert tagged == [PARAMETERS]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_notebooks_hold_no_library_code_and_ask_for_no_profile(path):
+    code = [cell["source"] for cell in stamps.read(path)["cells"] if cell["cell_type"] == "code"]
+    tree = ast.parse("\n".join(code))  # also: no magics, no shell
+    assert sum(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in ast.walk(tree)) <= 3
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            compared = ast.unparse(node)
+            assert not re.search(r"\bPROFILE\b|\bprofile\.name\b", compared), compared
+    assert "sys.path" not in "\n".join(code)
+
+
+@pytest.mark.parametrize("profile", ["cpu", "full"])
+def test_executed_copies_are_of_the_present_sources_and_name_no_machine(profile):
+    results = config.ROOT / "results"
+    assert stamps.drifted(results, profile) == [], f"run make reproduce PROFILE={profile} and commit the copies"
+    for path in (results / profile / "notebooks").glob("[0-9]*.ipynb"):
+        named = re.findall(r"(?<![\w.])/(?:home|root|Users|work|tmp|private)/[\w.-]+", path.read_text(encoding="utf-8"))
+        assert not named, f"{path.name} names {named[:3]}"
