@@ -153,7 +153,7 @@ class _BlockAttention(torch.autograd.Function):
         blocks = _Blocks.plan(q, k.shape[2], first, last)
         out = torch.empty_like(q)
         lse = q.new_empty(q.shape[:3])
-        p = None
+        p, longer = None, None
         for start, stop, chunks in blocks.spans:
             if len(chunks) == 1:
                 scores = _scores(q, k, table, scale, blocks, (start, stop, *chunks[0]))
@@ -165,7 +165,8 @@ class _BlockAttention(torch.autograd.Function):
                 lse[:, :, start:stop] = total = scores.logsumexp(-1)
                 out[:, :, start:stop] = scores.sub_(total[..., None]).exp_() @ v[:, :, left:right]
             else:
-                _online(q, k, v, table, scale, blocks, (start, stop, chunks), out, lse)
+                longer = longer or (_extended(q, 0.0), _extended(k, 1.0), _extended(v, 1.0))
+                _online(*longer, table, scale, blocks, (start, stop, chunks), out, lse)
         ctx.blocks, ctx.dtypes = blocks, [None if x is None else x.dtype for x in inputs]
         ctx.needs = ctx.needs_input_grad
         ctx.save_for_backward(q, k, v, table, scale, p, None if blocks.whole() else lse, out)
@@ -212,20 +213,50 @@ def _online(
     q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, blocks: _Blocks,
     span: tuple[int, int, list[tuple[int, int, bool]]], out: Tensor, lse: Tensor,
 ) -> None:  # fmt: skip
-    """One block of queries over several blocks of keys: running maximum, sum and weighted values."""
+    """One block of queries over several blocks of keys; q, k and v carry the extra component of `_extended`.
+
+    Logits are taken relative to their maximum m over the first block of keys: -m as a component of q costs nothing, and
+    v's column of ones sums the weights. Should a later logit exceed m by so much that its exponential overflows, or a
+    row see nothing of the first block, the running maximum does the work.
+    """
+    start, stop, chunks = span
+    rows, highest = slice(start, stop), None
+    sums = q.new_zeros(q.shape[0], q.shape[1], stop - start, v.shape[-1])
+    for left, right, masked in chunks:
+        scores = _scores(q, k, table, scale, blocks, (start, stop, left, right, masked))
+        if highest is None:
+            highest = scores.amax(-1, keepdim=True)
+            scores.sub_(highest)
+            q[:, :, rows, -1:] = -highest
+        sums += scores.exp_() @ v[:, :, left:right]
+    q[:, :, rows, -1] = 0
+    total = sums[..., -1:]
+    if not bool((total.isfinite() & highest.isfinite()).all()):
+        highest, sums = _running(q, k, v, table, scale, blocks, span)
+        total = sums[..., -1:]
+    out[:, :, rows] = sums[..., :-1] / total
+    lse[:, :, rows] = (highest + total.log())[..., 0]
+
+
+def _running(
+    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, blocks: _Blocks,
+    span: tuple[int, int, list[tuple[int, int, bool]]],
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """The maximum of each row and the sums relative to it, for any logits."""
     start, stop, chunks = span
     highest = q.new_full((*q.shape[:2], stop - start, 1), -1e30)
-    total, mean = torch.zeros_like(highest), torch.zeros_like(q[:, :, start:stop])
+    sums = q.new_zeros(q.shape[0], q.shape[1], stop - start, v.shape[-1])
     for left, right, masked in chunks:
         scores = _scores(q, k, table, scale, blocks, (start, stop, left, right, masked))
         higher = torch.maximum(highest, scores.amax(-1, keepdim=True))
-        shrink = (highest - higher).exp_()
-        scores.sub_(higher).exp_()
-        total = total * shrink + scores.sum(-1, keepdim=True)
-        mean = mean * shrink + scores @ v[:, :, left:right]
+        sums = sums * (highest - higher).exp_() + scores.sub_(higher).exp_() @ v[:, :, left:right]
         highest = higher
-    out[:, :, start:stop] = mean / total
-    lse[:, :, start:stop] = (highest + total.log())[..., 0]
+    return highest, sums
+
+
+def _extended(x: Tensor, value: float) -> Tensor:
+    """x with one more component of that value."""
+    return F.pad(x, (0, 1), value=value)
 
 
 def _add_scale(d_scale: Tensor, d_scores: Tensor, bias: Tensor) -> None:

@@ -94,7 +94,8 @@ class Laplace(RelativePrior):
     def __init__(self, slopes: Iterable[float] | Tensor, trainable: bool = False) -> None:
         super().__init__()
         slopes = torch.as_tensor(slopes if isinstance(slopes, Tensor) else list(slopes), dtype=torch.float32)
-        if slopes.ndim != 1 or not len(slopes) or not (slopes > 0).all() or not slopes.isfinite().all():
+        positive = slopes.is_meta or bool(((slopes > 0) & slopes.isfinite()).all())
+        if slopes.ndim != 1 or not len(slopes) or not positive:
             raise ValueError(f"slopes = {slopes.tolist()}, but every head needs one finite slope above 0")
         self.heads = len(slopes)
         self.slopes = nn.Parameter(slopes, requires_grad=trainable)
@@ -137,7 +138,7 @@ class GeneralizedGaussian(RelativePrior):
             shapes = ", ".join(f"{name} {list(t.shape)}" for name, t in zip(self.NAMES, tensors, strict=True))
             raise ValueError(f"shapes are {shapes}, but all must be [heads] with at least one head")
         for name, tensor in zip(self.NAMES, tensors, strict=True):
-            if not tensor.isfinite().all():
+            if not tensor.is_meta and not tensor.isfinite().all():
                 raise ValueError(f"{name} = {tensor.tolist()}, but every value must be finite")
             setattr(self, name, nn.Parameter(tensor.clone(), requires_grad=name in trainable))
         self.heads = len(tensors[0])
