@@ -106,7 +106,8 @@ def check_roles(roles: Roles) -> Evidence:
     count = config["layers"] * sum(p.numel() for p in prior.parameters() if p.requires_grad)
     detail = f"{count} trained scalars; roles of theta_alpha, theta_beta, theta_mu: "
     detail += ", ".join(str(roles_of(roles, k)[1]) for k in range(3))
-    return compare(found is None and count == 384, "==", True, counterexample=found, detail=detail)
+    measured = f"{found['actual']} roles" if found else f"one role each, {count} trained"
+    return compare(measured, "==", "one role each, 384 trained", counterexample=found, detail=detail)
 
 
 # E5: the Laplace start
@@ -133,7 +134,8 @@ def check_start(theta_alpha: Callable) -> Evidence:
     found = smallest_counterexample(start_slope, theta_alpha, grid)
     wrong = [np.exp(m) for m in alibi_slopes(16)]
     detail = f"the slope itself as theta_alpha would give e^m = {min(wrong):.2f} to {max(wrong):.2f} with 16 heads"
-    return compare(found is None, "==", True, counterexample=found, detail=detail)
+    measured, expected = (found["claimed"], found["actual"]) if found else (0.0, 0.0)
+    return compare(measured, "==", expected, 1e-12, counterexample=found, detail=f"slope of a head; {detail}")
 
 
 def same_count(counts: tuple[int, int], place: int) -> tuple[int, int]:

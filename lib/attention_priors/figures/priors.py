@@ -200,7 +200,8 @@ def caption_gradients(frame: pd.DataFrame) -> str:
     return (
         f"Left: gradient of the log-prior at the uniform start. For theta_beta it is {slope[0]:+.1f} at the own key "
         f"and {slope.iloc[-1]:+.1f} at lag {slope.index[-1]}; for theta_alpha it is one constant per row and for "
-        "theta_mu 0, so that no loss moves these two at first. Right: part of the variance of theta_beta's first gradient that is "
+        "theta_mu 0, so that no loss moves these two at first. Right: part of the variance of theta_beta's first "
+        "gradient that is "
         f"due to the own key when upstream gradients are independent: {share.iloc[0]:.0%} with {share.index[0]} keys, "
         f"{share.iloc[-1]:.0%} with {share.index[-1]}."
     )

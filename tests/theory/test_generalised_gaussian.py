@@ -1,0 +1,97 @@
+"""Block sums to long contexts, and the closed forms of notebook 04, against mpmath and direct sums."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+import torch
+
+from attention_priors.positions.priors import GeneralizedGaussian
+from attention_priors.theory import generalised_gaussian as theory
+from attention_priors.theory import prior_rows
+
+
+@pytest.mark.parametrize("beta", [1.0, 0.5, -0.5, -2.0])
+def test_tails_and_density_against_direct_sums(beta, monkeypatch):
+    monkeypatch.setattr(theory, "BLOCK", 7)  # many blocks, ragged at the ends
+    with mpmath.workdps(40):
+        weights = [mpmath.exp(-((mpmath.mpf(d) / 3) ** beta)) if d or beta > 0 else mpmath.mpf(0) for d in range(200)]
+        found = theory.tails(theory.printed(3.0, beta), (20, 200), (0, 4, 30))
+        for row, keys in zip(found, (20, 200), strict=True):
+            total = mpmath.fsum(weights[:keys])
+            for tail, window in zip(row, (0, 4, 30), strict=True):
+                expected = float(mpmath.fsum(weights[window + 1 : keys]) / total)
+                assert tail == pytest.approx(expected, rel=1e-12, abs=1e-300)
+        density = theory.far_density(theory.printed(3.0, beta), (20, 200))
+        for value, keys in zip(density, (20, 200), strict=True):
+            expected = float(keys * weights[keys - 1] / mpmath.fsum(weights[:keys]))
+            assert value == pytest.approx(expected, rel=1e-12)
+
+
+def test_small_tails_keep_their_digits():
+    tail = theory.tails(theory.laplace(1.0), (1000,), (200,))[0, 0]
+    assert tail == pytest.approx(math.exp(-201), rel=1e-12)
+
+
+def test_a_rising_log_prior_does_not_overflow():
+    assert theory.far_density(theory.laplace(-1.0), (10**4,))[0] == pytest.approx(10**4 * -math.expm1(-1.0))
+
+
+def test_coded_is_the_library_prior_in_float64():
+    lags = np.arange(64)
+    prior = GeneralizedGaussian([0.3], [-0.4], [-0.7])
+    found = theory.coded(0.3, -0.4, -0.7)(lags)
+    assert found == pytest.approx(prior.log_prior(torch.arange(64)).detach()[0].numpy(), rel=1e-5)
+    distance = np.abs(lags + 2 * math.sinh(-0.7)) + 1e-5
+    assert found == pytest.approx(-math.exp(0.3) * distance**-0.4, rel=1e-14)
+
+
+def test_shares_of_the_uniform_prior():
+    assert theory.shares(theory.laplace(0.0), 50) == pytest.approx((0.1, 0.1))
+
+
+def test_own_key_of_two_has_half_of_the_variance():
+    assert theory.self_share_of_gradient(2) == pytest.approx(0.5)
+    shares = [theory.self_share_of_gradient(n) for n in range(3, 400)]
+    more_than_half = [n for n, share in enumerate(shares, 3) if share > 0.5]
+    assert more_than_half == list(range(3, more_than_half[-1] + 1)) and 260 < more_than_half[-1] < 290
+
+
+def test_self_share_is_the_share_of_a_sampled_gradient():
+    n, draw = 40, np.random.default_rng(0)
+    phi = -np.log(np.arange(n) + theory.EPSILON)
+    upstream = draw.standard_normal((200_000, n))
+    centred = (phi - phi.mean()) / n  # sum_j p_j (g_j - mean g) phi_j = sum_j g_j (phi_j - mean phi) / n
+    whole, own = (upstream @ centred).var(), (upstream[:, 0] * centred[0]).var()
+    assert theory.self_share_of_gradient(n) == pytest.approx(own / whole, rel=0.02)
+
+
+def test_peak_weight_by_hand():
+    assert theory.peak_weight(4, 0.5, 1.0) == pytest.approx(2 / 5)
+    assert theory.peak_weight(3, math.log(2)) == pytest.approx(1 / 2)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        prior_rows.shape_rows(16),
+        prior_rows.tail_rows((10, 100), (4, 20)),
+        prior_rows.far_rows(50, (0.1, 10.0)),
+        prior_rows.sharpness_rows(2.0, 64),
+        prior_rows.epsilon_rows(16, (-0.1, 0.0), range(4)),
+        prior_rows.gradient_rows((0, 1, 5), (2, 8)),
+        prior_rows.scaled_rows((8, 64)),
+        prior_rows.fading_rows((2, 16)),
+    ],
+)
+def test_rows_are_plain_finite_and_alike(rows):
+    assert len({tuple(row) for row in rows}) == 1
+    numbers = [value for row in rows for value in row.values() if not isinstance(value, str)]
+    assert all(type(value) in (int, float) and math.isfinite(value) for value in numbers)
+
+
+def test_shape_rows_are_distributions():
+    for curve in {row["curve"] for row in prior_rows.shape_rows(32)}:
+        shares = [row["share"] for row in prior_rows.shape_rows(32) if row["curve"] == curve]
+        assert sum(shares) == pytest.approx(32)
