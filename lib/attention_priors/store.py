@@ -109,12 +109,13 @@ def _collect(item: Any, found: dict[str, str]) -> None:
         return
     text, references = _reading(_definition(item))
     label = _label(item) if "<lambda>" not in item.__qualname__ else f"{_label(item)} {text}"
+    cells = [cell.cell_contents for cell in getattr(item, "__closure__", None) or ()]  # what a closure holds
+    label += "".join(f" {_constant(value) or getattr(value, '__qualname__', '')}" for value in cells)
     if label in found:
         return
     found[label] = text
-    if isinstance(item, FunctionType):
-        for name, cell in zip(item.__code__.co_freevars, item.__closure__ or (), strict=True):
-            _include(f"{label}:{name}", cell.cell_contents, found)
+    for value in filter(callable, cells):
+        _include("", value, found)
     for name in references:
         value = _resolve(name, vars(sys.modules[item.__module__]))
         if callable(value) or name.rpartition(".")[2].isupper():

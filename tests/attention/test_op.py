@@ -1,0 +1,153 @@
+"""The op's contract, for every backend: laws of attention, and one line for what it cannot do."""
+
+import inspect
+
+import pytest
+import torch
+from torch import nn
+
+from attention_priors.attention import BACKENDS, Visible, attention, causal, window
+from attention_priors.attention.visible import bidirectional
+from attention_priors.positions.priors import GeneralizedGaussian, KeyPrior, Laplace, RelativePrior, Uniform
+
+HEADS = 4
+backends = pytest.mark.parametrize("backend", BACKENDS)
+
+
+def drawn(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def learned() -> GeneralizedGaussian:
+    theta = torch.linspace(-0.8, 0.8, HEADS)
+    return GeneralizedGaussian(theta, 0.3 + theta, theta, trainable=GeneralizedGaussian.NAMES).double()
+
+
+class Free(RelativePrior):
+    """A prior with one number per head and lag: its gradient is the table's."""
+
+    def __init__(self, heads: int, lowest: int, lags: int) -> None:
+        super().__init__()
+        self.heads, self.lowest = heads, lowest
+        self.values = nn.Parameter(drawn(heads, lags, seed=9))
+
+    def log_prior(self, lags: torch.Tensor) -> torch.Tensor:
+        return self.values[:, lags - self.lowest]
+
+
+@backends
+@pytest.mark.parametrize("both_ways", [False, True])
+def test_the_gradient_of_the_table_sums_to_zero(backend: str, both_ways: bool) -> None:
+    """A softmax does not feel a constant, so that Σ_j dS_ij = 0 and with it Σ_lag dT[lag] = 0 for every head."""
+    length = 37
+    prior = Free(HEADS, 1 - length, 2 * length - 1)
+    visible = bidirectional(length, length) if both_ways else causal(length)
+    q, k, v = (drawn(2, HEADS, length, 4, seed=s) for s in range(3))
+    out = attention(q, k, v, prior=prior, visible=visible, backend=backend)
+    (out * drawn(*out.shape, seed=7)).sum().backward()
+    assert prior.values.grad.abs().max() > 0.1
+    assert prior.values.grad.sum(1).abs().max() < 1e-11
+    assert both_ways or bool((prior.values.grad[:, : length - 1] == 0).all())
+
+
+@backends
+def test_the_gradient_of_every_row_of_scores_sums_to_zero(backend: str) -> None:
+    """With log π = 1 the gradient of the row scale b_i is Σ_j dS_ij itself."""
+    length = 21
+    prior = Free(HEADS, 1 - length, 2 * length - 1)
+    with torch.no_grad():
+        prior.values.fill_(1.0)
+    scale = drawn(2, HEADS, length, seed=5).requires_grad_()
+    q, k, v = (drawn(2, HEADS, length, 4, seed=s) for s in range(3))
+    out = attention(q, k, v, prior=prior, prior_scale=scale, backend=backend)
+    (out * drawn(*out.shape, seed=7)).sum().backward()
+    assert scale.grad.abs().max() < 1e-13
+
+
+@backends
+@pytest.mark.parametrize("last", [1, 3, 19])
+def test_decode_is_the_last_rows_of_prefill(backend: str, last: int) -> None:
+    length = 20
+    q, k, v = drawn(2, HEADS, length, 4), drawn(2, 2, length, 4, seed=1), drawn(2, 2, length, 4, seed=2)
+    visible = window(length, 11)
+    scale = visible.count.double().log().expand(HEADS, -1)
+    whole = attention(q, k, v, prior=learned(), logit_scale=scale, prior_scale=scale, visible=visible, backend=backend)
+    skipped = length - last
+    rows = {"visible": visible.rows(skipped), "logit_scale": scale[:, skipped:], "prior_scale": scale[:, skipped:]}
+    step = attention(q[:, :, skipped:], k, v, prior=learned(), offset=skipped, backend=backend, **rows)
+    torch.testing.assert_close(step, whole[:, :, skipped:], rtol=0, atol=1e-13)
+    plain = attention(q[:, :, skipped:], k, v, prior=learned(), offset=skipped, backend=backend)
+    torch.testing.assert_close(plain, attention(q, k, v, prior=learned(), backend=backend)[:, :, skipped:])
+
+
+@backends
+def test_consecutive_heads_share_a_key_head(backend: str) -> None:
+    q, k, v = drawn(1, HEADS, 6, 4), drawn(1, 2, 6, 4, seed=1), drawn(1, 2, 6, 4, seed=2)
+    grouped = attention(q, k, v, prior=learned(), backend=backend)
+    shared = [0, 0, 1, 1]
+    torch.testing.assert_close(grouped, attention(q, k[:, shared], v[:, shared], prior=learned(), backend=backend))
+
+
+@backends
+def test_hidden_keys_have_no_influence(backend: str) -> None:
+    """Also where they are NaN's neighbours in size: a hidden key may hold anything finite."""
+    q, k, v = (drawn(1, HEADS, 9, 4, seed=s) for s in range(3))
+    visible = window(9, 3)
+    before = attention(q, k, v, prior=learned(), visible=visible, backend=backend)
+    k[:, :, :6], v[:, :, :6] = 1e30, -1e30
+    after = attention(q, k, v, prior=learned(), visible=visible, backend=backend)
+    assert torch.equal(after[:, :, 8], before[:, :, 8])
+
+
+@backends
+def test_one_visible_key_gets_all_the_weight(backend: str) -> None:
+    """A query that sees one key, with a scale of ln 1 = 0."""
+    q, k, v = (drawn(1, HEADS, 1, 4, seed=s) for s in range(3))
+    zero = torch.zeros(HEADS, 1)
+    torch.testing.assert_close(attention(q, k, v, prior=learned(), logit_scale=zero, backend=backend), v)
+
+
+def test_auto_is_the_fast_path_or_the_specification() -> None:
+    q, k, v = (drawn(1, HEADS, 5, 4, seed=s) for s in range(3))
+    place = torch.tensor([0, 3, 3, 9, 20])
+    fast = attention(q, k, v, prior=learned())
+    assert torch.equal(fast, attention(q, k, v, prior=learned(), backend="sdpa"))
+    slow = attention(q, k, v, prior=learned(), positions=(place, place))
+    assert torch.equal(slow, attention(q, k, v, prior=learned(), positions=(place, place), backend="reference"))
+    assert (slow - fast).abs().max() > 1e-3
+
+
+class Sink(KeyPrior):
+    heads = HEADS
+
+    def log_prior(self, keys: torch.Tensor, length: int) -> torch.Tensor:
+        return torch.zeros(HEADS, len(keys))
+
+
+def test_refuses_what_does_not_fit() -> None:
+    q, k, v = (drawn(2, HEADS, 5, 4, seed=s) for s in range(3))
+    place = torch.arange(5)
+    unchecked = inspect.unwrap(attention)  # in tests the shape check of the annotations would come first
+    bad = [
+        (q[0], k, v, {}, r"q has shape \[4, 5, 4\]"),
+        (q[:, :, :0], k, v, {}, "none 0"),
+        (q, k, v[:, :, 1:], {}, "do not fit"),
+        (q[:, :3], k[:, :2], v[:, :2], {}, "multiple of kv_heads"),
+        (q, k.float(), v, {}, "k is torch.float32"),
+        (q, k, v, {"prior": Uniform(3)}, "the prior has 3 heads, q has 4"),
+        (q, k, v, {"logit_scale": torch.ones(HEADS, 4)}, r"logit_scale has shape \[4, 4\]"),
+        (q, k, v, {"prior_scale": torch.ones(5)}, r"prior_scale has shape \[5\]"),
+        (q, k, v, {"offset": -1}, "offset = -1"),
+        (q, k, v, {"offset": 3}, "outside the 5 keys"),
+        (q, k, v, {"visible": causal(4)}, r"visible has shape \[4\]"),
+        (q, k, v, {"visible": Visible(place, place - 1)}, "without any key"),
+        (q, k, v, {"visible": Visible(place - 1, place)}, "outside"),
+        (q, k, v, {"backend": "flash"}, "unknown backend 'flash'; choose 'auto' or one of 'reference', 'sdpa'"),
+        (q, k, v, {"backend": "sdpa", "positions": (place, place)}, "use backend='reference' for positions"),
+        (q, k, v, {"backend": "sdpa", "prior": Sink()}, "use backend='reference' for a key prior"),
+        (q, k, v, {"prior": Sink() * Laplace([1.0] * HEADS)}, "relative priors only"),
+    ]
+    for *tensors, arguments, message in bad:
+        with pytest.raises(ValueError, match=message) as caught:
+            unchecked(*tensors, **arguments)
+        assert "\n" not in str(caught.value)

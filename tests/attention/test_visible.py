@@ -1,0 +1,79 @@
+"""Intervals of visible keys against the masks that they stand for."""
+
+import inspect
+import itertools
+
+import pytest
+import torch
+
+from attention_priors.attention.visible import Visible, bidirectional, causal, documents, window
+
+LENGTH = 13
+IDS = torch.tensor([[0] * 5 + [1] * 7 + [2], [3, 3, 0, 0, 0, 0, 4, 4, 4, 4, 4, 4, 0]])
+ALL = {
+    "causal": lambda: causal(LENGTH),
+    "window": lambda: window(LENGTH, 4),
+    "documents": lambda: documents(IDS),
+    "bidirectional": lambda: bidirectional(LENGTH, LENGTH),
+    "drawn": lambda: Visible(*torch.randint(LENGTH, (2, 2, LENGTH), generator=torch.Generator().manual_seed(1))),
+}
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.product(ALL, ALL)))
+def test_intersection_is_the_and_of_the_masks(first: str, second: str) -> None:
+    one, two = ALL[first](), ALL[second]()
+    both = one & two
+    assert torch.equal(both.dense(LENGTH), one.dense(LENGTH) & two.dense(LENGTH))
+    assert torch.equal((two & one).dense(LENGTH), both.dense(LENGTH))
+    assert torch.equal(both.count, both.dense(LENGTH).sum(-1))
+
+
+def test_three_masks_at_once() -> None:
+    masks = [ALL[name]() for name in ("causal", "window", "documents")]
+    together = masks[0] & masks[1] & masks[2]
+    assert torch.equal(together.dense(LENGTH), masks[0].dense(LENGTH) & masks[1].dense(LENGTH) & masks[2].dense(LENGTH))
+
+
+@pytest.mark.parametrize(("queries", "offset"), [(1, 0), (5, 0), (1, 7), (3, 4)])
+def test_causal_and_window_by_their_definitions(queries: int, offset: int) -> None:
+    keys = queries + offset
+    for row in range(queries):
+        place = offset + row
+        seen = causal(queries, offset).dense(keys)[row].nonzero().flatten().tolist()
+        assert seen == list(range(place + 1))
+        for size in (1, 2, 100):
+            near = window(queries, size, offset).dense(keys)[row].nonzero().flatten().tolist()
+            assert near == [key for key in range(place + 1) if place - key < size]
+
+
+def test_documents_are_runs_of_equal_ids() -> None:
+    mask = documents(IDS).dense(LENGTH)
+    for batch, i, j in itertools.product(range(2), range(LENGTH), range(LENGTH)):
+        between = IDS[batch, min(i, j) : max(i, j) + 1]
+        assert bool(mask[batch, i, j]) == bool((between == between[0]).all())
+    assert documents(torch.zeros(1, 1, dtype=torch.int64)).count.tolist() == [[1]]
+
+
+def test_rows_are_a_range_of_queries() -> None:
+    mask = causal(LENGTH) & documents(IDS)
+    assert torch.equal(mask.rows(3, 8).dense(LENGTH), mask.dense(LENGTH)[:, 3:8])
+    assert torch.equal(mask.rows(LENGTH - 1).dense(LENGTH), mask.dense(LENGTH)[:, -1:])
+
+
+def test_an_empty_interval_counts_zero() -> None:
+    nothing = causal(2) & Visible(torch.tensor([1, 3]), torch.tensor([1, 3]))
+    assert nothing.count.tolist() == [0, 0]
+
+
+def test_refuses_what_is_outside_the_domain() -> None:
+    unchecked = inspect.unwrap(documents)  # in tests the shape check of the annotations would come first
+    bad = [
+        (lambda: causal(0), "queries = 0"),
+        (lambda: causal(3, -1), "offset = -1"),
+        (lambda: window(3, 0), "window size = 0"),
+        (lambda: unchecked(torch.zeros(3, dtype=torch.int64)), r"\[3\]"),
+        (lambda: unchecked(torch.zeros(3, 0, dtype=torch.int64)), r"\[3, 0\]"),
+    ]
+    for make, message in bad:
+        with pytest.raises(ValueError, match=message):
+            make()
