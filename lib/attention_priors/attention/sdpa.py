@@ -8,7 +8,8 @@ Where there is no prior and the mask is plainly causal, torch's own scaled_dot_p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -16,10 +17,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ..positions.priors import Prior
+from ..positions.priors import FLOOR, Prior
 from .visible import Visible
 
-BLOCK_QUERIES, BLOCK_KEYS = 256, 512
+BLOCK_QUERIES, BLOCK_KEYS = 128, 512
 WHOLE = 256  # up to this many queries and keys the weights are kept for the backward pass
 
 
@@ -78,6 +79,7 @@ class _Blocks:
     first: Tensor  # reversed: smallest visible j'
     last: Tensor
     spans: list[tuple[int, int, list[tuple[int, int, bool]]]]
+    scratch: list[Tensor] = field(default_factory=list)
 
     @classmethod
     def plan(cls, q: Tensor, keys: int, first: Tensor, last: Tensor) -> _Blocks:
@@ -153,7 +155,7 @@ class _BlockAttention(torch.autograd.Function):
         blocks = _Blocks.plan(q, k.shape[2], first, last)
         out = torch.empty_like(q)
         lse = q.new_empty(q.shape[:3])
-        p, longer = None, None
+        p = None
         for start, stop, chunks in blocks.spans:
             if len(chunks) == 1:
                 scores = _scores(q, k, table, scale, blocks, (start, stop, *chunks[0]))
@@ -165,8 +167,8 @@ class _BlockAttention(torch.autograd.Function):
                 lse[:, :, start:stop] = total = scores.logsumexp(-1)
                 out[:, :, start:stop] = scores.sub_(total[..., None]).exp_() @ v[:, :, left:right]
             else:
-                longer = longer or (_extended(q, 0.0), _extended(k, 1.0), _extended(v, 1.0))
-                _online(*longer, table, scale, blocks, (start, stop, chunks), out, lse)
+                _online(q, k, v, table, scale, blocks, (start, stop, chunks), out, lse)
+        blocks.scratch.clear()
         ctx.blocks, ctx.dtypes = blocks, [None if x is None else x.dtype for x in inputs]
         ctx.needs = ctx.needs_input_grad
         ctx.save_for_backward(q, k, v, table, scale, p, None if blocks.whole() else lse, out)
@@ -213,50 +215,60 @@ def _online(
     q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, blocks: _Blocks,
     span: tuple[int, int, list[tuple[int, int, bool]]], out: Tensor, lse: Tensor,
 ) -> None:  # fmt: skip
-    """One block of queries over several blocks of keys; q, k and v carry the extra component of `_extended`.
-
-    Logits are taken relative to their maximum m over the first block of keys: -m as a component of q costs nothing, and
-    v's column of ones sums the weights. Should a later logit exceed m by so much that its exponential overflows, or a
-    row see nothing of the first block, the running maximum does the work.
-    """
+    """One block of queries over several blocks of keys: the parts' means, weighted by their shares of the sum."""
     start, stop, chunks = span
-    rows, highest = slice(start, stop), None
-    sums = q.new_zeros(q.shape[0], q.shape[1], stop - start, v.shape[-1])
-    for left, right, masked in chunks:
-        scores = _scores(q, k, table, scale, blocks, (start, stop, left, right, masked))
-        if highest is None:
-            highest = scores.amax(-1, keepdim=True)
-            scores.sub_(highest)
-            q[:, :, rows, -1:] = -highest
-        sums += scores.exp_() @ v[:, :, left:right]
-    q[:, :, rows, -1] = 0
-    total = sums[..., -1:]
-    if not bool((total.isfinite() & highest.isfinite()).all()):
-        highest, sums = _running(q, k, v, table, scale, blocks, span)
-        total = sums[..., -1:]
-    out[:, :, rows] = sums[..., :-1] / total
-    lse[:, :, rows] = (highest + total.log())[..., 0]
+    rows = slice(start, stop)
+    part = _fused if q.device.type == "cpu" else _unfused
+    mean, total = part(q, k, v, table, scale, blocks, (start, stop, *chunks[0]))
+    for chunk in chunks[1:]:
+        more, more_total = part(q, k, v, table, scale, blocks, (start, stop, *chunk))
+        joint = torch.logaddexp(total, more_total)
+        mean = mean.mul_((total - joint).exp_()[..., None]).addcmul_(more, (more_total - joint).exp_()[..., None])
+        total = joint
+    out[:, :, rows], lse[:, :, rows] = mean, total
 
 
-def _running(
+def _unfused(
     q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, blocks: _Blocks,
-    span: tuple[int, int, list[tuple[int, int, bool]]],
+    block: tuple[int, int, int, int, bool],
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """The maximum of each row and the sums relative to it, for any logits."""
-    start, stop, chunks = span
-    highest = q.new_full((*q.shape[:2], stop - start, 1), -1e30)
-    sums = q.new_zeros(q.shape[0], q.shape[1], stop - start, v.shape[-1])
-    for left, right, masked in chunks:
-        scores = _scores(q, k, table, scale, blocks, (start, stop, left, right, masked))
-        higher = torch.maximum(highest, scores.amax(-1, keepdim=True))
-        sums = sums * (highest - higher).exp_() + scores.sub_(higher).exp_() @ v[:, :, left:right]
-        highest = higher
-    return highest, sums
+    """Mean of v [batch, heads, rows, width] and log-sum-exp [batch, heads, rows] of a block."""
+    scores = _scores(q, k, table, scale, blocks, block)
+    # A finite floor, so that a row that sees nothing of this block has a mean of 0 and a share of 0.
+    total = scores.logsumexp(-1).clamp(min=FLOOR)
+    return scores.sub_(total[..., None]).exp_() @ v[:, :, block[2] : block[3]], total
 
 
-def _extended(x: Tensor, value: float) -> Tensor:
-    """x with one more component of that value."""
-    return F.pad(x, (0, 1), value=value)
+def _fused(
+    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, blocks: _Blocks,
+    block: tuple[int, int, int, int, bool],
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """The same by torch's fused CPU kernel, which returns the log-sum-exp that its public form hides."""
+    start, stop, left, right, masked = block
+    bias = None
+    if table is not None:
+        bias = _bias(table, start, stop, left, right)
+        if scale is not None:
+            factor = scale[..., start:stop, None]
+            shape = torch.broadcast_shapes(bias.shape, factor.shape)
+            # A fresh tensor for every block would cost more in page faults than the product itself.
+            bias = torch.mul(bias, factor, out=_scratch(blocks, math.prod(shape), q).view(shape))
+        bias = bias if bias.ndim == 4 else bias[None]
+    if masked:
+        hidden = blocks.hidden(start, stop, left, right)
+        bias = q.new_zeros(hidden.shape) if bias is None else bias
+        bias = bias.masked_fill(hidden, FLOOR)
+    mean, total = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+        q[:, :, start:stop], k[:, :, left:right], v[:, :, left:right], attn_mask=bias, scale=1.0
+    )
+    return mean, total
+
+
+def _scratch(blocks: _Blocks, size: int, like: Tensor) -> Tensor:
+    """`size` elements of memory that all blocks of one call write to in turn."""
+    if not blocks.scratch or blocks.scratch[0].numel() < size:
+        blocks.scratch[:] = [like.new_empty(size)]
+    return blocks.scratch[0][:size]
 
 
 def _add_scale(d_scale: Tensor, d_scores: Tensor, bias: Tensor) -> None:
