@@ -11,17 +11,31 @@ from .. import runtime, store
 from ..training import Run, RunSpec
 
 
-def archive(specs: Iterable[RunSpec], runs: Path, results: Path, device: str, models: Iterable[RunSpec] = ()) -> None:
-    """Copy each run's record to <results>/runs/<task>/<encoding>/<seed>.json and the named models beside in models/.
+KEPT = ("bam-ssmax", "alibi-ssmax", "rope-ssmax", "nope-ssmax")  # models that ship, one seed each
 
-    `results` is the folder of one profile. `attention_priors.load("<task>/<encoding>/<seed>")` opens the models.
+
+def archive(specs: Iterable[RunSpec], runs: Path, results: Path, device: str) -> pd.DataFrame:
+    """Copy each run's record to <results>/runs/<task>/<encoding>/<seed>.json, and the first seed of KEPT to models/.
+
+    `results` is the folder of one profile. `attention_priors.load("<task>/<encoding>/<seed>")` opens the models. Records
+    of runs that the profile no longer has are removed. Returns the `records` frame.
     """
-    where = runtime.device(device)
-    for spec in specs:
-        store.write_json(results / "runs" / f"{spec.name}.json", Run(spec, runs, where).record())
-    for spec in models:
-        target = results / "models" / f"{spec.name}.safetensors"
-        store.write_bytes(target, (Run(spec, runs, where).path / "model.safetensors").read_bytes())
+    where, shipped = runtime.device(device), set()
+    specs = list(specs)
+    for folder in {name.partition("/")[0] for name in (spec.name for spec in specs)}:
+        names = {f"{spec.name}.json" for spec in specs}
+        for path in (results / "runs" / folder).rglob("*.json"):
+            if path.relative_to(results / "runs").as_posix() not in names:
+                path.unlink()
+    for spec in sorted(specs, key=lambda spec: spec.seed):
+        run = Run(spec, runs, where)
+        store.write_json(results / "runs" / f"{spec.name}.json", run.record())
+        kind = (spec.task, spec.model.encoding)
+        if spec.model.encoding in KEPT and kind not in shipped:
+            shipped.add(kind)
+            target = results / "models" / f"{spec.name}.safetensors"
+            store.write_bytes(target, (run.path / "model.safetensors").read_bytes())
+    return records(results)
 
 
 def records(results: Path) -> pd.DataFrame:

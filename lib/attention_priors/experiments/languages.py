@@ -36,13 +36,18 @@ def spec(profile: Profile, name: str, seed: int, packed: packing.PackedCorpus, p
     return RunSpec(task="language", model=model, recipe=settings.recipe, seed=seed, inputs=inputs, corpus=str(path))
 
 
-def losses(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
-    """Train what is missing, then read long documents: a row per encoding, seed, domain, length and document."""
-    packed, path = corpus(profile, cache)
+def plan(profile: Profile, packed: packing.PackedCorpus, path: Path) -> dict[RunSpec, list[str]]:
+    """Every training run, with the names under which its model is evaluated."""
     wanted: dict[RunSpec, list[str]] = {}
     for name in profile.language.encodings:
         for seed in profile.seeds_for(name):
             wanted.setdefault(spec(profile, name, seed, packed, path), []).append(name)
+    return wanted
+
+
+def losses(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
+    """Train what is missing, then read long documents: a row per encoding, seed, domain, length and document."""
+    wanted = plan(profile, *corpus(profile, cache))
     order = sorted(wanted, key=lambda run: -len(wanted[run]))
     jobs = [Job(run.name, train_and_read, (run, str(runs), profile, tuple(wanted[run]))) for run in order]
     tables = run_all(jobs, profile.workers, profile.threads, "language models")

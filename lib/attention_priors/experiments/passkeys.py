@@ -29,11 +29,8 @@ def spec(profile: Profile, name: str, seed: int, hard: bool = False) -> RunSpec:
     return RunSpec(task=task, model=model, recipe=settings.recipe, seed=seed)
 
 
-def samples(profile: Profile, runs: Path) -> pd.DataFrame:
-    """Train what is missing, then answer prompts: one row per encoding, seed, form, length and depth.
-
-    Form "plain" is BAM's task. Form "hard" has decoy digits: its models are trained on it, with the same recipe.
-    """
+def plan(profile: Profile) -> dict[RunSpec, dict[str, list[Evaluation]]]:
+    """Every training run, with the names under which its model is evaluated and the evaluations of each."""
     settings = profile.passkey
     wanted: dict[RunSpec, dict[str, list[Evaluation]]] = {}
     for name in settings.encodings:
@@ -42,6 +39,15 @@ def samples(profile: Profile, runs: Path) -> pd.DataFrame:
             wanted.setdefault(spec(profile, name, seed), {})[name] = evaluations
             if name in settings.hard_encodings:
                 wanted.setdefault(spec(profile, name, seed, hard=True), {})[name] = [settings.hard]
+    return wanted
+
+
+def samples(profile: Profile, runs: Path) -> pd.DataFrame:
+    """Train what is missing, then answer prompts: one row per encoding, seed, form, length and depth.
+
+    Form "plain" is BAM's task. Form "hard" has decoy digits: its models are trained on it, with the same recipe.
+    """
+    settings, wanted = profile.passkey, plan(profile)
     # The longest jobs first, so that no worker is left alone with one at the end.
     order = sorted(wanted, key=lambda run: -sum(len(evaluations) for evaluations in wanted[run].values()))
     jobs = [Job(run.name, train_and_answer, (run, str(runs), profile.device, wanted[run])) for run in order]

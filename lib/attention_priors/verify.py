@@ -1,0 +1,223 @@
+"""Recompute and compare with what is committed: `python -m attention_priors.verify --profile cpu`.
+
+Classes of comparison, each with its count:
+
+exact      checks of claims, verdicts drawn from committed metrics, metrics derived from other metrics: equal, floating
+           point within 1e-9 of size one or 1e-9 of the value, whichever is smaller
+bitwise    redrawn figures and tables with the same matplotlib; retrained runs on the same CPU model and thread count
+tolerance  retrained runs elsewhere: the last losses within 0.05 nats and within 5 %
+ordinal    retrained runs anywhere: the learned model beats chance where the committed one does
+
+`make verify` retrains one seed of each family (`FULL=1`: every run) into an empty store, so nothing is taken from a cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+
+from attention_priors import claims, config, report, runtime, store
+from attention_priors.checks import CHECKS, EMPIRICAL
+from attention_priors.experiments import languages, passkeys
+from attention_priors.training import Run, RunSpec
+
+EXACT = 1e-9
+LOSS_ABSOLUTE, LOSS_RELATIVE = 0.05, 0.05
+DERIVED: dict[str, tuple[str, Callable[[pd.DataFrame], pd.DataFrame]]] = {
+    "passkey_by_length": ("passkey_samples", passkeys.by_length),
+    "passkey_over_seeds": ("passkey_samples", passkeys.over_seeds),
+    "passkey_reach": ("passkey_samples", passkeys.reach),
+    "language_over_seeds": ("language_losses", languages.over_seeds),
+}
+
+
+@dataclass
+class Outcome:
+    """What was compared, by class, and what differs."""
+
+    compared: Counter = field(default_factory=Counter)
+    differ: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, kind: str, what: str, same: bool, detail: str = "") -> None:
+        self.compared[kind] += 1
+        if not same:
+            self.differ.append(f"{kind:9s} {what}{': ' + detail if detail else ''}")
+
+
+def same(committed: Any, computed: Any, tolerance: float = EXACT) -> bool:
+    """Equal plain data; numbers within `tolerance` absolutely and, above 1, relatively: never the looser of both."""
+    if isinstance(committed, bool) or isinstance(computed, bool) or committed is None or computed is None:
+        return committed is computed
+    if isinstance(committed, (int, float)) and isinstance(computed, (int, float)):
+        if not (math.isfinite(committed) and math.isfinite(computed)):
+            return committed == computed
+        return abs(committed - computed) <= tolerance * min(1.0, max(abs(committed), tolerance)) or (
+            max(abs(committed), abs(computed)) <= tolerance  # round-off of something that is zero
+        )
+    if isinstance(committed, (list, tuple)) and isinstance(computed, (list, tuple)):
+        return len(committed) == len(computed) and all(map(same, committed, computed))
+    if isinstance(committed, dict) and isinstance(computed, dict):
+        return committed.keys() == computed.keys() and all(same(committed[name], computed[name]) for name in committed)
+    return committed == computed
+
+
+def verify_claims(results: Path, profile: str, outcome: Outcome) -> None:
+    """Decide every claim again: exact ones by their checks, empirical ones from the committed metrics."""
+    committed = claims.read(results / profile / "claims.json")
+    reader = report.Report(results, profile, "verify")
+    for name, verdict in runtime.progress(sorted(committed.items()), "claims"):
+        if verdict.verdict == "not run":
+            continue
+        if name in CHECKS:
+            again = CHECKS[name].verdict(profile)
+            compared = ("verdict", "outcome", "relation", "counterexample", "corrected")
+        elif name in EMPIRICAL:
+            frames = {metric: reader.read(metric)[0] for metric in EMPIRICAL[name].metrics}
+            again = EMPIRICAL[name].verdict(profile, frames)
+            compared = ("verdict", "outcome", "relation", "measured", "interval", "seeds")
+        else:
+            outcome.add("exact", name, False, "has a verdict but no check; remove it from the ledger")
+            continue
+        old, new = verdict.model_dump(mode="json"), again.model_dump(mode="json")
+        wrong = [part for part in compared if not same(old[part], new[part])]
+        detail = "; ".join(f"{part} {old[part]} committed, {new[part]} computed" for part in wrong)
+        outcome.add("exact", name, not wrong, detail)
+
+
+def verify_metrics(results: Path, profile: str, outcome: Outcome) -> None:
+    """Derive again what is derived from the rows behind it; columns that were added for drawing are left alone."""
+    reader = report.Report(results, profile, "verify")
+    for name, (source, derive) in DERIVED.items():
+        try:
+            old, rows = reader.read(name)[0], reader.read(source)[0]
+        except report.NotMeasured as reason:
+            outcome.notes.append(str(reason))
+            continue
+        new = derive(rows)
+        columns = [column for column in new.columns if column in old.columns]
+        pairs = zip(old[columns].to_dict("records"), new[columns].to_dict("records"), strict=False)
+        agree = len(old) == len(new) and all(same(dict(a), _plain(b)) for a, b in pairs)
+        outcome.add("exact", f"metrics/{name}.csv from {source}.csv", agree)
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """Numbers as they are written to CSV, so that equal values stay equal."""
+    return {name: float(f"{value:.10g}") if isinstance(value, float) else value for name, value in row.items()}
+
+
+def verify_drawings(results: Path, profile: str, outcome: Outcome) -> None:
+    """Redraw every figure and table from its metrics."""
+    mpl.use("agg")
+    written, differ = report.differences(results, profile)
+    drawn = _provenance(results, profile).get("versions", {}).get("matplotlib")
+    images = drawn in (None, runtime.provenance()["versions"]["matplotlib"])
+    for path in written:
+        if path.suffix in (".png", ".pdf") and not images:
+            continue
+        outcome.add("bitwise" if path.suffix in (".png", ".pdf") else "exact", str(path), path not in differ)
+    if not images:
+        outcome.notes.append(f"figures were drawn with matplotlib {drawn}; another version draws other bytes")
+
+
+def families(profile: config.Profile, full: bool, cache: Path) -> Iterator[RunSpec]:
+    """The runs to train again: the first seed of BAM with SSMax in each family, or every run."""
+    packed, path = languages.corpus(profile, cache)
+    specs = [*passkeys.plan(profile), *languages.plan(profile, packed, path)]
+    seen = set()
+    for spec in specs:
+        if full or (spec.model.encoding == "bam-ssmax" and spec.task not in seen):
+            seen.add(spec.task)
+            yield spec
+
+
+def verify_runs(results: Path, profile: config.Profile, full: bool, outcome: Outcome) -> None:
+    """Train again from nothing and compare with the committed records."""
+    runtime.configure(profile.threads)
+    with tempfile.TemporaryDirectory() as folder:
+        for spec in families(profile, full, config.CACHE / "corpora"):
+            path = results / profile.name / "runs" / f"{spec.name}.json"
+            if not path.exists():
+                outcome.notes.append(f"run {spec.name} is not committed; run its notebook")
+                continue
+            old = store.read_json(path)
+            runtime.say(f"[verify] training {spec.name}, {old['seconds']:.0f} s when it was committed")
+            new = Run(spec, folder, runtime.device(profile.device)).train(runtime.say)
+            compare_runs(old, new, outcome)
+
+
+def compare_runs(old: dict[str, Any], new: dict[str, Any], outcome: Outcome) -> None:
+    """One retrained run against its committed record."""
+    name = old["name"]
+    if old["key"] != new["key"]:
+        outcome.add("exact", f"run {name}", False, "its code, data or settings have changed; make reproduce trains it")
+        return
+    if (old["processor"], old["threads"]) == (new["processor"], new["threads"]):
+        parts = [part for part in ("loss", "learned", "parameters") if old[part] != new[part]]
+        outcome.add("bitwise", f"run {name}", not parts, f"{', '.join(parts)} differ")
+        return
+    was, now = old["loss"][-1], new["loss"][-1]
+    near = abs(was - now) <= min(LOSS_ABSOLUTE, LOSS_RELATIVE * abs(was)) or max(was, now) <= LOSS_ABSOLUTE
+    outcome.add("tolerance", f"run {name}", near, f"last loss {was:.4f} committed, {now:.4f} computed")
+    start = old["loss"][0]
+    outcome.add("ordinal", f"run {name}", (was < start / 2) == (now < start / 2), "learned in one case only")
+
+
+def verify_corpus(profile: config.Profile, outcome: Outcome) -> None:
+    """Say so where the data are not those behind the committed results."""
+    packed, _ = languages.corpus(profile, config.CACHE / "corpora")
+    status = packed.status()
+    if status["same"] is False:
+        outcome.notes.append(f"corpus {status['corpus']} differs from the pinned one ({status['changed']}): language "
+                             "models are compared over different data")  # fmt: skip
+
+
+def _provenance(results: Path, profile: str) -> dict[str, Any]:
+    path = results / profile / "provenance.json"
+    entries = store.read_json(path)["notebooks"] if path.exists() else {}
+    return next(iter(entries.values()), {})
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 when everything agrees, 1 when something differs, 2 for bad input."""
+    parser = argparse.ArgumentParser(prog="python -m attention_priors.verify", description=__doc__.splitlines()[0])
+    parser.add_argument("--profile", default="cpu")
+    parser.add_argument("--results", type=Path, default=config.ROOT / "results")
+    parser.add_argument("--full", action="store_true", help="train every run again")
+    parser.add_argument("--no-training", action="store_true", help="leave the training runs out")
+    chosen = parser.parse_args(arguments)
+    outcome = Outcome()
+    try:
+        profile = config.profile(chosen.profile)
+        if not (chosen.results / profile.name / "claims.json").exists():
+            raise ValueError(f"no results of profile {profile.name} in {chosen.results}; run make reproduce first")
+        verify_claims(chosen.results, profile.name, outcome)
+        verify_metrics(chosen.results, profile.name, outcome)
+        verify_drawings(chosen.results, profile.name, outcome)
+        if not chosen.no_training:
+            verify_corpus(profile, outcome)
+            verify_runs(chosen.results, profile, chosen.full, outcome)
+    except (OSError, ValueError) as error:
+        print(" ".join(str(error).split()), file=sys.stderr)
+        return 2
+    for line in outcome.notes:
+        print(f"note      {line}")
+    for line in outcome.differ:
+        print(f"DIFFERS   {line}")
+    print("recomputed: " + ", ".join(f"{number} {kind}" for kind, number in outcome.compared.items()))
+    print("all agree" if not outcome.differ else f"{len(outcome.differ)} differ")
+    return 1 if outcome.differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
