@@ -10,15 +10,14 @@ import pandas as pd
 from .. import runtime, store
 from ..training import Run, RunSpec
 
-
 KEPT = ("bam-ssmax", "alibi-ssmax", "rope-ssmax", "nope-ssmax")  # models that ship, one seed each
 
 
 def archive(specs: Iterable[RunSpec], runs: Path, results: Path, device: str) -> pd.DataFrame:
     """Copy each run's record to <results>/runs/<task>/<encoding>/<seed>.json, and the first seed of KEPT to models/.
 
-    `results` is the folder of one profile. `attention_priors.load("<task>/<encoding>/<seed>")` opens the models. Records
-    of runs that the profile no longer has are removed. Returns the `records` frame.
+    `results` is the folder of one profile. `attention_priors.load("<task>/<encoding>/<seed>")` opens the models.
+    Records of runs that the profile no longer has are removed. Returns the `records` frame.
     """
     where, shipped = runtime.device(device), set()
     specs = list(specs)
