@@ -37,7 +37,7 @@ def plan(profile: Profile) -> dict[RunSpec, dict[str, list[Evaluation]]]:
         for seed in profile.seeds_for(name):
             evaluations = [settings.evaluation] + [settings.far] * (name in settings.far_encodings)
             wanted.setdefault(spec(profile, name, seed), {})[name] = evaluations
-            if name in settings.hard_encodings:
+            if name in settings.hard_encodings and seed in profile.seeds:
                 wanted.setdefault(spec(profile, name, seed, hard=True), {})[name] = [settings.hard]
     return wanted
 

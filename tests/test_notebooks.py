@@ -1,0 +1,173 @@
+"""Every notebook at `smoke` through the pipeline; its results are what a reader is promised; the verifier sees changes.
+
+One run serves all tests here. The corpus is built once for the checkout; runs go to a store of their own.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import nbformat
+import pandas as pd
+import pytest
+
+from attention_priors import claims, config, store, verify
+from attention_priors.experiments import languages
+from attention_priors.pipeline import stamps
+from attention_priors.pipeline.order import NOTEBOOKS
+
+PROFILE = "smoke"
+
+
+def command(cache, *arguments):
+    environment = os.environ | {"ATTENTION_PRIORS_CACHE": str(cache)}
+    return subprocess.run(
+        [sys.executable, "-m", *arguments], env=environment, cwd=config.ROOT, capture_output=True, text=True
+    )
+
+
+@pytest.fixture(scope="session")
+def smoke(tmp_path_factory):
+    """(results, cache) after the whole pipeline at smoke."""
+    folder = tmp_path_factory.mktemp("smoke")
+    _, path = languages.corpus(config.profile(PROFILE), config.CACHE / "corpora")
+    (folder / "cache" / "corpora").mkdir(parents=True)
+    shutil.copy(path, folder / "cache" / "corpora" / path.name)
+    done = command(folder / "cache", "attention_priors.pipeline", "--profile", PROFILE, "--results", str(folder / "results"))
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder / "results", folder / "cache"
+
+
+@pytest.fixture
+def altered(smoke, tmp_path):
+    """A copy of the results that a test may damage."""
+    shutil.copytree(smoke[0], tmp_path / "results", ignore=shutil.ignore_patterns(".state"))
+    return tmp_path / "results"
+
+
+@pytest.mark.slow
+def test_every_notebook_ran_without_an_error_and_without_a_machine_path(smoke):
+    for name in NOTEBOOKS:
+        executed = nbformat.read(smoke[0] / PROFILE / "notebooks" / f"{name}.ipynb", as_version=4)
+        code = [cell for cell in executed.cells if cell.cell_type == "code" and cell.source.strip()]
+        assert all(cell.execution_count for cell in code), name
+        text = json.dumps(executed)
+        assert '"output_type": "error"' not in text
+        assert str(config.ROOT) not in text and str(smoke[0]) not in text
+        assert executed.metadata[stamps.STAMP]["profile"] == PROFILE
+
+
+@pytest.mark.slow
+def test_the_ledger_has_all_claims_and_decides_those_of_the_notebooks(smoke):
+    ledger = claims.read(smoke[0] / PROFILE / "claims.json")
+    assert list(ledger) == list(claims.register())
+    decided = {name for name, verdict in ledger.items() if verdict.verdict != "not run"}
+    exact = {name for name, claim in claims.register().items() if claim.scale == "cpu" and name.startswith("BAM-")}
+    assert exact <= decided
+    assert len(decided) >= 55
+    assert all(verdict.verdict != "reproduced" for verdict in ledger.values())
+
+
+@pytest.mark.slow
+def test_every_figure_has_its_three_files_and_names_its_profile(smoke):
+    figures = sorted((smoke[0] / PROFILE / "figures").glob("*.md"))
+    assert len(figures) >= 15
+    for path in figures:
+        assert f"Profile {PROFILE}, recipe " in path.read_text()
+        assert path.with_suffix(".pdf").stat().st_size > 2000 and path.with_suffix(".png").stat().st_size > 2000
+
+
+@pytest.mark.slow
+def test_a_second_run_does_nothing_and_a_lost_copy_is_made_from_the_store(smoke):
+    results, cache = smoke
+    runs = {path: path.stat().st_mtime_ns for path in (cache / "runs").rglob("model.safetensors")}
+    assert runs
+    (results / PROFILE / "notebooks" / "10_passkeys.ipynb").unlink()
+    again = command(cache, "attention_priors.pipeline", "--profile", PROFILE, "--results", str(results),
+                    "--only", "10_passkeys")  # fmt: skip
+    assert again.returncode == 0, again.stderr[-2000:]
+    assert (results / PROFILE / "notebooks" / "10_passkeys.ipynb").exists()
+    assert runs == {path: path.stat().st_mtime_ns for path in (cache / "runs").rglob("model.safetensors")}
+
+
+@pytest.mark.slow
+def test_the_verifier_agrees_with_what_was_just_computed(smoke):
+    done = command(smoke[1], "attention_priors.verify", "--profile", PROFILE, "--results", str(smoke[0]))
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
+    for kind in ("exact", "bitwise"):
+        assert kind in done.stdout
+
+
+def _edit_metric(results, name, column, change):
+    """Change numbers and their seal, as somebody would who wants it to look right."""
+    path = results / PROFILE / "metrics" / f"{name}.csv"
+    frame = pd.read_csv(path)
+    frame[column] = change(frame[column])
+    from attention_priors.report import Report
+
+    origin = store.read_json(path.with_suffix(".json"))
+    Report(results, PROFILE, "test").metrics(name, frame, origin["key"], origin["recipe"])
+
+
+def _verdict(results, claim, **changes):
+    path = results / PROFILE / "claims.json"
+    ledger = store.read_json(path)
+    ledger["claims"][claim] |= changes
+    store.write_json(path, ledger)
+
+
+DAMAGE = {
+    "a metric": lambda results: _edit_metric(results, "passkey_over_seeds", "mean", lambda x: x + 0.01),
+    "the rows behind it": lambda results: _edit_metric(results, "passkey_samples", "correct", lambda x: 1 - x),
+    "an exact verdict": lambda results: _verdict(results, "BAM-L1", verdict="inconclusive", opposite="x",
+                                                  outcome="undecided"),
+    "an empirical number": lambda results: _verdict(results, "BAM-C21", measured=0.123),
+    "a drawing": lambda results: (results / PROFILE / "tables" / "passkey_reach.csv").write_text("encoding\n"),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", sorted(DAMAGE))
+def test_the_verifier_fails_when_something_committed_is_changed(altered, what, capsys):
+    DAMAGE[what](altered)
+    assert verify.main(["--profile", PROFILE, "--results", str(altered), "--no-training"]) != 0
+    shown = capsys.readouterr()
+    assert "DIFFERS" in shown.out or shown.err
+
+
+def test_a_retrained_run_is_compared_bitwise_here_and_by_tolerance_elsewhere():
+    old = {"name": "passkey/x/0", "key": "k", "processor": "a", "threads": 1, "loss": [2.0, 0.1], "learned": [],
+           "parameters": {}}  # fmt: skip
+    for new, kind, agrees in (
+        (old, "bitwise", True),
+        (old | {"loss": [2.0, 0.1000001]}, "bitwise", False),
+        (old | {"processor": "b", "loss": [2.0, 0.104]}, "tolerance", True),
+        (old | {"processor": "b", "loss": [2.0, 0.2]}, "tolerance", False),
+        (old | {"key": "other"}, "exact", False),
+    ):
+        outcome = verify.Outcome()
+        verify.compare_runs(old, new, outcome)
+        assert outcome.compared[kind] == 1
+        assert (not outcome.differ) == agrees, new
+
+
+@pytest.mark.parametrize(
+    "committed, computed, equal",
+    [
+        (0.0, 3e-17, True), (1.0, 1.0 + 1e-12, True), (1.0, 1.0 + 1e-6, False), (1e6, 1e6 + 1e-4, False),
+        (1e-3, 1.001e-3, False), ([1, 2.0], [1, 2.0], True), ([1], [1, 2], False), ("a", "b", False),
+        (None, 0.0, False), (True, 1, False), ({"a": 1}, {"a": 2}, False),
+    ],
+)  # fmt: skip
+def test_sameness(committed, computed, equal):
+    assert verify.same(committed, computed) is equal
+
+
+@pytest.mark.parametrize("name", sorted(NOTEBOOKS))
+def test_committed_executed_copies_belong_to_today_s_notebooks(name):
+    source = stamps.source_hash(stamps.read(config.ROOT / "notebooks" / f"{name}.ipynb"))
+    for path in sorted((config.ROOT / "results").glob(f"*/notebooks/{name}.ipynb")):
+        stamp = nbformat.read(path, as_version=4).metadata[stamps.STAMP]
+        assert stamp["source"] == source, f"{path} was made from another version; run make reproduce"
