@@ -80,7 +80,7 @@ $(STAMP): requirements.lock pyproject.toml
 	elif ! "$$python" -c 'import venv, ensurepip' >/dev/null 2>&1; then \
 	    echo "error: $$python lacks venv; install it (Debian, Ubuntu: apt install python3-venv) or name another: make PYTHON=..." >&2; exit 1; \
 	fi; \
-	echo "Building $(VENV), once: 2 to 15 minutes, most of it download; 2 GB of disk, or 7 GB where torch comes with CUDA."; \
+	echo "Building $(VENV), once: 2 to 15 minutes, most of it download; 3 GB of disk, or 7 GB where torch comes with CUDA."; \
 	if [ -n "$$python" ]; then "$$python" -m venv --clear $(VENV) || exit 1; fi
 	@$(PY) -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .

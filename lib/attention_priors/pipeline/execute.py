@@ -174,8 +174,10 @@ def _where(output: Path) -> str:
     """`cell 3 of 9`, read from the copy that papermill saves as it goes."""
     try:
         cells = json.loads(output.read_text(encoding="utf-8"))["cells"]
-    except (OSError, ValueError, KeyError):
+    except FileNotFoundError:
         return "starting"
+    except (OSError, ValueError, KeyError):
+        return "running"  # caught while the copy is being written
     status = [cell["metadata"].get("papermill", {}).get("status") for cell in cells]
     return f"cell {min(status.count('completed') + 1, len(cells))} of {len(cells)}"
 
