@@ -5,9 +5,9 @@ A topic is a module with FIGURES, TABLES or both; to add one, import it and put 
 
 from attention_priors.figures.spec import LEDGER, FigureSpec, TableSpec  # isort: split
 
-from attention_priors.figures import inference, learned, passkey, priors, tables
+from attention_priors.figures import inference, language, learned, passkey, priors, tables
 
-TOPICS = (inference, priors, passkey, learned, tables)
+TOPICS = (inference, priors, passkey, language, learned, tables)
 
 
 def _joined(kind: str) -> dict:
