@@ -35,7 +35,9 @@ def smoke(tmp_path_factory):
     _, path = languages.corpus(config.profile(PROFILE), config.CACHE / "corpora")
     (folder / "cache" / "corpora").mkdir(parents=True)
     shutil.copy(path, folder / "cache" / "corpora" / path.name)
-    done = command(folder / "cache", "attention_priors.pipeline", "--profile", PROFILE, "--results", str(folder / "results"))
+    done = command(
+        folder / "cache", "attention_priors.pipeline", "--profile", PROFILE, "--results", str(folder / "results")
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return folder / "results", folder / "cache"
 

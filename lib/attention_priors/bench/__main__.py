@@ -68,7 +68,9 @@ def quality(results: Path, profile: config.Profile) -> ROWS:
                     (label, f"{row['median']:.2f}", f"seeds {row['worst']:.2f} to {row['best']:.2f}"))  # fmt: skip
     reach = pd.read_csv(folder / "metrics" / "passkey_reach.csv")
     for name, group in reach[reach["form"] == "plain"].groupby("encoding"):
-        rows.append((f"  longest length at 0.8: {name}", f"{group['reach'].median():.0f}", _list(sorted(group["reach"]), 0)))
+        rows.append(
+            (f"  longest length at 0.8: {name}", f"{group['reach'].median():.0f}", _list(sorted(group["reach"]), 0))
+        )
     return rows
 
 
@@ -95,7 +97,9 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     arguments = parser.parse_args()
     if arguments.device != "cpu":
-        raise SystemExit(f"device {arguments.device!r}: the kernels' benchmark comes with the kernels; use --device cpu")
+        raise SystemExit(
+            f"device {arguments.device!r}: the kernels' benchmark comes with the kernels; use --device cpu"
+        )
     try:
         profile = config.profile(arguments.profile)
     except ValueError as error:

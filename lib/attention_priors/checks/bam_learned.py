@@ -2,7 +2,7 @@
 
 Readings, fixed before any run was looked at:
 F4   within a seed, Spearman's correlation over heads between β and attention on the key sentence is negative.
-C8   every seed has heads with β < -0.05 after a start at 0, and these give the key sentence more than uniform attention.
+C8   every seed has heads with β < -0.05 after a start at 0, and these give the key sentence more than its even share.
 C21  the priors control the model: giving the heads with β < 0 the uniform prior lowers long-context accuracy.
 """
 
@@ -96,8 +96,8 @@ EMPIRICAL = {
         EmpiricalCheck("BAM-F4", NOTEBOOK, ("learned_heads",), RECIPE, figure_4,
                        "A positive correlation over heads, its interval over seeds above 0.", _mirror_beta),
         EmpiricalCheck("BAM-C8", NOTEBOOK, ("learned_heads",), RECIPE, negative_heads,
-                       "No head below -0.05 in any seed, or negative heads that give the key sentence less than uniform "
-                       "attention, with the interval over seeds below 1.", _no_lift),
+                       "No head below -0.05 in any seed, or negative heads that give the key sentence less than its "
+                       "even share, with the interval over seeds below 1.", _no_lift),
         EmpiricalCheck("BAM-C21", NOTEBOOK, ("learned_edits",), RECIPE, control,
                        "Accuracy at long lengths that rises when the negative heads become uniform, with the interval "
                        "over seeds below 0.", _swap_edits),

@@ -22,7 +22,7 @@ LOCAL = 1e-6  # mass below which a point is drawn at the edge of the log axis
 
 
 def draw_heads(frame: pd.DataFrame) -> Figure:
-    """Left: every head's β by layer. Right: its attention to the key sentence against β, both seeds and layers shown."""
+    """Left: every head's β by layer. Right: its attention to the key sentence against β, all seeds shown."""
     fig, (left, right) = style.figure(style.DOUBLE, 2.5, ncols=2, width_ratios=(1, 1.4))
     uniform = passkey.KEY_TOKENS / (passkey.SHORTEST + 768)
     for layer, rows in frame.groupby("layer"):
@@ -133,8 +133,8 @@ FIGURES = {
         "learned_edits",
         draw_edits,
         lambda frame: (
-            f"Passkey accuracy when the exponents of trained BAM-SSMax models are edited at test time ({_seeds(frame)}; "
-            f"{int(frame['samples'].iloc[0])} prompts each; bands: t interval over seeds; dots: seeds). An edited head "
+            "Passkey accuracy when the exponents of trained BAM-SSMax models are edited at test time "
+            f"({_seeds(frame)}; {int(frame['samples'].iloc[0])} prompts each; bands: t interval over seeds; dots: seeds). An edited head "
             "gets the uniform prior, its content weights stay."
         ),
         "Line plot of passkey accuracy by context length for the trained model and three edits of its exponents.",
