@@ -54,7 +54,7 @@ class Recipe(Frozen):
     """How a model is trained. Rates fall along a cosine to `final_rate` x rate."""
 
     name: str
-    optimizer: Literal["radam", "adamw"]
+    optimizer: Literal["radam", "adamw", "muon"]
     rate: float = Field(gt=0)
     prior_rate: float = Field(gt=0, description="multiplies the rate of prior parameters")
     steps: int = Field(ge=1)

@@ -31,11 +31,6 @@ from .positions.scaling import ScalableSoftmax
 from .tasks import passkey
 from .text import packing
 
-PAPER = {  # BAM App. C, with the details of its public code that the paper leaves out
-    "optimizer": "radam", "rate": 1e-3, "prior_rate": 1.0, "warmup": 0, "final_rate": 0.1, "weight_decay": 0.1,
-    "betas": (0.9, 0.95), "clip": 1.0, "text_weight": 1.0,
-}  # fmt: skip
-
 
 class RunSpec(Frozen):
     """Everything that a training run depends on, apart from code."""
@@ -91,24 +86,34 @@ class LanguageBatches:
         return tokens, torch.ones(recipe.batch, recipe.length, dtype=torch.bool), ids
 
 
-def optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
-    """Decoupled weight decay on matrices alone: norms, SSMax scales and prior parameters are not decayed."""
+def optimizers(model: nn.Module, recipe: Recipe) -> list[torch.optim.Optimizer]:
+    """Decoupled weight decay on matrices alone: norms, SSMax scales and prior parameters are not decayed.
+
+    Recipe "muon" steps the matrices of the blocks with Muon (Jordan et al. 2024), scaled to AdamW's step size, and all
+    else with AdamW: plateaus are shorter, which matters where a run has a thousand steps.
+    """
     priors = {id(p) for module in model.modules() if isinstance(module, Prior) for p in module.parameters()}
     scales = {id(p) for module in model.modules() if isinstance(module, ScalableSoftmax) for p in module.parameters()}
-    groups: dict[str, list[Tensor]] = {"matrices": [], "vectors": [], "prior": []}
+    inner = {id(p) for block in model.blocks for p in block.parameters() if p.ndim == 2}
+    groups: dict[str, list[Tensor]] = {"inner": [], "outer": [], "vectors": [], "prior": []}
     for p in model.parameters():
         if p.requires_grad:
-            kind = "prior" if id(p) in priors else "vectors" if p.ndim < 2 or id(p) in scales else "matrices"
-            groups[kind].append(p)
-    settings = [
-        {"params": groups["matrices"], "weight_decay": recipe.weight_decay, "factor": 1.0},
-        {"params": groups["vectors"], "weight_decay": 0.0, "factor": 1.0},
-        {"params": groups["prior"], "weight_decay": 0.0, "factor": recipe.prior_rate},
-    ]
-    settings = [group for group in settings if group["params"]]
+            kind = "prior" if id(p) in priors else "vectors" if p.ndim < 2 or id(p) in scales else "outer"
+            groups["inner" if kind == "outer" and id(p) in inner else kind].append(p)
+    decay = recipe.weight_decay
+    settings = {
+        "inner": {"params": groups["inner"], "weight_decay": decay, "factor": 1.0},
+        "outer": {"params": groups["outer"], "weight_decay": decay, "factor": 1.0},
+        "vectors": {"params": groups["vectors"], "weight_decay": 0.0, "factor": 1.0},
+        "prior": {"params": groups["prior"], "weight_decay": 0.0, "factor": recipe.prior_rate},
+    }
+    muon = []
+    if recipe.optimizer == "muon":
+        muon = [torch.optim.Muon([settings.pop("inner")], lr=recipe.rate, adjust_lr_fn="match_rms_adamw")]
+    rest = [group for group in settings.values() if group["params"]]
     if recipe.optimizer == "radam":
-        return torch.optim.RAdam(settings, lr=recipe.rate, betas=recipe.betas, decoupled_weight_decay=True)
-    return torch.optim.AdamW(settings, lr=recipe.rate, betas=recipe.betas)
+        return [torch.optim.RAdam(rest, lr=recipe.rate, betas=recipe.betas, decoupled_weight_decay=True)]
+    return [*muon, torch.optim.AdamW(rest, lr=recipe.rate, betas=recipe.betas)]
 
 
 def rate_at(step: int, recipe: Recipe) -> float:
@@ -135,12 +140,12 @@ def fit(
     batches: Callable[[int], tuple[Tensor, Tensor, Tensor | None]],
     recipe: Recipe,
     device: torch.device,
-    resume: Callable[[nn.Module, torch.optim.Optimizer], tuple[int, list[float]]] | None = None,
-    save_checkpoint: Callable[[nn.Module, torch.optim.Optimizer, int, list[float]], None] | None = None,
+    resume: Callable[[nn.Module, list[torch.optim.Optimizer]], tuple[int, list[float]]] | None = None,
+    save_checkpoint: Callable[[nn.Module, list[torch.optim.Optimizer], int, list[float]], None] | None = None,
 ) -> Iterator[tuple[int, float]]:
     """Train in place, yielding (step, answer loss) after every step. Under torchrun each rank takes its share."""
-    optim = optimizer(model, recipe)
-    start, history = resume(model, optim) if resume else (0, [])
+    optims = optimizers(model, recipe)
+    start, history = resume(model, optims) if resume else (0, [])
     wrapped, rank, world = model, 0, 1
     if dist.is_available() and dist.is_initialized():
         rank, world = dist.get_rank(), dist.get_world_size()
@@ -150,23 +155,24 @@ def fit(
             raise ValueError(f"batch = {recipe.batch} is not a multiple of {world} processes; choose one that is")
     half = torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
     for step in range(start, recipe.steps):
-        for group in optim.param_groups:
+        for group in (group for optim in optims for group in optim.param_groups):
             group["lr"] = rate_at(step, recipe) * group["factor"]
         batch = tuple(None if x is None else x[rank::world].to(device) for x in batches(step))
         with half:
             loss, answer_loss = loss_of(wrapped, batch, recipe)
         if not bool(loss.isfinite()):
             raise FloatingPointError(f"the loss is {loss.item()} at step {step}; lower the rate ({recipe.rate})")
-        optim.zero_grad()
+        model.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
-        optim.step()
+        for optim in optims:
+            optim.step()
         if world > 1:
             dist.all_reduce(answer_loss)
             answer_loss /= world
         history.append(answer_loss.item())
         if save_checkpoint and (step + 1) % recipe.checkpoint_every == 0 and step + 1 < recipe.steps:
-            save_checkpoint(model, optim, step + 1, history)
+            save_checkpoint(model, optims, step + 1, history)
         yield step, history[-1]
 
 
@@ -234,23 +240,28 @@ class Run:
             "processor": runtime.processor(),
             "threads": torch.get_num_threads(),
         }  # fmt: skip
-        meta = {"spec": self.spec.model_dump_json(exclude={"corpus"}), "key": self.key}
+        # One entry: safetensors writes several in random order, and equal models should be equal files.
+        meta = {"spec": self.spec.model_dump_json(exclude={"corpus"})}
         if not _follows():
             store.write_bytes(self.path / "model.safetensors", save(_flat(model), metadata=meta))
             store.write_json(self.path / "record.json", record)
             (self.path / "checkpoint.safetensors").unlink(missing_ok=True)
         return record
 
-    def _checkpoint(self, model: nn.Module, optim: torch.optim.Optimizer, step: int, history: list[float]) -> None:
+    def _checkpoint(
+        self, model: nn.Module, optims: list[torch.optim.Optimizer], step: int, history: list[float]
+    ) -> None:
         if _follows():
             return
         tensors = {f"model.{name}": value for name, value in _flat(model).items()}
-        for index, state in optim.state_dict()["state"].items():
-            tensors |= {f"optimizer.{index}.{name}": torch.as_tensor(value).clone() for name, value in state.items()}
+        for number, optim in enumerate(optims):
+            for index, state in optim.state_dict()["state"].items():
+                where = f"optimizer.{number}.{index}"
+                tensors |= {f"{where}.{name}": torch.as_tensor(value).clone() for name, value in state.items()}
         tensors["history"] = torch.tensor(history, dtype=torch.float64)
         store.write_bytes(self.path / "checkpoint.safetensors", save(tensors, metadata={"step": str(step)}))
 
-    def _resume(self, model: nn.Module, optim: torch.optim.Optimizer) -> tuple[int, list[float]]:
+    def _resume(self, model: nn.Module, optims: list[torch.optim.Optimizer]) -> tuple[int, list[float]]:
         self._history: list[float] = []
         path = self.path / "checkpoint.safetensors"
         if not self._readable(path.name):
@@ -259,12 +270,14 @@ class Run:
         with safe_open(path, "pt") as file:
             step = int(file.metadata()["step"])
         model.load_state_dict({k[6:]: v for k, v in tensors.items() if k.startswith("model.")})
-        state: dict[int, dict[str, Tensor]] = {}
+        states: list[dict[int, dict[str, Tensor]]] = [{} for _ in optims]
         for name, value in tensors.items():
             if name.startswith("optimizer."):
-                _, index, entry = name.split(".", 2)
-                state.setdefault(int(index), {})[entry] = value.cpu() if entry == "step" else value
-        optim.load_state_dict({"state": state, "param_groups": optim.state_dict()["param_groups"]})
+                _, number, index, entry = name.split(".", 3)
+                state = states[int(number)].setdefault(int(index), {})
+                state[entry] = value.cpu() if entry == "step" else value
+        for optim, state in zip(optims, states, strict=True):
+            optim.load_state_dict({"state": state, "param_groups": optim.state_dict()["param_groups"]})
         self._history.extend(tensors["history"].tolist())
         return step, self._history
 
