@@ -1,0 +1,166 @@
+"""Figures and tables of notebook 10 on made-up answers: what they show, at every profile's shape, legibly."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.text import Text
+
+from attention_priors import config
+from attention_priors.experiments import passkeys
+from attention_priors.figures import passkey, passkey_tables, style
+from attention_priors.report import Report
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def answers(profile, rule):
+    """The rows of experiments.passkeys.samples, answered by rule(form, encoding, seed, multiple, depth)."""
+    settings, rows = profile.passkey, []
+    wanted = [("plain", name, settings.evaluation) for name in settings.encodings]
+    wanted += [("plain", name, settings.far) for name in settings.far_encodings]
+    wanted += [("hard", name, settings.hard) for name in settings.hard_encodings]
+    wanted += [("plain", passkeys.UNTRAINED, settings.evaluation)]
+    for form, name, evaluation in wanted:
+        for seed in profile.seeds_for(name) if name != passkeys.UNTRAINED else profile.seeds[:1]:
+            for length in evaluation.lengths:
+                for depth in np.linspace(0, 1, evaluation.samples) if evaluation.samples > 1 else [0.5]:
+                    hit = name != passkeys.UNTRAINED and rule(form, name, seed, length / settings.recipe.length, depth)
+                    rows.append({"form": form, "encoding": name, "seed": seed, "length": length,
+                                 "depth": round(depth, 6), "digits": 5 * int(hit), "correct": int(hit)})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def metrics(profile, rule):
+    rows = answers(profile, rule)
+    frames = {
+        "passkey_samples": rows,
+        "passkey_by_length": passkeys.by_length(rows),
+        "passkey_over_seeds": passkeys.over_seeds(rows),
+        "passkey_reach": passkeys.reach(rows),
+    }
+    return {name: frame.assign(trained=profile.passkey.recipe.length) for name, frame in frames.items()}
+
+
+def falling(form, name, seed, multiple, depth):
+    limit = {"bam-ssmax": 200.0, "bam": 8.0}.get(name, 2.0)
+    return multiple <= limit or (multiple <= 3 * limit and seed == 0) or (name == "bam-ssmax" and depth > 0.55)
+
+
+WORLDS = {"falling": falling, "none": lambda *_: False, "all": lambda *_: True}
+
+
+@pytest.fixture(scope="module")
+def cpu():
+    return metrics(config.profile("cpu"), falling)
+
+
+@pytest.mark.parametrize("name, world", [("smoke", "none"), ("smoke", "all"), ("cpu", "falling")])
+def test_everything_draws_and_is_legible(name, world, tmp_path):
+    profile = config.profile(name)
+    report = Report(tmp_path, profile, "10_passkeys", recipe=profile.passkey.recipe.name)
+    for metric, frame in metrics(profile, WORLDS[world]).items():
+        report.metrics(metric, frame, "k")
+    for figure_name, spec in passkey.FIGURES.items():
+        figure = report.figure(figure_name)
+        figure.draw_without_rendering()
+        assert figure.get_size_inches()[0] in (style.SINGLE, style.DOUBLE)
+        texts = [text for text in figure.findobj(Text) if text.get_text().strip() and text.get_visible()]
+        assert min(text.get_fontsize() for text in texts) >= style.SMALLEST
+        caption = (tmp_path / name / "figures" / f"{figure_name}.md").read_text()
+        assert spec.paper in caption and "seeds 0, 1" in caption and "chance" in caption.lower()
+        assert f"Profile {name}, recipe passkey-small" in caption and "nan" not in caption
+    for table_name in passkey.TABLES:
+        assert len(report.table(table_name))
+
+
+def labels(figure):
+    return {text.get_text() for text in figure.axes[0].texts}
+
+
+def test_each_form_has_its_six_encodings_and_the_controls(cpu):
+    bases = [style.method_style(base)["label"] for base in style.METHODS]
+    plain = labels(passkey.draw_without_ssmax(cpu["passkey_by_length"]))
+    assert plain == {*bases, passkey.CONTROLS}
+    scaled = labels(passkey.draw_by_length(cpu["passkey_by_length"]))
+    assert scaled == {*(f"{label} SSMax" for label in bases), passkey.CONTROLS}
+
+
+def test_lines_are_means_and_dots_are_seeds(cpu):
+    figure = passkey.draw_by_length(cpu["passkey_by_length"])
+    rows = passkey.shared(passkey.forms(cpu["passkey_by_length"], True))
+    lines = {line.get_label(): line for line in figure.axes[0].get_lines() if not line.get_label().startswith("_")}
+    own = rows[rows["encoding"] == "bam-ssmax"]
+    assert np.allclose(lines["BAM SSMax"].get_ydata(), own.groupby("length")["accuracy"].mean())
+    dots = [line for line in figure.axes[0].get_lines() if line.get_label() == "_seeds"]
+    assert sum(len(line.get_xdata()) for line in dots) == len(rows)
+
+
+def test_lengths_that_only_one_encoding_was_asked_at_are_left_out(cpu):
+    rows = passkey.shared(passkey.forms(cpu["passkey_by_length"], True))
+    assert rows["length"].max() == 4096
+    top = passkey.draw_by_length(cpu["passkey_by_length"]).axes[0].child_axes[0]
+    assert [tick.get_text() for tick in top.get_xticklabels()] == ["1×", "2×", "4×", "8×", "16×", "32×"]
+
+
+def test_one_seed_has_no_band():
+    frame = pd.DataFrame({"encoding": "bam", "length": [128, 256], "accuracy": [1.0, 0.5]})
+    assert passkey.over_seeds(frame)[["low", "high"]].isna().all(axis=None)
+
+
+def test_the_heat_map_averages_seeds_and_marks_empty_cells(cpu):
+    table = passkey.cells(cpu["passkey_samples"])
+    assert table.shape == (5, 10)
+    rows = cpu["passkey_samples"]
+    rows = rows[(rows["encoding"] == "bam-ssmax") & (rows["form"] == "plain") & (rows["length"] == 32768)]
+    assert table[32768].iloc[0] == pytest.approx(rows[rows["depth"] < 0.2]["correct"].mean()) == 0.2
+    texts = [text.get_text() for text in passkey.draw_depth(cpu["passkey_samples"]).axes[0].texts]
+    assert len(texts) == 6 * 11
+    empty = cpu["passkey_samples"].assign(correct=0)
+    assert {text.get_text() for text in passkey.draw_depth(empty).axes[0].texts} == {"✕"}
+    assert "50 are at 0" in passkey.caption_depth(empty) and "0 of 50 cells are perfect" in passkey.caption_depth(empty)
+
+
+def test_twenty_and_ten_depths_fall_into_the_same_five_bands():
+    depths = {n: np.minimum((np.round(np.linspace(0, 1, n), 6) * 5).astype(int), 4) for n in (20, 10)}
+    assert np.bincount(depths[20]).tolist() == [4] * 5 and np.bincount(depths[10]).tolist() == [2] * 5
+
+
+def test_every_seed_has_its_interval_in_the_far_figure(cpu):
+    figure = passkey.draw_far(cpu["passkey_by_length"])
+    rows = cpu["passkey_by_length"]
+    ours = rows[(rows["encoding"] == "bam-ssmax") & (rows["form"] == "plain")]
+    bars = figure.axes[0].collections
+    ends = np.concatenate([bar.get_segments() for bar in bars])[:, :, 1]
+    assert len(ends) == len(ours) == 50
+    assert np.allclose(np.sort(ends[:, 0]), np.sort(ours["low"])) and np.allclose(
+        np.sort(ends[:, 1]), np.sort(ours["high"])
+    )
+
+
+def test_reach_marks_seeds_and_the_end_of_testing(cpu):
+    axes = passkey.draw_reach(cpu["passkey_reach"]).axes[0]
+    marks = {marker: sum(len(line.get_xdata()) for line in axes.get_lines() if line.get_marker() == marker)
+             for marker in ("o", "$>$")}  # fmt: skip
+    rows = cpu["passkey_reach"][cpu["passkey_reach"]["form"] == "plain"]
+    rows = rows[rows["encoding"] != passkeys.UNTRAINED]
+    ended = int((rows["reach"] == rows["longest_tested"]).sum())
+    assert marks == {"o": len(rows) - ended, "$>$": ended} and ended == 1
+    assert axes.get_yticklabels()[-1].get_text() == "BAM SSMax"
+
+
+def test_the_tables(cpu):
+    accuracy = passkey_tables.table_accuracy(cpu["passkey_over_seeds"])
+    row = accuracy[(accuracy["form"] == "plain") & (accuracy["encoding"] == "ALiBi")].iloc[0]
+    assert row["128 (1×)"] == "1.00 [1.00, 1.00]" and row["64,000 (500×)"] == "–" and row["seeds"] == 3
+    assert row["512 (4×)"].startswith("0.33 [0.00, 1.00]")
+    assert accuracy["encoding"].iloc[0] == "NoPE" and set(accuracy["form"][-2:]) == {"hard"}
+    reach = passkey_tables.table_reach(cpu["passkey_reach"]).set_index(["form", "encoding"])
+    ours = reach.loc[("plain", "BAM SSMax")]
+    assert (ours["median (tokens)"], ours["median / training length"]) == ("16,384", "128")
+    assert (ours["lowest (tokens)"], ours["highest (tokens)"]) == ("16,384", ">64,000")
+    assert reach.loc[("hard", "BAM SSMax")]["median (tokens)"] == ">2,048"

@@ -1,0 +1,133 @@
+"""Passkey scores, losses on the same tokens at every length, and the two kinds of interval."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from scipy import stats
+
+from attention_priors import evaluation, runtime
+from attention_priors.config import ModelConfig
+from attention_priors.model import Transformer
+from attention_priors.tasks import passkey
+
+WORDS = len(passkey.VOCABULARY)
+
+
+def tiny(encoding="bam-ssmax", vocabulary=WORDS):
+    torch.manual_seed(0)
+    size = {"width": 16, "layers": 2, "heads": 2, "hidden": 16}
+    return Transformer(ModelConfig(vocabulary=vocabulary, encoding=encoding, **size)).eval()
+
+
+class Oracle(torch.nn.Module):
+    """Answers with the true key, except for the digits at the places in `wrong`."""
+
+    def __init__(self, wrong=()):
+        super().__init__()
+        self.anchor, self.wrong = torch.nn.Parameter(torch.zeros(1)), list(wrong)
+
+    def forward(self, tokens, last=None, local=None):
+        start = (tokens == passkey.IDS["remember"]).int().argmax(1) - 2 - passkey.DIGITS
+        places = start[:, None] + torch.arange(passkey.DIGITS)
+        digits = tokens.gather(1, places)
+        digits[:, self.wrong] = (digits[:, self.wrong] + 1) % 10
+        return F.one_hot(digits, WORDS).float()
+
+
+@pytest.mark.parametrize("form", ["plain", "hard"])
+def test_a_model_that_knows_scores_one(form):
+    rows = evaluation.passkey_samples(Oracle(), 200, 5, 0, form)
+    assert [row["depth"] for row in rows] == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert all(row["correct"] == 1 and row["digits"] == 5 for row in rows)
+
+
+def test_one_wrong_digit_is_a_wrong_answer():
+    rows = evaluation.passkey_samples(Oracle([3]), 200, 5, 0)
+    assert all(row["correct"] == 0 and row["digits"] == 4 for row in rows)
+
+
+def test_an_untrained_model_finds_nothing():
+    assert not any(row["correct"] for row in evaluation.passkey_samples(tiny(), 150, 10, 0))
+
+
+def test_chunks_do_not_change_the_answers(monkeypatch):
+    whole = evaluation.passkey_samples(tiny(), 100, 6, 0)
+    monkeypatch.setattr(evaluation, "TOKENS_AT_ONCE", 100)
+    assert evaluation.passkey_samples(tiny(), 100, 6, 0) == whole
+
+
+@pytest.mark.parametrize("encoding", ["bam-ssmax", "rope", "sinusoidal", "alibi-ssmax"])
+def test_free_decoding_repeats_what_teacher_forcing_accepts(encoding):
+    model = tiny(encoding)
+    row = passkey.prompts(100, passkey.equidistant(1), runtime.generator(0, "greedy")).tokens[0]
+    prompt = row[: -passkey.DIGITS]
+    said = evaluation.greedy_digits(model, prompt)
+    with torch.inference_mode():
+        guess = model(torch.cat([prompt, torch.tensor(said)])[None, :-1], last=passkey.DIGITS).argmax(-1)
+    assert guess[0].tolist() == said
+
+
+def test_losses_are_those_of_the_same_tokens():
+    model, documents = tiny(vocabulary=11), torch.randint(11, (3, 41), generator=torch.Generator().manual_seed(0))
+    rows = evaluation.document_losses(model, documents, (8, 40), scored=5)
+    assert [(row["length"], row["document"]) for row in rows] == [(n, d) for n in (8, 40) for d in range(3)]
+    with torch.inference_mode():
+        for row in rows:
+            tokens = documents[row["document"], -row["length"] - 1 :]
+            logits = model(tokens[None, :-1])[0, -5:]
+            expected = float(F.cross_entropy(logits, documents[row["document"], -5:]))
+            assert row["loss"] == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_window_forgets_what_lies_before_it():
+    model, documents = tiny("rope-local", 11), torch.randint(11, (2, 33), generator=torch.Generator().manual_seed(1))
+    changed = documents.clone()
+    changed[:, :4] = (changed[:, :4] + 1) % 11  # further back than two layers of a window of 4 can see
+    for local in (4, None):
+        seen = [evaluation.document_losses(model, d, (32,), 3, local) for d in (documents, changed)]
+        assert (seen[0] == seen[1]) == (local is not None)
+
+
+@pytest.mark.parametrize("lengths, scored", [((40,), 41), ((41,), 5), ((4, 40), 5)])
+def test_lengths_that_do_not_fit_are_refused(lengths, scored):
+    with pytest.raises(ValueError, match="need documents of"):
+        evaluation.document_losses(tiny(vocabulary=11), torch.zeros(1, 41, dtype=torch.long), lengths, scored)
+
+
+@pytest.mark.parametrize("n", [1, 7, 10, 20])
+def test_binomial_intervals_against_scipy(n):
+    for k in range(n + 1):
+        exact = stats.binomtest(k, n).proportion_ci(0.95, method="exact")
+        assert evaluation.binomial_interval(k, n) == pytest.approx((exact.low, exact.high), abs=1e-12)
+
+
+def test_twenty_of_twenty_is_not_certainty():
+    low, high = evaluation.binomial_interval(20, 20)
+    assert low == pytest.approx(0.025 ** (1 / 20)) and high == 1.0
+
+
+@pytest.mark.parametrize("k, n", [(-1, 3), (4, 3), (0, 0)])
+def test_impossible_counts_are_refused(k, n):
+    with pytest.raises(ValueError, match="successes"):
+        evaluation.binomial_interval(k, n)
+
+
+def test_seed_intervals_against_scipy():
+    values = [0.2, 0.5, 0.9, 0.7]
+    expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
+    assert evaluation.seed_interval(values) == pytest.approx((expected.low, expected.high))
+    low, high = evaluation.seed_interval([0.3, 0.3, 0.3])
+    assert (low, high) == pytest.approx((0.3, 0.3))
+
+
+def test_one_seed_tells_nothing_of_the_spread():
+    assert evaluation.seed_interval([0.7]) == (-math.inf, math.inf)
+
+
+def test_seed_intervals_cover_as_often_as_they_say():
+    draws = np.random.default_rng(0).normal(size=(2000, 3))
+    covered = np.mean([low <= 0 <= high for low, high in map(evaluation.seed_interval, draws)])
+    assert 0.93 < covered < 0.97
