@@ -265,8 +265,9 @@ def sentences(frames: Frames) -> pd.DataFrame:
     rows = []
     for name, read in SENTENCES.items():
         for found in read(frames):
+            measured = "–" if math.isnan(found.measured) else f"{found.measured:.3g}"
             interval = "–" if found.interval is None else "[{:.3g}, {:.3g}]".format(*found.interval)
-            rows.append({"claim": name, "sentence": found.text, "measured": f"{found.measured:.3g}",
+            rows.append({"claim": name, "sentence": found.text, "measured": measured,
                          "95 % interval": interval, "should be": f"{found.relation} {found.expected:.3g}",
                          "outcome": found.outcome})  # fmt: skip
     return pd.DataFrame(rows)
@@ -302,8 +303,9 @@ def world(frames: Frames, rule: Rule) -> Frames:
         accuracy = [rule(row.encoding, row.length / row.trained) for row in frame.itertuples()]
         frame["correct"] = np.round(np.array(accuracy) * frame["samples"]).astype(int)
         frame["accuracy"] = frame["correct"] / frame["samples"]
-        limits = [evaluation.binomial_interval(row.correct, row.samples) for row in frame.itertuples()]
-        frame["low"], frame["high"] = zip(*limits, strict=True)
+        counts = list(zip(frame["correct"], frame["samples"], strict=True))
+        limits = {pair: evaluation.binomial_interval(*map(int, pair)) for pair in set(counts)}
+        frame["low"], frame["high"] = zip(*(limits[pair] for pair in counts), strict=True)
         changed[BY_LENGTH] = frame
     if SAMPLES in frames:
         frame = frames[SAMPLES]

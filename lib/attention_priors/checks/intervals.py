@@ -104,4 +104,5 @@ def finding(sentences: Sequence[Sentence]) -> Finding:
     first = next(each for each in sentences if each.outcome == outcome)
     seeds = tuple(sorted({seed for each in sentences for seed in each.seeds}))
     detail = "; ".join(f"{each.text}: {each.outcome}" for each in sentences)
-    return Finding(outcome, first.measured, first.relation, first.expected, seeds, first.interval, detail)
+    measured = "not measured" if math.isnan(first.measured) else first.measured
+    return Finding(outcome, measured, first.relation, first.expected, seeds, first.interval, detail)
