@@ -1,0 +1,72 @@
+"""Train one run of a profile, alone or under torchrun; the notebooks then find it in the store.
+
+    python -m attention_priors.experiments passkey/bam-ssmax/0
+    torchrun --nproc-per-node 2 -m attention_priors.experiments language/bam-ssmax/0 --profile gpu
+    python -m attention_priors.experiments --list
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import sys
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+from .. import config, runtime
+from ..training import Run, RunSpec
+from . import languages, passkeys
+
+
+def runs(profile: config.Profile, cache: Path) -> dict[str, RunSpec]:
+    """Every training run of a profile by name."""
+    specs = [*passkeys.plan(profile), *languages.plan(profile, *languages.corpus(profile, cache))]
+    return {spec.name: spec for spec in specs}
+
+
+def device(name: str) -> torch.device:
+    """The device of this process: under torchrun, the GPU with its local rank."""
+    chosen = runtime.device(name)
+    if chosen.type == "cuda" and "LOCAL_RANK" in os.environ:
+        chosen = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+        torch.cuda.set_device(chosen)
+    return chosen
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 when the run is finished, 2 for bad input."""
+    parser = argparse.ArgumentParser(prog="python -m attention_priors.experiments", description=__doc__.splitlines()[0])
+    parser.add_argument("--profile", default="cpu")
+    parser.add_argument("run", nargs="?", help="task/encoding/seed")
+    parser.add_argument("--list", action="store_true", help="name the profile's runs and train nothing")
+    chosen = parser.parse_args(arguments)
+    try:
+        profile = config.profile(chosen.profile)
+        known = runs(profile, config.CACHE / "corpora")
+        if chosen.list:
+            print("\n".join(known))
+            return 0
+        if chosen.run not in known:
+            near = difflib.get_close_matches(str(chosen.run), known, n=1, cutoff=0.0)
+            raise ValueError(f"profile {profile.name} has no run {chosen.run!r}; did you mean {near[0]!r}? --list: all")
+        where = device(profile.device)
+        runtime.configure(profile.threads)
+        together = int(os.environ.get("WORLD_SIZE", "1")) > 1
+        if together:
+            dist.init_process_group("nccl" if where.type == "cuda" else "gloo")
+        record = Run(known[chosen.run], config.CACHE / "runs", where).train(runtime.say)
+        if not together or dist.get_rank() == 0:
+            print(f"{record['name']}: last loss {record['loss'][-1]:.4f}, key {record['key']}")
+        if together:
+            dist.destroy_process_group()
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
