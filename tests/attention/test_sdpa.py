@@ -183,9 +183,10 @@ def test_gradcheck(blocks: str, monkeypatch) -> None:
 def test_error_at_most_twice_that_of_the_reference(dtype: torch.dtype, blocks: str, monkeypatch) -> None:
     """Both at the same rounded inputs, against float64; a norm over each tensor.
 
-    In float32 a few units in the last place more are allowed: block by block, sums are taken in another order.
+    In float32 more is allowed: Σ_j dS_ij p_ij is taken from the output, as flash attention does, and its rounding times
+    log-priors of several hundred is what remains in the sums over a row.
     """
-    slack = 3e-5 if dtype == torch.float32 else 1e-6
+    loose = 1e-3 if dtype == torch.float32 else 1e-6
     blocks_of(monkeypatch, blocks)
     rounded = setting(Case(75, width=16, logit="row", scale="row"), dtype)
     exact = setting(rounded.case)
@@ -196,6 +197,7 @@ def test_error_at_most_twice_that_of_the_reference(dtype: torch.dtype, blocks: s
     for name, value in truth.items():
         assert found[name].dtype == plain[name].dtype
         mine, allowed = ((x[name].double() - value).norm() for x in (found, plain))
+        slack = loose if name.startswith(("theta", "prior")) else 1e-6
         assert mine <= 2 * allowed + slack * value.norm(), f"{name}: {mine:.2e} against {allowed:.2e}"
 
 
@@ -204,10 +206,13 @@ def test_autocast_rounds_no_bias() -> None:
     case = Case(400, prior="laplace", scale="row", width=8)
     made = setting(case, torch.bfloat16)
     made.prior = Laplace([1.0] * 4, trainable=True)
-    plain = results(made, "sdpa")
-    with torch.autocast("cpu", torch.bfloat16):
-        cast = results(made, "sdpa")
-    assert all(torch.equal(cast[name], plain[name]) for name in plain)
+    leaves = [*made.tensors.values(), *made.prior.parameters()]
+    found = []
+    for enabled in (False, True):
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            out = attention(**made.tensors, prior=made.prior, backend="sdpa")
+        found.append([out, *torch.autograd.grad((out * made.weight).sum(), leaves)])
+    assert all(torch.equal(cast, plain) for plain, cast in zip(*found, strict=True))
 
 
 class Largest(TorchDispatchMode):
@@ -239,10 +244,12 @@ def memory(length: int, backend: str) -> tuple[int, int]:
     return seen.bytes, sum(kept.values())
 
 
-def test_memory_grows_linearly_with_the_length() -> None:
+def test_memory_grows_linearly_with_the_length(monkeypatch) -> None:
     """No tensor of length x length, nor anything near it, in the forward pass or in the backward pass."""
-    short, long = memory(1024, "sdpa"), memory(4096, "sdpa")
-    assert long[0] < 4 * 4096 * 4096 / 8
+    monkeypatch.setattr(SDPA, "BLOCK_QUERIES", 64)
+    monkeypatch.setattr(SDPA, "BLOCK_KEYS", 256)
+    short, long = memory(512, "sdpa"), memory(2048, "sdpa")
+    assert long[0] < 4 * 2048 * 2048 / 8
     assert long[0] <= 4.2 * short[0] and long[1] <= 4.2 * short[1]
     assert memory(512, "reference")[0] >= 4 * 2 * 2 * 512 * 512  # the measurement sees a matrix where there is one
 

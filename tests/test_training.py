@@ -1,0 +1,237 @@
+"""Recipes, schedules, losses and the keys of training runs."""
+
+import ast
+import inspect
+import itertools
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+from attention_priors import store, training
+from attention_priors.config import ModelConfig, Recipe
+from attention_priors.model import Transformer
+from attention_priors.positions.priors import GeneralizedGaussian
+from attention_priors.positions.scaling import ScalableSoftmax
+from attention_priors.tasks import passkey
+from attention_priors.training import PasskeyBatches, RunSpec, fit, loss_of, optimizers, rate_at
+
+RECIPE = Recipe(name="passkey-small", optimizer="adamw", rate=0.002, prior_rate=10.0, steps=6, batch=2, length=80,
+                warmup=0, final_rate=0.1, weight_decay=0.1, betas=(0.9, 0.95), clip=1.0, text_weight=0.1,
+                checkpoint_every=2)  # fmt: skip
+
+
+def spec(encoding: str = "bam-ssmax", seed: int = 0, task: str = "passkey", **changes: object) -> RunSpec:
+    model = ModelConfig(vocabulary=len(passkey.VOCABULARY), width=16, layers=2, heads=2, hidden=16, encoding=encoding)
+    return RunSpec(task=task, model=model, recipe=RECIPE.model_copy(update=changes), seed=seed)
+
+
+# --- optimizer and schedule ---
+
+
+OPTIMIZERS = {"radam": ["RAdam"], "adamw": ["AdamW"], "muon": ["Muon", "AdamW"]}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("encoding", ["bam-ssmax", "bam-location-ssmax", "bam-shared-ssmax", "sinusoidal-ssmax"])
+def test_decay_falls_on_matrices_alone(name: str, encoding: str) -> None:
+    made = spec(encoding, optimizer=name)
+    model = Transformer(made.model)
+    optims = optimizers(model, made.recipe)
+    assert [type(optim).__name__ for optim in optims] == OPTIMIZERS[name]
+    groups = [group for optim in optims for group in optim.param_groups]
+    decayed = {id(p): group["weight_decay"] for group in groups for p in group["params"]}
+    factors = {id(p): group["factor"] for group in groups for p in group["params"]}
+    trained = [p for p in model.parameters() if p.requires_grad]
+    assert decayed.keys() == {id(p) for p in trained}
+    assert sum(len(group["params"]) for group in groups) == len(trained)
+    for module in model.modules():
+        own = [p for p in module.parameters(recurse=False) if p.requires_grad]
+        matrix, prior = isinstance(module, (nn.Linear, nn.Embedding)), isinstance(module, GeneralizedGaussian)
+        assert matrix or prior or not own or isinstance(module, (nn.RMSNorm, ScalableSoftmax))
+        for parameter in own:
+            assert decayed[id(parameter)] == (0.1 if matrix else 0.0)
+            assert factors[id(parameter)] == (10.0 if prior else 1.0)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_decay_is_decoupled(name: str) -> None:
+    """A matrix that gets no gradient shrinks by rate x decay; a vector stays."""
+    made = spec("nope", optimizer=name)
+    model = Transformer(made.model)
+    optims = optimizers(model, made.recipe)
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    before = {n: p.detach().clone() for n, p in model.named_parameters()}
+    for optim in optims:
+        optim.step()
+    for n, parameter in model.named_parameters():
+        factor = 1.0 if parameter.ndim < 2 else 1 - 0.002 * 0.1
+        torch.testing.assert_close(parameter.detach(), before[n] * factor)
+
+
+def test_the_rate_falls_along_a_cosine() -> None:
+    recipe = RECIPE.model_copy(update={"steps": 100, "rate": 1.0})
+    assert rate_at(0, recipe) == 1.0 and rate_at(100, recipe) == pytest.approx(0.1)
+    assert rate_at(50, recipe) == pytest.approx(0.55)
+    rates = [rate_at(step, recipe) for step in range(100)]
+    assert all(a > b for a, b in itertools.pairwise(rates)) and rates[-1] == pytest.approx(0.1, abs=1e-3)
+
+
+def test_the_rate_warms_up_linearly() -> None:
+    recipe = RECIPE.model_copy(update={"steps": 100, "rate": 1.0, "warmup": 4})
+    assert [rate_at(step, recipe) for step in range(5)] == pytest.approx([0.25, 0.5, 0.75, 1.0, 1.0])
+    assert rate_at(100, recipe) == pytest.approx(0.1)
+
+
+def test_each_group_follows_the_schedule(monkeypatch) -> None:
+    made, rates = spec(), []
+    model = Transformer(made.model)
+    step = torch.optim.AdamW.step
+
+    def noting(self, *args, **kwargs):
+        rates.append([(group["lr"], group["factor"]) for group in self.param_groups])
+        return step(self, *args, **kwargs)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", noting)
+    steps = [done for done, _ in fit(model, PasskeyBatches(made), made.recipe, torch.device("cpu"))]
+    assert steps == list(range(6))
+    for number, groups in enumerate(rates):
+        assert {factor for _, factor in groups} == {1.0, 10.0}
+        for rate, factor in groups:
+            assert rate == pytest.approx(rate_at(number, made.recipe) * factor)
+
+
+# --- loss ---
+
+
+class Fixed(nn.Module):
+    """Gives the same logits whatever it reads."""
+
+    def __init__(self, logits: torch.Tensor) -> None:
+        super().__init__()
+        self.logits = logits
+
+    def forward(self, tokens: torch.Tensor, document_ids: torch.Tensor | None = None) -> torch.Tensor:
+        assert tokens.shape == self.logits.shape[:2]
+        return self.logits
+
+
+def test_the_loss_weighs_answers_and_text() -> None:
+    logits = torch.randn(2, 5, 7, generator=torch.Generator().manual_seed(0))
+    tokens = torch.randint(7, (2, 6), generator=torch.Generator().manual_seed(1))
+    answer = torch.zeros(2, 5, dtype=torch.bool)
+    answer[:, -2:] = True
+    each = -logits.log_softmax(-1).gather(-1, tokens[:, 1:, None])[..., 0]
+    loss, shown = loss_of(Fixed(logits), (tokens, answer, None), RECIPE)
+    torch.testing.assert_close(shown, each[:, -2:].mean())
+    torch.testing.assert_close(loss, each[:, -2:].mean() + 0.1 * each[:, :-2].mean())
+    loss, shown = loss_of(Fixed(logits), (tokens, torch.ones_like(answer), None), RECIPE)
+    torch.testing.assert_close(loss, each.mean())
+    torch.testing.assert_close(shown, each.mean())
+
+
+def test_a_loss_that_is_not_finite_stops_the_run() -> None:
+    made = spec(rate=0.5)
+    model = Transformer(made.model)
+    with torch.no_grad():
+        model.head.weight[0, 0] = torch.nan
+    with pytest.raises(FloatingPointError, match=r"the loss is nan at step 0; lower the rate \(0\.5\)"):
+        next(fit(model, PasskeyBatches(made), made.recipe, torch.device("cpu")))
+
+
+def test_training_learns() -> None:
+    """A few steps on the filler text, where the loss of the start is ln of the vocabulary."""
+    made = spec(steps=40, rate=0.01, text_weight=1.0)
+    torch.manual_seed(0)
+    losses = []
+    model = Transformer(made.model)
+    batches = PasskeyBatches(made)
+    everything = lambda step: (batches(step)[0], torch.ones(2, 80, dtype=torch.bool), None)  # noqa: E731
+    for _, loss in fit(model, everything, made.recipe, torch.device("cpu")):
+        losses.append(loss)
+    assert losses[0] > 3.5 and losses[-1] < 0.7 * losses[0]
+
+
+def test_batches_depend_on_seed_and_step_alone() -> None:
+    first, again = PasskeyBatches(spec()), PasskeyBatches(spec("rope"))
+    late = first(5)
+    assert torch.equal(late[0], again(5)[0]) and not torch.equal(late[0], first(4)[0])
+    assert not torch.equal(late[0], PasskeyBatches(spec(seed=1))(5)[0])
+    tokens, answer, documents = late
+    assert tokens.shape == (2, 81) and documents is None
+    assert answer[:, -passkey.DIGITS :].all() and bool((tokens[:, 1:][answer] < 10).all()), "answers are digits"
+
+
+# --- keys ---
+
+
+def test_the_key_has_all_that_a_run_depends_on() -> None:
+    base = spec()
+    others = [
+        spec(seed=1), spec("bam"), spec("bam-ssmax-content"), spec("bam-laplace-ssmax"), spec("bam-shared-ssmax"),
+        spec(task="passkey-hard"), spec(rate=0.003), spec(steps=7), spec(text_weight=0.2), spec(betas=(0.9, 0.99)),
+        base.model_copy(update={"inputs": ("0" * 64,)}),
+        base.model_copy(update={"model": base.model.model_copy(update={"kv_heads": 1})}),
+    ]  # fmt: skip
+    keys = [made.key() for made in [base, *others]] + [base.key("cuda")]
+    assert len(set(keys)) == len(keys)
+    assert base.key() == spec().key() == base.model_copy(update={"corpus": "elsewhere.npz"}).key()
+
+
+@pytest.fixture
+def edit(monkeypatch):
+    """A function that changes the source of a module as fingerprints see it."""
+
+    def change(module: str, old: str, new: str) -> None:
+        name = f"attention_priors.{module}"
+        __import__(name)
+        source = inspect.getsource(sys.modules[name])
+        assert old in source, f"{old!r} is no longer in {name}: give the test another line"
+        tree = ast.parse(source.replace(old, new))
+        monkeypatch.setitem(store._TREES, name, (sys.modules[name].__spec__, tree))
+
+    return change
+
+
+ALL = {"bam-ssmax", "alibi", "rope"}
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new", "changed"),
+    [
+        ("positions.priors", "distance.pow(", "distance.exp2(", {"bam-ssmax"}),
+        ("positions.priors", "-self.slopes[:, None]", "-2 * self.slopes[:, None]", {"alibi"}),
+        ("positions.rotary", "first * cos - second * sin", "first * cos + second * sin", {"rope"}),
+        ("positions.scaling", "counts.double().log()", "counts.double().log2()", ALL),  # the optimizer names the class
+        ("attention.sdpa", "mul_(p)", "mul_(p * p)", ALL),
+        ("model", "F.silu(gate)", "F.gelu(gate)", ALL),
+        ("training", "clip_grad_norm_", "clip_grad_value_", ALL),
+        ("tasks.passkey", "filler = length - SHORTEST", "filler = length - SHORTEST - 1", ALL),
+        ("positions.priors", "Log-priors over key positions.", "Logs of priors.", set()),
+        ("positions.priors", "# In float64: lags are exact", "# Lags are exact", set()),
+        ("evaluation", "tail = (1 - confidence) / 2", "tail = confidence", set()),
+        ("store", "os.fsync(", "os.fdatasync(", set()),
+        ("positions.mass", "def tail_mass", "def tail_weight", set()),
+    ],
+)
+def test_a_key_changes_with_the_code_that_the_run_uses(module, old, new, changed, edit) -> None:
+    before = {name: spec(name).key() for name in ALL}
+    edit(module, old, new)
+    assert {name for name in ALL if spec(name).key() != before[name]} == changed
+
+
+def test_language_runs_depend_on_the_packing_and_passkeys_do_not(edit) -> None:
+    language = spec(task="language")
+    before = language.key(), spec().key()
+    edit("text.packing", "torch.randperm(", "torch.arange(")
+    assert language.key() != before[0] and spec().key() == before[1]
+
+
+def test_learned_parameters_are_plain_and_complete() -> None:
+    rows = training.learned(Transformer(spec("bam-location-ssmax").model))
+    assert len(rows) == 2
+    assert all(set(row) == {"theta_alpha", "theta_beta", "theta_mu", "scale"} for row in rows)
+    assert all(len(values) == 2 for row in rows for values in row.values())
+    assert training.learned(Transformer(spec("nope").model)) == [{}, {}]
