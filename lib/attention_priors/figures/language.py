@@ -63,9 +63,10 @@ def _curves(rows: pd.DataFrame) -> Figure:
 
 
 def _perplexities(ax: Axes, rows: pd.DataFrame) -> None:
-    """A log axis over all means, ticks at 1, 2 and 5 times powers of ten; an interval may run out of it."""
+    """A log axis over all means and the control, ticks at 1, 2 and 5 times powers of ten; intervals may run out."""
     means = np.exp(rows.groupby(["encoding", "length"])["loss"].mean())
-    low, high = means.min(), max(means.max(), rows["unigram"].iloc[0])
+    known = [*means, rows["unigram"].iloc[0]]
+    low, high = min(known), max(known)
     spare = max(1.1, math.sqrt(FLAT * low / high))
     low, high = low / spare, high * spare
     ax.set_yscale("log")
@@ -139,7 +140,7 @@ def draw_training(frame: pd.DataFrame) -> Figure:
     left.set(xlabel="step", ylabel="training loss (nats)")
     right.set_yticks(range(len(order)), [style.method_style(name)["label"] for name in order])
     for tick, name in zip(right.get_yticklabels(), order, strict=True):
-        tick.set_color(style.method_style(name)["color"])
+        tick.set_color(style.darken(style.method_style(name)["color"]))
     right.margins(y=0.06)
     right.set_xlabel("loss over the last tenth of the steps (nats)")
     spread = 0.05 * last["loss"].mean()

@@ -1,0 +1,110 @@
+"""The language experiment: the arithmetic by hand, and a run on a few lines of text."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from attention_priors import config, evaluation
+from attention_priors.experiments import languages
+from attention_priors.training import Run
+
+
+def frame():
+    rows = [(seed, length, document, loss)
+            for seed, shift in ((0, 0.0), (1, 0.2)) for length, more in ((8, 0.0), (16, 0.5))
+            for document, loss in ((0, 1.0 + shift + more), (1, 3.0 + shift + more))]  # fmt: skip
+    table = pd.DataFrame(rows, columns=["seed", "length", "document", "loss"])
+    return table.assign(domain="text", encoding="bam", run="r")
+
+
+def test_perplexity_is_exp_of_the_mean_over_documents():
+    found = languages.perplexity(frame()).set_index(["seed", "length"])
+    assert found.loc[(0, 8), "perplexity"] == pytest.approx(np.exp(2.0))
+    assert found.loc[(1, 16), "loss"] == pytest.approx(2.7)
+    assert set(found["documents"]) == {2}
+
+
+def test_over_seeds_is_the_interval_of_the_mean_loss():
+    found = languages.over_seeds(frame()).set_index("length").loc[8]
+    low, high = evaluation.seed_interval([2.0, 2.2])
+    assert found["perplexity"] == pytest.approx(np.exp(2.1))
+    assert (found["low"], found["high"]) == (pytest.approx(np.exp(low)), pytest.approx(np.exp(high)))
+    # two seeds 0.2 apart: t = 12.706 at one degree of freedom, so the half width is 12.706 x 0.1
+    assert np.log(found["high"]) - 2.1 == pytest.approx(1.2706, abs=1e-4)
+
+
+def test_growth_is_taken_within_a_seed():
+    found = languages.growth(frame(), 8)
+    assert found.set_index(["seed", "length"])["growth"].round(12).to_dict() == {
+        (0, 8): 0.0, (0, 16): 0.5, (1, 8): 0.0, (1, 16): 0.5,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def small(tmp_path):
+    """The smoke profile on local text: three encodings, two models."""
+    folder = tmp_path / "text"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for name in "abcdefghij":
+        words = rng.choice(["red", "green", "blue", "one", "two", "sees", "and"], 400)
+        (folder / f"{name}.txt").write_text(" ".join(words), encoding="utf-8")
+    smoke = config.profile("smoke")
+    changes = {"corpus": f"text:{folder}", "domains": ("text",), "vocabulary": 300, "lengths": (16, 32, 64),
+               "scored": 8, "encodings": ("rope", "rope-local", "alibi"), "documents": 1,
+               "recipe": smoke.language.recipe.model_copy(update={"length": 16, "steps": 2})}  # fmt: skip
+    language = smoke.language.model_copy(update=changes)
+    return smoke.model_copy(update={"language": language, "seeds": (0,), "workers": 1})
+
+
+def test_losses(small, tmp_path):
+    found = languages.losses(small, tmp_path / "runs", tmp_path / "corpora")
+    assert list(found.columns) == ["domain", "encoding", "seed", "length", "document", "loss", "run"]
+    assert found.groupby(["encoding", "length"]).size().eq(1).all() and len(found) == 9
+    runs = found.groupby("encoding")["run"].unique().map(list).to_dict()
+    assert runs["rope-local"] == runs["rope"] != runs["alibi"]
+    assert len(list((tmp_path / "runs").glob("*/record.json"))) == 2
+    # at the training length the window holds everything
+    at = found.set_index(["encoding", "length"])["loss"]
+    assert at["rope-local", 16] == pytest.approx(at["rope", 16], abs=1e-6)
+    assert at["rope-local", 64] != pytest.approx(at["rope", 64], abs=1e-6)
+
+
+def test_beyond_the_windows_of_its_layers_rope_local_is_blind(small, tmp_path):
+    language = small.language.model_copy(update={"lengths": (16, 64, 128), "encodings": ("rope-local",)})
+    found = languages.losses(small.model_copy(update={"language": language}), tmp_path / "runs", tmp_path / "corpora")
+    reach = language.size.layers * (language.recipe.length - 1) + language.scored
+    assert reach <= 64
+    at = found.set_index("length")["loss"]
+    assert at[64] == pytest.approx(at[128], abs=1e-6)
+
+
+def test_what_is_there_is_neither_trained_nor_read_again(small, tmp_path, monkeypatch):
+    first = languages.losses(small, tmp_path / "runs", tmp_path / "corpora")
+    monkeypatch.setattr(Run, "model", None)  # whoever reads or trains a model now fails
+    again = languages.losses(small, tmp_path / "runs", tmp_path / "corpora")
+    pd.testing.assert_frame_equal(again[first.columns], first)
+
+
+def test_scored_tokens_do_not_depend_on_the_length(small, tmp_path):
+    _, path = languages.corpus(small, tmp_path / "corpora")
+    documents = evaluation.language_documents(str(path), "text", 64, 1)
+    rows = evaluation.document_losses(_Teller(), documents, (16, 32, 64), 8)
+    assert len({row["loss"] for row in rows}) == 1
+
+
+class _Teller:
+    """Stands in for a model: bets on the token that it reads, so that its losses tell which tokens are scored."""
+
+    def parameters(self):
+        yield torch.zeros(1)
+
+    def __call__(self, tokens, last, local):
+        return torch.nn.functional.one_hot(tokens[:, -last:], 300).float()
+
+
+def test_too_short_documents_are_named(small, tmp_path):
+    language = small.language.model_copy(update={"lengths": (16, 100_000)})
+    with pytest.raises(RuntimeError, match="100000"):
+        languages.losses(small.model_copy(update={"language": language}), tmp_path / "runs", tmp_path / "corpora")

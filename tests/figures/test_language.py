@@ -1,0 +1,119 @@
+"""Figures and tables of notebook 09 from frames made up here."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from attention_priors.experiments import languages
+from attention_priors.figures import FIGURES, TABLES, language, style
+from attention_priors.report import Report
+
+TRAINED, LENGTHS = 128, (128, 256, 512, 1024, 2048, 4096, 8192)
+NAMES = [base + end for end in ("", "-ssmax") for base in style.METHODS]
+GROWING = {"sinusoidal": 0.4, "nope": 0.3, "rope": 0.1, "bam": 0.05}
+
+
+def losses(seeds=3, domains=("docstrings", "source")):
+    rng = np.random.default_rng(1)
+    return pd.DataFrame(
+        {"domain": domain, "encoding": name, "seed": seed, "length": length, "document": document, "run": "r",
+         "loss": 4 + 0.5 * (domain == "source") + 0.02 * rng.standard_normal()
+         + GROWING.get(name.removesuffix("-ssmax"), 0) * np.log2(length / TRAINED) / (2 if name != base else 1)}
+        for domain in domains for name in NAMES for seed in range(seeds) for length in LENGTHS for document in range(2)
+        for base in [name.removesuffix("-ssmax")]
+    )  # fmt: skip
+
+
+def perplexities(**changes):
+    frame = languages.growth(losses(**changes), TRAINED)
+    known = frame["domain"] == "docstrings"
+    return frame.assign(trained=TRAINED, scored=64, trained_on=known, unigram=np.where(known, 344.0, 519.0))
+
+
+def table_frame(**changes):
+    return languages.over_seeds(losses(**changes)).assign(trained=TRAINED, scored=64)
+
+
+def training(seeds=3):
+    return pd.DataFrame(
+        {"encoding": name, "seed": seed, "step": 4 * i, "loss": 7 - np.log(i) + 0.01 * seed, "window": 4}
+        for name in NAMES if "local" not in name for seed in range(seeds) for i in range(1, 101)
+    )  # fmt: skip
+
+
+FRAMES = {
+    "language_by_length": perplexities,
+    "language_other_domain": perplexities,
+    "language_training": training,
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_figures_draw_and_explain_themselves(name, seeds, tmp_path):
+    frame = FRAMES[name](seeds=seeds)
+    report = Report(tmp_path, "smoke", language.NOTEBOOK, recipe="paper")
+    report.metrics(FIGURES[name].metrics, frame, "k")
+    figure = report.figure(name)
+    assert figure.get_size_inches()[0] == style.DOUBLE
+    text = (tmp_path / "smoke" / "figures" / f"{name}.md").read_text()
+    assert "recipe paper" in text and "profile smoke" in text and "eeds 0" in text
+    assert (FIGURES[name].paper in text) and len(FIGURES[name].alt) > 40
+    plt.close("all")
+
+
+def test_panels_and_lines():
+    figure = language.draw_by_length(perplexities())
+    left, right = figure.axes
+    for ax, end in ((left, ""), (right, "-ssmax")):
+        shown = {line.get_label() for line in ax.get_lines() if not line.get_label().startswith("_")}
+        assert shown == {style.method_style(base + end)["label"] for base in style.METHODS}
+        written = {text.get_text() for text in ax.texts}
+        assert shown <= written  # every line is named at its end
+    (line,) = [line for line in left.get_lines() if line.get_label() == "ALiBi"]
+    own = perplexities().query("domain == 'docstrings' and encoding == 'alibi' and length == 128")
+    assert line.get_ydata()[0] == pytest.approx(np.exp(own["loss"].mean()))
+    plt.close("all")
+
+
+def test_captions_count_what_stands_behind():
+    caption = language._caption(perplexities(), True)
+    for words in ("trained on 128 tokens", "last 64 tokens", "2 held-out documents", "8,192 tokens (64×)", "(344)"):
+        assert words in caption
+    assert "another kind" in language._caption(perplexities(), False)
+
+
+def test_a_corpus_with_one_domain_draws_it_twice():
+    frame = perplexities(domains=("text",)).assign(trained_on=True)
+    assert len(language.part(frame, False)) == len(frame)
+    language.draw_other_domain(frame)
+    plt.close("all")
+
+
+def test_table_2_has_the_rows_of_the_paper():
+    table = TABLES["language_table2"].build(table_frame())
+    paper = ["Sinusoidal", "ALiBi", "NoPE", "BAM", "RoPE"]
+    assert table["encoding"].tolist() == paper + [f"{name} SSMax" for name in paper]
+    found = languages.over_seeds(losses()).query("domain == 'source' and encoding == 'bam' and length == 128").iloc[0]
+    expected = f"{found['perplexity']:.2f} [{found['low']:.2f}, {found['high']:.2f}]"
+    assert table.set_index("encoding").loc["BAM", "source, perplexity"] == expected
+    assert "last 64 tokens" in TABLES["language_table2"].caption(table_frame())
+
+
+def test_one_seed_has_no_interval():
+    table = TABLES["language_table2"].build(table_frame(seeds=1))
+    assert "[" not in "".join(table["docstrings, perplexity"])
+
+
+@pytest.mark.parametrize(
+    ("same", "words"), [(True, "the pinned text"), (False, "not the pinned"), (None, "nothing is")]
+)
+def test_the_corpus_says_whether_it_is_the_pinned_one(same, words):
+    frame = pd.DataFrame(
+        [{"split": "train", "domain": "docstrings", "documents": 7, "tokens": 1234567, "over 128": 6, "corpus": "c",
+          "sha256": "f" * 64, "same": same, "vocabulary": 1024}]
+    )  # fmt: skip
+    assert words in TABLES["language_corpus"].caption(frame)
+    built = TABLES["language_corpus"].build(frame)
+    assert built.iloc[0]["tokens"] == "1,234,567" and "longer than 128 tokens" in built.columns
