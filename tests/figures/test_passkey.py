@@ -54,9 +54,18 @@ def falling(form, name, seed, multiple, depth):
 WORLDS = {"falling": falling, "none": lambda *_: False, "all": lambda *_: True}
 
 
+def laid_out():
+    """The cpu profile's encodings at lengths and with seeds that do not move when its budget is set anew."""
+    profile = config.profile("cpu").model_copy(update={"seeds": (0, 1, 2), "bam_seeds": (0, 1, 2, 3, 4)})
+    lengths = tuple(128 * 2**k for k in range(6))
+    changes = {"evaluation": (lengths, 20), "far": ((8192, 16384, 32768, 64000), 10), "hard": (lengths[:5], 20)}
+    changed = {name: config.Evaluation(lengths=n, samples=k) for name, (n, k) in changes.items()}
+    return profile.model_copy(update={"passkey": profile.passkey.model_copy(update=changed)})
+
+
 @pytest.fixture(scope="module")
 def cpu():
-    return metrics(config.profile("cpu"), falling)
+    return metrics(laid_out(), falling)
 
 
 @pytest.mark.parametrize("name, world", [("smoke", "none"), ("smoke", "all"), ("cpu", "falling")])
@@ -125,9 +134,10 @@ def test_the_heat_map_averages_seeds_and_marks_empty_cells(cpu):
     assert "50 are at 0" in passkey.caption_depth(empty) and "0 of 50 cells are perfect" in passkey.caption_depth(empty)
 
 
-def test_twenty_and_ten_depths_fall_into_the_same_five_bands():
-    depths = {n: np.minimum((np.round(np.linspace(0, 1, n), 6) * 5).astype(int), 4) for n in (20, 10)}
-    assert np.bincount(depths[20]).tolist() == [4] * 5 and np.bincount(depths[10]).tolist() == [2] * 5
+def test_depths_fall_evenly_into_five_bands():
+    for n in (20, 10, 5):
+        depths = np.minimum((np.round(np.linspace(0, 1, n), 6) * 5).astype(int), 4)
+        assert np.bincount(depths).tolist() == [n // 5] * 5
 
 
 def test_every_seed_has_its_interval_in_the_far_figure(cpu):

@@ -17,7 +17,7 @@ from attention_priors.figures.spec import FigureSpec
 __all__ = ["FIGURES", "TABLES"]
 
 OURS = "bam-ssmax"
-BANDS = 5  # of depth, as in BAM's Fig. 3: with its 11 lengths they make the 55 cells that the paper counts
+BANDS = 5  # of depth: with 11 lengths (BAM's Table 5) they would make the 55 cells that the paper counts
 CONTROLS = "Chance, untrained"  # two lines at zero with one name: nobody could tell their ends apart
 MOST = 10  # lengths named on an axis
 
