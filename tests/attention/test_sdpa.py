@@ -263,3 +263,12 @@ def test_an_unused_gradient_is_not_computed() -> None:
     out = attention(**made.tensors, prior=made.prior)
     out.sum().backward()
     assert all(p.grad is None for p in made.prior.parameters()) and made.tensors["q"].grad is not None
+
+
+@pytest.mark.xfail(strict=True, reason="a hidden key weighs exp(FLOOR), which is no less than a visible one at the floor")
+def test_a_document_that_begins_at_the_floor_sees_itself_alone(monkeypatch) -> None:
+    """θ_β = -2 puts lag 0 at the floor; the first token of a later document sees nothing else."""
+    blocks_of(monkeypatch, "narrow")
+    made = setting(Case(75, mask="documents", prior="none"))
+    made.prior = GeneralizedGaussian([0.0] * 4, [-2.0] * 4).double()
+    torch.testing.assert_close(results(made, "sdpa")["out"], results(made, "reference")["out"])
