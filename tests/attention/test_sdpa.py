@@ -265,7 +265,7 @@ def test_an_unused_gradient_is_not_computed() -> None:
     assert all(p.grad is None for p in made.prior.parameters()) and made.tensors["q"].grad is not None
 
 
-@pytest.mark.xfail(strict=True, reason="a hidden key weighs exp(FLOOR), which is no less than a visible one at the floor")
+@pytest.mark.xfail(strict=True, reason="a hidden key weighs exp(FLOOR), no less than a visible one there")
 def test_a_document_that_begins_at_the_floor_sees_itself_alone(monkeypatch) -> None:
     """θ_β = -2 puts lag 0 at the floor; the first token of a later document sees nothing else."""
     blocks_of(monkeypatch, "narrow")
