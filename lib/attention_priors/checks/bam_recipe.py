@@ -12,7 +12,7 @@ import torch
 from attention_priors import config
 from attention_priors.checks.bam_counts import MODELS, cells_of_table1
 from attention_priors.checks.evidence import Check, Evidence, Part, compare
-from attention_priors.training import optimizer, rate_at
+from attention_priors.training import optimizers, rate_at
 
 NOTEBOOK = "09_language_models"
 CORPUS = 10_000_000_000  # tokens that FineWeb 10B is named after
@@ -95,6 +95,13 @@ def schedule(**changes: float) -> list[float]:
     return [rate_at(step, recipe) for step in range(recipe.steps + 1)]
 
 
+def decoupled(layer: torch.nn.Module) -> torch.optim.Optimizer:
+    """What the recipe steps a model with, for a model that is one matrix."""
+    model = torch.nn.Module()
+    model.blocks = torch.nn.ModuleList([layer])
+    return optimizers(model, paper())[0]
+
+
 def coupled(layer: torch.nn.Module) -> torch.optim.Optimizer:
     """RAdam with the decay inside the gradient: what the recipe is not."""
     return torch.optim.RAdam(layer.parameters(), lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1)
@@ -124,7 +131,7 @@ RECIPE = Check(
         ),
         Part(
             "RAdam with a decoupled weight decay of 0.1",
-            lambda layer: optimizer(layer, paper()),
+            decoupled,
             check_decay,
             false=coupled,
         ),
