@@ -25,7 +25,7 @@ from . import plain
 
 
 def training_step(backend: str, repeats: int = 3) -> dict[str, Any]:
-    """A training step of BAM-SSMax with 6 layers, width 512, 16 heads, vocabulary 4096, on one sequence of 2,048 tokens."""
+    """A training step of BAM-SSMax: 6 layers, width 512, 16 heads, vocabulary 4096, one sequence of 2,048 tokens."""
     plain.register()
     torch.manual_seed(0)
     size = {"vocabulary": 4096, "width": 512, "layers": 6, "heads": 16, "hidden": 1024}

@@ -134,8 +134,8 @@ FIGURES = {
         draw_edits,
         lambda frame: (
             "Passkey accuracy when the exponents of trained BAM-SSMax models are edited at test time "
-            f"({_seeds(frame)}; {int(frame['samples'].iloc[0])} prompts each; bands: t interval over seeds; dots: seeds). An edited head "
-            "gets the uniform prior, its content weights stay."
+            f"({_seeds(frame)}; {int(frame['samples'].iloc[0])} prompts each; bands: t interval over seeds; dots: "
+            "seeds). An edited head gets the uniform prior, its content weights stay."
         ),
         "Line plot of passkey accuracy by context length for the trained model and three edits of its exponents.",
         "",
