@@ -37,8 +37,9 @@ def run_all(jobs: Sequence[Job], workers: int, threads: int, label: str) -> list
         try:
             _watch(futures, label)
         except BaseException:
+            processes = list((pool._processes or {}).values())  # before the shutdown, which forgets them
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in list((pool._processes or {}).values()):
+            for process in processes:
                 process.terminate()
             raise
         return [future.result() for future in futures]
