@@ -53,7 +53,8 @@ def configure(threads: int) -> None:
 
 def headless() -> bool:
     """True where no person watches a bar: the pipeline (which sets ATTENTION_PRIORS_HEADLESS), tests, logs."""
-    watched = sys.stderr.isatty() or "ipykernel" in sys.modules
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    watched = sys.stderr.isatty() or getattr(shell, "kernel", None) is not None
     return not watched or os.environ.get("ATTENTION_PRIORS_HEADLESS") == "1"
 
 

@@ -13,7 +13,7 @@ NOTEBOOKS: dict[str, tuple[str, ...] | str] = {
     "04_generalised_gaussian": (),
     "09_language_models": (),
     "10_passkeys": (),
-    "12_learned_priors": ("10_passkeys",),
+    "12_learned_priors": ("09_language_models", "10_passkeys"),
     "15_verdicts": EVERYTHING,
 }
 
