@@ -62,7 +62,7 @@ def copy(results, name):
 
 def test_order_puts_needs_first_and_keeps_the_reading_order():
     assert order.order() == list(order.NOTEBOOKS)
-    assert order.order(["12_learned_priors"]) == ["10_passkeys", "12_learned_priors"]
+    assert order.order(["12_learned_priors"]) == ["09_language_models", "10_passkeys", "12_learned_priors"]
     assert order.order(["15_verdicts"])[-1] == "15_verdicts"
     assert set(order.order(["15_verdicts"])) == set(order.NOTEBOOKS)
 
