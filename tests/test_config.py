@@ -88,7 +88,7 @@ def test_bad_values_name_file_key_and_value(tmp_path: Path) -> None:
         (("threads",), 0, r"mine\.yaml: threads: .*greater than or equal to 1 \(got 0\)"),
         (("seeds",), [], r"mine\.yaml: seeds: .*at least 1 item"),
         (("passkey", "recipe", "rate"), -1, r"mine\.yaml: passkey\.recipe\.rate: .*\(got -1\)"),
-        (("passkey", "recipe", "optimizer"), "sgd", r"passkey\.recipe\.optimizer: .*'radam' or 'adamw' \(got 'sgd'\)"),
+        (("passkey", "recipe", "optimizer"), "sgd", r"passkey\.recipe\.optimizer: .*'radam', .*\(got 'sgd'\)"),
         (("passkey", "size", "width"), 33, r"mine\.yaml: passkey\.size: .*width = 33 is not a multiple of heads = 2"),
         (("language", "documents"), "many", r"mine\.yaml: language\.documents: .*\(got 'many'\)"),
         (("passkey", "recipe", "steps"), 2.5, r"passkey\.recipe\.steps: .*\(got 2\.5\)"),

@@ -183,10 +183,10 @@ def test_gradcheck(blocks: str, monkeypatch) -> None:
 def test_error_at_most_twice_that_of_the_reference(dtype: torch.dtype, blocks: str, monkeypatch) -> None:
     """Both at the same rounded inputs, against float64; a norm over each tensor.
 
-    In float32 more is allowed: Σ_j dS_ij p_ij is taken from the output, as flash attention does, and its rounding times
-    log-priors of several hundred is what remains in the sums over a row.
+    In float32 more is allowed, as flash attention needs: weights are computed again from their log-sum-exp, and
+    Σ_j dS_ij p_ij is taken from the output; their rounding grows with log-priors, which here reach several hundred.
     """
-    loose = 1e-3 if dtype == torch.float32 else 1e-6
+    loose, looser = (2e-5, 5e-3) if dtype == torch.float32 else (1e-6, 1e-6)
     blocks_of(monkeypatch, blocks)
     rounded = setting(Case(75, width=16, logit="row", scale="row"), dtype)
     exact = setting(rounded.case)
@@ -197,7 +197,7 @@ def test_error_at_most_twice_that_of_the_reference(dtype: torch.dtype, blocks: s
     for name, value in truth.items():
         assert found[name].dtype == plain[name].dtype
         mine, allowed = ((x[name].double() - value).norm() for x in (found, plain))
-        slack = loose if name.startswith(("theta", "prior")) else 1e-6
+        slack = looser if name.startswith(("theta", "prior")) else loose
         assert mine <= 2 * allowed + slack * value.norm(), f"{name}: {mine:.2e} against {allowed:.2e}"
 
 
