@@ -137,6 +137,23 @@ def test_a_failed_baseline_is_not_evidence():
     assert outcome("BAM-C6", rule) == "undecided"
 
 
+def test_a_failed_baseline_that_still_reaches_far_is_evidence():
+    def rule(name, multiple):
+        return 0.5 if name == "nope-ssmax" else bam_passkeys.only_bam(name, multiple)
+
+    assert outcome("BAM-C6", rule) == outcome("BAM-F2", rule) == "disagrees"
+
+
+@pytest.mark.parametrize("plus, minus, doubted", [(["nope"], [], "disagrees"), ([], ["nope"], "agrees")])
+def test_what_has_not_learned_is_a_lower_bound(plus, minus, doubted):
+    data = bam_passkeys.Accuracies(frames(lambda name, m: float(name != "nope"))["passkey_by_length"])
+    for found in ("agrees", "disagrees", "undecided"):
+        large, small = (data.trusted(found, relation, plus, minus) for relation in (">", "<="))
+        assert large == ("undecided" if found == doubted else found)
+        assert small == ("undecided" if found != doubted else found)
+        assert data.trusted(found, ">", ["bam"], ["alibi"]) == found
+
+
 @pytest.mark.parametrize("limit, expected", [(2, "agrees"), (8, "agrees"), (16, "undecided"), (32, "undecided")])
 def test_the_ratio_of_reaches_counts_steps_and_ends(limit, expected):
     def rule(name, multiple):

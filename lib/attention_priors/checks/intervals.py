@@ -92,9 +92,9 @@ def joined(outcomes: Iterable[str]) -> str:
 def sentence(
     text: str, found: Estimate, relation: str, bound: float, outcome: str, seeds: tuple[int, ...] = ()
 ) -> Sentence:
-    """With rounded numbers; an interval without ends is left out."""
-    finite = math.isfinite(found.low) and math.isfinite(found.high)
-    interval = (round(found.low, 6), round(found.high, 6)) if finite else None
+    """With rounded numbers; an interval that excludes nothing is left out."""
+    known = math.isfinite(found.low) or math.isfinite(found.high)
+    interval = (round(found.low, 6), round(found.high, 6)) if known else None
     return Sentence(text, round(found.value, 6), relation, round(bound, 6), outcome, interval, seeds)
 
 
@@ -105,4 +105,5 @@ def finding(sentences: Sequence[Sentence]) -> Finding:
     seeds = tuple(sorted({seed for each in sentences for seed in each.seeds}))
     detail = "; ".join(f"{each.text}: {each.outcome}" for each in sentences)
     measured = "not measured" if math.isnan(first.measured) else first.measured
-    return Finding(outcome, measured, first.relation, first.expected, seeds, first.interval, detail)
+    bounded = first.interval if first.interval and all(map(math.isfinite, first.interval)) else None  # for JSON
+    return Finding(outcome, measured, first.relation, first.expected, seeds, bounded, detail)
