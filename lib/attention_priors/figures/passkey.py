@@ -321,11 +321,13 @@ def caption_reach(frame: pd.DataFrame) -> str:
     trained = int(rows["trained"].iloc[0])
     medians = rows.groupby("encoding")["reach"].median()
     others = medians[[not name.startswith("bam") for name in medians.index]]
+    ended = medians.get(OURS) == rows[rows["encoding"] == OURS]["longest_tested"].max()
     return (
         f"Longest tested length up to which accuracy never fell below {GOOD}, for every encoding, trained on {trained} "
         f"tokens. A mark for each seed, the bar ends at their median; grey tick: longest tested; `>`: it was reached; "
         f"never: below {GOOD} at the training length already, as any guesser (chance {evaluation.CHANCE:.0e}) and the "
-        f"untrained control. Median of BAM SSMax: {_tokens(medians.get(OURS), trained)}; longest of the others: "
+        f"untrained control. Median of BAM SSMax: {'at least ' if ended else ''}"
+        f"{_tokens(medians.get(OURS), trained)}; longest of the others: "
         f"{_tokens(others.max(), trained)} ({style.method_style(others.idxmax())['label']}); {_seeds(rows)}."
     )
 
