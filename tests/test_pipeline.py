@@ -188,7 +188,13 @@ def test_ctrl_c_says_that_it_resumes_and_ends_the_kernel(tmp_path):
         sys.exit(command.main(["--profile", "smoke", "--results", {str(tmp_path / "results")!r}]))
     """
     process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", textwrap.dedent(code)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.SIG_DFL
+        ),  # a shell may have it ignored in the background
     )
     until = time.monotonic() + 90
     while not (tmp_path / "pids").exists() and time.monotonic() < until:
