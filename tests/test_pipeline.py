@@ -77,9 +77,9 @@ def test_order_names_the_nearest_notebook_and_a_circle():
 def test_make_runs_the_rules_in_order_also_side_by_side(tmp_path):
     table = {"a": (), "b": ("a",), "c": (), "d": order.EVERYTHING}
     (tmp_path / "rules.mk").write_text(order.rules(table=table))
-    done = subprocess.run(
-        ["make", "-f", "rules.mk", "-j3", "STEP=sleep 0.1; echo"], cwd=tmp_path, capture_output=True, text=True
-    )
+    command = ["make", "--no-print-directory", "-f", "rules.mk", "-j3", "STEP=sleep 0.1; echo"]
+    alone = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=alone)
     seen = done.stdout.split()
     assert sorted(seen) == list("abcd") and seen.index("a") < seen.index("b") and seen[-1] == "d", done.stderr
 
