@@ -1,5 +1,6 @@
 """The fast path against the specification: outputs and every gradient, in whole and in blocks, and its memory."""
 
+import math
 import sys
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -12,7 +13,7 @@ from torch.utils._pytree import tree_leaves
 
 from attention_priors.attention import attention, causal, documents, window
 from attention_priors.attention.visible import Visible, bidirectional
-from attention_priors.positions.priors import GeneralizedGaussian, Laplace, Uniform
+from attention_priors.positions.priors import GeneralizedGaussian, KeyPrior, Laplace, Uniform
 
 SDPA = sys.modules["attention_priors.attention.sdpa"]  # the module; the package's attribute is its function
 IDS = torch.tensor([[0] * 30 + [1] * 20 + [2] * 25, [0] * 3 + [1] * 70 + [2] * 2])
@@ -60,6 +61,7 @@ CASES = {
     "uneven": Case(75, mask="uneven", scale="batch"),
 }
 BLOCKS = {"whole": (256, 256, 512), "blocks": (0, 8, 16), "narrow": (0, 1, 7), "wide": (0, 512, 4096)}
+CONSTANTS = ("WHOLE", "BLOCK_QUERIES", "BLOCK_KEYS"), ("WHOLE", "READING_QUERIES", "READING_KEYS")
 
 
 def visible(case: Case) -> Visible:
@@ -116,8 +118,9 @@ def results(made: SimpleNamespace, backend: str) -> dict[str, torch.Tensor]:
 
 
 def blocks_of(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    for constant, value in zip(("WHOLE", "BLOCK_QUERIES", "BLOCK_KEYS"), BLOCKS[name], strict=True):
-        monkeypatch.setattr(SDPA, constant, value)
+    for constants in CONSTANTS:
+        for constant, value in zip(constants, BLOCKS[name], strict=True):
+            monkeypatch.setattr(SDPA, constant, value)
 
 
 def compare(case: Case) -> None:
@@ -186,7 +189,8 @@ def test_error_at_most_twice_that_of_the_reference(dtype: torch.dtype, blocks: s
     In float32 more is allowed, as flash attention needs: weights are computed again from their log-sum-exp, and
     Σ_j dS_ij p_ij is taken from the output; their rounding grows with log-priors, which here reach several hundred.
     """
-    loose, looser = (2e-5, 5e-3) if dtype == torch.float32 else (1e-6, 1e-6)
+    loose = 2e-5 if dtype == torch.float32 else 1e-6
+    looser = 2e-4 if dtype == torch.float32 and blocks == "blocks" else loose
     blocks_of(monkeypatch, blocks)
     rounded = setting(Case(75, width=16, logit="row", scale="row"), dtype)
     exact = setting(rounded.case)
@@ -265,10 +269,63 @@ def test_an_unused_gradient_is_not_computed() -> None:
     assert all(p.grad is None for p in made.prior.parameters()) and made.tensors["q"].grad is not None
 
 
-@pytest.mark.xfail(strict=True, reason="a hidden key weighs exp(FLOOR), no less than a visible one there")
 def test_a_document_that_begins_at_the_floor_sees_itself_alone(monkeypatch) -> None:
     """θ_β = -2 puts lag 0 at the floor; the first token of a later document sees nothing else."""
     blocks_of(monkeypatch, "narrow")
     made = setting(Case(75, mask="documents", prior="none"))
     made.prior = GeneralizedGaussian([0.0] * 4, [-2.0] * 4).double()
-    torch.testing.assert_close(results(made, "sdpa")["out"], results(made, "reference")["out"])
+    for reading in (False, True):
+        with torch.set_grad_enabled(not reading):
+            out = {
+                backend: attention(**made.tensors, prior=made.prior, visible=made.visible, backend=backend)
+                for backend in ("sdpa", "reference")
+            }
+        torch.testing.assert_close(out["sdpa"], out["reference"])
+
+
+@pytest.mark.parametrize("blocks", BLOCKS)
+@pytest.mark.parametrize("name", CASES)
+def test_reading_without_gradients_gives_the_reference_s_output(name: str, blocks: str, monkeypatch) -> None:
+    blocks_of(monkeypatch, blocks)
+    made = setting(CASES[name])
+    with torch.no_grad():
+        found, wanted = (
+            attention(**made.tensors, prior=made.prior, visible=made.visible, offset=made.case.offset, backend=backend)
+            for backend in ("sdpa", "reference")
+        )
+    torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
+
+
+class Sink(KeyPrior):
+    """A learnable log-prior of the first key alone."""
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.u = nn.Parameter(torch.linspace(-1, 2, heads))
+
+    def log_prior(self, keys: torch.Tensor, length: int) -> torch.Tensor:
+        return self.u[:, None] * (keys == 0)
+
+
+@pytest.mark.parametrize("blocks", ["whole", "blocks"])
+@pytest.mark.parametrize("relative", [False, True])
+@pytest.mark.parametrize("name", ["ragged", "scales-by-sample", "content-scale", "grouped", "documents", "chunk"])
+def test_a_key_prior_is_carried_with_all_its_gradients(name: str, relative: bool, blocks: str, monkeypatch) -> None:
+    blocks_of(monkeypatch, blocks)
+    found, wanted = (setting(CASES[name]) for _ in range(2))
+    for made in (found, wanted):
+        made.prior = (made.prior * Sink(made.case.heads) if relative else Sink(made.case.heads)).double()
+    mine, theirs = results(found, "sdpa"), results(wanted, "reference")
+    assert any(name.endswith("u") and value.abs().max() > 0 for name, value in theirs.items())
+    for key, value in theirs.items():
+        torch.testing.assert_close(mine[key], value, rtol=1e-10, atol=1e-10, msg=lambda m, n=key: f"{n}: {m}")
+
+
+def test_a_weight_that_underflows_is_zero_and_the_others_are_exact() -> None:
+    """exp of scores below the smallest normal number: 0, not a denormal; everything else as torch's own exp."""
+    for dtype in (torch.float32, torch.float64):
+        low = math.log(torch.finfo(dtype).tiny)
+        x = torch.tensor([0.0, -1.0, low / 2, low + 3, low - 3, 10 * low, SDPA.HIDDEN, -torch.inf], dtype=dtype)
+        assert torch.equal(SDPA._exp(x.clone())[:4], x.exp()[:4])
+        assert torch.equal(SDPA._exp(x.clone())[4:], torch.zeros(4, dtype=dtype))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 
 import torch
 from jaxtyping import Float, Int
@@ -13,7 +14,17 @@ from .reference import reference
 from .sdpa import sdpa
 from .visible import Visible, causal
 
-BACKENDS: dict[str, Callable[..., Tensor]] = {"reference": reference, "sdpa": sdpa}
+
+def triton(q: Tensor, k: Tensor, v: Tensor, **arguments: object) -> Tensor:
+    """The fused kernels, imported at first use: this package works without Triton."""
+    if find_spec("triton") is None:
+        raise ValueError("backend 'triton' needs the package triton, which is not installed; use backend='sdpa'")
+    from .fused import fused
+
+    return fused(q, k, v, **arguments)
+
+
+BACKENDS: dict[str, Callable[..., Tensor]] = {"reference": reference, "sdpa": sdpa, "triton": triton}
 
 
 def attention(
@@ -34,7 +45,8 @@ def attention(
     Each key head serves heads / kv_heads consecutive query heads. a = `logit_scale` and b = `prior_scale` have shape
     [heads, queries] or [batch, heads, queries] and default to 1. Query i stands at position offset + i and sees the
     keys up to itself unless `visible` says otherwise. `positions` gives arbitrary integer positions of queries and keys
-    to the prior (backend "reference" only). `backend="auto"` is "sdpa", or "reference" where positions are given.
+    to the prior (backend "reference" only). `backend="auto"` is "reference" where positions are given, else "triton"
+    for a prior on a GPU, else "sdpa".
 
     Raises ValueError for shapes that do not fit, an unknown backend, a query that sees no key, and what a backend
     cannot do; an explicit backend never falls back to another.
@@ -44,7 +56,7 @@ def attention(
         visible = causal(q.shape[2], offset, q.device)
     _check_visible(visible, q, k)
     if backend == "auto":
-        backend = "sdpa" if positions is None else "reference"
+        backend = _automatic(q, prior, positions)
     if backend not in BACKENDS:
         raise ValueError(f"unknown backend {backend!r}; choose 'auto' or one of {', '.join(map(repr, BACKENDS))}")
     arguments = {"prior": prior, "logit_scale": logit_scale, "prior_scale": prior_scale, "visible": visible}
@@ -56,6 +68,12 @@ def attention(
     if positions is not None:
         raise ValueError(f"backend {backend!r} takes an integer offset only; use backend='reference' for positions")
     return BACKENDS[backend](q, k, v, offset=offset, **arguments)
+
+
+def _automatic(q: Tensor, prior: Prior | None, positions: tuple[Tensor, Tensor] | None) -> str:
+    if positions is not None:
+        return "reference"
+    return "triton" if q.is_cuda and prior is not None and find_spec("triton") else "sdpa"
 
 
 def _check_shapes(

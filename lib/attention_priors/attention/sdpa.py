@@ -3,12 +3,14 @@
 The bias of a block of queries and keys is a strided view of the table T[h, lag]; neither it nor the weights exist
 beyond one block, so that memory grows linearly with the length. Keys are stored backwards, which makes both strides of
 the view positive: with j' = keys - 1 - j, lag = offset + i - j = (offset + i - keys + 1) + j'.
+A key-only prior has rank one and needs no bias: b_i is one more component of q_i, u(j) one more of k_j.
 Where there is no prior and the mask is plainly causal, torch's own scaled_dot_product_attention does the work.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,11 +19,13 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ..positions.priors import FLOOR, Prior
+from ..positions.priors import KeyPrior, Prior, RelativePrior
 from .visible import Visible
 
 BLOCK_QUERIES, BLOCK_KEYS = 128, 512
+READING_QUERIES, READING_KEYS = 512, 1024  # without a backward pass: fewer, larger blocks cost less
 WHOLE = 256  # up to this many queries and keys the weights are kept for the backward pass
+HIDDEN = -1e30  # below every visible score (log-priors end at FLOOR = -1e9), and finite: two of them still compare
 
 
 def sdpa(
@@ -43,11 +47,29 @@ def sdpa(
     q = q * factor if logit_scale is None else q * (factor * logit_scale[..., None]).to(q.dtype)
     if prior is None and queries == keys and _is_causal(visible):
         return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0)
-    table = None if prior is None else _table(prior, queries, keys, offset, visible)
-    scale = None if prior is None or prior_scale is None else prior_scale
+    relative, of_keys = ([], []) if prior is None else prior.split()
+    table = _table(relative, queries, keys, offset, visible) if relative else None
+    scale = prior_scale if relative else None
+    width = q.shape[-1]
     # Autocast would round the biases of a block to half precision, where lags of 256 and 257 are one number.
     with torch.autocast(q.device.type, enabled=False):
-        return _BlockAttention.apply(q, k, v, table, scale, visible.first, visible.last)
+        if of_keys:
+            q, k, v = _with_key_prior(q, k, v, of_keys, prior_scale)
+        learning = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v, table, scale) if x is not None)
+        out = _BlockAttention.apply(q, k, v, table, scale, visible.first, visible.last, learning)
+        return out[..., :width]
+
+
+def _with_key_prior(
+    q: Tensor, k: Tensor, v: Tensor, priors: list[KeyPrior], scale: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """q, k and v with one more component: <(q_i, b_i), (k_j, u(j))> = <q_i, k_j> + b_i u(j); in at least float32."""
+    dtype = torch.promote_types(q.dtype, torch.float32)
+    positions = torch.arange(k.shape[2], device=k.device)
+    u = sum(prior.log_prior(positions, k.shape[2]) for prior in priors)
+    rows = torch.ones_like(q[..., 0]) if scale is None else scale.expand(q.shape[:3])
+    columns = [rows.to(dtype), u.to(dtype).expand(k.shape[:3]), torch.zeros_like(v[..., 0], dtype=dtype)]
+    return tuple(torch.cat([x.to(dtype), c[..., None]], -1) for x, c in zip((q, k, v), columns, strict=True))
 
 
 def _is_causal(visible: Visible) -> bool:
@@ -55,16 +77,13 @@ def _is_causal(visible: Visible) -> bool:
     return not bool(visible.first.any()) and bool((visible.last == index).all())
 
 
-def _table(prior: Prior, queries: int, keys: int, offset: int, visible: Visible) -> Tensor:
+def _table(priors: list[RelativePrior], queries: int, keys: int, offset: int, visible: Visible) -> Tensor:
     """T[h, x] = log π at lag x + offset - keys + 1, for every lag between a query and a key."""
-    relative, of_keys = prior.split()
-    if of_keys:
-        raise ValueError("backend 'sdpa' carries relative priors only; use backend='reference' for a key prior")
     low, high = offset - keys + 1, offset + queries
     positions = torch.arange(offset, high, device=visible.last.device)
     start = 0 if low < 0 and bool((visible.last <= positions).all()) else low  # the future needs no table
     lags = torch.arange(start, high, device=visible.last.device)
-    table = sum(factor.log_prior(lags) for factor in relative)
+    table = sum(prior.log_prior(lags) for prior in priors)
     return F.pad(table, (start - low, 0)) if start > low else table
 
 
@@ -82,14 +101,14 @@ class _Blocks:
     scratch: list[Tensor] = field(default_factory=list)
 
     @classmethod
-    def plan(cls, q: Tensor, keys: int, first: Tensor, last: Tensor) -> _Blocks:
+    def plan(cls, q: Tensor, keys: int, first: Tensor, last: Tensor, learning: bool) -> _Blocks:
         first, last = keys - 1 - last, keys - 1 - first
         batch, heads, queries, _ = q.shape
         if queries <= WHOLE and keys <= WHOLE:
             step, width = queries, keys
         else:
-            step, width = min(queries, max(1, BLOCK_QUERIES * 4 // (batch * heads)) if queries > 1 else 1), BLOCK_KEYS
-            step = max(step, min(queries, 32))
+            rows, width = (BLOCK_QUERIES, BLOCK_KEYS) if learning else (READING_QUERIES, READING_KEYS)
+            step = min(queries, max(32, rows * 4 // (batch * heads)))
         rows = first if first.ndim == 2 else first[None]
         ends = last if last.ndim == 2 else last[None]
         pad = -queries % step
@@ -148,26 +167,24 @@ class _BlockAttention(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None,
-        first: Tensor, last: Tensor,
+        first: Tensor, last: Tensor, learning: bool,
     ) -> Tensor:  # fmt: skip
         dtype, inputs = q.dtype, (q, k, v, table, scale)
         q, k, v, table, scale = _working(q, k.flip(2), v.flip(2), table, scale)
-        blocks = _Blocks.plan(q, k.shape[2], first, last)
+        blocks = _Blocks.plan(q, k.shape[2], first, last, learning)
         out = torch.empty_like(q)
         lse = q.new_empty(q.shape[:3])
         p = None
-        for start, stop, chunks in blocks.spans:
-            if len(chunks) == 1:
-                scores = _scores(q, k, table, scale, blocks, (start, stop, *chunks[0]))
-                left, right, _ = chunks[0]
-                if blocks.whole():
-                    p = scores.softmax(-1)
-                    out = p @ v[:, :, left:right]
-                    break
-                lse[:, :, start:stop] = total = scores.logsumexp(-1)
-                out[:, :, start:stop] = scores.sub_(total[..., None]).exp_() @ v[:, :, left:right]
-            else:
-                _online(q, k, v, table, scale, blocks, (start, stop, chunks), out, lse)
+        # The fused kernel's exponentials have 20 bits: enough to read, too few for the gradient of a prior, in which
+        # millions of terms nearly cancel.
+        part = _fused if q.device.type == "cpu" and not learning else _unfused
+        if blocks.whole():
+            start, stop, [(left, right, masked)] = blocks.spans[0]
+            p = _scores(q, k, table, scale, blocks, (start, stop, left, right, masked)).softmax(-1)
+            out = p @ v[:, :, left:right]
+        else:
+            for span in blocks.spans:
+                _online(part, q, k, v, table, scale, blocks, span, out, lse)
         blocks.scratch.clear()
         ctx.blocks, ctx.dtypes = blocks, [None if x is None else x.dtype for x in inputs]
         ctx.needs = ctx.needs_input_grad
@@ -179,7 +196,7 @@ class _BlockAttention(torch.autograd.Function):
     def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, table, scale, p_whole, lse, out = ctx.saved_tensors
         d_out = d_out.to(q.dtype)
-        delta = (d_out * out).sum(-1)
+        delta = (d_out * out).sum(-1) if p_whole is None else None
         d_q, d_k, d_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
         d_table = None if table is None or not ctx.needs[3] else torch.zeros_like(table)
         d_scale = None if scale is None or not ctx.needs[4] else torch.zeros_like(scale)
@@ -187,14 +204,15 @@ class _BlockAttention(torch.autograd.Function):
             rows = slice(start, stop)
             for left, right, masked in chunks:
                 columns = slice(left, right)
+                d_s = d_out[:, :, rows] @ v[:, :, columns].transpose(-1, -2)
                 if p_whole is not None:
                     p = p_whole
+                    d_s = torch.ops.aten._softmax_backward_data(d_s, p, -1, p.dtype)
                 else:
                     p = _scores(q, k, table, scale, ctx.blocks, (start, stop, left, right, masked))
-                    p.sub_(lse[:, :, rows, None]).exp_()
+                    _exp(p.sub_(lse[:, :, rows, None]))
+                    d_s.sub_(delta[:, :, rows, None]).mul_(p)
                 d_v[:, :, columns] += p.transpose(-1, -2) @ d_out[:, :, rows]
-                d_s = d_out[:, :, rows] @ v[:, :, columns].transpose(-1, -2)
-                d_s.sub_(delta[:, :, rows, None]).mul_(p)
                 d_q[:, :, rows] += d_s @ k[:, :, columns]
                 d_k[:, :, columns] += d_s.transpose(-1, -2) @ q[:, :, rows]
                 if d_scale is not None:
@@ -202,7 +220,7 @@ class _BlockAttention(torch.autograd.Function):
                 if d_table is not None:
                     _add_diagonals(d_table, d_s, None if scale is None else scale[..., rows, None], start + left)
         grads = (d_q, d_k.flip(2), d_v.flip(2), d_table, d_scale)
-        return *(None if g is None else g.to(t) for g, t in zip(grads, ctx.dtypes, strict=True)), None, None
+        return *(None if g is None else g.to(t) for g, t in zip(grads, ctx.dtypes, strict=True)), None, None, None
 
 
 def _working(*tensors: Tensor | None) -> list[Tensor | None]:
@@ -211,14 +229,20 @@ def _working(*tensors: Tensor | None) -> list[Tensor | None]:
     return [None if x is None else x.to(dtype).contiguous() for x in tensors]
 
 
+def _exp(x: Tensor) -> Tensor:
+    """exp in place, 0 where it is no normal number: there torch's exp on a CPU takes 10 to 40 times as long."""
+    least = torch.finfo(x.dtype).tiny
+    low = math.log(least) + 1
+    return F.threshold_(x.clamp_(min=low).exp_(), 4 * least, 0.0)
+
+
 def _online(
-    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, blocks: _Blocks,
-    span: tuple[int, int, list[tuple[int, int, bool]]], out: Tensor, lse: Tensor,
+    part: Callable[..., tuple[Tensor, Tensor]], q: Tensor, k: Tensor, v: Tensor, table: Tensor | None,
+    scale: Tensor | None, blocks: _Blocks, span: tuple[int, int, list[tuple[int, int, bool]]], out: Tensor, lse: Tensor,
 ) -> None:  # fmt: skip
     """One block of queries over several blocks of keys: the parts' means, weighted by their shares of the sum."""
     start, stop, chunks = span
     rows = slice(start, stop)
-    part = _fused if q.device.type == "cpu" else _unfused
     mean, total = part(q, k, v, table, scale, blocks, (start, stop, *chunks[0]))
     for chunk in chunks[1:]:
         more, more_total = part(q, k, v, table, scale, blocks, (start, stop, *chunk))
@@ -234,9 +258,12 @@ def _unfused(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Mean of v [batch, heads, rows, width] and log-sum-exp [batch, heads, rows] of a block."""
     scores = _scores(q, k, table, scale, blocks, block)
-    # A finite floor, so that a row that sees nothing of this block has a mean of 0 and a share of 0.
-    total = scores.logsumexp(-1).clamp(min=FLOOR)
-    return scores.sub_(total[..., None]).exp_() @ v[:, :, block[2] : block[3]], total
+    # Finite, so that a row that sees nothing of this block has a mean of 0 and a share of 0.
+    largest = scores.amax(-1).clamp_(min=HIDDEN)
+    p = _exp(scores.sub_(largest[..., None]))
+    total = p.sum(-1).clamp_(min=torch.finfo(p.dtype).tiny)
+    mean = (p @ v[:, :, block[2] : block[3]]).div_(total[..., None])
+    return mean, total.log_().add_(largest)
 
 
 def _fused(
@@ -257,7 +284,7 @@ def _fused(
     if masked:
         hidden = blocks.hidden(start, stop, left, right)
         bias = q.new_zeros(hidden.shape) if bias is None else bias
-        bias = bias.masked_fill(hidden, FLOOR)
+        bias = bias.masked_fill(hidden, HIDDEN)
     mean, total = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
         q[:, :, start:stop], k[:, :, left:right], v[:, :, left:right], attn_mask=bias, scale=1.0
     )

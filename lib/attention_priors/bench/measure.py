@@ -10,6 +10,7 @@ import json
 import resource
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -17,10 +18,14 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from .. import runtime
+from .. import config, runtime
+from ..attention import attention
 from ..config import ModelConfig
+from ..experiments import passkeys
 from ..model import Transformer
+from ..positions.priors import GeneralizedGaussian
 from ..tasks import passkey
+from ..training import Run, load
 from . import plain
 
 
@@ -44,10 +49,8 @@ def training_step(backend: str, repeats: int = 3) -> dict[str, Any]:
 
 
 def long_prompt(length: str, repeats: int = 1) -> dict[str, Any]:
-    """A passkey prompt of `length` tokens through the 3-layer model: only the answer's queries in the last layer."""
-    torch.manual_seed(0)
-    size = {"vocabulary": len(passkey.VOCABULARY), "width": 64, "layers": 3, "heads": 4, "hidden": 128}
-    model = Transformer(ModelConfig(encoding="bam-ssmax", **size)).eval()
+    """A passkey prompt of `length` tokens through the trained model: only the answer's queries in the last layer."""
+    model = load("passkey/bam-ssmax/0").eval()
     tokens = passkey.prompts(int(length), torch.tensor([0.5]), runtime.generator(0, "bench")).tokens[:, :-1]
 
     @torch.inference_mode()
@@ -55,6 +58,52 @@ def long_prompt(length: str, repeats: int = 1) -> dict[str, Any]:
         return model(tokens, last=passkey.DIGITS).sum().item()
 
     return _timed(step, repeats, warm=False)
+
+
+def attention_call(backend: str, length: str, backward: str, repeats: int = 3) -> dict[str, Any]:
+    """One call of attention, 8 heads of width 64, with a learned generalised Gaussian; `backward` "1" adds gradients.
+
+    Backend "none" is torch's own attention without any prior, "flex" FlexAttention without compilation.
+    """
+    plain.register()
+    torch.manual_seed(0)
+    count = int(length)
+    q, k, v = (torch.randn(1, 8, count, 64).requires_grad_(backward == "1") for _ in range(3))
+    prior = GeneralizedGaussian(torch.linspace(-2, 0, 8), torch.linspace(0.3, 1, 8))
+
+    def step() -> float:
+        with torch.set_grad_enabled(backward == "1"):
+            if backend == "none":
+                out = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            elif backend == "flex":
+                out = flex(q, k, v, prior)
+            else:
+                out = attention(q, k, v, prior=prior, backend=backend)
+            if backward == "1":
+                out.sum().backward()
+        return out.sum().item()
+
+    return _timed(step, repeats)
+
+
+def flex(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, prior: GeneralizedGaussian) -> torch.Tensor:
+    """FlexAttention with the prior as a power per score."""
+    from torch.nn.attention.flex_attention import flex_attention
+
+    def score(s: torch.Tensor, b: Any, h: Any, i: Any, j: Any) -> torch.Tensor:
+        bias = prior.theta_alpha[h].exp() * ((i - j).abs() + prior.epsilon) ** prior.theta_beta[h]
+        return torch.where(i >= j, s - bias, -torch.inf)
+
+    return flex_attention(q, k, v, score_mod=score)
+
+
+def training_run(profile: str, seed: str) -> dict[str, Any]:
+    """Trains one seed of the profile's BAM-SSMax on passkeys from nothing, in a store of its own."""
+    spec = passkeys.spec(config.profile(profile), "bam-ssmax", int(seed))
+    before = _peak()
+    with tempfile.TemporaryDirectory() as folder:
+        record = Run(spec, folder, torch.device("cpu")).train()
+    return {"seconds": record["seconds"], "peak_bytes": _peak() - before, "value": spec.recipe.steps}
 
 
 def _timed(step: Callable[[], float], repeats: int, warm: bool = True) -> dict[str, Any]:
@@ -74,7 +123,7 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-MEASURES = {"training_step": training_step, "long_prompt": long_prompt}
+MEASURES = {each.__name__: each for each in (training_step, training_run, long_prompt, attention_call)}
 
 if __name__ == "__main__":
     runtime.configure(int(sys.argv[1]))

@@ -1,0 +1,262 @@
+"""Backend "triton": any relative prior, a prior over keys and both row scales, at the memory of plain attention.
+
+A relative prior enters as its table T[h, lag], made by ordinary PyTorch; what depends on the key alone as u[h, j]. The
+gradient of the parameters either returns to the table and goes on by autograd or, for up to four parameters that each
+head has for itself, is summed in the kernel against the table's derivatives.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ..positions.kerple import KerpleLog, KerplePower
+from ..positions.priors import FLOOR, GeneralizedGaussian, Laplace, Prior, RelativePrior
+from .decode import fits, formula, fused_decode
+from .launch import BACK, FRONT, INTERPRETED, LOG2E, fused_forward
+from .skipping import first_needed
+from .tiles import padded
+from .visible import Visible, causal
+
+# parameters [heads], entry h of which moves the table of head h alone
+HEADWISE = (GeneralizedGaussian, Laplace, KerplePower, KerpleLog)
+MOST_PARAMETERS = 4
+DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+
+
+def fused(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    prior: Prior | None,
+    logit_scale: Tensor | None,
+    prior_scale: Tensor | None,
+    visible: Visible,
+    offset: int,
+    tolerance: float = 0.0,
+) -> Tensor:
+    """Backend of `attention`; see there. `tolerance`: see `table_attention`."""
+    queries, keys = q.shape[2], k.shape[2]
+    given: dict[str, Any] = {"logit_scale": logit_scale, "visible": visible, "offset": offset, "tolerance": tolerance}
+    if prior is None:
+        return table_attention(q, k, v, **given)
+    relative, key_priors = prior.split()
+    # Autocast would round lags to half precision, where 256 and 257 are one number.
+    with torch.autocast(q.device.type, enabled=False):
+        if key_priors:
+            positions = torch.arange(keys, device=q.device)
+            given["of_keys"] = sum(factor.log_prior(positions, keys) for factor in key_priors)
+        if decodes(q, k, v, logit_scale, prior_scale, *prior.parameters()) and not tolerance:
+            given["formula"] = formula(relative)
+        if relative and given.get("formula") is None:
+            given["lowest"] = lowest_lag(visible, offset, keys)
+            lags = torch.arange(given["lowest"], offset + queries, device=q.device)
+            given["table"], given["jacobian"], given["theta"] = tabulate(relative, lags)
+    return table_attention(q, k, v, prior_scale=prior_scale, **given)
+
+
+def decodes(q: Tensor, k: Tensor, v: Tensor, *others: Tensor | None) -> bool:
+    """Whether the decoding kernels take this call: few queries, many keys, nothing to differentiate."""
+    differentiable = torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in (q, k, v, *others))
+    return not differentiable and fits(q.shape[2], q.shape[1] // k.shape[1], k.shape[2])
+
+
+def lowest_lag(visible: Visible, offset: int, keys: int) -> int:
+    """0 where no query sees its future, else that of the first query and the last key. Compiled code cannot look."""
+    positions = torch.arange(offset, offset + visible.last.shape[-1], device=visible.last.device)
+    past = not torch.compiler.is_compiling() and bool((visible.last <= positions).all())
+    return 0 if past else offset - keys + 1
+
+
+def tabulate(relative: list[RelativePrior], lags: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Table [heads, lags], and for a few parameters by head also ∂T/∂θ [heads, parameters, lags] and θ."""
+    learned = [
+        (factor, name) for factor in relative for name, p in factor.named_parameters() if p.requires_grad
+    ]  # fmt: skip
+    if (
+        not learned
+        or not torch.is_grad_enabled()
+        or len(learned) > MOST_PARAMETERS
+        or not all(type(factor) in HEADWISE for factor, _ in learned)
+    ):
+        return sum(factor.log_prior(lags) for factor in relative), None, None
+    theta = torch.stack([factor.get_parameter(name).float() for factor, name in learned])
+    with torch.no_grad():
+        table = sum(factor.log_prior(lags) for factor in relative)
+        derivatives = [derivative(factor, name, lags) for factor, name in learned]
+    return table, torch.stack(derivatives, 1), theta
+
+
+def derivative(factor: RelativePrior, name: str, lags: Tensor) -> Tensor:
+    """∂T[h, lag] / ∂θ[h] of a prior whose heads are independent, by forward differentiation: [heads, lags]."""
+
+    def table(value: Tensor) -> Tensor:
+        return torch.func.functional_call(_Table(factor), {f"prior.{name}": value}, (lags,))
+
+    value = factor.get_parameter(name).detach()
+    return torch.func.jvp(table, (value,), (torch.ones_like(value),))[1].float()
+
+
+class _Table(nn.Module):
+    def __init__(self, prior: RelativePrior) -> None:
+        super().__init__()
+        self.prior = prior
+
+    def forward(self, lags: Tensor) -> Tensor:
+        return self.prior.log_prior(lags)
+
+
+def table_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    table: Tensor | None = None,
+    lowest: int | None = None,
+    of_keys: Tensor | None = None,
+    jacobian: Tensor | None = None,
+    theta: Tensor | None = None,
+    formula: tuple[Tensor, float] | None = None,
+    logit_scale: Tensor | None = None,
+    prior_scale: Tensor | None = None,
+    visible: Visible | None = None,
+    offset: int = 0,
+    tolerance: float = 0.0,
+    splits: int | None = None,
+) -> Tensor:
+    """p_ij ∝ exp(a_i <q_i, k_j> / sqrt(d) + b_i (T[offset + i - j] + u_j)) over the visible keys; Σ_j p_ij v_j.
+
+    `table` [heads, lags] has the lags lowest, lowest + 1, ..; `of_keys` u [heads, keys]. Gradients reach both, or
+    `theta` [parameters, heads] through `jacobian` = ∂T/∂θ [heads, parameters, lags], at most four. `tolerance` > 0
+    leaves out keys whose weights in a row cannot sum to more (`skipping`). Without gradients, few queries on many keys
+    are decoded: the keys in `splits` parts, and with `formula` (see `decode.formula`) in place of a table. -inf in a
+    table stands for FLOOR. Needs a GPU, or Triton's interpreter. ValueError names the argument, its value and the
+    remedy.
+    """
+    lowest = 0 if lowest is None else lowest
+    _check(q, k, v, table, lowest, of_keys, jacobian, theta, offset, tolerance)
+    visible = causal(q.shape[2], offset, q.device) if visible is None else visible
+    _check_rows(q, logit_scale, prior_scale, visible)
+    _check_values(q, k, table, of_keys, visible, lowest, offset)
+    batch, heads, queries, width = q.shape
+    wide = (batch, heads, queries)
+    biased = table is not None or of_keys is not None or formula is not None
+    logit = None if logit_scale is None else logit_scale.float().expand(wide)
+    scale = None if prior_scale is None or not biased else prior_scale.float().expand(wide)
+    first, last = (x.to(torch.int32).reshape(-1, queries).contiguous() for x in (visible.first, visible.last))
+    needed = None
+    if table is not None:
+        # A row of scores does not feel a constant, whose rounding the sums of dS T would feel.
+        table = table.float().clamp(min=FLOOR)
+        table = table - table.detach().amax(-1, keepdim=True)
+        if tolerance:
+            plain = (x if x is None else x.detach() for x in (q, k, table, of_keys, logit, scale))
+            needed = first_needed(*plain, first, last, offset, lowest, tolerance)
+        peak = None if jacobian is None else table.argmax(-1)
+        table = F.pad(table * LOG2E, (FRONT, BACK))
+    if jacobian is not None:  # nor does the row's Σ_j dS_ij = 0
+        centre = jacobian.float().gather(2, peak[:, None, None].expand(-1, jacobian.shape[1], 1))
+        jacobian = F.pad(jacobian.float() - centre, (FRONT, BACK)).contiguous()
+    if of_keys is not None:
+        of_keys = (of_keys.float().clamp(min=FLOOR) * LOG2E).contiguous()
+    shift, factor = FRONT + offset - lowest, width**-0.5
+    if decodes(q, k, v, table, of_keys, logit, scale, theta):
+        constants, epsilon = (None, 0.0) if formula is None else formula
+        return fused_decode(
+            q, k, v, table, of_keys, logit, scale, constants, first, last, needed, offset, shift, factor, epsilon,
+            splits or 0,
+        )  # fmt: skip
+    if formula is not None or splits is not None:
+        raise ValueError(
+            "formula and splits belong to decoding (no gradients, few queries, many keys); give a table instead"
+        )
+    return fused_forward(
+        q, k, v, table, of_keys, logit, scale, first, last, needed, jacobian, theta, shift, factor
+    )[0]  # fmt: skip
+
+
+def _check(
+    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, lowest: int, of_keys: Tensor | None,
+    jacobian: Tensor | None, theta: Tensor | None, offset: int, tolerance: float,
+) -> None:  # fmt: skip
+    if q.device.type != "cuda" and not INTERPRETED:
+        raise ValueError(
+            f"q is on {q.device}, but backend 'triton' needs a GPU; use backend='sdpa', or set TRITON_INTERPRET=1 "
+            "before the first import to try the kernels slowly"
+        )
+    if q.dtype not in DTYPES:
+        raise ValueError(f"q is {q.dtype}, but the kernels take float32, bfloat16 and float16; use backend='sdpa'")
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        if x.ndim != 4 or 0 in x.shape:
+            raise ValueError(f"{name} has shape {list(x.shape)}, but [batch, heads, length, width], none 0, is needed")
+        if x.dtype != q.dtype or x.device != q.device:
+            raise ValueError(f"{name} is {x.dtype} on {x.device}, q is {q.dtype} on {q.device}; make them equal")
+    if k.shape != v.shape or k.shape[0] != q.shape[0] or k.shape[3] != q.shape[3] or q.shape[1] % k.shape[1]:
+        raise ValueError(
+            f"q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)} do not fit: equal batch and width, k and v "
+            "alike, and heads a multiple of kv_heads are needed"
+        )
+    padded(q.shape[3])
+    if offset < 0:
+        raise ValueError(f"offset = {offset}, but the position of the first query must be at least 0")
+    heads, lags = q.shape[1], offset + q.shape[2] - lowest
+    if table is not None and (table.ndim != 2 or table.shape[0] != heads or table.shape[1] < lags):
+        raise ValueError(
+            f"table has shape {list(table.shape)}, but lags {lowest} to {offset + q.shape[2] - 1} of {heads} heads "
+            f"need [{heads}, {lags}] or more lags"
+        )
+    if of_keys is not None and of_keys.shape != (heads, k.shape[2]):
+        raise ValueError(f"of_keys has shape {list(of_keys.shape)}, but [{heads}, {k.shape[2]}] is needed")
+    if (jacobian is None) != (theta is None) or (jacobian is not None and table is None):
+        raise ValueError("jacobian and theta belong together, with a table; give all of them or leave both out")
+    if jacobian is not None:
+        if not 1 <= jacobian.shape[1] <= MOST_PARAMETERS:
+            raise ValueError(
+                f"jacobian has {jacobian.shape[1]} parameters, but 1 to {MOST_PARAMETERS} fit; let the gradient go "
+                "through the table instead"
+            )
+        if jacobian.shape != (heads, theta.shape[0], table.shape[1]) or theta.shape[1] != heads:
+            raise ValueError(
+                f"jacobian {list(jacobian.shape)} and theta {list(theta.shape)} do not fit a table "
+                f"{list(table.shape)}: [heads, parameters, lags] and [parameters, heads] are needed"
+            )
+    if not 0 <= tolerance < 1:
+        raise ValueError(f"tolerance = {tolerance}, but it bounds a row's weight: give 0 <= tolerance < 1")
+
+
+def _check_rows(q: Tensor, logit_scale: Tensor | None, prior_scale: Tensor | None, visible: Visible) -> None:
+    for name, scale in (("logit_scale", logit_scale), ("prior_scale", prior_scale)):
+        if scale is not None and scale.shape not in (q.shape[1:3], q.shape[:3]):
+            raise ValueError(f"{name} has shape {list(scale.shape)}, but {list(q.shape[1:3])} or {list(q.shape[:3])}")
+    if visible.first.shape not in (q.shape[2:3], (q.shape[0], q.shape[2])):
+        raise ValueError(f"visible has shape {list(visible.first.shape)}, but [queries] or [batch, queries] is needed")
+
+
+def _check_values(
+    q: Tensor, k: Tensor, table: Tensor | None, of_keys: Tensor | None, visible: Visible, lowest: int, offset: int
+) -> None:
+    """What only the numbers tell, in one transfer; not inside compiled or captured code, which cannot wait for it."""
+    if torch.compiler.is_compiling() or (q.is_cuda and torch.cuda.is_current_stream_capturing()):
+        return
+    keys = k.shape[2]
+    ahead = visible.last - torch.arange(offset, offset + q.shape[2], device=q.device)
+    bad = {
+        f"visible points outside the {keys} keys; check the offset": (visible.first < 0).any()
+        | (visible.last >= keys).any(),
+        "visible leaves a query without any key; widen the window or the document": (
+            visible.last < visible.first
+        ).any(),
+    }
+    if table is not None:
+        reached = (ahead > -lowest).any() if lowest <= 0 else ahead.new_ones((), dtype=torch.bool)
+        bad[f"visible reaches lags below lowest = {lowest}; start the table at {offset - keys + 1}"] = reached
+        bad["table holds NaN; check the prior's parameters"] = table.isnan().any()
+    if of_keys is not None:
+        bad["of_keys holds NaN; check the prior's parameters"] = of_keys.isnan().any()
+    for message, found in zip(bad, torch.stack(list(bad.values())).tolist(), strict=True):
+        if found:
+            raise ValueError(message)

@@ -1,0 +1,158 @@
+"""The numbers of notebook 08: instructions, errors, skipped tiles, times and memory, as rows."""
+
+from __future__ import annotations
+
+import statistics
+import time
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from ..attention import attention, skipping
+from ..positions.priors import GeneralizedGaussian, Laplace, alibi_slopes
+from . import assembly, interpreted, plain
+
+Rows = list[dict[str, Any]]
+TABLE, SCALED = {"HAS_T": True}, {"HAS_T": True, "HAS_A": True, "HAS_B": True}
+VARIANTS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("forward", "no bias", {}),
+    ("forward", "table", TABLE),
+    ("forward", "table, SSMax", SCALED),
+    ("backward_queries", "no bias", {}),
+    ("backward_queries", "table", TABLE),
+    ("backward_queries", "table, 2 parameters", {**TABLE, "JACOBIANS": 2, "REFINE": True}),
+    ("backward_keys", "no bias", {}),
+    ("backward_keys", "table", TABLE),
+    ("backward_table", "free table", TABLE),
+)
+
+
+def instructions(target: str = "sm_90", width: int = 128) -> Rows:
+    """Per score in the main loop: all instructions, reads of global memory, exponentials; registers and spills."""
+    if not interpreted.AVAILABLE:
+        return [{"kernel": kernel, "variant": variant, "instructions": float("nan")} for kernel, variant, _ in VARIANTS]
+    found = assembly.measured((kernel, target, width, 2, flags) for kernel, _, flags in VARIANTS)
+    return [
+        {"kernel": kernel, "variant": variant, "instructions": one.instructions, "reads": one.by_name.get("LDG", 0.0),
+         "exponentials": one.by_name.get("MUFU.EX2", 0.0), "registers": one.registers, "stack": one.stack,
+         "shared": one.shared}
+        for (kernel, variant, _), one in zip(VARIANTS, found, strict=True)
+    ]  # fmt: skip
+
+
+def errors(length: int, seeds: Iterable[int], dtype: torch.dtype = torch.bfloat16) -> Rows:
+    """Relative error against float64 of the interpreted kernels and of plain PyTorch at the same rounded inputs."""
+    rows: Rows = []
+    calls = [_call(length, seed, dtype) for seed in seeds]
+    ways = {"plain": [_gradients(call, "reference") for call in calls]}
+    if interpreted.AVAILABLE:
+        ways["kernel"] = interpreted.run(calls)
+    for index, (seed, call) in enumerate(zip(seeds, calls, strict=True)):
+        true = _gradients({name: x.double() if hasattr(x, "double") else x for name, x in call.items()}, "reference")
+        for way, found in ways.items():
+            for name, value in true.items():
+                error = float((found[index][name].double() - value).norm() / value.norm())
+                rows.append({"way": way, "result": name, "seed": seed, "error": error})
+    return rows
+
+
+def _call(length: int, seed: int, dtype: torch.dtype) -> dict[str, Any]:
+    generator = torch.Generator().manual_seed(seed)
+    made = {name: torch.randn(1, 2, length, 16, generator=generator).to(dtype) for name in ("q", "k", "v", "up")}
+    prior = GeneralizedGaussian([-1.0, 0.0], [0.4, 0.9], [0.4, -0.3], trainable=GeneralizedGaussian.NAMES)
+    return made | {"prior": prior}
+
+
+def _gradients(call: dict[str, Any], backend: str) -> dict[str, Tensor]:
+    prior = call["prior"]
+    leaves = {name: call[name].detach().requires_grad_() for name in ("q", "k", "v")}
+    out = attention(**leaves, prior=prior, backend=backend)
+    leaves |= dict(prior.named_parameters())
+    gradients = torch.autograd.grad((out * call["up"]).sum(), list(leaves.values()))
+    return {"out": out.detach(), **dict(zip(leaves, gradients, strict=True))}
+
+
+def tiles_kept(lengths: Iterable[int], contents: Iterable[float], tolerance: float, tile: int = 128) -> Rows:
+    """Share of the causal tiles that the bound keeps, averaged over heads, by length and range S of the content."""
+    priors = {
+        "ALiBi, 8 heads": Laplace(alibi_slopes(8)),
+        "GGD, scale 1, shape 1/2": GeneralizedGaussian([0.0], [0.5]),
+        "GGD, scale 16, shape 1/4": GeneralizedGaussian([-0.6931], [0.25]),
+    }
+    rows: Rows = []
+    for length in lengths:
+        diagonals = torch.arange(-(-length // tile))
+        nearest = (diagonals * tile - tile + 1).clamp(min=0)  # lag of a tile on each diagonal
+        per_diagonal = diagonals.flip(0) + 1
+        for name, prior in priors.items():
+            with torch.no_grad():
+                table = prior.log_prior(torch.arange(length))
+            for content in contents:
+                windows = skipping.window(table, content, tolerance)
+                kept = (nearest < windows[:, None]).double() @ per_diagonal.double() / per_diagonal.sum()
+                rows.append({"prior": name, "keys": length, "content": content, "kept": float(kept.mean()),
+                             "window": int(windows.max())})  # fmt: skip
+    return rows
+
+
+def speed(lengths: Iterable[int], repeats: int = 5) -> Rows:
+    """Forward and backward of one call, 4 heads of width 64 with a learned prior, on the CPU: milliseconds (median of
+    rounds in turn) and MB at the peak beyond inputs and results."""
+    plain.register()
+    rows: Rows = []
+    for length in lengths:
+        q, k, v = (torch.randn(1, 4, length, 64).requires_grad_() for _ in range(3))
+        theta = torch.linspace(-2, 0, 4)
+        prior = GeneralizedGaussian(theta, 0.6 + theta / 4)
+        calls: dict[str, Callable[[], Tensor]] = {
+            "ours, learned prior": lambda q=q, k=k, v=v, p=prior: attention(q, k, v, prior=p, backend="sdpa"),
+            "bias in memory": lambda q=q, k=k, v=v, p=prior: attention(q, k, v, prior=p, backend="plain"),
+            "no prior": lambda q=q, k=k, v=v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+        }
+        taken: dict[str, list[float]] = {name: [] for name in calls}
+        for _ in range(repeats + 1):
+            for name, call in calls.items():
+                start = time.perf_counter()
+                call().sum().backward()
+                taken[name].append(1000 * (time.perf_counter() - start))
+        for name, call in calls.items():
+            with Peak() as peak:
+                call().sum().backward()
+            times = sorted(taken[name][1:])
+            rows.append({"method": name, "keys": length, "milliseconds": statistics.median(times), "low": times[0],
+                         "high": times[-1], "memory": peak.bytes / 2**20})  # fmt: skip
+    return rows
+
+
+class Peak(TorchDispatchMode):
+    """The most bytes that tensors made inside held at one time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = self.held = 0
+        self.known: set[int] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        for x in tree_leaves(out):
+            if isinstance(x, Tensor):
+                self._add(x.untyped_storage())
+        return out
+
+    def _add(self, storage: Any) -> None:
+        place, size = storage.data_ptr(), storage.nbytes()
+        if place and place not in self.known:
+            self.known.add(place)
+            self.held += size
+            self.bytes = max(self.bytes, self.held)
+            weakref.finalize(storage, self._drop, place, size)
+
+    def _drop(self, place: int, size: int) -> None:
+        self.known.discard(place)
+        self.held -= size
