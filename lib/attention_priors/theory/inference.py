@@ -7,7 +7,10 @@ last, so that the last entry is the query's own position (lag 0). -inf is an inv
 from __future__ import annotations
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
+
+from attention_priors.positions import buckets as positions
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -153,16 +156,11 @@ def score_matrices(content: Matrix, alpha: float, beta: float, mu: float = 0.0) 
 
 
 def t5_bucket(lags: ArrayLike, buckets: int = 32, farthest: int = 128) -> NDArray[np.int64]:
-    """Bucket of a causal lag d: d itself for d < n/2, then n/2 + floor(n/2 ln(2d/n) / ln(2D/n)), at most n - 1.
+    """Bucket of each causal lag, as an array (`positions.buckets.t5_bucket`; Raffel et al. 2020).
 
-    Raffel et al. (2020): n = 32 buckets, D = 128; one learned bias per bucket and head. Lags 16 and 17 share a bucket,
-    and so do all lags from 113 on.
+    Lags 16 to 18 share a bucket, and so do all lags from 113 on.
     """
-    d = np.asarray(lags, dtype=np.int64)
-    exact = buckets // 2
-    with np.errstate(divide="ignore"):
-        far = exact + np.floor((buckets - exact) * np.log(d / exact) / np.log(farthest / exact))
-    return np.where(d < exact, d, np.minimum(far, buckets - 1)).astype(np.int64)
+    return positions.t5_bucket(torch.as_tensor(np.asarray(lags, dtype=np.int64)), buckets, farthest).numpy()
 
 
 def matrix_rows(length: int, alpha: float, beta: float, mu: float = 0.0, seed: int = 0) -> list[dict]:

@@ -1,0 +1,146 @@
+"""Longer contexts for a trained rotation: functions from a spectrum to a spectrum, the identity at factor 1.
+
+`factor` is how many times longer the context becomes, `trained` the length the model was trained on, `length` the
+current one. A plane makes `length` ω / 2π turns within a context.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from .rotary import Spectrum
+
+
+def interpolate(spectrum: Spectrum, factor: float) -> Spectrum:
+    """ω'_i = ω_i / factor: every position is divided by the factor (Chen et al. 2023, eq. 4).
+
+    Position p turns as position p / factor did before.
+    """
+    _check_factor(factor)
+    return replace(spectrum, omega=tuple(omega / factor for omega in spectrum.omega))
+
+
+def dynamic_linear(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
+    """ω'_i = ω_i min(1, trained / length): interpolation by what the current length asks for, and no more.
+
+    The identity up to the trained length; beyond it equal to `interpolate` by length / trained.
+    """
+    _check_length("length", length)
+    _check_length("trained", trained)
+    return interpolate(spectrum, max(1.0, length / trained))
+
+
+def ntk(spectrum: Spectrum, factor: float) -> Spectrum:
+    """base' = base factor^(d/(d-2)), that is ω'_i = ω_i factor^(-i/(d/2-1)) (NTK-aware scaling, bloc97 2023).
+
+    The fastest plane is left alone, the slowest is divided by the factor, those between lie on a geometric line.
+    """
+    _check_factor(factor)
+    last = len(spectrum.omega) - 1
+    if last < 1:
+        raise ValueError(f"spectrum has {last + 1} plane, but the exponent d / (d - 2) needs at least 2")
+    return replace(spectrum, omega=tuple(omega * factor ** (-i / last) for i, omega in enumerate(spectrum.omega)))
+
+
+def dynamic_ntk(spectrum: Spectrum, factor: float, length: int, trained: int) -> Spectrum:
+    """`ntk` by α' = factor · length / trained - (factor - 1), 1 up to the trained length (emozilla 2023).
+
+    Keys that were rotated with an older α' do not fit queries rotated with a newer one: a cache must hold keys before
+    the rotation, or be recomputed.
+    """
+    _check_factor(factor)
+    _check_length("length", length)
+    _check_length("trained", trained)
+    return ntk(spectrum, factor * max(1.0, length / trained) - (factor - 1))
+
+
+def rebase(spectrum: Spectrum, factor: float) -> Spectrum:
+    """base' = factor · base, that is ω'_i = ω_i factor^(-2i/d): a longer base by hand (Code Llama: 10⁴ to 10⁶).
+
+    Unlike `ntk` the slowest plane is slowed by factor^(1-2/d) only.
+    """
+    _check_factor(factor)
+    planes = len(spectrum.omega)
+    return replace(spectrum, omega=tuple(omega * factor ** (-i / planes) for i, omega in enumerate(spectrum.omega)))
+
+
+def partial_ntk(spectrum: Spectrum, factor: float, trained: int) -> Spectrum:
+    """Three spectra blended by the turns that a plane makes in the trained length (bloc97 2023, "NTK by parts").
+
+    At least 16 turns: unchanged. 2 to 1.25 turns: `ntk`. At most .75 turns: `interpolate`. Between 16 and 2 and between
+    1.25 and .75 turns the blend is linear in the plane's index, from the rounded index of one end to that of the other.
+    """
+    _check_factor(factor)
+    linear, nonlinear = interpolate(spectrum, factor).omega, ntk(spectrum, factor).omega
+    slow, fast = _ramp(spectrum, 1.25, 0.75, trained), _ramp(spectrum, 16, 2, trained)
+    mixed = [n + r * (x - n) for n, x, r in zip(nonlinear, linear, slow, strict=True)]
+    return replace(spectrum, omega=tuple(w + r * (m - w) for w, m, r in zip(spectrum.omega, mixed, fast, strict=True)))
+
+
+def yarn(
+    spectrum: Spectrum, factor: float, trained: int, *, fast: float = 32.0, slow: float = 1.0, truncate: bool = True
+) -> Spectrum:
+    """ω'_i = (1 - γ_i) ω_i / factor + γ_i ω_i, and 1/√t = 0.1 ln(factor) + 1 (YaRN, Peng et al. 2023, eq. 13-15).
+
+    γ falls from 1 at `fast` turns in the trained length to 0 at `slow` turns, linearly in the plane's index (rounded
+    outwards unless `truncate` is false), as in the published code. The temperature divides the logits.
+    """
+    _check_factor(factor)
+    if not 0 < slow < fast:
+        raise ValueError(f"slow = {slow}, fast = {fast}, but 0 < slow < fast is needed (turns in the trained length)")
+    ramp = _ramp(spectrum, fast, slow, trained, truncate)
+    omega = tuple(w + r * (w / factor - w) for w, r in zip(spectrum.omega, ramp, strict=True))
+    return replace(spectrum, omega=omega, temperature=spectrum.temperature * (0.1 * math.log(factor) + 1) ** -2)
+
+
+def llama3(spectrum: Spectrum, factor: float, trained: int, *, slow: float = 1.0, fast: float = 4.0) -> Spectrum:
+    """ω'_i = (1 - s) ω_i / factor + s ω_i with s = (turns - slow) / (fast - slow) cut to [0, 1] (Llama 3.1).
+
+    Linear in the turns that a plane makes in the trained length, where YaRN is linear in the index; no temperature.
+    """
+    _check_factor(factor)
+    _check_length("trained", trained)
+    if not 0 < slow < fast:
+        raise ValueError(f"slow = {slow}, fast = {fast}, but 0 < slow < fast is needed (turns in the trained length)")
+    keep = [min(1.0, max(0.0, (turn - slow) / (fast - slow))) for turn in turns(spectrum, trained)]
+    omega = tuple(w + (1 - s) * (w / factor - w) for w, s in zip(spectrum.omega, keep, strict=True))
+    return replace(spectrum, omega=omega)
+
+
+def turns(spectrum: Spectrum, length: int) -> tuple[float, ...]:
+    """length ω_i / 2π: how often each plane turns within `length` positions."""
+    return tuple(length * omega / (2 * math.pi) for omega in spectrum.omega)
+
+
+def plane_of(spectrum: Spectrum, turned: float, length: int) -> float:
+    """The (fractional) index of the plane that turns `turned` times within `length`; needs a geometric spectrum."""
+    first, last, planes = spectrum.omega[0], spectrum.omega[-1], len(spectrum.omega)
+    if planes < 2 or not 0 < last < first:
+        raise ValueError(f"spectrum.omega = {spectrum.omega}, but at least 2 falling positive frequencies are needed")
+    step = math.log(first / last) / (planes - 1)
+    if any(abs(math.log(first / omega) - i * step) > 1e-9 for i, omega in enumerate(spectrum.omega)):
+        raise ValueError("spectrum.omega is not geometric; extend the spectrum of rope(), not one extended before")
+    return math.log(length * first / (2 * math.pi * turned)) / step
+
+
+def _ramp(spectrum: Spectrum, many: float, few: float, trained: int, truncate: bool = True) -> list[float]:
+    """0 up to the plane with `many` turns, 1 from the one with `few` turns on, linear in the index between."""
+    _check_length("trained", trained)
+    low, high = plane_of(spectrum, many, trained), plane_of(spectrum, few, trained)
+    if truncate:
+        low, high = math.floor(low), math.ceil(high)
+    # The published bounds: the upper one is the head width, twice the number of planes.
+    low, high = max(low, 0), min(high, 2 * len(spectrum.omega) - 1)
+    width = high - low or 1e-3
+    return [min(1.0, max(0.0, (i - low) / width)) for i in range(len(spectrum.omega))]
+
+
+def _check_factor(factor: float) -> None:
+    if not factor >= 1 or not math.isfinite(factor):
+        raise ValueError(f"factor = {factor}, but an extension needs a finite factor of at least 1")
+
+
+def _check_length(name: str, length: int) -> None:
+    if not length >= 1 or not math.isfinite(length):
+        raise ValueError(f"{name} = {length}, but a length is at least 1")

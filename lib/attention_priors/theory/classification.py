@@ -1,0 +1,195 @@
+"""Which log-priors an inner product of position features can carry, and how many coordinates they need.
+
+A kernel is a function of float64 lags. On all of Z a relative kernel <φ(i), ψ(j)> is an exponential polynomial, a sum
+of `Mode`s; on causal lags the count is the smallest rank to which the lower triangle can be completed (`causal_rank`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from attention_priors.positions.finite_rank import ExponentialPolynomial
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Kernel = Callable[[Vector], Vector]
+RELATIVE = 1e-10  # singular values below this share of the largest count as zero
+
+
+@dataclass(frozen=True)
+class Mode:
+    """ρ^d sum_t d^t (even_t cos ωd + odd_t sin ωd): the real part that a conjugate pair ρ e^(±iω) contributes.
+
+    At ω = 0 and ω = π the sine vanishes on the integers, so that `odd` must be zero there.
+    """
+
+    radius: float
+    frequency: float
+    even: tuple[float, ...]
+    odd: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not (self.radius > 0 and math.isfinite(self.radius)):
+            raise ValueError(f"radius = {self.radius}: it must be finite and above 0 (the shift is invertible)")
+        if not 0 <= self.frequency <= math.pi:
+            raise ValueError(f"frequency = {self.frequency}: frequencies of integer lags lie in [0, pi]")
+        if self.single and any(self.odd):
+            raise ValueError(f"odd = {self.odd} at frequency {self.frequency}: the sine is zero there, give none")
+        if not any(self.even) and not any(self.odd):
+            raise ValueError("every coefficient is zero: leave the mode out")
+
+    @property
+    def single(self) -> bool:
+        """A real eigenvalue, ρ or -ρ: one coordinate per degree instead of two."""
+        return self.frequency in (0.0, math.pi)
+
+    @property
+    def degree(self) -> int:
+        """The largest t whose coefficients are not both zero."""
+        return max(t for part in (self.even, self.odd) for t, value in enumerate(part) if value)
+
+    def __call__(self, lags: ArrayLike) -> Vector:
+        d = np.asarray(lags, dtype=np.float64)
+        even, odd = (np.polynomial.polynomial.polyval(d, part or (0.0,)) for part in (self.even, self.odd))
+        # cos(pi d) in floating point drifts away from (-1)^d
+        wave = np.where(d % 2 == 0, 1.0, -1.0) if self.frequency == math.pi else np.cos(self.frequency * d)
+        return self.radius**d * (even * wave + odd * np.sin(self.frequency * d))
+
+
+def kernel(modes: Sequence[Mode]) -> Kernel:
+    """d -> the sum of the modes."""
+    return lambda lags: sum((mode(lags) for mode in modes), np.zeros(np.shape(lags)))
+
+
+def dimension(modes: Sequence[Mode]) -> int:
+    """sum (deg + 1) (1 if the eigenvalue is real else 2): the rank of the kernel, modes at distinct eigenvalues.
+
+    For a bounded kernel it is 1[γ != 0] + 1[π among the frequencies] + 2 #{frequencies inside (0, π)}, the corrected
+    count of Goat, Theorem 2.
+    """
+    return sum((mode.degree + 1) * (1 if mode.single else 2) for mode in modes)
+
+
+def is_bounded(modes: Sequence[Mode], causal: bool = False) -> bool:
+    """sup |κ(d)| < inf over all integers; over d >= 0 if `causal`, where damped modes are bounded too."""
+    return all((mode.radius == 1 and mode.degree == 0) or (causal and mode.radius < 1) for mode in modes)
+
+
+def realise(modes: Sequence[Mode]) -> ExponentialPolynomial:
+    """Features of the kernel, `dimension(modes)` coordinates: a one-head prior with log π(d) = <c, A^d b>.
+
+    The state is d^t ρ^d (cos ωd, sin ωd), and (d + 1)^t = sum_s binom(t, s) d^s, so that each mode's block of A is
+    Pascal's triangle times ρ times a rotation.
+    """
+    blocks, starts, readouts = [], [], []
+    for mode in modes:
+        size, count = (1 if mode.single else 2), mode.degree + 1
+        pascal = np.array([[math.comb(t, s) for s in range(count)] for t in range(count)], dtype=np.float64)
+        cosine, sine = (-1.0 if mode.frequency == math.pi else math.cos(mode.frequency)), math.sin(mode.frequency)
+        turn = np.array([[cosine, -sine], [sine, cosine]])[:size, :size]
+        blocks.append(torch.as_tensor(mode.radius * np.kron(pascal, turn)))
+        starts.append(np.eye(1, count * size)[0])
+        coefficients = np.zeros((count, 2))
+        coefficients[: len(mode.even), 0] = mode.even[:count]
+        coefficients[: len(mode.odd), 1] = mode.odd[:count]
+        readouts.append(coefficients[:, :size].ravel())
+    vectors = (torch.as_tensor(np.concatenate(parts))[None] for parts in (starts, readouts))
+    return ExponentialPolynomial(torch.block_diag(*blocks)[None], *vectors)
+
+
+def block(kappa: Kernel, queries: ArrayLike, keys: ArrayLike) -> Matrix:
+    """K_ij = κ(i - j) [queries keys]."""
+    return kappa(np.subtract.outer(np.asarray(queries, dtype=np.float64), np.asarray(keys, dtype=np.float64)))
+
+
+def causal_block(kappa: Kernel, n: int) -> Matrix:
+    """The lags that queries n - 1 .. 2n - 2 have to keys 0 .. n - 1: the largest square block without a future key.
+
+    A Hankel matrix once the keys are reversed. Its rank bounds from below what any features on causal pairs need.
+    """
+    return block(kappa, np.arange(n - 1, 2 * n - 1), np.arange(n))
+
+
+def centred(matrix: ArrayLike) -> Matrix:
+    """K minus its row means. Softmax ignores c(i): min over c of rank(K + c 1ᵀ) is the rank of this matrix."""
+    matrix = np.asarray(matrix, dtype=np.float64)
+    return matrix - matrix.mean(axis=1, keepdims=True)
+
+
+def numerical_rank(matrix: ArrayLike, relative: float = RELATIVE) -> int:
+    """Singular values above `relative` times the largest. 0 for the zero matrix."""
+    values = np.linalg.svd(np.asarray(matrix, dtype=np.float64), compute_uv=False)
+    return int((values > relative * max(values[0], np.finfo(float).tiny)).sum())
+
+
+def exact_rank(matrix: Iterable[Iterable]) -> int:
+    """Rank over the rationals (sympy); entries are integers or fractions."""
+    from sympy import QQ
+    from sympy.polys.matrices import DomainMatrix
+
+    rows = [[QQ(entry.numerator, entry.denominator) for entry in row] for row in matrix]
+    return DomainMatrix(rows, (len(rows), len(rows[0])), QQ).rank() if rows and rows[0] else 0
+
+
+def causal_rank(values: Sequence, rank: Callable[[list], int] = exact_rank) -> int:
+    """Coordinates that the causal pairs i >= j of n positions need: the least rank of a matrix with κ(i - j) there.
+
+    `values` are κ(0) .. κ(n - 1). Entries beyond the diagonal are free; by Woerdeman's formula for a triangle (1989)
+    sum_k rank K[k.., ..k] - sum_k rank K[k+1.., ..k], over blocks of visible pairs.
+    """
+    n = len(values)
+    if n == 0:
+        raise ValueError("values = []: give κ at one lag at least")
+
+    def corner(first: int, last: int) -> int:
+        return rank([[values[i - j] for j in range(last + 1)] for i in range(first, n)])
+
+    return sum(corner(k, k) for k in range(n)) - sum(corner(k + 1, k) for k in range(n - 1))
+
+
+def causal_softmax_rank(values: Sequence, rank: Callable[[list], int] = exact_rank) -> int:
+    """`causal_rank` up to a row function c(i), which softmax ignores: that of the differences κ(d) - κ(d + 1).
+
+    Differences of neighbouring keys remove c(i), and features for the differences sum up to features for the prior.
+    """
+    if len(values) < 2:
+        return 0
+    return causal_rank([near - far for near, far in pairwise(values)], rank)
+
+
+def prony(values: ArrayLike, order: int) -> NDArray[np.complex128]:
+    """The eigenvalues λ of κ(d) = sum_m c_m λ_m^d from κ at 2 `order` successive lags (Prony's method)."""
+    x = np.asarray(values, dtype=np.float64)
+    if len(x) < 2 * order or order < 1:
+        raise ValueError(f"{len(x)} values for order {order}: an order r >= 1 needs 2 r of them")
+    past = np.array([x[t : t + order] for t in range(len(x) - order)])
+    recurrence = np.linalg.lstsq(past, x[order:], rcond=None)[0]
+    return np.roots(np.concatenate([[1.0], -recurrence[::-1]]))
+
+
+def spectral_projections(eigenvalues: Sequence, multiplicities: Sequence[int]) -> list[list]:
+    """Polynomials p_m, lowest power first, with p_m = 1 mod (x - λ_m)^k_m and 0 mod the others (sympy, exact).
+
+    p_m(T) picks the component of λ_m out of a sequence whose components satisfy (T - λ_m)^k_m v_m = 0, and a polynomial
+    in the shift T maps bounded sequences to bounded ones: |p_m(T) κ| <= |p_m|_1 sup |κ|. ValueError for equal
+    eigenvalues, whose components no polynomial in T separates.
+    """
+    import sympy
+
+    if len(set(eigenvalues)) != len(eigenvalues):
+        raise ValueError(f"eigenvalues = {list(eigenvalues)}: they must differ; put equal ones into one component")
+    x = sympy.Symbol("x")
+    powers = [(x - value) ** count for value, count in zip(eigenvalues, multiplicities, strict=True)]
+    found = []
+    for m, own in enumerate(powers):
+        others = sympy.expand(sympy.prod([power for k, power in enumerate(powers) if k != m]))
+        inverse = sympy.invert(others, sympy.expand(own), x)
+        found.append(sympy.Poly(sympy.expand(inverse * others), x).all_coeffs()[::-1])
+    return found

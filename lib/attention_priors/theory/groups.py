@@ -1,0 +1,227 @@
+"""One-parameter matrix groups: the linear encodings of time whose scores depend on the lag alone.
+
+q(t) and k(s) become F(t) q(t) and G(s) k(s), and their score q^T F(t)^T G(s) k = q^T A(t - s) k with A(t) = e^{tX}. The
+generator X is, in a suitable real basis, a direct sum of `Block`s (the post on one-parameter groups; real Jordan form).
+Time is real; lags t - s are positive towards the past, as everywhere in this library.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+LARGEST = {"fp16": 65504.0, "bf16": 2.0**127 * (2 - 2.0**-7), "fp32": 2.0**127 * (2 - 2.0**-23)}
+
+
+@dataclass(frozen=True)
+class Block:
+    """e^{λt} times sum_k (t^k / k!) N^k ⊗ R(ωt), N the shift of a chain of `size`, k < size: one real Jordan block.
+
+    Without a frequency R is the number 1 and the block has `size` coordinates, with one R(ωt) = [[cos, -sin], [sin,
+    cos]] and twice as many. Size 1: NoPE (λ = ω = 0), decay (ω = 0), RoPE (λ = 0), RetNet's and xPos's damped
+    rotation. Size 2: [[1, t], [0, 1]] e^{λt}, whose corner at λ = 0 is ALiBi's slope.
+    """
+
+    rate: float
+    frequency: float = 0.0
+    size: int = 1
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.rate) and math.isfinite(self.frequency)):
+            raise ValueError(f"rate = {self.rate}, frequency = {self.frequency}: both must be finite")
+        if self.size < 1:
+            raise ValueError(f"size = {self.size}: a chain has at least one vector")
+
+    @property
+    def width(self) -> int:
+        return self.size * (2 if self.frequency else 1)
+
+    @property
+    def defective(self) -> bool:
+        return self.size > 1
+
+    def generator(self) -> Matrix:
+        """X of this block: λ and ±ω on the diagonal blocks, identities beside them."""
+        own = np.array([[self.rate, -self.frequency], [self.frequency, self.rate]])[: self._plane, : self._plane]
+        return np.kron(np.eye(self.size), own) + np.kron(np.eye(self.size, k=1), np.eye(self._plane))
+
+    def group(self, t: ArrayLike) -> NDArray[np.float64]:
+        """e^{tX} in closed form: [*t, width, width]."""
+        t = np.asarray(t, dtype=np.float64)[..., None, None]
+        chain = sum(t**k / math.factorial(k) * np.eye(self.size, k=k) for k in range(self.size))
+        cos, sin = np.cos(self.frequency * t), np.sin(self.frequency * t)
+        turn = np.block([[cos, -sin], [sin, cos]])[..., : self._plane, : self._plane]
+        product = np.einsum("...ab,...cd->...acbd", np.exp(self.rate * t) * chain, turn)
+        return product.reshape(*product.shape[:-4], self.width, self.width)
+
+    @property
+    def _plane(self) -> int:
+        return 2 if self.frequency else 1
+
+
+def direct_sum(blocks: Iterable[Block]) -> Matrix:
+    """The generator with these blocks on its diagonal."""
+    return linalg.block_diag(*(block.generator() for block in blocks))
+
+
+def exponential(generator: ArrayLike, t: ArrayLike) -> NDArray[np.float64]:
+    """A(t) = e^{tX}: [*t, n, n], by scaling and squaring (scipy). ValueError unless X is square and all is finite."""
+    x, t = np.asarray(generator, dtype=np.float64), np.asarray(t, dtype=np.float64)
+    if x.ndim != 2 or x.shape[0] != x.shape[1] or not x.size:
+        raise ValueError(f"generator has shape {list(x.shape)}; give a square matrix")
+    for name, values in (("generator", x), ("t", t)):
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name} = {values.tolist()}, but every number must be finite")
+    return linalg.expm(t[..., None, None] * x)
+
+
+def query_factor(generator: ArrayLike, t: ArrayLike) -> NDArray[np.float64]:
+    """F(t) = e^{tX^T}: [*t, n, n]."""
+    return exponential(np.asarray(generator, dtype=np.float64).T, t)
+
+
+def key_factor(generator: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
+    """G(s) = e^{-sX} = F(s)^{-T}: [*s, n, n]. It grows where F decays."""
+    return exponential(generator, -np.asarray(s, dtype=np.float64))
+
+
+def score_table(queries: ArrayLike, keys: ArrayLike) -> NDArray[np.float64]:
+    """F(t)^T G(s) for all pairs of times: factors [times, n, n] -> [t, s, n, n]."""
+    return np.einsum("tba,sbc->tsac", np.asarray(queries, dtype=np.float64), np.asarray(keys, dtype=np.float64))
+
+
+def drift(table: ArrayLike) -> float:
+    """Largest difference of neighbours along a diagonal of a table [t, s, ...]: 0 when only t - s is observable."""
+    table = np.asarray(table, dtype=np.float64)
+    return float(np.abs(table[1:, 1:] - table[:-1, :-1]).max())
+
+
+def canonical_form(generator: ArrayLike) -> tuple[list[Block], Matrix]:
+    """(blocks, S) with X S = S direct_sum(blocks) and a real S, for an X diagonalisable over the complex numbers.
+
+    A real eigenvalue keeps its eigenvector; a pair λ ± iω with eigenvector u + iv gives the columns u, -v. ValueError
+    for a numerically defective X, where eigenvectors become parallel; `jordan_form` takes exact ones.
+    """
+    x = np.asarray(generator, dtype=np.float64)
+    values, vectors = np.linalg.eig(x)
+    if np.linalg.cond(vectors) > 1e10:
+        raise ValueError(f"generator = {x.tolist()} is defective or nearly so; give jordan_form exact entries")
+    blocks, columns = [], []
+    for value, vector in zip(values, vectors.T, strict=True):
+        if value.imag > 0:
+            blocks.append(Block(float(value.real), float(value.imag)))
+            columns += [vector.real, -vector.imag]
+        elif value.imag == 0:
+            blocks.append(Block(float(value.real)))
+            columns.append(vector.real)
+    return blocks, np.stack(columns, axis=1)
+
+
+def jordan_form(generator: Sequence[Sequence]) -> tuple[list[Block], Matrix]:
+    """(blocks, S) as `canonical_form`, for any X with exact entries (whole numbers or fractions), defective or not.
+
+    sympy finds the complex form; a chain p_1, p_2, .. of λ + iω gives the columns Re p_1, -Im p_1, Re p_2, ...
+    """
+    import sympy
+
+    entries = [[sympy.Rational(entry.numerator, entry.denominator) for entry in row] for row in generator]
+    basis, jordan = sympy.Matrix(entries).jordan_form()
+    blocks, columns, first = [], [], 0
+    for cell in jordan.get_diag_blocks():
+        size, value = cell.shape[0], complex(cell[0, 0])
+        chain = [np.array(basis[:, first + k].evalf(30), dtype=np.complex128).ravel() for k in range(size)]
+        first += size
+        if value.imag >= 0:
+            blocks.append(Block(value.real, value.imag, size))
+            columns += [part for p in chain for part in ((p.real, -p.imag) if value.imag else (p.real,))]
+    return blocks, np.stack(columns, axis=1)
+
+
+def has_real_logarithm(step: Sequence[Sequence]) -> bool:
+    """Is A(1) = e^X for some real X? Exactly when A(1) is invertible and every Jordan block of a negative eigenvalue
+    occurs an even number of times (Culver 1966). Entries are whole numbers or fractions.
+
+    In integer time every invertible A(1) gives a group A(n) = A(1)^n; this says which are samples of real time.
+    """
+    import sympy
+
+    matrix = sympy.Matrix([[sympy.Rational(e.numerator, e.denominator) for e in row] for row in step])
+    if matrix.det() == 0:
+        return False
+    cells = [(cell[0, 0], cell.shape[0]) for cell in matrix.jordan_form()[1].get_diag_blocks()]
+    return all(cells.count(cell) % 2 == 0 for cell in cells if cell[0].is_real and cell[0] < 0)
+
+
+def dyadic_turn(numerator: int, power: int, multiplier: Fraction = Fraction(1, 3)) -> Fraction:
+    """Turns of a clock at time a / 2^k: (a x mod 2^k) / 2^k for a fraction x with an odd denominator (its inverse is
+    taken modulo 2^k).
+
+    A one-parameter group on all times that floating point can represent, in whole numbers and without any choice. For
+    a whole x it is e^{2πixt}; for any other x it is discontinuous: with x = 1/3 the hand stands alternately near 1/3
+    and 2/3 of a turn at time 2^-k, however small. (The characters of the 2-adic integers.)
+    """
+    if power < 0:
+        raise ValueError(f"power = {power}: times are a / 2^k with k >= 0")
+    if multiplier.denominator % 2 == 0:
+        raise ValueError(f"multiplier = {multiplier}: its denominator must be odd, to be inverted modulo 2^k")
+    x = multiplier.numerator * pow(multiplier.denominator, -1, 2**power)
+    return Fraction(numerator * x % 2**power, 2**power)
+
+
+def realise(samples: ArrayLike, spacing: float = 1.0) -> tuple[Matrix, Matrix, Matrix]:
+    """(C, X, E) of least size with B(d) = C^T e^{dX} E, from B(0), B(h), .., B(2mh): [2m + 1, n, n], m >= rank.
+
+    Ho and Kalman's algorithm on the block Hankel matrix of the samples. ValueError when the shift has no real principal
+    logarithm (a frequency at or beyond π / h, or an eigenvalue 0).
+    """
+    b = np.asarray(samples, dtype=np.float64)
+    m, n = (len(b) - 1) // 2, b.shape[-1]
+    hankel = np.block([[b[i + j] for j in range(m + 1)] for i in range(m + 1)])
+    u, values, v = np.linalg.svd(hankel)
+    rank = int((values > 1e-10 * values[0]).sum())
+    root = np.sqrt(values[:rank])
+    observe, reach = u[:, :rank] * root, root[:, None] * v[:rank]
+    shift = np.linalg.lstsq(observe[:-n], observe[n:], rcond=None)[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of an inaccurate or infinite logarithm: tested in the next lines
+        generator = np.real(linalg.logm(shift))
+    eigenvalues = np.linalg.eigvals(shift)
+    singular = np.abs(eigenvalues).min() < 1e-9 or not np.isfinite(generator).all()
+    if singular or np.abs(linalg.expm(generator) - shift).max() > 1e-6:
+        raise ValueError(
+            f"the shift has eigenvalues {eigenvalues.tolist()} and no real principal logarithm; sample "
+            "more densely than half a period, if it is invertible at all"
+        )
+    return observe[:n].T, generator / spacing, reach[:, :n]
+
+
+def polynomial(coefficients: ArrayLike) -> tuple[Vector, Matrix, Vector]:
+    """(c, N, b) with c^T e^{dN} b = a_0 + a_1 d + .. + a_p d^p: a Jordan block of size p + 1 at eigenvalue 0.
+
+    c and b stand on coordinates in which queries and keys are constant. (0, -m) is ALiBi: c = (-m, 0), b = (0, 1).
+    (0, 0, -1/α²) is the generalised Gaussian of shape 2.
+    """
+    a = np.asarray(coefficients, dtype=np.float64)
+    if a.ndim != 1 or not len(a) or not np.isfinite(a).all():
+        raise ValueError(f"coefficients = {a.tolist()}; give at least one finite number, constant term first")
+    size = len(a)
+    readout = np.array([math.factorial(k) * a[k] for k in range(size)])[::-1]
+    return readout.copy(), np.eye(size, k=1), np.eye(size)[-1]
+
+
+def overflow_position(rate: float, dtype: str) -> int:
+    """The first whole position s at which e^{|λ|s} exceeds the largest number of fp16, bf16 or fp32."""
+    if dtype not in LARGEST:
+        raise ValueError(f"dtype = {dtype!r}; choose among {', '.join(LARGEST)}")
+    if rate == 0 or not math.isfinite(rate):
+        raise ValueError(f"rate = {rate}: an undamped factor never overflows; give a finite rate other than 0")
+    return math.floor(math.log(LARGEST[dtype]) / abs(rate)) + 1

@@ -1,0 +1,65 @@
+"""How far a key must lead in content to be retrieved: the margin that a prior asks for, with and without chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from attention_priors.theory.inference import truncated_geometric
+
+Vector = NDArray[np.float64]
+
+
+def chunk_prior(local: ArrayLike, chunks: int) -> Vector:
+    """pi(c, j) = pi_loc(j) / C, shape [C w] from [w]: chunks that reuse positions, none of them preferred.
+
+    C = 1 is the local prior. ValueError unless C >= 1.
+    """
+    if chunks < 1:
+        raise ValueError(f"chunks = {chunks}: there must be at least 1")
+    return np.tile(np.asarray(local, dtype=np.float64) / chunks, chunks)
+
+
+def margin(prior: ArrayLike, weight: float = 0.5) -> Vector:
+    """ln(p / (1 - p)) + ln((1 - pi) / pi): lead over equal others that gives a key of prior pi the weight p.
+
+    Two equal keys need 0 for p = 1/2; one of n needs ln(n - 1). ValueError unless 0 < pi < 1 and 0 < p < 1.
+    """
+    pi = np.asarray(prior, dtype=np.float64)
+    if not ((pi > 0) & (pi < 1)).all() or not 0 < weight < 1:
+        raise ValueError(f"prior = {prior}, weight = {weight}: both are probabilities strictly between 0 and 1")
+    return np.log(weight / (1 - weight)) + np.log1p(-pi) - np.log(pi)
+
+
+def extra_margin(prior: ArrayLike, chunks: int) -> Vector:
+    """ln((C - pi) / (1 - pi)): the margin at pi / C less that at pi, for every weight; ln C + O(pi) from above.
+
+    C = 1 gives 0. The excess over ln C is at most -ln(1 - pi).
+    """
+    pi = np.asarray(prior, dtype=np.float64)
+    return margin(chunk_prior(pi.reshape(-1), chunks)[: pi.size].reshape(pi.shape)) - margin(pi)
+
+
+def margin_rows(width: int, chunks: Iterable[int], slopes: Iterable[float]) -> list[dict]:
+    """Margin for weight 1/2 of the oldest chunk's middle key by number of chunks of `width`.
+
+    Rows {layout, slope, chunks, margin}: chunks that reuse positions, or one line of C width keys, under ALiBi with
+    this slope (0 is the uniform prior). On one line the prior is kept as a logarithm: e^-2000 is no float64.
+    """
+    rows = []
+    lag = width // 2
+    for slope in slopes:
+        for c in chunks:
+            for layout in ("reused positions", "one line"):
+                if layout == "one line":
+                    far = (c - 1) * width + lag
+                    keys = c * width
+                    total = keys if slope == 0 else np.expm1(-slope * keys) / np.expm1(-slope)
+                    log_pi = -slope * far - np.log(total)
+                else:
+                    log_pi = np.log(chunk_prior(truncated_geometric(slope, width), c)[lag])
+                value = np.log1p(-np.exp(log_pi)) - log_pi
+                rows.append({"layout": layout, "slope": slope, "chunks": c, "margin": float(value)})
+    return rows

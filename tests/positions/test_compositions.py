@@ -1,0 +1,80 @@
+"""RoPE with learned biases and over a grid, written out with complex numbers."""
+
+import numpy as np
+import pytest
+import torch
+
+from attention_priors.positions.compositions import BiasedRotary, GridRotary
+from attention_priors.positions.rotary import Rotary, rope
+
+GENERATOR = torch.Generator().manual_seed(7)
+
+
+def random(*shape):
+    return torch.randn(*shape, dtype=torch.float64, generator=GENERATOR)
+
+
+def biased():
+    module = BiasedRotary(4, 2, rope(8))
+    with torch.no_grad():
+        module.a.copy_(random(4, 8))
+        module.b.copy_(random(2, 8))
+    return module
+
+
+def test_it_starts_as_rope():
+    q, k, positions = random(1, 4, 5, 8), random(1, 2, 5, 8), torch.arange(5)
+    for found, wanted in zip(
+        BiasedRotary(4, 2, rope(8))(q, k, positions, positions),
+        Rotary(rope(8))(q, k, positions, positions),
+        strict=True,
+    ):
+        assert torch.equal(found, wanted)
+
+
+def test_without_content_the_scores_are_the_prior():
+    module, positions = biased(), torch.tensor([0, 3, 9, 40, 1000])
+    q, k = module(torch.zeros(1, 4, 5, 8).double(), torch.zeros(1, 2, 5, 8).double(), positions, positions)
+    found = (q @ k.repeat_interleave(2, dim=1).mT)[0] * 8**-0.5
+    lags = (positions[:, None] - positions).flatten()
+    torch.testing.assert_close(module.log_prior(lags).unflatten(1, (5, 5)), found, rtol=0, atol=1e-9)
+    a, b = (x.detach().double().numpy() for x in (module.a, module.b))
+    planes = (a[3, :4] + 1j * a[3, 4:]) * (b[1, :4] - 1j * b[1, 4:])
+    wanted = (planes * np.exp(1j * np.outer(lags, rope(8).omega))).sum(1).real / np.sqrt(8)
+    np.testing.assert_allclose(module.log_prior(lags)[3].detach(), wanted, atol=1e-9)
+
+
+def test_both_biases_learn():
+    module, positions = biased(), torch.arange(5)
+    q, k = module(random(1, 4, 5, 8), random(1, 2, 5, 8), positions, positions)
+    (q @ k.repeat_interleave(2, dim=1).mT).square().sum().backward()
+    assert module.a.grad.abs().min() > 0 and module.b.grad.abs().min() > 0
+
+
+def grid_scores(q, k, positions):
+    q, k = GridRotary(rope(4))(q, k, positions, positions)
+    return q @ k.mT
+
+
+def test_grid_scores_are_a_sum_over_the_axes_and_depend_on_displacements():
+    q, k = random(1, 1, 4, 8), random(1, 1, 4, 8)
+    here = torch.tensor([[0, 0], [3, 1], [2, 9], [40, 11]])
+    flat = here.clone()
+    flat[:, 1] = 0
+    down = here.clone()
+    down[:, 0] = 0
+    still = torch.zeros_like(here)
+    found = grid_scores(q, k, here)
+    torch.testing.assert_close(grid_scores(q, k, here + torch.tensor([17, -5])), found, rtol=0, atol=1e-12)
+    torch.testing.assert_close(
+        found, grid_scores(q, k, flat) + grid_scores(q, k, down) - grid_scores(q, k, still), rtol=0, atol=1e-12
+    )
+    assert not torch.allclose(grid_scores(q, k, here.flip(1)), found)
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="heads = 3, kv_heads = 2"):
+        BiasedRotary(3, 2, rope(8))
+    x = random(1, 1, 2, 6)
+    with pytest.raises(ValueError, match="head width 6"):
+        GridRotary(rope(4))(x, x, torch.zeros(2, 2, dtype=torch.int64), torch.zeros(2, 2, dtype=torch.int64))

@@ -1,0 +1,51 @@
+"""The layouts of RoPE are one rotation up to a permutation of the components."""
+
+import pytest
+import torch
+
+from attention_priors.positions.layouts import (
+    LAYOUTS,
+    complex_product,
+    half_split,
+    halves_to_neighbours,
+    interleaved,
+)
+from attention_priors.positions.rotary import Rotary, rope
+
+X = torch.randn(2, 3, 5, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+ANGLES = torch.tensor([0, 1, 7, 4096, 500_000.0], dtype=torch.float64)[:, None] * torch.tensor(
+    rope(12).omega, dtype=torch.float64
+)
+
+
+def test_half_split_is_the_rotation_of_the_model():
+    positions = torch.tensor([0, 1, 7, 4096, 500_000])
+    torch.testing.assert_close(half_split(X, ANGLES), Rotary(rope(12))(X, X, positions, positions)[0])
+
+
+def test_the_two_interleaved_codings_are_one():
+    torch.testing.assert_close(interleaved(X, ANGLES), complex_product(X, ANGLES))
+
+
+def test_the_permutation_leads_from_one_layout_to_the_other():
+    order = halves_to_neighbours(12)
+    assert order.tolist() == [0, 6, 1, 7, 2, 8, 3, 9, 4, 10, 5, 11]
+    torch.testing.assert_close(interleaved(X[..., order], ANGLES), half_split(X, ANGLES)[..., order])
+    torch.testing.assert_close(half_split(X, ANGLES), interleaved(X[..., order], ANGLES)[..., torch.argsort(order)])
+    assert not torch.allclose(interleaved(X, ANGLES), half_split(X, ANGLES))
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_every_layout_turns_back_and_keeps_norms_and_dtypes(name):
+    turn = LAYOUTS[name]
+    torch.testing.assert_close(turn(turn(X, ANGLES), -ANGLES), X, rtol=0, atol=1e-13)
+    torch.testing.assert_close(turn(X, ANGLES).norm(dim=-1), X.norm(dim=-1))
+    assert turn(X.float(), ANGLES).dtype == torch.float32
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="width = 5"):
+        halves_to_neighbours(5)
+    for turn in LAYOUTS.values():
+        with pytest.raises(ValueError, match="head width 12"):
+            turn(X, ANGLES[:, :4])

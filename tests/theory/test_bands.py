@@ -1,0 +1,72 @@
+"""The band around a prior: by hand, reached, and its dresses."""
+
+import math
+
+import numpy as np
+import pytest
+
+from attention_priors.theory import bands
+from attention_priors.theory.inference import posterior, softmax
+
+
+def test_the_band_by_hand():
+    low, high = bands.band(0.5, 2.0)
+    assert (low, high) == (pytest.approx(1 / (1 + math.e**2)), pytest.approx(math.e**2 / (1 + math.e**2)))
+    assert bands.printed_band(0.5, 2.0)[1] == pytest.approx(math.e**2 / 2) and bands.printed_band(0.5, 2.0)[1] > 1
+    assert bands.band([0.0, 1.0], 3.0)[0].tolist() == [0, 1] == bands.band([0.0, 1.0], 3.0)[1].tolist()
+
+
+@pytest.mark.parametrize("pi", [0.01, 0.4, 0.95])
+def test_content_on_the_set_reaches_both_ends(pi):
+    prior = np.array([pi, (1 - pi) / 3, 2 * (1 - pi) / 3])
+    low, high = bands.band(pi, 1.7)
+    assert posterior([1.7, 0, 0], prior)[0] == pytest.approx(high)
+    assert posterior([0, 1.7, 1.7], prior)[0] == pytest.approx(low)
+
+
+def test_most_variation_is_reached_at_half_the_range():
+    omega = 1.3
+    pi = 1 / (1 + math.exp(omega / 2))
+    assert bands.band(pi, omega)[1] - pi == pytest.approx(bands.most_variation(omega))
+
+
+def test_divergence_and_its_bound():
+    assert bands.divergence([1.0, 0.0], [0.5, 0.5]) == pytest.approx(math.log(2))
+    p = posterior([0.1, 0.0], [0.5, 0.5])
+    assert 0.99 * bands.most_divergence(0.1) < bands.divergence(p, [0.5, 0.5]) <= bands.most_divergence(0.1)
+
+
+def test_noise_share_and_margin_are_one_formula():
+    assert bands.most_noise(2.0, 5) == pytest.approx(1 - softmax([2.0, 0, 0, 0, 0])[0])
+    assert bands.most_noise(bands.margin_for(0.2, 5), 5) == pytest.approx(0.2)
+    assert bands.most_share(1.0, 5) == pytest.approx(1 - bands.most_noise(2.0, 5))
+    assert bands.most_share(1.0, 5, 2) == pytest.approx(softmax([1.0, 1, -1, -1, -1])[:2].sum())
+
+
+def test_rows_have_what_the_figures_read():
+    rows = bands.band_rows((1.0,), draws=20, steps=11)
+    assert [sum(row["kind"] == kind for row in rows) for kind in ("band", "draw")] == [11, 20]
+    for row in rows[11:]:
+        low, high = bands.band(row["prior"], 1.0)
+        assert low - 1e-12 <= row["posterior"] <= high + 1e-12
+    found = bands.sink_rows((2, 50), (0.0, 3.0), decay=0.5, bound=1.0, sink=0.9)
+    value = {(r["series"], r.get("parameter"), r.get("kind"), r["keys"]): r["value"] for r in found}
+    assert value["margin", 0.0, None, 50] == pytest.approx(0.98)
+    assert value["decay", 0.5, None, 50] == pytest.approx(1 - softmax(-0.5 * np.arange(50))[0])
+    assert value["logarithmic", 0.1, None, 50] == pytest.approx(0.1)
+    assert value["uniform", None, "independent", 50] == pytest.approx(0.14)
+    assert value["peaked", None, "alike", 50] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: bands.shifted(1.5, 0.0), "mass = 1.5"),
+        (lambda: bands.band(0.5, -1.0), "omega = -1.0"),
+        (lambda: bands.most_divergence(math.nan), "omega = nan"),
+        (lambda: bands.most_share(-1.0, 5), "bound = -1.0"),
+    ],
+)
+def test_bad_input_is_named(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()

@@ -1,0 +1,128 @@
+"""Generators, their exponentials and their normal forms, against closed forms and exact arithmetic."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+from attention_priors.theory import groups
+from attention_priors.theory.groups import Block
+
+FAMILIES = [Block(0.0), Block(-0.3), Block(0.0, 0.7), Block(-0.1, 2.0), Block(0.0, size=2), Block(-0.2, size=4),
+            Block(-0.2, 0.5, 3)]  # fmt: skip
+
+
+@pytest.mark.parametrize("block", FAMILIES)
+def test_the_closed_form_is_the_exponential_of_the_generator(block):
+    t = np.array([-1.3, 0.0, 0.5, 2.0])
+    assert np.allclose(block.group(t), groups.exponential(block.generator(), t), atol=1e-13)
+    assert block.group(t).shape == (4, block.width, block.width)
+
+
+def test_special_cases_by_hand():
+    assert np.allclose(Block(0.0).group(7.0), [[1]])
+    assert np.allclose(Block(math.log(0.5)).group(3.0), [[1 / 8]])
+    assert np.allclose(Block(0.0, math.pi / 2).group(1.0), [[0, -1], [1, 0]], atol=1e-15)
+    assert np.allclose(Block(0.0, size=3).group(4.0), [[1, 4, 8], [0, 1, 4], [0, 0, 1]])
+
+
+def test_factors_give_the_group_at_the_lag():
+    x, times = groups.direct_sum([Block(-0.2, 0.9), Block(0.0, size=2)]), np.arange(5.0)
+    table = groups.score_table(groups.query_factor(x, times), groups.key_factor(x, times))
+    for t, s in product(range(5), repeat=2):
+        assert np.allclose(table[t, s], groups.exponential(x, t - s), atol=1e-12)
+    assert groups.drift(table) < 1e-12
+    assert groups.drift(groups.score_table(*2 * [groups.query_factor(x, times)])) > 0.1
+
+
+def test_canonical_form_is_real_and_refuses_what_is_defective():
+    x = np.random.default_rng(3).normal(size=(5, 5))
+    blocks, basis = groups.canonical_form(x)
+    assert basis.dtype == np.float64 and sum(block.width for block in blocks) == 5
+    assert np.allclose(x @ basis, basis @ groups.direct_sum(blocks))
+    with pytest.raises(ValueError, match="defective"):
+        groups.canonical_form(np.array([[0.0, 1.0], [0.0, 0.0]]))
+
+
+def test_jordan_form_of_a_matrix_in_disguise():
+    hidden = groups.direct_sum([Block(1.0, 2.0, 2), Block(3.0, size=2)]).astype(int)
+    unit = np.eye(6, dtype=int) + np.tril(np.random.default_rng(0).integers(-1, 2, (6, 6)), -1)
+    x = unit @ hidden @ np.round(np.linalg.inv(unit)).astype(int)
+    blocks, basis = groups.jordan_form(x.tolist())
+    assert {(b.rate, b.frequency, b.size) for b in blocks} == {(1.0, 2.0, 2), (3.0, 0.0, 2)}
+    assert np.allclose(x @ basis, basis @ groups.direct_sum(blocks))
+
+
+@pytest.mark.parametrize(
+    ("step", "answer"),
+    [
+        ([[-1]], False),
+        ([[2]], True),
+        ([[0]], False),
+        ([[-1, 0], [0, -1]], True),
+        ([[-1, 0], [0, -2]], False),
+        ([[-1, 1], [0, -1]], False),
+        ([[0, 1], [-1, 0]], True),
+        ([[Fraction(1, 2), 1], [0, Fraction(1, 2)]], True),
+    ],
+)
+def test_real_logarithms(step, answer):
+    assert groups.has_real_logarithm(step) is answer
+
+
+def test_the_dyadic_clock_is_a_group_and_jumps():
+    for k in range(1, 50):
+        assert groups.dyadic_turn(1, k) == groups.dyadic_turn(2, k + 1)
+        assert 3 * groups.dyadic_turn(1, k) % 1 == Fraction(1, 2**k)  # a third of a turn of an ordinary clock
+        assert (groups.dyadic_turn(5, k) - 5 * groups.dyadic_turn(1, k)) % 1 == 0
+        assert Fraction(1, 4) < groups.dyadic_turn(1, k) < Fraction(4, 5)
+    assert groups.dyadic_turn(3, 4, Fraction(1)) == Fraction(3, 16)
+
+
+def test_realise_finds_the_rotation_behind_a_cosine():
+    lags = np.arange(9.0)
+    c, x, b = groups.realise(np.cos(0.7 * lags)[:, None, None])
+    assert sorted(np.linalg.eigvals(x).imag) == pytest.approx([-0.7, 0.7])
+    assert (c.T @ groups.exponential(x, 17.3) @ b).item() == pytest.approx(math.cos(0.7 * 17.3))
+
+
+def test_polynomials_by_hand():
+    c, x, b = groups.polynomial([0.0, -0.5])
+    assert (c.tolist(), x.tolist(), b.tolist()) == ([-0.5, 0.0], [[0.0, 1.0], [0.0, 0.0]], [0.0, 1.0])
+    c, x, b = groups.polynomial([1.0, 2.0, 3.0])
+    assert c @ groups.exponential(x, 2.0) @ b == pytest.approx(1 + 4 + 12)
+
+
+DTYPES = [("fp16", torch.float16), ("bf16", torch.bfloat16), ("fp32", torch.float32)]
+
+
+@pytest.mark.parametrize(("dtype", "torch_dtype"), DTYPES)
+def test_overflow_is_where_the_dtype_overflows(dtype, torch_dtype):
+    for rate in (-math.log(2.0), -0.03):
+        first = groups.overflow_position(rate, dtype)
+        grown = torch.tensor([-rate * (first - 1), -rate * first], dtype=torch.float64).exp()
+        assert grown[0] <= torch.finfo(torch_dtype).max < grown[1]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Block(math.nan), "rate = nan"),
+        (lambda: Block(0.0, 1.0, 0), "size = 0"),
+        (lambda: groups.exponential([[1.0, 2.0]], 1.0), r"shape \[1, 2\]"),
+        (lambda: groups.exponential([[1.0]], math.inf), "t = inf"),
+        (lambda: groups.exponential([[math.nan]], 1.0), "generator"),
+        (lambda: groups.dyadic_turn(1, -1), "power = -1"),
+        (lambda: groups.dyadic_turn(1, 3, Fraction(1, 2)), "multiplier = 1/2"),
+        (lambda: groups.realise(np.array([1.0, 0, 0, 0, 0])[:, None, None]), "no real principal logarithm"),
+        (lambda: groups.polynomial([]), "coefficients"),
+        (lambda: groups.overflow_position(0.0, "fp16"), "rate = 0"),
+        (lambda: groups.overflow_position(-1.0, "fp8"), "dtype = 'fp8'"),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

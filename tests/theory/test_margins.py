@@ -1,0 +1,54 @@
+"""Margins against hand calculations, the posterior itself, and bad input."""
+
+import numpy as np
+import pytest
+
+from attention_priors.theory.inference import posterior, softmax
+from attention_priors.theory.margins import chunk_prior, extra_margin, margin, margin_rows
+
+
+def test_one_of_n_equal_keys_needs_ln_n_minus_1():
+    assert margin([0.5, 0.1]) == pytest.approx([0.0, np.log(9)])
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.5, 0.99])
+def test_the_margin_gives_the_weight(weight):
+    prior = softmax(np.array([0.3, -1.0, 2.0, 0.0]))
+    for key, lead in enumerate(margin(prior, weight)):
+        assert posterior(np.where(np.arange(4) == key, lead, 0.0), prior)[key] == pytest.approx(weight)
+
+
+def test_chunks_share_the_prior():
+    assert chunk_prior([0.75, 0.25], 2) == pytest.approx([0.375, 0.125, 0.375, 0.125])
+    assert chunk_prior([0.75, 0.25], 1) == pytest.approx([0.75, 0.25])
+
+
+def test_extra_margin_is_ln_c_and_a_little():
+    assert extra_margin(0.5, 1) == pytest.approx(0.0)
+    assert extra_margin(0.5, 4) == pytest.approx(np.log(7))  # (4 - .5) / .5
+    excess = extra_margin([1e-6, 0.2], 8) - np.log(8)
+    assert excess[0] == pytest.approx(0, abs=1e-5)
+    assert 0 < excess[1] < -np.log(0.8)
+
+
+def test_rows_reuse_and_one_line():
+    table = {(r["layout"], r["slope"], r["chunks"]): r["margin"] for r in margin_rows(10, (1, 4), (0.0, 0.5))}
+    for slope in (0.0, 0.5):
+        assert table["reused positions", slope, 1] == pytest.approx(table["one line", slope, 1])
+    assert table["one line", 0.0, 4] == pytest.approx(np.log(39))
+    # slope .5 over 30 further keys; the normaliser grows from 1 - e^-5 to 1 - e^-20
+    added = table["one line", 0.5, 4] - table["one line", 0.5, 1]
+    near = margin(softmax(-0.5 * np.arange(10.0))[5])
+    far = margin(softmax(-0.5 * np.arange(40.0))[35])
+    assert added == pytest.approx(far - near)
+
+
+@pytest.mark.parametrize("call", [lambda: margin(0.0), lambda: margin(1.0), lambda: margin(0.5, 1.0)])
+def test_certain_keys_have_no_margin(call):
+    with pytest.raises(ValueError, match="strictly between 0 and 1"):
+        call()
+
+
+def test_no_chunks():
+    with pytest.raises(ValueError, match="chunks = 0"):
+        chunk_prior([1.0], 0)

@@ -1,0 +1,109 @@
+"""Leading orders against simulation and limits, leads against the posterior, and bad input."""
+
+import math
+
+import numpy as np
+import pytest
+
+from attention_priors.theory import scalable_softmax as theory
+from attention_priors.theory.inference import posterior, softmax
+
+
+def test_entropy_by_hand():
+    # e^8 keys, scale 2, sigma 1: 8 - 2 = 6; at scale 4 it is frozen, 8 - 8 = 0, and stays so
+    n = math.exp(8)
+    assert theory.entropy(n, 1.0, [0.0, 2.0, 4.0, 5.0]) == pytest.approx([8.0, 6.0, 0.0, 0.0])
+    assert theory.freezing_scale(n, 1.0) == pytest.approx(4.0)
+
+
+def test_entropy_and_total_against_a_large_sample():
+    z = np.random.default_rng(0).standard_normal(2_000_000)
+    for a in (0.5, 1.0, 1.5):
+        p = softmax(a * z)
+        assert -(p @ np.log(p)) == pytest.approx(float(theory.entropy(len(z), 1.0, a)), abs=0.02)
+        assert np.log(np.exp(a * z).sum()) == pytest.approx(float(theory.log_total(len(z), 1.0, a)), abs=0.02)
+
+
+def test_the_total_is_continuous_where_it_freezes():
+    n, sigma = 10_000, 0.7
+    a = float(theory.freezing_scale(n, sigma))
+    assert theory.log_total(n, sigma, a * (1 + 1e-9)) == pytest.approx(float(theory.log_total(n, sigma, a)))
+    assert theory.noisy_lead(n, sigma, 3 * a) == pytest.approx(sigma * math.sqrt(2 * math.log(n)))
+
+
+def test_leads_of_softmax_and_ssmax_by_hand():
+    n, s, sigma = math.exp(10), 0.2, 1.0
+    assert theory.noisy_lead(n, sigma, 1.0) == pytest.approx(10.5)
+    assert theory.noisy_lead(n, sigma, s * 10) == pytest.approx(1 / s + s * 10 / 2)
+
+
+def test_more_scale_never_raises_the_lead_and_stops_helping_where_it_freezes():
+    z = np.random.default_rng(1).standard_normal(500)
+    leads = [np.log(np.exp(a * z).sum()) / a for a in (0.5, 1, 2, 4, 8, 50)]
+    assert leads == sorted(leads, reverse=True) and leads[-1] == pytest.approx(z.max(), abs=0.02)
+    a = float(theory.freezing_scale(1e6, 1.0))
+    below, at, beyond = theory.noisy_lead(1e6, 1.0, np.array([0.5, 1.0, 3.0]) * a)
+    assert below > at == pytest.approx(beyond)
+
+
+def test_freezing_length_is_where_ssmax_meets_the_freezing_scale():
+    n = theory.freezing_length(0.4, 1.0)
+    assert 0.4 * math.log(n) == pytest.approx(float(theory.freezing_scale(n, 1.0)))
+    assert theory.freezing_length(0.01, 1.0) == math.inf
+
+
+@pytest.mark.parametrize(("a", "c"), [(1.0, 1.0), (3.0, 1.0), (3.0, 3.0)])
+def test_prior_lead_gives_half_of_the_weight(a, c):
+    b = -0.3 * np.arange(20.0)
+    for lag in (0, 7, 19):
+        lead = theory.prior_lead(b, lag, a, c)
+        content = a * np.where(np.arange(20) == lag, lead, 0.0)
+        assert posterior(content, softmax(c * b))[lag] == pytest.approx(0.5)
+
+
+def test_prior_lead_of_the_uniform_prior():
+    assert theory.prior_lead(np.zeros(100), 99) == pytest.approx(math.log(99))
+    assert theory.prior_lead(np.zeros(100), 99, 0.5 * math.log(100)) == pytest.approx(2.0, abs=0.01)
+
+
+def test_scaling_the_prior_keeps_its_penalty():
+    leads = {(r["scaled"], r["prior"]): r["lead"] for r in theory.prior_lead_rows([2**14], 1.0)}
+    for prior in ("ALiBi, slope 1/256", "beta = 1/2"):
+        assert leads["content and prior", prior] == pytest.approx(leads["nothing", prior], rel=0.1)
+        assert leads["content", prior] < 0.2 * leads["nothing", prior]
+    for prior in ("uniform", "beta = -1/2"):
+        assert leads["content", prior] == pytest.approx(1.0, abs=0.02)
+
+
+def test_all_laws_are_1_at_the_trained_length():
+    for law in theory.laws(512).values():
+        assert law(512) == pytest.approx(1.0)
+    assert theory.laws(512)["ln n / ln N"](512**2) == pytest.approx(2.0)
+
+
+def test_rows_agree_with_the_leading_order_far_from_freezing():
+    for row in theory.entropy_rows([256, 1024], 1.0, 256, 100_000):
+        if row["law"] == "1":
+            assert row["entropy"] == pytest.approx(row["predicted"], abs=0.01)
+    for row in theory.lead_rows([1024], 1.0, [0.2], 100_000):
+        if row["softmax"] != "largest score":
+            assert row["lead"] == pytest.approx(row["predicted"], abs=0.1)
+
+
+def test_a_sure_winner_keeps_its_weight_under_ssmax_only():
+    rows = theory.curve_rows(1.0, 0.1, 3.0, [10, 10**6])
+    assert {r["softmax"]: r["weight"] > 0.9 for r in rows if r["keys"] == 10**6} == {"softmax": False, "SSMax": True}
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: theory.freezing_scale(10, 0.0), "sigma = 0.0"),
+        (lambda: theory.freezing_length(-1.0, 1.0), "s = -1.0"),
+        (lambda: theory.prior_lead(np.zeros(3), 3), "lag = 3 of 3"),
+        (lambda: theory.prior_lead(np.zeros(3), 1, 0.0), "content_scale = 0.0"),
+    ],
+)
+def test_bad_input(call, name):
+    with pytest.raises(ValueError, match=name):
+        call()
