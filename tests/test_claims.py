@@ -1,12 +1,13 @@
 """The register, what a verdict may say, and a ledger that always has every id."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 
 from attention_priors import claims, config, store
-from attention_priors.claims import Verdict, __main__
+from attention_priors.claims import Verdict, __main__, ledger
 
 ENTRIES = """
 - {id: BAM-T4, source: BAM paper, kind: theorem, scale: cpu, statement: Weights stay positive., notebook: 04_shape}
@@ -213,7 +214,13 @@ def test_missing_ids_are_excused_by_name_only(known, tmp_path):
         claims.exceptions(path)
 
 
-def test_the_command_exits_with_one_while_something_is_missing(known, tmp_path, capsys):
+@pytest.fixture
+def goat_is_excused(monkeypatch):
+    excuse = ledger.Excuse(("GOAT-*", "OPG-*", "PE-*", "PC-*", "X-*"), "not written yet", 5)
+    monkeypatch.setattr(claims, "exceptions", lambda path=None: [excuse])
+
+
+def test_the_command_exits_with_one_while_something_is_missing(goat_is_excused, tmp_path, capsys):
     claims.merge(tmp_path, "cpu")
     assert __main__.main([str(tmp_path / "cpu" / "claims.json")]) == 1
     shown = capsys.readouterr().out
@@ -221,7 +228,7 @@ def test_the_command_exits_with_one_while_something_is_missing(known, tmp_path, 
     assert "309 claims" in shown and "theorem" in shown
 
 
-def test_the_command_exits_with_zero_when_only_exceptions_are_missing(tmp_path, capsys):
+def test_the_command_exits_with_zero_when_only_exceptions_are_missing(goat_is_excused, tmp_path, capsys):
     register = claims.register()
     bam = [claim for claim in register.values() if claim.document == "BAM" and claim.scale == "cpu"]
     for notebook in {claim.notebook for claim in bam}:
@@ -230,6 +237,11 @@ def test_the_command_exits_with_zero_when_only_exceptions_are_missing(tmp_path, 
     claims.merge(tmp_path, "cpu")
     assert __main__.main([str(tmp_path / "cpu" / "claims.json")]) == 0
     assert " 0 of scale cpu missing" in capsys.readouterr().out
+
+
+def test_nothing_is_missing_in_the_committed_ledger(capsys):
+    assert __main__.main([str(config.ROOT / "results" / "cpu" / "claims.json")]) == 0
+    assert "stale" not in capsys.readouterr().out
 
 
 def test_bad_input_is_one_line(tmp_path, capsys):
@@ -257,3 +269,31 @@ def test_a_claim_leads_to_its_cells(tmp_path, monkeypatch, capsys):
     assert __main__.main(["--id", "BAM-T4", "--results", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     assert "not run" in shown and "cells check, end" in shown and "theorem, scale cpu" in shown
+
+
+VERDICT = re.compile("|".join(sorted(claims.VERDICTS, key=len, reverse=True)))
+IDENTIFIER = re.compile(rf"\b(?:{'|'.join(claims.DOCUMENTS)})-\w[\w.-]*\w|\bX-\d")
+
+
+def typed_verdicts(notebook):
+    """(id, verdict) for every clause in bold that names both, as '**BAM-I2: verified; X-3: contradicted**'."""
+    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
+        text = "".join(cell["source"]) if cell["cell_type"] == "markdown" else ""
+        for clause in (clause for bold in re.findall(r"\*\*([^*]+)\*\*", text) for clause in bold.split(";")):
+            if found := VERDICT.search(clause):
+                yield from ((name, found.group()) for name in IDENTIFIER.findall(clause))
+
+
+def test_verdicts_typed_in_prose_are_those_that_were_computed():
+    ledger = claims.read(config.ROOT / "results" / "cpu" / "claims.json")
+    typed = [pair for path in sorted((config.ROOT / "notebooks").glob("*.ipynb")) for pair in typed_verdicts(path)]
+    assert len(typed) > 30
+    assert [(name, word) for name, word in typed if ledger[name].verdict != word] == []
+
+
+def test_a_wrong_verdict_in_prose_is_found(tmp_path):
+    text = ["**BAM-I2: verified; BAM-I2n and X-3:\n", "contradicted.** BAM-T1: verified"]
+    cells = [{"cell_type": "markdown", "source": text}]
+    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells}))
+    found = [("BAM-I2", "verified"), ("BAM-I2n", "contradicted"), ("X-3", "contradicted")]
+    assert list(typed_verdicts(tmp_path / "a.ipynb")) == found

@@ -391,6 +391,19 @@ def test_notebooks_hold_no_library_code_and_ask_for_no_profile(path):
     assert "sys.path" not in "\n".join(code)
 
 
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_sliders_get_a_function(path):
+    """ipywidgets asks what it calls for its name, which a partial has not; headless runs do not get that far."""
+    code = [cell["source"] for cell in stamps.read(path)["cells"] if cell["cell_type"] == "code"]
+    tree = ast.parse("\n".join(code))
+    defined = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("interact"):
+            called = node.args[0]
+            named = isinstance(called, ast.Name) and called.id in defined
+            assert named or isinstance(called, ast.Lambda | ast.Attribute), ast.unparse(called)
+
+
 @pytest.mark.parametrize("profile", ["cpu", "full"])
 def test_executed_copies_are_of_the_present_sources_and_name_no_machine(profile):
     results = config.ROOT / "results"

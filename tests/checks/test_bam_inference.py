@@ -27,7 +27,8 @@ VERDICTS = {
 
 
 def test_the_notebook_owns_these_ids():
-    assert {name for name, check in CHECKS.items() if check.notebook == NOTEBOOK} == set(VERDICTS)
+    owned = {name for name, check in CHECKS.items() if check.notebook == NOTEBOOK and name.startswith("BAM")}
+    assert owned == set(VERDICTS)
 
 
 @pytest.mark.parametrize("identifier", VERDICTS)

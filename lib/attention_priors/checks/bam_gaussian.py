@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise, product
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 from scipy import special, stats
 
 from attention_priors.attention import attention
+from attention_priors.bench import interpreted
 from attention_priors.checks.evidence import Check, Evidence, Part, compare, smallest_counterexample
 from attention_priors.positions.priors import GeneralizedGaussian
 from attention_priors.theory import generalised_gaussian as theory
@@ -55,6 +57,37 @@ def check_attention(bias: Callable) -> Evidence:
             above, below = ((written_out(bias, q, k, v, *theta) * up).sum() for theta in (at + step, at - step))
             worst = max(worst, abs((above - below) / 2e-6 - gradient))
     return compare(float(worst), "<=", 1e-7, detail="largest difference of outputs and of gradients, float64 reference")
+
+
+@cache
+def kernel_results() -> list[tuple[tuple[float, float, float], dict, dict]]:
+    """(α, β, μ), the call and what the interpreted kernel returns for it, in float32 and bfloat16."""
+    calls, settings = [], ((3.0, 1.0, -2.3), (5.0, 0.5, 0.4))
+    for dtype, (alpha, beta, mu) in product((torch.float32, torch.bfloat16), settings):
+        generator = torch.Generator().manual_seed(0)
+        rows = {name: torch.randn(1, 1, 24, 16, generator=generator).to(dtype) for name in ("q", "k", "v", "up")}
+        prior = GeneralizedGaussian([-beta * np.log(alpha)], [beta], [np.arcsinh(mu / 2)], epsilon=1e-12,
+                                    trainable=GeneralizedGaussian.NAMES)  # fmt: skip
+        calls.append({**rows, "prior": prior})
+    return list(zip(settings * 2, calls, interpreted.run(calls), strict=True))
+
+
+def check_kernel(bias: Callable) -> Evidence:
+    """Outputs and the gradients in (α, β, μ) against `written_out`, in units of what the dtype allows."""
+    worst = 0.0
+    for (alpha, beta, mu), call, found in kernel_results():
+        q, k, v, up = (call[name][0, 0].double().numpy() for name in ("q", "k", "v", "up"))
+        allowed = 1e-5 if call["q"].dtype == torch.float32 else 2**-5
+        out = written_out(bias, q, k, v, alpha, beta, mu)
+        worst = max(worst, np.abs(found["out"][0, 0].double().numpy() - out).max() / allowed)
+        d_alpha, d_beta, d_mu = (float(found[name]) for name in GeneralizedGaussian.NAMES)
+        chained = (-beta / alpha * d_alpha, d_beta - np.log(alpha) * d_alpha, d_mu / np.sqrt(mu**2 + 4))
+        for index, gradient in enumerate(chained):
+            at, step = np.array([alpha, beta, mu]), 1e-5 * np.eye(3)[index]
+            above, below = ((written_out(bias, q, k, v, *theta) * up).sum() for theta in (at + step, at - step))
+            worst = max(worst, abs((above - below) / 2e-5 - gradient) / allowed / max(1.0, abs(gradient)))
+    detail = "largest difference of outputs and gradients: 1 is 1e-5 in float32, 2^-5 in bfloat16"
+    return compare(float(worst), "<=", 1.0, detail=detail)
 
 
 def check_gennorm(bias: Callable) -> Evidence:
@@ -207,9 +240,12 @@ CHECKS = {
                 Part("Its prior is the GGD in j - i, on the visible keys.", _bias, check_gennorm,
                      lambda x, alpha, beta, mu: -(np.abs(x - mu) ** beta) / alpha),
                 Part("beta = 1, mu = 0, alpha = 1/m is ALiBi.", lambda m: 1 / m, check_alibi, lambda m: m),
+                *((Part("The fused kernel adds the same bias (float32 and bfloat16, outputs, gradients).", _bias,
+                        check_kernel, lambda x, alpha, beta, mu: _bias(x, alpha, beta, -mu)),)
+                  if interpreted.AVAILABLE else ()),
             ),
             practice="The float64 reference is the specification that every faster backend is held to.",
-            missing="the Triton kernel, forward and backward in bf16 and fp32",
+            missing="" if interpreted.AVAILABLE else interpreted.MISSING,
         ),
         Check(
             "BAM-D4",

@@ -1,13 +1,16 @@
 """FIGURES and TABLES: every figure and table of the project by name, each a function of one committed frame.
 
-A topic is a module with FIGURES, TABLES or both; to add one, import it and put it in TOPICS.
+Every module of this package that defines FIGURES, TABLES or both takes part; a name may be used once.
 """
 
-from attention_priors.figures.spec import LEDGER, FigureSpec, TableSpec  # isort: split
+import importlib
+import pkgutil
 
-from attention_priors.figures import inference, language, learned, passkey, priors, tables
+from attention_priors.figures.spec import LEDGER, FigureSpec, TableSpec
 
-TOPICS = (inference, priors, passkey, language, learned, tables)
+TOPICS = tuple(
+    importlib.import_module(f"{__name__}.{name}") for name in sorted(m.name for m in pkgutil.iter_modules(__path__))
+)
 
 
 def _joined(kind: str) -> dict:
@@ -15,7 +18,7 @@ def _joined(kind: str) -> dict:
     rows: dict = {}
     for topic in TOPICS:
         for name, row in getattr(topic, kind, {}).items():
-            if name in rows:
+            if rows.get(name, row) is not row:
                 raise ValueError(f"{topic.__name__}: {kind} has {name!r} already; rename it")
             rows[name] = row
     return rows

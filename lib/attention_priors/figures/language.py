@@ -90,23 +90,12 @@ def _caption(frame: pd.DataFrame, trained_on: bool) -> str:
         f"{first['documents']} {kind} ({first['domain']}), whatever the context before them. Change of perplexity from "
         f"{trained} to {far:,} tokens ({far / trained:.3g}×): {named}{scaled}. Line: mean over seeds; band: 95 % t "
         f"interval of that mean; dots: seeds; dotted vertical line: training length; dotted horizontal line: a model "
-        f"that knows the frequencies of tokens alone ({first['unigram']:.0f}). {_seeds(rows)}."
+        f"that knows the frequencies of tokens alone ({first['unigram']:.0f}); {style.named_seeds(rows)}."
     )
 
 
 def _factor(nats: float) -> str:
     return f"×{math.exp(nats):.3g}"
-
-
-def _seeds(frame: pd.DataFrame) -> str:
-    """'Seeds 0, 1, 2', with the exceptions named."""
-    groups: dict[str, list[str]] = {}
-    for name, rows in frame.groupby("encoding"):
-        seeds = ", ".join(str(seed) for seed in sorted(set(rows["seed"])))
-        groups.setdefault(seeds, []).append(style.method_style(name)["label"])
-    usual = max(groups, key=lambda seeds: len(groups[seeds]))
-    rest = "".join(f" ({', '.join(names)}: {seeds})" for seeds, names in groups.items() if seeds != usual)
-    return f"Seeds {usual}{rest}"
 
 
 def draw_by_length(frame: pd.DataFrame) -> Figure:
@@ -155,7 +144,7 @@ def caption_training(frame: pd.DataFrame) -> str:
         f"Loss on the training windows. Left: mean over seeds, each point a mean of {int(frame['window'].iloc[0])} "
         f"steps. Right: mean of the last tenth of the steps, a mark for each seed, bar: 95 % t interval of their mean; "
         f"lowest is {best} ({last.min():.3f}), highest {worst} ({last.max():.3f}). RoPE Local is RoPE, read through a "
-        f"window after training. {_seeds(frame)}."
+        f"window after training; {style.named_seeds(frame)}."
     )
 
 

@@ -98,18 +98,7 @@ def _counts(frame: pd.DataFrame) -> str:
     rows = frame[frame["encoding"] != UNTRAINED]
     samples = sorted(set(rows["samples"]))
     prompts = f"{samples[0]}" if len(samples) == 1 else f"{samples[-1]} (at the longest {samples[0]})"
-    return f"{prompts} prompts at each length and seed; {_seeds(rows)}"
-
-
-def _seeds(frame: pd.DataFrame) -> str:
-    """'seeds 0, 1, 2', with the exceptions named."""
-    groups: dict[str, list[str]] = {}
-    for name, rows in frame.groupby("encoding"):
-        seeds = ", ".join(str(seed) for seed in sorted(set(rows["seed"])))
-        groups.setdefault(seeds, []).append(style.method_style(name)["label"])
-    usual = max(groups, key=lambda seeds: len(groups[seeds]))
-    rest = "".join(f" ({', '.join(names)}: {seeds})" for seeds, names in groups.items() if seeds != usual)
-    return f"seeds {usual}{rest}"
+    return f"{prompts} prompts at each length and seed; {style.named_seeds(rows)}"
 
 
 def _share(rows: pd.DataFrame, name: str, length: int) -> str:
@@ -328,7 +317,7 @@ def caption_reach(frame: pd.DataFrame) -> str:
         f"never: below {GOOD} at the training length already, as any guesser (chance {evaluation.CHANCE:.0e}) and the "
         f"untrained control. Median of BAM SSMax: {'at least ' if ended else ''}"
         f"{_tokens(medians.get(OURS), trained)}; longest of the others: "
-        f"{_tokens(others.max(), trained)} ({style.method_style(others.idxmax())['label']}); {_seeds(rows)}."
+        f"{_tokens(others.max(), trained)} ({style.method_style(others.idxmax())['label']}); {style.named_seeds(rows)}."
     )
 
 

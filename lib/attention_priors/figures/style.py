@@ -13,6 +13,7 @@ from typing import Any
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -136,6 +137,17 @@ def seed_dots(
     """One small dot per seed; `x` and `values` have one entry each per dot."""
     color = color or (method_style(encoding)["color"] if encoding else None)
     ax.plot(x, values, ".", markersize=2.6, markeredgewidth=0, color=color, alpha=0.65, zorder=3, label="_seeds")
+
+
+def named_seeds(frame: pd.DataFrame) -> str:
+    """'seeds 0, 1, 2' of the columns encoding and seed, with the encodings named that have others."""
+    groups: dict[str, list[str]] = {}
+    for name, rows in frame.groupby("encoding"):
+        seeds = ", ".join(str(seed) for seed in sorted(set(rows["seed"])))
+        groups.setdefault(seeds, []).append(method_style(name)["label"])
+    usual = max(groups, key=lambda seeds: len(groups[seeds]))
+    rest = "".join(f" ({', '.join(names)}: {seeds})" for seeds, names in groups.items() if seeds != usual)
+    return f"seeds {usual}{rest}"
 
 
 def length_label(length: float) -> str:

@@ -10,10 +10,18 @@ EVERYTHING = "everything"
 NOTEBOOKS: dict[str, tuple[str, ...] | str] = {
     "00_how_to_read": (),
     "01_attention_is_inference": (),
+    "02_one_parameter_groups": (),
+    "03_field_guide": (),
     "04_generalised_gaussian": (),
+    "05_spectra_and_sinks": (),
+    "06_longer_rotations": (),
+    "07_scalable_softmax": (),
+    "08_fused_kernel": (),
     "09_language_models": (),
     "10_passkeys": (),
     "12_learned_priors": ("09_language_models", "10_passkeys"),
+    "13_parallel_attention": (),
+    "14_phase_diagram": ("10_passkeys", "12_learned_priors"),
     "15_verdicts": EVERYTHING,
 }
 

@@ -1,0 +1,91 @@
+"""What the theory of priors predicts of trained models, beside what was measured (notebooks 10 and 12)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import torch
+
+from ..positions.mass import tail_mass
+from ..positions.priors import GeneralizedGaussian, Laplace, Uniform, alibi_slopes
+from ..tasks import passkey
+from .learned import FIGURE_LENGTH
+
+PRIORS = ("nope", "nope-ssmax", "alibi", "alibi-ssmax", "bam-ssmax")  # with a log-prior that the metrics determine
+COLUMNS = ["seed", "layer", "head", "beta", "predicted", "measured", "required", "supplied"]
+
+
+@torch.no_grad()
+def heads(learned: pd.DataFrame) -> pd.DataFrame:
+    """Per head of bam-ssmax: mass that its prior alone puts on the key sentence, and the attention measured there.
+
+    The prompt is that of `learned.heads_and_maps`. The prior of a head is exp(s ln(n) b(lag)) over the n visible keys
+    of each answering query; `required` is the lead in content that half of the weight takes, `supplied` the one that
+    the measured mass shows: logit measured - logit predicted.
+    """
+    start = passkey.DESCRIPTION_TOKENS
+    rows = []
+    for head in learned.to_dict("records"):
+        prior = GeneralizedGaussian([head["theta_alpha"]], [head["beta"]])
+        masses = []
+        for query in range(FIGURE_LENGTH - passkey.DIGITS, FIGURE_LENGTH):
+            lags = torch.arange(query + 1)
+            bias = head["scale"] * np.log(query + 1) * prior.log_prior(lags)[0].double()
+            sentence = (query - lags >= start) & (query - lags < start + passkey.KEY_TOKENS)
+            masses.append(float(bias.softmax(0)[sentence].sum()))
+        predicted, measured = _inside(np.mean(masses)), _inside(head["passkey_mass"])
+        required = -_logit(predicted)
+        rows.append(
+            {**{name: head[name] for name in ("seed", "layer", "head", "beta")}, "predicted": predicted,
+             "measured": measured, "required": required, "supplied": _logit(measured) + required}
+        )  # fmt: skip
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def models(by_length: pd.DataFrame, learned: pd.DataFrame, length: int, heads: int) -> pd.DataFrame:
+    """Per model of PRIORS: accuracy at `length`, and the largest tail mass beyond the training length of its heads.
+
+    `heads` are those of one layer: ALiBi's slopes follow from them.
+    """
+    plain = by_length[(by_length["form"] == "plain") & (by_length["length"] == length)]
+    rows = []
+    for row in plain[plain["encoding"].isin(PRIORS)].to_dict("records"):
+        mine = learned[learned["seed"] == row["seed"]]
+        if row["encoding"].startswith("bam") and mine.empty:
+            continue
+        tail = tail_of(row["encoding"], mine, length, int(row["trained"]), heads)
+        rows.append({"encoding": row["encoding"], "seed": row["seed"], "length": length, "trained": row["trained"],
+                     "tail": tail, "accuracy": row["accuracy"]})  # fmt: skip
+    return pd.DataFrame(rows, columns=["encoding", "seed", "length", "trained", "tail", "accuracy"])
+
+
+@torch.no_grad()
+def tail_of(encoding: str, learned: pd.DataFrame, length: int, window: int, heads: int) -> float:
+    """max over heads of P(lag > window) at a query that sees `length` keys, under the prior alone.
+
+    SSMax multiplies BAM's log-prior by s ln n and leaves the others' as they are. NoPE and ALiBi need no learned heads.
+    """
+    lags = torch.arange(length)
+    if encoding.startswith("nope"):
+        table = Uniform(1).log_prior(lags)
+    elif encoding.startswith("alibi"):
+        table = Laplace(alibi_slopes(heads)).log_prior(lags)
+    else:
+        prior = GeneralizedGaussian(learned["theta_alpha"].tolist(), learned["beta"].tolist())
+        scale = torch.tensor(learned["scale"].tolist(), dtype=torch.float64)[:, None] * np.log(length)
+        table = scale * prior.log_prior(lags)
+    return float(tail_mass(table, window).max())
+
+
+def spearman(frame: pd.DataFrame, first: str, second: str) -> float:
+    """Rank correlation; NaN where one of the columns is constant."""
+    return float(frame[first].rank().corr(frame[second].rank()))
+
+
+def _inside(mass: float) -> float:
+    """A probability away from 0 and 1: metrics keep seven digits."""
+    return float(np.clip(mass, 1e-7, 1 - 1e-7))
+
+
+def _logit(p: float) -> float:
+    return float(np.log(p) - np.log1p(-p))

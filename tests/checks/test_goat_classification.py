@@ -1,0 +1,170 @@
+"""Verdicts on Goat's classification theory, counterexamples worked out by hand, checkers that see small errors."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from attention_priors.checks import (
+    CHECKS,
+    cross_maximum_entropy,
+    goat_classification,
+    goat_classification_scope,
+    goat_heuristics,
+    goat_recency,
+)
+from attention_priors.theory import classification as theory
+from attention_priors.theory import key_slope
+from attention_priors.theory.inference import truncated_geometric
+
+VERDICTS = {
+    "GOAT-E.1": "verified",
+    "GOAT-DF.1": "verified",
+    "GOAT-DF.2": "verified",
+    "GOAT-AF.3": "verified",
+    "GOAT-F.T2": "verified with correction",
+    "GOAT-F.T2c": "verified with correction",
+    "GOAT-F.T2g": "verified",
+    "GOAT-F.4": "verified with correction",
+    "GOAT-F.T4": "verified",
+    "GOAT-F.5s": "verified with correction",
+    "GOAT-P3.1b": "verified",
+    "GOAT-E.2": "verified",
+    "GOAT-F.T3": "verified",
+    "GOAT-F.T3p": "verified with correction",
+    "GOAT-F.T3r": "verified with correction",
+    "GOAT-F.6": "verified",
+    "GOAT-E6": "contradicted",
+    "X-6": "verified with correction",
+}
+MODULES = (cross_maximum_entropy, goat_classification, goat_classification_scope, goat_heuristics, goat_recency)
+
+
+def test_these_modules_hold_these_ids():
+    assert sorted(name for module in MODULES for name in module.CHECKS) == sorted(VERDICTS)
+
+
+@pytest.mark.parametrize("identifier", VERDICTS)
+def test_verdicts(identifier):
+    assert CHECKS[identifier].decide().verdict == VERDICTS[identifier]
+
+
+def examples(identifier):
+    return [part.judge().counterexample for part in CHECKS[identifier].printed]
+
+
+def test_df1_two_keys_of_a_slope():
+    """-(i - j)/2 at i, j = 0, 1 is [[0, 1/2], [-1/2, 0]]: rank 2; both rows rise by 1/2, which one coordinate says."""
+    slope = np.array([[0, 0.5], [-0.5, 0]])
+    assert theory.numerical_rank(slope) == 2 and theory.numerical_rank(theory.centred(slope)) == 1
+
+
+def test_t2_the_alternating_mode_and_the_constant():
+    most, count = examples("GOAT-F.T2")[2:]
+    assert most == {"inputs": {"gamma": 0.0, "omegas": [math.pi]}, "claimed": 0, "actual": 1}
+    assert count == {"inputs": {"gamma": 1.0, "omegas": [1.0]}, "claimed": 2, "actual": 3}
+    lag = np.subtract.outer(np.arange(3), np.arange(3))
+    assert np.linalg.matrix_rank((-1.0) ** lag) == 1 and np.linalg.matrix_rank(1 + np.cos(lag)) == 3
+
+
+def test_t2c_halving_is_bounded_on_the_past():
+    assert examples("GOAT-F.T2c")[1]["inputs"] == {"radius": 0.5, "degree": 0}
+    i, j = np.arange(30), np.arange(30)
+    assert np.array_equal(np.outer(0.5**i, 2.0**j), 0.5 ** np.subtract.outer(i, j).astype(float))
+
+
+def test_f4_by_hand():
+    """u(i) = i (i - 1) / 2: u(0) = 0, u(-1) = 1, u(-2) = 3, so Δu(0) = 0 - 1 and ΔΔu(0) = 0 - 2 + 3."""
+    assert examples("GOAT-F.4")[1] == {"inputs": {"t": 2, "k": 3}, "claimed": "(0, 0, 1)", "actual": "(0, -1, 1)"}
+
+
+def test_t2g_the_span_of_the_shifts_of_a_constant():
+    """κ = 1: its shifts span the constants, so that d, unbounded, is no component of it."""
+    shifts = np.ones((5, 9))
+    with_lag = np.vstack([shifts, np.arange(9)])
+    assert np.linalg.matrix_rank(shifts) == 1 and np.linalg.matrix_rank(with_lag) == 2
+
+
+def test_t4_a_constant_key_prior_takes_a_lane_and_changes_no_weight():
+    ones = np.ones((2, 2))
+    assert theory.numerical_rank(ones) == 1 and theory.numerical_rank(theory.centred(ones)) == 0
+
+
+def test_f5_three_lags():
+    """E[d^2] = 1 on lags 0, 1, 2: with x = e^-λ, (x + 4 x^4) / (1 + x + x^4) = 1 at x^4 = 1/3."""
+    found = examples("GOAT-F.5s")[2]
+    x = 3**-0.25
+    p = np.array([1, x, x**4]) / (1 + x + x**4)
+    assert p @ [0, 1, 4] == pytest.approx(1) and found["actual"] == pytest.approx(-(p @ np.log(p)), abs=1e-8)
+    y = (-0 + math.sqrt(0 + 12)) / 6  # geometric: y + 4 y^2 = 1 + y + y^2 at y^2 = 1/3
+    q = np.array([1, y, y * y]) / (1 + y + y * y)
+    assert q @ [0, 1, 4] == pytest.approx(1) and found["claimed"] == pytest.approx(-(q @ np.log(q)), abs=1e-8)
+
+
+def test_t3p_two_lags_cannot_keep_the_mean():
+    moved, point = examples("GOAT-F.T3p")[1:]
+    assert moved["actual"] == pytest.approx(0.4 * 0 + 0.1 * 1 + 0.5 * 2)
+    assert point == {"inputs": {"keys": 3, "mean": 1}, "claimed": 2, "actual": 1}
+
+
+def test_t3r_two_rows_of_one_slope():
+    found = examples("GOAT-F.T3r")[1]
+    assert found["inputs"]["m"] == pytest.approx(math.log(2))
+    assert (found["claimed"], found["actual"]) == (pytest.approx(1), pytest.approx((0 * 1 + 1 / 2) / (1 + 1 / 2)))
+    assert [goat_recency.row_mean(0.1, n) for n in (2, 6, 21)] == pytest.approx([0.475, 2.21, 6.58], abs=5e-3)
+
+
+def test_e6_two_keys_share_a_number():
+    found = examples("GOAT-E6")[0]
+    assert found["inputs"] == {"m": 1.0, "older": 256, "newer": 257}
+    assert (found["claimed"], found["actual"]) == (pytest.approx(math.e), 1.0)
+
+
+def test_e6_the_last_exact_lengths():
+    """bf16 holds the integers to 256, so that 257 keys fit one coordinate and 258 do not; two hold 65,536."""
+    assert np.array_equal(key_slope.key_slope(1.0, 257, "bf16").sum(axis=0), np.arange(257))
+    assert not np.array_equal(key_slope.key_slope(1.0, 258, "bf16").sum(axis=0), np.arange(258))
+    assert np.array_equal(key_slope.split_key_slope(1.0, 65_536, "bf16").sum(axis=0), np.arange(65_536))
+
+
+def test_e6_bloom_builds_its_bias_in_the_dtype_of_the_model():
+    from transformers.models.bloom.modeling_bloom import build_alibi_tensor
+
+    mask = torch.ones(1, 300)
+    half, full = (build_alibi_tensor(mask, 8, dtype)[0, 0].double() for dtype in (torch.bfloat16, torch.float32))
+    assert half.diff().min() == 0 and full.diff().min() > 0
+
+
+def test_e6_torch_attention_agrees_with_the_emulation():
+    coordinates = key_slope.key_slope(0.5, 2048, "bf16")
+    exact = truncated_geometric(0.5, 2048)[::-1]
+    blocks = np.concatenate([[exact[:-63].sum()], exact[-63:]])
+    measured = key_slope.total_variation(goat_recency.attended(coordinates), blocks)
+    assert measured == pytest.approx(key_slope.misplaced(coordinates, 0.5), abs=5e-3)
+
+
+def test_p31b_a_content_of_one_and_a_content_of_zero():
+    """q = (1, 0) moves RoPE's logit by cos 1 - 1 from lag 0 to lag 1, and q = 0 does not move it."""
+    one, zero = torch.tensor([1.0, 0.0], dtype=torch.float64), torch.zeros(2, dtype=torch.float64)
+    moves = [goat_heuristics.rotated(q, one, 1) - goat_heuristics.rotated(q, one, 0) for q in (one, zero)]
+    assert moves[0] - moves[1] == pytest.approx(math.cos(1) - 1)
+
+
+def test_x6_three_buckets():
+    found = examples("X-6")[-1]
+    assert found["inputs"] == {"biases": [0.0, 1.0, 0.0]}
+    assert (found["claimed"], found["actual"]) == (pytest.approx(1 / 3), pytest.approx(math.e / (2 + math.e)))
+
+
+def test_checkers_notice_small_errors():
+    rows = CHECKS["GOAT-F.T3r"].corrected
+    assert not rows.check((lambda m, n: goat_recency.row_mean(m, n) + 1e-6, rows.statement[1])).holds
+    mixing = CHECKS["GOAT-F.T3p"].corrected
+    assert not mixing.check(lambda q, r: float(mixing.statement(q, r)) * (1 + 1e-6)).holds
+    sup = CHECKS["GOAT-AF.3"].printed[0]
+    assert not sup.check(lambda even, odd: sup.statement(even, odd) * (1 - 1e-6)).holds
+    scaling = CHECKS["GOAT-E.2"].printed[0]
+    assert not scaling.check(lambda a, b: (a * b) ** 1.0001).holds
+    split = CHECKS["GOAT-E6"].corrected
+    assert not split.check(goat_recency.split_at(512)).holds

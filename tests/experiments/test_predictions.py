@@ -1,0 +1,58 @@
+"""Predictions of the theory against closed forms, on metrics as the notebooks write them."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from attention_priors.experiments import predictions
+from attention_priors.experiments.learned import FIGURE_LENGTH
+from attention_priors.tasks import passkey
+
+
+def learned(**changes) -> pd.DataFrame:
+    row = {"seed": 0, "layer": 0, "head": 0, "theta_alpha": 0.0, "beta": 0.0, "scale": 1.0, "passkey_mass": 0.5}
+    return pd.DataFrame([{**row, **changes}])
+
+
+def test_a_uniform_head_gives_the_sentence_its_share_of_the_keys():
+    found = predictions.heads(learned()).iloc[0]
+    counts = np.arange(FIGURE_LENGTH - passkey.DIGITS + 1, FIGURE_LENGTH + 1)
+    assert found["predicted"] == pytest.approx(np.mean(passkey.KEY_TOKENS / counts), rel=1e-6)
+    assert found["supplied"] == pytest.approx(found["required"])  # half measured is half required
+
+
+def test_a_local_head_gives_it_nothing_and_ssmax_sharpens_it():
+    near = predictions.heads(learned(beta=1.0, theta_alpha=math.log(0.1))).iloc[0]
+    assert near["predicted"] == pytest.approx(1e-7) and near["supplied"] == pytest.approx(near["required"])
+    mild = [predictions.heads(learned(beta=0.2, theta_alpha=-2.0, scale=s)).iloc[0]["predicted"] for s in (0.5, 2.0)]
+    assert mild[1] < mild[0]
+
+
+def test_tails_of_models_are_those_of_their_priors():
+    empty = learned().iloc[:0]
+    assert predictions.tail_of("nope-ssmax", empty, 1024, 127, 4) == pytest.approx(1 - 128 / 1024)
+    slow = 2.0**-8
+    exact = (math.exp(-slow * 128) - math.exp(-slow * 1024)) / (1 - math.exp(-slow * 1024))
+    assert predictions.tail_of("alibi", empty, 1024, 127, 4) == pytest.approx(exact, rel=1e-6)
+    two = pd.concat([learned(), learned(head=1, beta=1.0)])
+    assert predictions.tail_of("bam-ssmax", two, 1024, 127, 2) == pytest.approx(1 - 128 / 1024)
+
+
+def test_models_without_a_known_prior_are_left_out():
+    rows = [
+        {"form": form, "encoding": name, "seed": 0, "length": length, "accuracy": 0.5, "trained": 128}
+        for form in ("plain", "hard")
+        for name in ("rope", "nope", "bam", "bam-ssmax")
+        for length in (128, 256)
+    ]
+    found = predictions.models(pd.DataFrame(rows), learned(), 256, 4)
+    assert found["encoding"].tolist() == ["nope", "bam-ssmax"]
+    assert predictions.models(pd.DataFrame(rows), learned(seed=9), 256, 4)["encoding"].tolist() == ["nope"]
+
+
+def test_rank_correlation():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [10.0, 30.0, 20.0], "c": 1.0})
+    assert predictions.spearman(frame, "a", "b") == pytest.approx(0.5)
+    assert math.isnan(predictions.spearman(frame, "a", "c"))

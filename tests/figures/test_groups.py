@@ -1,0 +1,43 @@
+"""The figures of the groups draw from their frames alone; captions state what is drawn."""
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+
+from attention_priors.figures import FIGURES, groups
+from attention_priors.theory import group_rows
+
+FRAMES = {
+    "groups_portraits": group_rows.portrait_rows(paths=4, last=12.0, steps=61),
+    "groups_hands": group_rows.hand_rows((0.3,), (0.0, -0.1), last=6),
+    "groups_factors": group_rows.growth_rows((1 - 2**-5, 1 - 2**-6), last=3000, block=64),
+}
+
+
+def test_every_figure_of_the_topic_is_tried():
+    assert set(FRAMES) == set(groups.FIGURES) <= set(FIGURES)
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_draws_and_captions(name):
+    frame = pd.DataFrame(FRAMES[name])
+    figure = FIGURES[name].draw(frame)
+    figure.canvas.draw()
+    caption = FIGURES[name].caption(frame)
+    assert caption.endswith(".") and "nan" not in caption
+    plt.close(figure)
+
+
+def test_captions_follow_the_numbers():
+    assert "lag 2.8 " in groups.caption_portraits(pd.DataFrame(FRAMES["groups_portraits"]))
+    assert "0.55 and 1.82" in groups.caption_hands(pd.DataFrame(FRAMES["groups_hands"]))
+    assert "fp16 at position 350 and fp32 at 2,795" in groups.caption_factors(pd.DataFrame(FRAMES["groups_factors"]))
+
+
+KINDS = [(-0.1, 0.0, False), (0.0, 0.5, False), (-0.2, 0.0, True), (0.0, 0.4, True)]
+
+
+@pytest.mark.parametrize(("rate", "omega", "defect"), KINDS)
+def test_the_sliders_draw_every_kind_of_block(rate, omega, defect):
+    figure = groups.explore(rate, omega, defect)
+    assert len(figure.axes) == 2 and figure.axes[1].lines
