@@ -55,8 +55,9 @@ claim: $(STAMP) ## ID=BAM-T4: statement, verdict, notebook cell and figure of on
 	@$(if $(ID),,echo "which claim? for example: make claim ID=BAM-T4" >&2; exit 2)
 	@$(PY) -m attention_priors.claims --id '$(ID)' --profile '$(PROFILE)' --results '$(RESULTS)'
 
-bench: $(STAMP) ## measure time and memory, and print what they are compared to
-	@$(OFFLINE) $(PY) -m attention_priors.bench
+bench: $(STAMP) ## measure time and memory, and print what they are compared to (DEVICE=cuda: the kernels)
+	@$(OFFLINE) $(PY) -m attention_priors.bench --results '$(RESULTS)' $(if $(DEVICE),--device '$(DEVICE)')
+	@$(if $(filter cuda,$(DEVICE)),$(PY) -m attention_priors.report --profile gpu --results '$(RESULTS)',true)
 
 lab: $(STAMP) ## JupyterLab with the project's kernel
 	@$(PY) -m ipykernel install --sys-prefix --name attention-priors --display-name "Attention Priors" >/dev/null
