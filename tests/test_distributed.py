@@ -27,6 +27,7 @@ dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=int(os.env
 run = Run(RunSpec.model_validate_json(text), folder, torch.device("cpu"))
 record = run.train()
 print(record["loss"])
+dist.barrier()  # a process that leaves while the other still talks to it can be aborted by gloo
 dist.destroy_process_group()
 """
 

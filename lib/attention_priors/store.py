@@ -196,7 +196,7 @@ def _reading(tree: ast.AST) -> tuple[str, tuple[str, ...]]:
         match node, fields.get("body"):
             case ast.arg(), _:
                 fields["annotation"] = None
-            case (ast.FunctionDef() | ast.ClassDef()), [ast.Expr(value=ast.Constant(value=str())), *rest]:
+            case ((ast.FunctionDef() | ast.ClassDef()), [ast.Expr(value=ast.Constant(value=str())), *rest]):
                 fields["body"] = rest or [ast.Pass()]
         fields.pop("returns", None)
         return f"{type(node).__name__}({','.join(f'{k}={text(v)}' for k, v in fields.items() if v not in (None, []))})"

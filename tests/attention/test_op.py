@@ -1,12 +1,14 @@
 """The op's contract, for every backend: laws of attention, and one line for what it cannot do."""
 
 import inspect
+from importlib.util import find_spec
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import nn
 
-from attention_priors.attention import BACKENDS, Visible, attention, causal, window
+from attention_priors.attention import BACKENDS, Visible, attention, causal, op, window
 from attention_priors.attention.visible import bidirectional
 from attention_priors.positions.priors import GeneralizedGaussian, RelativePrior, Uniform
 
@@ -115,6 +117,22 @@ def test_auto_is_the_fast_path_or_the_specification() -> None:
     slow = attention(q, k, v, prior=learned(), positions=(place, place))
     assert torch.equal(slow, attention(q, k, v, prior=learned(), positions=(place, place), backend="reference"))
     assert (slow - fast).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("width", "dtype", "wanted"),
+    [
+        (64, torch.bfloat16, "triton"),
+        (64, torch.float64, "sdpa"),
+        (8, torch.float32, "sdpa"),
+        (512, torch.half, "sdpa"),
+    ],
+)
+def test_auto_on_a_gpu_takes_the_kernels_where_they_serve(width: int, dtype: torch.dtype, wanted: str) -> None:
+    q = SimpleNamespace(is_cuda=True, shape=(1, HEADS, 4, width), dtype=dtype)
+    expected = wanted if find_spec("triton") else "sdpa"
+    assert op._automatic(q, learned(), None) == expected
+    assert op._automatic(q, None, None) == "sdpa"
 
 
 def test_refuses_what_does_not_fit() -> None:

@@ -18,13 +18,12 @@ from ..positions.priors import FLOOR, GeneralizedGaussian, Laplace, Prior, Relat
 from .decode import fits, formula, fused_decode
 from .launch import BACK, FRONT, INTERPRETED, LOG2E, fused_forward
 from .skipping import first_needed
-from .tiles import padded
+from .tiles import DTYPES, padded
 from .visible import Visible, causal
 
 # parameters [heads], entry h of which moves the table of head h alone
 HEADWISE = (GeneralizedGaussian, Laplace, KerplePower, KerpleLog)
 MOST_PARAMETERS = 4
-DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
 def fused(

@@ -12,6 +12,7 @@ from torch import Tensor
 from ..positions.priors import Prior
 from .reference import reference
 from .sdpa import sdpa
+from .tiles import serves
 from .visible import Visible, causal
 
 
@@ -46,7 +47,7 @@ def attention(
     [heads, queries] or [batch, heads, queries] and default to 1. Query i stands at position offset + i and sees the
     keys up to itself unless `visible` says otherwise. `positions` gives arbitrary integer positions of queries and keys
     to the prior (backend "reference" only). `backend="auto"` is "reference" where positions are given, else "triton"
-    for a prior on a GPU, else "sdpa".
+    for a prior on a GPU at a width and dtype that its kernels have, else "sdpa".
 
     Raises ValueError for shapes that do not fit, an unknown backend, a query that sees no key, and what a backend
     cannot do; an explicit backend never falls back to another.
@@ -73,7 +74,8 @@ def attention(
 def _automatic(q: Tensor, prior: Prior | None, positions: tuple[Tensor, Tensor] | None) -> str:
     if positions is not None:
         return "reference"
-    return "triton" if q.is_cuda and prior is not None and find_spec("triton") else "sdpa"
+    fused = q.is_cuda and prior is not None and serves(q.shape[3], q.dtype) and find_spec("triton")
+    return "triton" if fused else "sdpa"
 
 
 def _check_shapes(

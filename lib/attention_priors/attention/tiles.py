@@ -15,6 +15,7 @@ import torch
 KERNELS = ("forward", "backward_queries", "backward_keys", "backward_table", "decode")
 SHARED = {"sm_80": 163 * 1024, "sm_90": 227 * 1024, "gfx942": 64 * 1024}  # bytes per block
 SMALLEST, LARGEST = 16, 256  # widths of heads
+DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,11 @@ def padded(width: int) -> int:
             f"head width = {width}, but the kernels take {SMALLEST} to {LARGEST}; use backend='sdpa' for others"
         )
     return 1 << (width - 1).bit_length()
+
+
+def serves(width: int, dtype: torch.dtype) -> bool:
+    """True where the kernels take heads of this width and dtype."""
+    return SMALLEST <= width <= LARGEST and dtype in DTYPES
 
 
 # processor -> kernel -> tile by (padded width, bytes per element); a width stands for all up to it

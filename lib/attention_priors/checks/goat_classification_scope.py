@@ -352,4 +352,3 @@ CHECKS = {
         ),
     )
 }  # fmt: skip
-

@@ -31,9 +31,7 @@ def pell(count: int) -> list[tuple[int, int]]:
 def check_additive(f: Callable) -> Evidence:
     """f(a, b), a function of the time a + b sqrt(2): additive, and not small at small times (so discontinuous at 0)."""
     whole = range(-3, 4)
-    additive = all(
-        abs(f(a + c, b + d) - f(a, b) - f(c, d)) < 1e-9 for a, b, c, d in product(whole, repeat=4)
-    )
+    additive = all(abs(f(a + c, b + d) - f(a, b) - f(c, d)) < 1e-9 for a, b, c, d in product(whole, repeat=4))
     p, q = pell(20)[-1]
     return compare(abs(f(p, -q)) if additive else 0.0, ">", 1.0, detail=f"|f| at the time {p} - {q} sqrt(2)")
 

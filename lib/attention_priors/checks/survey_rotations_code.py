@@ -147,7 +147,7 @@ def _halves(d):
 
 
 def outcome(program: str) -> str:
-    """"ran", or the name of the error."""
+    """ "ran", or the name of the error."""
     try:
         exec(program, {})  # the project's own text below
     except Exception as error:

@@ -1,8 +1,8 @@
 """Train one run of a profile, alone or under torchrun; the notebooks then find it in the store.
 
-    python -m attention_priors.experiments passkey/bam-ssmax/0
-    torchrun --nproc-per-node 2 -m attention_priors.experiments language/bam-ssmax/0 --profile gpu
-    python -m attention_priors.experiments --list
+python -m attention_priors.experiments passkey/bam-ssmax/0
+torchrun --nproc-per-node 2 -m attention_priors.experiments language/bam-ssmax/0 --profile gpu
+python -m attention_priors.experiments --list
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
         if not together or dist.get_rank() == 0:
             print(f"{record['name']}: last loss {record['loss'][-1]:.4f}, key {record['key']}")
         if together:
+            dist.barrier()  # a process that leaves while another still talks to it can be aborted by gloo
             dist.destroy_process_group()
     except ValueError as error:
         print(error, file=sys.stderr)

@@ -76,7 +76,7 @@ def explore(keys: int, family: str, first: float, second: float) -> Figure:
     half = max(1, round(second / 2))
     biases = {
         "ALiBi": lambda: -first * lags,
-        "GGD": lambda: -((lags + 1e-5) / second) ** first,
+        "GGD": lambda: -(((lags + 1e-5) / second) ** first),
         "KERPLE, power": lambda: -first * lags ** min(second, 2),
         "KERPLE, log": lambda: -first * np.log1p(second * lags),
         "Sandwich": lambda: np.cos(np.outer(lags, 1e4 ** (-np.arange(half) / half))).sum(1) / first,

@@ -104,9 +104,7 @@ def bucket_rows(farthest: int) -> Rows:
     computed = np.searchsorted(bucket_starts(), lags, side="right") - 1
     printed = [d if d < 16 else printed_t5_bucket(d) for d in lags]
     curves = {"code": computed, "printed formula": printed}
-    return [
-        {"curve": name, "lag": int(d), "bucket": float(values[d])} for name, values in curves.items() for d in lags
-    ]
+    return [{"curve": name, "lag": int(d), "bucket": float(values[d])} for name, values in curves.items() for d in lags]
 
 
 def sandwich_rows(keys: int, width: int = 128, points: int = 400) -> Rows:

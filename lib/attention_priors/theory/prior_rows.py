@@ -137,4 +137,3 @@ def fading_rows(lengths: Iterable[int], gaps: Iterable[float] = (0.5, 1.0, 2.0))
 def _relative(panel: str, epsilon: float, theta_beta: float, lag: int, log_weight: float) -> dict[str, float | str]:
     weight = float(np.exp(log_weight))
     return {"panel": panel, "epsilon": epsilon, "theta_beta": float(theta_beta), "lag": lag, "weight": weight}
-

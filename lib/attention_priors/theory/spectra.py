@@ -280,8 +280,6 @@ def storage_rows(lengths: Iterable[int], modes: int, seed: int = 0) -> list[dict
     return rows
 
 
-
-
 def rank_rows(sizes: Iterable[int], exponents: Iterable[float], tolerances: Iterable[float]) -> list[dict]:
     """Singular values of the block of n queries after n keys under d^beta, d >= 1, above a share of the largest.
 
