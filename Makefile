@@ -46,7 +46,7 @@ figures: $(STAMP) ## redraw figures and tables of PROFILE from its committed num
 	@$(PY) -m attention_priors.report --profile '$(PROFILE)' --results '$(RESULTS)'
 
 test: $(STAMP) ## run the tests (TESTS=tests/test_store.py for a part)
-	@$(OFFLINE) $(PY) -m pytest $(TESTS)
+	@$(OFFLINE) $(PY) -m pytest $(or $(TESTS),-n 2 --dist loadfile)
 
 verify: $(STAMP) ## recompute checks, figures and one run of each family and compare (FULL=1: every run)
 	@$(OFFLINE) $(PY) -m attention_priors.verify --profile '$(PROFILE)' --results '$(RESULTS)' $(if $(FULL),--full)

@@ -10,6 +10,7 @@ from jaxtyping import install_import_hook
 
 os.environ |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 os.environ["MPLBACKEND"] = "agg"
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # two workers share two cores
 
 # The hook takes its checker by name; this one accepts an int where a float is asked for, as Python does.
 numeric = types.ModuleType("numeric_beartype")
@@ -26,3 +27,8 @@ def root():
     from attention_priors import config
 
     return config.ROOT
+
+
+def pytest_collection_modifyitems(items):
+    """The longest file first, so that at the end no worker is left alone with it."""
+    items.sort(key=lambda item: item.path.name != "test_notebooks.py")
