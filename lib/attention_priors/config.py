@@ -74,6 +74,7 @@ class Evaluation(Frozen):
 
     lengths: tuple[int, ...]
     samples: int = Field(ge=1)
+    give_up: int = Field(default=0, ge=0, description="ask no more after so many lengths without a hit; 0: ask all")
 
 
 class PasskeyProfile(Frozen):
@@ -87,6 +88,13 @@ class PasskeyProfile(Frozen):
     far_encodings: tuple[str, ...]
     hard: Evaluation
     hard_encodings: tuple[str, ...]
+
+
+class BenchmarkProfile(Frozen):
+    """All encodings on the plain passkey task: model and recipe are those of `PasskeyProfile`."""
+
+    encodings: tuple[str, ...]
+    evaluation: Evaluation
 
 
 class LanguageProfile(Frozen):
@@ -122,6 +130,7 @@ class Profile(Frozen):
     minutes: dict[str, float] = Field(description="expected wall time of each notebook on two cores")
     theory: TheoryProfile
     passkey: PasskeyProfile
+    benchmark: BenchmarkProfile
     language: LanguageProfile
 
     def on(self, device: str) -> Self:

@@ -29,7 +29,7 @@ import pandas as pd
 
 from attention_priors import claims, config, report, runtime, store
 from attention_priors.checks import CHECKS, EMPIRICAL
-from attention_priors.experiments import languages, passkeys
+from attention_priors.experiments import benchmark, languages, passkeys
 from attention_priors.training import Run, RunSpec
 
 EXACT = 1e-9
@@ -39,6 +39,8 @@ DERIVED: dict[str, tuple[str, Callable[[pd.DataFrame], pd.DataFrame]]] = {
     "passkey_over_seeds": ("passkey_samples", passkeys.over_seeds),
     "passkey_reach": ("passkey_samples", passkeys.reach),
     "language_over_seeds": ("language_losses", languages.over_seeds),
+    "encodings_by_length": ("encodings_counts", benchmark.by_length),
+    "encodings_reach": ("encodings_counts", benchmark.reach),
 }
 
 
@@ -62,7 +64,7 @@ def same(committed: Any, computed: Any, tolerance: float = EXACT) -> bool:
         return committed is computed
     if isinstance(committed, (int, float)) and isinstance(computed, (int, float)):
         if not (math.isfinite(committed) and math.isfinite(computed)):
-            return committed == computed
+            return committed == computed or (math.isnan(committed) and math.isnan(computed))
         return abs(committed - computed) <= tolerance * min(1.0, max(abs(committed), tolerance)) or (
             max(abs(committed), abs(computed)) <= tolerance  # round-off of something that is zero
         )
@@ -141,7 +143,7 @@ def verify_drawings(results: Path, profile: str, outcome: Outcome) -> None:
 def families(profile: config.Profile, full: bool, cache: Path) -> Iterator[RunSpec]:
     """The runs to train again: the first seed of BAM with SSMax in each family, or every run."""
     packed, path = languages.corpus(profile, cache)
-    specs = [*passkeys.plan(profile), *languages.plan(profile, packed, path)]
+    specs = {**passkeys.plan(profile), **benchmark.plan(profile), **languages.plan(profile, packed, path)}
     seen = set()
     for spec in specs:
         if full or (spec.model.encoding == "bam-ssmax" and spec.task not in seen):

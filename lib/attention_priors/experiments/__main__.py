@@ -18,12 +18,16 @@ import torch.distributed as dist
 
 from .. import config, runtime
 from ..training import Run, RunSpec
-from . import languages, passkeys
+from . import benchmark, languages, passkeys
 
 
 def runs(profile: config.Profile, cache: Path) -> dict[str, RunSpec]:
     """Every training run of a profile by name."""
-    specs = [*passkeys.plan(profile), *languages.plan(profile, *languages.corpus(profile, cache))]
+    specs = [
+        *passkeys.plan(profile),
+        *benchmark.plan(profile),
+        *languages.plan(profile, *languages.corpus(profile, cache)),
+    ]
     return {spec.name: spec for spec in specs}
 
 

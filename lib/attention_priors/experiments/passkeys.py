@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 from .. import evaluation, runtime, store
 from ..config import Evaluation, ModelConfig, Profile
 from ..evaluation import passkey_samples
+from ..extension import extend
 from ..model import Transformer
 from ..positions.encodings import encoding
 from ..tasks import passkey
@@ -63,26 +65,56 @@ def train_and_answer(
 ) -> list[dict[str, Any]]:
     """One model: train it if it is not in the store, then answer what has not been answered yet.
 
-    `wanted` maps the names under which the model is evaluated (RoPE Local uses RoPE's weights) to evaluations.
+    `wanted` maps the names under which the model is evaluated (RoPE Local uses RoPE's weights) to evaluations. Lengths
+    beyond what an encoding is defined for are left out, and those beyond `give_up` lengths in a row without a hit.
     """
     run = Run(run_spec, runs, runtime.device(device))
     record = run.train(runtime.say if runtime.headless() else None)
     form = "hard" if run_spec.task.endswith("hard") else "plain"
-    code = store.fingerprint(passkey_samples, Transformer)
-    model, rows = None, []
+    rows = []
     for name, evaluations in wanted.items():
-        local = run_spec.recipe.length if encoding(name).local else None
-        for evaluation_wanted, length in ((e, length) for e in evaluations for length in e.lengths):
-            path = run.path / f"passkey-{store.key(length, evaluation_wanted.samples, form, local, code)}.json"
-            try:
-                found = store.read_json(path)
-            except (FileNotFoundError, store.DamagedFile):
-                model = model or run.model()
-                found = passkey_samples(model, length, evaluation_wanted.samples, run_spec.seed, form, local)
-                store.write_json(path, found)
-            common = {"form": form, "encoding": name, "seed": run_spec.seed, "length": length}
-            rows += [common | row | {"run": record["key"]} for row in found]
+        answers = Answers(run, name, form)
+        longest = encoding(name).longest or math.inf
+        for asked in evaluations:
+            missed = 0
+            for length in (length for length in asked.lengths if length <= longest):
+                found = answers(length, asked.samples)
+                common = {"form": form, "encoding": name, "seed": run_spec.seed, "length": length}
+                rows += [common | row | {"run": record["key"]} for row in found]
+                missed = 0 if any(row["correct"] for row in found) else missed + 1
+                if missed == asked.give_up:
+                    break
     return rows
+
+
+class Answers:
+    """The answers of a finished run's model under one name, each length asked once and kept beside the run."""
+
+    def __init__(self, run: Run, name: str, form: passkey.Form) -> None:
+        self.run, self.name, self.form = run, name, form
+        row = encoding(name)
+        self.local = run.spec.recipe.length if row.local else None
+        self.extends = row.trained_as is not None and not row.local
+        code = store.fingerprint(passkey_samples, Transformer)
+        self.code: tuple[str, ...] = (code,)
+        if self.extends:
+            self.code = (code, name, store.fingerprint(extend, *row.parts()))
+        self.model: Transformer | None = None
+
+    def __call__(self, length: int, samples: int) -> list[dict[str, Any]]:
+        """The rows of `passkey_samples`."""
+        path = self.run.path / f"passkey-{store.key(length, samples, self.form, self.local, *self.code)}.json"
+        try:
+            return store.read_json(path)
+        except (FileNotFoundError, store.DamagedFile):
+            self.model = self.model or self._open()
+            found = passkey_samples(self.model, length, samples, self.run.spec.seed, self.form, self.local)
+            store.write_json(path, found)
+            return found
+
+    def _open(self) -> Transformer:
+        model = self.run.model()
+        return extend(model, self.name, self.run.spec.recipe.length) if self.extends else model
 
 
 def _untrained(run_spec: RunSpec, wanted: Evaluation) -> list[dict[str, Any]]:

@@ -31,3 +31,26 @@ class Sinusoidal(nn.Module):
         """[..., length] integer positions -> [..., length, width] float32."""
         angles = positions.double()[..., None] * self.omega
         return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2).float()
+
+
+class Learned(nn.Module):
+    """e(p) = E[p], a trained vector for each position (Devlin et al. 2019; Radford et al. 2019).
+
+    Positions that never occur in training keep their random start, N(0, 1) as for tokens.
+    """
+
+    def __init__(self, width: int, longest: int) -> None:
+        super().__init__()
+        if width < 1 or longest < 1:
+            raise ValueError(f"width = {width}, longest = {longest}, but a table needs at least 1 of each")
+        self.longest = longest
+        self.table = nn.Embedding(longest, width)
+
+    def forward(self, positions: Int[Tensor, "*batch length"]) -> Float[Tensor, "*batch length width"]:
+        """[..., length] integer positions -> [..., length, width]. ValueError at `longest` or beyond."""
+        if int(positions.max()) >= self.longest:
+            raise ValueError(
+                f"position {int(positions.max())}, but the table ends at {self.longest - 1}; train one with a larger "
+                "`longest`, or use an encoding without a table"
+            )
+        return self.table(positions)

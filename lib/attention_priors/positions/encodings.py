@@ -7,16 +7,30 @@ logits, a window of visibility. ENCODINGS["bam-ssmax"] is a row; `encoding(name)
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
+import torch
 from torch import nn
 
-from .absolute import Sinusoidal
-from .priors import GeneralizedGaussian, Laplace, Prior, alibi_slopes
-from .rotary import Rotary, rope
+from . import extensions
+from .absolute import Learned, Sinusoidal
+from .buckets import T5Buckets
+from .extended import ExtendedRotary, RectifiedRotary
+from .generators import LearnedRotary, RandomisedRotary
+from .kerple import KerpleLog, KerplePower
+from .priors import GeneralizedGaussian, Laplace, Prior, Product, alibi_slopes
+from .rotary import Rotary, Spectrum, rope
+from .sandwich import Sandwich
 from .scaling import Constant, ScalableSoftmax
+from .spectral import Fourier, Sink, geometric
+from .xpos import DampedRotary, xpos
+
+LONGEST = 8192  # positions of learned tables and randomised positions
+FACTOR = 16.0  # of the extensions that are set once for all lengths
+MODES = 8  # of Goat's spectral prior
 
 
 @dataclass(frozen=True)
@@ -32,7 +46,9 @@ class Encoding:
     scale: Callable[[int], nn.Module] = Constant  # heads -> factor per row
     scales_prior: bool = False  # the row factor multiplies the log-prior too
     local: bool = False  # evaluated with a sliding window of the training length
-    trained_as: str | None = None  # evaluated with the weights of another encoding
+    trained_as: str | None = None  # evaluated with the weights of another encoding (local, or extension.extend)
+    longest: int | None = None  # context length beyond which it is not defined
+    whole: bool = False  # depends on how long the context is, not only on where its keys are
 
     def parts(self) -> list[Callable]:
         """The code behind this row, for fingerprints."""
@@ -47,6 +63,72 @@ def _alibi(heads: int) -> Laplace:
     return Laplace(alibi_slopes(heads))
 
 
+def _xpos(width: int) -> DampedRotary:
+    return DampedRotary(xpos(width))
+
+
+def _learned_rope(width: int) -> LearnedRotary:
+    return LearnedRotary(rope(width))
+
+
+def _randomised_rope(width: int) -> RandomisedRotary:
+    return RandomisedRotary(rope(width), LONGEST)
+
+
+def _kerple_power(heads: int) -> KerplePower:
+    """Scales uniform in [0, 1], exponents in [0, 2], as in the authors' code; at least 0.01."""
+    return KerplePower(torch.rand(heads).clamp(min=0.01), (2 * torch.rand(heads)).clamp(min=0.01))
+
+
+def _kerple_log(heads: int) -> KerpleLog:
+    """r1 uniform in [0, 2], r2 in [0, 1], as in the authors' code; at least 0.01."""
+    return KerpleLog((2 * torch.rand(heads)).clamp(min=0.01), torch.rand(heads).clamp(min=0.01))
+
+
+def _goat(heads: int) -> Product:
+    return Product(Fourier.uniform(heads, geometric(MODES)), Sink(torch.zeros(heads)))
+
+
+def _by_interpolation(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
+    return extensions.interpolate(spectrum, FACTOR)
+
+
+def _by_ntk(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
+    return extensions.ntk(spectrum, FACTOR)
+
+
+def _by_partial_ntk(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
+    return extensions.partial_ntk(spectrum, FACTOR, trained)
+
+
+def _by_yarn(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
+    return extensions.yarn(spectrum, FACTOR, trained)
+
+
+def _by_llama3(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
+    return extensions.llama3(spectrum, FACTOR, trained)
+
+
+def _by_dynamic_ntk(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
+    return extensions.dynamic_ntk(spectrum, 2.0, length, trained)
+
+
+def _by_base_50(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
+    return extensions.rebase(spectrum, 50.0)
+
+
+def _by_base_100(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
+    return extensions.rebase(spectrum, 100.0)
+
+
+def _stretched(width: int, stretch: Callable) -> ExtendedRotary:
+    return ExtendedRotary(rope(width), stretch)
+
+
+def _rectified(width: int, factor: float = math.inf) -> RectifiedRotary:
+    return RectifiedRotary(rope(width), factor)
+
+
 _PLAIN = [
     Encoding("nope", "NoPE"),
     Encoding("sinusoidal", "Sinusoidal", absolute=Sinusoidal),
@@ -55,6 +137,32 @@ _PLAIN = [
     Encoding("alibi", "ALiBi", prior=_alibi),
     Encoding("bam", "BAM", prior=GeneralizedGaussian.uniform),
 ]
+_MORE = [
+    Encoding("learned", "Learned", absolute=partial(Learned, longest=LONGEST), longest=LONGEST),
+    Encoding("xpos", "xPos", rotary=_xpos),
+    Encoding("rope-learned", "RoPE, learned frequencies", rotary=_learned_rope),
+    Encoding("rope-randomised", "RoPE, randomised positions", rotary=_randomised_rope, longest=LONGEST, whole=True),
+    Encoding("t5", "T5 buckets", prior=T5Buckets, shared=True),
+    Encoding("kerple-power", "KERPLE power", prior=_kerple_power),
+    Encoding("kerple-log", "KERPLE log", prior=_kerple_log),
+    Encoding("sandwich", "Sandwich", prior=Sandwich),
+    Encoding("goat", "Goat", prior=_goat, whole=True),
+    Encoding("bam-laplace", "BAM (Laplace start)", prior=GeneralizedGaussian.laplace),
+]
+# Evaluated on the weights of RoPE; each name and label with that of the form it extends in front.
+_EXTENSIONS = {
+    "pi": ("position interpolation", partial(_stretched, stretch=_by_interpolation), False),
+    "dynamic-linear": ("dynamic linear", partial(_stretched, stretch=extensions.dynamic_linear), True),
+    "ntk": ("NTK-aware", partial(_stretched, stretch=_by_ntk), False),
+    "dynamic-ntk": ("dynamic NTK", partial(_stretched, stretch=_by_dynamic_ntk), True),
+    "partial-ntk": ("NTK by parts", partial(_stretched, stretch=_by_partial_ntk), False),
+    "yarn": ("YaRN", partial(_stretched, stretch=_by_yarn), False),
+    "llama3": ("Llama 3", partial(_stretched, stretch=_by_llama3), False),
+    "base-50": ("base × 50", partial(_stretched, stretch=_by_base_50), False),
+    "base-100": ("base × 100", partial(_stretched, stretch=_by_base_100), False),
+    "rerope": ("ReRoPE", _rectified, False),
+    "leaky-rerope": ("Leaky ReRoPE", partial(_rectified, factor=FACTOR), False),
+}
 _ALL = ("theta_alpha", "theta_beta", "theta_mu")
 
 
@@ -64,19 +172,27 @@ def _ssmax(row: Encoding, **changes: object) -> Encoding:
     return replace(row, **{"name": name, "label": label, "scale": ScalableSoftmax, "trained_as": trained_as, **changes})
 
 
-_BAM, _ALIBI = _PLAIN[-1], _PLAIN[-2]
-_SSMAX = [_ssmax(row, scales_prior=row.name == "bam") for row in _PLAIN]
+def _extended(row: Encoding) -> list[Encoding]:
+    return [
+        replace(row, name=f"{row.name}-{name}", label=f"{row.label} + {label}", rotary=rotary, trained_as=row.name,
+                whole=whole)
+        for name, (label, rotary, whole) in _EXTENSIONS.items()
+    ]  # fmt: skip
+
+
+_BAM, _ALIBI, _ROPE = _PLAIN[-1], _PLAIN[-2], _PLAIN[2]
+_SSMAX = [_ssmax(row, scales_prior=row.name.startswith("bam")) for row in _PLAIN + _MORE]
 _VARIANTS = [
     _ssmax(_BAM, name="bam-ssmax-content", label="BAM SSMax (content only)"),
     _ssmax(_ALIBI, name="alibi-ssmax-prior", label="ALiBi SSMax (prior too)", scales_prior=True),
-    _ssmax(_BAM, name="bam-laplace-ssmax", label="BAM SSMax (Laplace start)", prior=GeneralizedGaussian.laplace,
-           scales_prior=True),
     _ssmax(_BAM, name="bam-location-ssmax", label="BAM SSMax (with θμ)", scales_prior=True,
            prior=partial(GeneralizedGaussian.uniform, trainable=_ALL)),
     _ssmax(_BAM, name="bam-shared-ssmax", label="BAM SSMax (one prior)", scales_prior=True, shared=True),
 ]  # fmt: skip
 
-ENCODINGS: dict[str, Encoding] = {row.name: row for row in _PLAIN + _SSMAX + _VARIANTS}
+_BORROWED = _extended(_ROPE) + _extended(_SSMAX[2])
+
+ENCODINGS: dict[str, Encoding] = {row.name: row for row in _PLAIN + _MORE + _SSMAX + _VARIANTS + _BORROWED}
 
 
 def encoding(name: str) -> Encoding:

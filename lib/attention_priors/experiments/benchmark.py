@@ -1,0 +1,128 @@
+"""One benchmark for every encoding: the same data, budget, seeds and prompts, far beyond the training length."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from .. import runtime
+from ..config import Evaluation, Profile
+from ..evaluation import seed_interval
+from ..positions.encodings import Encoding, encoding
+from ..training import Run, RunSpec
+from . import passkeys
+from .grid import Job, run_all
+
+MULTIPLES = (1, 4, 16, 64)
+OWN = "own"  # weights
+FAMILIES = ("none", "absolute", "rotation", "prior")
+
+
+def family(row: Encoding) -> str:
+    """Where position enters: nowhere but the causal mask, added to embeddings, a rotation, or a log-prior."""
+    found = [name for name, part in zip(FAMILIES[1:], (row.absolute, row.rotary, row.prior), strict=True) if part]
+    return found[0] if found else FAMILIES[0]
+
+
+def plan(profile: Profile) -> dict[RunSpec, dict[str, list[Evaluation]]]:
+    """Every training run, with the encodings that are evaluated on its weights. All have the profile's seeds."""
+    settings = profile.benchmark
+    wanted: dict[RunSpec, dict[str, list[Evaluation]]] = {}
+    for name in settings.encodings:
+        for seed in profile.seeds:
+            wanted.setdefault(passkeys.spec(profile, name, seed), {})[name] = [settings.evaluation]
+    return wanted
+
+
+def counts(profile: Profile, runs: Path) -> pd.DataFrame:
+    """Train what is missing, then answer prompts: hits and prompts per encoding, seed and length."""
+    wanted = plan(profile)
+    order = sorted(wanted, key=lambda run: -len(wanted[run]))  # the longest jobs first
+    jobs = [Job(run.name, passkeys.train_and_answer, (run, str(runs), profile.device, wanted[run])) for run in order]
+    tables = run_all(jobs, profile.workers, profile.threads, "all encodings")
+    answers = pd.DataFrame([row for table in tables for row in table])
+    missing = {(name, seed) for names in [profile.benchmark.encodings] for name in names for seed in profile.seeds}
+    missing -= set(zip(answers["encoding"], answers["seed"], strict=True))
+    if missing:
+        raise ValueError(f"no answers of {sorted(missing)}; a benchmark leaves no encoding and no seed out")
+    made = answers.groupby(["encoding", "seed", "length"])["correct"].agg(correct="sum", samples="size").reset_index()
+    keys = answers.groupby(["encoding", "seed"])["run"].first()
+    keys = [keys[name, seed] for name, seed in zip(made["encoding"], made["seed"], strict=True)]
+    return made.assign(trained=profile.passkey.recipe.length, run=keys)
+
+
+def by_length(frame: pd.DataFrame) -> pd.DataFrame:
+    """Per encoding and length: mean accuracy over seeds with its t interval, and how it was obtained.
+
+    `state`: "asked"; "given up" where some seed was not asked after too many lengths without a hit (it counts as 0);
+    "undefined" beyond the encoding's longest context (accuracy NaN).
+    """
+    lengths = sorted(set(frame["length"]))
+    rows = []
+    for name, group in frame.groupby("encoding", sort=False):
+        row, trained = encoding(name), int(group["trained"].iloc[0])
+        shares = group.assign(share=group["correct"] / group["samples"])
+        table = shares.pivot(index="seed", columns="length", values="share").reindex(columns=lengths)
+        for length in lengths:
+            values = table[length].to_numpy(dtype=float)
+            undefined = row.longest is not None and length > row.longest
+            state = "undefined" if undefined else "given up" if np.isnan(values).any() else "asked"
+            values = np.full(len(table), np.nan) if undefined else np.nan_to_num(values)
+            low, high = seed_interval(values)
+            rows.append({"encoding": name, "family": family(row), "borrows": row.trained_as or OWN, "length": length,
+                         "trained": trained, "seeds": len(table), "mean": values.mean(), "low": max(0.0, low),
+                         "high": min(1.0, high), "worst": values.min(), "best": values.max(),
+                         "state": state})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def reach(frame: pd.DataFrame, accuracy: float = 0.8) -> pd.DataFrame:
+    """Per encoding and seed: the longest length up to which accuracy never fell below `accuracy` (0: never reached)."""
+    lengths = sorted(set(frame["length"]))
+    rows = []
+    for (name, seed), group in frame.groupby(["encoding", "seed"], sort=False):
+        row, longest = encoding(name), 0
+        found = (group["correct"] / group["samples"]).set_axis(group["length"])
+        for length in lengths:
+            if not found.get(length, 0.0) >= accuracy:
+                break
+            longest = length
+        limit = min(max(lengths), row.longest or max(lengths))
+        rows.append({"encoding": name, "family": family(row), "seed": seed, "reach": longest, "longest_tested": limit,
+                     "trained": int(group["trained"].iloc[0])})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def summary(frame: pd.DataFrame, reached: pd.DataFrame, profile: Profile, runs: Path) -> pd.DataFrame:
+    """A row per encoding: accuracy at 1, 4, 16 and 64 times the training length, reach, parameters and training time.
+
+    `parameters` are those beyond NoPE's, `times_nope` the training time as a multiple of NoPE's (medians over seeds).
+    Several runs were timed side by side: that tells a factor of two, not ten per cent.
+    """
+    where = runtime.device(profile.device)
+    rows = []
+    for name in profile.benchmark.encodings:
+        records = [Run(passkeys.spec(profile, name, seed), runs, where).record() for seed in profile.seeds]
+        group = frame[frame["encoding"] == name].set_index("length")
+        own = reached[reached["encoding"] == name]["reach"]
+        row = {"encoding": name, "family": group["family"].iloc[0], "borrows": group["borrows"].iloc[0],
+               "seeds": int(group["seeds"].iloc[0]), "trained": int(group["trained"].iloc[0])}  # fmt: skip
+        for multiple in MULTIPLES:
+            length = multiple * row["trained"]
+            found = group.loc[length] if length in group.index else None
+            for part in ("mean", "low", "high"):
+                row[f"{part}_{multiple}"] = np.nan if found is None else found[part]
+        row |= {"reach": float(own.median()), "reach_low": int(own.min()), "reach_high": int(own.max()),
+                "longest_tested": int(reached[reached["encoding"] == name]["longest_tested"].max()),
+                "parameters": sum(records[0]["parameters"][part] for part in ("embedding", "transformer", "prior")),
+                "times_nope": float(np.median([record["seconds"] for record in records]))}  # fmt: skip
+        rows.append(row)
+    made = pd.DataFrame(rows)
+    bare = made[made["encoding"] == "nope"]
+    if bare.empty:
+        raise ValueError("the benchmark has no 'nope', which parameters and times are compared with; add it")
+    made["parameters"] -= int(bare["parameters"].iloc[0])
+    made["times_nope"] /= float(bare["times_nope"].iloc[0])
+    return made

@@ -1,0 +1,171 @@
+"""The benchmark of all encodings: accuracy by length, reach, and the table (notebook 10)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from attention_priors import evaluation
+from attention_priors.experiments.benchmark import MULTIPLES, OWN
+from attention_priors.figures import style
+from attention_priors.figures.passkey_tables import GOOD, times
+from attention_priors.figures.spec import FigureSpec, TableSpec
+from attention_priors.positions.encodings import encoding
+
+NOTEBOOK = "10_passkeys"
+# family: name, colour, marker
+FAMILIES = {
+    "none": ("no position", "#4D4D4D", "X"),
+    "absolute": ("absolute embedding", "#CC79A7", "D"),
+    "rotation": ("rotation", "#009E73", "^"),
+    "prior": ("log-prior", "#D55E00", "o"),
+}
+
+
+def ranked(frame: pd.DataFrame) -> list[str]:
+    """Encodings from the best: by mean accuracy over all lengths above the training length (undefined counts as 0)."""
+    beyond = frame[frame["length"] > frame["trained"]]
+    order = beyond.assign(mean=beyond["mean"].fillna(0)).groupby("encoding", sort=False)["mean"].mean()
+    return list(order.sort_values(ascending=False, kind="stable").index)
+
+
+def draw_accuracy(frame: pd.DataFrame) -> Figure:
+    """Columns encoding, family, borrows, length, trained, mean, state: rows are encodings, cells means over seeds."""
+    names, lengths = ranked(frame), sorted(set(frame["length"]))
+    trained = int(frame["trained"].iloc[0])
+    cells = frame.pivot(index="encoding", columns="length", values="mean").loc[names, lengths]
+    states = frame.pivot(index="encoding", columns="length", values="state").loc[names, lengths]
+    fig, ax = style.figure(style.DOUBLE, 0.8 + 0.155 * len(names))
+    mesh = ax.pcolormesh(np.ma.masked_invalid(cells), vmin=0, vmax=1, edgecolor="white", linewidth=0.6)
+    for (row, column), value in np.ndenumerate(cells.to_numpy()):
+        text = {"undefined": "n/a", "given up": "·"}.get(states.iloc[row, column], f"{value:.2f}")
+        color = "black" if np.isnan(value) or value > 0.5 else "white"
+        ax.text(column + 0.5, row + 0.52, text, ha="center", va="center", fontsize=style.SMALLEST, color=color)
+    families = frame.drop_duplicates("encoding").set_index("encoding")["family"]
+    for row, name in enumerate(names):
+        _, color, marker = FAMILIES[families[name]]
+        ax.plot(-0.12, row + 0.5, marker, color=color, markersize=4, clip_on=False)
+    ax.set_yticks(np.arange(len(names)) + 0.5, [_label(name) for name in names])
+    ax.set_xticks(np.arange(len(lengths)) + 0.5, [f"{style.length_label(n)}\n{times(n, trained)}" for n in lengths])
+    ax.tick_params(length=0)
+    ax.tick_params(axis="y", pad=9)
+    ax.invert_yaxis()
+    ax.grid(False)
+    ax.spines[:].set_visible(False)
+    ax.set_xlabel(f"context length (tokens) and its multiple of the training length ({trained})")
+    handles = [Line2D([], [], linestyle="", marker=m, color=c, label=label) for label, c, m in FAMILIES.values()]
+    fig.legend(handles=handles, loc="outside upper center", ncols=len(handles), handletextpad=0.2)
+    bar = fig.colorbar(mesh, ax=ax, ticks=[0, 0.5, 1], aspect=40, pad=0.02, label="share of passkeys retrieved")
+    bar.outline.set_visible(False)
+    return fig
+
+
+def _label(name: str) -> str:
+    """The label, with an asterisk where no model was trained for it."""
+    row = encoding(name)
+    return f"{row.label} *" if row.trained_as else row.label
+
+
+def caption_accuracy(frame: pd.DataFrame) -> str:
+    trained, seeds = int(frame["trained"].iloc[0]), sorted(set(frame["seeds"]))
+    names, wide = ranked(frame), (frame["high"] - frame["low"]).where(frame["state"] == "asked")
+    return (
+        f"One benchmark for {len(names)} encodings and extensions: share of passkeys retrieved, mean of "
+        f"{'–'.join(map(str, sorted({seeds[0], seeds[-1]})))} seeds, trained on {trained} tokens by one recipe, "
+        f"ordered by the mean above {trained} tokens. *: evaluated on another row's weights (RoPE's). Dot: not asked, after "
+        f"three lengths without a hit; n/a: the encoding ends before. Intervals are in the table; half of the cells' "
+        f"are wider than {wide.median():.2f}. Chance is {evaluation.CHANCE:.0e}."
+    )
+
+
+def draw_reach(frame: pd.DataFrame) -> Figure:
+    """Columns encoding, family, seed, reach, longest_tested, trained: a row for each encoding, a mark for each seed."""
+    trained = int(frame["trained"].iloc[0])
+    never = trained / 2
+    middle = frame.groupby("encoding")["reach"].agg(["median", "mean"])
+    names = list(middle.sort_values(["median", "mean"], kind="stable").index)
+    fig, ax = style.figure(style.SINGLE, 0.7 + 0.15 * len(names))
+    for y, name in enumerate(names):
+        own = frame[frame["encoding"] == name].sort_values("seed")
+        _, color, marker = FAMILIES[own["family"].iloc[0]]
+        x = own["reach"].clip(lower=never).to_numpy()
+        ax.plot([never, np.median(x)], [y, y], color=color, alpha=0.3, linewidth=3, solid_capstyle="butt")
+        places = y + min(0.18, 0.7 / len(own)) * (np.arange(len(own)) - (len(own) - 1) / 2)
+        ax.plot(x, places, marker, color=color, markersize=3, markeredgewidth=0)
+        ax.plot(own["longest_tested"], [y] * len(own), "|", color="#999999", markersize=5, zorder=1)
+    ticks = sorted({*frame["longest_tested"], *(frame["reach"]), trained} - {0})
+    style.length_axis(ax, [never, *ticks], trained)
+    ax.set_xticks([never, *ticks], ["never", *(style.length_label(tick) for tick in ticks)], rotation=45)
+    ax.set_yticks(range(len(names)), [_label(name) for name in names])
+    ax.set(xlabel=f"longest length (tokens) at accuracy {GOOD}", xlim=(never / 1.2, max(ticks) * 1.3))
+    ax.set_ylim(-0.8, len(names) - 0.2)
+    return fig
+
+
+def caption_reach(frame: pd.DataFrame) -> str:
+    trained = int(frame["trained"].iloc[0])
+    medians = frame.groupby("encoding")["reach"].median().sort_values(ascending=False, kind="stable")
+    best = ", ".join(f"{encoding(name).label} {value:,.0f}" for name, value in medians.head(3).items())
+    return (
+        f"Longest tested length up to which accuracy never fell below {GOOD}, trained on {trained} tokens: a mark for "
+        f"each seed (shape and colour as in encodings_accuracy: cross without position, diamond absolute, triangle "
+        f"rotation, disc log-prior), the bar ends at their median; grey tick: longest tested. never: below {GOOD} at "
+        f"the training length already. *: RoPE's weights. Longest medians: {best} tokens. Chance is "
+        f"{evaluation.CHANCE:.0e}."
+    )
+
+
+def table_encodings(frame: pd.DataFrame) -> pd.DataFrame:
+    """From encodings_summary: a row for each encoding, the best reach first."""
+    rows = []
+    for row in frame.sort_values(["reach", "mean_16", "mean_4", "mean_1"], ascending=False, kind="stable").itertuples():
+        ended = ">" if row.reach >= row.longest_tested else ""
+        accuracies = {}
+        for multiple in MULTIPLES:
+            mean, low, high = (getattr(row, f"{part}_{multiple}") for part in ("mean", "low", "high"))
+            accuracies[f"accuracy at {multiple}×"] = "–" if np.isnan(mean) else f"{mean:.2f} [{low:.2f}, {high:.2f}]"
+        borrowed = "" if row.borrows == OWN else f" (weights of {encoding(row.borrows).label})"
+        rows.append({"encoding": encoding(row.encoding).label + borrowed, "position": FAMILIES[row.family][0],
+                     "seeds": row.seeds, **accuracies,
+                     "reach, median (tokens)": f"{ended}{row.reach:,.0f}",
+                     "reach, extremes (tokens)": f"{row.reach_low:,} – {row.reach_high:,}",
+                     "parameters beyond NoPE": f"{row.parameters:,}",
+                     "training time / NoPE": f"{row.times_nope:.2f}"})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def caption_table(frame: pd.DataFrame) -> str:
+    trained = int(frame["trained"].iloc[0])
+    return (
+        f"{len(frame)} encodings and extensions, one recipe, {trained} tokens of training: share of passkeys retrieved "
+        f"(mean over seeds [95 % t interval, clipped to 0 and 1]) at multiples of the training length; reach, the "
+        f"longest tested length up to which accuracy never fell below {GOOD} (>: as far as was tested); parameters "
+        f"beyond NoPE's; training time over NoPE's, of runs side by side (tells a factor of two, not ten per cent). "
+        f"–: not tested at that length, or the encoding ends before. A length that was not asked after three without "
+        f"a hit counts as 0."
+    )
+
+
+FIGURES = {
+    "encodings_accuracy": FigureSpec(
+        metrics="encodings_by_length",
+        draw=draw_accuracy,
+        caption=caption_accuracy,
+        alt="Heat map with a row for each encoding and a column for each context length, cells with the share of "
+        "passkeys retrieved; a marker at each row tells how position enters.",
+        paper="",
+        notebook=NOTEBOOK,
+    ),
+    "encodings_reach": FigureSpec(
+        metrics="encodings_reach",
+        draw=draw_reach,
+        caption=caption_reach,
+        alt="A row for each encoding with a mark for each seed at the longest context length where its accuracy is "
+        "still 0.8, on a log axis; marks differ by the way in which position enters.",
+        paper="",
+        notebook=NOTEBOOK,
+    ),
+}
+TABLES = {"encodings": TableSpec("encodings_summary", table_encodings, caption_table, "", NOTEBOOK)}

@@ -1,0 +1,126 @@
+"""The benchmark's figures and table on made-up answers, at every profile's shape."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.text import Text
+
+from attention_priors import config, store
+from attention_priors.experiments import benchmark, passkeys
+from attention_priors.figures import encodings, style
+from attention_priors.positions.encodings import encoding
+from attention_priors.training import Run
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def answers(profile):
+    """Priors with BAM's name never fall; rotations are given up; all others fall at four times the training length."""
+    settings, trained = profile.benchmark, profile.passkey.recipe.length
+    rows = []
+    for name in settings.encodings:
+        row = encoding(name)
+        for seed in profile.seeds:
+            missed = 0
+            for length in (n for n in settings.evaluation.lengths if n <= (row.longest or np.inf)):
+                good = name.startswith("bam") or length <= trained * (1 if row.rotary else 4)
+                missed = 0 if good else missed + 1
+                rows.append({"encoding": name, "seed": seed, "length": length, "correct": 2 * int(good), "samples": 2,
+                             "trained": trained})  # fmt: skip
+                if missed == settings.evaluation.give_up:
+                    break
+    return pd.DataFrame(rows)
+
+
+def frames(profile):
+    rows = answers(profile)
+    return benchmark.by_length(rows), benchmark.reach(rows)
+
+
+def test_what_was_not_asked_counts_as_nothing_and_what_is_undefined_does_not_count():
+    profile = config.profile("cpu")
+    by_length, reach = frames(profile)
+    table = by_length.set_index(["encoding", "length"])
+    last = max(profile.benchmark.evaluation.lengths)
+    assert table.loc[("rope", last), "state"] == "given up" and table.loc[("rope", last), "mean"] == 0
+    assert table.loc[("bam-ssmax", last), "state"] == "asked" and table.loc[("bam-ssmax", last), "mean"] == 1
+    rows = answers(profile)
+    further = rows[(rows["encoding"] == "bam") & (rows["length"] == last)].assign(length=10 * last)
+    long = benchmark.by_length(pd.concat([rows, further])).set_index(["encoding", "length"])
+    assert long.loc[("learned", 10 * last), "state"] == "undefined"
+    assert np.isnan(long.loc[("learned", 10 * last), "mean"]) and long.loc[("bam", 10 * last), "mean"] == 1
+    medians = reach.groupby("encoding")["reach"].median()
+    assert medians["bam"] == last and medians["rope"] == 128 and medians["alibi"] == 512
+
+
+@pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu"])
+def test_figures_are_legible_and_captions_say_what_is_there(name):
+    profile = config.profile(name)
+    by_length, reach = frames(profile)
+    for draw, caption, frame in (
+        (encodings.draw_accuracy, encodings.caption_accuracy, by_length),
+        (encodings.draw_reach, encodings.caption_reach, reach),
+    ):
+        fig = draw(frame)
+        fig.draw_without_rendering()
+        shown = [text for text in fig.findobj(Text) if text.get_text().strip() and text.get_visible()]
+        assert min(text.get_fontsize() for text in shown) >= style.SMALLEST
+        labels = [text.get_text() for text in fig.axes[0].get_yticklabels()]
+        assert len(labels) == len(set(labels)) == len(profile.benchmark.encodings)
+        assert str(profile.passkey.recipe.length) in caption(frame) and "nan" not in caption(frame)
+
+
+def test_the_order_is_by_accuracy_beyond_the_training_length():
+    by_length, _ = frames(config.profile("cpu"))
+    names = encodings.ranked(by_length)
+    assert names[0].startswith("bam") and encoding(names[-1]).rotary is not None
+    assert encodings.ranked(by_length.iloc[::-1])[0].startswith("bam")
+
+
+def test_the_table_has_a_row_for_each_and_costs_beside_nope(tmp_path, monkeypatch):
+    profile = config.profile("cpu")
+    by_length, reach = frames(profile)
+
+    def record(run):
+        extra = 7 if run.spec.model.encoding == "t5" else 0
+        parts = {"embedding": 10, "transformer": 100, "prior": extra, "prior_fixed": 0}
+        return {"parameters": parts, "seconds": 20.0 if run.spec.model.encoding == "t5" else 10.0}
+
+    monkeypatch.setattr(Run, "record", record)
+    made = benchmark.summary(by_length, reach, profile, tmp_path).set_index("encoding")
+    assert (
+        made.loc["t5", "parameters"] == 7 and made.loc["t5", "times_nope"] == 2 and made.loc["nope", "parameters"] == 0
+    )
+    table = encodings.table_encodings(made.reset_index())
+    assert len(table) == len(profile.benchmark.encodings) and table["encoding"].is_unique
+    assert table["encoding"].iloc[0].startswith("BAM") and str(len(table)) in encodings.caption_table(
+        made.reset_index()
+    )
+
+
+def test_extensions_are_answered_beside_the_runs_that_they_borrow(tmp_path, monkeypatch):
+    profile = config.profile("smoke")
+    wanted = benchmark.plan(profile)
+    by_run = {spec.model.encoding: set(names) for spec, names in wanted.items()}
+    assert by_run["rope"] == {"rope", "rope-yarn", "rope-leaky-rerope"} and by_run["goat"] == {"goat"}
+    asked = []
+
+    def samples(model, length, count, seed, form, local):
+        asked.append((type(model.blocks[0].attention).__name__, model.config.encoding, length))
+        return [{"depth": 0.0, "digits": 0, "correct": 0}]
+
+    monkeypatch.setattr(passkeys, "passkey_samples", samples)
+    monkeypatch.setattr(store, "fingerprint", lambda *_: "code")
+    spec = next(spec for spec in wanted if spec.model.encoding == "rope")
+    rows = pd.DataFrame(passkeys.train_and_answer(spec, str(tmp_path), "cpu", wanted[spec]))
+    assert asked == [("Attention", "rope", 128), ("Attention", "rope-yarn", 128),
+                     ("RectifiedAttention", "rope-leaky-rerope", 128)]  # fmt: skip
+    assert set(rows["length"]) == {128}, "given up after one length without a hit"
+    asked.clear()
+    passkeys.train_and_answer(spec, str(tmp_path), "cpu", wanted[spec])
+    assert not asked, "answers are kept"

@@ -1,0 +1,74 @@
+"""Learned frequencies and randomised positions."""
+
+import pytest
+import torch
+
+from attention_priors.positions.generators import LearnedRotary, RandomisedRotary
+from attention_priors.positions.rotary import Rotary, Spectrum, rope
+
+WIDTH = 8
+
+
+def drawn(length: int, seed: int) -> torch.Tensor:
+    return torch.randn(1, 2, length, WIDTH, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def test_learned_frequencies_start_as_rope_and_receive_gradients() -> None:
+    q, k, places = drawn(6, 0), drawn(6, 1), torch.arange(6)
+    made = LearnedRotary(rope(WIDTH))
+    for one, other in zip(made(q, k, places, places), Rotary(rope(WIDTH))(q, k, places, places), strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-5)  # the logarithms are kept in float32
+    turned, still = made(q, k, places, places)
+    ((turned @ still.mT) * drawn(6, 2)[..., :6]).sum().backward()
+    assert (made.log_omega.grad.abs() > 1e-6).all()
+
+
+def test_learned_rotations_are_a_group_of_orthogonal_maps() -> None:
+    made = LearnedRotary(Spectrum((0.7, 0.2, 0.05, 0.01)))
+    q, k = drawn(5, 0), drawn(5, 1)
+    place = torch.tensor([0, 3, 4, 9, 100])
+    first = made(q, k, place, place)
+    second = made(q, k, place + 57, place + 57)
+    torch.testing.assert_close(first[0] @ first[1].mT, second[0] @ second[1].mT, rtol=0, atol=1e-10)
+    torch.testing.assert_close(first[0].norm(dim=-1), q.norm(dim=-1), rtol=0, atol=1e-12)
+
+
+def test_learned_frequencies_refuse_what_has_no_logarithm() -> None:
+    for bad in (Spectrum((0.5, 0.0)), Spectrum((0.5,), decay=(0.1,))):
+        with pytest.raises(ValueError, match="pure rotation"):
+            LearnedRotary(bad)
+
+
+def test_randomised_positions_are_an_ordered_subset() -> None:
+    """With one plane of frequency w the angle of row p is w times the place that stands for p."""
+    torch.manual_seed(5)
+    made = RandomisedRotary(Spectrum((1e-3,)), longest=1000)
+    one = torch.tensor([1.0, 0.0], dtype=torch.float64).expand(1, 1, 40, 2)
+    q, k = made(one, one, torch.arange(40), torch.arange(40))
+    places = (torch.atan2(q[0, 0, :, 1], q[0, 0, :, 0]) / 1e-3).round().long()
+    assert torch.equal(q, k) and (places.diff() > 0).all() and places.min() >= 0 and places.max() < 1000
+    assert not torch.equal(places, torch.arange(40))
+
+
+def test_training_draws_anew_evaluation_does_not_and_the_state_says_how_often() -> None:
+    torch.manual_seed(5)
+    made = RandomisedRotary(rope(WIDTH), longest=64)
+    q, places = drawn(6, 0), torch.arange(6)
+    first, second = made(q, q, places, places)[0], made(q, q, places, places)[0]
+    assert not torch.equal(first, second) and int(made.drawn) == 2
+    torch.manual_seed(6)
+    resumed = RandomisedRotary(rope(WIDTH), longest=64)
+    resumed.load_state_dict(made.state_dict())
+    assert torch.equal(resumed(q, q, places, places)[0], made(q, q, places, places)[0])
+    made.eval()
+    assert torch.equal(made(q, q, places, places)[0], made(q, q, places, places)[0]) and int(made.drawn) == 3
+    part = made(q[:, :, 4:], q, places[4:], places)[0]
+    assert torch.equal(part, made(q, q, places, places)[0][:, :, 4:]), "the last queries alone stand where they stood"
+
+
+def test_randomised_positions_refuse_more_than_they_have() -> None:
+    q, places = drawn(6, 0), torch.arange(6)
+    with pytest.raises(ValueError, match="6 positions, but 5 can be drawn"):
+        RandomisedRotary(rope(WIDTH), longest=5)(q, q, places, places)
+    with pytest.raises(ValueError, match="longest = 0"):
+        RandomisedRotary(rope(WIDTH), longest=0)
