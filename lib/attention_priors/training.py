@@ -300,11 +300,15 @@ def learned(model: Transformer) -> list[dict[str, Any]]:
     rows = []
     for block in model.blocks:
         row: dict[str, Any] = {}
-        for owner in (block.attention.prior, block.attention.scale):
+        for owner in (block.attention.rotary, block.attention.prior, block.attention.scale):
             if owner is not None:
-                row |= {name: [round(x, 6) for x in p.tolist()] for name, p in owner.named_parameters(recurse=False)}
+                row |= {name: _rounded(parameter.tolist()) for name, parameter in owner.named_parameters()}
         rows.append(row)
     return rows
+
+
+def _rounded(values: Any) -> Any:
+    return [_rounded(value) for value in values] if isinstance(values, list) else round(values, 6)
 
 
 def load(name: str, device: str = "cpu") -> Transformer:
