@@ -99,6 +99,8 @@ def unrelated():
 
 scaled = functools.partial(inner, x=2.0)
 other = functools.partial(inner, x=3.0)
+calling = functools.partial(factory, inner)
+calling_other = functools.partial(factory, power=cached)
 short, long = lambda x: x + 1, None
 double = lambda x: 2 * inner(x)
 '''
@@ -177,7 +179,10 @@ def test_a_fingerprint_sees_what_partials_closures_and_lambdas_hold(module) -> N
         together = store.fingerprint(one, two)
         assert together not in (store.fingerprint(one), store.fingerprint(two))
         assert together == store.fingerprint(two, one)
-    lambdas = store.fingerprint(loaded.double)
+    given = store.fingerprint(loaded.calling)
+    assert given != store.fingerprint(loaded.calling_other)
+    assert store.fingerprint(module("math.sqrt", "math.cbrt").calling) != given, "code handed to a partial counts"
+    lambdas = store.fingerprint(module().double)
     assert store.fingerprint(module("\nRATE", "\n\n\nRATE").double) == lambdas  # a line further down
     assert store.fingerprint(module("math.sqrt", "math.cbrt").double) != lambdas
 

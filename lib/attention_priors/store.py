@@ -94,11 +94,16 @@ def fingerprint(*objects: Any) -> str:
 
 def _collect(item: Any, found: dict[str, str]) -> None:
     if isinstance(item, functools.partial):
-        arguments = _constant([item.args, item.keywords])
+        code = [value for value in (*item.args, *item.keywords.values()) if isinstance(value, (FunctionType, type))]
+        named = {id(value): _label(value) for value in code}
+        plain = [named.get(id(value), value) for value in item.args]
+        arguments = _constant([plain, {name: named.get(id(value), value) for name, value in item.keywords.items()}])
         if arguments is None:
             raise ValueError(f"a partial of {_label(item.func)} holds more than plain data; write a function instead")
         found[f"partial {_label(item.func)} {arguments}"] = ""
-        return _collect(item.func, found)
+        for value in (item.func, *code):
+            _collect(value, found)
+        return None
     if inspect.ismethod(item):  # of a class: its name tells GeneralizedGaussian.uniform from .laplace
         found[f"method {_label(item)}"] = ""
         item = item.__self__ if inspect.isclass(item.__self__) else item.__func__
