@@ -94,8 +94,9 @@ def fingerprint(*objects: Any) -> str:
 
 def _collect(item: Any, found: dict[str, str]) -> None:
     if isinstance(item, functools.partial):
-        code = [value for value in (*item.args, *item.keywords.values()) if isinstance(value, (FunctionType, type))]
-        named = {id(value): _label(value) for value in code}
+        values = (*item.args, *item.keywords.values())
+        code = [v for v in values if callable(v) and isinstance(inspect.unwrap(v), (FunctionType, type))]
+        named = {id(value): _label(inspect.unwrap(value)) for value in code}
         plain = [named.get(id(value), value) for value in item.args]
         arguments = _constant([plain, {name: named.get(id(value), value) for name, value in item.keywords.items()}])
         if arguments is None:
