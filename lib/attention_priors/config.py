@@ -95,6 +95,7 @@ class BenchmarkProfile(Frozen):
 
     encodings: tuple[str, ...]
     evaluation: Evaluation
+    far: Evaluation
 
 
 class LanguageProfile(Frozen):

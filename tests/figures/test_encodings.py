@@ -27,7 +27,8 @@ def answers(profile):
         row = encoding(name)
         for seed in profile.seeds:
             missed = 0
-            for length in (n for n in settings.evaluation.lengths if n <= (row.longest or np.inf)):
+            asked = (*settings.evaluation.lengths, *settings.far.lengths)
+            for length in (n for n in asked if n <= (row.longest or np.inf)):
                 good = name.startswith("bam") or length <= trained * (1 if row.rotary else 4)
                 missed = 0 if good else missed + 1
                 rows.append({"encoding": name, "seed": seed, "length": length, "correct": 2 * int(good), "samples": 2,
@@ -46,7 +47,7 @@ def test_what_was_not_asked_counts_as_nothing_and_what_is_undefined_does_not_cou
     profile = config.profile("cpu")
     by_length, reach = frames(profile)
     table = by_length.set_index(["encoding", "length"])
-    last = max(profile.benchmark.evaluation.lengths)
+    last = max(profile.benchmark.far.lengths)
     assert table.loc[("rope", last), "state"] == "given up" and table.loc[("rope", last), "mean"] == 0
     assert table.loc[("bam-ssmax", last), "state"] == "asked" and table.loc[("bam-ssmax", last), "mean"] == 1
     rows = answers(profile)

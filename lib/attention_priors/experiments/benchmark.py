@@ -32,7 +32,7 @@ def plan(profile: Profile) -> dict[RunSpec, dict[str, list[Evaluation]]]:
     wanted: dict[RunSpec, dict[str, list[Evaluation]]] = {}
     for name in settings.encodings:
         for seed in profile.seeds:
-            wanted.setdefault(passkeys.spec(profile, name, seed), {})[name] = [settings.evaluation]
+            wanted.setdefault(passkeys.spec(profile, name, seed), {})[name] = [settings.evaluation, settings.far]
     return wanted
 
 

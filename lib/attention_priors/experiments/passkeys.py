@@ -75,15 +75,14 @@ def train_and_answer(
     for name, evaluations in wanted.items():
         answers = Answers(run, name, form)
         longest = encoding(name).longest or math.inf
-        for asked in evaluations:
-            missed = 0
-            for length in (length for length in asked.lengths if length <= longest):
-                found = answers(length, asked.samples)
-                common = {"form": form, "encoding": name, "seed": run_spec.seed, "length": length}
-                rows += [common | row | {"run": record["key"]} for row in found]
-                missed = 0 if any(row["correct"] for row in found) else missed + 1
-                if missed == asked.give_up:
-                    break
+        missed = 0
+        for asked, length in ((asked, length) for asked in evaluations for length in asked.lengths):
+            if length > longest or 0 < asked.give_up <= missed:
+                break
+            found = answers(length, asked.samples)
+            common = {"form": form, "encoding": name, "seed": run_spec.seed, "length": length}
+            rows += [common | row | {"run": record["key"]} for row in found]
+            missed = 0 if any(row["correct"] for row in found) else missed + 1
     return rows
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import torch
 
+from .. import store
 from ..positions.mass import tail_mass
 from ..positions.priors import GeneralizedGaussian, Laplace, Uniform, alibi_slopes
 from ..tasks import passkey
 from .learned import FIGURE_LENGTH
 
-PRIORS = ("nope", "nope-ssmax", "alibi", "alibi-ssmax", "bam-ssmax")  # with a log-prior that the metrics determine
+LEARNED = ("bam", "bam-ssmax")  # priors that a run's record holds; the other two families fix theirs
+PRIORS = ("nope", "nope-ssmax", "alibi", "alibi-ssmax", *LEARNED)
+RECORDED = ["encoding", "seed", "layer", "head", "theta_alpha", "beta", "scale", "key"]
 COLUMNS = ["seed", "layer", "head", "beta", "predicted", "measured", "required", "supplied"]
 
 
@@ -42,16 +47,35 @@ def heads(learned: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
+def recorded(folder: Path) -> pd.DataFrame:
+    """Learned priors of the models LEARNED: a row per head, from the run records below the folder of one profile.
+
+    Notebook 10 leaves them at runs/passkey/<encoding>/<seed>.json. `scale` is SSMax's s, NaN without SSMax; `key` is
+    the key of the run.
+    """
+    rows = []
+    for name in LEARNED:
+        for path in sorted((folder / "runs" / "passkey" / name).glob("*.json")):
+            record = store.read_json(path)
+            for layer, found in enumerate(record["learned"]):
+                for head, beta in enumerate(found["theta_beta"]):
+                    scale = found["scale"][head] if "scale" in found else np.nan
+                    rows.append((name, record["spec"]["seed"], layer, head, found["theta_alpha"][head], beta, scale,
+                                 record["key"]))  # fmt: skip
+    return pd.DataFrame(rows, columns=RECORDED)
+
+
 def models(by_length: pd.DataFrame, learned: pd.DataFrame, length: int, heads: int) -> pd.DataFrame:
     """Per model of PRIORS: accuracy at `length`, and the largest tail mass beyond the training length of its heads.
 
-    `heads` are those of one layer: ALiBi's slopes follow from them.
+    `learned` is the frame of `recorded`; a model of LEARNED that has no row there is left out. `heads` are those of
+    one layer: ALiBi's slopes follow from them.
     """
     plain = by_length[(by_length["form"] == "plain") & (by_length["length"] == length)]
     rows = []
     for row in plain[plain["encoding"].isin(PRIORS)].to_dict("records"):
-        mine = learned[learned["seed"] == row["seed"]]
-        if row["encoding"].startswith("bam") and mine.empty:
+        mine = learned[(learned["encoding"] == row["encoding"]) & (learned["seed"] == row["seed"])]
+        if row["encoding"] in LEARNED and mine.empty:
             continue
         tail = tail_of(row["encoding"], mine, length, int(row["trained"]), heads)
         rows.append({"encoding": row["encoding"], "seed": row["seed"], "length": length, "trained": row["trained"],
@@ -63,7 +87,8 @@ def models(by_length: pd.DataFrame, learned: pd.DataFrame, length: int, heads: i
 def tail_of(encoding: str, learned: pd.DataFrame, length: int, window: int, heads: int) -> float:
     """max over heads of P(lag > window) at a query that sees `length` keys, under the prior alone.
 
-    SSMax multiplies BAM's log-prior by s ln n and leaves the others' as they are. NoPE and ALiBi need no learned heads.
+    SSMax multiplies BAM's log-prior by s ln n and leaves the others' as they are; without it BAM's stands as learned.
+    NoPE and ALiBi need no learned heads.
     """
     lags = torch.arange(length)
     if encoding.startswith("nope"):
@@ -72,8 +97,9 @@ def tail_of(encoding: str, learned: pd.DataFrame, length: int, window: int, head
         table = Laplace(alibi_slopes(heads)).log_prior(lags)
     else:
         prior = GeneralizedGaussian(learned["theta_alpha"].tolist(), learned["beta"].tolist())
-        scale = torch.tensor(learned["scale"].tolist(), dtype=torch.float64)[:, None] * np.log(length)
-        table = scale * prior.log_prior(lags)
+        table = prior.log_prior(lags).double()
+        if encoding.endswith("ssmax"):
+            table = torch.tensor(learned["scale"].tolist(), dtype=torch.float64)[:, None] * np.log(length) * table
     return float(tail_mass(table, window).max())
 
 
