@@ -76,7 +76,7 @@ def train_and_answer(
         answers = Answers(run, name, form)
         longest = encoding(name).longest or math.inf
         missed = 0
-        for asked, length in ((asked, length) for asked in evaluations for length in asked.lengths):
+        for asked, length in ((each, length) for each in evaluations for length in each.lengths):
             if length > longest or 0 < asked.give_up <= missed:
                 break
             found = answers(length, asked.samples)

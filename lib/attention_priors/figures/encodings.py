@@ -74,9 +74,9 @@ def caption_accuracy(frame: pd.DataFrame) -> str:
     return (
         f"One benchmark for {len(names)} encodings and extensions: share of passkeys retrieved, mean of "
         f"{'–'.join(map(str, sorted({seeds[0], seeds[-1]})))} seeds, trained on {trained} tokens by one recipe, "
-        f"ordered by the mean above {trained} tokens. *: evaluated on another row's weights (RoPE's). Dot: not asked, after "
-        f"three lengths without a hit; n/a: the encoding ends before. Intervals are in the table; half of the cells' "
-        f"are wider than {wide.median():.2f}. Chance is {evaluation.CHANCE:.0e}."
+        f"ordered by the mean above {trained} tokens. *: evaluated on another row's weights (RoPE's). Dot: not asked, "
+        f"after three lengths without a hit; n/a: the encoding ends before. Intervals are in the table; half of the "
+        f"cells' are wider than {wide.median():.2f}. Chance is {evaluation.CHANCE:.0e}."
     )
 
 
