@@ -4,7 +4,7 @@ import mpmath
 import pytest
 import torch
 
-from attention_priors.positions.absolute import Sinusoidal
+from attention_priors.positions.absolute import Learned, Sinusoidal
 
 
 @pytest.mark.parametrize("position", [0, 1, 4095, 500_000])
@@ -38,3 +38,15 @@ def test_leading_dimensions_and_state() -> None:
 def test_refuses_what_is_outside_the_domain(width: int, base: float) -> None:
     with pytest.raises(ValueError, match="width = " if base > 1 else "base = "):
         Sinusoidal(width, base)
+
+
+def test_learned_positions_are_rows_of_a_table_that_ends() -> None:
+    made = Learned(6, longest=5)
+    places = torch.tensor([[4, 0], [2, 2]])
+    assert torch.equal(made(places), made.table.weight[places])
+    made(places).sum().backward()
+    assert made.table.weight.grad.abs().sum(1).tolist() == [6, 0, 12, 0, 6]
+    with pytest.raises(ValueError, match="position 5, but the table ends at 4"):
+        made(torch.tensor([5]))
+    with pytest.raises(ValueError, match="longest = 0"):
+        Learned(6, longest=0)
