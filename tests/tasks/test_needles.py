@@ -1,0 +1,204 @@
+"""Needles and variable tracking: laws over all tasks and lengths, scores, training batches."""
+
+import re
+
+import pytest
+import torch
+
+from attention_priors import runtime
+from attention_priors.tasks import needles
+from attention_priors.tasks.needle_text import TASKS
+
+RETRIEVAL = [name for name in TASKS if name != "variable-tracking"]
+STATED = re.compile(r"One of the special magic (words|numbers|uuids) for (\S+) is: (\S+)\.(?=\s)")
+
+
+def asked(text):
+    """The keys of a prompt's question."""
+    return re.split(r", and |, ", re.search(r"does the text give for (.*)\? The", text).group(1))
+
+
+# --- laws over all tasks and lengths ---
+
+
+@pytest.mark.parametrize("family", ["bytes", "words"])
+@pytest.mark.parametrize("task", TASKS)
+def test_length_is_exact_and_counts_the_answers(task, family, sources, tokenizers, draw):
+    source, decode = sources[family], tokenizers[family].decode
+    shortest = needles.shortest(task, source)
+    for length in (shortest, shortest + 1, shortest + 17, 700, 2048):
+        drawn = draw(task, length, source)
+        assert drawn.tokens.shape == drawn.answer.shape == (3, length)
+        for row, start, answers in zip(drawn.tokens, drawn.starts.tolist(), drawn.answers, strict=True):
+            assert decode(row[start:]) == " " + ", ".join(answers)
+            assert decode(row[:start]).endswith((" is:", " are:"))
+        assert drawn.longest == length - int(drawn.starts.min())
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_each_answer_token_is_marked_with_its_answer(task, source, decode, draw):
+    drawn = draw(task, 800, source)
+    for row, marks, start, answers in zip(drawn.tokens, drawn.answer, drawn.starts, drawn.answers, strict=True):
+        assert [decode(row[marks == n]) for n in range(len(answers))] == [f" {answer}" for answer in answers]
+        assert bool((marks[:start] == -1).all()) and int(marks.max()) == len(answers) - 1
+        assert decode(row[start:][marks[start:] == -1]) == "," * (len(answers) - 1)
+
+
+@pytest.mark.parametrize("task", RETRIEVAL)
+@pytest.mark.parametrize("length", [0, 701, 2000])
+def test_answers_are_all_the_values_of_the_keys_asked_for(task, length, source, decode, draw):
+    row = TASKS[task]
+    drawn = draw(task, max(length, needles.shortest(task, source)), source)
+    for tokens, start, answers in zip(drawn.tokens, drawn.starts, drawn.answers, strict=True):
+        text = decode(tokens[:start])
+        stated = STATED.findall(text)
+        values = [value for _, _, value in stated]
+        assert len(values) == len(set(values)) and {kind for kind, *_ in stated} == {row.value}
+        keys = asked(text)
+        assert len(set(keys)) == len(keys) == row.queries
+        assert list(answers) == [value for key in keys for _, stated_key, value in stated if stated_key == key]
+        assert len(answers) == row.queries * row.values
+        assert all(text.count(f" for {key} is:") == row.values for key in keys)  # of whole needles and of a cut one
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_needles_stand_where_the_batch_says(task, source, decode, tokenizers, draw):
+    drawn = draw(task, 900, source)
+    for tokens, places, answers in zip(drawn.tokens, drawn.needles.tolist(), drawn.answers, strict=True):
+        for (start, end), answer in zip(places, answers, strict=True):
+            needle = decode(tokens[start:end])
+            assert re.fullmatch(r"\s(One of the special magic \w+ for \S+ is: \S+\.|VAR \w+ = (VAR )?\w+)", needle)
+            assert f" {answer}" in needle
+            assert tokenizers["bytes"].encode(needle) == tokens[start:end].tolist()  # pieces are the text's own tokens
+
+
+@pytest.mark.parametrize("task", [name for name in RETRIEVAL if TASKS[name].keys * TASKS[name].values == 1])
+def test_depth_is_the_share_of_the_filler_before_the_needle(task, source, decode, tokenizers, draw):
+    encode = tokenizers["bytes"].encode
+    drawn = draw(task, 900, source, samples=8)
+    assert float(drawn.depths.max()) > 0.5
+    for tokens, ((start, end),), (depth,) in zip(drawn.tokens, drawn.needles, drawn.depths, strict=True):
+        text = decode(tokens)
+        description = len(encode(text[: text.index("in mind.") + len("in mind.")]))
+        filler = 900 - description - int(end - start) - len(encode(text[text.index("\nWhich") :]))
+        assert float(depth) == pytest.approx(int(start - description) / filler)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_generator_determines_the_prompts(task, source, draw):
+    first, again, other = (draw(task, 800, source, name=name) for name in ("one", "one", "two"))
+    assert torch.equal(first.tokens, again.tokens) and first.answers == again.answers
+    assert torch.equal(first.needles, again.needles) and torch.equal(first.depths, again.depths)
+    assert not torch.equal(first.tokens, other.tokens) and set(first.answers).isdisjoint(other.answers)
+    assert len(set(first.answers)) == len(first.answers)  # nor are samples of a batch the same
+
+
+@pytest.mark.parametrize("family", ["bytes", "words"])
+@pytest.mark.parametrize("task", TASKS)
+def test_too_short_a_length_names_the_smallest_which_works(task, family, sources, draw):
+    source = sources[family]
+    with pytest.raises(ValueError, match="needs at least") as raised:
+        draw(task, 10, source)
+    assert "\n" not in str(raised.value) and f"length = 10, but the task {task!r}" in str(raised.value)
+    smallest = int(re.search(r"at least (\d+) tokens", str(raised.value)).group(1))
+    assert draw(task, smallest, source, samples=20).tokens.shape == (20, smallest)
+    with pytest.raises(ValueError, match=f"length = {smallest - 1}, .* at least {smallest} tokens"):
+        draw(task, smallest - 1, source)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_smallest_length_leaves_no_room_for_filler(task, sources, tokenizers, draw):
+    source = sources["words"]  # every key and value is one token, so that no draw takes less than the widest
+    drawn = draw(task, needles.shortest(task, source), source)
+    assert bool((drawn.depths == 0).all())
+    for row in drawn.tokens:
+        kept = re.sub(r"\s(One of[^.]*\.|VAR \w+ = (VAR )?\w+)", "", tokenizers["words"].decode(row))
+        assert re.search(r"(Keep it in mind|Keep them in mind|Keep track of them)\.\nWhich", kept)
+
+
+# --- scores ---
+
+
+@pytest.mark.parametrize(
+    "output, share",
+    [
+        (" 1234567, 7654321, ab-CD, x.", 1.0),
+        ("The answers are x, AB-cd and 7654321 and 1234567", 1.0),
+        (" 1234567 and 7654321", 0.5),
+        (" 123456 x", 0.25),
+        (" 123456 7654 ab cd", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_score_is_the_share_of_answers_in_the_output(output, share):
+    assert needles.score(output, ("1234567", "7654321", "ab-cd", "x")) == share
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_answers_themselves_score_one_and_those_of_others_nothing(task, source, decode, draw):
+    drawn = draw(task, 700, source)
+    outputs = [decode(tokens[start:]) for tokens, start in zip(drawn.tokens, drawn.starts, strict=True)]
+    scores = [[needles.score(output, answers) for output in outputs] for answers in drawn.answers]
+    assert scores == torch.eye(3).tolist()
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_an_answer_matches_where_all_its_tokens_are_right(task, source, draw):
+    drawn = draw(task, 700, source)
+    required = len(drawn.answers[0])
+    for last in (drawn.longest, 600):
+        guess = drawn.tokens[:, -last:].clone()
+        assert needles.matches(guess, drawn).shape == (3, required) and bool(needles.matches(guess, drawn).all())
+        marks = drawn.answer[:, -last:]
+        guess[marks < 0] = -5  # what is before the answers and between them does not count
+        assert bool(needles.matches(guess, drawn).all())
+        for n in range(required):
+            for place in (marks[1] == n).nonzero().flatten():
+                wrong = guess.clone()
+                wrong[1, place] += 1
+                expected = torch.ones(3, required, dtype=torch.bool)
+                expected[1, n] = False
+                assert torch.equal(needles.matches(wrong, drawn), expected)
+
+
+def test_predictions_that_miss_an_answer_are_refused(source, draw):
+    drawn = draw("multivalue", 700, source)
+    for guess in (drawn.tokens[:, -drawn.longest + 1 :], drawn.tokens[:2], torch.cat([drawn.tokens] * 2, 1)):
+        with pytest.raises(ValueError, match=f"for 3 samples: predict the last {drawn.longest} tokens"):
+            needles.matches(guess, drawn)
+    with pytest.raises(ValueError, match="no answers"):
+        needles.score("text", ())
+
+
+# --- training ---
+
+
+def test_a_training_batch_mixes_tasks_and_marks_the_answers(source, decode):
+    tokens, marked = needles.training_batch(450, 64, runtime.generator(0, "batch"), source)
+    assert tokens.shape == (64, 451) and marked.shape == (64, 450) and marked.dtype == torch.bool
+    texts = [decode(row) for row in tokens]
+    assert {text.split(".")[0] for text in texts} >= {
+        "A special magic number is hidden in this text",
+        "A special magic uuid is hidden in this text",
+        "Special magic numbers are hidden in this text",
+        "Variables are assigned in this text",
+    }
+    for row, mask, text in zip(tokens, marked, texts, strict=True):
+        answers = re.search(r" (?:is|are):( [^:\n]*)$", text).group(1)
+        assert decode(row[1:][mask]) == answers.replace(",", "") and bool(mask[-1])
+
+
+def test_a_training_batch_holds_only_the_tasks_asked_for(source, decode):
+    again = [needles.training_batch(400, 6, runtime.generator(0, "x"), source, ("multikey-2",)) for _ in range(2)]
+    assert torch.equal(again[0][0], again[1][0]) and torch.equal(again[0][1], again[1][1])
+    assert all(decode(row).count("One of the special magic numbers") > 3 for row in again[0][0])
+    with pytest.raises(ValueError, match="a batch of 4 from 0 tasks"):
+        needles.training_batch(400, 4, runtime.generator(0, "x"), source, ())
+
+
+def test_a_training_length_holds_the_longest_of_its_tasks(source):
+    needed = needles.shortest("multiquery", source) - 1  # a model does not read the last token
+    tasks = ("single-1", "multiquery", "multivalue")
+    with pytest.raises(ValueError, match=f"the task 'multiquery' needs at least {needed} tokens"):
+        needles.training_batch(needed - 1, 2, runtime.generator(0, "x"), source, tasks)
+    assert needles.training_batch(needed, 2, runtime.generator(0, "x"), source, tasks)[1].shape == (2, needed)
