@@ -1,6 +1,7 @@
 """The figures on finite rank and on the rounded slope draw from their frames alone; captions state what is drawn."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -25,6 +26,20 @@ def test_draws_and_captions(name):
     caption = FIGURES[name].caption(frame)
     assert caption.endswith(".") and "nan" not in caption
     plt.close(figure)
+
+
+def test_errors_at_the_floor_are_drawn_whole():
+    error = classification.draw_ranks(pd.DataFrame(FRAMES["classification_rank"])).axes[1]
+    lowest = min(float(np.min(line.get_ydata())) for line in error.get_lines())
+    assert error.get_ylim()[0] < lowest == classification.SHOWN and error.get_xlim()[0] < 0
+
+
+def test_the_caption_says_where_the_rank_of_sandwich_levels_off():
+    frame = pd.DataFrame(FRAMES["classification_rank"])
+    assert "64 cosines beyond what is drawn" in classification.caption_ranks(frame)
+    waves = (frame["panel"] == "rank") & (frame["prior"] == "Sandwich")
+    assert "64 cosines late" in classification.caption_ranks(frame.assign(value=frame["value"].mask(waves, 128)))
+    assert "BAM, β = 2" in classification.caption_ranks(frame)
 
 
 def test_ranks_are_those_of_the_classification():

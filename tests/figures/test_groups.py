@@ -1,5 +1,7 @@
 """The figures of the groups draw from their frames alone; captions state what is drawn."""
 
+import re
+
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
@@ -31,7 +33,27 @@ def test_draws_and_captions(name):
 def test_captions_follow_the_numbers():
     assert "lag 2.8 " in groups.caption_portraits(pd.DataFrame(FRAMES["groups_portraits"]))
     assert "0.55 and 1.82" in groups.caption_hands(pd.DataFrame(FRAMES["groups_hands"]))
-    assert "fp16 at position 350 and fp32 at 2,795" in groups.caption_factors(pd.DataFrame(FRAMES["groups_factors"]))
+    factors = groups.caption_factors(pd.DataFrame(FRAMES["groups_factors"]))
+    assert "fp16 at position 350 and fp32 at 2,795" in factors
+
+
+def test_the_bound_within_a_block_holds_at_positions_that_are_not_drawn():
+    largest = (1 - 2**-5) ** -63  # at the last of 64 positions
+    caption = groups.caption_factors(pd.DataFrame(FRAMES["groups_factors"]))
+    bound = float(re.search(r"a block of 64 it stays below ([\d.]+) ", caption)[1])
+    assert largest <= bound < largest + 0.1
+
+
+def test_scores_stay_inside_their_panels():
+    frame = pd.DataFrame(group_rows.portrait_rows(paths=1, last=24.0, steps=241))
+    for ax in groups.draw_portraits(frame).axes[len(groups.PANELS) :]:
+        bottom, top = ax.get_ylim()
+        assert all(bottom < y < top for line in ax.get_lines() for y in line.get_ydata())
+
+
+def test_hands_name_their_axes():
+    axes = groups.draw_hands(pd.DataFrame(FRAMES["groups_hands"])).axes
+    assert all(ax.get_xlabel() for ax in axes) and axes[0].get_ylabel()
 
 
 KINDS = [(-0.1, 0.0, False), (0.0, 0.5, False), (-0.2, 0.0, True), (0.0, 0.4, True)]

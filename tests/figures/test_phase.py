@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from attention_priors.experiments.learned import FIGURE_LENGTH
 from attention_priors.figures import FIGURES, phase
 from attention_priors.theory import phase_rows
 
@@ -41,6 +42,30 @@ def test_draws_and_captions(name):
     caption = FIGURES[name].caption(FRAMES[name])
     assert caption.endswith(".") and "nan," not in caption
     plt.close(figure)
+
+
+def test_heads_below_the_floor_are_drawn_at_it_and_the_caption_says_so():
+    (ax,) = phase.draw_heads(HEADS).axes
+    drawn = np.concatenate([line.get_xydata() for line in ax.get_lines() if line.get_marker() != "None"])
+    assert len(drawn) == len(HEADS) and drawn.min() == phase.FLOOR
+    caption = phase.caption_heads(HEADS)
+    assert "drawn there (both: 1 heads)" in caption
+    assert f"prompt of {FIGURE_LENGTH} tokens" in caption and "(BAM SSMax)" in caption
+
+
+@pytest.mark.parametrize("name", ["phase_limits", "phase_content"])
+def test_tail_masses_of_0_and_1_lie_inside_the_frame(name):
+    for ax in FIGURES[name].draw(FRAMES[name]).axes:
+        bottom, top = ax.get_ylim()
+        assert bottom < 0 and top > 1
+
+
+def test_exponents_that_rise_with_the_lag_are_inside_the_frame():
+    """Sandwich's go down to -1.5 where its waves come back: beyond the lags of the small frame."""
+    far = pd.DataFrame([{"prior": "Sandwich, head 3", "lag": 2.0**15, "exponent": -1.52}])
+    frame = pd.concat([FRAMES["phase_exponents"], far])
+    (ax,) = phase.draw_exponents(frame).axes
+    assert ax.get_ylim()[0] < frame["exponent"].min()
 
 
 def test_every_prior_has_a_look():

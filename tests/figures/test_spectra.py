@@ -1,5 +1,7 @@
 """Figures of notebook 05 draw from small frames, and their captions follow the numbers."""
 
+import re
+
 import pandas as pd
 import pytest
 
@@ -31,6 +33,24 @@ def test_all_figures_are_tested():
 def test_the_caption_of_the_band_has_the_sharp_ends():
     caption = figures.caption_band(pd.DataFrame(FRAMES["spectra_band"]()))
     assert "3.69" in caption and "0.881" in caption
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_captions_write_the_symbols_of_the_figure(name):
+    caption = figures.FIGURES[name].caption(pd.DataFrame(FRAMES[name]()))
+    assert not re.search(r"\b(alpha|beta|delta|omega|pi)\b", caption)
+
+
+def test_no_two_sinks_look_alike():
+    left = figures.draw_sinks(pd.DataFrame(FRAMES["spectra_sinks"]())).axes[0]
+    looks = [(line.get_linestyle(), line._dash_pattern, line.get_marker()) for line in left.get_lines()]
+    assert len(looks) == 6 and all(looks.count(look) == 1 for look in looks)
+
+
+def test_little_of_the_axis_beyond_the_window_is_empty():
+    frame = pd.DataFrame(FRAMES["spectra_beyond"]())
+    (ax,) = figures.draw_beyond(frame).axes
+    assert frame["fit"].max() < ax.get_ylim()[1] <= max(10, 2 * frame["fit"].max())
 
 
 def test_the_table_names_its_units():

@@ -39,6 +39,22 @@ def test_captions_count():
     assert "0 of 16 lost" in FIGURES["parallel_gains"].caption(gains)
 
 
+def test_each_average_of_table_1_has_its_name_on_its_own_side():
+    (ax,) = FIGURES["parallel_averages"].draw(pd.DataFrame(parallel_rows.average_rows())).axes
+    first = [text for text in ax.texts if text.xy[1] == 0]
+    assert len(first) == 2
+    for text in first:
+        assert text.get_ha() == ("right" if text.xy[0] < 0 else "left")
+    plt.close("all")
+
+
+def test_captions_write_the_symbols_of_the_figure():
+    entropy = scalable_softmax.caption_entropy(pd.DataFrame(ROWS["ssmax_entropy"]()))
+    assert "N = 16; YaRN's is 1 below N" in entropy and "√(ln n / ln N)" in entropy and "0.1 ln" in entropy
+    priors = scalable_softmax.caption_priors(pd.DataFrame(ROWS["ssmax_priors"]()))
+    assert "BAM, β = -1/2:" in priors and "beta" not in priors
+
+
 def test_explore_draws_both_forms():
     (ax,) = scalable_softmax.explore((4, 16, 64), s=0.5, sigma=1.0, lead=3.0).axes
     assert [line.get_label() for line in ax.get_lines()] == ["softmax", "SSMax"]

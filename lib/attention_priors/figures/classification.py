@@ -30,7 +30,7 @@ def draw_ranks(frame: pd.DataFrame) -> Figure:
     """Columns panel, prior, x, value: coordinates by keys; largest logit error by coordinates."""
     fig, (rank, error) = style.figure(style.DOUBLE, 2.7, ncols=2, width_ratios=(1, 1.1))
     for name, (color, dashes, marker) in PRIORS.items():
-        label = name.replace("beta", r"$\beta$")
+        label = _written(name)
         rows = frame[(frame["panel"] == "rank") & (frame["prior"] == name)]
         rank.plot(rows["x"], rows["value"], color=color, dashes=dashes, marker=marker, label=label)
         rows = frame[(frame["panel"] == "error") & (frame["prior"] == name)]
@@ -43,7 +43,8 @@ def draw_ranks(frame: pd.DataFrame) -> Figure:
     ticks = [1, 2, 4, 8, 16, 32, 64, 128]
     rank.set_yticks(ticks, [str(tick) for tick in ticks])
     rank.set(xlabel="visible keys $n$", ylabel="coordinates of query and key", title="exactly")
-    error.set(yscale="log", ylim=(SHOWN, None), xlim=(0, frame.loc[frame["panel"] == "error", "x"].max()))
+    error.set(yscale="log", ylim=(SHOWN / 2, None))
+    error.set_xlim(-0.6, frame.loc[frame["panel"] == "error", "x"].max() + 0.6)
     error.axhline(0.01, color="#7F7F7F", linewidth=0.7, linestyle=":")
     error.set(xlabel="coordinates of query and key", ylabel="largest error of a logit (nats)",
               title=f"approximately, $n = {keys.max()}$")  # fmt: skip
@@ -52,19 +53,27 @@ def draw_ranks(frame: pd.DataFrame) -> Figure:
     return fig
 
 
+def _written(name: str) -> str:
+    return name.replace("beta", "β")
+
+
 def caption_ranks(frame: pd.DataFrame) -> str:
     last = frame[(frame["panel"] == "rank") & (frame["x"] == frame.loc[frame["panel"] == "rank", "x"].max())]
     exact = last.set_index("prior")["value"].astype(int)
     error = frame[frame["panel"] == "error"]
     enough = error[error["value"] <= 0.01].groupby("prior")["x"].min().astype(int)
-    listed = ", ".join(f"{exact[name]} ({name})" for name in PRIORS)
-    close = ", ".join(f"{enough[name]} ({name})" for name in PRIORS if name in enough and enough[name] < exact[name])
+    listed = ", ".join(f"{exact[name]} ({_written(name)})" for name in PRIORS)
+    close = ", ".join(
+        f"{enough[name]} ({_written(name)})" for name in PRIORS if name in enough and enough[name] < exact[name]
+    )
+    waves = frame[(frame["panel"] == "rank") & (frame["prior"] == "Sandwich")].sort_values("x")["value"]
+    when = "beyond what is drawn" if waves.iloc[-1] > waves.iloc[-2] else "late"
     return (
         f"Left: coordinates that queries and keys need to carry a relative prior through plain attention, n queries "
         f"seeing n keys, up to a row constant (singular values above 1e-12 of the largest). At n = "
-        f"{int(last['x'].iloc[0])}: {listed}. Finite ranks level off, Sandwich's 64 cosines late; powers and "
-        f"logarithms grow like ln n; T5's table grows up to its last bucket. Right: largest error of a logit if fewer "
-        f"coordinates are used. Within .01 nats (dotted): {close}."
+        f"{int(last['x'].iloc[0])}: {listed}. Finite ranks level off, Sandwich's 64 cosines {when}; powers "
+        f"and logarithms grow like ln n; T5's table grows up to its last bucket. Right: largest error of a logit if "
+        f"fewer coordinates are used; errors below {SHOWN:g} are drawn there. Within 0.01 nats (dotted): {close}."
     )
 
 

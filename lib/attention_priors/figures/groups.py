@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -38,8 +40,8 @@ def draw_portraits(frame: pd.DataFrame) -> Figure:
         above.set_title(title, fontsize=style.SMALLEST + 0.3)
         score = rows[rows["path"] == 0]
         below.plot(score["x"], score["y"], color=ORANGE)
-        below.axhline(0, color=GREY, linewidth=0.6)
-        below.set(yticks=[0], xticks=[0, 10, 20], ylim=(-2.2, 2.2), xlabel="lag")
+        below.axhline(0, color=GREY, linewidth=0.6, zorder=1)
+        below.set(yticks=[0], xticks=[0, 10, 20], ylim=(-2.6, 2.6), xlabel="lag")
         below.set_title(user, fontsize=style.SMALLEST + 0.3)
         if kind != next(iter(PANELS)):
             below.set_yticklabels([])
@@ -88,6 +90,8 @@ def draw_hands(frame: pd.DataFrame) -> Figure:
         reach = 1.15 * float(np.hypot(rows["x"], rows["y"]).max())
         ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
         ax.set_title(rf"$\lambda = {rate:g}$, $\omega = {omega:g}$")
+        ax.set_xlabel("first coordinate")
+    axes[0].set_ylabel("second coordinate")
     fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig
 
@@ -127,10 +131,13 @@ def caption_factors(frame: pd.DataFrame) -> str:
     fastest = frame["decay"].min()
     first = {dtype: overflow_position(np.log(fastest), dtype) for dtype in ("fp16", "fp32")}
     rows = frame[(frame["decay"] == fastest) & (frame["factors"] == "by block")]
+    within = (-rows["log10 size"] / np.log10(fastest)).round().astype(int)  # place in the block
+    block = int(np.gcd.reduce(rows["position"] - within))
+    most = math.ceil(10 * fastest ** (1 - block)) / 10  # at the block's last position, drawn or not
     return (
         f"The keys' factor of a damped block grows without bound when positions are counted from 0: with a decay of "
         f"{fastest:.4g} it exceeds fp16 at position {first['fp16']:,} and fp32 at {first['fp32']:,}. Counted from the "
-        f"start of a block it stays below {10 ** rows['log10 size'].max():.2g} (black). The scores are the same."
+        f"start of a block of {block} it stays below {most:g} (black). The scores are the same."
     )
 
 
@@ -164,9 +171,9 @@ FIGURES = dict(
     [
         _spec(
             "groups_portraits", draw_portraits, caption_portraits,
-            "Six columns. Above, flows: straight lines into the origin, circles, spirals, horizontal lines, lines that "
-            "shear and fall into the origin, growing loops. Below, the scores by lag: decay, wave, damped wave, "
-            "straight falling line, a hump, a growing wave.",
+            "Six columns. Above, flows: curves into the origin, circles, spirals, horizontal lines, lines that "
+            "shear and fall into the origin, arcs that leave the origin and the panel. Below, the scores "
+            "by lag: decay, wave, damped wave, straight falling line, a hump, a growing wave.",
             "the post's animations",
         ),
         _spec(
@@ -178,7 +185,8 @@ FIGURES = dict(
         _spec(
             "groups_factors", draw_factors, caption_factors,
             "Logarithm of the keys' factor by position. Straight lines for three decays rise through the largest "
-            "numbers of fp16 and of fp32; the factor counted by blocks stays a low saw-tooth.",
+            "number of fp16, the fastest one also through that of fp32; the factor counted by blocks stays a "
+            "low saw-tooth.",
         ),
     ]
 )  # fmt: skip

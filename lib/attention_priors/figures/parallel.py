@@ -46,7 +46,7 @@ def draw_prior(frame: pd.DataFrame) -> Figure:
     masses.annotate("$1/C$", (-0.5, 1 / len(chunks)), xytext=(0, 2), textcoords="offset points",
                     fontsize=style.SMALLEST)  # fmt: skip
     masses.set_xticks(range(len(chunks) + 1), [*map(str, chunks), "q"])
-    masses.set(xlabel="chunk, oldest first; q: the query's own key", ylabel="mass without content")
+    masses.set(xlabel="chunk, oldest first (q: own key)", ylabel="mass without content")
     masses.grid(axis="x", visible=False)
     return fig
 
@@ -59,7 +59,8 @@ def caption_prior(frame: pd.DataFrame) -> str:
         f"ALiBi without content over {chunks} chunks of {size} keys. Left: with true positions (dashed) weight decays "
         "over the whole context; where chunks share their positions (solid) the same decay starts again in every "
         f"chunk. Right: the oldest chunk holds {mass['true', 1]:.1e} of the mass with true positions and "
-        f"{mass['shared', 1]:.3f} with shared ones, as much as any other; 1/C is {1 / chunks:.3f}."
+        f"{mass['shared', 1]:.3f} with shared ones, as much as any other; 1/C is {1 / chunks:.3f}. q: the query's own "
+        "key."
     )
 
 
@@ -107,14 +108,15 @@ def caption_counts(frame: pd.DataFrame) -> str:
     epsilon, widest = frame["epsilon"].iloc[0], frame["keys"].max()
     last = frame[frame["keys"] == widest].set_index("rate")
     decaying = last[last.index > 0].iterrows()
+    flat = frame[frame["rate"] == 0]["share"]
     most = ", ".join(f"{row['most']:.0f} of at most {row['bound']:.0f} (R = {rate:g})" for rate, row in decaying)
     return (
         f"Rows of logits -R d + N(0, 1). Left: entries above {epsilon:g}, mean (markers) and range (band) over "
-        f"simulated rows, and the corrected bound (dashed). The count stays below 1/eps = {1 / epsilon:.0f} for every "
+        f"simulated rows, and the corrected bound (dashed). The count stays below 1/ε = {1 / epsilon:.0f} for every "
         f"width, where the printed theorem has nearly all w entries (dotted); at w = {widest}: {most}. Without decay "
         "(R = 0) the count first grows and then falls, as that of uniform attention does. Right: measured against 1/w, "
-        f"the row without decay keeps {last.loc[0.0, 'share']:.3f} of its entries above at every width; with decay the "
-        "share falls."
+        f"the row without decay keeps {flat.min():.3f} to {flat.max():.3f} of its entries above; with decay the share "
+        "falls."
     )
 
 
@@ -133,10 +135,10 @@ def draw_dimension(frame: pd.DataFrame) -> Figure:
 def caption_dimension(frame: pd.DataFrame) -> str:
     first, last = frame.iloc[0], frame.iloc[-1]
     return (
-        f"Logits (-d(i, j) + Z)/sqrt(d) with Z ~ N(0, d): the mass within {int(first['lag'])} lags falls from "
+        f"Logits (-d(i, j) + Z)/√d with Z ~ N(0, d): the mass within {int(first['lag'])} lags falls from "
         f"{first['mass']:.3f} at d = {int(first['width'])} to {last['mass']:.3f} at d = {int(last['width'])} (circles, "
         f"two standard errors); without noise (squares) from {first['quiet']:.3f} to {last['quiet']:.3f}. The decay is "
-        "divided by sqrt(d), the noise is not."
+        "divided by √d, the noise is not."
     )
 
 
@@ -153,7 +155,7 @@ def draw_calibration(frame: pd.DataFrame) -> Figure:
     bar.set_label("change of the largest weight")
     bar.outline.set_visible(False)
     ax.plot(0.5, 0.49, "o", color="white", markeredgecolor="black", markersize=4)
-    ax.annotate("(.50, .49, .01)", (0.5, 0.49), xytext=(5, -1), textcoords="offset points", fontsize=style.SMALLEST)
+    ax.annotate("(0.50, 0.49, 0.01)", (0.5, 0.49), xytext=(5, -1), textcoords="offset points", fontsize=style.SMALLEST)
     ax.set(xlabel="largest weight $p_1$, evicted", ylabel="second weight $p_2$", xlim=(0.32, 1), ylim=(0, 0.52))
     ax.grid(False)
     return fig
@@ -162,26 +164,27 @@ def draw_calibration(frame: pd.DataFrame) -> Figure:
 def caption_calibration(frame: pd.DataFrame) -> str:
     share = (frame["largest"] > 0).mean()
     return (
-        "Three keys, the heaviest evicted. Colour: the largest weight after less before; on the white line, p_2 = p_1 "
-        "(1 - p_1), it stays. Black, dashed: the entropy over ln(keys) stays; above it, it falls. Eviction flattens "
+        "Three keys, the heaviest evicted. Colour: the largest weight after less before; on the white line, p₂ = p₁ "
+        "(1 - p₁), it stays. Black, dashed: the entropy over ln(keys) stays; above it, it falls. Eviction flattens "
         "rows whose top key stands alone (lower right) and sharpens rows in which two keys compete (upper left): "
-        f"{100 * share:.0f} % of this grid. The marked row goes from a largest weight of .50 to .98."
+        f"{100 * share:.0f} % of this grid. The marked row goes from a largest weight of 0.50 to 0.98."
     )
 
 
 def draw_budget(frame: pd.DataFrame) -> Figure:
     """Columns rule, keys, budget, error, evicted, bound: output error of a cache by its budget."""
-    fig, ax = style.figure(style.SINGLE, 2.2)
+    fig, ax = style.figure(style.SINGLE, 2.6)
     shown = frame[frame["budget"] < frame["keys"]]
     for rule, (color, marker) in RULES.items():
         rows = shown[shown["rule"] == rule].sort_values("budget")
         ax.plot(rows["budget"], rows["error"], color=color, marker=marker, label=f"{rule} keys")
-        ax.plot(rows["budget"], rows["evicted"], color=color, dashes=(1, 1), linewidth=0.9)
-    rows = shown[shown["rule"] == "heaviest"].sort_values("budget")
-    ax.plot(rows["budget"], rows["bound"], color=GREY, dashes=(4, 1.5), label="bound, heaviest")
-    ax.set(yscale="log", xlabel=f"budget (of {int(frame['keys'].iloc[0])} keys)", ylabel="relative error of the output")
+        ax.plot(rows["budget"], rows["evicted"], color=color, dashes=(1, 1), linewidth=0.9, marker=marker,
+                markerfacecolor="white", label=f"{rule}, evicted mass")  # fmt: skip
+        if rule == "heaviest":
+            ax.plot(rows["budget"], rows["bound"], color=GREY, dashes=(4, 1.5), label=f"{rule}, bound")
+    ax.set(yscale="log", xlabel=f"budget (of {int(frame['keys'].iloc[0])} keys)", ylabel="relative error, evicted mass")
     style.length_axis(ax, shown["budget"].unique().astype(int))
-    ax.legend(loc="lower left")
+    ax.legend(loc="upper center", bbox_to_anchor=(0.45, -0.2), ncols=2, columnspacing=1.0)
     return fig
 
 
@@ -190,7 +193,7 @@ def caption_budget(frame: pd.DataFrame) -> str:
     at = frame[frame["budget"] == keys // 4].set_index("rule")
     return (
         f"Output error of a cache cut from {keys} keys (random logits and values), last 8 queries: keys of highest "
-        "cumulative score (circles) against random keys (squares). Dotted, in the same colours: the evicted mass; "
+        "cumulative score (circles) against random keys (squares). Dotted, with open marks: the evicted mass; "
         "dashed: evicted mass times the diameter of the values, which the error cannot exceed. With a quarter of the "
         f"keys the evicted mass is {at.loc['heaviest', 'evicted']:.2f} by score and {at.loc['random', 'evicted']:.2f} "
         f"at random, the error {at.loc['heaviest', 'error']:.2f} and {at.loc['random', 'error']:.2f}."
@@ -212,7 +215,7 @@ FIGURES = {
         draw=draw_counts,
         caption=caption_counts,
         alt="Left: counts above a constant threshold, flat or falling with the width, below dashed bounds and a line "
-        "at one over the threshold. Right: the share above 1/w is constant without decay and falls with it.",
+        "at one over the threshold. Right: the share above 1/w is nearly constant without decay and falls with it.",
         paper="ParallelComp, Theorem 3.1",
         notebook=NOTEBOOK,
     ),
@@ -238,7 +241,7 @@ FIGURES = {
         draw=draw_budget,
         caption=caption_budget,
         alt="Output error falls with the budget, faster for keys of high score than for random keys, below a "
-        "dashed bound.",
+        "dashed bound; the evicted mass falls likewise.",
         paper="ParallelComp, section 3.1",
         notebook=NOTEBOOK,
     ),

@@ -30,13 +30,13 @@ def draw_averages(frame: pd.DataFrame) -> Figure:
         ax.plot(good["gap"], [height] * len(good), "o", color=GREY, markersize=3, alpha=0.6)
         ax.plot(bad["gap"], [height] * len(bad), "D", color=ORANGE, markersize=4)
         for place, (_, row) in enumerate(bad.sort_values("gap").iterrows()):
-            lift = -2 if number == 5 else 3 - 9 * place  # Table 1's two lie close together
-            ax.annotate(_short(row["row"]), (row["gap"], height), xytext=(6, lift), textcoords="offset points",
-                        fontsize=style.SMALLEST)  # fmt: skip
+            side = -1 if number == 1 and not place else 1  # Table 1's two lie close together
+            ax.annotate(_short(row["row"]), (row["gap"], height), xytext=(6 * side, 0), textcoords="offset points",
+                        ha="left" if side > 0 else "right", va="center", fontsize=style.SMALLEST)  # fmt: skip
     ax.set_yticks(range(len(numbers)), [f"Table {n}" for n in numbers])
     ax.invert_yaxis()
     ax.axvline(0, color=GREY, linewidth=0.7, zorder=0)
-    ax.set(xlabel="printed average $-$ mean of the row", xlim=(-8, 7))
+    ax.set(xlabel="printed average $-$ mean of the row (points)", xlim=(-9, 9.5), xticks=range(-8, 9, 2))
     ax.grid(axis="y", visible=False)
     return fig
 
@@ -94,8 +94,8 @@ def draw_margin(frame: pd.DataFrame) -> Figure:
     chunks = sorted(frame["chunks"].unique())
     ax.set_xscale("log", base=2)
     ax.set_xticks(chunks[::2], [str(c) for c in chunks[::2]])
-    ax.set(yscale="log", xlabel="chunks $C$", ylabel="lead for half of the weight")
-    ax.set_yticks([4, 8, 16, 64, 256], ["4", "8", "16", "64", "256"])
+    ax.set(yscale="log", xlabel="chunks $C$", ylabel="lead for half of the weight (nats)")
+    ax.set_yticks([4, 16, 64, 256, 1024], ["4", "16", "64", "256", "1024"])
     ax.minorticks_off()
     ax.legend(loc="upper left")
     return fig
@@ -131,7 +131,8 @@ FIGURES = dict(
         _spec(
             "parallel_gains", draw_gains, caption_gains,
             "Points gained by task for two models. LongBench: dots on both sides of zero. InfiniteBench: three "
-            "retrieval tasks gain 18 to 94 points, the others little or, once, less than nothing.",
+            "retrieval tasks gain 18 to 94 points, EN.MC 34 on one model and 5 on the other, MATH 6 and 7, CODE nearly "
+            "nothing.",
             "ParallelComp, Tables 4 and 5",
         ),
         _spec(

@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from attention_priors.experiments.learned import FIGURE_LENGTH
 from attention_priors.experiments.predictions import spearman
 from attention_priors.figures import style
 from attention_priors.figures.spec import FigureSpec
 from attention_priors.positions.priors import alibi_slopes
+from attention_priors.tasks import passkey
 from attention_priors.theory import phase
 
 NOTEBOOK = "14_phase_diagram"
@@ -33,6 +35,7 @@ LOOKS = {
     "SSMax, s × lead = 1": (BLACK, (1, 1), "None"),
     "SSMax, s × lead = 2": (BLACK, (3, 1, 1, 1), "None"),
 }
+FLOOR = 1e-5  # masses below it are drawn at it: the corner of the heads without any
 
 
 def _line(ax, name: str, x, y, **more) -> None:
@@ -43,7 +46,8 @@ def _line(ax, name: str, x, y, **more) -> None:
 def draw_exponents(frame: pd.DataFrame) -> Figure:
     """Columns prior, lag, exponent: the power by which each prior falls around a lag; the border is 1."""
     fig, ax = style.figure(style.DOUBLE, 3.2)
-    ax.axhspan(-0.5, 1, color="#EFEFEF", zorder=0)
+    lowest = -3  # Sandwich, whose waves come back, falls to -1.5
+    ax.axhspan(lowest, 1, color="#EFEFEF", zorder=0)
     ax.axhline(1, color=BLACK, linewidth=0.8, zorder=1)
     for name, rows in frame.groupby("prior", sort=False):
         color, dashes, marker = LOOKS[name]
@@ -53,8 +57,8 @@ def draw_exponents(frame: pd.DataFrame) -> Figure:
     ticks = np.array([2, 16, 128, 1024, 8192, 65536])
     ticks = ticks[ticks <= frame["lag"].max()]
     ax.set_xticks(ticks, [style.length_label(tick) for tick in ticks])
-    ax.set_yticks([0, 0.5, 1, 10, 100, 1000], ["0", "1/2", "1", "10", "100", "1000"])
-    ax.set(ylim=(-0.5, 2000), xlabel="lag $d$", ylabel=r"local exponent $\rho(d)$")
+    ax.set_yticks([-1, 0, 0.5, 1, 10, 100, 1000], ["$-1$", "0", "1/2", "1", "10", "100", "1000"])
+    ax.set(ylim=(lowest, 2000), xlabel="lag $d$", ylabel=r"local exponent $\rho(d)$")
     ax.text(0.01, 0.97, "falls faster than $1/d$: a window forms", transform=ax.transAxes, va="top",
             fontsize=style.SMALLEST)  # fmt: skip
     ax.text(0.3, 0.02, "falls slower: the far keys outweigh", transform=ax.transAxes, fontsize=style.SMALLEST)
@@ -108,7 +112,7 @@ def caption_planes(frame: pd.DataFrame) -> str:
     return (
         f"Tail mass P(lag > {window}) over {length:,} keys, equal content, in the parameters of the two families. "
         "Dotted: where the limit tail mass becomes 1, β = 0 and r₁ = 1. The border of the limit is not the border of "
-        "a finite context: to its right the tail may still be nearly whole. White lines: .1, .5 and .9. Squares: "
+        "a finite context: to its right the tail may still be nearly whole. White lines: 0.1, 0.5 and 0.9. Squares: "
         "ALiBi's slopes of 8 heads. Diamonds: the power laws that Sandwich's heads 12 to 6 of 12 follow on average."
     )
 
@@ -124,8 +128,8 @@ def draw_limits(frame: pd.DataFrame) -> Figure:
         dashes = style.SOLID if r1 > 1 else (5, 1.5)
         ax.plot(rows["keys"], rows["tail"], color=color, dashes=dashes, label=f"{r1:g}")
         ax.plot([end], [rows["limit"].iloc[0]], "o" if r1 > 1 else "s", color=color)
-    ax.set(xscale="log", xlabel="context length $n$", ylabel=f"tail mass beyond {int(frame['window'].iloc[0])}",
-           ylim=(0, 1.04))  # fmt: skip
+    ax.set(xscale="log", xlabel="context length $n$", ylabel=f"tail mass beyond lag {int(frame['window'].iloc[0])}",
+           ylim=(-0.03, 1.04))  # fmt: skip
     ax.legend(title="$r_1$", loc="center left", bbox_to_anchor=(1.0, 0.5))
     return fig
 
@@ -136,7 +140,8 @@ def caption_limits(frame: pd.DataFrame) -> str:
     listed = "; ".join(f"{r1:g}: {last[r1]:.3f}, limit {limits[r1]:.3f}" for r1 in limits.index)
     return (
         f"Tail mass of the prior (1 + d)^(-r₁) beyond lag {int(frame['window'].iloc[0])} by context length; markers at "
-        f"the right end are the limits, 1 for r₁ <= 1 (dashed). At {int(frame['keys'].max()):,} keys, by r₁: {listed}."
+        "the right end are the limits, 1 for r₁ <= 1 (dashed, one square). At "
+        f"{int(frame['keys'].max()):,} keys, by r₁: {listed}."
     )
 
 
@@ -149,7 +154,7 @@ def draw_content(frame: pd.DataFrame) -> Figure:
         ax.fill_between(rows["window"], rows["low"], rows["high"], color=color, alpha=0.2, linewidth=0)
         ax.plot(rows["window"], rows["tail"], color=color, dashes=dashes)
         ax.axhline(0.5, color=GREY, linewidth=0.7, linestyle=":")
-        ax.set(xscale="log", xlabel="window $D$", title=name, ylim=(0, 1))
+        ax.set(xscale="log", xlabel="window $D$", title=name, ylim=(-0.02, 1.02))
     axes[0].set_ylabel("$P$(lag > $D$)")
     return fig
 
@@ -171,7 +176,7 @@ def draw_margins(frame: pd.DataFrame) -> Figure:
     for ax, (panel, rows) in zip(axes, frame.groupby("panel", sort=False), strict=True):
         for name, points in rows.groupby("series", sort=False):
             _line(ax, name, points["x"], points["margin"])
-        ax.set(xscale="log", ylim=(-3, 30), title=f"key {panel}" if panel != "by lag" else "by lag, long context")
+        ax.set(xscale="log", ylim=(-1, 30), title=f"key {panel}" if panel != "by lag" else "by lag, long context")
     axes[0].set(xlabel="lag of the key", ylabel="lead for half of the weight (nats)")
     axes[1].set(xlabel="context length $n$")
     handles, labels = axes[1].get_legend_handles_labels()
@@ -213,8 +218,13 @@ def draw_heads(frame: pd.DataFrame) -> Figure:
         True: (ORANGE, "o", r"$\beta \leq 0$"), False: (BLUE, "s", r"$\beta > 0$")
     }.items():  # fmt: skip
         rows = frame[(frame["beta"] <= 0) == sign]
-        ax.plot(rows["predicted"], rows["measured"], marker, color=color, markerfacecolor="none", label=label)
-    ends = np.array([1e-7, 1.0])
+        shown = rows[["predicted", "measured"]].clip(lower=FLOOR)
+        ax.plot(shown["predicted"], shown["measured"], marker, color=color, markerfacecolor="none", label=label)
+    corner = _cornered(frame)
+    if corner > 1:
+        ax.annotate(f"{corner} heads", (FLOOR, FLOOR), xytext=(6, 0), textcoords="offset points", va="center",
+                    fontsize=style.SMALLEST)  # fmt: skip
+    ends = np.array([FLOOR, 1.0])
     ax.plot(ends, ends, color=GREY, linewidth=0.8, dashes=(2, 1), label="prior alone")
     ax.axhline(0.5, color=GREY, linewidth=0.7, linestyle=":")
     ax.set(xscale="log", yscale="log", xlabel="prior mass of the key sentence", ylabel="attention measured there")
@@ -222,15 +232,22 @@ def draw_heads(frame: pd.DataFrame) -> Figure:
     return fig
 
 
+def _cornered(frame: pd.DataFrame) -> int:
+    """Heads whose prior and attention both leave less than FLOOR on the key sentence: one mark in the figure."""
+    return int((frame[["predicted", "measured"]] <= FLOOR).all(axis=1).sum())
+
+
 def caption_heads(frame: pd.DataFrame) -> str:
     half, rank = frame[frame["measured"] >= 0.5], spearman(frame, "predicted", "measured")
     nowhere = frame[frame["predicted"] < 1e-4]
     return (
-        f"{len(frame)} heads of {frame['seed'].nunique()} trained models (bam-ssmax): mass of the prior on the key "
-        "sentence of a prompt of 841 tokens, from the learned parameters, and attention measured there. Vertical "
-        f"distance from the dashed line is what content adds. {len(half)} heads give it half of their weight; all of "
-        f"these have a prior mass of at least {half['predicted'].min():.2g}. Of the {len(nowhere)} heads below 1e-4, "
-        f"{int((nowhere['measured'] >= 0.5).sum())} do. Spearman's correlation {rank:.2f}."
+        f"{len(frame)} heads of {frame['seed'].nunique()} trained models ({style.method_style('bam-ssmax')['label']}): "
+        f"mass of the prior on the key sentence of a prompt of {FIGURE_LENGTH} tokens ({passkey.DIGITS - 1} of them "
+        f"digits of the answer), from the learned parameters, and attention measured there. Masses "
+        f"below {FLOOR:g} are drawn there (both: {_cornered(frame)} heads). "
+        f"Vertical distance from the dashed line is what content adds. {len(half)} heads give it half of their weight; "
+        f"all of these have a prior mass of at least {half['predicted'].min():.2g}. Of the {len(nowhere)} heads below "
+        f"1e-4, {int((nowhere['measured'] >= 0.5).sum())} do. Spearman's correlation {rank:.2f}."
     )
 
 
@@ -243,7 +260,7 @@ def draw_models(frame: pd.DataFrame) -> Figure:
             look = style.method_style(name)
             filled = {} if name.endswith("ssmax") else {"markerfacecolor": "none"}
             ax.plot(rows["tail"], rows["accuracy"], linestyle="none", color=look["color"], marker=look["marker"],
-                    label=look["label"], **filled)  # fmt: skip
+                    markersize=5, label=look["label"], **filled)  # fmt: skip
         ax.set(ylim=(-0.04, 1.04), title=f"{length:,} tokens")
     axes[0, 0].set_ylabel("passkey accuracy")
     axes[0, len(lengths) // 2].set_xlabel("prior mass beyond the training length")
@@ -254,15 +271,18 @@ def draw_models(frame: pd.DataFrame) -> Figure:
 def caption_models(frame: pd.DataFrame) -> str:
     scaled = frame[frame["encoding"].str.endswith("ssmax")]
     plain = frame[~frame["encoding"].str.endswith("ssmax")]
+    fixed = plain[plain["encoding"] != "bam"]
 
     def listed(rows: pd.DataFrame) -> str:
         return ", ".join(f"{spearman(part, 'tail', 'accuracy'):.2f} ({int(length):,})" for length, part in
                          rows.groupby("length"))  # fmt: skip
 
     return (
-        f"Trained models whose prior is known: largest mass that one of their heads' priors leaves beyond "
-        f"{int(frame['trained'].iloc[0])} tokens, and passkey accuracy. Spearman's correlation by length: all models "
-        f"{listed(frame)}; with SSMax (filled) {listed(scaled)}; without {listed(plain)}."
+        "Trained models whose prior is known: largest mass that one of their heads' priors leaves beyond "
+        f"{int(frame['trained'].iloc[0])} tokens, and passkey accuracy. NoPE and ALiBi fix their priors; those of BAM "
+        "are the learned ones, sharpened by SSMax where there is one. Spearman's correlation by length: all models "
+        f"{listed(frame)}; with SSMax (filled) {listed(scaled)}; without (open) {listed(plain)}, and of these without "
+        f"BAM {listed(fixed)}."
     )
 
 
@@ -274,7 +294,8 @@ FIGURES = dict(
     [
         _spec("phase_exponents", draw_exponents, caption_exponents,
               "Local exponent by lag for eleven priors: rising lines for ALiBi and the generalised Gaussian cross one, "
-              "level lines for the logarithm, zero for uniform, T5 drops to zero beyond its last bucket."),
+              "level lines for the logarithm, zero for uniform, T5 drops to zero beyond its last bucket, Sandwich "
+              "below zero at the far end, where its waves come back."),
         _spec("phase_planes", draw_planes, caption_planes,
               "Two maps of tail mass over parameters, shape and scale of the generalised Gaussian and both parameters "
               "of KERPLE's logarithm, with contours and the place of ALiBi's and Sandwich's heads."),
@@ -282,7 +303,7 @@ FIGURES = dict(
               "Tail mass by context length for six exponents: three climb towards one, three level off below."),
         _spec("phase_content", draw_content, caption_content,
               "Three panels of tail mass by window with bands: ALiBi's band closes at a hundred lags, the power law's "
-              "later, the uniform prior's only at the end of the context."),
+              "has nearly closed at the longest window, half of the context, where the uniform prior's is still open."),
         _spec("phase_margins", draw_margins, caption_margins,
               "Required lead by lag and by context length: straight up for ALiBi, logarithms for the others, and two "
               "lines for what SSMax supplies."),

@@ -108,8 +108,8 @@ def draw_maps(frame: pd.DataFrame) -> Figure:
     for name, rows in frame[frame["panel"] == "lag"].groupby("map", sort=False):
         lags.plot(rows["from"], rows["to"], **line(name, markevery=12, markersize=3))
     lags.axhspan(0, trained, color="#EFEFEF", zorder=0)
-    lags.text(frame["from"].max(), 0, "seen in training", ha="right", va="bottom", fontsize=style.SMALLEST,
-              color="#555555")  # fmt: skip
+    lags.text(frame["from"].max(), 0.05 * trained, "seen in training", ha="right", va="bottom",
+              fontsize=style.SMALLEST, color="#555555")  # fmt: skip
     lags.set(xlabel="lag $i - j$", ylabel="lag that the rotation sees", ylim=(0, 2.5 * trained), title="maps of lags")
     lags.legend(loc="upper right")
     drawn = frame[frame["panel"] == "position"]
@@ -198,7 +198,8 @@ FIGURES = {
         "rotation_sinusoids",
         draw_sinusoids,
         caption_sinusoids,
-        "Heat map of sines and cosines by position and column: stripes on the left, flat on the right.",
+        "Heat map of sines and cosines by position and column: curved waves on the left; on the right vertical "
+        "stripes, sines near zero beside cosines near one, that hardly change with the position.",
         "",
         "03_field_guide",
     ),

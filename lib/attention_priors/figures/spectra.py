@@ -49,9 +49,9 @@ def caption_band(frame: pd.DataFrame) -> str:
     at = middle.loc[omega]
     count = int((frame["kind"] == "draw").sum())
     return (
-        "Posterior against prior mass of one key when the content scores of its row span at most omega. Shaded: the "
-        "sharp band, logit p within omega of logit pi. Dashed: the printed band, pi exp(-omega) to pi exp(omega); it "
-        f"leaves [0, 1]. Dots: {count} random rows. At pi = 1/2 and omega = {omega:g} the printed band is "
+        "Posterior against prior mass of one key when the content scores of its row span at most ω. Shaded: the "
+        "sharp band, logit p within ω of logit π. Dashed: the printed band, π exp(-ω) to π exp(ω); it leaves [0, 1]. "
+        f"Dots: {count} random rows. At π = 1/2 and ω = {omega:g} the printed band is "
         f"[{at['printed low']:.3f}, {at['printed high']:.2f}], the sharp one [{at['sharp low']:.3f}, "
         f"{at['sharp high']:.3f}]."
     )
@@ -59,19 +59,19 @@ def caption_band(frame: pd.DataFrame) -> str:
 
 def draw_sinks(frame: pd.DataFrame) -> Figure:
     """Columns panel, series, parameter, keys, value: mass off the sink, and response to noise, by context length."""
-    fig, (left, right) = style.figure(style.DOUBLE, 3.2, ncols=2)
+    fig, (left, right) = style.figure(style.DOUBLE, 3.6, ncols=2)
     noise = frame[frame["panel"] == "noise"]
     widths = iter(((1, 1), (3, 1), (6, 1), style.SOLID))  # dashes of the margins, from small to large
-    looks = {"margin": (BLUE, None), "decay": (GREEN, style.SOLID), "logarithmic": (ORANGE, (5, 1, 1, 1)),
-             "bounded": (GREY, (1, 1))}  # fmt: skip
+    looks = {"margin": (BLUE, None, None), "decay": (GREEN, style.SOLID, "^"),
+             "logarithmic": (ORANGE, (5, 1, 1, 1), "D"), "bounded": (GREY, (3, 1, 1, 1, 1, 1), "X")}  # fmt: skip
     names = {"margin": r"$\delta = {:g}$", "decay": r"$u = -{:g}\,k$", "logarithmic": r"$\delta \sim \ln L$",
-             "bounded": r"$|K| \leq {:g}$, best"}  # fmt: skip
+             "bounded": r"best with $|K| \leq B = {:g}$"}  # fmt: skip
     for (series, parameter), rows in noise.groupby(["series", "parameter"], sort=False):
-        color, dashes = looks[series]
-        left.plot(rows["keys"], rows["value"], color=color, dashes=dashes or next(widths),
+        color, dashes, marker = looks[series]
+        left.plot(rows["keys"], rows["value"], color=color, dashes=dashes or next(widths), marker=marker, markersize=3,
                   label=names[series].format(parameter))  # fmt: skip
-    left.set(xscale="log", ylim=(0, 1.03), xlabel="context length $L$", ylabel=r"mass off the sink, $\Psi$")
-    left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, handlelength=2.2)
+    left.set(xscale="log", ylim=(-0.03, 1.03), xlabel="context length $L$", ylabel=r"mass off the sink, $\Psi$")
+    left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, columnspacing=1.0)
     marks = {"uniform": (BLUE, "o"), "peaked": (ORANGE, "s")}
     dashes = {"alike": style.SOLID, "independent": (5, 1.5), "independent, all keys": (1, 1)}
     for (prior, kind), rows in frame[frame["panel"] == "response"].groupby(["series", "kind"], sort=False):
@@ -79,7 +79,7 @@ def draw_sinks(frame: pd.DataFrame) -> Figure:
         right.plot(rows["keys"], rows["value"], color=color, dashes=dashes[kind], marker=marker, markersize=2.5,
                    label=f"{prior}: {kind.replace(', all keys', ', sink too')}")  # fmt: skip
     right.set(xscale="log", yscale="log", xlabel="context length $L$", ylabel="change of output / of values")
-    right.legend(loc="upper center", bbox_to_anchor=(0.45, -0.2), ncols=2, handlelength=2.2, columnspacing=1.0)
+    right.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2))
     return fig
 
 
@@ -90,12 +90,12 @@ def caption_sinks(frame: pd.DataFrame) -> str:
     top = max(p for s, p in noise.index if s == "margin")
     decay = next(p for s, p in noise.index if s == "decay")
     return (
-        "Left: mass off the sink without content. Every fixed margin delta over equal rivals ends at 1 (delta = "
-        f"{top:g}: {noise['margin', top]:.3f} at {int(frame['keys'].max()):,} keys), and so does the best prior within "
-        f"[-B, B], whose margin is 2 B; a slope u(k) = -{decay:g} k stays at {noise['decay', decay]:.3f}, a margin of "
-        "ln(L - 1) + ln 9 at .1. "
-        "Right: the output's change when values change by 1. Alike (solid): only the peak helps. Independently "
-        f"(dashed): the uniform prior averages it away ({response['uniform', 'independent']:.1e}). With noise in the "
+        "Left: mass off the sink without content. Every fixed margin δ over equal rivals ends at 1 (δ = "
+        f"{top:g}: {noise['margin', top]:.3f} at {int(frame['keys'].max()):,} keys), and so does the best log-prior "
+        f"with |K| ≤ B, whose margin is 2 B; a slope u(k) = -{decay:g} k stays at {noise['decay', decay]:.3f}, a "
+        "margin of ln(L - 1) + ln 9 at 0.1. Right: the output's change when values change by 1. Alike (solid): only "
+        "the peak helps. Independently (dashed): the uniform prior averages it away "
+        f"({response['uniform', 'independent']:.1e}). With noise in the "
         f"sink's value too (dotted) the peaked prior passes {response['peaked', 'independent, all keys']:.2f} of it."
     )
 
@@ -115,7 +115,7 @@ def draw_fits(frame: pd.DataFrame) -> Figure:
         if name != names[0]:
             rough = frame[frame["target"] != names[0]]["sup"]
             ax.set_ylim(0.7 * rough.min(), 1.4 * rough.max())
-    axes[0].set_ylabel("largest error in the window")
+    axes[0].set_ylabel("largest error (nats)")
     handles, labels = axes[0].get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside lower center", ncols=4)
     return fig
@@ -128,8 +128,8 @@ def caption_fits(frame: pd.DataFrame) -> str:
     size = frame[(frame["modes"] == most) & (frame["target"] == "logarithm")]["coefficient"].max()
     return (
         "Largest error of the best fit (a linear program) of R waves to four log-priors on a window. Smooth ones need "
-        f"few waves; a window's edge defies them. Best at {most} modes: {errors}. The price are coefficients: up to "
-        f"{size:.0e} for the logarithm, more than low precision can store."
+        f"few waves; a window's edge defies them. Best at {most} modes, in nats: {errors}. The price are coefficients: "
+        f"up to {size:.0e} for the logarithm, more than low precision can store."
     )
 
 
@@ -143,9 +143,15 @@ def draw_beyond(frame: pd.DataFrame) -> Figure:
         color, dashes, _ = LADDERS[ladder]
         ax.plot(rows["lag"] / window, rows["fit"], color=color, dashes=dashes, label=ladder, linewidth=1.0)
     ax.axvspan(0, 1, color="#EFEFEF", zorder=0)
-    low = frame["target"].min()
+    low, high = frame["target"].min(), frame["fit"].max()
     ax.set_yscale("symlog", linthresh=10)
-    ax.set(xscale="log", xlabel="lag / window", ylabel="log-prior", xlim=(0.1, None), ylim=(1.5 * low, -low))
+    ax.set(
+        xscale="log",
+        xlabel="lag / window",
+        ylabel="log-prior (nats)",
+        xlim=(0.1, None),
+        ylim=(1.5 * low, max(2 * high, 10)),
+    )
     ax.minorticks_off()
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2)
     return fig
@@ -174,7 +180,9 @@ def draw_shapes(frame: pd.DataFrame) -> Figure:
         ax.plot(target["lag"], length * target["weight"], color=BLACK, linewidth=2.6, alpha=0.3, label="target")
         ax.plot(slope["lag"], length * slope["weight"], color=ORANGE, dashes=(1, 1), label="best slope")
         ax.plot(waves["lag"], length * waves["weight"], color=BLUE, dashes=(4, 1.5), label=list(rows)[2])
-        ax.set(title=f"{name}\nKL {slope['kl'].iloc[0]:.2f} and {abs(waves['kl'].iloc[0]):.0e}", xlabel="lag $d$")
+        missed = f"KL of slope {slope['kl'].iloc[0]:.2f} nats\nKL of modes {abs(waves['kl'].iloc[0]):.0e} nats"
+        ax.set_title(f"{name}\n{missed}", fontsize=style.SMALLEST)
+        ax.set_xlabel("lag $d$")
         ax.set_ylim(0, None)
     axes[0].set_ylabel("weight / uniform share")
     handles, labels = axes[0].get_legend_handles_labels()
@@ -187,8 +195,8 @@ def caption_shapes(frame: pd.DataFrame) -> str:
     waves = kl.columns[-1]
     return (
         "Four priors over lags (grey), the best slope of either sign (dotted) and the best sum of "
-        f"{waves} (dashed), both closest in KL. The slope misses by {kl['slope'].min():.2g} to {kl['slope'].max():.2g} "
-        f"nats, the waves by at most {kl[waves].max():.1g}."
+        f"{waves} (dashed), both closest in KL, whose value stands above. The slope misses by "
+        f"{kl['slope'].min():.2g} to {kl['slope'].max():.2g} nats, the waves by at most {kl[waves].max():.1g}."
     )
 
 
@@ -232,10 +240,12 @@ FIGURES = dict(
         _spec("spectra_sinks", draw_sinks, caption_sinks,
               "Left, mass off the sink by context length: fixed margins rise to one, a slope and a growing margin stay "
               "level. Right, response to noise: level for coherent changes, falling with slope minus one half for "
-              "independent noise under a uniform prior.", "Goat, Theorem 5.4"),
+              "independent noise, level again under a peaked prior where the sink's value is noisy too.",
+              "Goat, Theorem 5.4"),
         _spec("spectra_shapes", draw_shapes, caption_shapes,
               "Four priors by lag with their best slope and best sum of waves: attracting, repelling, a band of lags, "
-              "periodic. The waves lie on the targets, the slope does not.", "Goat, section 4"),
+              "periodic. The waves lie on the first three targets and overshoot the ends of the periodic one; the "
+              "slope follows none.", "Goat, section 4"),
         _spec("spectra_fits", draw_fits, caption_fits,
               "Largest error by number of waves for a slope, a root, a logarithm and a window, log-log: steep for the "
               "slope, moderate for root and logarithm, flat for the window."),
