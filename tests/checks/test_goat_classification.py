@@ -1,6 +1,8 @@
 """Verdicts on Goat's classification theory, counterexamples worked out by hand, checkers that see small errors."""
 
 import math
+from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -72,6 +74,39 @@ def test_t2c_halving_is_bounded_on_the_past():
     assert examples("GOAT-F.T2c")[1]["inputs"] == {"radius": 0.5, "degree": 0}
     i, j = np.arange(30), np.arange(30)
     assert np.array_equal(np.outer(0.5**i, 2.0**j), 0.5 ** np.subtract.outer(i, j).astype(float))
+
+
+@pytest.mark.parametrize(
+    ("values", "rank"),
+    [((1, 0), 2), ((0, 1), 1), ((1, 1, 0), 2), ((1, 2, 4), 1), ((0, 1, 2), 2), ((1, 0, 0, 0), 4), ((0, 0, 0, 1), 1)],
+)
+def test_t2c_smallest_completions_by_hand(values, rank):
+    """[[1, x], [0, 1]] has determinant 1; [[0, x], [1, 0]] has rank 1 at x = 0; [1, 2, 4] are powers of 2."""
+    assert goat_classification_scope.smallest_completion(tuple(map(Fraction, values))) == rank
+
+
+def test_t2c_the_formula_is_the_brute_force_on_every_short_sequence():
+    sequences = [tuple(map(Fraction, v)) for n in (2, 3) for v in product((0, 1, -1), repeat=n) if any(v)]
+    for values in sequences:
+        assert theory.causal_rank(values) == goat_classification_scope.smallest_completion(values), values
+
+
+def test_t2c_another_formula_is_noticed(monkeypatch):
+    """The largest block that is visible in full has rank 1 for 1[d = 0], which takes a coordinate a position."""
+
+    def visible(values):
+        n = len(values)
+        blocks = ([[values[i - j] for j in range(k + 1)] for i in range(k, n)] for k in range(n))
+        return max(theory.exact_rank(block) for block in blocks)
+
+    assert visible([Fraction(1), Fraction(0), Fraction(0)]) == 1
+    monkeypatch.setattr(theory, "causal_rank", visible)
+    assert not CHECKS["GOAT-F.T2c"].corrected.judge().holds
+
+
+@pytest.mark.parametrize("lanes", [lambda k, n: k and k + 1, lambda k, n: k and max(k - 1, 1), lambda k, n: None])
+def test_t2c_other_counts_are_refuted(lanes):
+    assert not goat_classification_scope.check_causal_lanes(lanes).holds
 
 
 def test_f4_by_hand():

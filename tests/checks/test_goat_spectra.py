@@ -2,9 +2,10 @@
 
 import math
 
+import numpy as np
 import pytest
 
-from attention_priors.checks import CHECKS, goat_sinks
+from attention_priors.checks import CHECKS, goat_composite, goat_sinks, goat_spectra
 
 NOTEBOOK = "05_spectra_and_sinks"
 VERDICTS = {
@@ -55,6 +56,35 @@ def test_eq20_two_keys():
     assert found["actual"] == pytest.approx(1 - math.log(math.e + 1))
 
 
+@pytest.mark.parametrize("names", [{"beta"}, {"alpha", "omega"}, {"alpha", "beta", "omega"}])
+def test_eq12_other_sets_of_trained_numbers_end_elsewhere(names):
+    assert not goat_spectra.check_trained(frozenset(names)).holds
+
+
+def test_eq12_frequencies_that_moved_would_be_noticed(monkeypatch):
+    monkeypatch.setattr(goat_spectra, "geometric", lambda *_: tuple(2 * math.pi / np.linspace(4, 64, 4)))
+    assert not goat_spectra.check_trained(frozenset({"alpha", "beta"})).holds
+
+
+def test_dim_one_wave_and_a_sink_by_hand():
+    """a cos wd + b sin wd has rank 2, u(j) one more; 4 coordinates, of which one pads."""
+    bias, (phi, psi) = goat_composite.table(1, 12)
+    assert goat_composite.rank(bias) == 3 and phi.shape[-1] == 4
+    assert np.abs((phi @ psi.T).numpy() - bias).max() < 1e-12
+    # 10 coordinates hold content of 6, 7 with the spare one, and no more
+    assert goat_composite.room(bias, 10) == 6
+
+
+@pytest.mark.parametrize("reserved", [lambda r: 2 * r, lambda r: 2 * r + 3, lambda r: 2 * r + 4])
+def test_dim_other_widths_are_refuted(reserved):
+    assert not goat_composite.check_width(reserved).holds
+
+
+@pytest.mark.parametrize("shift", [(2, 0), (-2, 0), (1, 0), (0, -2)])
+def test_dim_other_shares_of_content_and_values_are_refuted(shift):
+    assert not goat_composite.check_ranks(lambda dh, dp: (dh - dp + shift[0], dh + shift[1])).holds
+
+
 def test_t51t_three_keys_meet_the_band_and_miss_the_divergence():
     p = [0.5, 0.3, 0.2]
 
@@ -82,7 +112,7 @@ def test_sinkgrad_by_hand():
 def test_t54b_ten_keys():
     """u(0) - u(1) = 1 caps the margin at 1, whatever the other eight keys are; ln 9 more is claimed."""
     found = example("GOAT-T5.4b", 3)
-    assert found["inputs"] == {"first": 1.0, "keys": 10}
+    assert found["inputs"] == {"margin_of_two": 1.0, "keys": 10}
     assert (found["claimed"], found["actual"]) == (pytest.approx(1 + math.log(9)), pytest.approx(1))
 
 

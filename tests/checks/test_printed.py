@@ -2,6 +2,7 @@
 
 import hashlib
 
+import pandas as pd
 import pytest
 
 from attention_priors.checks import printed
@@ -23,6 +24,13 @@ def test_a_table_is_as_compared_with_the_paper(number):
     rows, digest = TABLES[number]
     assert len(printed.table("bam", number)) == rows
     assert hashlib.sha256((printed.FOLDER / f"bam_table{number}.csv").read_bytes()).hexdigest()[:16] == digest
+
+
+def test_the_facts_on_the_listings_are_as_compared_with_the_survey():
+    path = printed.FOLDER / "survey_listings.csv"
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    assert not frame.duplicated(["listing", "fact"]).any() and frame.ne("").all(axis=None)
+    assert hashlib.sha256(path.read_bytes()).hexdigest()[:16] == "75de07f32b409156"
 
 
 @pytest.mark.parametrize("number", [2, 3, 4, 6])

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from attention_priors.checks import (
@@ -14,6 +15,7 @@ from attention_priors.checks import (
 from attention_priors.positions.extensions import turns
 from attention_priors.positions.rotary import rope
 
+code = survey_rotations_code
 MODULES = (survey_rotations, survey_rotations_code, survey_rotations_longer, survey_rotations_more)
 VERDICTS = {
     "PE-SIN": "verified",
@@ -57,7 +59,7 @@ def test_the_chain_at_q_equal_to_i():
     for part in (0, 1):
         found = example("PE-E-ROPE1", part)
         assert found["inputs"] == {"re": 0.0, "im": 1.0, "angle": 0.0}
-        assert (found["claimed"], found["actual"]) == (pytest.approx((1j * 1j).real), 0.0)
+        assert (found["claimed"], found["actual"]) == ("-1 + 0 i", "0 + 1 i")  # i * i and i
 
 
 def test_the_first_block_of_two_dimensions():
@@ -75,6 +77,83 @@ def test_rotate_half_leaves_the_neighbour_alone():
 def test_a_short_call_rebuilds_nothing():
     found = example("PE-E-CODE", 2)
     assert found["inputs"]["length"] <= found["inputs"]["trained"] and found["claimed"] and not found["actual"]
+
+
+CALLS = (2048, 4096, 4096, 2049, 4097, 1)
+
+
+@pytest.mark.parametrize("listing", ["linear", "dynamic", "partial"])
+def test_the_scaled_listings_grow_as_transformers_does(listing):
+    assert [done for _, done in code.rebuilds(listing, 2048, CALLS)] == code.grows(2048, CALLS)
+
+
+def test_the_llama_listing_forgets_that_it_grew():
+    """Every call above 2048 builds, the one of 2049 a shorter table than the one it replaces."""
+    assert [done for _, done in code.rebuilds("huggingface", 2048, CALLS)] == [False, True, True, True, True, False]
+    assert [held for held, _ in code.rebuilds("huggingface", 2048, CALLS)] == [2048, 2048, 4096, 4096, 2049, 4097]
+    assert code.grows(2048, CALLS) == [False, True, False, False, True, False]
+
+
+def test_a_listing_that_tested_against_its_cache_would_refute_the_statement(monkeypatch):
+    as_printed = code.facts
+    monkeypatch.setattr(code, "facts", lambda name: as_printed(name) | {"compared": "max_seq_len_cached"})
+    found = CHECKS["PE-E-CODE"].corrected
+    assert not found.judge().holds and found.judge_false().holds
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [lambda trained, held, length: length >= trained, lambda trained, held, length: False,
+     lambda trained, held, length: length != held],
+)  # fmt: skip
+def test_other_rules_of_rebuilding_are_refuted(rule):
+    assert not code.check_rebuilds(rule).holds
+
+
+def test_decoding_with_the_listings():
+    """Hugging Face's positions are right. GPT-NeoX's table starts at 0 for a new token: nothing is turned at all."""
+    assert code.decoded("huggingface", 8, 24) < 1e-5
+    q, k = code.drawn(8, 24)
+    theta = 10_000.0 ** (-np.arange(0, 8, 2) / 8)
+    halves = (x[..., :4].numpy() + 1j * x[..., 4:].numpy() for x in (q, k))
+    lag = np.subtract.outer(np.arange(24), np.arange(24))
+    turned = np.einsum("hip,hjp,ijp->hij", *(x.conj() if n else x for n, x in enumerate(halves)),
+                       np.exp(1j * lag[..., None] * theta)).real  # fmt: skip
+    missed = np.abs(np.tril((q @ k.mT).numpy() - turned)).max()
+    assert missed > 1 and code.decoded("neox", 8, 24) == pytest.approx(missed, abs=1e-5)
+
+
+def test_names_that_are_defined_are_found():
+    assert code.check_name(("huggingface", "LlamaRotaryEmbedding", "found")).holds
+    assert not code.check_name(("huggingface", "LlamaRotaryEmbedding", "NameError")).holds
+    assert not code.check_name(("neox", "Rotary", "NameError")).holds
+    with pytest.raises(ValueError, match=r"no listing 'gptj'.*neox"):
+        code.facts("gptj")
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [{"max_position_embeddings": "TypeError", "": "2048"}, {"max_position_embedding": "TypeError", "": "4096"}],
+)
+def test_other_outcomes_of_the_keyword_are_refuted(expected):
+    assert not code.check_keyword(expected).holds
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [(lambda d: d - 2, lambda d: d // 2), (lambda d: d, lambda d: d // 2), (lambda d: d - 1, lambda d: d)],
+)
+def test_other_limits_of_the_ramp_are_refuted(limits, monkeypatch):
+    assert not code.check_clamp(limits).holds
+    # transformers alone refutes them too, whatever was transcribed
+    written = {"ramp clamped to": f"{limits[0](0)} + dim", "ramp entries": "dim" if limits[1](2) == 2 else "dim // 2"}
+    monkeypatch.setattr(code, "facts", lambda name: written)
+    assert not code.check_clamp(limits).holds
+
+
+@pytest.mark.parametrize("layers", [(), (1,), (0, 0), (0, 2)])
+def test_positions_added_elsewhere_are_noticed(layers):
+    assert not survey_rotations.check_additions(layers).holds
 
 
 def test_the_scale_halves_as_the_text_doubles():

@@ -107,22 +107,38 @@ def at_the_edge(indicator: Callable, alpha: float, d: float) -> tuple[float, flo
 
 
 def check_window(seen: Callable) -> Evidence:
-    """The lags that the last query of the library's sliding window of w keys sees."""
+    """seen(lag, keys) as a mask, against the keys that transformers' Mistral gives weight to, and our window."""
     wrong = 0
     for size in (1, 2, 8, 32):
-        mask = window(64, size).dense(64)[-1].numpy()[::-1]
-        wrong += sum(bool(mask[d]) != seen(d, size) for d in range(64))
-    return compare(wrong, "==", 0, 0.0, detail="lags 0..63, windows of 1, 2, 8 and 32 keys")
+        stated = torch.tensor([[j <= i and bool(seen(i - j, size)) for j in range(64)] for i in range(64)])
+        wrong += int((stated != attended(size, 64)).sum()) + int((stated != window(64, size).dense(64)).sum())
+    detail = "entries of Mistral's and of the library's mask that differ, windows of 1, 2, 8 and 32 keys"
+    return compare(wrong, "==", 0, 0.0, detail=detail)
+
+
+def attended(size: int, length: int) -> torch.Tensor:
+    """The keys that get weight in transformers' Mistral with a sliding window of `size`. Bool [length, length]."""
+    from transformers import MistralConfig, MistralModel
+
+    sizes = {"vocab_size": 8, "hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1}
+    heads = {"num_attention_heads": 1, "num_key_value_heads": 1, "sliding_window": size}
+    model = MistralModel(MistralConfig(**sizes, **heads, attn_implementation="eager")).eval()
+    with torch.no_grad():
+        return model(torch.ones(1, length, dtype=torch.int64), output_attentions=True).attentions[0][0, 0] > 0
 
 
 def check_limits(weight: Callable) -> Evidence:
-    """weight(d, alpha), relative to lag 0, against the prior at beta = 5000, above, at and below a lag."""
-    worst = 0.0
+    """weight(d, alpha), relative to lag 0, against scipy's density and the prior at beta = 5000, beside and at lags."""
+    from scipy.stats import gennorm
+
+    worst, lags = 0.0, np.arange(64.0)
     for alpha in (0.5, 1.0, 7.5, 7.1, 8.0, 31.5):
-        prior = steep(np.arange(64.0), alpha)
-        stated = np.array([weight(d, alpha) for d in range(64)])
-        worst = max(worst, float(np.abs(prior / prior[0] - stated).max()))
-    return compare(worst, "<=", 1e-9, detail="weights relative to lag 0, six scales, beta = 5000")
+        prior, stated = steep(lags, alpha), np.array([weight(d, alpha) for d in range(64)])
+        with np.errstate(over="ignore"):
+            density = gennorm.logpdf(lags, 5000.0, scale=alpha)
+        for found in (prior / prior[0], np.exp(density - density[0])):
+            worst = max(worst, float(np.abs(found - stated).max()))
+    return compare(worst, "<=", 1e-9, detail="weights relative to lag 0, six scales, beta = 5000; scipy's and ours")
 
 
 CHECKS = {

@@ -1,6 +1,6 @@
 """Goat, appendices F.2 (scope, proof), F.4 and F.5: causal lags, steps of the proof, key-only priors, the summary.
 
-Independent evidence: exact ranks, binomials and polynomial algebra in sympy, maximum entropy by cvxpy.
+Independent evidence: exact ranks, minors and polynomial algebra in sympy, completions by scipy, entropy by cvxpy.
 """
 
 from __future__ import annotations
@@ -8,10 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
-from itertools import product
+from functools import cache, partial
+from itertools import combinations, product
 
 import numpy as np
+import sympy
+from scipy import optimize
 
 from attention_priors.checks.evidence import Check, Evidence, Part, compare, smallest_counterexample
 from attention_priors.checks.goat_classification import NOTEBOOK, check_circle
@@ -27,9 +29,9 @@ HALF = Fraction(1, 2)
 
 def admits(admissible: Callable, radius: float, degree: int) -> tuple[str, str]:
     """d^degree radius^d on d >= 0: (what the statement says, what the values say)."""
-    mode = Mode(radius, 0.0, (0.0,) * degree + (1.0,))
+    mode, lags = Mode(radius, 0.0, (0.0,) * degree + (1.0,)), np.arange(40_000.0)
     with np.errstate(over="ignore"):
-        values = mode(np.arange(40_000))
+        values = lags**degree * radius**lags
     bounded = values[-1] <= values[:10_000].max() < math.inf
     return ("admissible" if admissible([mode]) else "not admissible"), ("admissible" if bounded else "not admissible")
 
@@ -55,6 +57,7 @@ def causal_kernels() -> list[tuple[str, Callable, int | None]]:
         ("1[d = 0]", lambda d: Fraction(int(d == 0)), None),
         ("1[d = 1]", lambda d: Fraction(int(d == 1)), None),
         ("2^-d + 1[d = 0]", lambda d: HALF**d + (d == 0), None),
+        ("1[d < 2]", lambda d: Fraction(int(d < 2)), None),
         ("1[d < 4]", lambda d: Fraction(int(d < 4)), None),
     ]
 
@@ -64,22 +67,64 @@ def causal_lanes(dimension: int | None, n: int) -> int | None:
     return dimension
 
 
+def excluded(values: tuple[Fraction, ...], rank: int) -> bool:
+    """No entries i < j bring K_ij = values[i - j] to this rank: exactly, its minors generate the unit ideal (sympy)."""
+    n, chosen = len(values), list(combinations(range(len(values)), rank + 1))
+    matrix = sympy.Matrix(n, n, lambda i, j: values[i - j] if i >= j else sympy.Symbol(f"x{i}{j}"))
+    minors = [sympy.expand(matrix.extract(r, c).det(method="berkowitz")) for r, c in product(chosen, chosen)]
+    return any(minors) and sympy.groebner(minors, *sorted(matrix.free_symbols, key=str), order="grevlex").exprs == [1]
+
+
+def reached(values: tuple[Fraction, ...], rank: int) -> bool:
+    """From one of 30 starts scipy finds real factors [n rank] whose products are values[i - j] for i >= j."""
+    n, draw, ends = len(values), np.random.default_rng(0), dict.fromkeys(("xtol", "ftol", "gtol"), 1e-15)
+    i, j = np.tril_indices(n)
+
+    def misses(x: np.ndarray) -> np.ndarray:
+        phi, psi = x.reshape(2, n, rank)
+        return (phi @ psi.T)[i, j] - np.array(values, dtype=float)[i - j]
+
+    found = (optimize.least_squares(misses, start, **ends) for start in draw.normal(size=(30, 2 * n * rank)))
+    # factors that run away stand for an infimum that is not attained
+    with np.errstate(divide="ignore"):  # scipy's own, at a fit without error
+        return any(np.abs(fit.fun).max() < 1e-9 and np.abs(fit.x).max() < 1e3 for fit in found)
+
+
+@cache
+def smallest_completion(values: tuple[Fraction, ...]) -> int:
+    """The least rank of a real matrix with K_ij = values[i - j], not all 0, for i >= j; brute force, n <= 4."""
+    return next(rank for rank in range(1, len(values) + 1) if not excluded(values, rank) and reached(values, rank))
+
+
+def judged_wrong(lanes: Callable, values: Callable, dimension: int | None) -> bool:
+    """By brute force up to four positions; beyond, a block that all see and the sum put on at i < j bound the rank.
+
+    Where there is no sum, growth is that of the formula, which brute force has confirmed: a coordinate a position.
+    """
+    wrong, formula = False, {n: theory.causal_rank([values(d) for d in range(n)]) for n in (2, 3, 4, 10, 14)}
+    for n in (2, 3, 4):
+        smallest = smallest_completion(tuple(values(d) for d in range(n)))
+        wrong |= formula[n] != smallest
+        wrong |= dimension is not None and n >= 2 * dimension - 1 and lanes(dimension, n) != smallest
+    if dimension is None:
+        return wrong or lanes(None, 10) is not None or formula[14] - formula[10] != 4
+    for n in (10, 14):
+        least, most = (
+            sympy.Matrix([[values(shift + i - j) for j in range(size)] for i in range(size)]).to_DM().rank()
+            for size, shift in ((n // 2, n // 2), (n, 0))
+        )
+        wrong |= not least == most == formula[n] == lanes(dimension, n)
+    return wrong
+
+
 def check_causal_lanes(lanes: Callable) -> Evidence:
-    """lanes(dimension, n) against the exact smallest completion of the causal triangle, n = 10 and 14."""
-    wrong = []
-    for name, values, dimension in causal_kernels():
-        ranks = [theory.causal_rank([values(d) for d in range(n)]) for n in (10, 14)]
-        expected = [lanes(dimension, n) for n in (10, 14)]
-        grows = ranks[1] - ranks[0] >= 3
-        if (expected[0] is None) != grows or (not grows and ranks != expected):
-            wrong.append(name)
-    detail = f"wrong for {'; '.join(wrong)}" if wrong else f"all {len(causal_kernels())} kernels, exact ranks"
-    return compare(len(wrong), "==", 0, 0.0, detail=detail)
+    wrong = [name for name, values, dimension in causal_kernels() if judged_wrong(lanes, values, dimension)]
+    held = f"wrong for {'; '.join(wrong)}" if wrong else f"all {len(causal_kernels())} kernels, brute force to n = 4"
+    return compare(len(wrong), "==", 0, 0.0, detail=held)
 
 
 def check_causal(statement: tuple[Callable, Callable]) -> Evidence:
-    admissible, lanes = statement
-    found = (check_causal_bounded(admissible), check_causal_lanes(lanes))
+    found = (check_causal_bounded(statement[0]), check_causal_lanes(statement[1]))
     wrong = sum(int(evidence.measured) for evidence in found)
     return compare(wrong, "==", 0, 0.0, detail="; ".join(evidence.detail for evidence in found))
 
@@ -95,8 +140,6 @@ def apply_shift(polynomial: list, values: list) -> list:
 
 def check_projections(projections: Callable) -> Evidence:
     """p_m(T) κ = v_m, exactly, in sympy; and |v_m| <= |p_m|_1 sup |κ| for bounded κ."""
-    import sympy
-
     one, half = sympy.Integer(1), sympy.Rational(1, 2)
     turn = (3 + 4 * sympy.I) / 5
     cases = [
@@ -123,8 +166,6 @@ def check_projections(projections: Callable) -> Evidence:
 
 def check_lemma(degree: Callable) -> Evidence:
     """Sequences with Δ^k w = 0, grown from k random values in both directions, against polynomials of degree(k)."""
-    import sympy
-
     draw, wrong, x = np.random.default_rng(0), 0, sympy.Symbol("x")
     for k in range(1, 6):
         w = {i: Fraction(int(value)) for i, value in enumerate(draw.integers(-9, 10, k) + np.arange(k) ** k)}
@@ -140,8 +181,6 @@ def check_lemma(degree: Callable) -> Evidence:
 
 def differences(t: int, k: int) -> tuple[int, ...]:
     """Φ(u) = (u(0), Δu(0), .., Δ^(k-1) u(0)) of u = binom(i, t), with Δu(i) = u(i) - u(i - 1), by sympy."""
-    import sympy
-
     values = [sympy.binomial(-s, t) for s in range(k)]
     return tuple(int(sum((-1) ** s * math.comb(r, s) * values[s] for s in range(r + 1))) for r in range(k))
 
@@ -240,8 +279,6 @@ check_moments = partial(check_least_committal, ((3, 2.0, 1.0), (12, 1.0, 2.5), (
 
 def geometric(statistic: np.ndarray, moment: float) -> np.ndarray:
     """The geometric law on these lags whose mean of the statistic is the moment."""
-    from scipy import optimize
-
     lags = np.arange(len(statistic), dtype=float)
     rate = optimize.brentq(lambda r: float(exponential_family(lags, r) @ statistic) - moment, -50, 50, xtol=1e-14)
     return exponential_family(lags, rate)

@@ -121,27 +121,59 @@ def check_projection(build: Callable) -> Evidence:
     return compare(float(worst), "<=", 1e-12, detail="query vectors; the last coordinate is padding, zero")
 
 
+def table(modes: int, length: int) -> tuple[np.ndarray, tuple[torch.Tensor, torch.Tensor]]:
+    """K_ij = kappa(i - j) + u(j) entry by entry in numpy (equations 12 and 19), and the library's coordinates of it."""
+    draw, places = np.random.default_rng(modes), torch.arange(length)
+    alpha, beta = draw.uniform(0.5, 1.5, (2, modes)) * draw.choice([-1, 1], (2, modes))
+    u, omega = draw.standard_normal(length), 2 * np.pi / np.geomspace(4, length / 2, modes)
+    phase = np.multiply.outer(np.subtract.outer(np.arange(length), np.arange(length)), omega)
+    bias = np.cos(phase) @ alpha + np.sin(phase) @ beta + u
+    prior = Fourier(omega, torch.as_tensor(alpha[None]), torch.as_tensor(beta[None]))
+    phi, psi = lanes(prior, torch.as_tensor(u[None]), places, places)
+    return bias, (phi[0].detach(), psi[0].detach())
+
+
+def rank(matrix: np.ndarray) -> int:
+    """Singular values above 1e-9 of the largest (numpy)."""
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return int((values > 1e-9 * values[0]).sum())
+
+
 def check_width(reserved: Callable) -> Evidence:
-    """Coordinates beside the content, and the rank of position and content logits, for 1..6 modes."""
-    wrong, ranks, places = 0, [], torch.arange(64)
-    bias = torch.as_tensor(np.random.default_rng(0).standard_normal((1, 64)))
+    """reserved(modes): the rank of the written-out table, made even; as many coordinates of the library give it."""
+    wrong, ranks = 0, []
     for modes in range(1, 7):
-        ones = torch.ones(1, modes, dtype=torch.float64)
-        phi, psi = lanes(Fourier(geometric(modes, 4, 32), ones, 0.3 * ones), bias, places, places)
-        ranks.append(int(np.linalg.matrix_rank((phi[0] @ psi[0].T).detach().numpy())))
-        wrong += int(phi.shape[-1] != reserved(modes) or ranks[-1] != reserved(modes) - 1)
+        bias, (phi, psi) = table(modes, 64)
+        ranks.append(rank(bias))
+        misses = np.abs((phi @ psi.T).numpy() - bias).max() > 1e-12
+        wrong += int(reserved(modes) != ranks[-1] + ranks[-1] % 2 or phi.shape[-1] != reserved(modes) or misses)
     return compare(wrong, "==", 0, 0.0, detail=f"ranks of kappa + u for 1..6 modes: {ranks}; one coordinate pads")
 
 
+def room(bias: np.ndarray, head: int) -> int:
+    """The most content coordinates, an even number, whose logits together with this bias have rank `head` at most."""
+    q, k = np.random.default_rng(2).standard_normal((2, len(bias), head))
+    return max(c for c in range(0, head + 1, 2) if rank(q[:, :c] @ k[:, :c].T + bias) <= head)
+
+
 def check_ranks(widths: Callable) -> Evidence:
-    """widths(d_h, d_p) -> rank of content logits and of outputs at most; 200 tokens reach both."""
-    draw, wrong = np.random.default_rng(2), 0
+    """widths(d_h, d_p) -> coordinates of content and of values, against what has room beside the written-out bias.
+
+    torch's attention on the composite vectors, run on the unit matrix, then gives the logits back: without the bias
+    their rank is that of content, up to the constant of a row that softmax takes.
+    """
+    draw, wrong, length = np.random.default_rng(2), 0, 200
     for dh, dp in ((16, 6), (32, 18), (64, 12)):
-        q, k = draw.standard_normal((2, 200, dh - dp))
-        v, weights = draw.standard_normal((200, dh)), np.exp(draw.standard_normal((200, 200)))
-        found = tuple(int(np.linalg.matrix_rank(m)) for m in (q @ k.T, weights @ v))
-        wrong += int(found != widths(dh, dp))
-    return compare(wrong, "==", 0, 0.0, detail="ranks at (d_h, d_p) = (16, 6), (32, 18), (64, 12)")
+        bias, features = table((dp - 2) // 2, length)
+        content, values = widths(dh, dp)
+        q, k = extend(*(torch.as_tensor(draw.standard_normal((length, content))) for _ in "qk"), *features)
+        v = torch.as_tensor(draw.standard_normal((length, values)))
+        weights, out = (functional.scaled_dot_product_attention(q, k, x) for x in (torch.eye(length).double(), v))
+        logits = np.log(weights.numpy()) - bias
+        found = q.shape[-1], rank(logits - logits.mean(axis=1, keepdims=True)), rank(out.numpy())
+        wrong += int(found != (dh, room(bias, dh), dh))
+    detail = "width of q', ranks of content logits and of outputs at (d_h, d_p) = (16, 6), (32, 18), (64, 12)"
+    return compare(wrong, "==", 0, 0.0, detail=detail)
 
 
 # ALG1: the whole forward pass and its gradients

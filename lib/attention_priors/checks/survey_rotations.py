@@ -43,18 +43,43 @@ def check_entry(entry: Callable) -> Evidence:
     return compare(worst, "<=", 1e-6, detail="40 positions, widths 2, 8, 64; the tables are float32")
 
 
-def check_additions(times: int) -> Evidence:
-    """How often a model of three layers calls its sinusoids in one pass."""
+def check_additions(layers: tuple[int, ...]) -> Evidence:
+    """Models without positions, the formula's rows added by hand below these layers, against the models that have them.
+
+    The models are XLM of transformers, with a table of its own, and ours; three layers each, float64.
+    """
     import torch
+
+    tokens, width, worst = torch.arange(1, 13)[None], 8, {}
+    rows = torch.tensor([[float(_entry(p, c, width)) for c in range(width)] for p in range(12)], dtype=torch.float64)
+    with torch.no_grad():
+        for name, (model, remove, inputs) in _sinusoidal_models(width).items():
+            theirs = model(tokens)[0]
+            remove()
+            for layer in layers:
+                inputs[layer].register_forward_hook(lambda module, given, out: out + rows)
+            worst[name] = float((model(tokens)[0] - theirs).abs().max())
+    detail = ", ".join(f"{name} {error:.1e}" for name, error in worst.items())
+    return compare(max(worst.values()), "<=", 1e-5, detail=f"outputs of three layers: {detail}")
+
+
+def _sinusoidal_models(width: int) -> dict:
+    """name -> (model, what takes its positions away, the modules whose outputs enter layer 0, 1, 2)."""
+    import torch
+    from transformers import XLMConfig, XLMModel
 
     from attention_priors.config import ModelConfig
     from attention_priors.model import Transformer
 
-    sizes = {"vocabulary": 16, "width": 8, "layers": 3, "heads": 2, "hidden": 16}
-    model, calls = Transformer(ModelConfig(encoding="sinusoidal", **sizes)), []
-    model.absolute.register_forward_hook(lambda *_: calls.append(1))
-    model(torch.arange(6)[None])
-    return compare(len(calls), "==", times, 0.0, detail="calls in a pass through three layers")
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 16, "emb_dim": width, "n_layers": 3, "n_heads": 2, "max_position_embeddings": 32}
+    theirs = XLMModel(XLMConfig(sinusoidal_embeddings=True, embed_init_std=1.0, pad_index=0, **sizes)).double().eval()
+    sizes = {"vocabulary": 16, "width": width, "layers": 3, "heads": 2, "hidden": 16}
+    ours = Transformer(ModelConfig(encoding="sinusoidal", **sizes)).double()
+    return {
+        "XLM": (theirs, theirs.position_embeddings.weight.zero_, [theirs.embeddings, *theirs.layer_norm2]),
+        "ours": (ours, lambda: setattr(ours, "absolute", None), [ours.embedding, *ours.blocks]),
+    }
 
 
 def _entry(position, column, d):
@@ -171,11 +196,11 @@ def rotated(q: complex, angle: float) -> complex:
 
 
 def side(other: Callable) -> Callable:
-    """evaluate(middle, ...) against one side of the chain, by its real part; q = re + i im, angle mθ."""
+    """evaluate(middle, ...) against one side of the chain, as complex numbers; q = re + i im, angle mθ."""
 
-    def evaluate(middle: Callable, re: float, im: float, angle: float) -> tuple[float, float]:
-        q = complex(re, im)
-        return round(float(middle(q, angle).real), 12), round(float(other(q, angle).real), 12)
+    def evaluate(middle: Callable, re: float, im: float, angle: float) -> tuple[str, str]:
+        sides = (np.round(each(complex(re, im), angle), 3) + 0 for each in (middle, other))
+        return tuple(f"{z.real:g} + {z.imag:g} i" for z in sides)
 
     return evaluate
 
@@ -257,7 +282,7 @@ CHECKS = {
             (
                 Part("PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos of the same.", _entry, check_entry,
                      lambda pos, c, d: _entry(pos, c + 1 - 2 * (c % 2), d)),
-                Part("It is added to the embeddings once, below the first layer.", 1, check_additions, 3),
+                Part("It is added to the embeddings once, below the first layer.", (0,), check_additions, (0, 1, 2)),
             ),
             practice="The formula needs an even width; the printed code fails at an odd one, where sine has a column "
                      "more than cosine. The exponent belongs in float64 for long contexts.",

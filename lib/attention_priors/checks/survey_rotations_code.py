@@ -1,20 +1,24 @@
 """The survey's code for RoPE: three codings, the table from equations to code, slips in the listings.
 
-Independent evidence: the codings of transformers, and small programs that are run as the listings would be.
+Independent evidence: the codings of transformers; for the listings, facts transcribed from the survey and run as they
+stand, beside Python's own lookup of names, transformers' rotary embedding with a growing cache and its YaRN ramp.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 from itertools import product
 
 import numpy as np
+import pandas as pd
 
+from attention_priors.checks import printed
 from attention_priors.checks import rotation_oracles as oracles
 from attention_priors.checks.evidence import Check, Evidence, Part, compare, smallest_counterexample
 from attention_priors.positions import layouts
-from attention_priors.positions.extensions import plane_of
 from attention_priors.positions.rotary import rope
 
 NOTEBOOK = "03_field_guide"
@@ -146,85 +150,182 @@ def _halves(d):
 # Slips
 
 
-def outcome(program: str) -> str:
-    """ "ran", or the name of the error."""
+def facts(listing: str) -> dict[str, str]:
+    """What a listing of the survey does, fact -> value (data/printed/survey_listings.csv). ValueError if unknown."""
+    frame = pd.read_csv(printed.FOLDER / "survey_listings.csv", dtype=str, keep_default_na=False)
+    rows = frame[frame.listing == listing]
+    if rows.empty:
+        raise ValueError(f"no listing {listing!r}; transcribed are: {', '.join(frame.listing.unique())}")
+    return dict(zip(rows.fact, rows.value, strict=True))
+
+
+class Listed:
+    """The table of angles that a listing makes and rebuilds, run by the facts on it (scaled frequencies left aside)."""
+
+    def __init__(self, listing: str, dim: int, *place: int, **keyword: int) -> None:
+        self.facts = facts(listing)
+        name = self.facts["length parameter"]
+        taken = [] if name == "none" else [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+        given = inspect.Signature(taken).bind(*place, **keyword)
+        length = next(iter(given.arguments.values()), None) if self.facts["built"] == "at the start" else None
+        self.theta = float(self.facts["base"]) ** (-np.arange(0, dim, 2) / dim)
+        self.state, self.builds = {self.facts["compared"]: length, self.facts["stored"]: length}, 0
+        self._build(length or 0)
+
+    def _build(self, length: int) -> None:
+        self.angles = np.multiply.outer(np.arange(length), self.theta)
+        self.builds += 1
+
+    def __call__(self, length: int) -> np.ndarray:
+        """The angles of positions 0 .. length - 1, after the listing's test."""
+        differs = {"length > compared": operator.gt, "length != compared": operator.ne}[self.facts["rebuilt if"]]
+        if differs(length, self.state[self.facts["compared"]]):
+            self.state[self.facts["stored"]] = length
+            self._build(length)
+        return self.angles[:length]
+
+
+def outcome(call: Callable) -> str:
+    """What the call returns, or the name of the error."""
     try:
-        exec(program, {})  # the project's own text below
+        return str(call())
     except Exception as error:
         return type(error).__name__
-    return "ran"
 
 
-def check_name(names: tuple[str, str]) -> Evidence:
-    defined, called = names
-    found = outcome(f"class {defined}:\n    def __init__(self, dim): pass\n{called}(64)")
-    return compare(found, "==", "NameError", detail=f"class {defined} defined, {called}(...) called")
+def check_name(statement: tuple[str, str, str]) -> Evidence:
+    """(listing, name called, "found" or an error): Python looks it up among the listing's class and torch's names."""
+    import torch
+
+    listing, name, expected = statement
+    known = facts(listing)
+    names = {**vars(torch.nn), **vars(torch), known["defines"]: Listed}
+    found = outcome(lambda: eval(known["calls"], names) and "found")
+    detail = f"class {known['defines']} is defined; torch and torch.nn have no other by the name that is called"
+    return compare(f"{known['calls']}: {found}", "==", f"{name}: {expected}", detail=detail)
 
 
-def check_keyword(names: tuple[str, str]) -> Evidence:
-    has, passed = names
-    listed = f"class Listed:\n    def __init__(self, dim, {has}=2048): pass\n{passed} = 4096\n"
-    by_keyword, by_place = (outcome(f"{listed}Listed(64, {call})") for call in (f"{passed}={passed}", passed))
-    return compare(by_keyword, "==", "TypeError", detail=f"by keyword; by place, as the listing calls it: {by_place}")
+def check_keyword(expected: dict[str, str]) -> Evidence:
+    """expected[keyword]: rows of the Llama class when 4096 is passed by that keyword ("": by place), or the error."""
+    from transformers import LlamaConfig
+
+    calls = {name: ((), {name: 4096}) if name else ((4096,), {}) for name in expected}
+    found = {
+        name: outcome(lambda p=place, k=keyword: len(Listed("huggingface", 64, *p, **k).angles))
+        for name, (place, keyword) in calls.items()
+    }
+    known, published = facts("huggingface"), [name for name in expected if name and hasattr(LlamaConfig(), name)]
+    wrong = sum(found[name] != said for name, said in expected.items()) + (known["length argument"] not in expected)
+    detail = f"passed {known['passed']} in the listing: {found.get('', '')} rows; transformers' own: {published}"
+    return compare(wrong, "==", 0, 0.0, detail=detail)
 
 
-def rebuilds(trained: int, lengths: list[int]) -> list[bool]:
-    """Calls of the listed cache that rebuild it: the test is against the trained length, not what is cached."""
+def grows(trained: int, lengths: Sequence[int]) -> list[bool]:
+    """Calls in which transformers' dynamic rotary embedding, which tests against what it holds, grows."""
+    import torch
+    from transformers import LlamaConfig
+    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
-    class Cache:
-        def __init__(self) -> None:
-            self.limit, self.built = trained, 0
-
-        def forward(self, seq_len: int) -> None:
-            if seq_len > self.limit:
-                self.built += 1
-
-    cache, found = Cache(), []
+    sizes = {"hidden_size": 4, "num_attention_heads": 1, "max_position_embeddings": trained}
+    scaling = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10_000.0}
+    theirs, found = LlamaRotaryEmbedding(LlamaConfig(rope_parameters=scaling, **sizes)), []
     for length in lengths:
-        before = cache.built
-        cache.forward(length)
-        found.append(cache.built > before)
+        held = int(theirs.max_seq_len_cached)
+        theirs(torch.ones(1), torch.tensor([[length - 1]]))
+        found.append(int(theirs.max_seq_len_cached) > held)
+    return found
+
+
+def rebuilds(listing: str, trained: int, lengths: Sequence[int]) -> list[tuple[int, bool]]:
+    """(rows held, rebuilt?) of each of these calls in turn."""
+    listed, found = Listed(listing, 4, trained), []
+    for length in lengths:
+        held, before = len(listed.angles), listed.builds
+        listed(length)
+        found.append((held, listed.builds > before))
     return found
 
 
 def rebuilt(rule: Callable, trained: int, length: int) -> tuple[bool, bool]:
-    """(stated, actual): whether a second call with `length` rebuilds."""
-    return bool(rule(trained, length)), rebuilds(trained, [length, length])[1]
+    """(stated, actual): whether a second call with `length` rebuilds the cache of the Llama listing."""
+    held, actual = rebuilds("huggingface", trained, [length, length])[1]
+    return bool(rule(trained, held, length)), actual
+
+
+def decoded(listing: str, trained: int, steps: int) -> float:
+    """Token by token, keys kept as the listing turned them: the largest error of a score against transformers' RoPE."""
+    import torch
+
+    known, width, worst = facts(listing), 8, 0.0
+    q, k = drawn(width, steps)
+    listed = Listed(listing, width, *([trained] if known["length parameter"] != "none" else []))
+    theta = oracles.scaled("linear", width, 1.0, trained)[0]
+    expected = scores(oracles.codings()["rotate_half"], q, k, torch.from_numpy(np.outer(np.arange(steps), theta)))
+    keys = []
+    for t in range(steps):
+        angles = listed(t + 1 if known["length"] == "all keys" else 1)
+        row = angles[t if known["rows read"] == "from the first new position" else 0]
+        cos, sin = (np.tile(f(row), 2) for f in (np.cos, np.sin))
+        turned = {name: x[:, t].numpy() for name, x in (("queries", q), ("keys", k))}
+        for name in known["rotated"].split(" and "):
+            x = turned[name]
+            turned[name] = x * cos + np.concatenate([-x[:, width // 2 :], x[:, : width // 2]], axis=1) * sin
+        keys.append(turned["keys"])
+        found = np.einsum("hd,jhd->hj", turned["queries"], np.array(keys))
+        worst = max(worst, float(np.abs(found - expected[:, t, : t + 1].numpy()).max()))
+    return worst
 
 
 def check_rebuilds(rule: Callable) -> Evidence:
-    cases = [{"trained": 2048, "length": length} for length in (1, 2048, 2049, 8192)]
-    wrong = sum(stated != actual for stated, actual in (rebuilt(rule, **case) for case in cases))
+    """rule(trained, rows held, length) against the listing, two calls in turn; scores stay those of transformers."""
+    trained, lengths, wrong, idle = 2048, (1, 2048, 2049, 4096, 8192), 0, 0
+    for pair in product(lengths, repeat=2):
+        grown = grows(trained, pair)
+        for length, (held, actual), needed in zip(pair, rebuilds("huggingface", trained, pair), grown, strict=True):
+            wrong += rule(trained, held, length) != actual or (needed and not actual)
+            idle += actual and not needed
+    wrong += decoded("huggingface", 8, 24) > 1e-5
+    cases = ({"trained": trained, "length": length} for length in lengths)
     found = smallest_counterexample(rebuilt, rule, cases) if wrong else None
-    return compare(wrong, "==", 0, 0.0, counterexample=found, detail="of 4 lengths, each asked for twice")
+    detail = f"of 50 calls in 25 pairs; {idle} rebuild where transformers' growing cache does not; scores agree"
+    return compare(wrong, "==", 0, 0.0, counterexample=found, detail=detail)
 
 
-def ramp_at_fastest(upper: int, d: int, trained: int) -> float:
-    """The listing's ramp from 1.25 to .75 turns at plane 0, with this clamp: 0 is right, the plane turns most often."""
-    low, high = (plane_of(rope(d), turned, trained) for turned in (1.25, 0.75))
-    low, high = max(math.floor(low), 0), min(math.ceil(high), upper)
-    return min(1.0, max(0.0, -low / (high - low or 1e-3)))
+def written_ramp(limits: tuple[Callable, Callable], many: float, few: float, d: int, trained: int) -> np.ndarray:
+    """The ramp from `many` to `few` turns with these (upper clamp, entries) by width; 0 at planes that turn often."""
+    clamp, entries = limits
+    low, high = (d * math.log(trained / (2 * math.pi * turned)) / (2 * math.log(10_000)) for turned in (many, few))
+    low, high = max(math.floor(low), 0), min(math.ceil(high), clamp(d))
+    return np.clip((np.arange(entries(d)) - low) / (high - low or 1e-3), 0, 1)
 
 
 def check_clamp(limits: tuple[Callable, Callable]) -> Evidence:
-    """(upper clamp, entries of the mask) by width: the clamp lies beyond the mask and leaves plane 0 alone."""
-    clamp, mask = limits
-    beyond = all(clamp(d) >= mask(d) for d in (4, 64, 128))
-    right = all(ramp_at_fastest(clamp(128), 128, trained) == 0 for trained in (2048, 131_072))
-    entries = len(oracles.ramp(16, 2, 128, 2048)) == mask(128)
-    other = ramp_at_fastest(mask(128) - 1, 128, 131_072)
-    detail = f"clamped to d/2 - 1, the ramp of the fastest plane at 131,072 trained positions would be {other:g}, not 0"
-    return compare(bool(beyond and right and entries), "==", True, detail=detail)
+    """(upper clamp, entries) by width: those of the listing, and the ramp that transformers' YaRN shows, to 10^12."""
+    known, wrong = facts("partial"), 0
+    printed_limits = [lambda d, key=key: eval(known[key], {"dim": d}) for key in ("ramp clamped to", "ramp entries")]
+    for d in (4, 64, 128):
+        wrong += any(said(d) != written(d) for said, written in zip(limits, printed_limits, strict=True))
+        for trained in (512, 2048, 131_072, *(10**power for power in range(6, 13))):
+            theirs, ours = oracles.ramp(1.25, 0.75, d, trained), written_ramp(limits, 1.25, 0.75, d, trained)
+            wrong += ours.shape != theirs.shape or float(np.abs(ours - theirs).max()) > 1e-5
+    tight = (lambda d: d // 2 - 1, lambda d: d // 2)
+    other = written_ramp(tight, 1.25, 0.75, 128, 131_072)[0]
+    detail = f"of 33 cases; clamped to d/2 - 1, the fastest plane at 131,072 positions would have {other:g}, not 0"
+    return compare(wrong, "==", 0, 0.0, detail=detail)
 
 
 def check_variable(path: tuple[str, str]) -> Evidence:
+    """The wrapper, called as the listing does, returns a plain tensor with the memory that it was given."""
     import importlib
 
     import torch
 
     module, name = path
-    found = getattr(importlib.import_module(module), name)(torch.ones(2))
-    return compare(type(found).__name__, "==", "Tensor", detail=f"the type that {module}.{name} returns")
+    known, table = facts("sinusoidal"), torch.ones(2)
+    found = getattr(importlib.import_module(module), name)(table, requires_grad=known["requires grad"] == "True")
+    same = type(found) is torch.Tensor and found.data_ptr() == table.data_ptr() and not found.requires_grad
+    seen = f"{name}: {type(found).__name__}, {'unchanged' if same else 'changed'}"
+    return compare(seen, "==", f"{known['wraps']}: Tensor, unchanged", detail=f"what {module}.{name} returns")
 
 
 CHECKS = {
@@ -267,22 +368,24 @@ CHECKS = {
             NOTEBOOK,
             (
                 Part("GPT-NeoX: Rotary is defined and RotaryEmbedding called, a NameError.",
-                     ("Rotary", "RotaryEmbedding"), check_name, ("Rotary", "Rotary")),
+                     ("neox", "RotaryEmbedding", "NameError"), check_name, ("neox", "RotaryEmbedding", "found")),
                 Part("Hugging Face: the parameter is max_position_embedding, which the keyword max_position_embeddings "
-                     "misses.", ("max_position_embedding", "max_position_embeddings"), check_keyword,
-                     ("max_position_embeddings", "max_position_embeddings")),
-                Part("Every forward call rebuilds the cache.", lambda trained, length: True, check_rebuilds,
-                     lambda trained, length: length < trained, rebuilt),
+                     "misses.", {"max_position_embeddings": "TypeError", "max_position_embedding": "4096", "": "4096"},
+                     check_keyword,
+                     {"max_position_embeddings": "4096", "max_position_embedding": "4096", "": "4096"}),
+                Part("Every forward call rebuilds the cache.", lambda trained, held, length: True, check_rebuilds,
+                     lambda trained, held, length: length < trained, rebuilt),
                 Part("The ramp's upper end is clamped to d - 1 where the mask has d/2 entries.",
-                     (lambda d: d - 1, lambda d: d // 2), check_clamp, (lambda d: d // 4, lambda d: d // 2)),
+                     (lambda d: d - 1, lambda d: d // 2), check_clamp, (lambda d: d // 2 - 1, lambda d: d // 2)),
                 Part("Variable, which is deprecated, does nothing any more.", ("torch.autograd", "Variable"),
                      check_variable, ("torch.nn", "Parameter")),
             ),
             Part("The cache is rebuilt by the calls that ask for more than the trained length, even when it is long "
-                 "enough already, and by no others.", lambda trained, length: length > trained, check_rebuilds,
-                 lambda trained, length: length >= trained),
+                 "enough already, and by no others.", lambda trained, held, length: length > trained, check_rebuilds,
+                 lambda trained, held, length: length > held),
             practice="Only the first slip stops a program. The rebuilt cache costs time; the keyword costs nothing as "
-                     "the listing calls by place; the clamp does no harm, and d/2 - 1 in its place would.",
+                     "the listing calls by place; the clamp does no harm, and d/2 - 1 in its place would. Not on our "
+                     "list: with a key cache GPT-NeoX's code, which has no offset, turns each new token by position 0.",
         ),
     )
 }  # fmt: skip
