@@ -6,13 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from attention_priors import store
 from attention_priors.experiments import predictions
 from attention_priors.experiments.learned import FIGURE_LENGTH
 from attention_priors.tasks import passkey
 
 
 def learned(**changes) -> pd.DataFrame:
-    row = {"seed": 0, "layer": 0, "head": 0, "theta_alpha": 0.0, "beta": 0.0, "scale": 1.0, "passkey_mass": 0.5}
+    row = {"encoding": "bam-ssmax", "seed": 0, "layer": 0, "head": 0, "theta_alpha": 0.0, "beta": 0.0, "scale": 1.0,
+           "passkey_mass": 0.5}  # fmt: skip
     return pd.DataFrame([{**row, **changes}])
 
 
@@ -40,11 +42,34 @@ def test_tails_of_models_are_those_of_their_priors():
     assert predictions.tail_of("bam-ssmax", two, 1024, 127, 2) == pytest.approx(1 - 128 / 1024)
 
 
+def test_only_ssmax_sharpens_the_prior_of_a_model():
+    slope, steeper = 0.01, 0.01 * math.log(1024)
+    head = learned(beta=1.0, theta_alpha=math.log(slope), scale=1.0)
+    for name, rate in (("bam", slope), ("bam-ssmax", steeper)):
+        exact = (math.exp(-rate * 128) - math.exp(-rate * 1024)) / (1 - math.exp(-rate * 1024))
+        assert predictions.tail_of(name, head, 1024, 127, 1) == pytest.approx(exact, rel=1e-4), name
+
+
+def test_learned_priors_come_from_the_records_of_the_runs(tmp_path):
+    assert predictions.recorded(tmp_path).empty
+    layers = [{"theta_alpha": [0.1, 0.2], "theta_beta": [0.5, -0.5]}, {"theta_alpha": [0.3, 0.4], "theta_beta": [1, 2]}]
+    for name, extra in (("bam", {}), ("bam-ssmax", {"scale": [0.7, 0.8]}), ("nope", {})):
+        record = {"key": f"key of {name}", "spec": {"seed": 3}, "learned": [{**layer, **extra} for layer in layers]}
+        store.write_json(tmp_path / "runs" / "passkey" / name / "3.json", record)
+    found = predictions.recorded(tmp_path)
+    assert found.groupby("encoding").size().to_dict() == {"bam": 4, "bam-ssmax": 4}
+    plain = found[found["encoding"] == "bam"]
+    assert plain["beta"].tolist() == [0.5, -0.5, 1, 2] and plain["scale"].isna().all()
+    last = found.iloc[-1]
+    assert (last["seed"], last["layer"], last["head"], last["theta_alpha"], last["scale"]) == (3, 1, 1, 0.4, 0.8)
+    assert last["key"] == "key of bam-ssmax"
+
+
 def test_models_without_a_known_prior_are_left_out():
     rows = [
         {"form": form, "encoding": name, "seed": 0, "length": length, "accuracy": 0.5, "trained": 128}
         for form in ("plain", "hard")
-        for name in ("rope", "nope", "bam", "bam-ssmax")
+        for name in ("rope", "nope", "bam", "bam-ssmax")  # the learned prior is that of bam-ssmax
         for length in (128, 256)
     ]
     found = predictions.models(pd.DataFrame(rows), learned(), 256, 4)

@@ -84,6 +84,39 @@ def test_captions_count_what_stands_behind():
     assert "another kind" in language._caption(perplexities(), False)
 
 
+NARROW = [(low, language.FLAT * low) for low in np.geomspace(10, 99, 40)]
+
+
+@pytest.mark.parametrize(("low", "high"), [*NARROW, (60, 360), (3, 20000), (40, 400)])
+def test_the_perplexity_axis_has_several_ticks_and_not_too_many(low, high):
+    ticks = language.ticks_between(low, high)
+    assert 2 <= len(ticks) <= 9 and ticks == sorted(ticks) and low <= ticks[0] and ticks[-1] <= high
+
+
+def test_intervals_fit_into_the_axes_or_the_caption_names_them():
+    frame = perplexities()
+    rows = language.part(frame, True)
+    low, high = language._span(rows)
+    ends = language._intervals(rows)
+    assert low < ends["low"].min() and ends["high"].max() < high and "cut at" not in language._caption(frame, True)
+    # Two seeds far apart: an interval that would flatten all curves.
+    alibi = rows["encoding"] == "alibi"
+    wild = rows[rows["seed"] < 2].assign(loss=lambda one: one["loss"] + 0.3 * one["seed"] * alibi)
+    assert language._span(wild)[0] > language._intervals(wild)["low"].min()
+    assert "of that mean (cut at the frame: ALiBi);" in language._caption(wild, True)
+
+
+def test_every_curve_of_the_training_loss_is_marked():
+    left, _ = language.draw_training(training()).axes
+    lines = left.get_lines()
+    trained = [name for name in NAMES if "local" not in name]
+    assert sorted(line.get_marker() for line in lines) == sorted(style.method_style(name)["marker"] for name in trained)
+    places = [tuple(range(len(line.get_xdata())))[slice(line.get_markevery()[0], None, line.get_markevery()[1])]
+              for line in lines]  # fmt: skip
+    assert all(places) and len({*sum(places, ())}) == sum(map(len, places))  # no two curves marked at one step
+    plt.close("all")
+
+
 def test_a_corpus_with_one_domain_draws_it_twice():
     frame = perplexities(domains=("text",)).assign(trained_on=True)
     assert len(language.part(frame, False)) == len(frame)

@@ -155,12 +155,58 @@ def test_every_seed_has_its_interval_in_the_far_figure(cpu):
 def test_reach_marks_seeds_and_the_end_of_testing(cpu):
     axes = passkey.draw_reach(cpu["passkey_reach"]).axes[0]
     marks = {marker: sum(len(line.get_xdata()) for line in axes.get_lines() if line.get_marker() == marker)
-             for marker in ("o", "$>$")}  # fmt: skip
+             for marker in ("o", ">")}  # fmt: skip
     rows = cpu["passkey_reach"][cpu["passkey_reach"]["form"] == "plain"]
     rows = rows[rows["encoding"] != passkeys.UNTRAINED]
     ended = int((rows["reach"] == rows["longest_tested"]).sum())
-    assert marks == {"o": len(rows) - ended, "$>$": ended} and ended == 1
+    assert marks == {"o": len(rows) - ended, ">": ended} and ended == 1
     assert axes.get_yticklabels()[-1].get_text() == "BAM SSMax"
+
+
+def test_the_longest_of_the_others_are_all_named(cpu):
+    rows = cpu["passkey_reach"].copy()
+    others = ~rows["encoding"].str.startswith("bam")
+    rows.loc[others, "reach"] = 128
+    rows.loc[rows["encoding"].isin(["alibi", "nope-ssmax"]), "reach"] = 512
+    assert "longest of the others: 512 tokens (4×) (ALiBi, NoPE SSMax);" in passkey.caption_reach(rows)
+
+
+def test_marks_of_seeds_do_not_touch(cpu):
+    rows = cpu["passkey_reach"]
+    same = rows.assign(reach=rows["longest_tested"])
+    figure = passkey.draw_reach(same)
+    figure.draw_without_rendering()
+    ax = figure.axes[0]
+    marks = [line for line in ax.get_lines() if line.get_marker() == ">" and len(line.get_ydata()) == 5]
+    assert len(marks) == 2
+    for line in marks:
+        steps = np.diff(ax.transData.transform(np.column_stack(line.get_data()))[:, 1]) * 72 / figure.dpi
+        assert steps.min() >= line.get_markersize() * 0.95
+
+
+def test_the_legend_of_the_far_figure_covers_nothing(cpu):
+    figure = passkey.draw_far(cpu["passkey_by_length"])
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    assert not legend.get_window_extent().overlaps(figure.axes[0].get_tightbbox())
+
+
+@pytest.mark.parametrize(
+    "counts, said",
+    [
+        ({1: 20, 2: 20, 4: 20}, "20 prompts at each length and seed"),
+        ({1: 20, 2: 20, 4: 20, 8192: 5, 16384: 5}, "20 prompts at each length and seed, 5 from 8,192 on"),
+        ({1: 20, 2: 20, 4096: 5}, "20 prompts at each length and seed, 5 at 4,096"),
+        ({1: 5, 2: 20, 4: 20, 8: 5, 16: 20}, "20 prompts at each length and seed, 5 at 1 and 8"),
+    ],
+)
+def test_prompts_are_counted_length_by_length(counts, said):
+    assert passkey_tables.prompts(pd.DataFrame({"length": counts.keys(), "samples": counts.values()})) == said
+
+
+def test_captions_say_where_fewer_prompts_were_asked(cpu):
+    for caption in (passkey.caption_far(cpu["passkey_by_length"]), passkey.caption_depth(cpu["passkey_samples"])):
+        assert "20 prompts at each length and seed, 10 from 8,192 on" in caption
 
 
 def test_the_tables(cpu):

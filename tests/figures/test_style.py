@@ -39,6 +39,7 @@ def smallest_text(figure):
     figure.draw_without_rendering()
     return min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text().strip() and text.get_visible())
 
+
 # the benchmark of all encodings marks families instead
 LINES = [name for name in ENCODINGS if name.removesuffix("-ssmax") in style.METHODS or name in style.VARIANTS]
 
@@ -118,6 +119,39 @@ def test_spread_moves_no_more_than_needed():
     assert np.array_equal(style.spread(far, 8, 0, 100), far)
     packed = style.spread(np.array([98.0, 99.0, 2.0]), 8, 0, 100)
     assert packed.max() <= 100 and np.diff(np.sort(packed)).min() >= 8 and packed[2] == 2.0
+    assert np.allclose(style.spread(np.array([50.0, 50.0, 50.0]), 8, 0, 100), [42, 50, 58])  # about where they were
+    assert np.allclose(style.spread(np.array([1.0, 0.0]), 8, 0, 100), [8, 0])  # within the axes, in order
+
+
+def test_a_name_has_its_line_s_marker_and_a_lead_when_it_was_pushed_away():
+    figure, ax = style.figure(style.SINGLE, 2.4)
+    for name, end in (("bam-ssmax", 0.8), ("alibi", 0.01), ("rope", 0.0)):
+        ax.plot([128, 512], [1, end], **style.method_style(name))
+    style.direct_labels(ax)
+    figure.draw_without_rendering()
+    leads = {line.get_marker(): line for line in ax.get_lines() if line.get_label() == "_lead"}
+    markers = {name: style.method_style(name)["marker"] for name in ("bam-ssmax", "alibi", "rope")}
+    assert set(leads) == set(markers.values())
+    assert leads[markers["bam-ssmax"]].get_linewidth() == 0
+    for name, text in zip(markers, ax.texts, strict=True):
+        lead = leads[markers[name]]
+        start, _, place = lead.get_transform().transform(np.column_stack(lead.get_data()))
+        box = text.get_window_extent()
+        assert place[1] == pytest.approx((box.y0 + box.y1) / 2, abs=2) and start[0] < place[0] < box.x0
+        if name != "bam-ssmax":
+            assert lead.get_linewidth() > 0 and abs(start[1] - place[1]) > 1
+
+
+def test_a_lead_without_a_marker_ends_before_the_name():
+    figure, ax = style.figure(style.SINGLE, 2.4)
+    for end in (0, 0.01):
+        ax.plot([1, 2], [1, end], label=f"{end}")
+    style.direct_labels(ax)
+    figure.draw_without_rendering()
+    leads = [line for line in ax.get_lines() if line.get_label() == "_lead"]
+    for lead, text in zip(leads, ax.texts, strict=True):
+        reach = lead.get_transform().transform(np.column_stack(lead.get_data()))[:, 0].max()
+        assert lead.get_linewidth() > 0 and reach < text.get_window_extent().x0
 
 
 def test_bands_and_dots_have_the_colour_of_their_method_and_no_label():
@@ -127,6 +161,18 @@ def test_bands_and_dots_have_the_colour_of_their_method_and_no_label():
     expected = mpl.colors.to_rgb(style.METHODS["bam"][0])
     assert tuple(ax.collections[0].get_facecolor()[0][:3]) == expected
     assert ax.get_legend_handles_labels() == ([], [])
+
+
+def test_the_edges_of_a_band_have_the_dashes_of_its_line():
+    _, ax = style.figure()
+    look = style.method_style("alibi")
+    style.interval_band(ax, [1, 2], [0, 0], [1, 2], encoding="alibi")
+    (line,) = ax.plot([1, 2], [0.5, 1], **look)
+    low, high, _ = ax.get_lines()
+    assert [*low.get_ydata(), *high.get_ydata()] == [0, 0, 1, 2]
+    for edge in (low, high):
+        ratio = edge.get_linewidth() / line.get_linewidth()
+        assert np.allclose(edge._dash_pattern[1], np.array(line._dash_pattern[1]) * ratio)
 
 
 def test_apply_forgets_what_was_set_before():

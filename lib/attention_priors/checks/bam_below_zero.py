@@ -264,10 +264,10 @@ CHECKS = {
                 Part("Main text: alpha >= 0.", _nonnegative, check_domain, lambda alpha: alpha >= -1, bias_value),
                 Part("Appendix B: alpha > 0.", _positive, check_domain, _nonnegative, bias_value),
             ),
-            Part("alpha > 0, as in the appendix. (In the form |alpha/d|^|beta| of the proofs for beta < 0, alpha = 0 "
-                 "gives bias 0 for d > 0: NoPE, which suppresses nothing.)",
+            Part("The condition is alpha > 0, as in the appendix. (In the form |alpha/d|^|beta| of the proofs for "
+                 "beta < 0, alpha = 0 gives bias 0 for d > 0: NoPE, which suppresses nothing.)",
                  _positive, check_domain, lambda alpha: alpha > 1e-2, bias_value),
-            practice="theta_alpha = -infinity would be needed to reach the excluded value.",
+            practice="theta_alpha / theta_beta = +infinity would be needed to reach the excluded value.",
         ),
         Check(
             "BAM-F1",

@@ -201,7 +201,7 @@ def check_pointwise(sign: Callable) -> Evidence:
         d = np.arange(0.0, 4 * alpha, 0.25)
         change = log_generalised_gaussian(d, alpha, high) - log_generalised_gaussian(d, alpha, low)
         wrong += int(np.sum(np.sign(change) != [sign(lag, alpha) for lag in d]))
-    return compare(wrong, "==", 0, 0.0, detail="lags at which an unnormalised weight moves the other way")
+    return compare(wrong, "==", 0, 0.0, detail="lags at which the weight relative to the own key's moves the other way")
 
 
 def _bias(x, alpha, beta, mu):
@@ -272,8 +272,8 @@ CHECKS = {
             (
                 Part("The mass beyond 2 alpha falls as beta grows.", Monotone("P(d > 2 alpha)", _tail, -1),
                      check_monotone, Monotone("P(d > 2 alpha)", _tail, 1)),
-                Part("The entropy falls as beta grows.", Monotone("entropy", _entropy, -1), check_monotone,
-                     Monotone("entropy", _entropy, 1)),
+                Part("In a context far longer than alpha the entropy falls as beta grows.",
+                     Monotone("entropy", _entropy, -1), check_monotone, Monotone("entropy", _entropy, 1)),
                 Part("Sharper: the weight of the query's own key grows with beta.", Monotone("p(0)", _own, 1),
                      check_monotone, Monotone("p(0)", _own, -1), by_shape,
                      repaired=Monotone("P(d <= 2 alpha)", lambda p, d, a: 1 - _tail(p, d, a), 1)),
@@ -281,8 +281,9 @@ CHECKS = {
                      Monotone("E[d^2]", _spread, 1), by_shape,
                      repaired=Monotone("entropy", _entropy, -1)),
             ),
-            Part("At a fixed alpha every weight beyond alpha falls and every weight within alpha rises as beta grows: "
-                 "the prior tends to a flat window of width alpha, with the lightest tail, not the sharpest peak.",
+            Part("At a fixed alpha, relative to the own key, every lag 0 < d < alpha gains and every lag beyond alpha "
+                 "loses as beta grows: the prior tends to a flat window of width alpha, with the lightest tail, not "
+                 "the sharpest peak.",
                  _sign, check_pointwise, lambda d, alpha: -_sign(d, alpha)),
             practice="Within a context shorter than alpha a larger beta flattens the prior; compare shapes at equal "
                      "reach, not at equal alpha.",

@@ -141,7 +141,7 @@ CHECKS = {
                 check_same_number,
                 false=(divisor, lambda x, y: 1 - softmax_overlap(x, y)),
             ),
-            practice="this project writes Z only for the divisor",
+            practice="in notebook 01 Z is the divisor <p_cont, p_pos>, elsewhere it is the usual sum of exponentials",
         ),
     )
 }

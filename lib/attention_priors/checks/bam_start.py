@@ -20,6 +20,7 @@ from attention_priors.theory import generalised_gaussian as theory
 
 NOTEBOOK = "04_generalised_gaussian"
 NAMES = GeneralizedGaussian.NAMES
+PLACES = ("F.1", "Fig. 8")
 
 
 # E14: gradients at the uniform start
@@ -93,20 +94,22 @@ class Roles:
     fixed: frozenset
 
 
-def roles_of(roles: Roles, parameter: int) -> tuple[int, int]:
-    """(1, number of roles) of parameter 0, 1, 2 = theta_alpha, theta_beta, theta_mu."""
-    return 1, int(NAMES[parameter] in roles.trained) + int(NAMES[parameter] in roles.fixed)
+def roles_of(roles: Roles, parameter: str) -> tuple[str, str]:
+    """The roles, trained or fixed, that the parameter of that name may have (one), and those that it has."""
+    count = (parameter in roles.trained) + (parameter in roles.fixed)
+    return "1 role", f"{count} role" + "s" * (count != 1)
 
 
 def check_roles(roles: Roles) -> Evidence:
     """Every parameter is trained or fixed, not both, and the trained ones are F.2's 384 scalars at 120M."""
-    found = smallest_counterexample(roles_of, roles, ({"parameter": k} for k in (1, 0, 2)))
+    names = sorted(NAMES, key=lambda name: name != "theta_beta")  # the caption's first
+    found = smallest_counterexample(roles_of, roles, ({"parameter": name} for name in names))
     config = PAPER_MODELS["bam-120m"]
     prior = GeneralizedGaussian.uniform(config["heads"], trainable=sorted(roles.trained))
     count = config["layers"] * sum(p.numel() for p in prior.parameters() if p.requires_grad)
     detail = f"{count} trained scalars; roles of theta_alpha, theta_beta, theta_mu: "
-    detail += ", ".join(str(roles_of(roles, k)[1]) for k in range(3))
-    measured = f"{found['actual']} roles" if found else f"one role each, {count} trained"
+    detail += ", ".join(roles_of(roles, name)[1] for name in NAMES)
+    measured = found["actual"] if found else f"one role each, {count} trained"
     return compare(measured, "==", "one role each, 384 trained", counterexample=found, detail=detail)
 
 
@@ -138,13 +141,14 @@ def check_start(theta_alpha: Callable) -> Evidence:
     return compare(measured, "==", expected, 1e-12, counterexample=found, detail=f"slope of a head; {detail}")
 
 
-def same_count(counts: tuple[int, int], place: int) -> tuple[int, int]:
-    return counts[0], counts[place]
+def same_count(counts: tuple[int, int], place: str) -> tuple[str, str]:
+    """Starts as counted in the text of F.1, and at `place`."""
+    return f"{counts[0]} starts", f"{counts[PLACES.index(place)]} starts"
 
 
 def check_counts(counts: tuple[int, int]) -> Evidence:
     """Starts counted in the text of F.1 and in the caption of Fig. 8."""
-    found = smallest_counterexample(same_count, counts, ({"place": k} for k in (0, 1)))
+    found = smallest_counterexample(same_count, counts, ({"place": place} for place in PLACES))
     return compare(counts[1], "==", counts[0], 0.0, counterexample=found, detail="by reading")
 
 
@@ -196,7 +200,7 @@ CHECKS = {
                      ("theta_alpha", "theta_mu"), check_silent, ("theta_alpha", "theta_beta")),
             ),
             practice="theta_alpha waits until theta_beta has moved. The outlier +11.5 at the own key leads the first "
-                     "step of theta_beta in rows of up to some 270 keys; at 512 it has a third of the variance.",
+                     "step of theta_beta in rows of up to some 280 keys; at 512 it has a third of the variance.",
         ),
         Check(
             "BAM-E4",
@@ -206,7 +210,8 @@ CHECKS = {
                      Roles(_ALPHA_BETA, frozenset({"theta_beta"})), check_roles,
                      Roles(frozenset(NAMES), frozenset({"theta_beta"})), roles_of),
             ),
-            Part("theta_beta and theta_alpha trained, theta_mu = 0 fixed: 2 x 16 x 12 = 384 scalars, as F.2 counts.",
+            Part("The variant trains theta_beta and theta_alpha and fixes theta_mu = 0: 2 x 16 x 12 = 384 scalars, as "
+                 "F.2 counts.",
                  Roles(_ALPHA_BETA, frozenset({"theta_mu"})), check_roles,
                  Roles(_ALPHA_BETA, frozenset({"theta_alpha"})), roles_of),
             practice="A slip in a caption; the experiment is the two-parameter one.",
@@ -222,8 +227,8 @@ CHECKS = {
                 Part("ALiBi's start has one theta_alpha per layer.", _per_layer, check_start,
                      lambda layer, head, heads: 0.0, start_slope),
             ),
-            Part("It has one theta_alpha per head, the same in every layer: ln m_h, m_h ALiBi's slope of head h. F.1 "
-                 "describes two of the three starts of Fig. 8.",
+            Part("ALiBi's start has one theta_alpha per head, the same in every layer: ln m_h, m_h ALiBi's slope of "
+                 "head h. F.1 describes two of the three starts of Fig. 8.",
                  _per_head, check_start, lambda layer, head, heads: alibi_slopes(heads)[head - 1], start_slope),
             practice="The logarithm matters: with m_h itself as theta_alpha, the slopes of 16 heads start 3 to 257 "
                      "times too steep.",
@@ -236,8 +241,8 @@ CHECKS = {
                 Part("Table 1: 432M.", 432, check_label, 342, label_of),
                 Part("Table 6: 430M.", 430, check_label, 340, label_of),
             ),
-            Part("431M (50.3M embedding + 380.7M). By reading: section 3.1 says Wikitext where appendix D uses "
-                 "Wikipedia, and section 2.5 credits Theorem 2 with what Lemma 3 states.",
+            Part("The model has 431M parameters (50.3M embedding + 380.7M). By reading: section 3.1 says Wikitext "
+                 "where appendix D uses Wikipedia, and section 2.5 credits Theorem 2 with what Lemma 3 states.",
                  431, check_label, 432, label_of),
             practice="Editorial.",
         ),

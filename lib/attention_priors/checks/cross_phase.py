@@ -187,7 +187,7 @@ def check_power_margin(margin) -> Evidence:
     for r1, d in itertools.product((0.5, 1.5, 3.0), (1000, CONTEXT - 1)):
         claimed, actual = margin_of_power(margin, r1, d, CONTEXT)
         worst = max(worst, abs(claimed / actual - 1))
-    grid = ({"r1": 0.5, "d": keys - 1, "keys": keys} for keys in (100, CONTEXT))
+    grid = ({"r1": 0.5, "d": keys - 1, "keys": keys} for keys in (4, 100, CONTEXT))
     found = smallest_counterexample(margin_of_power, margin, grid, tolerance=0.1 * math.log(100))
     return compare(worst, "<=", 0.1, counterexample=found, detail="relative error, r1 = .5, 1.5, 3")
 
@@ -355,8 +355,8 @@ MARGIN = Check(
         check_normalised,
         false=(normalised_power, lambda d, keys, alpha, beta: (d / alpha) ** beta),
     ),
-    practice="a far key is cheapest where the prior is flat, and even there costs ln L: only a lead that grows with "
-    "ln L, as SSMax with s x lead >= 1, keeps it readable at every length",
+    practice="of any k keys one costs ln(k - 1) or more, whatever the prior: only a lead that grows with ln L keeps a "
+    "fixed share of the context readable at every length (SSMax with s x lead >= 1 does, under a flat prior)",
 )
 
 CHECKS = {check.id: check for check in (LOCAL, BAND, MARGIN)}

@@ -272,7 +272,7 @@ CHECKS = {
             "X-8",
             NOTEBOOK,
             (
-                Part("|K| <= B gives m of L keys at most m e^2B/(m e^2B + L - m), reached.",
+                Part("|K| <= B gives k of L keys at most k e^2B/(k e^2B + L - k), reached.",
                      lambda bound, keys, count: bands.most_share(bound, keys, count), check_share,
                      lambda bound, keys, count: bands.most_share(bound / 2, keys, count)),
                 Part("Hence bounded waves lose every window: P(lag > D) tends to 1.", _waves, check_vanishes,

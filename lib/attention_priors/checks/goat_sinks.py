@@ -124,19 +124,19 @@ def check_noise_bound(bound: Callable) -> Evidence:
     return compare(float(worst), "<=", 1e-12, detail=f"bound at delta = 10 by keys: {table}")
 
 
-def largest_margin(claim: Callable, first: float, keys: int) -> tuple[float, float]:
-    """Of one bias u(0..keys-1) with u(0) - u(1) = first: (margin of key 0 claimed, the largest; a linear program)."""
+def largest_margin(claim: Callable, margin_of_two: float, keys: int) -> tuple[float, float]:
+    """Of one u(0..keys-1), u(0) - u(1) = margin_of_two: (margin of key 0 claimed, the largest by a linear program)."""
     rival = np.eye(keys)[1:] - np.eye(keys)[0]  # u(k) - u(0) + margin <= 0
     found = optimize.linprog(
         np.append(np.zeros(keys), -1.0), np.column_stack([rival, np.ones(keys - 1)]), np.zeros(keys - 1),
-        np.append(-rival[:1], [[0.0]], axis=1), [first], bounds=(None, None),
+        np.append(-rival[:1], [[0.0]], axis=1), [margin_of_two], bounds=(None, None),
     )  # fmt: skip
-    return float(claim(first, keys)), float(round(-found.fun, 9))
+    return float(claim(margin_of_two, keys)), float(round(-found.fun, 9))
 
 
 def check_growth(claim: Callable) -> Evidence:
     """claim(first, L): the largest margin over L keys of a u(j), fixed for all lengths, of margin `first` over two."""
-    grid = [{"first": m, "keys": n} for n in (2, 10, 100) for m in (1.0, 3.0)]
+    grid = [{"margin_of_two": m, "keys": n} for n in (2, 10, 100) for m in (1.0, 3.0)]
     found = smallest_counterexample(largest_margin, claim, grid, 1e-6)
     pairs = [largest_margin(claim, **case) for case in grid]
     worst = max(abs(claimed - actual) for claimed, actual in pairs)

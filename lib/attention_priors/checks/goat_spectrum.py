@@ -77,8 +77,8 @@ CHECKS = {
                      lambda sign: "maximum", spectra.check_reach, lambda sign: "minimum", spectra.trough,
                      repaired=lambda sign: "maximum" if sign > 0 else "minimum"),
             ),
-            Part("A sum with positive alpha is largest at 0 and comes back near that maximum. Different feature maps "
-                 "for queries and keys make a trough of a positive definite kernel.",
+            Part("A sum with alpha >= 0 and beta = 0 is largest at 0 and comes back near that maximum. Different "
+                 "feature maps for queries and keys make a trough of a positive definite kernel.",
                  lambda alpha: float(np.sum(alpha)), spectra.check_corrected,
                  lambda alpha: float(np.max(alpha))),
             practice="Attention always maps queries and keys differently: q -> -q turns a peak into a trough.",

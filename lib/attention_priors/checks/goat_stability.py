@@ -32,16 +32,16 @@ CHECKS = {
             "GOAT-D5.2",
             NOTEBOOK,
             (
-                Part("z_sink - z_k is a difference of content plus one of the prior, and m > 0 makes the sink the "
+                Part("z_sink - z_k is a difference of content plus one of the prior, and delta > 0 makes the sink the "
                      "row's largest.", lambda s, k: s + k, sinks.check_split, lambda s, k: s - k),
-                Part("A margin m > 0 gives the sink at least 1/(1 + (L - 1) e^-m).", _floor, sinks.check_floor,
+                Part("A margin delta > 0 gives the sink at least 1/(1 + (L - 1) e^-delta).", _floor, sinks.check_floor,
                      lambda m, n: 1 / (1 + n * math.exp(-m))),
                 Part("That floor is independent of the sequence length: it is what two keys give.",
                      lambda m, n: _floor(m, 2), sinks.check_promise, lambda m, n: _floor(2 * m, 2), sinks.least_mass,
                      repaired=_floor),
             ),
-            Part("A margin guarantees mass p at length L exactly from m = ln(L - 1) + ln(p/(1 - p)) on: a constant "
-                 "floor needs a margin that grows with ln L.", lambda p, n: bands.margin_for(1 - p, n),
+            Part("A margin guarantees mass p at length L exactly from delta = ln(L - 1) + ln(p/(1 - p)) on: a "
+                 "constant floor needs a margin that grows with ln L.", lambda p, n: bands.margin_for(1 - p, n),
                  sinks.check_constant_floor, lambda p, n: bands.margin_for(p, n)),
             practice="Report a sink's margin beside ln L. At margin 5 and 32k keys the floor is .0045.",
         ),

@@ -162,8 +162,8 @@ CHECKS = {
                      exponential_factor, check_growth, half_rate),
                 Part("So an older key counts more (in softmax).", lambda c, rate: 1, check_trend, lambda c, rate: -1,
                      evaluate_trend),
-                Part("The case is of no practical use: the factor blows up as the gap grows.", lambda rate: False,
-                     check_bounded, lambda rate: True),
+                Part("The case is of no use under a causal mask: the factor blows up as the gap grows.",
+                     lambda rate: False, check_bounded, lambda rate: True),
             ),
             Part("An older key gains weight in softmax when its content score is positive and loses it when negative "
                  "(the logit grows in size).", lambda c, rate: np.sign(c * rate), check_trend,

@@ -246,8 +246,8 @@ CHECKS = {
                      check_singular, lambda b: (one_sided(b)[0], b, one_sided(b)[2]),
                      evaluate_normal_form),
             ),
-            Part("It is none if M is invertible. In general B(d) = C^T e^{dX} E with fixed maps C "
-                 "of queries and E of keys, in no more dimensions than before.",
+            Part("To assume the identity is no loss if M is invertible. In general B(d) = C^T e^{dX} E with fixed maps "
+                 "C of queries and E of keys, in no more dimensions than before.",
                  two_sided, check_singular,
                  lambda b: (two_sided(b)[0], lambda d: two_sided(b)[1](-d), two_sided(b)[2])),
             practice="cos(omega d) alone is an admissible score and no group: it is one entry of a rotation. Reading a "

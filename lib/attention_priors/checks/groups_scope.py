@@ -199,8 +199,9 @@ CHECKS = {
                 Part("No encoding that makes sense lies outside of them.", lambda name: True, check_all,
                      lambda name: name in OUTSIDE, evaluate_rerope),
             ),
-            Part("Under the axioms (linear, translation invariant, of finite dimension, continuous) they are all. T5's "
-                 "buckets, KERPLE, ReRoPE and added sinusoids are in use and break one each.",
+            Part("The families are all that there is under the axioms (linear, translation invariant, of finite "
+                 "dimension, continuous). T5's buckets, KERPLE, ReRoPE and added sinusoids are in use and break one "
+                 "each.",
                  lambda name: name in INSIDE, check_all, lambda name: name in (*INSIDE, "KERPLE log")),
             practice="The classification says what one dot product can carry, not what can encode position: a table of "
                      "biases is not bound by it. Notebook 14 compares both sides by their tails.",
@@ -216,9 +217,9 @@ CHECKS = {
                 Part("The generalised Gaussian does not.", lambda beta, mu: False, check_shapes,
                      lambda beta, mu: beta == 1.5, evaluate_shapes),
             ),
-            Part("On causal lags the generalised Gaussian does exactly at the shapes beta = 0, 2, 4, .. and, where "
-                 "mu >= 0, at 1, 3, .. (a Jordan block of size beta + 1). Shape 1 is ALiBi, shape 2 a Gaussian.", whole,
-                 check_shapes, lambda beta, mu: beta >= 0 and beta % 1 == 0),
+            Part("On causal lags the generalised Gaussian satisfies the axioms exactly at the shapes beta = 0, 2, 4, "
+                 ".. and, where mu >= 0, at 1, 3, .. (a Jordan block of size beta + 1). Shape 1 is ALiBi, shape 2 a "
+                 "Gaussian.", whole, check_shapes, lambda beta, mu: beta >= 0 and beta % 1 == 0),
             practice="At whole shapes BAM's prior needs no bias table: beta + 1 constant coordinates do. A learned "
                      "beta leaves that set at once, and then a table is exact and coordinates are not.",
         ),

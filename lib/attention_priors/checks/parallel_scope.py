@@ -283,9 +283,9 @@ CHECKS = {
                      "stays bounded", lambda rate: True if rate < math.inf else None, check_bounded,
                      lambda rate: rate < 1, evaluate_bounded),
             ),
-            Part("It stays bounded exactly when R grows at least like sqrt(ln w) (constant of O set to 1): a lower "
-                 "bound on R is needed, not an upper one, and R = alpha / sqrt(d) of A.1 does not grow at all. At "
-                 "R = sqrt(ln w) the number tends to eps^2 delta / d < 1: nothing is excluded",
+            Part("The excluded number stays bounded exactly when R grows at least like sqrt(ln w) (constant of O set "
+                 "to 1): a lower bound on R is needed, not an upper one, and R = alpha / sqrt(d) of A.1 does not grow "
+                 "at all. At R = sqrt(ln w) the number tends to eps^2 delta / d < 1: nothing is excluded",
                  lambda rate: rate >= 1, check_bounded, lambda rate: rate >= 2, evaluate_bounded),
             practice="For constant R the bound excludes more entries than a row has; from R = sqrt(ln w) on, fewer "
             "than one.",

@@ -283,8 +283,8 @@ CHECKS = {
                      check_columns, lambda n, w, q: (n // w) * w + q, joined_columns,
                      repaired=lambda n, w, q: n + q),
             ),
-            Part("It has as many columns as tokens were kept, sum_c n_c + w_q; C w + w_q only if w divides N and "
-                 "nothing is evicted.",
+            Part("The matrix has as many columns as tokens were kept, sum_c n_c + w_q; C w + w_q only if w divides N "
+                 "and nothing is evicted.",
                  lambda kept, query: sum(kept) + query, check_retained,
                  lambda kept, query: max(kept) * len(kept) + query),
             practice="Keep ln Z_c with each chunk's output: the merge is then exact, in any order, on any machine, and "

@@ -302,8 +302,8 @@ CHECKS = {
             ),
             Part("k <= ceil(1/eps) - 1 in every row, and the maximum is attained.", parallel.most_effective, check_most,
                  lambda e: parallel.most_effective(e) - 1),
-            practice="The printed bound is w - 1 or w (no information) or negative (impossible), depending on the "
-                     "constant. Use 1/eps, or the bound of PC-TA.2x where there is decay.",
+            practice="The printed bound is anything from w (no information) down to below 0 (impossible), depending on "
+                     "the constant and on R. Use 1/eps, or the bound of PC-TA.2x where there is decay.",
         ),
         Check(
             "PC-TA.1",

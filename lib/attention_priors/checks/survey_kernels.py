@@ -172,7 +172,7 @@ def check_every_lag(approximate) -> Evidence:
     """Within 5 % of width / 2 at every lag 16..1024."""
     lags = np.arange(16, CONTEXT + 1)
     gaps = np.abs(approximate(lags, WIDTH) - cosines(lags, WIDTH)) / (WIDTH / 2)
-    candidates = [{"width": WIDTH, "lag": int(lag)} for lag in lags[gaps > 0.05]]
+    candidates = [{"width": 16, "lag": 16}, *({"width": WIDTH, "lag": int(lag)} for lag in lags[gaps > 0.05])]
     found = smallest_counterexample(bias_at, approximate, candidates)
     return compare(float(gaps.max()), "<=", 0.05, counterexample=found, detail="error / (width / 2), lags 16..1024")
 
@@ -224,25 +224,25 @@ KERPLE = Check(
     NOTEBOOK,
     (
         Part(
-            "-r1 |d|^r2 is a kernel of the method (conditionally positive definite) for 0 < r2 <= 2, not beyond",
+            "-r1 |lag|^r2 is a kernel of the method (conditionally positive definite) for 0 < r2 <= 2, not beyond",
             lambda r2: 0 < r2 <= 2,
             check_powers,
             false=lambda r2: 0 < r2 <= 3,
         ),
         Part(
-            "-r1 log(1 + r2 |d|) is one for all r1, r2 > 0",
+            "-r1 log(1 + r2 |lag|) is one for all r1, r2 > 0",
             lambda d, r1, r2: -r1 * np.log1p(r2 * d),
             check_definite,
             false=lambda d, r1, r2: r1 * np.log1p(r2 * d),
         ),
         Part(
-            "inside the softmax, divided by sqrt(d) like the content: the same as r1 / sqrt(d) beside scaled content",
+            "inside the softmax, divided by sqrt(d) like the content of width d: r1 / sqrt(d) beside scaled content",
             lambda r1, width: r1 / math.sqrt(width),
             check_rescaled,
             false=lambda r1, width: r1,
         ),
         Part(
-            "the triangle kernel c - |d| reduces to ALiBi",
+            "the triangle kernel c - |lag| reduces to ALiBi",
             lambda d, c: c - np.abs(d),
             check_slopeless,
             false=lambda d, c: c - d**2,
@@ -251,14 +251,14 @@ KERPLE = Check(
         ),
     ),
     corrected=Part(
-        "With a factor, r1 (c - |d|), that is r2 = 1, the triangle kernel gives ALiBi: r1 = m sqrt(d) in the head of "
-        "slope m. Without it all heads have one slope.",
+        "With a factor, r1 (c - |lag|), that is r2 = 1, the triangle kernel gives ALiBi: r1 = slope x sqrt(d) in a "
+        "head of width d. Without it all heads have one slope.",
         lambda d, r1, c: r1 * (c - np.abs(d)),
         check_triangle,
         false=lambda d, r1, c: r1 * (c - d**2),
     ),
-    practice="printed r1 are sqrt(d) times those of code that adds the bias after the scaling; the logarithm "
-    " with r1 <= 1 is the one kernel without a window",
+    practice="printed r1 are sqrt(d) times those of code that adds the bias after the scaling (d is the width); the "
+    "logarithm with r1 <= 1 is the one kernel without a window",
 )
 
 SANDWICH = Check(
@@ -324,8 +324,9 @@ LOGARITHM = Check(
         ),
     ),
     corrected=Part(
-        "Averaged over an octave of lags between 16 and 4096, the sum of cosines is width/2 (1 - (ln d + gamma) / "
-        "ln 10^4) - 1/2. Single lags scatter around it, and the first lags do not have the weights of a power law.",
+        "At width 128, averaged over an octave of lags between 16 and 4096, the sum of cosines is width/2 (1 - "
+        "(ln d + gamma) / ln 10^4) - 1/2. Single lags scatter around it, and the first lags do not have the weights "
+        "of a power law.",
         shifted_logarithm,
         check_octaves,
         false=lambda lag, width: width / 2 * (1 - np.log(lag) / math.log(BASE)) - 0.5,

@@ -13,7 +13,7 @@ from attention_priors.figures.spec import FigureSpec, TableSpec
 NOTEBOOK = "03_field_guide"
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#7F7F7F"
 SETTINGS = ((BLUE, style.SOLID), (ORANGE, (5, 1.5)), (GREEN, (1.5, 1)))
-CORNERS = {"GGD, β < 0": "lower right", "Sandwich": "upper right"}
+CORNERS = {"GGD, β < 0": "lower right", "T5 buckets": "lower right", "Sandwich": "upper right"}
 FORMULAS = {
     "Uniform (NoPE)": r"$0$",
     "ALiBi": r"$-m\,d$",
@@ -63,10 +63,10 @@ def caption_page(frame: pd.DataFrame) -> str:
     last = frame[frame["lag"] == frame["lag"].max()].set_index("family")["share"]
     far = last[last >= 0.5].index.unique()
     return (
-        f"The additive priors of the field, three settings each, over {keys} visible keys: n times the weight of the "
-        "key at lag d, so that 1 (dotted) is the uniform share; both axes logarithmic, where a power law is a straight "
-        "line. Settings are examples, those of T5 made up. Families with a setting that leaves the oldest key at least "
-        f"half of its uniform share: {', '.join(far)}."
+        f"The additive priors of the field, up to three settings each, over {keys} visible keys: n times the weight of "
+        "the key at lag d, so that 1 (dotted) is the uniform share; both axes logarithmic, where a power law is a "
+        "straight line. Settings are examples, those of T5 made up. Families with a setting that leaves the oldest key "
+        f"at least half of its uniform share: {', '.join(far)}."
     )
 
 
@@ -183,7 +183,7 @@ def caption_turns(frame: pd.DataFrame) -> str:
 def draw_decay(frame: pd.DataFrame) -> Figure:
     """Columns curve, lag, score."""
     fig, ax = style.figure(style.SINGLE, 2.3)
-    looks = {"RoPE": (GREY, style.SOLID, 0.7), "xPos, scale 512": (ORANGE, style.SOLID, 1.1),
+    looks = {"RoPE": ("#BDBDBD", style.SOLID, 0.7), "xPos, scale 512": (ORANGE, style.SOLID, 1.1),
              "xPos, scale 1": (BLUE, (5, 1.5), 1.2)}  # fmt: skip
     for name, rows in frame.groupby("curve", sort=False):
         color, dashes, width = looks[name]

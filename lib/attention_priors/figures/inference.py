@@ -25,7 +25,7 @@ NEAR, FAR = "#0072B2", "#D55E00"  # content that favours the query itself, or th
 
 def draw_matrices(frame: pd.DataFrame) -> Figure:
     """Columns matrix, query, key, value: one square per matrix, -inf hatched; logits share one scale."""
-    fig, axes = style.figure(style.DOUBLE, 1.95, ncols=len(MATRICES), sharey=True)
+    fig, axes = style.figure(style.DOUBLE, 2.1, ncols=len(MATRICES), sharey=True)
     values = {
         name: rows.pivot(index="query", columns="key", values="value").to_numpy()
         for name, rows in frame.groupby("matrix")
@@ -56,6 +56,7 @@ def draw_matrices(frame: pd.DataFrame) -> Figure:
             shared = list(axes[:-1]) if name == "score" else [ax]
             bar = fig.colorbar(image, ax=shared, location="bottom", shrink=0.9, aspect=12 * len(shared), pad=0.06)
             bar.outline.set_visible(False)
+            bar.set_label("weight" if name == "weights" else "logit (nats)", labelpad=1)
     axes[0].set_ylabel("query $i$", labelpad=-4)
     return fig
 
@@ -81,13 +82,16 @@ def draw_readings(frame: pd.DataFrame) -> Figure:
         _line(physics, lines["physics"][f"ratio, {side}"], color, (3, 1.5), f"$Z_cZ_p/Z_j$, {side}", 1)
         _line(information, lines["information"][f"lift, {side}"], color, style.SOLID, f"$\\ln(LZ)$, {side}", -above)
         _line(information, lines["information"][f"printed, {side}"], color, (3, 1.5), f"$-\\ln Z$, {side}", above)
-    physics.set(yscale="log", title="reciprocals, not equal", xlabel="slope $m$ of the prior", ylabel="over one row")
+    physics.set(
+        yscale="log", title="reciprocals, not equal", xlabel="slope $m$ of the prior", ylabel="overlap or ratio"
+    )
     _margins(physics, 0.25)
     _line(geometry, lines["geometry"]["overlap"], "#000000", style.SOLID, "overlap $Z$", 1)
     _line(geometry, lines["geometry"]["cosine"], "#009E73", (5, 1, 1, 1), "cosine", -1)
     geometry.axvline(1, color="#999999", linewidth=0.7, linestyle=":")
     geometry.annotate("coincide", (1, 0.02), xytext=(3, 0), textcoords="offset points", fontsize=style.SMALLEST)
     geometry.set(title="no maximum where they agree", xlabel="$t$, prior $\\propto$ content$^t$", ylim=(0, 1.05))
+    geometry.set_ylabel("overlap or cosine")
     information.axhline(0, color="#999999", linewidth=0.7, linestyle=":")
     information.set(title="not 0 for a uniform prior", xlabel="slope $m$ of the prior", ylabel="nats")
     _margins(information, 0.14)

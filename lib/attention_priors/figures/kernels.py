@@ -22,6 +22,7 @@ KERNELS = {
 RESULTS = {"out": "o", "q": "dq", "k": "dk", "v": "dv", "theta_alpha": r"d$\theta_\alpha$",
            "theta_beta": r"d$\theta_\beta$", "theta_mu": r"d$\theta_\mu$"}  # fmt: skip
 SLOTS = {"forward": 16, "backward_queries": 24, "backward_keys": 32, "backward_table": 24}  # of the matrix products
+NUMBER = 2.5  # instructions along the axis that a printed number covers
 
 
 def draw_instructions(frame: pd.DataFrame) -> Figure:
@@ -32,16 +33,19 @@ def draw_instructions(frame: pd.DataFrame) -> Figure:
     colors = [GREY if row.variant == "no bias" else BLUE for row in frame.itertuples()]
     bars = ax.barh(place, frame["instructions"].fillna(0), color=colors, height=0.62)
     for bar, row in zip(bars, frame.itertuples(), strict=True):
+        end, slot = bar.get_width(), SLOTS[row.kernel]
         if row.variant == "no bias":
             bar.set_hatch("///")
             bar.set_edgecolor("white")
-        ax.plot([SLOTS[row.kernel]] * 2, [bar.get_y() - 0.08, bar.get_y() + 0.7], color=ORANGE, linewidth=1.6, zorder=1)
+        ax.plot([slot] * 2, [bar.get_y() - 0.08, bar.get_y() + 0.7], color=ORANGE, linewidth=1.6, zorder=1)
         text = "not compiled here" if np.isnan(row.instructions) else f"{row.instructions:.1f}"
         box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
-        ax.annotate(text, (bar.get_width(), bar.get_y() + 0.31), xytext=(3, 0), textcoords="offset points", va="center",
+        free = slot if 0 < slot - end < NUMBER else end  # a number between the two would hide the slot
+        ax.annotate(text, (free, bar.get_y() + 0.31), xytext=(3, 0), textcoords="offset points", va="center",
                     fontsize=style.SMALLEST, bbox=box)  # fmt: skip
+    ax.set_xlim(right=np.nanmax([*frame["instructions"], *SLOTS.values()]) + NUMBER)
     ax.set_yticks(place, labels)
-    ax.set(xlabel="instructions per score (orange: issue slots while the tensor cores are busy)")
+    ax.set(xlabel="instructions per score (orange strokes: issue slots while the tensor cores are busy)")
     ax.grid(axis="y", visible=False)
     return fig
 
@@ -73,7 +77,8 @@ def draw_errors(frame: pd.DataFrame) -> Figure:
         for index, name in enumerate(names):
             values = part.loc[part["result"] == name, "error"]
             ax.plot([index + shift] * len(values), values, ".", color=color, markersize=2.5, alpha=0.6)
-            ax.plot(index + shift, values.median(), marker=marker, color=color, label=label if index == 0 else "_")
+            look = {"marker": marker, "linestyle": "", "label": label if index == 0 else "_"}
+            ax.plot(index + shift, values.median(), color=color, **look)
     ax.set_xticks(range(len(names)), [RESULTS[name] for name in names])
     ax.set(yscale="log", ylabel="relative error to float64")
     ax.legend(loc="lower left")
@@ -125,7 +130,7 @@ def caption_low_precision(frame: pd.DataFrame) -> str:
 def draw_tiles(frame: pd.DataFrame) -> Figure:
     """Columns prior, keys, content, kept: share of the causal tiles that the bound keeps."""
     contents = sorted(frame["content"].unique())
-    fig, axes = style.figure(style.DOUBLE, 2.2, ncols=len(contents), sharey=True)
+    fig, axes = style.figure(style.DOUBLE, 2.4, ncols=len(contents), sharey=True)
     for ax, content in zip(axes, contents, strict=True):
         part = frame[frame["content"] == content]
         for (color, dashes, marker), (name, rows) in zip(SERIES, part.groupby("prior", sort=False), strict=False):
@@ -133,7 +138,7 @@ def draw_tiles(frame: pd.DataFrame) -> Figure:
         ax.set(xlabel="keys", ylim=(0, 1.05), title=f"content within ± {content:g}")
         style.length_axis(ax, sorted(frame["keys"].unique()))
     axes[0].set_ylabel("share of tiles computed")
-    axes[0].legend(loc="lower left")
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return fig
 
 
@@ -152,7 +157,7 @@ def draw_backends(frame: pd.DataFrame) -> Figure:
     fig, (times, memory) = style.figure(style.DOUBLE, 2.2, ncols=2)
     for (color, dashes, marker), (name, rows) in zip(SERIES, frame.groupby("method", sort=False), strict=False):
         times.plot(rows["keys"], rows["milliseconds"], color=color, dashes=dashes, marker=marker, label=name)
-        style.interval_band(times, rows["keys"], rows["low"], rows["high"], color=color)
+        style.interval_band(times, rows["keys"], rows["low"], rows["high"], color=color, dashes=dashes)
         memory.plot(rows["keys"], rows["memory"], color=color, dashes=dashes, marker=marker, label=name)
     times.set(yscale="log", xlabel="keys", ylabel="milliseconds", title="time, forward and backward")
     memory.set(yscale="log", xlabel="keys", ylabel="MB", title="memory at the peak")

@@ -16,6 +16,9 @@ from attention_priors.figures.spec import FigureSpec, TableSpec
 NOTEBOOK = "09_language_models"
 TABLE_2 = ("sinusoidal", "alibi", "nope", "bam", "rope")  # the order of the paper; RoPE Local is RoPE at that length
 FLAT = 1.5  # the perplexity axis spans at least this factor: a flat line must look flat
+STEPS = ((1, 1.2, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9), (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1,))
+FAR = 1.5  # intervals widen the axis at each end by at most this factor
+MARKED = 5  # markers on each curve of the training loss
 LAST = 0.1  # share of the steps whose mean loss counts as the final one
 
 
@@ -54,28 +57,56 @@ def _curves(rows: pd.DataFrame) -> Figure:
     _perplexities(axes[0], rows)
     axes[0].set_ylabel("perplexity (log scale)")
     axes[0].annotate(
-        "token frequencies alone", (lengths[0], unigram), xytext=(0, 2), textcoords="offset points",
-        fontsize=style.SMALLEST, color="#555555",
+        "token frequencies alone", (lengths[0], unigram), xytext=(0, -2), textcoords="offset points",
+        fontsize=style.SMALLEST, color="#555555", va="top",
     )  # fmt: skip
     for ax in axes:
         style.direct_labels(ax)
     return fig
 
 
-def _perplexities(ax: Axes, rows: pd.DataFrame) -> None:
-    """A log axis over all means and the control, ticks at 1, 2 and 5 times powers of ten; intervals may run out."""
+def _intervals(rows: pd.DataFrame) -> pd.DataFrame:
+    """The t intervals of perplexity by encoding and length, for those with several seeds."""
+    groups = [over_seeds(own, "loss", "length").assign(encoding=name) for name, own in rows.groupby("encoding")]
+    ends = pd.concat(groups)[["encoding", "low", "high"]].dropna()
+    return ends.assign(low=np.exp(ends["low"]), high=np.exp(ends["high"]))
+
+
+def _span(rows: pd.DataFrame) -> tuple[float, float]:
+    """The axis of perplexity: all means and the control, and intervals as far as they do not dwarf those."""
     means = np.exp(rows.groupby(["encoding", "length"])["loss"].mean())
-    known = [*means, rows["unigram"].iloc[0]]
-    low, high = min(known), max(known)
-    spare = max(1.1, math.sqrt(FLAT * low / high))
-    low, high = low / spare, high * spare
+    known, ends = [*means, rows["unigram"].iloc[0]], _intervals(rows)
+    low = max(min([*known, *ends["low"]]), min(known) / FAR)
+    high = min(max([*known, *ends["high"]]), max(known) * FAR)
+    spare = max(1.05, math.sqrt(FLAT * low / high))
+    return low / spare, high * spare
+
+
+def ticks_between(low: float, high: float, most: int = 9) -> list[float]:
+    """Round numbers of a log axis, the densest of STEPS that has at most `most` of them."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in STEPS:
+        ticks = [step * 10.0**power for power in decades for step in steps if low <= step * 10.0**power <= high]
+        if len(ticks) <= most:
+            break
+    return ticks
+
+
+def _perplexities(ax: Axes, rows: pd.DataFrame) -> None:
+    low, high = _span(rows)
     ax.set_yscale("log")
     ax.set_ylim(low, high)
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    ticks = [step * 10.0**power for power in decades for step in (1, 2, 5)]
-    ticks = [tick for tick in ticks if low <= tick <= high]
-    ax.set_yticks(ticks, [f"{tick:,.0f}" for tick in ticks])
+    ticks = ticks_between(low, high)
+    ax.set_yticks(ticks, [f"{tick:,.3g}" if tick < 1000 else f"{tick:,.0f}" for tick in ticks])
     ax.yaxis.minorticks_off()
+
+
+def _cut(rows: pd.DataFrame) -> str:
+    """Whose intervals leave the axes, for the caption."""
+    (low, high), ends = _span(rows), _intervals(rows)
+    names = ends["encoding"][(ends["low"] < low) | (ends["high"] > high)].unique()
+    listed = ", ".join(style.method_style(name)["label"] for name in names)
+    return f" (cut at the frame: {listed})" if listed else ""
 
 
 def _caption(frame: pd.DataFrame, trained_on: bool) -> str:
@@ -89,8 +120,8 @@ def _caption(frame: pd.DataFrame, trained_on: bool) -> str:
         f"Perplexity of models trained on {trained} tokens, on the same last {first['scored']} tokens of "
         f"{first['documents']} {kind} ({first['domain']}), whatever the context before them. Change of perplexity from "
         f"{trained} to {far:,} tokens ({far / trained:.3g}×): {named}{scaled}. Line: mean over seeds; band: 95 % t "
-        f"interval of that mean; dots: seeds; dotted vertical line: training length; dotted horizontal line: a model "
-        f"that knows the frequencies of tokens alone ({first['unigram']:.0f}); {style.named_seeds(rows)}."
+        f"interval of that mean{_cut(rows)}; dots: seeds; dotted vertical line: training length; dotted horizontal "
+        f"line: a model that knows the frequencies of tokens alone ({first['unigram']:.0f}); {style.named_seeds(rows)}."
     )
 
 
@@ -118,12 +149,16 @@ def draw_training(frame: pd.DataFrame) -> Figure:
     fig, (left, right) = style.figure(style.DOUBLE, 2.6, ncols=2, width_ratios=(1.25, 1))
     last = _last(frame)
     order = last.groupby("encoding")["loss"].mean().sort_values(kind="stable").index
+    ends = []
     for y, name in enumerate(order):
         look = style.method_style(name)
         curve = frame[frame["encoding"] == name].groupby("step")["loss"].mean()
-        left.plot(curve.index, curve, color=look["color"], dashes=look["dashes"], linewidth=1.0)
+        # One marker in a stretch of the line, elsewhere on each line.
+        every = (y * len(curve) // MARKED // len(order), max(len(curve) // MARKED, 1))
+        left.plot(curve.index, curve, **look, linewidth=0.8, markevery=every)
         own = last[last["encoding"] == name]
         low, high = seed_interval(own["loss"]) if len(own) > 1 else (np.nan, np.nan)
+        ends += [low, high]
         right.plot([low, high], [y, y], color=look["color"], alpha=0.3, linewidth=4, solid_capstyle="butt")
         right.plot(own["loss"], [y] * len(own), marker=look["marker"], linestyle="", color=look["color"], alpha=0.8)
     left.set(xlabel="step", ylabel="training loss (nats)")
@@ -132,8 +167,10 @@ def draw_training(frame: pd.DataFrame) -> Figure:
         tick.set_color(style.darken(style.method_style(name)["color"]))
     right.margins(y=0.06)
     right.set_xlabel("loss over the last tenth of the steps (nats)")
-    spread = 0.05 * last["loss"].mean()
-    right.set_xlim(last["loss"].min() - spread, last["loss"].max() + spread)
+    spare = 0.02 * last["loss"].mean()  # at least: a small difference must look small
+    right.set_xlim(
+        np.nanmin([last["loss"].min() - spare, *ends]), np.nanmax([last["loss"].max() + spare, *ends])
+    )  # fmt: skip
     return fig
 
 
@@ -142,9 +179,9 @@ def caption_training(frame: pd.DataFrame) -> str:
     best, worst = (style.method_style(name)["label"] for name in (last.idxmin(), last.idxmax()))
     return (
         f"Loss on the training windows. Left: mean over seeds, each point a mean of {int(frame['window'].iloc[0])} "
-        f"steps. Right: mean of the last tenth of the steps, a mark for each seed, bar: 95 % t interval of their mean; "
-        f"lowest is {best} ({last.min():.3f}), highest {worst} ({last.max():.3f}). RoPE Local is RoPE, read through a "
-        f"window after training; {style.named_seeds(frame)}."
+        "steps, colours and markers as on the right. Right: mean of the last tenth of the steps, a mark for each seed, "
+        f"bar: 95 % t interval of their mean; lowest is {best} ({last.min():.3f}), highest {worst} ({last.max():.3f}). "
+        f"RoPE Local is RoPE, read through a window after training; {style.named_seeds(frame)}."
     )
 
 

@@ -18,6 +18,7 @@ EDIT_DASHES = {"as trained": style.SOLID, "negative to uniform": (5, 1.5), "all 
                "positive to uniform": (3, 1, 1, 1)}  # fmt: skip
 EDIT_COLORS = {"as trained": "#D55E00", "negative to uniform": "#0072B2", "all uniform": "#4D4D4D",
                "positive to uniform": "#009E73"}  # fmt: skip
+FAINT = 1e-8  # weight below which a point is drawn at the edge of the log axis
 LOCAL = 1e-6  # mass below which a point is drawn at the edge of the log axis
 
 
@@ -54,12 +55,12 @@ def draw_maps(frame: pd.DataFrame) -> Figure:
         rows = frame[frame["panel"] == panel].sort_values("key")
         start = passkey.DESCRIPTION_TOKENS
         ax.axvspan(start, start + passkey.KEY_TOKENS, color="#F0C9A8", linewidth=0)
-        ax.plot(rows["key"], rows["weight"].clip(lower=1e-8), color="#222222", linewidth=0.6)
+        ax.plot(rows["key"], rows["weight"].clip(lower=FAINT), color="#222222", linewidth=0.6)
         first = rows.iloc[0]
         where = f"layer {int(first['layer']) + 1}, head {int(first['head']) + 1}"
-        ax.set_title(f"{panel}: β = {first['beta']:.2f}\n({where})")
+        ax.set_title(f"β = {first['beta']:.2f}\n({where})".replace("-", "−"))
         ax.set_yscale("log")
-        ax.set_ylim(1e-8, 1.5)
+        ax.set_ylim(FAINT, 1.5)
         ax.set_xlabel("key position")
     np.atleast_1d(axes)[0].set_ylabel("attention weight")
     return fig
@@ -67,7 +68,7 @@ def draw_maps(frame: pd.DataFrame) -> Figure:
 
 def draw_edits(frame: pd.DataFrame) -> Figure:
     """Passkey accuracy by length for each edit of the trained exponents: mean, t interval and seeds."""
-    fig, ax = style.figure(style.SINGLE, 2.4)
+    fig, ax = style.figure(style.SINGLE, 2.5)
     for edit in EDIT_COLORS:
         rows = frame[frame["edit"] == edit]
         if rows.empty:
@@ -75,13 +76,14 @@ def draw_edits(frame: pd.DataFrame) -> Figure:
         by_length = rows.groupby("length")["accuracy"]
         mean = by_length.mean()
         ends = np.array([seed_interval(values) for _, values in by_length]).clip(0, 1)
-        style.interval_band(ax, mean.index, ends[:, 0], ends[:, 1], color=EDIT_COLORS[edit])
+        band = {"color": EDIT_COLORS[edit], "dashes": EDIT_DASHES[edit]}
+        style.interval_band(ax, mean.index, ends[:, 0], ends[:, 1], **band)
         style.seed_dots(ax, rows["length"], rows["accuracy"], color=EDIT_COLORS[edit])
-        ax.plot(mean.index, mean, color=EDIT_COLORS[edit], dashes=EDIT_DASHES[edit], label=edit)
+        ax.plot(mean.index, mean, label=edit, **band)
     style.length_axis(ax, frame["length"])
     ax.set_ylim(-0.03, 1.03)
     ax.set_xlabel("context length (tokens)")
-    ax.set_ylabel("passkey accuracy")
+    ax.set_ylabel("share with all five digits right")
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, columnspacing=1.0)
     return fig
 
@@ -123,7 +125,9 @@ FIGURES = {
         draw_maps,
         lambda frame: (
             f"Attention of three heads of seed {int(frame['seed'].iloc[0])}, picked by β alone, over the keys of the "
-            "prompt of BAM's Fig. 4 (mean over the five answering queries and 8 keys). Shaded: the key sentence."
+            "prompt of BAM's Fig. 4 (mean over the five answering queries and 8 keys): the head with the lowest β and, "
+            "of the remaining ones, those nearest to 1/2 and then to 1, however far from it. Shaded: the key sentence; "
+            f"weights below {FAINT:g} are drawn there."
         ),
         "Three line plots of attention weight by key position on a logarithmic axis, the key sentence shaded.",
         "BAM, Fig. 4",

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from attention_priors import evaluation
 from attention_priors.figures import style
-from attention_priors.figures.passkey_tables import GOOD, NOTEBOOK, TABLES, UNTRAINED, times
+from attention_priors.figures.passkey_tables import GOOD, NOTEBOOK, TABLES, UNTRAINED, prompts, times
 from attention_priors.figures.spec import FigureSpec
 
 __all__ = ["FIGURES", "TABLES"]
@@ -80,7 +80,7 @@ def _axes(ax: Axes, lengths: Sequence[int], trained: int) -> None:
     """Tokens below, multiples of the training length above."""
     ticks = sorted(set(lengths))
     style.length_axis(ax, ticks, trained, most=MOST)
-    ax.set(ylim=(-0.03, 1.03), ylabel="all five digits right", xlabel="context length (tokens)")
+    ax.set(ylim=(-0.03, 1.03), ylabel="share with all five digits right", xlabel="context length (tokens)")
     _multiples(ax, ticks, trained)
 
 
@@ -96,9 +96,7 @@ def _multiples(ax: Axes, ticks: Sequence[int], trained: int, rotation: float = 0
 def _counts(frame: pd.DataFrame) -> str:
     """How much stands behind a figure: prompts per model and length, and seeds."""
     rows = frame[frame["encoding"] != UNTRAINED]
-    samples = sorted(set(rows["samples"]))
-    prompts = f"{samples[0]}" if len(samples) == 1 else f"{samples[-1]} (at the longest {samples[0]})"
-    return f"{prompts} prompts at each length and seed; {style.named_seeds(rows)}"
+    return f"{prompts(rows)}; {style.named_seeds(rows)}"
 
 
 def _share(rows: pd.DataFrame, name: str, length: int) -> str:
@@ -179,7 +177,8 @@ def draw_depth(frame: pd.DataFrame) -> Figure:
     ax.grid(False)
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
-    bar = fig.colorbar(mesh, ax=ax, ticks=[0, 0.5, 1], aspect=30, pad=0.02)
+    bar = fig.colorbar(mesh, ax=ax, ticks=[0, 1], format="%g", aspect=30, pad=0.02)
+    bar.set_label("share retrieved", labelpad=-3)
     bar.outline.set_visible(False)
     return fig
 
@@ -197,13 +196,13 @@ def caption_depth(frame: pd.DataFrame) -> str:
     table = cells(frame)
     measured = int(table.notna().sum().sum())
     rows = frame[(frame["form"] == "plain") & (frame["encoding"] == OURS)]
-    prompts = rows.groupby(["seed", "length"]).size()
+    asked = rows.groupby(["seed", "length"]).size().rename("samples").reset_index()
     trained, last = int(rows["trained"].iloc[0]), int(rows["length"].max())
     seeds = ", ".join(str(seed) for seed in sorted(set(rows["seed"])))
     return (
         f"Share of passkeys retrieved by BAM SSMax by context length and depth (0 %: start of the text), mean over "
-        f"seeds {seeds}, {prompts.min()} to {prompts.max()} prompts at each length and seed; last row and column: "
-        f"averages. {int((table == 1).sum().sum())} of {measured} cells are perfect (1), "
+        f"seeds {seeds}, {prompts(asked)}; last row and column: averages. "
+        f"{int((table == 1).sum().sum())} of {measured} cells are perfect (1), "
         f"{int((table == 0).sum().sum())} are at 0 (crosses). At {last:,} tokens ({times(last, trained)}) the average "
         f"is {table[last].mean():.2f}. Chance is {evaluation.CHANCE:.0e}; passkey_by_length shows an untrained model."
     )
@@ -215,7 +214,7 @@ def _far(frame: pd.DataFrame) -> pd.DataFrame:
 
 def draw_far(frame: pd.DataFrame) -> Figure:
     """Every seed of BAM SSMax with the exact binomial interval of each of its accuracies."""
-    fig, ax = style.figure(style.DOUBLE, 2.6)
+    fig, ax = style.figure(style.DOUBLE, 2.8)
     rows = _far(frame)
     trained = int(rows["trained"].iloc[0])
     ours, look = rows[rows["encoding"] == OURS], style.method_style(OURS)
@@ -236,7 +235,7 @@ def draw_far(frame: pd.DataFrame) -> Figure:
     _chance(ax, ours["length"])
     ax.axhline(GOOD, color="#999999", linewidth=0.6, zorder=0)
     _axes(ax, ours["length"], trained)
-    ax.legend(loc="best")
+    fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return fig
 
 
@@ -284,16 +283,16 @@ def draw_reach(frame: pd.DataFrame) -> Figure:
     trained = int(rows["trained"].iloc[0])
     never = trained / 2  # where a model stands that is below the mark at its training length already
     order = rows.groupby("encoding")["reach"].median().sort_values(kind="stable").index
-    fig, ax = style.figure(style.SINGLE, 0.75 + 0.2 * len(order))
+    fig, ax = style.figure(style.SINGLE, 0.75 + 0.26 * len(order))
     for y, name in enumerate(order):
         own = rows[rows["encoding"] == name].sort_values("seed")
         color = style.METHODS[_base(name)][0]
         x = own["reach"].clip(lower=never).to_numpy()
         ax.plot([never, np.median(x)], [y, y], color=color, alpha=0.3, linewidth=3, solid_capstyle="butt")
-        places = y + min(0.14, 0.7 / len(own)) * (np.arange(len(own)) - (len(own) - 1) / 2)
+        places = y + min(0.2, 0.9 / len(own)) * (np.arange(len(own)) - (len(own) - 1) / 2)
         ended = (own["reach"] == own["longest_tested"]).to_numpy()
         ax.plot(x[~ended], places[~ended], "o", markersize=3, color=color, markeredgewidth=0)
-        ax.plot(x[ended], places[ended], linestyle="", marker="$>$", markersize=4, color=color, markeredgewidth=0.4)
+        ax.plot(x[ended], places[ended], linestyle="", marker=">", markersize=3, color=color, markeredgewidth=0)
         ax.plot(own["longest_tested"], [y] * len(own), "|", color="#999999", markersize=5, zorder=1)
     ticks = sorted({*rows["reach"], *rows["longest_tested"], trained} - {0})
     style.length_axis(ax, [never, *ticks], trained)
@@ -310,14 +309,15 @@ def caption_reach(frame: pd.DataFrame) -> str:
     trained = int(rows["trained"].iloc[0])
     medians = rows.groupby("encoding")["reach"].median()
     others = medians[[not name.startswith("bam") for name in medians.index]]
+    best = ", ".join(style.method_style(name)["label"] for name in others.index[others == others.max()])
     ended = medians.get(OURS) == rows[rows["encoding"] == OURS]["longest_tested"].max()
     return (
         f"Longest tested length up to which accuracy never fell below {GOOD}, for every encoding, trained on {trained} "
-        f"tokens. A mark for each seed, the bar ends at their median; grey tick: longest tested; `>`: it was reached; "
-        f"never: below {GOOD} at the training length already, as any guesser (chance {evaluation.CHANCE:.0e}) and the "
-        f"untrained control. Median of BAM SSMax: {'at least ' if ended else ''}"
+        f"tokens. A mark for each seed, the bar ends at their median; grey tick: longest tested; triangle: it was "
+        f"reached; never: below {GOOD} at the training length already, as any guesser (chance {evaluation.CHANCE:.0e}) "
+        f"and the untrained control. Median of BAM SSMax: {'at least ' if ended else ''}"
         f"{_tokens(medians.get(OURS), trained)}; longest of the others: "
-        f"{_tokens(others.max(), trained)} ({style.method_style(others.idxmax())['label']}); {style.named_seeds(rows)}."
+        f"{_tokens(others.max(), trained)} ({best}); {style.named_seeds(rows)}."
     )
 
 
@@ -376,7 +376,7 @@ FIGURES = {
         draw=draw_reach,
         caption=caption_reach,
         alt="A row for each encoding with a mark for each seed at the longest context length where its accuracy is "
-        "still 0.8, on a log axis; a greater-than sign where the longest tested length was reached.",
+        "still 0.8, on a log axis; a triangle instead of a dot where the longest tested length was reached.",
         paper="BAM, abstract (reach)",
         notebook=NOTEBOOK,
     ),

@@ -19,6 +19,21 @@ def times(length: float, trained: int) -> str:
     return f"{length / trained:.3g}×"
 
 
+def prompts(frame: pd.DataFrame) -> str:
+    """How many prompts a seed was asked, of columns length and samples: '20 prompts at each ..., 5 from 8,192 on'."""
+    lengths = sorted(set(frame["length"]))
+    groups = {count: sorted(set(rows["length"])) for count, rows in frame.groupby("samples")}
+    usual = max(groups, key=lambda count: len(groups[count]))
+    rest = ""
+    for count, own in groups.items():
+        if count != usual:
+            to_the_end = len(own) > 1 and own == lengths[-len(own) :]
+            rest += f", {count} " + (
+                f"from {own[0]:,} on" if to_the_end else f"at {' and '.join(f'{n:,}' for n in own)}"
+            )
+    return f"{usual} prompts at each length and seed{rest}"
+
+
 def _listed(frame: pd.DataFrame) -> list[tuple[str, str, pd.DataFrame]]:
     """(form, encoding, rows), the plain form first, encodings in the order of ENCODINGS, controls last."""
     order = [*ENCODINGS, UNTRAINED]
@@ -38,11 +53,10 @@ def table_accuracy(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def caption_table_accuracy(frame: pd.DataFrame) -> str:
-    samples = sorted(set(frame["samples"]))
     return (
         f"Share of passkeys retrieved, mean over seeds [95 % t interval over seeds, clipped to 0 and 1], by context "
-        f"length in tokens (multiples of the training length). {samples[0]} to {samples[-1]} prompts at each length "
-        f"and seed. Chance is {evaluation.CHANCE:.0e}. One seed has no interval over seeds: [0, 1]."
+        f"length in tokens (multiples of the training length). {prompts(frame)}. "
+        f"Chance is {evaluation.CHANCE:.0e}. One seed has no interval over seeds: [0, 1]."
     )
 
 

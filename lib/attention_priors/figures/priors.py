@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MultipleLocator
 
 from attention_priors.figures import style
 from attention_priors.figures.spec import FigureSpec
@@ -25,6 +26,7 @@ CURVES = {
 }
 SERIES = ((BLUE, style.SOLID, "o"), (ORANGE, (5, 1.5), "s"), (GREEN, (3, 1), "^"), (PINK, (1, 1), "D"),
           (BLACK, (5, 1, 1, 1), "v"))  # fmt: skip
+HIGHEST = 2.3  # where the axis of the statistics ends: smaller differences are what they are about
 SIGNS = {1: BLUE, 0: GREY, -1: ORANGE}  # sign of beta
 
 
@@ -52,7 +54,7 @@ def caption_shapes(frame: pd.DataFrame) -> str:
     tenth = frame[frame["key"] <= keys / 10].groupby("curve")["share"].sum() / keys
     return (
         f"Positional priors of the last of {keys} visible keys, relative to the uniform share 1/n; keys after the "
-        f"query are shaded. All scales are n/16 but the last one's. The curve with beta = -1 rises from 0 at the query "
+        f"query are shaded. All scales are n/16 but the last one's. The curve with β = -1 rises from 0 at the query "
         f"and flattens: its oldest tenth holds {tenth['negative']:.1%} of the mass. It becomes a peak at the far end "
         f"({tenth['negative, far scale']:.1%}) only when its scale is many times the context."
     )
@@ -92,20 +94,22 @@ def caption_tails(frame: pd.DataFrame) -> str:
     window = int(frame["window"].min())
     listed = ", ".join(f"{last[beta, window]:.4g} ({beta:g})" for beta in (0.5, 0.3, 0.2, 0.1, 0.0, -0.5))
     return (
-        "Mass of the prior within D lags of the query, scale 1, equal content. Blue, beta > 0: the mass settles at a "
-        "positive value, at once for beta = 1 and beyond any context in use for beta = .1. Grey and orange, beta <= 0: "
-        f"it vanishes like 1/n. Tail mass P(|i-j| > {window}) at {int(frame['keys'].max()):,} keys, by beta: {listed}."
+        "Mass of the prior within D lags of the query, scale 1, equal content. Blue, β > 0: the mass settles at a "
+        "positive value, at once for β = 1 and beyond any context in use for β = 0.1. Grey and orange, β ≤ 0: "
+        f"it vanishes like 1/n. Tail mass P(|i-j| > {window}) at {int(frame['keys'].max()):,} keys, by β: {listed}."
     )
 
 
 def draw_far_end(frame: pd.DataFrame) -> Figure:
     """Columns beta, ratio, nearest, farthest: shares of the two ends of the context by alpha / n."""
     fig, ax = style.figure(style.SINGLE, 2.4)
-    for (color, _, marker), (beta, rows) in zip(SERIES, frame.groupby("beta", sort=False), strict=False):
+    patterns = ((6, 1.5), (2.5, 1), (1, 1))
+    lines = list(zip(SERIES, patterns, frame.groupby("beta", sort=False), strict=False))
+    for (color, _, marker), _, (beta, rows) in lines:
         ax.plot(rows["ratio"], rows["farthest"], color=color, marker=marker, label=rf"farthest, $\beta = {beta:g}$")
-        ax.plot(rows["ratio"], rows["nearest"], color=color, dashes=(2, 1), label="_nearest")
+    for (color, *_), dashes, (beta, rows) in lines:
+        ax.plot(rows["ratio"], rows["nearest"], color=color, dashes=dashes, label=rf"nearest, $\beta = {beta:g}$")
     ax.axhline(0.1, color=GREY, linewidth=0.7, linestyle=":")
-    ax.plot([], [], color=GREY, dashes=(2, 1), label="nearest")
     ax.set(xscale="log", xlabel=r"scale / context, $\alpha / n$", ylabel="mass of a tenth of the keys", ylim=(0, 1.03))
     ax.legend(loc="upper left")
     return fig
@@ -115,9 +119,9 @@ def caption_far_end(frame: pd.DataFrame) -> str:
     half = frame[frame["farthest"] >= 0.5].groupby("beta")["ratio"].min()
     listed = ", ".join(f"{ratio:.3g} ({beta:g})" for beta, ratio in half.items())
     return (
-        "Mass of the farthest (solid) and nearest (dashed) tenth of the context for beta < 0. The dotted line is the "
-        "uniform share. A context much longer than alpha is nearly uniform; the first scale alpha/n drawn at which the "
-        f"farthest tenth holds half of the mass is, by beta: {listed or 'none'}."
+        "Mass of the farthest (solid) and nearest (dashed) tenth of the context for β < 0. The dotted line is the "
+        "uniform share. A context much longer than α is nearly uniform; the first scale α/n drawn at which the "
+        f"farthest tenth holds half of the mass is, by β: {listed or 'none'}."
     )
 
 
@@ -128,7 +132,9 @@ def draw_sharpness(frame: pd.DataFrame) -> Figure:
     for (color, dashes, marker), name in zip(SERIES, laplace.index, strict=False):
         ax.plot(frame["beta"], frame[name] / laplace[name], color=color, dashes=dashes, marker=marker,
                 label=name.replace("alpha", r"$\alpha$"))  # fmt: skip
-    ax.set(xscale="log", xlabel=r"shape $\beta$ at a fixed scale", ylabel=r"relative to $\beta = 1$", ylim=(0, 2))
+    ax.set(
+        xscale="log", xlabel=r"shape $\beta$ at a fixed scale", ylabel=r"relative to $\beta = 1$", ylim=(-0.05, HIGHEST)
+    )
     ax.set_xlim(0.45, 18)
     ax.set_xticks([0.5, 1, 2, 4, 8, 16], ["1/2", "1", "2", "4", "8", "16"])
     ax.xaxis.minorticks_off()
@@ -138,10 +144,13 @@ def draw_sharpness(frame: pd.DataFrame) -> Figure:
 
 def caption_sharpness(frame: pd.DataFrame) -> str:
     own, spread = frame.loc[frame["own key"].idxmax()], frame.loc[frame["rms lag"].idxmin()]
+    half = (frame / frame.set_index("beta").loc[1.0]).drop(columns="beta")[frame["beta"] == 0.5].iloc[0]
+    above = ", ".join(f"{name.replace('alpha', 'α')} ({ratio:.2g})" for name, ratio in half.items() if ratio > HIGHEST)
     return (
-        "What the shape does while the scale stays fixed, each statistic relative to its value at beta = 1. Tail and "
-        f"entropy fall throughout. The weight of the own key is largest at beta = {own['beta']:g} and the root mean "
-        f"square lag smallest at beta = {spread['beta']:g}, by little: larger shapes approach a flat window."
+        "What the shape does while the scale stays fixed, each statistic relative to its value at β = 1. Tail and "
+        f"entropy fall throughout. The weight of the own key is largest at β = {own['beta']:g} and the root mean "
+        f"square lag smallest at β = {spread['beta']:g}, by little: larger shapes approach a flat window. At β = 1/2 "
+        f"above the panel: {above or 'nothing'}."
     )
 
 
@@ -153,13 +162,14 @@ def draw_epsilon(frame: pd.DataFrame) -> Figure:
         label = rf"$\epsilon = 10^{{{round(math.log10(epsilon))}}}$"
         own.plot(rows["theta_beta"], rows["weight"], color=color, dashes=dashes, label=label)
     own.set(yscale="log", ylim=(1e-8, 2), xlabel=r"$\theta_\beta$", ylabel="weight / oldest key", title="the own key")
+    own.xaxis.set_major_locator(MultipleLocator(0.1))
     own.legend(loc="lower right")
     points = frame[frame["panel"] == "near keys"].groupby("theta_beta", sort=False)
     for (color, dashes, marker), (theta_beta, rows) in zip(SERIES, points, strict=False):
         near.plot(rows["lag"], rows["weight"], color=color, dashes=dashes, marker=marker,
                   label=rf"$\theta_\beta = {theta_beta:g}$")  # fmt: skip
     near.set_xticks(range(0, int(frame["lag"].max()) + 1, 5))
-    near.set(xlabel="lag", ylim=(-0.03, 1.05), title=r"near keys, $\epsilon = 10^{-5}$")
+    near.set(xlabel="lag", ylabel="weight / oldest key", ylim=(-0.03, 1.05), title=r"near keys, $\epsilon = 10^{-5}$")
     near.legend(loc="lower right", ncols=2)
     return fig
 
@@ -168,9 +178,9 @@ def caption_epsilon(frame: pd.DataFrame) -> str:
     near = frame[frame["panel"] == "near keys"].set_index(["lag", "theta_beta"])["weight"]
     own, next_to = (", ".join(f"{near[lag, t]:.2g} ({t:g})" for t in (-0.05, -0.1, -0.2)) for lag in (0, 1))
     return (
-        "Left: weight of the query's own key relative to the oldest, theta_alpha = 0, by theta_beta and epsilon; "
-        f"without epsilon it is 0 for every theta_beta < 0. With epsilon = 1e-5 it is, by theta_beta: {own}. Right: "
-        f"only lag 0 feels epsilon; the key at lag 1 keeps {next_to}."
+        "Left: weight of the query's own key relative to the oldest, θ_α = 0, by θ_β and ε; "
+        f"without ε it is 0 for every θ_β < 0. With ε = 1e-5 it is, by θ_β: {own}. Right: "
+        f"only lag 0 feels ε; the key at lag 1 keeps {next_to}."
     )
 
 
@@ -198,9 +208,9 @@ def caption_gradients(frame: pd.DataFrame) -> str:
     slope = frame[(frame["panel"] == "slope") & (frame["series"] == "theta_beta")].set_index("x")["value"]
     share = frame[frame["panel"] == "share"].set_index("x")["value"]
     return (
-        f"Left: gradient of the log-prior at the uniform start. For theta_beta it is {slope[0]:+.1f} at the own key "
-        f"and {slope.iloc[-1]:+.1f} at lag {slope.index[-1]}; for theta_alpha it is one constant per row and for "
-        "theta_mu 0, so that no loss moves these two at first. Right: part of the variance of theta_beta's first "
+        f"Left: gradient of the log-prior at the uniform start. For θ_β it is {slope[0]:+.1f} at the own key "
+        f"and {slope.iloc[-1]:+.1f} at lag {slope.index[-1]}; for θ_α it is one constant per row and for "
+        "θ_μ 0, so that no loss moves these two at first. Right: part of the variance of θ_β's first "
         "gradient that is "
         f"due to the own key when upstream gradients are independent: {share.iloc[0]:.0%} with {share.index[0]} keys, "
         f"{share.iloc[-1]:.0%} with {share.index[-1]}."
@@ -210,12 +220,13 @@ def caption_gradients(frame: pd.DataFrame) -> str:
 def draw_scaled(frame: pd.DataFrame) -> Figure:
     """Columns reading, keys, mean lag, lag 1 share: SSMax on content alone or on the prior too."""
     fig, axes = style.figure(style.DOUBLE, 2.3, ncols=2)
-    panels = (("mean lag", r"mean lag, $\beta = 1/2$"), ("lag 1 share", r"$n\,p(1)$, $\beta = -1/2$"))
-    for ax, (column, title) in zip(axes, panels, strict=True):
+    panels = (("mean lag", r"$\beta = 1/2$", "mean lag (keys)"),
+              ("lag 1 share", r"$\beta = -1/2$", "weight at lag 1 / uniform"))  # fmt: skip
+    for ax, (column, title, unit) in zip(axes, panels, strict=True):
         lines = frame.groupby("reading", sort=False)
         for (color, dashes, marker), (reading, rows) in zip(SERIES, lines, strict=False):
             ax.plot(rows["keys"], rows[column], color=color, dashes=dashes, marker=marker, label=reading)
-        ax.set(xscale="log", yscale="log", xlabel="context length $n$", title=title)
+        ax.set(xscale="log", yscale="log", xlabel="context length $n$", ylabel=unit, title=title)
     axes[0].legend(loc="lower left")
     return fig
 
@@ -224,9 +235,9 @@ def caption_scaled(frame: pd.DataFrame) -> str:
     last = frame[frame["keys"] == frame["keys"].max()].set_index("reading")
     one, both = last.loc["content only"], last.loc["content and prior"]
     return (
-        "SSMax with s = 1 and theta_alpha = 0, on content alone or on content and prior. Left: a head with beta = 1/2 "
+        "SSMax with s = 1 and θ_α = 0, on content alone or on content and prior. Left: a head with β = 1/2 "
         f"keeps its mean lag ({one['mean lag']:.2f}) or collapses onto itself ({both['mean lag']:.1e} at "
-        f"{int(last['keys'].iloc[0]):,} keys). Right: with beta = -1/2 the share of the key at lag 1, relative to "
+        f"{int(last['keys'].iloc[0]):,} keys). Right: with β = -1/2 the share of the key at lag 1, relative to "
         f"uniform, stays at {one['lag 1 share']:.2f} or falls to {both['lag 1 share']:.1e}."
     )
 
@@ -234,10 +245,11 @@ def caption_scaled(frame: pd.DataFrame) -> str:
 def draw_fading(frame: pd.DataFrame) -> Figure:
     """Columns softmax, gap, keys, weight: the leading key's weight by context length."""
     fig, ax = style.figure(style.SINGLE, 2.5)
-    colors = dict(zip(sorted(frame["gap"].unique()), (ORANGE, GREY, BLUE), strict=True))
+    looks = dict(zip(sorted(frame["gap"].unique()), ((ORANGE, "s"), (GREY, "D"), (BLUE, "o")), strict=True))
     for (name, gap), rows in frame.groupby(["softmax", "gap"], sort=False):
-        dashes = style.SOLID if name == "SSMax" else (2, 1)
-        ax.plot(rows["keys"], rows["weight"], color=colors[gap], dashes=dashes, label=f"{name}, lead {gap:g}")
+        (color, marker), dashes = looks[gap], style.SOLID if name == "SSMax" else (2, 1)
+        look = {"color": color, "dashes": dashes, "marker": marker, "markevery": 3}
+        ax.plot(rows["keys"], rows["weight"], label=f"{name}, lead {gap:g}", **look)
     ax.set(xscale="log", yscale="log", xlabel="context length $n$", ylabel="weight of the leading key", ylim=(1e-5, 2))
     _legend_below(ax)
     return fig

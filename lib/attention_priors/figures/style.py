@@ -16,6 +16,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.transforms import Affine2D, ScaledTranslation
+from scipy.optimize import isotonic_regression
 
 from attention_priors.positions.encodings import encoding as look_up
 
@@ -23,6 +26,7 @@ SINGLE, DOUBLE = 3.25, 6.75  # inches: one column and the page of the ML venues'
 SMALLEST = 7.0  # points at print size
 LIGHTER = 0.3  # share of white in the colour of a form without SSMax
 SOLID = (None, None)
+LEAD = 10.0  # points between a line's end and the marker before its name
 
 # base: colour, dashes of the form without SSMax, marker
 METHODS: dict[str, tuple[str, tuple, str]] = {
@@ -124,11 +128,25 @@ def darken(color: str, share: float = 0.3) -> str:
 
 
 def interval_band(
-    ax: Axes, x: Sequence, low: Sequence, high: Sequence, *, encoding: str | None = None, color: str | None = None
+    ax: Axes,
+    x: Sequence,
+    low: Sequence,
+    high: Sequence,
+    *,
+    encoding: str | None = None,
+    color: str | None = None,
+    dashes: tuple = SOLID,
 ) -> None:
-    """An interval as a band under its line, in the method's colour."""
-    color = color or (method_style(encoding)["color"] if encoding else None)
-    ax.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0, zorder=1)
+    """An interval as a pale band under its line, its two edges thin and in the dashes of the method.
+
+    Where bands lie over one another, as grey on grey, the edges tell which is whose.
+    """
+    if encoding:
+        look = method_style(encoding)
+        color, dashes = look["color"], look["dashes"]
+    ax.fill_between(x, low, high, color=color, alpha=0.1, linewidth=0, zorder=1)
+    for edge in (low, high):
+        ax.plot(x, edge, color=color, dashes=dashes, linewidth=0.5, alpha=0.7, zorder=2, label="_interval")
 
 
 def seed_dots(
@@ -136,7 +154,7 @@ def seed_dots(
 ) -> None:
     """One small dot per seed; `x` and `values` have one entry each per dot."""
     color = color or (method_style(encoding)["color"] if encoding else None)
-    ax.plot(x, values, ".", markersize=2.6, markeredgewidth=0, color=color, alpha=0.65, zorder=3, label="_seeds")
+    ax.plot(x, values, "o", markersize=2.2, markeredgewidth=0, color=color, zorder=5, label="_seeds")
 
 
 def named_seeds(frame: pd.DataFrame) -> str:
@@ -168,7 +186,10 @@ def length_axis(ax: Axes, lengths: Iterable[int], trained: int | None = None, *,
 
 
 def direct_labels(ax: Axes, *, gap: float = 1.15) -> None:
-    """Write each labelled line's name at its right end, in its colour, pushed apart so that no two overlap."""
+    """Write each labelled line's name at its right end, in its colour, pushed apart so that no two overlap.
+
+    The line's marker stands before its name, and a thin line leads from its end to a name that was pushed away.
+    """
     ends = []
     for line in ax.get_lines():
         x, y = (np.asarray(part, dtype=float) for part in line.get_data())
@@ -181,26 +202,39 @@ def direct_labels(ax: Axes, *, gap: float = 1.15) -> None:
     points = ax.figure.dpi / 72
     heights = np.array([ax.transData.transform((x, y))[1] / points for _, x, y in ends])
     bottom, top = (ax.bbox.y0 / points, ax.bbox.y1 / points)
-    placed = spread(heights, SMALLEST * gap, bottom, top)
-    right = max(ax.transData.transform((x, y))[0] / points for _, x, y in ends)
-    for (line, x, y), height, place in zip(ends, heights, placed, strict=True):
-        offset = right - ax.transData.transform((x, y))[0] / points + 5
+    moves = spread(heights, SMALLEST * gap, bottom, top) - heights
+    right = max(x for _, x, _ in ends)
+    for (line, _, y), move in zip(ends, moves, strict=True):
+        marked = line.get_marker() not in ("None", "", " ", None)
+        _lead(ax, line, (right, y), move, marked)
         ax.annotate(
-            line.get_label(), (x, y), xytext=(offset, place - height), textcoords="offset points",
+            line.get_label(), (right, y), xytext=(LEAD + (8.5 if marked else 1.5), move), textcoords="offset points",
             color=darken(line.get_color()), fontsize=SMALLEST, va="center", ha="left", annotation_clip=False,
         )  # fmt: skip
 
 
+def _lead(ax: Axes, line: Line2D, end: tuple[float, float], move: float, marked: bool) -> None:
+    """What joins the end of a line to its name, `move` points above it: a thin line if need be, and its marker."""
+    # Points from the end of the line, wherever the layout puts that.
+    place = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(*end, ax.transData)
+    steps = [(3, 0), (LEAD, move), (LEAD + (4 if marked else 0), move)]
+    pushed = abs(move) > 1
+    lead = Line2D(
+        *zip(*steps, strict=True), transform=place, clip_on=False, color=line.get_color(), zorder=line.get_zorder(),
+        linewidth=0.5 if pushed else 0, marker=line.get_marker() if marked else "None", markevery=[2], label="_lead",
+    )  # fmt: skip
+    ax.add_artist(lead)
+
+
 def spread(heights: np.ndarray, gap: float, bottom: float, top: float) -> np.ndarray:
-    """Move heights as little as a sweep up and a sweep down need so that neighbours are `gap` apart and below `top`."""
+    """Heights moved as little as it takes (least squares) to be `gap` apart, in order, between `bottom` and `top`.
+
+    Equal heights keep their order. If there is no room for all, the topmost stand above `top`.
+    """
     order = np.argsort(heights, kind="stable")
-    placed = np.clip(heights[order].astype(float), bottom, None)
-    for i in range(1, len(placed)):
-        placed[i] = max(placed[i], placed[i - 1] + gap)
-    limit = max(top, bottom + gap * (len(placed) - 1))
-    for i in range(len(placed) - 1, -1, -1):
-        placed[i] = min(placed[i], limit)
-        limit = placed[i] - gap
-    result = np.empty_like(placed)
-    result[order] = placed
+    steps = gap * np.arange(len(heights))
+    # Apart by a gap is in ascending order once the gaps are taken away.
+    level = isotonic_regression(heights[order] - steps).x
+    result = np.empty(len(heights))
+    result[order] = np.clip(level, bottom, max(bottom, top - gap * (len(heights) - 1))) + steps
     return result

@@ -19,7 +19,7 @@ def draw_frontier(frame: pd.DataFrame) -> Figure:
     by_kind = dict(tuple(frame.groupby("kind")))
     other, frontier = by_kind["other"], by_kind["frontier"].sort_values("tau")
     left.plot(other["expected"], other["entropy"], ".", color=GREY, markersize=3, label="any other distribution")
-    left.plot(frontier["expected"], frontier["entropy"], color=BLUE, label=r"softmax$(s/\tau)$, all $\tau$")
+    left.plot(frontier["expected"], frontier["entropy"], color=BLUE, label=r"softmax$(s/\tau)$, $\tau > 0$")
     for tau, (marker, _) in TEMPERATURES.items():
         row = by_kind["plan"][by_kind["plan"]["tau"] == tau].iloc[0]
         left.plot(row["expected"], row["entropy"], marker, color=BLUE, markersize=5)
@@ -29,10 +29,11 @@ def draw_frontier(frame: pd.DataFrame) -> Figure:
     left.set_ylim(top=1.08 * frontier["entropy"].max())
     left.set_xlim(right=1.12 * frontier["expected"].max())
     left.legend(loc="upper center", bbox_to_anchor=(0.5, 1.26), markerscale=2)
-    for kind, color, name in (("plan", BLUE, "uniform prior"), ("plan with prior", ORANGE, "ALiBi prior")):
+    priors = (("plan", BLUE, BLUE, "uniform prior"), ("plan with prior", ORANGE, "white", "ALiBi prior"))
+    for kind, color, face, name in priors:
         for tau, rows in by_kind[kind].groupby("tau"):
             marker, dashes = TEMPERATURES[tau]
-            right.plot(rows["key"], rows["weight"], color=color, dashes=dashes, marker=marker,
+            right.plot(rows["key"], rows["weight"], color=color, dashes=dashes, marker=marker, markerfacecolor=face,
                        label=rf"{name}, $\tau = {tau:g}$")  # fmt: skip
     right.set(xlabel="key $j$ (the query is the last)", ylabel="weight $p_j$")
     right.set_xticks(sorted(by_kind["plan"]["key"].unique()))
@@ -41,12 +42,15 @@ def draw_frontier(frame: pd.DataFrame) -> Figure:
 
 
 def caption_frontier(frame: pd.DataFrame) -> str:
-    others = int((frame["kind"] == "other").sum())
+    others = frame[frame["kind"] == "other"]
+    above = int((others["expected"] > frame[frame["kind"] == "frontier"]["expected"].min()).sum())
     keys = int(frame["key"].max())
     return (
-        f"One query and {keys} keys. Left: no distribution has a larger entropy than softmax(s / tau) at the same "
-        f"expected score; {others} random ones are shown. Right: the transport plans at three temperatures, without "
-        "and with a log-prior that falls by ln 2 per lag; the lower the temperature, the more the scores decide."
+        f"One query and {keys} keys. Left: no distribution has a larger entropy than softmax(s/τ) at the same expected "
+        f"score. Of the {len(others)} random ones shown, {above} lie below the curve; the others score less than the "
+        "uniform distribution, where the curve starts: that side belongs to τ < 0, which is not drawn. Right: the "
+        "transport plans at three temperatures, without and with a log-prior that falls by ln 2 per lag; the lower the "
+        "temperature, the more the scores decide."
     )
 
 
@@ -55,8 +59,10 @@ FIGURES = {
         "inference_transport",
         draw_frontier,
         caption_frontier,
-        "Left: a concave curve of entropy over expected score, with grey dots of other distributions all below it. "
-        "Right: attention weights over keys at three temperatures, with a uniform and with a decaying prior.",
+        "Left: a concave curve that falls in entropy as the expected score rises, from the uniform distribution on; "
+        "grey dots of other distributions lie below it or, at lower scores, to its left. "
+        "Right: attention weights over keys at three temperatures, with a uniform (filled markers) and with a "
+        "decaying prior (hollow ones).",
         "",
         NOTEBOOK,
     )

@@ -1,0 +1,48 @@
+"""The figures of notebook 01 from frames made up here: axes and colour bars are named, captions count the dots."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from attention_priors.figures import inference, transport
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def plans():
+    plan = [{"kind": kind, "tau": tau, "key": key, "weight": 0.5, "expected": 2 / tau, "entropy": 1.0}
+            for kind in ("plan", "plan with prior") for tau in transport.TEMPERATURES for key in (1, 2)]  # fmt: skip
+    curve = [{"kind": "frontier", "tau": tau, "expected": 1 + 1 / tau, "entropy": tau / 10} for tau in (0.5, 1, 10)]
+    dots = [{"kind": "other", "expected": expected, "entropy": 0.0} for expected in (0.2, 0.4, 0.6, 1.5, 1.7)]
+    return pd.DataFrame(plan + curve + dots)
+
+
+def test_priors_differ_by_their_markers_and_not_by_colour_alone():
+    _, right = transport.draw_frontier(plans()).axes
+    looks = [(line.get_marker(), line.get_markerfacecolor() == line.get_color()) for line in right.get_lines()]
+    assert len(looks) == len(set(looks)) == 6
+
+
+def test_the_caption_tells_the_dots_below_the_curve_from_those_beside_it():
+    caption = transport.caption_frontier(plans())
+    assert "Of the 5 random ones shown, 2 lie below the curve" in caption and "τ < 0" in caption
+
+
+def test_every_panel_and_colour_bar_is_labelled():
+    lags = np.subtract.outer(np.arange(3), np.arange(3))
+    rows = [{"matrix": name, "query": i + 1, "key": j + 1,
+             "value": -np.inf if lags[i, j] < 0 and name in ("mask", "score") else 0.1 * lags[i, j]}
+            for name in inference.MATRICES for i in range(3) for j in range(3)]  # fmt: skip
+    bars = inference.draw_matrices(pd.DataFrame(rows)).axes[len(inference.MATRICES) :]
+    assert {ax.get_xlabel() for ax in bars} == {"logit (nats)", "weight"}
+    names = {"physics": ("overlap", "ratio"), "information": ("lift", "printed")}
+    series = [(reading, f"{kind}, {side}") for reading, kinds in names.items() for kind in kinds
+              for side in ("near", "far")] + [("geometry", "overlap"), ("geometry", "cosine")]  # fmt: skip
+    frame = pd.DataFrame({"reading": r, "series": s, "x": x, "value": 1.0 + x} for r, s in series for x in (0, 1))
+    axes = inference.draw_readings(frame).axes
+    assert [ax.get_ylabel() for ax in axes] == ["overlap or ratio", "overlap or cosine", "nats"]
