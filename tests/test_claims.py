@@ -244,6 +244,13 @@ def test_nothing_is_missing_in_the_committed_ledger(capsys):
     assert "stale" not in capsys.readouterr().out
 
 
+def test_the_readme_counts_the_verdicts_of_the_committed_ledger():
+    committed = claims.read(config.ROOT / "results" / "cpu" / "claims.json")
+    decided = sum(verdict.verdict != "not run" for verdict in committed.values())
+    readme = " ".join((config.ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert f"Of {len(committed)} registered claims {decided} have a verdict" in readme
+
+
 def test_bad_input_is_one_line(tmp_path, capsys):
     assert __main__.main([str(tmp_path / "none.json")]) == 2
     (tmp_path / "cut.json").write_text('{"schema": 1, "cla')

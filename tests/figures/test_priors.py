@@ -33,6 +33,24 @@ def test_draws_and_captions(name):
     plt.close(figure)
 
 
+@pytest.mark.parametrize("name", ["prior_far_end", "softmax_fading", "prior_sharpness"])
+def test_lines_differ_without_colour(name):
+    figure = FIGURES[name].draw(pd.DataFrame(FRAMES[name]))
+    lines = [line for line in figure.axes[0].get_lines() if not line.get_label().startswith("_")]
+    looks = {(str(line._unscaled_dash_pattern), line.get_marker()) for line in lines}
+    assert len(looks) == len(lines) >= 4
+    plt.close(figure)
+
+
+def test_what_leaves_the_panel_of_sharpness_is_named():
+    frame = pd.DataFrame(FRAMES["prior_sharpness"])
+    relative = frame.set_index("beta") / frame.set_index("beta").loc[1.0]
+    above = relative.loc[0.5][relative.loc[0.5] > priors.HIGHEST]
+    caption = priors.caption_sharpness(frame)
+    assert set(above.index) == {"rms lag", "beyond 2 alpha"}
+    assert f"above the panel: beyond 2 α ({above['beyond 2 alpha']:.2g}), rms lag ({above['rms lag']:.2g})." in caption
+
+
 def test_the_negative_curve_is_no_peak_at_the_scale_of_the_others():
     frame = pd.DataFrame(FRAMES["prior_shapes"])
     negative = frame[frame["curve"] == "negative"].sort_values("key")["share"].to_numpy()

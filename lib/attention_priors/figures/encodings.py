@@ -40,7 +40,7 @@ def draw_accuracy(frame: pd.DataFrame) -> Figure:
     fig, ax = style.figure(style.DOUBLE, 0.8 + 0.155 * len(names))
     mesh = ax.pcolormesh(np.ma.masked_invalid(cells), vmin=0, vmax=1, edgecolor="white", linewidth=0.6)
     for (row, column), value in np.ndenumerate(cells.to_numpy()):
-        text = {"undefined": "n/a", "given up": "·"}.get(states.iloc[row, column], f"{value:.2f}")
+        text = {"undefined": "n/a", "given up": "•"}.get(states.iloc[row, column], f"{value:.2f}")
         color = "black" if np.isnan(value) or value > 0.5 else "white"
         ax.text(column + 0.5, row + 0.52, text, ha="center", va="center", fontsize=style.SMALLEST, color=color)
     families = frame.drop_duplicates("encoding").set_index("encoding")["family"]
@@ -99,7 +99,7 @@ def draw_reach(frame: pd.DataFrame) -> Figure:
     style.length_axis(ax, [never, *ticks], trained)
     ax.set_xticks([never, *ticks], ["never", *(style.length_label(tick) for tick in ticks)], rotation=45)
     ax.set_yticks(range(len(names)), [_label(name) for name in names])
-    ax.set(xlabel=f"longest length (tokens) at accuracy {GOOD}", xlim=(never / 1.2, max(ticks) * 1.3))
+    ax.set(xlabel=f"longest length (tokens)\nat accuracy {GOOD}", xlim=(never / 1.2, max(ticks) * 1.3))
     ax.set_ylim(-0.8, len(names) - 0.2)
     return fig
 

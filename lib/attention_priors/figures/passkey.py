@@ -201,7 +201,7 @@ def caption_depth(frame: pd.DataFrame) -> str:
     seeds = ", ".join(str(seed) for seed in sorted(set(rows["seed"])))
     return (
         f"Share of passkeys retrieved by BAM SSMax by context length and depth (0 %: start of the text), mean over "
-        f"seeds {seeds}, {prompts(asked)}; last row and column: averages. "
+        f"seeds {seeds}; {prompts(asked)}; last row and column: averages. "
         f"{int((table == 1).sum().sum())} of {measured} cells are perfect (1), "
         f"{int((table == 0).sum().sum())} are at 0 (crosses). At {last:,} tokens ({times(last, trained)}) the average "
         f"is {table[last].mean():.2f}. Chance is {evaluation.CHANCE:.0e}; passkey_by_length shows an untrained model."
