@@ -21,6 +21,7 @@ MATRICES = {
 }
 SIGNS = {"mask": "+", "bias": "+", "score": "=", "weights": "→"}
 NEAR, FAR = "#0072B2", "#D55E00"  # content that favours the query itself, or the farthest key
+RATIO = r"$Z_\mathrm{cont} Z_\mathrm{pos} / Z_\mathrm{joint}$"
 
 
 def draw_matrices(frame: pd.DataFrame) -> Figure:
@@ -79,7 +80,7 @@ def draw_readings(frame: pd.DataFrame) -> Figure:
     lines = {reading: dict(list(rows.groupby("series", sort=False))) for reading, rows in frame.groupby("reading")}
     for side, color, above in (("near", NEAR, -1), ("far", FAR, 1)):
         _line(physics, lines["physics"][f"overlap, {side}"], color, style.SOLID, f"$Z$, {side}", -1)
-        _line(physics, lines["physics"][f"ratio, {side}"], color, (3, 1.5), f"$Z_cZ_p/Z_j$, {side}", 1)
+        _line(physics, lines["physics"][f"ratio, {side}"], color, (3, 1.5), f"{RATIO}, {side}", above)
         _line(information, lines["information"][f"lift, {side}"], color, style.SOLID, f"$\\ln(LZ)$, {side}", -above)
         _line(information, lines["information"][f"printed, {side}"], color, (3, 1.5), f"$-\\ln Z$, {side}", above)
     physics.set(
