@@ -11,13 +11,15 @@ FORCE ?=
 FULL ?=
 ID ?=
 TESTS ?=
+# Notebooks side by side: at smoke most of the time is theirs, elsewhere training keeps all cores busy by itself.
+JOBS ?= $(if $(filter smoke,$(PROFILE)),2,1)
 
 # A misspelt variable is an error, not silently the default.
-KNOWN := PROFILE RESULTS PYTHON ONLY SEED DEVICE FORCE FULL ID TESTS STEP SHELL
+KNOWN := PROFILE RESULTS PYTHON ONLY SEED DEVICE FORCE FULL ID TESTS JOBS STEP SHELL
 GIVEN := $(foreach word,$(MAKEOVERRIDES),$(if $(findstring =,$(word)),$(firstword $(subst =, ,$(word)))))
 UNKNOWN := $(filter-out $(KNOWN) MAKE%,$(GIVEN))
 ifneq ($(UNKNOWN),)
-$(error unknown variable $(firstword $(UNKNOWN)); known are PROFILE RESULTS ONLY SEED DEVICE FORCE FULL ID TESTS PYTHON)
+$(error unknown variable $(firstword $(UNKNOWN)); known are PROFILE RESULTS ONLY SEED DEVICE FORCE FULL ID TESTS JOBS PYTHON)
 endif
 
 VENV := .venv
@@ -40,13 +42,13 @@ env: $(STAMP) ## build .venv with the pinned versions (the other targets do it b
 
 reproduce: $(STAMP) ## run all notebooks of PROFILE (or ONLY=name and its needs), then everything is in results/
 	@$(PIPELINE) --rules $(RULES)
-	@$(MAKE) --no-print-directory -f $(RULES) STEP="$(PIPELINE) --step"
+	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS)) -f $(RULES) STEP="$(PIPELINE) --step"
 
 figures: $(STAMP) ## redraw figures and tables of PROFILE from its committed numbers, without training
 	@$(PY) -m attention_priors.report --profile '$(PROFILE)' --results '$(RESULTS)'
 
 test: $(STAMP) ## run the tests (TESTS=tests/test_store.py for a part)
-	@$(OFFLINE) $(PY) -m pytest $(or $(TESTS),-n 2 --dist loadfile)
+	@$(OFFLINE) $(PY) -m pytest $(or $(TESTS),-n 2 --dist loadfile --no-loadscope-reorder)
 
 verify: $(STAMP) ## recompute checks, figures and one run of each family and compare (FULL=1: every run)
 	@$(OFFLINE) $(PY) -m attention_priors.verify --profile '$(PROFILE)' --results '$(RESULTS)' $(if $(FULL),--full)

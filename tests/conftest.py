@@ -29,6 +29,9 @@ def root():
     return config.ROOT
 
 
+LONGEST = ["test_notebooks.py", "test_fused.py", "test_compile.py", "test_pipeline.py"]
+
+
 def pytest_collection_modifyitems(items):
-    """The longest file first, so that at the end no worker is left alone with it."""
-    items.sort(key=lambda item: item.path.name != "test_notebooks.py")
+    """The longest files first, so that at the end no worker is left alone with one."""
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
