@@ -22,7 +22,8 @@ def measured(threads: int, name: str, *arguments: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "attention_priors.bench.measure", str(threads), name, *arguments]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        raise SystemExit(f"{name} {' '.join(arguments)} failed: {done.stderr.strip().splitlines()[-1]}")
+        said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        raise SystemExit(f"{name} {' '.join(arguments)} failed: {said[-1]}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
