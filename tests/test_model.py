@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from attention_priors import model
 from attention_priors.config import ModelConfig
 from attention_priors.model import PAPER_MODELS, Cache, Transformer, count, paper_model
 from attention_priors.positions.encodings import ENCODINGS
@@ -12,15 +13,15 @@ LENGTH, VOCABULARY, CLOSE = 23, 31, 1e-10
 
 def small(encoding, **changes):
     """A model in float64 whose position parameters are not those of the start, where many encodings coincide."""
-    config = {"vocabulary": VOCABULARY, "width": 24, "layers": 3, "heads": 4, "hidden": 16, "encoding": encoding}
+    config = {"vocabulary": VOCABULARY, "width": 32, "layers": 3, "heads": 4, "hidden": 16, "encoding": encoding}
     torch.manual_seed(7)
-    model = Transformer(ModelConfig(**{**config, **changes})).double().eval()
+    made = Transformer(ModelConfig(**{**config, **changes})).double().eval()
     with torch.no_grad():
-        for block in model.blocks:
-            for part in (block.attention.prior, block.attention.scale):
+        for block in made.blocks:
+            for part in (block.attention.prior, block.attention.scale, block.attention.rotary):
                 for parameter in part.parameters() if part is not None else ():
                     parameter.add_(0.4 * torch.randn_like(parameter))
-    return model
+    return made
 
 
 MODELS = [name for name, row in ENCODINGS.items() if row.local or row.trained_as is None]  # the rest extends one
@@ -48,6 +49,46 @@ def test_decoding_gives_the_rows_of_prefill(encoding):
     rows += [model(x[:, i : i + 1], local=local, cache=cache) for i in range(9, LENGTH)]
     assert apart(torch.cat(rows, 1), whole) < CLOSE
     assert cache.length == LENGTH and cache.complete
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("encoding", ["xpos", "group-damped", "group-defective-ssmax"])
+@pytest.mark.parametrize("length", [LENGTH, 20])
+def test_rotations_that_fade_are_the_same_in_blocks_of_queries(encoding, length, monkeypatch):
+    net, x, ids = small(encoding), tokens(length=length), torch.tensor([[0] * 9 + [1] * (length - 9), [0] * length])
+    for arguments in ({}, {"document_ids": ids}, {"local": 7}, {"last": 9}):
+        whole = net(x, **arguments)
+        monkeypatch.setattr(model, "BLOCK", 4)
+        assert apart(net(x, **arguments), whole) < CLOSE
+        monkeypatch.undo()
+
+
+@torch.no_grad()
+def test_rotations_that_fade_stay_in_range_far_beyond_one_block(monkeypatch):
+    """At 1/4 per position one block of 768 tokens needs factors of e^96, which float64 has and float32 has not."""
+    net, x = small("group-damped"), tokens(1, 3 * model.BLOCK)
+    for block in net.blocks:
+        block.attention.rotary.damping.fill_(10.0)
+    monkeypatch.setattr(model, "BLOCK", len(x[0]))
+    whole = net(x)
+    with pytest.raises(ValueError, match=r"overflows torch.float32"):
+        net.float()(x)
+    monkeypatch.undo()
+    assert apart(net(x), whole) < 1e-4
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("encoding", ["nope", "bam-ssmax", "rope", "t5"])
+def test_an_encoder_sees_the_future_and_agrees_with_the_reference(encoding):
+    net, x = small(encoding, causal=False), tokens()
+    whole = net(x, backend="reference")
+    assert apart(net(x), whole) < CLOSE
+    changed = x.clone()
+    changed[:, -1] = (x[:, -1] + 1) % VOCABULARY
+    assert (net(changed)[:, 0] - whole[:, 0]).abs().max() > 1e-6
+    assert apart(small(encoding)(changed)[:, 0], small(encoding)(x)[:, 0]) == 0, "a causal model does not"
+    with pytest.raises(ValueError, match="a cache is for causal models"):
+        net(x, cache=Cache())
 
 
 @torch.no_grad()
@@ -121,7 +162,7 @@ def test_grouped_queries_are_heads_that_share_keys(encoding):
     state = dict(grouped.state_dict())
     for layer in range(3):
         name = f"blocks.{layer}.attention.key_value.weight"
-        k, v = state[name].unflatten(0, (2, 2, 6)).unbind(0)  # [kv_heads, head width, width] each
+        k, v = state[name].unflatten(0, (2, 2, 8)).unbind(0)  # [kv_heads, head width, width] each
         state[name] = torch.stack([k.repeat_interleave(2, 0), v.repeat_interleave(2, 0)]).flatten(0, 2)
     spread.load_state_dict(state)
     assert apart(grouped(x), spread(x)) < CLOSE
@@ -234,7 +275,7 @@ def test_bam_starts_as_nope():
     ("attempt", "message"),
     [
         (lambda: small("bam-ssmaxx"), "bam-ssmax"),
-        (lambda: small("rope", heads=5), "width = 24 is not a multiple of heads = 5"),
+        (lambda: small("rope", heads=5), "width = 32 is not a multiple of heads = 5"),
         (lambda: small("rope", kv_heads=3), "heads = 4 is not a multiple of kv_heads = 3"),
         (lambda: paper_model("bam-7b"), "bam-120m, bam-432m, bam-1.1b"),
         (lambda: small("rope")(tokens(), local=0), "window size = 0"),

@@ -15,7 +15,7 @@ from attention_priors.model import Transformer
 from attention_priors.positions.priors import GeneralizedGaussian
 from attention_priors.positions.scaling import ScalableSoftmax
 from attention_priors.tasks import passkey
-from attention_priors.training import PasskeyBatches, RunSpec, fit, loss_of, optimizers, rate_at
+from attention_priors.training import PasskeyBatches, RunSpec, fit, loss_of, optimizers, rate_at, settled_at
 
 RECIPE = Recipe(name="passkey-small", optimizer="adamw", rate=0.002, prior_rate=10.0, steps=6, batch=2, length=80,
                 warmup=0, final_rate=0.1, weight_decay=0.1, betas=(0.9, 0.95), clip=1.0, text_weight=0.1,
@@ -85,6 +85,23 @@ def test_the_rate_warms_up_linearly() -> None:
     assert rate_at(100, recipe) == pytest.approx(0.1)
 
 
+def test_with_a_target_the_rate_falls_once_the_answers_are_learned() -> None:
+    recipe = RECIPE.model_copy(update={"steps": 100, "rate": 1.0, "warmup": 4, "target": 0.5, "cooldown": 10})
+    learned = [1.0] * 30 + [0.4] * 40
+    assert settled_at(learned[:46], recipe) is None, "20 losses of which 4 are 1.0 still have a mean of 0.52"
+    assert settled_at(learned, recipe) == 47 == settled_at(learned[:47], recipe, since=47)
+    assert settled_at([1.0] * 89, recipe) is None and settled_at([1.0] * 95, recipe) == 90
+    assert rate_at(2, recipe) == 0.75 and rate_at(40, recipe) == rate_at(47, recipe, 47) == 1.0
+    assert [rate_at(step, recipe, 47) for step in (52, 57)] == pytest.approx([0.55, 0.1])
+
+
+@pytest.mark.parametrize(("target", "steps"), [(1e-9, 40), (10.0, 25)])
+def test_training_ends_after_the_cooldown(target: float, steps: int) -> None:
+    made = spec(steps=40, target=target, cooldown=5)
+    model = Transformer(made.model)
+    assert [step for step, _ in fit(model, PasskeyBatches(made), made.recipe, torch.device("cpu"))] == list(range(steps))
+
+
 def test_each_group_follows_the_schedule(monkeypatch) -> None:
     made, rates = spec(), []
     model = Transformer(made.model)
@@ -124,10 +141,10 @@ def test_the_loss_weighs_answers_and_text() -> None:
     answer = torch.zeros(2, 5, dtype=torch.bool)
     answer[:, -2:] = True
     each = -logits.log_softmax(-1).gather(-1, tokens[:, 1:, None])[..., 0]
-    loss, shown = loss_of(Fixed(logits), (tokens, answer, None), RECIPE)
+    loss, shown = loss_of(Fixed(logits), (tokens[:, :-1], tokens[:, 1:], answer, None), RECIPE)
     torch.testing.assert_close(shown, each[:, -2:].mean())
     torch.testing.assert_close(loss, each[:, -2:].mean() + 0.1 * each[:, :-2].mean())
-    loss, shown = loss_of(Fixed(logits), (tokens, torch.ones_like(answer), None), RECIPE)
+    loss, shown = loss_of(Fixed(logits), (tokens[:, :-1], tokens[:, 1:], torch.ones_like(answer), None), RECIPE)
     torch.testing.assert_close(loss, each.mean())
     torch.testing.assert_close(shown, each.mean())
 
@@ -148,7 +165,7 @@ def test_training_learns() -> None:
     losses = []
     model = Transformer(made.model)
     batches = PasskeyBatches(made)
-    everything = lambda step: (batches(step)[0], torch.ones(2, 80, dtype=torch.bool), None)  # noqa: E731
+    everything = lambda step: (*batches(step)[:2], torch.ones(2, 80, dtype=torch.bool), None)  # noqa: E731
     for _, loss in fit(model, everything, made.recipe, torch.device("cpu")):
         losses.append(loss)
     assert losses[0] > 3.5 and losses[-1] < 0.7 * losses[0]
@@ -159,9 +176,9 @@ def test_batches_depend_on_seed_and_step_alone() -> None:
     late = first(5)
     assert torch.equal(late[0], again(5)[0]) and not torch.equal(late[0], first(4)[0])
     assert not torch.equal(late[0], PasskeyBatches(spec(seed=1))(5)[0])
-    tokens, answer, documents = late
-    assert tokens.shape == (2, 81) and documents is None
-    assert answer[:, -passkey.DIGITS :].all() and bool((tokens[:, 1:][answer] < 10).all()), "answers are digits"
+    tokens, targets, answer, documents = late
+    assert tokens.shape == targets.shape == (2, 80) and documents is None and torch.equal(tokens[:, 1:], targets[:, :-1])
+    assert answer[:, -passkey.DIGITS :].all() and bool((targets[answer] < 10).all()), "answers are digits"
 
 
 # --- keys ---

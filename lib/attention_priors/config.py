@@ -42,6 +42,7 @@ class ModelConfig(Size):
     vocabulary: int = Field(ge=2)
     kv_heads: int | None = Field(default=None, ge=1)
     encoding: str
+    causal: bool = Field(default=True, description="false: every token sees every other, as in an encoder")
 
     @model_validator(mode="after")
     def _grouped(self) -> Self:
@@ -51,7 +52,12 @@ class ModelConfig(Size):
 
 
 class Recipe(Frozen):
-    """How a model is trained. Rates fall along a cosine to `final_rate` x rate."""
+    """How a model is trained: along a cosine over `steps`, or until the answers are learned and then to rest.
+
+    With a `target` the rate stays where it is until the answer loss, a mean over the last `training.SETTLED` batches
+    that no step has seen before, is at most `target`; then it falls linearly over `cooldown` steps and training ends
+    (warm-up, stable, decay: Hu et al. 2024). `steps` is the most either way, and `final_rate` x rate the end.
+    """
 
     name: str
     optimizer: Literal["radam", "adamw", "muon"]
@@ -67,6 +73,16 @@ class Recipe(Frozen):
     clip: float = Field(gt=0)
     text_weight: float = Field(ge=0, description="weight of the loss on tokens that are not an answer")
     checkpoint_every: int = Field(ge=1)
+    target: float | None = Field(default=None, gt=0, description="answer loss (nats) at which the rate starts to fall")
+    cooldown: int = Field(default=0, ge=0, description="steps over which it then falls")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if (self.target is None) != (self.cooldown == 0):
+            raise ValueError(f"target = {self.target} and cooldown = {self.cooldown}; give both or neither")
+        if self.warmup + self.cooldown > self.steps:
+            raise ValueError(f"warmup = {self.warmup} and cooldown = {self.cooldown} exceed steps = {self.steps}")
+        return self
 
 
 class Evaluation(Frozen):

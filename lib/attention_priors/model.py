@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .attention import Visible, attention, causal, documents, window
+from .attention import Visible, attention, bidirectional, causal, documents, window
 from .attention.reference import weights
 from .config import ModelConfig
+from .positions.compositions import BiasedRotary
 from .positions.encodings import Encoding, encoding
 from .positions.priors import Prior
 
@@ -20,6 +21,8 @@ PAPER_MODELS = {
     "bam-432m": {"vocabulary": 32768, "width": 1536, "layers": 14, "heads": 24, "hidden": 2 * 1536},
     "bam-1.1b": {"vocabulary": 32768, "width": 2048, "layers": 15, "heads": 32, "hidden": 4 * 2048},
 }
+
+BLOCK = 256  # queries at once where the factors of a rotation hold for a few queries only
 
 
 def paper_model(name: str, encoding: str = "bam-ssmax") -> ModelConfig:
@@ -70,11 +73,13 @@ class Rows:
 
     def last(self, count: int) -> Rows:
         """The same for the last queries only."""
-        skipped = len(self.q_positions) - count
-        visible = self.visible.rows(skipped)
-        return Rows(
-            self.q_positions[skipped:], self.k_positions, visible, self.offset + skipped, self.exact_positions,
-            self.backend, self.cache,
+        return self.part(len(self.q_positions) - count, None, None)
+
+    def part(self, start: int, stop: int | None, keys: int | None) -> Rows:
+        """The same for the queries start .. stop - 1 and the first `keys` keys; None: to the end."""
+        return replace(
+            self, q_positions=self.q_positions[start:stop], k_positions=self.k_positions[:keys],
+            visible=self.visible.rows(start, stop), offset=self.offset + start,
         )  # fmt: skip
 
 
@@ -89,19 +94,22 @@ class Attention(nn.Module):
         self.key_value = nn.Linear(config.width, 2 * self.kv_heads * self.head_width, bias=False)
         self.output = nn.Linear(config.width, config.width, bias=False)
         self.rotary = row.rotary(self.head_width) if row.rotary else None
+        if row.biased:
+            self.rotary = BiasedRotary(self.heads, self.kv_heads, self.rotary)
         self.prior = prior
         self.scale = row.scale(config.heads)
         self.scales_prior = row.scales_prior
 
     def project(self, x: Tensor, rows: Rows, layer: int) -> tuple[Tensor, Tensor, Tensor, dict]:
-        """q, k, v as the op takes them, and its arguments. x: [batch, length, width]; queries are the last rows."""
+        """q, k (not yet rotated) and v as the op takes them, and its arguments.
+
+        x: [batch, length, width]; queries are the last rows.
+        """
         queries = len(rows.q_positions)
         q = self.query(x[:, -queries:]).unflatten(-1, (self.heads, self.head_width)).transpose(1, 2)
         k, v = self.key_value(x).unflatten(-1, (2, self.kv_heads, self.head_width)).permute(2, 0, 3, 1, 4)
         if rows.cache is not None:
             k, v = rows.cache.append(layer, k, v)
-        if self.rotary is not None:
-            q, k = self.rotary(q, k, rows.q_positions, rows.k_positions)
         scale = self.scale(rows.visible.count)
         arguments = {
             "prior": self.prior,
@@ -111,13 +119,34 @@ class Attention(nn.Module):
         }
         return q, k, v, arguments
 
+    def rotate(self, q: Tensor, k: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
+        """q and k with their positions in them, for the queries and keys of `rows`."""
+        return (q, k) if self.rotary is None else self.rotary(q, k, rows.q_positions, rows.k_positions)
+
     def forward(self, x: Tensor, rows: Rows, layer: int) -> Tensor:
         q, k, v, arguments = self.project(x, rows, layer)
-        if rows.exact_positions:
-            mixed = attention(q, k, v, offset=rows.offset, backend=rows.backend, **arguments)
+        queries = q.shape[2]
+        step = BLOCK if getattr(self.rotary, "blockwise", False) else queries
+        if step >= queries:
+            mixed = self._mix(q, k, v, rows, arguments)
         else:
-            mixed = attention(q, k, v, positions=(rows.q_positions, rows.k_positions), backend="reference", **arguments)
+            parts = []
+            for start in range(0, queries, step):
+                stop = min(start + step, queries)
+                seen = int(rows.visible.last[..., start:stop].max()) + 1
+                of_rows = ("logit_scale", "prior_scale")
+                scales = {n: None if (s := arguments[n]) is None else s[..., start:stop] for n in of_rows}
+                some = rows.part(start, stop, seen)
+                one = {**arguments, **scales, "visible": some.visible}
+                parts.append(self._mix(q[:, :, start:stop], k[:, :, :seen], v[:, :, :seen], some, one))
+            mixed = torch.cat(parts, 2)
         return self.output(mixed.transpose(1, 2).flatten(2))
+
+    def _mix(self, q: Tensor, k: Tensor, v: Tensor, rows: Rows, arguments: dict) -> Tensor:
+        q, k = self.rotate(q, k, rows)
+        if rows.exact_positions:
+            return attention(q, k, v, offset=rows.offset, backend=rows.backend, **arguments)
+        return attention(q, k, v, positions=(rows.q_positions, rows.k_positions), backend="reference", **arguments)
 
 
 class Block(nn.Module):
@@ -182,8 +211,10 @@ class Transformer(nn.Module):
         rows = self._rows(tokens, None, local, None, "auto")
         x, maps = self._embed(tokens, rows), []
         for layer, block in enumerate(self.blocks):
-            q, k, _, arguments = block.attention.project(block.attention_norm(x), rows.last(queries), layer)
-            positions = {"q_positions": rows.q_positions[-queries:], "k_positions": rows.k_positions}
+            asked = rows.last(queries)
+            q, k, _, arguments = block.attention.project(block.attention_norm(x), asked, layer)
+            q, k = block.attention.rotate(q, k, asked)
+            positions = {"q_positions": asked.q_positions, "k_positions": rows.k_positions}
             maps.append(weights(q, k, **positions, **arguments))
             x = block(x, rows, layer)
         return maps
@@ -200,7 +231,9 @@ class Transformer(nn.Module):
             cache.positions, cache.length = k_positions, start + length
         exact = cache is None or cache.complete
         offset = start if exact else len(k_positions) - length
-        visible = causal(length, offset, device)
+        if not self.config.causal and cache is not None:
+            raise ValueError("an encoder reads the whole text at once; a cache is for causal models")
+        visible = causal(length, offset, device) if self.config.causal else bidirectional(length, length, device)
         if local is not None:
             if not exact:
                 raise ValueError("a window needs a cache that has dropped no key; select the window's keys instead")

@@ -26,10 +26,16 @@ from .attention import BACKENDS
 from .config import Frozen, ModelConfig, Recipe
 from .model import Transformer, count
 from .positions.encodings import encoding
+from .positions.extended import ExtendedRotary
 from .positions.priors import Prior
 from .positions.scaling import ScalableSoftmax
 from .tasks import passkey
 from .text import packing
+
+# Tokens [batch, length], the token that each position should predict, where the answers are among these, and document
+# ids (None: one document a row).
+Batch = tuple[Tensor, Tensor, Tensor, Tensor | None]
+SETTLED = 20  # batches over which the answer loss is averaged before it is held against a recipe's target
 
 
 class RunSpec(Frozen):
@@ -41,17 +47,23 @@ class RunSpec(Frozen):
     seed: int
     inputs: tuple[str, ...] = ()  # content hashes of the data
     corpus: str | None = None  # path of a packed corpus; its hash is in inputs
+    start: RunSpec | None = None  # fine-tuned from the weights of this run, not from new ones
 
     @property
     def name(self) -> str:
         return f"{self.task}/{self.model.encoding}/{self.seed}"
 
+    def plain(self) -> dict[str, Any]:
+        """As plain data, without paths of this machine."""
+        return self.model_dump(mode="json", exclude={"corpus": True, "start": {"corpus"}})
+
     def key(self, device: str = "cpu") -> str:
         """The run's identifier: configuration, seed, data, class of device and the code on its path."""
         row = encoding(self.model.encoding)
-        task = LanguageBatches if self.task == "language" else PasskeyBatches
-        code = store.fingerprint(fit, Transformer, task, BACKENDS["sdpa"], *row.parts())
-        return store.key(self.model_dump(exclude={"corpus"}), device, code, row.scales_prior, row.shared)
+        code = store.fingerprint(fit, Transformer, source(self.task), BACKENDS["sdpa"], *row.parts())
+        settings = self.model_dump(exclude={"corpus", "start"})
+        start = self.start and self.start.key(device)
+        return store.key(settings, start, device, code, row.scales_prior, row.shared, row.biased)
 
 
 class PasskeyBatches:
@@ -60,12 +72,12 @@ class PasskeyBatches:
     def __init__(self, spec: RunSpec) -> None:
         self.spec, self.form = spec, "hard" if spec.task.endswith("hard") else "plain"
 
-    def __call__(self, step: int) -> tuple[Tensor, Tensor, Tensor | None]:
-        """(tokens [batch, length + 1], answer mask [batch, length], no documents)"""
+    def __call__(self, step: int) -> Batch:
+        """No documents."""
         recipe = self.spec.recipe
         generator = runtime.generator(self.spec.seed, f"passkey/{step}")
         tokens, answer = passkey.training_batch(recipe.length, recipe.batch, generator, self.form)
-        return tokens, answer, None
+        return tokens[:, :-1], tokens[:, 1:], answer, None
 
 
 class LanguageBatches:
@@ -75,30 +87,43 @@ class LanguageBatches:
         self.spec, self.corpus = spec, packing.PackedCorpus.read(spec.corpus)
         self.step, self.windows = -1, iter(())
 
-    def __call__(self, step: int) -> tuple[Tensor, Tensor, Tensor | None]:
-        """(tokens [batch, length + 1], mask of all ones, document ids [batch, length])"""
+    def __call__(self, step: int) -> Batch:
+        """Every token is an answer."""
         recipe = self.spec.recipe
         if step != self.step + 1 or step == 0:
             generator = runtime.generator(self.spec.seed, "language")
             self.windows = packing.batches(self.corpus, recipe.length, recipe.batch, generator, skip=step)
         self.step = step
         tokens, ids = next(self.windows)
-        return tokens, torch.ones(recipe.batch, recipe.length, dtype=torch.bool), ids
+        everything = torch.ones(recipe.batch, recipe.length, dtype=torch.bool)
+        return tokens[:, :-1], tokens[:, 1:], everything, ids
+
+
+SOURCES = {"passkey": PasskeyBatches, "passkey-hard": PasskeyBatches, "language": LanguageBatches}
+
+
+def source(task: str) -> Callable[[RunSpec], Callable[[int], Batch]]:
+    """Where the batches of a task come from. ValueError for a task without a source."""
+    if task not in SOURCES:
+        raise ValueError(f"unknown task {task!r}; choose one of {', '.join(SOURCES)}")
+    return SOURCES[task]
 
 
 def optimizers(model: nn.Module, recipe: Recipe) -> list[torch.optim.Optimizer]:
-    """Decoupled weight decay on matrices alone: norms, SSMax scales and prior parameters are not decayed.
+    """Decoupled weight decay on matrices alone: norms, SSMax scales and parameters of positions are not decayed.
 
     Recipe "muon" steps the matrices of the blocks with Muon (Jordan et al. 2024), scaled to AdamW's step size, and all
     else with AdamW: plateaus are shorter, which matters where a run has a thousand steps.
     """
     priors = {id(p) for module in model.modules() if isinstance(module, Prior) for p in module.parameters()}
-    scales = {id(p) for module in model.modules() if isinstance(module, ScalableSoftmax) for p in module.parameters()}
+    rotations = [module for name, module in model.named_modules() if name.endswith(".rotary")]
+    scales = [module for module in model.modules() if isinstance(module, ScalableSoftmax)]
+    plain = {id(p) for module in (*rotations, *scales) for p in module.parameters()}
     inner = {id(p) for block in model.blocks for p in block.parameters() if p.ndim == 2}
     groups: dict[str, list[Tensor]] = {"inner": [], "outer": [], "vectors": [], "prior": []}
     for p in model.parameters():
         if p.requires_grad:
-            kind = "prior" if id(p) in priors else "vectors" if p.ndim < 2 or id(p) in scales else "outer"
+            kind = "prior" if id(p) in priors else "vectors" if p.ndim < 2 or id(p) in plain else "outer"
             groups["inner" if kind == "outer" and id(p) in inner else kind].append(p)
     decay = recipe.weight_decay
     settings = {
@@ -116,19 +141,39 @@ def optimizers(model: nn.Module, recipe: Recipe) -> list[torch.optim.Optimizer]:
     return [*muon, torch.optim.AdamW(rest, lr=recipe.rate, betas=recipe.betas)]
 
 
-def rate_at(step: int, recipe: Recipe) -> float:
-    """Linear warm-up, then a cosine from the full rate to `final_rate` of it."""
+def rate_at(step: int, recipe: Recipe, settled: int | None = None) -> float:
+    """Linear warm-up, then to `final_rate` of the full rate: along a cosine, or along a line from step `settled` on."""
     if step < recipe.warmup:
         return recipe.rate * (step + 1) / recipe.warmup
-    done = (step - recipe.warmup) / max(1, recipe.steps - recipe.warmup)
-    return recipe.rate * (recipe.final_rate + (1 - recipe.final_rate) * (1 + math.cos(math.pi * done)) / 2)
+    if recipe.target is None:
+        done = (step - recipe.warmup) / max(1, recipe.steps - recipe.warmup)
+        left = (1 + math.cos(math.pi * done)) / 2
+    else:
+        left = 1.0 if settled is None else 1 - (step - settled) / recipe.cooldown
+    return recipe.rate * (recipe.final_rate + (1 - recipe.final_rate) * left)
 
 
-def loss_of(model: nn.Module, batch: tuple[Tensor, Tensor, Tensor | None], recipe: Recipe) -> tuple[Tensor, Tensor]:
+def settled_at(history: list[float], recipe: Recipe, since: int = 0) -> int | None:
+    """The first step from `since` on at which the rate starts to fall, None where that is not yet known.
+
+    `history` holds the answer losses so far. Every batch is new, so that its loss before the step is a validation loss.
+    Where the target is met too late or never, the cooldown takes the last steps.
+    """
+    if recipe.target is None:
+        return None
+    for step in range(since, len(history) + 1):
+        recent = history[max(0, step - SETTLED) : step]
+        learned = step >= max(SETTLED, recipe.warmup) and sum(recent) / SETTLED <= recipe.target
+        if learned or step == recipe.steps - recipe.cooldown:
+            return step
+    return None
+
+
+def loss_of(model: nn.Module, batch: Batch, recipe: Recipe) -> tuple[Tensor, Tensor]:
     """(loss, answer loss): mean over answers + `text_weight` x mean over the rest; plain mean where all are answers."""
-    tokens, answer, ids = batch
-    logits = model(tokens[:, :-1], document_ids=ids)
-    losses = F.cross_entropy(logits.float().flatten(0, 1), tokens[:, 1:].flatten(), reduction="none")
+    tokens, targets, answer, ids = batch
+    logits = model(tokens, document_ids=ids)
+    losses = F.cross_entropy(logits.float().flatten(0, 1), targets.flatten(), reduction="none")
     answer = answer.flatten()
     main = (losses * answer).sum() / answer.sum()
     rest = (losses * ~answer).sum() / (~answer).sum().clamp(min=1)
@@ -137,7 +182,7 @@ def loss_of(model: nn.Module, batch: tuple[Tensor, Tensor, Tensor | None], recip
 
 def fit(
     model: nn.Module,
-    batches: Callable[[int], tuple[Tensor, Tensor, Tensor | None]],
+    batches: Callable[[int], Batch],
     recipe: Recipe,
     device: torch.device,
     resume: Callable[[nn.Module, list[torch.optim.Optimizer]], tuple[int, list[float]]] | None = None,
@@ -154,9 +199,13 @@ def fit(
         if recipe.batch % world:
             raise ValueError(f"batch = {recipe.batch} is not a multiple of {world} processes; choose one that is")
     half = torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
+    settled = settled_at(history, recipe)
     for step in range(start, recipe.steps):
+        settled = settled_at(history, recipe, step) if settled is None else settled
+        if settled is not None and step >= settled + recipe.cooldown:
+            break
         for group in (group for optim in optims for group in optim.param_groups):
-            group["lr"] = rate_at(step, recipe) * group["factor"]
+            group["lr"] = rate_at(step, recipe, settled) * group["factor"]
         batch = tuple(None if x is None else x[rank::world].to(device) for x in batches(step))
         with half:
             loss, answer_loss = loss_of(wrapped, batch, recipe)
@@ -174,6 +223,15 @@ def fit(
         if save_checkpoint and (step + 1) % recipe.checkpoint_every == 0 and step + 1 < recipe.steps:
             save_checkpoint(model, optims, step + 1, history)
         yield step, history[-1]
+
+
+def build(spec: RunSpec) -> Transformer:
+    """The model of a run with new weights. An extended rotation stretches from the length that the run starts from."""
+    model = Transformer(spec.model)
+    for block in model.blocks:
+        if spec.start is not None and isinstance(block.attention.rotary, ExtendedRotary):
+            block.attention.rotary.trained = spec.start.recipe.length
+    return model
 
 
 class Run:
@@ -206,8 +264,12 @@ class Run:
             return self.record()
         spec, began = self.spec, time.monotonic()
         torch.manual_seed(runtime.seed_for(spec.seed, f"init/{spec.model.encoding}"))
-        model = Transformer(spec.model).to(self.device)
-        batches = LanguageBatches(spec) if spec.task == "language" else PasskeyBatches(spec)
+        model = build(spec).to(self.device)
+        if spec.start is not None:
+            started = Run(spec.start, self.path.parent, self.device)
+            started.train(heartbeat)
+            model.load_state_dict(started.model().state_dict())
+        batches = source(spec.task)(spec)
         last = time.monotonic()
         history: list[float] = []
         for step, loss in fit(model, batches, spec.recipe, self.device, self._resume, self._checkpoint):
@@ -221,7 +283,7 @@ class Run:
         """The trained model, in evaluation mode."""
         if not self.finished:
             raise ValueError(f"run {self.spec.name} ({self.key}) is not finished; run its notebook to train it")
-        model = Transformer(self.spec.model)
+        model = build(self.spec)
         model.load_state_dict(load_file(self.path / "model.safetensors"))
         return model.to(self.device).eval()
 
@@ -231,7 +293,7 @@ class Run:
         record = {
             "name": self.spec.name,
             "key": self.key,
-            "spec": self.spec.model_dump(mode="json", exclude={"corpus"}),
+            "spec": self.spec.plain(),
             "parameters": count(model),
             "loss": [round(sum(history[i : i + stride]) / len(history[i : i + stride]), 6)
                      for i in range(0, len(history), stride)],
@@ -241,7 +303,7 @@ class Run:
             "threads": torch.get_num_threads(),
         }  # fmt: skip
         # One entry: safetensors writes several in random order, and equal models should be equal files.
-        meta = {"spec": self.spec.model_dump_json(exclude={"corpus"})}
+        meta = {"spec": json.dumps(self.spec.plain())}
         if not _follows():
             store.write_bytes(self.path / "model.safetensors", save(_flat(model), metadata=meta))
             store.write_json(self.path / "record.json", record)
@@ -328,7 +390,7 @@ def load(name: str, device: str = "cpu") -> Transformer:
     try:
         with safe_open(path, "pt") as file:
             spec = RunSpec.model_validate(json.loads(file.metadata()["spec"]))
-        model = Transformer(spec.model)
+        model = build(spec)
         model.load_state_dict({name: value.float() for name, value in load_file(path).items()})
     except (SafetensorError, OSError, TypeError, KeyError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200]

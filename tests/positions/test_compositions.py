@@ -15,7 +15,7 @@ def random(*shape):
 
 
 def biased():
-    module = BiasedRotary(4, 2, rope(8))
+    module = BiasedRotary(4, 2, Rotary(rope(8)))
     with torch.no_grad():
         module.a.copy_(random(4, 8))
         module.b.copy_(random(2, 8))
@@ -25,7 +25,7 @@ def biased():
 def test_it_starts_as_rope():
     q, k, positions = random(1, 4, 5, 8), random(1, 2, 5, 8), torch.arange(5)
     for found, wanted in zip(
-        BiasedRotary(4, 2, rope(8))(q, k, positions, positions),
+        BiasedRotary(4, 2, Rotary(rope(8)))(q, k, positions, positions),
         Rotary(rope(8))(q, k, positions, positions),
         strict=True,
     ):
@@ -74,7 +74,7 @@ def test_grid_scores_are_a_sum_over_the_axes_and_depend_on_displacements():
 
 def test_refusals():
     with pytest.raises(ValueError, match="heads = 3, kv_heads = 2"):
-        BiasedRotary(3, 2, rope(8))
+        BiasedRotary(3, 2, Rotary(rope(8)))
     x = random(1, 1, 2, 6)
     with pytest.raises(ValueError, match="head width 6"):
         GridRotary(rope(4))(x, x, torch.zeros(2, 2, dtype=torch.int64), torch.zeros(2, 2, dtype=torch.int64))

@@ -1,6 +1,6 @@
 """Attention with a positional prior: one op, the rows that it may see, and its backends."""
 
 from .op import BACKENDS, attention
-from .visible import Visible, causal, documents, window
+from .visible import Visible, bidirectional, causal, documents, window
 
-__all__ = ["BACKENDS", "Visible", "attention", "causal", "documents", "window"]
+__all__ = ["BACKENDS", "Visible", "attention", "bidirectional", "causal", "documents", "window"]

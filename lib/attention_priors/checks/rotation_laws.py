@@ -19,7 +19,7 @@ from attention_priors.checks import rotation_oracles as oracles
 from attention_priors.checks.evidence import Evidence, Part, compare
 from attention_priors.positions import extensions, maps
 from attention_priors.positions.compositions import BiasedRotary, GridRotary
-from attention_priors.positions.rotary import rope
+from attention_priors.positions.rotary import Rotary, rope
 from attention_priors.positions.xpos import DampedRotary, xpos
 from attention_priors.theory import rerope
 
@@ -91,7 +91,7 @@ def check_map(factor: float) -> Callable:
 
 def check_terms(terms: Callable) -> Evidence:
     """terms(q, k, a, b, R), R(x, y) the plain RoPE score of a pair: their sum is the score with biases."""
-    module = BiasedRotary(1, 1, rope(8))
+    module = BiasedRotary(1, 1, Rotary(rope(8)))
     with torch.no_grad():
         module.a.copy_(drawn(1, 1)[0, 0])
         module.b.copy_(drawn(1, 2)[0, :, 1])

@@ -16,12 +16,12 @@ class BiasedRotary(nn.Module):
     content: an additive relative prior with RoPE's frequencies. a = b = 0 at the start is RoPE.
     """
 
-    def __init__(self, heads: int, kv_heads: int, spectrum: Spectrum) -> None:
+    def __init__(self, heads: int, kv_heads: int, rotary: Rotary) -> None:
         super().__init__()
         if kv_heads < 1 or heads < 1 or heads % kv_heads:
             raise ValueError(f"heads = {heads}, kv_heads = {kv_heads}, but heads must be a multiple of kv_heads")
-        width = 2 * len(spectrum.omega)
-        self.rotary = Rotary(spectrum)
+        width = 2 * len(rotary.omega)
+        self.rotary = rotary
         self.a = nn.Parameter(torch.zeros(heads, width))
         self.b = nn.Parameter(torch.zeros(kv_heads, width))
 

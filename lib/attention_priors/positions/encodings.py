@@ -19,7 +19,7 @@ from . import extensions
 from .absolute import Learned, Sinusoidal
 from .buckets import T5Buckets
 from .extended import ExtendedRotary, RectifiedRotary
-from .generators import LearnedRotary, RandomisedRotary
+from .generators import LearnedGroup, LearnedRotary, RandomisedRotary
 from .kerple import KerpleLog, KerplePower
 from .priors import GeneralizedGaussian, Laplace, Prior, Product, alibi_slopes
 from .rotary import Rotary, Spectrum, rope
@@ -42,6 +42,7 @@ class Encoding:
     absolute: Callable[[int], nn.Module] | None = None  # model width -> positions to embeddings
     rotary: Callable[[int], nn.Module] | None = None  # head width -> rotation of q and k
     prior: Callable[[int], Prior] | None = None  # heads -> additive log-prior
+    biased: bool = False  # learned vectors are added to queries and keys before the rotation
     shared: bool = False  # one prior for all layers instead of one each
     scale: Callable[[int], nn.Module] = Constant  # heads -> factor per row
     scales_prior: bool = False  # the row factor multiplies the log-prior too
@@ -141,6 +142,9 @@ _MORE = [
     Encoding("learned", "Learned", absolute=partial(Learned, longest=LONGEST), longest=LONGEST),
     Encoding("xpos", "xPos", rotary=_xpos),
     Encoding("rope-learned", "RoPE, learned frequencies", rotary=_learned_rope),
+    Encoding("rope-bias", "RoPE with bias", rotary=_rope, biased=True),
+    Encoding("group-damped", "Learned group, damped", rotary=LearnedGroup),
+    Encoding("group-defective", "Learned group, defective", rotary=partial(LearnedGroup, defective=True)),
     Encoding("rope-randomised", "RoPE, randomised positions", rotary=_randomised_rope, longest=LONGEST, whole=True),
     Encoding("t5", "T5 buckets", prior=T5Buckets, shared=True),
     Encoding("kerple-power", "KERPLE power", prior=_kerple_power),

@@ -1,4 +1,4 @@
-"""Rotations whose generator is learned, and rotations by randomised positions."""
+"""One-parameter groups whose generator is learned, and rotations by randomised positions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from .layouts import half_split
 from .maps import randomised
-from .rotary import Spectrum
+from .rotary import Spectrum, rope
 
 
 class LearnedRotary(nn.Module):
@@ -39,6 +39,66 @@ class LearnedRotary(nn.Module):
         """Rotated q and k."""
         turned = (half_split(x, p.double()[:, None] * self.omega) for x, p in ((q, q_positions), (k, k_positions)))
         return tuple(turned)
+
+
+class LearnedGroup(nn.Module):
+    """(q_i, k_j) -> (A(p_i - c)ᵀ q_i, A(c - p_j) k_j), A(t) = exp(tX), so that the score is q_iᵀ A(p_i - p_j) k_j.
+
+    X is a direct sum of real Jordan blocks [[W, cI], [0, W]] with W = [[-ξ, ω], [-ω, -ξ]] and learned ξ, ω and c
+    (the post on one-parameter groups): A(t) = e^{-ξt} [[R(-ωt), ct R(-ωt)], [0, R(-ωt)]]. Without `defective` the blocks
+    are single (c = 0): ξ = 0 is RoPE, ξ > 0 a damped rotation as in RetNet and xPos. Frequencies start as RoPE's,
+    decays at 1/1000 and couplings at 1/100 per position. The reference c of positions cancels; it is the middle of the
+    queries, so that the factors stay in range. Decays stay below 1/4 per position for that reason.
+    """
+
+    blockwise = True  # the factors are in range for queries that stand near each other
+    FASTEST = 0.25
+
+    def __init__(self, width: int, *, defective: bool = False) -> None:
+        super().__init__()
+        if defective and width % 4:
+            raise ValueError(f"width = {width}, but a defective block takes four components; use a multiple of 4")
+        spectrum = rope(width // 2 if defective else width)
+        planes = len(spectrum.omega)
+        self.log_omega = nn.Parameter(torch.tensor(spectrum.omega, dtype=torch.float64).log().float())
+        self.damping = nn.Parameter(torch.full((planes,), 1e-3 / self.FASTEST).logit())
+        self.coupling = nn.Parameter(torch.full((planes,), 0.01)) if defective else None
+
+    @property
+    def omega(self) -> Float[Tensor, " blocks"]:
+        """Radians per position, in float64."""
+        return self.log_omega.double().exp()
+
+    @property
+    def decay(self) -> Float[Tensor, " blocks"]:
+        """ξ per position, between 0 and 1/4, in float64."""
+        return self.FASTEST * self.damping.double().sigmoid()
+
+    def forward(
+        self,
+        q: Float[Tensor, "batch heads queries width"],
+        k: Float[Tensor, "batch kv_heads keys width"],
+        q_positions: Int[Tensor, " queries"],
+        k_positions: Int[Tensor, " keys"],
+    ) -> tuple[Float[Tensor, "batch heads queries width"], Float[Tensor, "batch kv_heads keys width"]]:
+        """Transformed q and k. ValueError where a factor leaves the range of the dtype."""
+        centre = (q_positions.min() + q_positions.max()).double() / 2
+        return self._act(q, q_positions - centre, transposed=True), self._act(k, centre - k_positions)
+
+    def _act(self, x: Tensor, t: Tensor, transposed: bool = False) -> Tensor:
+        """A(t) x, or A(t)ᵀ x. R(-ωt) turns x the way that positions turn queries and keys in `Rotary`."""
+        t = t.to(torch.float64)[:, None]
+        angles = t * self.omega
+        size = (-t * self.decay).exp().to(x.dtype)
+        if not torch.isfinite(size).all():
+            raise ValueError(f"positions reach {float(t.abs().max()):g} from the middle of the queries, where the decay "
+                             f"overflows {x.dtype}; attend in blocks of queries")  # fmt: skip
+        angles = angles if transposed else -angles
+        if self.coupling is None:
+            return half_split(x, angles) * size.repeat(1, 2)
+        first, second = (half_split(half, angles) * size.repeat(1, 2) for half in x.chunk(2, -1))
+        slope = (t * self.coupling).to(x.dtype).repeat(1, 2)
+        return torch.cat([first, second + slope * first] if transposed else [first + slope * second, second], -1)
 
 
 class RandomisedRotary(nn.Module):

@@ -39,6 +39,8 @@ class Rotary(nn.Module):
         super().__init__()
         if spectrum.decay is not None:
             raise ValueError("spectrum.decay is set, but Rotary is a pure rotation; use a spectrum without decay")
+        if spectrum.temperature != 1:
+            raise ValueError(f"spectrum.temperature = {spectrum.temperature}: Rotary has none; use xpos.DampedRotary")
         self.spectrum = spectrum
         omega = torch.tensor(spectrum.omega, dtype=torch.float64)
         self.register_buffer("bits", omega.view(torch.int64), persistent=False)  # as integers: .half() leaves them

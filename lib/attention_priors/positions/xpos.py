@@ -34,6 +34,8 @@ class DampedRotary(nn.Module):
     which is the only case in which it is orthogonal; without decay it is YaRN's rotation.
     """
 
+    blockwise = True  # the factors are in range for queries that stand near each other
+
     def __init__(self, spectrum: Spectrum) -> None:
         super().__init__()
         decay = spectrum.decay or (0.0,) * len(spectrum.omega)
@@ -44,7 +46,7 @@ class DampedRotary(nn.Module):
         if not spectrum.temperature > 0 or not math.isfinite(spectrum.temperature):
             raise ValueError(f"spectrum.temperature = {spectrum.temperature}, but it must be finite and positive")
         self.spectrum = spectrum
-        self.rotary = Rotary(replace(spectrum, decay=None))
+        self.rotary = Rotary(replace(spectrum, decay=None, temperature=1.0))
         rates = torch.tensor(decay, dtype=torch.float64)
         self.register_buffer("bits", rates.view(torch.int64), persistent=False)  # as integers: .half() leaves them
 
