@@ -98,8 +98,8 @@ def test_with_a_target_the_rate_falls_once_the_answers_are_learned() -> None:
 @pytest.mark.parametrize(("target", "steps"), [(1e-9, 40), (10.0, 25)])
 def test_training_ends_after_the_cooldown(target: float, steps: int) -> None:
     made = spec(steps=40, target=target, cooldown=5)
-    model = Transformer(made.model)
-    assert [step for step, _ in fit(model, PasskeyBatches(made), made.recipe, torch.device("cpu"))] == list(range(steps))
+    done = fit(Transformer(made.model), PasskeyBatches(made), made.recipe, torch.device("cpu"))
+    assert [step for step, _ in done] == list(range(steps))
 
 
 def test_each_group_follows_the_schedule(monkeypatch) -> None:
@@ -158,6 +158,21 @@ def test_a_loss_that_is_not_finite_stops_the_run() -> None:
         next(fit(model, PasskeyBatches(made), made.recipe, torch.device("cpu")))
 
 
+def test_a_batch_in_parts_gives_the_gradient_of_the_whole() -> None:
+    losses, weights = [], []
+    for parts in (1, 2):
+        made = spec(steps=3, batch=4, accumulate=parts)
+        torch.manual_seed(0)
+        model = Transformer(made.model).double()
+        losses.append([loss for _, loss in fit(model, PasskeyBatches(made), made.recipe, torch.device("cpu"))])
+        weights.append(model.head.weight.detach())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6) and losses[0][0] != losses[0][1]
+    torch.testing.assert_close(*weights, rtol=0, atol=1e-5)
+    made = spec(batch=4, accumulate=3)
+    with pytest.raises(ValueError, match=r"batch = 4 is not a multiple of 1 processes x accumulate = 3"):
+        next(fit(Transformer(made.model), PasskeyBatches(made), made.recipe, torch.device("cpu")))
+
+
 def test_training_learns() -> None:
     """A few steps on the filler text, where the loss of the start is ln of the vocabulary."""
     made = spec(steps=40, rate=0.01, text_weight=1.0)
@@ -177,7 +192,8 @@ def test_batches_depend_on_seed_and_step_alone() -> None:
     assert torch.equal(late[0], again(5)[0]) and not torch.equal(late[0], first(4)[0])
     assert not torch.equal(late[0], PasskeyBatches(spec(seed=1))(5)[0])
     tokens, targets, answer, documents = late
-    assert tokens.shape == targets.shape == (2, 80) and documents is None and torch.equal(tokens[:, 1:], targets[:, :-1])
+    assert tokens.shape == targets.shape == (2, 80) and documents is None
+    assert torch.equal(tokens[:, 1:], targets[:, :-1])
     assert answer[:, -passkey.DIGITS :].all() and bool((targets[answer] < 10).all()), "answers are digits"
 
 

@@ -65,6 +65,7 @@ class Recipe(Frozen):
     prior_rate: float = Field(gt=0, description="multiplies the rate of prior parameters")
     steps: int = Field(ge=1)
     batch: int = Field(ge=1)
+    accumulate: int = Field(default=1, ge=1, description="parts of a batch whose gradients are added up")
     length: int = Field(ge=2)
     warmup: int = Field(ge=0)
     final_rate: float = Field(ge=0, le=1)
@@ -126,6 +127,60 @@ class LanguageProfile(Frozen):
     lengths: tuple[int, ...]
     documents: int = Field(ge=1)
     scored: int = Field(ge=1)
+    benchmark: LanguageBenchmark
+
+
+class Extension(Frozen):
+    """A short training on longer texts from where a run ended; else as in its recipe, with as many tokens a step."""
+
+    factor: int = Field(ge=2, description="times the training length")
+    steps: int = Field(ge=1)
+    warmup: int = Field(ge=0)
+    rate: float = Field(gt=0, description="multiplies the recipe's rate")
+
+
+class LanguageBenchmark(Frozen):
+    """All encodings as language models, and what becomes of a trained RoPE; size, recipe and texts as in its owner.
+
+    Every encoding has the profile's seeds and is read on the domain of training.
+    """
+
+    encodings: tuple[str, ...] = Field(description="trained besides those of `LanguageProfile`")
+    extensions: tuple[str, ...] = Field(description="ways to read those models without training")
+    lengths: tuple[int, ...] = Field(description="that extensions are read at")
+    tuned: tuple[str, ...] = Field(description="encodings with which a trained RoPE is trained further")
+    tuning: Extension
+    order: tuple[str, ...] = Field(description="encodings whose sense of order is measured")
+    pairs: int = Field(ge=1, description="of neighbours that are swapped for it")
+    small: tuple[str, ...] = Field(description="encodings that are also trained at a second size")
+    size: Size
+    longer: tuple[str, ...] = Field(description="encodings that are also trained at twice the length")
+    fading: tuple[str, ...] = Field(description="encodings whose attention is measured by length")
+    fading_lengths: tuple[int, ...]
+    fading_documents: int = Field(ge=1)
+
+
+class AblationProfile(Frozen):
+    """Ablations of BAM on the plain passkey task: model, recipe and lengths are those of `PasskeyProfile`.
+
+    The first six are encodings by study; `misread` are read by another formula once more, and `language` also learn
+    the language task. An encoding that `PasskeyProfile` has too is trained and asked only once.
+    """
+
+    start: tuple[str, ...]
+    subset: tuple[str, ...]
+    sign: tuple[str, ...]
+    scaling: tuple[str, ...]
+    version: tuple[str, ...]
+    misread: tuple[str, ...]
+    language: tuple[str, ...]
+    length: tuple[str, ...] = Field(description="encodings that are trained at several lengths")
+    multiples: tuple[int, ...] = Field(description="of the training length, with as many tokens a step")
+    sizes: tuple[Size, ...]
+    extension: Extension = Field(description="of every size")
+    interpolation: Extension = Field(description="of RoPE with position interpolation, and without")
+    far: Evaluation = Field(description="of the studies of length and size, beyond the passkeys' lengths")
+    give_up: int = Field(ge=0, description="as in `Evaluation`")
 
 
 class TheoryProfile(Frozen):
@@ -148,6 +203,7 @@ class Profile(Frozen):
     theory: TheoryProfile
     passkey: PasskeyProfile
     benchmark: BenchmarkProfile
+    ablations: AblationProfile
     language: LanguageProfile
 
     def on(self, device: str) -> Self:

@@ -20,6 +20,7 @@ import torch.nn.functional as F
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
+from torch.distributed.fsdp import FSDPModule
 
 from . import runtime, store
 from .attention import BACKENDS
@@ -30,6 +31,9 @@ from .positions.extended import ExtendedRotary
 from .positions.priors import Prior
 from .positions.scaling import ScalableSoftmax
 from .tasks import passkey
+from .tasks.algorithms import TASKS as ALGORITHMS
+from .tasks.algorithms import AlgorithmBatches
+from .tasks.masking import MaskedBatches
 from .text import packing
 
 # Tokens [batch, length], the token that each position should predict, where the answers are among these, and document
@@ -99,7 +103,8 @@ class LanguageBatches:
         return tokens[:, :-1], tokens[:, 1:], everything, ids
 
 
-SOURCES = {"passkey": PasskeyBatches, "passkey-hard": PasskeyBatches, "language": LanguageBatches}
+SOURCES = {"passkey": PasskeyBatches, "passkey-hard": PasskeyBatches, "language": LanguageBatches,
+           "masked": MaskedBatches, **{f"algorithms/{name}": AlgorithmBatches for name in ALGORITHMS}}  # fmt: skip
 
 
 def source(task: str) -> Callable[[RunSpec], Callable[[int], Batch]]:
@@ -188,16 +193,23 @@ def fit(
     resume: Callable[[nn.Module, list[torch.optim.Optimizer]], tuple[int, list[float]]] | None = None,
     save_checkpoint: Callable[[nn.Module, list[torch.optim.Optimizer], int, list[float]], None] | None = None,
 ) -> Iterator[tuple[int, float]]:
-    """Train in place, yielding (step, answer loss) after every step. Under torchrun each rank takes its share."""
+    """Train in place, yielding (step, answer loss) after every step.
+
+    Under torchrun each rank takes its share of the batch; a model that is not sharded already is replicated.
+    """
     optims = optimizers(model, recipe)
     start, history = resume(model, optims) if resume else (0, [])
     wrapped, rank, world = model, 0, 1
     if dist.is_available() and dist.is_initialized():
         rank, world = dist.get_rank(), dist.get_world_size()
         ids = [device.index] if device.type == "cuda" else None
-        wrapped = nn.parallel.DistributedDataParallel(model, device_ids=ids)
-        if recipe.batch % world:
-            raise ValueError(f"batch = {recipe.batch} is not a multiple of {world} processes; choose one that is")
+        if not isinstance(model, FSDPModule):
+            wrapped = nn.parallel.DistributedDataParallel(model, device_ids=ids)
+    if recipe.batch % (world * recipe.accumulate):
+        raise ValueError(
+            f"batch = {recipe.batch} is not a multiple of {world} processes x accumulate = {recipe.accumulate}; "
+            "choose one that is"
+        )
     half = torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
     settled = settled_at(history, recipe)
     for step in range(start, recipe.steps):
@@ -206,13 +218,19 @@ def fit(
             break
         for group in (group for optim in optims for group in optim.param_groups):
             group["lr"] = rate_at(step, recipe, settled) * group["factor"]
-        batch = tuple(None if x is None else x[rank::world].to(device) for x in batches(step))
-        with half:
-            loss, answer_loss = loss_of(wrapped, batch, recipe)
-        if not bool(loss.isfinite()):
-            raise FloatingPointError(f"the loss is {loss.item()} at step {step}; lower the rate ({recipe.rate})")
+        batch = batches(step)
         model.zero_grad()
-        loss.backward()
+        answer_losses = []
+        for part in range(recipe.accumulate):
+            own = slice(part * world + rank, None, recipe.accumulate * world)
+            with half:
+                some = tuple(None if x is None else x[own].to(device) for x in batch)
+                loss, answer_loss = loss_of(wrapped, some, recipe)
+            if not bool(loss.isfinite()):
+                raise FloatingPointError(f"the loss is {loss.item()} at step {step}; lower the rate ({recipe.rate})")
+            (loss / recipe.accumulate).backward()
+            answer_losses.append(answer_loss)
+        answer_loss = torch.stack(answer_losses).mean()
         nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
         for optim in optims:
             optim.step()
@@ -295,6 +313,7 @@ class Run:
             "key": self.key,
             "spec": self.spec.plain(),
             "parameters": count(model),
+            "steps": len(history),
             "loss": [round(sum(history[i : i + stride]) / len(history[i : i + stride]), 6)
                      for i in range(0, len(history), stride)],
             "learned": learned(model),

@@ -190,7 +190,7 @@ def test_error_at_most_twice_that_of_the_reference(dtype: torch.dtype, blocks: s
     Σ_j dS_ij p_ij is taken from the output; their rounding grows with log-priors, which here reach several hundred.
     """
     loose = 2e-5 if dtype == torch.float32 else 1e-6
-    looser = {"whole": 1e-4, "blocks": 2e-4}[blocks] if dtype == torch.float32 else loose  # 5e-5 seen, by processor
+    looser = {"whole": 4e-5, "blocks": 2e-4}[blocks] if dtype == torch.float32 else loose  # 2.2e-5 and 5e-5 seen
     blocks_of(monkeypatch, blocks)
     rounded = setting(Case(75, width=16, logit="row", scale="row"), dtype)
     exact = setting(rounded.case)

@@ -49,6 +49,7 @@ def test_what_was_not_asked_counts_as_nothing_and_what_is_undefined_does_not_cou
     table = by_length.set_index(["encoding", "length"])
     last = max(profile.benchmark.far.lengths)
     assert table.loc[("rope", last), "state"] == "given up" and table.loc[("rope", last), "mean"] == 0
+    assert np.isnan(table.loc[("rope", last), "low"])
     assert table.loc[("bam-ssmax", last), "state"] == "asked" and table.loc[("bam-ssmax", last), "mean"] == 1
     rows = answers(profile)
     further = rows[(rows["encoding"] == "bam") & (rows["length"] == last)].assign(length=10 * last)
@@ -76,6 +77,17 @@ def test_figures_are_legible_and_captions_say_what_is_there(name):
         assert str(profile.passkey.recipe.length) in caption(frame) and "nan" not in caption(frame)
 
 
+def test_a_seed_that_gave_up_counts_as_nothing_beside_one_that_did_not():
+    """Perfect prompts have an interval too: 6 of 6, and 4 of 6 where a third seed was not asked."""
+    cells = [("nope", seed, 128, 2) for seed in range(3)] + [("nope", seed, 256, 2) for seed in range(2)]
+    columns = ["encoding", "seed", "length", "correct"]
+    made = benchmark.by_length(pd.DataFrame(cells, columns=columns).assign(samples=2, trained=128)).set_index("length")
+    assert made.loc[128, "mean"] == made.loc[128, "high"] == 1
+    assert made.loc[128, "low"] == pytest.approx(0.025 ** (1 / 6))
+    assert list(made["asked"]) == [3, 2] and list(made["state"]) == ["asked", "asked"]
+    assert made.loc[256, "mean"] == pytest.approx(2 / 3) and made.loc[256, "low"] == 0 and made.loc[256, "high"] == 1
+
+
 def test_the_order_is_by_accuracy_beyond_the_training_length():
     by_length, _ = frames(config.profile("cpu"))
     names = encodings.ranked(by_length)
@@ -83,20 +95,18 @@ def test_the_order_is_by_accuracy_beyond_the_training_length():
     assert encodings.ranked(by_length.iloc[::-1])[0].startswith("bam")
 
 
-def test_the_table_has_a_row_for_each_and_costs_beside_nope(tmp_path, monkeypatch):
+def test_the_table_has_a_row_for_each_with_parameters_beyond_nope(tmp_path, monkeypatch):
     profile = config.profile("cpu")
     by_length, reach = frames(profile)
 
     def record(run):
         extra = 7 if run.spec.model.encoding == "t5" else 0
         parts = {"embedding": 10, "transformer": 100, "prior": extra, "prior_fixed": 0}
-        return {"parameters": parts, "seconds": 20.0 if run.spec.model.encoding == "t5" else 10.0}
+        return {"parameters": parts, "steps": 20 if run.spec.model.encoding == "t5" else 10}
 
     monkeypatch.setattr(Run, "record", record)
     made = benchmark.summary(by_length, reach, profile, tmp_path).set_index("encoding")
-    assert (
-        made.loc["t5", "parameters"] == 7 and made.loc["t5", "times_nope"] == 2 and made.loc["nope", "parameters"] == 0
-    )
+    assert list(made.loc["t5", ["parameters", "steps"]]) == [7, 20] and made.loc["nope", "parameters"] == 0
     table = encodings.table_encodings(made.reset_index())
     assert len(table) == len(profile.benchmark.encodings) and table["encoding"].is_unique
     assert table["encoding"].iloc[0].startswith("BAM") and str(len(table)) in encodings.caption_table(

@@ -34,7 +34,7 @@ def test_accuracy_is_named_alike_in_both_passkey_notebooks():
     rows = [{"edit": edit, "length": length, "seed": seed, "accuracy": 0.5, "samples": 10}
             for edit in learned.EDIT_COLORS for length in (128, 256) for seed in (0, 1)]  # fmt: skip
     edits = learned.draw_edits(pd.DataFrame(rows))
-    plain = pd.DataFrame(rows[:4]).assign(form="plain", encoding="bam-ssmax", trained=128)
+    plain = pd.DataFrame(rows[:4]).assign(form="plain", encoding="bam-ssmax", trained=128, correct=5)
     assert (
         edits.axes[0].get_ylabel() == draw_by_length(plain).axes[0].get_ylabel() == "share with all five digits right"
     )

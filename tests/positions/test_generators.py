@@ -85,7 +85,7 @@ def test_all_parameters_of_a_defective_group_receive_gradients_and_its_limits_ar
     turned, still = made(drawn(6, 0), drawn(6, 1), places, places)
     (turned @ still.mT).square().sum().backward()
     assert all((p.grad.abs() > 1e-8).all() for p in (made.log_omega, made.damping, made.coupling))
-    with pytest.raises(ValueError, match="width = 6.*multiple of 4"):
+    with pytest.raises(ValueError, match=r"width = 6.*multiple of 4"):
         LearnedGroup(6, defective=True)
     with torch.no_grad():
         made.damping.fill_(10.0)

@@ -42,19 +42,11 @@ class Sentence:
 
 
 def share(successes: Iterable[int], trials: Iterable[int]) -> Estimate:
-    """A mean share over seeds from each seed's counts, with the hull of two intervals.
-
-    Student's t over seeds alone is a point when all seeds are perfect; the exact binomial interval of all trials
-    together ignores that seeds differ. One seed tells nothing of the spread: [0, 1].
-    """
+    """A mean share over seeds from each seed's counts, with `evaluation.share_interval`."""
     successes, trials = np.asarray(list(successes)), np.asarray(list(trials))
     if not len(trials):
         return UNKNOWN
-    values = successes / trials
-    over_seeds = evaluation.seed_interval(values)
-    pooled = evaluation.binomial_interval(int(successes.sum()), int(trials.sum()))
-    low, high = min(over_seeds[0], pooled[0]), max(over_seeds[1], pooled[1])
-    return Estimate(float(values.mean()), max(low, 0.0), min(high, 1.0))
+    return Estimate(float((successes / trials).mean()), *evaluation.share_interval(successes, trials))
 
 
 def difference(a: Estimate, b: Estimate) -> Estimate:

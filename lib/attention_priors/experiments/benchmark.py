@@ -9,7 +9,7 @@ import pandas as pd
 
 from .. import runtime
 from ..config import Evaluation, Profile
-from ..evaluation import seed_interval
+from ..evaluation import share_interval
 from ..positions.encodings import Encoding, encoding
 from ..training import Run, RunSpec
 from . import passkeys
@@ -54,26 +54,30 @@ def counts(profile: Profile, runs: Path) -> pd.DataFrame:
 
 
 def by_length(frame: pd.DataFrame) -> pd.DataFrame:
-    """Per encoding and length: mean accuracy over seeds with its t interval, and how it was obtained.
+    """Per encoding and length: mean accuracy over seeds with `evaluation.share_interval`, and how it was obtained.
 
-    `state`: "asked"; "given up" where some seed was not asked after too many lengths without a hit (it counts as 0);
+    A seed that was not asked, after too many lengths without a hit, counts as 0; `asked` is the number of seeds that
+    were, `samples` the prompts that each of them got. `state`: "asked"; "given up" where no seed was (no interval);
     "undefined" beyond the encoding's longest context (accuracy NaN).
     """
-    lengths = sorted(set(frame["length"]))
+    samples = dict(zip(frame["length"], frame["samples"], strict=True))
+    lengths = sorted(samples)
     rows = []
     for name, group in frame.groupby("encoding", sort=False):
         row, trained = encoding(name), int(group["trained"].iloc[0])
-        shares = group.assign(share=group["correct"] / group["samples"])
-        table = shares.pivot(index="seed", columns="length", values="share").reindex(columns=lengths)
+        correct = group.pivot(index="seed", columns="length", values="correct").reindex(columns=lengths)
         for length in lengths:
-            values = table[length].to_numpy(dtype=float)
+            hits = correct[length].to_numpy(dtype=float)
+            asked = int((~np.isnan(hits)).sum())
             undefined = row.longest is not None and length > row.longest
-            state = "undefined" if undefined else "given up" if np.isnan(values).any() else "asked"
-            values = np.full(len(table), np.nan) if undefined else np.nan_to_num(values)
-            low, high = seed_interval(values)
+            state = "undefined" if undefined else "asked" if asked else "given up"
+            values = np.full(len(hits), np.nan) if undefined else np.nan_to_num(hits) / samples[length]
+            low, high = (np.nan, np.nan)
+            if state == "asked":
+                low, high = share_interval(np.nan_to_num(hits), [samples[length]] * len(hits))
             rows.append({"encoding": name, "family": family(row), "borrows": row.trained_as or OWN, "length": length,
-                         "trained": trained, "seeds": len(table), "mean": values.mean(), "low": max(0.0, low),
-                         "high": min(1.0, high), "worst": values.min(), "best": values.max(),
+                         "trained": trained, "seeds": len(hits), "asked": asked, "samples": samples[length],
+                         "mean": values.mean(), "low": low, "high": high, "worst": values.min(), "best": values.max(),
                          "state": state})  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -83,12 +87,9 @@ def reach(frame: pd.DataFrame, accuracy: float = 0.8) -> pd.DataFrame:
     lengths = sorted(set(frame["length"]))
     rows = []
     for (name, seed), group in frame.groupby(["encoding", "seed"], sort=False):
-        row, longest = encoding(name), 0
-        found = (group["correct"] / group["samples"]).set_axis(group["length"])
-        for length in lengths:
-            if not found.get(length, 0.0) >= accuracy:
-                break
-            longest = length
+        row = encoding(name)
+        found = (group["correct"] / group["samples"]).set_axis(group["length"]).reindex(lengths, fill_value=0.0)
+        longest = passkeys.reached(found, accuracy)
         limit = min(max(lengths), row.longest or max(lengths))
         rows.append({"encoding": name, "family": family(row), "seed": seed, "reach": longest, "longest_tested": limit,
                      "trained": int(group["trained"].iloc[0])})  # fmt: skip
@@ -96,10 +97,10 @@ def reach(frame: pd.DataFrame, accuracy: float = 0.8) -> pd.DataFrame:
 
 
 def summary(frame: pd.DataFrame, reached: pd.DataFrame, profile: Profile, runs: Path) -> pd.DataFrame:
-    """A row per encoding: accuracy at 1, 4, 16 and 64 times the training length, reach, parameters and training time.
+    """A row per encoding: accuracy at 1, 4, 16 and 64 times the training length, reach, and what it took.
 
-    `parameters` are those beyond NoPE's, `times_nope` the training time as a multiple of NoPE's (medians over seeds).
-    Several runs were timed side by side: that tells a factor of two, not ten per cent.
+    `parameters` are those beyond NoPE's; `steps` is the median over seeds of the steps until training ended, of the
+    weights that the row borrows.
     """
     where = runtime.device(profile.device)
     rows = []
@@ -117,12 +118,11 @@ def summary(frame: pd.DataFrame, reached: pd.DataFrame, profile: Profile, runs: 
         row |= {"reach": float(own.median()), "reach_low": int(own.min()), "reach_high": int(own.max()),
                 "longest_tested": int(reached[reached["encoding"] == name]["longest_tested"].max()),
                 "parameters": sum(records[0]["parameters"][part] for part in ("embedding", "transformer", "prior")),
-                "times_nope": float(np.median([record["seconds"] for record in records]))}  # fmt: skip
+                "steps": float(np.median([record["steps"] for record in records]))}  # fmt: skip
         rows.append(row)
     made = pd.DataFrame(rows)
     bare = made[made["encoding"] == "nope"]
     if bare.empty:
-        raise ValueError("the benchmark has no 'nope', which parameters and times are compared with; add it")
+        raise ValueError("the benchmark has no 'nope', which parameters are compared with; add it")
     made["parameters"] -= int(bare["parameters"].iloc[0])
-    made["times_nope"] /= float(bare["times_nope"].iloc[0])
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 from .. import evaluation, runtime, store
 from ..config import ModelConfig, Profile
 from ..evaluation import document_losses
+from ..extension import extend
 from ..model import Transformer
 from ..positions.encodings import encoding
 from ..text import packing
@@ -60,24 +62,56 @@ def train_and_read(run_spec: RunSpec, runs: str, profile: Profile, names: tuple[
     """One model: train it if it is not in the store, then measure what has not been measured yet."""
     run = Run(run_spec, runs, runtime.device(profile.device))
     record = run.train(runtime.say if runtime.headless() else None)
-    settings, model, rows = profile.language, None, []
-    code = store.fingerprint(document_losses, Transformer)
+    rows = []
     for name in names:
-        local = run_spec.recipe.length if encoding(name).local else None
-        for domain in settings.domains:
-            wanted = (settings.lengths, settings.documents, settings.scored, domain, run_spec.inputs)
-            path = run.path / f"language-{store.key(wanted, local, code)}.json"
-            try:
-                found = store.read_json(path)
-            except (FileNotFoundError, store.DamagedFile):
-                model = model or run.model()
-                longest = max(settings.lengths)
-                documents = evaluation.language_documents(run_spec.corpus, domain, longest, settings.documents)
-                found = document_losses(model, documents, settings.lengths, settings.scored, local)
-                store.write_json(path, found)
+        reader = Reader(run, name, profile)
+        for domain in profile.language.domains:
             common = {"domain": domain, "encoding": name, "seed": run_spec.seed}
-            rows += [common | row | {"run": record["key"]} for row in found]
+            rows += [common | row | {"run": record["key"]} for row in reader(domain, profile.language.lengths)]
     return rows
+
+
+class Reader:
+    """A finished run's model under one name; what it is measured on once is kept beside the run."""
+
+    def __init__(self, run: Run, name: str, profile: Profile) -> None:
+        self.run, self.name, self.settings = run, name, profile.language
+        row = encoding(name)
+        self.local = run.spec.recipe.length if row.local else None
+        self.extends = name != run.spec.model.encoding and not row.local
+        self.code = (name, store.fingerprint(extend, *row.parts())) if self.extends else ()
+        self._model: Transformer | None = None
+
+    def __call__(self, domain: str, lengths: tuple[int, ...]) -> list[dict[str, Any]]:
+        """The rows of `document_losses` on the validation documents of a domain."""
+        settings, inputs = self.settings, self.run.spec.inputs
+        wanted = (lengths, settings.documents, settings.scored, domain, inputs)
+        name = f"language-{store.key(wanted, self.local, store.fingerprint(document_losses, Transformer), *self.code)}"
+
+        def measure() -> list[dict[str, Any]]:
+            documents = evaluation.language_documents(
+                self.run.spec.corpus, domain, max(settings.lengths), settings.documents
+            )
+            return document_losses(self.model, documents, lengths, settings.scored, self.local)
+
+        return self.kept(name, measure)
+
+    def kept(self, name: str, measure: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+        """<run>/<name>.json, measured if it is not there or damaged."""
+        path = self.run.path / f"{name}.json"
+        try:
+            return store.read_json(path)
+        except (FileNotFoundError, store.DamagedFile):
+            found = measure()
+            store.write_json(path, found)
+            return found
+
+    @property
+    def model(self) -> Transformer:
+        if self._model is None:
+            model = self.run.model()
+            self._model = extend(model, self.name, self.run.spec.recipe.length) if self.extends else model
+        return self._model
 
 
 def perplexity(frame: pd.DataFrame) -> pd.DataFrame:

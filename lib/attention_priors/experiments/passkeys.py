@@ -93,7 +93,7 @@ class Answers:
         self.run, self.name, self.form = run, name, form
         row = encoding(name)
         self.local = run.spec.recipe.length if row.local else None
-        self.extends = row.trained_as is not None and not row.local
+        self.extends = name != run.spec.model.encoding and not row.local
         code = store.fingerprint(passkey_samples, Transformer)
         self.code: tuple[str, ...] = (code,)
         if self.extends:
@@ -141,27 +141,30 @@ def by_length(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
-    """Per encoding and length: mean and median over seeds, the t interval of the mean, and the extremes."""
+    """Per encoding and length: mean and median over seeds, `evaluation.share_interval` of the mean, the extremes."""
     rows = []
     for (form, name, length), group in by_length(frame).groupby(["form", "encoding", "length"], sort=True):
         values = group["accuracy"].to_numpy()
-        low, high = evaluation.seed_interval(values)
+        low, high = evaluation.share_interval(group["correct"], group["samples"])
         rows.append({"form": form, "encoding": name, "length": length, "seeds": len(values), "mean": values.mean(),
-                     "median": float(group["accuracy"].median()), "low": max(0.0, low), "high": min(1.0, high),
+                     "median": float(group["accuracy"].median()), "low": low, "high": high,
                      "worst": values.min(), "best": values.max(),
                      "samples": int(group["samples"].iloc[0])})  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def reached(accuracies: pd.Series, accuracy: float) -> int:
+    """The longest length (the index) up to which accuracies never fell below `accuracy`; 0: not at the first."""
+    below = accuracies.sort_index() < accuracy
+    good = below.index[~below.cummax()]
+    return int(good.max()) if len(good) else 0
 
 
 def reach(frame: pd.DataFrame, accuracy: float = 0.8) -> pd.DataFrame:
     """Per encoding and seed: the longest length up to which accuracy never fell below `accuracy` (0: never reached)."""
     rows = []
     for (form, name, seed), group in by_length(frame).groupby(["form", "encoding", "seed"], sort=True):
-        longest = 0
-        for row in group.sort_values("length").itertuples():
-            if row.accuracy < accuracy:
-                break
-            longest = row.length
+        longest = reached(group.set_index("length")["accuracy"], accuracy)
         limit = int(group["length"].max())
         rows.append({"form": form, "encoding": name, "seed": seed, "reach": longest, "longest_tested": limit})
     return pd.DataFrame(rows)

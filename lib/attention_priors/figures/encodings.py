@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from attention_priors import evaluation
 from attention_priors.experiments.benchmark import MULTIPLES, OWN
 from attention_priors.figures import style
-from attention_priors.figures.passkey_tables import GOOD, times
+from attention_priors.figures.passkey_tables import GOOD, prompts, times
 from attention_priors.figures.spec import FigureSpec, TableSpec
 from attention_priors.positions.encodings import encoding
 
@@ -74,9 +74,10 @@ def caption_accuracy(frame: pd.DataFrame) -> str:
     return (
         f"One benchmark for {len(names)} encodings and extensions: share of passkeys retrieved, mean of "
         f"{'–'.join(map(str, sorted({seeds[0], seeds[-1]})))} seeds, trained on {trained} tokens by one recipe, "
-        f"ordered by the mean above {trained} tokens. *: evaluated on another row's weights (RoPE's). Dot: not asked, "
-        f"after three lengths without a hit; n/a: the encoding ends before. Intervals are in the table; half of the "
-        f"cells' are wider than {wide.median():.2f}. Chance is {evaluation.CHANCE:.0e}."
+        f"ordered by the mean above {trained} tokens. {prompts(frame)}. *: evaluated on another row's weights "
+        f"(RoPE's). Dot: no seed is asked any more, after too many lengths in a row without a hit; n/a: the encoding "
+        f"ends before. Intervals are in the table; half of the cells' are wider than {wide.median():.2f}. Chance is "
+        f"{evaluation.CHANCE:.0e}."
     )
 
 
@@ -125,14 +126,15 @@ def table_encodings(frame: pd.DataFrame) -> pd.DataFrame:
         accuracies = {}
         for multiple in MULTIPLES:
             mean, low, high = (getattr(row, f"{part}_{multiple}") for part in ("mean", "low", "high"))
-            accuracies[f"accuracy at {multiple}×"] = "–" if np.isnan(mean) else f"{mean:.2f} [{low:.2f}, {high:.2f}]"
+            interval = "not asked" if np.isnan(low) else f"{mean:.2f} [{low:.2f}, {high:.2f}]"
+            accuracies[f"accuracy at {multiple}×"] = "–" if np.isnan(mean) else interval
         borrowed = "" if row.borrows == OWN else f" (weights of {encoding(row.borrows).label})"
         rows.append({"encoding": encoding(row.encoding).label + borrowed, "position": FAMILIES[row.family][0],
                      "seeds": row.seeds, **accuracies,
                      "reach, median (tokens)": f"{ended}{row.reach:,.0f}",
                      "reach, extremes (tokens)": f"{row.reach_low:,} – {row.reach_high:,}",
                      "parameters beyond NoPE": f"{row.parameters:,}",
-                     "training time / NoPE": f"{row.times_nope:.2f}"})  # fmt: skip
+                     "steps, median": f"{row.steps:,.0f}"})  # fmt: skip
     return pd.DataFrame(rows)
 
 
@@ -140,11 +142,11 @@ def caption_table(frame: pd.DataFrame) -> str:
     trained = int(frame["trained"].iloc[0])
     return (
         f"{len(frame)} encodings and extensions, one recipe, {trained} tokens of training: share of passkeys retrieved "
-        f"(mean over seeds [95 % t interval, clipped to 0 and 1]) at multiples of the training length; reach, the "
-        f"longest tested length up to which accuracy never fell below {GOOD} (>: as far as was tested); parameters "
-        f"beyond NoPE's; training time over NoPE's, of runs side by side (tells a factor of two, not ten per cent). "
-        f"–: not tested at that length, or the encoding ends before. A length that was not asked after three without "
-        f"a hit counts as 0."
+        f"(mean over seeds [95 % interval: hull of Student's t over seeds and of the exact binomial one over all "
+        f"prompts]) at multiples of the training length; reach, the longest tested length up to which accuracy never "
+        f"fell below {GOOD} (>: as far as was tested); parameters beyond NoPE's; steps until training stopped. –: not "
+        f"tested at that length, or the encoding ends before; not asked: too many shorter lengths without a hit. A "
+        f"seed that was not asked counts as 0."
     )
 
 

@@ -23,12 +23,12 @@ MOST = 10  # lengths named on an axis
 
 
 def over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
-    """Mean accuracy per encoding and length with its t interval over seeds in [0, 1]; no interval for one seed."""
+    """Mean accuracy per encoding and length with its interval over seeds and prompts; no interval for one seed."""
     rows = []
     for (name, length), group in frame.groupby(["encoding", "length"], sort=True):
-        low, high = evaluation.seed_interval(group["accuracy"])
+        low, high = evaluation.share_interval(group["correct"], group["samples"])
         mean = group["accuracy"].mean()
-        low, high = (max(low, 0.0), min(high, 1.0)) if len(group) > 1 else (np.nan, np.nan)
+        low, high = (low, high) if len(group) > 1 else (np.nan, np.nan)
         rows.append({"encoding": name, "length": length, "mean": mean, "low": low, "high": high})
     return pd.DataFrame(rows)
 
@@ -105,8 +105,9 @@ def _share(rows: pd.DataFrame, name: str, length: int) -> str:
 
 
 READING = (
-    "Line: mean over seeds; band: 95 % t interval of that mean; dots: seeds; dotted vertical line: training length. "
-    f"Chance is {evaluation.CHANCE:.0e}; the untrained control is BAM SSMax before its first step. "
+    "Line: mean over seeds; band: 95 % interval of that mean over seeds and prompts; dots: seeds; dotted vertical "
+    f"line: training length. Chance is {evaluation.CHANCE:.0e}; the untrained control is BAM SSMax before its first "
+    "step. "
 )
 
 

@@ -54,9 +54,9 @@ def table_accuracy(frame: pd.DataFrame) -> pd.DataFrame:
 
 def caption_table_accuracy(frame: pd.DataFrame) -> str:
     return (
-        f"Share of passkeys retrieved, mean over seeds [95 % t interval over seeds, clipped to 0 and 1], by context "
-        f"length in tokens (multiples of the training length). {prompts(frame)}. "
-        f"Chance is {evaluation.CHANCE:.0e}. One seed has no interval over seeds: [0, 1]."
+        f"Share of passkeys retrieved, mean over seeds [95 % interval: hull of Student's t over seeds and of the exact "
+        f"binomial one over all prompts], by context length in tokens (multiples of the training length). "
+        f"{prompts(frame)}. Chance is {evaluation.CHANCE:.0e}. One seed has no interval over seeds: [0, 1]."
     )
 
 

@@ -15,13 +15,15 @@ from functools import partial
 import torch
 from torch import nn
 
-from . import extensions
+from . import extensions, variants
 from .absolute import Learned, Sinusoidal
 from .buckets import T5Buckets
 from .extended import ExtendedRotary, RectifiedRotary
 from .generators import LearnedGroup, LearnedRotary, RandomisedRotary
 from .kerple import KerpleLog, KerplePower
+from .lags import LagTable
 from .priors import GeneralizedGaussian, Laplace, Prior, Product, alibi_slopes
+from .randomised import RandomisedSinusoidal
 from .rotary import Rotary, Spectrum, rope
 from .sandwich import Sandwich
 from .scaling import Constant, ScalableSoftmax
@@ -76,6 +78,10 @@ def _randomised_rope(width: int) -> RandomisedRotary:
     return RandomisedRotary(rope(width), LONGEST)
 
 
+def _rope_below(width: int, longest: int) -> RandomisedRotary:
+    return RandomisedRotary(rope(width), longest)
+
+
 def _kerple_power(heads: int) -> KerplePower:
     """Scales uniform in [0, 1], exponents in [0, 2], as in the authors' code; at least 0.01."""
     return KerplePower(torch.rand(heads).clamp(min=0.01), (2 * torch.rand(heads)).clamp(min=0.01))
@@ -94,8 +100,24 @@ def _by_interpolation(spectrum: Spectrum, length: int, trained: int) -> Spectrum
     return extensions.interpolate(spectrum, FACTOR)
 
 
+def _by_interpolation_4(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
+    return extensions.interpolate(spectrum, 4.0)
+
+
 def _by_ntk(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
     return extensions.ntk(spectrum, FACTOR)
+
+
+def _by_ntk_2(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
+    return extensions.ntk(spectrum, 2.0)
+
+
+def _by_ntk_4(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
+    return extensions.ntk(spectrum, 4.0)
+
+
+def _by_ntk_8(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
+    return extensions.ntk(spectrum, 8.0)
 
 
 def _by_partial_ntk(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
@@ -147,6 +169,7 @@ _MORE = [
     Encoding("group-defective", "Learned group, defective", rotary=partial(LearnedGroup, defective=True)),
     Encoding("rope-randomised", "RoPE, randomised positions", rotary=_randomised_rope, longest=LONGEST, whole=True),
     Encoding("t5", "T5 buckets", prior=T5Buckets, shared=True),
+    Encoding("lag-table", "One bias per lag", prior=partial(LagTable, longest=LONGEST), shared=True),
     Encoding("kerple-power", "KERPLE power", prior=_kerple_power),
     Encoding("kerple-log", "KERPLE log", prior=_kerple_log),
     Encoding("sandwich", "Sandwich", prior=Sandwich),
@@ -156,8 +179,12 @@ _MORE = [
 # Evaluated on the weights of RoPE; each name and label with that of the form it extends in front.
 _EXTENSIONS = {
     "pi": ("position interpolation", partial(_stretched, stretch=_by_interpolation), False),
+    "pi-4": ("position interpolation by 4", partial(_stretched, stretch=_by_interpolation_4), False),
     "dynamic-linear": ("dynamic linear", partial(_stretched, stretch=extensions.dynamic_linear), True),
     "ntk": ("NTK-aware", partial(_stretched, stretch=_by_ntk), False),
+    "ntk-2": ("NTK-aware by 2", partial(_stretched, stretch=_by_ntk_2), False),
+    "ntk-4": ("NTK-aware by 4", partial(_stretched, stretch=_by_ntk_4), False),
+    "ntk-8": ("NTK-aware by 8", partial(_stretched, stretch=_by_ntk_8), False),
     "dynamic-ntk": ("dynamic NTK", partial(_stretched, stretch=_by_dynamic_ntk), True),
     "partial-ntk": ("NTK by parts", partial(_stretched, stretch=_by_partial_ntk), False),
     "yarn": ("YaRN", partial(_stretched, stretch=_by_yarn), False),
@@ -168,6 +195,16 @@ _EXTENSIONS = {
     "leaky-rerope": ("Leaky ReRoPE", partial(_rectified, factor=FACTOR), False),
 }
 _ALL = ("theta_alpha", "theta_beta", "theta_mu")
+
+
+def _drawn(longest: int) -> list[Encoding]:
+    """Randomised positions for short texts: Ruoss et al. 2023 draw from 2048 for lengths up to 500."""
+    absolute, rotary = partial(RandomisedSinusoidal, longest=longest), partial(_rope_below, longest=longest)
+    ending = f", positions below {longest}"
+    return [
+        Encoding(f"sinusoidal-randomised-{longest}", f"Sinusoidal{ending}", absolute, longest=longest, whole=True),
+        Encoding(f"rope-randomised-{longest}", f"RoPE{ending}", rotary=rotary, longest=longest, whole=True),
+    ]
 
 
 def _ssmax(row: Encoding, **changes: object) -> Encoding:
@@ -193,10 +230,31 @@ _VARIANTS = [
            prior=partial(GeneralizedGaussian.uniform, trainable=_ALL)),
     _ssmax(_BAM, name="bam-shared-ssmax", label="BAM SSMax (one prior)", scales_prior=True, shared=True),
 ]  # fmt: skip
+# Ablations of BAM: which parameters are trained, from which start, and with which signs of β.
+_ABLATED = {
+    "bam-shape-ssmax": ("θβ alone", partial(GeneralizedGaussian.uniform, trainable=("theta_beta",))),
+    "bam-scale-ssmax": ("θα alone", partial(GeneralizedGaussian.uniform, trainable=("theta_alpha",))),
+    "bam-laplace-shape-ssmax": ("Laplace start, θβ alone",
+                                partial(GeneralizedGaussian.laplace, trainable=("theta_beta",))),
+    "bam-laplace-scale-ssmax": ("Laplace start, θα alone",
+                                partial(GeneralizedGaussian.laplace, trainable=("theta_alpha",))),
+    "bam-code-a-ssmax": ("code A", partial(GeneralizedGaussian.laplace, trainable=_ALL)),
+    "bam-code-b-ssmax": ("code B", partial(variants.unlogged, trainable=_ALL)),
+    "bam-code-c-ssmax": ("code C", variants.unlogged),
+    "bam-negative-ssmax": ("β < 0", partial(variants.signed, sign="negative")),
+    "bam-positive-ssmax": ("β > 0", partial(variants.signed, sign="positive")),
+    "bam-mixed-ssmax": ("β of both signs", partial(variants.signed, sign="mixed")),
+}  # fmt: skip
+_VARIANTS += [
+    _ssmax(_BAM, name=name, label=f"BAM SSMax ({label})", scales_prior=True, prior=prior,
+           shared=name == "bam-code-a-ssmax")
+    for name, (label, prior) in _ABLATED.items()
+]  # fmt: skip
 
+_DRAWN = _drawn(128) + _drawn(512) + _drawn(2048)
 _BORROWED = _extended(_ROPE) + _extended(_SSMAX[2])
 
-ENCODINGS: dict[str, Encoding] = {row.name: row for row in _PLAIN + _MORE + _SSMAX + _VARIANTS + _BORROWED}
+ENCODINGS: dict[str, Encoding] = {row.name: row for row in _PLAIN + _MORE + _DRAWN + _SSMAX + _VARIANTS + _BORROWED}
 
 
 def encoding(name: str) -> Encoding:

@@ -42,13 +42,13 @@ class LearnedRotary(nn.Module):
 
 
 class LearnedGroup(nn.Module):
-    """(q_i, k_j) -> (A(p_i - c)ᵀ q_i, A(c - p_j) k_j), A(t) = exp(tX), so that the score is q_iᵀ A(p_i - p_j) k_j.
+    """(q_i, k_j) -> (A(p_i - r)ᵀ q_i, A(r - p_j) k_j), A(t) = exp(tX), so that the score is q_iᵀ A(p_i - p_j) k_j.
 
-    X is a direct sum of real Jordan blocks [[W, cI], [0, W]] with W = [[-ξ, ω], [-ω, -ξ]] and learned ξ, ω and c
-    (the post on one-parameter groups): A(t) = e^{-ξt} [[R(-ωt), ct R(-ωt)], [0, R(-ωt)]]. Without `defective` the blocks
-    are single (c = 0): ξ = 0 is RoPE, ξ > 0 a damped rotation as in RetNet and xPos. Frequencies start as RoPE's,
-    decays at 1/1000 and couplings at 1/100 per position. The reference c of positions cancels; it is the middle of the
-    queries, so that the factors stay in range. Decays stay below 1/4 per position for that reason.
+    X is a direct sum of real Jordan blocks [[W, cI], [0, W]] with W = [[-ξ, ω], [-ω, -ξ]] and learned ξ, ω and c (the
+    post on one-parameter groups), so that A(t) = e^{-ξt} [[R(-ωt), ct R(-ωt)], [0, R(-ωt)]]. Without `defective` the
+    blocks are single: ξ = 0 is RoPE, ξ > 0 a damped rotation as in RetNet and xPos. Frequencies start as RoPE's,
+    decays at 1/1000 and couplings c at 1/100 per position. The reference position cancels; it is the middle of the
+    queries, so that the factors stay in range, and decays are below 1/4 per position for the same reason.
     """
 
     blockwise = True  # the factors are in range for queries that stand near each other
@@ -91,8 +91,10 @@ class LearnedGroup(nn.Module):
         angles = t * self.omega
         size = (-t * self.decay).exp().to(x.dtype)
         if not torch.isfinite(size).all():
-            raise ValueError(f"positions reach {float(t.abs().max()):g} from the middle of the queries, where the decay "
-                             f"overflows {x.dtype}; attend in blocks of queries")  # fmt: skip
+            raise ValueError(
+                f"positions reach {float(t.abs().max()):g} from the middle of the queries, where the decay overflows "
+                f"{x.dtype}; attend in blocks of queries"
+            )
         angles = angles if transposed else -angles
         if self.coupling is None:
             return half_split(x, angles) * size.repeat(1, 2)

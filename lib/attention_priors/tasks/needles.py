@@ -43,6 +43,7 @@ class _Parts:
     description: list[int]
     needles: list[list[int]]
     question: list[int]
+    repeated: list[bool]  # for each token of `question`, whether it belongs to a key that the question has named before
     answers: list[int]
     answer: list[int]  # for each token of `answers`, which one it belongs to; -1 for commas
 
@@ -69,18 +70,25 @@ def prompts(task: str | Task, length: int, samples: int, generator: torch.Genera
         raise ValueError(f"samples = {samples}, but at least 1 is needed")
     _check([task], length, 0, source)
     rows = [_sample(task, length, generator, source) for _ in range(samples)]
-    tokens, starts, answers, answer, needles, depths = zip(*rows, strict=True)
+    tokens, starts, answers, answer, _, needles, depths = zip(*rows, strict=True)
     shares = torch.tensor(depths, dtype=torch.float64)
     return Prompts(*map(torch.tensor, (tokens, starts)), answers, *map(torch.tensor, (answer, needles)), shares)
 
 
 def training_batch(
-    length: int, batch: int, generator: torch.Generator, source: Source, tasks: Sequence[str | Task] = tuple(TASKS)
+    length: int,
+    batch: int,
+    generator: torch.Generator,
+    source: Source,
+    tasks: Sequence[str | Task] = tuple(TASKS),
+    repeats: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Tokens [batch, length + 1], each row of a random one of `tasks`, and a mask [batch, length] of the targets.
 
     The convention is `passkey.training_batch`'s: a model reads tokens[:, :-1], its targets are tokens[:, 1:], and the
-    mask marks those that belong to answers. ValueError as for `prompts`, where one task or more does not fit.
+    mask marks those that belong to answers; with `repeats` also the second mention of the keys in the question, whose
+    short copy teaches the heads that the long one needs. A task named twice is drawn twice as often. ValueError as for
+    `prompts`, where one task or more does not fit.
     """
     if batch < 1 or not tasks:
         raise ValueError(f"a batch of {batch} from {len(tasks)} tasks: at least 1 of both is needed")
@@ -88,7 +96,10 @@ def training_batch(
     _check(found, length, 1, source)
     picks = torch.randint(len(found), (batch,), generator=generator).tolist()
     rows = [_sample(found[pick], length + 1, generator, source) for pick in picks]
-    return torch.tensor([row[0] for row in rows]), torch.tensor([row[3] for row in rows])[:, 1:] >= 0
+    marked = torch.tensor([row[3] for row in rows]) >= 0
+    if repeats:
+        marked |= torch.tensor([row[4] for row in rows])
+    return torch.tensor([row[0] for row in rows]), marked[:, 1:]
 
 
 def score(output: str, answers: Sequence[str]) -> float:
@@ -129,7 +140,7 @@ def _check(tasks: Sequence[Task], length: int, unread: int, source: Source) -> N
 
 
 def _sample(task: Task, length: int, generator: torch.Generator, source: Source) -> tuple:
-    """The fields of `Prompts` for one sample."""
+    """The fields of `Prompts` for one sample and, after `answer`, which tokens repeat a key within the question."""
     draws = Draws(source, generator)
     content = task.content(draws)
     parts = _encode(content, source)
@@ -148,6 +159,7 @@ def _sample(task: Task, length: int, generator: torch.Generator, source: Source)
         start,
         content.answers,
         [-1] * start + parts.answer,
+        [False] * (start - len(parts.question)) + parts.repeated + [False] * len(parts.answers),
         [places[holder] for holder in content.holders],
         [depths[holder] for holder in content.holders],
     )
@@ -160,7 +172,11 @@ def _encode(content: Content, source: Source) -> _Parts:
         answers += (*comma, *ids)
         answer += [-1] * len(comma) + [number] * len(ids)
     needles = [source.join(needle) for needle in content.needles]
-    return _Parts(source.join(content.description), needles, source.join(content.question), answers, answer)
+    question, repeated = [], []
+    for place, piece in enumerate(content.question):
+        question += source.encode(piece)
+        repeated += [piece in content.question[:place]] * len(source.encode(piece))
+    return _Parts(source.join(content.description), needles, question, repeated, answers, answer)
 
 
 def _sentences(task: Task, draws: Draws) -> Iterator[Sequence[int]]:

@@ -1,0 +1,51 @@
+"""Masked tokens: a share of a text's tokens is hidden, and an encoder says what they were (Devlin et al. 2019)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from .. import runtime
+from ..text import packing
+
+SHARE = 0.3  # of the tokens, twice that of Devlin et al.: more to learn from a step (Wettig et al. 2023)
+
+
+def masked(
+    tokens: Int[Tensor, "batch length"], mask: int, generator: torch.Generator
+) -> tuple[Int[Tensor, "batch length"], Bool[Tensor, "batch length"]]:
+    """(tokens with `mask` at the hidden places, where those are): round(SHARE x length) in each row, at least one."""
+    count = max(1, round(SHARE * tokens.shape[1]))
+    places = torch.rand(tokens.shape, generator=generator).argsort(1)[:, :count]
+    where = torch.zeros(tokens.shape, dtype=torch.bool).scatter_(1, places, True)
+    return tokens.masked_fill(where, mask), where
+
+
+class MaskedBatches:
+    """Windows of the packed corpus with hidden tokens, attention kept within documents; step and seed determine them.
+
+    A source of training batches for the task "masked": each window once an epoch, in random order, other tokens hidden
+    each time. The mask is the last id of the model, one more than the corpus has.
+    """
+
+    def __init__(self, spec: Any) -> None:
+        self.spec, self.corpus = spec, packing.PackedCorpus.read(spec.corpus)
+        self.mask = spec.model.vocabulary - 1
+        if self.mask != self.corpus.meta["vocabulary"]:
+            known = self.corpus.meta["vocabulary"]
+            raise ValueError(f"the model has {self.mask + 1} ids; {known} of the corpus and a mask make {known + 1}")
+        self.step, self.windows = -1, iter(())
+
+    def __call__(self, step: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        recipe, seed = self.spec.recipe, self.spec.seed
+        if step != self.step + 1 or step == 0:
+            order = runtime.generator(seed, "language")  # the windows that a causal model is trained on
+            self.windows = packing.batches(self.corpus, recipe.length, recipe.batch, order, skip=step)
+        self.step = step
+        window, ids = next(self.windows)
+        tokens = window[:, :-1]
+        hidden, where = masked(tokens, self.mask, runtime.generator(seed, f"masked/{step}"))
+        return hidden, tokens, where, ids
