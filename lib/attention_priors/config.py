@@ -183,6 +183,46 @@ class AblationProfile(Frozen):
     give_up: int = Field(ge=0, description="as in `Evaluation`")
 
 
+class AlgorithmsProfile(Frozen):
+    """Algorithmic tasks for encoders: the length of a recipe is that of the longest string in training."""
+
+    size: Size
+    recipe: Recipe
+    tasks: tuple[str, ...]
+    encodings: tuple[str, ...]
+    longest: int = Field(description="strings of every length up to this one are evaluated ...")
+    every: int = Field(default=1, ge=1, description="... that is a multiple of this number")
+    samples: int = Field(ge=1, description="strings of each length")
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Those of the evaluation, within training and beyond."""
+        return tuple(range(self.every, self.longest + 1, self.every))
+
+    @model_validator(mode="after")
+    def _both_sides(self) -> Self:
+        if not self.every <= self.recipe.length <= self.longest - self.every:
+            raise ValueError(f"every = {self.every} and longest = {self.longest} leave no length within training or "
+                             f"none beyond it; trained up to {self.recipe.length}")  # fmt: skip
+        return self
+
+
+class NopeProfile(Frozen):
+    """Language models without an encoding beside others, causal and masked; the corpus is that of `LanguageProfile`."""
+
+    size: Size
+    recipe: Recipe
+    encodings: tuple[str, ...]
+    windows: int = Field(ge=2, description="of validation text, as long as those of training")
+
+    @model_validator(mode="after")
+    def _compared(self) -> Self:
+        if self.encodings[:1] != ("nope",) or len(self.encodings) < 2:
+            raise ValueError(f"encodings = {list(self.encodings)}, but 'nope' and then others to compare it with are "
+                             "needed")  # fmt: skip
+        return self
+
+
 class TheoryProfile(Frozen):
     """Sizes of the numerical derivations."""
 
@@ -205,6 +245,8 @@ class Profile(Frozen):
     benchmark: BenchmarkProfile
     ablations: AblationProfile
     language: LanguageProfile
+    algorithms: AlgorithmsProfile
+    nope: NopeProfile
 
     def on(self, device: str) -> Self:
         """The profile on another device; "auto" leaves its own."""

@@ -104,6 +104,7 @@ class LanguageBatches:
 
 
 SOURCES = {"passkey": PasskeyBatches, "passkey-hard": PasskeyBatches, "language": LanguageBatches,
+           **{f"language-{part}": LanguageBatches for part in ("tuned", "small", "longer")},  # other runs, same text
            "masked": MaskedBatches, **{f"algorithms/{name}": AlgorithmBatches for name in ALGORITHMS}}  # fmt: skip
 
 

@@ -60,9 +60,14 @@ def leads(
     return sentence(text, found[pair], ">", 0.0, outcome, data.seeds(*pair))
 
 
+def _trained(study: str, arm: str) -> int:
+    """The training length of an arm as a multiple of the shortest one."""
+    return int(arm[-2]) if study == "length" else 2 if arm.endswith(EXTENDED) else 1
+
+
 def as_printed(study: str, arm: str, multiple: float) -> float:
     """A world in which all ablation claims hold."""
-    if multiple <= 1:
+    if multiple <= _trained(study, arm):
         return 1.0
     if study == "size":
         return 1.0 if arm.endswith(EXTENDED) else {"32x2": 1.0, "64x3": 0.5}.get(arm, 0.0)
@@ -73,7 +78,7 @@ def as_printed(study: str, arm: str, multiple: float) -> float:
 
 def reversed_(study: str, arm: str, multiple: float) -> float:
     """A world in which they all fail."""
-    if multiple <= 1:
+    if multiple <= _trained(study, arm):
         return 1.0
     if study == "size":
         return 0.3 if arm.endswith(EXTENDED) else {"32x2": 0.2, "64x3": 0.5}.get(arm, 1.0)

@@ -68,7 +68,9 @@ def counts(profile: Profile, runs: Path, studies: Sequence[str]) -> pd.DataFrame
         jobs = [Job(spec.name, answer, (tuple(by_run[spec]), str(runs), profile.device)) for spec in order]
         found = run_all(jobs, profile.workers, profile.threads, "ablations")
         tables |= dict(zip(order, found, strict=True))
-    return pd.DataFrame([row for spec in by_run for row in tables[spec]])
+    frame = pd.DataFrame([row for spec in by_run for row in tables[spec]])
+    places = {study: place for place, study in enumerate(studies)}
+    return frame.sort_values("study", key=lambda column: column.map(places), kind="stable").reset_index(drop=True)
 
 
 def answer(chosen: Sequence[Arm], runs: str, device: str) -> list[dict[str, Any]]:
@@ -165,8 +167,8 @@ def examine(arm: Arm, runs: str, device: str) -> list[dict[str, Any]]:
         model = run.model()
         rows, _ = learned.heads_and_maps(model, arm.spec.seed)
         for row in rows:
-            prior = model.blocks[row["layer"]].attention.prior
-            row |= {"encoding": arm.encoding, "mu": round(float(prior.mu[row["head"]]), 6), "run": key}
+            mu = model.blocks[row["layer"]].attention.prior.mu.detach()
+            row |= {"encoding": arm.encoding, "mu": round(float(mu[row["head"]]), 6), "run": key}
         store.write_json(path, rows)
         return rows
 

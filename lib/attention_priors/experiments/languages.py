@@ -83,18 +83,17 @@ class Reader:
         self._model: Transformer | None = None
 
     def __call__(self, domain: str, lengths: tuple[int, ...]) -> list[dict[str, Any]]:
-        """The rows of `document_losses` on the validation documents of a domain."""
-        settings, inputs = self.settings, self.run.spec.inputs
-        wanted = (lengths, settings.documents, settings.scored, domain, inputs)
-        name = f"language-{store.key(wanted, self.local, store.fingerprint(document_losses, Transformer), *self.code)}"
+        """The rows of `document_losses` on the validation documents of a domain, the same whatever the lengths."""
+        settings, longest = self.settings, max(self.settings.lengths)
+        wanted = (lengths, settings.documents, settings.scored, domain, self.run.spec.inputs)
+        cut = () if max(lengths) == longest else (longest,)
 
         def measure() -> list[dict[str, Any]]:
-            documents = evaluation.language_documents(
-                self.run.spec.corpus, domain, max(settings.lengths), settings.documents
-            )
+            documents = evaluation.language_documents(self.run.spec.corpus, domain, longest, settings.documents)
             return document_losses(self.model, documents, lengths, settings.scored, self.local)
 
-        return self.kept(name, measure)
+        code = store.fingerprint(document_losses, Transformer)
+        return self.kept(f"language-{store.key(wanted, self.local, code, *self.code, *cut)}", measure)
 
     def kept(self, name: str, measure: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
         """<run>/<name>.json, measured if it is not there or damaged."""

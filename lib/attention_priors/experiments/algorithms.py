@@ -1,0 +1,152 @@
+"""Encoders trained on short strings for algorithmic tasks, and asked about longer ones (Ruoss et al. 2023)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from scipy import stats
+
+from .. import runtime, store
+from ..config import ModelConfig, Profile
+from ..evaluation import TOKENS_AT_ONCE
+from ..model import Transformer
+from ..positions.encodings import encoding
+from ..tasks import algorithms
+from ..training import Run, RunSpec, build
+from .grid import Job, run_all
+
+UNTRAINED = "untrained"
+TRAINED, BEYOND = "trained", "beyond"  # the two parts of the lengths
+
+
+def spec(profile: Profile, task: str, name: str, seed: int) -> RunSpec:
+    """The training run of an encoding on a task."""
+    settings = profile.algorithms
+    model = ModelConfig(vocabulary=algorithms.VOCABULARY, encoding=name, causal=False, **settings.size.model_dump())
+    return RunSpec(task=f"algorithms/{task}", model=model, recipe=settings.recipe, seed=seed)
+
+
+def plan(profile: Profile) -> list[RunSpec]:
+    """Every training run. ValueError for an encoding that has too few positions for the longest strings."""
+    settings = profile.algorithms
+    for name in settings.encodings:
+        longest = encoding(name).longest
+        if longest is not None and longest < 2 * settings.longest:
+            raise ValueError(f"strings of {settings.longest} symbols and their slots take {2 * settings.longest} "
+                             f"positions, but {name} has {longest}; take an encoding with more")  # fmt: skip
+    grid = ((task, name) for task in settings.tasks for name in settings.encodings)
+    return [spec(profile, task, name, seed) for task, name in grid for seed in profile.seeds]
+
+
+def answers(profile: Profile, runs: Path) -> pd.DataFrame:
+    """Train what is missing, then ask: right symbols per task, encoding, seed and length, an untrained control last.
+
+    At a given seed all encodings are trained on the same strings and asked about the same ones.
+    """
+    specs, lengths, samples = plan(profile), profile.algorithms.lengths, profile.algorithms.samples
+    jobs = [Job(run.name, train_and_solve, (run, str(runs), profile.device, lengths, samples)) for run in specs]
+    first = [run for run in specs if run.model.encoding == profile.algorithms.encodings[0]]
+    jobs += [Job(f"{UNTRAINED}/{run.name}", _untrained, (run, lengths, samples)) for run in first]
+    tables = run_all(jobs, profile.workers, profile.threads, "algorithmic tasks")
+    frame = pd.DataFrame([row for table in tables for row in table])
+    return frame.assign(trained=profile.algorithms.recipe.length)
+
+
+def train_and_solve(
+    run_spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...], samples: int
+) -> list[dict[str, Any]]:
+    """One model: train it if it is not in the store, then ask what has not been asked yet."""
+    run = Run(run_spec, runs, runtime.device(device))
+    record = run.train(runtime.say if runtime.headless() else None)
+    code = store.fingerprint(solved, Transformer)
+    path = run.path / f"algorithms-{store.key(lengths, samples, code)}.json"
+    try:
+        found = store.read_json(path)
+    except (FileNotFoundError, store.DamagedFile):
+        found = solved(run.model(), run_spec.task, lengths, samples, run_spec.seed)
+        store.write_json(path, found)
+    common = {"task": _name(run_spec), "encoding": run_spec.model.encoding, "seed": run_spec.seed}
+    return [common | row | {"run": record["key"]} for row in found]
+
+
+@torch.inference_mode()
+def solved(model: Transformer, task: str, lengths: tuple[int, ...], samples: int, seed: int) -> list[dict[str, int]]:
+    """Right symbols at the slots of `samples` strings of each length, and strings without a wrong one.
+
+    The strings depend on (seed, task, length) alone.
+    """
+    device = next(model.parameters()).device
+    rows = []
+    for length in lengths:
+        generator = runtime.generator(seed, f"solved/{task}/{length}")
+        tokens, expected = algorithms.strings(task.removeprefix("algorithms/"), length, samples, generator)
+        step, slots = max(1, TOKENS_AT_ONCE // tokens.shape[1]), expected.shape[1]
+        guesses = [model(part.to(device), last=slots).argmax(-1).cpu() for part in tokens.split(step)]
+        right = torch.cat(guesses) == expected
+        rows.append({"length": length, "right": int(right.sum()), "symbols": right.numel(),
+                     "whole": int(right.all(1).sum()), "samples": samples})  # fmt: skip
+    return rows
+
+
+def _untrained(run_spec: RunSpec, lengths: tuple[int, ...], samples: int) -> list[dict[str, Any]]:
+    """The control: the same model before training."""
+    torch.manual_seed(runtime.seed_for(run_spec.seed, f"init/{run_spec.model.encoding}"))
+    found = solved(build(run_spec).eval(), run_spec.task, lengths, samples, run_spec.seed)
+    common = {"task": _name(run_spec), "encoding": UNTRAINED, "seed": run_spec.seed}
+    return [common | row | {"run": UNTRAINED} for row in found]
+
+
+def _name(run_spec: RunSpec) -> str:
+    return run_spec.task.removeprefix("algorithms/")
+
+
+def order_free(task: str, length: int) -> float:
+    """The best expected share of right symbols for a model to which all slots look alike: parity 1, others E[max] / n.
+
+    Such a model, an encoder without positions, knows how often each symbol stands in the string and gives the most
+    frequent one at every slot. The counts (N_1, ..., N_k) of n symbols are independent Poisson variables given their
+    sum, so that P(max <= c) is a k-fold convolution of a truncated Poisson law, at n, over the whole law's.
+    """
+    symbols = algorithms.find(task).symbols
+    if task == "parity":
+        return 1.0
+    law = stats.poisson.pmf(np.arange(length + 1), length / symbols)
+    total, expected = stats.poisson.pmf(length, length), 0.0
+    for most in range(length):
+        below = np.where(np.arange(length + 1) <= most, law, 0.0)
+        joint = np.ones(1)
+        for _ in range(symbols):
+            joint = np.convolve(joint, below)[: length + 1]
+        expected += 1 - joint[length] / total  # E[max] is the sum of P(max > c)
+    return float(expected / length)
+
+
+def accuracy(frame: pd.DataFrame) -> pd.DataFrame:
+    """Per task, encoding, seed and part of the lengths: the mean over lengths of the share of right symbols.
+
+    Parts: "trained", up to the longest string of training, and "beyond". `whole` is the mean share of strings without a
+    wrong symbol. Chance and `order_free` are means over the same lengths. ValueError where a model lacks a length.
+    """
+    rows = []
+    for (task, part), group in frame.assign(part=_part(frame)).groupby(["task", "part"], sort=False):
+        lengths = sorted(set(group["length"]))
+        common = {"part": part, "shortest": lengths[0], "longest": lengths[-1], "lengths": len(lengths),
+                  "samples": int(group["samples"].iloc[0]), "trained": int(group["trained"].iloc[0]),
+                  "chance": algorithms.find(task).chance,
+                  "order_free": float(np.mean([order_free(task, length) for length in lengths]))}  # fmt: skip
+        for (name, seed), own in group.groupby(["encoding", "seed"], sort=False):
+            if sorted(own["length"]) != lengths:
+                raise ValueError(f"{name} on {task} with seed {seed} was asked at {sorted(own['length'])}, others at "
+                                 f"{lengths}; ask all models at the same lengths")  # fmt: skip
+            rows.append({"task": task, "encoding": name, "seed": seed, **common,
+                         "accuracy": float((own["right"] / own["symbols"]).mean()),
+                         "whole": float((own["whole"] / own["samples"]).mean())})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _part(frame: pd.DataFrame) -> np.ndarray:
+    return np.where(frame["length"] <= frame["trained"], TRAINED, BEYOND)

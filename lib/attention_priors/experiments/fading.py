@@ -1,0 +1,51 @@
+"""How attention thins out as the context grows: the largest weight and the entropy of a row, by length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from .. import evaluation, store
+from ..config import Profile
+from ..model import Transformer
+from .languages import Reader
+
+
+def measured(reader: Reader, profile: Profile) -> list[dict[str, Any]]:
+    """A row per length, layer and head: means over the last queries of the documents."""
+    wanted, settings = profile.language, profile.language.benchmark
+    longest, asked = max(wanted.lengths), settings.fading_lengths
+    about = (asked, settings.fading_documents, wanted.scored, longest, wanted.domains[0], reader.run.spec.inputs)
+
+    def measure() -> list[dict[str, Any]]:
+        path, domain = reader.run.spec.corpus, wanted.domains[0]
+        documents = evaluation.language_documents(path, domain, longest, settings.fading_documents)
+        return [row for length in asked for row in rows(reader.model, documents, length, wanted.scored, reader.local)]
+
+    code = store.fingerprint(rows, Transformer)
+    return reader.kept(f"fading-{store.key(about, reader.local, code, *reader.code)}", measure)
+
+
+@torch.no_grad()
+def rows(
+    model: Transformer, documents: Int[Tensor, "documents tokens"], length: int, queries: int, local: int | None
+) -> list[dict[str, Any]]:
+    """Per layer and head: mean of ln(largest weight) and of the entropy (nats) over the last `queries` rows."""
+    device, made = next(model.parameters()).device, {}
+    for document in documents:
+        tokens = document[None, -length - 1 : -1].to(device)
+        for layer, weights in enumerate(model.attention_maps(tokens, queries, local)):
+            p = weights[0].double()  # [heads, queries, length]
+            entropy = -torch.special.xlogy(p, p).sum(-1).mean(-1)
+            peak = p.amax(-1).log().mean(-1)
+            for head, pair in enumerate(zip(peak.tolist(), entropy.tolist(), strict=True)):
+                made.setdefault((layer, head), []).append(pair)
+    return [
+        {"length": length, "layer": layer, "head": head,
+         "peak": round(sum(peak for peak, _ in found) / len(found), 6),
+         "entropy": round(sum(entropy for _, entropy in found) / len(found), 6)}
+        for (layer, head), found in made.items()
+    ]  # fmt: skip

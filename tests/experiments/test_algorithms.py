@@ -1,0 +1,131 @@
+"""The algorithmic tasks as an experiment: what is asked and counted, by hand; and a run of the smallest models."""
+
+import itertools
+from collections import Counter
+
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+from attention_priors import config
+from attention_priors.experiments import algorithms as experiment
+from attention_priors.tasks import algorithms
+from attention_priors.training import Run, build
+
+
+@pytest.mark.parametrize("task", algorithms.TASKS)
+@pytest.mark.parametrize("length", [1, 2, 5, 6])
+def test_what_a_model_without_order_can_reach_is_counted_over_all_strings(task, length):
+    """Every slot gets the most frequent symbol of the answer, which has the symbols of the string (parity: the one)."""
+    symbols = algorithms.TASKS[task].symbols
+    every = torch.tensor(list(itertools.product(range(symbols), repeat=length)))
+    answers = algorithms.TASKS[task].answer(every).tolist()
+    best = sum(max(Counter(row).values()) / len(row) for row in answers) / len(answers)
+    assert experiment.order_free(task, length) == pytest.approx(best, abs=1e-12)
+
+
+def test_without_order_long_strings_are_answered_by_chance_but_for_the_parity():
+    for task in ("copy", "bucket-sort"):
+        chance = algorithms.TASKS[task].chance
+        assert chance < experiment.order_free(task, 500) < chance + 0.05
+    assert experiment.order_free("parity", 500) == 1
+
+
+class Oracle(nn.Module):
+    """Answers a task without an error up to a length, with a symbol that is always wrong beyond."""
+
+    def __init__(self, task, good):
+        super().__init__()
+        self.task, self.good, self.weight = task, good, nn.Parameter(torch.zeros(1))
+
+    def forward(self, tokens, last):
+        string = tokens[:, : tokens.shape[1] - last]
+        answer = algorithms.TASKS[self.task].answer(string)
+        wrong = (answer + 1) % algorithms.TASKS[self.task].symbols
+        chosen = answer if string.shape[1] <= self.good else wrong
+        return nn.functional.one_hot(chosen, algorithms.VOCABULARY).float()
+
+
+@pytest.mark.parametrize("task", algorithms.TASKS)
+def test_right_symbols_and_whole_strings_are_counted(task):
+    rows = experiment.solved(Oracle(task, 4), f"algorithms/{task}", (2, 4, 6), 10, seed=0)
+    slots = [1, 1, 1] if task == "parity" else [2, 4, 6]
+    assert [row["symbols"] for row in rows] == [10 * count for count in slots]
+    assert [row["right"] for row in rows] == [10 * slots[0], 10 * slots[1], 0]
+    assert [row["whole"] for row in rows] == [10, 10, 0] and {row["samples"] for row in rows} == {10}
+
+
+def test_an_encoder_without_positions_says_the_same_at_every_slot():
+    spec = experiment.spec(config.profile("smoke"), "reverse", "nope", 0)
+    tokens, _ = algorithms.strings("reverse", 7, 5, torch.Generator().manual_seed(0))
+    said = build(spec)(tokens, last=7)
+    assert float((said - said[:, :1]).abs().max()) < 1e-6
+    placed = build(experiment.spec(config.profile("smoke"), "reverse", "rope", 0))(tokens, last=7)
+    assert float((placed - placed[:, :1]).abs().max()) > 1e-3
+
+
+def frame(good=3, lengths=(1, 2, 3, 4, 5), trained=3, **changes):
+    rows = [{"task": "copy", "encoding": "rope", "seed": 0, "length": n, "right": 10 * n if n <= good else 5 * n,
+             "symbols": 10 * n, "whole": 10 * (n <= good), "samples": 10, "run": "r"} for n in lengths]  # fmt: skip
+    return pd.DataFrame(rows).assign(trained=trained, **changes)
+
+
+def test_accuracy_is_the_mean_over_lengths_within_and_beyond():
+    made = experiment.accuracy(frame()).set_index("part")
+    assert made.loc["trained", ["accuracy", "whole", "shortest", "longest"]].tolist() == [1, 1, 1, 3]
+    assert made.loc["beyond", ["accuracy", "whole", "shortest", "longest"]].tolist() == [0.5, 0, 4, 5]
+    assert made.loc["beyond", "order_free"] == pytest.approx((0.6875 + 0.6875) / 2)  # 4: 11/16, 5: 55/80
+    assert set(made["chance"]) == {0.5} and set(made["samples"]) == {10}
+
+
+def test_a_model_that_was_not_asked_everything_is_named():
+    broken = pd.concat([frame(), frame(lengths=(1, 2, 3, 4), encoding="alibi")])
+    with pytest.raises(ValueError, match=r"alibi on copy with seed 0 was asked at \[4\], others at \[4, 5\]"):
+        experiment.accuracy(broken)
+
+
+@pytest.fixture
+def small():
+    """The smoke profile with two tasks and encodings, one seed, in this process."""
+    smoke = config.profile("smoke")
+    changes = {"tasks": ("copy", "parity"), "encodings": ("rope", "rope-randomised-128")}
+    settings = smoke.algorithms.model_copy(update=changes)
+    return smoke.model_copy(update={"algorithms": settings, "seeds": (0,), "workers": 1})
+
+
+def test_a_run_and_its_second_time(small, tmp_path, monkeypatch):
+    found = experiment.answers(small, tmp_path)
+    assert found.groupby(["task", "encoding"]).size().to_dict() == {
+        (task, name): len(small.algorithms.lengths) for task in ("copy", "parity")
+        for name in ("rope", "rope-randomised-128", "untrained")
+    }  # fmt: skip
+    assert found["run"].nunique() == 5 and len(list(tmp_path.glob("*/record.json"))) == 4
+    made = experiment.accuracy(found)
+    assert set(made["part"]) == {"trained", "beyond"} and made["accuracy"].between(0, 1).all()
+    monkeypatch.setattr(Run, "model", None)  # whoever reads or trains a model now fails
+    pd.testing.assert_frame_equal(experiment.answers(small, tmp_path)[found.columns], found)
+
+
+def test_an_encoding_with_too_few_positions_is_refused(small):
+    long = small.algorithms.model_copy(update={"longest": 66})
+    with pytest.raises(ValueError, match=r"take 132 positions, but rope-randomised-128 has 128"):
+        experiment.plan(small.model_copy(update={"algorithms": long}))
+
+
+@pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu", "paper"])
+def test_every_profile_asks_within_training_and_beyond(name):
+    profile = config.profile(name)
+    settings, trained = profile.algorithms, profile.algorithms.recipe.length
+    assert max(settings.lengths) >= 2.5 * trained and min(settings.lengths) <= trained
+    assert set(settings.tasks) == set(algorithms.TASKS)
+    bases = {name.partition("-randomised")[0] for name in settings.encodings if "-randomised" in name}
+    assert bases == {"sinusoidal", "rope"} <= set(settings.encodings), "each beside its plain form"
+    assert len(experiment.plan(profile)) == len(settings.tasks) * len(settings.encodings) * len(profile.seeds)
+
+
+def test_lengths_on_one_side_only_are_refused():
+    smoke = config.profile("smoke").algorithms
+    for change in ({"longest": 4}, {"every": 5, "longest": 10}):
+        with pytest.raises(ValueError, match=r"leave no length within training or none beyond it; trained up to 4"):
+            config.parse(config.AlgorithmsProfile, smoke.model_dump() | change, "mine")

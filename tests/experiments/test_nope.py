@@ -1,0 +1,136 @@
+"""What a model without positional encoding knows of position: exact laws of random models, and a run on a little text."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from attention_priors import config
+from attention_priors.config import ModelConfig
+from attention_priors.experiments import languages, nope
+from attention_priors.model import Transformer
+from attention_priors.training import Run
+
+VOCABULARY, LENGTH = 50, 24
+
+
+def model(encoding, causal, seed=0):
+    torch.manual_seed(seed)
+    settings = {"vocabulary": VOCABULARY, "width": 32, "layers": 2, "heads": 4, "hidden": 32}
+    return Transformer(ModelConfig(encoding=encoding, causal=causal, **settings)).eval()
+
+
+@pytest.fixture(scope="module")
+def tokens():
+    return torch.randint(VOCABULARY, (256, LENGTH), generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_an_encoder_without_positions_moves_with_its_tokens(tokens, seed):
+    assert nope.reordering(model("nope", False, seed).double(), tokens) < 1e-12
+    assert nope.reordering(model("nope", False, seed), tokens) < 1e-4
+    assert nope.reordering(model("rope", False, seed), tokens) > 1e-2
+    assert nope.reordering(model("nope", True, seed), tokens) > 1e-2, "the mask tells the order"
+
+
+def test_a_probe_finds_positions_where_they_are_and_nowhere_else(tokens):
+    blind, masked, placed = (nope.probe(model(*of), tokens) for of in (("nope", False), ("nope", True), ("sinusoidal", False)))
+    assert len(blind) == len(masked) == 3, "the embedding and two blocks"
+    assert max(blind) < 0.02, "no encoder knows the place of a token without an encoding"
+    assert masked[0] < 0.02 < 0.15 < masked[1], "the causal mask supplies it from the first block on"
+    assert placed[0] > 0.95, "a sinusoidal embedding holds it from the start"
+
+
+def test_the_probe_is_least_squares_on_the_other_half(tokens):
+    made = model("nope", True)
+    x = [layer.numpy() for layer in nope.activations(made, tokens)][2]
+    places = np.tile(np.arange(LENGTH) - (LENGTH - 1) / 2, 128)
+    fitted, held = (np.c_[part.reshape(-1, 32), np.ones(len(places))] for part in (x[:128], x[128:]))
+    weights = np.linalg.lstsq(fitted, places, rcond=None)[0]
+    expected = 1 - np.square(held @ weights - places).mean() / np.square(places).mean()
+    assert nope.probe(made, tokens)[2] == pytest.approx(expected, abs=1e-4)
+
+
+def test_activations_are_those_of_the_forward_pass(tokens):
+    made = model("rope", True)
+    layers = nope.activations(made, tokens[:3])
+    torch.testing.assert_close(layers[0].float(), made.embedding(tokens[:3]))
+    torch.testing.assert_close(made.head(made.norm(layers[-1].float())), made(tokens[:3]), rtol=0, atol=1e-5)
+    assert not made.blocks[0]._forward_hooks and not made.blocks[0]._forward_pre_hooks
+
+
+def test_shuffled_windows_hold_the_same_tokens_elsewhere(tokens):
+    mixed = nope.shuffled(tokens)
+    assert torch.equal(mixed.sort(1).values, tokens.sort(1).values) and not torch.equal(mixed, tokens)
+
+
+@pytest.fixture
+def small(tmp_path):
+    """The smoke profile on a few lines of local text, one seed, in this process."""
+    folder = tmp_path / "text"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for name in "abcdefghij":
+        words = rng.choice(["red", "green", "blue", "one", "two", "sees", "and"], 400)
+        (folder / f"{name}.txt").write_text(" ".join(words), encoding="utf-8")
+    smoke = config.profile("smoke")
+    language = smoke.language.model_copy(
+        update={"corpus": f"text:{folder}", "domains": ("text",), "vocabulary": 300, "lengths": (16,)}
+    )
+    return smoke.model_copy(update={"language": language, "seeds": (0,), "workers": 1})
+
+
+def test_a_run_and_its_second_time(small, tmp_path, monkeypatch):
+    found = nope.study(small, tmp_path / "runs", tmp_path / "corpora")
+    layers = small.nope.size.layers + 1
+    trained = found[found["encoding"] != "untrained"]
+    assert trained.groupby(["kind", "encoding"]).size().to_dict() == {
+        (kind, name): layers + 2 for kind in ("causal", "masked") for name in ("nope", "rope")
+    }
+    control = found[found["encoding"] == "untrained"]
+    assert set(control["quantity"]) == {"probe"} and set(control["kind"]) == {"causal"} and len(control) == layers
+    value = found.set_index(["kind", "encoding", "quantity"])["value"]
+    assert value["masked", "nope", "reordering"].item() < 1e-4 < 1e-2 < value["masked", "rope", "reordering"].item()
+    assert found["run"].nunique() == 5
+    monkeypatch.setattr(Run, "model", None)  # whoever reads or trains a model now fails
+    again = nope.study(small, tmp_path / "runs", tmp_path / "corpora")
+    pd.testing.assert_frame_equal(again[found.columns], found)
+
+
+def test_losses_are_those_of_the_scored_tokens(small, tmp_path, monkeypatch):
+    """A model that knows nothing but the frequencies of tokens loses exactly the reference; a uniform one ln V."""
+    packed, path = languages.corpus(small, tmp_path / "corpora")
+    text, ids = nope.validation(packed, 16, 16)
+    assert text.shape == (16, 17) and ids.shape == (16, 16)
+    numbers = packed.documents("train")
+    stream = packed.tokens[packed.offsets[numbers.start] : packed.offsets[numbers.stop]]
+    log_share = torch.from_numpy(np.log((np.bincount(stream, minlength=300) + 1) / (len(stream) + 300))).float()
+    for kind, more in (("causal", 0), ("masked", 1)):
+        made = Transformer(nope.spec(small, kind, "rope", 0, packed, path).model)
+        made.head.register_forward_hook(lambda *io, n=more: torch.cat([log_share, torch.full((n,), -99.0)]) + 0 * io[2])
+        found, reference = nope.loss(made, text, ids, packed)
+        assert found == pytest.approx(reference, abs=1e-5) and 0 < reference < math.log(300)
+        made.head.register_forward_hook(lambda *io: torch.zeros_like(io[2]))
+        found, _ = nope.loss(made, text, ids, packed)
+        assert found == pytest.approx(math.log(300 + more), abs=1e-5)
+
+
+def test_masked_models_have_one_id_more_and_say_so(small, tmp_path):
+    from attention_priors.tasks.masking import MaskedBatches
+
+    packed, path = languages.corpus(small, tmp_path / "corpora")
+    spec = nope.spec(small, "masked", "nope", 0, packed, path)
+    assert spec.model.vocabulary == 301 and not spec.model.causal
+    assert nope.spec(small, "causal", "nope", 0, packed, path).model.vocabulary == 300
+    short = spec.model_copy(update={"model": spec.model.model_copy(update={"vocabulary": 300})})
+    with pytest.raises(ValueError, match="the model has 300 ids; 300 of the corpus and a mask make 301"):
+        MaskedBatches(short)
+
+
+def test_a_profile_without_something_to_compare_is_refused():
+    smoke = config.profile("smoke").nope
+    for names in (("rope", "nope"), ("nope",), ()):
+        with pytest.raises(ValueError, match="'nope' and then others to compare it with"):
+            config.parse(config.NopeProfile, smoke.model_dump() | {"encodings": names}, "mine")
