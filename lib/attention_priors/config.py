@@ -223,11 +223,38 @@ class NopeProfile(Frozen):
         return self
 
 
+class Lesson(Frozen):
+    """A stage of training: a recipe, and the weight of each task in its batches."""
+
+    recipe: Recipe
+    mixture: dict[str, int]
+
+    @model_validator(mode="after")
+    def _drawn(self) -> Self:
+        if not self.mixture or min(self.mixture.values()) < 1:
+            raise ValueError(f"mixture = {self.mixture}; give at least one task, each with a weight of 1 or more")
+        return self
+
+
+class NeedlesProfile(Frozen):
+    """RULER's needle tasks: prose from the corpus of `LanguageProfile`, lessons that go on where the last one ended.
+
+    The training length is that of the last lesson.
+    """
+
+    vocabulary: int = Field(ge=2, description="words of the tokenizer")
+    size: Size
+    lessons: tuple[Lesson, ...] = Field(min_length=1)
+    encodings: tuple[str, ...]
+    evaluation: Evaluation
+
+
 class TheoryProfile(Frozen):
     """Sizes of the numerical derivations."""
 
     draws: int = Field(ge=1)
     length: int = Field(ge=8)
+    puck_steps: int = Field(ge=1, description="training steps of a head in experiments.pucks")
 
 
 class Profile(Frozen):
@@ -247,6 +274,7 @@ class Profile(Frozen):
     language: LanguageProfile
     algorithms: AlgorithmsProfile
     nope: NopeProfile
+    needles: NeedlesProfile
 
     def on(self, device: str) -> Self:
         """The profile on another device; "auto" leaves its own."""

@@ -34,6 +34,7 @@ from .tasks import passkey
 from .tasks.algorithms import TASKS as ALGORITHMS
 from .tasks.algorithms import AlgorithmBatches
 from .tasks.masking import MaskedBatches
+from .tasks.needle_batches import NeedleBatches
 from .text import packing
 
 # Tokens [batch, length], the token that each position should predict, where the answers are among these, and document
@@ -49,7 +50,7 @@ class RunSpec(Frozen):
     model: ModelConfig
     recipe: Recipe
     seed: int
-    inputs: tuple[str, ...] = ()  # content hashes of the data
+    inputs: tuple[str, ...] = ()  # content hashes of the data, names of the tasks that are mixed
     corpus: str | None = None  # path of a packed corpus; its hash is in inputs
     start: RunSpec | None = None  # fine-tuned from the weights of this run, not from new ones
 
@@ -105,7 +106,8 @@ class LanguageBatches:
 
 SOURCES = {"passkey": PasskeyBatches, "passkey-hard": PasskeyBatches, "language": LanguageBatches,
            **{f"language-{part}": LanguageBatches for part in ("tuned", "small", "longer")},  # other runs, same text
-           "masked": MaskedBatches, **{f"algorithms/{name}": AlgorithmBatches for name in ALGORITHMS}}  # fmt: skip
+           "causal": LanguageBatches, "masked": MaskedBatches, **{f"algorithms/{name}": AlgorithmBatches for name in ALGORITHMS},
+           "needles": NeedleBatches, "needles-lesson": NeedleBatches}  # fmt: skip
 
 
 def source(task: str) -> Callable[[RunSpec], Callable[[int], Batch]]:

@@ -29,7 +29,7 @@ import pandas as pd
 
 from attention_priors import claims, config, report, runtime, store
 from attention_priors.checks import CHECKS, EMPIRICAL
-from attention_priors.experiments import benchmark, languages, passkeys
+from attention_priors.experiments import benchmark, languages, passkeys, readings
 from attention_priors.training import Run, RunSpec
 
 EXACT = 1e-9
@@ -39,6 +39,7 @@ DERIVED: dict[str, tuple[str, Callable[[pd.DataFrame], pd.DataFrame]]] = {
     "passkey_over_seeds": ("passkey_samples", passkeys.over_seeds),
     "passkey_reach": ("passkey_samples", passkeys.reach),
     "language_over_seeds": ("language_losses", languages.over_seeds),
+    "encodings_perplexity": ("language_readings", readings.by_length),
     "encodings_by_length": ("encodings_counts", benchmark.by_length),
     "encodings_reach": ("encodings_counts", benchmark.reach),
 }
@@ -144,6 +145,7 @@ def families(profile: config.Profile, full: bool, cache: Path) -> Iterator[RunSp
     """The runs to train again: the first seed of BAM with SSMax in each family, or every run."""
     packed, path = languages.corpus(profile, cache)
     specs = {**passkeys.plan(profile), **benchmark.plan(profile), **languages.plan(profile, packed, path)}
+    specs |= readings.plan(profile, packed, path)
     seen = set()
     for spec in specs:
         if full or (spec.model.encoding == "bam-ssmax" and spec.task not in seen):

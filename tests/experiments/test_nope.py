@@ -36,7 +36,9 @@ def test_an_encoder_without_positions_moves_with_its_tokens(tokens, seed):
 
 
 def test_a_probe_finds_positions_where_they_are_and_nowhere_else(tokens):
-    blind, masked, placed = (nope.probe(model(*of), tokens) for of in (("nope", False), ("nope", True), ("sinusoidal", False)))
+    blind, masked, placed = (
+        nope.probe(model(*of), tokens) for of in (("nope", False), ("nope", True), ("sinusoidal", False))
+    )
     assert len(blind) == len(masked) == 3, "the embedding and two blocks"
     assert max(blind) < 0.02, "no encoder knows the place of a token without an encoding"
     assert masked[0] < 0.02 < 0.15 < masked[1], "the causal mask supplies it from the first block on"

@@ -5,6 +5,7 @@ import re
 import pandas as pd
 import pytest
 
+from attention_priors.experiments import pucks
 from attention_priors.figures import FIGURES, groups
 from attention_priors.theory import group_rows
 
@@ -12,6 +13,20 @@ FRAMES = {
     "groups_portraits": group_rows.portrait_rows(paths=4, last=12.0, steps=61),
     "groups_hands": group_rows.hand_rows((0.3,), (0.0, -0.1), last=6),
     "groups_factors": group_rows.growth_rows((1 - 2**-5, 1 - 2**-6), last=3000, block=64),
+    "groups_pucks": [
+        {
+            "encoding": name,
+            "seed": seed,
+            "multiple": multiple,
+            "correct": 50,
+            "samples": 100,
+            "coupling": 1.0,
+            "decay": 0.1,
+        }
+        for name in pucks.ENCODINGS
+        for seed in (0, 1)
+        for multiple in pucks.MULTIPLES
+    ],
 }
 
 

@@ -28,11 +28,13 @@ class Study(Accuracies):
         rows = frame[frame["study"] == study]
         super().__init__(rows.assign(form="plain", encoding=rows["arm"]))
         self.trained = int(self.rows["trained"].min())
+        own = self.rows[self.rows["length"] == self.rows["trained"]]
+        shares = (own["correct"] / own["samples"]).groupby(own["encoding"]).mean()
+        self.able = set(shares.index[shares >= HIGH])
 
     def learned(self, *names: str) -> bool:
         """Each at its own training length."""
-        trained = self.rows.groupby("encoding")["trained"].max()
-        return all(name in trained and self.at(name, int(trained[name])).value >= HIGH for name in names)
+        return self.able.issuperset(names)
 
     def beyond(self, *names: str) -> list[int]:
         """Lengths that all of these arms were asked at, above the longest training length among them."""

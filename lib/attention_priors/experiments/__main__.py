@@ -18,15 +18,17 @@ import torch.distributed as dist
 
 from .. import config, runtime
 from ..training import Run, RunSpec
-from . import benchmark, languages, passkeys
+from . import benchmark, languages, passkeys, readings
 
 
 def runs(profile: config.Profile, cache: Path) -> dict[str, RunSpec]:
     """Every training run of a profile by name."""
+    corpus = languages.corpus(profile, cache)
     specs = [
         *passkeys.plan(profile),
         *benchmark.plan(profile),
-        *languages.plan(profile, *languages.corpus(profile, cache)),
+        *languages.plan(profile, *corpus),
+        *readings.plan(profile, *corpus),
     ]
     return {spec.name: spec for spec in specs}
 

@@ -155,7 +155,9 @@ def growth(table: pd.DataFrame) -> pd.DataFrame:
         if row.part in (EXTENSIONS, TUNED):
             owner = BENCHMARK, encoding(row.encoding).trained_as or row.encoding, row.seed
         if owner not in trained.index:
-            raise ValueError(f"no loss of {owner[1]!r}, seed {owner[2]}, at its training length; add both to the profile")
+            raise ValueError(
+                f"no loss of {owner[1]!r}, seed {owner[2]}, at its training length; add both to the profile"
+            )
         grown.append(row.loss - trained[owner])
     return table.assign(growth=grown, perplexity=np.exp(table["loss"]))
 
@@ -176,7 +178,9 @@ def by_length(table: pd.DataFrame) -> pd.DataFrame:
                   "high_at": high}  # fmt: skip
         for length in every:
             values = group[group["length"] == length]["growth"]
-            state = "read" if len(values) else "left out" if row.longest is None or length <= row.longest else "undefined"
+            state = (
+                "read" if len(values) else "left out" if row.longest is None or length <= row.longest else "undefined"
+            )
             low, high = seed_interval(values) if len(values) else (np.nan, np.nan)
             made.append(common | {"length": length, "growth": values.mean(), "low": low, "high": high, "state": state})
     return pd.DataFrame(made)

@@ -1,4 +1,4 @@
-"""One-parameter groups: phase portraits with the scores they give, clock hands and spirals, growing factors."""
+"""One-parameter groups: phase portraits with their scores, clock hands and spirals, growing factors, sliding pucks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from attention_priors.evaluation import share_interval
+from attention_priors.experiments import pucks
 from attention_priors.figures import style
 from attention_priors.figures.spec import FigureSpec
 from attention_priors.theory.groups import LARGEST, Block, overflow_position
@@ -141,6 +143,48 @@ def caption_factors(frame: pd.DataFrame) -> str:
     )
 
 
+PUCK_LOOKS = {
+    "nope": ("#4D4D4D", "X", (1, 1)),
+    "alibi": (BLUE, "s", (5, 1.5)),
+    "rope": ("#009E73", "^", (3, 1)),
+    "rope-learned": ("#7FC8A9", "v", (3, 1, 1, 1)),
+    "group-damped": ("#CC79A7", "D", (2, 1)),
+    "group-defective": (ORANGE, "o", (None, None)),
+}
+
+
+def draw_pucks(frame: pd.DataFrame) -> Figure:
+    """Columns encoding, seed, multiple, correct, samples: accuracy by longest lag with its interval."""
+    fig, ax = style.figure(style.SINGLE, 2.5)
+    for name, (color, marker, dashes) in PUCK_LOOKS.items():
+        own = frame[frame["encoding"] == name].groupby("multiple")
+        shares = own["correct"].sum() / own["samples"].sum()
+        ends = np.array([share_interval(rows["correct"], rows["samples"]) for _, rows in own])
+        style.interval_band(ax, shares.index, ends[:, 0], ends[:, 1], color=color, dashes=dashes)
+        ax.plot(shares.index, shares, color=color, marker=marker, dashes=dashes, label=pucks.ENCODINGS[name][0])
+    ax.plot(sorted(set(frame["multiple"])), [pucks.CHANCE] * frame["multiple"].nunique(), **style.CONTROLS["chance"])
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(sorted(set(frame["multiple"])), [f"{m}×" for m in sorted(set(frame["multiple"]))])
+    ax.set(
+        xlabel=f"longest lag, in multiples of training's {pucks.TRAINED}", ylabel="furthest puck found", ylim=(0, 1.02)
+    )
+    style.direct_labels(ax)
+    return fig
+
+
+def caption_pucks(frame: pd.DataFrame) -> str:
+    ours = frame[frame["encoding"] == "group-defective"].drop_duplicates("seed")
+    asked = int(frame["samples"].iloc[0])
+    return (
+        f"Sliding pucks: one head, trained on lags up to {pucks.TRAINED}, names the one of {pucks.PUCKS} pucks that is "
+        f"furthest along a direction now, each seen once with its place and velocity. Share of {asked:,} questions a "
+        f"seed at each longest lag; mean of {frame['seed'].nunique()} seeds with its 95 % interval. The defective "
+        f"generator can be exact at every lag; after training its largest coupling over {pucks.TRAINED} steps is "
+        f"{ours['coupling'].mean():.2g} (it starts at {pucks.STARTED:.2g}), and the decay that is left costs it "
+        f"{1 - np.exp(-ours['decay'].mean()):.0%} over the same steps. Chance is {pucks.CHANCE:.3g}."
+    )
+
+
 def explore(rate: float, omega: float, defect: bool) -> Figure:
     """Phase portrait and score of one block, for sliders."""
     fig, (flow, score) = style.figure(style.DOUBLE, 2.2, ncols=2)
@@ -169,6 +213,11 @@ def _spec(name: str, draw, caption, alt: str, paper: str = "") -> tuple[str, Fig
 
 FIGURES = dict(
     [
+        _spec(
+            "groups_pucks", draw_pucks, caption_pucks,
+            "Lines of accuracy against the longest lag for six encodings; all fall beyond the lags of training.",
+            "the post's pucks",
+        ),
         _spec(
             "groups_portraits", draw_portraits, caption_portraits,
             "Six columns. Above, flows: curves into the origin, circles, spirals, horizontal lines, lines that "

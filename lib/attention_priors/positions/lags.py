@@ -12,8 +12,8 @@ from .priors import RelativePrior
 class LagTable(RelativePrior):
     """log π(lag) = b[lag], one learned number per head and lag; b = 0 at the start: uniform.
 
-    T5's histogram (`T5Buckets`) with a bin for each lag: what nothing but training decides, so that a lag that never
-    occurs in training keeps its start. Lags from `longest` - 1 on share the last number, keys after the query the first.
+    T5's histogram (`T5Buckets`) with a bin for each lag: a lag that never occurs in training keeps its start. Lags from
+    `longest` - 1 on share the last number, keys after the query the first.
     """
 
     def __init__(self, heads: int, longest: int) -> None:

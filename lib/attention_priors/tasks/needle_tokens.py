@@ -19,16 +19,16 @@ from .needle_words import ADJECTIVES, NOUNS
 UNKNOWN = "<unk>"
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _VARIABLE = r"(?<![A-Za-z])[A-Z]{5}(?![A-Za-z])"
-_PIECES = re.compile(rf"({_UUID})|({_VARIABLE})|[A-Za-z]+|[^A-Za-z\s]")
-_PAIRS = re.compile("[0-9a-f]{2}|-")
+_PIECES = rf"({_UUID})|({_VARIABLE})|[A-Za-z]+|[^A-Za-z\s]"
+_PAIRS = "[0-9a-f]{2}|-"
 
 
 def split(text: str) -> list[str]:
     """The tokens of a text as strings."""
     found = []
-    for piece in _PIECES.finditer(text):
+    for piece in re.finditer(_PIECES, text):
         uuid, variable = piece.groups()
-        found += _PAIRS.findall(uuid) if uuid else variable or [piece.group()]
+        found += re.findall(_PAIRS, uuid) if uuid else variable or [piece.group()]
     return found
 
 
@@ -62,8 +62,8 @@ def _fixed() -> set[str]:
     source = Source(_Splitter())
     for task in TASKS.values():
         content = task.content(Widest(source))
-        pieces = (*content.description, *content.question, ",", *(piece for needle in content.needles for piece in needle))
-        found.update(token for piece in pieces for token in split(piece))
+        for pieces in (content.description, *content.needles, content.question, (",",)):
+            found.update(token for piece in pieces for token in split(piece))
     return found
 
 

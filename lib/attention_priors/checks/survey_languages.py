@@ -1,0 +1,159 @@
+"""The survey's claims about perplexity beyond the training length, and the post's on relative positions (notebook 09).
+
+Sentences are about losses in nats on the same tokens (see `bam_languages`). T is the training length; growth is the
+loss above that at T; "beyond T" is the mean over the read lengths above T.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pandas as pd
+
+from attention_priors.checks.bam_languages import FAR, LEVEL, RECIPE
+from attention_priors.checks.evidence import EmpiricalCheck
+from attention_priors.checks.intervals import Sentence, difference, finding
+from attention_priors.checks.reading_worlds import Rule, printed, relative_is_enough, reverse, world
+from attention_priors.checks.readings import NOTEBOOK, READINGS, Readings, below, beyond, deciding, level, small
+
+Frames = Mapping[str, pd.DataFrame]
+
+ABSOLUTE = ("sinusoidal", "learned")
+KERNELS = ("kerple-power", "kerple-log")
+BIASES = ("t5", "alibi", *KERNELS, "sandwich")
+ROTATIONS = ("rope", "rope-bias", "xpos")
+GROUPS = ("rope", "rope-learned", "xpos", "group-damped", "group-defective")
+NOPE, SIZED = "nope", (*ABSOLUTE, "alibi")  # of the figure on NoPE
+BUCKETS, SINGLE, NEAR = "t5", "lag-table", 4  # "interpolating" lengths: up to four times
+
+
+def claim_2(frames: Frames) -> list[Sentence]:
+    data = Readings(frames[READINGS])
+    return [
+        level(data, ("alibi",), f"ALiBi stays within {LEVEL} nats up to {FAR}×"),
+        level(data, ("t5",), f"T5's biases stay within {LEVEL} nats up to {FAR}×"),
+        beyond(data, "sinusoidal", LEVEL),
+        beyond(data, "rope", LEVEL),
+    ]
+
+
+def claim_3(frames: Frames) -> list[Sentence]:
+    data = Readings(frames[READINGS])
+    text = f"Every relative encoding stays within {LEVEL} nats up to {FAR}×"
+    return [level(data, (*BIASES, *ROTATIONS), text), *(beyond(data, name, LEVEL) for name in ABSOLUTE)]
+
+
+def claim_4(frames: Frames) -> list[Sentence]:
+    return _less_than_absolute(frames, (*BIASES, *ROTATIONS), "Every encoding in the logits")
+
+
+def post_18(frames: Frames) -> list[Sentence]:
+    return _less_than_absolute(frames, (*GROUPS, "alibi"), "Every encoding that shows relative positions alone")
+
+
+def _less_than_absolute(frames: Frames, names: tuple[str, ...], whose: str) -> list[Sentence]:
+    """One sentence for each absolute encoding: all of these grow less."""
+    data, made = Readings(frames[READINGS]), []
+    for absolute in ABSOLUTE:
+        cells = {}
+        for name in data.there(names):
+            lengths = data.lengths(name, absolute, least=1.001)
+            cells[name, absolute] = difference(*(data.of(each, "growth", lengths) for each in (absolute, name)))
+        made.append(deciding(data, f"{whose} grows less beyond T than {absolute}", cells, ">", 0.0))
+    return made
+
+
+def claim_5(frames: Frames) -> list[Sentence]:
+    data = Readings(frames[READINGS])
+    lengths = data.lengths(BUCKETS, SINGLE, least=1.001, most=NEAR)
+    text = f"T5's buckets grow less up to {NEAR}× than one bias for each lag"
+    return [below(data, BUCKETS, SINGLE, text, lengths, "growth")]
+
+
+def kernels(frames: Frames) -> list[Sentence]:
+    data = Readings(frames[READINGS])
+    return [level(data, KERNELS, f"KERPLE's kernels stay within {LEVEL} nats up to {FAR}×")]
+
+
+def bias(frames: Frames) -> list[Sentence]:
+    data = Readings(frames[READINGS])
+    lengths = data.lengths("rope", "rope-bias", least=1.001)
+    return [below(data, "rope-bias", "rope", "RoPE with bias grows less beyond T than RoPE", lengths, "growth")]
+
+
+def figure_3(frames: Frames) -> list[Sentence]:
+    """Press et al. 2022, Fig. 1, from the lowest curve to the highest: ALiBi, T5, rotary, sinusoidal."""
+    data = Readings(frames[READINGS])
+    made = [level(data, ("alibi",), f"ALiBi stays within {LEVEL} nats up to {FAR}×")]
+    for lower, upper in (("alibi", "t5"), ("t5", "rope"), ("rope", "sinusoidal")):
+        lengths = data.lengths(lower, upper, least=1.001)
+        made.append(below(data, lower, upper, f"{lower} grows less beyond T than {upper}", lengths, "growth"))
+    return made
+
+
+def figure_6(frames: Frames) -> list[Sentence]:
+    """Haviv et al. 2022: at every size NoPE is a little worse than learned, sinusoidal and ALiBi."""
+    made = []
+    for size, data in (("small", small(frames)), ("profile's", Readings(frames[READINGS]))):
+        cells = {(NOPE, other): difference(*(data.of(name, "loss", data.trained) for name in (NOPE, other)))
+                 for other in data.there(SIZED)}  # fmt: skip
+        made.append(deciding(data, f"{size} size: NoPE has a higher loss at T than each other", cells, ">", 0.0))
+        made.append(deciding(data, f"{size} size: by at most {LEVEL} nats", cells, "<=", LEVEL))
+    return made
+
+
+SENTENCES: dict[str, Callable[[Frames], list[Sentence]]] = {
+    "PE-C2": claim_2,
+    "PE-C3": claim_3,
+    "PE-C4": claim_4,
+    "PE-C5": claim_5,
+    "PE-KERPLE-E": kernels,
+    "PE-BIAS": bias,
+    "PE-F3": figure_3,
+    "PE-F6": figure_6,
+    "OPG-18": post_18,
+}
+EXCLUDED = "disagrees: one of these is excluded by its 95 % interval over seeds"
+
+
+def check(
+    identifier: str,
+    read: Callable[[Frames], list[Sentence]],
+    opposite: str,
+    holds: Rule = printed,
+    others: tuple[str, ...] = (),
+) -> EmpiricalCheck:
+    """A claim of notebook 09 that reads language_readings and `others`; `holds`: a world in which it agrees."""
+
+    def verdict(frames: Frames):
+        return finding(read(frames))
+
+    def flip(frames: Frames) -> Frames:
+        return world(frames, holds if verdict(frames).outcome == "disagrees" else reverse)
+
+    words = f"agrees: {opposite}; {EXCLUDED}"
+    return EmpiricalCheck(identifier, NOTEBOOK, (READINGS, *others), RECIPE, verdict, words, flip)
+
+
+GROWTH = f"growth is the loss above that at the training length T, on the same tokens, at lengths up to {FAR} T"
+OPPOSITES = {
+    "PE-C2": f"the growth of ALiBi and T5 is at most {LEVEL} nats at every length, that of Sinusoidal and RoPE more at "
+    f"the longest ({GROWTH})",
+    "PE-C3": f"the growth of every relative encoding (additive or by rotation) is at most {LEVEL} nats at every "
+    f"length, that of Sinusoidal and of learned positions more at the longest ({GROWTH})",
+    "PE-C4": "beyond T every encoding in the logits (additive or by rotation) grows less than Sinusoidal and less than "
+    f"learned positions ({GROWTH})",
+    "PE-C5": f"up to {NEAR} T T5's buckets grow less than a table with a bias for each lag",
+    "PE-KERPLE-E": f"the growth of KERPLE's kernels is at most {LEVEL} nats at every length ({GROWTH})",
+    "PE-BIAS": f"beyond T RoPE with bias grows less than RoPE ({GROWTH})",
+    "PE-F3": f"the growth of ALiBi is at most {LEVEL} nats at every length, and beyond T the encodings grow in the "
+    f"order ALiBi, T5, RoPE, Sinusoidal ({GROWTH})",
+    "PE-F6": "at both sizes NoPE's loss at T is above those of learned, Sinusoidal and ALiBi, by at most "
+    f"{LEVEL} nats each",
+    "OPG-18": "beyond T every encoding that shows relative positions alone (RoPE, learned one-parameter groups, ALiBi) "
+    f"grows less than Sinusoidal and less than learned positions ({GROWTH})",
+}
+EMPIRICAL = {
+    name: check(name, read, OPPOSITES[name], relative_is_enough if name == "PE-C3" else printed)
+    for name, read in SENTENCES.items()
+}

@@ -1,0 +1,227 @@
+"""RULER's needle tasks for every encoding of a profile: lessons, answers at growing lengths, averages over tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from .. import evaluation, runtime, store
+from ..config import ModelConfig, Profile
+from ..evaluation import TOKENS_AT_ONCE
+from ..model import Transformer
+from ..positions.encodings import encoding
+from ..tasks import needles
+from ..tasks.needle_batches import ingredients, read
+from ..tasks.needle_reading import reading
+from ..tasks.needle_source import Source
+from ..tasks.needle_text import TASKS, Retrieval
+from ..text import packing
+from ..training import Run, RunSpec, build
+from . import languages
+from .grid import Job, run_all
+
+UNTRAINED = "untrained"
+CONTROL = "bam-ssmax"  # the encoding of the untrained control
+NEEDLES = tuple(name for name, task in TASKS.items() if isinstance(task, Retrieval))  # RULER's eight, without tracking
+HELD_OUT = "validation"  # the split whose prose the questions are hidden in: other packages than in training
+
+
+def spec(profile: Profile, name: str, seed: int, packed: packing.PackedCorpus, path: Path) -> RunSpec:
+    """The training run behind an encoding, with the lessons that it starts from (RoPE Local uses RoPE's weights)."""
+    settings = profile.needles
+    size = settings.size.model_dump()
+    model = ModelConfig(vocabulary=settings.vocabulary, encoding=encoding(name).trained_as or name, **size)
+    made = None
+    for number, lesson in enumerate(settings.lessons, 1):
+        tasks = tuple(task for task, weight in lesson.mixture.items() for _ in range(weight))
+        made = RunSpec(
+            task="needles" if number == len(settings.lessons) else "needles-lesson", model=model, recipe=lesson.recipe,
+            seed=seed, inputs=(ingredients(packed.meta["tokens_sha256"], tasks), *tasks), corpus=str(path), start=made,
+        )  # fmt: skip
+    return made
+
+
+def plan(profile: Profile, packed: packing.PackedCorpus, path: Path) -> dict[RunSpec, list[str]]:
+    """Every training run, with the names under which its model is evaluated. All have the profile's seeds."""
+    wanted: dict[RunSpec, list[str]] = {}
+    for name in profile.needles.encodings:
+        for seed in profile.seeds:
+            wanted.setdefault(spec(profile, name, seed, packed, path), []).append(name)
+    return wanted
+
+
+def answers(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
+    """Train what is missing, then ask: right answers per task, encoding, seed and length, an untrained control last.
+
+    At a given seed all encodings are asked the same prompts. A model without a hit at `give_up` lengths in a row is not
+    asked at longer ones: `asked` is False there, and `right` 0. ValueError where some model's answers are missing.
+    """
+    wanted = plan(profile, *languages.corpus(profile, cache))
+    order = sorted(wanted, key=lambda run: -len(wanted[run]))  # the longest jobs first
+    jobs = [Job(run.name, train_and_answer, (run, str(runs), profile, tuple(wanted[run]))) for run in order]
+    for seed in profile.seeds:
+        control = spec(profile, CONTROL, seed, *languages.corpus(profile, cache))
+        jobs.append(Job(f"{UNTRAINED}/{seed}", _untrained, (control, profile)))
+    tables = run_all(jobs, profile.workers, profile.threads, "needles")
+    frame = pd.DataFrame([row for table in tables for row in table])
+    missing = {(name, run.seed) for run, names in wanted.items() for name in names}
+    missing -= set(zip(frame["encoding"], frame["seed"], strict=True))
+    if missing:
+        raise ValueError(f"no answers of {sorted(missing)}; needles leave no encoding and no seed out")
+    order = {name: rank for rank, name in enumerate((*TASKS, *profile.needles.encodings, UNTRAINED))}
+    by = ["task", "encoding", "seed", "length"]
+    frame = frame.sort_values(by, key=lambda column: column.map(order) if column.name in by[:2] else column)
+    return frame.assign(trained=profile.needles.lessons[-1].recipe.length).reset_index(drop=True)
+
+
+def train_and_answer(run_spec: RunSpec, runs: str, profile: Profile, names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """One model: train it if it is not in the store, then ask what has not been asked yet."""
+    run = Run(run_spec, runs, runtime.device(profile.device))
+    record = run.train(runtime.say if runtime.headless() else None)
+    rows = []
+    for name in names:
+        local = run_spec.recipe.length if encoding(name).local else None
+        rows += [{"encoding": name, **row, "run": record["key"]} for row in _table(Answers(run, local), profile)]
+    return rows
+
+
+class Answers:
+    """The answers of a finished run's model, each task and length asked once and kept beside the run."""
+
+    def __init__(self, run: Run, local: int | None) -> None:
+        self.run, self.local, self.seed = run, local, run.spec.seed
+        self.code = store.fingerprint(answered, read, Transformer), ingredients("", tuple(TASKS))
+        self.model: Transformer | None = None
+
+    def __call__(self, task: str, length: int, samples: int) -> int:
+        """What `answered` returns."""
+        path = self.run.path / f"needles-{store.key(task, length, samples, self.local, *self.code)}.json"
+        try:
+            return store.read_json(path)
+        except (FileNotFoundError, store.DamagedFile):
+            self.model = self.model or self.run.model()
+            spec = self.run.spec
+            source, _ = read(spec.corpus, spec.model.vocabulary, HELD_OUT)
+            found = answered(self.model, task, length, samples, self.seed, source, self.local)
+            store.write_json(path, found)
+            return found
+
+
+def _table(ask: Any, profile: Profile) -> list[dict[str, Any]]:
+    """The rows of one model; `ask` is called as `Answers` are."""
+    asked, rows = profile.needles.evaluation, []
+    for task in TASKS:
+        missed = 0
+        for length in asked.lengths:
+            given_up = 0 < asked.give_up <= missed
+            right = 0 if given_up else ask(task, length, asked.samples)
+            missed = 0 if right else missed + 1
+            rows.append({"task": task, "seed": ask.seed, "length": length, "right": right,
+                         "required": required(task), "samples": asked.samples, "asked": not given_up})  # fmt: skip
+    return rows
+
+
+def required(task: str) -> int:
+    """How many answers a prompt of the task requires."""
+    row = needles.find(task)
+    return row.queries * row.values if isinstance(row, Retrieval) else row.hops + 1
+
+
+def drawn(task: str, length: int, samples: int, seed: int, source: Source) -> needles.Prompts:
+    """Prompts of which a model reads `length` tokens; they depend on (seed, task, length) and on the prose alone."""
+    return needles.prompts(task, length + 1, samples, runtime.generator(seed, f"prompts/{task}/{length}"), source)
+
+
+@torch.inference_mode()
+def answered(
+    model: Transformer, task: str, length: int, samples: int, seed: int, source: Source, local: int | None = None
+) -> int:
+    """How many required answers are right, each of their tokens predicted from the true ones before it.
+
+    Where all answers are right, greedy decoding gives the same ones; after a wrong one it reads other tokens.
+    """
+    prompts = drawn(task, length, samples, seed, source)
+    device = next(model.parameters()).device
+    parts = prompts.tokens[:, :-1].split(max(1, TOKENS_AT_ONCE // length))
+    guesses = [model(part.to(device), last=prompts.longest, local=local).argmax(-1).cpu() for part in parts]
+    return int(needles.matches(torch.cat(guesses), prompts).sum())
+
+
+class _Untrained:
+    """The control: a model before training, asked as `Answers` are."""
+
+    def __init__(self, run_spec: RunSpec) -> None:
+        self.spec, self.seed = run_spec, run_spec.seed
+        torch.manual_seed(runtime.seed_for(run_spec.seed, f"init/{run_spec.model.encoding}"))
+        self.model = build(run_spec).eval()
+
+    def __call__(self, task: str, length: int, samples: int) -> int:
+        source, _ = read(self.spec.corpus, self.spec.model.vocabulary, HELD_OUT)
+        return answered(self.model, task, length, samples, self.seed, source)
+
+
+def _untrained(run_spec: RunSpec, profile: Profile) -> list[dict[str, Any]]:
+    return [{"encoding": UNTRAINED, **row, "run": UNTRAINED} for row in _table(_Untrained(run_spec), profile)]
+
+
+def readings(profile: Profile, cache: Path) -> pd.DataFrame:
+    """What `needle_reading.reading` finds in the prompts that the first seed is asked: a row per prompt."""
+    _, path = languages.corpus(profile, cache)
+    source, words = read(str(path), profile.needles.vocabulary, HELD_OUT)
+    asked, rows = profile.needles.evaluation, []
+    for task, length in ((task, length) for task in NEEDLES for length in asked.lengths):
+        for tokens in drawn(task, length, asked.samples, profile.seeds[0], source).tokens:
+            found = reading(words.decode(tokens.tolist()))
+            rows.append({"task": task, "seed": profile.seeds[0], "length": length, **found})
+    return pd.DataFrame(rows)
+
+
+def score(frame: pd.DataFrame) -> pd.Series:
+    """RULER's score of each row: right answers over required ones."""
+    return frame["right"] / (frame["required"] * frame["samples"])
+
+
+def score_interval(scores: Sequence[float], prompts: Sequence[int]) -> tuple[float, float]:
+    """The interval of a mean score over seeds, as `evaluation.share_interval` has it for hits.
+
+    A prompt with several answers counts as one trial, since its answers are not independent; the limits are those of
+    the next whole numbers of prompts below and above.
+    """
+    scores, prompts = np.asarray(scores, dtype=float), np.asarray(prompts)
+    hits, trials = float((scores * prompts).sum()), int(prompts.sum())
+    low, high = evaluation.seed_interval(scores)
+    # Sums of thirds and quarters: what differs from a whole number by rounding is one.
+    fewest, most = int(np.floor(hits + 1e-9)), int(np.ceil(hits - 1e-9))
+    low = min(low, evaluation.binomial_interval(fewest, trials)[0])
+    high = max(high, evaluation.binomial_interval(most, trials)[1])
+    return max(0.0, low), min(1.0, high)
+
+
+def over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
+    """Per task, encoding and length: mean score over seeds with `score_interval`, and how it was obtained.
+
+    `asked` is the number of seeds that were asked (the others count as 0). Where none was: no interval.
+    """
+    rows = []
+    for (task, name, length), group in frame.groupby(["task", "encoding", "length"], sort=False):
+        values, asked = score(group), int(group["asked"].sum())
+        low, high = score_interval(values, group["samples"]) if asked else (np.nan, np.nan)
+        rows.append({"task": task, "encoding": name, "length": length, "trained": int(group["trained"].iloc[0]),
+                     "seeds": len(group), "asked": asked, "samples": int(group["samples"].iloc[0]),
+                     "mean": values.mean(), "low": low, "high": high, "worst": values.min(),
+                     "best": values.max()})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def averages(frame: pd.DataFrame) -> pd.DataFrame:
+    """Per encoding, seed and length: the mean score over the eight needle tasks, and the prompts behind it."""
+    rows = frame[frame["task"].isin(NEEDLES)].assign(score=score)
+    grouped = rows.groupby(["encoding", "seed", "length"], sort=False)
+    return grouped.agg(
+        score=("score", "mean"), prompts=("samples", "sum"), tasks=("task", "nunique"), trained=("trained", "first")
+    ).reset_index()  # fmt: skip

@@ -1,0 +1,187 @@
+"""The benchmark of language models: what is trained and read, the arithmetic by hand, and a run on a little text."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from attention_priors import config
+from attention_priors.config import ModelConfig
+from attention_priors.experiments import fading, languages, order, readings
+from attention_priors.experiments.ablations import extended
+from attention_priors.model import Transformer
+from attention_priors.positions.encodings import encoding
+from attention_priors.training import Run
+
+
+class Packed:
+    meta = {"tokens_sha256": "0" * 64}  # noqa: RUF012
+
+
+@pytest.fixture
+def small(tmp_path):
+    """The smoke profile on local text, with one encoding or two for each measurement."""
+    folder = tmp_path / "text"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for name in "abcdefghij":
+        words = rng.choice(["red", "green", "blue", "one", "two", "sees", "and"], 400)
+        (folder / f"{name}.txt").write_text(" ".join(words), encoding="utf-8")
+    smoke = config.profile("smoke")
+    benchmark = smoke.language.benchmark.model_copy(
+        update={"encodings": ("t5",), "extensions": ("rope-pi-4", "rope-rerope"), "lengths": (16, 32),
+                "tuned": ("rope-pi-4",), "order": ("rope", "rope-pi-4"), "pairs": 4, "small": ("alibi",),
+                "longer": ("alibi",), "fading": ("alibi",), "fading_lengths": (16, 64), "fading_documents": 1}
+    )  # fmt: skip
+    changes = {"corpus": f"text:{folder}", "domains": ("text",), "vocabulary": 300, "lengths": (16, 32, 64, 128),
+               "scored": 8, "encodings": ("rope", "rope-local", "alibi"), "documents": 1, "benchmark": benchmark,
+               "recipe": smoke.language.recipe.model_copy(update={"length": 16, "steps": 2})}  # fmt: skip
+    language = smoke.language.model_copy(update=changes)
+    return smoke.model_copy(update={"language": language, "seeds": (0,), "workers": 1})
+
+
+# What is trained
+
+
+@pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu", "paper"])
+def test_the_plan_of_every_profile(name, tmp_path):
+    profile = config.profile(name)
+    wanted, old = readings.plan(profile, Packed, tmp_path), languages.plan(profile, Packed, tmp_path)
+    names = [spec.name for spec in wanted]
+    assert len(names) == len(set(names)), "a record is filed under the run's name"
+    shared = {spec.name: spec for spec in old}
+    assert all(shared.get(spec.name, spec) == spec for spec in wanted), "one name, one run"
+    own = profile.language.benchmark
+    read = {entry for entries in wanted.values() for entry in entries}
+    for part, listed in (("extensions", own.extensions), ("tuned", own.tuned), ("small", own.small)):
+        assert {n for p, n in read if p == part} == set(listed)
+    assert all(entry in {n for p, n in read if p == "benchmark"} for entry in profile.language.encodings)
+    assert max(readings.lengths(profile, "benchmark", 1)) == max(profile.language.lengths)
+    for entry in own.extensions:
+        assert encoding(entry).trained_as in profile.language.encodings, entry
+
+
+def test_a_run_that_goes_on_keeps_tokens_a_step_and_starts_from_its_base(small, tmp_path):
+    wanted = readings.plan(small, Packed, tmp_path)
+    (tuned,) = [spec for spec in wanted if spec.start is not None]
+    base = tuned.start
+    assert tuned.task == "language-tuned" and tuned.model.encoding == "rope-pi-4" and base.model.encoding == "rope"
+    assert base in wanted
+    assert tuned.recipe.batch * tuned.recipe.length == base.recipe.batch * base.recipe.length
+    assert tuned.recipe == extended(base, small.language.benchmark.tuning).recipe
+    (twice,) = [spec for spec in wanted if spec.task == "language-longer"]
+    assert twice.recipe.length == 32 and twice.recipe.steps == base.recipe.steps
+    (less,) = [spec for spec in wanted if spec.task == "language-small"]
+    assert less.model.width == small.language.benchmark.size.width and less.recipe == base.recipe
+
+
+# What is measured
+
+
+def test_measure_on_a_little_text(small, tmp_path, monkeypatch):
+    runs, cache = tmp_path / "runs", tmp_path / "corpora"
+    made = readings.measure(small, runs, cache)
+    frame = made["readings"].set_index(["part", "encoding", "length"])
+    assert set(made["readings"]["part"]) == set(readings.LOSSES) and set(made["readings"]["seed"]) == {0}
+    lengths = made["readings"].groupby(["part", "encoding"])["length"].agg(list).to_dict()
+    assert lengths["benchmark", "t5"] == [16, 32, 64, 128] and lengths["extensions", "rope-pi-4"] == [16, 32]
+    assert lengths["longer", "alibi"] == [32, 64, 128] and lengths["small", "alibi"] == [16]
+    # the documents are the same at every set of lengths, and ReRoPE is RoPE up to half of the training length
+    old = languages.losses(small, runs, cache).set_index(["encoding", "length"])["loss"]
+    assert frame.loc[("benchmark", "alibi", 64), "loss"] == pytest.approx(old["alibi", 64])
+    base = frame.loc[("benchmark", "rope", 16), "loss"]
+    assert frame.loc[("extensions", "rope-pi-4", 32), "growth"] == pytest.approx(
+        frame.loc[("extensions", "rope-pi-4", 32), "loss"] - base
+    )
+    assert frame.loc[("tuned", "rope-pi-4", 32), "growth"] == pytest.approx(
+        frame.loc[("tuned", "rope-pi-4", 32), "loss"] - base
+    )
+    assert frame.loc[("longer", "alibi", 32), "growth"] == 0
+    assert set(made["order"]["encoding"]) == {"rope", "rope-pi-4"}
+    assert sorted(set(made["fading"]["length"])) == [16, 64]
+    assert len(made["fading"]) == 2 * small.language.size.layers * small.language.size.heads
+    monkeypatch.setattr(Run, "model", None)  # whoever reads or trains a model now fails
+    again = readings.measure(small, runs, cache)
+    for name, table in made.items():
+        pd.testing.assert_frame_equal(again[name], table)
+
+
+def table():
+    rows = [
+        ("benchmark", "rope", 0, 8, 8, 2.0), ("benchmark", "rope", 0, 16, 8, 2.5),
+        ("benchmark", "learned", 0, 8, 8, 2.2), ("benchmark", "rope", 1, 8, 8, 2.2),
+        ("benchmark", "rope", 1, 16, 8, 2.9), ("benchmark", "learned", 1, 8, 8, 2.4),
+        ("extensions", "rope-pi", 0, 8, 8, 3.0), ("extensions", "rope-pi", 1, 8, 8, 3.4),
+        ("tuned", "rope-pi-4", 0, 16, 16, 2.1), ("longer", "rope", 0, 16, 16, 1.5),
+        ("longer", "rope", 0, 32, 16, 1.9),
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=["part", "encoding", "seed", "length", "trained", "loss"])
+
+
+def test_growth_is_above_the_trained_model_of_the_same_seed():
+    found = readings.growth(table())["growth"].round(12).tolist()
+    assert found == [0, 0.5, 0, 0, 0.7, 0, 1.0, 1.2, 0.1, 0, 0.4]
+    with pytest.raises(ValueError, match=r"no loss of 'rope', seed 0, at its training length"):
+        readings.growth(table().query("length != 8 or encoding != 'rope'"))
+
+
+def test_by_length_says_what_was_not_read():
+    found = readings.by_length(readings.growth(table())).set_index(["encoding", "length"])
+    assert found.loc[("rope", 16), "growth"] == pytest.approx(0.6) and found.loc[("rope", 16), "state"] == "read"
+    low, high = (found.loc[("rope", 16), side] for side in ("low", "high"))
+    assert (low + high) / 2 == pytest.approx(0.6) and high - low == pytest.approx(2 * 12.7062 * 0.1, rel=1e-4)
+    assert found.loc[("rope-pi", 16), "state"] == "left out"
+    assert found.loc[("rope-pi", 8), "growth"] == pytest.approx(1.1)
+    assert found.loc[("rope-pi", 8), "borrows"] == "rope" and found.loc[("rope", 8), "loss_at"] == pytest.approx(2.1)
+    far = table().assign(length=lambda frame: frame["length"] * 1024, trained=8192)
+    found = readings.by_length(readings.growth(far)).set_index(["encoding", "length"])
+    assert found.loc[("learned", 16384), "state"] == "undefined"
+
+
+# The sense of order
+
+
+def test_only_two_neighbours_are_swapped_and_the_asking_token_stays():
+    chosen = torch.arange(order.CONTEXT + 1)[None]
+    made = order.swapped(chosen)[0].tolist()
+    first, second = order.CONTEXT - 3, order.CONTEXT - 2
+    assert [place for place, token in enumerate(made) if token != place] == [first, second]
+    assert (made[first], made[second]) == (second, first)
+
+
+def test_texts_whose_neighbours_are_equal_tell_nothing():
+    documents = torch.arange(3 * (order.CONTEXT + 1)).view(1, -1).clone()
+    documents[0, order.CONTEXT + 1 : 2 * (order.CONTEXT + 1)] = 7
+    found = order.texts(documents, 5)
+    assert found.shape == (2, order.CONTEXT + 1) and not (found == 7).all(1).any()
+    assert len(order.texts(documents, 1)) == 1
+
+
+def test_a_model_without_layers_before_sees_no_order_in_its_keys():
+    torch.manual_seed(0)
+    sizes = {"width": 8, "layers": 1, "heads": 2, "hidden": 8}
+    chosen = torch.randint(11, (6, order.CONTEXT + 1))
+    for name, blind in (("nope", True), ("rope", False), ("alibi", False)):
+        model = Transformer(ModelConfig(vocabulary=11, encoding=name, **sizes)).double().eval()
+        moved = (order.losses(model, order.swapped(chosen), None) - order.losses(model, chosen, None)).abs().max()
+        assert bool(moved < 1e-9) == blind, name
+
+
+# Fading
+
+
+def test_uniform_attention_fades_as_one_over_n_and_a_local_one_does_not():
+    sizes = {"width": 8, "layers": 2, "heads": 2, "hidden": 8}
+    model = Transformer(ModelConfig(vocabulary=11, encoding="nope", **sizes)).eval()
+    for block in model.blocks:
+        block.attention.query.weight.data.zero_()
+    documents = torch.randint(11, (2, 65))
+    for length in (16, 64):
+        found = pd.DataFrame(fading.rows(model, documents, length, 1, None))
+        assert len(found) == 4 and set(found["length"]) == {length}
+        assert found["peak"].to_numpy() == pytest.approx(-math.log(length), abs=1e-5)
+        assert found["entropy"].to_numpy() == pytest.approx(math.log(length), abs=1e-5)
+        near = pd.DataFrame(fading.rows(model, documents, length, 1, 8))
+        assert near["peak"].to_numpy() == pytest.approx(-math.log(8), abs=1e-5)

@@ -1,0 +1,124 @@
+"""The benchmark of language models in figures and a table, on made-up losses at every profile's shape."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.text import Text
+
+from attention_priors import config
+from attention_priors.experiments import readings
+from attention_priors.figures import language_encodings, style
+from attention_priors.positions.encodings import encoding
+from attention_priors.report import Report
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def losses(profile, seeds=None):
+    """Priors are level, the rest grows; interpolation starts high; readings have a little noise."""
+    rng, rows, trained = np.random.default_rng(0), [], profile.language.recipe.length
+    own = profile.language.benchmark
+    parts = {"benchmark": dict.fromkeys((*profile.language.encodings, *own.encodings)), "extensions": own.extensions,
+             "tuned": own.tuned}  # fmt: skip
+    for part, names in parts.items():
+        for name in names:
+            row = encoding(name)
+            for seed in seeds or profile.seeds:
+                for length in readings.lengths(profile, part, trained):
+                    if length <= (row.longest or np.inf):
+                        slope = 0.0 if row.prior else 0.02 if row.trained_as else 0.15
+                        start = 4 + 0.8 * (name == "rope-pi") + 0.02 * rng.standard_normal()
+                        at = trained * (own.tuning.factor if part == "tuned" else 1)
+                        rows.append({"part": part, "encoding": name, "seed": seed, "length": length, "documents": 8,
+                                     "trained": at, "run": "r", "domain": "docstrings",
+                                     "loss": start + slope * np.log2(length / trained)})  # fmt: skip
+    return readings.growth(pd.DataFrame(rows)).assign(scored=64, unigram=344.0)
+
+
+def by_length(profile, **how):
+    return readings.by_length(losses(profile, **how)).assign(scored=64, documents=8)
+
+
+@pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu"])
+def test_figures_are_legible_and_captions_say_what_is_there(name):
+    profile = config.profile(name)
+    for draw, caption, frame in (
+        (language_encodings.draw_encodings, language_encodings.caption_encodings, by_length(profile)),
+        (language_encodings.draw_extensions, language_encodings.caption_extensions, losses(profile)),
+    ):
+        fig = draw(frame)
+        fig.draw_without_rendering()
+        shown = [text for text in fig.findobj(Text) if text.get_text().strip() and text.get_visible()]
+        assert min(text.get_fontsize() for text in shown) >= style.SMALLEST
+        assert fig.get_size_inches()[0] == style.DOUBLE
+        words = caption(frame)
+        assert str(profile.language.recipe.length) in words and "nan" not in words and "inf" not in words.split()
+
+
+def test_one_seed_has_no_interval_anywhere():
+    profile = config.profile("cpu")
+    frame = by_length(profile, seeds=(0,))
+    assert "wider" not in language_encodings.caption_encodings(frame)
+    assert "[" not in "".join(language_encodings.table_encodings(frame)["growth at 4× (nats)"])
+    language_encodings.draw_extensions(losses(profile, seeds=(0,))).draw_without_rendering()
+
+
+def test_the_order_is_by_growth_where_all_were_read():
+    frame = by_length(config.profile("cpu"))
+    names = language_encodings.ranked(frame)
+    assert encoding(names[0]).prior is not None or names[0].startswith("nope") is False
+    assert names[-1] == "rope-pi", "far from its own start, though level"
+    assert len(names) == frame["encoding"].nunique()
+
+
+def test_what_was_not_read_is_empty_and_what_is_undefined_says_so():
+    profile = config.profile("cpu")
+    frame = by_length(profile)
+    fig = language_encodings.draw_encodings(frame)
+    names, lengths = language_encodings.ranked(frame), sorted(set(frame["length"]))
+    cells = [text for text in fig.axes[0].texts if text.get_ha() == "center"]
+    assert len(cells) == len(names) * len(lengths)
+    read = sum(frame["state"] == "read")
+    assert sum(bool(text.get_text()) for text in cells) == read < len(cells)
+    labels = [text.get_text() for text in fig.axes[0].get_yticklabels()]
+    assert labels == [encoding(name).label for name in names]
+
+
+def test_every_line_of_a_panel_is_named_and_starts_from_rope():
+    frame = losses(config.profile("cpu"))
+    fig = language_encodings.draw_extensions(frame)
+    for ax, (title, lines) in zip(fig.axes, language_encodings.PANELS, strict=True):
+        shown = {line.get_label() for line in ax.get_lines() if not line.get_label().startswith("_")}
+        assert shown == {label for _, _, label in lines} and ax.get_title() == title
+        assert shown <= {text.get_text() for text in ax.texts}
+        looks = {(line.get_color(), line.get_marker()) for line in ax.get_lines() if line.get_label() in shown}
+        assert len(looks) == len(shown)
+
+
+def test_the_table_has_a_row_for_each_and_says_whose_weights():
+    profile = config.profile("cpu")
+    frame = by_length(profile)
+    table = language_encodings.table_encodings(frame).set_index("encoding")
+    assert len(table) == frame["encoding"].nunique()
+    assert "RoPE + YaRN (weights of RoPE)" in table.index and table.loc["T5 buckets", "growth at 64× (nats)"] != "–"
+    assert table.loc["RoPE + YaRN (weights of RoPE)", "growth at 64× (nats)"] == "–"
+    found = frame[(frame["encoding"] == "t5") & (frame["length"] == 512)].iloc[0]
+    expected = f"{found['growth']:.2f} [{found['low']:.2f}, {found['high']:.2f}]"
+    assert table.loc["T5 buckets", "growth at 4× (nats)"] == expected
+
+
+def test_they_are_written_with_their_origin(tmp_path):
+    profile = config.profile("smoke")
+    report = Report(tmp_path, "smoke", language_encodings.NOTEBOOK, recipe="paper")
+    report.metrics("encodings_perplexity", by_length(profile), "k")
+    report.metrics("language_readings", losses(profile), "k")
+    report.figure("encodings_perplexity")
+    report.figure("extensions_perplexity")
+    report.table("encodings_perplexity")
+    text = (tmp_path / "smoke" / "figures" / "encodings_perplexity.md").read_text()
+    assert "recipe paper" in text and "profile smoke" in text
