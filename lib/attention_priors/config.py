@@ -265,6 +265,7 @@ class Profile(Frozen):
     bam_seeds: tuple[int, ...] = Field(min_length=1)
     threads: int = Field(ge=1)
     workers: int = Field(ge=1)
+    processes: int = Field(default=1, ge=1, description="of torchrun, that its language models are meant for")
     device: str
     minutes: dict[str, float] = Field(description="expected wall time of each notebook on two cores")
     theory: TheoryProfile

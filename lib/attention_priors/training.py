@@ -18,11 +18,11 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.distributed.fsdp import FSDPModule
 
-from . import runtime, store
+from . import checkpoints, runtime, sharding, store
 from .attention import BACKENDS
 from .config import Frozen, ModelConfig, Recipe
 from .model import Transformer, count
@@ -36,6 +36,7 @@ from .tasks.algorithms import AlgorithmBatches
 from .tasks.masking import MaskedBatches
 from .tasks.needle_batches import NeedleBatches
 from .text import packing
+from .text.streams import StreamBatches
 
 # Tokens [batch, length], the token that each position should predict, where the answers are among these, and document
 # ids (None: one document a row).
@@ -104,9 +105,11 @@ class LanguageBatches:
         return tokens[:, :-1], tokens[:, 1:], everything, ids
 
 
-SOURCES = {"passkey": PasskeyBatches, "passkey-hard": PasskeyBatches, "language": LanguageBatches,
-           **{f"language-{part}": LanguageBatches for part in ("tuned", "small", "longer")},  # other runs, same text
-           "causal": LanguageBatches, "masked": MaskedBatches, **{f"algorithms/{name}": AlgorithmBatches for name in ALGORITHMS},
+_TEXTS = {"language": LanguageBatches, "language-stream": StreamBatches}
+SOURCES = {"passkey": PasskeyBatches, "passkey-hard": PasskeyBatches, **_TEXTS,
+           **{f"{task}-{part}": text for task, text in _TEXTS.items() for part in ("tuned", "small", "longer")},
+           "causal": LanguageBatches, "masked": MaskedBatches,
+           **{f"algorithms/{name}": AlgorithmBatches for name in ALGORITHMS},
            "needles": NeedleBatches, "needles-lesson": NeedleBatches}  # fmt: skip
 
 
@@ -267,7 +270,7 @@ class Run:
     def finished(self) -> bool:
         """True where record and model are there and readable."""
         try:
-            return bool(self.record()) and self._readable("model.safetensors")
+            return bool(self.record()) and checkpoints.readable(self.path / "model.safetensors")
         except FileNotFoundError:
             return False
 
@@ -279,22 +282,23 @@ class Run:
             (self.path / "record.json").unlink(missing_ok=True)
             raise FileNotFoundError(self.path / "record.json") from None
 
-    def train(self, heartbeat: Callable[[str], None] | None = None) -> dict[str, Any]:
-        """Train what is missing and return the record."""
+    def train(self, heartbeat: Callable[[str], None] | None = None, parallel: str = "ddp") -> dict[str, Any]:
+        """Train what is missing and return the record. `parallel`: how torchrun's processes share a model."""
         if self.finished:
             return self.record()
         spec, began = self.spec, time.monotonic()
+        sharding.check(parallel, spec.recipe)
         torch.manual_seed(runtime.seed_for(spec.seed, f"init/{spec.model.encoding}"))
         model = build(spec).to(self.device)
         if spec.start is not None:
             started = Run(spec.start, self.path.parent, self.device)
-            started.train(heartbeat)
+            started.train(heartbeat, parallel)
             model.load_state_dict(started.model().state_dict())
-        batches = source(spec.task)(spec)
+        if parallel == "fsdp":
+            sharding.shard(model)
+        self._batches = source(spec.task)(spec)
         last = time.monotonic()
-        history: list[float] = []
-        for step, loss in fit(model, batches, spec.recipe, self.device, self._resume, self._checkpoint):
-            history.append(loss)
+        for step, loss in fit(model, self._batches, spec.recipe, self.device, self._resume, self._checkpoint):
             if heartbeat and time.monotonic() - last > runtime.HEARTBEAT_SECONDS:
                 last = time.monotonic()
                 heartbeat(f"{spec.name} step {step + 1}/{spec.recipe.steps} loss {loss:.3f}")
@@ -304,11 +308,18 @@ class Run:
         """The trained model, in evaluation mode."""
         if not self.finished:
             raise ValueError(f"run {self.spec.name} ({self.key}) is not finished; run its notebook to train it")
+        return self._stored().to(self.device).eval()
+
+    def _stored(self) -> Transformer:
         model = build(self.spec)
         model.load_state_dict(load_file(self.path / "model.safetensors"))
-        return model.to(self.device).eval()
+        return model
 
     def _finish(self, model: Transformer, seconds: float) -> dict[str, Any]:
+        checkpoints.write_model(self.path / "model.safetensors", model, {"spec": json.dumps(self.spec.plain())})
+        checkpoints.wait()
+        if isinstance(model, FSDPModule):
+            model = self._stored()
         history = self._history
         stride = max(1, len(history) // 100)
         record = {
@@ -324,59 +335,28 @@ class Run:
             "processor": runtime.processor(),
             "threads": torch.get_num_threads(),
         }  # fmt: skip
-        # One entry: safetensors writes several in random order, and equal models should be equal files.
-        meta = {"spec": json.dumps(self.spec.plain())}
-        if not _follows():
-            store.write_bytes(self.path / "model.safetensors", save(_flat(model), metadata=meta))
+        if not checkpoints.follows():
             store.write_json(self.path / "record.json", record)
             (self.path / "checkpoint.safetensors").unlink(missing_ok=True)
+        checkpoints.wait()
         return record
 
     def _checkpoint(
         self, model: nn.Module, optims: list[torch.optim.Optimizer], step: int, history: list[float]
     ) -> None:
-        if _follows():
-            return
-        tensors = {f"model.{name}": value for name, value in _flat(model).items()}
-        for number, optim in enumerate(optims):
-            for index, state in optim.state_dict()["state"].items():
-                where = f"optimizer.{number}.{index}"
-                tensors |= {f"{where}.{name}": torch.as_tensor(value).clone() for name, value in state.items()}
-        tensors["history"] = torch.tensor(history, dtype=torch.float64)
-        store.write_bytes(self.path / "checkpoint.safetensors", save(tensors, metadata={"step": str(step)}))
+        place = self._batches.state() if hasattr(self._batches, "state") else {}
+        checkpoints.write(self.path / "checkpoint.safetensors", model, optims, step, history, place)
 
     def _resume(self, model: nn.Module, optims: list[torch.optim.Optimizer]) -> tuple[int, list[float]]:
         self._history: list[float] = []
-        path = self.path / "checkpoint.safetensors"
-        if not self._readable(path.name):
+        found = checkpoints.read(self.path / "checkpoint.safetensors", model, optims)
+        if found is None:
             return 0, self._history
-        tensors = load_file(path, device=str(self.device))
-        with safe_open(path, "pt") as file:
-            step = int(file.metadata()["step"])
-        model.load_state_dict({k[6:]: v for k, v in tensors.items() if k.startswith("model.")})
-        states: list[dict[int, dict[str, Tensor]]] = [{} for _ in optims]
-        for name, value in tensors.items():
-            if name.startswith("optimizer."):
-                _, number, index, entry = name.split(".", 3)
-                state = states[int(number)].setdefault(int(index), {})
-                state[entry] = value.cpu() if entry == "step" else value
-        for optim, state in zip(optims, states, strict=True):
-            optim.load_state_dict({"state": state, "param_groups": optim.state_dict()["param_groups"]})
-        self._history.extend(tensors["history"].tolist())
+        step, history, place = found
+        if place:
+            self._batches.restore(step, place)
+        self._history.extend(history)
         return step, self._history
-
-    def _readable(self, name: str) -> bool:
-        """Atomic writes leave no half file; one cut short by a disk or a copy is dropped and made again."""
-        path = self.path / name
-        if not path.exists():
-            return False
-        try:
-            with safe_open(path, "pt") as file:
-                file.keys()
-        except (SafetensorError, OSError):
-            path.unlink(missing_ok=True)
-            return False
-        return True
 
 
 def learned(model: Transformer) -> list[dict[str, Any]]:
@@ -418,13 +398,3 @@ def load(name: str, device: str = "cpu") -> Transformer:
         reason = " ".join(str(error).split())[:200]
         raise ValueError(f"{path} is not a complete model file ({reason}); copy or train it again") from None
     return model.to(runtime.device(device)).eval()
-
-
-def _follows() -> bool:
-    """True in the processes of torchrun that leave the writing of files to the first one."""
-    return dist.is_available() and dist.is_initialized() and dist.get_rank() > 0
-
-
-def _flat(model: nn.Module) -> dict[str, Tensor]:
-    """A copy of the state: safetensors refuses tensors that share memory, such as a prior shared by all layers."""
-    return {name: value.detach().cpu().contiguous().clone() for name, value in model.state_dict().items()}

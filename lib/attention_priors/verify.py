@@ -29,7 +29,16 @@ import pandas as pd
 
 from attention_priors import claims, config, report, runtime, store
 from attention_priors.checks import CHECKS, EMPIRICAL
-from attention_priors.experiments import benchmark, languages, passkeys, readings
+from attention_priors.experiments import (
+    ablations,
+    algorithms,
+    benchmark,
+    languages,
+    needles,
+    nope,
+    passkeys,
+    readings,
+)
 from attention_priors.training import Run, RunSpec
 
 EXACT = 1e-9
@@ -42,6 +51,9 @@ DERIVED: dict[str, tuple[str, Callable[[pd.DataFrame], pd.DataFrame]]] = {
     "encodings_perplexity": ("language_readings", readings.by_length),
     "encodings_by_length": ("encodings_counts", benchmark.by_length),
     "encodings_reach": ("encodings_counts", benchmark.reach),
+    "ruler_over_seeds": ("ruler_answers", needles.over_seeds),
+    "ruler_average": ("ruler_answers", needles.averages),
+    "algorithms_accuracy": ("algorithms_answers", algorithms.accuracy),
 }
 
 
@@ -141,29 +153,32 @@ def verify_drawings(results: Path, profile: str, outcome: Outcome) -> None:
         outcome.notes.append(f"figures were drawn with matplotlib {drawn}; another version draws other bytes")
 
 
-def families(profile: config.Profile, full: bool, cache: Path) -> Iterator[RunSpec]:
-    """The runs to train again: the first seed of BAM with SSMax in each family, or every run."""
+def families(profile: config.Profile, full: bool, cache: Path) -> Iterator[tuple[str, RunSpec]]:
+    """The runs to train again, by name: the first seed of BAM with SSMax in each family, or every run."""
     packed, path = languages.corpus(profile, cache)
     specs = {**passkeys.plan(profile), **benchmark.plan(profile), **languages.plan(profile, packed, path)}
-    specs |= readings.plan(profile, packed, path)
+    specs |= readings.plan(profile, packed, path) | needles.plan(profile, packed, path)
     seen = set()
-    for spec in specs:
+    for spec in (*specs, *algorithms.plan(profile), *nope.plan(profile, packed, path)):
         if full or (spec.model.encoding == "bam-ssmax" and spec.task not in seen):
             seen.add(spec.task)
-            yield spec
+            yield spec.name, spec
+    if full:
+        yield from ablations.plan(profile).items()
+        yield from ablations.language_plan(profile, packed, path).items()
 
 
 def verify_runs(results: Path, profile: config.Profile, full: bool, outcome: Outcome) -> None:
     """Train again from nothing and compare with the committed records."""
     runtime.configure(profile.threads)
     with tempfile.TemporaryDirectory() as folder:
-        for spec in families(profile, full, config.CACHE / "corpora"):
-            path = results / profile.name / "runs" / f"{spec.name}.json"
+        for name, spec in families(profile, full, config.CACHE / "corpora"):
+            path = results / profile.name / "runs" / f"{name}.json"
             if not path.exists():
-                outcome.notes.append(f"run {spec.name} is not committed; run its notebook")
+                outcome.notes.append(f"run {name} is not committed; run its notebook")
                 continue
             old = store.read_json(path)
-            runtime.say(f"[verify] training {spec.name}, {old['seconds']:.0f} s when it was committed")
+            runtime.say(f"[verify] training {name}, {old['seconds']:.0f} s when it was committed")
             new = Run(spec, folder, runtime.device(profile.device)).train(runtime.say)
             compare_runs(old, new, outcome)
 

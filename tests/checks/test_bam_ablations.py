@@ -55,7 +55,8 @@ def frames(rule=as_printed, far=FAR, seeds=(0, 1, 2)):
         made[metric] = pd.DataFrame(rows).drop_duplicates(["study", "arm", "seed", "length"])
     noise = np.random.default_rng(0)
     made[HEADS] = pd.DataFrame(
-        {"encoding": name, "seed": seed, "layer": 0, "head": head, "beta": beta, "recent_mass": 0.0, "passkey_lift": 0.0}
+        {"encoding": name, "seed": seed, "layer": 0, "head": head, "beta": beta, "recent_mass": 0.0,
+         "passkey_lift": 0.0}
         for name in ("bam-ssmax", NEGATIVE) for seed in seeds for head, beta in enumerate((-0.5, 0.5, 1.0))
     )  # fmt: skip
     made[LANGUAGE] = pd.DataFrame(
@@ -125,6 +126,7 @@ def test_one_subset_behind_one_encoding_is_enough_to_refute():
 
 def test_a_cost_of_the_location_that_is_small_or_large():
     for cost, expected in ((0.0, "agrees"), (0.3, "disagrees")):
+
         def rule(study, arm, multiple, cost=cost):
             return {"bam-ssmax": 0.95 - cost, LOCATION: 0.95}.get(arm, 0.2) if multiple > 1 else 1.0
 
@@ -144,7 +146,7 @@ def test_a_seed_without_negative_heads_has_no_retrieval_head():
 
 
 @pytest.mark.parametrize("gap, expected", [(0.1, "agrees"), (0.5, "disagrees")])
-def test_competitive_is_judged_at_every_length(gap, expected):
+def test_what_is_competitive(gap, expected):
     def rule(study, arm, multiple):
         return 1.0 - gap * (arm == ONE and multiple >= 4)
 

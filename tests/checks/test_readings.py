@@ -27,8 +27,8 @@ def losses(rule, seeds=(0, 1, 2), multiples=(1, 2, 4, 8, 16, 64), noise=0.001, u
 
     def add(part, name, trained, wanted, known=None):
         for seed in seeds:
-            jitter = noise * rng.standard_normal()
             for multiple in wanted:
+                jitter = noise * rng.standard_normal()
                 rows.append({"part": part, "encoding": name, "seed": seed, "trained": trained, "documents": 8,
                              "length": int(multiple * (known or trained)), "domain": "docstrings", "run": "r",
                              "loss": 3 + rule(name + "+" * (part == "tuned"), multiple) + jitter})  # fmt: skip
@@ -104,6 +104,14 @@ def test_level_up_to_four_times_is_not_level_up_to_64(claim):
     assert outcome(claim, frames(holds(claim), multiples=(1, 2, 4))) == "undecided"
 
 
+def test_one_encoding_that_was_not_read_so_far_leaves_it_open():
+    good = frames(printed)
+    frame = good[READINGS]
+    near = frame[(frame["encoding"] != "t5") | (frame["length"] <= 4 * TRAINED)]
+    assert outcome("PE-C2", good | {READINGS: near}) == "undecided"
+    assert outcome("PE-KERPLE-E", good | {READINGS: near}) == "agrees"
+
+
 def test_a_blow_up_that_was_not_reached_may_still_come():
     near = frames(printed, multiples=(1, 2, 4))
     assert outcome("PE-DNTK-E", near) == "undecided"
@@ -147,18 +155,26 @@ def test_a_spoiled_reading_is_still_that_of_a_model_that_has_learned():
     assert outcome("PE-NTK-E", frames(spoiled)) == "agrees"
 
 
-def test_shares_are_taken_within_a_seed():
+def test_the_order_of_neighbours_is_compared_within_a_seed():
     good = frames(printed)
     order = good[ORDER].copy()
-    order.loc[order["seed"] == 1, "gap"] *= 3  # a seed that tells order better, in every reading
-    (_, kept, _) = survey_extensions.neighbours(good | {ORDER: order})
-    assert kept.measured == pytest.approx(0.2) and kept.interval == pytest.approx((0.2, 0.2))
+    order["gap"] += order["seed"].map({0: 0.0, 1: 2.0, 2: 0.0})  # a seed that tells order better, in every reading
+    (_, _, more) = survey_extensions.neighbours(good | {ORDER: order})
+    assert more.measured == pytest.approx(KEPT["rope-ntk"] - KEPT["rope-pi"])
+    assert more.interval == pytest.approx((more.measured, more.measured))
+
+
+def test_differences_are_taken_within_a_seed():
+    frame = losses(printed).copy()
+    frame["loss"] += frame["seed"].map({0: -0.3, 1: 0.0, 2: 0.4})  # seeds differ, in every reading alike
+    (lead, *_) = survey_extensions.without_training({READINGS: frame})
+    assert lead.outcome == "agrees" and lead.interval[1] - lead.interval[0] < 0.05
 
 
 def test_fading_is_the_mean_over_heads_from_the_shortest_to_the_longest():
     good = frames(printed)
-    assert bam_contexts.faded(good[FADING], "bam").value == pytest.approx(4 * FADES["bam"])
-    assert bam_contexts.faded(good[FADING], "bam", 0.5).value == pytest.approx(2 * FADES["bam"])
+    assert bam_contexts.faded(good[FADING], "bam").tolist() == pytest.approx([4 * FADES["bam"]] * 3)
+    assert len(bam_contexts.faded(good[FADING], "sandwich")) == 0
 
 
 def test_a_second_training_length_has_its_own_multiples():

@@ -7,7 +7,7 @@ import torch
 
 from attention_priors import runtime
 from attention_priors.tasks import needles
-from attention_priors.tasks.needle_text import TASKS
+from attention_priors.tasks.needle_text import LESSONS, TASKS
 
 RETRIEVAL = [name for name in TASKS if name != "variable-tracking"]
 STATED = re.compile(r"One of the special magic (words|numbers|uuids) for (\S+) is: (\S+)\.(?=\s)")
@@ -202,3 +202,20 @@ def test_a_training_length_holds_the_longest_of_its_tasks(source):
     with pytest.raises(ValueError, match=f"the task 'multiquery' needs at least {needed} tokens"):
         needles.training_batch(needed - 1, 2, runtime.generator(0, "x"), source, tasks)
     assert needles.training_batch(needed, 2, runtime.generator(0, "x"), source, tasks)[1].shape == (2, needed)
+
+
+@pytest.mark.parametrize("task", LESSONS)
+def test_lessons_say_a_value_twice_and_mark_the_second_time(task, source, decode):
+    tokens, marked = needles.training_batch(260, 4, runtime.generator(0, task), source, (task,))
+    for row, mask in zip(tokens, marked, strict=True):
+        value, again = re.search(r" is:( \S+)\. Remember( \S+)!", decode(row)).groups()
+        targets = decode(row[1:][mask])
+        assert value == again and targets == value * 2  # the echo, then the answer
+        first, *_, last = mask.nonzero().flatten().tolist()
+        assert decode(row[: first + 1]).endswith(". Remember") and last == 259
+
+
+def test_a_task_named_twice_is_drawn_twice_as_often(source, decode):
+    tokens, _ = needles.training_batch(250, 60, runtime.generator(0, "x"), source, ("single-1", "single-3", "single-3"))
+    uuids = sum(decode(row).startswith("A special magic uuid") for row in tokens)
+    assert abs(uuids - 40) < 3 * (60 * 2 / 9) ** 0.5

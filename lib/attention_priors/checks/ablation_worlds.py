@@ -74,7 +74,7 @@ def as_printed(study: str, arm: str, multiple: float) -> float:
     if study == "size":
         return 1.0 if arm.endswith(EXTENDED) else {"32x2": 1.0, "64x3": 0.5}.get(arm, 0.0)
     if study == "length":
-        return {"1T": 0.8, "2T": 0.95, "4T": 1.0}[arm.rpartition("-")[2]]
+        return {"1T": 0.88, "2T": 0.95, "4T": 1.0}[arm.rpartition("-")[2]]
     return {OURS: 1.0, SHAPE: 0.7, LOCATION: 0.4, LAPLACE: 0.3, CODED: 0.3, NEGATIVE: 0.3, POSITIVE: 0.3}.get(arm, 0.05)
 
 

@@ -29,6 +29,7 @@ from attention_priors.checks.ablation_worlds import (
     world,
 )
 from attention_priors.checks.bam_languages import CLOSE, FIRST, Losses, mean
+from attention_priors.checks.bam_languages import RECIPE as LANGUAGE_RECIPE
 from attention_priors.checks.bam_passkeys import MARGIN
 from attention_priors.checks.evidence import EmpiricalCheck
 from attention_priors.checks.intervals import Estimate, Sentence, difference, finding, judge, sentence
@@ -120,7 +121,9 @@ def claim_3(frames: Frames) -> list[Sentence]:
         blind,
         sentence(text, worse, ">", 0.0, outcome, losses.seeds(OURS, NEGATIVE)),
         retrieval_heads(heads),
-        leads(Study(frames[PRIORS], "sign"), [OURS], [NEGATIVE, POSITIVE], f"Free models lead those of one sign {MEAN}"),
+        leads(
+            Study(frames[PRIORS], "sign"), [OURS], [NEGATIVE, POSITIVE], f"Free models lead those of one sign {MEAN}"
+        ),
     ]
 
 
@@ -166,7 +169,8 @@ def check(
     def flip(frames: Frames) -> Frames:
         return world(frames, as_printed if verdict(frames).outcome == "disagrees" else reversed_)
 
-    return EmpiricalCheck(identifier, notebook, metrics, RECIPE, verdict, opposite, flip)
+    recipe = f"{RECIPE}, {LANGUAGE_RECIPE}" if LANGUAGE in metrics else RECIPE
+    return EmpiricalCheck(identifier, notebook, metrics, recipe, verdict, opposite, flip)
 
 
 EXCLUDED = f"disagrees: one of these is excluded by its 95 % interval, a lead also where it is certainly below {MARGIN}"

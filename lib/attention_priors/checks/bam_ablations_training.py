@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import numpy as np
 import pandas as pd
 
 from attention_priors.checks.ablation_worlds import EXTENDED, TRAINING, Frames, Study, leads
@@ -19,7 +18,7 @@ from attention_priors.checks.passkey_worlds import HIGH
 
 NOTEBOOK = "10_passkeys"
 ONE, TWO, FOUR = (f"bam-ssmax-{multiple}T" for multiple in (1, 2, 4))
-COMPETITIVE = 0.2  # of accuracy: how far behind is still competitive
+COMPETITIVE = 0.2  # of mean accuracy: how far behind is still competitive
 LARGEST = 0.7  # Table 5: the largest model after its extension
 NEAR, MIDDLE, END = 32, 293, 500  # Fig. 11: 32 x 1024 tokens, 300,000 and 512,000
 COMMON = "in mean accuracy above all training lengths"
@@ -55,22 +54,19 @@ def figure_12(frames: Frames) -> list[Sentence]:
 
 
 def competitive(data: Study, lengths: list[int]) -> Sentence:
-    """At every length, how far the arm trained on T is behind the others: reported is the length that decides."""
-    text = f"Trained on T, it is at no length up to {LONG}T more than {COMPETITIVE} behind the others"
+    """How far the arm trained on T is behind the better of the others, in the mean over the lengths up to 64T."""
+    text = f"Trained on T, it is at most {COMPETITIVE} behind the others in mean accuracy up to {LONG}T"
     chosen = [length for length in lengths if length <= LONG * data.trained]
-    gaps = {(name, n): difference(data.at(name, n), data.at(ONE, n)) for name in (TWO, FOUR) for n in chosen}
-    known = {}
-    for (name, length), gap in gaps.items():
-        known[name, length] = data.trusted(judge(gap, "<=", COMPETITIVE), "<=", plus=[name], minus=[ONE])
+    gaps = {name: difference(data.at(name, chosen), data.at(ONE, chosen)) for name in (TWO, FOUR)}
+    known = {
+        name: data.trusted(judge(gap, "<=", COMPETITIVE), "<=", plus=[name], minus=[ONE]) for name, gap in gaps.items()
+    }
     outcome = joined(known.values())
     if outcome == "agrees" and LONG * data.trained not in chosen:
         outcome = "undecided"
-    deciding = [cell for cell in gaps if known[cell] == outcome] or list(gaps)
-    if not deciding:
-        return Sentence(f"{text} (not tested)", np.nan, "<=", COMPETITIVE, "undecided")
-    cell = max(deciding, key=lambda each: gaps[each].high)
-    text = f"{text} (deciding: {cell[0]} at {cell[1] / data.trained:.3g}T)"
-    return sentence(text, gaps[cell], "<=", COMPETITIVE, outcome, data.seeds(ONE, cell[0]))
+    name = max((each for each in gaps if known[each] == outcome or outcome == "undecided"), key=lambda n: gaps[n].high)
+    text = f"{text} (deciding: {name})"
+    return sentence(text, gaps[name], "<=", COMPETITIVE, outcome, data.seeds(ONE, name))
 
 
 def sizes(data: Study) -> list[str]:
@@ -154,13 +150,13 @@ EMPIRICAL = {
     for identifier, agrees in (
         (
             "BAM-F11",
-            f"trained on twice the shortest length, BAM SSMax has at least {PERFECT} at every length up to {NEAR} times "
-            f"that, more than {HIGH} up to {MIDDLE} times and more than 0 at {END} times",
+            f"trained on twice the shortest length, BAM SSMax has at least {PERFECT} at every length up to {NEAR} "
+            f"times that, more than {HIGH} up to {MIDDLE} times and more than 0 at {END} times",
         ),
         (
             "BAM-F12",
-            "BAM SSMax trained on 4T and on 2T leads the one trained on T in mean accuracy above 4T, and that one is at "
-            f"most {COMPETITIVE} behind them at every length up to {LONG}T",
+            "BAM SSMax trained on 4T and on 2T leads the one trained on T in mean accuracy above 4T, and that one is "
+            f"at most {COMPETITIVE} behind them in the mean up to {LONG}T",
         ),
         (
             "BAM-TAB5",

@@ -14,16 +14,17 @@ from collections.abc import Callable, Iterable, Mapping
 
 import pandas as pd
 
+from attention_priors import evaluation
 from attention_priors.checks.bam_passkeys import OURS, PERFECT, Accuracies, ahead, worst
 from attention_priors.checks.evidence import EmpiricalCheck
-from attention_priors.checks.intervals import UNKNOWN, Estimate, Sentence, finding, judge, sentence, share
+from attention_priors.checks.intervals import UNKNOWN, Estimate, Sentence, finding, judge, sentence
 from attention_priors.experiments import needles
 
 NOTEBOOK = "11_needles"
 RECIPE = "passkey-small"
 ANSWERS, READINGS = "ruler_answers", "ruler_readings"
 ANSWERED, GUESSED = 0.8, 0.1
-EXACT = 0.95  # of the prompts: no finite sample shows all
+EXACT = 0.9  # of the prompts of a task: no finite sample shows all; 48 of 48 have the interval [0.93, 1]
 ONLY = 12  # multiples of the training length: "the only one being able to perform retrieval above 6K", trained on 512
 MANY = 2  # keys or more in a haystack of needles
 # haystack, kind of key, kind of value; different keys, values of a key, keys asked for. RULER (Hsieh et al. 2024).
@@ -74,11 +75,11 @@ def as_ruler_says(rows: pd.DataFrame) -> pd.Series:
 
 def definition(frames: Frames) -> list[Sentence]:
     """BAM-D8: the generator, read by a reader of its own, and what models make of its prompts."""
-    rows = frames[READINGS].assign(same=as_ruler_says)
-    counts = rows.groupby("task")["same"].agg(["sum", "size"])
-    read = share(counts["sum"], counts["size"])
-    missing = sorted(set(RULER) - set(counts.index))
-    outcome = "undecided" if missing else judge(read, ">=", EXACT)
+    counts = frames[READINGS].assign(same=as_ruler_says).groupby("task")["same"].agg(["sum", "size"])
+    worst_read = (counts["sum"] / counts["size"]).idxmin()
+    right, prompts = map(int, counts.loc[worst_read])
+    read = Estimate(right / prompts, *evaluation.binomial_interval(right, prompts))
+    outcome = "undecided" if set(RULER) - set(counts.index) else judge(read, ">=", EXACT)
     frame = frames[ANSWERS]
     data = {task: Scores(frame, task) for task in RULER if task in set(frame["task"])}
     first = data["single-1"]
@@ -89,7 +90,7 @@ def definition(frames: Frames) -> list[Sentence]:
     worst_task = max(control, key=lambda task: (control[task].value, control[task].high))
     text = f"Nobody guesses: the untrained control scores at most {GUESSED} on every task at T (highest: {worst_task})"
     return [
-        sentence(f"The prompts of all eight tasks are those of RULER's table: share of prompts, at least {EXACT}",
+        sentence(f"Of every task, at least {EXACT} of the prompts are what RULER's table says (lowest: {worst_read})",
                  read, ">=", EXACT, outcome),
         sentence(f"The tasks can be answered: the best encoding scores at least {ANSWERED} on Single 1 at T ({best})",
                  solved, ">=", ANSWERED, judge(solved, ">=", ANSWERED), first.seeds(best)),
@@ -201,8 +202,8 @@ EMPIRICAL = {
         (READINGS, ANSWERS),
         RECIPE,
         _verdict,
-        f"agrees: an independent reading finds RULER's parameters in at least {EXACT} of the prompts of the eight "
-        f"tasks, some trained encoding scores at least {ANSWERED} on Single 1 at the training length, and the "
+        f"agrees: an independent reading finds RULER's parameters in at least {EXACT} of the prompts of each of the "
+        f"eight tasks, some trained encoding scores at least {ANSWERED} on Single 1 at the training length, and the "
         f"untrained control at most {GUESSED} on every task; disagrees: one of these is excluded by its interval",
         _flip,
     )

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from attention_priors.checks.bam_languages import FAR, LEVEL, Losses
-from attention_priors.checks.intervals import Estimate, Sentence, difference, joined, judge, sentence
+from attention_priors.checks.bam_languages import FAR, LEVEL, Losses, mean
+from attention_priors.checks.intervals import Estimate, Sentence, joined, judge, sentence
 from attention_priors.experiments.readings import BENCHMARK, EXTENSIONS, LONGER, SMALL, TUNED
 from attention_priors.positions.encodings import encoding
 
@@ -47,6 +47,16 @@ class Readings(Losses):
         common = sorted(set.intersection(*read)) if read else []
         return [int(length) for length in common if least <= length / self.trained <= most]
 
+    def gap(self, first: str, second: str, column: str, lengths: int | Sequence[int]) -> Estimate:
+        """A column of the first less that of the second, mean over lengths, taken within each seed.
+
+        A seed is the same text in the same order to all, and for extensions the same weights.
+        """
+        wanted = [lengths] if isinstance(lengths, int) else list(lengths)
+        rows = self.rows[self.rows["length"].isin(wanted)]
+        one, other = (rows[rows["encoding"] == name].groupby("seed")[column].mean() for name in (first, second))
+        return mean((one - other).dropna())
+
 
 def deciding(
     data: Readings, text: str, cells: Mapping[tuple[str, ...], Estimate], relation: str, bound: float, open_=False
@@ -75,11 +85,12 @@ def _height(found: Estimate, sign: int) -> float:
 
 def level(data: Readings, names: Iterable[str], text: str, bound: float = LEVEL, far: float = FAR) -> Sentence:
     """Growth of all of these at every length above the training length, up to `far` times it."""
-    cells = {}
+    cells, short = {}, False
     for name in data.there(names):
-        for length in data.lengths(name, least=1.001, most=far):
-            cells[name, f"{length / data.trained:.3g}×"] = data.of(name, "growth", length)
-    return deciding(data, text, cells, "<=", bound, open_=max(data.longer, default=0) < far * data.trained)
+        read = data.lengths(name, least=1.001, most=far)
+        short = short or max(read, default=0) < far * data.trained
+        cells |= {(name, f"{length / data.trained:.3g}×"): data.of(name, "growth", length) for length in read}
+    return deciding(data, text, cells, "<=", bound, open_=short)
 
 
 def beyond(data: Readings, name: str, bound: float, length: int | None = None, enough: float = FAR) -> Sentence:
@@ -97,8 +108,7 @@ def beyond(data: Readings, name: str, bound: float, length: int | None = None, e
 
 def below(data: Readings, name: str, other: str, text: str, lengths: Sequence[int], column: str = "loss") -> Sentence:
     """How far the mean over lengths of `name` lies below that of `other`."""
-    lead = difference(data.of(other, column, lengths), data.of(name, column, lengths))
-    return data.says(text, (name, other), lead, ">", 0.0)
+    return data.says(text, (name, other), data.gap(other, name, column, lengths), ">", 0.0)
 
 
 def small(frames: Mapping[str, pd.DataFrame]) -> Readings:

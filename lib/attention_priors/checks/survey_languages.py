@@ -12,7 +12,7 @@ import pandas as pd
 
 from attention_priors.checks.bam_languages import FAR, LEVEL, RECIPE
 from attention_priors.checks.evidence import EmpiricalCheck
-from attention_priors.checks.intervals import Sentence, difference, finding
+from attention_priors.checks.intervals import Sentence, finding
 from attention_priors.checks.reading_worlds import Rule, printed, relative_is_enough, reverse, world
 from attention_priors.checks.readings import NOTEBOOK, READINGS, Readings, below, beyond, deciding, level, small
 
@@ -58,7 +58,7 @@ def _less_than_absolute(frames: Frames, names: tuple[str, ...], whose: str) -> l
         cells = {}
         for name in data.there(names):
             lengths = data.lengths(name, absolute, least=1.001)
-            cells[name, absolute] = difference(*(data.of(each, "growth", lengths) for each in (absolute, name)))
+            cells[name, absolute] = data.gap(absolute, name, "growth", lengths)
         made.append(deciding(data, f"{whose} grows less beyond T than {absolute}", cells, ">", 0.0))
     return made
 
@@ -95,8 +95,7 @@ def figure_6(frames: Frames) -> list[Sentence]:
     """Haviv et al. 2022: at every size NoPE is a little worse than learned, sinusoidal and ALiBi."""
     made = []
     for size, data in (("small", small(frames)), ("profile's", Readings(frames[READINGS]))):
-        cells = {(NOPE, other): difference(*(data.of(name, "loss", data.trained) for name in (NOPE, other)))
-                 for other in data.there(SIZED)}  # fmt: skip
+        cells = {(NOPE, other): data.gap(NOPE, other, "loss", data.trained) for other in data.there(SIZED)}
         made.append(deciding(data, f"{size} size: NoPE has a higher loss at T than each other", cells, ">", 0.0))
         made.append(deciding(data, f"{size} size: by at most {LEVEL} nats", cells, "<=", LEVEL))
     return made

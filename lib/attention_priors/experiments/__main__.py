@@ -2,7 +2,9 @@
 
 python -m attention_priors.experiments passkey/bam-ssmax/0
 torchrun --nproc-per-node 2 -m attention_priors.experiments language/bam-ssmax/0 --profile gpu
+torchrun --nproc-per-node 6 -m attention_priors.experiments language-stream/bam/0 --profile paper --parallel fsdp
 python -m attention_priors.experiments --list
+python -m attention_priors.experiments --dry-run --profile paper
 """
 
 from __future__ import annotations
@@ -17,20 +19,25 @@ import torch
 import torch.distributed as dist
 
 from .. import config, runtime
+from ..sharding import PARALLEL
+from ..text import packing
 from ..training import Run, RunSpec
-from . import benchmark, languages, passkeys, readings
+from . import ablations, algorithms, benchmark, budget, languages, needles, nope, passkeys, readings
 
 
-def runs(profile: config.Profile, cache: Path) -> dict[str, RunSpec]:
+def runs(profile: config.Profile, corpus: tuple[packing.PackedCorpus, Path]) -> dict[str, RunSpec]:
     """Every training run of a profile by name."""
-    corpus = languages.corpus(profile, cache)
     specs = [
         *passkeys.plan(profile),
         *benchmark.plan(profile),
         *languages.plan(profile, *corpus),
         *readings.plan(profile, *corpus),
+        *needles.plan(profile, *corpus),
+        *algorithms.plan(profile),
+        *nope.plan(profile, *corpus),
     ]
-    return {spec.name: spec for spec in specs}
+    named = ablations.plan(profile) | ablations.language_plan(profile, *corpus)
+    return {spec.name: spec for spec in specs} | named
 
 
 def device(name: str) -> torch.device:
@@ -42,28 +49,44 @@ def device(name: str) -> torch.device:
     return chosen
 
 
+def dry_run(profile: config.Profile) -> int:
+    """Print what a profile costs. ValueError where something in it cannot run."""
+    found = budget.estimate(profile)
+    print(budget.shown(found, profile))
+    if found.problems:
+        raise ValueError("\n".join(f"profile {profile.name} cannot run: {problem}" for problem in found.problems))
+    return 0
+
+
 def main(arguments: list[str] | None = None) -> int:
     """0 when the run is finished, 2 for bad input."""
     parser = argparse.ArgumentParser(prog="python -m attention_priors.experiments", description=__doc__.splitlines()[0])
     parser.add_argument("--profile", default="cpu")
     parser.add_argument("run", nargs="?", help="task/encoding/seed")
     parser.add_argument("--list", action="store_true", help="name the profile's runs and train nothing")
+    parser.add_argument("--parallel", choices=PARALLEL, default="ddp", help="what torchrun's processes share: "
+                        "batches, or also the model (default: ddp)")  # fmt: skip
+    parser.add_argument("--dry-run", action="store_true", help="build all models without memory and print what they cost")
     chosen = parser.parse_args(arguments)
     try:
         profile = config.profile(chosen.profile)
-        known = runs(profile, config.CACHE / "corpora")
+        if chosen.dry_run:
+            return dry_run(profile)
+        known = runs(profile, budget.unread(profile))  # names need no text
         if chosen.list:
             print("\n".join(known))
             return 0
         if chosen.run not in known:
             near = difflib.get_close_matches(str(chosen.run), known, n=1, cutoff=0.0)
             raise ValueError(f"profile {profile.name} has no run {chosen.run!r}; did you mean {near[0]!r}? --list: all")
+        if known[chosen.run].corpus is not None:
+            known = runs(profile, languages.corpus(profile, config.CACHE / "corpora"))
         where = device(profile.device)
         runtime.configure(profile.threads)
         together = int(os.environ.get("WORLD_SIZE", "1")) > 1
         if together:
             dist.init_process_group("nccl" if where.type == "cuda" else "gloo")
-        record = Run(known[chosen.run], config.CACHE / "runs", where).train(runtime.say)
+        record = Run(known[chosen.run], config.CACHE / "runs", where).train(runtime.say, chosen.parallel)
         if not together or dist.get_rank() == 0:
             print(f"{record['name']}: last loss {record['loss'][-1]:.4f}, key {record['key']}")
         if together:

@@ -1,4 +1,4 @@
-"""Ablations of BAM on the plain passkey task: what the prior starts from and trains, its readings, lengths and sizes."""
+"""Ablations of BAM on the plain passkey task: what the prior starts from and trains, readings, lengths, sizes."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ import pandas as pd
 from .. import runtime, store
 from ..config import Evaluation, Extension, Profile, Recipe
 from ..model import Transformer
-from ..positions.encodings import encoding
 from ..positions.priors import GeneralizedGaussian
 from ..positions.variants import Misread
+from ..text import packing
 from ..training import Run, RunSpec
-from . import benchmark, languages, learned, passkeys
+from . import benchmark, languages, learned, passkeys, readings
 from .grid import Job, run_all
 
-OURS, ROTATION, INTERPOLATED = "bam-ssmax", "rope", "rope-pi"
+OURS, ROTATION, INTERPOLATED = "bam-ssmax", "rope", "rope-pi-4"
 PRIORS = ("start", "subset", "sign", "scaling", "version")  # studies of the prior: encodings of the profile's size
 TRAINING = ("length", "size", "interpolation")  # studies of how a model is trained
 EXTENDED = "extended"
+HEADS = ["encoding", "seed", "layer", "head", "theta_alpha", "beta", "mu", "scale", "passkey_mass", "passkey_lift",
+         "recent_mass", "entropy", "run"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -146,14 +148,14 @@ def plan(profile: Profile, studies: Iterable[str] = (*PRIORS, *TRAINING)) -> dic
 
 
 def heads(profile: Profile, runs: Path) -> pd.DataFrame:
-    """Priors and attention of every head of the BAM arms in the studies of subset and sign (`learned.heads_and_maps`)."""
+    """Priors and attention of every head of the BAM arms in two studies, as in `learned.heads_and_maps`."""
     chosen: dict[tuple[str, RunSpec], Arm] = {}
     for arm in arms(profile, ("subset", "sign")):
         if arm.encoding.startswith("bam"):
             chosen.setdefault((arm.encoding, arm.spec), arm)
     jobs = [Job(arm.spec.name, examine, (arm, str(runs), profile.device)) for arm in chosen.values()]
     found = run_all(jobs, profile.workers, profile.threads, "heads")
-    return pd.DataFrame([row for rows in found for row in rows])
+    return pd.DataFrame([row for rows in found for row in rows], columns=HEADS)
 
 
 def examine(arm: Arm, runs: str, device: str) -> list[dict[str, Any]]:
@@ -175,16 +177,26 @@ def examine(arm: Arm, runs: str, device: str) -> list[dict[str, Any]]:
 
 def language(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
     """Losses on long documents as in `languages.losses`, for the profile's language arms."""
-    packed, path = languages.corpus(profile, cache)
+    chosen = _language(profile, *languages.corpus(profile, cache))
+    jobs = [Job(spec.name, languages.train_and_read, (spec, str(runs), profile, (name,))) for spec, name in chosen]
+    tables = run_all(jobs, profile.workers, profile.threads, "language models of ablations")
+    return pd.DataFrame([row for table in tables for row in table])
+
+
+def language_plan(profile: Profile, packed: packing.PackedCorpus, path: Path) -> dict[str, RunSpec]:
+    """The language runs that no other experiment has, by name: ablations/language/<encoding>/<seed>."""
+    known = {*languages.plan(profile, packed, path), *readings.plan(profile, packed, path)}
+    chosen = [(spec, name) for spec, name in _language(profile, packed, path) if spec not in known]
+    return {f"ablations/language/{name}/{spec.seed}": spec for spec, name in chosen}
+
+
+def _language(profile: Profile, packed: packing.PackedCorpus, path: Path) -> list[tuple[RunSpec, str]]:
     known = profile.language.encodings
-    chosen = [
+    return [
         (languages.spec(profile, name, seed, packed, path), name)
         for name in profile.ablations.language
         for seed in (profile.seeds_for(name) if name in known else profile.seeds)
     ]
-    jobs = [Job(spec.name, languages.train_and_read, (spec, str(runs), profile, (name,))) for spec, name in chosen]
-    tables = run_all(jobs, profile.workers, profile.threads, "language models of ablations")
-    return pd.DataFrame([row for table in tables for row in table])
 
 
 def _cost(spec: RunSpec) -> tuple[int, str]:

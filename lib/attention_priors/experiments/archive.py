@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -37,13 +37,31 @@ def archive(specs: Iterable[RunSpec], runs: Path, results: Path, device: str) ->
     return records(results)
 
 
+def keep(named: Mapping[str, RunSpec], runs: Path, results: Path, device: str) -> None:
+    """Copy the record of each run to <results>/runs/<name>.json, where `RunSpec.name` would not tell runs apart.
+
+    A name is <experiment>/<study>/<arm>/<seed>; records of other arms and seeds of these studies are removed.
+    """
+    where = runtime.device(device)
+    paths = {results / "runs" / f"{name}.json": spec for name, spec in named.items()}
+    for folder in {path.parents[1] for path in paths}:
+        for path in set(folder.rglob("*.json")) - paths.keys():
+            path.unlink()
+    for path, spec in paths.items():
+        store.write_json(path, Run(spec, runs, where).record())
+
+
 def records(results: Path) -> pd.DataFrame:
-    """The committed records of a profile: one row per run with its key, cost, parameters and last loss."""
+    """The committed records of a profile: one row per run with its key, cost, parameters and last loss.
+
+    `task` is the folder below runs/: the run's task, or the experiment that `keep` has named.
+    """
     rows = []
     for path in sorted((results / "runs").rglob("*.json")):
         record = store.read_json(path)
         spec = record["spec"]
-        rows.append({"task": spec["task"], "encoding": spec["model"]["encoding"], "seed": spec["seed"],
+        task = path.relative_to(results / "runs").parts[0]
+        rows.append({"task": task, "encoding": spec["model"]["encoding"], "seed": spec["seed"],
                      "key": record["key"], "seconds": record["seconds"], "loss": record["loss"][-1],
                      **{f"parameters_{part}": n for part, n in record["parameters"].items()}})  # fmt: skip
     return pd.DataFrame(rows)

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from .. import evaluation, store
+from .. import store
 from ..config import Profile
 from ..model import Transformer
 from .languages import Reader
@@ -18,11 +18,11 @@ def measured(reader: Reader, profile: Profile) -> list[dict[str, Any]]:
     """A row per length, layer and head: means over the last queries of the documents."""
     wanted, settings = profile.language, profile.language.benchmark
     longest, asked = max(wanted.lengths), settings.fading_lengths
-    about = (asked, settings.fading_documents, wanted.scored, longest, wanted.domains[0], reader.run.spec.inputs)
+    about = (asked, settings.fading_documents, wanted.scored, wanted.documents, longest, wanted.domains[0],
+             reader.run.spec.inputs)  # fmt: skip
 
     def measure() -> list[dict[str, Any]]:
-        path, domain = reader.run.spec.corpus, wanted.domains[0]
-        documents = evaluation.language_documents(path, domain, longest, settings.fading_documents)
+        documents = reader.texts(wanted.domains[0])[: settings.fading_documents]
         return [row for length in asked for row in rows(reader.model, documents, length, wanted.scored, reader.local)]
 
     code = store.fingerprint(rows, Transformer)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Int
+from torch import Tensor
 
 from .. import evaluation, runtime, store
 from ..config import ModelConfig, Profile
@@ -15,14 +18,17 @@ from ..evaluation import document_losses
 from ..extension import extend
 from ..model import Transformer
 from ..positions.encodings import encoding
-from ..text import packing
+from ..text import hub, packing
 from ..training import Run, RunSpec
 from .grid import Job, run_all
 
 
 def corpus(profile: Profile, cache: Path) -> tuple[packing.PackedCorpus, Path]:
-    """The packed corpus of a profile and the file that holds it; built at first use."""
+    """The packed corpus of a profile and the file that holds it; built at first use, unless it is one of the hub."""
     settings = profile.language
+    if hub.is_remote(settings.corpus):
+        packed = hub.build(settings.corpus, settings.vocabulary, cache)
+        return packed, hub.cache_path(settings.corpus, settings.vocabulary, cache)
     packed = packing.build(settings.corpus, settings.vocabulary, cache)
     if settings.corpus.startswith("packed:"):
         return packed, Path(settings.corpus.removeprefix("packed:"))
@@ -35,7 +41,8 @@ def spec(profile: Profile, name: str, seed: int, packed: packing.PackedCorpus, p
     settings = profile.language
     model = ModelConfig(vocabulary=settings.vocabulary, encoding=trained, **settings.size.model_dump())
     inputs = (packed.meta["tokens_sha256"],)
-    return RunSpec(task="language", model=model, recipe=settings.recipe, seed=seed, inputs=inputs, corpus=str(path))
+    task = "language-stream" if settings.corpus.startswith("stream:") else "language"
+    return RunSpec(task=task, model=model, recipe=settings.recipe, seed=seed, inputs=inputs, corpus=str(path))
 
 
 def plan(profile: Profile, packed: packing.PackedCorpus, path: Path) -> dict[RunSpec, list[str]]:
@@ -89,11 +96,15 @@ class Reader:
         cut = () if max(lengths) == longest else (longest,)
 
         def measure() -> list[dict[str, Any]]:
-            documents = evaluation.language_documents(self.run.spec.corpus, domain, longest, settings.documents)
-            return document_losses(self.model, documents, lengths, settings.scored, self.local)
+            return document_losses(self.model, self.texts(domain), lengths, settings.scored, self.local)
 
         code = store.fingerprint(document_losses, Transformer)
         return self.kept(f"language-{store.key(wanted, self.local, code, *self.code, *cut)}", measure)
+
+    def texts(self, domain: str) -> Int[Tensor, "documents tokens"]:
+        """The profile's validation documents of a domain."""
+        settings = self.settings
+        return _documents(self.run.spec.corpus, domain, max(settings.lengths), settings.documents)
 
     def kept(self, name: str, measure: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
         """<run>/<name>.json, measured if it is not there or damaged."""
@@ -111,6 +122,11 @@ class Reader:
             model = self.run.model()
             self._model = extend(model, self.name, self.run.spec.recipe.length) if self.extends else model
         return self._model
+
+
+@functools.lru_cache(maxsize=4)
+def _documents(path: str, domain: str, longest: int, limit: int) -> Int[Tensor, "documents tokens"]:
+    return evaluation.language_documents(path, domain, longest, limit)
 
 
 def perplexity(frame: pd.DataFrame) -> pd.DataFrame:

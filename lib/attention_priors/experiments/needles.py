@@ -28,7 +28,6 @@ from .grid import Job, run_all
 UNTRAINED = "untrained"
 CONTROL = "bam-ssmax"  # the encoding of the untrained control
 NEEDLES = tuple(name for name, task in TASKS.items() if isinstance(task, Retrieval))  # RULER's eight, without tracking
-HELD_OUT = "validation"  # the split whose prose the questions are hidden in: other packages than in training
 
 
 def spec(profile: Profile, name: str, seed: int, packed: packing.PackedCorpus, path: Path) -> RunSpec:
@@ -37,11 +36,12 @@ def spec(profile: Profile, name: str, seed: int, packed: packing.PackedCorpus, p
     size = settings.size.model_dump()
     model = ModelConfig(vocabulary=settings.vocabulary, encoding=encoding(name).trained_as or name, **size)
     made = None
-    for number, lesson in enumerate(settings.lessons, 1):
+    for lesson in settings.lessons:
+        stage = "needles" if lesson is settings.lessons[-1] else "needles-lesson"
         tasks = tuple(task for task, weight in lesson.mixture.items() for _ in range(weight))
         made = RunSpec(
-            task="needles" if number == len(settings.lessons) else "needles-lesson", model=model, recipe=lesson.recipe,
-            seed=seed, inputs=(ingredients(packed.meta["tokens_sha256"], tasks), *tasks), corpus=str(path), start=made,
+            task=stage, model=model, recipe=lesson.recipe, seed=seed,
+            inputs=(ingredients(packed.meta["tokens_sha256"], tasks), *tasks), corpus=str(path), start=made,
         )  # fmt: skip
     return made
 
@@ -106,7 +106,7 @@ class Answers:
         except (FileNotFoundError, store.DamagedFile):
             self.model = self.model or self.run.model()
             spec = self.run.spec
-            source, _ = read(spec.corpus, spec.model.vocabulary, HELD_OUT)
+            source, _ = read(spec.corpus, spec.model.vocabulary)
             found = answered(self.model, task, length, samples, self.seed, source, self.local)
             store.write_json(path, found)
             return found
@@ -161,7 +161,7 @@ class _Untrained:
         self.model = build(run_spec).eval()
 
     def __call__(self, task: str, length: int, samples: int) -> int:
-        source, _ = read(self.spec.corpus, self.spec.model.vocabulary, HELD_OUT)
+        source, _ = read(self.spec.corpus, self.spec.model.vocabulary)
         return answered(self.model, task, length, samples, self.seed, source)
 
 
@@ -172,7 +172,7 @@ def _untrained(run_spec: RunSpec, profile: Profile) -> list[dict[str, Any]]:
 def readings(profile: Profile, cache: Path) -> pd.DataFrame:
     """What `needle_reading.reading` finds in the prompts that the first seed is asked: a row per prompt."""
     _, path = languages.corpus(profile, cache)
-    source, words = read(str(path), profile.needles.vocabulary, HELD_OUT)
+    source, words = read(str(path), profile.needles.vocabulary)
     asked, rows = profile.needles.evaluation, []
     for task, length in ((task, length) for task in NEEDLES for length in asked.lengths):
         for tokens in drawn(task, length, asked.samples, profile.seeds[0], source).tokens:

@@ -77,7 +77,7 @@ def examined(model: Transformer, run_spec: RunSpec, windows: int) -> list[dict[s
     packed = packing.PackedCorpus.read(run_spec.corpus)
     text, ids = validation(packed, run_spec.recipe.length, windows)
     found, reference = loss(model, text, ids, packed)
-    mixed = shuffled(text[:, :-1])
+    mixed = shuffled(text[:, :-1], packed.tokenizer.bos)
     rows = [{"quantity": "loss", "layer": None, "value": round(found, 7), "reference": round(reference, 7)}]
     rows += [{"quantity": "probe", "layer": layer, "value": round(score, 6), "reference": 0.0}
              for layer, score in enumerate(probe(model, mixed))]  # fmt: skip
@@ -124,10 +124,13 @@ def loss(model: Transformer, text: Tensor, ids: Tensor, packed: packing.PackedCo
     return total / int(scored.sum()), float(surprise[targets[scored].numpy()].mean())
 
 
-def shuffled(tokens: Tensor) -> Tensor:
-    """The tokens of each window in random order: whatever they are, they say nothing about where they stand."""
-    order = torch.rand(tokens.shape, generator=runtime.generator(0, "nope/shuffled")).argsort(1)
-    return tokens.gather(1, order)
+def shuffled(tokens: Tensor, first: int) -> Tensor:
+    """The token `first`, as at the start of a document, then those of each window (but for its last) in random order.
+
+    Whatever the tokens after the first are, they say nothing about where they stand.
+    """
+    order = torch.rand(tokens[:, 1:].shape, generator=runtime.generator(0, "nope/shuffled")).argsort(1)
+    return F.pad(tokens[:, :-1].gather(1, order), (1, 0), value=first)
 
 
 @torch.inference_mode()
@@ -147,20 +150,20 @@ def activations(model: Transformer, tokens: Tensor) -> list[Tensor]:
 def probe(model: Transformer, tokens: Tensor) -> list[float]:
     """R² of a least-squares probe of the position, by layer: fitted on half of the windows, scored on the others.
 
-    1 - Σ (i - î)² / Σ (i - mean)², î = w·x_i + b with a slight ridge. Noise alone gives a little less than 0.
+    1 - Σ (i - î)² / Σ (i - mean)², î = w·x_i + b with a slight ridge, over all places but the first, whose token gives
+    it away. Noise alone scores a little less than 0.
     """
     half = len(tokens) // 2
-    places = torch.arange(tokens.shape[1], dtype=torch.float64).expand(tokens.shape)
-    centred = places - places.mean()
+    places = torch.arange(tokens.shape[1] - 1, dtype=torch.float64)
+    target = (places - places.mean()).repeat(half)
     scores = []
     for features in activations(model, tokens):
-        x = F.pad(features, (0, 1), value=1.0)
-        fitted, held = x[:half].flatten(0, 1), x[half:].flatten(0, 1)
+        x = F.pad(features[:, 1:], (0, 1), value=1.0)
+        fitted, held = x[:half].flatten(0, 1), x[half : 2 * half].flatten(0, 1)
         gram = fitted.T @ fitted
         gram += RIDGE * gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype)
-        weights = torch.linalg.solve(gram, fitted.T @ centred[:half].flatten())
-        wrong = held @ weights - centred[half:].flatten()
-        scores.append(1 - float(wrong.square().mean() / centred.square().mean()))
+        wrong = held @ torch.linalg.solve(gram, fitted.T @ target) - target
+        scores.append(1 - float(wrong.square().sum() / target.square().sum()))
     return scores
 
 

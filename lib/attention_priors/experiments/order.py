@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from .. import evaluation, store
+from .. import store
 from ..config import Profile
 from ..model import Transformer
 from .languages import Reader
@@ -26,8 +26,7 @@ def measured(reader: Reader, profile: Profile) -> list[dict[str, Any]]:
     about = (pairs, wanted.documents, longest, wanted.domains[0], reader.run.spec.inputs, reader.local)
 
     def measure() -> list[dict[str, Any]]:
-        path, domain = reader.run.spec.corpus, wanted.domains[0]
-        chosen = texts(evaluation.language_documents(path, domain, longest, wanted.documents), pairs)
+        chosen = texts(reader.texts(wanted.domains[0]), pairs)
         true, false = losses(reader.model, chosen, reader.local), losses(reader.model, swapped(chosen), reader.local)
         return [{"loss": round(float(true.mean()), 7), "swapped": round(float(false.mean()), 7),
                  "gap": round(float((false - true).mean()), 7), "preferred": float((false > true).double().mean()),
@@ -38,11 +37,16 @@ def measured(reader: Reader, profile: Profile) -> list[dict[str, Any]]:
 
 
 def texts(documents: Int[Tensor, "documents tokens"], count: int) -> Int[Tensor, "count context+1"]:
-    """At most `count` pieces of CONTEXT + 1 tokens, evenly spaced, whose two neighbours differ."""
+    """At most `count` pieces of CONTEXT + 1 tokens, evenly spaced, whose two neighbours differ.
+
+    ValueError where there is none.
+    """
     size = CONTEXT + 1
     pieces = documents[:, : documents.shape[1] // size * size].reshape(-1, size)
     first, second = (pieces[:, CONTEXT - 1 - lag] for lag in NEAR)
     pieces = pieces[first != second]
+    if not len(pieces):
+        raise ValueError(f"no piece of {size} tokens has two neighbours that differ; give more or longer documents")
     return pieces[torch.linspace(0, len(pieces) - 1, min(count, len(pieces))).round().long()]
 
 

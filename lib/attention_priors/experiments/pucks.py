@@ -1,8 +1,9 @@
 """Which puck will be furthest? A task that needs the product of content and lag (post on one-parameter groups, OPG-19).
 
 Pucks slide without friction: at time s one is seen at x with velocity v. A query (direction u, time t) asks which of
-those it has seen is furthest along u now: argmax_j <u, x_j + (t - s_j) v_j>. That score is qᵀ A(t - s) k with q = (u,
-0), k = (x, v) and the defective block A(t) = [[1, t], [0, 1]], at every lag. No rotation and no bias of the lag alone is.
+those it has seen is furthest along u now: argmax_j <u, x_j + (t - s_j) v_j>. That score is qᵀ A(t - s) k with
+q = (u, 0), k = (x, v) and the defective block A(t) = [[1, t], [0, 1]], at every lag. No rotation and no bias of the lag
+alone is.
 """
 
 from __future__ import annotations

@@ -28,6 +28,10 @@ from .languages import Reader
 BENCHMARK, EXTENSIONS, TUNED, SMALL, LONGER = "benchmark", "extensions", "tuned", "small", "longer"
 ORDER, FADING = "order", "fading"
 LOSSES = (BENCHMARK, EXTENSIONS, TUNED, SMALL, LONGER)
+COLUMNS = {
+    ORDER: ["encoding", "seed", "loss", "swapped", "gap", "preferred", "pairs", "trained", "run"],
+    FADING: ["encoding", "seed", "length", "layer", "head", "peak", "entropy", "trained", "run"],
+}
 TWICE = 2  # the second training length, in units of the first
 
 Wanted = tuple[str, str]  # (part, name of the encoding under which the model is read)
@@ -57,18 +61,18 @@ def plan(profile: Profile, packed: packing.PackedCorpus, path: Path) -> dict[Run
 def tuned(run: RunSpec, name: str, profile: Profile) -> RunSpec:
     """`run` trained further on longer texts, as the encoding `name`."""
     made = ablations.extended(run, profile.language.benchmark.tuning, name)
-    return made.model_copy(update={"task": f"language-{TUNED}"})
+    return made.model_copy(update={"task": f"{run.task}-{TUNED}"})
 
 
 def small(run: RunSpec, profile: Profile) -> RunSpec:
     """The same at the second size."""
     model = run.model.model_copy(update=profile.language.benchmark.size.model_dump())
-    return run.model_copy(update={"task": f"language-{SMALL}", "model": model})
+    return run.model_copy(update={"task": f"{run.task}-{SMALL}", "model": model})
 
 
 def longer(run: RunSpec) -> RunSpec:
     """The same at the second training length."""
-    return run.model_copy(update={"task": f"language-{LONGER}", "recipe": ablations.longer(run.recipe, TWICE)})
+    return run.model_copy(update={"task": f"{run.task}-{LONGER}", "recipe": ablations.longer(run.recipe, TWICE)})
 
 
 def measure(profile: Profile, runs: Path, cache: Path) -> dict[str, pd.DataFrame]:
@@ -84,14 +88,14 @@ def measure(profile: Profile, runs: Path, cache: Path) -> dict[str, pd.DataFrame
     jobs = [Job(base.name, train_and_measure, (chain, str(runs), profile)) for base, chain in chains.items()]
     jobs.sort(key=lambda job: -sum(map(len, job.arguments[0].values())))  # the longest jobs first
     tables = run_all(jobs, profile.workers, profile.threads, "readings")
-    rows = pd.DataFrame([row for table in tables for row in table])
+    rows = [row for table in tables for row in table]
     asked = {(part, name, spec.seed) for spec, names in wanted.items() for part, name in names}
-    missing = asked - set(zip(rows["part"], rows["encoding"], rows["seed"], strict=True))
+    missing = asked - {(row["part"], row["encoding"], row["seed"]) for row in rows}
     if missing:
         raise ValueError(f"not measured: {sorted(missing)}; a benchmark leaves no encoding and no seed out")
-    made = {"readings": growth(mean_losses(rows[rows["part"].isin(LOSSES)]))}
+    made = {"readings": growth(mean_losses(pd.DataFrame([row for row in rows if row["part"] in LOSSES])))}
     for part in (ORDER, FADING):
-        own = rows[rows["part"] == part].dropna(axis=1, how="all").drop(columns="part")
+        own = pd.DataFrame([row for row in rows if row["part"] == part])[COLUMNS[part]]
         made[part] = own.sort_values(["encoding", "seed"], kind="stable").reset_index(drop=True)
     return made
 

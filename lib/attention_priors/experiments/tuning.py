@@ -31,7 +31,7 @@ SAMPLES = 20
 
 
 def tried() -> pd.DataFrame:
-    """A row per run: encoding, seed, rate, target, cooldown, steps, answer_loss, accuracy_1, accuracy_4, accuracy_16."""
+    """A row per run: encoding, seed, rate, target, cooldown, steps, answer_loss, accuracy at 1, 4 and 16 times T."""
     return pd.read_csv(PATH)
 
 

@@ -38,8 +38,8 @@ LOOKS: dict[str, tuple[str, tuple, str]] = {
     "bam-positive-ssmax": ("#117733", (2, 1), "^"),
     "bam-mixed-ssmax": ("#882255", (1, 1, 3, 1), "D"),
     "rope-extended": ("#117733", style.SOLID, "s"),
-    "rope-pi": ("#882255", (2, 1), "v"),
-    "rope-pi-extended": ("#332288", style.SOLID, "P"),
+    "rope-pi-4": ("#882255", (2, 1), "v"),
+    "rope-pi-4-extended": ("#332288", style.SOLID, "P"),
 }
 # of arms that differ in a number: the smallest first
 SHADES = (
@@ -105,8 +105,8 @@ PANELS: dict[str, dict[str, dict[str, str]]] = {
         "RoPE": {
             "rope": "as trained",
             "rope-extended": "tuned",
-            "rope-pi": "PI",
-            "rope-pi-extended": "PI, tuned",
+            "rope-pi-4": "PI",
+            "rope-pi-4-extended": "PI, tuned",
         }
     },
 }
@@ -183,7 +183,7 @@ def _panel(ax: Axes, rows: pd.DataFrame, named: Mapping[str, str], shaded: bool)
 
 
 def draw(frame: pd.DataFrame, study: str) -> Figure:
-    """Accuracy by length: a panel for each group of arms, a line with its interval for each arm, a dot for each seed."""
+    """Accuracy by length: a panel for each group of arms, a line with its interval for each arm, dots for seeds."""
     rows = frame[frame["study"] == study]
     groups = panels(rows)
     wide = len(groups) > 1
@@ -263,7 +263,7 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
 
 def caption_table(frame: pd.DataFrame) -> str:
     return (
-        f"Every arm of the ablations: share of passkeys retrieved at multiples of {int(frame['trained'].min())} tokens, "
+        f"Every arm: share of passkeys retrieved at multiples of {int(frame['trained'].min())} tokens, "
         "mean over seeds; mean over all lengths above the longest training length of the study [95 % interval over "
         f"seeds and prompts]; reach, the longest tested length up to which accuracy never fell below {GOOD} (median "
         f"over seeds, extremes). {prompts(frame)}. –: not asked."
@@ -326,8 +326,8 @@ FIGURES = {
     ),
     "ablation_interpolation": _figure(
         "interpolation", TRAINING,
-        "RoPE, read as it is or with position interpolation (PI: all positions divided by 16), before and after a short "
-        "tuning on longer texts.",
+        "RoPE, read as it is or with position interpolation (PI: all positions divided by 4), before and after a "
+        "short tuning on longer texts.",
         "RoPE with and without interpolation and tuning",
     ),
 }  # fmt: skip

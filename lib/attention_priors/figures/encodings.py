@@ -123,9 +123,8 @@ def draw_tails(frame: pd.DataFrame) -> Figure:
     """Columns encoding, seed, length, trained, tail, accuracy: a mark for each encoding, bars to its extremes."""
     fig, ax = style.figure(style.SINGLE, 2.9)
     _, color, marker = FAMILIES["prior"]
-    ax.set_xscale("symlog", linthresh=1e-3)
-    ax.set(xlim=(-2e-4, 1.3), ylim=(-0.06, 1.06))
-    ax.set_xlabel(f"prior mass at lags above {int(frame['trained'].iloc[0])}, widest head")
+    ax.set(xlim=(-0.05, 1.05), ylim=(-0.06, 1.06))
+    ax.set_xlabel(f"prior mass beyond {int(frame['trained'].iloc[0])} tokens, widest head")
     ax.set_ylabel(f"accuracy at {int(frame['length'].iloc[0]):,} tokens")
     means = frame.groupby("encoding", sort=False)[["tail", "accuracy"]].mean().sort_values(["accuracy", "tail"])
     for name, (x, y) in means.iterrows():

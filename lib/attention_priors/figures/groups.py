@@ -165,9 +165,7 @@ def draw_pucks(frame: pd.DataFrame) -> Figure:
     ax.plot(sorted(set(frame["multiple"])), [pucks.CHANCE] * frame["multiple"].nunique(), **style.CONTROLS["chance"])
     ax.set_xscale("log", base=2)
     ax.set_xticks(sorted(set(frame["multiple"])), [f"{m}×" for m in sorted(set(frame["multiple"]))])
-    ax.set(
-        xlabel=f"longest lag, in multiples of training's {pucks.TRAINED}", ylabel="furthest puck found", ylim=(0, 1.02)
-    )
+    ax.set(xlabel=f"longest lag (in training: {pucks.TRAINED})", ylabel="furthest puck found", ylim=(0, 1.02))
     style.direct_labels(ax)
     return fig
 

@@ -160,7 +160,7 @@ def caption_extensions(frame: pd.DataFrame) -> str:
     return (
         f"A RoPE model trained on {trained} tokens, read in other ways: loss on the last {shown.iloc[0]['scored']} "
         f"tokens of {shown.iloc[0]['documents']} held-out documents, above that of the trained model at its training "
-        f"length (dotted line). {plus}SSMax: the model with scalable softmax, above its own loss there. Numbers "
+        f"length (grey line). {plus}SSMax: the model with scalable softmax, above its own loss there. Numbers "
         f"behind a name are factors. Line: mean over seeds; band: 95 % t interval; dots: seeds {seeds}. Lowest at "
         f"{far:,} tokens: {named}."
     )

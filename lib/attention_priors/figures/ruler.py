@@ -130,7 +130,7 @@ def draw_average(frame: pd.DataFrame) -> Figure:
             ax.plot(mean["length"], mean["mean"], **style.method_style(name), zorder=rank + 4)
         style.length_axis(ax, lengths, trained)
         ax.set_xticks(lengths, [f"{style.length_label(n)}\n{times(n, trained)}" for n in lengths])
-        ax.set(ylim=(-0.03, 1.03), xlabel="context length (tokens), and over the training length",
+        ax.set(ylim=(-0.03, 1.03), xlabel=f"context length (tokens, × {trained})",
                title="with SSMax" if ssmax else "without SSMax")  # fmt: skip
     axes[0].set_ylabel(f"mean score over {int(frame['tasks'].max())} tasks")
     for ax in axes:
@@ -156,12 +156,12 @@ def caption_average(frame: pd.DataFrame) -> str:
 def table_ruler(frame: pd.DataFrame) -> pd.DataFrame:
     """From ruler_over_seeds: a row for each task and encoding, a column for each length."""
     tasks, names, lengths, trained = listed(frame)
-    cells = frame.set_index(["task", "encoding", "length"])
+    cells = {pair: rows.set_index("length") for pair, rows in frame.groupby(["task", "encoding"])}
     heads = {length: f"{style.length_label(length)} ({times(length, trained)})" for length in lengths}
     rows = []
     for task in tasks:
         for name in names:
-            own = cells.loc[(task, name)]
+            own = cells[task, name]
             row = {"task": TITLES[task], "encoding": label(name), "seeds": int(own.loc[trained, "seeds"])}
             rows.append(row | {heads[length]: _cell(own.loc[length]) for length in lengths})
     return pd.DataFrame(rows)

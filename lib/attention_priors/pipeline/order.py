@@ -19,6 +19,7 @@ NOTEBOOKS: dict[str, tuple[str, ...] | str] = {
     "08_fused_kernel": (),
     "09_language_models": (),
     "10_passkeys": (),
+    "11_needles": (),
     "12_learned_priors": ("09_language_models", "10_passkeys"),
     "13_parallel_attention": (),
     "14_phase_diagram": ("10_passkeys", "12_learned_priors"),

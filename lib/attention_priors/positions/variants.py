@@ -1,4 +1,4 @@
-"""BAM's prior as ablations need it: other starts, fixed signs, and a formula that evaluates what another one trained."""
+"""BAM's prior as ablations need it: other starts, fixed signs, and a formula that reads what another one trained."""
 
 from __future__ import annotations
 

@@ -16,19 +16,20 @@ from .needle_text import Retrieval, Tracking, find
 from .needle_tokens import Words
 from .needle_words import KINDS
 
-SENTENCES = 4000  # of prose in each split: about sixty thousand tokens before they repeat
+SENTENCES = 4000  # of prose: about sixty thousand tokens before they repeat
 
 
 @functools.lru_cache(maxsize=4)
-def read(path: str, vocabulary: int, split: str = "train") -> tuple[Source, Words]:
-    """Prose of a split of a packed corpus as `needles` takes it, and the tokenizer, whose words are those of training.
+def read(path: str, vocabulary: int) -> tuple[Source, Words]:
+    """Prose of a packed corpus as `needles` takes it, and the tokenizer, whose words are the prose's most frequent.
 
-    ValueError for a corpus that is not there, and for a vocabulary that is too small.
+    Training and questions use the same prose: what a model has to look up are needles, and other text, of which the
+    tokenizer knows fewer words, would change more than the length. ValueError for a corpus that is not there, and for
+    a vocabulary that is too small.
     """
-    corpus = packing.PackedCorpus.read(path)
-    trained = corpus_prose(corpus, "train", limit=SENTENCES)
-    words = Words(trained, vocabulary)
-    return Source(words, trained if split == "train" else corpus_prose(corpus, split, limit=SENTENCES)), words
+    prose = corpus_prose(packing.PackedCorpus.read(path), "train", limit=SENTENCES)
+    words = Words(prose, vocabulary)
+    return Source(words, prose), words
 
 
 def ingredients(corpus: str, tasks: Sequence[str]) -> str:

@@ -13,6 +13,7 @@
 | `variable-tracking` | one noise line, again and again       |       |         | 1 chain of 4 hops     |
 
 A needle is "One of the special magic numbers for KEY is: VALUE."; description and question are this project's wording.
+LESSONS are easier rows to begin with, which RULER does not have: their needles go on with "Remember VALUE!".
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ class Retrieval:
     keys: int = 1
     values: int = 1
     queries: int = 1
+    echo: bool = False  # a needle says its value again: the short copy teaches the heads that the long one needs
 
     def __post_init__(self) -> None:
         if self.haystack not in SEPARATORS:
@@ -93,7 +95,8 @@ class Retrieval:
 
     def needle(self, key: str, value: str) -> Pieces:
         start = f"{SEPARATORS[self.haystack]}One of the special magic {self.value} for"
-        return (start, f" {key}", " is:", f" {value}", ".")
+        said = (start, f" {key}", " is:", f" {value}", ".")
+        return (*said, " Remember", f" {value}", "!") if self.echo else said
 
     def distractor(self, draws: Draws) -> Pieces:
         """A needle whose key is none of the content's and whose value is new."""
@@ -170,14 +173,22 @@ TASKS: Mapping[str, Task] = {
         Tracking("variable-tracking"),
     )
 }
+LESSONS: Mapping[str, Task] = {
+    task.name: task
+    for task in (
+        Retrieval("echo-1", "noise", "words", "numbers", echo=True),
+        Retrieval("echo-2", "prose", "words", "numbers", echo=True),
+    )
+}
 
 
 def find(task: str | Task) -> Task:
-    """A row of the table by its name; a row of one's own is returned as it is. ValueError for any other name."""
+    """A row of the tables by its name; a row of one's own is returned as it is. ValueError for any other name."""
     if isinstance(task, Task):
         return task
-    if task not in TASKS:
-        near = difflib.get_close_matches(task, TASKS, n=1)
+    known = {**TASKS, **LESSONS}
+    if task not in known:
+        near = difflib.get_close_matches(task, known, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise ValueError(f"unknown task {task!r}: {hint}choose from {', '.join(TASKS)}")
-    return TASKS[task]
+        raise ValueError(f"unknown task {task!r}: {hint}choose from {', '.join(known)}")
+    return known[task]

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from .needle_source import Source, Widest
-from .needle_text import NOISE, TASKS
+from .needle_text import LESSONS, NOISE, TASKS
 from .needle_words import ADJECTIVES, NOUNS
 
 UNKNOWN = "<unk>"
@@ -60,7 +60,7 @@ def _fixed() -> set[str]:
     found = {*string.digits, *string.ascii_uppercase, *split(NOISE), *ADJECTIVES, *NOUNS}
     found |= {f"{number:02x}" for number in range(256)}
     source = Source(_Splitter())
-    for task in TASKS.values():
+    for task in (*TASKS.values(), *LESSONS.values()):
         content = task.content(Widest(source))
         for pieces in (content.description, *content.needles, content.question, (",",)):
             found.update(token for piece in pieces for token in split(piece))

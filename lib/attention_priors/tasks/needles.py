@@ -42,8 +42,8 @@ class _Parts:
 
     description: list[int]
     needles: list[list[int]]
+    echoes: list[list[bool]]  # for each token of a needle, whether it belongs to a value that the needle says again
     question: list[int]
-    repeated: list[bool]  # for each token of `question`, whether it belongs to a key that the question has named before
     answers: list[int]
     answer: list[int]  # for each token of `answers`, which one it belongs to; -1 for commas
 
@@ -81,14 +81,12 @@ def training_batch(
     generator: torch.Generator,
     source: Source,
     tasks: Sequence[str | Task] = tuple(TASKS),
-    repeats: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Tokens [batch, length + 1], each row of a random one of `tasks`, and a mask [batch, length] of the targets.
 
     The convention is `passkey.training_batch`'s: a model reads tokens[:, :-1], its targets are tokens[:, 1:], and the
-    mask marks those that belong to answers; with `repeats` also the second mention of the keys in the question, whose
-    short copy teaches the heads that the long one needs. A task named twice is drawn twice as often. ValueError as for
-    `prompts`, where one task or more does not fit.
+    mask marks those that belong to answers, and to a value that its needle says again. A task named twice is drawn
+    twice as often. ValueError as for `prompts`, where one task or more does not fit.
     """
     if batch < 1 or not tasks:
         raise ValueError(f"a batch of {batch} from {len(tasks)} tasks: at least 1 of both is needed")
@@ -96,10 +94,8 @@ def training_batch(
     _check(found, length, 1, source)
     picks = torch.randint(len(found), (batch,), generator=generator).tolist()
     rows = [_sample(found[pick], length + 1, generator, source) for pick in picks]
-    marked = torch.tensor([row[3] for row in rows]) >= 0
-    if repeats:
-        marked |= torch.tensor([row[4] for row in rows])
-    return torch.tensor([row[0] for row in rows]), marked[:, 1:]
+    tokens, answer, echo = (torch.tensor([row[field] for row in rows]) for field in (0, 3, 4))
+    return tokens, ((answer >= 0) | echo)[:, 1:]
 
 
 def score(output: str, answers: Sequence[str]) -> float:
@@ -140,17 +136,20 @@ def _check(tasks: Sequence[Task], length: int, unread: int, source: Source) -> N
 
 
 def _sample(task: Task, length: int, generator: torch.Generator, source: Source) -> tuple:
-    """The fields of `Prompts` for one sample and, after `answer`, which tokens repeat a key within the question."""
+    """The fields of `Prompts` for one sample and, after `answer`, which tokens are echoes."""
     draws = Draws(source, generator)
     content = task.content(draws)
     parts = _encode(content, source)
     filler, ends = _cut(_sentences(task, draws), length - parts.size)
     tokens, done, places, depths = list(parts.description), 0, [], []
-    for needle, gap in zip(parts.needles, _gaps(task, len(ends), len(parts.needles), generator), strict=True):
+    echo = [False] * length
+    gaps = _gaps(task, len(ends), len(parts.needles), generator)
+    for needle, again, gap in zip(parts.needles, parts.echoes, gaps, strict=True):
         tokens += filler[done : ends[gap]]
         done = ends[gap]
         places.append((len(tokens), len(tokens) + len(needle)))
         depths.append(done / max(1, len(filler)))
+        echo[slice(*places[-1])] = again
         tokens += needle
     tokens += filler[done:] + parts.question
     start = len(tokens)
@@ -159,7 +158,7 @@ def _sample(task: Task, length: int, generator: torch.Generator, source: Source)
         start,
         content.answers,
         [-1] * start + parts.answer,
-        [False] * (start - len(parts.question)) + parts.repeated + [False] * len(parts.answers),
+        echo,
         [places[holder] for holder in content.holders],
         [depths[holder] for holder in content.holders],
     )
@@ -172,11 +171,11 @@ def _encode(content: Content, source: Source) -> _Parts:
         answers += (*comma, *ids)
         answer += [-1] * len(comma) + [number] * len(ids)
     needles = [source.join(needle) for needle in content.needles]
-    question, repeated = [], []
-    for place, piece in enumerate(content.question):
-        question += source.encode(piece)
-        repeated += [piece in content.question[:place]] * len(source.encode(piece))
-    return _Parts(source.join(content.description), needles, question, repeated, answers, answer)
+    echoes = [
+        [piece in needle[:place] for place, piece in enumerate(needle) for _ in source.encode(piece)]
+        for needle in content.needles
+    ]
+    return _Parts(source.join(content.description), needles, echoes, source.join(content.question), answers, answer)
 
 
 def _sentences(task: Task, draws: Draws) -> Iterator[Sequence[int]]:

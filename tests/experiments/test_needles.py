@@ -1,0 +1,232 @@
+"""Needles from end to end on local text, scores against models that know what they answer, and the arithmetic."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from attention_priors import config, evaluation, runtime, training
+from attention_priors.config import Lesson, NeedlesProfile
+from attention_priors.experiments import languages, needles
+from attention_priors.tasks import needle_batches
+from attention_priors.tasks.needle_text import TASKS
+from attention_priors.tasks.needles import training_batch
+from attention_priors.training import Run
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    """A folder of prose, and where its corpora are built."""
+    folder = tmp_path_factory.mktemp("text")
+    names = ("Anna", "Boris", "Clara", "David", "Edith", "Frank", "Greta", "Hugo", "Ida", "Jonas")
+    for name in names:
+        sentences = [f"{name} {verb} the {thing} in {when}." for verb in ("paints", "sells", "draws")
+                     for thing in ("door", "roof", "kitchen") for when in ("spring", "summer", "winter")]  # fmt: skip
+        (folder / f"{name}.txt").write_text(" ".join(sentences * 4), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def small(text):
+    """The smoke profile on local text: two models, three encodings."""
+    smoke = config.profile("smoke")
+    language = smoke.language.model_copy(update={"corpus": f"text:{text}", "domains": ("text",), "vocabulary": 300})
+    changes = {"encodings": ("rope", "rope-local", "bam-ssmax")}
+    section = smoke.needles.model_copy(update=changes)
+    return smoke.model_copy(update={"needles": section, "language": language, "seeds": (0, 1), "workers": 1})
+
+
+@pytest.fixture
+def packed(small, tmp_path_factory):
+    return languages.corpus(small, tmp_path_factory.getbasetemp() / "corpora")
+
+
+def test_runs_have_lessons_and_rope_local_borrows(small, packed):
+    wanted = needles.plan(small, *packed)
+    assert [(run.name, names) for run, names in wanted.items()] == [
+        ("needles/rope/0", ["rope", "rope-local"]), ("needles/rope/1", ["rope", "rope-local"]),
+        ("needles/bam-ssmax/0", ["bam-ssmax"]), ("needles/bam-ssmax/1", ["bam-ssmax"]),
+    ]  # fmt: skip
+    first, last = small.needles.lessons
+    for run in wanted:
+        assert run.start.task == "needles-lesson" and run.start.start is None
+        assert (run.start.recipe, run.recipe) == (first.recipe, last.recipe)
+        for spec, lesson in ((run.start, first), (run, last)):
+            assert {task: spec.inputs[1:].count(task) for task in spec.inputs[1:]} == dict(lesson.mixture)
+
+
+def test_a_key_follows_the_mixture_the_tasks_and_the_words(small, packed, monkeypatch):
+    def key(profile=small):
+        return needles.spec(profile, "rope", 0, *packed).key()
+
+    before = key()
+    first, last = small.needles.lessons
+    other = last.model_copy(update={"mixture": {**last.mixture, "single-1": 9}})
+    changed = small.needles.model_copy(update={"lessons": (first, other)})
+    assert key(small.model_copy(update={"needles": changed})) != before
+    easier = first.model_copy(update={"mixture": {"single-1": 5}})
+    changed = small.needles.model_copy(update={"lessons": (easier, last)})
+    assert key(small.model_copy(update={"needles": changed})) != before, "what it starts from counts"
+    monkeypatch.setitem(TASKS, "multivalue", TASKS["multikey-1"])
+    assert key() != before, "a row of the table counts"
+    monkeypatch.undo()
+    assert key() == before
+
+
+def test_a_mixture_needs_weights_and_known_tasks(small, packed):
+    with pytest.raises(ValueError, match="give at least one task, each with a weight of 1 or more"):
+        config.parse(Lesson, small.needles.lessons[0].model_dump() | {"mixture": {"single-1": 0}}, "mine")
+    with pytest.raises(ValueError, match="at least 1 item"):
+        config.parse(NeedlesProfile, small.needles.model_dump() | {"lessons": []}, "mine")
+    wrong = small.needles.lessons[0].model_copy(update={"mixture": {"single-4": 1}})
+    changed = small.needles.model_copy(update={"lessons": (wrong,)})
+    with pytest.raises(ValueError, match="unknown task 'single-4': did you mean 'single-"):
+        needles.spec(small.model_copy(update={"needles": changed}), "rope", 0, *packed)
+
+
+def test_step_and_seed_determine_a_batch(small, packed):
+    spec = needles.spec(small, "rope", 0, *packed)
+    source = training.source("needles")(spec)
+    tokens, targets, answer, documents = source(3)
+    assert tokens.shape == targets.shape == answer.shape == (spec.recipe.batch, spec.recipe.length)
+    assert torch.equal(tokens[:, 1:], targets[:, :-1]) and documents is None and bool(answer.any(1).all())
+    assert torch.equal(training.source("needles")(spec)(3)[0], tokens) and not torch.equal(source(4)[0], tokens)
+    other = training.source("needles")(spec.model_copy(update={"seed": 1}))
+    assert not torch.equal(other(3)[0], tokens)
+    lesson = training.source("needles-lesson")(spec.start)(3)[0]
+    assert lesson.shape[1] == spec.start.recipe.length
+
+
+def test_from_training_to_averages(small, packed, tmp_path, tmp_path_factory, monkeypatch):
+    cache = tmp_path_factory.getbasetemp() / "corpora"
+    found = needles.answers(small, tmp_path / "runs", cache)
+    settings = small.needles
+    per_model = len(TASKS) * len(settings.evaluation.lengths)
+    assert found.groupby(["encoding", "seed"], sort=False).size().to_dict() == {
+        (name, seed): per_model for name in (*settings.encodings, needles.UNTRAINED) for seed in small.seeds
+    }
+    assert list(dict.fromkeys(found["task"])) == list(TASKS) and set(found["trained"]) == {200}
+    assert (found["right"] <= found["required"] * found["samples"]).all()
+    assert not found[(found["length"] > 200) & (found["right"] == 0)]["asked"].any(), "give_up is 1 at smoke"
+    runs = found.groupby("encoding")["run"].unique().map(set).to_dict()
+    assert runs["rope-local"] == runs["rope"] != runs["bam-ssmax"]
+    tables = needles.over_seeds(found)
+    assert len(tables) == (len(settings.encodings) + 1) * per_model and set(tables["seeds"]) == {2}
+    assert set(needles.averages(found)["tasks"]) == {8}
+
+    monkeypatch.setattr(Run, "model", None)  # whoever opens a model now fails
+    again = needles.answers(small, tmp_path / "runs", cache)
+    pd.testing.assert_frame_equal(again, found)
+
+
+class Oracle:
+    """Stands in for a model: knows the prompts, and what it should get wrong."""
+
+    def __init__(self, prompts, wrong=()):
+        self.prompts, self.wrong = prompts, set(wrong)
+
+    def parameters(self):
+        yield torch.zeros(1)
+
+    def __call__(self, tokens, last, local):
+        rows = [int((self.prompts.tokens[:, :-1] == row).all(1).nonzero()[0]) for row in tokens]
+        guess = self.prompts.tokens[rows][:, -last:].clone()
+        for place, row in enumerate(rows):
+            for number in (number for sample, number in self.wrong if sample == row):
+                (where,) = (self.prompts.answer[row, -last:] == number).nonzero(as_tuple=True)
+                guess[place, where[0]] += 1
+        return torch.nn.functional.one_hot(guess, 2000).float()
+
+
+@pytest.mark.parametrize("task", ["single-1", "multikey-3", "multiquery", "variable-tracking"])
+def test_an_answer_counts_when_all_its_tokens_are_right(task, small, packed):
+    source, _ = needle_batches.read(str(packed[1]), small.needles.vocabulary)
+    for length in (192, 9000):  # the second does not fit at once
+        prompts = needles.drawn(task, length, 3, 0, source)
+        assert prompts.tokens.shape == (3, length + 1)
+        every = 3 * needles.required(task)
+        assert every == sum(map(len, prompts.answers))
+        assert needles.answered(Oracle(prompts), task, length, 3, 0, source) == every
+        last = needles.required(task) - 1
+        wrong = Oracle(prompts, [(1, last), (2, 0)])
+        assert needles.answered(wrong, task, length, 3, 0, source) == every - 2
+
+
+def test_who_misses_too_often_is_asked_no_more(small):
+    calls = []
+
+    class Ask:
+        seed = 0
+
+        def __call__(self, task, length, samples):
+            calls.append((task, length))
+            return int(task == "single-1" or (task == "single-2" and length == 384))
+
+    asked = small.needles.evaluation.model_copy(update={"lengths": (192, 384, 768, 1536), "give_up": 2})
+    profile = small.model_copy(update={"needles": small.needles.model_copy(update={"evaluation": asked})})
+    rows = pd.DataFrame(needles._table(Ask(), profile)).set_index(["task", "length"])
+    assert rows.loc["single-1", "asked"].all() and rows.loc["single-2", "asked"].all()
+    assert list(rows.loc["single-3", "asked"]) == [True, True, False, False]
+    assert set(calls) == set(rows.index[rows["asked"]]) and not rows.loc["single-3", "right"].any()
+
+
+def frame():
+    """Two seeds on two tasks: one answer a prompt and four; the second seed gave up on the second."""
+    rows = [("single-1", 0, 10, 1, True), ("single-1", 1, 8, 1, True),
+            ("multiquery", 0, 30, 4, True), ("multiquery", 1, 0, 4, False)]  # fmt: skip
+    made = pd.DataFrame(rows, columns=["task", "seed", "right", "required", "asked"])
+    return made.assign(encoding="bam", length=192, samples=10, trained=192, run="r")
+
+
+def test_scores_are_shares_of_required_answers():
+    assert needles.score(frame()).tolist() == [1.0, 0.8, 0.75, 0.0]
+    assert {task: needles.required(task) for task in ("single-1", "multivalue", "multiquery", "variable-tracking")} == {
+        "single-1": 1, "multivalue": 4, "multiquery": 4, "variable-tracking": 5,
+    }  # fmt: skip
+
+
+def test_over_seeds_counts_who_was_not_asked_as_nothing():
+    found = needles.over_seeds(frame()).set_index("task")
+    assert found["mean"].to_dict() == {"single-1": 0.9, "multiquery": 0.375} and list(found["asked"]) == [2, 1]
+    assert (found.loc["single-1", "low"], found.loc["single-1", "high"]) == (0.0, 1.0)  # t with one degree of freedom
+    silent = needles.over_seeds(frame().assign(asked=False, right=0))
+    assert silent["low"].isna().all() and (silent["mean"] == 0).all()
+
+
+def test_the_average_is_over_tasks():
+    found = needles.averages(frame()).set_index("seed")
+    assert (
+        found["score"].to_dict() == {0: 0.875, 1: 0.4} and set(found["prompts"]) == {20} and set(found["tasks"]) == {2}
+    )
+    tracking = pd.concat([frame(), frame().head(2).assign(task="variable-tracking", right=0)])
+    assert needles.averages(tracking)["score"].tolist() == needles.averages(frame())["score"].tolist()
+
+
+def test_the_interval_of_a_score_is_no_narrower_than_that_of_whole_prompts():
+    perfect = needles.score_interval([1.0] * 5, [10] * 5)
+    assert perfect == evaluation.share_interval([10] * 5, [10] * 5)
+    hits = needles.score_interval([0.5] * 4, [10] * 4)
+    assert hits == pytest.approx(evaluation.binomial_interval(20, 40))
+    between = needles.score_interval([0.5125] * 4, [10] * 4)  # 20.5 prompts
+    assert between == pytest.approx((evaluation.binomial_interval(20, 40)[0], evaluation.binomial_interval(21, 40)[1]))
+    thirds = needles.score_interval(np.array([1, 2, 3]) / 3 * 0.9, [10] * 3)
+    assert thirds[0] <= 0.6 <= thirds[1] and needles.score_interval([0.4], [10]) == (0.0, 1.0)
+
+
+def test_readings_have_a_row_per_prompt(small, tmp_path_factory):
+    found = needles.readings(small, tmp_path_factory.getbasetemp() / "corpora")
+    asked = small.needles.evaluation
+    assert set(found["task"]) == set(needles.NEEDLES)
+    assert set(found.groupby(["task", "length"]).size()) == {asked.samples}
+    assert (found["tokens"] == found["length"] + 1).all() and found["stated"].all()
+
+
+@pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu", "paper"])
+def test_the_tasks_of_every_profile_fit_its_lengths(name, packed):
+    settings = config.profile(name).needles
+    source, _ = needle_batches.read(str(packed[1]), settings.vocabulary)
+    for lesson in settings.lessons:
+        made = training_batch(lesson.recipe.length, 2, runtime.generator(0, "fits"), source, tuple(lesson.mixture))
+        assert made[0].shape == (2, lesson.recipe.length + 1)
+    last = settings.lessons[-1]
+    assert set(TASKS) <= set(last.mixture) and min(settings.evaluation.lengths) == last.recipe.length
