@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--list", action="store_true", help="name the profile's runs and train nothing")
     parser.add_argument("--parallel", choices=PARALLEL, default="ddp", help="what torchrun's processes share: "
                         "batches, or also the model (default: ddp)")  # fmt: skip
-    parser.add_argument("--dry-run", action="store_true", help="build all models without memory and print what they cost")
+    parser.add_argument("--dry-run", action="store_true", help="build the models without memory, print their cost")
     chosen = parser.parse_args(arguments)
     try:
         profile = config.profile(chosen.profile)

@@ -230,6 +230,21 @@ def caption_table(frame: pd.DataFrame) -> str:
     )
 
 
+def build_properties(frame: pd.DataFrame) -> pd.DataFrame:
+    """From guide_properties: a row for each encoding, yes or no."""
+    named = {"relative": "relative", "trainable": "trainable", "each_layer": "in each layer"}
+    answers = frame[list(named)].replace({True: "yes", False: "no"}).rename(columns=named)
+    return answers.assign(encoding=frame["label"])[["encoding", *named.values()]]
+
+
+def caption_properties(frame: pd.DataFrame) -> str:
+    return (
+        f"Properties of {len(frame)} encodings, each found by a test on a small model with moved parameters: relative, "
+        "the scores of one token everywhere depend on i - j alone, up to a constant of the row; trainable, positions "
+        "have parameters that a gradient moves; in each layer, and not added to the input alone."
+    )
+
+
 def _spec(name: str, draw, caption, alt: str, paper: str = "") -> tuple[str, FigureSpec]:
     return name, FigureSpec(metrics=name, draw=draw, caption=caption, alt=alt, paper=paper, notebook=NOTEBOOK)
 
@@ -254,5 +269,8 @@ FIGURES = dict(
 TABLES = {
     "guide_priors": TableSpec(
         metrics="guide_priors", build=build_table, caption=caption_table, paper="", notebook=NOTEBOOK
-    )
+    ),
+    "guide_properties": TableSpec(
+        metrics="guide_properties", build=build_properties, caption=caption_properties, paper="", notebook=NOTEBOOK
+    ),
 }
