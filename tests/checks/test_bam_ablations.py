@@ -9,8 +9,10 @@ import pytest
 from attention_priors import claims, config
 from attention_priors.checks import EMPIRICAL, bam_ablations, bam_ablations_training
 from attention_priors.checks.ablation_worlds import (
+    CODED,
     HEADS,
     LANGUAGE,
+    LAPLACE,
     LOCATION,
     NEGATIVE,
     POSITIVE,
@@ -34,7 +36,8 @@ def profile(far=FAR, seeds=(0, 1, 2)):
     near = config.Evaluation(lengths=tuple(128 * 2**k for k in range(6)), samples=20)
     sizes = tuple(config.Size(width=w, layers=n, heads=2, hidden=w) for w, n in ((32, 2), (64, 3), (96, 4)))
     settings = made.ablations.model_copy(update={
-        "sign": ("bam-ssmax", NEGATIVE, POSITIVE), "multiples": (1, 2, 4), "length": ("bam-ssmax",), "sizes": sizes,
+        "start": ("bam-ssmax", LAPLACE, CODED), "sign": ("bam-ssmax", NEGATIVE, POSITIVE),
+        "multiples": (1, 2, 4), "length": ("bam-ssmax",), "sizes": sizes,
         "far": config.Evaluation(lengths=far, samples=10),
     })  # fmt: skip
     passkey = made.passkey.model_copy(update={"evaluation": near, "size": sizes[1]})
