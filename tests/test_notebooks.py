@@ -42,13 +42,6 @@ def smoke(tmp_path_factory):
     return folder / "results", folder / "cache"
 
 
-@pytest.fixture
-def altered(smoke, tmp_path):
-    """A copy of the results that a test may damage."""
-    shutil.copytree(smoke[0], tmp_path / "results", ignore=shutil.ignore_patterns(".state"))
-    return tmp_path / "results"
-
-
 @pytest.mark.slow
 def test_every_notebook_ran_without_an_error_and_without_a_machine_path(smoke):
     for name in NOTEBOOKS:
@@ -120,23 +113,38 @@ def _verdict(results, claim, **changes):
     store.write_json(path, ledger)
 
 
-DAMAGE = {
-    "a metric": lambda results: _edit_metric(results, "passkey_over_seeds", "mean", lambda x: x + 0.01),
-    "the rows behind it": lambda results: _edit_metric(results, "passkey_samples", "correct", lambda x: 1 - x),
-    "an exact verdict": lambda results: _verdict(results, "BAM-L1", verdict="inconclusive", opposite="x",
-                                                  outcome="undecided"),
-    "an empirical number": lambda results: _verdict(results, "BAM-C21", measured=0.123),
-    "a drawing": lambda results: (results / PROFILE / "tables" / "passkey_reach.csv").write_text("encoding\n"),
+DAMAGE = {  # what is changed, and the line in which the verifier must say so
+    "a metric": (lambda results: _edit_metric(results, "ruler_over_seeds", "mean", lambda x: x + 0.01),
+                 "metrics/ruler_over_seeds.csv from ruler_answers.csv"),
+    "the rows behind it": (lambda results: _edit_metric(results, "passkey_samples", "correct", lambda x: 1 - x),
+                           "metrics/passkey_by_length.csv from passkey_samples.csv"),
+    "an exact verdict": (lambda results: _verdict(results, "BAM-L1", verdict="inconclusive", opposite="x",
+                                                  outcome="undecided"), " BAM-L1: verdict inconclusive committed"),
+    "an empirical number": (lambda results: _verdict(results, "BAM-C21", measured=0.123),
+                            " BAM-C21: measured 0.123 committed"),
+    "a drawing": (lambda results: (results / PROFILE / "tables" / "language_table2.csv").write_text("encoding\n"),
+                  "tables/language_table2.csv"),
 }  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def complaints(smoke, tmp_path_factory):
+    """What the verifier says of a copy of the results with every damage at once: (exit status, lines)."""
+    results = tmp_path_factory.mktemp("damaged") / "results"
+    shutil.copytree(smoke[0], results, ignore=shutil.ignore_patterns(".state"))
+    for change, _ in DAMAGE.values():
+        change(results)
+    done = command(smoke[1], "attention_priors.verify", "--profile", PROFILE, "--results", str(results),
+                   "--no-training")  # fmt: skip
+    return done.returncode, done.stdout.splitlines()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", sorted(DAMAGE))
-def test_the_verifier_fails_when_something_committed_is_changed(altered, what, capsys):
-    DAMAGE[what](altered)
-    assert verify.main(["--profile", PROFILE, "--results", str(altered), "--no-training"]) != 0
-    shown = capsys.readouterr()
-    assert "DIFFERS" in shown.out or shown.err
+def test_the_verifier_names_each_thing_that_was_changed(complaints, what):
+    status, lines = complaints
+    named = [line for line in lines if line.startswith("DIFFERS") and DAMAGE[what][1] in line]
+    assert status == 1 and len(named) == 1, lines[-20:]
 
 
 def test_a_retrained_run_is_compared_bitwise_here_and_by_tolerance_elsewhere():

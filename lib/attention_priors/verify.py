@@ -154,18 +154,19 @@ def verify_drawings(results: Path, profile: str, outcome: Outcome) -> None:
 
 
 def families(profile: config.Profile, full: bool, cache: Path) -> Iterator[tuple[str, RunSpec]]:
-    """The runs to train again, by name: the first seed of BAM with SSMax in each family, or every run."""
+    """The runs to train again, by name: every run, or one of each family, the first of BAM with SSMax if it has any."""
     packed, path = languages.corpus(profile, cache)
-    specs = {**passkeys.plan(profile), **benchmark.plan(profile), **languages.plan(profile, packed, path)}
-    specs |= readings.plan(profile, packed, path) | needles.plan(profile, packed, path)
-    seen = set()
-    for spec in (*specs, *algorithms.plan(profile), *nope.plan(profile, packed, path)):
-        if full or (spec.model.encoding == "bam-ssmax" and spec.task not in seen):
-            seen.add(spec.task)
-            yield spec.name, spec
+    specs = [*passkeys.plan(profile), *benchmark.plan(profile), *languages.plan(profile, packed, path)]
+    specs += [*readings.plan(profile, packed, path), *needles.plan(profile, packed, path)]
+    specs += [*algorithms.plan(profile), *nope.plan(profile, packed, path)]
     if full:
-        yield from ablations.plan(profile).items()
-        yield from ablations.language_plan(profile, packed, path).items()
+        named = {spec.name: spec for spec in specs} | ablations.plan(profile)
+        yield from (named | ablations.language_plan(profile, packed, path)).items()
+        return
+    chosen: dict[str, RunSpec] = {}
+    for spec in sorted(specs, key=lambda spec: spec.model.encoding != "bam-ssmax"):  # stable: seeds keep their order
+        chosen.setdefault(spec.task.partition("/")[0], spec)
+    yield from ((spec.name, spec) for spec in chosen.values())
 
 
 def verify_runs(results: Path, profile: config.Profile, full: bool, outcome: Outcome) -> None:

@@ -119,6 +119,13 @@ def test_an_arm_that_a_profile_does_not_train_leaves_its_sentence_open():
     assert f"not trained: {POSITIVE}" in found[-1].text
 
 
+def test_a_training_length_that_a_profile_leaves_out_leaves_its_sentences_open():
+    made = {**frames(), TRAINING: frames()[TRAINING].query("arm != @FOUR")}
+    found = bam_ablations_training.figure_12(made)
+    assert [each.outcome for each in found] == ["undecided", "agrees", "undecided"]
+    assert f"not trained: {FOUR}" in found[-1].text
+
+
 def test_one_subset_behind_one_encoding_is_enough_to_refute():
     def rule(study, arm, multiple):
         return 0.9 if arm == "alibi-ssmax" and study == "subset" else as_printed(study, arm, multiple)

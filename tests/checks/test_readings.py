@@ -9,7 +9,7 @@ import pytest
 
 from attention_priors import claims, config
 from attention_priors.checks import EMPIRICAL, bam_contexts, survey_extensions, survey_languages
-from attention_priors.checks.reading_worlds import FADES, KEPT, LOST, STEADY, printed, relative_is_enough, reverse
+from attention_priors.checks.reading_worlds import FADES, KEPT, LOST, STEADY, printed, reverse
 from attention_priors.checks.readings import FADING, ORDER, READINGS, Readings
 from attention_priors.experiments import readings
 
@@ -62,7 +62,7 @@ def frames(rule, **how):
 
 
 def holds(claim):
-    return relative_is_enough if claim == "PE-C3" else printed
+    return survey_languages.WORLDS.get(claim, printed)
 
 
 def outcome(claim, given):
@@ -74,6 +74,26 @@ def test_the_notebook_owns_these_ids_and_the_register_agrees():
     for name in CLAIMS:
         assert EMPIRICAL[name].notebook == register[name].notebook == "09_language_models", name
         assert register[name].scale == "cpu-small"
+
+
+@pytest.mark.parametrize("name", survey_languages.SUMMARY)
+@pytest.mark.parametrize("column", range(3))
+def test_a_wrong_entry_of_the_summary_table_is_found(name, column):
+    entries = survey_languages.SUMMARY[name]
+    wrong = tuple(not each if place == column else each for place, each in enumerate(entries))
+    found = survey_languages.structure({name: wrong})
+    assert found.outcome == "disagrees" and survey_languages.PROPERTIES[column] in found.text and found.measured == 2
+    assert survey_languages.structure({name: entries}).outcome == "agrees"
+
+
+def test_the_property_table_says_what_the_sentences_say():
+    table = survey_languages.property_table(frames(printed)).set_index("encoding")
+    assert len(table) == len(NAMES) and set(table.loc[["alibi", "t5", "sandwich"], "extrapolates"]) == {"yes"}
+    assert set(table.loc[["rope", "sinusoidal", "xpos"], "extrapolates"]) == {"no"}
+    assert table.loc["t5", "survey"] == "YYYY" and table.loc["learned", "survey"] == ""
+    near = survey_languages.property_table(frames(printed, multiples=(1, 2, 4))).set_index("encoding")
+    assert near.loc["alibi", "extrapolates"] == "open", "nobody looked far enough"
+    assert table.loc["rope", "low"] < table.loc["rope", "growth"] < table.loc["rope", "high"]
 
 
 @pytest.mark.parametrize("claim", CLAIMS)

@@ -122,3 +122,17 @@ def test_they_are_written_with_their_origin(tmp_path):
     report.table("encodings_perplexity")
     text = (tmp_path / "smoke" / "figures" / "encodings_perplexity.md").read_text()
     assert "recipe paper" in text and "profile smoke" in text
+
+
+def test_the_property_table_has_words_for_every_entry_and_no_number_where_nothing_was_read():
+    from attention_priors.checks import survey_languages
+
+    profile = config.profile("cpu")
+    frame = survey_languages.property_table({
+        "language_readings": losses(profile).query("encoding != 'learned' or length <= 1024")
+    })  # fmt: skip
+    made = language_encodings.table_properties(frame).set_index("encoding")
+    assert set(made["relative"]) | set(made["trainable"]) | set(made["in each layer"]) == {"yes", "no"}
+    assert made.loc["Learned", "growth at 64× (nats)"] == "–" and made.loc["ALiBi", "extrapolates"] == "yes"
+    assert made.loc["ALiBi", "the survey"] == "YNYY" and made.loc["Learned", "the survey"] == "–"
+    assert "128 tokens" in language_encodings.caption_properties(frame)

@@ -5,6 +5,7 @@ Multiples are of the shortest training length T unless said. Accuracies are judg
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import pandas as pd
@@ -45,7 +46,8 @@ def figure_11(frames: Frames) -> list[Sentence]:
 
 def figure_12(frames: Frames) -> list[Sentence]:
     data = Study(frames[TRAINING], "length")
-    lengths = data.beyond(ONE, TWO, FOUR)
+    absent = data.missing(ONE, TWO, FOUR)
+    lengths = data.beyond(*(name for name in (ONE, TWO, FOUR) if name not in absent))
     return [
         leads(data, [FOUR], [ONE], f"Trained on 4T, BAM SSMax leads the one trained on T {COMMON}", lengths),
         leads(data, [TWO], [ONE], f"Trained on 2T, it leads the one trained on T {COMMON}", lengths),
@@ -56,6 +58,8 @@ def figure_12(frames: Frames) -> list[Sentence]:
 def competitive(data: Study, lengths: list[int]) -> Sentence:
     """How far the arm trained on T is behind the better of the others, in the mean over the lengths up to 64T."""
     text = f"Trained on T, it is at most {COMPETITIVE} behind the others in mean accuracy up to {LONG}T"
+    if gone := data.missing(ONE, TWO, FOUR):
+        return Sentence(f"{text} (not trained: {', '.join(gone)})", math.nan, "<=", COMPETITIVE, "undecided")
     chosen = [length for length in lengths if length <= LONG * data.trained]
     gaps = {name: difference(data.at(name, chosen), data.at(ONE, chosen)) for name in (TWO, FOUR)}
     known = {

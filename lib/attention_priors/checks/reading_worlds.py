@@ -47,6 +47,11 @@ def relative_is_enough(name: str, multiple: float) -> float:
     return 0.02 if name.startswith(("rope", "xpos", "group")) and name not in FIXED else printed(name, multiple)
 
 
+def as_summed_up(name: str, multiple: float) -> float:
+    """The same, but xPos is level."""
+    return 0.02 if name == "xpos" else printed(name, multiple)
+
+
 def reverse(name: str, multiple: float) -> float:
     """Embeddings are level, everything relative breaks; interpolation is free and further training spoils it."""
     if name.startswith("nope"):

@@ -13,8 +13,9 @@ import pandas as pd
 from attention_priors.checks.bam_languages import FAR, LEVEL, RECIPE
 from attention_priors.checks.evidence import EmpiricalCheck
 from attention_priors.checks.intervals import Sentence, finding
-from attention_priors.checks.reading_worlds import Rule, printed, relative_is_enough, reverse, world
+from attention_priors.checks.reading_worlds import Rule, as_summed_up, printed, relative_is_enough, reverse, world
 from attention_priors.checks.readings import NOTEBOOK, READINGS, Readings, below, beyond, deciding, level, small
+from attention_priors.experiments import properties
 
 Frames = Mapping[str, pd.DataFrame]
 
@@ -25,6 +26,16 @@ ROTATIONS = ("rope", "rope-bias", "xpos")
 GROUPS = ("rope", "rope-learned", "xpos", "group-damped", "group-defective")
 NOPE, SIZED = "nope", (*ABSOLUTE, "alibi")  # of the figure on NoPE
 BUCKETS, SINGLE, NEAR = "t5", "lag-table", 4  # "interpolating" lengths: up to four times
+PROPERTIES = ("relative", "trainable", "each_layer")
+SUMMARY = {  # the survey's table as reconstructed: these three, then whether it extrapolates
+    "sinusoidal": (False, False, False, False),
+    "t5": (True, True, True, True),
+    "rope": (True, False, True, False),
+    "alibi": (True, False, True, True),
+    "kerple-log": (True, True, True, True),
+    "sandwich": (True, False, True, True),
+    "xpos": (True, False, True, True),
+}
 
 
 def claim_2(frames: Frames) -> list[Sentence]:
@@ -101,6 +112,46 @@ def figure_6(frames: Frames) -> list[Sentence]:
     return made
 
 
+def structure(claimed: Mapping[str, tuple[bool, ...]]) -> Sentence:
+    """How many of the entries about structure agree with tests on models (`experiments.properties`)."""
+    found = properties.properties(claimed).set_index("encoding")[list(PROPERTIES)]
+    cells = [(name, part) for name in claimed for part in PROPERTIES]
+    wrong = [f"{part} of {name}" for name, part in cells
+             if found.loc[name, part] != claimed[name][PROPERTIES.index(part)]]  # fmt: skip
+    text = f"The tests for {', '.join(PROPERTIES)} give the table's entries"
+    text += f" (not: {', '.join(wrong)})" if wrong else ""
+    return Sentence(text, len(cells) - len(wrong), "=", len(cells), "disagrees" if wrong else "agrees")
+
+
+def summary(frames: Frames) -> list[Sentence]:
+    data, made = Readings(frames[READINGS]), [structure(SUMMARY)]
+    for name, (*_, extrapolates) in SUMMARY.items():
+        stays = f"{name} stays within {LEVEL} nats up to {FAR}×"
+        made.append(level(data, (name,), stays) if extrapolates else beyond(data, name, LEVEL))
+    return made
+
+
+def property_table(frames: Frames) -> pd.DataFrame:
+    """The survey's summary for every encoding that was trained, by tests: a row each, `survey` as it has it.
+
+    `extrapolates`: the growth is within LEVEL at every length up to FAR times the training length (yes), certainly not
+    (no), or cannot be told (open). `growth` [low, high] in nats is that at `length`, the longest.
+    """
+    data, rows = Readings(frames[READINGS]), []
+    benchmark = frames[READINGS].query("part == 'benchmark'")
+    for row in properties.properties(benchmark["encoding"].unique()).to_dict("records"):
+        name = row["encoding"]
+        outcome, length = level(data, (name,), name).outcome, data.lengths(name)[-1]
+        at, claimed = data.of(name, "growth", length), SUMMARY.get(name)
+        rows.append(row | {
+            "growth": at.value, "low": at.low, "high": at.high, "length": length, "trained": data.trained,
+            "extrapolates": {"agrees": "yes", "disagrees": "no"}.get(outcome, "open"),
+            "survey": "".join("NY"[each] for each in claimed) if claimed else "",
+            "seeds": len(data.seeds(name)),
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
 SENTENCES: dict[str, Callable[[Frames], list[Sentence]]] = {
     "PE-C2": claim_2,
     "PE-C3": claim_3,
@@ -110,6 +161,7 @@ SENTENCES: dict[str, Callable[[Frames], list[Sentence]]] = {
     "PE-BIAS": bias,
     "PE-F3": figure_3,
     "PE-F6": figure_6,
+    "PE-TAB": summary,
     "OPG-18": post_18,
 }
 EXCLUDED = "disagrees: one of these is excluded by its 95 % interval over seeds"
@@ -149,10 +201,11 @@ OPPOSITES = {
     f"order ALiBi, T5, RoPE, Sinusoidal ({GROWTH})",
     "PE-F6": "at both sizes NoPE's loss at T is above those of learned, Sinusoidal and ALiBi, by at most "
     f"{LEVEL} nats each",
+    "PE-TAB": f"the tests give all {len(SUMMARY) * len(PROPERTIES)} entries on structure; the growth of T5, ALiBi, "
+    f"KERPLE (log), Sandwich and xPos is at most {LEVEL} nats at every length, that of Sinusoidal and RoPE more at the "
+    f"longest ({GROWTH})",
     "OPG-18": "beyond T every encoding that shows relative positions alone (RoPE, learned one-parameter groups, ALiBi) "
     f"grows less than Sinusoidal and less than learned positions ({GROWTH})",
 }
-EMPIRICAL = {
-    name: check(name, read, OPPOSITES[name], relative_is_enough if name == "PE-C3" else printed)
-    for name, read in SENTENCES.items()
-}
+WORLDS = {"PE-C3": relative_is_enough, "PE-TAB": as_summed_up}
+EMPIRICAL = {name: check(name, read, OPPOSITES[name], WORLDS.get(name, printed)) for name, read in SENTENCES.items()}

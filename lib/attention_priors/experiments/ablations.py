@@ -231,7 +231,8 @@ def _lengths(profile: Profile) -> list[Arm]:
         for multiple in settings.multiples:
             for seed in seeds(profile, name) if multiple == 1 else profile.seeds:
                 spec = passkeys.spec(profile, name, seed)
-                spec = spec.model_copy(update={"recipe": longer(spec.recipe, multiple)})
+                recipe = spec.recipe.model_copy(update={"length": multiple * spec.recipe.length})
+                spec = spec.model_copy(update={"recipe": recipe})
                 made.append(Arm("length", f"{name}-{multiple}T", name, spec, (_near(profile), settings.far)))
     return made
 

@@ -201,6 +201,33 @@ def caption_table(frame: pd.DataFrame) -> str:
     )
 
 
+def table_properties(frame: pd.DataFrame) -> pd.DataFrame:
+    """From encodings_properties: a row for each encoding; the survey's entries in the order of the columns."""
+    words = {True: "yes", False: "no"}
+    at = int((frame["length"] / frame["trained"]).max())
+    return pd.DataFrame({
+        "encoding": frame["label"], "relative": frame["relative"].map(words),
+        "trainable": frame["trainable"].map(words), "in each layer": frame["each_layer"].map(words),
+        f"growth at {at}× (nats)": [
+            "–" if row.length < at * row.trained else _bounded(row.growth, row.low, row.high, digits=2)
+            for row in frame.itertuples()
+        ],
+        "extrapolates": frame["extrapolates"], "the survey": frame["survey"].fillna("").map(lambda text: text or "–"),
+    })  # fmt: skip
+
+
+def caption_properties(frame: pd.DataFrame) -> str:
+    first = frame.iloc[0]
+    return (
+        f"The survey's properties of {len(frame)} encodings, by tests. Relative: the scores of one token everywhere "
+        "depend on i - j alone, up to a constant of the row; trainable: positions have parameters that a gradient "
+        "moves; in each layer: and not added to the input alone. Extrapolates: the loss of language models trained on "
+        f"{first['trained']} tokens grows by at most 0.1 nats at every length up to 64 times that (yes), certainly not "
+        "(no), or neither can be told (open); growth with its 95 % t interval over seeds, –: the encoding has no "
+        "positions there. The survey: its entries for the four properties, as reconstructed."
+    )
+
+
 FIGURES = {
     "encodings_perplexity": FigureSpec(
         metrics="encodings_perplexity",
@@ -224,4 +251,5 @@ FIGURES = {
 }
 TABLES = {
     "encodings_perplexity": TableSpec("encodings_perplexity", table_encodings, caption_table, "", NOTEBOOK),
+    "encodings_properties": TableSpec("encodings_properties", table_properties, caption_properties, "", NOTEBOOK),
 }
