@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -48,7 +51,15 @@ def draw_accuracy(frame: pd.DataFrame) -> Figure:
     for row, name in enumerate(names):
         _, color, marker = FAMILIES[families[name]]
         ax.plot(-0.12, row + 0.5, marker, color=color, markersize=4, clip_on=False)
-    ax.set_yticks(np.arange(len(names)) + 0.5, [_label(name) for name in names])
+    label_map(ax, [_label(name) for name in names], lengths, trained)
+    bar = fig.colorbar(mesh, ax=ax, ticks=[0, 0.5, 1], aspect=40, pad=0.02, label="share of passkeys retrieved")
+    bar.outline.set_visible(False)
+    return fig
+
+
+def label_map(ax: Axes, rows: Sequence[str], lengths: Sequence[int], trained: int) -> None:
+    """Ticks and legend of a map with a row for each encoding, the first on top, and a column for each length."""
+    ax.set_yticks(np.arange(len(rows)) + 0.5, rows)
     ax.set_xticks(np.arange(len(lengths)) + 0.5, [f"{style.length_label(n)}\n{times(n, trained)}" for n in lengths])
     ax.tick_params(length=0)
     ax.tick_params(axis="y", pad=9)
@@ -57,10 +68,7 @@ def draw_accuracy(frame: pd.DataFrame) -> Figure:
     ax.spines[:].set_visible(False)
     ax.set_xlabel(f"context length (tokens) and its multiple of the training length ({trained})")
     handles = [Line2D([], [], linestyle="", marker=m, color=c, label=label) for label, c, m in FAMILIES.values()]
-    fig.legend(handles=handles, loc="outside upper center", ncols=len(handles), handletextpad=0.2)
-    bar = fig.colorbar(mesh, ax=ax, ticks=[0, 0.5, 1], aspect=40, pad=0.02, label="share of passkeys retrieved")
-    bar.outline.set_visible(False)
-    return fig
+    ax.figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), handletextpad=0.2)
 
 
 def _label(name: str) -> str:

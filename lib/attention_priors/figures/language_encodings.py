@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from attention_priors.experiments.benchmark import OWN
 from attention_priors.experiments.readings import BENCHMARK, EXTENSIONS, TUNED
 from attention_priors.figures import style
-from attention_priors.figures.encodings import FAMILIES
+from attention_priors.figures.encodings import FAMILIES, label_map
 from attention_priors.figures.language import over_seeds
 from attention_priors.figures.passkey_tables import times
 from attention_priors.figures.spec import FigureSpec, TableSpec
@@ -76,16 +75,7 @@ def draw_encodings(frame: pd.DataFrame) -> Figure:
         ax.text(len(lengths) + 0.12, row + 0.52, text, ha="left", va="center", fontsize=style.SMALLEST)
     ax.text(len(lengths) + 0.12, -0.15, f"perplexity\nat {times(trained, trained)}", ha="left", va="bottom",
             fontsize=style.SMALLEST)  # fmt: skip
-    ax.set_yticks(np.arange(len(names)) + 0.5, [encoding(name).label for name in names])
-    ax.set_xticks(np.arange(len(lengths)) + 0.5, [f"{style.length_label(n)}\n{times(n, trained)}" for n in lengths])
-    ax.tick_params(length=0)
-    ax.tick_params(axis="y", pad=9)
-    ax.invert_yaxis()
-    ax.grid(False)
-    ax.spines[:].set_visible(False)
-    ax.set_xlabel(f"context length (tokens) and its multiple of the training length ({trained})")
-    handles = [Line2D([], [], linestyle="", marker=m, color=c, label=label) for label, c, m in FAMILIES.values()]
-    fig.legend(handles=handles, loc="outside upper center", ncols=len(handles), handletextpad=0.2)
+    label_map(ax, [encoding(name).label for name in names], lengths, trained)
     bar = fig.colorbar(mesh, ax=ax, ticks=[0, 0.1, 0.3, TOP], aspect=40, pad=0.1, extend="max",
                        label="growth of the loss (nats)")  # fmt: skip
     bar.outline.set_visible(False)
