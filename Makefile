@@ -91,4 +91,4 @@ $(STAMP): requirements.lock pyproject.toml
 	    $(PY) -m pip install --quiet --disable-pip-version-check --no-deps $(TRITON) \
 	    || echo "note: no Triton for this machine; the other backends work without it"; fi
 	@touch $@
-	@echo "Done. Next: make reproduce PROFILE=smoke (minutes) or make reproduce (about an hour on two cores)."
+	@echo "Done. Next: make reproduce PROFILE=smoke (minutes) or make reproduce (about two hours on two cores)."
