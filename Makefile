@@ -41,7 +41,7 @@ help: ## list the targets
 env: $(STAMP) ## build .venv with the pinned versions (the other targets do it by themselves)
 
 reproduce: $(STAMP) ## run all notebooks of PROFILE (or ONLY=name and its needs), then everything is in results/
-	@$(PIPELINE) --rules $(RULES)
+	@$(PIPELINE) --rules $(RULES) $(if $(filter-out 1,$(JOBS)),--side-by-side)
 	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS)) -f $(RULES) STEP="$(PIPELINE) --step"
 
 figures: $(STAMP) ## redraw figures and tables of PROFILE from its committed numbers, without training

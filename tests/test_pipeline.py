@@ -84,6 +84,13 @@ def test_make_runs_the_rules_in_order_also_side_by_side(tmp_path):
     assert sorted(seen) == list("abcd") and seen.index("a") < seen.index("b") and seen[-1] == "d", done.stderr
 
 
+def test_side_by_side_begins_with_what_others_wait_for():
+    table = {"a": (), "b": (), "c": ("b",), "d": order.EVERYTHING}
+    assert "all: a b c d\n" in order.rules(table=table)
+    assert "all: b a c d\n" in order.rules(table=table, side_by_side=True)
+    assert order.rules(side_by_side=True).split("all: ")[1].startswith("09_language_models 10_passkeys 12_learned")
+
+
 # Parameters
 
 

@@ -175,7 +175,7 @@ class AblationProfile(Frozen):
     misread: tuple[str, ...]
     language: tuple[str, ...]
     length: tuple[str, ...] = Field(description="encodings that are trained at several lengths")
-    multiples: tuple[int, ...] = Field(description="of the training length, with as many tokens a step")
+    multiples: tuple[int, ...] = Field(description="of the training length, with as many texts a step")
     sizes: tuple[Size, ...]
     extension: Extension = Field(description="of every size")
     interpolation: Extension = Field(description="of RoPE with position interpolation, and without")

@@ -112,3 +112,10 @@ def test_sizes_stand_in_order_before_and_after():
     before, after = ablations.panels(rows).values()
     assert list(before.values()) == list(after.values()) and len(before) == rows["parameters"].nunique()
     assert all(arm.endswith("-extended") for arm in after) and np.all([not arm.endswith("-extended") for arm in before])
+
+
+def test_the_caption_of_the_versions_names_those_that_are_drawn():
+    words = ablations.FIGURES["ablation_version"].caption
+    few, all_ = (metrics(config.profile(name))["ablation_priors"] for name in ("cpu", "full"))
+    assert "D: a prior for each layer" in words(few) and "A: one prior" not in words(few)
+    assert "A: one prior" in words(all_)

@@ -19,7 +19,7 @@ def closed():
     plt.close("all")
 
 
-def losses(profile, seeds=None):
+def losses(profile, seeds=None, noise=0.02):
     """Priors are level, the rest grows; interpolation starts high; readings have a little noise."""
     rng, rows, trained = np.random.default_rng(0), [], profile.language.recipe.length
     own = profile.language.benchmark
@@ -32,7 +32,7 @@ def losses(profile, seeds=None):
                 for length in readings.lengths(profile, part, trained):
                     if length <= (row.longest or np.inf):
                         slope = 0.0 if row.prior else 0.02 if row.trained_as else 0.15
-                        start = 4 + 0.8 * (name == "rope-pi") + 0.02 * rng.standard_normal()
+                        start = 4 + 0.8 * (name == "rope-pi") + noise * rng.standard_normal()
                         at = trained * (own.tuning.factor if part == "tuned" else 1)
                         rows.append({"part": part, "encoding": name, "seed": seed, "length": length, "documents": 8,
                                      "trained": at, "run": "r", "domain": "docstrings",
@@ -129,7 +129,7 @@ def test_the_property_table_has_words_for_every_entry_and_no_number_where_nothin
 
     profile = config.profile("cpu")
     frame = survey_languages.property_table({
-        "language_readings": losses(profile).query("encoding != 'learned' or length <= 1024")
+        "language_readings": losses(profile, noise=0.001).query("encoding != 'learned' or length <= 1024")
     })  # fmt: skip
     made = language_encodings.table_properties(frame).set_index("encoding")
     assert set(made["relative"]) | set(made["trainable"]) | set(made["in each layer"]) == {"yes", "no"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -270,14 +270,29 @@ def caption_table(frame: pd.DataFrame) -> str:
     )
 
 
-def _figure(study: str, where: tuple[str, str], words: str, alt: str, paper: str = "") -> FigureSpec:
+def _versions(rows: pd.DataFrame) -> list[str]:
+    """What the letters of the versions in the figure stand for."""
+    meanings = {
+        "bam-code-a-ssmax": "A: one prior for all layers, from ALiBi's slopes, θμ trained",
+        "bam-code-b-ssmax": "B: a prior for each layer, from slopes without their logarithm, θμ trained",
+        "bam-code-c-ssmax": "C: a prior for each layer, from slopes without their logarithm",
+        "bam-ssmax": "D: a prior for each layer, from the uniform one, as in the paper",
+    }
+    there = set(rows["arm"])
+    return [meaning for arm, meaning in meanings.items() if arm in there]
+
+
+def _figure(
+    study: str, where: tuple[str, str], words: str | Callable[[pd.DataFrame], str], alt: str, paper: str = ""
+) -> FigureSpec:
+    """`words` begin the caption, or make its beginning of the study's rows."""
     metrics, notebook = where
 
     def drawn(frame: pd.DataFrame) -> Figure:
         return draw(frame, study)
 
     def told(frame: pd.DataFrame) -> str:
-        return caption(frame, study, words)
+        return caption(frame, study, words(frame[frame["study"] == study]) if callable(words) else words)
 
     return FigureSpec(metrics, drawn, told, f"Lines of passkey accuracy against context length for {alt}, each with a "
                       "band for its interval and dots for its seeds.", paper, notebook)  # fmt: skip
@@ -309,14 +324,13 @@ FIGURES = {
     ),
     "ablation_version": _figure(
         "version", PRIORS,
-        "Versions of the authors' code. A: one prior for all layers, from ALiBi's slopes, θμ trained; B: one a layer, "
-        "logarithm left out, θμ trained; C: as B without θμ; D: from the uniform prior, as in the paper. Misread: the "
-        "trained model evaluated with (exp(θα) |lag| + ε)^θβ.",
+        lambda rows: f"Versions of the authors' code. {'; '.join(_versions(rows))}. Misread: the trained model "
+        "evaluated with (exp(θα) |lag| + ε)^θβ.",
         "versions of the code",
     ),
     "ablation_length": _figure(
         "length", TRAINING,
-        "Trained on T, 2T and 4T tokens (the name of a line), with as many tokens a step.",
+        "Trained on texts of several lengths (tokens; the name of a line), with as many texts a step.",
         "training lengths", "BAM, Fig. 12",
     ),
     "ablation_size": _figure(

@@ -70,7 +70,9 @@ def _errata_caption(ledger: pd.DataFrame) -> str:
 def _outcomes_caption(ledger: pd.DataFrame) -> str:
     counted = ledger.loc[ledger["verdict"].isin(claims.RUNS), "outcome"].value_counts()
     return (
-        "Claims held against trained models: " + ", ".join(f"{counted.get(word, 0)} {word}" for word in OUTCOMES) + "."
+        "Claims held against small models or timings: "
+        + ", ".join(f"{counted.get(word, 0)} {word}" for word in OUTCOMES)
+        + "."
     )
 
 

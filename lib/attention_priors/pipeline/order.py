@@ -61,10 +61,18 @@ def order(only: Iterable[str] = (), table: dict[str, tuple[str, ...] | str] | No
     return done
 
 
-def rules(only: Iterable[str] = (), table: dict[str, tuple[str, ...] | str] | None = None) -> str:
-    """Make rules that run every notebook of the order by `$(STEP) <name>`, so that `make -j` runs independent ones."""
+def rules(
+    only: Iterable[str] = (), table: dict[str, tuple[str, ...] | str] | None = None, side_by_side: bool = False
+) -> str:
+    """Make rules that run every notebook of the order by `$(STEP) <name>`, so that `make -j` runs independent ones.
+
+    `side_by_side`: those that others wait for come first, so that at the end nobody waits.
+    """
     names = order(only, table)
-    lines = [f".PHONY: all {' '.join(names)}", f"all: {' '.join(names)}"]
+    direct = NOTEBOOKS if table is None else table
+    waited_for = {other for name in names if direct[name] != EVERYTHING for other in needs(name, table)}
+    begin = sorted(names, key=lambda name: name not in waited_for) if side_by_side else names
+    lines = [f".PHONY: all {' '.join(names)}", f"all: {' '.join(begin)}"]
     for name in names:
         lines += [f"{name}: {' '.join(needs(name, table))}".rstrip(), "\t@$(STEP) $@"]
     return "\n".join(lines) + "\n"
