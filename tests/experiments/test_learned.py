@@ -5,8 +5,9 @@ import math
 import pytest
 import torch
 
+from attention_priors import config
 from attention_priors.config import ModelConfig
-from attention_priors.experiments import learned
+from attention_priors.experiments import learned, passkeys
 from attention_priors.model import Transformer
 from attention_priors.tasks import passkey
 
@@ -54,3 +55,14 @@ def test_edits_touch_what_they_name():
             assert block.attention.prior.theta_beta.tolist() == pytest.approx(left)
     with pytest.raises(ValueError, match="unknown edit 'none'"):
         learned.edited(built, "none")
+
+
+def test_a_second_reading_gives_the_same_rows_in_the_same_order_of_columns(tmp_path):
+    profile = config.profile("smoke")
+    run = passkeys.spec(profile, "bam-ssmax", 0)
+    asked = (run, str(tmp_path), "cpu", (128,))
+    fresh = learned.examine(*asked)
+    stored = learned.examine(*asked)
+    assert fresh == stored and {name: list(rows[0]) for name, rows in fresh.items()} == {
+        name: list(rows[0]) for name, rows in stored.items()
+    }

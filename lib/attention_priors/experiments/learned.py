@@ -61,7 +61,7 @@ def examine(run_spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...])
             edits.append({"seed": run_spec.seed, "edit": edit, "length": length, "samples": 10, "accuracy": accuracy})
     result = {"heads": heads, "maps": maps, "edits": edits}
     store.write_json(path, result)
-    return result
+    return store.read_json(path)  # its keys in the order in which they will be read again
 
 
 @torch.no_grad()
