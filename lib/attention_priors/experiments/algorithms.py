@@ -69,6 +69,7 @@ def train_and_solve(
     except (FileNotFoundError, store.DamagedFile):
         found = solved(run.model(), run_spec.task, lengths, samples, run_spec.seed)
         store.write_json(path, found)
+        found = store.read_json(path)  # its keys in the order in which they will be read again
     common = {"task": _name(run_spec), "encoding": run_spec.model.encoding, "seed": run_spec.seed}
     return [common | row | {"run": record["key"]} for row in found]
 

@@ -68,6 +68,7 @@ def train_and_examine(run_spec: RunSpec, runs: str, device: str, windows: int) -
     except (FileNotFoundError, store.DamagedFile):
         found = examined(run.model(), run_spec, windows)
         store.write_json(path, found)
+        found = store.read_json(path)  # its keys in the order in which they will be read again
     common = {"kind": run_spec.task, "encoding": run_spec.model.encoding, "seed": run_spec.seed}
     return [common | row | {"run": record["key"]} for row in found]
 

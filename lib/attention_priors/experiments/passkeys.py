@@ -109,7 +109,7 @@ class Answers:
             self.model = self.model or self._open()
             found = passkey_samples(self.model, length, samples, self.run.spec.seed, self.form, self.local)
             store.write_json(path, found)
-            return found
+            return store.read_json(path)  # its keys in the order in which they will be read again
 
     def _open(self) -> Transformer:
         model = self.run.model()
