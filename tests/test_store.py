@@ -299,3 +299,12 @@ def test_readers_see_the_old_file_or_the_new(tmp_path: Path) -> None:
         turn += 1
         store.write_json(path, [turn] * 3000)
     assert reader.returncode == 0 and all(len(values) == 1 for values in json.loads(reader.stdout.read()))
+
+
+def test_what_is_kept_is_measured_once_and_reads_the_same_each_time(tmp_path):
+    path = tmp_path / "rows.json"
+    first = store.kept_json(path, lambda: [{"length": 2, "accuracy": 0.5}])
+    assert list(first[0]) == ["accuracy", "length"]  # the file's order, not the measurement's
+    assert store.kept_json(path, lambda: pytest.fail("measured again")) == first
+    path.write_text(path.read_text()[:10])
+    assert store.kept_json(path, lambda: [{"length": 4}]) == [{"length": 4}] == store.read_json(path)

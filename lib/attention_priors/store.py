@@ -16,6 +16,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -76,6 +77,18 @@ def read_json(path: str | Path) -> Any:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise DamagedFile(f"{path} is not complete JSON ({error}); delete it and run the same command again") from None
+
+
+def kept_json(path: str | Path, measure: Callable[[], Any]) -> Any:
+    """What `path` holds; where it is missing or damaged, `measure()` is asked and written first.
+
+    The answer always comes from the file, so that its keys have one order on the first day and on every later one.
+    """
+    try:
+        return read_json(path)
+    except (FileNotFoundError, DamagedFile):
+        write_json(path, measure())
+        return read_json(path)
 
 
 def fingerprint(*objects: Any) -> str:

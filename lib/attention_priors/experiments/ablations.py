@@ -163,16 +163,16 @@ def examine(arm: Arm, runs: str, device: str) -> list[dict[str, Any]]:
     run = Run(arm.spec, runs, runtime.device(device))
     key = run.train()["key"]
     path = run.path / f"heads-{store.key(learned.PROMPTS, store.fingerprint(learned.heads_and_maps))}.json"
-    try:
-        return store.read_json(path)
-    except (FileNotFoundError, store.DamagedFile):
+
+    def measure() -> list[dict[str, Any]]:
         model = run.model()
         rows, _ = learned.heads_and_maps(model, arm.spec.seed)
         for row in rows:
             mu = model.blocks[row["layer"]].attention.prior.mu.detach()
             row |= {"encoding": arm.encoding, "mu": round(float(mu[row["head"]]), 6), "run": key}
-        store.write_json(path, rows)
         return rows
+
+    return store.kept_json(path, measure)
 
 
 def language(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:

@@ -64,12 +64,7 @@ def train_and_solve(
     record = run.train(runtime.say if runtime.headless() else None)
     code = store.fingerprint(solved, Transformer)
     path = run.path / f"algorithms-{store.key(lengths, samples, code)}.json"
-    try:
-        found = store.read_json(path)
-    except (FileNotFoundError, store.DamagedFile):
-        found = solved(run.model(), run_spec.task, lengths, samples, run_spec.seed)
-        store.write_json(path, found)
-        found = store.read_json(path)  # its keys in the order in which they will be read again
+    found = store.kept_json(path, lambda: solved(run.model(), run_spec.task, lengths, samples, run_spec.seed))
     common = {"task": _name(run_spec), "encoding": run_spec.model.encoding, "seed": run_spec.seed}
     return [common | row | {"run": record["key"]} for row in found]
 

@@ -108,13 +108,7 @@ class Reader:
 
     def kept(self, name: str, measure: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
         """<run>/<name>.json, measured if it is not there or damaged."""
-        path = self.run.path / f"{name}.json"
-        try:
-            return store.read_json(path)
-        except (FileNotFoundError, store.DamagedFile):
-            found = measure()
-            store.write_json(path, found)
-            return found
+        return store.kept_json(self.run.path / f"{name}.json", measure)
 
     @property
     def model(self) -> Transformer:

@@ -47,10 +47,11 @@ def examine(run_spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...])
     run.train()
     code = store.fingerprint(heads_and_maps, edited, passkey_samples, Transformer)
     path = run.path / f"learned-{store.key(lengths, EDITS, PROMPTS, FIGURE_LENGTH, code)}.json"
-    try:
-        return store.read_json(path)
-    except (FileNotFoundError, store.DamagedFile):
-        pass
+    return store.kept_json(path, lambda: _examined(run, lengths))
+
+
+def _examined(run: Run, lengths: tuple[int, ...]) -> dict[str, list[dict[str, Any]]]:
+    run_spec = run.spec
     heads, maps = heads_and_maps(run.model(), run_spec.seed)
     edits = []
     for edit in EDITS:
@@ -59,9 +60,7 @@ def examine(run_spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...])
             rows = passkey_samples(model, length, 10, run_spec.seed)
             accuracy = sum(row["correct"] for row in rows) / len(rows)
             edits.append({"seed": run_spec.seed, "edit": edit, "length": length, "samples": 10, "accuracy": accuracy})
-    result = {"heads": heads, "maps": maps, "edits": edits}
-    store.write_json(path, result)
-    return store.read_json(path)  # its keys in the order in which they will be read again
+    return {"heads": heads, "maps": maps, "edits": edits}
 
 
 @torch.no_grad()

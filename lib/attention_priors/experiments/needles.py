@@ -101,15 +101,14 @@ class Answers:
     def __call__(self, task: str, length: int, samples: int) -> int:
         """What `answered` returns."""
         path = self.run.path / f"needles-{store.key(task, length, samples, self.local, *self.code)}.json"
-        try:
-            return store.read_json(path)
-        except (FileNotFoundError, store.DamagedFile):
+
+        def measure() -> int:
             self.model = self.model or self.run.model()
             spec = self.run.spec
             source, _ = read(spec.corpus, spec.model.vocabulary)
-            found = answered(self.model, task, length, samples, self.seed, source, self.local)
-            store.write_json(path, found)
-            return found
+            return answered(self.model, task, length, samples, self.seed, source, self.local)
+
+        return store.kept_json(path, measure)
 
 
 def _table(ask: Any, profile: Profile) -> list[dict[str, Any]]:

@@ -63,12 +63,7 @@ def train_and_examine(run_spec: RunSpec, runs: str, device: str, windows: int) -
     run = Run(run_spec, runs, runtime.device(device))
     record = run.train(runtime.say if runtime.headless() else None)
     path = run.path / f"nope-{store.key(windows, store.fingerprint(examined, Transformer))}.json"
-    try:
-        found = store.read_json(path)
-    except (FileNotFoundError, store.DamagedFile):
-        found = examined(run.model(), run_spec, windows)
-        store.write_json(path, found)
-        found = store.read_json(path)  # its keys in the order in which they will be read again
+    found = store.kept_json(path, lambda: examined(run.model(), run_spec, windows))
     common = {"kind": run_spec.task, "encoding": run_spec.model.encoding, "seed": run_spec.seed}
     return [common | row | {"run": record["key"]} for row in found]
 

@@ -103,13 +103,12 @@ class Answers:
     def __call__(self, length: int, samples: int) -> list[dict[str, Any]]:
         """The rows of `passkey_samples`."""
         path = self.run.path / f"passkey-{store.key(length, samples, self.form, self.local, *self.code)}.json"
-        try:
-            return store.read_json(path)
-        except (FileNotFoundError, store.DamagedFile):
+
+        def measure() -> list[dict[str, Any]]:
             self.model = self.model or self._open()
-            found = passkey_samples(self.model, length, samples, self.run.spec.seed, self.form, self.local)
-            store.write_json(path, found)
-            return store.read_json(path)  # its keys in the order in which they will be read again
+            return passkey_samples(self.model, length, samples, self.run.spec.seed, self.form, self.local)
+
+        return store.kept_json(path, measure)
 
     def _open(self) -> Transformer:
         model = self.run.model()
