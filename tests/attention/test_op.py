@@ -13,7 +13,9 @@ from attention_priors.attention.visible import bidirectional
 from attention_priors.positions.priors import GeneralizedGaussian, RelativePrior, Uniform
 
 HEADS = 4
-backends = pytest.mark.parametrize("backend", [name for name in BACKENDS if name != "triton"])  # see test_fused.py
+HERE = [name for name in BACKENDS if name != "triton"]  # see test_fused.py
+backends = pytest.mark.parametrize("backend", HERE)
+learners = pytest.mark.parametrize("backend", [name for name in HERE if name != "sdpa-skip"])
 
 
 def drawn(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -37,7 +39,7 @@ class Free(RelativePrior):
         return self.values[:, lags - self.lowest]
 
 
-@backends
+@learners
 @pytest.mark.parametrize("both_ways", [False, True])
 def test_the_gradient_of_the_table_sums_to_zero(backend: str, both_ways: bool) -> None:
     """A softmax does not feel a constant, so that Σ_j dS_ij = 0 and with it Σ_lag dT[lag] = 0 for every head."""
@@ -52,7 +54,7 @@ def test_the_gradient_of_the_table_sums_to_zero(backend: str, both_ways: bool) -
     assert both_ways or bool((prior.values.grad[:, : length - 1] == 0).all())
 
 
-@backends
+@learners
 def test_the_gradient_of_every_row_of_scores_sums_to_zero(backend: str) -> None:
     """With log π = 1 the gradient of the row scale b_i is Σ_j dS_ij itself."""
     length = 21
@@ -68,6 +70,7 @@ def test_the_gradient_of_every_row_of_scores_sums_to_zero(backend: str) -> None:
 
 @backends
 @pytest.mark.parametrize("last", [1, 3, 19])
+@torch.no_grad()
 def test_decode_is_the_last_rows_of_prefill(backend: str, last: int) -> None:
     length = 20
     q, k, v = drawn(2, HEADS, length, 4), drawn(2, 2, length, 4, seed=1), drawn(2, 2, length, 4, seed=2)
@@ -83,6 +86,7 @@ def test_decode_is_the_last_rows_of_prefill(backend: str, last: int) -> None:
 
 
 @backends
+@torch.no_grad()
 def test_consecutive_heads_share_a_key_head(backend: str) -> None:
     q, k, v = drawn(1, HEADS, 6, 4), drawn(1, 2, 6, 4, seed=1), drawn(1, 2, 6, 4, seed=2)
     grouped = attention(q, k, v, prior=learned(), backend=backend)
@@ -91,6 +95,7 @@ def test_consecutive_heads_share_a_key_head(backend: str) -> None:
 
 
 @backends
+@torch.no_grad()
 def test_hidden_keys_have_no_influence(backend: str) -> None:
     """Also where they are NaN's neighbours in size: a hidden key may hold anything finite."""
     q, k, v = (drawn(1, HEADS, 9, 4, seed=s) for s in range(3))
@@ -102,6 +107,7 @@ def test_hidden_keys_have_no_influence(backend: str) -> None:
 
 
 @backends
+@torch.no_grad()
 def test_one_visible_key_gets_all_the_weight(backend: str) -> None:
     """A query that sees one key, with a scale of ln 1 = 0."""
     q, k, v = (drawn(1, HEADS, 1, 4, seed=s) for s in range(3))

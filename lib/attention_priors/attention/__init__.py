@@ -1,5 +1,6 @@
 """Attention with a positional prior: one op, the rows that it may see, and its backends."""
 
+from . import sdpa_skip as sdpa_skip  # enters BACKENDS
 from .op import BACKENDS, attention
 from .visible import Visible, bidirectional, causal, documents, window
 

@@ -1,0 +1,148 @@
+"""Reading long contexts on the CPU: backend "sdpa" without the blocks of keys whose weight is below rounding.
+
+A head whose prior falls needs no key beyond some lag w. The bound of `skipping` finds w for each block of queries, and
+blocks of keys at lags of w and more are left out, head by head; what is left out of a row weighs at most an eighth of
+the dtype's epsilon. Heads that look far keep all their blocks.
+
+The backend enters `BACKENDS` from here and not in `op`, because nothing trains with it: the key of a run stands for the
+code that trained it (see `store`), and a faster way to read must not make trained models obsolete.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from ..positions.priors import KeyPrior, Prior
+from .op import BACKENDS
+from .sdpa import _Blocks, _fused, _table, _with_key_prior, _working, sdpa
+from .skipping import suffixes
+from .visible import Visible
+
+NAME = "sdpa-skip"
+
+
+def sdpa_skip(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    prior: Prior | None,
+    logit_scale: Tensor | None,
+    prior_scale: Tensor | None,
+    visible: Visible,
+    offset: int,
+) -> Tensor:
+    """Backend of `attention`; see there. [batch, heads, queries, width].
+
+    It is `sdpa` where nothing can be left out: without a prior over lags, with few keys, and where a row does not see
+    itself or sees what comes later. Raises ValueError where a gradient is asked for, and on a GPU.
+    """
+    given = {"prior": prior, "logit_scale": logit_scale, "prior_scale": prior_scale, "visible": visible}
+    if q.device.type != "cpu":
+        raise ValueError(f"backend {NAME!r} is for the CPU, but q is on {q.device}; use backend='triton' there")
+    relative, of_keys = ([], []) if prior is None else prior.split()
+    queries, keys = q.shape[2], k.shape[2]
+    if not relative or bool((visible.last != torch.arange(offset, offset + queries)).any()):
+        return sdpa(q, k, v, offset=offset, **given)
+    table = _table(relative, queries, keys, offset, visible)
+    inputs = (q, k, v, table, logit_scale, prior_scale)
+    if torch.is_grad_enabled() and any(x.requires_grad for x in inputs if x is not None):
+        raise ValueError(f"backend {NAME!r} only reads: call it under torch.no_grad(), or learn with backend='sdpa'")
+    blocks = _Blocks.plan(q, keys, visible.first, visible.last, learning=False)
+    if blocks.whole():
+        return sdpa(q, k, v, offset=offset, **given)
+    groups, width = q.shape[1] // k.shape[1], q.shape[3]
+    if groups > 1:
+        k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
+    a = width**-0.5 if logit_scale is None else (width**-0.5 * logit_scale[..., None]).to(q.dtype)
+    dtype = q.dtype
+    with torch.autocast("cpu", enabled=False):
+        q, k, v, table, scale = _working(q * a, k, v, table, prior_scale)
+        windows = _windows(q, k, table[:, keys - 1 - offset :], scale, of_keys, blocks)
+        if of_keys:
+            q, k, v = _with_key_prior(q, k, v, of_keys, scale)
+        order = windows[:, -1].argsort(descending=True)  # a block's far keys are for the first heads of this order
+        q, k, v, table, windows = q[:, order], k[:, order].flip(2), v[:, order].flip(2), table[order], windows[order]
+        scale = None if scale is None else scale[..., order, :]
+        out = torch.empty_like(q)
+        for index, (start, stop, chunks) in enumerate(blocks.spans):
+            nearest = [offset + start - (keys - 1 - left) for left, _, _ in chunks]
+            active = [_active(windows[:, index], lag) for lag in nearest]
+            out[:, :, start:stop] = _online(q, k, v, table, scale, blocks, (start, stop, chunks), active)
+        return out[:, order.argsort(), :, :width].to(dtype)
+
+
+def _active(windows: Tensor, lag: int) -> int:
+    """How many heads, from the first on, hold every head that needs keys at `lag` or beyond."""
+    needed = (windows > lag).nonzero()
+    return 0 if not len(needed) else int(needed[-1]) + 1
+
+
+def _online(
+    q: Tensor, k: Tensor, v: Tensor, table: Tensor, scale: Tensor | None, blocks: _Blocks,
+    span: tuple[int, int, list[tuple[int, int, bool]]], active: list[int],
+) -> Tensor:  # fmt: skip
+    """One block of queries over its blocks of keys, the nearest first: [batch, heads, rows, width]."""
+    start, stop, chunks = span
+    mean, total = _fused(q, k, v, table, scale, blocks, (start, stop, *chunks[0]))
+    for heads, chunk in zip(active[1:], chunks[1:], strict=True):
+        if heads == 0:
+            break
+        some = (x[:, :heads] for x in (q, k, v))
+        factor = None if scale is None else scale[..., :heads, :]
+        more, more_total = _fused(*some, table[:heads], factor, blocks, (start, stop, *chunk))
+        old = total[:, :heads]
+        joint = torch.logaddexp(old, more_total)
+        share = (old - joint).exp_()[..., None]
+        mean[:, :heads].mul_(share).addcmul_(more, (more_total - joint).exp_()[..., None])
+        total[:, :heads] = joint
+    return mean
+
+
+def _windows(
+    q: Tensor, k: Tensor, table: Tensor, scale: Tensor | None, of_keys: list[KeyPrior], blocks: _Blocks
+) -> Tensor:
+    """Per head and block of queries the smallest lag from which on all keys can be left out, int64 [heads, blocks].
+
+    q is scaled, `table` [heads, lags] begins at lag 0. In the notation of `skipping`: a row that sees a key at lag w
+    sees itself and all between, so that d* is the best lag of 0 .. w. Each side of b = 1 the bound is linear in b, and
+    so it is largest at 1 or at an end of the block's range of b.
+    """
+    heads, lags = table.shape
+    tolerance = math.log(torch.finfo(q.dtype).eps / 8)
+    total, beyond, _ = suffixes(table)
+    within = table.cummax(-1).values
+    content = _by_block(q.norm(dim=-1) * k.norm(dim=-1).amax(-1, keepdim=True), blocks, torch.amax)
+    low = high = torch.ones_like(content)
+    if scale is not None:
+        low, high = _by_block(scale, blocks, torch.amin), _by_block(scale, blocks, torch.amax)
+    keys = torch.arange(k.shape[2])
+    u = sum((prior.log_prior(keys, len(keys)) for prior in of_keys), table.new_zeros(heads, 1))
+    reach = u.amax(-1, keepdim=True) - u.amin(-1, keepdim=True)
+    left = torch.zeros_like(content, dtype=torch.int64)
+    right = torch.full_like(left, lags)
+    while bool((left < right).any()):
+        middle = (left + right) // 2
+        g, x, best = (each.gather(1, middle.clamp(max=lags - 1)) for each in (total, beyond, within))
+        bounds = []
+        for b in (low, high, torch.ones_like(low).clamp(low, high)):
+            tail = torch.where(b < 1, b * g + (1 - b) * math.log(lags), g + (b - 1) * x)
+            bounds.append(2 * content + b * (reach - best) + tail)
+        enough = (low > 0) & (torch.stack(bounds).amax(0) <= tolerance)
+        undecided = left < right
+        right = torch.where(undecided & enough, middle, right)
+        left = torch.where(undecided & ~enough, middle + 1, left)
+    return right
+
+
+def _by_block(rows: Tensor, blocks: _Blocks, reduce: Callable[..., Tensor]) -> Tensor:
+    """[.., heads, queries] to [heads, blocks]."""
+    each = rows.flatten(0, -3) if rows.ndim > 2 else rows[None]
+    return torch.stack([reduce(each[:, :, start:stop], dim=(0, 2)) for start, stop, _ in blocks.spans], -1)
+
+
+BACKENDS[NAME] = sdpa_skip
