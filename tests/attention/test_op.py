@@ -15,7 +15,7 @@ from attention_priors.positions.priors import GeneralizedGaussian, RelativePrior
 HEADS = 4
 HERE = [name for name in BACKENDS if name != "triton"]  # see test_fused.py
 backends = pytest.mark.parametrize("backend", HERE)
-learners = pytest.mark.parametrize("backend", [name for name in HERE if name != "sdpa-skip"])
+learners = pytest.mark.parametrize("backend", [name for name in HERE if name != "sdpa_skip"])
 
 
 def drawn(*shape: int, seed: int = 0) -> torch.Tensor:

@@ -90,7 +90,7 @@ WINDOWS = SKIP._windows
 @pytest.mark.parametrize("name", PRIORS)
 def test_what_is_left_out_weighs_less_than_rounding(name: str, scale: str, seed: int, left_out) -> None:
     prior, given = PRIORS[name](), call(scale, seed=seed)
-    out = attention(**given, prior=prior, backend="sdpa-skip")
+    out = attention(**given, prior=prior, backend="sdpa_skip")
     exact = {key: x.double() if isinstance(x, torch.Tensor) else x for key, x in given.items()}
     p = weights(prior.double(), **exact)
     (windows,) = left_out
@@ -117,7 +117,7 @@ def test_near_heads_leave_out_most_blocks_and_far_heads_none(name: str, monkeypa
     read = {}
     for label, rates in (("near", [2.0] * 4), ("one far", [2.0, 2.0, 1e-9, 2.0]), ("far", [1e-9] * 4)):
         elements.clear()
-        attention(**given, prior=Laplace(rates) if name == "laplace" else Laplace(rates) * Sink(), backend="sdpa-skip")
+        attention(**given, prior=Laplace(rates) if name == "laplace" else Laplace(rates) * Sink(), backend="sdpa_skip")
         read[label] = sum(elements)
     assert read["near"] < 0.4 * read["far"]
     # One far head costs a quarter of four, the three near ones what they cost alone, whatever their order.
@@ -128,7 +128,7 @@ def test_the_comparison_finds_windows_that_are_too_short(monkeypatch) -> None:
     given, prior = call("none"), PRIORS["laplace"]()
     wanted = attention(**given, prior=prior, backend="reference")
     monkeypatch.setattr(SKIP, "_windows", lambda *arguments: (WINDOWS(*arguments) // 8).clamp(min=1))
-    found = attention(**given, prior=prior, backend="sdpa-skip")
+    found = attention(**given, prior=prior, backend="sdpa_skip")
     assert not torch.allclose(found, wanted, rtol=2e-5, atol=2e-5)
 
 
@@ -136,11 +136,11 @@ def test_documents_and_chunks_of_a_longer_context() -> None:
     given, prior = call("above one", torch.float64), PRIORS["learned"]().double()
     ids = (torch.arange(LENGTH) // 150).expand(2, -1)
     given["visible"] = causal(LENGTH) & documents(ids)
-    found, wanted = (attention(**given, prior=prior, backend=name) for name in ("sdpa-skip", "reference"))
+    found, wanted = (attention(**given, prior=prior, backend=name) for name in ("sdpa_skip", "reference"))
     torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
     whole = call("none", torch.float64)
     chunk = {"k": whole["k"], "v": whole["v"], "q": whole["q"][:, :, 300:], "offset": 300}
-    found = attention(**chunk, prior=prior, backend="sdpa-skip")
+    found = attention(**chunk, prior=prior, backend="sdpa_skip")
     wanted = attention(**whole, prior=prior, backend="reference")[:, :, 300:]
     torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
 
@@ -149,7 +149,7 @@ def test_learning_and_other_devices_are_refused() -> None:
     given, prior = call("none"), PRIORS["laplace"]()
     asked = pytest.raises(ValueError, match=r"only reads.*torch.no_grad\(\).*backend='sdpa'")
     with asked, torch.enable_grad():
-        attention(**given | {"q": given["q"].requires_grad_()}, prior=prior, backend="sdpa-skip")
+        attention(**given | {"q": given["q"].requires_grad_()}, prior=prior, backend="sdpa_skip")
     elsewhere = {name: given[name].detach().to("meta") for name in "qkv"}
     with pytest.raises(ValueError, match=r"for the CPU, but q is on meta; use backend='triton'"):
         SKIP.sdpa_skip(**elsewhere, prior=prior, logit_scale=None, prior_scale=None, visible=causal(LENGTH), offset=0)

@@ -22,8 +22,6 @@ from .sdpa import _Blocks, _fused, _table, _with_key_prior, _working, sdpa
 from .skipping import suffixes
 from .visible import Visible
 
-NAME = "sdpa-skip"
-
 
 def sdpa_skip(
     q: Tensor,
@@ -43,7 +41,7 @@ def sdpa_skip(
     """
     given = {"prior": prior, "logit_scale": logit_scale, "prior_scale": prior_scale, "visible": visible}
     if q.device.type != "cpu":
-        raise ValueError(f"backend {NAME!r} is for the CPU, but q is on {q.device}; use backend='triton' there")
+        raise ValueError(f"backend 'sdpa_skip' is for the CPU, but q is on {q.device}; use backend='triton' there")
     relative, of_keys = ([], []) if prior is None else prior.split()
     queries, keys = q.shape[2], k.shape[2]
     if not relative or bool((visible.last != torch.arange(offset, offset + queries)).any()):
@@ -51,7 +49,7 @@ def sdpa_skip(
     table = _table(relative, queries, keys, offset, visible)
     inputs = (q, k, v, table, logit_scale, prior_scale)
     if torch.is_grad_enabled() and any(x.requires_grad for x in inputs if x is not None):
-        raise ValueError(f"backend {NAME!r} only reads: call it under torch.no_grad(), or learn with backend='sdpa'")
+        raise ValueError("backend 'sdpa_skip' only reads: call it under torch.no_grad(), or learn with backend='sdpa'")
     blocks = _Blocks.plan(q, keys, visible.first, visible.last, learning=False)
     if blocks.whole():
         return sdpa(q, k, v, offset=offset, **given)
@@ -145,4 +143,4 @@ def _by_block(rows: Tensor, blocks: _Blocks, reduce: Callable[..., Tensor]) -> T
     return torch.stack([reduce(each[:, :, start:stop], dim=(0, 2)) for start, stop, _ in blocks.spans], -1)
 
 
-BACKENDS[NAME] = sdpa_skip
+BACKENDS[sdpa_skip.__name__] = sdpa_skip

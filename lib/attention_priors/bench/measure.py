@@ -52,14 +52,14 @@ def training_step(backend: str, repeats: int = 3) -> dict[str, Any]:
 def long_prompt(length: str, repeats: int = 1) -> dict[str, Any]:
     """A passkey prompt of `length` tokens through the trained model: only the answer's queries in the last layer.
 
-    Read by backend "sdpa-skip", which leaves out the blocks that weigh nothing.
+    Read by backend "sdpa_skip", which leaves out the blocks that weigh nothing.
     """
     model = load("passkey/bam-ssmax/0").eval()
     tokens = passkey.prompts(int(length), torch.tensor([0.5]), runtime.generator(0, "bench")).tokens[:, :-1]
 
     @torch.inference_mode()
     def step() -> float:
-        return model(tokens, last=passkey.DIGITS, backend="sdpa-skip").sum().item()
+        return model(tokens, last=passkey.DIGITS, backend="sdpa_skip").sum().item()
 
     return _timed(step, repeats, warm=False)
 
