@@ -5,8 +5,9 @@ import sys
 import pytest
 import torch
 
-from attention_priors.attention import attention, causal, documents
-from attention_priors.positions.priors import GeneralizedGaussian, KeyPrior, Laplace, Prior
+from attention_priors.attention import attention, causal, documents, window
+from attention_priors.positions.priors import GeneralizedGaussian, KeyPrior, Laplace, Prior, RelativePrior
+from attention_priors.positions.spectral import Sink as LearnedSink
 
 SDPA = sys.modules["attention_priors.attention.sdpa"]
 SKIP = sys.modules["attention_priors.attention.sdpa_skip"]
@@ -14,14 +15,25 @@ HEADS, LENGTH, WIDTH = 4, 400, 8
 
 
 class Sink(KeyPrior):
-    """The first key is exp(3) times as likely as any other."""
+    """The first key is exp(30) times as likely as any other."""
 
     def __init__(self) -> None:
         super().__init__()
         self.heads = HEADS
 
     def log_prior(self, keys: torch.Tensor, length: int) -> torch.Tensor:
-        return 3.0 * (keys == 0).expand(HEADS, -1)
+        return 30.0 * (keys == 0).expand(HEADS, -1)
+
+
+class Level(RelativePrior):
+    """Laplace, below a common level."""
+
+    def __init__(self, level: float) -> None:
+        super().__init__()
+        self.heads, self.level = HEADS, level
+
+    def log_prior(self, lags: torch.Tensor) -> torch.Tensor:
+        return (self.level - lags.double()).expand(HEADS, -1)
 
 
 PRIORS = {
@@ -48,13 +60,16 @@ def reading_in_small_blocks(monkeypatch):
         yield
 
 
-def call(scale: str, dtype: torch.dtype = torch.float32, seed: int = 0) -> dict:
+def call(scale: str, dtype: torch.dtype = torch.float32, seed: int = 0, kv_heads: int = HEADS) -> dict:
+    """Arguments of `attention`. The scales differ by row, head and sample; a's are by sample, b's by head alone."""
     generator = torch.Generator().manual_seed(seed)
-    drawn = {name: torch.randn(2, HEADS, LENGTH, WIDTH, generator=generator).to(dtype) for name in "qkv"}
+    heads = {"q": HEADS, "k": kv_heads, "v": kv_heads}
+    drawn = {name: torch.randn(2, n, LENGTH, WIDTH, generator=generator).to(dtype) for name, n in heads.items()}
     drawn["visible"] = causal(LENGTH)
     if SCALES[scale] is not None:
-        drawn["prior_scale"] = torch.linspace(*SCALES[scale], LENGTH).expand(HEADS, -1).to(dtype)
-        drawn["logit_scale"] = drawn["prior_scale"].expand(2, -1, -1)
+        by_head = torch.linspace(*SCALES[scale], LENGTH) * torch.tensor([1.0, 0.6, 0.8, 0.4])[:, None]
+        drawn["prior_scale"] = by_head.to(dtype)
+        drawn["logit_scale"] = torch.stack([by_head, 0.7 * by_head]).to(dtype)
     return drawn
 
 
@@ -69,37 +84,46 @@ def weights(prior: Prior, q, k, v, visible, logit_scale=None, prior_scale=None) 
     return torch.cat(parts, -1)
 
 
+WINDOWS = SKIP._windows
+
+
 @pytest.fixture
-def left_out(monkeypatch):
-    """The (head, block of queries, first lag left out) of the calls that follow."""
+def windows(monkeypatch):
+    """For each of the calls that follow: per head and row the first lag that may be left out, [heads, queries]."""
     seen = []
 
     def spy(*arguments):
-        seen.append(WINDOWS(*arguments))
-        return seen[-1]
+        found = WINDOWS(*arguments)
+        rows = torch.tensor([stop - start for start, stop, _ in arguments[-1].spans])
+        seen.append(found.repeat_interleave(rows, 1))
+        return found
 
     monkeypatch.setattr(SKIP, "_windows", spy)
     return seen
 
 
-WINDOWS = SKIP._windows
-
-
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("name", PRIORS)
-def test_what_is_left_out_weighs_less_than_rounding(name: str, scale: str, seed: int, left_out) -> None:
+def test_what_is_left_out_weighs_less_than_rounding(name: str, scale: str, seed: int, windows) -> None:
     prior, given = PRIORS[name](), call(scale, seed=seed)
     out = attention(**given, prior=prior, backend="sdpa_skip")
+    whole = attention(**given, prior=prior, backend="sdpa")
+    torch.testing.assert_close(out, whole, rtol=1e-6, atol=1e-6)  # of the same blocks, and so of the same rounding
     exact = {key: x.double() if isinstance(x, torch.Tensor) else x for key, x in given.items()}
     p = weights(prior.double(), **exact)
-    (windows,) = left_out
-    step = -(-LENGTH // windows.shape[1])
     lag = torch.arange(LENGTH)[:, None] - torch.arange(LENGTH)
-    beyond = lag >= windows.repeat_interleave(step, 1)[:, :LENGTH, None]
-    assert float((p * beyond).sum(-1).max()) <= torch.finfo(torch.float32).eps / 8
-    whole = attention(**given, prior=PRIORS[name](), backend="sdpa")
-    torch.testing.assert_close(out, whole, rtol=1e-6, atol=1e-6)  # of the same blocks, and so of the same rounding
+    (window,) = windows
+    assert bool((window < LENGTH).any()), "something is left out"
+    assert float((p * (lag >= window[..., None])).sum(-1).max()) <= torch.finfo(torch.float32).eps / 8
+
+
+def test_a_level_common_to_all_lags_changes_no_window(windows) -> None:
+    """Log-priors are not normalised; in the sums of the bound a level of -1e9 would leave no digits."""
+    for level in (0.0, -1e9):
+        attention(**call("none", torch.float64), prior=Level(level).double(), backend="sdpa_skip")
+    near, far = (window.double() for window in windows)
+    assert float(near.max()) < 100 and torch.equal(near, far)
 
 
 @pytest.mark.parametrize("name", ["laplace", "sink"])
@@ -132,24 +156,47 @@ def test_the_comparison_finds_windows_that_are_too_short(monkeypatch) -> None:
     assert not torch.allclose(found, wanted, rtol=2e-5, atol=2e-5)
 
 
-def test_documents_and_chunks_of_a_longer_context() -> None:
-    given, prior = call("above one", torch.float64), PRIORS["learned"]().double()
+@pytest.mark.parametrize("scale", ["none", "above one"])
+@pytest.mark.parametrize("kind", ["causal", "window", "documents", "chunk", "inner chunk"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_every_kind_of_call_leaves_out_blocks_and_keeps_its_result(dtype, kind: str, scale: str, windows) -> None:
+    given, prior = call(scale, dtype, kv_heads=2), PRIORS["laplace"]().to(torch.promote_types(dtype, torch.float32))
     ids = (torch.arange(LENGTH) // 150).expand(2, -1)
-    given["visible"] = causal(LENGTH) & documents(ids)
-    found, wanted = (attention(**given, prior=prior, backend=name) for name in ("sdpa_skip", "reference"))
-    torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
-    whole = call("none", torch.float64)
-    chunk = {"k": whole["k"], "v": whole["v"], "q": whole["q"][:, :, 300:], "offset": 300}
-    found = attention(**chunk, prior=prior, backend="sdpa_skip")
-    wanted = attention(**whole, prior=prior, backend="reference")[:, :, 300:]
-    torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
+    given["visible"] = {"window": window(LENGTH, 200), "documents": causal(LENGTH) & documents(ids)}.get(
+        kind, given["visible"]
+    )
+    if kind.endswith("chunk"):
+        start, stop = (300, LENGTH) if kind == "chunk" else (200, 300)
+        rows = {name: given[name][..., start:stop] for name in ("logit_scale", "prior_scale") if name in given}
+        given |= rows | {"q": given["q"][:, :, start:stop], "offset": start, "visible": causal(stop - start, start)}
+    found, wanted = (attention(**given, prior=prior, backend=name) for name in ("sdpa_skip", "sdpa"))
+    assert bool((windows[0] < 150).any()) and found.dtype == dtype
+    torch.testing.assert_close(found, wanted, rtol=1e-2 if dtype == torch.bfloat16 else 1e-12, atol=1e-12)
 
 
-def test_learning_and_other_devices_are_refused() -> None:
-    given, prior = call("none"), PRIORS["laplace"]()
+def learning(*names: str) -> dict:
+    given = call("above one")
+    return given | {name: given[name].requires_grad_() for name in names}
+
+
+@pytest.mark.parametrize(
+    ("given", "prior"),
+    [
+        (learning("q"), PRIORS["laplace"]()),
+        (learning("v"), None),
+        (learning("prior_scale"), PRIORS["laplace"]()),
+        (learning(), Laplace([1.0] * HEADS, trainable=True)),
+        (learning(), PRIORS["laplace"]() * LearnedSink(torch.ones(HEADS))),
+    ],
+    ids=["q", "without a prior", "scale", "prior over lags", "prior over keys"],
+)
+def test_learning_is_refused(given: dict, prior: Prior | None) -> None:
     asked = pytest.raises(ValueError, match=r"only reads.*torch.no_grad\(\).*backend='sdpa'")
     with asked, torch.enable_grad():
-        attention(**given | {"q": given["q"].requires_grad_()}, prior=prior, backend="sdpa_skip")
-    elsewhere = {name: given[name].detach().to("meta") for name in "qkv"}
-    with pytest.raises(ValueError, match=r"for the CPU, but q is on meta; use backend='triton'"):
-        SKIP.sdpa_skip(**elsewhere, prior=prior, logit_scale=None, prior_scale=None, visible=causal(LENGTH), offset=0)
+        attention(**given, prior=prior, backend="sdpa_skip")
+
+
+def test_other_devices_are_refused() -> None:
+    elsewhere = {name: call("none")[name].to("meta") for name in "qkv"}
+    with pytest.raises(ValueError, match=r"for the CPU, but q is on meta; use backend='auto'"):
+        SKIP.sdpa_skip(**elsewhere, prior=None, logit_scale=None, prior_scale=None, visible=causal(LENGTH), offset=0)

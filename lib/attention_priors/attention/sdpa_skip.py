@@ -37,22 +37,22 @@ def sdpa_skip(
     """Backend of `attention`; see there. [batch, heads, queries, width].
 
     It is `sdpa` where nothing can be left out: without a prior over lags, with few keys, and where a row does not see
-    itself or sees what comes later. Raises ValueError where a gradient is asked for, and on a GPU.
+    itself or sees what comes later. Raises ValueError where a gradient is asked for, and on other devices.
     """
     given = {"prior": prior, "logit_scale": logit_scale, "prior_scale": prior_scale, "visible": visible}
     if q.device.type != "cpu":
-        raise ValueError(f"backend 'sdpa_skip' is for the CPU, but q is on {q.device}; use backend='triton' there")
+        raise ValueError(f"backend 'sdpa_skip' is for the CPU, but q is on {q.device}; use backend='auto' there")
+    inputs = [q, k, v, logit_scale, prior_scale, *([] if prior is None else prior.parameters())]
+    if torch.is_grad_enabled() and any(x.requires_grad for x in inputs if x is not None):
+        raise ValueError("backend 'sdpa_skip' only reads: call it under torch.no_grad(), or learn with backend='sdpa'")
     relative, of_keys = ([], []) if prior is None else prior.split()
     queries, keys = q.shape[2], k.shape[2]
     if not relative or bool((visible.last != torch.arange(offset, offset + queries)).any()):
         return sdpa(q, k, v, offset=offset, **given)
-    table = _table(relative, queries, keys, offset, visible)
-    inputs = (q, k, v, table, logit_scale, prior_scale)
-    if torch.is_grad_enabled() and any(x.requires_grad for x in inputs if x is not None):
-        raise ValueError("backend 'sdpa_skip' only reads: call it under torch.no_grad(), or learn with backend='sdpa'")
     blocks = _Blocks.plan(q, keys, visible.first, visible.last, learning=False)
     if blocks.whole():
         return sdpa(q, k, v, offset=offset, **given)
+    table = _table(relative, queries, keys, offset, visible)
     groups, width = q.shape[1] // k.shape[1], q.shape[3]
     if groups > 1:
         k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
@@ -68,7 +68,7 @@ def sdpa_skip(
         scale = None if scale is None else scale[..., order, :]
         out = torch.empty_like(q)
         for index, (start, stop, chunks) in enumerate(blocks.spans):
-            nearest = [offset + start - (keys - 1 - left) for left, _, _ in chunks]
+            nearest = [offset + start - (keys - 1 - left) for left, _, _ in chunks[1:]]
             active = [_active(windows[:, index], lag) for lag in nearest]
             out[:, :, start:stop] = _online(q, k, v, table, scale, blocks, (start, stop, chunks), active)
         return out[:, order.argsort(), :, :width].to(dtype)
@@ -84,10 +84,13 @@ def _online(
     q: Tensor, k: Tensor, v: Tensor, table: Tensor, scale: Tensor | None, blocks: _Blocks,
     span: tuple[int, int, list[tuple[int, int, bool]]], active: list[int],
 ) -> Tensor:  # fmt: skip
-    """One block of queries over its blocks of keys, the nearest first: [batch, heads, rows, width]."""
+    """One block of queries over its blocks of keys, the nearest first: [batch, heads, rows, width].
+
+    `active` is how many heads take part, for each block of keys but the first.
+    """
     start, stop, chunks = span
     mean, total = _fused(q, k, v, table, scale, blocks, (start, stop, *chunks[0]))
-    for heads, chunk in zip(active[1:], chunks[1:], strict=True):
+    for heads, chunk in zip(active, chunks[1:], strict=True):
         if heads == 0:
             break
         some = (x[:, :heads] for x in (q, k, v))
@@ -107,13 +110,12 @@ def _windows(
     """Per head and block of queries the smallest lag from which on all keys can be left out, int64 [heads, blocks].
 
     q is scaled, `table` [heads, lags] begins at lag 0. In the notation of `skipping`: a row that sees a key at lag w
-    sees itself and all between, so that d* is the best lag of 0 .. w. Each side of b = 1 the bound is linear in b, and
-    so it is largest at 1 or at an end of the block's range of b.
+    sees itself and all between. If d*, the best lag of all, is not among these, neither G(w) nor X(w) lets w pass.
+    Each side of b = 1 the bound is linear in b, and so it is largest at 1 or at an end of the block's range of b.
     """
     heads, lags = table.shape
     tolerance = math.log(torch.finfo(q.dtype).eps / 8)
-    total, beyond, _ = suffixes(table)
-    within = table.cummax(-1).values
+    total, beyond, _ = suffixes(table - table.amax(-1, keepdim=True))  # with T(d*) = 0
     content = _by_block(q.norm(dim=-1) * k.norm(dim=-1).amax(-1, keepdim=True), blocks, torch.amax)
     low = high = torch.ones_like(content)
     if scale is not None:
@@ -125,11 +127,11 @@ def _windows(
     right = torch.full_like(left, lags)
     while bool((left < right).any()):
         middle = (left + right) // 2
-        g, x, best = (each.gather(1, middle.clamp(max=lags - 1)) for each in (total, beyond, within))
+        g, x = (each.gather(1, middle.clamp(max=lags - 1)) for each in (total, beyond))
         bounds = []
         for b in (low, high, torch.ones_like(low).clamp(low, high)):
             tail = torch.where(b < 1, b * g + (1 - b) * math.log(lags), g + (b - 1) * x)
-            bounds.append(2 * content + b * (reach - best) + tail)
+            bounds.append(2 * content + b * reach + tail)
         enough = (low > 0) & (torch.stack(bounds).amax(0) <= tolerance)
         undecided = left < right
         right = torch.where(undecided & enough, middle, right)
@@ -138,8 +140,8 @@ def _windows(
 
 
 def _by_block(rows: Tensor, blocks: _Blocks, reduce: Callable[..., Tensor]) -> Tensor:
-    """[.., heads, queries] to [heads, blocks]."""
-    each = rows.flatten(0, -3) if rows.ndim > 2 else rows[None]
+    """[heads, queries] or [batch, heads, queries] to [heads, blocks]."""
+    each = rows if rows.ndim == 3 else rows[None]
     return torch.stack([reduce(each[:, :, start:stop], dim=(0, 2)) for start, stop, _ in blocks.spans], -1)
 
 
