@@ -129,10 +129,10 @@ def caption_reach(frame: pd.DataFrame) -> str:
 
 def draw_tails(frame: pd.DataFrame) -> Figure:
     """Columns encoding, seed, length, trained, tail, accuracy: a mark for each encoding, bars to its extremes."""
-    fig, ax = style.figure(style.SINGLE, 2.9)
+    fig, ax = style.figure(style.SINGLE, max(2.9, 0.15 * frame["encoding"].nunique() + 0.6))
     _, color, marker = FAMILIES["prior"]
     ax.set(xlim=(-0.05, 1.05), ylim=(-0.06, 1.06))
-    ax.set_xlabel(f"prior mass beyond {int(frame['trained'].iloc[0])} tokens, widest head")
+    ax.set_xlabel(f"prior mass beyond {int(frame['trained'].iloc[0])} tokens,\nwidest head")
     ax.set_ylabel(f"accuracy at {int(frame['length'].iloc[0]):,} tokens")
     means = frame.groupby("encoding", sort=False)[["tail", "accuracy"]].mean().sort_values(["accuracy", "tail"])
     for name, (x, y) in means.iterrows():
@@ -149,7 +149,8 @@ def draw_tails(frame: pd.DataFrame) -> Figure:
     for (name, at), place in zip(means.iterrows(), places, strict=True):
         ax.annotate(encoding(name).label, tuple(at), xytext=(1.08, (place - box.y0) / box.height),
                     textcoords="axes fraction", va="center", fontsize=style.SMALLEST, annotation_clip=False,
-                    arrowprops={"arrowstyle": "-", "linewidth": 0.3, "color": "#999999"})  # fmt: skip
+                    arrowprops={"arrowstyle": "-", "linewidth": 0.3, "color": "#999999", "relpos": (0, 0.5),
+                                "shrinkA": 0})  # fmt: skip
     return fig
 
 
