@@ -301,7 +301,7 @@ def draw_reach(frame: pd.DataFrame) -> Figure:
     ax.tick_params(axis="x", rotation=45)
     _multiples(ax, ticks, trained, rotation=45)
     ax.set_yticks(range(len(order)), [style.method_style(name)["label"] for name in order])
-    ax.set(xlabel=f"longest length (tokens) at accuracy {GOOD}", xlim=(never / 1.2, max(ticks) * 1.3))
+    ax.set(xlabel=f"longest length (tokens)\nat accuracy {GOOD}", xlim=(never / 1.2, max(ticks) * 1.3))
     return fig
 
 
