@@ -49,7 +49,7 @@ def _curves(frame: pd.DataFrame, height: float = 2.7) -> Figure:
     """Accuracy against length: a line with its interval for each encoding, a dot for each seed, the two controls."""
     fig, ax = style.figure(style.SINGLE, height)
     trained, summary = int(frame["trained"].iloc[0]), over_seeds(frame)
-    for name in sorted(set(frame["encoding"]), key=_rank):
+    for name in sorted(set(frame["encoding"]), key=lambda name: (_rank(name), name)):
         rows, mean = frame[frame["encoding"] == name], summary[summary["encoding"] == name]
         style.interval_band(ax, mean["length"], mean["low"], mean["high"], encoding=name)
         style.seed_dots(ax, rows["length"], rows["accuracy"], encoding=name)
@@ -284,7 +284,7 @@ def draw_reach(frame: pd.DataFrame) -> Figure:
     trained = int(rows["trained"].iloc[0])
     never = trained / 2  # where a model stands that is below the mark at its training length already
     order = rows.groupby("encoding")["reach"].median().sort_values(kind="stable").index
-    fig, ax = style.figure(style.SINGLE, 0.75 + 0.26 * len(order))
+    fig, ax = style.figure(style.SINGLE, 0.9 + 0.26 * len(order))
     for y, name in enumerate(order):
         own = rows[rows["encoding"] == name].sort_values("seed")
         color = style.METHODS[_base(name)][0]
