@@ -11,8 +11,8 @@ FORCE ?=
 FULL ?=
 ID ?=
 TESTS ?=
-# Notebooks side by side: at smoke most of the time is theirs, elsewhere training keeps all cores busy by itself.
-JOBS ?= $(if $(filter smoke,$(PROFILE)),2,1)
+# Notebooks side by side: while one draws and judges, in one thread, another trains. A GPU is not shared.
+JOBS ?= $(if $(filter gpu paper,$(PROFILE)),1,2)
 
 # A misspelt variable is an error, not silently the default.
 KNOWN := PROFILE RESULTS PYTHON ONLY SEED DEVICE FORCE FULL ID TESTS JOBS STEP SHELL

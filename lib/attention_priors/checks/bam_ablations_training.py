@@ -39,7 +39,7 @@ def figure_11(frames: Frames) -> list[Sentence]:
     end = [length for length in lengths if multiple[length] >= END]
     return [
         at(f"is perfect up to {NEAR} times that", near, ">=", PERFECT, NEAR in multiple.values()),
-        at(f"stays above {HIGH} up to {MIDDLE} times that", middle, ">", HIGH, max(multiple.values()) >= MIDDLE),
+        at(f"stays above {HIGH} up to {MIDDLE} times that", middle, ">", HIGH, max(multiple.values(), default=0) >= MIDDLE),
         at(f"is above zero at {END} times that", end[:1], ">", 0.0, bool(end)),
     ]
 
