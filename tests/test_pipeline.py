@@ -303,6 +303,8 @@ def test_times_are_estimated_from_the_profile_then_from_what_was_measured(tmp_pa
     assert (
         progress.heartbeat(name, 60, "cell 2 of 9", known, []) == f"[{name}] cell 2 of 9, 60 s so far, about 4 min left"
     )
+    progress.record(tmp_path, "smoke", name, {"wall_seconds": 2.0, "key": "other code, the same trainings"})
+    assert progress.estimates(tmp_path, profile)[name] == pytest.approx(60 * profile.minutes[name])
     assert "longer than the 5 min expected" in progress.heartbeat(name, 400, "cell 9 of 9", known, [])
     assert progress.total(["new", name], known) == "at least 5 min (1 of 2 not timed yet)"
 

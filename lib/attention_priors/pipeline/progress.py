@@ -15,11 +15,15 @@ Estimates = Mapping[str, float]
 
 
 def estimates(results: Path, profile: config.Profile) -> dict[str, float]:
-    """Seconds per notebook: measured in an earlier run of these results, else the profile's `minutes`."""
+    """Seconds per notebook: the profile's `minutes`, or what an earlier run of these results took where it took longer.
+
+    A shorter one may have been short only because its trainings were in the store already.
+    """
     known = {name: 60.0 * minutes for name, minutes in profile.minutes.items()}
     path = results / profile.name / "provenance.json"
     if path.is_file():
-        known |= {name: entry["wall_seconds"] for name, entry in store.read_json(path)["notebooks"].items()}
+        for name, entry in store.read_json(path)["notebooks"].items():
+            known[name] = max(known.get(name, 0.0), entry["wall_seconds"])
     return known
 
 
