@@ -28,6 +28,7 @@ STAMP := $(VENV)/.built
 OFFLINE := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 TOKENIZERS_PARALLELISM=false
 PIPELINE := $(PY) -m attention_priors.pipeline --profile '$(PROFILE)' --results '$(RESULTS)' --only '$(ONLY)' \
 	$(if $(SEED),--seed '$(SEED)') $(if $(DEVICE),--device '$(DEVICE)') $(if $(FORCE),--force)
+BESIDE := $(if $(filter-out 1,$(JOBS)),--side-by-side)
 RULES := .cache/reproduce-$(PROFILE).mk
 TRITON := triton==3.9.0
 
@@ -41,8 +42,8 @@ help: ## list the targets
 env: $(STAMP) ## build .venv with the pinned versions (the other targets do it by themselves)
 
 reproduce: $(STAMP) ## run all notebooks of PROFILE (or ONLY=name and its needs), then everything is in results/
-	@$(PIPELINE) --rules $(RULES) $(if $(filter-out 1,$(JOBS)),--side-by-side)
-	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS)) -f $(RULES) STEP="$(PIPELINE) --step"
+	@$(PIPELINE) $(BESIDE) --rules $(RULES)
+	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS)) -f $(RULES) STEP="$(PIPELINE) $(BESIDE) --step"
 
 figures: $(STAMP) ## redraw figures and tables of PROFILE from its committed numbers, without training
 	@$(PY) -m attention_priors.report --profile '$(PROFILE)' --results '$(RESULTS)'
@@ -91,4 +92,4 @@ $(STAMP): requirements.lock pyproject.toml
 	    $(PY) -m pip install --quiet --disable-pip-version-check --no-deps $(TRITON) \
 	    || echo "note: no Triton for this machine; the other backends work without it"; fi
 	@touch $@
-	@echo "Done. Next: make reproduce PROFILE=smoke (minutes) or make reproduce (about two hours on two cores)."
+	@echo "Done. Next: make reproduce PROFILE=smoke (minutes) or make reproduce (about an hour and a half on two cores)."

@@ -307,6 +307,11 @@ def test_times_are_estimated_from_the_profile_then_from_what_was_measured(tmp_pa
     assert progress.estimates(tmp_path, profile)[name] == pytest.approx(60 * profile.minutes[name])
     assert "longer than the 5 min expected" in progress.heartbeat(name, 400, "cell 9 of 9", known, [])
     assert progress.total(["new", name], known) == "at least 5 min (1 of 2 not timed yet)"
+    known = {"a": 600.0, "b": 1200.0, "c": 1800.0, "d": 4800.0}
+    assert progress.total(list("abc"), known) == "about 1 h 0 min"
+    assert progress.total(list("abc"), known, beside=2) == "about 30 min"
+    assert progress.total(list("abcd"), known, beside=2) == "about 1 h 20 min", "no notebook is divided"
+    assert progress.total([], known, beside=2) == "about 0 s"
 
 
 @pytest.mark.parametrize(("arguments", "says"), [

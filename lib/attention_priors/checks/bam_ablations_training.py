@@ -34,12 +34,13 @@ def figure_11(frames: Frames) -> list[Sentence]:
         return worst(f"BAM SSMax, trained on 2T, {text}", data, cells, relation, bound, enough)
 
     multiple = {length: length / (2 * data.trained) for length in lengths}
+    longest = max(multiple.values(), default=0)
     near = [length for length in lengths if multiple[length] <= NEAR]
     middle = [length for length in lengths if NEAR < multiple[length] <= MIDDLE]
     end = [length for length in lengths if multiple[length] >= END]
     return [
         at(f"is perfect up to {NEAR} times that", near, ">=", PERFECT, NEAR in multiple.values()),
-        at(f"stays above {HIGH} up to {MIDDLE} times that", middle, ">", HIGH, max(multiple.values(), default=0) >= MIDDLE),
+        at(f"stays above {HIGH} up to {MIDDLE} times that", middle, ">", HIGH, longest >= MIDDLE),
         at(f"is above zero at {END} times that", end[:1], ">", 0.0, bool(end)),
     ]
 

@@ -30,7 +30,7 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--results", default="results", help="folder for results (default: results)")
     parser.add_argument("--only", default="", metavar="NAMES", help="these notebooks (commas) and what they need")
     parser.add_argument("--step", metavar="NAME", help="run this one now, its needs being there (make calls this)")
-    parser.add_argument("--side-by-side", action="store_true", help="rules for several notebooks at a time")
+    parser.add_argument("--side-by-side", action="store_true", help="two notebooks at a time (rules, estimates)")
     parser.add_argument("--rules", metavar="FILE", help="write make rules for the order to FILE and say what will run")
     parser.add_argument("--list", action="store_true", help="say what will run, in which order, and run nothing")
     parser.add_argument("--force", action="store_true", help="run also what is up to date")
@@ -59,7 +59,7 @@ def act(options: argparse.Namespace) -> None:
         only.append(options.step)
     given = {"SEED": options.seed, "DEVICE": options.device}
     given = {name: value for name, value in given.items() if value is not None}
-    plan = Plan(options.profile, Path(options.results), only, given, options.force)
+    plan = Plan(options.profile, Path(options.results), only, given, options.force, 2 if options.side_by_side else 1)
     if options.rules:
         store.write_text(options.rules, rules(plan.names, side_by_side=options.side_by_side))
     if options.list:

@@ -14,14 +14,24 @@ from attention_priors.pipeline.order import order
 class Plan:
     """`only` (none: all notebooks) and what they need, under a profile; `given` are SEED and DEVICE where asked for.
 
+    `beside` notebooks run at a time.
+
     ValueError for a profile or notebook that is unknown, missing or damaged.
     """
 
-    def __init__(self, profile: str, results: Path, only: Iterable[str], given: dict[str, Any], force: bool = False):
+    def __init__(
+        self,
+        profile: str,
+        results: Path,
+        only: Iterable[str],
+        given: dict[str, Any],
+        force: bool = False,
+        beside: int = 1,
+    ):
         self.profile = config.profile(profile)
         self.results = results.resolve()
         self.sources = stamps.NOTEBOOK_FOLDER
-        self.given, self.force = given, force
+        self.given, self.force, self.beside = given, force, beside
         self.names = order(only)
         self.keys = {name: stamps.key(name, self.profile, given, self.sources) for name in self.names}
         self.known = progress.estimates(self.results, self.profile)
@@ -49,7 +59,7 @@ class Plan:
         if not waiting:
             return f"profile {self.profile.name}: all {fresh} notebook(s) up to date (FORCE=1 runs them again)"
         done = f" ({fresh} up to date)" if fresh else ""
-        takes = progress.total(waiting, self.known)
+        takes = progress.total(waiting, self.known, self.beside)
         return f"profile {self.profile.name}: {len(waiting)} notebook(s) to run{done}, {takes}"
 
     def listing(self) -> str:

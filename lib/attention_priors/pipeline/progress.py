@@ -35,23 +35,24 @@ def span(seconds: float) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def total(names: list[str], known: Estimates) -> str:
-    """The time that `names` will take, as far as it is known."""
-    seconds = sum(known.get(name, 0.0) for name in names)
+def total(names: list[str], known: Estimates, beside: int = 1) -> str:
+    """The time that `names` will take, as far as it is known, with `beside` notebooks at a time."""
+    spent = [known.get(name, 0.0) for name in names]
+    seconds = max(sum(spent) / beside, *spent, 0.0)
     missing = sum(name not in known for name in names)
     if not missing:
         return f"about {span(seconds)}"
     return f"at least {span(seconds)} ({missing} of {len(names)} not timed yet)" if seconds else "not timed yet"
 
 
-def heartbeat(name: str, spent: float, where: str, known: Estimates, others: list[str]) -> str:
+def heartbeat(name: str, spent: float, where: str, known: Estimates, others: list[str], beside: int = 1) -> str:
     """One line for the person who waits; `others` are the notebooks that still have to run after this one."""
     line = f"[{name}] {where}, {span(spent)} so far"
     if name in known:
         left = known[name] - spent
         line += f", about {span(left)} left" if left > 0 else f", longer than the {span(known[name])} expected"
     if others:
-        line += f"; then {len(others)} more: {total(others, known)}"
+        line += f"; then {len(others)} more: {total(others, known, beside)}"
     return line
 
 

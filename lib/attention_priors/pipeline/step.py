@@ -37,7 +37,7 @@ def perform(plan: Plan, name: str) -> None:
     def tick(seconds: float, where: str) -> None:
         remember(before + seconds)
         others = [other for other in plan.waiting() if other != name]
-        print(progress.heartbeat(name, before + seconds, where, plan.known, others), flush=True)
+        print(progress.heartbeat(name, before + seconds, where, plan.known, others, plan.beside), flush=True)
 
     expected = f", about {progress.span(plan.known[name])}" if name in plan.known else ""
     print(f"[{name}] running{expected}", flush=True)
