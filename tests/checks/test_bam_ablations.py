@@ -1,4 +1,4 @@
-"""The judges of the ablations on made-up worlds at the cpu profile's arms; each flips with its numbers."""
+"""The judges of the ablations on made-up worlds with every arm that they speak of; each flips with its numbers."""
 
 import functools
 
@@ -26,6 +26,7 @@ from attention_priors.checks.ablation_worlds import (
 from attention_priors.checks.bam_ablations_training import FOUR, ONE, TWO
 from attention_priors.experiments import ablations
 
+SHAPE = "bam-shape-ssmax"
 CLAIMS = [*bam_ablations.EMPIRICAL, *bam_ablations_training.EMPIRICAL]
 FAR = (8192, 16384, 75008, 128000)
 
@@ -36,7 +37,9 @@ def profile(far=FAR, seeds=(0, 1, 2)):
     near = config.Evaluation(lengths=tuple(128 * 2**k for k in range(6)), samples=20)
     sizes = tuple(config.Size(width=w, layers=n, heads=2, hidden=w) for w, n in ((32, 2), (64, 3), (96, 4)))
     settings = made.ablations.model_copy(update={
-        "start": ("bam-ssmax", LAPLACE, CODED), "sign": ("bam-ssmax", NEGATIVE, POSITIVE),
+        "start": ("bam-ssmax", LAPLACE, CODED),
+        "subset": ("bam-ssmax", LOCATION, SHAPE, "nope-ssmax", "sinusoidal-ssmax", "rope-ssmax", "alibi-ssmax"),
+        "sign": ("bam-ssmax", NEGATIVE, POSITIVE),
         "multiples": (1, 2, 4), "length": ("bam-ssmax",), "sizes": sizes,
         "far": config.Evaluation(lengths=far, samples=10),
     })  # fmt: skip

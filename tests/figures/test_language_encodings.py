@@ -101,7 +101,7 @@ def test_every_line_of_a_panel_is_named_and_starts_from_rope():
 
 
 def test_the_table_has_a_row_for_each_and_says_whose_weights():
-    profile = config.profile("cpu")
+    profile = config.profile("full")
     frame = by_length(profile)
     table = language_encodings.table_encodings(frame).set_index("encoding")
     assert len(table) == frame["encoding"].nunique()
@@ -127,7 +127,7 @@ def test_they_are_written_with_their_origin(tmp_path):
 def test_the_property_table_has_words_for_every_entry_and_no_number_where_nothing_was_read():
     from attention_priors.checks import survey_languages
 
-    profile = config.profile("cpu")
+    profile = config.profile("full")
     frame = survey_languages.property_table({
         "language_readings": losses(profile, noise=0.001).query("encoding != 'learned' or length <= 1024")
     })  # fmt: skip
