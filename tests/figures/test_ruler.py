@@ -72,12 +72,19 @@ def test_the_heat_map_has_a_panel_per_task_and_a_cell_per_encoding_and_length(cp
     assert cells[-len(lengths) :] == [".00"] * 2 + [ruler.NOT_ASKED] * (len(lengths) - 2), "given up after two"
 
 
-def test_the_average_is_drawn_once_for_each_encoding_and_the_control_in_both_panels(cpu):
-    fig = ruler.draw_average(needles.averages(answers(cpu)))
+def test_the_average_is_drawn_once_for_each_encoding_and_the_control_in_both_panels():
+    full = config.profile("full")
+    fig = ruler.draw_average(needles.averages(answers(full)))
     found = [[text.get_text() for text in ax.texts] for ax in fig.axes]
     for shown, ssmax in zip(found, (False, True), strict=True):
-        wanted = {ruler.label(name) for name in cpu.needles.encodings if name.endswith("-ssmax") == ssmax}
+        wanted = {ruler.label(name) for name in full.needles.encodings if name.endswith("-ssmax") == ssmax}
         assert set(shown) == wanted | {"Untrained"}
+
+
+def test_a_form_that_nothing_was_trained_in_has_no_panel():
+    made = needles.averages(answers(config.profile("full")))
+    (ax,) = ruler.draw_average(made[made["encoding"].str.endswith("-ssmax") | (made["encoding"] == "untrained")]).axes
+    assert ax.get_title() == "with SSMax" and ax.get_ylabel()
 
 
 def test_captions_name_the_best_and_the_tasks_that_nobody_learned(cpu):

@@ -118,10 +118,15 @@ def _drawn(frame: pd.DataFrame, ssmax: bool) -> list[str]:
 
 
 def draw_average(frame: pd.DataFrame) -> Figure:
-    """Columns encoding, seed, length, score, prompts, tasks, trained: left without SSMax, right with it."""
-    fig, axes = style.figure(style.DOUBLE, 2.6, ncols=2, sharey=True)
+    """Columns encoding, seed, length, score, prompts, tasks, trained: left without SSMax, right with it.
+
+    A form that nothing was trained in has no panel.
+    """
+    forms = [ssmax for ssmax in (False, True) if set(_drawn(frame, ssmax)) - {UNTRAINED}]
+    fig, axes = style.figure(style.DOUBLE if len(forms) > 1 else style.SINGLE, 2.6, ncols=len(forms), sharey=True)
+    axes = np.atleast_1d(axes)
     lengths, trained = sorted(set(frame["length"])), int(frame["trained"].iloc[0])
-    for ax, ssmax in zip(axes, (False, True), strict=True):
+    for ax, ssmax in zip(axes, forms, strict=True):
         for rank, name in enumerate(_drawn(frame, ssmax)):
             own = frame[frame["encoding"] == name]
             mean = summary(own)
