@@ -201,9 +201,9 @@ FIGURES = {
         metrics="ruler_average",
         draw=draw_average,
         caption=caption_average,
-        alt="Two panels, without and with SSMax: lines of the mean score over eight needle tasks against context "
-        "length on a log axis, each with a band for its interval and dots for its seeds; an untrained model lies at "
-        "zero.",
+        alt="A panel without SSMax, one with it, as far as trained: lines of the mean score over eight needle tasks "
+        "against context length on a log axis, each with a band for its interval and dots for its seeds; an "
+        "untrained model lies at zero.",
         paper="BAM, Tables 3 and 4",
         notebook=NOTEBOOK,
     ),
