@@ -216,7 +216,7 @@ def test_the_tables(cpu):
     assert row["128 (1×)"] == "1.00 [0.94, 1.00]", "60 of 60 prompts"
     assert row["64,000 (500×)"] == "–" and row["seeds"] == 3
     assert row["512 (4×)"].startswith("0.33 [0.00, 1.00]")
-    assert accuracy["encoding"].iloc[0] == "NoPE" and set(accuracy["form"][-2:]) == {"hard"}
+    assert accuracy["encoding"].iloc[0] == "NoPE" and accuracy["form"].iloc[-1] == "hard"
     reach = passkey_tables.table_reach(cpu["passkey_reach"]).set_index(["form", "encoding"])
     ours = reach.loc[("plain", "BAM SSMax")]
     assert (ours["median (tokens)"], ours["median / training length"]) == ("16,384", "128")
