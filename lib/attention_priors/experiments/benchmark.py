@@ -39,7 +39,7 @@ def plan(profile: Profile) -> dict[RunSpec, dict[str, list[Evaluation]]]:
 def counts(profile: Profile, runs: Path) -> pd.DataFrame:
     """Train what is missing, then answer prompts: hits and prompts per encoding, seed and length."""
     wanted = plan(profile)
-    order = sorted(wanted, key=lambda run: -len(wanted[run]))  # the longest jobs first
+    order = sorted(wanted, key=lambda run: passkeys.cost(run, len(wanted[run])), reverse=True)
     jobs = [Job(run.name, passkeys.train_and_answer, (run, str(runs), profile.device, wanted[run])) for run in order]
     tables = run_all(jobs, profile.workers, profile.threads, "all encodings")
     answers = pd.DataFrame([row for table in tables for row in table])

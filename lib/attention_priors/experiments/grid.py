@@ -31,8 +31,9 @@ def run_all(jobs: Sequence[Job], workers: int, threads: int, label: str) -> list
     if workers == 1:
         runtime.configure(threads)
         return [_named(job) for job in runtime.progress(jobs, label)]
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers, len(jobs)), context, _prepare, (threads, os.getpid())) as pool:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(sorted({job.function.__module__ for job in jobs}))  # imported once for all pools
+    with ProcessPoolExecutor(min(workers, len(jobs)), context, _prepare, (threads,)) as pool:
         futures = [pool.submit(_named, job) for job in jobs]
         try:
             _watch(futures, label)
@@ -52,15 +53,14 @@ def _named(job: Job) -> Any:
         raise RuntimeError(f"{job.name}: {type(error).__name__}: {error}") from error
 
 
-def _prepare(threads: int, parent: int) -> None:
+def _prepare(threads: int) -> None:
     runtime.configure(threads)
-    threading.Thread(target=_follow_parent, args=(parent,), daemon=True).start()
+    threading.Thread(target=_follow_parent, daemon=True).start()
 
 
-def _follow_parent(parent: int) -> None:
+def _follow_parent() -> None:
     """End with the parent even when it was killed: no worker is left behind."""
-    while os.getppid() == parent:
-        time.sleep(1)
+    multiprocessing.parent_process().join()
     os._exit(1)
 
 

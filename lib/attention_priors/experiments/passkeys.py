@@ -15,6 +15,7 @@ from ..evaluation import passkey_samples
 from ..extension import extend
 from ..model import Transformer
 from ..positions.encodings import encoding
+from ..positions.scaling import ScalableSoftmax
 from ..tasks import passkey
 from ..training import Run, RunSpec
 from .grid import Job, run_all
@@ -44,14 +45,22 @@ def plan(profile: Profile) -> dict[RunSpec, dict[str, list[Evaluation]]]:
     return wanted
 
 
+def cost(run: RunSpec, evaluations: int) -> tuple[int, bool, bool]:
+    """Larger for longer jobs, which come first, so that no worker is left alone with one at the end.
+
+    Reading far takes longest; then a prior, and SSMax, make both training and reading slower.
+    """
+    row = encoding(run.model.encoding)
+    return evaluations, row.prior is not None, row.scale is ScalableSoftmax
+
+
 def samples(profile: Profile, runs: Path) -> pd.DataFrame:
     """Train what is missing, then answer prompts: one row per encoding, seed, form, length and depth.
 
     Form "plain" is BAM's task. Form "hard" has decoy digits: its models are trained on it, with the same recipe.
     """
     settings, wanted = profile.passkey, plan(profile)
-    # The longest jobs first, so that no worker is left alone with one at the end.
-    order = sorted(wanted, key=lambda run: -sum(len(evaluations) for evaluations in wanted[run].values()))
+    order = sorted(wanted, key=lambda run: cost(run, sum(map(len, wanted[run].values()))), reverse=True)
     jobs = [Job(run.name, train_and_answer, (run, str(runs), profile.device, wanted[run])) for run in order]
     jobs.append(Job(UNTRAINED, _untrained, (spec(profile, "bam-ssmax", profile.seeds[0]), settings.evaluation)))
     tables = run_all(jobs, profile.workers, profile.threads, "passkeys")

@@ -163,6 +163,7 @@ def _data() -> dict[str, str | None]:
     return {path.relative_to(DATA_FOLDER).as_posix(): digest(path) for path in sorted(files)}
 
 
+@functools.lru_cache(maxsize=8192)
 def _path(module: str, package: Path) -> Path | None:
     base = package.parent.joinpath(*module.split("."))
     for path in (base.with_suffix(".py"), base / "__init__.py"):
