@@ -57,8 +57,15 @@ def test_figures_are_legible_and_captions_say_what_is_there(name, whole):
         assert len(set(labels)) == len(labels)
 
 
+def both():
+    """Profile cpu with both bases and both kinds of positions, whichever of them it trains."""
+    profile = config.profile("cpu")
+    names = ("sinusoidal", "sinusoidal-randomised-128", "rope", "rope-randomised-128")
+    return profile.model_copy(update={"algorithms": profile.algorithms.model_copy(update={"encodings": names})})
+
+
 def test_the_caption_of_accuracies_prints_what_it_shows():
-    caption = algorithms.caption_accuracy(accuracies(config.profile("cpu")))
+    caption = algorithms.caption_accuracy(accuracies(both()))
     for part in ("up to 10 symbols", "15 lengths beyond with 100 strings", "3 seeds", "below 128",
                  "Sinusoidal 0.45, randomised 0.45", "RoPE 0.45, randomised 0.45"):  # fmt: skip
         assert part in caption, part
@@ -72,13 +79,13 @@ def test_the_caption_of_positions_prints_what_it_shows():
 
 
 def test_rows_stand_beside_their_plain_form_and_the_control_last():
-    frame = accuracies(config.profile("cpu")).sample(frac=1, random_state=0)
+    frame = accuracies(both()).sample(frac=1, random_state=0)
     assert algorithms.listed(frame) == ["sinusoidal", "sinusoidal-randomised-128", "rope", "rope-randomised-128",
                                         "untrained"]  # fmt: skip
 
 
 def test_the_table_has_a_row_for_each_task_and_encoding():
-    profile = config.profile("cpu")
+    profile = both()
     frame = accuracies(profile, right=0.8)
     table = TABLES["algorithms"].build(frame)
     assert len(table) == len(profile.algorithms.tasks) * (len(profile.algorithms.encodings) + 1)

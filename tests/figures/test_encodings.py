@@ -44,7 +44,7 @@ def frames(profile):
 
 
 def test_what_was_not_asked_counts_as_nothing_and_what_is_undefined_does_not_count():
-    profile = config.profile("cpu")
+    profile = config.profile("full")
     by_length, reach = frames(profile)
     table = by_length.set_index(["encoding", "length"])
     last = max(profile.benchmark.far.lengths)
