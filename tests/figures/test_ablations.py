@@ -100,6 +100,12 @@ def test_the_caption_gives_means_intervals_and_what_was_not_asked():
     assert "Lines end" not in ablations.FIGURES["ablation_subset"].caption(everywhere)
 
 
+def test_the_caption_says_where_a_study_has_one_arm():
+    rows = metrics(config.profile("smoke"))["ablation_priors"].query("study == 'sign'")
+    caption, said = ablations.FIGURES["ablation_sign"].caption, "this arm alone"
+    assert said not in caption(rows) and said in caption(rows[rows["arm"] == "bam-ssmax"])
+
+
 def test_reach_and_means_in_the_table():
     profile = config.profile("cpu")
     made = ablations.table(metrics(profile, lambda arm, multiple, seed: float(multiple <= 4))["ablation_priors"])
