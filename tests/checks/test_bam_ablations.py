@@ -17,6 +17,7 @@ from attention_priors.checks.ablation_worlds import (
     NEGATIVE,
     POSITIVE,
     PRIORS,
+    SHAPE,
     TRAINING,
     Study,
     as_printed,
@@ -26,7 +27,6 @@ from attention_priors.checks.ablation_worlds import (
 from attention_priors.checks.bam_ablations_training import FOUR, ONE, TWO
 from attention_priors.experiments import ablations
 
-SHAPE = "bam-shape-ssmax"
 CLAIMS = [*bam_ablations.EMPIRICAL, *bam_ablations_training.EMPIRICAL]
 FAR = (8192, 16384, 75008, 128000)
 

@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 
 import pytest
 import torch
 
-from attention_priors import runtime
+from attention_priors import config, runtime
 from attention_priors.experiments.grid import Job, run_all
 
 
@@ -52,6 +54,20 @@ def test_a_failure_names_its_job_and_ends_the_others(workers: int) -> None:
     while multiprocessing.active_children():
         assert time.monotonic() < until, "a worker went on after the failure"
         time.sleep(0.05)
+
+
+NAP = "import time; begun = time.monotonic(); time.sleep(0.5); print(begun, time.monotonic())"
+
+
+def test_notebooks_side_by_side_share_the_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve naps by twice two workers: never more than two at a time."""
+    monkeypatch.setattr(config, "CACHE", tmp_path)
+    jobs = [Job(str(number), subprocess.check_output, ([sys.executable, "-c", NAP],)) for number in range(6)]
+    with ThreadPoolExecutor(2) as notebooks:
+        answers = [*chain.from_iterable(notebooks.map(lambda label: run_all(jobs, 2, 1, label), ["one", "other"]))]
+    naps = [tuple(map(float, answer.split())) for answer in answers]
+    assert len(naps) == 12
+    assert max(sum(begun <= moment < ended for begun, ended in naps) for moment, _ in naps) <= 2
 
 
 PARENT = """

@@ -3,16 +3,21 @@ run at once."""
 
 from __future__ import annotations
 
+import fcntl
 import multiprocessing
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
-from .. import runtime
+from .. import config, runtime
+
+POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -25,7 +30,11 @@ class Job:
 
 
 def run_all(jobs: Sequence[Job], workers: int, threads: int, label: str) -> list[Any]:
-    """The results in the order of the jobs. The first failure is raised with its job's name; finished work is kept."""
+    """The results in the order of the jobs. The first failure is raised with its job's name; finished work is kept.
+
+    Notebooks that run side by side share the `workers`: so many jobs run at a time in all of them together, because
+    two processes on one core do less in a second than one.
+    """
     if not jobs:
         return []
     if workers == 1:
@@ -34,7 +43,7 @@ def run_all(jobs: Sequence[Job], workers: int, threads: int, label: str) -> list
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(sorted({job.function.__module__ for job in jobs}))  # imported once for all pools
     with ProcessPoolExecutor(min(workers, len(jobs)), context, _prepare, (threads,)) as pool:
-        futures = [pool.submit(_named, job) for job in jobs]
+        futures = [pool.submit(_in_turn, job, config.CACHE / "turns", workers) for job in jobs]
         try:
             _watch(futures, label)
         except BaseException:
@@ -51,6 +60,32 @@ def _named(job: Job) -> Any:
         return job.function(*job.arguments)
     except Exception as error:
         raise RuntimeError(f"{job.name}: {type(error).__name__}: {error}") from error
+
+
+def _in_turn(job: Job, folder: Path, places: int) -> Any:
+    with _turn(folder, places):
+        return _named(job)
+
+
+@contextmanager
+def _turn(folder: Path, places: int) -> Iterator[None]:
+    """Hold one of the machine's `places`, first come, first served; a process that dies gives its place back."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        taken = [stack.enter_context(open(folder / f"place-{number}.lock", "w")) for number in range(places)]
+        with open(folder / "queue.lock", "w") as queue:
+            fcntl.flock(queue, fcntl.LOCK_EX)
+            while not any(map(_free, taken)):
+                time.sleep(POLL_SECONDS)
+        yield
+
+
+def _free(place: IO[str]) -> bool:
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _prepare(threads: int) -> None:

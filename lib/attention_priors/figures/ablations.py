@@ -232,7 +232,7 @@ def caption(frame: pd.DataFrame, study: str, words: str) -> str:
     rows = frame[frame["study"] == study]
     longest = int(rows["trained"].max())
     if rows["arm"].nunique() == 1:
-        words += " Of this study the profile trains this arm alone; profile full has them all."
+        words += " Of this study the profile trains this arm alone; larger profiles train others beside it."
     return f"{words} Mean above {longest} tokens [95 %]: {_means(rows)}. {_reading(rows)}"
 
 
