@@ -92,4 +92,4 @@ $(STAMP): requirements.lock pyproject.toml
 	    $(PY) -m pip install --quiet --disable-pip-version-check --no-deps $(TRITON) \
 	    || echo "note: no Triton for this machine; the other backends work without it"; fi
 	@touch $@
-	@echo "Done. Next: make reproduce PROFILE=smoke (minutes) or make reproduce (about 80 minutes on two cores)."
+	@echo "Done. Next: make reproduce PROFILE=smoke (minutes) or make reproduce (about 70 minutes on two cores)."
