@@ -13,6 +13,7 @@ import pandas as pd
 import torch
 
 from .. import config, runtime, store
+from ..pipeline import progress
 
 ROWS = list[tuple[str, str, str]]
 
@@ -114,9 +115,9 @@ def time_taken(results: Path, profile: config.Profile) -> ROWS:
     path = results / profile.name / "provenance.json"
     if not path.exists():
         return []
-    seconds = {name: entry["wall_seconds"] for name, entry in store.read_json(path)["notebooks"].items()}
+    seconds = progress.elapsed(store.read_json(path)["notebooks"].values())
     label = f"make reproduce, profile {profile.name} (cpu: <= 75 min, smoke: <= 6 min)"
-    rows = [(label, f"{sum(seconds.values()) / 60:.1f} min", "sum over notebooks; runs that were in the store count 0")]
+    rows = [(label, f"{seconds / 60:.1f} min", "when at least one notebook ran; runs that were in the store count 0")]
     trained = sum(store.read_json(path)["seconds"] for path in (results / profile.name / "runs").rglob("*.json"))
     shared = f"{profile.workers} runs side by side, evaluation not included"
     return [*rows, ("  of all training runs", f"{trained / profile.workers / 60:.1f} min", shared)]

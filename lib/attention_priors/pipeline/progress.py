@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,21 @@ def total(names: list[str], known: Estimates, beside: int = 1) -> str:
     return f"at least {span(seconds)} ({missing} of {len(names)} not timed yet)" if seconds else "not timed yet"
 
 
+def elapsed(notebooks: Collection[Mapping[str, Any]]) -> float:
+    """Seconds in which at least one notebook of a provenance file ran: what was waited for.
+
+    A notebook of which only the length is known (`ended` is missing) counts as one that ran alone.
+    """
+    known = [entry for entry in notebooks if "ended" in entry]
+    alone = sum(entry["wall_seconds"] for entry in notebooks if "ended" not in entry)
+    spans = [(datetime.fromisoformat(entry["ended"]).timestamp(), entry["wall_seconds"]) for entry in known]
+    busy, until = 0.0, float("-inf")
+    for begun, ended in sorted((ended - seconds, ended) for ended, seconds in spans):
+        busy += max(0.0, ended - max(begun, until))
+        until = max(until, ended)
+    return busy + alone
+
+
 def heartbeat(name: str, spent: float, where: str, known: Estimates, others: list[str], beside: int = 1) -> str:
     """One line for the person who waits; `others` are the notebooks that still have to run after this one."""
     line = f"[{name}] {where}, {span(spent)} so far"
@@ -78,8 +94,8 @@ def record(results: Path, profile: str, name: str, entry: dict[str, Any]) -> Non
     with locked(path.parent / ".state", "provenance"):
         whole = store.read_json(path) if path.is_file() else {"schema": 1, "profile": profile, "notebooks": {}}
         before = whole["notebooks"].get(name, {})
-        if before.get("key") == entry["key"]:
+        if before.get("key") == entry["key"] and before["wall_seconds"] > entry["wall_seconds"]:
             # The same work again was shorter only because finished trainings were reused.
-            entry = entry | {"wall_seconds": max(before["wall_seconds"], entry["wall_seconds"])}
+            entry = entry | {when: before[when] for when in ("wall_seconds", "ended") if when in before}
         whole["notebooks"][name] = entry
         store.write_json(path, whole)

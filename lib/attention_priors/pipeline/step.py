@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,8 @@ def perform(plan: Plan, name: str) -> None:
     store.write_text(copy, nbformat.writes(clean) + "\n")
     failed.unlink(missing_ok=True)
     environment = runtime.provenance() | {"threads": profile.threads}
-    progress.record(results, profile.name, name, {"wall_seconds": round(seconds, 1), "key": key, **environment})
+    times = {"wall_seconds": round(seconds, 1), "ended": datetime.now(UTC).isoformat(timespec="seconds")}
+    progress.record(results, profile.name, name, {**times, "key": key, **environment})
     remember(seconds, copy=stamps.digest(copy), outputs=sorted(outputs))
     print(f"[{name}] done in {progress.span(seconds)}", flush=True)
 
