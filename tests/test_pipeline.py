@@ -10,7 +10,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import nbformat
@@ -314,18 +313,6 @@ def test_times_are_estimated_from_the_profile_then_from_what_was_measured(tmp_pa
     assert progress.total(list("abc"), known, beside=2) == "about 30 min"
     assert progress.total(list("abcd"), known, beside=2) == "about 1 h 20 min", "no notebook is divided"
     assert progress.total([], known, beside=2) == "about 0 s"
-
-
-def test_what_was_waited_for_counts_side_by_side_once_and_pauses_not_at_all() -> None:
-    def ran(minute: int, minutes: int) -> dict:
-        ended = datetime(2026, 1, 1, 12, tzinfo=UTC) + timedelta(minutes=minute + minutes)
-        return {"wall_seconds": 60.0 * minutes, "ended": ended.isoformat(timespec="seconds")}
-
-    beside = [ran(0, 30), ran(5, 10), ran(20, 20)]
-    assert progress.elapsed(beside) == 60 * 40
-    assert progress.elapsed([*beside, ran(100, 7)]) == 60 * 47, "resumed an hour later"
-    assert progress.elapsed([*beside, {"wall_seconds": 60.0}]) == 60 * 41, "it is not known when: as if alone"
-    assert progress.elapsed([]) == 0
 
 
 @pytest.mark.parametrize(("arguments", "says"), [

@@ -6,6 +6,8 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Collection, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,6 @@ import pandas as pd
 import torch
 
 from .. import config, runtime, store
-from ..pipeline import progress
 
 ROWS = list[tuple[str, str, str]]
 
@@ -110,12 +111,27 @@ def quality(results: Path, profile: config.Profile) -> ROWS:
     return rows
 
 
+def elapsed(notebooks: Collection[Mapping[str, Any]]) -> float:
+    """Seconds in which at least one notebook of a provenance file ran: what was waited for.
+
+    A notebook of which only the length is known (`ended` is missing) counts as one that ran alone.
+    """
+    known = [entry for entry in notebooks if "ended" in entry]
+    alone = sum(entry["wall_seconds"] for entry in notebooks if "ended" not in entry)
+    spans = [(datetime.fromisoformat(entry["ended"]).timestamp(), entry["wall_seconds"]) for entry in known]
+    busy, until = 0.0, float("-inf")
+    for begun, ended in sorted((ended - seconds, ended) for ended, seconds in spans):
+        busy += max(0.0, ended - max(begun, until))
+        until = max(until, ended)
+    return busy + alone
+
+
 def time_taken(results: Path, profile: config.Profile) -> ROWS:
     """Wall time of the pipeline, from its provenance."""
     path = results / profile.name / "provenance.json"
     if not path.exists():
         return []
-    seconds = progress.elapsed(store.read_json(path)["notebooks"].values())
+    seconds = elapsed(store.read_json(path)["notebooks"].values())
     label = f"make reproduce, profile {profile.name} (cpu: <= 75 min, smoke: <= 6 min)"
     rows = [(label, f"{seconds / 60:.1f} min", "when at least one notebook ran; runs that were in the store count 0")]
     trained = sum(store.read_json(path)["seconds"] for path in (results / profile.name / "runs").rglob("*.json"))

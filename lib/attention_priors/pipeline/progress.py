@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -44,21 +43,6 @@ def total(names: list[str], known: Estimates, beside: int = 1) -> str:
     if not missing:
         return f"about {span(seconds)}"
     return f"at least {span(seconds)} ({missing} of {len(names)} not timed yet)" if seconds else "not timed yet"
-
-
-def elapsed(notebooks: Collection[Mapping[str, Any]]) -> float:
-    """Seconds in which at least one notebook of a provenance file ran: what was waited for.
-
-    A notebook of which only the length is known (`ended` is missing) counts as one that ran alone.
-    """
-    known = [entry for entry in notebooks if "ended" in entry]
-    alone = sum(entry["wall_seconds"] for entry in notebooks if "ended" not in entry)
-    spans = [(datetime.fromisoformat(entry["ended"]).timestamp(), entry["wall_seconds"]) for entry in known]
-    busy, until = 0.0, float("-inf")
-    for begun, ended in sorted((ended - seconds, ended) for ended, seconds in spans):
-        busy += max(0.0, ended - max(begun, until))
-        until = max(until, ended)
-    return busy + alone
 
 
 def heartbeat(name: str, spent: float, where: str, known: Estimates, others: list[str], beside: int = 1) -> str:

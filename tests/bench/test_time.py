@@ -1,0 +1,28 @@
+"""How long a run was waited for, from its provenance."""
+
+from datetime import UTC, datetime, timedelta
+
+from attention_priors import config, store
+from attention_priors.bench import __main__ as bench
+
+
+def test_what_was_waited_for_counts_side_by_side_once_and_pauses_not_at_all() -> None:
+    def ran(minute: int, minutes: int) -> dict:
+        ended = datetime(2026, 1, 1, 12, tzinfo=UTC) + timedelta(minutes=minute + minutes)
+        return {"wall_seconds": 60.0 * minutes, "ended": ended.isoformat(timespec="seconds")}
+
+    beside = [ran(0, 30), ran(5, 10), ran(20, 20)]
+    assert bench.elapsed(beside) == 60 * 40
+    assert bench.elapsed([*beside, ran(100, 7)]) == 60 * 47, "resumed an hour later"
+    assert bench.elapsed([*beside, {"wall_seconds": 60.0}]) == 60 * 41, "it is not known when: as if alone"
+    assert bench.elapsed([]) == 0
+
+
+def test_the_row_gives_minutes_and_no_row_without_provenance(tmp_path):
+    profile = config.profile("smoke")
+    assert bench.time_taken(tmp_path, profile) == []
+    ended = "2026-01-01T12:00:00+00:00"
+    notebooks = {name: {"wall_seconds": 90.0, "ended": ended} for name in ("first", "second")}
+    store.write_json(tmp_path / "smoke" / "provenance.json", {"notebooks": notebooks})
+    (label, minutes, _), _ = bench.time_taken(tmp_path, profile)
+    assert "make reproduce, profile smoke" in label and minutes == "1.5 min"
