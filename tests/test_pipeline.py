@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from datetime import datetime
 from pathlib import Path
 
 import nbformat
@@ -147,6 +148,7 @@ def test_a_run_leaves_a_clean_stamped_copy_and_is_not_repeated(folder, capsys):
     assert stamp["profile"] == "smoke"
     entries = store.read_json(results / "smoke" / "provenance.json")["notebooks"]
     assert set(entries) == {"first", "second"} and entries["second"]["wall_seconds"] > 0
+    assert 0 <= time.time() - datetime.fromisoformat(entries["second"]["ended"]).timestamp() < 3600
     assert stamps.drifted(results, "smoke", stamps.NOTEBOOK_FOLDER) == []
 
     # Nothing changed: nothing runs. A lost copy: only that runs, and comes out the same.
@@ -353,7 +355,7 @@ def test_a_full_disk_and_a_folder_that_cannot_be_written_are_one_line(folder, tm
 
 def test_two_runs_of_one_notebook_do_not_mix(folder, capsys):
     results = folder({"a": ()}, a=notebook())
-    with progress.locked(results / "smoke" / ".state", "a"):
+    with store.locked(results / "smoke" / ".state", "a"):
         assert run(results) == 1
     assert "already running" in capsys.readouterr().err
 

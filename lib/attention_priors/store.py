@@ -16,7 +16,8 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -89,6 +90,24 @@ def kept_json(path: str | Path, measure: Callable[[], Any]) -> Any:
     except (FileNotFoundError, DamagedFile):
         write_json(path, measure())
         return read_json(path)
+
+
+@contextmanager
+def locked(folder: Path, name: str, wait: bool = True) -> Iterator[bool]:
+    """Hold `folder`/`name`.lock; the operating system lets go of it however the process ends.
+
+    Yields False where `wait` is False and another process holds it.
+    """
+    import fcntl  # here, so that the library can be imported where there is none
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / f"{name}.lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+            return
+        yield True
 
 
 def fingerprint(*objects: Any) -> str:

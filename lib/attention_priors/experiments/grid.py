@@ -3,7 +3,7 @@ run at once."""
 
 from __future__ import annotations
 
-import fcntl
+import itertools
 import multiprocessing
 import os
 import threading
@@ -13,9 +13,9 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from .. import config, runtime
+from .. import config, runtime, store
 
 POLL_SECONDS = 0.05
 
@@ -70,22 +70,15 @@ def _in_turn(job: Job, folder: Path, places: int) -> Any:
 @contextmanager
 def _turn(folder: Path, places: int) -> Iterator[None]:
     """Hold one of the machine's `places`, first come, first served; a process that dies gives its place back."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as stack:
-        taken = [stack.enter_context(open(folder / f"place-{number}.lock", "w")) for number in range(places)]
-        with open(folder / "queue.lock", "w") as queue:
-            fcntl.flock(queue, fcntl.LOCK_EX)
-            while not any(map(_free, taken)):
-                time.sleep(POLL_SECONDS)
-        yield
-
-
-def _free(place: IO[str]) -> bool:
-    try:
-        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    with ExitStack() as queue:
+        queue.enter_context(store.locked(folder, "queue"))
+        for number in itertools.cycle(range(places)):
+            with store.locked(folder, f"place-{number}", wait=False) as free:
+                if free:
+                    queue.close()
+                    yield
+                    return
+            time.sleep(POLL_SECONDS)
 
 
 def _prepare(threads: int) -> None:

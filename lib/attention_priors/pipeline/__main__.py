@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from attention_priors import store
-from attention_priors.pipeline import progress
 from attention_priors.pipeline.order import order, rules
 from attention_priors.pipeline.plan import Plan
 
@@ -41,7 +40,7 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
 
 def run(plan: Plan, name: str) -> None:
     """Run one notebook unless it is up to date; raises ValueError with one line where it fails."""
-    with progress.locked(plan.folder / ".state", name, wait=False) as free:
+    with store.locked(plan.folder / ".state", name, wait=False) as free:
         if not free:
             raise ValueError(f"{name} is already running on {plan.shown}; wait for it, or set RESULTS=")
         if not plan.force and plan.current(name):

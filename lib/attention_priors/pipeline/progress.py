@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,26 +54,10 @@ def heartbeat(name: str, spent: float, where: str, known: Estimates, others: lis
     return line
 
 
-@contextmanager
-def locked(folder: Path, name: str, wait: bool = True) -> Iterator[bool]:
-    """Hold `folder`/`name`.lock; the operating system lets go of it however the process ends.
-
-    Yields False where `wait` is False and another process holds it.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / f"{name}.lock", "w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-            return
-        yield True
-
-
 def record(results: Path, profile: str, name: str, entry: dict[str, Any]) -> None:
     """Add a notebook's entry to `results`/`profile`/provenance.json; others may do so at the same time."""
     path = results / profile / "provenance.json"
-    with locked(path.parent / ".state", "provenance"):
+    with store.locked(path.parent / ".state", "provenance"):
         whole = store.read_json(path) if path.is_file() else {"schema": 1, "profile": profile, "notebooks": {}}
         before = whole["notebooks"].get(name, {})
         if before.get("key") == entry["key"] and before["wall_seconds"] > entry["wall_seconds"]:
