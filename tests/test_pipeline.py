@@ -291,6 +291,26 @@ def test_scrub_joins_streams_and_drops_widgets_addresses_and_times():
     assert "execution" not in clean.cells[1].metadata and "widgets" not in clean.metadata
 
 
+def test_links_out_of_the_notebooks_lead_to_the_same_files_from_the_executed_copy():
+    made = nbformat.v4.new_notebook()
+    made.cells = [nbformat.v4.new_markdown_cell("[a](../results/full/a.md), [b](01_b.ipynb), [c](https://c.org/../d)")]
+    shown = scrub(made, {}, {}).cells[0].source
+    assert shown == "[a](../../../results/full/a.md), [b](01_b.ipynb), [c](https://c.org/../d)"
+
+
+TEXTS = [*config.ROOT.glob("*.md"), *SOURCES, *config.ROOT.glob("results/*/notebooks/*.ipynb")]
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(config.ROOT)))
+def test_every_link_to_a_file_leads_to_one(path):
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        cells = nbformat.reads(text, as_version=4).cells
+        text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    for link in re.findall(r"\]\(([^)\s#:]+)(?:#[^)\s]*)?\)", text):
+        assert (path.parent / link).exists(), f"{path.name} links to {link}"
+
+
 # Time, provenance, trouble
 
 

@@ -136,11 +136,12 @@ def test_a_table_has_three_forms_from_one_frame(written):
 
 
 def test_latex_and_markdown_keep_formulas_and_escape_the_rest():
-    frame = pd.DataFrame({"what_is": ["50 % of $|x|_1$ & a|b ±1", None], "n": [1.5, float("nan")]})
+    frame = pd.DataFrame({"what_is": ["50 % of $|x|_1$ & a|b ±1", r"$\|x\|_2$"], "n": [1.5, float("nan")]})
     forms = tables.render("t", frame, "C.", "F.")
     assert r"50 \% of $|x|_1$ \& a\textbar{}b $\pm$1 & 1.5 \\" in forms["tex"]
     assert r"what\_is" in forms["tex"] and r"\label{tab:t}" in forms["tex"]
-    assert r"| 50 % of $\vert x\vert _1$ & a\|b ±1 | 1.5 |" in forms["md"] and "|  |  |" in forms["md"]
+    assert r"| 50 % of $\vert x\vert _1$ & a\|b ±1 | 1.5 |" in forms["md"]
+    assert r"| $\Vert x\Vert _2$ |  |" in forms["md"]
 
 
 def test_unknown_names_are_refused_with_the_nearest(written):

@@ -100,6 +100,20 @@ def test_the_caption_gives_means_intervals_and_what_was_not_asked():
     assert "Lines end" not in ablations.FIGURES["ablation_subset"].caption(everywhere)
 
 
+def test_the_caption_says_which_seeds_have_not_learned_their_own_length():
+    caption, profile = ablations.FIGURES["ablation_length"].caption, config.profile("full")
+    longest = f"bam-ssmax-{max(profile.ablations.multiples)}T"
+    made = metrics(profile, lambda arm, multiple, seed: 0.4 if arm.name == longest and seed == 2 else 0.9)
+    rows = made["ablation_training"]
+    trained, seeds = rows["trained"][rows["arm"] == longest].iloc[0], rows["seed"][rows["arm"] == longest].nunique()
+    said = f"Below 0.8 at the length it was trained on: {trained} (1 of {seeds} seeds)."
+    assert said in caption(rows)
+    assert "Below 0.8" not in caption(metrics(profile, lambda *_: 0.9)["ablation_training"])
+    versions = ablations.FIGURES["ablation_version"].caption
+    two = metrics(profile, lambda arm, *_: 0.1 if arm.name == "bam-misread" else 1.0)["ablation_priors"]
+    assert "without: D, misread (" in versions(two) and "with SSMax: D, misread (" not in versions(two)
+
+
 def test_the_caption_says_where_a_study_has_one_arm():
     rows = metrics(config.profile("smoke"))["ablation_priors"].query("study == 'sign'")
     caption, said = ablations.FIGURES["ablation_sign"].caption, "this arm alone"

@@ -169,7 +169,7 @@ def test_the_longest_of_the_others_are_all_named(cpu):
     others = ~rows["encoding"].str.startswith("bam")
     rows.loc[others, "reach"] = 128
     rows.loc[rows["encoding"].isin(["alibi", "nope-ssmax"]), "reach"] = 512
-    assert "longest of the others: 512 tokens (4×) (ALiBi, NoPE SSMax);" in passkey.caption_reach(rows)
+    assert "longest of encodings other than BAM's: 512 tokens (4×) (ALiBi, NoPE SSMax);" in passkey.caption_reach(rows)
 
 
 def test_marks_of_seeds_do_not_touch(cpu):

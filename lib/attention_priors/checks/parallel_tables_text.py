@@ -233,7 +233,7 @@ CHECKS = {
                   "Llama3 (68.30, 68.34). Not so LongBench on Llama3 (43.96, printed as 44.31, against 44.93) and "
                   "InfiniteBench on Llama2 (46.41 against 49.45)",
                   Orders(_restored(*ALL), NOT_RESTORED), Orders(_restored(*ALL), frozenset(list(NOT_RESTORED)[:1]))),
-            practice="In these two cases calibration wins back a third and two fifths of what compression costs.",
+            practice="In these two cases calibration wins back two fifths and a third of what compression costs.",
         ),
         Check(
             "PC-C5",

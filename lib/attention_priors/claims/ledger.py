@@ -224,5 +224,8 @@ def pipe_table(table: pd.DataFrame) -> list[str]:
 
 
 def _pipe_free(text: str) -> str:
-    """A pipe ends a cell also inside a formula, where a backslash before it would mean a norm."""
-    return "".join(part.replace("|", r"\vert " if i % 2 else r"\|") for i, part in enumerate(FORMULA.split(text)))
+    """A pipe ends a cell also inside a formula, where a backslash before it means a norm."""
+    parts = FORMULA.split(text)
+    parts[1::2] = [part.replace(r"\|", r"\Vert ").replace("|", r"\vert ") for part in parts[1::2]]
+    parts[::2] = [part.replace("|", r"\|") for part in parts[::2]]
+    return "".join(parts)

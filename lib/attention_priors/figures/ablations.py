@@ -97,7 +97,7 @@ PANELS: dict[str, dict[str, dict[str, str]]] = {
             "bam-ssmax": "D",
             "bam-shared-ssmax": "D, one prior",
             "bam-ssmax-misread": "D, misread",
-            "bam-laplace-ssmax-misread": "ALiBi, misread",
+            "bam-laplace-ssmax-misread": "ALiBi's start, misread",
         },
         "without": {"bam": "D", "bam-misread": "D, misread"},
     },
@@ -217,6 +217,18 @@ def _means(rows: pd.DataFrame) -> str:
     return "; ".join(parts)
 
 
+def _short(rows: pd.DataFrame) -> str:
+    """' Below 0.8 at the length it was trained on: 512 (1 of 3 seeds).', or nothing where every seed is good there."""
+    own = rows[rows["length"] == rows["trained"]]
+    failed = (own["correct"] / own["samples"] < GOOD).groupby(own["arm"]).agg(["sum", "size"])
+    groups, parts = panels(rows), []
+    for title, named in groups.items():
+        for arm in failed.index[failed["sum"] > 0].intersection(named, sort=False):
+            bad, seeds = failed.loc[arm]
+            parts.append(f"{f'{title}: ' if len(groups) > 1 else ''}{named[arm]} ({bad} of {seeds} seeds)")
+    return f" Below {GOOD} at the length it was trained on: {'; '.join(parts)}." if parts else ""
+
+
 def _reading(rows: pd.DataFrame) -> str:
     seeds = sorted(set(rows.groupby("arm")["seed"].nunique()))
     unasked = not rows["asked"].all()
@@ -233,7 +245,7 @@ def caption(frame: pd.DataFrame, study: str, words: str) -> str:
     longest = int(rows["trained"].max())
     if rows["arm"].nunique() == 1:
         words += " Of this study the profile trains this arm alone; larger profiles train others beside it."
-    return f"{words} Mean above {longest} tokens [95 %]: {_means(rows)}. {_reading(rows)}"
+    return f"{words} Mean above {longest} tokens [95 %]: {_means(rows)}.{_short(rows)} {_reading(rows)}"
 
 
 MULTIPLES = (1, 4, 32)

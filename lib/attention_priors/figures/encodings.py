@@ -116,14 +116,14 @@ def draw_reach(frame: pd.DataFrame) -> Figure:
 
 def caption_reach(frame: pd.DataFrame) -> str:
     trained = int(frame["trained"].iloc[0])
-    medians = frame.groupby("encoding")["reach"].median().sort_values(ascending=False, kind="stable")
-    best = ", ".join(f"{encoding(name).label} {value:,.0f}" for name, value in medians.head(3).items())
+    medians = frame.groupby("encoding")["reach"].median()
+    best = ", ".join(encoding(name).label for name in medians.index[medians == medians.max()])
     return (
         f"Longest tested length up to which accuracy never fell below {GOOD}, trained on {trained} tokens: a mark for "
         f"each seed (shape and colour as in encodings_accuracy: cross without position, diamond absolute, triangle "
         f"rotation, disc log-prior), the bar ends at their median; grey tick: longest tested. never: below {GOOD} at "
-        f"the training length already. *: RoPE's weights. Longest medians: {best} tokens. Chance is "
-        f"{evaluation.CHANCE:.0e}."
+        f"the training length already. *: RoPE's weights. Longest median, {medians.max():,.0f} tokens: {best}. Chance "
+        f"is {evaluation.CHANCE:.0e}."
     )
 
 

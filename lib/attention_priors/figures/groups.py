@@ -161,6 +161,8 @@ def draw_pucks(frame: pd.DataFrame) -> Figure:
         shares = own["correct"].sum() / own["samples"].sum()
         ends = np.array([share_interval(rows["correct"], rows["samples"]) for _, rows in own])
         style.interval_band(ax, shares.index, ends[:, 0], ends[:, 1], color=color, dashes=dashes)
+        seeds = frame[frame["encoding"] == name]
+        style.seed_dots(ax, seeds["multiple"], seeds["correct"] / seeds["samples"], color=color)
         ax.plot(shares.index, shares, color=color, marker=marker, dashes=dashes, label=pucks.ENCODINGS[name][0])
     ax.plot(sorted(set(frame["multiple"])), [pucks.CHANCE] * frame["multiple"].nunique(), **style.CONTROLS["chance"])
     ax.set_xscale("log", base=2)
@@ -178,8 +180,8 @@ def caption_pucks(frame: pd.DataFrame) -> str:
         f"furthest along a direction now, each seen once with its place and velocity. Share of {asked:,} questions a "
         f"seed at each longest lag; mean of {frame['seed'].nunique()} seeds with its 95 % interval. The defective "
         f"generator can be exact at every lag; after training its largest coupling over {pucks.TRAINED} steps is "
-        f"{ours['coupling'].mean():.2g} (it starts at {pucks.STARTED:.2g}), and the decay that is left costs it "
-        f"{1 - np.exp(-ours['decay'].mean()):.0%} over the same steps. Chance is {pucks.CHANCE:.3g}."
+        f"{ours['coupling'].mean():.2g} (it starts at {pucks.STARTED:.2g}), and its slowest decay takes "
+        f"{1 - np.exp(-ours['decay'].mean()):.0%} over the same steps. Dots: seeds. Chance is {pucks.CHANCE:.3g}."
     )
 
 

@@ -107,6 +107,8 @@ def caption_margin(frame: pd.DataFrame) -> str:
     words = []
     for slope in sorted(frame["slope"].unique()):
         for layout in ("reused positions", "one line"):
+            if slope == 0 and layout == "one line":
+                continue
             rise = table[layout, slope, last] - table[layout, slope, first]
             words.append(f"{layout}, slope {slope:g}: {rise:+.2f}")
     return (

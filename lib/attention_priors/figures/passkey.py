@@ -317,7 +317,7 @@ def caption_reach(frame: pd.DataFrame) -> str:
         f"tokens. A mark for each seed, the bar ends at their median; grey tick: longest tested; triangle: it was "
         f"reached; never: below {GOOD} at the training length already, as any guesser (chance {evaluation.CHANCE:.0e}) "
         f"and the untrained control. Median of BAM SSMax: {'at least ' if ended else ''}"
-        f"{_tokens(medians.get(OURS), trained)}; longest of the others: "
+        f"{_tokens(medians.get(OURS), trained)}; longest of encodings other than BAM's: "
         f"{_tokens(others.max(), trained)} ({best}); {style.named_seeds(rows)}."
     )
 

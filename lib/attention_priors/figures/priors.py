@@ -261,7 +261,7 @@ def caption_fading(frame: pd.DataFrame) -> str:
     listed = ", ".join(f"{last['SSMax', gap]:.3g} (lead {gap:g})" for gap in gaps)
     return (
         "Weight of one key whose logit leads n - 1 equal others. Softmax (dashed) fades for every lead. SSMax with "
-        "s = 1 (solid) fades when the lead is below 1, halves at 1 and sharpens above: at "
+        "s = 1 (solid) fades when the lead is below 1, tends to one half at 1 and sharpens above: at "
         f"{int(frame['keys'].max()):,} keys {listed}."
     )
 

@@ -43,14 +43,15 @@ def draw_frontier(frame: pd.DataFrame) -> Figure:
 
 def caption_frontier(frame: pd.DataFrame) -> str:
     others = frame[frame["kind"] == "other"]
-    above = int((others["expected"] > frame[frame["kind"] == "frontier"]["expected"].min()).sum())
+    hottest = frame[frame["kind"] == "frontier"].sort_values("tau").iloc[-1]
+    above = int((others["expected"] > hottest["expected"]).sum())
     keys = int(frame["key"].max())
     return (
         f"One query and {keys} keys. Left: no distribution has a larger entropy than softmax(s/τ) at the same expected "
-        f"score. Of the {len(others)} random ones shown, {above} lie below the curve; the others score less than the "
-        "uniform distribution, where the curve starts: that side belongs to τ < 0, which is not drawn. Right: the "
-        "transport plans at three temperatures, without and with a log-prior that falls by ln 2 per lag; the lower the "
-        "temperature, the more the scores decide."
+        f"score. Of the {len(others)} random ones shown, {above} lie below the curve; the others score less than its "
+        f"end at τ = {hottest['tau']:g}, close to the uniform distribution: the side of τ < 0, which is not drawn. "
+        "Right: the transport plans at three temperatures, without and with a log-prior that falls by ln 2 per lag; "
+        "the lower the temperature, the more the scores decide."
     )
 
 

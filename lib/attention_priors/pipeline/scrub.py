@@ -11,11 +11,12 @@ import nbformat
 
 ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b")
 CELL_FILE = re.compile(r"[^\s\"']*ipykernel_\d+[/\\]\d+\.py")
+UPWARDS = re.compile(r"\]\(\.\./")  # a Markdown link out of the folder of notebooks
 KEPT_METADATA = ("tags", "jupyter", "collapsed", "editable", "slideshow")
 
 
 def scrub(notebook: nbformat.NotebookNode, places: dict[str, str], parameters: dict[str, Any]) -> nbformat.NotebookNode:
-    """A copy fit to be committed.
+    """A copy fit to be committed to results/<profile>/notebooks: its links out of the folder lead where they led.
 
     places: machine path -> what to write in its place; parameters: the values that the injected cell shows.
     """
@@ -30,6 +31,8 @@ def scrub(notebook: nbformat.NotebookNode, places: dict[str, str], parameters: d
         if "injected-parameters" in tags:
             cell.id = "injected-parameters"
             cell.source = "# Parameters\n" + "\n".join(f"{name} = {value!r}" for name, value in parameters.items())
+        if cell.cell_type == "markdown":
+            cell.source = UPWARDS.sub("](../../../", cell.source)
         if cell.cell_type == "code":
             cell.outputs = [_output(output, places) for output in _streams(cell.outputs) if not _widget(output)]
     return clean
