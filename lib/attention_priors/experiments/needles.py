@@ -12,7 +12,7 @@ import torch
 
 from .. import evaluation, runtime, store
 from ..config import ModelConfig, Profile
-from ..evaluation import TOKENS_AT_ONCE, reader
+from ..evaluation import TOKENS_AT_ONCE
 from ..model import Transformer
 from ..positions.encodings import encoding
 from ..tasks import needles
@@ -147,8 +147,7 @@ def answered(
     prompts = drawn(task, length, samples, seed, source)
     device = next(model.parameters()).device
     parts = prompts.tokens[:, :-1].split(max(1, TOKENS_AT_ONCE // length))
-    how = {"last": prompts.longest, "local": local, "backend": reader(model)}
-    guesses = [model(part.to(device), **how).argmax(-1).cpu() for part in parts]
+    guesses = [model(part.to(device), last=prompts.longest, local=local).argmax(-1).cpu() for part in parts]
     return int(needles.matches(torch.cat(guesses), prompts).sum())
 
 
