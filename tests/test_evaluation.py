@@ -29,7 +29,7 @@ class Oracle(torch.nn.Module):
         super().__init__()
         self.anchor, self.wrong = torch.nn.Parameter(torch.zeros(1)), list(wrong)
 
-    def forward(self, tokens, last=None, local=None):
+    def forward(self, tokens, last=None, local=None, backend="auto"):
         start = (tokens == passkey.IDS["remember"]).int().argmax(1) - 2 - passkey.DIGITS
         places = start[:, None] + torch.arange(passkey.DIGITS)
         digits = tokens.gather(1, places)
@@ -131,3 +131,17 @@ def test_seed_intervals_cover_as_often_as_they_say():
     draws = np.random.default_rng(0).normal(size=(2000, 3))
     covered = np.mean([low <= 0 <= high for low, high in map(evaluation.seed_interval, draws)])
     assert 0.93 < covered < 0.97
+
+
+@pytest.mark.parametrize("encoding", ["alibi-ssmax", "bam-laplace-ssmax", "rope-local"])
+def test_the_fastest_reader_reads_what_the_plain_one_does(encoding, monkeypatch):
+    model, length = tiny(encoding), 3000
+    local = 128 if encoding == "rope-local" else None
+    documents = torch.randint(WORDS, (2, length + 1), generator=torch.Generator().manual_seed(0))
+    assert evaluation.reader(model) == "sdpa_skip"
+    fast = evaluation.passkey_samples(model, length, 6, 0, local=local)
+    near = evaluation.document_losses(model, documents, (length // 2, length), 8, local=local)
+    monkeypatch.setattr(evaluation, "reader", lambda model: "sdpa")
+    assert evaluation.passkey_samples(model, length, 6, 0, local=local) == fast
+    plain = evaluation.document_losses(model, documents, (length // 2, length), 8, local=local)
+    assert [row["loss"] for row in near] == pytest.approx([row["loss"] for row in plain], abs=1e-5)

@@ -100,7 +100,7 @@ class _Teller:
     def parameters(self):
         yield torch.zeros(1)
 
-    def __call__(self, tokens, last, local):
+    def __call__(self, tokens, last, local, backend):
         return torch.nn.functional.one_hot(tokens[:, -last:], 300).float()
 
 

@@ -12,7 +12,7 @@ import torch
 
 from .. import evaluation, runtime, store
 from ..config import ModelConfig, Profile
-from ..evaluation import TOKENS_AT_ONCE
+from ..evaluation import TOKENS_AT_ONCE, reader
 from ..model import Transformer
 from ..positions.encodings import encoding
 from ..tasks import needles
@@ -147,7 +147,8 @@ def answered(
     prompts = drawn(task, length, samples, seed, source)
     device = next(model.parameters()).device
     parts = prompts.tokens[:, :-1].split(max(1, TOKENS_AT_ONCE // length))
-    guesses = [model(part.to(device), last=prompts.longest, local=local).argmax(-1).cpu() for part in parts]
+    how = {"last": prompts.longest, "local": local, "backend": reader(model)}
+    guesses = [model(part.to(device), **how).argmax(-1).cpu() for part in parts]
     return int(needles.matches(torch.cat(guesses), prompts).sum())
 
 
