@@ -229,7 +229,7 @@ def costs_nothing(frames: Frames) -> Finding:
 def table_6(frames: Frames) -> Finding:
     """Of how many of five rows the interval over NoPE's lies outside the range that the table spans (± 0.05 ms)."""
     printed = table("bam", 6).pivot(index="encoding", columns="model", values="milliseconds")
-    outside, parts = [], []
+    outside, inside, parts = [], [], []
     for encoding in ("nope-ssmax", "alibi", "alibi-ssmax", "bam", "bam-ssmax"):
         low = ((printed.loc[encoding] - 0.05) / (printed.loc["nope"] + 0.05)).min()
         high = ((printed.loc[encoding] + 0.05) / (printed.loc["nope"] - 0.05)).max()
@@ -237,7 +237,9 @@ def table_6(frames: Frames) -> Finding:
         parts.append(f"{encoding} {middle:.2f} (printed {low:.2f} to {high:.2f})")
         if lower > high or upper < low:
             outside.append(encoding)
-    outcome = "disagrees" if outside else "agrees"
+        elif low <= lower and upper <= high:
+            inside.append(encoding)
+    outcome = "disagrees" if outside else "agrees" if len(inside) == len(parts) else "undecided"
     detail = (
         f"interval outside the printed range: {', '.join(outside) or 'none'}; medians over nope: {'; '.join(parts)}"
     )
