@@ -298,7 +298,9 @@ def test_links_out_of_the_notebooks_lead_to_the_same_files_from_the_executed_cop
     assert shown == "[a](../../../results/full/a.md), [b](01_b.ipynb), [c](https://c.org/../d)"
 
 
-TEXTS = [*config.ROOT.glob("*.md"), *SOURCES, *config.ROOT.glob("results/*/notebooks/*.ipynb")]
+COMMITTED = ("cpu", "full")
+COPIES = [stamps.copy_path(config.ROOT / "results", profile, path.stem) for profile in COMMITTED for path in SOURCES]
+TEXTS = [*config.ROOT.glob("*.md"), *SOURCES, *COPIES]
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(config.ROOT)))

@@ -106,7 +106,7 @@ def test_the_caption_says_which_seeds_have_not_learned_their_own_length():
     made = metrics(profile, lambda arm, multiple, seed: 0.4 if arm.name == longest and seed == 2 else 0.9)
     rows = made["ablation_training"]
     trained, seeds = rows["trained"][rows["arm"] == longest].iloc[0], rows["seed"][rows["arm"] == longest].nunique()
-    said = f"Below 0.8 at the length it was trained on: {trained} (1 of {seeds} seeds)."
+    said = f"Below 0.8 at their own training length: {trained} (1 of {seeds} seeds)."
     assert said in caption(rows)
     assert "Below 0.8" not in caption(metrics(profile, lambda *_: 0.9)["ablation_training"])
     versions = ablations.FIGURES["ablation_version"].caption

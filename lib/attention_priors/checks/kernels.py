@@ -241,7 +241,8 @@ def table_6(frames: Frames) -> Finding:
             inside.append(encoding)
     outcome = "disagrees" if outside else "agrees" if len(inside) == len(parts) else "undecided"
     detail = (
-        f"interval outside the printed range: {', '.join(outside) or 'none'}; medians over nope: {'; '.join(parts)}"
+        f"interval outside the printed range: {', '.join(outside) or 'none'}, inside: {', '.join(inside) or 'none'}; "
+        f"medians over nope: {'; '.join(parts)}"
     )
     return Finding(outcome, len(outside), "==", 0, (), None, detail)
 
@@ -267,9 +268,10 @@ EMPIRICAL = {
                        "A carrier whose coordinates survive bfloat16 as well as content does, or an added bias that "
                        "moves the weights.", _swap_low),
         EmpiricalCheck("BAM-TAB6", NOTEBOOK, ("kernel_inference",), "untrained", table_6,
-                       "A row whose time relative to NoPE's lies outside the range of the table's sizes, with its "
-                       "interval over rounds.", _slow_bam),
+                       "agrees: every row's interval over rounds, relative to NoPE, inside the range of the table's "
+                       "sizes; disagrees: one outside it.", _slow_bam),
         EmpiricalCheck("BAM-C16", NOTEBOOK, ("kernel_inference",), "untrained", costs_nothing,
-                       "A median of BAM's time over NoPE's above 1.05, with its interval over rounds.", _slow_bam),
+                       "agrees: both medians over NoPE at most 1.05, with their intervals over rounds; "
+                       "disagrees: one above it, with its interval.", _slow_bam),
     )
 }  # fmt: skip

@@ -218,15 +218,16 @@ def _means(rows: pd.DataFrame) -> str:
 
 
 def _short(rows: pd.DataFrame) -> str:
-    """' Below 0.8 at the length it was trained on: 512 (1 of 3 seeds).', or nothing where every seed is good there."""
+    """' Below 0.8 at their own training length: 512 (1 of 3 seeds).', or nothing where every seed is good there."""
     own = rows[rows["length"] == rows["trained"]]
     failed = (own["correct"] / own["samples"] < GOOD).groupby(own["arm"]).agg(["sum", "size"])
-    groups, parts = panels(rows), []
+    failed, groups, parts = failed[failed["sum"] > 0], panels(rows), []
     for title, named in groups.items():
-        for arm in failed.index[failed["sum"] > 0].intersection(named, sort=False):
-            bad, seeds = failed.loc[arm]
-            parts.append(f"{f'{title}: ' if len(groups) > 1 else ''}{named[arm]} ({bad} of {seeds} seeds)")
-    return f" Below {GOOD} at the length it was trained on: {'; '.join(parts)}." if parts else ""
+        each = [f"{name} ({failed['sum'][arm]} of {failed['size'][arm]} seeds)"
+                for arm, name in named.items() if arm in failed.index]  # fmt: skip
+        if each:
+            parts.append(f"{f'{title}: ' if len(groups) > 1 else ''}{', '.join(each)}")
+    return f" Below {GOOD} at their own training length: {'; '.join(parts)}." if parts else ""
 
 
 def _reading(rows: pd.DataFrame) -> str:

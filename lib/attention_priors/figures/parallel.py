@@ -109,7 +109,7 @@ def caption_counts(frame: pd.DataFrame) -> str:
     last = frame[frame["keys"] == widest].set_index("rate")
     decaying = last[last.index > 0].iterrows()
     flat = frame[frame["rate"] == 0]["share"]
-    most = ", ".join(f"up to {row['most']:.0f}, bound {row['bound']:.0f} (R = {rate:g})" for rate, row in decaying)
+    most = "; ".join(f"up to {row['most']:.0f}, bound {row['bound']:.0f} (R = {rate:g})" for rate, row in decaying)
     return (
         f"Rows of logits -R d + N(0, 1). Left: entries above {epsilon:g}, mean (markers) and range (band) over "
         f"simulated rows, and the corrected bound (dashed). The count stays below 1/ε = {1 / epsilon:.0f} for every "
