@@ -23,6 +23,7 @@ from attention_priors.pipeline.execute import check_parameters
 from attention_priors.pipeline.scrub import scrub
 
 SOURCES = sorted((config.ROOT / "notebooks").glob("*.ipynb"))
+COMMITTED = ("cpu", "full")  # profiles with executed copies in the repository
 PARAMETERS = 'PROFILE = "cpu"\nSEED = 0\nRESULTS = "../results"\nDEVICE = "auto"'
 
 
@@ -298,7 +299,6 @@ def test_links_out_of_the_notebooks_lead_to_the_same_files_from_the_executed_cop
     assert shown == "[a](../../../results/full/a.md), [b](01_b.ipynb), [c](https://c.org/../d)"
 
 
-COMMITTED = ("cpu", "full")
 COPIES = [stamps.copy_path(config.ROOT / "results", profile, path.stem) for profile in COMMITTED for path in SOURCES]
 TEXTS = [*config.ROOT.glob("*.md"), *SOURCES, *COPIES]
 
@@ -443,7 +443,7 @@ def test_sliders_get_a_function(path):
             assert named or isinstance(called, ast.Lambda | ast.Attribute), ast.unparse(called)
 
 
-@pytest.mark.parametrize("profile", ["cpu", "full"])
+@pytest.mark.parametrize("profile", COMMITTED)
 def test_executed_copies_are_of_the_present_sources_and_name_no_machine(profile):
     results = config.ROOT / "results"
     assert stamps.drifted(results, profile) == [], f"run make reproduce PROFILE={profile} and commit the copies"

@@ -60,6 +60,13 @@ def test_what_was_not_asked_counts_as_nothing_and_what_is_undefined_does_not_cou
     assert medians["bam"] == last and medians["rope"] == 128 and medians["alibi"] == 512
 
 
+def test_the_caption_of_reach_names_all_that_share_the_longest_median():
+    _, reach = frames(config.profile("full"))
+    reach["reach"] = 128
+    reach.loc[reach["encoding"].isin(["alibi", "bam", "kerple-log", "sandwich"]), "reach"] = 512
+    assert "Longest median, 512 tokens: ALiBi, BAM, KERPLE log, Sandwich. " in encodings.caption_reach(reach)
+
+
 @pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu"])
 def test_figures_are_legible_and_captions_say_what_is_there(name):
     profile = config.profile(name)

@@ -46,6 +46,19 @@ def test_captions_follow_the_numbers():
     assert "fp16 at position 350 and fp32 at 2,795" in factors
 
 
+def test_every_seed_of_the_pucks_is_a_dot():
+    frame = pd.DataFrame(FRAMES["groups_pucks"]).assign(correct=lambda rows: 40 + 20 * rows["seed"])
+    (ax,) = groups.draw_pucks(frame).axes
+    heights = {height for dots in ax.get_lines() + ax.collections for height in _heights(dots)}
+    assert {0.4, 0.6} <= heights
+
+
+def _heights(drawn):
+    if hasattr(drawn, "get_offsets"):
+        return [height for _, height in drawn.get_offsets()]
+    return drawn.get_ydata() if drawn.get_linestyle() == "None" else []
+
+
 def test_the_bound_within_a_block_holds_at_positions_that_are_not_drawn():
     largest = (1 - 2**-5) ** -63  # at the last of 64 positions
     caption = groups.caption_factors(pd.DataFrame(FRAMES["groups_factors"]))

@@ -31,6 +31,14 @@ def test_figures_draw_and_explain_themselves(name, tmp_path):
     plt.close("all")
 
 
+def test_the_added_leads_are_those_of_the_lines_drawn():
+    frame = pd.DataFrame(ROWS["parallel_margin"]())
+    (ax,) = FIGURES["parallel_margin"].draw(frame).axes
+    added = FIGURES["parallel_margin"].caption(frame).split("Added lead: ")[1].split("; ")
+    assert len(added) == len(ax.get_lines()) == 3
+    plt.close("all")
+
+
 def test_captions_count():
     assert "84 follow" in FIGURES["parallel_averages"].caption(pd.DataFrame(parallel_rows.average_rows()))
     gains = pd.DataFrame(parallel_rows.gain_rows())

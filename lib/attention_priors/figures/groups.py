@@ -181,8 +181,8 @@ def caption_pucks(frame: pd.DataFrame) -> str:
         f"seed at each longest lag; mean of {frame['seed'].nunique()} seeds with its 95 % interval. The defective "
         f"generator can be exact at every lag; after training its largest coupling over {pucks.TRAINED} steps is "
         f"{ours['coupling'].mean():.2g} (it starts at {pucks.STARTED:.2g}), and its slowest decay takes "
-        f"{1 - np.exp(-ours['decay'].mean()):.0%} of a score over the same steps. Dots: "
-        f"seeds. Chance is {pucks.CHANCE:.3g}."
+        f"{1 - np.exp(-ours['decay'].mean()):.0%} of a score over the same steps. Dots: seeds. "
+        f"Chance is {pucks.CHANCE:.3g}."
     )
 
 

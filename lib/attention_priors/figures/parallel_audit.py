@@ -80,14 +80,17 @@ def caption_gains(frame: pd.DataFrame) -> str:
     return "Score with ParallelComp less the score of the model alone, by task. " + "; ".join(words) + "."
 
 
+def _lines(slope: float) -> tuple[str, ...]:
+    """Layouts drawn for a slope: between chunks, reused positions are the uniform prior, where both are one line."""
+    return ("reused positions",) if slope == 0 else ("reused positions", "one line")
+
+
 def draw_margin(frame: pd.DataFrame) -> Figure:
     """Columns layout, slope, chunks, margin: the lead that gives one far key half of the weight."""
     fig, ax = style.figure(style.SINGLE, 2.5)
     for (color, marker), (slope, rows) in zip(SLOPES, frame.groupby("slope"), strict=False):
-        for layout, dashes in (("reused positions", style.SOLID), ("one line", (2, 1))):
+        for layout, dashes in zip(_lines(slope), (style.SOLID, (2, 1)), strict=False):
             line = rows[rows["layout"] == layout]
-            if slope == 0 and layout == "one line":
-                continue  # the same line: between chunks, reused positions are the uniform prior
             name = "uniform" if slope == 0 else f"slope {slope:g}"
             ax.plot(line["chunks"], line["margin"], color=color, dashes=dashes, marker=marker,
                     label=name + (", one line" if layout == "one line" else ", reused"))  # fmt: skip
@@ -106,9 +109,7 @@ def caption_margin(frame: pd.DataFrame) -> str:
     table = frame.set_index(["layout", "slope", "chunks"])["margin"]
     words = []
     for slope in sorted(frame["slope"].unique()):
-        for layout in ("reused positions", "one line"):
-            if slope == 0 and layout == "one line":
-                continue
+        for layout in _lines(slope):
             rise = table[layout, slope, last] - table[layout, slope, first]
             words.append(f"{layout}, slope {slope:g}: {rise:+.2f}")
     return (
