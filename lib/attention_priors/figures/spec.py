@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -16,14 +16,20 @@ LEDGER = "claims.json"  # in place of a metrics name: the frame of the merged le
 
 @dataclass(frozen=True)
 class FigureSpec:
-    """A figure: `draw` reads the frame of metrics/<metrics>.csv and nothing else."""
+    """A figure: `draw` reads the frame of metrics/<metrics>.csv and nothing else.
+
+    `rows(size, seed)` simulates that frame where no experiment makes it; `size` is `config.TheoryProfile`.
+    """
 
     metrics: str
     draw: Callable[[pd.DataFrame], Figure]
     caption: Callable[[pd.DataFrame], str]
     alt: str
-    paper: str  # what it is to be compared with, as "BAM, Fig. 2"; empty where the papers have nothing like it
-    notebook: str
+    notebook: str  # its slug
+    columns: tuple[str, ...]  # that the frame must have
+    paper: str = ""  # what it is to be compared with, as "BAM, Fig. 2"; empty where the papers have nothing like it
+    claims: tuple[str, ...] = ()  # that it shows
+    rows: Callable[[Any, int], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -33,5 +39,7 @@ class TableSpec:
     metrics: str
     build: Callable[[pd.DataFrame], pd.DataFrame]
     caption: Callable[[pd.DataFrame], str]
-    paper: str
-    notebook: str
+    notebook: str  # its slug
+    columns: tuple[str, ...]  # that the frame must have
+    paper: str = ""
+    rows: Callable[[Any, int], Any] | None = None

@@ -1,0 +1,53 @@
+"""The notebooks in one table: which others each needs, and whether anything in it is trained or timed.
+
+A notebook is known by its slug. The number stands in the file's name alone, so that one can be inserted: ledger parts,
+executed copies, links and figures go by the slug.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+EVERYTHING = "everything"
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """`needs`: notebooks whose results it reads. `trained`: its results depend on the profile; else they lie once."""
+
+    needs: tuple[str, ...] | str = ()
+    trained: bool = False
+
+
+# In reading order. To add a notebook, add its row here.
+NOTEBOOKS: dict[str, Notebook] = {
+    "how_to_read": Notebook(),
+    "attention_is_inference": Notebook(),
+    "one_parameter_groups": Notebook(),
+    "field_guide": Notebook(),
+    "generalised_gaussian": Notebook(),
+    "spectra_and_sinks": Notebook(),
+    "longer_rotations": Notebook(),
+    "scalable_softmax": Notebook(),
+    "fused_kernel": Notebook(trained=True),
+    "language_models": Notebook(trained=True),
+    "passkeys": Notebook(trained=True),
+    "needles": Notebook(trained=True),
+    "learned_priors": Notebook(("language_models", "passkeys"), trained=True),
+    "parallel_attention": Notebook(),
+    "phase_diagram": Notebook(("passkeys", "learned_priors"), trained=True),
+    "verdicts": Notebook(EVERYTHING, trained=True),
+}
+
+
+def slug(name: str) -> str:
+    """`passkeys` for `10_passkeys`, `10_passkeys.ipynb` and `passkeys`."""
+    number, _, rest = name.removesuffix(".ipynb").partition("_")
+    return rest if number.isdigit() else name.removesuffix(".ipynb")
+
+
+def file_name(slug: str) -> str:
+    """`10_passkeys.ipynb` for `passkeys`. ValueError for a slug that the table lacks."""
+    if slug not in NOTEBOOKS:
+        raise ValueError(f"no notebook is called {slug!r}; known are {', '.join(NOTEBOOKS)}")
+    return f"{list(NOTEBOOKS).index(slug):02d}_{slug}.ipynb"
