@@ -1,0 +1,70 @@
+"""Where results lie: once what no profile changes, and a folder for each profile with what differs.
+
+    results/theory/     what no training enters: figures, tables, metrics, ledger parts, executed notebooks
+    results/<profile>/  the same for notebooks that train or time something
+    results/runs/       a record for every run, by name and key
+    results/models/     the weights that ship, with sha256.txt
+
+The tests' profile writes all of them below results/smoke/, so that it never touches what is committed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from .notebooks import NOTEBOOKS, file_name
+
+APART = "smoke"  # the profile whose numbers mean nothing
+THEORY = "theory"  # stands for a profile where none matters
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The folders of one profile below `results`."""
+
+    results: Path
+    profile: str
+
+    @property
+    def shared(self) -> Path:
+        """What theory, runs and models lie in."""
+        return Path(self.results) / APART if self.profile == APART else Path(self.results)
+
+    @property
+    def own(self) -> Path:
+        """What differs by profile."""
+        return Path(self.results) / self.profile
+
+    @property
+    def theory(self) -> Path:
+        return self.shared / THEORY
+
+    @property
+    def runs(self) -> Path:
+        return self.shared / "runs"
+
+    @property
+    def models(self) -> Path:
+        return self.shared / "models"
+
+    def folder(self, notebook: str) -> Path:
+        """Where a notebook writes."""
+        return self.own if NOTEBOOKS[notebook].trained else self.theory
+
+    def label(self, notebook: str) -> str:
+        """The profile that a notebook's results are of, or THEORY."""
+        return self.profile if NOTEBOOKS[notebook].trained else THEORY
+
+    def part(self, notebook: str) -> Path:
+        """The notebook's part of the ledger."""
+        return self.folder(notebook) / "claims" / f"{notebook}.json"
+
+    def copy(self, notebook: str) -> Path:
+        """The executed copy of a notebook, named as its source without the number."""
+        file_name(notebook)  # an unknown slug is an error here, not an empty folder later
+        return self.folder(notebook) / "notebooks" / f"{notebook}.ipynb"
+
+    def record(self, run: str, key: str) -> Path:
+        """The committed record of a run; profiles whose runs have one name and other settings keep apart."""
+        return self.runs / f"{run}.{key[:8]}.json"
