@@ -2,20 +2,25 @@
 
 import json
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from attention_priors import claims, config, store
+from attention_priors.checks import CHECKS, Checks
 from attention_priors.claims import Verdict, __main__, ledger
+from attention_priors.notebooks import NOTEBOOKS, file_name
+from attention_priors.registry import LIBRARY
 
 ENTRIES = """
-- {id: BAM-T4, source: BAM paper, kind: theorem, scale: cpu, statement: Weights stay positive., notebook: 04_shape}
-- {id: BAM-T4b, source: BAM paper, kind: theorem, scale: cpu, statement: "A tail $|x|$.", notebook: 04_shape}
-- {id: BAM-C1, source: BAM paper, kind: empirical, scale: cpu-small, statement: It reaches far., notebook: 10_passkeys}
-- {id: BAM-C4, source: BAM paper, kind: empirical, scale: cpu, statement: Few parameters., notebook: 04_shape}
-- {id: GOAT-1, source: Goat, kind: theorem, scale: cpu, statement: Transport., notebook: 01_transport}
-- {id: X-3, source: cross, kind: table, scale: paper, statement: A table., notebook: 10_passkeys}
+- {id: BAM-T4, source: BAM paper, kind: theorem, scale: cpu, statement: Weights stay positive., notebook: field_guide}
+- {id: BAM-T4b, source: BAM paper, kind: theorem, scale: cpu, statement: "A tail $|x|$.", notebook: field_guide}
+- {id: BAM-C1, source: BAM paper, kind: empirical, scale: cpu-small, statement: It reaches far., notebook: passkeys}
+- {id: BAM-C4, source: BAM paper, kind: empirical, scale: cpu, statement: Few parameters., notebook: field_guide}
+- {id: GOAT-1, source: Goat, kind: theorem, scale: cpu, statement: Transport., notebook: attention_is_inference}
+- {id: X-3, source: cross, kind: table, scale: paper, statement: A table., notebook: passkeys}
 """
 
 
@@ -28,13 +33,14 @@ def known(tmp_path):
 
 
 def exact(claim, **changes):
-    """A valid exact verdict, changed."""
+    """A valid exact verdict, changed, beside its claim."""
     found = {"verdict": "verified", "measured": 1.0, "relation": "==", "expected_value": 1.0, "tolerance": 1e-12}
-    return {**claim.model_dump(), **found, "profile": "cpu", "recipe": "exact", **changes}
+    profile = "cpu" if NOTEBOOKS[claim.notebook].trained else "theory"
+    return claims.settle(Verdict(**{"id": claim.id, **found, "profile": profile, "recipe": "exact", **changes}), claim)
 
 
 def run(claim, **changes):
-    """A valid empirical verdict, changed."""
+    """A valid empirical verdict, changed, beside its claim."""
     found = {"verdict": "scaled reproduction", "outcome": "agrees", "seeds": [1, 2], "interval": (0.8, 1.0)}
     words = {"recipe": "passkey-small", "opposite": "a median below 0.5", "evidence": ["metrics/passkey.csv"]}
     return exact(claim, **{**found, **words, **changes})
@@ -55,7 +61,8 @@ def test_the_register_has_every_claim_of_the_documents_with_a_notebook_each():
     "broken, message",
     [
         (ENTRIES.replace("kind: table", "kind: tabel"), "X-3: kind"),
-        (ENTRIES.replace("notebook: 01_transport", "expected: holds"), "GOAT-1"),
+        (ENTRIES.replace("notebook: attention_is_inference", "expected: holds"), "GOAT-1"),
+        (ENTRIES.replace("notebook: attention_is_inference", "notebook: transport"), "GOAT-1: notebook"),
         (ENTRIES + ENTRIES, "BAM-T4 is in the register twice"),
     ],
 )
@@ -75,13 +82,13 @@ def test_an_edited_register_is_read_again(tmp_path):
 
 
 def test_valid_verdicts_are_accepted(known):
-    Verdict(**exact(known["BAM-T4"]))
-    Verdict(**exact(known["BAM-T4"], verdict="contradicted", counterexample=WRONG, corrected="They vanish."))
-    Verdict(**exact(known["BAM-T4"], verdict="verified with correction", counterexample=WRONG, corrected="Two thirds."))
-    Verdict(**run(known["BAM-C1"]))
-    Verdict(**run(known["BAM-C1"], verdict="inconclusive", outcome="undecided"))
-    Verdict(**run(known["X-3"], verdict="reproduced", profile="paper"))
-    claims.not_run(known["X-3"], "cpu")
+    exact(known["BAM-T4"])
+    exact(known["BAM-T4"], verdict="contradicted", counterexample=WRONG, corrected="They vanish.")
+    exact(known["BAM-T4"], verdict="verified with correction", counterexample=WRONG, corrected="Two thirds.")
+    run(known["BAM-C1"])
+    run(known["BAM-C1"], verdict="inconclusive", outcome="undecided")
+    run(known["X-3"], verdict="reproduced", profile="paper")
+    claims.not_run("X-3", "cpu")
 
 
 @pytest.mark.parametrize(
@@ -109,82 +116,101 @@ def test_valid_verdicts_are_accepted(known):
 )
 def test_a_verdict_that_says_more_or_less_than_its_evidence_is_refused(known, identifier, build, changes, message):
     with pytest.raises(ValueError, match=message):
-        Verdict(**build(known[identifier], **changes))
+        build(known[identifier], **changes)
 
 
 def test_a_counterexample_has_at_most_five_numbers(known):
     found = {"verdict": "contradicted", "corrected": "no"}
     many = {**WRONG, "inputs": {"x": [1, 2, 3, 4], "y": 1, "z": 0}}
     with pytest.raises(ValueError, match="more than 5 numbers"):
-        Verdict(**exact(known["BAM-T4"], **found, counterexample=many))
+        exact(known["BAM-T4"], **found, counterexample=many)
 
 
 def test_an_exact_verdict_on_an_empirical_claim_implies_its_outcome(known):
-    assert Verdict(**exact(known["BAM-C4"])).outcome == "agrees"
+    assert exact(known["BAM-C4"]).outcome == "agrees"
     wrong = {"verdict": "contradicted", "counterexample": WRONG, "corrected": "more"}
-    assert Verdict(**exact(known["BAM-C4"], **wrong)).outcome == "disagrees"
-    assert Verdict(**exact(known["BAM-T4"])).outcome is None
+    assert exact(known["BAM-C4"], **wrong).outcome == "disagrees"
+    assert exact(known["BAM-T4"]).outcome is None
 
 
 def test_numpy_scalars_and_infinities_become_json(known, tmp_path):
-    verdict = Verdict(**exact(known["BAM-T4"], measured=np.float32(0.5), expected_value=float("inf")))
-    claims.write_part(tmp_path, "cpu", "04_shape", [verdict], known)
-    entry = json.loads((tmp_path / "cpu/claims/04.json").read_text())["claims"]["BAM-T4"]
+    verdict = exact(known["BAM-T4"], measured=np.float32(0.5), expected_value=float("inf"))
+    claims.write_part(tmp_path, "cpu", "field_guide", [verdict], known)
+    entry = json.loads((tmp_path / "theory/claims/field_guide.json").read_text())["claims"]["BAM-T4"]
     assert (entry["measured"], entry["expected_value"]) == (0.5, "inf")
 
 
 def test_a_part_holds_only_the_ids_of_its_notebook(known, tmp_path):
-    verdict = Verdict(**exact(known["GOAT-1"]))
-    with pytest.raises(ValueError, match="GOAT-1 belongs to 01_transport"):
-        claims.write_part(tmp_path, "cpu", "04_shape", [verdict], known)
+    verdict = exact(known["GOAT-1"])
+    with pytest.raises(ValueError, match="GOAT-1 belongs to attention_is_inference"):
+        claims.write_part(tmp_path, "cpu", "field_guide", [verdict], known)
     with pytest.raises(ValueError, match=r"unknown claim 'BAM-T5' \(nearest: BAM-T4\)"):
-        claims.write_part(tmp_path, "cpu", "04_shape", [Verdict(**exact(known["BAM-T4"], id="BAM-T5"))], known)
+        claims.write_part(tmp_path, "cpu", "field_guide", [exact(known["BAM-T4"], id="BAM-T5")], known)
     with pytest.raises(ValueError, match="two verdicts"):
-        claims.write_part(tmp_path, "cpu", "01_transport", [verdict, verdict], known)
-    with pytest.raises(ValueError, match="profile cpu, not full"):
-        claims.write_part(tmp_path, "full", "01_transport", [verdict], known)
+        claims.write_part(tmp_path, "cpu", "attention_is_inference", [verdict, verdict], known)
+    with pytest.raises(ValueError, match="profile full, not cpu"):
+        claims.write_part(tmp_path, "cpu", "passkeys", [run(known["BAM-C1"], profile="full")], known)
+    with pytest.raises(ValueError, match="profile cpu, not theory"):
+        claims.write_part(tmp_path, "cpu", "attention_is_inference", [exact(known["GOAT-1"], profile="cpu")], known)
     assert not list(tmp_path.glob("*/claims/*.json"))
 
 
+def test_what_no_profile_changes_is_written_once(known, tmp_path):
+    claims.write_part(tmp_path, "cpu", "field_guide", [exact(known["BAM-T4"])], known)
+    assert claims.gather(tmp_path, "full", known)["BAM-T4"].verdict == "verified"
+    assert claims.gather(tmp_path, "smoke", known)["BAM-T4"].verdict == "not run"  # which writes below results/smoke
+    claims.write_part(tmp_path, "cpu", "passkeys", [run(known["BAM-C1"])], known)
+    assert claims.gather(tmp_path, "full", known)["BAM-C1"].verdict == "not run"
+    assert {verdict.profile for verdict in claims.merge(tmp_path, "cpu", known).values()} == {"cpu", "theory"}
+
+
 def test_the_registers_scale_counts_not_the_verdicts(known, tmp_path):
-    verdict = Verdict(**exact(known["BAM-C1"], scale="cpu"))
+    verdict = exact(known["BAM-C1"].model_copy(update={"scale": "cpu"}))
     with pytest.raises(ValueError, match=r"BAM-C1.*use 'scaled reproduction'"):
-        claims.write_part(tmp_path, "cpu", "10_passkeys", [verdict], known)
+        claims.write_part(tmp_path, "cpu", "passkeys", [verdict], known)
+
+
+def test_the_ledger_holds_results_and_the_register_the_rest(known, tmp_path):
+    path = claims.write_part(tmp_path, "cpu", "passkeys", [run(known["BAM-C1"])], known)
+    assert not {"statement", "source", "kind", "scale", "notebook"} & set(store.read_json(path)["claims"]["BAM-C1"])
+    reworded = {**known, "BAM-C1": known["BAM-C1"].model_copy(update={"statement": "It reaches farther."})}
+    row = claims.frame(claims.read(path, reworded), reworded).iloc[0]
+    assert (row["statement"], row["notebook"], row["document"]) == ("It reaches farther.", "passkeys", "BAM")
 
 
 def test_a_merge_always_has_all_ids(known, tmp_path):
     assert set(claims.merge(tmp_path, "cpu", known)) == set(known)
-    claims.write_part(tmp_path, "cpu", "04_shape", [Verdict(**exact(known["BAM-T4"]))], known)
-    claims.write_part(tmp_path, "cpu", "10_passkeys", [Verdict(**run(known["BAM-C1"]))], known)
+    claims.write_part(tmp_path, "cpu", "field_guide", [exact(known["BAM-T4"])], known)
+    claims.write_part(tmp_path, "cpu", "passkeys", [run(known["BAM-C1"])], known)
     merged = claims.merge(tmp_path, "cpu", known)
     content = store.read_json(tmp_path / "cpu" / "claims.json")
     assert set(content["claims"]) == set(known)
     decided = {name for name, entry in content["claims"].items() if entry["verdict"] != "not run"}
     assert decided == {"BAM-T4", "BAM-C1"}
-    assert claims.read(tmp_path / "cpu" / "claims.json") == merged
+    assert claims.read(tmp_path / "cpu" / "claims.json", known) == merged
     text = (tmp_path / "cpu" / "claims.md").read_text()
     assert all(f"| {name} |" in text for name in known)
 
 
 def test_two_merges_give_the_same_bytes(known, tmp_path):
-    verdicts = [Verdict(**exact(known[name])) for name in ("BAM-T4b", "BAM-T4")]
-    claims.write_part(tmp_path, "cpu", "04_shape", verdicts, known)
+    verdicts = [exact(known[name]) for name in ("BAM-T4b", "BAM-T4")]
+    claims.write_part(tmp_path, "cpu", "field_guide", verdicts, known)
     claims.merge(tmp_path, "cpu", known)
     before = (tmp_path / "cpu/claims.json").read_bytes(), (tmp_path / "cpu/claims.md").read_bytes()
-    claims.write_part(tmp_path, "cpu", "04_shape", verdicts[::-1], known)
+    claims.write_part(tmp_path, "cpu", "field_guide", verdicts[::-1], known)
     claims.merge(tmp_path, "cpu", known)
     assert before == ((tmp_path / "cpu/claims.json").read_bytes(), (tmp_path / "cpu/claims.md").read_bytes())
 
 
 def test_an_altered_or_truncated_part_stops_the_merge(known, tmp_path):
-    path = claims.write_part(tmp_path, "cpu", "10_passkeys", [Verdict(**run(known["BAM-C1"]))], known)
+    path = claims.write_part(tmp_path, "cpu", "passkeys", [run(known["BAM-C1"])], known)
     whole = path.read_text()
     for broken, message in (
         (whole.replace('"scaled reproduction"', '"verified"'), "BAM-C1.*'verified'"),
         (whole.replace('"outcome": "agrees"', '"outcome": null'), "needs an outcome"),
         (whole.replace('"profile": "cpu"', '"profile": "full"'), "run both again"),
         (whole.replace("BAM-C1", "GOAT-1"), "GOAT-1"),
-        (whole[: len(whole) // 2], "10.json"),
+        (whole[: len(whole) // 2], "passkeys.json"),
         ("[]", "is no ledger"),
     ):
         path.write_text(broken)
@@ -193,8 +219,8 @@ def test_an_altered_or_truncated_part_stops_the_merge(known, tmp_path):
 
 
 def test_counts_have_a_column_for_every_verdict(known, tmp_path):
-    claims.write_part(tmp_path, "cpu", "04_shape", [Verdict(**exact(known["BAM-T4"]))], known)
-    table = claims.counts(claims.frame(claims.gather(tmp_path, "cpu", known)), "document").set_index("document")
+    claims.write_part(tmp_path, "cpu", "field_guide", [exact(known["BAM-T4"])], known)
+    table = claims.counts(claims.frame(claims.gather(tmp_path, "cpu", known), known), "document").set_index("document")
     assert list(table.columns) == [*claims.VERDICTS, "total"]
     assert table.loc["BAM", "verified"] == 1 and table.loc["total", "total"] == len(known)
 
@@ -203,12 +229,12 @@ def test_missing_ids_are_excused_by_name_only(known, tmp_path):
     path = tmp_path / "exceptions.yaml"
     path.write_text('- {ids: ["GOAT-*"], why: not written, issue: 5}\n- {ids: ["PE-*"], why: gone, issue: 5}\n')
     rules = claims.exceptions(path)
-    claims.write_part(tmp_path, "cpu", "04_shape", [Verdict(**exact(known["BAM-T4"]))], known)
+    claims.write_part(tmp_path, "cpu", "field_guide", [exact(known["BAM-T4"])], known)
     ledger = claims.gather(tmp_path, "cpu", known)
     unexcused, excused, stale = claims.missing(ledger, known, rules)
     assert (unexcused, excused, [rule.ids for rule in stale]) == (["BAM-T4b", "BAM-C4"], ["GOAT-1"], [("PE-*",)])
-    assert claims.reason(ledger["GOAT-1"], rules) == "not written (issue 5)"
-    assert "papers' own scale" in claims.reason(ledger["X-3"], rules)
+    assert claims.reason(known["GOAT-1"], rules) == "not written (issue 5)"
+    assert "papers' own scale" in claims.reason(known["X-3"], rules)
     path.write_text("- {ids: [GOAT-1], why: because}\n")
     with pytest.raises(ValueError, match="needs exactly ids, why and issue"):
         claims.exceptions(path)
@@ -224,7 +250,7 @@ def test_the_command_exits_with_one_while_something_is_missing(goat_is_excused, 
     claims.merge(tmp_path, "cpu")
     assert __main__.main([str(tmp_path / "cpu" / "claims.json")]) == 1
     shown = capsys.readouterr().out
-    assert "MISSING  BAM-T4: 04_generalised_gaussian" in shown and "excused  GOAT-" in shown
+    assert "MISSING  BAM-T4: generalised_gaussian" in shown and "excused  GOAT-" in shown
     assert "309 claims" in shown and "theorem" in shown
 
 
@@ -232,7 +258,7 @@ def test_the_command_exits_with_zero_when_only_exceptions_are_missing(goat_is_ex
     register = claims.register()
     bam = [claim for claim in register.values() if claim.document == "BAM" and claim.scale == "cpu"]
     for notebook in {claim.notebook for claim in bam}:
-        own = [Verdict(**exact(claim)) for claim in bam if claim.notebook == notebook]
+        own = [exact(claim) for claim in bam if claim.notebook == notebook]
         claims.write_part(tmp_path, "cpu", notebook, own)
     claims.merge(tmp_path, "cpu")
     assert __main__.main([str(tmp_path / "cpu" / "claims.json")]) == 0
@@ -256,8 +282,17 @@ def test_bad_input_is_one_line(tmp_path, capsys):
     (tmp_path / "cut.json").write_text('{"schema": 1, "cla')
     assert __main__.main([str(tmp_path / "cut.json")]) == 2
     assert __main__.main(["--id", "BAM-T44", "--results", str(tmp_path)]) == 2
+    assert __main__.main([str(tmp_path)]) == 2
+    assert __main__.main(["--id", "BAM-T4", "--profile", "bogus"]) == 2
+    expected = (
+        "none.json is not there",
+        "cut.json",
+        "nearest: BAM-T4",
+        "is a folder; name a claims",
+        "profile 'bogus'",
+    )
     lines = capsys.readouterr().err.strip().splitlines()
-    assert len(lines) == 3 and "none.json" in lines[0] and "cut.json" in lines[1] and "nearest: BAM-T4" in lines[2]
+    assert len(lines) == len(expected) and all(map(str.__contains__, lines, expected))
 
 
 def test_a_claim_leads_to_its_cells(tmp_path, monkeypatch, capsys):
@@ -267,7 +302,7 @@ def test_a_claim_leads_to_its_cells(tmp_path, monkeypatch, capsys):
         ("end", "markdown", "BAM-T4."),
     ]
     content = {"cells": [{"id": name, "cell_type": kind, "source": [text]} for name, kind, text in cells]}
-    path = tmp_path / "notebooks" / "04_generalised_gaussian.ipynb"
+    path = tmp_path / "notebooks" / file_name("generalised_gaussian")
     path.parent.mkdir()
     path.write_text(json.dumps(content))
     assert __main__.cells_of("BAM-T4", path) == ["check", "end"]
@@ -276,6 +311,35 @@ def test_a_claim_leads_to_its_cells(tmp_path, monkeypatch, capsys):
     assert __main__.main(["--id", "BAM-T4", "--results", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     assert "not run" in shown and "cells check, end" in shown and "theorem, scale cpu" in shown
+    place = re.search(r"^check: +lib/(attention_priors/checks/\S+):(\d+)$", shown, re.M)
+    assert "BAM-T4" in (LIBRARY / place[1]).read_text().splitlines()[int(place[2]) - 1]
+    place = re.search(r"(lib/attention_priors/figures/\S+):\d+  (\S+prior_tails.pdf)$", shown, re.M)
+    assert (LIBRARY.parent / place[1]).is_file() and place[2] == str(tmp_path / "theory/figures/prior_tails.pdf")
+
+
+def test_an_id_is_listed_once_and_a_module_holds_what_its_row_says():
+    with pytest.raises(ValueError, match="lists BAM-T4 under bam_start and under kernels; keep one"):
+        Checks({"bam_start": "BAM-T4", "kernels": "X-17 BAM-T4"})
+    with pytest.raises(ValueError, match=r"bam_decoding.py has no claim 'BAM-T4'; correct the row"):
+        Checks({"bam_decoding": "BAM-ALG1 BAM-T4"})["BAM-T4"]
+    with pytest.raises(ValueError, match=r"checks/groups_alibi.py decides X-2, which its row .* lacks; add it"):
+        Checks({"groups_alibi": "OPG-15"})["OPG-15"]
+    with pytest.raises(ValueError, match=r"unknown claim 'BAM-T44' \(nearest: BAM-T4\)"):
+        CHECKS["BAM-T44"]
+
+
+def test_the_table_lists_claims_of_the_register_and_every_row_opens():
+    assert set(CHECKS) <= set(claims.register())
+    assert all(check.id == name for name, check in CHECKS.items())
+
+
+def test_listing_the_checks_of_a_notebook_opens_no_other_module():
+    code = "import sys; from attention_priors.checks import belonging; print(*belonging('longer_rotations')); "
+    code += "print(*(name for name in sys.modules if name.startswith('attention_priors.checks.')))"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    ids, modules = shown.splitlines()
+    assert ids.split() == ["PE-PI-E1", "PE-NTK", "PE-DLIN", "PE-DNTK", "PE-PNTK", "PE-BETA"]
+    assert "survey_rotations_longer" in modules and "bam" not in modules and "kernels" not in modules
 
 
 VERDICT = re.compile("|".join(sorted(claims.VERDICTS, key=len, reverse=True)))

@@ -28,7 +28,7 @@ import matplotlib as mpl
 import pandas as pd
 
 from attention_priors import claims, config, report, runtime, store
-from attention_priors.checks import CHECKS, EMPIRICAL
+from attention_priors.checks import CHECKS
 from attention_priors.experiments import (
     ablations,
     algorithms,
@@ -95,18 +95,16 @@ def verify_claims(results: Path, profile: str, outcome: Outcome) -> None:
     for name, verdict in runtime.progress(sorted(committed.items()), "claims"):
         if verdict.verdict == "not run":
             continue
-        if name in CHECKS:
-            again = CHECKS[name].verdict(profile)
-            compared = ("verdict", "outcome", "relation", "counterexample", "corrected")
-        elif name in EMPIRICAL:
-            frames = {metric: reader.read(metric)[0] for metric in EMPIRICAL[name].metrics}
-            again = EMPIRICAL[name].verdict(profile, frames)
-            compared = ("verdict", "outcome", "relation", "measured", "interval", "seeds")
-        else:
+        if name not in CHECKS:
             outcome.add("exact", name, False, "has a verdict but no check; remove it from the ledger")
             continue
+        check = CHECKS[name]
+        frames = {metric: reader.read(metric)[0] for metric in check.metrics}
+        again = check.verdict(verdict.profile, frames)
+        compared = ("verdict", "outcome", "relation")
+        compared += ("measured", "interval", "seeds") if check.metrics else ("counterexample", "corrected")
         old, new = verdict.model_dump(mode="json"), again.model_dump(mode="json")
-        if name in CHECKS and not _round_off(old["measured"]):
+        if not check.metrics and not _round_off(old["measured"]):
             compared += ("measured",)
         wrong = [part for part in compared if not same(old[part], new[part])]
         detail = "; ".join(f"{part} {old[part]} committed, {new[part]} computed" for part in wrong)

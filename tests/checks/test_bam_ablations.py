@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from attention_priors import claims, config
-from attention_priors.checks import EMPIRICAL, bam_ablations, bam_ablations_training
+from attention_priors.checks import CHECKS, bam_ablations, bam_ablations_training
 from attention_priors.checks.ablation_worlds import (
     CODED,
     HEADS,
@@ -27,7 +27,7 @@ from attention_priors.checks.ablation_worlds import (
 from attention_priors.checks.bam_ablations_training import FOUR, ONE, TWO
 from attention_priors.experiments import ablations
 
-CLAIMS = [*bam_ablations.EMPIRICAL, *bam_ablations_training.EMPIRICAL]
+CLAIMS = [*bam_ablations.CHECKS, *bam_ablations_training.CHECKS]
 FAR = (8192, 16384, 75008, 128000)
 
 
@@ -76,7 +76,7 @@ def frames(rule=as_printed, far=FAR, seeds=(0, 1, 2)):
 
 
 def outcome(claim, made):
-    return EMPIRICAL[claim].judge(made).outcome
+    return CHECKS[claim].judge(made).outcome
 
 
 @pytest.mark.parametrize("claim", CLAIMS)
@@ -86,7 +86,7 @@ def test_worlds_where_it_holds_and_where_it_fails(claim):
 
 @pytest.mark.parametrize("claim", CLAIMS)
 def test_flipped_numbers_change_the_answer(claim):
-    check = EMPIRICAL[claim]
+    check = CHECKS[claim]
     for rule in (as_printed, reversed_, lambda study, arm, multiple: 0.5):
         made = frames(rule)
         before = {name: frame.copy() for name, frame in made.items()}
@@ -176,11 +176,9 @@ def test_sizes_are_ordered_by_parameters_and_gains_compared():
 
 
 def test_every_claim_has_one_owner_and_the_ledger_takes_its_verdict(tmp_path):
-    register = claims.register()
-    for module in (bam_ablations, bam_ablations_training):
-        verdicts = [check.verdict("cpu", frames()) for check in module.EMPIRICAL.values()]
-        assert all(register[verdict.id].notebook == module.NOTEBOOK == verdict.notebook for verdict in verdicts)
-        path = claims.write_part(tmp_path, "cpu", module.NOTEBOOK, verdicts)
+    for module, notebook in ((bam_ablations, "learned_priors"), (bam_ablations_training, "passkeys")):
+        verdicts = [check.verdict("cpu", frames()) for check in module.CHECKS.values()]
+        path = claims.write_part(tmp_path, "cpu", notebook, verdicts)
         assert all(each.verdict == "scaled reproduction" and each.opposite for each in claims.read(path).values())
         shown = module.sentences(frames())
-        assert set(shown["claim"]) == set(module.EMPIRICAL) and shown["outcome"].eq("agrees").all()
+        assert set(shown["claim"]) == set(module.CHECKS) and shown["outcome"].eq("agrees").all()

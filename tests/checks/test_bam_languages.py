@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_priors.checks import CHECKS, EMPIRICAL, bam_decoding, bam_languages, bam_passkeys
+from attention_priors.checks import CHECKS, bam_decoding, bam_languages, bam_passkeys, belonging
 from attention_priors.positions.encodings import ENCODINGS
 
-NOTEBOOK = "09_language_models"
 NAMES = [name for name in ENCODINGS if name.removesuffix("-ssmax") in bam_languages.BASES]
 TRAINED = 128
 IDS = ["BAM-TAB2", "BAM-F6", "BAM-F7", "BAM-C7", "BAM-C18", "BAM-C23"]
@@ -49,14 +48,14 @@ def passkeys(far=0.0):
 
 
 def outcome(identifier, given):
-    return EMPIRICAL[identifier].judge(given).outcome
+    return CHECKS[identifier].judge(given).outcome
 
 
 def test_owners():
-    ours = {name for name, check in bam_languages.EMPIRICAL.items() if check.notebook == NOTEBOOK}
-    assert ours == set(IDS) - {"BAM-C7"}
-    assert EMPIRICAL["BAM-C7"].notebook == "12_learned_priors"  # it also reads the passkeys of notebook 10
-    exact = {name for name, check in CHECKS.items() if check.notebook == NOTEBOOK}
+    owned = belonging("language_models")
+    assert set(bam_languages.CHECKS) - set(owned) == {"BAM-C7"}
+    assert "BAM-C7" in belonging("learned_priors")  # it also reads passkeys
+    exact = {name for name, check in owned.items() if not check.metrics}
     assert exact == {"BAM-ALG1", "BAM-TAB1", "BAM-C17", "BAM-C22", "BAM-E6", "BAM-E11"}
 
 
@@ -65,7 +64,7 @@ def test_both_answers_and_the_flip(identifier):
     printed, reverse = frames(bam_languages.as_printed), frames(bam_languages.reversed_)
     assert outcome(identifier, printed) == "agrees"
     assert outcome(identifier, reverse) == "disagrees"
-    check = EMPIRICAL[identifier]
+    check = CHECKS[identifier]
     assert outcome(identifier, check.flip(printed)) == "disagrees"
     assert outcome(identifier, check.flip(reverse)) == "agrees"
     assert check.opposite.startswith("agrees: ") and "disagrees: " in check.opposite
@@ -134,10 +133,10 @@ def test_the_table_of_sentences():
 
 
 def test_verdicts_are_scaled_reproductions():
-    verdict = EMPIRICAL["BAM-F6"].verdict("cpu", frames(bam_languages.as_printed))
+    verdict = CHECKS["BAM-F6"].verdict("cpu", frames(bam_languages.as_printed))
     assert (verdict.verdict, verdict.outcome, verdict.recipe) == ("scaled reproduction", "agrees", "paper")
     assert verdict.seeds == [0, 1, 2] and verdict.evidence == ["metrics/language_perplexity.csv"]
-    assert EMPIRICAL["BAM-F6"].verdict("cpu", frames(bam_languages.as_printed, seeds=(0,))).verdict == "inconclusive"
+    assert CHECKS["BAM-F6"].verdict("cpu", frames(bam_languages.as_printed, seeds=(0,))).verdict == "inconclusive"
 
 
 def test_the_same_passkey_limits():

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_priors.checks.bam_learned import EMPIRICAL
+from attention_priors.checks.bam_learned import CHECKS
 from attention_priors.experiments import learned
 
 
@@ -24,9 +24,9 @@ def frames(seeds=4, spread=0.05, slope=-1.0):
     return {"learned_heads": pd.DataFrame(heads), "learned_edits": pd.DataFrame(edits)}
 
 
-@pytest.mark.parametrize("claim", sorted(EMPIRICAL))
+@pytest.mark.parametrize("claim", sorted(CHECKS))
 def test_agrees_on_what_is_claimed_and_flips_with_the_numbers(claim):
-    check, made = EMPIRICAL[claim], frames()
+    check, made = CHECKS[claim], frames()
     found = check.judge(made)
     assert found.outcome == "agrees"
     assert found.interval[0] <= found.measured <= found.interval[1]
@@ -37,21 +37,21 @@ def test_noise_is_undecided():
     made = frames()
     edits = made["learned_edits"]
     edits["accuracy"] = np.random.default_rng(1).normal(0.5, 0.2, len(edits))
-    assert EMPIRICAL["BAM-C21"].judge(made).outcome == "undecided"
+    assert CHECKS["BAM-C21"].judge(made).outcome == "undecided"
     heads = made["learned_heads"]
     heads["passkey_mass"] = np.random.default_rng(2).random(len(heads))
-    assert EMPIRICAL["BAM-F4"].judge(made).outcome == "undecided"
+    assert CHECKS["BAM-F4"].judge(made).outcome == "undecided"
 
 
 def test_one_seed_decides_nothing():
     made = {name: frame[frame["seed"] == 0] for name, frame in frames().items()}
-    assert {check.judge(made).outcome for check in EMPIRICAL.values()} == {"undecided"}
+    assert {check.judge(made).outcome for check in CHECKS.values()} == {"undecided"}
 
 
 def test_no_negative_head_anywhere_disagrees_with_c8():
     made = frames()
     made["learned_heads"]["beta"] = made["learned_heads"]["beta"].abs()
-    assert EMPIRICAL["BAM-C8"].judge(made).outcome == "disagrees"
+    assert CHECKS["BAM-C8"].judge(made).outcome == "disagrees"
 
 
 def test_heads_for_the_figure_are_picked_by_beta_alone():

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from attention_priors import claims
-from attention_priors.checks import CHECKS, EMPIRICAL, bam_needles
+from attention_priors.checks import CHECKS, bam_needles, belonging
 from attention_priors.checks.bam_needles import RULER
 from attention_priors.experiments import needles
 from attention_priors.tasks.needle_text import TASKS
@@ -36,7 +36,7 @@ def frames(rule, seeds=3, longest=16):
 
 
 def outcome(made):
-    return EMPIRICAL["BAM-D8"].judge(made).outcome
+    return CHECKS["BAM-D8"].judge(made).outcome
 
 
 def outcomes(claim, rule, **world):
@@ -44,9 +44,8 @@ def outcomes(claim, rule, **world):
 
 
 def test_the_notebook_decides_the_protocol_and_leaves_large_models_alone():
-    decided = {name for name, check in {**CHECKS, **EMPIRICAL}.items() if check.notebook == "11_needles"}
-    assert {name for name in decided if name.startswith("BAM-")} == {"BAM-D8"}
-    owned = {name: claim.scale for name, claim in claims.register().items() if claim.notebook == "11_needles"}
+    assert {name for name in belonging("needles") if name.startswith("BAM-")} == {"BAM-D8"}
+    owned = {name: claim.scale for name, claim in claims.register().items() if claim.notebook == "needles"}
     assert owned["BAM-D8"] == "cpu-small"
     assert {owned[name] for name in ("BAM-TAB3", "BAM-TAB4", "BAM-C24")} == {"paper"}
 
@@ -71,7 +70,7 @@ def test_worlds_where_the_protocol_works_and_where_it_does_not():
 def test_flipped_numbers_change_the_answer(rule):
     made = frames(rule)
     before = made["ruler_answers"].copy()
-    assert outcome(made) != outcome(EMPIRICAL["BAM-D8"].flip(made))
+    assert outcome(made) != outcome(CHECKS["BAM-D8"].flip(made))
     pd.testing.assert_frame_equal(made["ruler_answers"], before)
 
 
@@ -143,7 +142,7 @@ def test_missing_encodings_are_no_error(kept):
 
 
 def test_the_ledger_takes_the_verdict(tmp_path):
-    verdict = EMPIRICAL["BAM-D8"].verdict("cpu", frames(bam_needles.as_printed))
-    read = claims.read(claims.write_part(tmp_path, "cpu", "11_needles", [verdict]))["BAM-D8"]
+    verdict = CHECKS["BAM-D8"].verdict("cpu", frames(bam_needles.as_printed))
+    read = claims.read(claims.write_part(tmp_path, "cpu", "needles", [verdict]))["BAM-D8"]
     assert (read.verdict, read.outcome, read.recipe) == ("scaled reproduction", "agrees", "passkey-small")
     assert read.opposite and read.evidence == ["metrics/ruler_readings.csv", "metrics/ruler_answers.csv"]

@@ -14,10 +14,10 @@ from scipy import stats
 from attention_priors import claims
 from attention_priors.checks import (
     CHECKS,
-    EMPIRICAL,
     bam_ablations_training,
     bam_passkey_task,
     bam_passkeys,
+    belonging,
     intervals,
 )
 from attention_priors.checks.evidence import CheckError
@@ -28,7 +28,7 @@ from attention_priors.tasks import passkey
 TRAINED = 128
 COMMON, FAR = tuple(TRAINED * 2**k for k in range(6)), (8192, 16384, 32768, 64000)
 ENCODINGS = ("bam", "bam-ssmax", *bam_passkeys.PLAIN, *bam_passkeys.SCALED)
-CLAIMS = list(bam_passkeys.EMPIRICAL)
+CLAIMS = list(bam_passkeys.CHECKS)
 
 
 @functools.lru_cache(maxsize=64)
@@ -61,7 +61,7 @@ def test_the_made_up_metrics_are_those_of_the_experiment():
 
 
 def outcome(claim, rule, **world):
-    return EMPIRICAL[claim].judge(frames(rule, **world)).outcome
+    return CHECKS[claim].judge(frames(rule, **world)).outcome
 
 
 WORLDS = {
@@ -76,14 +76,14 @@ WORLDS = {
 
 def test_the_notebook_owns_these_ids():
     assert set(CLAIMS) == set(WORLDS)
-    ablated = set(bam_ablations_training.EMPIRICAL)
-    found = {name for name, check in EMPIRICAL.items() if check.notebook == "10_passkeys" and name.startswith("BAM-")}
-    assert found == set(WORLDS) | ablated
-    exact = {name for name, check in CHECKS.items() if check.notebook == "10_passkeys"}
+    ablated = set(bam_ablations_training.CHECKS)
+    found = {name: check.metrics for name, check in belonging("passkeys").items() if name.startswith("BAM-")}
+    assert {name for name, metrics in found.items() if metrics} == set(WORLDS) | ablated
+    exact = {name for name, metrics in found.items() if not metrics}
     assert exact == {"BAM-D7", "BAM-E7", "BAM-E8", "BAM-E9", "BAM-E10", "BAM-C19"}
     left = {"BAM-F14", "BAM-C15"}
     register = claims.register().items()
-    owned = {name for name, claim in register if claim.notebook == "10_passkeys" and claim.document == "BAM"}
+    owned = {name for name, claim in register if claim.notebook == "passkeys" and claim.document == "BAM"}
     assert owned == exact | set(WORLDS) | ablated | left
 
 
@@ -97,7 +97,7 @@ def test_worlds_where_it_holds_and_where_it_fails(claim):
 def test_flipped_numbers_change_the_answer(claim):
     for rule in (*WORLDS[claim], lambda name, multiple: 0.5):
         made = frames(rule)
-        before, after = (EMPIRICAL[claim].judge(f).outcome for f in (made, EMPIRICAL[claim].flip(made)))
+        before, after = (CHECKS[claim].judge(f).outcome for f in (made, CHECKS[claim].flip(made)))
         assert before != after
         frames.cache_clear()
         assert made["passkey_by_length"].equals(frames(rule)["passkey_by_length"]), "flip changed its input"
@@ -125,7 +125,7 @@ def test_what_was_not_tested_far_enough_cannot_agree(claim):
 def test_missing_encodings_are_no_error(claim):
     made = frames(WORLDS[claim][0])
     made = {name: frame[frame["encoding"].isin(["bam-ssmax"])] for name, frame in made.items()}
-    assert EMPIRICAL[claim].judge(made).outcome in (("agrees",) if claim == "BAM-F3" else ("undecided",))
+    assert CHECKS[claim].judge(made).outcome in (("agrees",) if claim == "BAM-F3" else ("undecided",))
 
 
 def test_one_strong_baseline_refutes_that_bam_is_alone():
@@ -224,8 +224,8 @@ def test_few_prompts_make_larger_cells():
 
 def test_the_ledger_takes_every_verdict(tmp_path):
     made = frames(bam_passkeys.only_bam)
-    verdicts = [check.verdict("cpu", made) for check in bam_passkeys.EMPIRICAL.values()]
-    path = claims.write_part(tmp_path, "cpu", "10_passkeys", [*verdicts, CHECKS["BAM-D7"].verdict("cpu")])
+    verdicts = [check.verdict("cpu", made) for check in bam_passkeys.CHECKS.values()]
+    path = claims.write_part(tmp_path, "cpu", "passkeys", [*verdicts, CHECKS["BAM-D7"].verdict("cpu")])
     read = claims.read(path)
     assert {name: v.verdict for name, v in read.items()}["BAM-F2"] == "scaled reproduction"
     assert all(v.opposite and v.evidence for name, v in read.items() if name != "BAM-D7")

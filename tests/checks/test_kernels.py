@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from attention_priors.bench import interpreted
-from attention_priors.checks import CHECKS, EMPIRICAL, kernels
+from attention_priors.checks import CHECKS, belonging, kernels
 from attention_priors.checks.printed import table
 
 IDS = {"X-17", "X-12", "BAM-TAB6", "BAM-C16"}
@@ -34,8 +34,7 @@ def precision(product: float, added: float, keys: int = 4096) -> dict[str, pd.Da
 
 
 def test_the_notebook_owns_these_ids() -> None:
-    owned = {name: check for name, check in {**CHECKS, **EMPIRICAL}.items() if check.notebook == kernels.NOTEBOOK}
-    assert set(owned) == IDS
+    assert set(belonging("fused_kernel")) == IDS
 
 
 def test_one_interface_and_its_kernel() -> None:
@@ -50,7 +49,7 @@ def test_one_interface_and_its_kernel() -> None:
      (0.1, 1e-9, 256, "undecided")],
 )  # fmt: skip
 def test_low_precision(product: float, added: float, keys: int, outcome: str) -> None:
-    check, made = EMPIRICAL["X-12"], precision(product, added, keys)
+    check, made = CHECKS["X-12"], precision(product, added, keys)
     assert check.judge(made).outcome == outcome
     if outcome == "agrees":
         assert check.judge(check.flip(made)).outcome == "disagrees"
@@ -58,7 +57,7 @@ def test_low_precision(product: float, added: float, keys: int, outcome: str) ->
 
 @pytest.mark.parametrize(("ratio", "outcome"), [(1.0, "agrees"), (1.5, "disagrees"), (1.05, "undecided")])
 def test_what_bam_costs(ratio: float, outcome: str) -> None:
-    check, made = EMPIRICAL["BAM-C16"], times(bam=ratio, bam_ssmax=ratio)
+    check, made = CHECKS["BAM-C16"], times(bam=ratio, bam_ssmax=ratio)
     assert check.judge(made).outcome == outcome
     assert check.judge(check.flip(made)).outcome == "disagrees"
 
@@ -67,7 +66,7 @@ def test_table_6_agrees_with_itself_and_with_nothing_slower() -> None:
     printed = table("bam", 6)
     printed = printed[printed["model"] == "120M"].set_index("encoding")["milliseconds"]
     made = times(**{name.replace("-", "_"): printed[name] / printed["nope"] for name in ENCODINGS})
-    check = EMPIRICAL["BAM-TAB6"]
+    check = CHECKS["BAM-TAB6"]
     assert check.judge(made).outcome == "agrees"
     slower = check.judge(check.flip(made))
     assert slower.outcome == "disagrees" and slower.measured == 2

@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 
 from attention_priors import claims, config
-from attention_priors.checks import EMPIRICAL, bam_contexts, survey_extensions, survey_languages
+from attention_priors.checks import CHECKS, bam_contexts, belonging, survey_extensions, survey_languages
 from attention_priors.checks.reading_worlds import FADES, KEPT, LOST, STEADY, printed, reverse
 from attention_priors.checks.readings import FADING, ORDER, READINGS, Readings
 from attention_priors.experiments import readings
 
 TRAINED, TIMES = 128, 4
-LANGUAGES, EXTENSIONS, CONTEXTS = survey_languages.EMPIRICAL, survey_extensions.EMPIRICAL, bam_contexts.EMPIRICAL
+LANGUAGES, EXTENSIONS, CONTEXTS = survey_languages.CHECKS, survey_extensions.CHECKS, bam_contexts.CHECKS
 CLAIMS = [*LANGUAGES, *EXTENSIONS, *CONTEXTS]
 ROWS = config.profile("smoke").language
 NAMES = tuple(dict.fromkeys((*ROWS.encodings, *ROWS.benchmark.encodings)))
@@ -66,14 +66,12 @@ def holds(claim):
 
 
 def outcome(claim, given):
-    return EMPIRICAL[claim].judge(given).outcome
+    return CHECKS[claim].judge(given).outcome
 
 
 def test_the_notebook_owns_these_ids_and_the_register_agrees():
-    register = claims.register()
-    for name in CLAIMS:
-        assert EMPIRICAL[name].notebook == register[name].notebook == "09_language_models", name
-        assert register[name].scale == "cpu-small"
+    assert set(CLAIMS) <= set(belonging("language_models"))
+    assert {claims.register()[name].scale for name in CLAIMS} == {"cpu-small"}
 
 
 @pytest.mark.parametrize("name", survey_languages.SUMMARY)
@@ -102,7 +100,7 @@ def test_both_answers_and_the_flip(claim):
     before = good[READINGS].copy()
     assert outcome(claim, good) == "agrees"
     assert outcome(claim, bad) == "disagrees"
-    check = EMPIRICAL[claim]
+    check = CHECKS[claim]
     assert outcome(claim, check.flip(good)) == "disagrees"
     assert outcome(claim, check.flip(bad)) == "agrees"
     assert good[READINGS].equals(before), "flip changed its input"
@@ -154,7 +152,7 @@ def test_rows_that_a_profile_leaves_out_decide_nothing():
 
 
 def test_one_relative_encoding_that_breaks_decides_c3():
-    found = EMPIRICAL["PE-C3"].judge(frames(printed))
+    found = CHECKS["PE-C3"].judge(frames(printed))
     assert found.outcome == "disagrees" and "rope" in found.detail  # RoPE is relative
 
 
@@ -213,8 +211,8 @@ def test_the_sizes_are_judged_apart():
 
 
 def test_verdicts_are_scaled_reproductions():
-    verdict = EMPIRICAL["PE-C2"].verdict("cpu", frames(printed))
+    verdict = CHECKS["PE-C2"].verdict("cpu", frames(printed))
     assert (verdict.verdict, verdict.outcome, verdict.recipe) == ("scaled reproduction", "agrees", "paper")
     assert verdict.evidence == ["metrics/language_readings.csv"] and verdict.seeds == [0, 1, 2]
-    again = EMPIRICAL["PE-PI-E2"].verdict("cpu", frames(printed))
+    again = CHECKS["PE-PI-E2"].verdict("cpu", frames(printed))
     assert again.evidence == ["metrics/language_readings.csv", "metrics/language_order.csv"]

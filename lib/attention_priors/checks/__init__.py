@@ -1,22 +1,120 @@
-"""One function per claim: CHECKS (exact, by id) and EMPIRICAL (judged from metrics frames, by id).
+"""How each claim is decided: one table, claim -> the module that holds its check, opened when asked.
 
-Every module of this package that defines CHECKS or EMPIRICAL takes part; an id may be defined once.
+A check has `id`, `metrics` (names of the frames that it reads; none where arithmetic decides), `practice` and
+
+    verdict(profile, frames, evidence)   what the ledger keeps; `evidence`: paths of figures that show it
+    frame(frames)                        a row per sentence, as a notebook shows it
+    summary(frames)                      one line: "3 of 4 sentences hold"
+
+To add a claim, write it into data/claims/*.yaml, its check into CHECKS of a module, and its id into that module's row.
 """
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
+from collections.abc import Mapping
+from typing import Any
 
-from attention_priors.checks.evidence import Check, CheckError, EmpiricalCheck
+from attention_priors import claims
+from attention_priors.registry import Table
 
-CHECKS: dict[str, Check] = {}
-EMPIRICAL: dict[str, EmpiricalCheck] = {}
+ROWS = {
+    "bam_ablations": "BAM-F8 BAM-F9 BAM-C2 BAM-C3 BAM-C11",
+    "bam_ablations_training": "BAM-F11 BAM-F12 BAM-TAB5 BAM-C14",
+    "bam_below_zero": "BAM-T3 BAM-E3 BAM-E2 BAM-F1",
+    "bam_contexts": "BAM-F10 BAM-C12 BAM-C5",
+    "bam_counts": "BAM-TAB1 BAM-C22 BAM-E11",
+    "bam_decoding": "BAM-ALG1",
+    "bam_gaussian": "BAM-D3 BAM-D4 BAM-C-BETA",
+    "bam_inference": "BAM-D1 BAM-D2 BAM-T1 BAM-E12",
+    "bam_languages": "BAM-TAB2 BAM-F6 BAM-F7 BAM-C7 BAM-C18 BAM-C23",
+    "bam_learned": "BAM-F4 BAM-C8 BAM-C21",
+    "bam_locality": "BAM-L3 BAM-L4 BAM-T2 BAM-T4 BAM-T4b",
+    "bam_needles": "BAM-D8",
+    "bam_overlap": "BAM-I2 BAM-I2n BAM-I3",
+    "bam_partition": "BAM-I1 BAM-E1",
+    "bam_passkey_task": "BAM-D7",
+    "bam_passkeys": "BAM-F2 BAM-F3 BAM-F13 BAM-C1 BAM-C6 BAM-C13",
+    "bam_priors": "BAM-D5 BAM-L1 BAM-L2 BAM-C10 BAM-F5",
+    "bam_recipe": "BAM-C17",
+    "bam_scaling": "BAM-D6 BAM-C4 BAM-E13",
+    "bam_start": "BAM-E14 BAM-E4 BAM-E5 BAM-E15",
+    "bam_tables": "BAM-E6 BAM-E7 BAM-E8 BAM-E10 BAM-C19",
+    "bam_times": "BAM-E9",
+    "cross_benchmark": "X-11",
+    "cross_maximum_entropy": "X-6",
+    "cross_parallel": "X-15",
+    "cross_phase": "X-10 X-13 X-14",
+    "cross_priors": "X-3 X-4",
+    "cross_spectra": "X-5 X-7 X-8 X-16",
+    "goat_bands": "GOAT-T5.1 GOAT-T5.1t GOAT-C-4",
+    "goat_classification": "GOAT-E.1 GOAT-DF.1 GOAT-DF.2 GOAT-AF.3 GOAT-F.T2",
+    "goat_classification_scope": "GOAT-F.T2c GOAT-F.T2g GOAT-F.4 GOAT-F.T4 GOAT-F.5s",
+    "goat_composite": "GOAT-EQ20 GOAT-DIM GOAT-ALG1",
+    "goat_heuristics": "GOAT-P3.1b GOAT-E.2",
+    "goat_recency": "GOAT-F.T3 GOAT-F.T3p GOAT-F.T3r GOAT-F.6 GOAT-E6",
+    "goat_spectrum": "GOAT-EQ12 GOAT-EQ18 GOAT-C1 GOAT-C2 GOAT-C-3 GOAT-C-12",
+    "goat_stability": "GOAT-D5.2 GOAT-D5.3 GOAT-T5.4a GOAT-T5.4b GOAT-T5.4p GOAT-C-5 GOAT-E8",
+    "goat_training": "GOAT-C-2 GOAT-SINKGRAD",
+    "groups_alibi": "OPG-15 X-2",
+    "groups_axioms": "OPG-1 OPG-2 OPG-3 OPG-TAB1",
+    "groups_blocks": "OPG-8 OPG-10 OPG-11 OPG-12 OPG-13 OPG-F1 OPG-F2",
+    "groups_decay": "OPG-9a OPG-9b OPG-9c OPG-14",
+    "groups_law": "OPG-4 OPG-5 OPG-7 OPG-20",
+    "groups_pucks": "OPG-19",
+    "groups_scope": "OPG-16 X-9",
+    "groups_time": "OPG-6 OPG-9d OPG-17",
+    "kernels": "X-17 X-12 BAM-TAB6 BAM-C16",
+    "parallel_scope": "PC-DISC2 PC-SK PC-F2 PC-E5",
+    "parallel_tables": "PC-C3 PC-C10 PC-C16 PC-TAB5 PC-TAB9 PC-E6 PC-TAB11 PC-E4",
+    "parallel_tables_text": "PC-C4 PC-C5 PC-C6 PC-C7 PC-C8 PC-C9 PC-C14",
+    "parallel_theory": "PC-EQ1 PC-EQ10 PC-PRIOR",
+    "parallel_theory_counts": "PC-T3.1c PC-TA.2 PC-TA.2x PC-TA.3 PC-TA.3x PC-TA.5 PC-TA.6",
+    "parallel_theory_decay": "PC-T3.1a PC-T3.1b PC-TA.1 PC-TA.2d PC-TA.4",
+    "parallel_theory_eviction": "PC-EQ3 PC-EQ6 PC-EQ8 PC-EQ8g",
+    "survey_algorithms": "PE-RAND-E PE-F5 PE-NOPE",
+    "survey_curves": "PE-F2 PE-F4",
+    "survey_extensions": "PE-PI PE-PI-E2 PE-NTK-E PE-DNTK-E PE-REROPE PE-F7 PE-F8 PE-F9",
+    "survey_kernels": "PE-KERPLE PE-SAND PE-SAND2",
+    "survey_languages": "PE-C2 PE-C3 PE-C4 PE-C5 PE-KERPLE-E PE-BIAS PE-F3 PE-F6 PE-TAB OPG-18",
+    "survey_order": "PE-C0 PE-C1 PE-BIAS2",
+    "survey_priors": "PE-T5 PE-E-T5 PE-E-T5b PE-ALIBI",
+    "survey_rotations": "PE-SIN PE-SIN-L PE-SIN-DOT PE-F1 PE-ROPE PE-E-ROPE1 PE-E2 PE-2D",
+    "survey_rotations_code": "PE-ROPE-EQ PE-ROPE-MAP PE-E-CODE",
+    "survey_rotations_longer": "PE-NTK PE-DLIN PE-DNTK PE-PNTK PE-BETA PE-PI-E1",
+    "survey_rotations_more": "PE-XPOS PE-RAND PE-E1",
+    "transport": "GOAT-D2.1 GOAT-P2.2 GOAT-P2.2b GOAT-EQ3 GOAT-P3.1 GOAT-E7 X-1",
+}
 
-for _name in sorted(module.name for module in pkgutil.iter_modules(__path__)):
-    _module = importlib.import_module(f"{__name__}.{_name}")
-    for _table, _all in (("CHECKS", CHECKS), ("EMPIRICAL", EMPIRICAL)):
-        for _id, _check in getattr(_module, _table, {}).items():
-            if _id in CHECKS or _id in EMPIRICAL:
-                raise CheckError(f"{_id} is checked twice, the second time in checks/{_name}.py; keep one")
-            _all[_id] = _check
+
+class Checks(Table):
+    """claim -> "module:CHECKS[name]". ValueError for an id in two rows, and, where a module is opened, for one that it
+    lacks or holds beside its row."""
+
+    def __init__(self, rows: Mapping[str, str]) -> None:
+        listed: dict[str, str] = {}
+        for module, ids in rows.items():
+            for name in ids.split():
+                if name in listed:
+                    held = listed[name].partition(":")[0]
+                    raise ValueError(f"checks/__init__.py lists {name} under {held} and under {module}; keep one")
+                listed[name] = f"{module}:CHECKS[name]"
+        super().__init__("claim", __name__, listed)
+
+    def __getitem__(self, name: str) -> Any:
+        check, row = super().__getitem__(name), self.rows[name]
+        for held in importlib.import_module(self.module(name)).CHECKS:
+            if self.rows.get(held) != row:
+                path = row.partition(":")[0].replace(".", "/")
+                raise ValueError(f"checks/{path}.py decides {held}, which its row in checks/__init__.py lacks; add it")
+        return check
+
+
+CHECKS = Checks(ROWS)
+
+
+def belonging(notebook: str) -> dict[str, Any]:
+    """The checks of the claims that a notebook (its slug) owns, in the register's order; no other module is opened."""
+    return {
+        name: CHECKS[name] for name, claim in claims.register().items() if claim.notebook == notebook and name in CHECKS
+    }

@@ -36,7 +36,6 @@ from attention_priors.checks.intervals import Estimate, Sentence, difference, fi
 from attention_priors.checks.passkey_worlds import OURS
 from attention_priors.positions.priors import GeneralizedGaussian
 
-NOTEBOOK = "12_learned_priors"
 RECIPE = "passkey-small"
 NOPE = "nope-ssmax"  # BAM from the uniform start with θβ fixed: whatever θα is, the prior stays uniform
 OTHERS = (NOPE, "sinusoidal-ssmax", "rope-ssmax", "alibi-ssmax")
@@ -159,7 +158,7 @@ def sentences(frames: Frames, claims: Iterable[tuple[str, Callable]] | None = No
 
 
 def check(
-    identifier: str, metrics: tuple[str, ...], opposite: str, read: Callable[[Frames], list[Sentence]], notebook: str
+    identifier: str, metrics: tuple[str, ...], opposite: str, read: Callable[[Frames], list[Sentence]]
 ) -> EmpiricalCheck:
     """The check of a claim whose sentences `read` gives."""
 
@@ -170,12 +169,12 @@ def check(
         return world(frames, as_printed if verdict(frames).outcome == "disagrees" else reversed_)
 
     recipe = f"{RECIPE}, {LANGUAGE_RECIPE}" if LANGUAGE in metrics else RECIPE
-    return EmpiricalCheck(identifier, notebook, metrics, recipe, verdict, opposite, flip)
+    return EmpiricalCheck(identifier, metrics, recipe, verdict, opposite, flip)
 
 
 EXCLUDED = f"disagrees: one of these is excluded by its 95 % interval, a lead also where it is certainly below {MARGIN}"
-EMPIRICAL = {
-    identifier: check(identifier, metrics, f"agrees: {agrees}; {EXCLUDED}", SENTENCES[identifier], NOTEBOOK)
+CHECKS = {
+    identifier: check(identifier, metrics, f"agrees: {agrees}; {EXCLUDED}", SENTENCES[identifier])
     for identifier, metrics, agrees in (
         (
             "BAM-F8",

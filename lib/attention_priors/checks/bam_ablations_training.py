@@ -17,7 +17,6 @@ from attention_priors.checks.bam_passkeys import LONG, MARGIN, PERFECT, worst
 from attention_priors.checks.intervals import Estimate, Sentence, difference, joined, judge, sentence
 from attention_priors.checks.passkey_worlds import HIGH
 
-NOTEBOOK = "10_passkeys"
 ONE, TWO, FOUR = (f"bam-ssmax-{multiple}T" for multiple in (1, 2, 4))
 COMPETITIVE = 0.2  # of mean accuracy: how far behind is still competitive
 LARGEST = 0.7  # Table 5: the largest model after its extension
@@ -150,8 +149,8 @@ def sentences(frames: Frames) -> pd.DataFrame:
     return shown(frames, SENTENCES.items())
 
 
-EMPIRICAL = {
-    identifier: check(identifier, (TRAINING,), f"agrees: {agrees}; {EXCLUDED}", SENTENCES[identifier], NOTEBOOK)
+CHECKS = {
+    identifier: check(identifier, (TRAINING,), f"agrees: {agrees}; {EXCLUDED}", SENTENCES[identifier])
     for identifier, agrees in (
         (
             "BAM-F11",

@@ -18,9 +18,6 @@ from attention_priors.positions import mass
 from attention_priors.positions.priors import Uniform
 from attention_priors.theory import generalised_gaussian as theory
 
-NOTEBOOK = "04_generalised_gaussian"
-
-
 # T3: the vicinity of the query
 
 
@@ -222,7 +219,6 @@ CHECKS = {
     for check in (
         Check(
             "BAM-T3",
-            NOTEBOOK,
             (
                 Part("Without epsilon the query's own key has weight 0, from the second query on.",
                      NoWeight(theory.printed, (2, 3, 100)), check_no_weight, NoWeight(_mirrored, (2, 3, 100))),
@@ -244,7 +240,6 @@ CHECKS = {
         ),
         Check(
             "BAM-E3",
-            NOTEBOOK,
             (
                 Part("There are parameters for which it holds on 512 keys: theta_alpha = 10, theta_beta = -1.",
                      (10.0, -1.0), check_scenario, (0.0, -1.0)),
@@ -259,7 +254,6 @@ CHECKS = {
         ),
         Check(
             "BAM-E2",
-            NOTEBOOK,
             (
                 Part("Main text: alpha >= 0.", _nonnegative, check_domain, lambda alpha: alpha >= -1, bias_value),
                 Part("Appendix B: alpha > 0.", _positive, check_domain, _nonnegative, bias_value),
@@ -271,7 +265,6 @@ CHECKS = {
         ),
         Check(
             "BAM-F1",
-            NOTEBOOK,
             (
                 Part("Uniform: 1/i up to the query, nothing beyond.", lambda j, i: 1 / i if j <= i else 0.0,
                      check_flat, lambda j, i: 1 / 60),

@@ -86,7 +86,7 @@ OPPOSITES = {
     "BAM-C5": "the largest weight of a row falls with the context in BAM, by more (in logarithms) than in ALiBi and "
     f"RoPE Local, and with SSMax by at most {HALF} as much",
 }
-EMPIRICAL: dict[str, EmpiricalCheck] = {
+CHECKS: dict[str, EmpiricalCheck] = {
     name: check(name, read, OPPOSITES[name], others=(FADING,) if read is claim_5 else ())
     for name, read in SENTENCES.items()
 }

@@ -19,7 +19,6 @@ from attention_priors.checks.printed import claimed, table
 from attention_priors.model import Transformer, count, paper_model
 from attention_priors.positions.priors import GeneralizedGaussian
 
-NOTEBOOK = "09_language_models"
 MODELS = {"120M": "bam-120m", "432M": "bam-432m", "1.1B": "bam-1.1b"}
 VOCABULARY = 32_768  # Mistral-7B v0.3
 LIMIT = 1000  # parameters that the introduction stays below
@@ -207,7 +206,6 @@ CHECKS = {
     for check in (
         Check(
             "BAM-TAB1",
-            NOTEBOOK,
             printed=(
                 printed(
                     "Embedding: V d, with V = 32,768",
@@ -248,7 +246,6 @@ CHECKS = {
         ),
         Check(
             "BAM-C22",
-            NOTEBOOK,
             printed=(
                 printed("The prior has 3 H L parameters", "prior", per_head(3), false=lambda shape: 3 * shape.heads),
                 Part(
@@ -268,7 +265,6 @@ CHECKS = {
         ),
         Check(
             "BAM-E11",
-            NOTEBOOK,
             printed=(
                 Part(
                     "Three scalars in every head are fewer than 1,000, in each model of Table 1",

@@ -14,7 +14,6 @@ from attention_priors.checks.evidence import Check, Evidence, Part, compare
 from attention_priors.config import ModelConfig
 from attention_priors.model import Cache, Transformer
 
-NOTEBOOK = "09_language_models"
 LONG = 10_240  # tokens: the paper caches above 10,000
 LENGTHS = (5, 1, 9, 8)  # of packed documents
 EXACT = 1e-9
@@ -101,7 +100,6 @@ def _compare(errors: dict[str, float], where: str) -> Evidence:
 CHECKS = {
     "BAM-ALG1": Check(
         "BAM-ALG1",
-        NOTEBOOK,
         printed=(
             Part(
                 "Decoding with a cache gives what the whole matrix of scores and biases gives",

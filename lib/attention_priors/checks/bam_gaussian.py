@@ -21,7 +21,6 @@ from attention_priors.positions.priors import GeneralizedGaussian
 from attention_priors.theory import generalised_gaussian as theory
 from attention_priors.theory.inference import log_generalised_gaussian, softmax
 
-NOTEBOOK = "04_generalised_gaussian"
 LAGS = np.arange(1, 513, dtype=np.float64)
 SHAPES = (0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16)
 SCALE, CONTEXT = 10.0, 2**18
@@ -233,7 +232,6 @@ CHECKS = {
     for check in (
         Check(
             "BAM-D3",
-            NOTEBOOK,
             (
                 Part("The bias -|(j - i - mu)/alpha|^beta is added to the masked score (outputs, gradients).",
                      _bias, check_attention, lambda x, alpha, beta, mu: _bias(x, alpha, beta, -mu)),
@@ -249,7 +247,6 @@ CHECKS = {
         ),
         Check(
             "BAM-D4",
-            NOTEBOOK,
             (
                 Part("mu = 2 sinh(theta_mu), beta = theta_beta, alpha = exp(-theta_alpha/theta_beta).",
                      lambda ta, tb, tm: (np.exp(-ta / tb), tb, 2 * np.sinh(tm)), check_parametrisation,
@@ -268,7 +265,6 @@ CHECKS = {
         ),
         Check(
             "BAM-C-BETA",
-            NOTEBOOK,
             (
                 Part("The mass beyond 2 alpha falls as beta grows.", Monotone("P(d > 2 alpha)", _tail, -1),
                      check_monotone, Monotone("P(d > 2 alpha)", _tail, 1)),

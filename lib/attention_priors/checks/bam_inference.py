@@ -14,7 +14,6 @@ import numpy as np
 from attention_priors.checks.evidence import Check, Evidence, Part, compare, smallest_counterexample
 from attention_priors.theory import inference as theory
 
-NOTEBOOK = "01_attention_is_inference"
 TOLERANCE = 1e-12
 STANDARD_ERRORS = 4.0
 PAIRS = ([0.5, 0.5], [0.75, 0.25], [0.25, 0.75])  # distributions over two keys, the simplest first
@@ -187,7 +186,6 @@ CHECKS = {
     for check in (
         Check(
             "BAM-D1",
-            NOTEBOOK,
             (
                 Part(
                     "the weights exp(s_j) / sum_z exp(s_z) are a probability vector",
@@ -206,7 +204,6 @@ CHECKS = {
         ),
         Check(
             "BAM-D2",
-            NOTEBOOK,
             (
                 Part(
                     "p_j is softmax(g)_j times softmax(f)_j / Z",
@@ -240,7 +237,6 @@ CHECKS = {
         ),
         Check(
             "BAM-T1",
-            NOTEBOOK,
             (
                 Part(
                     "for a score f + g, p = softmax(f) softmax(g) / Z with the divisor Z = <softmax(f), softmax(g)>",
@@ -268,7 +264,6 @@ CHECKS = {
         ),
         Check(
             "BAM-E12",
-            NOTEBOOK,
             (
                 Part(
                     "SSMax's scale does the work of the normalising scalar Z (a scalar leaves the odds of keys alone)",

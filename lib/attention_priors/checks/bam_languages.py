@@ -18,7 +18,6 @@ from attention_priors.checks.bam_passkeys import BY_LENGTH, NEAR_CHANCE, Accurac
 from attention_priors.checks.evidence import EmpiricalCheck
 from attention_priors.checks.intervals import Estimate, Sentence, difference, finding, joined, judge, sentence
 
-NOTEBOOK = "09_language_models"
 RECIPE = "paper"
 PERPLEXITY, LOSSES = "language_perplexity", "language_losses"
 FIRST, SECOND = True, False  # the domain of training stands for FineWeb, another one for Wikipedia
@@ -184,7 +183,7 @@ SENTENCES: dict[str, Callable[[Frames], list[Sentence]]] = {
 
 def sentences(frames: Frames) -> pd.DataFrame:
     """What notebook 09 shows of the twelve encodings: every sentence of every claim that it owns."""
-    return listed({name: read for name, read in SENTENCES.items() if EMPIRICAL[name].notebook == NOTEBOOK}, frames)
+    return listed({name: read for name, read in SENTENCES.items() if name != "BAM-C7"}, frames)
 
 
 def listed(claims: Mapping[str, Callable[[Frames], list[Sentence]]], frames: Frames) -> pd.DataFrame:
@@ -237,14 +236,14 @@ def world(frames: Frames, rule: Rule) -> Frames:
     return changed
 
 
-def _check(identifier: str, opposite: str, metrics: tuple[str, ...] = (PERPLEXITY,), owner: str = NOTEBOOK):
+def _check(identifier: str, opposite: str, metrics: tuple[str, ...] = (PERPLEXITY,)):
     def verdict(frames: Frames):
         return finding(SENTENCES[identifier](frames))
 
     def flip(frames: Frames) -> Frames:
         return world(frames, as_printed if verdict(frames).outcome == "disagrees" else reversed_)
 
-    return EmpiricalCheck(identifier, owner, metrics, RECIPE, verdict, opposite, flip)
+    return EmpiricalCheck(identifier, metrics, RECIPE, verdict, opposite, flip)
 
 
 EXCLUDED = "disagrees: one of these is excluded by its 95 % interval over seeds"
@@ -252,7 +251,7 @@ FIGURE = (
     f"without SSMax the loss of ALiBi, RoPE Local and BAM grows by at most {LEVEL} nats at every length up to {FAR} "
     f"times the training length, and that of Sinusoidal, RoPE and NoPE by more than {DIVERGES} at the longest"
 )
-EMPIRICAL = {
+CHECKS = {
     check.id: check
     for check in (
         _check(
@@ -272,7 +271,6 @@ EMPIRICAL = {
             f"Local is no more than {LEVEL} nats worse there, and both retrieve at most {NEAR_CHANCE} of the passkeys "
             f"at the longest length; {EXCLUDED}",
             (PERPLEXITY, BY_LENGTH),
-            owner="12_learned_priors",  # the first notebook that can read both perplexity and passkeys
         ),
         _check(
             "BAM-C18",

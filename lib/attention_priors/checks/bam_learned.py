@@ -17,7 +17,6 @@ from scipy import stats
 from attention_priors.checks.evidence import EmpiricalCheck, Finding
 from attention_priors.evaluation import seed_interval
 
-NOTEBOOK = "12_learned_priors"
 RECIPE = "passkey-small"
 NEGATIVE = -0.05  # an exponent that has clearly left its start at 0
 LONG = 8  # lengths of at least so many times the shortest one count as long context
@@ -90,15 +89,15 @@ def _no_lift(frames: Frames) -> Frames:
     return {**frames, "learned_heads": heads.assign(passkey_lift=heads["passkey_lift"] * 1e-3)}
 
 
-EMPIRICAL = {
+CHECKS = {
     check.id: check
     for check in (
-        EmpiricalCheck("BAM-F4", NOTEBOOK, ("learned_heads",), RECIPE, figure_4,
+        EmpiricalCheck("BAM-F4", ("learned_heads",), RECIPE, figure_4,
                        "A positive correlation over heads, its interval over seeds above 0.", _mirror_beta),
-        EmpiricalCheck("BAM-C8", NOTEBOOK, ("learned_heads",), RECIPE, negative_heads,
+        EmpiricalCheck("BAM-C8", ("learned_heads",), RECIPE, negative_heads,
                        "No head below -0.05 in any seed, or negative heads that give the key sentence less than its "
                        "even share, with the interval over seeds below 1.", _no_lift),
-        EmpiricalCheck("BAM-C21", NOTEBOOK, ("learned_edits",), RECIPE, control,
+        EmpiricalCheck("BAM-C21", ("learned_edits",), RECIPE, control,
                        "Accuracy at long lengths that rises when the negative heads become uniform, with the interval "
                        "over seeds below 0.", _swap_edits),
     )

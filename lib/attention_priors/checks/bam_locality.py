@@ -17,7 +17,6 @@ from attention_priors.checks.evidence import Check, Evidence, Part, compare, sma
 from attention_priors.positions import mass
 from attention_priors.theory import generalised_gaussian as theory
 
-NOTEBOOK = "04_generalised_gaussian"
 LENGTHS = (10**3, 10**5, 10**7)
 SLOPES = (0.05, 0.5, 1.0)
 SHAPES = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
@@ -289,7 +288,6 @@ CHECKS = {
     for check in (
         Check(
             "BAM-L3",
-            NOTEBOOK,
             (
                 Part("With equal content the weight of the oldest key tends to 0.", _alibis, check_oldest,
                      lambda: [theory.laplace(-m) for m in SLOPES]),
@@ -304,7 +302,6 @@ CHECKS = {
         ),
         Check(
             "BAM-L4",
-            NOTEBOOK,
             (
                 Part("With equal content and alpha > 0 the weight of the oldest key tends to 0.", _gaussians,
                      check_oldest, lambda: [lambda d: np.sqrt(d)]),
@@ -318,7 +315,6 @@ CHECKS = {
         ),
         Check(
             "BAM-T2",
-            NOTEBOOK,
             (
                 Part("mu = 0, alpha = m^(-1/beta): the ratio is |j - i|^(beta - 1).", lambda d, b: d ** (b - 1.0),
                      check_ratio, lambda d, b: d**b),
@@ -338,7 +334,6 @@ CHECKS = {
         ),
         Check(
             "BAM-T4",
-            NOTEBOOK,
             (
                 Part("For beta < 0 the oldest key's weight does not tend to 0.", theory.printed, check_nonzero,
                      lambda a, b: theory.printed(a, -b), keeps_weight, repaired=lambda a, b: theory.laplace(-1.0)),
@@ -355,7 +350,6 @@ CHECKS = {
         ),
         Check(
             "BAM-T4b",
-            NOTEBOOK,
             (
                 Part("T(D) -> 0 for beta > 0, T(D) = 1 for beta = 0 and beta < 0.", lambda b: 0.0 if b > 0 else 1.0,
                      check_regimes, lambda b: 0.0 if b >= 0 else 1.0),

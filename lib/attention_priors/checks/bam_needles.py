@@ -20,7 +20,6 @@ from attention_priors.checks.evidence import EmpiricalCheck
 from attention_priors.checks.intervals import UNKNOWN, Estimate, Sentence, finding, judge, sentence
 from attention_priors.experiments import needles
 
-NOTEBOOK = "11_needles"
 RECIPE = "passkey-small"
 ANSWERS, READINGS = "ruler_answers", "ruler_readings"
 ANSWERED, GUESSED = 0.8, 0.1
@@ -195,10 +194,9 @@ def _flip(frames: Frames) -> Frames:
     return world(frames, as_printed if _verdict(frames).outcome == "disagrees" else turned)
 
 
-EMPIRICAL = {
+CHECKS = {
     "BAM-D8": EmpiricalCheck(
         "BAM-D8",
-        NOTEBOOK,
         (READINGS, ANSWERS),
         RECIPE,
         _verdict,

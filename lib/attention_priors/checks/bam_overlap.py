@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 from scipy import optimize, spatial, special, stats
 
-from attention_priors.checks.bam_inference import NOTEBOOK, PAIRS, TOLERANCE
+from attention_priors.checks.bam_inference import PAIRS, TOLERANCE
 from attention_priors.checks.evidence import Check, Evidence, Part, compare, smallest_counterexample
 from attention_priors.theory import inference as theory
 
@@ -197,7 +197,6 @@ CHECKS = {
     for check in (
         Check(
             "BAM-I2",
-            NOTEBOOK,
             (
                 Part("the overlap lies in [0, 1]", (0.0, 1.0), check_range, false=(0.0, 0.5)),
                 Part(
@@ -240,7 +239,6 @@ CHECKS = {
         ),
         Check(
             "BAM-I2n",
-            NOTEBOOK,
             (
                 Part("|p|_2 <= |p|_1 = 1 for every distribution p", (2, 1), check_norms, false=(1, 2)),
                 Part(
@@ -260,7 +258,6 @@ CHECKS = {
         ),
         Check(
             "BAM-I3",
-            NOTEBOOK,
             (
                 Part(
                     "sum_j p_j ln(p_j / (p_cont p_pos)) = ln(Z_cont Z_pos / Z_joint)",

@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 from scipy import stats
 
-from attention_priors.checks.bam_inference import NOTEBOOK, TOLERANCE
+from attention_priors.checks.bam_inference import TOLERANCE
 from attention_priors.checks.evidence import Check, Evidence, Part, compare, smallest_counterexample
 from attention_priors.theory import inference as theory
 
@@ -93,7 +93,6 @@ CHECKS = {
     for check in (
         Check(
             "BAM-I1",
-            NOTEBOOK,
             (
                 Part(
                     "Z_cont Z_pos / Z_joint = sum_j softmax(f)_j softmax(g)_j",
@@ -125,7 +124,6 @@ CHECKS = {
         ),
         Check(
             "BAM-E1",
-            NOTEBOOK,
             (
                 Part(
                     "the divisor of Theorem 1, the overlap of I.2, and the ratio of I.1 and I.2's factor are one Z",

@@ -14,7 +14,6 @@ from attention_priors.config import ModelConfig
 from attention_priors.model import Transformer
 from attention_priors.tasks import passkey
 
-NOTEBOOK = "10_passkeys"
 SAMPLES = 20
 PRINTED = {"task": 32, "passkey": 25, "filler": 768, "question": 16, "context": 825, "prompt": 841}
 SPOKEN = passkey.DIGITS - 1  # of the answer, the model also reads all digits but the last
@@ -109,7 +108,6 @@ def check_scoring(exact: Callable[[Transformer, Tensor], bool]) -> Evidence:
 
 PROTOCOL = Check(
     "BAM-D7",
-    NOTEBOOK,
     printed=(
         Part(
             "20 prompts hide the key after 0/19, 1/19, ..., 19/19 of the filler (to the nearest token)",

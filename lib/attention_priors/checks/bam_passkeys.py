@@ -33,7 +33,6 @@ from attention_priors.checks.passkey_worlds import (
     world,
 )
 
-NOTEBOOK = "10_passkeys"
 RECIPE = "passkey-small"
 BASES = ("nope", "sinusoidal", "rope", "rope-local", "alibi")  # the encodings that BAM is compared with
 PLAIN, SCALED = BASES, tuple(f"{base}-ssmax" for base in BASES)
@@ -309,10 +308,10 @@ def _check(identifier: str, metrics: tuple[str, ...], opposite: str, holds: Rule
     def flip(frames: Frames) -> Frames:
         return world(frames, holds if verdict(frames).outcome == "disagrees" else fails)
 
-    return EmpiricalCheck(identifier, NOTEBOOK, metrics, RECIPE, verdict, opposite, flip)
+    return EmpiricalCheck(identifier, metrics, RECIPE, verdict, opposite, flip)
 
 
-EMPIRICAL = {
+CHECKS = {
     check.id: check
     for check in (
         _check(

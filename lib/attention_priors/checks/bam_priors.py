@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 from scipy import stats
 
-from attention_priors.checks.bam_inference import NOTEBOOK, TOLERANCE, distance, exact_softmax, random_logits
+from attention_priors.checks.bam_inference import TOLERANCE, distance, exact_softmax, random_logits
 from attention_priors.checks.evidence import Check, Evidence, Part, compare, smallest_counterexample
 from attention_priors.theory import inference as theory
 
@@ -187,7 +187,6 @@ CHECKS = {
     for check in (
         Check(
             "BAM-D5",
-            NOTEBOOK,
             (
                 Part(
                     "Uniform(a, b) is proportional to the indicator of a <= x <= b",
@@ -227,7 +226,6 @@ CHECKS = {
         ),
         Check(
             "BAM-L1",
-            NOTEBOOK,
             (
                 Part(
                     "softmax(M_i) is 1/i on the keys 1..i and 0 beyond",
@@ -246,7 +244,6 @@ CHECKS = {
         ),
         Check(
             "BAM-L2",
-            NOTEBOOK,
             (
                 Part(
                     "ALiBi's prior is proportional to Uniform x Laplace(0, 1/m)",
@@ -273,7 +270,6 @@ CHECKS = {
         ),
         Check(
             "BAM-C10",
-            NOTEBOOK,
             (
                 Part(
                     "softmax of T5's bucketed bias is a prior over lags, to which Theorem 1 applies",
@@ -293,7 +289,6 @@ CHECKS = {
         ),
         Check(
             "BAM-F5",
-            NOTEBOOK,
             (
                 Part(
                     "the score is the sum of content, causal mask and generalised Gaussian bias",

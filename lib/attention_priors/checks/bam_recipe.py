@@ -14,7 +14,6 @@ from attention_priors.checks.bam_counts import MODELS, cells_of_table1
 from attention_priors.checks.evidence import Check, Evidence, Part, compare
 from attention_priors.training import optimizers, rate_at
 
-NOTEBOOK = "09_language_models"
 CORPUS = 10_000_000_000  # tokens that FineWeb 10B is named after
 STEPS, TOKENS = 19_251, 589_824
 RATES = {"120M": 1e-3, "432M": 5e-4, "1.1B": 3e-4}
@@ -109,7 +108,6 @@ def coupled(layer: torch.nn.Module) -> torch.optim.Optimizer:
 
 RECIPE = Check(
     "BAM-C17",
-    NOTEBOOK,
     printed=(
         Part(
             "589,824 tokens are whole sequences of 512, 1024 and 2048, equally many on 6 GPUs",

@@ -20,7 +20,6 @@ from attention_priors.positions.scaling import ScalableSoftmax
 from attention_priors.theory import generalised_gaussian as theory
 from attention_priors.theory.inference import scalable, softmax
 
-NOTEBOOK = "04_generalised_gaussian"
 CONTEXTS = (512, 32_768, 524_288)
 
 
@@ -158,7 +157,6 @@ CHECKS = {
     for check in (
         Check(
             "BAM-D6",
-            NOTEBOOK,
             (
                 Part("n^(s z) / sum n^(s z) = softmax((s ln n) z).", scalable, check_powers,
                      lambda z, s: softmax(s * np.log2(len(z)) * np.asarray(z))),
@@ -169,7 +167,6 @@ CHECKS = {
         ),
         Check(
             "BAM-C4",
-            NOTEBOOK,
             (
                 Part("Softmax: the largest of n weights tends to 0 when its lead is bounded.",
                      theory.peak_weight, check_fades, lambda n, g: theory.peak_weight(n, g, 1.0)),
@@ -185,7 +182,6 @@ CHECKS = {
         ),
         Check(
             "BAM-E13",
-            NOTEBOOK,
             (
                 Part("The prior becomes proportional to n^(-s c d^beta), c = e^theta_alpha.",
                      lambda d, n, s, c, b: float(n) ** (-s * c * d**b), check_scaled_prior,

@@ -18,7 +18,6 @@ from attention_priors.model import PAPER_MODELS
 from attention_priors.positions.priors import GeneralizedGaussian, alibi_slopes
 from attention_priors.theory import generalised_gaussian as theory
 
-NOTEBOOK = "04_generalised_gaussian"
 NAMES = GeneralizedGaussian.NAMES
 PLACES = ("F.1", "Fig. 8")
 
@@ -189,7 +188,6 @@ CHECKS = {
     for check in (
         Check(
             "BAM-E14",
-            NOTEBOOK,
             (
                 Part("d b / d theta_beta = -e^theta_alpha ln(|d| + epsilon).",
                      lambda d, ta: -np.exp(ta) * np.log(d + theory.EPSILON), check_slope("theta_beta"),
@@ -204,7 +202,6 @@ CHECKS = {
         ),
         Check(
             "BAM-E4",
-            NOTEBOOK,
             (
                 Part("By reading, Fig. 9: theta_beta and theta_alpha trained, theta_beta = 0 fixed.",
                      Roles(_ALPHA_BETA, frozenset({"theta_beta"})), check_roles,
@@ -218,7 +215,6 @@ CHECKS = {
         ),
         Check(
             "BAM-E5",
-            NOTEBOOK,
             (
                 Part("theta_beta = 1, theta_mu = 0 is a Laplace start of slope e^theta_alpha.", np.exp,
                      check_slope_of_start, lambda ta: ta),
@@ -235,7 +231,6 @@ CHECKS = {
         ),
         Check(
             "BAM-E15",
-            NOTEBOOK,
             (
                 Part("Table 5: 431M.", 431, check_label, 413, label_of),
                 Part("Table 1: 432M.", 432, check_label, 342, label_of),

@@ -15,7 +15,6 @@ import pandas as pd
 from attention_priors.checks.evidence import Check, Evidence, Part, compare
 from attention_priors.checks.printed import beyond, claimed, table
 
-LANGUAGE, PASSKEYS = "09_language_models", "10_passkeys"
 OURS = "bam-ssmax"
 
 
@@ -220,7 +219,6 @@ CHECKS = {
     for check in (
         Check(
             "BAM-E6",
-            LANGUAGE,
             printed=(
                 Part(
                     "Without SSMax, on both corpora, only ALiBi has a lower perplexity than BAM, by less than 0.1",
@@ -244,7 +242,6 @@ CHECKS = {
         ),
         Check(
             "BAM-E7",
-            PASSKEYS,
             printed=(
                 Part(
                     "At every length of every task no baseline is ahead of BAM SSMax",
@@ -275,7 +272,6 @@ CHECKS = {
         ),
         Check(
             "BAM-E8",
-            PASSKEYS,
             printed=(
                 Part(
                     "At every length of every task RoPE SSMax is not ahead of BAM SSMax",
@@ -304,7 +300,6 @@ CHECKS = {
         ),
         Check(
             "BAM-E10",
-            PASSKEYS,
             printed=(
                 Part(
                     "At 1.1B, trained on 512 tokens, accuracy stays at 0.8 or more up to 512K",
@@ -334,7 +329,6 @@ CHECKS = {
         ),
         Check(
             "BAM-C19",
-            PASSKEYS,
             printed=(
                 Part(
                     "In the mean over Table 3 RoPE SSMax is second and ALiBi SSMax third",

@@ -17,7 +17,6 @@ from scipy import stats
 from attention_priors.checks.evidence import Check, Evidence, Part, compare
 from attention_priors.checks.printed import claimed, table
 
-NOTEBOOK = "10_passkeys"
 ROUNDING = 0.05  # milliseconds in Table 6 have one decimal
 SIZES = ("120M", "430M", "1.1B", "8B")
 NEEDED = {"120M": 6.0, "430M": 1.25, "1.1B": 1.25, "8B": 1.4}
@@ -112,7 +111,6 @@ def check_distinguished(statement: Distinguished) -> Evidence:
 
 TIMES = Check(
     "BAM-E9",
-    NOTEBOOK,
     printed=(
         Part(
             "At each size the intervals mean ± standard deviation of any two encodings overlap",

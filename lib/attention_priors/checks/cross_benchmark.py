@@ -12,7 +12,6 @@ from attention_priors.checks.passkey_worlds import Frames
 from attention_priors.experiments.benchmark import MULTIPLES
 from attention_priors.experiments.tails import correlation
 
-NOTEBOOK = "10_passkeys"
 RECIPE = "passkey-small"
 BY_LENGTH, TAILS = "encodings_by_length", "encodings_tails"
 # What the statement lists, and rows of which each may be any.
@@ -83,10 +82,9 @@ def flip(frames: Frames) -> Frames:
     return {**frames, TAILS: frames[TAILS].assign(accuracy=other)}
 
 
-EMPIRICAL = {
+CHECKS = {
     "X-11": EmpiricalCheck(
         "X-11",
-        NOTEBOOK,
         (BY_LENGTH, TAILS),
         RECIPE,
         verdict,

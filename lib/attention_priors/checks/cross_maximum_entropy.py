@@ -20,7 +20,6 @@ from attention_priors.theory.classification import Mode, realise
 from attention_priors.theory.inference import softmax
 from attention_priors.theory.maximum_entropy import maximum_entropy
 
-NOTEBOOK = "03_field_guide"
 KEYS = 40
 LAGS = np.arange(KEYS, dtype=np.float64)
 Cases = Callable[[], Iterator[tuple[np.ndarray, np.ndarray, tuple]]]  # weights, lags, parameters
@@ -133,7 +132,6 @@ CHECKS = {
     for check in (
         Check(
             "X-6",
-            NOTEBOOK,
             (
                 Part("E[d]: ALiBi, the geometric law.", lambda d: d, against(laplace_cases), lambda d: d**2),
                 Part("E[d^beta], beta > 0: the generalised Gaussian.", lambda d, beta: d**beta, against(gaussian_cases),

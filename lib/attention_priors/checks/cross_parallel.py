@@ -18,7 +18,6 @@ from attention_priors.theory import generalised_gaussian as gaussian
 from attention_priors.theory.inference import posterior, softmax
 from attention_priors.theory.margins import chunk_prior, extra_margin
 
-NOTEBOOK = "13_parallel_attention"
 WIDTH = 12  # keys of a chunk
 
 
@@ -90,7 +89,6 @@ CHECKS = {
     for check in (
         Check(
             "X-15",
-            NOTEBOOK,
             (
                 Part("Attention over C chunks that reuse positions has the prior pi_loc(j) / C", chunk_prior,
                      check_prior, lambda pi, chunks: np.tile(pi, chunks)),

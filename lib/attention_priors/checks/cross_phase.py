@@ -16,7 +16,6 @@ from attention_priors.positions.mass import tilted_tail
 from attention_priors.theory.bands import band
 from attention_priors.theory.inference import posterior, scalable, softmax
 
-NOTEBOOK = "14_phase_diagram"
 CONTEXT = 10**6
 
 
@@ -253,7 +252,6 @@ def normalised_gaussian(d, keys, alpha, beta):
 
 LOCAL = Check(
     "X-10",
-    NOTEBOOK,
     (
         Part(
             "exp(-(d / alpha)^beta) is local for beta > 0, ALiBi (beta = 1) among them, and has limit tail mass 1 for "
@@ -282,7 +280,6 @@ LOCAL = Check(
 
 BAND = Check(
     "X-13",
-    NOTEBOOK,
     (
         Part(
             "content of range omega moves the log-odds of any set of keys by at most omega",
@@ -303,7 +300,6 @@ BAND = Check(
 
 MARGIN = Check(
     "X-14",
-    NOTEBOOK,
     (
         Part(
             "half of the weight takes a lead of ln((1 - pi_d) / pi_d) over uniform competitors",

@@ -14,7 +14,6 @@ from attention_priors.positions.kerple import KerplePower
 from attention_priors.theory import generalised_gaussian as theory
 from attention_priors.theory.inference import log_generalised_gaussian, softmax
 
-NOTEBOOK = "04_generalised_gaussian"
 LAGS = np.arange(513.0)
 
 
@@ -146,7 +145,6 @@ CHECKS = {
     for check in (
         Check(
             "X-3",
-            NOTEBOOK,
             (
                 Part("-r1 d^r2 with r1 = alpha^-beta, r2 = beta is -(d / alpha)^beta.",
                      lambda alpha, beta: (alpha**-beta, beta), check_identity,
@@ -165,7 +163,6 @@ CHECKS = {
         ),
         Check(
             "X-4",
-            NOTEBOOK,
             (
                 Part("As beta grows, the prior tends to the window |d| < alpha (no lag equals alpha).",
                      lambda d, alpha: d < alpha, check_limit((31.5, 0.5, 7.25)), lambda d, alpha: d < alpha + 1),

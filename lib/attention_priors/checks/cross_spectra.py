@@ -20,9 +20,6 @@ from attention_priors.positions.spectral import Fourier
 from attention_priors.theory import bands, classification, spectra
 from attention_priors.theory.inference import softmax
 
-NOTEBOOK = "05_spectra_and_sinks"
-
-
 # RoPE with bias
 
 
@@ -242,7 +239,6 @@ CHECKS = {
     for check in (
         Check(
             "X-5",
-            NOTEBOOK,
             (
                 Part("The content-free term has alpha = a . b and beta = a x b at d = m - n.",
                      lambda a, b: (a[0] * b[0] + a[1] * b[1], a[0] * b[1] - a[1] * b[0]), check_bias_term,
@@ -256,7 +252,6 @@ CHECKS = {
         ),
         Check(
             "X-7",
-            NOTEBOOK,
             (
                 Part("Causal, integer beta: rank beta + 1, and beta without row functions; infinite below 0.",
                      lambda b: (b + 1, b) if b >= 0 else None, check_integer,
@@ -270,7 +265,6 @@ CHECKS = {
         ),
         Check(
             "X-8",
-            NOTEBOOK,
             (
                 Part("|K| <= B gives k of L keys at most k e^2B/(k e^2B + L - k), reached.",
                      lambda bound, keys, count: bands.most_share(bound, keys, count), check_share,
@@ -285,7 +279,6 @@ CHECKS = {
         ),
         Check(
             "X-16",
-            NOTEBOOK,
             (
                 Part("Finitely many modes suffice on L lags: L/2 for any target and any tolerance.",
                      lambda n: n // 2, check_count, lambda n: n // 4),

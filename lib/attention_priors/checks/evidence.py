@@ -13,11 +13,12 @@ An empirical claim is a function of committed metrics frames (`EmpiricalCheck`);
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import pandas as pd
 
@@ -26,6 +27,7 @@ from attention_priors.claims import Counterexample, Verdict
 
 RELATIONS = ("==", "!=", "<", "<=", ">", ">=")
 OUTCOMES = ("agrees", "disagrees", "undecided")
+Frames = Mapping[str, pd.DataFrame]
 
 
 class CheckError(ValueError):
@@ -95,14 +97,18 @@ class Check:
     """
 
     id: str
-    notebook: str
     printed: tuple[Part, ...]
     corrected: Part | None = None
     practice: str = ""
     missing: str = ""
+    metrics: ClassVar[tuple[str, ...]] = ()
 
     def decide(self) -> Decision:
         """Judge every part and apply this module's rule. CheckError when something fails and nothing replaces it."""
+        return self._decision
+
+    @functools.cached_property
+    def _decision(self) -> Decision:
         printed = tuple(part.judge() for part in self.printed)
         fails = [evidence for evidence in printed if not evidence.holds]
         if not fails:
@@ -115,7 +121,12 @@ class Check:
         verdict = "contradicted" if len(fails) == len(printed) else "verified with correction"
         return Decision(self.id, verdict, fails[0], printed, self.corrected.text, replacement)
 
-    def frame(self) -> pd.DataFrame:
+    def summary(self, frames: Frames | None = None) -> str:
+        """How many of the printed sentences hold."""
+        printed = self.decide().printed
+        return _share(sum(found.holds for found in printed), len(printed), "hold")
+
+    def frame(self, frames: Frames | None = None) -> pd.DataFrame:
         """What a notebook shows: a row per printed sentence, and the corrected one where a sentence fails."""
         decision = self.decide()
         rows = [("printed", part.text, found) for part, found in zip(self.printed, decision.printed, strict=True)]
@@ -133,12 +144,11 @@ class Check:
             for role, text, found in rows
         ).set_index("")
 
-    def verdict(self, profile: str, evidence: Sequence[str] = ()) -> Verdict:
-        """`decide`, written as the ledger's record; `evidence` are paths of figures and metrics below results/."""
+    def verdict(self, profile: str, frames: Frames | None = None, evidence: Sequence[str] = ()) -> Verdict:
+        """`decide`, written as the ledger's record; `evidence` are paths of figures."""
         decision = self.decide()
         found = decision.evidence
-        claim = claims.register()[self.id]
-        return claims.Verdict(
+        verdict = Verdict(
             id=self.id,
             verdict=decision.verdict,
             outcome="undecided" if decision.verdict == "inconclusive" else None,
@@ -147,17 +157,18 @@ class Check:
             expected_value=found.expected,
             tolerance=found.tolerance,
             evidence=list(evidence),
-            notebook=self.notebook,
             counterexample=decision.counterexample,
             corrected=decision.corrected or None,
-            statement=claim.statement,
-            source=claim.source,
-            kind=claim.kind,
-            scale=claim.scale,
             profile=profile,
             recipe="exact",
             opposite=self.missing if decision.verdict == "inconclusive" else None,
         )
+        return claims.settle(verdict, claims.find(self.id))
+
+
+def _share(holding: int, of: int, verb: str) -> str:
+    """ "3 of 4 sentences hold", "1 of 1 sentence holds"."""
+    return f"{holding} of {of} sentence{'s'[: of > 1]} {verb}{'s'[: of == 1]}"
 
 
 @dataclass(frozen=True)
@@ -171,6 +182,7 @@ class Finding:
     seeds: tuple[int, ...] = ()
     interval: tuple[float, float] | None = None
     detail: str = ""
+    sentences: tuple[Any, ...] = ()  # `intervals.Sentence`s, where the claim has several
 
 
 @dataclass(frozen=True)
@@ -181,20 +193,43 @@ class EmpiricalCheck:
     """
 
     id: str
-    notebook: str
     metrics: tuple[str, ...]
     recipe: str
-    judge: Callable[[Mapping[str, pd.DataFrame]], Finding]
+    judge: Callable[[Frames], Finding]
     opposite: str
-    flip: Callable[[Mapping[str, pd.DataFrame]], Mapping[str, pd.DataFrame]]
+    flip: Callable[[Frames], Frames]
+    practice: ClassVar[str] = ""
 
-    def verdict(self, profile: str, frames: Mapping[str, pd.DataFrame]) -> Verdict:
+    def summary(self, frames: Frames) -> str:
+        """How many sentences agree, and how many are open."""
+        outcomes = [each.outcome for each in self._sentences(frames)]
+        open_ = outcomes.count("undecided")
+        agree = _share(outcomes.count("agrees"), len(outcomes), "agree")
+        return agree + (f", {open_} undecided" if open_ else "")
+
+    def frame(self, frames: Frames) -> pd.DataFrame:
+        """What a notebook shows: a row per sentence with its number, interval and outcome."""
+        return pd.DataFrame(
+            {
+                "sentence": each.text,
+                "measured": _shown(each.measured),
+                "95 % interval": _shown(each.interval),
+                "should be": f"{each.relation} {_shown(each.expected)}",
+                "outcome": each.outcome,
+            }
+            for each in self._sentences(frames)
+        )
+
+    def _sentences(self, frames: Frames) -> Sequence[Any]:
+        found = self.judge(frames)
+        return found.sentences or (found,)
+
+    def verdict(self, profile: str, frames: Frames, evidence: Sequence[str] = ()) -> Verdict:
         """`scaled reproduction` with an outcome, or `inconclusive` when the metrics cannot decide."""
         found = self.judge(frames)
         if found.outcome not in OUTCOMES:
             raise CheckError(f"{self.id}: outcome {found.outcome!r} is none of {', '.join(OUTCOMES)}")
-        claim = claims.register()[self.id]
-        return claims.Verdict(
+        verdict = Verdict(
             id=self.id,
             verdict="inconclusive" if found.outcome == "undecided" else "scaled reproduction",
             outcome=found.outcome,
@@ -203,16 +238,21 @@ class EmpiricalCheck:
             expected_value=found.expected,
             seeds=list(found.seeds),
             interval=found.interval,
-            evidence=[f"metrics/{name}.csv" for name in self.metrics],
-            notebook=self.notebook,
-            statement=claim.statement,
-            source=claim.source,
-            kind=claim.kind,
-            scale=claim.scale,
+            evidence=[*(f"metrics/{name}.csv" for name in self.metrics), *evidence],
             profile=profile,
             recipe=self.recipe,
             opposite=self.opposite,
         )
+        return claims.settle(verdict, claims.find(self.id))
+
+
+def _shown(value: Any) -> str:
+    """Three digits; a dash for what was not measured."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_shown, value))}]".replace("inf", "∞")
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def compare(

@@ -15,7 +15,6 @@ from attention_priors.checks.evidence import Check, Evidence, Part, compare
 from attention_priors.theory import bands
 from attention_priors.theory.inference import posterior
 
-NOTEBOOK = "05_spectra_and_sinks"
 DRAWS = 3000
 
 
@@ -129,7 +128,6 @@ CHECKS = {
     for check in (
         Check(
             "GOAT-T5.1",
-            NOTEBOOK,
             (
                 Part("pi e^-omega <= p <= pi e^omega.", bands.printed_band, check_band,
                      lambda pi, omega: bands.printed_band(pi, omega / 2)),
@@ -139,7 +137,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-T5.1t",
-            NOTEBOOK,
             (
                 Part("|logit p(A) - logit pi(A)| <= omega for every set A of keys.", bands.band, check_band,
                      lambda pi, omega: bands.band(pi, 0.9 * omega)),
@@ -154,7 +151,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-C-4",
-            NOTEBOOK,
             (
                 Part("The minimiser of the transport objective is pi e^s / Z, the prior itself where content is flat.",
                      posterior, check_minimiser, lambda s, pi: posterior(-s, pi**0.5)),

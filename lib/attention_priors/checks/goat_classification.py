@@ -19,7 +19,6 @@ from attention_priors.positions.finite_rank import extend
 from attention_priors.theory import classification as theory
 from attention_priors.theory.classification import Mode
 
-NOTEBOOK = "02_one_parameter_groups"
 TURN = math.pi
 BOUNDED = (
     (Mode(1, 0.0, (0.7,)),),
@@ -279,7 +278,6 @@ CHECKS = {
     for check in (
         Check(
             "GOAT-E.1",
-            NOTEBOOK,
             (
                 Part("With q' = [q sqrt(D/d), phi sqrt(D)] and k' = [k, psi], plain attention over q', k' is attention "
                      "with the log-prior <phi(i), psi(j)>.", extend, check_extension,
@@ -293,7 +291,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-DF.1",
-            NOTEBOOK,
             (
                 Part("A factorisation with d_p coordinates is the same as blocks of rank at most d_p.",
                      theory.numerical_rank, check_blocks, lambda block: theory.numerical_rank(theory.centred(block))),
@@ -303,7 +300,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-DF.2",
-            NOTEBOOK,
             (
                 Part("K_{i+a,j+a} = K_ij for all a exactly when K_ij = kappa(i - j).", lambda i, j: i - j,
                      check_equivariance, lambda i, j: i + j),
@@ -313,7 +309,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-AF.3",
-            NOTEBOOK,
             (
                 Part("Goat's trigonometric kernel meets it: sup |kappa| <= sum_r sqrt(alpha_r^2 + beta_r^2).",
                      lambda even, odd: float(np.hypot(even, odd).sum()), check_sup,
@@ -330,7 +325,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-F.T2",
-            NOTEBOOK,
             (
                 Part("Finite rank and bounded on Z means sum_m c_m exp(i theta_m d): all eigenvalues on the unit "
                      "circle, no polynomial factors, as many terms as the rank.", theory.is_bounded, check_circle,

@@ -16,7 +16,7 @@ import sympy
 from scipy import optimize
 
 from attention_priors.checks.evidence import Check, Evidence, Part, compare, smallest_counterexample
-from attention_priors.checks.goat_classification import NOTEBOOK, check_circle
+from attention_priors.checks.goat_classification import check_circle
 from attention_priors.theory import classification as theory
 from attention_priors.theory.classification import Mode
 from attention_priors.theory.maximum_entropy import exponential_family, maximum_entropy
@@ -302,7 +302,6 @@ CHECKS = {
     for check in (
         Check(
             "GOAT-F.T2c",
-            NOTEBOOK,
             (
                 Part("Bounded over all of Z, a kernel of finite rank is a finite trigonometric sum.", theory.is_bounded,
                      check_circle, lambda modes: all(mode.radius <= 1 for mode in modes)),
@@ -321,7 +320,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-F.T2g",
-            NOTEBOOK,
             (
                 Part("Every nonzero component of a bounded kernel has |lambda| = 1.", theory.is_bounded, check_circle,
                      lambda modes: all(mode.radius >= 1 for mode in modes)),
@@ -335,7 +333,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-F.4",
-            NOTEBOOK,
             (
                 Part("Delta^k w = 0 on Z makes w a polynomial of degree at most k - 1.", lambda k: k - 1, check_lemma,
                      lambda k: k - 2),
@@ -350,7 +347,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-F.T4",
-            NOTEBOOK,
             (
                 Part("rank U <= 1, and = 1 exactly when u != 0.", lambda u: int(any(u)), check_key_rank, lambda u: 1),
                 Part("U = <[1, 0], [u_j, 0]>, with d_p = 2.", lambda u: ([[1, 0]] * len(u), [[x, 0] for x in u]),
@@ -365,7 +361,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-F.5s",
-            NOTEBOOK,
             (
                 Part("Bounded on Z, translation equivariant and SDPA-compatible are exactly the finite trigonometric "
                      "kernels.", theory.is_bounded, check_circle,

@@ -18,7 +18,6 @@ from attention_priors.positions.finite_rank import extend
 from attention_priors.positions.spectral import Fourier, Sink, geometric, lanes
 from attention_priors.theory.inference import log_sum_exp, softmax
 
-NOTEBOOK = "05_spectra_and_sinks"
 HEADS, LENGTH, CONTENT, MODES = 2, 48, 6, 4
 
 
@@ -251,7 +250,6 @@ CHECKS = {
     for check in (
         Check(
             "GOAT-EQ20",
-            NOTEBOOK,
             (
                 Part("<q', k'>/sqrt(d_h) = <q_c, k_c>/sqrt(d_c) + kappa + u.",
                      lambda dc, dh: ((dh / dc) ** 0.5, dh**0.5), check_symbols,
@@ -267,7 +265,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-DIM",
-            NOTEBOOK,
             (
                 Part("Position takes d_p = 2R + 2 coordinates: 2R for the waves, one for the sink, one of padding.",
                      lambda modes: 2 * modes + 2, check_width, lambda modes: 2 * modes + 1),
@@ -282,7 +279,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-ALG1",
-            NOTEBOOK,
             (
                 Part("Rotated coefficients, Fourier features, u(j), the scaling trick and one flash attention call "
                      "give the masked softmax with the bias.", scaled, check_call,

@@ -23,7 +23,6 @@ from attention_priors.positions.rotary import Rotary, rope
 from attention_priors.positions.sandwich import Sandwich
 from attention_priors.theory.classification import Mode, realise
 
-NOTEBOOK = "03_field_guide"
 WIDTH, KEYS = 12, 12  # equal, so that values can be indicators of the keys
 
 
@@ -176,7 +175,6 @@ CHECKS = {
     for check in (
         Check(
             "GOAT-P3.1b",
-            NOTEBOOK,
             (
                 Part("ALiBi, T5, KERPLE, Sandwich and BAM each add the log-prior of a transport problem.", normalised,
                      check_transport, lambda values: normalised(2 * values)),
@@ -190,7 +188,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-E.2",
-            NOTEBOOK,
             (
                 Part("RoPE's positional part z(d) - z(0) scales with |q| |k|.", lambda a, b: a * b, check_scaling,
                      lambda a, b: a),

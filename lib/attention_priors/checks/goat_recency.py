@@ -17,8 +17,6 @@ from attention_priors.theory import key_slope
 from attention_priors.theory.inference import truncated_geometric
 from attention_priors.theory.maximum_entropy import maximum_entropy
 
-NOTEBOOK = "03_field_guide"
-
 # Theorem 3
 
 
@@ -279,7 +277,6 @@ CHECKS = {
     for check in (
         Check(
             "GOAT-F.T3",
-            NOTEBOOK,
             (
                 Part("The unique entropy maximiser with mean mu in (0, L - 1) is exp(-lambda d) / Z.", tilted,
                      check_maximiser, lambda keys, mean: tilted(keys, 0.9 * mean)),
@@ -291,7 +288,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-F.T3p",
-            NOTEBOOK,
             (
                 Part("The maximiser has full support.", lambda smallest: smallest > 1e-6, check_interior,
                      lambda smallest: smallest < 1e-6),
@@ -308,7 +304,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-F.T3r",
-            NOTEBOOK,
             (
                 Part("Each row of ALiBi is the entropy maximiser for its own mean lag.", tilted, check_each_row,
                      lambda keys, mean: tilted(keys, 0.9 * mean)),
@@ -323,7 +318,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-F.6",
-            NOTEBOOK,
             (
                 Part("-m (i - j) and m j differ by a constant of the row.",
                      Biases(lambda m, i, j: -m * (i - j), lambda m, i, j: m * j), check_constant,
@@ -337,7 +331,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-E6",
-            NOTEBOOK,
             (
                 Part("m j in one bf16 coordinate gives ALiBi's weights.", key_slope.key_slope, check_rounded,
                      lambda m, keys, dtype: -key_slope.key_slope(m, keys, dtype), odds),

@@ -18,7 +18,6 @@ from attention_priors.theory import bands
 from attention_priors.theory.inference import softmax
 from attention_priors.theory.spectra import almost_period
 
-NOTEBOOK = "05_spectra_and_sinks"
 LENGTHS = (2, 10, 10**3, 10**6, 10**9)
 RATIO = 1e4 ** (-1 / 4)  # of neighbouring frequencies on a ladder of four modes from 1 down to 1e-3
 

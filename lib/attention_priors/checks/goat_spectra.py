@@ -18,9 +18,6 @@ from attention_priors.theory import bands, spectra
 from attention_priors.theory.inference import softmax
 from attention_priors.theory.maximum_entropy import maximum_entropy
 
-NOTEBOOK = "05_spectra_and_sinks"
-
-
 # EQ12: coefficients of either sign, even and odd
 
 

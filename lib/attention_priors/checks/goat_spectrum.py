@@ -7,7 +7,6 @@ import numpy as np
 from attention_priors.checks import goat_spectra as spectra
 from attention_priors.checks.evidence import Check, Part
 
-NOTEBOOK = spectra.NOTEBOOK
 COSINES, SINES = ((1.0, 0.0), (-1.0, 0.0), (0.5, 0.0)), ((0.0, 1.0), (0.0, -1.0))
 
 
@@ -24,7 +23,6 @@ CHECKS = {
     for check in (
         Check(
             "GOAT-EQ12",
-            NOTEBOOK,
             (
                 Part("kappa(d) = sum alpha cos(omega d) + beta sin(omega d), coefficients of either sign.",
                      spectra.kappa_of, spectra.check_coefficients,
@@ -39,7 +37,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-EQ18",
-            NOTEBOOK,
             (
                 Part("<(a cos wi + b sin wi, a sin wi - b cos wi), (cos wj, sin wj)> = a cos w(i - j) + b sin "
                      "w(i - j).", _query, spectra.check_factors,
@@ -50,7 +47,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-C1",
-            NOTEBOOK,
             (
                 Part("A continuous profile is positive definite exactly if its spectral measure has no negative part.",
                      lambda values: bool((values >= 0).all()), spectra.check_bochner,
@@ -61,7 +57,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-C2",
-            NOTEBOOK,
             (
                 Part("Positive definite kernels have non-negative spectral weights.",
                      lambda values: bool((values >= 0).all()), spectra.check_bochner,
@@ -85,7 +80,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-C-3",
-            NOTEBOOK,
             (
                 Part("ALiBi's profile falls with the lag, at every slope.", lambda m, d: np.diff(-m * d),
                      spectra.check_monotone, lambda m, d: np.diff(-m * np.abs(d - 8))),
@@ -99,7 +93,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-C-12",
-            NOTEBOOK,
             (
                 Part("Content and position are separate: neither changes what the other adds to a logit.",
                      lambda s, k: s + k, spectra.check_separate, lambda s, k: s * k),

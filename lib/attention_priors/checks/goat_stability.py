@@ -10,8 +10,6 @@ from attention_priors.checks import goat_sinks as sinks
 from attention_priors.checks.evidence import Check, Part
 from attention_priors.theory import bands
 
-NOTEBOOK = sinks.NOTEBOOK
-
 
 def _floor(margin, keys):
     return float(1 - bands.most_noise(margin, keys))
@@ -30,7 +28,6 @@ CHECKS = {
     for check in (
         Check(
             "GOAT-D5.2",
-            NOTEBOOK,
             (
                 Part("z_sink - z_k is a difference of content plus one of the prior, and delta > 0 makes the sink the "
                      "row's largest.", lambda s, k: s + k, sinks.check_split, lambda s, k: s - k),
@@ -47,7 +44,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-D5.3",
-            NOTEBOOK,
             (
                 Part("Psi = 1 - p_sink bounds the output's change per unit change of the other values, and is reached.",
                      lambda p: 1 - p[0], sinks.check_sensitivity, lambda p: (1 - p[0]) ** 2),
@@ -56,7 +52,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-T5.4a",
-            NOTEBOOK,
             (
                 Part("Uniform prior, no content: Psi = 1 - 1/L, which tends to 1.", lambda n: 1 - 1 / n,
                      sinks.check_uniform_limit, lambda n: 1 - 1 / n**2),
@@ -66,7 +61,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-T5.4b",
-            NOTEBOOK,
             (
                 Part("Psi <= (L - 1)/(e^delta + L - 1).", _noise, sinks.check_noise_bound,
                      lambda delta, n: (n - 1) / (math.exp(2 * delta) + n - 1)),
@@ -85,7 +79,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-T5.4p",
-            NOTEBOOK,
             (
                 Part("Below the period the bound of Theorem 5.4 holds.", _noise, sinks.check_across_periods,
                      lambda delta, n: _noise(2 * delta, n)),
@@ -97,7 +90,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-C-5",
-            NOTEBOOK,
             (
                 Part("The output moves by up to Psi = 1 - p_sink, and by that if the other values move alike.",
                      lambda p: 1 - p, sinks.check_coherent, lambda p: p),
@@ -113,7 +105,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-E8",
-            NOTEBOOK,
             (
                 Part("As an unnormalised log-prior K = -log L changes nothing: attention stays plain.",
                      lambda i, j: -math.log(30), sinks.check_constant, lambda i, j: -math.log(30 + j)),

@@ -17,7 +17,6 @@ from attention_priors.checks.evidence import Check, Evidence, Part, compare, sma
 from attention_priors.positions.priors import Laplace
 from attention_priors.positions.spectral import Fourier, Sink, geometric
 
-NOTEBOOK = "05_spectra_and_sinks"
 KEYS = 40
 
 
@@ -170,7 +169,6 @@ CHECKS = {
     for check in (
         Check(
             "GOAT-C-2",
-            NOTEBOOK,
             (
                 Part("Zero coefficients and u = 0 start training from plain attention.", 0.0, check_uniform_start,
                      0.01),
@@ -186,7 +184,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-SINKGRAD",
-            NOTEBOOK,
             (
                 Part("dz/du = 1 and dz/d<q, k> = 1/sqrt(d_c): a factor of sqrt(d_c).", lambda n: n**0.5,
                      check_inner_product, lambda n: float(n)),

@@ -15,7 +15,6 @@ import torch
 
 from attention_priors.attention import attention
 from attention_priors.checks.evidence import Check, Evidence, Part, compare, smallest_counterexample
-from attention_priors.checks.groups_axioms import NOTEBOOK
 from attention_priors.positions.finite_rank import ExponentialPolynomial, extend
 from attention_priors.positions.priors import GeneralizedGaussian, Laplace, RelativePrior
 from attention_priors.theory import groups as theory
@@ -156,7 +155,6 @@ CHECKS = {
     for check in (
         Check(
             "OPG-15",
-            NOTEBOOK,
             (
                 Part("The class \"seems\" unexplored (\"I failed to find\" literature that \"directly addresses\" it). "
                      "Read as: no published encoding comes from a defective generator.", lambda name: False,
@@ -174,7 +172,6 @@ CHECKS = {
         ),
         Check(
             "X-2",
-            NOTEBOOK,
             (
                 Part("-m(t - s) = q^T exp((t - s) [[0, 1], [0, 0]]) k with q = (-m, 0) and k = (0, 1).", slope,
                      check_slope, lambda m: (-slope(m)[0], *slope(m)[1:])),

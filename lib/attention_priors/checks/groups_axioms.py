@@ -20,7 +20,6 @@ from attention_priors.positions.xpos import DampedRotary, xpos
 from attention_priors.theory import groups as theory
 from attention_priors.theory.groups import Block
 
-NOTEBOOK = "02_one_parameter_groups"
 PUCK = np.array([[0.0, 1.0], [0.0, 0.0]])
 TIMES = np.arange(6)
 
@@ -252,7 +251,6 @@ CHECKS = {
     for check in (
         Check(
             "OPG-1",
-            NOTEBOOK,
             (
                 Part("Attention scores a query at t and a key at s by <f_t(q), g_s(k)>.", matmul, check_score,
                      lambda fq, gk: -(fq @ gk)),
@@ -270,7 +268,6 @@ CHECKS = {
         ),
         Check(
             "OPG-2",
-            NOTEBOOK,
             (
                 Part("A linear encoding acts by matrices: f_t(q) = F(t) q and g_s(k) = G(s) k.", matmul, check_linear,
                      lambda a, x: a @ x + 1),
@@ -283,7 +280,6 @@ CHECKS = {
         ),
         Check(
             "OPG-3",
-            NOTEBOOK,
             (
                 Part("F(t+tau)^T G(s+tau) = F(t)^T G(s) for all tau exactly when every diagonal of the table is "
                      "constant.", lambda t, s, tau: (t + tau, s + tau), check_invariance,
@@ -294,7 +290,6 @@ CHECKS = {
         ),
         Check(
             "OPG-TAB1",
-            NOTEBOOK,
             (
                 Part("First table: F(t)^T G(s) in row t and column s.", lambda f, g, t, s: f[t].T @ g[s],
                      check_first_table, lambda f, g, t, s: f[s].T @ g[t]),

@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 
 from attention_priors.checks.evidence import Check, Evidence, Part, compare
-from attention_priors.checks.groups_axioms import NOTEBOOK, factors_of
+from attention_priors.checks.groups_axioms import factors_of
 from attention_priors.positions.rotary import Rotary, Spectrum
 from attention_priors.positions.xpos import DampedRotary
 from attention_priors.theory import groups as theory
@@ -229,7 +229,6 @@ CHECKS = {
     for check in (
         Check(
             "OPG-8",
-            NOTEBOOK,
             (
                 Part("A diagonalisable X splits into one-dimensional blocks e^{lambda t} and, for conjugate pairs, "
                      "two-dimensional ones e^{lambda t} R(omega t).", (lambda rate, t: math.exp(rate * t), damped),
@@ -242,7 +241,6 @@ CHECKS = {
         ),
         Check(
             "OPG-10",
-            NOTEBOOK,
             (
                 Part("A complex pair acts as A(t) = e^{lambda t} R(omega t) in a real basis.", damped, check_pair,
                      clockwise),
@@ -256,7 +254,6 @@ CHECKS = {
         ),
         Check(
             "OPG-11",
-            NOTEBOOK,
             (
                 Part("X = [[0, 1], [0, 0]] has X^2 = 0.", 2, check_nilpotent, 3),
                 Part("e^{tX} = [[1, t], [0, 1]].", lambda t: [[1, t], [0, 1]], check_shear,
@@ -269,7 +266,6 @@ CHECKS = {
         ),
         Check(
             "OPG-12",
-            NOTEBOOK,
             (
                 Part("A block of size m at a real eigenvalue has the entries e^{lambda t} t^k / k!, k < m; size 2 is "
                      "e^{lambda t} [[1, t], [0, 1]].",
@@ -281,7 +277,6 @@ CHECKS = {
         ),
         Check(
             "OPG-13",
-            NOTEBOOK,
             (
                 Part("A doubled conjugate pair acts as e^{lambda t} [[R, tR], [0, R]] with R = R(omega t).", doubled,
                      check_doubled, lambda rate, omega, t: doubled(rate, omega, t) - np.eye(4, k=2) * 0.01 * t),
@@ -291,7 +286,6 @@ CHECKS = {
         ),
         Check(
             "OPG-F1",
-            NOTEBOOK,
             (
                 Part("F(t) q and G(t) k turn at constant speed; their lengths are constant (hands of a clock) when "
                      "lambda = 0, else e^{lambda t} and e^{-lambda t} (spirals).",
@@ -301,7 +295,6 @@ CHECKS = {
         ),
         Check(
             "OPG-F2",
-            NOTEBOOK,
             (
                 Part("The block moves (x, v) to e^{lambda t} (x + vt, v): the puck's shear, with decay if lambda < 0.",
                      lambda rate, x, v, t: math.exp(rate * t) * np.array([x + v * t, v]), check_portrait,

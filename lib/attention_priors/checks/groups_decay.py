@@ -13,7 +13,6 @@ import numpy as np
 import torch
 
 from attention_priors.checks.evidence import Check, Evidence, Part, compare, smallest_counterexample
-from attention_priors.checks.groups_axioms import NOTEBOOK
 from attention_priors.theory import groups as theory
 from attention_priors.theory.groups import Block
 
@@ -156,7 +155,6 @@ CHECKS = {
     for check in (
         Check(
             "OPG-9a",
-            NOTEBOOK,
             (
                 Part("With lambda > 0 the score's factor e^{lambda d} grows exponentially with the age d.",
                      exponential_factor, check_growth, half_rate),
@@ -174,13 +172,11 @@ CHECKS = {
         ),
         Check(
             "OPG-9b",
-            NOTEBOOK,
             (Part("lambda = 0 gives A = 1 at every lag: NoPE.", 0.0, check_plain, 1e-3),),
             practice="NoPE is a member of every family here: a learned X can switch position off.",
         ),
         Check(
             "OPG-9c",
-            NOTEBOOK,
             (
                 Part("With lambda < 0 a key fades exponentially in linear attention: this is its decay.",
                      exponential_factor, check_decay, half_rate),
@@ -193,7 +189,6 @@ CHECKS = {
         ),
         Check(
             "OPG-14",
-            NOTEBOOK,
             (
                 Part("F(t) = e^{tX^T} decays like e^{lambda t} and G(s) = e^{-sX} grows like e^{|lambda| s}.", abs,
                      check_growth_rate, lambda rate: 2 * abs(rate)),

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from attention_priors.checks.evidence import Check, Evidence, Part, compare, smallest_counterexample
-from attention_priors.checks.groups_axioms import NOTEBOOK, PUCK, TIMES, factors_of
+from attention_priors.checks.groups_axioms import PUCK, TIMES, factors_of
 from attention_priors.positions.rotary import Rotary, Spectrum
 from attention_priors.positions.xpos import DampedRotary
 from attention_priors.theory import groups as theory
@@ -235,7 +235,6 @@ CHECKS = {
     for check in (
         Check(
             "OPG-4",
-            NOTEBOOK,
             (
                 Part("If M = F(0)^T G(0) is invertible, a fixed change of the keys makes it the identity.", one_sided,
                      check_regular, lambda b: (one_sided(b)[0], b, one_sided(b)[2])),
@@ -255,7 +254,6 @@ CHECKS = {
         ),
         Check(
             "OPG-5",
-            NOTEBOOK,
             (
                 Part("With F(0)^T G(0) = I, invariance gives F(t)^T G(t) = I, that is G(t) = F(t)^-T.",
                      lambda f: np.linalg.inv(f).T, check_inverse, np.linalg.inv),
@@ -267,7 +265,6 @@ CHECKS = {
         ),
         Check(
             "OPG-7",
-            NOTEBOOK,
             (
                 Part("Every continuous one-parameter group of matrices is e^{tX}.", theory.exponential,
                      check_exponential, lambda x, t: np.eye(len(x)) + t * x),
@@ -279,7 +276,6 @@ CHECKS = {
         ),
         Check(
             "OPG-20",
-            NOTEBOOK,
             (
                 Part("F and G are defined at every real t, with the same group law.", theory.exponential,
                      check_real_times, lambda x, t: theory.exponential(x, np.round(t))),

@@ -10,7 +10,6 @@ from attention_priors.checks.intervals import Estimate, Sentence, difference, fi
 from attention_priors.checks.passkey_worlds import Frames
 from attention_priors.experiments.pucks import ENCODINGS, STARTED
 
-NOTEBOOK = "02_one_parameter_groups"
 RECIPE = "pucks"
 METRICS = "groups_pucks"
 OURS = "group-defective"
@@ -67,10 +66,9 @@ def flip(frames: Frames) -> Frames:
     return {**frames, METRICS: frame.assign(correct=right * frame["samples"], coupling=coupling)}
 
 
-EMPIRICAL = {
+CHECKS = {
     "OPG-19": EmpiricalCheck(
         "OPG-19",
-        NOTEBOOK,
         (METRICS,),
         RECIPE,
         verdict,

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from attention_priors.checks.evidence import Check, Evidence, Part, compare, smallest_counterexample
-from attention_priors.checks.groups_axioms import NOTEBOOK, factors_of
+from attention_priors.checks.groups_axioms import factors_of
 from attention_priors.positions.absolute import Sinusoidal
 from attention_priors.positions.buckets import T5Buckets
 from attention_priors.positions.kerple import KerpleLog, KerplePower
@@ -188,7 +188,6 @@ CHECKS = {
     for check in (
         Check(
             "OPG-16",
-            NOTEBOOK,
             (
                 Part("The admissible encodings are a handful of families: entries t^k e^{lambda t} cos and sin of "
                      "omega t, with or without a frequency, with or without a defect.", family, check_families,
@@ -208,7 +207,6 @@ CHECKS = {
         ),
         Check(
             "X-9",
-            NOTEBOOK,
             (
                 Part("RoPE, xPos, RetNet, ALiBi and Goat's K_rel satisfy the axioms.", lambda name: True, check_members,
                      lambda name: name != "ALiBi"),

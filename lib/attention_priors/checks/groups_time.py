@@ -13,7 +13,6 @@ import numpy as np
 import torch
 
 from attention_priors.checks.evidence import Check, Evidence, Part, compare
-from attention_priors.checks.groups_axioms import NOTEBOOK
 from attention_priors.theory.groups import Block
 
 # OPG-6: discontinuous solutions
@@ -106,7 +105,6 @@ CHECKS = {
     for check in (
         Check(
             "OPG-6",
-            NOTEBOOK,
             (
                 Part("Over the reals, solutions that are not continuous exist: e^{f(t)}, f additive with "
                      "f(a + b sqrt 2) = a. (Computed on these times; that f extends to all reals is read: a basis of R "
@@ -122,7 +120,6 @@ CHECKS = {
         ),
         Check(
             "OPG-9d",
-            NOTEBOOK,
             (
                 Part("The product of the gates e^{-Delta_u}, s < u <= t, is the decay over the time tau(t) - tau(s) of "
                      "the clock tau = Delta_1 + ... + Delta_t.", np.cumsum, check_clock,
@@ -136,7 +133,6 @@ CHECKS = {
         ),
         Check(
             "OPG-17",
-            NOTEBOOK,
             (
                 Part("The dot product of a query and a key does not depend on where they stand.",
                      lambda q, k, i, j: float(q @ k), check_first_layer,

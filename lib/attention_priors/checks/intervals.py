@@ -98,4 +98,5 @@ def finding(sentences: Sequence[Sentence]) -> Finding:
     detail = "; ".join(f"{each.text}: {each.outcome}" for each in sentences)
     measured = "not measured" if math.isnan(first.measured) else first.measured
     bounded = first.interval if first.interval and all(map(math.isfinite, first.interval)) else None  # for JSON
-    return Finding(outcome, measured, first.relation, first.expected, seeds, bounded, detail)
+    found = (outcome, measured, first.relation, first.expected, seeds, bounded, detail)
+    return Finding(*found, tuple(sentences))

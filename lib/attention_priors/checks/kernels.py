@@ -29,7 +29,6 @@ from attention_priors.positions.rotary import Rotary, rope
 from attention_priors.positions.scaling import ScalableSoftmax
 from attention_priors.positions.spectral import Fourier
 
-NOTEBOOK = "08_fused_kernel"
 KEYS, WIDTH, SLOPE, SCALE = 24, 16, 0.25, 0.7
 MEASURABLE, MOVES, ADDS = 1.05, 1.5, 0.01
 SHORTEST = 512  # integers up to 256 are exact in bfloat16
@@ -167,20 +166,6 @@ KERNEL = Part(
     check_kernel,
     {**BIASES, "GGD": lambda d: -np.exp(-0.5) * (abs(d + 2 * np.sinh(0.3)) + 1e-5) ** 0.7},
 )
-CHECKS = {
-    "X-17": Check(
-        "X-17",
-        NOTEBOOK,
-        (
-            *(Part(f"The interface carries {text}.", Kind(score, call), check_kind, Kind(other, call))
-              for text, score, other, call in KINDS),
-            *((KERNEL,) if interpreted.AVAILABLE else ()),
-        ),
-        practice="Our kernel reads every relative prior from a table over lags: a power per score would cost two more "
-        "special-function operations each, and no prior needs a kernel of its own.",
-        missing="" if interpreted.AVAILABLE else interpreted.MISSING,
-    )
-}  # fmt: skip
 
 
 # X-12, BAM-TAB6, BAM-C16: judged from metrics
@@ -261,16 +246,27 @@ def _slow_bam(frames: Frames) -> Frames:
     return {**frames, "kernel_inference": frame}
 
 
-EMPIRICAL = {
+CHECKS = {
     check.id: check
     for check in (
-        EmpiricalCheck("X-12", NOTEBOOK, ("kernel_low_precision",), "exact", low_precision,
+        Check(
+            "X-17",
+            (
+                *(Part(f"The interface carries {text}.", Kind(score, call), check_kind, Kind(other, call))
+                  for text, score, other, call in KINDS),
+                *((KERNEL,) if interpreted.AVAILABLE else ()),
+            ),
+            practice="Our kernel reads every relative prior from a table over lags: a power per score would cost two "
+            "more special-function operations each, and no prior needs a kernel of its own.",
+            missing="" if interpreted.AVAILABLE else interpreted.MISSING,
+        ),
+        EmpiricalCheck("X-12", ("kernel_low_precision",), "exact", low_precision,
                        "A carrier whose coordinates survive bfloat16 as well as content does, or an added bias that "
                        "moves the weights.", _swap_low),
-        EmpiricalCheck("BAM-TAB6", NOTEBOOK, ("kernel_inference",), "untrained", table_6,
+        EmpiricalCheck("BAM-TAB6", ("kernel_inference",), "untrained", table_6,
                        "agrees: every row's interval over rounds, relative to NoPE, inside the range of the table's "
                        "sizes; disagrees: one outside it.", _slow_bam),
-        EmpiricalCheck("BAM-C16", NOTEBOOK, ("kernel_inference",), "untrained", costs_nothing,
+        EmpiricalCheck("BAM-C16", ("kernel_inference",), "untrained", costs_nothing,
                        "agrees: both medians over NoPE at most 1.05, with their intervals over rounds; "
                        "disagrees: one above it, with its interval.", _slow_bam),
     )

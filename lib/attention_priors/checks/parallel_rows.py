@@ -16,7 +16,6 @@ import pandas as pd
 from attention_priors.checks.evidence import Evidence, agree, compare
 from attention_priors.checks.printed import claimed, table
 
-NOTEBOOK = "13_parallel_attention"
 PAPER = "parallelcomp"
 LLAMA2, LLAMA3 = "Llama2", "Llama3"
 BACKBONES = (LLAMA2, LLAMA3)

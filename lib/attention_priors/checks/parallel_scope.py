@@ -20,9 +20,6 @@ from attention_priors.checks.printed import claimed, table
 from attention_priors.theory import parallel
 from attention_priors.theory.inference import log_sum_exp, softmax
 
-NOTEBOOK = tables.NOTEBOOK
-
-
 # DISC2: the cost of chunks
 
 
@@ -266,7 +263,6 @@ CHECKS = {
     for check in (
         Check(
             "PC-DISC2",
-            NOTEBOOK,
             (
                 Part("C = N / w chunks of width w cost the sum over c of w^2 = N w dot products", lambda n, w: n * w,
                      check_cost, lambda n, w: n * w / 2),
@@ -277,7 +273,6 @@ CHECKS = {
         ),
         Check(
             "PC-SK",
-            NOTEBOOK,
             (
                 Part("R = O(sqrt(log w)) ensures that the excluded number, exp(log^2(eps w) / R^2) delta / (w d), "
                      "stays bounded", lambda rate: True if rate < math.inf else None, check_bounded,
@@ -292,7 +287,6 @@ CHECKS = {
         ),
         Check(
             "PC-F2",
-            NOTEBOOK,
             (
                 Part("By the caption: parallel attention, parallel KV cache eviction, chunk eviction, global "
                      "attention, and the query's output is attention over the keys that are left", ORDER, check_scheme,
@@ -302,7 +296,6 @@ CHECKS = {
         ),
         Check(
             "PC-E5",
-            NOTEBOOK,
             (
                 Part("Abstract: models of 8B start from 8K", Scope({8: 8}), check_scope, Scope({7: 8}), evaluate_scope),
                 Part("Conclusion: models of 8B start from 4K", Scope({8: 4}), check_scope, Scope({8: 16}),

@@ -11,7 +11,6 @@ from attention_priors.checks.parallel_rows import (
     BACKBONES,
     HALF_UNIT,
     LLAMA3,
-    NOTEBOOK,
     Averages,
     Order,
     Orders,
@@ -245,7 +244,6 @@ CHECKS = {
     for check in (
         Check(
             "PC-C3",
-            NOTEBOOK,
             (
                 Part("On LongBench the method alone has a higher mean than FullKV on both backbones",
                      (BACKBONES, frozenset({"Ours"})), check_ahead_of_full, ((LLAMA3,), frozenset({"Ours"}))),
@@ -255,7 +253,6 @@ CHECKS = {
         ),
         Check(
             "PC-C10",
-            NOTEBOOK,
             (
                 Part("Both models have a higher mean with ParallelComp, on LongBench and on InfiniteBench",
                      Orders(_gains("mean")), check_orders, Orders(_gains("MUS")[:2]), evaluate_orders),
@@ -272,7 +269,6 @@ CHECKS = {
         ),
         Check(
             "PC-C16",
-            NOTEBOOK,
             (
                 Part("Tuned, APE's average is .32 above the method's", {"APE": 0.32}, check_excess, {"APE": 0.23},
                      evaluate_excess),
@@ -286,7 +282,6 @@ CHECKS = {
         ),
         Check(
             "PC-TAB5",
-            NOTEBOOK,
             (
                 _average("Llama3.1", 26.36, 22.63),
                 _average("ParallelComp-Llama3.1", 59.55, 66.92),
@@ -301,7 +296,6 @@ CHECKS = {
         ),
         Check(
             "PC-TAB9",
-            NOTEBOOK,
             (
                 Part("The averages are 34.63, 36.16 and 37.74", Averages(9, MEANS9), check_averages,
                      Averages(9, {**MEANS9, ("", "Ours"): 37.47}), evaluate_averages),
@@ -315,7 +309,6 @@ CHECKS = {
         ),
         Check(
             "PC-E6",
-            NOTEBOOK,
             (
                 Part("Musique, Table 9: 33.25", 33.25, check_musique, 33.52, evaluate_musique),
                 Part("Musique, Table 1: 26.23", 26.23, check_musique, 32.62, evaluate_musique),
@@ -327,7 +320,6 @@ CHECKS = {
         ),
         Check(
             "PC-TAB11",
-            NOTEBOOK,
             (
                 Part("The averages are 38.15, 34.06 and 32.72", Averages(11, MEANS11), check_averages,
                      Averages(11, {**MEANS11, ("", "APE"): 34.60}), evaluate_averages),
@@ -343,7 +335,6 @@ CHECKS = {
         ),
         Check(
             "PC-E4",
-            NOTEBOOK,
             (
                 _baseline("YaRN-Mistral-7B-128k", "YaRN, Code.Debug: 60.00", "17.14"),
                 _baseline("Kimi-Chat", "Kimi-Chat, Code.Debug: 17.14", "12.57"),

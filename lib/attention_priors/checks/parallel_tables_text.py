@@ -11,7 +11,6 @@ from attention_priors.checks.parallel_rows import (
     BACKBONES,
     LLAMA2,
     LLAMA3,
-    NOTEBOOK,
     Order,
     Orders,
     Row,
@@ -223,7 +222,6 @@ CHECKS = {
     for check in (
         Check(
             "PC-C4",
-            NOTEBOOK,
             tuple(
                 _part(f"{bench}, {b}: calibrated and compressed, the method is level with itself uncompressed",
                       Orders(_restored((n, b))), Orders(_restored(wrong)))
@@ -237,7 +235,6 @@ CHECKS = {
         ),
         Check(
             "PC-C5",
-            NOTEBOOK,
             (
                 *(Part(f"{bench}: on both backbones InfLLM and ChunkLlama, in the mean, lead Dynamic-PI and NTK-Aware",
                        (n, CHUNKS, POSITIONS), check_groups, (n, POSITIONS, CHUNKS))
@@ -249,7 +246,6 @@ CHECKS = {
         ),
         Check(
             "PC-C6",
-            NOTEBOOK,
             (
                 Part("NtrvQA, GovReport and RB-P have the longest inputs", LONGEST, check_longest,
                      ("NtrvQA", "GovReport", "Lcc")),
@@ -267,7 +263,6 @@ CHECKS = {
         ),
         Check(
             "PC-C7",
-            NOTEBOOK,
             (
                 Part("The method (Llama3) exceeds 90 on each of the three retrieval tasks; no other model does",
                      (90.0, frozenset({"Ours Llama3"})), check_above, (88.0, frozenset({"Ours Llama3"}))),
@@ -280,7 +275,6 @@ CHECKS = {
         ),
         Check(
             "PC-C8",
-            NOTEBOOK,
             (
                 _part("With an 8K window the method averages more than Claude-2 and Kimi-Chat", Orders(_closed("mean")),
                       Orders(_closed("En.MC"))),
@@ -291,7 +285,6 @@ CHECKS = {
         ),
         Check(
             "PC-C9",
-            NOTEBOOK,
             (
                 _part("Chunk-based methods have the lower perplexity, at every length on both backbones",
                       Orders(_chunks(3, *LENGTHS, chunks=(*CHUNKS, "Ours"))),
@@ -318,7 +311,6 @@ CHECKS = {
         ),
         Check(
             "PC-C14",
-            NOTEBOOK,
             tuple(
                 _part(f"Without the recency tokens of layers 1 to 8, {task} is lower than with any other eviction of "
                       "one kind", Orders(_lowest(task)),

@@ -15,7 +15,6 @@ from attention_priors.checks.evidence import Check, Evidence, Part, compare, sma
 from attention_priors.theory import parallel
 from attention_priors.theory.margins import chunk_prior
 
-NOTEBOOK = "13_parallel_attention"
 SEEDS = range(3)
 
 
@@ -257,7 +256,6 @@ CHECKS = {
     for check in (
         Check(
             "PC-EQ1",
-            NOTEBOOK,
             (
                 Part("The input is cut into ceil(N/w) chunks of at most w tokens.", lambda n, w: -(-n // w),
                      check_chunks, lambda n, w: n // w),
@@ -275,7 +273,6 @@ CHECKS = {
         ),
         Check(
             "PC-EQ10",
-            NOTEBOOK,
             (
                 Part("Attention over the joined caches is one softmax; per-chunk results determine it.",
                      parallel.merge, check_merge, lambda outputs, log_totals: np.mean(outputs, axis=0)),
@@ -292,7 +289,6 @@ CHECKS = {
         ),
         Check(
             "PC-PRIOR",
-            NOTEBOOK,
             (
                 Part("Without content, pi(c, j) = pi_loc(j) / C on the chunks' keys.",
                      chunk_prior, check_prior,

@@ -18,7 +18,6 @@ from attention_priors.checks.parallel_theory import by_search
 from attention_priors.theory import parallel
 from attention_priors.theory.inference import softmax
 
-NOTEBOOK = "13_parallel_attention"
 DELTA = 0.05
 THRESHOLDS = (Fraction(1, 2), Fraction(2, 5), Fraction(1, 3), Fraction(3, 20), Fraction(1, 10), Fraction(1, 17))
 
@@ -291,7 +290,6 @@ CHECKS = {
     for check in (
         Check(
             "PC-T3.1c",
-            NOTEBOOK,
             (
                 Part("Of w entries, k of them effective, w - k are ineffective.", rest, check_ineffective,
                      lambda w, k: w - k + 1, ineffective),
@@ -306,7 +304,6 @@ CHECKS = {
         ),
         Check(
             "PC-TA.2",
-            NOTEBOOK,
             (
                 Part("A threshold with k ineffective entries satisfies eps >= exp(-R sqrt(ln(w (w - k)/delta))).",
                      printed_threshold, check_necessary, lambda r, w, k, d: printed_threshold(r / 2, w, k, d),
@@ -324,7 +321,6 @@ CHECKS = {
         ),
         Check(
             "PC-TA.2x",
-            NOTEBOOK,
             (
                 Part("With probability >= 1 - delta, A_d <= e^(2 t - R d) at all lags together.",
                      parallel.log_weight_bound, check_together, lambda r, d, t: -r * d),
@@ -339,7 +335,6 @@ CHECKS = {
         ),
         Check(
             "PC-TA.3",
-            NOTEBOOK,
             (
                 Part("With S = {A > eps}, |S| = w - k and k = o(w): the share above eps tends to 1.", lambda e: 1.0,
                      check_share, lambda e: 0.5, possible_share, repaired=lambda e: 0.0),
@@ -351,7 +346,6 @@ CHECKS = {
         ),
         Check(
             "PC-TA.3x",
-            NOTEBOOK,
             (
                 Part("Fewer than 1/eps entries exceed eps, and uniform weights reach ceil(1/eps) - 1.",
                      parallel.most_effective, check_most, lambda e: parallel.most_effective(e) + 1),
@@ -366,7 +360,6 @@ CHECKS = {
         ),
         Check(
             "PC-TA.5",
-            NOTEBOOK,
             (
                 Part("In a row of C w + w_q entries, k_g below eps, the factor w_q - k_g counts the others.",
                      lambda c, w, q, k: q - k, check_remaining, lambda c, w, q, k: w - k, remaining,
@@ -382,7 +375,6 @@ CHECKS = {
         ),
         Check(
             "PC-TA.6",
-            NOTEBOOK,
             (
                 Part("The limit over w_q of |S| is (C w + w_q) - k_g, k_g counted above eps as in the proof.", rest,
                      check_settles, lambda n, k: n + k, at_two_widths, repaired=lambda n, k: k),

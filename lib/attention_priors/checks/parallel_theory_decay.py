@@ -19,7 +19,6 @@ from attention_priors.checks.parallel_theory_counts import check_most, rows_of
 from attention_priors.theory import parallel
 from attention_priors.theory.inference import softmax
 
-NOTEBOOK = "13_parallel_attention"
 SETTINGS = tuple(product((0.3, 1.0, 4.0), (2, 16, 64)))
 
 
@@ -273,7 +272,6 @@ CHECKS = {
     for check in (
         Check(
             "PC-T3.1a",
-            NOTEBOOK,
             (
                 Part("The threshold decreases as w increases: the theorem's words, with the sign of A.2's formula "
                      "exp(-R sqrt(ln(w (w - k)/delta))).", functools.partial(sketched, sign=-1),
@@ -292,7 +290,6 @@ CHECKS = {
         ),
         Check(
             "PC-T3.1b",
-            NOTEBOOK,
             (
                 Part("k <= w - exp(c ln^2(eps w)/R^2) delta/(w d) for some constant c of the O.", printed_count,
                      check_printed_count, lambda w, e, d, c: printed_count(w, e, d, 2 * c), uniform_count,
@@ -307,7 +304,6 @@ CHECKS = {
         ),
         Check(
             "PC-TA.1",
-            NOTEBOOK,
             (
                 Part("If q_i . k_j = -alpha d(i, j), then A is proportional to exp(-alpha d(i, j)/sqrt(d)).",
                      lambda a, d: a / math.sqrt(d), check_rate, lambda a, d: a / d),
@@ -322,7 +318,6 @@ CHECKS = {
         ),
         Check(
             "PC-TA.2d",
-            NOTEBOOK,
             (
                 Part("With larger d more mass lies near the query.", 1, check_concentration, 0, by_dimension,
                      repaired=-1),
@@ -340,7 +335,6 @@ CHECKS = {
         ),
         Check(
             "PC-TA.4",
-            NOTEBOOK,
             (
                 Part("If q_i . k_j = -alpha d(i, j), global attention is proportional to exp(-R d(i, j)), R = "
                      "alpha/sqrt(d).", lambda a, d: a / math.sqrt(d), check_rate, lambda a, d: a * math.sqrt(d)),

@@ -18,7 +18,6 @@ from attention_priors.theory import parallel
 from attention_priors.theory.inference import softmax
 from attention_priors.theory.transport import entropy
 
-NOTEBOOK = "13_parallel_attention"
 SEEDS = range(20)
 
 # PC-EQ3: chunks of low self-information
@@ -246,7 +245,6 @@ CHECKS = {
     for check in (
         Check(
             "PC-EQ3",
-            NOTEBOOK,
             (
                 Part("I_c = -log P(X^q | X^c) orders chunks as the perplexity of the query does.", self_information,
                      check_information, lambda p: -float(np.log(p).mean())),
@@ -262,7 +260,6 @@ CHECKS = {
         ),
         Check(
             "PC-EQ6",
-            NOTEBOOK,
             (
                 Part("S_j sums the attention that the last 8 queries give to key j; low sums go.",
                      parallel.cumulative_scores, check_scores, lambda rows: np.asarray(rows)[:8].sum(axis=0)),
@@ -278,7 +275,6 @@ CHECKS = {
         ),
         Check(
             "PC-EQ8",
-            NOTEBOOK,
             (
                 Part("R_H is made of its parts in the first 100, the middle and the last 100 tokens.", parallel.regions,
                      check_regions, lambda n: {"sink": np.arange(100), "recency": np.arange(n - 100, n)}),
@@ -290,7 +286,6 @@ CHECKS = {
         ),
         Check(
             "PC-EQ8g",
-            NOTEBOOK,
             (
                 Part("Eviction lowers the largest weight.", FALLS, check_guarantee,
                      Guarantee(FALLS.before, FALLS.after, 1), evicted, repaired=SURVIVOR),

@@ -12,7 +12,6 @@ from attention_priors.checks.intervals import Estimate, Sentence, joined, judge,
 from attention_priors.experiments.readings import BENCHMARK, EXTENSIONS, LONGER, SMALL, TUNED
 from attention_priors.positions.encodings import encoding
 
-NOTEBOOK = "09_language_models"
 READINGS, ORDER, FADING = "language_readings", "language_order", "language_fading"
 AGAIN = "+"  # ends the name of what was trained further
 

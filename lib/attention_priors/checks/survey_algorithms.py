@@ -18,7 +18,6 @@ from attention_priors.checks.bam_languages import LEARNED
 from attention_priors.checks.evidence import EmpiricalCheck
 from attention_priors.checks.intervals import UNKNOWN, Estimate, Sentence, finding, judge, sentence
 
-NOTEBOOK = "11_needles"
 ACCURACY, MODELS = "algorithms_accuracy", "nope_models"
 TRAINED, BEYOND = "trained", "beyond"
 GAINING = ("copy", "reverse", "bucket-sort")  # of our tasks, those that gain in the paper's table
@@ -233,11 +232,11 @@ def _check(identifier: str, metric: str, recipe: str, opposite: str) -> Empirica
         holds = verdict(frames).outcome == "disagrees"
         return world(frames, *((chance_helps, mask_tells) if holds else (chance_hurts, mask_is_silent)))
 
-    return EmpiricalCheck(identifier, NOTEBOOK, (metric,), recipe, verdict, opposite, flip)
+    return EmpiricalCheck(identifier, (metric,), recipe, verdict, opposite, flip)
 
 
 EXCLUDED = "disagrees: one of these is excluded by its 95 % interval over seeds"
-EMPIRICAL = {
+CHECKS = {
     check.id: check
     for check in (
         _check(

@@ -12,7 +12,6 @@ import numpy as np
 
 from attention_priors.checks.evidence import Check, Evidence, Part, compare
 
-NOTEBOOK = "03_field_guide"
 WIDTH, BASE = 64, 1e4
 FAR = 2**18
 SCALE, GAMMA = 512.0, 0.4
@@ -84,7 +83,6 @@ CHECKS = {
     for check in (
         Check(
             "PE-F2",
-            NOTEBOOK,
             (
                 Part(
                     "pair i of a vector at position m is turned by m 10000^(-2i/d) and keeps its length (the drawing "
@@ -104,7 +102,6 @@ CHECKS = {
         ),
         Check(
             "PE-F4",
-            NOTEBOOK,
             (
                 Part(
                     "the curve is the score of equal vectors: plane i falls as zeta_i^(lag / 512) and turns as in RoPE "

@@ -143,7 +143,7 @@ OPPOSITES = {
     "PE-F9": "at T the dynamic forms are below the static ones; beyond T dynamic NTK has a lower mean loss than "
     "dynamic linear scaling and than RoPE",
 }
-EMPIRICAL: dict[str, EmpiricalCheck] = {
+CHECKS: dict[str, EmpiricalCheck] = {
     name: check(name, read, OPPOSITES[name], others=(ORDER,) if read is neighbours else ())
     for name, read in SENTENCES.items()
 }

@@ -13,7 +13,6 @@ from attention_priors.checks.evidence import Check, Evidence, Part, compare, sma
 from attention_priors.checks.survey_priors import SINGLE, bloom_slopes, bloom_weights
 from attention_priors.theory.inference import softmax
 
-NOTEBOOK = "03_field_guide"
 POINTS = 40
 ROUNDING = 1e-12  # of the largest eigenvalue
 WIDTH, BASE, HEADS = 128, 1e4, 12  # of the Sandwich code that the survey lists
@@ -221,7 +220,6 @@ def check_close(bias) -> Evidence:
 
 KERPLE = Check(
     "PE-KERPLE",
-    NOTEBOOK,
     (
         Part(
             "-r1 |lag|^r2 is a kernel of the method (conditionally positive definite) for 0 < r2 <= 2, not beyond",
@@ -263,7 +261,6 @@ KERPLE = Check(
 
 SANDWICH = Check(
     "PE-SAND",
-    NOTEBOOK,
     (
         Part(
             "sin a sin b + cos a cos b = cos(a - b)",
@@ -298,7 +295,6 @@ SANDWICH = Check(
 
 LOGARITHM = Check(
     "PE-SAND2",
-    NOTEBOOK,
     (
         Part(
             "the sum of cosines is width/2 (1 - (ln d + gamma) / ln 10^4), within 5 % of width/2, at lags 16 to 1024",

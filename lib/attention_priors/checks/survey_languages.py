@@ -14,7 +14,7 @@ from attention_priors.checks.bam_languages import FAR, LEVEL, RECIPE
 from attention_priors.checks.evidence import EmpiricalCheck
 from attention_priors.checks.intervals import Sentence, finding
 from attention_priors.checks.reading_worlds import Rule, as_summed_up, printed, relative_is_enough, reverse, world
-from attention_priors.checks.readings import NOTEBOOK, READINGS, Readings, below, beyond, deciding, level, small
+from attention_priors.checks.readings import READINGS, Readings, below, beyond, deciding, level, small
 from attention_priors.experiments import properties
 
 Frames = Mapping[str, pd.DataFrame]
@@ -183,7 +183,7 @@ def check(
         return world(frames, holds if verdict(frames).outcome == "disagrees" else reverse)
 
     words = f"agrees: {opposite}; {EXCLUDED}"
-    return EmpiricalCheck(identifier, NOTEBOOK, (READINGS, *others), RECIPE, verdict, words, flip)
+    return EmpiricalCheck(identifier, (READINGS, *others), RECIPE, verdict, words, flip)
 
 
 GROWTH = f"growth is the loss above that at the training length T, on the same tokens, at lengths up to {FAR} T"
@@ -208,4 +208,4 @@ OPPOSITES = {
     f"grows less than Sinusoidal and less than learned positions ({GROWTH})",
 }
 WORLDS = {"PE-C3": relative_is_enough, "PE-TAB": as_summed_up}
-EMPIRICAL = {name: check(name, read, OPPOSITES[name], WORLDS.get(name, printed)) for name, read in SENTENCES.items()}
+CHECKS = {name: check(name, read, OPPOSITES[name], WORLDS.get(name, printed)) for name, read in SENTENCES.items()}

@@ -12,7 +12,6 @@ import numpy as np
 from attention_priors.checks.evidence import Check, Evidence, Part, compare, smallest_counterexample
 from attention_priors.theory.inference import softmax
 
-NOTEBOOK = "03_field_guide"
 TOLERANCE = 1e-12
 
 
@@ -169,7 +168,6 @@ CHECKS = {
     for check in (
         Check(
             "PE-C0",
-            NOTEBOOK,
             (
                 Part(
                     "self-attention without positions and without a mask commutes with every permutation",
@@ -198,7 +196,6 @@ CHECKS = {
         ),
         Check(
             "PE-C1",
-            NOTEBOOK,
             (
                 Part(
                     "sinusoidal encoding adds a vector that does not depend on the content, coordinate by coordinate",
@@ -218,7 +215,6 @@ CHECKS = {
         ),
         Check(
             "PE-BIAS2",
-            NOTEBOOK,
             (
                 Part(
                     "without positions a bias on the keys cancels in the softmax",

@@ -15,7 +15,6 @@ from attention_priors.positions.buckets import bucket_starts
 from attention_priors.theory.guide_rows import printed_t5_bucket
 from attention_priors.theory.inference import softmax
 
-NOTEBOOK = "03_field_guide"
 FAR = 2000  # lags that are tried
 SINGLE = 1e-5  # transformers keeps slopes in float32
 
@@ -245,7 +244,6 @@ CHECKS = {
     for check in (
         Check(
             "PE-T5",
-            NOTEBOOK,
             (
                 Part(
                     "a head of T5 has one learned scalar for each of 32 buckets of the offset",
@@ -272,7 +270,6 @@ CHECKS = {
         ),
         Check(
             "PE-E-T5",
-            NOTEBOOK,
             (
                 Part(
                     "the bucket of a lag d >= 16 is min(31, floor(16 ln(d / 16) / (128 / 16)))",
@@ -293,7 +290,6 @@ CHECKS = {
         ),
         Check(
             "PE-E-T5b",
-            NOTEBOOK,
             (
                 Part(
                     "in a decoder all offsets past 128 share one embedding",
@@ -329,7 +325,6 @@ CHECKS = {
         ),
         Check(
             "PE-ALIBI",
-            NOTEBOOK,
             (
                 Part(
                     "the bias is fixed and the same in all layers",

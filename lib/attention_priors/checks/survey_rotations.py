@@ -15,7 +15,6 @@ from attention_priors.checks import rotation_oracles as oracles
 from attention_priors.checks.evidence import Check, Evidence, Part, compare, smallest_counterexample
 from attention_priors.positions.absolute import Sinusoidal
 
-NOTEBOOK = "03_field_guide"
 WIDTHS = (2, 8, 64)
 
 
@@ -278,7 +277,6 @@ CHECKS = {
     for check in (
         Check(
             "PE-SIN",
-            NOTEBOOK,
             (
                 Part("PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos of the same.", _entry, check_entry,
                      lambda pos, c, d: _entry(pos, c + 1 - 2 * (c % 2), d)),
@@ -289,7 +287,6 @@ CHECKS = {
         ),
         Check(
             "PE-SIN-L",
-            NOTEBOOK,
             (
                 Part("PE_(pos+k) = M_k PE_pos with a block rotation M_k that does not involve pos.",
                      lambda k, w, lib: [[lib.cos(k * w), lib.sin(k * w)], [-lib.sin(k * w), lib.cos(k * w)]],
@@ -301,7 +298,6 @@ CHECKS = {
         ),
         Check(
             "PE-SIN-DOT",
-            NOTEBOOK,
             (
                 Part("<PE_m, PE_n> = Σ_i cos((m - n) ω_i).", _distances, check_inner_product,
                      lambda m, n, omega, lib: sum(lib.cos((m + n) * w) for w in omega)),
@@ -311,7 +307,6 @@ CHECKS = {
         ),
         Check(
             "PE-F1",
-            NOTEBOOK,
             (
                 Part("The map of PE(pos, i) (the table is judged, the printed picture is not in the text): column pair "
                      "i oscillates with wavelength 2π 10000^(2i/d).", lambda i, d: 2 * np.pi * 10_000 ** (2 * i / d),
@@ -321,7 +316,6 @@ CHECKS = {
         ),
         Check(
             "PE-ROPE",
-            NOTEBOOK,
             (
                 Part("As a complex product: q_j e^(i m θ_j), θ_j = 10000^(-2j/d).", complex_form, check_form,
                      lambda q, m, theta: complex_form(q, -m, theta)),
@@ -336,7 +330,6 @@ CHECKS = {
         ),
         Check(
             "PE-E-ROPE1",
-            NOTEBOOK,
             (
                 Part("R_f e^(iΘ_f) = q e^(i(Θ(q) + mθ)).", _middle, check_side(polar),
                      lambda q, a: -_middle(q, a), side(polar), repaired=polar),
@@ -351,7 +344,6 @@ CHECKS = {
         ),
         Check(
             "PE-E2",
-            NOTEBOOK,
             (
                 Part("Matrix form: blocks j = 1 .. d/2 with θ_j = 10000^(-2j/d).",
                      lambda place, d: 10_000.0 ** (-2 * (place + 1) / d), check_index,
@@ -368,7 +360,6 @@ CHECKS = {
         ),
         Check(
             "PE-2D",
-            NOTEBOOK,
             (
                 Part("Half of the coordinates turn with (m, n), half with (i, j): the score is g_1(m-n) + g_2(i-j).",
                      _grid_score, check_grid,

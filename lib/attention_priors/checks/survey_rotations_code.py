@@ -21,8 +21,6 @@ from attention_priors.checks.evidence import Check, Evidence, Part, compare, sma
 from attention_priors.positions import layouts
 from attention_priors.positions.rotary import rope
 
-NOTEBOOK = "03_field_guide"
-
 
 def angles(width: int, positions):
     import torch
@@ -333,7 +331,6 @@ CHECKS = {
     for check in (
         Check(
             "PE-ROPE-EQ",
-            NOTEBOOK,
             (
                 Part("rotate_half, view_as_complex and RoFormer's coding are all rotary encodings.",
                      ("rotate_half", "view_as_complex", "RoFormer"), check_rotations,
@@ -347,7 +344,6 @@ CHECKS = {
         ),
         Check(
             "PE-ROPE-MAP",
-            NOTEBOOK,
             (
                 Part("θ_i = 10000^(-2i/d) is inv_freq.", lambda d: 1 / 10_000 ** (np.arange(0, d, 2) / d),
                      check_frequencies, lambda d: 1 / 10_000 ** (np.arange(0, d, 2) / (2 * d))),
@@ -365,7 +361,6 @@ CHECKS = {
         ),
         Check(
             "PE-E-CODE",
-            NOTEBOOK,
             (
                 Part("GPT-NeoX: Rotary is defined and RotaryEmbedding called, a NameError.",
                      ("neox", "RotaryEmbedding", "NameError"), check_name, ("neox", "RotaryEmbedding", "found")),

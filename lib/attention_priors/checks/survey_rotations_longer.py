@@ -17,7 +17,6 @@ from attention_priors.checks.evidence import Check, Evidence, Part, compare, sma
 from attention_priors.positions import extensions
 from attention_priors.positions.rotary import rope
 
-NOTEBOOK = "06_longer_rotations"
 BASE, TRAINED = 10_000.0, 2048
 WIDTHS, FACTORS = (8, 64, 128), (2.0, 4.0, 8.0, 16.0)
 
@@ -281,7 +280,6 @@ CHECKS = {
     for check in (
         Check(
             "PE-NTK",
-            NOTEBOOK,
             (
                 Part("base' = base a^(d/(d-2)) leaves the fastest plane and divides the slowest by a.",
                      lambda b, a, d: b * a ** (d / (d - 2)), check_ends, lambda b, a, d: b * a ** ((d - 2) / d)),
@@ -293,7 +291,6 @@ CHECKS = {
         ),
         Check(
             "PE-DLIN",
-            NOTEBOOK,
             (
                 Part("Scaling positions by L_max / L_cur keeps a longer text within the trained range.",
                      lambda trained, length: trained / length, check_last_position,
@@ -313,7 +310,6 @@ CHECKS = {
         ),
         Check(
             "PE-DNTK",
-            NOTEBOOK,
             (
                 Part("α' = α L_cur / L_orig - (α - 1): 1 at the trained length, and growing with the text from there.",
                      _alpha, check_start, lambda a, current, trained: a * current / trained - a),
@@ -328,7 +324,6 @@ CHECKS = {
         ),
         Check(
             "PE-PNTK",
-            NOTEBOOK,
             (
                 Part("Planes with at least 16 turns in the trained length keep their frequency.", 16.0,
                      by_turns(lambda turn, at: turn >= at, lambda factor: 1.0), 8.0),
@@ -342,7 +337,6 @@ CHECKS = {
         ),
         Check(
             "PE-BETA",
-            NOTEBOOK,
             (
                 Part("In base β = 10000^(2/d) digit m of n is floor(n / β^(m-1)) mod β. (The formula is that of the "
                      "blog post that the survey cites.)", _printed_digit, check_digits,
@@ -358,7 +352,6 @@ CHECKS = {
         ),
         Check(
             "PE-PI-E1",
-            NOTEBOOK,
             (
                 Part("The ~600 of the position interpolation paper is a largest factor, beyond which its bound fails. "
                      "(Decided on that bound: the error of reading a score linearly between integer lags.)",

@@ -17,9 +17,6 @@ from attention_priors.checks.survey_order import causal_attention, check_equivar
 from attention_priors.positions import maps
 from attention_priors.positions.xpos import DampedRotary, xpos
 
-NOTEBOOK = "03_field_guide"
-
-
 # xPos
 
 
@@ -152,7 +149,6 @@ CHECKS = {
     for check in (
         Check(
             "PE-XPOS",
-            NOTEBOOK,
             (
                 Part("f_q = q e^(ξn + iθn) with f_k = k e^(ξn + iθn): scores depend on m - n (the real inner product, "
                      "as for RoPE).", (_query, _query), translation(_real),
@@ -170,7 +166,6 @@ CHECKS = {
         ),
         Check(
             "PE-RAND",
-            NOTEBOOK,
             (
                 Part("An ordered random subset of the positions of a longer range.", maps.randomised, check_sampler,
                      _with_replacement),
@@ -183,7 +178,6 @@ CHECKS = {
         ),
         Check(
             "PE-E1",
-            NOTEBOOK,
             (
                 Part("The opening: transformers without positions are permutation-equivariant (here a causal one).",
                      causal_attention, check_equivariant, lambda x, seed=None: causal_attention(x, seed) * [[2.0]],

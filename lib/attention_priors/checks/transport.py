@@ -18,7 +18,6 @@ from attention_priors.checks.evidence import Check, Evidence, Part, compare
 from attention_priors.positions.priors import RelativePrior
 from attention_priors.theory import inference, transport
 
-NOTEBOOK = "01_attention_is_inference"
 SOLVER, EXACT = 1e-4, 1e-12  # of an interior-point method on probabilities; of float64 algebra
 TEMPERATURES = (0.25, 1.0, 8.0**0.5)
 
@@ -293,7 +292,6 @@ CHECKS = {
     for check in (
         Check(
             "GOAT-D2.1",
-            NOTEBOOK,
             (
                 Part("Attention minimises <p, -s> - tau H(p) over distributions.", _entropic, check_program,
                      lambda cp, p, s, tau, prior: s @ p - tau * cp.sum(cp.entr(p))),
@@ -304,7 +302,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-P2.2",
-            NOTEBOOK,
             (
                 Part("The minimiser is exp(s_j / tau) / sum_k exp(s_k / tau).", _softmax, check_stationary,
                      lambda s, tau: _softmax(s, 1 / tau)),
@@ -315,7 +312,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-P2.2b",
-            NOTEBOOK,
             (
                 Part("Of all distributions with its expected score, softmax(s / tau) has the largest entropy.",
                      lambda s, tau: transport.plan(s, tau), check_largest_entropy,
@@ -327,7 +323,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-EQ3",
-            NOTEBOOK,
             (
                 Part("-H(p) = KL(p || U) - ln L for every p on L keys.", lambda keys: -mpmath.log(keys),
                      check_negative_entropy, lambda keys: mpmath.log(keys)),
@@ -336,7 +331,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-P3.1",
-            NOTEBOOK,
             (
                 Part("min -<p, s> + tau KL(p || pi) is solved by softmax(s / tau + ln pi).", _penalised,
                      check_prior_program, lambda cp, p, s, tau, prior: -s @ p + cp.sum(cp.kl_div(p, prior)) / tau),
@@ -353,7 +347,6 @@ CHECKS = {
         ),
         Check(
             "GOAT-E7",
-            NOTEBOOK,
             (
                 Part("Definition 2.1: s is unscaled, and s / tau with tau = sqrt(d) is attention's logit.",
                      lambda dot, width: dot / width**0.5, check_convention, lambda dot, width: dot / width),
@@ -369,7 +362,6 @@ CHECKS = {
         ),
         Check(
             "X-1",
-            NOTEBOOK,
             tuple(
                 Part(f"{name[0].upper()}{name[1:]} gives the posterior proportional to pi_j exp(s_j).", _tilted,
                      check_road(name), _tilted_wrongly)

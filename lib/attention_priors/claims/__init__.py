@@ -1,8 +1,8 @@
 """The register of claims, the verdicts on them, and the ledger that joins the two.
 
-`data/claims/*.yaml` states every claim in our own words. The one notebook that owns a claim writes its verdict to
-`results/<profile>/claims/NN.json`; `merge` joins these parts to `claims.json` and `claims.md`, where every id of the
-register stands, decided or `not run`.
+`data/claims/*.yaml` states every claim in our own words. The one notebook that owns a claim writes its verdict to its
+part, claims/<notebook>.json in the folder of theory or of the profile (`layout`); `merge` joins these parts to the
+profile's `claims.json` and `claims.md`, where every id of the register stands, decided or `not run`.
 
     python -m attention_priors.claims results/cpu/claims.json     counts, and what is missing
     python -m attention_priors.claims --id BAM-T4                 from a claim to its notebook cell and figures
@@ -16,7 +16,6 @@ from attention_priors.claims.ledger import (
     markdown,
     merge,
     missing,
-    part_path,
     read,
     reason,
     section,
@@ -31,13 +30,13 @@ from attention_priors.claims.verdict import (
     Claim,
     Counterexample,
     Verdict,
-    document,
     find,
-    nearest,
     not_run,
     register,
+    settle,
     show,
 )
+from attention_priors.registry import nearest
 
 __all__ = [
     "DOCUMENTS",
@@ -49,7 +48,6 @@ __all__ = [
     "Counterexample",
     "Verdict",
     "counts",
-    "document",
     "exceptions",
     "find",
     "frame",
@@ -59,11 +57,11 @@ __all__ = [
     "missing",
     "nearest",
     "not_run",
-    "part_path",
     "read",
     "reason",
     "register",
     "section",
+    "settle",
     "show",
     "write_part",
 ]

@@ -9,19 +9,23 @@ import sys
 from pathlib import Path
 
 from attention_priors import claims, config
+from attention_priors.layout import Layout
+from attention_priors.notebooks import file_name
+from attention_priors.registry import LIBRARY, Table
 
 
 def main(arguments: list[str] | None = None) -> int:
     """0: nothing is missing that should be there, or the claim was found. 1: something is missing. 2: bad input."""
     parser = argparse.ArgumentParser(prog="python -m attention_priors.claims", description=__doc__)
     parser.add_argument("ledger", nargs="?", type=Path, help="a claims.json; default: the profile's")
-    parser.add_argument("--id", help="show one claim: statement, verdict, notebook cells, figures")
+    parser.add_argument("--id", help="show one claim: statement, verdict, check, notebook cells, figures")
     parser.add_argument("--profile", default="cpu")
     parser.add_argument("--results", type=Path, default=config.ROOT / "results")
     chosen = parser.parse_args(arguments)
-    path = chosen.ledger or chosen.results / chosen.profile / "claims.json"
     try:
-        return locate(chosen.id, path) if chosen.id else audit(path)
+        layout = Layout(chosen.results, config.profile(chosen.profile).name)
+        path = chosen.ledger or layout.own / "claims.json"
+        return locate(chosen.id, path, layout) if chosen.id else audit(path)
     except (OSError, ValueError) as error:
         print(_one_line(error), file=sys.stderr)
         return 2
@@ -35,16 +39,13 @@ def _one_line(error: Exception) -> str:
 
 def audit(path: Path) -> int:
     """Print counts by document and by kind, then the ids of scale cpu that have no verdict."""
-    ledger, known = claims.read(path), claims.register()
-    profile = next((verdict.profile for verdict in ledger.values()), "?")
-    for name in ledger:
-        claims.find(name, known)
-    table = claims.frame({name: ledger.get(name) or claims.not_run(claim, profile) for name, claim in known.items()})
+    ledger, known, rules = claims.read(path), claims.register(), claims.exceptions()
+    table = claims.frame({name: ledger.get(name) or claims.not_run(name, "") for name in known})
     for by in ("document", "kind"):
         print(claims.counts(table, by).to_string(index=False), end="\n\n")
-    unexcused, excused, stale = claims.missing(ledger, known, claims.exceptions())
+    unexcused, excused, stale = claims.missing(ledger, known, rules)
     for name in excused:
-        print(f"excused  {name}: {claims.reason(claims.not_run(known[name], profile), claims.exceptions())}")
+        print(f"excused  {name}: {claims.reason(known[name], rules)}")
     for rule in stale:
         print(f"stale    exception {', '.join(rule.ids)} excuses nothing any more; remove it")
     for name in unexcused:
@@ -53,18 +54,18 @@ def audit(path: Path) -> int:
     return 1 if unexcused else 0
 
 
-def locate(identifier: str, path: Path) -> int:
-    """Print the way from a claim to its statement, verdict, notebook cells and figures."""
+def locate(identifier: str, path: Path, layout: Layout) -> int:
+    """Print the way from a claim to its statement, verdict, check, notebook cells and figures."""
     claim = claims.find(identifier)
     ledger = claims.read(path) if path.exists() else {}
-    verdict = ledger.get(claim.id) or claims.not_run(claim, path.parent.name)
+    verdict = ledger.get(claim.id) or claims.not_run(claim.id, layout.label(claim.notebook))
     lines = {
         "claim": f"{claim.id} ({claim.kind}, scale {claim.scale}), {claim.source}",
         "statement": claim.statement,
         "verdict": verdict.verdict + (f", {verdict.outcome}" if verdict.outcome else ""),
     }
     if verdict.verdict == "not run":
-        lines["why"] = claims.reason(verdict, claims.exceptions())
+        lines["why"] = claims.reason(claim, claims.exceptions())
     else:
         lines["measured"] = " ".join(
             [claims.show(verdict.measured), verdict.relation or "", claims.show(verdict.expected_value)]
@@ -74,16 +75,28 @@ def locate(identifier: str, path: Path) -> int:
         value = getattr(verdict, field)
         if value is not None:
             lines[field] = str(value)
+    lines["check"] = _check(claim.id)
     lines["notebook"] = _notebook(claim)
     lines["evidence"] = ", ".join(verdict.evidence) or "none"
-    lines["figures"] = ", ".join(figures_of(claim, verdict, path.parent)) or "none"
+    lines["figures"] = f"\n{'':16}".join(figures_of(claim, verdict, layout)) or "none"
     for name, text in lines.items():
         print(f"{name + ':':<16}{text}")
     return 0
 
 
+def _check(identifier: str) -> str:
+    from attention_priors.checks import CHECKS  # a floor above, which the counts do not need
+
+    return _place(CHECKS, identifier) if identifier in CHECKS else "none"
+
+
+def _place(table: Table, name: str) -> str:
+    path, line = table.place(name)
+    return f"{path.relative_to(LIBRARY.parent)}:{line}"
+
+
 def _notebook(claim: claims.Claim) -> str:
-    path = config.ROOT / "notebooks" / f"{claim.notebook}.ipynb"
+    path = config.ROOT / "notebooks" / file_name(claim.notebook)
     if not path.exists():
         return f"{claim.notebook} (not written yet)"
     cells = cells_of(claim.id, path)
@@ -98,14 +111,16 @@ def cells_of(identifier: str, notebook: Path) -> list[str]:
     return [cell["id"] for cell in cells if whole.search("".join(cell["source"]))]
 
 
-def figures_of(claim: claims.Claim, verdict: claims.Verdict, folder: Path) -> list[str]:
-    """Figures drawn from the verdict's metrics; without evidence, those of the claim's notebook."""
+def figures_of(claim: claims.Claim, verdict: claims.Verdict, layout: Layout) -> list[str]:
+    """Where each figure that shows the claim is defined and lies: it names the claim, or draws its evidence."""
     from attention_priors.figures import FIGURES  # matplotlib, which the counts do not need
 
     named = {Path(path).stem for path in verdict.evidence}
-    own = [name for name, spec in FIGURES.items() if name in named or spec.metrics in named]
-    names = own or [name for name, spec in FIGURES.items() if spec.notebook == claim.notebook]
-    return [str(folder / "figures" / f"{name}.pdf") for name in sorted(names)]
+    return [
+        f"{_place(FIGURES, name)}  {layout.folder(spec.notebook) / 'figures' / f'{name}.pdf'}"
+        for name, spec in sorted(FIGURES.items())
+        if claim.id in spec.claims or name in named or spec.metrics in named
+    ]
 
 
 if __name__ == "__main__":

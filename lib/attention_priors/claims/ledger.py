@@ -19,24 +19,20 @@ from attention_priors.claims.verdict import (
     VERDICTS,
     Claim,
     Verdict,
-    document,
     find,
     first_error,
     not_run,
     register,
-    restate,
+    settle,
     show,
 )
+from attention_priors.layout import Layout
+from attention_priors.notebooks import file_name
 
-SCHEMA = 1
+SCHEMA = 2
 FORMULA = re.compile(r"(\$[^$]*\$)")  # splits a text so that every second part is a formula
 GROUPS = {"document": tuple(DOCUMENTS), "kind": KINDS}
 WITHOUT = {"gpu": "needs a large GPU", "paper": "needs the papers' own scale"}
-
-
-def part_path(results: Path | str, profile: str, notebook: str) -> Path:
-    """results/<profile>/claims/04.json for 04_generalised_gaussian."""
-    return Path(results) / profile / "claims" / f"{notebook.split('_', 1)[0]}.json"
 
 
 def write_part(
@@ -48,6 +44,8 @@ def write_part(
 ) -> Path:
     """Write the verdicts of one notebook. ValueError for an id that is unknown, given twice or another notebook's."""
     known = register() if known is None else known
+    layout = Layout(Path(results), profile)
+    label = layout.label(notebook)
     entries: dict[str, Verdict] = {}
     for verdict in verdicts:
         claim = find(verdict.id, known)
@@ -55,12 +53,12 @@ def write_part(
             raise ValueError(f"{claim.id} belongs to {claim.notebook}, not to {notebook}; give its verdict there")
         if claim.id in entries:
             raise ValueError(f"{claim.id} has two verdicts in {notebook}; keep one")
-        if verdict.profile != profile:
-            raise ValueError(f"{claim.id} was decided under profile {verdict.profile}, not {profile}; run it again")
-        entries[claim.id] = restate(verdict, claim)
+        if verdict.profile != label:
+            raise ValueError(f"{claim.id} was decided under profile {verdict.profile}, not {label}; run it again")
+        entries[claim.id] = settle(verdict, claim)
     ordered = {name: entries[name] for name in known if name in entries}
-    path = part_path(results, profile, notebook)
-    store.write_json(path, {"schema": SCHEMA, "profile": profile, "notebook": notebook, "claims": _plain(ordered)})
+    path = layout.part(notebook)
+    store.write_json(path, {"schema": SCHEMA, "profile": label, "notebook": notebook, "claims": _plain(ordered)})
     return path
 
 
@@ -68,49 +66,60 @@ def _plain(verdicts: Mapping[str, Verdict]) -> dict[str, dict]:
     return {name: verdict.model_dump(mode="json", exclude={"id"}) for name, verdict in verdicts.items()}
 
 
-def read(path: Path | str) -> dict[str, Verdict]:
-    """The verdicts of a ledger or of one part, by id. ValueError naming the file when it is neither."""
+def read(path: Path | str, known: Mapping[str, Claim] | None = None) -> dict[str, Verdict]:
+    """The verdicts of a ledger or of one part, by id, held against the register of today.
+
+    ValueError naming the file when it is neither, or holds what the register does not know or allow.
+    """
+    known = register() if known is None else known
+    if Path(path).is_dir():
+        raise ValueError(f"{path} is a folder; name a claims.json")
     content = store.read_json(Path(path))
     if not isinstance(content, dict) or content.get("schema") != SCHEMA or not isinstance(content.get("claims"), dict):
         raise ValueError(f"{path} is no ledger of schema {SCHEMA}; run the notebook that writes it again")
     try:
-        return {name: Verdict(id=name, **entry) for name, entry in content["claims"].items()}
+        return {name: settle(Verdict(id=name, **row), find(name, known)) for name, row in content["claims"].items()}
     except ValidationError as error:
         raise ValueError(f"{path}: {first_error(error)}; run the notebook that writes it again") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def gather(results: Path | str, profile: str, known: Mapping[str, Claim] | None = None) -> dict[str, Verdict]:
     """Every id of the register, in its order, with the verdict from its notebook's part, or `not run`."""
     known = register() if known is None else known
-    found = {name: not_run(claim, profile) for name, claim in known.items()}
+    layout = Layout(Path(results), profile)
+    found = {name: not_run(name, layout.label(claim.notebook)) for name, claim in known.items()}
     for notebook in sorted({claim.notebook for claim in known.values()}):
-        path = part_path(results, profile, notebook)
-        for name, verdict in read(path).items() if path.exists() else ():
-            claim = find(name, known)
-            if (claim.notebook, profile) != (notebook, verdict.profile):
-                raise ValueError(f"{path}: {name} is {claim.notebook}'s, profile {verdict.profile}; run both again")
-            found[name] = restate(verdict, claim)
+        path = layout.part(notebook)
+        for name, verdict in read(path, known).items() if path.exists() else ():
+            owner, label = known[name].notebook, layout.label(notebook)
+            if (owner, label) != (notebook, verdict.profile):
+                raise ValueError(f"{path}: {name} is {owner}'s, profile {verdict.profile}; run both again")
+            found[name] = verdict
     return found
 
 
 def merge(results: Path | str, profile: str, known: Mapping[str, Claim] | None = None) -> dict[str, Verdict]:
-    """`gather`, written to claims.json and claims.md."""
+    """`gather`, written to claims.json and claims.md in the profile's own folder."""
+    known = register() if known is None else known
     ledger = gather(results, profile, known)
-    folder = Path(results) / profile
+    folder = Layout(Path(results), profile).own
     store.write_json(folder / "claims.json", {"schema": SCHEMA, "profile": profile, "claims": _plain(ledger)})
-    store.write_text(folder / "claims.md", markdown(ledger, profile))
+    store.write_text(folder / "claims.md", markdown(ledger, profile, known))
     return ledger
 
 
-def frame(verdicts: Mapping[str, Verdict]) -> pd.DataFrame:
-    """One row a claim, every field as it stands in the ledger, the counterexample as a sentence."""
-    columns = ["id", "document", *(name for name in Verdict.model_fields if name != "id")]
+def frame(verdicts: Mapping[str, Verdict], known: Mapping[str, Claim] | None = None) -> pd.DataFrame:
+    """One row a claim: what was found, the counterexample as a sentence, then what the register knows."""
+    known = register() if known is None else known
     rows = []
     for name, verdict in verdicts.items():
-        row = {**verdict.model_dump(), "document": document(name)}
+        row = {"document": known[name].document, **verdict.model_dump(), **known[name].model_dump()}
         row["counterexample"] = str(verdict.counterexample) if verdict.counterexample else None
         rows.append(row)
-    return pd.DataFrame(rows, columns=columns)
+    columns = dict.fromkeys(["id", "document", *Verdict.model_fields, *Claim.model_fields])
+    return pd.DataFrame(rows, columns=list(columns))
 
 
 def counts(ledger: pd.DataFrame, by: str) -> pd.DataFrame:
@@ -146,10 +155,10 @@ def exceptions(path: Path | None = None) -> list[Excuse]:
     return [Excuse(tuple(entry["ids"]), entry["why"], entry["issue"]) for entry in entries]
 
 
-def reason(claim: Claim | Verdict, rules: Iterable[Excuse] = ()) -> str:
+def reason(claim: Claim, rules: Iterable[Excuse] = ()) -> str:
     """Why a claim is not run: a scale that is out of reach, a named exception, a notebook that is missing or silent."""
     named = next((f"{rule.why} (issue {rule.issue})" for rule in rules if rule.covers(claim.id)), None)
-    written = (config.ROOT / "notebooks" / f"{claim.notebook}.ipynb").exists()
+    written = (config.ROOT / "notebooks" / file_name(claim.notebook)).exists()
     silent = f"{claim.notebook} {'has given no verdict' if written else 'is not written yet'}"
     return WITHOUT.get(claim.scale) or named or silent
 
@@ -170,9 +179,10 @@ def missing(
     return [name for name in absent if name not in set(excused)], excused, stale
 
 
-def markdown(ledger: Mapping[str, Verdict], profile: str) -> str:
+def markdown(ledger: Mapping[str, Verdict], profile: str, known: Mapping[str, Claim] | None = None) -> str:
     """claims.md: counts, the statements found wanting with their counterexamples, then every claim by document."""
-    table = frame(ledger)
+    known = register() if known is None else known
+    table = frame(ledger, known)
     lines = [
         f"# Ledger of claims, profile `{profile}`",
         "",
@@ -182,17 +192,19 @@ def markdown(ledger: Mapping[str, Verdict], profile: str) -> str:
         lines += ["", f"## By {by}", "", *pipe_table(counts(table, by))]
     wanting = [verdict for verdict in ledger.values() if verdict.counterexample]
     lines += ["", "## Found wanting", ""]
-    lines += [f"- **{v.id}** ({v.verdict}; {v.source}): {v.counterexample}. Instead: {v.corrected}" for v in wanting]
+    lines += [
+        f"- **{v.id}** ({v.verdict}; {known[v.id].source}): {v.counterexample}. Instead: {v.corrected}" for v in wanting
+    ]
     lines += [] if wanting else ["None."]
     for key in DOCUMENTS:
         if key in set(table["document"]):
-            lines += ["", section(ledger, key)]
+            lines += ["", section(ledger, key, known)]
     return "\n".join(lines) + "\n"
 
 
-def section(ledger: Mapping[str, Verdict], key: str) -> str:
+def section(ledger: Mapping[str, Verdict], key: str, known: Mapping[str, Claim] | None = None) -> str:
     """Every claim of one document with its verdict, as Markdown."""
-    rows = frame({name: verdict for name, verdict in ledger.items() if document(name) == key})
+    rows = frame(ledger, known).query("document == @key")
     return "\n".join([f"## {key}: {DOCUMENTS[key]}", "", *pipe_table(_shown(rows))])
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,6 +12,8 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
 from attention_priors import config
+from attention_priors.notebooks import NOTEBOOKS
+from attention_priors.registry import nearest
 
 DOCUMENTS = {
     "BAM": "Bayesian Attention Mechanism",
@@ -41,16 +42,12 @@ class Claim(BaseModel):
     kind: Literal[KINDS]
     scale: Literal[SCALES]
     statement: str
-    notebook: str
+    notebook: Literal[tuple(NOTEBOOKS)]  # its slug
 
     @property
     def document(self) -> str:
-        return document(self.id)
-
-
-def document(identifier: str) -> str:
-    """'BAM-T4' -> 'BAM'."""
-    return identifier.split("-", 1)[0]
+        """'BAM-T4' -> 'BAM'."""
+        return self.id.split("-", 1)[0]
 
 
 @functools.lru_cache(maxsize=64)
@@ -80,14 +77,7 @@ def register(folder: Path | None = None) -> dict[str, Claim]:
                 raise ValueError(f"{path.name}: {claim.id} is in the register twice; keep one")
             known[claim.id] = claim
     order = {name: rank for rank, name in enumerate(DOCUMENTS)}
-    return dict(sorted(known.items(), key=lambda item: order.get(document(item[0]), len(order))))
-
-
-def nearest(identifier: str, known: Iterable[str]) -> str:
-    """The one-line end of a message about an unknown name: ' (nearest: BAM-T4)', empty when nothing is near."""
-    folded = {name.casefold(): name for name in known}
-    near = difflib.get_close_matches(identifier.casefold(), folded, n=1, cutoff=0.4)
-    return f" (nearest: {folded[near[0]]})" if near else ""
+    return dict(sorted(known.items(), key=lambda item: order.get(item[1].document, len(order))))
 
 
 def first_error(error: ValidationError) -> str:
@@ -135,7 +125,10 @@ def _count(value: Any) -> int:
 
 
 class Verdict(BaseModel):
-    """What was found about one claim. Combinations that would say more than the evidence are refused."""
+    """What was found about one claim, and nothing that the register knows; `settle` holds the two against each other.
+
+    Combinations that would say more than the evidence are refused.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     id: str
@@ -148,24 +141,11 @@ class Verdict(BaseModel):
     seeds: list[int] = []
     interval: tuple[float, float] | None = None
     evidence: list[str] = []
-    notebook: str
     counterexample: Counterexample | None = None
     corrected: str | None = None
-    statement: str
-    source: str
-    kind: Literal[KINDS]
-    scale: Literal[SCALES]
     profile: str
     recipe: str | None = None
     opposite: str | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _imply_outcome(cls, data: Any) -> Any:
-        # An empirical sentence that arithmetic alone decides has an outcome too; its checker knows only the verdict.
-        if isinstance(data, dict) and data.get("kind") == "empirical" and data.get("outcome") is None:
-            return {**data, "outcome": IMPLIED.get(data.get("verdict"))}
-        return data
 
     @model_validator(mode="after")
     def _consistent(self) -> Verdict:
@@ -178,10 +158,6 @@ class Verdict(BaseModel):
         found = (self.outcome, self.measured, self.counterexample, self.corrected, self.interval)
         if self.verdict == "not run" and any(item is not None for item in found):
             yield "carries no result; give another verdict or leave the result out"
-        if self.verdict in EXACT[:2] and self.scale != "cpu":
-            yield f"is for exact checks and this claim has scale {self.scale}; use 'scaled reproduction'"
-        if self.verdict == "contradicted" and self.scale != "cpu" and self.profile != "paper":
-            yield f"needs an exact check or profile paper, not {self.profile}; use 'scaled reproduction'"
         if self.verdict == "reproduced" and self.profile != "paper":
             yield f"needs profile paper, not {self.profile}; use 'scaled reproduction'"
         if self.verdict == "verified" and (self.counterexample or self.corrected):
@@ -211,17 +187,25 @@ class Verdict(BaseModel):
             yield "needs a recipe ('exact' where nothing is trained)"
 
 
-def not_run(claim: Claim, profile: str) -> Verdict:
+def not_run(identifier: str, profile: str) -> Verdict:
     """The entry of a claim that nobody has decided."""
-    return Verdict(verdict="not run", profile=profile, **claim.model_dump())
+    return Verdict(id=identifier, verdict="not run", profile=profile)
 
 
-def restate(verdict: Verdict, claim: Claim) -> Verdict:
-    """The verdict with the register's words of today; validated again, since kind or scale may have changed."""
-    try:
-        return Verdict(**{**verdict.model_dump(), **claim.model_dump()})
-    except ValidationError as error:
-        raise ValueError(f"{first_error(error)}; run {claim.notebook} again") from None
+def settle(verdict: Verdict, claim: Claim) -> Verdict:
+    """The verdict beside the register's entry of today: ValueError where its kind or scale forbid what is said.
+
+    An empirical sentence that arithmetic alone decides has an outcome too, which its checker need not know.
+    """
+    if verdict.verdict in EXACT[:2] and claim.scale != "cpu":
+        objection = f"is for exact checks and this claim has scale {claim.scale}"
+    elif verdict.verdict == "contradicted" and claim.scale != "cpu" and verdict.profile != "paper":
+        objection = f"needs an exact check or profile paper, not {verdict.profile}"
+    elif claim.kind == "empirical" and verdict.outcome is None:
+        return verdict.model_copy(update={"outcome": IMPLIED.get(verdict.verdict)})
+    else:
+        return verdict
+    raise ValueError(f"{claim.id}: {verdict.verdict!r} {objection}; use 'scaled reproduction'")
 
 
 def find(identifier: str, known: Mapping[str, Claim] | None = None) -> Claim:
