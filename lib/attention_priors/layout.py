@@ -48,6 +48,18 @@ class Layout:
     def models(self) -> Path:
         return self.shared / "models"
 
+    @property
+    def parts(self) -> tuple[Path, ...]:
+        """The four folders; a part comes before the one that it may lie in."""
+        return self.theory, self.runs, self.models, self.own
+
+    def part_of(self, path: Path) -> Path:
+        """The part that a file lies in. ValueError for a file outside of them."""
+        for part in self.parts:
+            if path.is_relative_to(part):
+                return part
+        raise ValueError(f"{path} lies in none of {', '.join(map(str, self.parts))}")
+
     def folder(self, notebook: str) -> Path:
         """Where a notebook writes."""
         return self.own if NOTEBOOKS[notebook].trained else self.theory

@@ -1,7 +1,9 @@
-"""Metrics, figures, tables and verdicts of one notebook on disk, and everything redrawn from committed metrics.
+"""Metrics, figures and tables of one notebook on disk, and everything redrawn from committed metrics.
 
     python -m attention_priors.report --profile cpu            redraw every figure and table; nothing is trained
     python -m attention_priors.report --profile cpu --check    redraw beside the committed files and compare
+
+What needs no training is drawn into results/theory, whatever the profile; the rest into results/<profile>.
 
 A figure or table is a function of one frame; the notebook, this command and `make figures` draw it the same way.
 """
@@ -14,18 +16,22 @@ import io
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
-from attention_priors import claims, config, store
+from attention_priors import claims, config, manifest, store
 from attention_priors.figures import FIGURES, LEDGER, TABLES, FigureSpec, TableSpec, style, tables
+from attention_priors.layout import THEORY, Layout
 
 EXACT = "exact"  # the recipe of what needs no training
+ROWS = {"figure": FIGURES, "table": TABLES}
+EXTENSIONS = {"figure": ("pdf", "png", "md"), "table": ("csv", "md", "tex")}
 # Works that a figure may have to be cited with, by the document that `paper` begins with.
 CITATIONS = {
     "BAM": """@misc{bianchessi_bam,
@@ -50,33 +56,24 @@ class NotMeasured(ValueError):
 
 
 class Report:
-    """What one notebook writes below results/<profile>/. `profile` is a name or a `config.Profile`.
+    """What one notebook writes below `layout`. Drawn files go below `into` instead when it is given."""
 
-    `recipe` stands for metrics that name none of their own. Drawn files go to `into` instead when it is given.
-    """
+    def __init__(self, layout: Layout, notebook: str, *, into: Layout | None = None):
+        self.layout, self.notebook, self.into = layout, notebook, into or layout
 
-    def __init__(
-        self,
-        results: Path | str,
-        profile: str | config.Profile,
-        notebook: str,
-        recipe: str = EXACT,
-        *,
-        into: Path | None = None,
-    ):
-        self.results = Path(results)
-        self.profile = getattr(profile, "name", profile)
-        self.notebook, self.recipe = notebook, recipe
-        self.folder = self.results / self.profile
-        self.into = Path(into) if into else self.folder
+    def metrics(
+        self, name: str, frame: pd.DataFrame, key: str, recipe: str = EXACT, *, theory: bool = False
+    ) -> pd.DataFrame:
+        """Write metrics/<name>.csv and, beside it, where they come from. Returns the frame as it is read back.
 
-    def metrics(self, name: str, frame: pd.DataFrame, key: str, recipe: str | None = None) -> pd.DataFrame:
-        """Write metrics/<name>.csv and, beside it, where they come from. Returns the frame as it is read back."""
+        They lie with the notebook's results; `theory`: with what no profile changes.
+        """
         if frame.empty:
             raise ValueError(f"metrics {name!r} are empty; nothing is written")
+        label = THEORY if theory else self.layout.label(self.notebook)
         text = frame.to_csv(index=False, float_format=tables.FLOATS, lineterminator="\n")
-        path = self.folder / "metrics" / f"{name}.csv"
-        origin = {"key": key, "recipe": recipe or self.recipe, "profile": self.profile, "sha256": _digest(text)}
+        path = self._folder(label) / "metrics" / f"{name}.csv"
+        origin = {"key": key, "recipe": recipe, "profile": label, "sha256": _digest(text)}
         # The origin goes last: without it, or with another hash, a half-written pair is not taken for a result.
         store.write_text(path, text)
         store.write_json(path.with_suffix(".json"), origin)
@@ -86,61 +83,68 @@ class Report:
         """The committed frame and its origin (key, recipe, profile). ValueError when the numbers were altered."""
         if name == LEDGER:
             return self._ledger()
-        path = self.folder / "metrics" / f"{name}.csv"
-        beside = path.with_suffix(".json")
-        if not path.exists() or not beside.exists():
-            raise NotMeasured(f"no metrics/{name}.csv for profile {self.profile}; run {notebook or self.notebook}")
-        text, origin = path.read_text(encoding="utf-8"), store.read_json(beside)
+        places = [folder / "metrics" / f"{name}.csv" for folder in (self.layout.own, self.layout.theory)]
+        path = next((path for path in places if path.exists() and path.with_suffix(".json").exists()), None)
+        if path is None:
+            where = f"for profile {self.layout.profile}"
+            raise NotMeasured(f"no metrics/{name}.csv {where}; run the notebook {notebook or self.notebook}")
+        text, origin = path.read_text(encoding="utf-8"), store.read_json(path.with_suffix(".json"))
         if origin.get("sha256") != _digest(text):
-            raise ValueError(f"{path} differs from what was measured ({beside.name}); restore it or run its notebook")
+            beside = path.with_suffix(".json").name
+            raise ValueError(f"{path} differs from what was measured ({beside}); restore it or run its notebook")
         return pd.read_csv(io.StringIO(text)), origin
 
     def _ledger(self) -> tuple[pd.DataFrame, dict[str, str]]:
-        path = self.folder / "claims.json"
+        path, profile = self.layout.own / "claims.json", self.layout.profile
         if not path.exists():
-            raise NotMeasured(f"no claims.json for profile {self.profile}; run 15_verdicts")
+            raise NotMeasured(f"no claims.json for profile {profile}; run the notebook verdicts")
         found = claims.read(path)
         frame = claims.frame({name: found[name] for name in claims.register() if name in found})
         key = store.key(path.read_text(encoding="utf-8"))
-        return frame, {"key": key, "recipe": "as in the ledger", "profile": self.profile}
+        return frame, {"key": key, "recipe": "as in the ledger", "profile": profile}
+
+    def _folder(self, label: str, layout: Layout | None = None) -> Path:
+        layout = layout or self.layout
+        return layout.theory if label == THEORY else layout.own
 
     def figure(self, name: str) -> Figure:
         """Draw FIGURES[name] from its metrics, write figures/<name>.{pdf,png,md} and return it."""
-        spec = _row(FIGURES, name, "figure")
+        spec = FIGURES[name]
         frame, origin = self.read(spec.metrics, spec.notebook)
+        spec.check(frame)
         style.apply()
         figure = spec.draw(frame)
-        folder = self.into / "figures"
-        title = f"{name} ({_from(origin)})"
-        # No dates: the same numbers give the same bytes.
-        pdf = {"Title": title, "Subject": spec.alt, "Keywords": origin["key"], "CreationDate": None, "ModDate": None}
-        png = {"Title": title, "Description": spec.alt, "Key": origin["key"], "Software": None}
-        store.write_bytes(folder / f"{name}.pdf", _image(figure, "pdf", pdf))
-        store.write_bytes(folder / f"{name}.png", _image(figure, "png", png))
+        folder = self._folder(origin["profile"], self.into) / "figures"
+        text = {"Title": f"{name} ({_from(origin)})", "Key": origin["key"]}
+        store.write_bytes(folder / f"{name}.pdf", _pdf(figure, spec.alt, **text))
+        store.write_bytes(folder / f"{name}.png", _png(figure, spec.alt, **text))
         store.write_text(folder / f"{name}.md", _description(name, spec, frame, origin))
         plt.close(figure)  # a notebook shows the returned figure once, not also as the current one
         return figure
 
     def table(self, name: str) -> pd.DataFrame:
         """Build TABLES[name] from its metrics, write tables/<name>.{csv,md,tex} and return it."""
-        spec = _row(TABLES, name, "table")
+        spec = TABLES[name]
         frame, origin = self.read(spec.metrics, spec.notebook)
+        spec.check(frame)
         built = spec.build(frame)
+        folder = self._folder(origin["profile"], self.into) / "tables"
         for extension, text in tables.render(name, built, spec.caption(frame), _origin(spec, origin)).items():
-            store.write_text(self.into / "tables" / f"{name}.{extension}", text)
+            store.write_text(folder / f"{name}.{extension}", text)
         return built
 
-    def claims(self, verdicts: Iterable[claims.Verdict]) -> pd.DataFrame:
-        """Write this notebook's part of the ledger and return what to show of it."""
-        path = claims.write_part(self.results, self.profile, self.notebook, verdicts)
-        shown = ["id", "verdict", "outcome", "measured", "relation", "expected_value", "interval", "corrected"]
-        return claims.frame(claims.read(path))[shown].dropna(axis=1, how="all").fillna("")
+    def caption(self, kind: str, name: str) -> str:
+        """The caption of a figure or table, with what it is drawn from."""
+        spec = ROWS[kind][name]
+        frame, origin = self.read(spec.metrics, spec.notebook)
+        return f"{spec.caption(frame)} {_origin(spec, origin)}"
 
-
-def _row(rows: dict, name: str, kind: str) -> FigureSpec | TableSpec:
-    if name not in rows:
-        raise ValueError(f"unknown {kind} {name!r}{claims.nearest(name, rows)}; attention_priors/figures lists all")
-    return rows[name]
+    def files(self, kind: str, name: str) -> list[Path]:
+        """The three files of a figure or table, where they are written."""
+        spec = ROWS[kind][name]
+        origin = self.read(spec.metrics, spec.notebook)[1]
+        folder = self._folder(origin["profile"], self.into) / f"{kind}s"
+        return [folder / f"{name}.{extension}" for extension in EXTENSIONS[kind]]
 
 
 def _digest(text: str) -> str:
@@ -148,19 +152,35 @@ def _digest(text: str) -> str:
 
 
 def _from(origin: dict[str, str]) -> str:
-    return f"profile {origin['profile']}, recipe {origin['recipe']}"
+    """What the numbers depend on: nothing that a profile says, or a profile and its recipe."""
+    recipe = f"recipe {origin['recipe']}"
+    return recipe if origin["profile"] == THEORY else f"profile {origin['profile']}, {recipe}"
 
 
 def _origin(spec: FigureSpec | TableSpec, origin: dict[str, str]) -> str:
     """The end of a caption and the footer of a table: what it stands beside in the paper, and where it comes from."""
     beside = f"To compare with {spec.paper}. " if spec.paper else ""
-    where = f"Profile {origin['profile']}, recipe {origin['recipe']}"
-    return f"{beside}{where}, notebook {spec.notebook}, key {origin['key']}."
+    where = _from(origin)
+    return f"{beside}{where[0].upper()}{where[1:]}, notebook {spec.notebook}, key {origin['key']}."
 
 
-def _image(figure: Figure, kind: str, metadata: dict[str, str | None]) -> bytes:
+def _pdf(figure: Figure, alt: str, Title: str, Key: str) -> bytes:
+    """No dates: the same numbers give the same bytes."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format=kind, metadata=metadata)
+    about = {"Title": Title, "Subject": alt, "Keywords": Key, "CreationDate": None, "ModDate": None}
+    figure.savefig(buffer, format="pdf", metadata=about)
+    return buffer.getvalue()
+
+
+def _png(figure: Figure, alt: str, Title: str, Key: str) -> bytes:
+    """The picture in 256 colours, which looks the same and takes a third of the space."""
+    drawn, buffer, about = io.BytesIO(), io.BytesIO(), PngInfo()
+    figure.savefig(drawn, format="png")
+    for name, text in (("Title", Title), ("Description", alt), ("Key", Key)):
+        about.add_text(name, text)
+    with Image.open(drawn) as image:
+        few = image.convert("RGB").quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        few.save(buffer, format="png", optimize=True, pnginfo=about, dpi=image.info["dpi"])
     return buffer.getvalue()
 
 
@@ -185,36 +205,57 @@ def _description(name: str, spec: FigureSpec, frame: pd.DataFrame, origin: dict[
     return "\n\n".join(parts) + "\n"
 
 
-def redraw(results: Path | str, profile: str, *, into: Path | None = None) -> tuple[list[Path], list[str]]:
-    """Draw every figure and table whose metrics are there. Returns the files written and why others were skipped."""
-    written, skipped = [], []
-    for rows, kind, extensions in ((FIGURES, "figure", ("pdf", "png", "md")), (TABLES, "table", ("csv", "md", "tex"))):
+def redraw(layout: Layout, *, into: Layout | None = None) -> tuple[list[Path], list[str]]:
+    """Draw every figure and table whose metrics are there, of theory and of the profile.
+
+    Returns the files written, below `layout.results`, and why others were skipped. ValueError where there are none.
+    """
+    if not any((folder / "metrics").is_dir() for folder in (layout.own, layout.theory)):
+        raise ValueError(f"no metrics of profile {layout.profile} in {layout.results}; run make reproduce first")
+    into = into or layout
+    written: list[Path] = []
+    skipped: list[str] = []
+    for kind, rows in ROWS.items():
         for name in sorted(rows):
-            report = Report(results, profile, rows[name].notebook, into=into)
+            report = Report(layout, rows[name].notebook, into=into)
             try:
                 getattr(report, kind)(name)
             except NotMeasured as reason:
                 skipped.append(f"{kind} {name}: {reason}")
                 continue
-            written += [Path(f"{kind}s", f"{name}.{extension}") for extension in extensions]
+            written += [path.relative_to(into.results) for path in report.files(kind, name)]
     return written, skipped
 
 
-def differences(results: Path | str, profile: str) -> tuple[list[Path], list[Path]]:
+def missing(layout: Layout) -> list[str]:
+    """Figures and tables of notebooks that have run (their executed copy is there) whose metrics are not."""
+    lost = []
+    for kind, rows in ROWS.items():
+        for name in sorted(rows):
+            spec = rows[name]
+            if layout.copy(spec.notebook).is_file():
+                try:
+                    Report(layout, spec.notebook).read(spec.metrics)
+                except NotMeasured as reason:
+                    lost.append(f"{kind} {name}: {reason}")
+    return lost
+
+
+def differences(layout: Layout) -> tuple[list[Path], list[Path]]:
     """Redraw into an empty folder: the files that were compared, and those that are not committed or differ."""
-    committed = Path(results) / profile
     with tempfile.TemporaryDirectory() as folder:
-        written, _ = redraw(results, profile, into=Path(folder))
-        differ = [
-            path
-            for path in written
-            if not (committed / path).exists() or (committed / path).read_bytes() != (Path(folder) / path).read_bytes()
-        ]
+        again = Layout(Path(folder), layout.profile)
+        written, _ = redraw(layout, into=again)
+        differ = [path for path in written if not _equal(layout.results / path, again.results / path)]
     return written, differ
 
 
+def _equal(committed: Path, drawn: Path) -> bool:
+    return committed.is_file() and committed.read_bytes() == drawn.read_bytes()
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Redraw or compare; 0 when all is well, 1 when files differ, 2 for bad input."""
+    """Redraw or compare; 0 when all is well, 1 when files differ or their numbers are gone, 2 for bad input."""
     parser = argparse.ArgumentParser(prog="python -m attention_priors.report", description=__doc__.splitlines()[0])
     parser.add_argument("--profile", default="cpu")
     parser.add_argument("--results", type=Path, default=config.ROOT / "results")
@@ -223,19 +264,22 @@ def main(arguments: list[str] | None = None) -> int:
     mpl.use("agg")
     start = time.monotonic()
     try:
-        config.profile(chosen.profile)
+        layout = Layout(chosen.results, config.profile(chosen.profile).name)
+        lost = missing(layout)
         if chosen.check:
-            written, differ = differences(chosen.results, chosen.profile)
-            print("\n".join([*(f"differs  {path}" for path in differ), f"{len(written)} files compared"]))
-            return 1 if differ else 0
-        written, skipped = redraw(chosen.results, chosen.profile)
+            written, differ = differences(layout)
+            lines = [*(f"differs  {path}" for path in differ), *(f"lost     {line}" for line in lost)]
+            print("\n".join([*lines, f"{len(written)} files compared"]))
+            return 1 if lines else 0
+        written, skipped = redraw(layout)
+        manifest.add(layout, [layout.results / path for path in written])
     except (OSError, ValueError) as error:
         print(" ".join(str(error).split()), file=sys.stderr)
         return 2
     for line in skipped:
         print(f"skipped  {line}")
-    print(f"{len(written)} files in {chosen.results / chosen.profile}, {time.monotonic() - start:.0f} s")
-    return 0
+    print(f"{len(written)} files in {chosen.results}, {time.monotonic() - start:.0f} s")
+    return 1 if lost else 0
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from attention_priors import store
+from attention_priors import manifest, store
+from attention_priors.notebooks import slug
 from attention_priors.pipeline.order import order, rules
 from attention_priors.pipeline.plan import Plan
 
@@ -40,9 +41,9 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
 
 def run(plan: Plan, name: str) -> None:
     """Run one notebook unless it is up to date; raises ValueError with one line where it fails."""
-    with store.locked(plan.folder / ".state", name, wait=False) as free:
+    with store.locked(plan.layout.folder(name) / manifest.STATE, name, wait=False) as free:
         if not free:
-            raise ValueError(f"{name} is already running on {plan.shown}; wait for it, or set RESULTS=")
+            raise ValueError(f"{name} is already running on {plan.layout.results.name}; wait for it, or set RESULTS=")
         if not plan.force and plan.current(name):
             print(f"[{name}] up to date", flush=True)
             return
@@ -53,20 +54,22 @@ def run(plan: Plan, name: str) -> None:
 
 
 def act(options: argparse.Namespace) -> None:
-    only = [name.strip() for name in options.only.split(",") if name.strip()]
-    if options.step and options.step not in order(only):
-        only.append(options.step)
+    only = [slug(name.strip()) for name in options.only.split(",") if name.strip()]
+    step = options.step and slug(options.step)
+    if step and step not in order(only):
+        only.append(step)
     given = {"SEED": options.seed, "DEVICE": options.device}
     given = {name: value for name, value in given.items() if value is not None}
     plan = Plan(options.profile, Path(options.results), only, given, options.force, 2 if options.side_by_side else 1)
     if options.rules:
-        store.write_text(options.rules, rules(plan.names, side_by_side=options.side_by_side))
+        waiting = plan.waiting()
+        store.write_text(options.rules, rules(plan.names, waiting, side_by_side=options.side_by_side))
     if options.list:
         print(plan.listing(), flush=True)
     elif options.rules:
         print(plan.summary(), flush=True)
-    elif options.step:
-        run(plan, options.step)
+    elif step:
+        run(plan, step)
     else:
         print(plan.summary(), flush=True)
         for name in plan.names:

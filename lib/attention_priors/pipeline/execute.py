@@ -21,7 +21,7 @@ from jupyter_client import AsyncKernelManager
 from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 
-from attention_priors.pipeline.order import nearest
+from attention_priors.registry import nearest
 
 TICK_SECONDS = 15.0
 PROGRESS = "progress.log"  # what runtime.say writes to in the kernel and its workers

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from attention_priors import config
+from attention_priors.layout import Layout
+from attention_priors.notebooks import file_name
 from attention_priors.pipeline import progress, stamps
 from attention_priors.pipeline.order import order
 
@@ -29,25 +31,17 @@ class Plan:
         beside: int = 1,
     ):
         self.profile = config.profile(profile)
-        self.results = results.resolve()
+        self.layout = Layout(results.resolve(), self.profile.name)
         self.sources = stamps.NOTEBOOK_FOLDER
         self.given, self.force, self.beside = given, force, beside
         self.names = order(only)
-        self.keys = {name: stamps.key(name, self.profile, given, self.sources) for name in self.names}
-        self.known = progress.estimates(self.results, self.profile)
-
-    @property
-    def folder(self) -> Path:
-        """Where everything of this profile lies."""
-        return self.results / self.profile.name
-
-    @property
-    def shown(self) -> str:
-        """The same for people: no path of this machine."""
-        return f"{self.results.name}/{self.profile.name}"
+        for name in self.names:
+            stamps.read(self.sources / file_name(name))
+        self.keys = stamps.Keys(self.profile, given, self.sources)
+        self.known = progress.estimates(self.layout, self.profile)
 
     def current(self, name: str) -> bool:
-        return stamps.current(self.results, self.profile.name, name, self.keys[name])
+        return stamps.current(self.layout, name, self.keys[name])
 
     def waiting(self) -> list[str]:
         """What still has to run."""

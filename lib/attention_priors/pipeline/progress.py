@@ -6,21 +6,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from attention_priors import config, store
+from attention_priors import config, manifest, store
+from attention_priors.layout import Layout
+from attention_priors.notebooks import slug
+
+PROVENANCE = "provenance.json"
 
 # A notebook whose time nobody knows yet is left out of the sum, and the sum then says "at least".
 Estimates = Mapping[str, float]
 
 
-def estimates(results: Path, profile: config.Profile) -> dict[str, float]:
+def estimates(layout: Layout, profile: config.Profile) -> dict[str, float]:
     """Seconds per notebook: the profile's `minutes`, or what an earlier run of these results took where it took longer.
 
     A shorter one may have been short only because its trainings were in the store already.
     """
-    known = {name: 60.0 * minutes for name, minutes in profile.minutes.items()}
-    path = results / profile.name / "provenance.json"
-    if path.is_file():
-        for name, entry in store.read_json(path)["notebooks"].items():
+    known = {slug(name): 60.0 * minutes for name, minutes in profile.minutes.items()}
+    for path in (layout.own / PROVENANCE, layout.theory / PROVENANCE):
+        for name, entry in store.read_json(path)["notebooks"].items() if path.is_file() else ():
             known[name] = max(known.get(name, 0.0), entry["wall_seconds"])
     return known
 
@@ -54,14 +57,16 @@ def heartbeat(name: str, spent: float, where: str, known: Estimates, others: lis
     return line
 
 
-def record(results: Path, profile: str, name: str, entry: dict[str, Any]) -> None:
-    """Add a notebook's entry to `results`/`profile`/provenance.json; others may do so at the same time."""
-    path = results / profile / "provenance.json"
-    with store.locked(path.parent / ".state", "provenance"):
-        whole = store.read_json(path) if path.is_file() else {"schema": 1, "profile": profile, "notebooks": {}}
+def record(layout: Layout, name: str, entry: dict[str, Any]) -> Path:
+    """Add a notebook's entry to the provenance.json of its folder; others may do so at the same time."""
+    path = layout.folder(name) / PROVENANCE
+    with store.locked(path.parent / manifest.STATE, "provenance"):
+        empty = {"schema": 1, "profile": layout.label(name), "notebooks": {}}
+        whole = store.read_json(path) if path.is_file() else empty
         before = whole["notebooks"].get(name, {})
         if before.get("key") == entry["key"] and before["wall_seconds"] > entry["wall_seconds"]:
             # The same work again was shorter only because finished trainings were reused.
             entry = entry | {when: before[when] for when in ("wall_seconds", "ended") if when in before}
         whole["notebooks"][name] = entry
         store.write_json(path, whole)
+    return path

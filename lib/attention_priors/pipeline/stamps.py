@@ -1,24 +1,26 @@
 """What an executed notebook was made from.
 
-The source hash covers the cells; the key covers the cells, the package's code that the notebook imports (through all
-levels), the profile, the claims and printed numbers, the parameters, and the keys of the notebooks that it needs.
+The source hash covers the cells. The key covers the cells, the code and the printed numbers that they reach (`trace`),
+the register's entries of the notebook's claims and their checks, the parts of the profile that are used, the parameters,
+and what the notebooks that it needs measure.
 """
 
 from __future__ import annotations
 
 import ast
-import functools
-import hashlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import attention_priors
-from attention_priors import config, store
+from attention_priors import claims, config, manifest, store
+from attention_priors.experiments import EXPERIMENTS
+from attention_priors.figures import FIGURES, TABLES
+from attention_priors.layout import Layout
+from attention_priors.notebooks import EVERYTHING, NOTEBOOKS, file_name, slug
 from attention_priors.pipeline.order import needs
+from attention_priors.trace import OPENED, Sources, Trace
 
-PACKAGE = Path(attention_priors.__file__).resolve().parent
 NOTEBOOK_FOLDER = config.ROOT / "notebooks"
-DATA_FOLDER = config.ROOT / "data"
 STAMP = "attention_priors"
 
 
@@ -50,93 +52,123 @@ def _tags(cell: dict[str, Any]) -> list[str]:
     return cell["metadata"].get("tags", [])
 
 
-def code(notebook: dict[str, Any], package: Path = PACKAGE) -> dict[str, str]:
-    """Module -> hash of its syntax tree, for all of the package's modules that the notebook's cells reach by import."""
-    found: dict[str, str] = {}
-    waiting = _imports(_tree(notebook), "", package)
-    while waiting:
-        module = waiting.pop()
-        path = _path(module, package)
-        if module in found or path is None:
-            continue
-        found[module], reached = _module(path, module, package)
-        waiting += reached
-    return dict(sorted(found.items()))
+class Keys(Mapping[str, str]):
+    """The key of each notebook's execution: equal keys give equal results, so the copy need not be made again."""
+
+    def __init__(
+        self, profile: config.Profile, parameters: dict[str, Any], folder: Path, sources: Sources | None = None
+    ) -> None:
+        self.profile, self.parameters, self.folder = profile, parameters, folder
+        self.sources = sources or Sources()
+        self._made: dict[str, str] = {}
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(NOTEBOOKS)
+
+    def __len__(self) -> int:
+        return len(NOTEBOOKS)
+
+    def _make(self, name: str) -> str:
+        notebook = read(self.folder / file_name(name))
+        owned = {each: claim for each, claim in claims.register().items() if claim.notebook == name}
+        found = Trace(self.sources)
+        found.cells(tree(notebook))
+        found.rows(OPENED["attention_priors.checks", "CHECKS"], owned)
+        register = [claim.model_dump(mode="json") for claim in owned.values()]
+        whole = NOTEBOOKS[name].needs == EVERYTHING
+        before = {other: self[other] if whole else self._measured(other) for other in needs(name)}
+        sizes = self._sizes(found, NOTEBOOKS[name].trained)
+        parts = (source_hash(notebook), found.code, found.data, register, sizes, self._profiles(notebook))
+        return store.key("notebook", *parts, self.parameters, before)
+
+    def _measured(self, name: str) -> str:
+        """What another notebook's results depend on: the experiments that it names."""
+        found = Trace(self.sources)
+        texts = self.sources.uses(tree(read(self.folder / file_name(name)))).texts
+        found.rows(EXPERIMENTS, texts)
+        return store.key(found.code, found.data, self._sizes(found, True))
+
+    def _sizes(self, found: Trace, trained: bool) -> dict[str, Any]:
+        """The sections of the profile that are mentioned; of one that nothing is trained in, the sizes of theory."""
+        values = self.profile.model_dump(mode="json")
+        sections = {name for name, value in values.items() if isinstance(value, dict)}
+        used = (values.keys() - sections) | (sections & found.attributes) if trained else set()
+        return {name: values[name] for name in sorted(used - {"minutes"} | {"theory"})}
+
+    def _profiles(self, notebook: dict[str, Any]) -> dict[str, str | None]:
+        """Sums of the profiles that the cells name themselves, beside their parameter."""
+        cells = [cell for cell in notebook["cells"] if "parameters" not in _tags(cell)]
+        texts = self.sources.uses(tree(notebook | {"cells": cells})).texts
+        paths = [config.PROFILES / f"{text}.yaml" for text in sorted(texts)]
+        return {path.stem: manifest.digest(path) for path in paths if path.is_file()}
 
 
-def key(name: str, profile: config.Profile, parameters: dict[str, Any], folder: Path) -> str:
-    """The key of a notebook's execution: equal keys give equal results, so the copy need not be made again."""
-    notebook = read(folder / f"{name}.ipynb")
-    sizes = {field: value for field, value in profile.model_dump(mode="json").items() if field != "minutes"}
-    before = {other: key(other, profile, parameters, folder) for other in needs(name)}
-    return store.key("notebook", source_hash(notebook), code(notebook), sizes, _data(), parameters, before)
-
-
-def state_path(results: Path, profile: str, name: str) -> Path:
+def state_path(layout: Layout, name: str) -> Path:
     """Where this checkout remembers what it ran itself: not committed, so a fresh clone computes everything once."""
-    return results / profile / ".state" / f"{name}.json"
+    return layout.folder(name) / manifest.STATE / f"{name}.json"
 
 
-def copy_path(results: Path, profile: str, name: str) -> Path:
-    """The executed copy of a notebook."""
-    return results / profile / "notebooks" / f"{name}.ipynb"
-
-
-def digest(path: Path) -> str | None:
-    """Hash of a file's bytes; None where there is no file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else None
-
-
-def state(results: Path, profile: str, name: str) -> dict[str, Any]:
+def state(layout: Layout, name: str) -> dict[str, Any]:
     """What is remembered of the last attempt at a notebook: key, seconds spent, digest of the finished copy."""
     try:
-        return store.read_json(state_path(results, profile, name))
+        return store.read_json(state_path(layout, name))
     except (FileNotFoundError, store.DamagedFile):
         # A memory that cannot be read only costs another run.
         return {}
 
 
-def current(results: Path, profile: str, name: str, wanted: str) -> bool:
+def current(layout: Layout, name: str, wanted: str) -> bool:
     """True where this checkout made the executed copy from exactly `wanted`, and copy and outputs are still there."""
-    last = state(results, profile, name)
+    last = state(layout, name)
     if last.get("key") != wanted or last.get("copy") is None:
         return False
-    outputs = (results / profile / output for output in last.get("outputs", ()))
-    return digest(copy_path(results, profile, name)) == last["copy"] and all(output.is_file() for output in outputs)
+    outputs = (layout.results / output for output in last.get("outputs", ()))
+    return manifest.digest(layout.copy(name)) == last["copy"] and all(output.is_file() for output in outputs)
 
 
-def shown(notebook: dict[str, Any], results: Path, profile: str, name: str) -> dict[str, str | None]:
-    """What a notebook writes and shows: path below results/<profile> -> its key (None: it carries no key).
+def written(notebook: dict[str, Any], layout: Layout, name: str) -> dict[str, str | None]:
+    """What a notebook writes: path below the results -> its key (None: it carries no key).
 
-    A metric, figure or table is a notebook's when its name is a text in the notebook's code.
+    The figures and tables that its cells name, the metrics behind them and those of the experiments that they name.
     """
-    texts = {node.value for node in ast.walk(_tree(notebook)) if isinstance(node, ast.Constant)}
+    texts = Sources().uses(tree(notebook)).texts
+    figures, tables = sorted(texts & FIGURES.rows.keys()), sorted(texts & TABLES.rows.keys())
+    metrics = {row.metrics for row in (*map(FIGURES.__getitem__, figures), *map(TABLES.__getitem__, tables))}
+    for experiment in map(EXPERIMENTS.__getitem__, texts & EXPERIMENTS.rows.keys()):
+        metrics |= {*experiment.frames, *experiment.derive}
+    wanted = {"figures": figures, "tables": tables, "metrics": sorted(metrics)}
     found: dict[str, str | None] = {}
-    for folder in ("metrics", "figures", "tables"):
-        for path in sorted((results / profile / folder).glob("*.*")):
-            if path.stem in texts:
-                origin = path.with_suffix(".json") if folder == "metrics" else None
-                known = origin is not None and origin.is_file()
-                found[f"{folder}/{path.name}"] = store.read_json(origin).get("key") if known else None
-    part = f"claims/{name.partition('_')[0]}.json"
-    return found | ({part: None} if (results / profile / part).is_file() else {})
+    for folder in (layout.own, layout.theory):
+        paths = [path for kind, names in wanted.items() for each in names for path in folder.glob(f"{kind}/{each}.*")]
+        for path in sorted(paths):
+            origin = path.with_suffix(".json") if path.suffix == ".csv" and path.parent.name == "metrics" else None
+            known = origin is not None and origin.is_file()
+            found[path.relative_to(layout.results).as_posix()] = store.read_json(origin).get("key") if known else None
+    part = layout.part(name)
+    return found | ({part.relative_to(layout.results).as_posix(): None} if part.is_file() else {})
 
 
-def drifted(results: Path, profile: str, folder: Path = NOTEBOOK_FOLDER) -> list[str]:
-    """Names of notebooks whose source is no longer what their executed copy in `results` was made from."""
+def drifted(layout: Layout, folder: Path = NOTEBOOK_FOLDER) -> list[str]:
+    """Notebooks whose source is no longer what their executed copy was made from, of the profile and of theory."""
     stale = []
-    for path in sorted((results / profile / "notebooks").glob("*.ipynb")):
-        if path.name.endswith(".failed.ipynb"):
-            continue
-        stamp = read(path)["metadata"].get(STAMP, {})
-        source = folder / path.name
-        if not source.is_file() or stamp.get("source") != source_hash(read(source)):
-            stale.append(path.stem)
+    for place in (layout.own, layout.theory):
+        for path in sorted((place / "notebooks").glob("*.ipynb")):
+            if path.name.endswith(".failed.ipynb"):
+                continue
+            name, stamp = slug(path.name), read(path)["metadata"].get(STAMP, {})
+            source = folder / file_name(name) if name in NOTEBOOKS else path
+            if not source.is_file() or stamp.get("source") != source_hash(read(source)):
+                stale.append(name)
     return stale
 
 
-def _tree(notebook: dict[str, Any]) -> ast.Module:
-    """The syntax tree of all code cells; empty where a cell has a syntax error, which the run then reports."""
+def tree(notebook: dict[str, Any]) -> ast.Module:
+    """The syntax tree of all code cells; empty where a cell has a syntax error, which the run reports."""
     lines = [
         "" if line.lstrip().startswith(("%", "!")) else line
         for cell in notebook["cells"]
@@ -147,58 +179,3 @@ def _tree(notebook: dict[str, Any]) -> ast.Module:
         return ast.parse("\n".join(lines))
     except SyntaxError:
         return ast.Module(body=[], type_ignores=[])
-
-
-@functools.lru_cache(maxsize=1024)
-def _module(path: Path, module: str, package: Path) -> tuple[str, list[str]]:
-    """A module's hash, in which comments and layout do not count, and what it imports."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return store.key(ast.dump(tree)), _imports(tree, module, package)
-
-
-@functools.lru_cache(maxsize=1)
-def _data() -> dict[str, str | None]:
-    """Hashes of the committed inputs: claims and the papers' printed numbers."""
-    files = (path for path in DATA_FOLDER.rglob("*") if path.suffix in {".yaml", ".csv"})
-    return {path.relative_to(DATA_FOLDER).as_posix(): digest(path) for path in sorted(files)}
-
-
-@functools.lru_cache(maxsize=8192)
-def _path(module: str, package: Path) -> Path | None:
-    base = package.parent.joinpath(*module.split("."))
-    for path in (base.with_suffix(".py"), base / "__init__.py"):
-        if path.is_file():
-            return path
-    return None
-
-
-def _imports(tree: ast.AST, inside: str, package: Path) -> list[str]:
-    """Dotted names of the package's modules that module `inside` imports anywhere; a name of no module does no harm."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = _absolute(node, inside, package)
-            names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
-        else:
-            continue
-        if "pkgutil" in names and inside:
-            # A package that looks for its own modules imports them all.
-            names += [f"{inside}.{path.stem}" for path in package.parent.joinpath(*inside.split(".")).glob("[!_]*.py")]
-        for name in names:
-            parts = name.split(".")
-            if parts[0] == package.name:
-                # Importing a.b.c runs a.b too.
-                found |= {".".join(parts[:end]) for end in range(2, len(parts) + 1)}
-    return sorted(found)
-
-
-def _absolute(node: ast.ImportFrom, inside: str, package: Path) -> str:
-    """The module that `from ... import` names, with leading dots resolved."""
-    if not node.level:
-        return node.module or ""
-    path = _path(inside, package)
-    levels = node.level - (path is not None and path.name == "__init__.py")
-    home = inside.split(".")
-    return ".".join([*home[: len(home) - levels], *([node.module] if node.module else [])])

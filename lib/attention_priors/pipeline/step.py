@@ -10,7 +10,9 @@ from typing import Any
 
 import nbformat
 
-from attention_priors import config, runtime, store
+from attention_priors import config, manifest, runtime, store
+from attention_priors.layout import THEORY
+from attention_priors.notebooks import file_name
 from attention_priors.pipeline import progress, stamps
 from attention_priors.pipeline.execute import NotebookFailed, execute, scratch_folder
 from attention_priors.pipeline.plan import Plan
@@ -22,18 +24,19 @@ def perform(plan: Plan, name: str) -> None:
 
     Raises NotebookFailed (one line) and leaves the copy with the traceback beside, as <name>.failed.ipynb.
     """
-    profile, results, key = plan.profile, plan.results, plan.keys[name]
-    source = nbformat.from_dict(stamps.read(plan.sources / f"{name}.ipynb"))
-    copy = stamps.copy_path(results, profile.name, name)
+    profile, layout, key = plan.profile, plan.layout, plan.keys[name]
+    results = layout.results
+    source = nbformat.from_dict(stamps.read(plan.sources / file_name(name)))
+    copy = layout.copy(name)
     failed = copy.with_suffix(".failed.ipynb")
     copy.parent.mkdir(parents=True, exist_ok=True)
     parameters = {"PROFILE": profile.name, "RESULTS": str(results), **plan.given}
-    memory = stamps.state(results, profile.name, name)
+    memory = stamps.state(layout, name)
     before = memory.get("spent", 0.0) if memory.get("key") == key and "copy" not in memory else 0.0
 
     def remember(spent: float, **more: Any) -> None:
         entry = {"key": key, "spent": round(spent, 1), **more}
-        store.write_json(stamps.state_path(results, profile.name, name), entry)
+        store.write_json(stamps.state_path(layout, name), entry)
 
     def tick(seconds: float, where: str) -> None:
         remember(before + seconds)
@@ -47,28 +50,31 @@ def perform(plan: Plan, name: str) -> None:
     with scratch_folder() as scratch:
         places = machine_places(plan.sources.parent, results, scratch)
         shown = parameters | {"RESULTS": _shown(results, plan.sources)}
+        if layout.label(name) == THEORY:
+            del shown["PROFILE"]  # nothing in it depends on one
         try:
             executed = execute(source, name, parameters, plan.sources, scratch, tick)
         except NotebookFailed as error:
             if error.notebook is None:
                 raise
             store.write_text(failed, nbformat.writes(scrub(error.notebook, places, shown)) + "\n")
-            where = f"{plan.shown}/notebooks/{failed.name}"
+            where = f"{results.name}/{failed.relative_to(results).as_posix()}"
             raise NotebookFailed(f"{error}; traceback in {where}", error.notebook) from None
     seconds = before + time.monotonic() - start
     clean = scrub(executed, places, shown)
-    outputs = stamps.shown(source, results, profile.name, name)
+    outputs = stamps.written(source, layout, name)
     clean.metadata[stamps.STAMP] = {
         "source": stamps.source_hash(source),
-        "profile": profile.name,
-        "keys": {path: origin for path, origin in outputs.items() if origin and path.endswith(".csv")},
+        "profile": layout.label(name),
+        "keys": {path: origin for path, origin in outputs.items() if origin},
     }
     store.write_text(copy, nbformat.writes(clean) + "\n")
     failed.unlink(missing_ok=True)
     environment = runtime.provenance() | {"threads": profile.threads}
     times = {"wall_seconds": round(seconds, 1), "ended": datetime.now(UTC).isoformat(timespec="seconds")}
-    progress.record(results, profile.name, name, {**times, "key": key, **environment})
-    remember(seconds, copy=stamps.digest(copy), outputs=sorted(outputs))
+    provenance = progress.record(layout, name, {**times, "key": key, **environment})
+    manifest.add(layout, [copy, provenance])
+    remember(seconds, copy=manifest.digest(copy), outputs=sorted(outputs))
     print(f"[{name}] done in {progress.span(seconds)}", flush=True)
 
 

@@ -1,0 +1,213 @@
+"""What a notebook opens: its profile, its results, and one verb for each thing that a cell does.
+
+    study = Study(PROFILE, "passkeys", RESULTS, seed=SEED, device=DEVICE)
+    study.measure("passkeys")             trains what is missing and writes the metrics of an experiment
+    study.draw("passkey_by_length")       simulates where the figure does, draws, writes and shows it with its caption
+    study.table("passkey_reach")          the same for a table
+    study.claim("BAM-F2", "BAM-C7")       decides claims: a line each that opens into its table
+    study.verdicts()                      the notebook's part of the ledger
+
+Keys, folders, run records and the evidence of verdicts are made here, so that no notebook makes them.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import html
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from IPython.display import Markdown, display
+from matplotlib.figure import Figure
+
+from attention_priors import checks, claims, config, manifest, runtime, store
+from attention_priors.experiments import EXPERIMENTS, archive
+from attention_priors.figures import FIGURES, TABLES, FigureSpec, TableSpec
+from attention_priors.layout import Layout
+from attention_priors.notebooks import file_name
+from attention_priors.report import EXACT, Report
+from attention_priors.training import RunSpec
+
+PIXELS = 96  # of a screen, to the inch
+SHOWN = ["verdict", "outcome", "measured", "relation", "expected_value", "interval", "corrected"]
+OPTIONS = ("display.max_colwidth", None, "display.precision", 4, "display.max_rows", 100, "display.max_columns", 20)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawn figure; a notebook shows the file that was written, and the caption under it."""
+
+    figure: Figure
+    png: bytes
+    caption: str
+    alt: str
+
+    def _ipython_display_(self) -> None:
+        about = {"width": round(PIXELS * self.figure.get_figwidth()), "alt": self.alt}
+        image = {"image/png": base64.b64encode(self.png).decode(), "text/plain": self.alt}
+        display(image, metadata={"image/png": about}, raw=True)
+        display(Markdown(self.caption))
+
+
+@dataclass(frozen=True, repr=False)
+class Printed:
+    """A built table, shown as its Markdown, in which formulas are set, between caption and footer."""
+
+    frame: pd.DataFrame
+    text: str
+
+    def _repr_markdown_(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.frame.to_string()
+
+
+@dataclass(frozen=True, repr=False)
+class Decided:
+    """Decided claims: (line, table) each."""
+
+    claims: tuple[tuple[str, pd.DataFrame], ...]
+
+    def _repr_html_(self) -> str:
+        return "\n".join(
+            f"<details><summary>{html.escape(line)}</summary>{table.to_html()}</details>" for line, table in self.claims
+        )
+
+    def __repr__(self) -> str:
+        return "\n\n".join(f"{line}\n{table.to_string()}" for line, table in self.claims)
+
+
+class Study:
+    """One notebook under one profile. ValueError for an unknown profile, notebook or device."""
+
+    def __init__(
+        self, profile: str, notebook: str, results: Path | str, *, seed: int = 0, device: str = "auto"
+    ) -> None:
+        file_name(notebook)
+        self.notebook, self.seed = notebook, seed
+        self.profile = config.profile(profile).on(device)
+        self.size = self.profile.theory
+        self.layout = Layout(Path(results), self.profile.name)
+        self.store, self.corpora = config.CACHE / "runs", config.CACHE / "corpora"
+        self.frames: dict[str, pd.DataFrame] = {}  # metrics that this notebook made or read
+        self._report = Report(self.layout, notebook)
+        self._written: set[str] = set()
+        self._drawn: dict[str, FigureSpec] = {}
+        self._runs: dict[str, RunSpec] = {}
+        self._checks: dict[str, Any] = {}  # claims that were decided: the check with its finding
+        runtime.configure(self.profile.threads)
+        pd.set_option(*OPTIONS)
+
+    def draw(self, name: str) -> Picture:
+        """FIGURES[name] from its rows or metrics, written to figures/ and shown with its caption."""
+        spec = FIGURES[name]
+        self._frame(spec)
+        figure = self._report.figure(name)
+        self._drawn[name] = spec
+        png = next(path for path in self._report.files("figure", name) if path.suffix == ".png")
+        return Picture(figure, png.read_bytes(), self._report.caption("figure", name), spec.alt)
+
+    def table(self, name: str) -> Printed:
+        """TABLES[name] from its rows or metrics, written to tables/ and shown with its caption."""
+        self._frame(TABLES[name])
+        frame = self._report.table(name)
+        markdown = next(path for path in self._report.files("table", name) if path.suffix == ".md")
+        return Printed(frame, markdown.read_text(encoding="utf-8"))
+
+    def measure(self, name: str) -> dict[str, pd.DataFrame]:
+        """The frames of EXPERIMENTS[name], by metric, as they are read back.
+
+        Trains and asks what the store lacks, writes metrics and derived metrics, and the records of the runs.
+        """
+        experiment = EXPERIMENTS[name]
+        found = experiment.measured(self.profile, self.store, self.corpora)
+        found |= experiment.derived(found | {metric: self.read(metric) for metric in experiment.needs})
+        key, recipe = experiment.key(self.profile, self.corpora), experiment.recipe(self.profile)
+        for metric, frame in found.items():
+            self._write(metric, frame, key, EXACT if metric in experiment.exact else recipe)
+        runs = experiment.runs(self.profile, self.corpora)
+        manifest.add(self.layout, archive.archive(runs, self.store, self.layout, self.profile.device))
+        self._runs |= runs
+        return {metric: self.frames[metric] for metric in found}
+
+    def read(self, metric: str, notebook: str | None = None) -> pd.DataFrame:
+        """A metric of this notebook or of another. NotMeasured, in one line, where it has not run."""
+        if metric not in self.frames:
+            self.frames[metric] = self._report.read(metric, notebook)[0]
+        return self.frames[metric]
+
+    def records(self, task: str, encoding: str) -> list[dict[str, Any]]:
+        """The records of the runs of one task and encoding that this notebook has measured, by seed."""
+        device = runtime.device(self.profile.device).type
+        wanted = [spec for spec in self._runs.values() if (spec.task, spec.model.encoding) == (task, encoding)]
+        wanted.sort(key=lambda spec: spec.seed)
+        return [store.read_json(self.layout.record(spec.name, spec.key(device))) for spec in wanted]
+
+    def claim(self, *identifiers: str) -> Decided:
+        """Decide claims, each once in a notebook: "3 of 4 sentences hold", opening into the sentences."""
+        lines = []
+        for identifier in identifiers:
+            check, frames = self._decide(identifier)
+            verdict = check.verdict(self.layout.label(self.notebook), frames)
+            said = ", ".join(filter(None, (verdict.verdict, verdict.outcome)))
+            lines.append((f"{identifier}: {check.summary(frames)} ({said})", check.frame(frames)))
+        return Decided(tuple(lines))
+
+    def practice(self) -> pd.DataFrame:
+        """Where the notebook's claims matter to somebody who trains models."""
+        mine = {name: check.practice for name, check in checks.belonging(self.notebook).items() if check.practice}
+        return pd.DataFrame({"in practice": mine.values()}, index=pd.Index(mine, name="claim"))
+
+    def verdicts(self) -> pd.DataFrame:
+        """Decide what is left of the notebook's claims, write its part of the ledger, and return what it says.
+
+        Evidence: the figures drawn in this notebook that show a claim, and the metrics that its check reads.
+        """
+        found = []
+        for name in checks.belonging(self.notebook):
+            check, frames = self._decide(name)
+            shown = [f"figures/{figure}.png" for figure, spec in self._drawn.items() if name in spec.claims]
+            found.append(check.verdict(self.layout.label(self.notebook), frames, shown))
+        path = claims.write_part(self.layout.results, self.layout.profile, self.notebook, found)
+        return claims.frame(claims.read(path)).set_index("id")[SHOWN].dropna(axis=1, how="all").fillna("")
+
+    def ledger(self) -> dict[str, claims.Verdict]:
+        """All notebooks' parts joined, by claim, written to claims.json and claims.md."""
+        return claims.merge(self.layout.results, self.layout.profile)
+
+    def explore(self, function: Callable[..., Any], **values: Any) -> Any:
+        """What `function` gives for values; for a person, sliders (ipywidgets) that can be moved."""
+        if runtime.headless():
+            return function(**{name: getattr(value, "value", value) for name, value in values.items()})
+        import ipywidgets as widgets
+
+        widgets.interact(function, **values)
+        return None
+
+    def _frame(self, spec: FigureSpec | TableSpec) -> None:
+        """Simulate the rows of a figure or table, where it has any, once in a notebook."""
+        if spec.rows and spec.metrics not in self._written:
+            key = store.key(spec.metrics, self.size.model_dump(mode="json"), self.seed, store.fingerprint(spec.rows))
+            self._write(spec.metrics, pd.DataFrame(spec.rows(self.size, self.seed)), key, EXACT, theory=True)
+
+    def _write(self, metric: str, frame: pd.DataFrame, key: str, recipe: str, theory: bool = False) -> None:
+        early = [name for name, check in self._checks.items() if metric in check.metrics]
+        if early:
+            raise ValueError(f"{early[0]} was decided before {metric!r} was measured; move its cell below")
+        self.frames[metric] = self._report.metrics(metric, frame, key, recipe, theory=theory)
+        self._written.add(metric)
+
+    def _decide(self, identifier: str) -> tuple[Any, dict[str, pd.DataFrame]]:
+        """The check of a claim, decided once, and the frames that it reads."""
+        check = self._checks.get(identifier) or checks.CHECKS[identifier]
+        frames = {metric: self.read(metric) for metric in check.metrics}
+        if identifier not in self._checks and check.metrics:
+            finding = check.judge(frames)
+            check = dataclasses.replace(check, judge=lambda _: finding)
+        self._checks[identifier] = check
+        return check, frames
