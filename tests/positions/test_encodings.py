@@ -5,8 +5,10 @@ import pickle
 import pytest
 import torch
 
+from attention_priors import store
 from attention_priors.positions.encodings import ENCODINGS, encoding
 from attention_priors.positions.priors import GeneralizedGaussian, Laplace
+from attention_priors.positions.rotary import Rotation
 from attention_priors.positions.scaling import Constant, ScalableSoftmax
 
 PLAIN = ("nope", "sinusoidal", "rope", "rope-local", "alibi", "bam")
@@ -25,11 +27,52 @@ def test_names_and_labels_are_unique() -> None:
     assert len({row.label for row in ENCODINGS.values()}) == len(ENCODINGS)
 
 
+def test_a_row_says_what_it_is_a_form_of() -> None:
+    bases = {"rope-yarn": "rope", "rope-ssmax-yarn": "rope", "rope-local-ssmax": "rope", "rope-randomised-128": "rope",
+             "sinusoidal-randomised-512": "sinusoidal", "bam-ssmax-content": "bam", "bam-laplace-ssmax": "bam",
+             "alibi-ssmax-prior": "alibi", "goat-ssmax": "goat", "group-damped-ssmax": "group-damped"}  # fmt: skip
+    assert {name: encoding(name).base for name in bases} == bases
+    for name, row in ENCODINGS.items():
+        base = encoding(row.base)
+        assert base.base == base.name and name.startswith(base.name) and not base.ssmax and base.family == row.family
+        assert row.ssmax == ("ssmax" in name), "the name is for people; it should not mislead them"
+        assert row.trained_as is None or encoding(row.trained_as).base == row.base
+
+
+def test_families_are_the_parts_that_know_positions() -> None:
+    families = {"nope": "none", "learned": "absolute", "rope-bias": "rotation", "t5": "prior", "goat": "prior"}
+    assert {name: encoding(name).family for name in families} == families
+
+
+def test_the_form_without_scalable_softmax_is_the_same_otherwise() -> None:
+    pairs = {name: row.unscaled for name, row in ENCODINGS.items() if row.unscaled}
+    assert len(set(pairs.values())) == len(pairs) and set(PLAIN) <= set(pairs.values())
+    assert "bam-ssmax-content" not in pairs and pairs["rope-ssmax-yarn"] == "rope-yarn"
+    for name, plain in pairs.items():
+        row, without = ENCODINGS[name], ENCODINGS[plain]
+        assert row.ssmax and not without.ssmax
+        same = ("base", "absolute", "rotary", "prior", "local", "shared", "biased", "whole", "longest")
+        assert all(getattr(row, part) == getattr(without, part) for part in same)
+
+
+def test_every_row_has_a_fingerprint_of_its_own_code() -> None:
+    prints = {name: store.fingerprint(*row.parts()) for name, row in ENCODINGS.items()}
+    assert len({prints[name] for name in ("rope-pi", "rope-pi-4", "rope-ntk", "rope-ntk-4", "rope-yarn", "rope")}) == 6
+    assert prints["rope-randomised-128"] != prints["rope-randomised-512"] != prints["rope-randomised"]
+    assert prints["rope-local"] == prints["rope"] != prints["rope-learned"]
+
+
+def test_rotations_say_whether_they_go_by_blocks() -> None:
+    rotations = {name: row.rotary(8) for name, row in ENCODINGS.items() if row.rotary}
+    assert all(isinstance(rotation, Rotation) for rotation in rotations.values())
+    blockwise = {encoding(name).unscaled or name for name, rotation in rotations.items() if rotation.blockwise}
+    assert blockwise == {"xpos", "group-damped", "group-defective"}
+
+
 def test_who_scales_the_prior() -> None:
     scaling = {name for name, row in ENCODINGS.items() if row.scales_prior}
-    ours = {name for name in ENCODINGS if name.startswith("bam-") and name.endswith("-ssmax")}
-    assert scaling == {*ours, "alibi-ssmax-prior"}
-    assert not encoding("bam-ssmax-content").scales_prior and not encoding("alibi-ssmax").scales_prior
+    ours = {name for name, row in ENCODINGS.items() if row.base == "bam" and row.ssmax}
+    assert scaling == {*ours, "alibi-ssmax-prior"} - {"bam-ssmax-content"} and "alibi-ssmax" not in scaling
 
 
 def test_local_rows_borrow_weights() -> None:

@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from .rotary import Rotary, Spectrum
+from .rotary import KeyAt, Keys, Queries, QueryAt, Rotary, Rotation, Spectrum
 
 
-class BiasedRotary(nn.Module):
+class BiasedRotary(Rotation):
     """(q_i, k_j) -> (R(p_i) (q_i + a), R(p_j) (k_j + b)) with learned a, b per head (Su 2023, "RoPE + bias").
 
     The score is RoPE's of q and k, plus terms in (q, b), in (a, k), and aᵀ R(p_j - p_i) b, which does not see the
@@ -25,13 +25,7 @@ class BiasedRotary(nn.Module):
         self.a = nn.Parameter(torch.zeros(heads, width))
         self.b = nn.Parameter(torch.zeros(kv_heads, width))
 
-    def forward(
-        self,
-        q: Float[Tensor, "batch heads queries width"],
-        k: Float[Tensor, "batch kv_heads keys width"],
-        q_positions: Int[Tensor, " queries"],
-        k_positions: Int[Tensor, " keys"],
-    ) -> tuple[Float[Tensor, "batch heads queries width"], Float[Tensor, "batch kv_heads keys width"]]:
+    def forward(self, q: Queries, k: Keys, q_positions: QueryAt, k_positions: KeyAt) -> tuple[Queries, Keys]:
         """Shifted, then rotated."""
         a, b = self.a[:, None].to(q.dtype), self.b[:, None].to(k.dtype)
         return self.rotary(q + a, k + b, q_positions, k_positions)
@@ -45,7 +39,7 @@ class BiasedRotary(nn.Module):
         return (along @ turned.cos().T + across @ turned.sin().T) * self.a.shape[-1] ** -0.5
 
 
-class GridRotary(nn.Module):
+class GridRotary(Rotation):
     """RoPE over a grid: the first half of the head turns with the row, the second with the column (Su 2021).
 
     <R(m, i) q, R(n, j) k> = g₁(m - n) + g₂(i - j): shifts of the grid change nothing, and the axes never interact, so
@@ -58,11 +52,11 @@ class GridRotary(nn.Module):
 
     def forward(
         self,
-        q: Float[Tensor, "batch heads queries width"],
-        k: Float[Tensor, "batch kv_heads keys width"],
+        q: Queries,
+        k: Keys,
         q_positions: Int[Tensor, "queries 2"],
         k_positions: Int[Tensor, "keys 2"],
-    ) -> tuple[Float[Tensor, "batch heads queries width"], Float[Tensor, "batch kv_heads keys width"]]:
+    ) -> tuple[Queries, Keys]:
         """Rotated q and k; positions are (row, column)."""
         if q.shape[-1] % 4:
             raise ValueError(f"head width {q.shape[-1]}, but two axes need a multiple of 4")

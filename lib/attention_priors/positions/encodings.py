@@ -7,7 +7,6 @@ logits, a window of visibility. ENCODINGS["bam-ssmax"] is a row; `encoding(name)
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,7 +23,7 @@ from .kerple import KerpleLog, KerplePower
 from .lags import LagTable
 from .priors import GeneralizedGaussian, Laplace, Prior, Product, alibi_slopes
 from .randomised import RandomisedSinusoidal
-from .rotary import Rotary, Spectrum, rope
+from .rotary import Rotary, Rotation, rope
 from .sandwich import Sandwich
 from .scaling import Constant, ScalableSoftmax
 from .spectral import Fourier, Sink, geometric
@@ -33,6 +32,7 @@ from .xpos import DampedRotary, xpos
 LONGEST = 8192  # positions of learned tables and randomised positions
 FACTOR = 16.0  # of the extensions that are set once for all lengths
 MODES = 8  # of Goat's spectral prior
+FAMILIES = ("none", "absolute", "rotation", "prior")
 
 
 @dataclass(frozen=True)
@@ -42,44 +42,42 @@ class Encoding:
     name: str
     label: str
     absolute: Callable[[int], nn.Module] | None = None  # model width -> positions to embeddings
-    rotary: Callable[[int], nn.Module] | None = None  # head width -> rotation of q and k
+    rotary: Callable[[int], Rotation] | None = None  # head width -> rotation of q and k
     prior: Callable[[int], Prior] | None = None  # heads -> additive log-prior
     biased: bool = False  # learned vectors are added to queries and keys before the rotation
     shared: bool = False  # one prior for all layers instead of one each
-    scale: Callable[[int], nn.Module] = Constant  # heads -> factor per row
+    ssmax: bool = False  # scalable softmax: a factor per row, s ln n
     scales_prior: bool = False  # the row factor multiplies the log-prior too
     local: bool = False  # evaluated with a sliding window of the training length
     trained_as: str | None = None  # evaluated with the weights of another encoding (local, or extension.extend)
     longest: int | None = None  # context length beyond which it is not defined
     whole: bool = False  # depends on how long the context is, not only on where its keys are
+    form_of: str | None = None  # the encoding of the field that it is a form of
+    unscaled: str | None = None  # the encoding that lacks SSMax and is otherwise the same
+
+    @property
+    def base(self) -> str:
+        """The encoding of the field that this is or that it is a form of: "bam" for all of BAM's, "rope" for YaRN."""
+        return self.form_of or self.name
+
+    @property
+    def family(self) -> str:
+        """Where position enters, one of FAMILIES: nowhere but the mask, added to embeddings, a rotation, a prior."""
+        parts = zip(FAMILIES[1:], (self.absolute, self.rotary, self.prior), strict=True)
+        return next((name for name, part in parts if part), FAMILIES[0])
+
+    @property
+    def scale(self) -> Callable[[int], nn.Module]:
+        """heads -> factor per row."""
+        return ScalableSoftmax if self.ssmax else Constant
 
     def parts(self) -> list[Callable]:
         """The code behind this row, for fingerprints."""
         return [part for part in (self.absolute, self.rotary, self.prior, self.scale) if part is not None]
 
 
-def _rope(width: int, base: float = 10_000.0) -> Rotary:
-    return Rotary(rope(width, base))
-
-
 def _alibi(heads: int) -> Laplace:
     return Laplace(alibi_slopes(heads))
-
-
-def _xpos(width: int) -> DampedRotary:
-    return DampedRotary(xpos(width))
-
-
-def _learned_rope(width: int) -> LearnedRotary:
-    return LearnedRotary(rope(width))
-
-
-def _randomised_rope(width: int) -> RandomisedRotary:
-    return RandomisedRotary(rope(width), LONGEST)
-
-
-def _rope_below(width: int, longest: int) -> RandomisedRotary:
-    return RandomisedRotary(rope(width), longest)
 
 
 def _kerple_power(heads: int) -> KerplePower:
@@ -96,140 +94,73 @@ def _goat(heads: int) -> Product:
     return Product(Fourier.uniform(heads, geometric(MODES)), Sink(torch.zeros(heads)))
 
 
-def _by_interpolation(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
-    return extensions.interpolate(spectrum, FACTOR)
+def _xpos(width: int) -> DampedRotary:
+    return DampedRotary(xpos(width))
 
 
-def _by_interpolation_4(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
-    return extensions.interpolate(spectrum, 4.0)
+def _rope(width: int, kind: Callable[..., Rotation], **settings: float) -> Rotation:
+    return kind(rope(width), **settings)
 
 
-def _by_ntk(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
-    return extensions.ntk(spectrum, FACTOR)
+# Extensions of RoPE by what their stretch asks for: nothing but the factor, the trained length, the current one.
+def _fixed(width: int, stretch: Callable, factor: float = FACTOR) -> ExtendedRotary:
+    return ExtendedRotary(rope(width), lambda spectrum, length, trained: stretch(spectrum, factor))
 
 
-def _by_ntk_2(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
-    return extensions.ntk(spectrum, 2.0)
+def _from_length(width: int, stretch: Callable, factor: float = FACTOR) -> ExtendedRotary:
+    return ExtendedRotary(rope(width), lambda spectrum, length, trained: stretch(spectrum, factor, trained))
 
 
-def _by_ntk_4(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
-    return extensions.ntk(spectrum, 4.0)
-
-
-def _by_ntk_8(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
-    return extensions.ntk(spectrum, 8.0)
-
-
-def _by_partial_ntk(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
-    return extensions.partial_ntk(spectrum, FACTOR, trained)
-
-
-def _by_yarn(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
-    return extensions.yarn(spectrum, FACTOR, trained)
-
-
-def _by_llama3(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
-    return extensions.llama3(spectrum, FACTOR, trained)
-
-
-def _by_dynamic_ntk(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
-    return extensions.dynamic_ntk(spectrum, 2.0, length, trained)
-
-
-def _by_base_50(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
-    return extensions.rebase(spectrum, 50.0)
-
-
-def _by_base_100(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
-    return extensions.rebase(spectrum, 100.0)
-
-
-def _stretched(width: int, stretch: Callable) -> ExtendedRotary:
-    return ExtendedRotary(rope(width), stretch)
-
-
-def _rectified(width: int, factor: float = math.inf) -> RectifiedRotary:
-    return RectifiedRotary(rope(width), factor)
+def _dynamic(width: int, stretch: Callable, **settings: float) -> ExtendedRotary:
+    return ExtendedRotary(
+        rope(width), lambda spectrum, length, trained: stretch(spectrum, length=length, trained=trained, **settings)
+    )
 
 
 _PLAIN = [
     Encoding("nope", "NoPE"),
     Encoding("sinusoidal", "Sinusoidal", absolute=Sinusoidal),
-    Encoding("rope", "RoPE", rotary=_rope),
-    Encoding("rope-local", "RoPE Local", rotary=_rope, local=True, trained_as="rope"),
-    Encoding("alibi", "ALiBi", prior=_alibi),
-    Encoding("bam", "BAM", prior=GeneralizedGaussian.uniform),
+    _ROPE := Encoding("rope", "RoPE", rotary=partial(_rope, kind=Rotary)),
+    replace(_ROPE, name="rope-local", label="RoPE Local", local=True, trained_as="rope", form_of="rope"),
+    _ALIBI := Encoding("alibi", "ALiBi", prior=_alibi),
+    _BAM := Encoding("bam", "BAM", prior=GeneralizedGaussian.uniform),
 ]
 _MORE = [
     Encoding("learned", "Learned", absolute=partial(Learned, longest=LONGEST), longest=LONGEST),
     Encoding("xpos", "xPos", rotary=_xpos),
-    Encoding("rope-learned", "RoPE, learned frequencies", rotary=_learned_rope),
-    Encoding("rope-bias", "RoPE with bias", rotary=_rope, biased=True),
+    Encoding("rope-learned", "RoPE, learned frequencies", rotary=partial(_rope, kind=LearnedRotary), form_of="rope"),
+    replace(_ROPE, name="rope-bias", label="RoPE with bias", biased=True, form_of="rope"),
     Encoding("group-damped", "Learned group, damped", rotary=LearnedGroup),
     Encoding("group-defective", "Learned group, defective", rotary=partial(LearnedGroup, defective=True)),
-    Encoding("rope-randomised", "RoPE, randomised positions", rotary=_randomised_rope, longest=LONGEST, whole=True),
+    Encoding("rope-randomised", "RoPE, randomised positions", whole=True, longest=LONGEST, form_of="rope",
+             rotary=partial(_rope, kind=RandomisedRotary, longest=LONGEST)),
     Encoding("t5", "T5 buckets", prior=T5Buckets, shared=True),
     Encoding("lag-table", "One bias per lag", prior=partial(LagTable, longest=LONGEST), shared=True),
     Encoding("kerple-power", "KERPLE power", prior=_kerple_power),
     Encoding("kerple-log", "KERPLE log", prior=_kerple_log),
     Encoding("sandwich", "Sandwich", prior=Sandwich),
     Encoding("goat", "Goat", prior=_goat, whole=True),
-    Encoding("bam-laplace", "BAM (Laplace start)", prior=GeneralizedGaussian.laplace),
-]
+    Encoding("bam-laplace", "BAM (Laplace start)", prior=GeneralizedGaussian.laplace, form_of="bam"),
+]  # fmt: skip
 # Evaluated on the weights of RoPE; each name and label with that of the form it extends in front.
 _EXTENSIONS = {
-    "pi": ("position interpolation", partial(_stretched, stretch=_by_interpolation), False),
-    "pi-4": ("position interpolation by 4", partial(_stretched, stretch=_by_interpolation_4), False),
-    "dynamic-linear": ("dynamic linear", partial(_stretched, stretch=extensions.dynamic_linear), True),
-    "ntk": ("NTK-aware", partial(_stretched, stretch=_by_ntk), False),
-    "ntk-2": ("NTK-aware by 2", partial(_stretched, stretch=_by_ntk_2), False),
-    "ntk-4": ("NTK-aware by 4", partial(_stretched, stretch=_by_ntk_4), False),
-    "ntk-8": ("NTK-aware by 8", partial(_stretched, stretch=_by_ntk_8), False),
-    "dynamic-ntk": ("dynamic NTK", partial(_stretched, stretch=_by_dynamic_ntk), True),
-    "partial-ntk": ("NTK by parts", partial(_stretched, stretch=_by_partial_ntk), False),
-    "yarn": ("YaRN", partial(_stretched, stretch=_by_yarn), False),
-    "llama3": ("Llama 3", partial(_stretched, stretch=_by_llama3), False),
-    "base-50": ("base × 50", partial(_stretched, stretch=_by_base_50), False),
-    "base-100": ("base × 100", partial(_stretched, stretch=_by_base_100), False),
-    "rerope": ("ReRoPE", _rectified, False),
-    "leaky-rerope": ("Leaky ReRoPE", partial(_rectified, factor=FACTOR), False),
+    "pi": ("position interpolation", partial(_fixed, stretch=extensions.interpolate)),
+    "pi-4": ("position interpolation by 4", partial(_fixed, stretch=extensions.interpolate, factor=4.0)),
+    "dynamic-linear": ("dynamic linear", partial(_dynamic, stretch=extensions.dynamic_linear)),
+    "ntk": ("NTK-aware", partial(_fixed, stretch=extensions.ntk)),
+    "ntk-2": ("NTK-aware by 2", partial(_fixed, stretch=extensions.ntk, factor=2.0)),
+    "ntk-4": ("NTK-aware by 4", partial(_fixed, stretch=extensions.ntk, factor=4.0)),
+    "ntk-8": ("NTK-aware by 8", partial(_fixed, stretch=extensions.ntk, factor=8.0)),
+    "dynamic-ntk": ("dynamic NTK", partial(_dynamic, stretch=extensions.dynamic_ntk, factor=2.0)),
+    "partial-ntk": ("NTK by parts", partial(_from_length, stretch=extensions.partial_ntk)),
+    "yarn": ("YaRN", partial(_from_length, stretch=extensions.yarn)),
+    "llama3": ("Llama 3", partial(_from_length, stretch=extensions.llama3)),
+    "base-50": ("base × 50", partial(_fixed, stretch=extensions.rebase, factor=50.0)),
+    "base-100": ("base × 100", partial(_fixed, stretch=extensions.rebase, factor=100.0)),
+    "rerope": ("ReRoPE", partial(_rope, kind=RectifiedRotary)),
+    "leaky-rerope": ("Leaky ReRoPE", partial(_rope, kind=RectifiedRotary, factor=FACTOR)),
 }
 _ALL = ("theta_alpha", "theta_beta", "theta_mu")
-
-
-def _drawn(longest: int) -> list[Encoding]:
-    """Randomised positions for short texts: Ruoss et al. 2023 draw from 2048 for lengths up to 500."""
-    absolute, rotary = partial(RandomisedSinusoidal, longest=longest), partial(_rope_below, longest=longest)
-    ending = f", positions below {longest}"
-    return [
-        Encoding(f"sinusoidal-randomised-{longest}", f"Sinusoidal{ending}", absolute, longest=longest, whole=True),
-        Encoding(f"rope-randomised-{longest}", f"RoPE{ending}", rotary=rotary, longest=longest, whole=True),
-    ]
-
-
-def _ssmax(row: Encoding, **changes: object) -> Encoding:
-    trained_as = f"{row.trained_as}-ssmax" if row.trained_as else None
-    name, label = f"{row.name}-ssmax", f"{row.label} SSMax"
-    return replace(row, **{"name": name, "label": label, "scale": ScalableSoftmax, "trained_as": trained_as, **changes})
-
-
-def _extended(row: Encoding) -> list[Encoding]:
-    return [
-        replace(row, name=f"{row.name}-{name}", label=f"{row.label} + {label}", rotary=rotary, trained_as=row.name,
-                whole=whole)
-        for name, (label, rotary, whole) in _EXTENSIONS.items()
-    ]  # fmt: skip
-
-
-_BAM, _ALIBI, _ROPE = _PLAIN[-1], _PLAIN[-2], _PLAIN[2]
-_SSMAX = [_ssmax(row, scales_prior=row.name.startswith("bam")) for row in _PLAIN + _MORE]
-_VARIANTS = [
-    _ssmax(_BAM, name="bam-ssmax-content", label="BAM SSMax (content only)"),
-    _ssmax(_ALIBI, name="alibi-ssmax-prior", label="ALiBi SSMax (prior too)", scales_prior=True),
-    _ssmax(_BAM, name="bam-location-ssmax", label="BAM SSMax (with θμ)", scales_prior=True,
-           prior=partial(GeneralizedGaussian.uniform, trainable=_ALL)),
-    _ssmax(_BAM, name="bam-shared-ssmax", label="BAM SSMax (one prior)", scales_prior=True, shared=True),
-]  # fmt: skip
 # Ablations of BAM: which parameters are trained, from which start, and with which signs of β.
 _ABLATED = {
     "bam-shape-ssmax": ("θβ alone", partial(GeneralizedGaussian.uniform, trainable=("theta_beta",))),
@@ -245,16 +176,53 @@ _ABLATED = {
     "bam-positive-ssmax": ("β > 0", partial(variants.signed, sign="positive")),
     "bam-mixed-ssmax": ("β of both signs", partial(variants.signed, sign="mixed")),
 }  # fmt: skip
-_VARIANTS += [
-    _ssmax(_BAM, name=name, label=f"BAM SSMax ({label})", scales_prior=True, prior=prior,
-           shared=name == "bam-code-a-ssmax")
-    for name, (label, prior) in _ABLATED.items()
+
+
+def _drawn(longest: int) -> list[Encoding]:
+    """Randomised positions for short texts: Ruoss et al. 2023 draw from 2048 for lengths up to 500."""
+    parts = {"sinusoidal": {"absolute": partial(RandomisedSinusoidal, longest=longest)},
+             "rope": {"rotary": partial(_rope, kind=RandomisedRotary, longest=longest)}}  # fmt: skip
+    return [
+        Encoding(f"{row.name}-randomised-{longest}", f"{row.label}, positions below {longest}", longest=longest,
+                 whole=True, form_of=row.name, **parts[row.name])
+        for row in _PLAIN if row.name in parts
+    ]  # fmt: skip
+
+
+def _ssmax(row: Encoding, **changes: object) -> Encoding:
+    """`row` with scalable softmax, which multiplies BAM's prior too unless told otherwise."""
+    changes = {"scales_prior": row.base == "bam", "form_of": row.base} | changes
+    return replace(row, ssmax=True, **changes)
+
+
+def _with_ssmax(row: Encoding) -> Encoding:
+    trained_as = f"{row.trained_as}-ssmax" if row.trained_as else None
+    return _ssmax(row, name=f"{row.name}-ssmax", label=f"{row.label} SSMax", trained_as=trained_as, unscaled=row.name)
+
+
+def _extended(row: Encoding) -> list[Encoding]:
+    return [
+        replace(row, name=f"{row.name}-{name}", label=f"{row.label} + {label}", rotary=rotary, trained_as=row.name,
+                whole=rotary.func is _dynamic, form_of=row.base, unscaled=row.unscaled and f"{row.unscaled}-{name}")
+        for name, (label, rotary) in _EXTENSIONS.items()
+    ]  # fmt: skip
+
+
+_VARIANTS = [
+    _ssmax(_BAM, name="bam-ssmax-content", label="BAM SSMax (content only)", scales_prior=False),
+    _ssmax(_ALIBI, name="alibi-ssmax-prior", label="ALiBi SSMax (prior too)", scales_prior=True),
+    _ssmax(_BAM, name="bam-location-ssmax", label="BAM SSMax (with θμ)",
+           prior=partial(GeneralizedGaussian.uniform, trainable=_ALL)),
+    _ssmax(_BAM, name="bam-shared-ssmax", label="BAM SSMax (one prior)", shared=True),
+    *(_ssmax(_BAM, name=name, label=f"BAM SSMax ({label})", prior=prior, shared=name == "bam-code-a-ssmax")
+      for name, (label, prior) in _ABLATED.items()),
+]  # fmt: skip
+_ROWS = [
+    *_PLAIN, *_MORE, *_drawn(128), *_drawn(512), *_drawn(2048), *map(_with_ssmax, _PLAIN + _MORE), *_VARIANTS,
+    *_extended(_ROPE), *_extended(_with_ssmax(_ROPE)),
 ]  # fmt: skip
 
-_DRAWN = _drawn(128) + _drawn(512) + _drawn(2048)
-_BORROWED = _extended(_ROPE) + _extended(_SSMAX[2])
-
-ENCODINGS: dict[str, Encoding] = {row.name: row for row in _PLAIN + _MORE + _DRAWN + _SSMAX + _VARIANTS + _BORROWED}
+ENCODINGS: dict[str, Encoding] = {row.name: row for row in _ROWS}
 
 
 def encoding(name: str) -> Encoding:

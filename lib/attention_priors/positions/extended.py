@@ -8,16 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from jaxtyping import Float, Int
-from torch import Tensor, nn
-
-from .rotary import Spectrum
+from .rotary import KeyAt, Keys, Queries, QueryAt, Rotation, Spectrum
 from .xpos import DampedRotary
 
 Stretch = Callable[[Spectrum, int, int], Spectrum]  # (spectrum, current length, trained length)
 
 
-class ExtendedRotary(nn.Module):
+class ExtendedRotary(Rotation):
     """The rotation by stretch(spectrum, n, T) for a context of n tokens, T = `trained`, temperature included."""
 
     def __init__(self, spectrum: Spectrum, stretch: Stretch) -> None:
@@ -25,20 +22,14 @@ class ExtendedRotary(nn.Module):
         self.spectrum, self.stretch = spectrum, stretch
         self.trained: int | None = None
 
-    def forward(
-        self,
-        q: Float[Tensor, "batch heads queries width"],
-        k: Float[Tensor, "batch kv_heads keys width"],
-        q_positions: Int[Tensor, " queries"],
-        k_positions: Int[Tensor, " keys"],
-    ) -> tuple[Float[Tensor, "batch heads queries width"], Float[Tensor, "batch kv_heads keys width"]]:
+    def forward(self, q: Queries, k: Keys, q_positions: QueryAt, k_positions: KeyAt) -> tuple[Queries, Keys]:
         """q and k rotated for the current length, which is the last position + 1: keys are cached unrotated."""
         length = int(k_positions.max()) + 1
         spectrum = self.stretch(self.spectrum, length, known(self.trained))
         return DampedRotary(spectrum).to(q.device)(q, k, q_positions, k_positions)
 
 
-class RectifiedRotary(nn.Module):
+class RectifiedRotary(Rotation):
     """ReRoPE and Leaky ReRoPE (Su 2023): beyond a window of T/2 lags grow 1 / `factor` as fast; infinite: not at all.
 
     No pair of rotations does that; `extension.RectifiedAttention` computes the scores (theory.rerope).
@@ -56,7 +47,7 @@ class RectifiedRotary(nn.Module):
         """Half of the training length: lags up to it are as in training."""
         return known(self.trained) // 2
 
-    def forward(self, q: Tensor, k: Tensor, q_positions: Tensor, k_positions: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, q: Queries, k: Keys, q_positions: QueryAt, k_positions: KeyAt) -> tuple[Queries, Keys]:
         """Refused: see the class."""
         raise ValueError("ReRoPE is no rotation of q and k; open the model with attention_priors.extension.extend")
 

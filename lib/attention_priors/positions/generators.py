@@ -8,10 +8,10 @@ from torch import Tensor, nn
 
 from .layouts import half_split
 from .maps import randomised
-from .rotary import Spectrum, rope
+from .rotary import KeyAt, Keys, PureRotation, Queries, QueryAt, Rotary, Rotation, Spectrum, rope
 
 
-class LearnedRotary(nn.Module):
+class LearnedRotary(PureRotation):
     """R(p) = exp(p A), A = ⊕_i [[0, -ω_i], [ω_i, 0]] with learned frequencies ω_i = exp(θ_i).
 
     The orthogonal one-parameter groups in their normal form (notebook 02): a dense skew-symmetric generator adds
@@ -29,19 +29,14 @@ class LearnedRotary(nn.Module):
         """Radians per position, in float64."""
         return self.log_omega.double().exp()
 
-    def forward(
-        self,
-        q: Float[Tensor, "batch heads queries width"],
-        k: Float[Tensor, "batch kv_heads keys width"],
-        q_positions: Int[Tensor, " queries"],
-        k_positions: Int[Tensor, " keys"],
-    ) -> tuple[Float[Tensor, "batch heads queries width"], Float[Tensor, "batch kv_heads keys width"]]:
-        """Rotated q and k."""
-        turned = (half_split(x, p.double()[:, None] * self.omega) for x, p in ((q, q_positions), (k, k_positions)))
-        return tuple(turned)
+    def turn(
+        self, x: Float[Tensor, "batch heads length width"], positions: Int[Tensor, " length"]
+    ) -> Float[Tensor, "batch heads length width"]:
+        """R(p) x."""
+        return half_split(x, positions.double()[:, None] * self.omega)
 
 
-class LearnedGroup(nn.Module):
+class LearnedGroup(Rotation):
     """(q_i, k_j) -> (A(p_i - r)ᵀ q_i, A(r - p_j) k_j), A(t) = exp(tX), so that the score is q_iᵀ A(p_i - p_j) k_j.
 
     X is a direct sum of real Jordan blocks [[W, cI], [0, W]] with W = [[-ξ, ω], [-ω, -ξ]] and learned ξ, ω and c (the
@@ -51,7 +46,7 @@ class LearnedGroup(nn.Module):
     queries, so that the factors stay in range, and decays are below 1/4 per position for the same reason.
     """
 
-    blockwise = True  # the factors are in range for queries that stand near each other
+    blockwise = True
     FASTEST = 0.25
 
     def __init__(self, width: int, *, defective: bool = False) -> None:
@@ -74,13 +69,7 @@ class LearnedGroup(nn.Module):
         """ξ per position, between 0 and 1/4, in float64."""
         return self.FASTEST * self.damping.double().sigmoid()
 
-    def forward(
-        self,
-        q: Float[Tensor, "batch heads queries width"],
-        k: Float[Tensor, "batch kv_heads keys width"],
-        q_positions: Int[Tensor, " queries"],
-        k_positions: Int[Tensor, " keys"],
-    ) -> tuple[Float[Tensor, "batch heads queries width"], Float[Tensor, "batch kv_heads keys width"]]:
+    def forward(self, q: Queries, k: Keys, q_positions: QueryAt, k_positions: KeyAt) -> tuple[Queries, Keys]:
         """Transformed q and k. ValueError where a factor leaves the range of the dtype."""
         centre = (q_positions.min() + q_positions.max()).double() / 2
         return self._act(q, q_positions - centre, transposed=True), self._act(k, centre - k_positions)
@@ -103,7 +92,7 @@ class LearnedGroup(nn.Module):
         return torch.cat([first, second + slope * first] if transposed else [first + slope * second, second], -1)
 
 
-class RandomisedRotary(nn.Module):
+class RandomisedRotary(Rotation):
     """RoPE by a random ordered subset of 0 .. longest - 1 in the place of 0 .. n - 1 (Ruoss et al. 2023).
 
     In training every call draws a new subset; its number is part of the state, so that a resumed run goes on with the
@@ -115,18 +104,11 @@ class RandomisedRotary(nn.Module):
         if longest < 1:
             raise ValueError(f"longest = {longest}, but at least 1 position is needed")
         self.longest = longest
-        omega = torch.tensor(spectrum.omega, dtype=torch.float64)
-        self.register_buffer("bits", omega.view(torch.int64), persistent=False)  # as integers: .half() leaves them
+        self.rotary = Rotary(spectrum)
         self.register_buffer("drawn", torch.zeros(1, dtype=torch.int64))
         self.register_buffer("seed", torch.tensor([torch.initial_seed() % 2**31]))
 
-    def forward(
-        self,
-        q: Float[Tensor, "batch heads queries width"],
-        k: Float[Tensor, "batch kv_heads keys width"],
-        q_positions: Int[Tensor, " queries"],
-        k_positions: Int[Tensor, " keys"],
-    ) -> tuple[Float[Tensor, "batch heads queries width"], Float[Tensor, "batch kv_heads keys width"]]:
+    def forward(self, q: Queries, k: Keys, q_positions: QueryAt, k_positions: KeyAt) -> tuple[Queries, Keys]:
         """q and k rotated by the positions that stand for theirs. ValueError for more than `longest` positions."""
         length = int(torch.maximum(q_positions.max(), k_positions.max())) + 1
         if length > self.longest:
@@ -136,6 +118,4 @@ class RandomisedRotary(nn.Module):
         number = int(self.drawn) if self.training else 0
         generator = torch.Generator().manual_seed(int(self.seed) * 2**31 + number)
         places = randomised(length, self.longest, generator).to(q.device)
-        omega = self.bits.view(torch.float64)
-        turned = (half_split(x, places[p].double()[:, None] * omega) for x, p in ((q, q_positions), (k, k_positions)))
-        return tuple(turned)
+        return self.rotary(q, k, places[q_positions], places[k_positions])

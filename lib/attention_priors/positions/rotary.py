@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+
+Queries = Float[Tensor, "batch heads queries width"]
+Keys = Float[Tensor, "batch kv_heads keys width"]
+QueryAt = Int[Tensor, " queries"]  # positions
+KeyAt = Int[Tensor, " keys"]
 
 
 @dataclass(frozen=True)
@@ -28,12 +34,32 @@ def rope(width: int, base: float = 10_000.0) -> Spectrum:
     return Spectrum(tuple(base ** (-2 * i / width) for i in range(width // 2)))
 
 
-class Rotary(nn.Module):
-    """(q_i, k_j) -> (R(p_i) q_i, R(p_j) k_j), so that <q_i, k_j> depends on p_i - p_j (Su et al. 2024).
+class Rotation(nn.Module, ABC):
+    """Positions in queries and keys: a linear map of each, chosen by its position."""
 
-    R(p) turns the plane of the components (x_i, x_{i + width/2}) by p ω_i: the half-split layout of Llama. It is
-    orthogonal exactly when the spectrum has no decay.
-    """
+    blockwise = False  # True where its factors stay in range only for queries that stand near each other
+
+    @abstractmethod
+    def forward(self, q: Queries, k: Keys, q_positions: QueryAt, k_positions: KeyAt) -> tuple[Queries, Keys]:
+        """q and k with their positions in them; positions are integers, one for each query and key."""
+
+
+class PureRotation(Rotation):
+    """(q_i, k_j) -> (R(p_i) q_i, R(p_j) k_j), so that <q_i, k_j> depends on p_i - p_j (Su et al. 2024)."""
+
+    def forward(self, q: Queries, k: Keys, q_positions: QueryAt, k_positions: KeyAt) -> tuple[Queries, Keys]:
+        """Rotated q and k."""
+        return self.turn(q, q_positions), self.turn(k, k_positions)
+
+    @abstractmethod
+    def turn(
+        self, x: Float[Tensor, "batch heads length width"], positions: Int[Tensor, " length"]
+    ) -> Float[Tensor, "batch heads length width"]:
+        """R(p) x: the plane of the components (x_i, x_{i + width/2}) by p ω_i, the half-split layout of Llama."""
+
+
+class Rotary(PureRotation):
+    """RoPE: given frequencies, and no decay, with which it would not be orthogonal."""
 
     def __init__(self, spectrum: Spectrum) -> None:
         super().__init__()
@@ -50,17 +76,10 @@ class Rotary(nn.Module):
         """Radians per position, in float64."""
         return self.bits.view(torch.float64)
 
-    def forward(
-        self,
-        q: Float[Tensor, "batch heads queries width"],
-        k: Float[Tensor, "batch kv_heads keys width"],
-        q_positions: Int[Tensor, " queries"],
-        k_positions: Int[Tensor, " keys"],
-    ) -> tuple[Float[Tensor, "batch heads queries width"], Float[Tensor, "batch kv_heads keys width"]]:
-        """Rotated q and k; positions are integers, one for each query and key."""
-        return self._turn(q, q_positions), self._turn(k, k_positions)
-
-    def _turn(self, x: Tensor, positions: Tensor) -> Tensor:
+    def turn(
+        self, x: Float[Tensor, "batch heads length width"], positions: Int[Tensor, " length"]
+    ) -> Float[Tensor, "batch heads length width"]:
+        """R(p) x."""
         if x.shape[-1] != 2 * len(self.omega):
             raise ValueError(f"head width {x.shape[-1]}, but the spectrum has {len(self.omega)} planes of two")
         # Angles in float64: at position 500,000 float32 would be wrong by 0.03 radians.

@@ -6,10 +6,10 @@ import math
 from dataclasses import replace
 
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor, nn
+from jaxtyping import Float
+from torch import Tensor
 
-from .rotary import Rotary, Spectrum, rope
+from .rotary import KeyAt, Keys, Queries, QueryAt, Rotary, Rotation, Spectrum, rope
 
 
 def xpos(width: int, base: float = 10_000.0, gamma: float = 0.4, scale: float = 512.0) -> Spectrum:
@@ -26,7 +26,7 @@ def xpos(width: int, base: float = 10_000.0, gamma: float = 0.4, scale: float = 
     return replace(spectrum, decay=tuple(-math.log(z) / scale for z in zeta))
 
 
-class DampedRotary(nn.Module):
+class DampedRotary(Rotation):
     """(q_i, k_j) -> (t^-½ e^{-ξ(p_i - c)} R(p_i) q_i, t^-½ e^{+ξ(p_j - c)} R(p_j) k_j) (Sun et al. 2022, eq. 12).
 
     Plane by plane the score is e^{-ξ(p_i - p_j)} times RoPE's, divided by the temperature t. The reference c cancels;
@@ -34,7 +34,7 @@ class DampedRotary(nn.Module):
     which is the only case in which it is orthogonal; without decay it is YaRN's rotation.
     """
 
-    blockwise = True  # the factors are in range for queries that stand near each other
+    blockwise = True
 
     def __init__(self, spectrum: Spectrum) -> None:
         super().__init__()
@@ -55,13 +55,7 @@ class DampedRotary(nn.Module):
         """ξ per position, in float64."""
         return self.bits.view(torch.float64)
 
-    def forward(
-        self,
-        q: Float[Tensor, "batch heads queries width"],
-        k: Float[Tensor, "batch kv_heads keys width"],
-        q_positions: Int[Tensor, " queries"],
-        k_positions: Int[Tensor, " keys"],
-    ) -> tuple[Float[Tensor, "batch heads queries width"], Float[Tensor, "batch kv_heads keys width"]]:
+    def forward(self, q: Queries, k: Keys, q_positions: QueryAt, k_positions: KeyAt) -> tuple[Queries, Keys]:
         """Rotated and damped q and k. ValueError where a factor leaves the range of the dtype."""
         q, k = self.rotary(q, k, q_positions, k_positions)
         centre = (q_positions.min() + q_positions.max()).double() / 2
