@@ -1,4 +1,4 @@
-"""For all tests: no network, no display, and shapes checked at every call of the positions and attention modules."""
+"""For all tests: no network, no display, and shapes checked at every call of positions, attention and the model."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ numeric = types.ModuleType("numeric_beartype")
 numeric.check = beartype(conf=BeartypeConf(is_pep484_tower=True))
 sys.modules[numeric.__name__] = numeric
 # Before the first import of these modules. Compiled kernels are left out: the hook would break them.
-CHECKED = ["positions", "attention.op", "attention.reference", "attention.sdpa", "attention.visible"]
+CHECKED = ["positions", "attention.op", "attention.reference", "attention.sdpa", "attention.visible", "model"]
 install_import_hook([f"attention_priors.{module}" for module in CHECKED], "numeric_beartype.check")
 
 

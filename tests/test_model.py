@@ -280,7 +280,7 @@ def test_bam_starts_as_nope():
         (lambda: paper_model("bam-7b"), "bam-120m, bam-432m, bam-1.1b"),
         (lambda: small("rope")(tokens(), local=0), "window size = 0"),
         (lambda: small("rope")(tokens(), backend="fast"), "unknown backend 'fast'"),
-        (lambda: small("rope")(tokens(), document_ids=torch.zeros(2, LENGTH), cache=Cache()), "without a cache"),
+        (lambda: small("rope")(tokens(), document_ids=torch.zeros_like(tokens()), cache=Cache()), "without a cache"),
         (lambda: Cache().select(torch.tensor([0])), "the cache is empty"),
     ],
 )

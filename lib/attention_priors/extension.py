@@ -52,8 +52,7 @@ class RectifiedAttention(nn.Module):
 
     def forward(self, x: Tensor, rows: Rows, layer: int) -> Tensor:
         """[batch, length, width] -> [batch, queries, width]; queries are the last rows."""
-        q, k, v, arguments = self.inner.project(x, rows, layer)
-        scale = arguments["logit_scale"]
+        q, k, v, scale = self.inner.project(x, rows, layer)
         keys = torch.arange(k.shape[2], device=k.device)
         first, last = (edge.reshape(-1, 1, q.shape[2], 1) for edge in (rows.visible.first, rows.visible.last))
         v = v.repeat_interleave(q.shape[1] // v.shape[1], dim=1)

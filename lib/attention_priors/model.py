@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import torch
 import torch.nn.functional as F
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from .attention import Visible, attention, bidirectional, causal, documents, window
@@ -14,6 +15,7 @@ from .config import ModelConfig
 from .positions.compositions import BiasedRotary
 from .positions.encodings import Encoding, encoding
 from .positions.priors import Prior
+from .positions.rotary import Keys, Queries
 
 # BAM App. C, Table 1. The tokenizer there has 32,768 tokens.
 PAPER_MODELS = {
@@ -22,6 +24,7 @@ PAPER_MODELS = {
     "bam-1.1b": {"vocabulary": 32768, "width": 2048, "layers": 15, "heads": 32, "hidden": 4 * 2048},
 }
 
+Scales = Float[Tensor, "*batch heads queries"]
 BLOCK = 256  # queries at once where the factors of a rotation hold for a few queries only
 
 
@@ -36,13 +39,21 @@ def paper_model(name: str, encoding: str = "bam-ssmax") -> ModelConfig:
 class Cache:
     """Keys and values of every layer with their positions; grows by append, shrinks by select."""
 
-    layers: list[tuple[Tensor, Tensor]] = field(default_factory=list)
-    positions: Tensor | None = None  # of the cached keys
+    layers: list[tuple[Keys, Keys]] = field(default_factory=list)
+    positions: Int[Tensor, " keys"] | None = None  # of the cached keys
     length: int = 0  # positions handed out so far
     complete: bool = True  # no key has been dropped: positions are 0 .. length - 1
 
-    def append(self, layer: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Add [batch, kv_heads, new, width] keys and values to a layer; returns all of the layer's."""
+    def place(self, positions: Int[Tensor, " new"]) -> Int[Tensor, " keys"]:
+        """Hand out the positions of new keys; returns those of all keys that the next `append` makes."""
+        self.positions = positions if self.positions is None else torch.cat([self.positions, positions])
+        self.length += len(positions)
+        return self.positions
+
+    def append(
+        self, layer: int, k: Float[Tensor, "batch kv_heads new width"], v: Float[Tensor, "batch kv_heads new width"]
+    ) -> tuple[Keys, Keys]:
+        """Add new keys and values to a layer; returns all of the layer's."""
         if layer == len(self.layers):
             self.layers.append((k, v))
         else:
@@ -50,7 +61,7 @@ class Cache:
             self.layers[layer] = (torch.cat([old_k, k], 2), torch.cat([old_v, v], 2))
         return self.layers[layer]
 
-    def select(self, kept: Tensor) -> None:
+    def select(self, kept: Int[Tensor, " kept"]) -> None:
         """Keep the cached entries with these indices, in this order, in every layer (eviction)."""
         if self.positions is None:
             raise ValueError("the cache is empty; run the model on a prompt before selecting from it")
@@ -59,28 +70,28 @@ class Cache:
         self.positions = self.positions[kept]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Rows:
     """What all layers share in one forward pass: positions, visibility and the way to attend."""
 
-    q_positions: Tensor
-    k_positions: Tensor
+    q_positions: Int[Tensor, " queries"]
+    k_positions: Int[Tensor, " keys"]
     visible: Visible
     offset: int
-    exact_positions: bool  # keys stand at 0 .. keys - 1, so that a table backend can serve
+    exact: bool  # keys stand at 0 .. keys - 1 and queries from `offset` on, so that a table backend can serve
     backend: str
     cache: Cache | None
 
-    def last(self, count: int) -> Rows:
-        """The same for the last queries only."""
-        return self.part(len(self.q_positions) - count, None, None)
-
-    def part(self, start: int, stop: int | None, keys: int | None) -> Rows:
+    def part(self, start: int, stop: int | None = None, keys: int | None = None) -> Rows:
         """The same for the queries start .. stop - 1 and the first `keys` keys; None: to the end."""
         return replace(
             self, q_positions=self.q_positions[start:stop], k_positions=self.k_positions[:keys],
             visible=self.visible.rows(start, stop), offset=self.offset + start,
         )  # fmt: skip
+
+    def last(self, count: int) -> Rows:
+        """The same for the last queries only."""
+        return self.part(len(self.q_positions) - count)
 
 
 class Attention(nn.Module):
@@ -100,53 +111,51 @@ class Attention(nn.Module):
         self.scale = row.scale(config.heads)
         self.scales_prior = row.scales_prior
 
-    def project(self, x: Tensor, rows: Rows, layer: int) -> tuple[Tensor, Tensor, Tensor, dict]:
-        """q, k (not yet rotated) and v as the op takes them, and its arguments.
-
-        x: [batch, length, width]; queries are the last rows.
-        """
+    def project(
+        self, x: Float[Tensor, "batch length channels"], rows: Rows, layer: int
+    ) -> tuple[Queries, Keys, Keys, Scales | None]:
+        """q, k (not yet rotated), v and the factor of each row; queries are the last rows of `x`."""
         queries = len(rows.q_positions)
         q = self.query(x[:, -queries:]).unflatten(-1, (self.heads, self.head_width)).transpose(1, 2)
         k, v = self.key_value(x).unflatten(-1, (2, self.kv_heads, self.head_width)).permute(2, 0, 3, 1, 4)
         if rows.cache is not None:
             k, v = rows.cache.append(layer, k, v)
-        scale = self.scale(rows.visible.count)
-        arguments = {
-            "prior": self.prior,
-            "logit_scale": scale,
-            "prior_scale": scale if self.scales_prior else None,
-            "visible": rows.visible,
-        }
-        return q, k, v, arguments
+        return q, k, v, self.scale(rows.visible.count)
 
-    def rotate(self, q: Tensor, k: Tensor, rows: Rows) -> tuple[Tensor, Tensor]:
+    def rotate(self, q: Queries, k: Keys, rows: Rows) -> tuple[Queries, Keys]:
         """q and k with their positions in them, for the queries and keys of `rows`."""
         return (q, k) if self.rotary is None else self.rotary(q, k, rows.q_positions, rows.k_positions)
 
-    def forward(self, x: Tensor, rows: Rows, layer: int) -> Tensor:
-        q, k, v, arguments = self.project(x, rows, layer)
-        queries = q.shape[2]
-        step = BLOCK if getattr(self.rotary, "blockwise", False) else queries
-        if step >= queries:
-            mixed = self._mix(q, k, v, rows, arguments)
+    def mix(self, q: Queries, k: Keys, v: Keys, scale: Scales | None, rows: Rows) -> Queries:
+        """Σ_j p_ij v_j for the queries and keys of `rows`, which are not yet rotated."""
+        q, k = self.rotate(q, k, rows)
+        return attention(
+            q, k, v, prior=self.prior, logit_scale=scale, prior_scale=scale if self.scales_prior else None,
+            visible=rows.visible, offset=rows.offset, backend=rows.backend,
+            positions=None if rows.exact else (rows.q_positions, rows.k_positions),
+        )  # fmt: skip
+
+    def forward(
+        self, x: Float[Tensor, "batch length channels"], rows: Rows, layer: int
+    ) -> Float[Tensor, "batch queries channels"]:
+        """Attention of the last rows of `x` to all of them, and to the cache."""
+        q, k, v, scale = self.project(x, rows, layer)
+        if self.rotary is None or not self.rotary.blockwise:
+            mixed = self.mix(q, k, v, scale, rows)
         else:
-            parts = []
-            for start in range(0, queries, step):
-                stop = min(start + step, queries)
-                seen = int(rows.visible.last[..., start:stop].max()) + 1
-                of_rows = ("logit_scale", "prior_scale")
-                scales = {n: None if (s := arguments[n]) is None else s[..., start:stop] for n in of_rows}
-                some = rows.part(start, stop, seen)
-                one = {**arguments, **scales, "visible": some.visible}
-                parts.append(self._mix(q[:, :, start:stop], k[:, :, :seen], v[:, :, :seen], some, one))
-            mixed = torch.cat(parts, 2)
+            mixed = self._by_blocks(q, k, v, scale, rows)
         return self.output(mixed.transpose(1, 2).flatten(2))
 
-    def _mix(self, q: Tensor, k: Tensor, v: Tensor, rows: Rows, arguments: dict) -> Tensor:
-        q, k = self.rotate(q, k, rows)
-        if rows.exact_positions:
-            return attention(q, k, v, offset=rows.offset, backend=rows.backend, **arguments)
-        return attention(q, k, v, positions=(rows.q_positions, rows.k_positions), backend="reference", **arguments)
+    def _by_blocks(self, q: Queries, k: Keys, v: Keys, scale: Scales | None, rows: Rows) -> Queries:
+        """`mix` for BLOCK queries at a time, each time with the keys that they see."""
+        parts = []
+        for start in range(0, q.shape[2], BLOCK):
+            stop = min(start + BLOCK, q.shape[2])
+            seen = int(rows.visible.last[..., start:stop].max()) + 1
+            own = None if scale is None else scale[..., start:stop]
+            block = rows.part(start, stop, seen)
+            parts.append(self.mix(q[:, :, start:stop], k[:, :, :seen], v[:, :, :seen], own, block))
+        return torch.cat(parts, 2)
 
 
 class Block(nn.Module):
@@ -160,8 +169,10 @@ class Block(nn.Module):
         self.gate_up = nn.Linear(config.width, 2 * config.hidden, bias=False)
         self.down = nn.Linear(config.hidden, config.width, bias=False)
 
-    def forward(self, x: Tensor, rows: Rows, layer: int) -> Tensor:
-        """[batch, length, width] -> [batch, queries, width]."""
+    def forward(
+        self, x: Float[Tensor, "batch length channels"], rows: Rows, layer: int
+    ) -> Float[Tensor, "batch queries channels"]:
+        """The queries are the last rows of `x`."""
         x = x[:, -len(rows.q_positions) :] + self.attention(self.attention_norm(x), rows, layer)
         gate, up = self.gate_up(self.feedforward_norm(x)).chunk(2, dim=-1)
         return x + self.down(F.silu(gate) * up)
@@ -183,19 +194,18 @@ class Transformer(nn.Module):
 
     def forward(
         self,
-        tokens: Tensor,
+        tokens: Int[Tensor, "batch length"],
         *,
-        document_ids: Tensor | None = None,
+        document_ids: Int[Tensor, "batch length"] | None = None,
         local: int | None = None,
         last: int | None = None,
         cache: Cache | None = None,
         backend: str = "auto",
-    ) -> Tensor:
-        """Logits [batch, last or length, vocabulary] for tokens [batch, length] of int64.
+    ) -> Float[Tensor, "batch queries vocabulary"]:
+        """Logits of all queries, or of the `last` so many, for which alone the top layer is computed.
 
-        `document_ids` [batch, length]: attention stays within runs of equal ids. `local`: a sliding window of that many
-        keys. `last`: only the last so many queries pass through the top layer. `cache`: keys and values of earlier
-        calls; the new tokens are appended to it.
+        `document_ids`: attention stays within runs of equal ids. `local`: a sliding window of that many keys. `cache`:
+        keys and values of earlier calls; the new tokens are appended to it.
         """
         rows = self._rows(tokens, document_ids, local, cache, backend)
         x = self._embed(tokens, rows)
@@ -206,33 +216,34 @@ class Transformer(nn.Module):
         return self.head(self.norm(x))
 
     @torch.no_grad()
-    def attention_maps(self, tokens: Tensor, queries: int, local: int | None = None) -> list[Tensor]:
-        """p_ij of the last `queries` rows in every layer: a list of [batch, heads, queries, length]."""
+    def attention_maps(
+        self, tokens: Int[Tensor, "batch length"], queries: int, local: int | None = None
+    ) -> list[Float[Tensor, "batch heads queries length"]]:
+        """p_ij of the last `queries` rows in every layer."""
         rows = self._rows(tokens, None, local, None, "auto")
-        x, maps = self._embed(tokens, rows), []
+        x, maps, asked = self._embed(tokens, rows), [], rows.last(queries)
         for layer, block in enumerate(self.blocks):
-            asked = rows.last(queries)
-            q, k, _, arguments = block.attention.project(block.attention_norm(x), asked, layer)
-            q, k = block.attention.rotate(q, k, asked)
-            positions = {"q_positions": asked.q_positions, "k_positions": rows.k_positions}
-            maps.append(weights(q, k, **positions, **arguments))
+            own = block.attention
+            q, k, _, scale = own.project(block.attention_norm(x), asked, layer)
+            q, k = own.rotate(q, k, asked)
+            maps.append(weights(
+                q, k, prior=own.prior, logit_scale=scale, prior_scale=scale if own.scales_prior else None,
+                visible=asked.visible, q_positions=asked.q_positions, k_positions=asked.k_positions,
+            ))  # fmt: skip
             x = block(x, rows, layer)
         return maps
 
     def _rows(self, tokens: Tensor, ids: Tensor | None, local: int | None, cache: Cache | None, backend: str) -> Rows:
-        length, device = tokens.shape[1], tokens.device
-        start = cache.length if cache is not None else 0
-        q_positions = torch.arange(start, start + length, device=device)
-        k_positions = q_positions
-        if cache is not None:
-            if ids is not None:
-                raise ValueError("document_ids and a cache are both given; documents are for training without a cache")
-            k_positions = q_positions if cache.positions is None else torch.cat([cache.positions, q_positions])
-            cache.positions, cache.length = k_positions, start + length
-        exact = cache is None or cache.complete
-        offset = start if exact else len(k_positions) - length
-        if not self.config.causal and cache is not None:
+        if cache is not None and ids is not None:
+            raise ValueError("document_ids and a cache are both given; documents are for training without a cache")
+        if cache is not None and not self.config.causal:
             raise ValueError("an encoder reads the whole text at once; a cache is for causal models")
+        cached, length, device = cache or Cache(), tokens.shape[1], tokens.device
+        exact, offset = cached.complete, cached.length
+        q_positions = torch.arange(offset, offset + length, device=device)
+        k_positions = cached.place(q_positions)
+        if not exact:
+            offset, backend = len(k_positions) - length, "reference"
         visible = causal(length, offset, device) if self.config.causal else bidirectional(length, length, device)
         if local is not None:
             if not exact:
