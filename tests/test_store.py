@@ -16,7 +16,8 @@ from attention_priors import store
 from attention_priors.attention import BACKENDS
 from attention_priors.positions.encodings import ENCODINGS
 from attention_priors.positions.priors import GeneralizedGaussian
-from attention_priors.training import PasskeyBatches, fit
+from attention_priors.tasks.passkey import PasskeyBatches
+from attention_priors.training import fit
 
 # --- keys ---
 
@@ -198,8 +199,8 @@ def test_a_fingerprint_does_not_depend_on_the_process() -> None:
     """Neither on the random order of sets nor on addresses."""
     code = (
         "from attention_priors import store; from attention_priors.training import *\n"
-        "from attention_priors.text import corpora, packing\n"
-        "print(store.fingerprint(fit, Transformer, PasskeyBatches, LanguageBatches, BACKENDS['sdpa'], corpora.read,"
+        "from attention_priors.tasks import SOURCES; from attention_priors.text import corpora, packing\n"
+        "print(store.fingerprint(fit, Transformer, *SOURCES.values(), BACKENDS['sdpa'], corpora.read,"
         "packing.pack))"
     )
     found = set()

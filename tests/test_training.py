@@ -3,6 +3,7 @@
 import ast
 import inspect
 import itertools
+import subprocess
 import sys
 
 import pytest
@@ -14,8 +15,9 @@ from attention_priors.config import ModelConfig, Recipe
 from attention_priors.model import Transformer
 from attention_priors.positions.priors import GeneralizedGaussian
 from attention_priors.positions.scaling import ScalableSoftmax
-from attention_priors.tasks import passkey
-from attention_priors.training import PasskeyBatches, RunSpec, fit, loss_of, optimizers, rate_at, settled_at
+from attention_priors.tasks import SOURCES, algorithms, passkey
+from attention_priors.tasks.passkey import PasskeyBatches
+from attention_priors.training import RunSpec, fit, loss_of, optimizers, rate_at, settled_at
 
 RECIPE = Recipe(name="passkey-small", optimizer="adamw", rate=0.002, prior_rate=10.0, steps=6, batch=2, length=80,
                 warmup=0, final_rate=0.1, weight_decay=0.1, betas=(0.9, 0.95), clip=1.0, text_weight=0.1,
@@ -255,11 +257,38 @@ def test_a_key_changes_with_the_code_that_the_run_uses(module, old, new, changed
     assert {name for name in ALL if spec(name).key() != before[name]} == changed
 
 
-def test_language_runs_depend_on_the_packing_and_passkeys_do_not(edit) -> None:
-    language = spec(task="language")
-    before = language.key(), spec().key()
-    edit("text.packing", "torch.randperm(", "torch.arange(")
-    assert language.key() != before[0] and spec().key() == before[1]
+@pytest.mark.parametrize(
+    ("module", "old", "new", "changed"),
+    [
+        ("text.packing", "torch.randperm(", "torch.arange(", {"windows", "masking"}),
+        ("tasks.windows", "skip=step", "skip=0", {"windows", "masking"}),
+        ("tasks.masking", "SHARE * tokens", "tokens", {"masking"}),
+        ("tasks.passkey", "filler = length - SHORTEST", "filler = length", {"passkey"}),
+        ("tasks.streams", "row % LANES", "row", {"streams"}),
+        ("tasks.algorithms", "slots[:, length:]", "slots[:, length + 1 :]", {"algorithms"}),
+        ("tasks.needle_batches", "tokens[:, 1:], answer", "tokens[:, :-1], answer", {"needle_batches"}),
+        ("tasks", "as `state` and `restore`", "nowhere", set()),
+    ],
+)
+def test_a_key_depends_on_its_own_source_of_batches_alone(module, old, new, changed, edit) -> None:
+    before = {task: spec(task=task).key() for task in SOURCES}
+    edit(module, old, new)
+    moved = {task for task in SOURCES if spec(task=task).key() != before[task]}
+    assert moved == {task for task in SOURCES if SOURCES.module(task).rpartition(".")[2] in changed}
+
+
+def test_every_task_has_its_source_and_an_unknown_one_is_named() -> None:
+    assert {name.partition("/")[2] for name in SOURCES if "/" in name} == set(algorithms.TASKS)
+    with pytest.raises(ValueError, match=r"unknown task 'pass-key' \(nearest: passkey\); attention_priors.tasks lists"):
+        spec(task="pass-key").key()
+
+
+def test_training_does_not_import_what_divides_a_model() -> None:
+    code = (
+        "import sys, attention_priors.training; print('torch.distributed.fsdp' in sys.modules, 'sympy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
 
 
 def test_learned_parameters_are_plain_and_complete() -> None:

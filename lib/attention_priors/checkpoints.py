@@ -16,19 +16,19 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from . import store
-from .sharding import share, whole
+from .sharding import share, together, whole
 
 Optimizers = list[torch.optim.Optimizer]
 
 
 def follows() -> bool:
     """True in the processes of torchrun that leave the writing of files to the first one."""
-    return dist.is_available() and dist.is_initialized() and dist.get_rank() > 0
+    return together() and dist.get_rank() > 0
 
 
 def wait() -> None:
     """Until every process of torchrun is here, and with it the files that the first one wrote before."""
-    if dist.is_available() and dist.is_initialized():
+    if together():
         dist.barrier()
 
 

@@ -2,6 +2,7 @@
 
 `shard` before `training.fit`; the numbers are those of one process, up to the order of sums. `whole` and `share` go
 between a tensor of the sharded model and the same one in a file, so that files do not depend on how many wrote them.
+torch's own parts are imported only among several processes: they take longer than all else that a process imports.
 """
 
 from __future__ import annotations
@@ -9,14 +10,26 @@ from __future__ import annotations
 from itertools import chain
 
 import torch.distributed as dist
-from torch import Tensor
-from torch.distributed.fsdp import fully_shard
-from torch.distributed.tensor import DTensor, distribute_tensor
+from torch import Tensor, nn
 
 from .config import Recipe
 from .model import Transformer
 
 PARALLEL = ("ddp", "fsdp")  # every process has the whole model, or its share of it
+
+
+def together() -> bool:
+    """Whether this process is one of torchrun's."""
+    return dist.is_available() and dist.is_initialized()
+
+
+def sharded(model: nn.Module) -> bool:
+    """Whether `shard` has divided this model."""
+    if not together():
+        return False
+    from torch.distributed.fsdp import FSDPModule
+
+    return isinstance(model, FSDPModule)
 
 
 def check(parallel: str, recipe: Recipe) -> None:
@@ -30,7 +43,7 @@ def check(parallel: str, recipe: Recipe) -> None:
             f"recipe {recipe.name!r} steps matrices with Muon, which needs them whole and cannot step shards; use "
             "--parallel ddp, or give the recipe optimizer: adamw or radam"
         )
-    if not (dist.is_available() and dist.is_initialized()):
+    if not together():
         raise ValueError("parallel fsdp divides a model among processes; start them with torchrun --nproc-per-node N")
 
 
@@ -39,6 +52,8 @@ def shard(model: Transformer) -> None:
 
     Blocks that share a prior are not units of their own: the whole model is one.
     """
+    from torch.distributed.fsdp import fully_shard
+
     device = next(model.parameters()).device.type
     mesh = dist.init_device_mesh(device, (dist.get_world_size(),))
     owned = list(chain.from_iterable(block.parameters() for block in model.blocks))
@@ -50,12 +65,22 @@ def shard(model: Transformer) -> None:
 
 def whole(tensor: Tensor) -> Tensor:
     """The full tensor behind a shard, on every process; all of them must ask. Any other tensor is itself."""
-    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+    return tensor.full_tensor() if _divided(tensor) else tensor
 
 
 def share(tensor: Tensor, like: Tensor) -> Tensor:
     """This process's part of a full tensor that all processes hold, divided as `like` is."""
-    if not isinstance(like, DTensor):
+    if not _divided(like):
         return tensor
+    from torch.distributed.tensor import distribute_tensor
+
     # No process sends: each cuts its part out of its own copy.
     return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements, src_data_rank=None)
+
+
+def _divided(tensor: Tensor) -> bool:
+    if not together():
+        return False
+    from torch.distributed.tensor import DTensor
+
+    return isinstance(tensor, DTensor)

@@ -20,7 +20,6 @@ import torch.nn.functional as F
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor, nn
-from torch.distributed.fsdp import FSDPModule
 
 from . import checkpoints, runtime, sharding, store
 from .attention import BACKENDS
@@ -29,25 +28,18 @@ from .model import Transformer, count
 from .positions.encodings import encoding
 from .positions.extended import ExtendedRotary
 from .positions.priors import Prior
+from .positions.rotary import Rotation
 from .positions.scaling import ScalableSoftmax
-from .tasks import passkey
-from .tasks.algorithms import TASKS as ALGORITHMS
-from .tasks.algorithms import AlgorithmBatches
-from .tasks.masking import MaskedBatches
-from .tasks.needle_batches import NeedleBatches
-from .text import packing
-from .text.streams import StreamBatches
+from .tasks import SOURCES
 
-# Tokens [batch, length], the token that each position should predict, where the answers are among these, and document
-# ids (None: one document a row).
-Batch = tuple[Tensor, Tensor, Tensor, Tensor | None]
+Batch = tuple[Tensor, Tensor, Tensor, Tensor | None]  # of a row of SOURCES
 SETTLED = 20  # batches over which the answer loss is averaged before it is held against a recipe's target
 
 
 class RunSpec(Frozen):
     """Everything that a training run depends on, apart from code."""
 
-    task: str  # "passkey", "passkey-hard", or "language"
+    task: str  # a row of SOURCES
     model: ModelConfig
     recipe: Recipe
     seed: int
@@ -66,58 +58,10 @@ class RunSpec(Frozen):
     def key(self, device: str = "cpu") -> str:
         """The run's identifier: configuration, seed, data, class of device and the code on its path."""
         row = encoding(self.model.encoding)
-        code = store.fingerprint(fit, Transformer, source(self.task), BACKENDS["sdpa"], *row.parts())
+        code = store.fingerprint(fit, Transformer, SOURCES[self.task], BACKENDS["sdpa"], *row.parts())
         settings = self.model_dump(exclude={"corpus", "start"})
         start = self.start and self.start.key(device)
         return store.key(settings, start, device, code, row.scales_prior, row.shared, row.biased)
-
-
-class PasskeyBatches:
-    """Batches of passkey prompts; step and seed determine them."""
-
-    def __init__(self, spec: RunSpec) -> None:
-        self.spec, self.form = spec, "hard" if spec.task.endswith("hard") else "plain"
-
-    def __call__(self, step: int) -> Batch:
-        """No documents."""
-        recipe = self.spec.recipe
-        generator = runtime.generator(self.spec.seed, f"passkey/{step}")
-        tokens, answer = passkey.training_batch(recipe.length, recipe.batch, generator, self.form)
-        return tokens[:, :-1], tokens[:, 1:], answer, None
-
-
-class LanguageBatches:
-    """Windows of the packed corpus, attention kept within documents; each window once an epoch, in random order."""
-
-    def __init__(self, spec: RunSpec) -> None:
-        self.spec, self.corpus = spec, packing.PackedCorpus.read(spec.corpus)
-        self.step, self.windows = -1, iter(())
-
-    def __call__(self, step: int) -> Batch:
-        """Every token is an answer."""
-        recipe = self.spec.recipe
-        if step != self.step + 1 or step == 0:
-            generator = runtime.generator(self.spec.seed, "language")
-            self.windows = packing.batches(self.corpus, recipe.length, recipe.batch, generator, skip=step)
-        self.step = step
-        tokens, ids = next(self.windows)
-        everything = torch.ones(recipe.batch, recipe.length, dtype=torch.bool)
-        return tokens[:, :-1], tokens[:, 1:], everything, ids
-
-
-_TEXTS = {"language": LanguageBatches, "language-stream": StreamBatches}
-SOURCES = {"passkey": PasskeyBatches, "passkey-hard": PasskeyBatches, **_TEXTS,
-           **{f"{task}-{part}": text for task, text in _TEXTS.items() for part in ("tuned", "small", "longer")},
-           "causal": LanguageBatches, "masked": MaskedBatches,
-           **{f"algorithms/{name}": AlgorithmBatches for name in ALGORITHMS},
-           "needles": NeedleBatches, "needles-lesson": NeedleBatches}  # fmt: skip
-
-
-def source(task: str) -> Callable[[RunSpec], Callable[[int], Batch]]:
-    """Where the batches of a task come from. ValueError for a task without a source."""
-    if task not in SOURCES:
-        raise ValueError(f"unknown task {task!r}; choose one of {', '.join(SOURCES)}")
-    return SOURCES[task]
 
 
 def optimizers(model: nn.Module, recipe: Recipe) -> list[torch.optim.Optimizer]:
@@ -126,23 +70,22 @@ def optimizers(model: nn.Module, recipe: Recipe) -> list[torch.optim.Optimizer]:
     Recipe "muon" steps the matrices of the blocks with Muon (Jordan et al. 2024), scaled to AdamW's step size, and all
     else with AdamW: plateaus are shorter, which matters where a run has a thousand steps.
     """
-    priors = {id(p) for module in model.modules() if isinstance(module, Prior) for p in module.parameters()}
-    rotations = [module for name, module in model.named_modules() if name.endswith(".rotary")]
-    scales = [module for module in model.modules() if isinstance(module, ScalableSoftmax)]
-    plain = {id(p) for module in (*rotations, *scales) for p in module.parameters()}
-    inner = {id(p) for block in model.blocks for p in block.parameters() if p.ndim == 2}
-    groups: dict[str, list[Tensor]] = {"inner": [], "outer": [], "vectors": [], "prior": []}
+
+    def owned(*kinds: type[nn.Module]) -> set[int]:
+        return {id(p) for module in model.modules() if isinstance(module, kinds) for p in module.parameters()}
+
+    priors, plain, inner = owned(Prior), owned(Rotation, ScalableSoftmax), {id(p) for p in model.blocks.parameters()}
+    settings: dict[str, dict[str, Any]] = {
+        kind: {"params": [], "weight_decay": recipe.weight_decay if decayed else 0.0, "factor": factor}
+        for kind, decayed, factor in (
+            ("inner", True, 1.0), ("outer", True, 1.0), ("vectors", False, 1.0), ("prior", False, recipe.prior_rate)
+        )
+    }  # fmt: skip
     for p in model.parameters():
         if p.requires_grad:
-            kind = "prior" if id(p) in priors else "vectors" if p.ndim < 2 or id(p) in plain else "outer"
-            groups["inner" if kind == "outer" and id(p) in inner else kind].append(p)
-    decay = recipe.weight_decay
-    settings = {
-        "inner": {"params": groups["inner"], "weight_decay": decay, "factor": 1.0},
-        "outer": {"params": groups["outer"], "weight_decay": decay, "factor": 1.0},
-        "vectors": {"params": groups["vectors"], "weight_decay": 0.0, "factor": 1.0},
-        "prior": {"params": groups["prior"], "weight_decay": 0.0, "factor": recipe.prior_rate},
-    }
+            matrix = "inner" if id(p) in inner else "outer"
+            kind = "prior" if id(p) in priors else "vectors" if p.ndim < 2 or id(p) in plain else matrix
+            settings[kind]["params"].append(p)
     muon = []
     if recipe.optimizer == "muon":
         muon = [torch.optim.Muon([settings.pop("inner")], lr=recipe.rate, adjust_lr_fn="match_rms_adamw")]
@@ -206,10 +149,10 @@ def fit(
     optims = optimizers(model, recipe)
     start, history = resume(model, optims) if resume else (0, [])
     wrapped, rank, world = model, 0, 1
-    if dist.is_available() and dist.is_initialized():
+    if sharding.together():
         rank, world = dist.get_rank(), dist.get_world_size()
-        ids = [device.index] if device.type == "cuda" else None
-        if not isinstance(model, FSDPModule):
+        if not sharding.sharded(model):
+            ids = [device.index] if device.type == "cuda" else None
             wrapped = nn.parallel.DistributedDataParallel(model, device_ids=ids)
     if recipe.batch % (world * recipe.accumulate):
         raise ValueError(
@@ -296,7 +239,7 @@ class Run:
             model.load_state_dict(started.model().state_dict())
         if parallel == "fsdp":
             sharding.shard(model)
-        self._batches = source(spec.task)(spec)
+        self._batches = SOURCES[spec.task](spec)
         last = time.monotonic()
         for step, loss in fit(model, self._batches, spec.recipe, self.device, self._resume, self._checkpoint):
             if heartbeat and time.monotonic() - last > runtime.HEARTBEAT_SECONDS:
@@ -318,7 +261,7 @@ class Run:
     def _finish(self, model: Transformer, seconds: float) -> dict[str, Any]:
         checkpoints.write_model(self.path / "model.safetensors", model, {"spec": json.dumps(self.spec.plain())})
         checkpoints.wait()
-        if isinstance(model, FSDPModule):
+        if sharding.sharded(model):
             model = self._stored()
         history = self._history
         stride = max(1, len(history) // 100)

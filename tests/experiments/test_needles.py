@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 import torch
 
-from attention_priors import config, evaluation, runtime, training
+from attention_priors import config, evaluation, runtime
 from attention_priors.config import Lesson, NeedlesProfile
 from attention_priors.experiments import languages, needles
-from attention_priors.tasks import needle_batches
+from attention_priors.tasks import SOURCES, needle_batches
 from attention_priors.tasks.needle_text import TASKS
 from attention_priors.tasks.needles import training_batch
 from attention_priors.training import Run
@@ -86,14 +86,14 @@ def test_a_mixture_needs_weights_and_known_tasks(small, packed):
 
 def test_step_and_seed_determine_a_batch(small, packed):
     spec = needles.spec(small, "rope", 0, *packed)
-    source = training.source("needles")(spec)
+    source = SOURCES["needles"](spec)
     tokens, targets, answer, documents = source(3)
     assert tokens.shape == targets.shape == answer.shape == (spec.recipe.batch, spec.recipe.length)
     assert torch.equal(tokens[:, 1:], targets[:, :-1]) and documents is None and bool(answer.any(1).all())
-    assert torch.equal(training.source("needles")(spec)(3)[0], tokens) and not torch.equal(source(4)[0], tokens)
-    other = training.source("needles")(spec.model_copy(update={"seed": 1}))
+    assert torch.equal(SOURCES["needles"](spec)(3)[0], tokens) and not torch.equal(source(4)[0], tokens)
+    other = SOURCES["needles"](spec.model_copy(update={"seed": 1}))
     assert not torch.equal(other(3)[0], tokens)
-    lesson = training.source("needles-lesson")(spec.start)(3)[0]
+    lesson = SOURCES["needles-lesson"](spec.start)(3)[0]
     assert lesson.shape[1] == spec.start.recipe.length
 
 

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from .. import runtime
-from ..text import packing
+from .windows import WindowBatches
 
 SHARE = 0.3  # of the tokens, twice that of Devlin et al.: more to learn from a step (Wettig et al. 2023)
 
@@ -32,20 +32,12 @@ class MaskedBatches:
     """
 
     def __init__(self, spec: Any) -> None:
-        self.spec, self.corpus = spec, packing.PackedCorpus.read(spec.corpus)
-        self.mask = spec.model.vocabulary - 1
-        if self.mask != self.corpus.meta["vocabulary"]:
-            known = self.corpus.meta["vocabulary"]
+        self.spec, self.windows = spec, WindowBatches(spec)  # those that a causal model is trained on
+        self.mask, known = spec.model.vocabulary - 1, self.windows.corpus.meta["vocabulary"]
+        if self.mask != known:
             raise ValueError(f"the model has {self.mask + 1} ids; {known} of the corpus and a mask make {known + 1}")
-        self.step, self.windows = -1, iter(())
 
     def __call__(self, step: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        recipe, seed = self.spec.recipe, self.spec.seed
-        if step != self.step + 1 or step == 0:
-            order = runtime.generator(seed, "language")  # the windows that a causal model is trained on
-            self.windows = packing.batches(self.corpus, recipe.length, recipe.batch, order, skip=step)
-        self.step = step
-        window, ids = next(self.windows)
-        tokens = window[:, :-1]
-        hidden, where = masked(tokens, self.mask, runtime.generator(seed, f"masked/{step}"))
+        tokens, _, _, ids = self.windows(step)
+        hidden, where = masked(tokens, self.mask, runtime.generator(self.spec.seed, f"masked/{step}"))
         return hidden, tokens, where, ids

@@ -8,10 +8,12 @@ The `hard` form hides it among sentences that hold other digits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
+
+from .. import runtime
 
 Form = Literal["plain", "hard"]
 DIGITS = 5
@@ -104,6 +106,20 @@ def training_batch(length: int, batch: int, generator: torch.Generator, form: Fo
     digits = torch.arange(DIGITS)
     retrievable.scatter_(1, drawn.starts[:, None] + SECOND_MENTION - 1 + digits, True)  # targets are one token ahead
     return drawn.tokens, retrievable
+
+
+class PasskeyBatches:
+    """A source of training batches: prompts of the form that the task names; step and seed determine them."""
+
+    def __init__(self, spec: Any) -> None:
+        self.spec, self.form = spec, "hard" if spec.task.endswith("hard") else "plain"
+
+    def __call__(self, step: int) -> tuple[Tensor, Tensor, Tensor, None]:
+        """No documents."""
+        recipe = self.spec.recipe
+        generator = runtime.generator(self.spec.seed, f"passkey/{step}")
+        tokens, answer = training_batch(recipe.length, recipe.batch, generator, self.form)
+        return tokens[:, :-1], tokens[:, 1:], answer, None
 
 
 def decode(tokens: Tensor) -> str:

@@ -1,9 +1,9 @@
 """Corpora of the Hugging Face hub at pinned revisions: rows of data/corpora.yaml under `hub`.
 
-| name          | what language models train on                                                          |
-|---------------|----------------------------------------------------------------------------------------|
-| `hub:NAME`    | the first characters of the training split, as many as its row says, packed into a file |
-| `stream:NAME` | the whole training split, read while training (`streams`); the same file holds the rest |
+| name          | what language models train on                                                                |
+|---------------|----------------------------------------------------------------------------------------------|
+| `hub:NAME`    | the first characters of the training split, as many as its row says, packed into a file       |
+| `stream:NAME` | the whole training split, read while training (`tasks.streams`); the same file holds the rest |
 
 NAME is a row, or several joined by `+`: the first trains, the others are further domains to validate on, such as long
 Wikipedia articles beside FineWeb (BAM App. C). Runs download nothing by themselves. Once, on a machine with a network,

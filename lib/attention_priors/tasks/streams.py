@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from attention_priors.text import hub, packing, tokenizer
+from ..text import hub, packing, tokenizer
 
 LANES = 24  # streams side by side: a multiple of every number of processes that may share a run
 CHUNK = 64  # documents tokenised at once

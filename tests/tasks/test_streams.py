@@ -9,7 +9,8 @@ from pyarrow import parquet
 from safetensors.torch import load_file
 
 from attention_priors.config import ModelConfig, Recipe
-from attention_priors.text import hub, packing, streams
+from attention_priors.tasks import streams
+from attention_priors.text import hub, packing
 from attention_priors.training import Run, RunSpec
 
 LANES, BATCH, LENGTH, VOCABULARY = 4, 8, 12, 300
