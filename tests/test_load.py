@@ -10,8 +10,9 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 import attention_priors
-from attention_priors import config
+from attention_priors import config, manifest
 from attention_priors.config import ModelConfig, Recipe
+from attention_priors.layout import Layout
 from attention_priors.tasks import passkey
 from attention_priors.training import Run, RunSpec
 
@@ -32,9 +33,11 @@ def trained(tmp_path_factory) -> Path:
 @pytest.fixture
 def shipped(trained: Path, tmp_path: Path, monkeypatch) -> Path:
     """The model as a repository ships it."""
-    path = tmp_path / "results" / "cpu" / "models" / "passkey" / "bam-ssmax" / "0.safetensors"
+    layout = Layout(tmp_path / "results", "cpu")
+    path = layout.models / "passkey" / "bam-ssmax" / "0.safetensors"
     path.parent.mkdir(parents=True)
     shutil.copy(trained, path)
+    manifest.add(layout, [path])
     monkeypatch.setattr(config, "ROOT", tmp_path)
     return path
 
@@ -62,6 +65,17 @@ def test_refuses_an_unknown_name_and_lists_the_known(shipped: Path) -> None:
     shipped.unlink()
     with pytest.raises(ValueError, match="there are: none yet"):
         attention_priors.load("passkey/bam-ssmax/0")
+
+
+def test_refuses_a_shipped_model_that_is_not_the_committed_one(shipped: Path) -> None:
+    tensors = load_file(shipped)
+    with safe_open(shipped, "pt") as file:
+        meta = file.metadata()
+    tensors["head.weight"][0, 0] += 1
+    save_file(tensors, shipped, metadata=meta)
+    with pytest.raises(ValueError, match=r"0\.safetensors does not have the sum in sha256\.txt; restore both"):
+        attention_priors.load("passkey/bam-ssmax/0")
+    assert torch.equal(attention_priors.load(str(shipped)).head.weight, tensors["head.weight"]), "a path is one's own"
 
 
 def test_refuses_what_is_no_model(shipped: Path, tmp_path: Path) -> None:

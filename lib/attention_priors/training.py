@@ -21,9 +21,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from . import checkpoints, runtime, sharding, store
+from . import checkpoints, config, manifest, runtime, sharding, store
 from .attention import BACKENDS
 from .config import Frozen, ModelConfig, Recipe
+from .layout import THEORY, Layout
 from .model import Transformer, count
 from .positions.encodings import encoding
 from .positions.extended import ExtendedRotary
@@ -319,17 +320,18 @@ def _rounded(values: Any) -> Any:
 
 
 def load(name: str, device: str = "cpu") -> Transformer:
-    """Open a trained model that ships with the repository, such as "passkey/bam-ssmax/0", or a .safetensors path."""
-    from .config import ROOT
+    """Open a trained model that ships with the repository, such as "passkey/bam-ssmax/0", or a .safetensors path.
 
-    path = Path(name) if name.endswith(".safetensors") else None
-    if path is None:
-        found = sorted((ROOT / "results").glob(f"*/models/{name}.safetensors"))
-        if not found:
-            paths = ROOT.glob("results/*/models/*/*/*.safetensors")
-            known = sorted({p.relative_to(p.parents[2]).with_suffix("") for p in paths})
-            raise ValueError(f"no trained model {name!r}; there are: {', '.join(map(str, known)) or 'none yet'}")
-        path = found[0]
+    ValueError for a name that does not ship, a file whose sum is not the committed one, and one that is no model.
+    """
+    path = Path(name)
+    if path.suffix != ".safetensors":
+        models = Layout(config.ROOT / "results", THEORY).models
+        path = models / f"{name}.safetensors"
+        if not path.exists():
+            known = sorted(p.relative_to(models).with_suffix("").as_posix() for p in models.rglob("*.safetensors"))
+            raise ValueError(f"no trained model {name!r}; there are: {', '.join(known) or 'none yet'}")
+        manifest.expect(path)
     if not path.exists():
         raise ValueError(f"no file {path}; give the path of a model.safetensors")
     try:
