@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from attention_priors import store
-from attention_priors.config import ModelConfig, Recipe
+from attention_priors.config import Gate, ModelConfig, Recipe, Varied
 from attention_priors.tasks import passkey
 from attention_priors.text import packing
 from attention_priors.training import Run, RunSpec
@@ -119,6 +119,16 @@ def test_killed_and_started_again(moment: str, tmp_path: Path, whole) -> None:
     if moment == "during a checkpoint":
         assert [path for path in run.path.iterdir() if ".partial" in path.name]
     assert finished(tmp_path, made) == whole, moment
+
+
+def test_a_gated_run_resumes_with_the_turns_that_it_has_had(tmp_path: Path) -> None:
+    how = {"varied": Varied(shortest=77, cut=0.5, keyless=0.2), "cooldown": 2,
+           "gate": Gate(lengths=(LENGTH,), samples=2, accuracy=0.5, every=1)}  # fmt: skip
+    made = spec(recipe=spec().recipe.model_copy(update=how))
+    expected = finished(tmp_path / "whole", made)
+    assert expected[1]["gate"] == [[step, 0.0] for step in range(1, STEPS - 2 + 1)]
+    interrupt(Run(made, tmp_path / "parts", CPU), 5)
+    assert finished(tmp_path / "parts", made) == expected
 
 
 class Interrupted(BaseException):

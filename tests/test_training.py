@@ -11,13 +11,13 @@ import torch
 from torch import nn
 
 from attention_priors import store, training
-from attention_priors.config import ModelConfig, Recipe
+from attention_priors.config import Gate, ModelConfig, Recipe, Varied
 from attention_priors.model import Transformer
 from attention_priors.positions.priors import GeneralizedGaussian
 from attention_priors.positions.scaling import ScalableSoftmax
 from attention_priors.tasks import SOURCES, algorithms, passkey
 from attention_priors.tasks.passkey import PasskeyBatches
-from attention_priors.training import RunSpec, fit, loss_of, optimizers, rate_at, settled_at
+from attention_priors.training import Run, RunSpec, fit, loss_of, optimizers, rate_at, settled_at
 
 RECIPE = Recipe(name="passkey-small", optimizer="adamw", rate=0.002, prior_rate=10.0, steps=6, batch=2, length=80,
                 warmup=0, final_rate=0.1, weight_decay=0.1, betas=(0.9, 0.95), clip=1.0, text_weight=0.1,
@@ -95,6 +95,45 @@ def test_with_a_target_the_rate_falls_once_the_answers_are_learned() -> None:
     assert settled_at([1.0] * 89, recipe) is None and settled_at([1.0] * 95, recipe) == 90
     assert rate_at(2, recipe) == 0.75 and rate_at(40, recipe) == rate_at(47, recipe, 47) == 1.0
     assert [rate_at(step, recipe, 47) for step in (52, 57)] == pytest.approx([0.55, 0.1])
+
+
+GATE = Gate(lengths=(77, 80), samples=2, accuracy=0.75, every=5)
+
+
+def test_with_a_gate_the_rate_falls_after_two_good_turns_in_a_row() -> None:
+    recipe = RECIPE.model_copy(update={"steps": 100, "gate": GATE, "cooldown": 10})
+    history = [1.0] * 40
+    assert settled_at(history, recipe, marks=[(5, 0.8), (10, 0.7), (15, 0.8), (20, 0.75), (25, 1.0)]) == 20
+    assert settled_at(history, recipe, marks=[(5, 0.8), (15, 0.8), (25, 1.0)]) is None, "not in a row"
+    assert settled_at([1.0] * 95, recipe) == 90
+
+
+def test_a_gate_asks_prompts_that_no_batch_holds(monkeypatch) -> None:
+    made = spec(steps=40, gate=GATE, cooldown=5, varied=Varied(shortest=77, cut=0.5, keyless=0.2))
+    source, asked = PasskeyBatches(made), []
+
+    def accuracy(model, gate):
+        asked.append(source_accuracy(model, gate))
+        return 1.0
+
+    source_accuracy = source.accuracy
+    monkeypatch.setattr(source, "accuracy", accuracy)
+    marks: list[tuple[int, float]] = []
+    done = list(fit(Transformer(made.model), source, made.recipe, torch.device("cpu"), marks=marks))
+    assert marks == [(5, 1.0), (10, 1.0)] and len(done) == 15
+    assert all(0 <= share <= 0.5 for share in asked), "an untrained model does not pass"
+
+
+def test_a_task_without_held_out_prompts_refuses_a_gate(tmp_path) -> None:
+    made = spec(task="algorithms/copy", gate=GATE, cooldown=5, steps=20)
+    with pytest.raises(ValueError, match=r"'algorithms/copy' has no held-out prompts .* give recipe 'passkey-small'"):
+        Run(made, tmp_path, torch.device("cpu")).train()
+
+
+def test_settings_that_a_run_leaves_at_their_defaults_are_not_in_its_key() -> None:
+    made = spec()
+    given = made.model_copy(update={"recipe": RECIPE.model_copy(update={"accumulate": 1, "gate": None})})
+    assert made.key() == given.key() != spec(gate=GATE, cooldown=2).key()
 
 
 @pytest.mark.parametrize(("target", "steps"), [(1e-9, 40), (10.0, 25)])

@@ -51,12 +51,30 @@ class ModelConfig(Size):
         return self
 
 
+class Varied(Frozen):
+    """Training texts of a retrieval task that are not all alike; a recipe's `length` is the longest."""
+
+    shortest: int = Field(ge=2, description="each batch has one length, drawn from this one on")
+    cut: float = Field(ge=0, lt=1, description="share of texts that begin inside the description")
+    keyless: float = Field(ge=0, lt=1, description="share of texts without key and question")
+
+
+class Gate(Frozen):
+    """Held-out prompts that are asked while a model is trained: it has learned when two turns in a row are right."""
+
+    lengths: tuple[int, ...] = Field(min_length=1)
+    samples: int = Field(ge=1, description="prompts at each length")
+    accuracy: float = Field(gt=0, le=1, description="share that has to be right")
+    every: int = Field(ge=1, description="steps between two turns")
+
+
 class Recipe(Frozen):
     """How a model is trained: along a cosine over `steps`, or until the answers are learned and then to rest.
 
     With a `target` the rate stays where it is until the answer loss, a mean over the last `training.SETTLED` batches
-    that no step has seen before, is at most `target`; then it falls linearly over `cooldown` steps and training ends
-    (warm-up, stable, decay: Hu et al. 2024). `steps` is the most either way, and `final_rate` x rate the end.
+    that no step has seen before, is at most `target`; with a `gate`, until held-out prompts are answered. Then it falls
+    linearly over `cooldown` steps and training ends (warm-up, stable, decay: Hu et al. 2024). `steps` is the most
+    either way, and `final_rate` x rate the end.
     """
 
     name: str
@@ -76,11 +94,24 @@ class Recipe(Frozen):
     checkpoint_every: int = Field(ge=1)
     target: float | None = Field(default=None, gt=0, description="answer loss (nats) at which the rate starts to fall")
     cooldown: int = Field(default=0, ge=0, description="steps over which it then falls")
+    varied: Varied | None = None
+    gate: Gate | None = Field(default=None, description="in place of a target")
+
+    @property
+    def stops(self) -> bool:
+        """Whether training ends when the task is learned."""
+        return self.target is not None or self.gate is not None
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if (self.target is None) != (self.cooldown == 0):
+        if self.target is not None and self.gate is not None:
+            raise ValueError(f"target = {self.target} and a gate; one of them decides when training ends: give one")
+        if self.stops != (self.cooldown > 0):
             raise ValueError(f"target = {self.target} and cooldown = {self.cooldown}; give both or neither")
+        if self.varied is not None and self.varied.shortest > self.length:
+            raise ValueError(f"shortest = {self.varied.shortest}, but the longest text has {self.length} tokens")
+        if self.gate is not None and max(self.gate.lengths) > self.length:
+            raise ValueError(f"gate lengths {list(self.gate.lengths)} go beyond the training length {self.length}")
         if self.warmup + self.cooldown > self.steps:
             raise ValueError(f"warmup = {self.warmup} and cooldown = {self.cooldown} exceed steps = {self.steps}")
         return self

@@ -36,15 +36,12 @@ def passkey_samples(
     """
     generator = runtime.generator(seed, f"prompts/{form}/{length}")
     drawn = passkey.prompts(length, passkey.equidistant(samples), generator, form)
-    device = next(model.parameters()).device
     step = max(1, TOKENS_AT_ONCE // length)
     rows = []
     for start in range(0, samples, step):
-        tokens = drawn.tokens[start : start + step].to(device)
-        guess = model(tokens[:, :-1], last=passkey.DIGITS, local=local, backend=reader(model)).argmax(-1)
-        right = (guess == tokens[:, -passkey.DIGITS :]).sum(1).tolist()
-        depths = drawn.depths[start : start + step].tolist()
-        for depth, digits in zip(depths, right, strict=True):
+        part = drawn.part(start, start + step)
+        right = passkey.right_digits(model, part, local=local, backend=reader(model))
+        for depth, digits in zip(part.depths.tolist(), right, strict=True):
             rows.append({"depth": round(depth, 6), "digits": digits, "correct": int(digits == passkey.DIGITS)})
     return rows
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,8 @@ from .positions.scaling import ScalableSoftmax
 from .tasks import SOURCES
 
 Batch = tuple[Tensor, Tensor, Tensor, Tensor | None]  # of a row of SOURCES
+Marks = Sequence[tuple[int, float]]  # a gate's turns so far: step, share of held-out prompts answered before it
+MARKS = "gate"  # beside a source's own state in a checkpoint
 SETTLED = 20  # batches over which the answer loss is averaged before it is held against a recipe's target
 
 
@@ -60,7 +62,8 @@ class RunSpec(Frozen):
         """The run's identifier: configuration, seed, data, class of device and the code on its path."""
         row = encoding(self.model.encoding)
         code = store.fingerprint(fit, Transformer, SOURCES[self.task], BACKENDS["sdpa"], *row.parts())
-        settings = self.model_dump(exclude={"corpus", "start"})
+        # Without defaults: a setting that is added later, and that this run does not use, changes no key.
+        settings = self.model_dump(exclude={"corpus", "start"}, exclude_defaults=True)
         start = self.start and self.start.key(device)
         return store.key(settings, start, device, code, row.scales_prior, row.shared, row.biased)
 
@@ -100,7 +103,7 @@ def rate_at(step: int, recipe: Recipe, settled: int | None = None) -> float:
     """Linear warm-up, then to `final_rate` of the full rate: along a cosine, or along a line from step `settled` on."""
     if step < recipe.warmup:
         return recipe.rate * (step + 1) / recipe.warmup
-    if recipe.target is None:
+    if not recipe.stops:
         done = (step - recipe.warmup) / max(1, recipe.steps - recipe.warmup)
         left = (1 + math.cos(math.pi * done)) / 2
     else:
@@ -108,17 +111,21 @@ def rate_at(step: int, recipe: Recipe, settled: int | None = None) -> float:
     return recipe.rate * (recipe.final_rate + (1 - recipe.final_rate) * left)
 
 
-def settled_at(history: list[float], recipe: Recipe, since: int = 0) -> int | None:
+def settled_at(history: list[float], recipe: Recipe, since: int = 0, marks: Marks = ()) -> int | None:
     """The first step from `since` on at which the rate starts to fall, None where that is not yet known.
 
     `history` holds the answer losses so far. Every batch is new, so that its loss before the step is a validation loss.
-    Where the target is met too late or never, the cooldown takes the last steps.
+    `marks` are the turns of a recipe's gate. Where either is met too late or never, the cooldown takes the last steps.
     """
-    if recipe.target is None:
+    if not recipe.stops:
         return None
+    passed = {step for step, accuracy in marks if recipe.gate and accuracy >= recipe.gate.accuracy}
     for step in range(since, len(history) + 1):
-        recent = history[max(0, step - SETTLED) : step]
-        learned = step >= max(SETTLED, recipe.warmup) and sum(recent) / SETTLED <= recipe.target
+        if recipe.gate:
+            learned = step in passed and step - recipe.gate.every in passed
+        else:
+            recent = history[max(0, step - SETTLED) : step]
+            learned = step >= max(SETTLED, recipe.warmup) and sum(recent) / SETTLED <= recipe.target
         if learned or step == recipe.steps - recipe.cooldown:
             return step
     return None
@@ -130,7 +137,7 @@ def loss_of(model: nn.Module, batch: Batch, recipe: Recipe) -> tuple[Tensor, Ten
     logits = model(tokens, document_ids=ids)
     losses = F.cross_entropy(logits.float().flatten(0, 1), targets.flatten(), reduction="none")
     answer = answer.flatten()
-    main = (losses * answer).sum() / answer.sum()
+    main = (losses * answer).sum() / answer.sum().clamp(min=1)
     rest = (losses * ~answer).sum() / (~answer).sum().clamp(min=1)
     return main + recipe.text_weight * rest if not bool(answer.all()) else main, main.detach()
 
@@ -142,12 +149,14 @@ def fit(
     device: torch.device,
     resume: Callable[[nn.Module, list[torch.optim.Optimizer]], tuple[int, list[float]]] | None = None,
     save_checkpoint: Callable[[nn.Module, list[torch.optim.Optimizer], int, list[float]], None] | None = None,
+    marks: list[tuple[int, float]] | None = None,
 ) -> Iterator[tuple[int, float]]:
     """Train in place, yielding (step, answer loss) after every step.
 
-    Under torchrun each rank takes its share of the batch; a model that is not sharded already is replicated.
+    Under torchrun each rank takes its share of the batch; a model that is not sharded already is replicated. `resume`
+    fills `marks`, to which the turns of the recipe's gate are added.
     """
-    optims = optimizers(model, recipe)
+    optims, marks = optimizers(model, recipe), [] if marks is None else marks
     start, history = resume(model, optims) if resume else (0, [])
     wrapped, rank, world = model, 0, 1
     if sharding.together():
@@ -161,9 +170,11 @@ def fit(
             "choose one that is"
         )
     half = torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
-    settled = settled_at(history, recipe)
+    settled = settled_at(history, recipe, marks=marks)
     for step in range(start, recipe.steps):
-        settled = settled_at(history, recipe, step) if settled is None else settled
+        if recipe.gate and settled is None and step and step % recipe.gate.every == 0:
+            marks.append((step, batches.accuracy(model, recipe.gate)))
+        settled = settled_at(history, recipe, step, marks) if settled is None else settled
         if settled is not None and step >= settled + recipe.cooldown:
             break
         for group in (group for optim in optims for group in optim.param_groups):
@@ -240,9 +251,13 @@ class Run:
             model.load_state_dict(started.model().state_dict())
         if parallel == "fsdp":
             sharding.shard(model)
-        self._batches = SOURCES[spec.task](spec)
+        self._batches, self._marks = SOURCES[spec.task](spec), []
+        if spec.recipe.gate and not hasattr(self._batches, "accuracy"):
+            raise ValueError(f"task {spec.task!r} has no held-out prompts for a gate; give recipe {spec.recipe.name!r} "
+                             "a target or a number of steps alone")  # fmt: skip
         last = time.monotonic()
-        for step, loss in fit(model, self._batches, spec.recipe, self.device, self._resume, self._checkpoint):
+        keep = self._resume, self._checkpoint, self._marks
+        for step, loss in fit(model, self._batches, spec.recipe, self.device, *keep):
             if heartbeat and time.monotonic() - last > runtime.HEARTBEAT_SECONDS:
                 last = time.monotonic()
                 heartbeat(f"{spec.name} step {step + 1}/{spec.recipe.steps} loss {loss:.3f}")
@@ -274,6 +289,7 @@ class Run:
             "steps": len(history),
             "loss": [round(sum(history[i : i + stride]) / len(history[i : i + stride]), 6)
                      for i in range(0, len(history), stride)],
+            **({"gate": [[step, round(accuracy, 4)] for step, accuracy in self._marks]} if self._marks else {}),
             "learned": learned(model),
             "seconds": round(seconds, 1),
             "processor": runtime.processor(),
@@ -289,6 +305,8 @@ class Run:
         self, model: nn.Module, optims: list[torch.optim.Optimizer], step: int, history: list[float]
     ) -> None:
         place = self._batches.state() if hasattr(self._batches, "state") else {}
+        if self._marks:
+            place |= {MARKS: torch.tensor(self._marks, dtype=torch.float64)}
         checkpoints.write(self.path / "checkpoint.safetensors", model, optims, step, history, place)
 
     def _resume(self, model: nn.Module, optims: list[torch.optim.Optimizer]) -> tuple[int, list[float]]:
@@ -297,6 +315,7 @@ class Run:
         if found is None:
             return 0, self._history
         step, history, place = found
+        self._marks.extend((int(at), accuracy) for at, accuracy in place.pop(MARKS, torch.empty(0, 2)).tolist())
         if place:
             self._batches.restore(step, place)
         self._history.extend(history)

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from attention_priors import runtime
+from attention_priors.config import Varied
 from attention_priors.tasks import passkey
 
 
@@ -99,3 +100,42 @@ def test_bad_input_is_refused_in_one_line(length, depths, form, message):
     with pytest.raises(ValueError, match=message) as raised:
         draw(length, depths, form)
     assert "\n" not in str(raised.value)
+
+
+def varied(batch=200, length=128, form="plain", **changes):
+    how = Varied(**{"shortest": 80, "cut": 0.5, "keyless": 0.25} | changes)
+    return passkey.training_batch(length, batch, runtime.generator(0, "varied"), form, how)
+
+
+@pytest.mark.parametrize("form", ["plain", "hard"])
+def test_varied_texts_begin_anywhere_in_the_description_and_answer_what_they_hold(form):
+    tokens, answer = varied(form=form)
+    begins = set()
+    for row, mask in zip(tokens, answer, strict=True):
+        text = words(row)
+        cut = next(c for c in range(33) if text[: 32 - c] == passkey.DESCRIPTION.split()[c:])
+        begins.add(cut)
+        if not mask.any():
+            assert "remember" not in text[32 - cut :] and "?" not in text
+            continue
+        assert text[-21:-5] == passkey.QUESTION.split()
+        assert [text[1:][i] for i in mask.nonzero().flatten().tolist()] == 2 * text[-5:]
+    assert 0 in begins and len(begins) > 20
+    assert 0.15 < (~answer.any(1)).float().mean() < 0.35
+
+
+def test_the_lengths_of_varied_batches_cover_their_range():
+    how = Varied(shortest=100, cut=0.0, keyless=0.0)
+    lengths = {
+        passkey.training_batch(104, 2, runtime.generator(0, str(i)), "plain", how)[0].shape[1] - 1 for i in range(60)
+    }
+    assert lengths == {100, 101, 102, 103, 104}
+
+
+def test_a_prompt_without_a_cut_is_the_one_that_every_model_is_asked():
+    depths = torch.tensor([0.0, 0.5, 1.0]).double()
+    for form in ("plain", "hard"):
+        plain = passkey.prompts(300, depths, runtime.generator(0, "x"), form)
+        again = passkey.prompts(300, depths, runtime.generator(0, "x"), form, torch.zeros(3, dtype=torch.long))
+        answer = slice(-21, None)
+        assert torch.equal(plain.tokens[:, answer], again.tokens[:, answer]) and torch.equal(plain.starts, again.starts)

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from .. import runtime
+from ..config import Gate, Varied
 
 Form = Literal["plain", "hard"]
 DIGITS = 5
@@ -58,11 +59,22 @@ class Prompts:
     depths: Tensor  # [samples] share of the filler that stands before the key sentence
     starts: Tensor  # [samples] index of the key sentence's first token
 
+    def part(self, start: int, stop: int) -> Prompts:
+        """Some of the samples."""
+        return Prompts(self.tokens[start:stop], self.depths[start:stop], self.starts[start:stop])
 
-def prompts(length: int, depths: Tensor, generator: torch.Generator, form: Form = "plain") -> Prompts:
+
+def prompts(
+    length: int,
+    depths: Tensor,
+    generator: torch.Generator,
+    form: Form = "plain",
+    cut: Tensor | None = None,
+) -> Prompts:
     """Prompts of which a model reads `length` tokens: text, question and the answer's first four digits.
 
-    One sample for each of `depths` (shares in [0, 1]). ValueError where the length cannot hold key and question.
+    One sample for each of `depths` (shares in [0, 1]). `cut` [samples] leaves out so many of the description's first
+    tokens and has as much more filler. ValueError where the length cannot hold key and question.
     """
     filler = length - SHORTEST
     if filler < 0:
@@ -73,17 +85,20 @@ def prompts(length: int, depths: Tensor, generator: torch.Generator, form: Form 
         raise ValueError(f"depths = {depths.tolist()}, but a non-empty list of shares between 0 and 1 is needed")
     samples = len(depths)
     digits = torch.randint(10, (samples, DIGITS), generator=generator)
-    before = (depths.double() * filler).round().long()
-    description = _encode(DESCRIPTION)
     sentence = _encode(KEY_SENTENCE).expand(samples, -1).clone()
     sentence[sentence < 0] = digits.repeat(1, 2).flatten()
-    hay = _filler(filler, samples, generator, form)
-    # One row: description, filler, question, answer; then the key sentence is inserted at each sample's depth.
-    fixed = torch.cat([description.expand(samples, -1), hay, _encode(QUESTION).expand(samples, -1), digits], 1)
-    starts = DESCRIPTION_TOKENS + before
+    spare = 0 if cut is None else DESCRIPTION_TOKENS  # filler that only cut prompts need
+    cut = torch.zeros(samples, dtype=torch.long) if cut is None else cut
+    hay = _filler(filler + spare, samples, generator, form)
+    # One row: description, filler, question, answer. Each sample begins at its cut and leaves out what is spare; then
+    # the key sentence is inserted at its depth.
+    description = _encode(DESCRIPTION).expand(samples, -1)
+    fixed = torch.cat([description, hay, _encode(QUESTION).expand(samples, -1), digits], 1)
+    starts = DESCRIPTION_TOKENS - cut + (depths.double() * (filler + cut)).round().long()
     index = torch.arange(length + 1).expand(samples, -1)
     inside = index - starts[:, None]
     source = torch.where(inside < 0, index, index - KEY_TOKENS).clamp(min=0)
+    source = torch.where(source < DESCRIPTION_TOKENS + filler, source + cut[:, None], source + spare)
     in_key = (inside >= 0) & (inside < KEY_TOKENS)
     tokens = torch.where(in_key, sentence.gather(1, inside.clamp(0, KEY_TOKENS - 1)), fixed.gather(1, source))
     return Prompts(tokens, depths, starts)
@@ -94,18 +109,41 @@ def equidistant(samples: int) -> Tensor:
     return torch.linspace(0, 1, samples, dtype=torch.float64) if samples > 1 else torch.tensor([0.5]).double()
 
 
-def training_batch(length: int, batch: int, generator: torch.Generator, form: Form = "plain") -> tuple[Tensor, Tensor]:
+def training_batch(
+    length: int, batch: int, generator: torch.Generator, form: Form = "plain", varied: Varied | None = None
+) -> tuple[Tensor, Tensor]:
     """Tokens [batch, length + 1] with random keys and depths, and a mask of the targets that can be retrieved.
 
     These are the answer's digits and those of the key's second mention in its own sentence, a few tokens after the
-    first: the short copy teaches the heads that the long one needs.
+    first: the short copy teaches the heads that the long one needs. `varied`: the length is the longest; all texts of
+    a batch have one, drawn from the shortest on, some begin inside the description, and some hold neither key nor
+    question. A model that has seen one length alone can learn where the key stands in it instead of looking for it.
     """
-    drawn = prompts(length, torch.rand(batch, generator=generator, dtype=torch.float64), generator, form)
-    retrievable = torch.zeros(batch, length, dtype=torch.bool)
+    cut = keyless = None
+    if varied is not None:
+        length = int(torch.randint(varied.shortest, length + 1, (), generator=generator))
+        parts = torch.randint(DESCRIPTION_TOKENS + 1, (batch,), generator=generator)
+        cut = torch.where(torch.rand(batch, generator=generator) < varied.cut, parts, 0)
+        keyless = torch.rand(batch, generator=generator) < varied.keyless
+    drawn = prompts(length, torch.rand(batch, generator=generator, dtype=torch.float64), generator, form, cut)
+    tokens, retrievable = drawn.tokens, torch.zeros(batch, length, dtype=torch.bool)
     retrievable[:, -DIGITS:] = True
     digits = torch.arange(DIGITS)
     retrievable.scatter_(1, drawn.starts[:, None] + SECOND_MENTION - 1 + digits, True)  # targets are one token ahead
-    return drawn.tokens, retrievable
+    if keyless is not None:
+        whole = torch.cat([_encode(DESCRIPTION).expand(batch, -1), _filler(length + 1, batch, generator, form)], 1)
+        bare = whole.gather(1, cut[:, None] + torch.arange(length + 1))
+        tokens = torch.where(keyless[:, None], bare, tokens)
+        retrievable &= ~keyless[:, None]
+    return tokens, retrievable
+
+
+@torch.inference_mode()
+def right_digits(model: nn.Module, drawn: Prompts, **how: Any) -> list[int]:
+    """Digits of each answer that a model predicts, each from the true ones before it; `how`: the model's keywords."""
+    tokens = drawn.tokens.to(next(model.parameters()).device)
+    guess = model(tokens[:, :-1], last=DIGITS, **how).argmax(-1)
+    return (guess == tokens[:, -DIGITS:]).sum(1).tolist()
 
 
 class PasskeyBatches:
@@ -118,8 +156,17 @@ class PasskeyBatches:
         """No documents."""
         recipe = self.spec.recipe
         generator = runtime.generator(self.spec.seed, f"passkey/{step}")
-        tokens, answer = training_batch(recipe.length, recipe.batch, generator, self.form)
+        tokens, answer = training_batch(recipe.length, recipe.batch, generator, self.form, recipe.varied)
         return tokens[:, :-1], tokens[:, 1:], answer, None
+
+    def accuracy(self, model: nn.Module, gate: Gate) -> float:
+        """Share of held-out prompts answered, over the gate's lengths; their stream is used nowhere else."""
+        right = []
+        for length in gate.lengths:
+            generator = runtime.generator(self.spec.seed, f"passkey/gate/{length}")
+            drawn = prompts(length, equidistant(gate.samples), generator, self.form)
+            right += [digits == DIGITS for digits in right_digits(model, drawn)]
+        return sum(right) / len(right)
 
 
 def decode(tokens: Tensor) -> str:
