@@ -1,8 +1,8 @@
 """What an executed notebook was made from.
 
 The source hash covers the cells. The key covers the cells, the code and the printed numbers that they reach (`trace`),
-the register's entries of the notebook's claims and their checks, the parts of the profile that are used, the parameters,
-and what the notebooks that it needs measure.
+the register's entries of the notebook's claims and their checks, the parts of the profile that are used, the
+parameters, and what the notebooks that it needs measure.
 """
 
 from __future__ import annotations
