@@ -42,7 +42,7 @@ def compare_records(old, new, profile):
         elif not any(all(was[part] == now[part] for part in TRAINED) for now in found):
             parts = [part for part in TRAINED if all(was[part] != now[part] for now in found)]
             last = ", ".join(f"{now['loss'][-1]:.6f}" for now in found)
-            yield f"run {name}: {', '.join(parts) or 'no record alike in all parts'} ({was['loss'][-1]:.6f}, now {last})"
+            yield f"run {name}: {', '.join(parts) or 'unlike'} ({was['loss'][-1]:.6f}, now {last})"
 
 
 def metrics(results, profile):
