@@ -8,6 +8,7 @@ through its study, names a row, that row is. Comments, docstrings, layout and ty
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -139,9 +140,9 @@ class Sources:
 
     @functools.cached_property
     def files(self) -> dict[str, Path]:
-        """Committed inputs by name and by stem."""
+        """Committed inputs by name; of the register, what a notebook owns is asked for by claim."""
         found = [path for path in sorted(self.data.rglob("*")) if path.suffix in {".csv", ".yaml"}]
-        return {path.stem: path for path in found} | {path.name: path for path in found}
+        return {path.name: path for path in found if path.parent.name != "claims"}
 
 
 def uses(node: ast.AST) -> Uses:
@@ -150,7 +151,7 @@ def uses(node: ast.AST) -> Uses:
 
     def visit(each: ast.AST) -> None:
         match each:
-            case ast.Name(id=name):
+            case ast.Name(id=name, ctx=ast.Load()):
                 names.add(name)
             case ast.Attribute(attr=attribute, value=value):
                 attributes.add(attribute)
@@ -232,16 +233,16 @@ class Trace:
             nodes = [_entry(module, node, row) for node in nodes]
         if any(_is_table(node) for node in nodes):
             nodes = []
-        self._take(label, module, nodes)
+        self._take(label, module, nodes, row)
 
-    def _take(self, label: str, module: Module, nodes: Iterable[ast.AST]) -> None:
+    def _take(self, label: str, module: Module, nodes: Iterable[ast.AST], row: str | None = None) -> None:
         texts = []
         for node in nodes:
             texts.append(ast.unparse(node))
-            self._follow(module, self.sources.uses(node))
+            self._follow(module, self.sources.uses(node), row)
         self.code[label] = store.key(texts)
 
-    def _follow(self, module: Module, found: Uses) -> None:
+    def _follow(self, module: Module, found: Uses, row: str | None = None) -> None:
         self.attributes |= found.attributes | found.sections
         for text in found.texts & self.sources.files.keys():
             self._file(self.sources.files[text])
@@ -250,7 +251,8 @@ class Trace:
                 if (owner.name, attribute) in OPENED:
                     self.rows(OPENED[owner.name, attribute], found.texts)
                 else:
-                    self._define(owner, attribute)
+                    beside = owner is module and row and _has(owner.bound[attribute], row)
+                    self._define(owner, attribute, row if beside else None)
         for name, arguments in found.calls:
             if any((owner.name, attribute) == PRINTED for owner, attribute in self._resolve(module, name.split("."))):
                 self._printed(arguments)
@@ -279,7 +281,7 @@ class Trace:
 
     def _printed(self, arguments: tuple) -> None:
         paper, number = (*arguments, None, None)[:2]
-        for path in set(self.sources.files.values()):
+        for path in self.sources.files.values():
             if path.stem == f"{paper}_table{number}" or (
                 None in (paper, number) and path.stem.startswith(f"{paper or ''}") and "_table" in path.stem
             ):
@@ -307,13 +309,40 @@ def _is_table(node: ast.AST) -> bool:
     return isinstance(function, ast.Name) and function.id == "Table"
 
 
+def _has(nodes: Iterable[ast.AST], row: str) -> bool:
+    """`X = {"row": ...}`."""
+    values = (getattr(node, "value", None) for node in nodes)
+    keys = (key for value in values if isinstance(value, ast.Dict) for key in value.keys)
+    return any(isinstance(key, ast.Constant) and key.value == row for key in keys)
+
+
 def _entry(module: Module, node: ast.AST, row: str) -> ast.AST:
-    """One entry of a dictionary: `{"row": value}`, or of `{one.id: one for one in (A, B)}` what names it; else all."""
-    value = getattr(node, "value", None)
-    if isinstance(value, ast.Dict):
-        for key, each in zip(value.keys, value.values, strict=True):
-            if isinstance(key, ast.Constant) and key.value == row:
-                return ast.Expr(each)
-    members = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and each.id in module.bound}
-    named = [member for member in sorted(members) if any(row in uses(each).texts for each in module.bound[member])]
-    return ast.Expr(ast.Name(named[0], ast.Load())) if len(named) == 1 and named[0] != "CHECKS" else node
+    """A table of rows with one row left: what stands beside it in the outermost literal where it can be told apart."""
+
+    def mentions(each: ast.AST) -> bool:
+        found = uses(each)
+        bound = (uses(definition) for name in found.names for definition in module.bound.get(name, ()))
+        return row in found.texts or (isinstance(each, ast.Name) and any(row in other.texts for other in bound))
+
+    waiting = [node]
+    while waiting:
+        each = waiting.pop(0)
+        if isinstance(each, ast.Tuple | ast.List | ast.Set | ast.Dict):
+            pairs = isinstance(each, ast.Dict)
+            members = list(zip(each.keys, each.values, strict=True)) if pairs else [(one,) for one in each.elts]
+            chosen = [member for member in members if mentions(member[0])]
+            if len(chosen) == 1:
+                one = ast.Dict([chosen[0][0]], [chosen[0][1]]) if pairs else ast.Tuple([chosen[0][0]], ast.Load())
+                return _Swap(each, one).visit(copy.deepcopy(node, {id(each): each}))
+        waiting += ast.iter_child_nodes(each)
+    return node
+
+
+class _Swap(ast.NodeTransformer):
+    """One node in place of another."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self.new if node is self.old else self.generic_visit(node)
