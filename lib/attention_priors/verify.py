@@ -28,12 +28,14 @@ import matplotlib as mpl
 
 from attention_priors import claims, config, experiments, manifest, report, runtime, store
 from attention_priors.checks import CHECKS
+from attention_priors.experiments import archive
 from attention_priors.layout import Layout
 from attention_priors.pipeline.progress import PROVENANCE
 from attention_priors.training import Run, RunSpec
 
 EXACT = 1e-9
 LOSS_ABSOLUTE, LOSS_RELATIVE = 0.05, 0.05
+CHANGED = "its code, data or settings have changed; make reproduce trains it"
 
 
 @dataclass
@@ -161,31 +163,25 @@ def verify_runs(layout: Layout, profile: config.Profile, full: bool, outcome: Ou
     """Train again from nothing and compare with the committed records."""
     runtime.configure(profile.threads)
     device = runtime.device(profile.device)
+    index = store.read_json(layout.own / archive.INDEX)
     with tempfile.TemporaryDirectory() as folder:
         for name, spec in families(profile, full, config.CACHE / "corpora").items():
-            path = layout.record(name, spec.key(device.type))
-            if not path.exists():
-                _unrecorded(layout, name, spec, outcome)
+            if name not in index:
+                outcome.notes.append(f"run {name} is not committed; run its notebook")
                 continue
-            old = store.read_json(path)
+            old = store.read_json(layout.record(name, index[name]))
+            if old["key"] != spec.key(device.type):
+                outcome.add("exact", f"run {name}", False, CHANGED)
+                continue
             runtime.say(f"[verify] training {name}, {old['seconds']:.0f} s when it was committed")
             compare_runs(old, Run(spec, folder, device).train(runtime.say), outcome)
-
-
-def _unrecorded(layout: Layout, name: str, spec: RunSpec, outcome: Outcome) -> None:
-    """A run without a record of its key: its code has changed since, or its notebook has not run."""
-    records = map(store.read_json, layout.runs.glob(f"{name}.*.json"))
-    if any(record["spec"] == spec.model_dump(mode="json") for record in records):
-        outcome.add("exact", f"run {name}", False, "its code, data or settings have changed; make reproduce trains it")
-    else:
-        outcome.notes.append(f"run {name} is not committed; run its notebook")
 
 
 def compare_runs(old: dict[str, Any], new: dict[str, Any], outcome: Outcome) -> None:
     """One retrained run against its committed record."""
     name = old["name"]
     if old["key"] != new["key"]:
-        outcome.add("exact", f"run {name}", False, "its code, data or settings have changed; make reproduce trains it")
+        outcome.add("exact", f"run {name}", False, CHANGED)
         return
     if (old["processor"], old["threads"]) == (new["processor"], new["threads"]):
         parts = [part for part in ("loss", "learned", "parameters") if old[part] != new[part]]
