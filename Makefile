@@ -22,6 +22,14 @@ ifneq ($(UNKNOWN),)
 $(error unknown variable $(firstword $(UNKNOWN)); known are PROFILE RESULTS ONLY SEED DEVICE FORCE FULL ID TESTS JOBS PYTHON)
 endif
 
+# Values stand in single quotes below, and within double ones: one that holds a quote is refused here.
+QUOTE := '
+QUOTED := $(strip $(foreach name,PROFILE RESULTS ONLY SEED DEVICE ID JOBS,$(foreach mark,$(QUOTE) " `,\
+	$(if $(findstring $(mark),$($(name))),$(name)))))
+ifneq ($(QUOTED),)
+$(error $(firstword $(QUOTED)) = $($(firstword $(QUOTED))) holds a quotation mark; leave it out)
+endif
+
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.built
@@ -36,7 +44,7 @@ TRITON := triton==3.9.0
 .PHONY: help env reproduce figures test verify claim bench lab clean
 
 help: ## list the targets
-	@echo "usage: make TARGET [PROFILE=smoke|cpu|full|gpu|paper] [ONLY=10_passkeys] [-j2]"
+	@echo "usage: make TARGET [PROFILE=smoke|cpu|full|gpu|paper] [ONLY=passkeys] [-j2]"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' Makefile
 
 env: $(STAMP) ## build .venv with the pinned versions (the other targets do it by themselves)
@@ -54,7 +62,7 @@ test: $(STAMP) ## run the tests (TESTS=tests/test_store.py for a part)
 verify: $(STAMP) ## recompute checks, figures and one run of each family and compare (FULL=1: every run)
 	@$(OFFLINE) $(PY) -m attention_priors.verify --profile '$(PROFILE)' --results '$(RESULTS)' $(if $(FULL),--full)
 
-claim: $(STAMP) ## ID=BAM-T4: statement, verdict, notebook cell and figure of one claim
+claim: $(STAMP) ## ID=BAM-T4: statement, verdict, check, notebook cell and figure of one claim
 	@$(if $(ID),,echo "which claim? for example: make claim ID=BAM-T4" >&2; exit 2)
 	@$(PY) -m attention_priors.claims --id '$(ID)' --profile '$(PROFILE)' --results '$(RESULTS)'
 
@@ -67,7 +75,7 @@ lab: $(STAMP) ## JupyterLab with the project's kernel
 	@$(OFFLINE) $(PY) -m jupyterlab notebooks/00_how_to_read.ipynb
 
 clean: ## delete caches, trained runs and leftovers; never .venv, never committed results
-	rm -rf .cache .pytest_cache .ruff_cache .import_linter_cache build lib/*.egg-info results/*/.state
+	rm -rf .cache .pytest_cache .ruff_cache .import_linter_cache build lib/*.egg-info results/*/.state results/*/*/.state
 	find lib tests notebooks -name __pycache__ -prune -exec rm -rf {} +
 	if [ -d results ]; then find results \( -name '*.failed.ipynb' -o -name '*.partial' \) -exec rm -f {} +; fi
 

@@ -83,16 +83,21 @@ class Report:
         """The committed frame and its origin (key, recipe, profile). ValueError when the numbers were altered."""
         if name == LEDGER:
             return self._ledger()
-        places = [folder / "metrics" / f"{name}.csv" for folder in (self.layout.own, self.layout.theory)]
-        path = next((path for path in places if path.exists() and path.with_suffix(".json").exists()), None)
-        if path is None:
-            where = f"for profile {self.layout.profile}"
-            raise NotMeasured(f"no metrics/{name}.csv {where}; run the notebook {notebook or self.notebook}")
+        path = self.place(name, notebook)
         text, origin = path.read_text(encoding="utf-8"), store.read_json(path.with_suffix(".json"))
         if origin.get("sha256") != _digest(text):
             beside = path.with_suffix(".json").name
             raise ValueError(f"{path} differs from what was measured ({beside}); restore it or run its notebook")
         return pd.read_csv(io.StringIO(text)), origin
+
+    def place(self, name: str, notebook: str | None = None) -> Path:
+        """The file of a metric, among the profile's or theory's. NotMeasured where it is in neither."""
+        for folder in (self.layout.own, self.layout.theory):
+            path = folder / "metrics" / f"{name}.csv"
+            if path.exists() and path.with_suffix(".json").exists():
+                return path
+        run = notebook or self.notebook
+        raise NotMeasured(f"no metrics/{name}.csv for profile {self.layout.profile}; run the notebook {run}")
 
     def _ledger(self) -> tuple[pd.DataFrame, dict[str, str]]:
         path, profile = self.layout.own / "claims.json", self.layout.profile

@@ -109,14 +109,18 @@ class Study:
         self._frame(spec)
         figure = self._report.figure(name)
         self._drawn[name] = spec
-        png = next(path for path in self._report.files("figure", name) if path.suffix == ".png")
+        files = self._report.files("figure", name)
+        manifest.add(self.layout, files)
+        png = next(path for path in files if path.suffix == ".png")
         return Picture(figure, png.read_bytes(), self._report.caption("figure", name), spec.alt)
 
     def table(self, name: str) -> Printed:
         """TABLES[name] from its rows or metrics, written to tables/ and shown with its caption."""
         self._frame(TABLES[name])
         frame = self._report.table(name)
-        markdown = next(path for path in self._report.files("table", name) if path.suffix == ".md")
+        files = self._report.files("table", name)
+        manifest.add(self.layout, files)
+        markdown = next(path for path in files if path.suffix == ".md")
         return Printed(frame, markdown.read_text(encoding="utf-8"))
 
     def measure(self, name: str) -> dict[str, pd.DataFrame]:
@@ -144,9 +148,10 @@ class Study:
     def records(self, task: str, encoding: str) -> list[dict[str, Any]]:
         """The records of the runs of one task and encoding that this notebook has measured, by seed."""
         device = runtime.device(self.profile.device).type
-        wanted = [spec for spec in self._runs.values() if (spec.task, spec.model.encoding) == (task, encoding)]
-        wanted.sort(key=lambda spec: spec.seed)
-        return [store.read_json(self.layout.record(spec.name, spec.key(device))) for spec in wanted]
+        kind = (task, encoding)
+        wanted = {name: spec for name, spec in self._runs.items() if (spec.task, spec.model.encoding) == kind}
+        found = [store.read_json(self.layout.record(name, spec.key(device))) for name, spec in wanted.items()]
+        return sorted(found, key=lambda record: record["spec"]["seed"])
 
     def claim(self, *identifiers: str) -> Decided:
         """Decide claims, each once in a notebook: "3 of 4 sentences hold", opening into the sentences."""
@@ -174,11 +179,14 @@ class Study:
             shown = [f"figures/{figure}.png" for figure, spec in self._drawn.items() if name in spec.claims]
             found.append(check.verdict(self.layout.label(self.notebook), frames, shown))
         path = claims.write_part(self.layout.results, self.layout.profile, self.notebook, found)
+        manifest.add(self.layout, [path])
         return claims.frame(claims.read(path)).set_index("id")[SHOWN].dropna(axis=1, how="all").fillna("")
 
     def ledger(self) -> dict[str, claims.Verdict]:
         """All notebooks' parts joined, by claim, written to claims.json and claims.md."""
-        return claims.merge(self.layout.results, self.layout.profile)
+        ledger = claims.merge(self.layout.results, self.layout.profile)
+        manifest.add(self.layout, [self.layout.own / "claims.json", self.layout.own / "claims.md"])
+        return ledger
 
     def explore(self, function: Callable[..., Any], **values: Any) -> Any:
         """What `function` gives for values; for a person, sliders (ipywidgets) that can be moved."""
@@ -200,6 +208,8 @@ class Study:
         if early:
             raise ValueError(f"{early[0]} was decided before {metric!r} was measured; move its cell below")
         self.frames[metric] = self._report.metrics(metric, frame, key, recipe, theory=theory)
+        path = self._report.place(metric)
+        manifest.add(self.layout, [path, path.with_suffix(".json")])
         self._written.add(metric)
 
     def _decide(self, identifier: str) -> tuple[Any, dict[str, pd.DataFrame]]:

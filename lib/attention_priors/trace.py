@@ -8,6 +8,7 @@ through its study, names a row, that row is. Comments, docstrings, layout and ty
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -15,22 +16,16 @@ from pathlib import Path
 
 import attention_priors
 from attention_priors import config, store
-from attention_priors.checks import CHECKS
-from attention_priors.experiments import EXPERIMENTS
-from attention_priors.figures import FIGURES, TABLES
-from attention_priors.registry import Table
 
 PACKAGE = Path(attention_priors.__file__).resolve().parent
 DATA = config.ROOT / "data"
 STUDY = ("attention_priors.study", "Study")
 PRINTED = ("attention_priors.checks.printed", "table")  # table(paper, number) reads <paper>_table<number>.csv
 CELLS = ""  # stands for a module
-OPENED: dict[tuple[str, str], Table] = {
-    ("attention_priors.figures", "FIGURES"): FIGURES,
-    ("attention_priors.figures", "TABLES"): TABLES,
-    ("attention_priors.experiments", "EXPERIMENTS"): EXPERIMENTS,
-    ("attention_priors.checks", "CHECKS"): CHECKS,
-}
+FIGURES, TABLES = ("attention_priors.figures", "FIGURES"), ("attention_priors.figures", "TABLES")
+EXPERIMENTS, CHECKS = ("attention_priors.experiments", "EXPERIMENTS"), ("attention_priors.checks", "CHECKS")
+# Tables whose rows cells name, and the verb of a study that they name them to.
+OPENED = {FIGURES: "draw", TABLES: "table", EXPERIMENTS: "measure", CHECKS: "claim"}
 
 
 @dataclass(frozen=True)
@@ -41,7 +36,7 @@ class Uses:
     attributes: frozenset[str]
     texts: frozenset[str]
     calls: tuple[tuple[str, tuple], ...]  # name, constant arguments (None for others)
-    sections: frozenset[str]  # section="passkey", as experiments say theirs
+    sections: frozenset[str]  # sections=("passkey",), as experiments say theirs
 
 
 class _Bare(ast.NodeTransformer):
@@ -125,7 +120,8 @@ class Sources:
     def __init__(self, package: Path = PACKAGE, data: Path = DATA) -> None:
         self.package, self.data = package, data
         self.module = functools.cache(self._module)
-        self.uses = functools.cache(self._uses)
+        self.uses = functools.cache(uses)
+        self.table = functools.cache(self._table)
 
     def _module(self, name: str) -> Module | None:
         base = self.package.parent.joinpath(*name.split("."))
@@ -134,14 +130,22 @@ class Sources:
                 return Module(name, path, _Bare().visit(ast.parse(path.read_text(encoding="utf-8"))))
         return None
 
-    def _uses(self, node: ast.AST) -> Uses:
-        return uses(node)
+    def _table(self, table: tuple[str, str]) -> dict[str, str]:
+        """The rows of a table, "module:attribute" by name, as its file has them."""
+        package, attribute = table
+        module = self.module(package)
+        call = module.bound[attribute][0].value
+        rows = next((each for each in call.args if isinstance(each, ast.Dict)), None)
+        if rows is not None:
+            return {name: f"{package}.{row}" for name, row in ast.literal_eval(rows).items()}
+        by_module = ast.literal_eval(module.bound[call.args[0].id][0].value)
+        return {name: f"{package}.{each}:{attribute}[name]" for each, ids in by_module.items() for name in ids.split()}
 
     @functools.cached_property
     def files(self) -> dict[str, Path]:
-        """Committed inputs by name and by stem."""
+        """Committed inputs by name; of the register, what a notebook owns is asked for by claim."""
         found = [path for path in sorted(self.data.rglob("*")) if path.suffix in {".csv", ".yaml"}]
-        return {path.stem: path for path in found} | {path.name: path for path in found}
+        return {path.name: path for path in found if path.parent.name != "claims"}
 
 
 def uses(node: ast.AST) -> Uses:
@@ -150,7 +154,7 @@ def uses(node: ast.AST) -> Uses:
 
     def visit(each: ast.AST) -> None:
         match each:
-            case ast.Name(id=name):
+            case ast.Name(id=name, ctx=ast.Load()):
                 names.add(name)
             case ast.Attribute(attr=attribute, value=value):
                 attributes.add(attribute)
@@ -164,13 +168,19 @@ def uses(node: ast.AST) -> Uses:
                 texts.add(text)
             case ast.Call(func=function, args=arguments) if dotted := _dotted(function):
                 calls.append((dotted, tuple(getattr(argument, "value", None) for argument in arguments)))
-            case ast.keyword(arg="section", value=ast.Constant(value=str(text))):
-                sections.add(text)
+            case ast.keyword(arg="sections", value=ast.Tuple(elts=each_of)):
+                sections.update(getattr(one, "value", None) for one in each_of)
         for child in ast.iter_child_nodes(each):
             visit(child)
 
     visit(node)
     return Uses(frozenset(names), frozenset(attributes), frozenset(texts), tuple(calls), frozenset(sections))
+
+
+def named(cells: Uses, table: tuple[str, str]) -> frozenset[str]:
+    """What cells hand to the verb of a table; where some of that is no plain text, every text in them."""
+    given = [each for name, arguments in cells.calls if name.endswith(f".{OPENED[table]}") for each in arguments]
+    return frozenset(given) if all(isinstance(each, str) for each in given) else cells.texts
 
 
 def _dotted(node: ast.AST) -> str | None:
@@ -192,24 +202,24 @@ class Trace:
     verbs: frozenset[str] = frozenset()  # what the cells ask a study for
 
     def cells(self, tree: ast.Module) -> None:
-        """Follow everything that the cells mention; a text that is a row of a table stands for that row."""
+        """Follow everything that the cells mention, and the rows of tables that they name to a study."""
         module = Module(CELLS, Path(CELLS), tree)
         found = self.sources.uses(tree)
         self.verbs = found.attributes
         self._follow(module, found)
-        for table in OPENED.values():
-            self.rows(table, found.texts)
+        for table in OPENED:
+            self.rows(table, named(found, table))
 
-    def rows(self, table: Table, names: Iterable[str]) -> None:
+    def rows(self, table: tuple[str, str], names: Iterable[str]) -> None:
         """Follow rows of a table by name; other texts are left alone."""
-        for name in sorted(set(names) & table.rows.keys()):
-            label = f"{table.what} {name}"
+        known = self.sources.table(table)
+        for name in sorted(set(names) & known.keys()):
+            label = f"{table[1]}[{name}]"
             if label not in self.code:
-                self.code[label] = store.key(table.rows[name])
-                module = self.sources.module(table.module(name))
-                attribute, _, keyed = table.rows[name].partition(":")[2].partition("[")
-                if module:
-                    self._define(module, attribute, name if keyed == "name]" else None)
+                self.code[label] = store.key(known[name])
+                path, _, held = known[name].partition(":")
+                attribute, _, keyed = held.partition("[")
+                self._define(self.sources.module(path), attribute, name if keyed else None)
 
     def _define(self, module: Module, name: str, row: str | None = None) -> None:
         """Take a definition, the statements of its module that define nothing, and all that they use.
@@ -232,54 +242,60 @@ class Trace:
             nodes = [_entry(module, node, row) for node in nodes]
         if any(_is_table(node) for node in nodes):
             nodes = []
-        self._take(label, module, nodes)
+        self._take(label, module, nodes, row)
 
-    def _take(self, label: str, module: Module, nodes: Iterable[ast.AST]) -> None:
+    def _take(self, label: str, module: Module, nodes: Iterable[ast.AST], row: str | None = None) -> None:
         texts = []
         for node in nodes:
             texts.append(ast.unparse(node))
-            self._follow(module, self.sources.uses(node))
+            self._follow(module, self.sources.uses(node), row)
         self.code[label] = store.key(texts)
 
-    def _follow(self, module: Module, found: Uses) -> None:
+    def _follow(self, module: Module, found: Uses, row: str | None = None) -> None:
         self.attributes |= found.attributes | found.sections
         for text in found.texts & self.sources.files.keys():
             self._file(self.sources.files[text])
         for name in sorted(found.names):
-            for owner, attribute in self._resolve(module, name.split(".")):
+            for owner, attribute in self._resolve(module, name.split("."), found.attributes):
                 if (owner.name, attribute) in OPENED:
-                    self.rows(OPENED[owner.name, attribute], found.texts)
+                    self.rows((owner.name, attribute), found.texts)
                 else:
-                    self._define(owner, attribute)
+                    beside = owner is module and row and _has(owner.bound[attribute], row)
+                    self._define(owner, attribute, row if beside else None)
         for name, arguments in found.calls:
             if any((owner.name, attribute) == PRINTED for owner, attribute in self._resolve(module, name.split("."))):
                 self._printed(arguments)
 
-    def _resolve(self, module: Module, parts: list[str]) -> Iterator[tuple[Module, str]]:
-        """The definitions that a dotted name stands for in a module: none for names from elsewhere."""
+    def _resolve(
+        self, module: Module, parts: list[str], asked: frozenset[str] = frozenset()
+    ) -> Iterator[tuple[Module, str]]:
+        """The definitions that a dotted name stands for in a module: none for names from elsewhere.
+
+        Of a module that is handed on as a whole, those that are `asked` for as attributes.
+        """
         first, *rest = parts
         if first in module.bound:
             yield module, first
         elif first in module.imported:
             base, attribute = module.imported[first]
-            yield from self._within(base, [*([attribute] if attribute else []), *rest])
+            yield from self._within(base, [*([attribute] if attribute else []), *rest], asked)
 
-    def _within(self, name: str, parts: list[str]) -> Iterator[tuple[Module, str]]:
+    def _within(self, name: str, parts: list[str], asked: frozenset[str]) -> Iterator[tuple[Module, str]]:
         while parts and self.sources.module(f"{name}.{parts[0]}"):
             name, parts = f"{name}.{parts[0]}", parts[1:]
         module = self.sources.module(name)
         if module is None:
             return
-        if not parts:  # a module handed on as a whole
-            yield from ((module, bound) for bound in module.bound)
+        if not parts:
+            yield from ((module, bound) for bound in (asked & module.bound.keys() or module.bound))
         elif parts[0] in module.bound or parts[0] in module.imported:
-            yield from self._resolve(module, parts)
+            yield from self._resolve(module, parts, asked)
         elif "__getattr__" in module.bound:
             yield module, "__getattr__"
 
     def _printed(self, arguments: tuple) -> None:
         paper, number = (*arguments, None, None)[:2]
-        for path in set(self.sources.files.values()):
+        for path in self.sources.files.values():
             if path.stem == f"{paper}_table{number}" or (
                 None in (paper, number) and path.stem.startswith(f"{paper or ''}") and "_table" in path.stem
             ):
@@ -307,13 +323,40 @@ def _is_table(node: ast.AST) -> bool:
     return isinstance(function, ast.Name) and function.id == "Table"
 
 
+def _has(nodes: Iterable[ast.AST], row: str) -> bool:
+    """`X = {"row": ...}`."""
+    values = (getattr(node, "value", None) for node in nodes)
+    keys = (key for value in values if isinstance(value, ast.Dict) for key in value.keys)
+    return any(isinstance(key, ast.Constant) and key.value == row for key in keys)
+
+
 def _entry(module: Module, node: ast.AST, row: str) -> ast.AST:
-    """One entry of a dictionary: `{"row": value}`, or of `{one.id: one for one in (A, B)}` what names it; else all."""
-    value = getattr(node, "value", None)
-    if isinstance(value, ast.Dict):
-        for key, each in zip(value.keys, value.values, strict=True):
-            if isinstance(key, ast.Constant) and key.value == row:
-                return ast.Expr(each)
-    members = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and each.id in module.bound}
-    named = [member for member in sorted(members) if any(row in uses(each).texts for each in module.bound[member])]
-    return ast.Expr(ast.Name(named[0], ast.Load())) if len(named) == 1 and named[0] != "CHECKS" else node
+    """A table of rows with one row left: what stands beside it in the outermost literal where it can be told apart."""
+
+    def mentions(each: ast.AST) -> bool:
+        found = uses(each)
+        bound = (uses(definition) for name in found.names for definition in module.bound.get(name, ()))
+        return row in found.texts or (isinstance(each, ast.Name) and any(row in other.texts for other in bound))
+
+    waiting = [node]
+    while waiting:
+        each = waiting.pop(0)
+        if isinstance(each, ast.Tuple | ast.List | ast.Set | ast.Dict):
+            pairs = isinstance(each, ast.Dict)
+            members = list(zip(each.keys, each.values, strict=True)) if pairs else [(one,) for one in each.elts]
+            chosen = [member for member in members if mentions(member[0])]
+            if len(chosen) == 1:
+                one = ast.Dict([chosen[0][0]], [chosen[0][1]]) if pairs else ast.Tuple([chosen[0][0]], ast.Load())
+                return _Swap(each, one).visit(copy.deepcopy(node, {id(each): each}))
+        waiting += ast.iter_child_nodes(each)
+    return node
+
+
+class _Swap(ast.NodeTransformer):
+    """One node in place of another."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self.new if node is self.old else self.generic_visit(node)

@@ -2,6 +2,7 @@
 
 Classes of comparison, each with its count:
 
+sealed     every file of results/theory, results/<profile>, results/runs and results/models: the sum in sha256.txt
 exact      checks of claims, verdicts drawn from committed metrics, metrics derived from other metrics: equal, floating
            point within 1e-9 of size one or 1e-9 of the value, whichever is smaller
 bitwise    redrawn figures and tables with the same matplotlib; retrained runs on the same CPU model and thread count
@@ -19,42 +20,22 @@ import math
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-import pandas as pd
 
-from attention_priors import claims, config, report, runtime, store
+from attention_priors import claims, config, experiments, manifest, report, runtime, store
 from attention_priors.checks import CHECKS
-from attention_priors.experiments import (
-    ablations,
-    algorithms,
-    benchmark,
-    languages,
-    needles,
-    nope,
-    passkeys,
-    readings,
-)
+from attention_priors.experiments import archive
+from attention_priors.layout import Layout
+from attention_priors.pipeline.progress import PROVENANCE
 from attention_priors.training import Run, RunSpec
 
 EXACT = 1e-9
 LOSS_ABSOLUTE, LOSS_RELATIVE = 0.05, 0.05
-DERIVED: dict[str, tuple[str, Callable[[pd.DataFrame], pd.DataFrame]]] = {
-    "passkey_by_length": ("passkey_samples", passkeys.by_length),
-    "passkey_over_seeds": ("passkey_samples", passkeys.over_seeds),
-    "passkey_reach": ("passkey_samples", passkeys.reach),
-    "language_over_seeds": ("language_losses", languages.over_seeds),
-    "encodings_perplexity": ("language_readings", readings.by_length),
-    "encodings_by_length": ("encodings_counts", benchmark.by_length),
-    "encodings_reach": ("encodings_counts", benchmark.reach),
-    "ruler_over_seeds": ("ruler_answers", needles.over_seeds),
-    "ruler_average": ("ruler_answers", needles.averages),
-    "algorithms_accuracy": ("algorithms_answers", algorithms.accuracy),
-}
+CHANGED = "its code, data or settings have changed; make reproduce trains it"
 
 
 @dataclass
@@ -88,10 +69,21 @@ def same(committed: Any, computed: Any, tolerance: float = EXACT) -> bool:
     return committed == computed
 
 
-def verify_claims(results: Path, profile: str, outcome: Outcome) -> None:
-    """Decide every claim again: exact ones by their checks, empirical ones from the committed metrics."""
-    committed = claims.read(results / profile / "claims.json")
-    reader = report.Report(results, profile, "verify")
+def verify_files(layout: Layout, outcome: Outcome) -> None:
+    """Hold the sum of every file against what was written down when it was made."""
+    looked, wrong = manifest.problems(layout)
+    outcome.compared["sealed"] += looked
+    outcome.differ += [f"{'sealed':9s} {line}" for line in wrong]
+
+
+def verify_claims(layout: Layout, outcome: Outcome) -> None:
+    """Join the notebooks' parts again, and decide every claim: by arithmetic, or from the committed metrics."""
+    committed = claims.read(layout.own / "claims.json")
+    joined = claims.gather(layout.results, layout.profile)
+    outcome.add("exact", "claims.json", committed == joined, "is not what the notebooks' parts join to")
+    text = (layout.own / "claims.md").read_text(encoding="utf-8")
+    outcome.add("exact", "claims.md", text == claims.markdown(joined, layout.profile), "does not say what the parts do")
+    reader = report.Report(layout, "verdicts")
     for name, verdict in runtime.progress(sorted(committed.items()), "claims"):
         if verdict.verdict == "not run":
             continue
@@ -116,20 +108,21 @@ def _round_off(measured: Any) -> bool:
     return isinstance(measured, float) and abs(measured) < EXACT
 
 
-def verify_metrics(results: Path, profile: str, outcome: Outcome) -> None:
+def verify_metrics(layout: Layout, outcome: Outcome) -> None:
     """Derive again what is derived from the rows behind it; columns that were added for drawing are left alone."""
-    reader = report.Report(results, profile, "verify")
-    for name, (source, derive) in DERIVED.items():
+    reader = report.Report(layout, "verdicts")
+    for name, (source, derive) in experiments.derived().items():
+        sources = experiments.sources(source)
         try:
-            old, rows = reader.read(name)[0], reader.read(source)[0]
+            old, *rows = (reader.read(metric)[0] for metric in (name, *sources))
         except report.NotMeasured as reason:
             outcome.notes.append(str(reason))
             continue
-        new = derive(rows)
+        new = derive(*rows)
         columns = [column for column in new.columns if column in old.columns]
         pairs = zip(old[columns].to_dict("records"), new[columns].to_dict("records"), strict=False)
         agree = len(old) == len(new) and all(same(dict(a), _plain(b)) for a, b in pairs)
-        outcome.add("exact", f"metrics/{name}.csv from {source}.csv", agree)
+        outcome.add("exact", f"metrics/{name}.csv from {', '.join(f'{each}.csv' for each in sources)}", agree)
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
@@ -137,56 +130,58 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
     return {name: float(f"{value:.10g}") if isinstance(value, float) else value for name, value in row.items()}
 
 
-def verify_drawings(results: Path, profile: str, outcome: Outcome) -> None:
+def verify_drawings(layout: Layout, outcome: Outcome) -> None:
     """Redraw every figure and table from its metrics."""
     mpl.use("agg")
-    written, differ = report.differences(results, profile)
-    drawn = _provenance(results, profile).get("versions", {}).get("matplotlib")
-    images = drawn in (None, runtime.provenance()["versions"]["matplotlib"])
+    for line in report.missing(layout):
+        outcome.add("exact", line, False)
+    written, differ = report.differences(layout)
+    drawn = _versions(layout)
+    images = drawn <= {runtime.provenance()["versions"]["matplotlib"]}
     for path in written:
         if path.suffix in (".png", ".pdf") and not images:
             continue
         outcome.add("bitwise" if path.suffix in (".png", ".pdf") else "exact", str(path), path not in differ)
     if not images:
-        outcome.notes.append(f"figures were drawn with matplotlib {drawn}; another version draws other bytes")
+        outcome.notes.append(
+            f"figures were drawn with matplotlib {', '.join(drawn)}; another version draws other bytes"
+        )
 
 
-def families(profile: config.Profile, full: bool, cache: Path) -> Iterator[tuple[str, RunSpec]]:
+def families(profile: config.Profile, full: bool, cache: Path) -> dict[str, RunSpec]:
     """The runs to train again, by name: every run, or one of each family, the first of BAM with SSMax if it has any."""
-    packed, path = languages.corpus(profile, cache)
-    specs = [*passkeys.plan(profile), *benchmark.plan(profile), *languages.plan(profile, packed, path)]
-    specs += [*readings.plan(profile, packed, path), *needles.plan(profile, packed, path)]
-    specs += [*algorithms.plan(profile), *nope.plan(profile, packed, path)]
+    named = experiments.runs(profile, experiments.corpus(profile, cache))
     if full:
-        named = {spec.name: spec for spec in specs} | ablations.plan(profile)
-        yield from (named | ablations.language_plan(profile, packed, path)).items()
-        return
-    chosen: dict[str, RunSpec] = {}
-    for spec in sorted(specs, key=lambda spec: spec.model.encoding != "bam-ssmax"):  # stable: seeds keep their order
-        chosen.setdefault(spec.task.partition("/")[0], spec)
-    yield from ((spec.name, spec) for spec in chosen.values())
+        return named
+    chosen: dict[str, tuple[str, RunSpec]] = {}
+    for name, spec in sorted(named.items(), key=lambda item: item[1].model.encoding != "bam-ssmax"):  # stable
+        chosen.setdefault(spec.task.partition("/")[0], (name, spec))
+    return dict(chosen.values())
 
 
-def verify_runs(results: Path, profile: config.Profile, full: bool, outcome: Outcome) -> None:
+def verify_runs(layout: Layout, profile: config.Profile, full: bool, outcome: Outcome) -> None:
     """Train again from nothing and compare with the committed records."""
     runtime.configure(profile.threads)
+    device = runtime.device(profile.device)
+    index = store.read_json(layout.own / archive.INDEX)
     with tempfile.TemporaryDirectory() as folder:
-        for name, spec in families(profile, full, config.CACHE / "corpora"):
-            path = results / profile.name / "runs" / f"{name}.json"
-            if not path.exists():
+        for name, spec in families(profile, full, config.CACHE / "corpora").items():
+            if name not in index:
                 outcome.notes.append(f"run {name} is not committed; run its notebook")
                 continue
-            old = store.read_json(path)
+            old = store.read_json(layout.record(name, index[name]))
+            if old["key"] != spec.key(device.type):
+                outcome.add("exact", f"run {name}", False, CHANGED)
+                continue
             runtime.say(f"[verify] training {name}, {old['seconds']:.0f} s when it was committed")
-            new = Run(spec, folder, runtime.device(profile.device)).train(runtime.say)
-            compare_runs(old, new, outcome)
+            compare_runs(old, Run(spec, folder, device).train(runtime.say), outcome)
 
 
 def compare_runs(old: dict[str, Any], new: dict[str, Any], outcome: Outcome) -> None:
     """One retrained run against its committed record."""
     name = old["name"]
     if old["key"] != new["key"]:
-        outcome.add("exact", f"run {name}", False, "its code, data or settings have changed; make reproduce trains it")
+        outcome.add("exact", f"run {name}", False, CHANGED)
         return
     if (old["processor"], old["threads"]) == (new["processor"], new["threads"]):
         parts = [part for part in ("loss", "learned", "parameters") if old[part] != new[part]]
@@ -201,17 +196,18 @@ def compare_runs(old: dict[str, Any], new: dict[str, Any], outcome: Outcome) -> 
 
 def verify_corpus(profile: config.Profile, outcome: Outcome) -> None:
     """Say so where the data are not those behind the committed results."""
-    packed, _ = languages.corpus(profile, config.CACHE / "corpora")
+    packed, _ = experiments.corpus(profile, config.CACHE / "corpora")
     status = packed.status()
     if status["same"] is False:
         outcome.notes.append(f"corpus {status['corpus']} differs from the pinned one ({status['changed']}): language "
                              "models are compared over different data")  # fmt: skip
 
 
-def _provenance(results: Path, profile: str) -> dict[str, Any]:
-    path = results / profile / "provenance.json"
-    entries = store.read_json(path)["notebooks"] if path.exists() else {}
-    return next(iter(entries.values()), {})
+def _versions(layout: Layout) -> set[str]:
+    """Of matplotlib, that drew the committed figures."""
+    paths = [path for path in (layout.own / PROVENANCE, layout.theory / PROVENANCE) if path.exists()]
+    entries = [entry for path in paths for entry in store.read_json(path)["notebooks"].values()]
+    return {entry["versions"]["matplotlib"] for entry in entries}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -225,17 +221,22 @@ def main(arguments: list[str] | None = None) -> int:
     outcome = Outcome()
     try:
         profile = config.profile(chosen.profile)
-        if not (chosen.results / profile.name / "claims.json").exists():
+        layout = Layout(chosen.results, profile.name)
+        if not (layout.own / "claims.json").exists():
             raise ValueError(f"no results of profile {profile.name} in {chosen.results}; run make reproduce first")
-        verify_claims(chosen.results, profile.name, outcome)
-        verify_metrics(chosen.results, profile.name, outcome)
-        verify_drawings(chosen.results, profile.name, outcome)
+        verify_files(layout, outcome)
+        verify_claims(layout, outcome)
+        verify_metrics(layout, outcome)
+        verify_drawings(layout, outcome)
         if not chosen.no_training:
             verify_corpus(profile, outcome)
-            verify_runs(chosen.results, profile, chosen.full, outcome)
+            verify_runs(layout, profile, chosen.full, outcome)
     except (OSError, ValueError) as error:
-        print(" ".join(str(error).split()), file=sys.stderr)
-        return 2
+        stopped = " ".join(str(error).split())
+        if not outcome.differ:
+            print(stopped, file=sys.stderr)
+            return 2
+        outcome.differ.append(f"stopped   {stopped}")
     for line in outcome.notes:
         print(f"note      {line}")
     for line in outcome.differ:

@@ -1,8 +1,8 @@
 """What an executed notebook was made from.
 
 The source hash covers the cells. The key covers the cells, the code and the printed numbers that they reach (`trace`),
-the register's entries of the notebook's claims and their checks, the parts of the profile that are used, the parameters,
-and what the notebooks that it needs measure.
+the register's entries of the notebook's claims and their checks, the parts of the profile that are used, the
+parameters, and what the notebooks that it needs measure.
 """
 
 from __future__ import annotations
@@ -12,13 +12,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from attention_priors import claims, config, manifest, store
-from attention_priors.experiments import EXPERIMENTS
-from attention_priors.figures import FIGURES, TABLES
+from attention_priors import claims, config, manifest, store, trace
 from attention_priors.layout import Layout
 from attention_priors.notebooks import EVERYTHING, NOTEBOOKS, file_name, slug
 from attention_priors.pipeline.order import needs
-from attention_priors.trace import OPENED, Sources, Trace
+from attention_priors.trace import Sources, Trace
 
 NOTEBOOK_FOLDER = config.ROOT / "notebooks"
 STAMP = "attention_priors"
@@ -78,7 +76,7 @@ class Keys(Mapping[str, str]):
         owned = {each: claim for each, claim in claims.register().items() if claim.notebook == name}
         found = Trace(self.sources)
         found.cells(tree(notebook))
-        found.rows(OPENED["attention_priors.checks", "CHECKS"], owned)
+        found.rows(trace.CHECKS, owned)
         register = [claim.model_dump(mode="json") for claim in owned.values()]
         whole = NOTEBOOKS[name].needs == EVERYTHING
         before = {other: self[other] if whole else self._measured(other) for other in needs(name)}
@@ -89,8 +87,8 @@ class Keys(Mapping[str, str]):
     def _measured(self, name: str) -> str:
         """What another notebook's results depend on: the experiments that it names."""
         found = Trace(self.sources)
-        texts = self.sources.uses(tree(read(self.folder / file_name(name)))).texts
-        found.rows(EXPERIMENTS, texts)
+        cells = self.sources.uses(tree(read(self.folder / file_name(name))))
+        found.rows(trace.EXPERIMENTS, trace.named(cells, trace.EXPERIMENTS))
         return store.key(found.code, found.data, self._sizes(found, True))
 
     def _sizes(self, found: Trace, trained: bool) -> dict[str, Any]:
@@ -136,11 +134,16 @@ def written(notebook: dict[str, Any], layout: Layout, name: str) -> dict[str, st
 
     The figures and tables that its cells name, the metrics behind them and those of the experiments that they name.
     """
-    texts = Sources().uses(tree(notebook)).texts
-    figures, tables = sorted(texts & FIGURES.rows.keys()), sorted(texts & TABLES.rows.keys())
-    metrics = {row.metrics for row in (*map(FIGURES.__getitem__, figures), *map(TABLES.__getitem__, tables))}
-    for experiment in map(EXPERIMENTS.__getitem__, texts & EXPERIMENTS.rows.keys()):
-        metrics |= {*experiment.frames, *experiment.derive}
+    # torch and matplotlib, which keys do not need
+    from attention_priors import experiments
+    from attention_priors import figures as drawings
+
+    cells = trace.uses(tree(notebook))
+    figures = sorted(trace.named(cells, trace.FIGURES) & drawings.FIGURES.rows.keys())
+    tables = sorted(trace.named(cells, trace.TABLES) & drawings.TABLES.rows.keys())
+    metrics = {drawings.FIGURES[each].metrics for each in figures} | {drawings.TABLES[each].metrics for each in tables}
+    for each in trace.named(cells, trace.EXPERIMENTS) & experiments.EXPERIMENTS.rows.keys():
+        metrics |= {*experiments.EXPERIMENTS[each].frames, *experiments.EXPERIMENTS[each].derive}
     wanted = {"figures": figures, "tables": tables, "metrics": sorted(metrics)}
     found: dict[str, str | None] = {}
     for folder in (layout.own, layout.theory):
