@@ -1,7 +1,5 @@
 """Lines of a mean over seeds with its interval and every seed, and the axes of accuracy against context length."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

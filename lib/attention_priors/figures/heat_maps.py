@@ -1,7 +1,5 @@
 """Heat maps whose cells have their value written in them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One colour, dash and marker per method: what every figure that draws encodings as lines shares."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """How far every encoding reaches: a row for each, a mark for each seed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

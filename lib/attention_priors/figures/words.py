@@ -1,7 +1,5 @@
 """What captions and tables say in the same words: lengths, prompts, seeds, intervals."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

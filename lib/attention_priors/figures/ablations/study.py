@@ -1,7 +1,5 @@
 """A study is arms that differ in one thing; its figure is a panel for each group of arms, a line for each arm."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -169,7 +167,7 @@ def _short(rows: pd.DataFrame, groups: Panels) -> str:
     failed = failed[failed["sum"] > 0].T.to_dict("list")
 
     def seeds(arm: str, name: str) -> str:
-        return "{} ({} of {} seeds)".format(name, *failed[arm]) if arm in failed else ""
+        return f"{name} ({failed[arm][0]} of {failed[arm][1]} seeds)" if arm in failed else ""
 
     return f" Below {GOOD} at their own training length: {_each(groups, seeds)}." if failed else ""
 

@@ -1,7 +1,5 @@
 """Every arm of every study, in one table for each notebook."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """Algorithmic tasks within the lengths of training and beyond: figure and table."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """Encodings of the algorithmic tasks in the order in which they are shown, and how many seeds they have."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from attention_priors.figures.methods import UNTRAINED

@@ -1,7 +1,5 @@
 """What models without an encoding of positions know of them: probes by layer, and losses (PE-NOPE)."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

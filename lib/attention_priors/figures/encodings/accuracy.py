@@ -1,7 +1,5 @@
 """Passkey accuracy of all encodings and extensions by length."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

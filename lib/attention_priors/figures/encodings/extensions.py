@@ -1,7 +1,5 @@
 """A trained RoPE read in other ways: growth of the loss with the context."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """How position enters an encoding, as colour and marker, and the map of encodings by lengths that shows it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

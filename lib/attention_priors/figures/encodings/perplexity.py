@@ -1,7 +1,5 @@
 """Growth of the loss with the context, of all encodings as language models: figure and table."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The survey's table of properties, by tests (PE-TAB)."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from attention_priors.figures.spec import TableSpec

@@ -1,7 +1,5 @@
 """The longest length at which each of all encodings still answers."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """The table of the benchmark: accuracies, reach, parameters and steps of every encoding."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """What a prior allows beyond the training length, and what its model does (X-11)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """Perplexity by context length, on text of the kind trained on (BAM, Fig. 6) and on other text (BAM, Fig. 7)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What text was read: documents and tokens of each split."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from attention_priors.figures.spec import TableSpec

@@ -1,7 +1,5 @@
 """Perplexity at the training length by domain, in the rows of BAM's Table 2."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from attention_priors.figures.methods import label

@@ -1,7 +1,5 @@
 """Loss while training, and every run's final loss."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

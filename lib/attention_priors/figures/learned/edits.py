@@ -1,7 +1,5 @@
 """Passkey accuracy of trained models whose exponents are edited."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

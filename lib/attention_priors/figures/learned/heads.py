@@ -1,7 +1,5 @@
 """Every head's learned exponent, and how much it looks at the passkey: figure and table (BAM, Fig. 4)."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

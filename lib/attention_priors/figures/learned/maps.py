@@ -1,7 +1,5 @@
 """Where three heads look, picked by their exponent alone (BAM, Fig. 4)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

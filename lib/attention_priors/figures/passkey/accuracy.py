@@ -1,7 +1,5 @@
 """The table of accuracies by form, encoding and length."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from attention_priors.figures.methods import UNTRAINED, label

@@ -1,7 +1,5 @@
 """Accuracy by length of six encodings, with SSMax (BAM, Fig. 2) and without (BAM, Fig. 13)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Accuracy of BAM SSMax by context length and depth of the passkey (BAM, Fig. 3)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """Every seed of BAM SSMax out to the longest length, with the exact binomial interval of each of its accuracies."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

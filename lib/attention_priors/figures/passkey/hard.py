@@ -1,7 +1,5 @@
 """Accuracy by length where the key stands among decoy digits."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """Accuracy against length: what the line figures of passkeys share."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

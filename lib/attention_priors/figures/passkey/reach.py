@@ -1,7 +1,5 @@
 """The longest length at which each encoding still answers: figure and table."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

@@ -1,7 +1,5 @@
 """The mean score over RULER's needle tasks by length."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

@@ -1,7 +1,5 @@
 """RULER's needle tasks one by one: figure and table (BAM, Tables 3 and 4)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

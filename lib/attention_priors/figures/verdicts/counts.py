@@ -1,7 +1,5 @@
 """How many claims have which verdict, by document and by kind."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from attention_priors import claims

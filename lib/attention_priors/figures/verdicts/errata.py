@@ -1,7 +1,5 @@
 """Every statement found wanting: what stands there, where it fails, what holds instead, where it matters."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from attention_priors.checks import CHECKS

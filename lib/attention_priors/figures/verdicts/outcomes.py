@@ -1,7 +1,5 @@
 """Every claim that a run was held against: what it gave, how sure that is, and what would have reversed it."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from attention_priors import claims

@@ -1,7 +1,5 @@
 """Why claims have no verdict, and which."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from attention_priors import claims
