@@ -1,11 +1,13 @@
 """One colour, dash and marker per method: what every figure that draws encodings as lines shares."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 
 from attention_priors.figures import style
-from attention_priors.positions.encodings import encoding as look_up
+from attention_priors.figures.words import listed
+from attention_priors.positions.encodings import ENCODINGS, encoding
 
 UNTRAINED = "untrained"
 OURS = "bam-ssmax"
@@ -29,17 +31,15 @@ VARIANTS: dict[str, tuple[tuple, str]] = {
 
 
 def method(name: str) -> str:
-    """The row of METHODS that an encoding is drawn as."""
-    return max((base for base in METHODS if look_up(name).name.startswith(base)), key=len, default=name)
+    """The row of METHODS that an encoding is drawn as: its own, that of its form without SSMax, or of its base."""
+    row = encoding(name)
+    return next((each for each in (name, row.unscaled) if each in METHODS), row.base)
 
 
-def scaled(name: str) -> bool:
-    return "-ssmax" in name
-
-
-def named(ssmax: bool) -> list[str]:
-    """The methods' names, all with or all without SSMax."""
-    return [f"{base}-ssmax" if ssmax else base for base in METHODS]
+def named(ssmax: bool, methods: Iterable[str] = METHODS) -> list[str]:
+    """The methods' encodings, all with or all without SSMax."""
+    scaled = {row.unscaled: name for name, row in ENCODINGS.items()}
+    return [scaled[base] if ssmax else base for base in methods]
 
 
 def look(name: str) -> dict[str, Any]:
@@ -49,13 +49,13 @@ def look(name: str) -> dict[str, Any]:
     """
     if name in style.CONTROLS:
         return dict(style.CONTROLS[name])
-    base, ssmax = method(name), scaled(name)
-    if name not in (*VARIANTS, *named(ssmax)):
+    row = encoding(name)
+    if name not in VARIANTS and (row.unscaled or name) not in METHODS:
         raise ValueError(f"no style for encoding {name!r}; add a row to METHODS or VARIANTS in figures/methods.py")
-    color, dashes, marker = METHODS[base]
+    color, dashes, marker = METHODS[method(name)]
     if name in VARIANTS:
         dashes, marker = VARIANTS[name]
-    elif ssmax:
+    elif row.ssmax:
         dashes = style.SOLID
     else:
         color = style.lighten(color)
@@ -64,14 +64,14 @@ def look(name: str) -> dict[str, Any]:
 
 def label(name: str) -> str:
     """What an encoding or a control is called in print."""
-    return style.CONTROLS[name]["label"] if name in style.CONTROLS else look_up(name).label
+    return style.CONTROLS[name]["label"] if name in style.CONTROLS else encoding(name).label
 
 
 def named_seeds(frame: pd.DataFrame) -> str:
     """'seeds 0, 1, 2' of the columns encoding and seed, with the encodings named that have others."""
     groups: dict[str, list[str]] = {}
     for name, rows in frame.groupby("encoding"):
-        groups.setdefault(", ".join(map(str, sorted(set(rows["seed"])))), []).append(label(name))
+        groups.setdefault(listed(rows["seed"]), []).append(label(name))
     usual = max(groups, key=lambda seeds: len(groups[seeds]))
     rest = "".join(f" ({', '.join(names)}: {seeds})" for seeds, names in groups.items() if seeds != usual)
     return f"seeds {usual}{rest}"

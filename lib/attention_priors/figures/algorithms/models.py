@@ -4,14 +4,14 @@ import pandas as pd
 
 from attention_priors.figures.methods import UNTRAINED
 from attention_priors.figures.words import extremes
-from attention_priors.positions.encodings import ENCODINGS
+from attention_priors.positions.encodings import ENCODINGS, encoding
 
 CHANCE, SAME = (0, (1, 2)), (0, (4, 2))  # dashes of the vertical lines
 
 
 def plain(name: str) -> str:
     """The form without randomised positions."""
-    return name.partition("-randomised")[0]
+    return name if name == UNTRAINED else encoding(name).base
 
 
 def listed(frame: pd.DataFrame) -> list[str]:

@@ -7,9 +7,10 @@ from matplotlib.figure import Figure
 from attention_priors.experiments.tails import correlation
 from attention_priors.figures import style
 from attention_priors.figures.encodings.families import FAMILIES
-from attention_priors.figures.methods import label, scaled
+from attention_priors.figures.methods import label
 from attention_priors.figures.spec import FigureSpec
 from attention_priors.figures.words import bounded, trained_on
+from attention_priors.positions.encodings import encoding
 
 
 def draw(frame: pd.DataFrame) -> Figure:
@@ -25,7 +26,8 @@ def draw(frame: pd.DataFrame) -> Figure:
         look = {"color": color, "alpha": 0.4, "linewidth": 0.8}
         ax.plot([own["tail"].min(), own["tail"].max()], [y, y], **look)
         ax.plot([x, x], [own["accuracy"].min(), own["accuracy"].max()], **look)
-        ax.plot(x, y, marker, color=color, markerfacecolor=color if scaled(name) else "white", markersize=4, zorder=4)
+        face = color if encoding(name).ssmax else "white"
+        ax.plot(x, y, marker, color=color, markerfacecolor=face, markersize=4, zorder=4)
     fig.draw_without_rendering()
     box, points = ax.bbox, fig.dpi / 72
     heights = ax.transData.transform(means)[:, 1] / points

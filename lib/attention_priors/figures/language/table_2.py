@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from attention_priors.figures.methods import label
+from attention_priors.figures.methods import label, named
 from attention_priors.figures.spec import TableSpec
 from attention_priors.figures.words import bounded
 
@@ -12,7 +12,7 @@ ORDER = ("sinusoidal", "alibi", "nope", "bam", "rope")  # the paper's; RoPE Loca
 def build(frame: pd.DataFrame) -> pd.DataFrame:
     rows = frame[frame["length"] == frame["trained"]]
     built = []
-    for name in [*ORDER, *(f"{base}-ssmax" for base in ORDER)]:
+    for name in [*ORDER, *named(True, ORDER)]:
         own = rows[rows["encoding"] == name].set_index("domain")
         if own.empty:
             continue
