@@ -1,7 +1,7 @@
-"""The look of every figure: printed size, type, and one colour, dash and marker per method.
+"""The look of every figure: printed size, type, colours, intervals, seeds, and names at the ends of lines.
 
 Colours are close to Okabe and Ito's, which people with colour-vision deficiencies can tell apart; dashes and markers
-carry the same information again, so that a grey copy can be read.
+carry the same information again, so that a grey copy can be read. Which method has which stands in methods.py.
 """
 
 from __future__ import annotations
@@ -13,42 +13,23 @@ from typing import Any
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.transforms import Affine2D, ScaledTranslation
 from scipy.optimize import isotonic_regression
 
-from attention_priors.positions.encodings import encoding as look_up
-
 SINGLE, DOUBLE = 3.25, 6.75  # inches: one column and the page of the ML venues' styles
 SMALLEST = 7.0  # points at print size
-LIGHTER = 0.3  # share of white in the colour of a form without SSMax
+BLACK, DARK, GREY, PALE = "#000000", "#4D4D4D", "#7F7F7F", "#999999"
+PINK, GREEN, SKY, BLUE, ORANGE = "#CC79A7", "#009E73", "#3FA3DB", "#0072B2", "#D55E00"
 SOLID = (None, None)
 LEAD = 10.0  # points between a line's end and the marker before its name
 
-# base: colour, dashes of the form without SSMax, marker
-METHODS: dict[str, tuple[str, tuple, str]] = {
-    "nope": ("#4D4D4D", (1, 1), "X"),
-    "sinusoidal": ("#CC79A7", (2, 1, 1, 1), "D"),
-    "rope": ("#009E73", (3, 1), "^"),
-    "rope-local": ("#3FA3DB", (3, 1, 1, 1), "v"),
-    "alibi": ("#0072B2", (5, 1.5), "s"),
-    "bam": ("#D55E00", (5, 1, 1, 1, 1, 1), "o"),
-}
-# other readings of a base: dashes and marker of their own, the base's colour
-VARIANTS: dict[str, tuple[tuple, str]] = {
-    "bam-ssmax-content": ((6, 1, 2, 1), "<"),
-    "alibi-ssmax-prior": ((6, 1, 2, 1), "p"),
-    "bam-laplace-ssmax": ((4, 1, 1, 1), "P"),
-    "bam-location-ssmax": ((2, 1), ">"),
-    "bam-shared-ssmax": ((1, 1, 3, 1), "h"),
-}
 # what stands beside the methods without being one
 CONTROLS: dict[str, dict[str, Any]] = {
-    "chance": {"color": "#7F7F7F", "dashes": (1, 2), "marker": "None", "label": "Chance"},
-    "untrained": {"color": "#7F7F7F", "dashes": (2, 2), "marker": "*", "label": "Untrained"},
+    "chance": {"color": GREY, "dashes": (1, 2), "marker": "None", "label": "Chance"},
+    "untrained": {"color": GREY, "dashes": (2, 2), "marker": "*", "label": "Untrained"},
 }
 
 _SETTINGS: dict[str, Any] = {
@@ -80,7 +61,7 @@ _SETTINGS: dict[str, Any] = {
     "legend.handlelength": 2.6,
     "image.cmap": "cividis",
     "pdf.fonttype": 42,  # TrueType: submission systems refuse Type 3
-    "axes.prop_cycle": mpl.cycler(color=[color for color, _, _ in METHODS.values()]),
+    "axes.prop_cycle": mpl.cycler(color=[DARK, PINK, GREEN, SKY, BLUE, ORANGE]),
 }
 
 
@@ -96,27 +77,7 @@ def figure(width: float = SINGLE, height: float = 2.2, **grid: Any) -> tuple[Fig
     return plt.subplots(figsize=(width, height), **grid)
 
 
-def method_style(encoding: str) -> dict[str, Any]:
-    """Colour, dashes, marker and label of an encoding or a control, as keywords of `Axes.plot`.
-
-    With SSMax: the method's colour, solid. Without: lighter and dashed. ValueError for a name without a row here.
-    """
-    if encoding in CONTROLS:
-        return dict(CONTROLS[encoding])
-    label = look_up(encoding).label
-    if encoding in VARIANTS:
-        dashes, marker = VARIANTS[encoding]
-        return {"color": METHODS[encoding.split("-")[0]][0], "dashes": dashes, "marker": marker, "label": label}
-    base = encoding.removesuffix("-ssmax")
-    if base not in METHODS:
-        raise ValueError(f"no style for encoding {encoding!r}; add a row to METHODS or VARIANTS in figures/style.py")
-    color, dashes, marker = METHODS[base]
-    if base == encoding:
-        return {"color": lighten(color), "dashes": dashes, "marker": marker, "label": label}
-    return {"color": color, "dashes": SOLID, "marker": marker, "label": label}
-
-
-def lighten(color: str, share: float = LIGHTER) -> str:
+def lighten(color: str, share: float = 0.3) -> str:
     """The colour mixed with a share of white."""
     rgb = np.array(mpl.colors.to_rgb(color))
     return mpl.colors.to_hex(rgb + share * (1 - rgb))
@@ -127,45 +88,24 @@ def darken(color: str, share: float = 0.3) -> str:
     return mpl.colors.to_hex((1 - share) * np.array(mpl.colors.to_rgb(color)))
 
 
-def interval_band(
-    ax: Axes,
-    x: Sequence,
-    low: Sequence,
-    high: Sequence,
-    *,
-    encoding: str | None = None,
-    color: str | None = None,
-    dashes: tuple = SOLID,
-) -> None:
-    """An interval as a pale band under its line, its two edges thin and in the dashes of the method.
+def interval_band(ax: Axes, x: Sequence, low: Sequence, high: Sequence, color: str, dashes: tuple = SOLID) -> None:
+    """An interval as a pale band under its line, its two edges thin and in the dashes of the line.
 
     Where bands lie over one another, as grey on grey, the edges tell which is whose.
     """
-    if encoding:
-        look = method_style(encoding)
-        color, dashes = look["color"], look["dashes"]
     ax.fill_between(x, low, high, color=color, alpha=0.1, linewidth=0, zorder=1)
     for edge in (low, high):
         ax.plot(x, edge, color=color, dashes=dashes, linewidth=0.5, alpha=0.7, zorder=2, label="_interval")
 
 
-def seed_dots(
-    ax: Axes, x: Sequence, values: Sequence, *, encoding: str | None = None, color: str | None = None
-) -> None:
+def seed_dots(ax: Axes, x: Sequence, values: Sequence, color: str) -> None:
     """One small dot per seed; `x` and `values` have one entry each per dot."""
-    color = color or (method_style(encoding)["color"] if encoding else None)
     ax.plot(x, values, "o", markersize=2.2, markeredgewidth=0, color=color, zorder=5, label="_seeds")
 
 
-def named_seeds(frame: pd.DataFrame) -> str:
-    """'seeds 0, 1, 2' of the columns encoding and seed, with the encodings named that have others."""
-    groups: dict[str, list[str]] = {}
-    for name, rows in frame.groupby("encoding"):
-        seeds = ", ".join(str(seed) for seed in sorted(set(rows["seed"])))
-        groups.setdefault(seeds, []).append(method_style(name)["label"])
-    usual = max(groups, key=lambda seeds: len(groups[seeds]))
-    rest = "".join(f" ({', '.join(names)}: {seeds})" for seeds, names in groups.items() if seeds != usual)
-    return f"seeds {usual}{rest}"
+def bar(ax: Axes, ends: Sequence, y: float, color: str, width: float) -> None:
+    """An interval, or how far a row reaches, as a pale thick line along its row."""
+    ax.plot(ends, [y, y], color=color, alpha=0.3, linewidth=width, solid_capstyle="butt")
 
 
 def length_label(length: float) -> str:
@@ -174,15 +114,15 @@ def length_label(length: float) -> str:
     return f"{whole // 1024}K" if whole >= 1024 and whole % 1024 == 0 else f"{whole:,}"
 
 
-def length_axis(ax: Axes, lengths: Iterable[int], trained: int | None = None, *, most: int = 9) -> None:
-    """The x axis in log2 with a tick at every length (at most `most`) and a mark at the trained length."""
+def length_axis(ax: Axes, lengths: Iterable[int], trained: int | Iterable[int] = (), *, most: int = 9) -> None:
+    """The x axis in log2 with a tick at every length (at most `most`) and a mark at every trained length."""
     ticks = sorted(set(lengths))
     ticks = ticks[:: math.ceil(len(ticks) / most)]
     ax.set_xscale("log", base=2)
     ax.set_xticks(ticks, [length_label(tick) for tick in ticks])
     ax.xaxis.minorticks_off()
-    if trained is not None:
-        ax.axvline(trained, color="#999999", linewidth=0.7, linestyle=":", zorder=0)
+    for length in np.unique(trained):
+        ax.axvline(length, color=PALE, linewidth=0.7, linestyle=":", zorder=0)
 
 
 def direct_labels(ax: Axes, *, gap: float = 1.15) -> None:

@@ -1,0 +1,54 @@
+"""Every arm of every study, in one table for each notebook."""
+
+import numpy as np
+import pandas as pd
+
+from attention_priors.experiments.passkeys import reached
+from attention_priors.figures.ablations import interpolation, length, scaling, sign, size, start, study, subset, version
+from attention_priors.figures.spec import TableSpec
+from attention_priors.figures.words import GOOD, REACH, bounded, prompts, times
+
+MULTIPLES = (1, 4, 32)
+STUDIES = {each.STUDY.name: each.STUDY
+           for each in (start, subset, sign, scaling, version, length, size, interpolation)}  # fmt: skip
+
+
+def build(frame: pd.DataFrame) -> pd.DataFrame:
+    """A row for each arm of each study: accuracies at multiples of the shortest training length, their mean, reach."""
+    made, shortest = [], int(frame["trained"].min())
+    for study_name, rows in frame.groupby("study", sort=False):
+        groups, longest = STUDIES[study_name].named(rows), rows["trained"].max()
+        for title, named in groups.items():
+            for arm, name in named.items():
+                own = rows[rows["arm"] == arm]
+                shares = own.assign(share=own["correct"] / own["samples"]).pivot(
+                    index="length", columns="seed", values="share"
+                )
+                mean, low, high = study.beyond(own[own["length"] > longest])
+                reach = sorted(reached(shares[seed], GOOD) for seed in shares)
+                cells = {times(multiple, 1): shares.mean(axis=1).get(multiple * shortest) for multiple in MULTIPLES}
+                made.append({
+                    "study": STUDIES[study_name].title, "arm": f"{title}: {name}" if len(groups) > 1 else name,
+                    "trained on": int(own["trained"].iloc[0]), "seeds": shares.shape[1],
+                    **{f"at {multiple}": "–" if cell is None else f"{cell:.2f}" for multiple, cell in cells.items()},
+                    "mean above [95 %]": "–" if np.isnan(mean) else bounded(mean, low, high),
+                    "reach (tokens)": f"{np.median(reach):,.0f} ({reach[0]:,} – {reach[-1]:,})",
+                })  # fmt: skip
+    return pd.DataFrame(made)
+
+
+def caption(frame: pd.DataFrame) -> str:
+    return (
+        f"Every arm: share of passkeys retrieved at multiples of {int(frame['trained'].min())} tokens, "
+        "mean over seeds; mean over all lengths above the longest training length of the study [95 % interval over "
+        f"seeds and prompts]; reach, the longest {REACH} (median over seeds, extremes). {prompts(frame)}. –: not asked."
+    )
+
+
+def _table(where: tuple[str, str], paper: str) -> TableSpec:
+    metrics, notebook = where
+    return TableSpec(metrics, build, caption, notebook, study.COLUMNS, paper)
+
+
+PRIORS = _table(study.PRIORS, "BAM, Figs. 8 and 9")
+TRAINING = _table(study.TRAINING, "BAM, Fig. 12 and Table 5")

@@ -1,0 +1,55 @@
+"""Lines of a mean over seeds with its interval and every seed, and the axes of accuracy against context length."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from attention_priors.evaluation import seed_interval, share_interval
+from attention_priors.figures import style
+
+ACCURACY = "share with all five digits right"
+LENGTH = "context length (tokens)"
+Interval = Callable[[pd.DataFrame], tuple[float, float]]
+
+
+def t_interval(values: pd.Series) -> tuple[float, float]:
+    """Student's t over seeds; nothing for one seed."""
+    return seed_interval(values) if len(values) > 1 else (np.nan, np.nan)
+
+
+def over_seeds(rows: pd.DataFrame, column: str, interval: Interval | None = None, by: str = "length") -> pd.DataFrame:
+    """Mean, low and high of a column for each value of `by`: Student's t, or `interval` of several seeds' rows."""
+    made = {}
+    for place, group in rows.groupby(by):
+        ends = interval(group) if interval and len(group) > 1 else t_interval(group[column])
+        made[place] = group[column].mean(), *ends
+    return pd.DataFrame.from_dict(made, orient="index", columns=["mean", "low", "high"])
+
+
+def shares(rows: pd.DataFrame) -> tuple[float, float]:
+    """The interval of a mean share from each seed's counts."""
+    return share_interval(rows["correct"], rows["samples"])
+
+
+def curve(ax: Axes, mean: pd.DataFrame, seeds: pd.Series, look: dict[str, Any], **line: Any) -> None:
+    """A line through a frame of `over_seeds`, its interval as a band, and a dot for each of `seeds`, all by place."""
+    style.interval_band(ax, mean.index, mean["low"], mean["high"], look["color"], look["dashes"])
+    style.seed_dots(ax, seeds.index, seeds, look["color"])
+    ax.plot(mean.index, mean["mean"], **look, **line)
+
+
+def seed_row(ax: Axes, values: pd.Series, y: int, look: dict[str, Any], width: float) -> None:
+    """A marker for every seed in one row, and a bar for the interval of their mean."""
+    style.bar(ax, t_interval(values), y, look["color"], width)
+    ax.plot(values, [y] * len(values), marker=look["marker"], linestyle="", color=look["color"], alpha=0.8)
+
+
+def accuracy_axes(
+    ax: Axes, lengths: Iterable[int], trained: int | Iterable[int] = (), *, ylabel: str = ACCURACY, most: int = 9
+) -> None:
+    """Shares from 0 to 1 against context length."""
+    style.length_axis(ax, lengths, trained, most=most)
+    ax.set(ylim=(-0.03, 1.03), xlabel=LENGTH, ylabel=ylabel)

@@ -1,0 +1,1 @@
+"""All encodings and extensions in one benchmark: passkeys, and language models."""

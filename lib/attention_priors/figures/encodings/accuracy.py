@@ -1,0 +1,62 @@
+"""Passkey accuracy of all encodings and extensions by length."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from attention_priors.figures import heat_maps, style
+from attention_priors.figures.encodings.families import grid, label_map
+from attention_priors.figures.methods import label
+from attention_priors.figures.spec import FigureSpec
+from attention_priors.figures.words import CHANCE, extremes, prompts, trained_on
+from attention_priors.positions.encodings import encoding
+
+
+def ranked(frame: pd.DataFrame) -> list[str]:
+    """Encodings from the best: by mean accuracy over all lengths above the training length (undefined counts as 0)."""
+    beyond = frame[frame["length"] > frame["trained"]]
+    order = beyond.assign(mean=beyond["mean"].fillna(0)).groupby("encoding", sort=False)["mean"].mean()
+    return list(order.sort_values(ascending=False, kind="stable").index)
+
+
+def starred(name: str) -> str:
+    """The label, with an asterisk where no model was trained for it."""
+    return f"{label(name)} *" if encoding(name).trained_as else label(name)
+
+
+def draw(frame: pd.DataFrame) -> Figure:
+    """Rows are encodings, cells means over seeds."""
+    names = ranked(frame)
+    values, states = (grid(frame, names, column) for column in ("mean", "state"))
+    fig, ax = style.figure(style.DOUBLE, 0.8 + 0.155 * len(names))
+
+    def text(row: int, column: int, value: float) -> str:
+        return {"undefined": "n/a", "given up": "•"}.get(states.iloc[row, column], f"{value:.2f}")
+
+    mesh = heat_maps.cells(ax, values.to_numpy(), text, lambda value: value <= 0.5, **heat_maps.SHARES)
+    first = frame.drop_duplicates("encoding").set_index("encoding").loc[names]
+    label_map(ax, first, [starred(name) for name in names], values.columns, trained_on(frame))
+    heat_maps.color_bar(mesh, ax, ticks=[0, 0.5, 1], aspect=40, pad=0.02, label="share of passkeys retrieved")
+    return fig
+
+
+def caption(frame: pd.DataFrame) -> str:
+    trained, wide = trained_on(frame), (frame["high"] - frame["low"]).where(frame["state"] == "asked")
+    return (
+        f"One benchmark for {len(ranked(frame))} encodings and extensions: share of passkeys retrieved, mean of "
+        f"{extremes(frame['seeds'])} seeds, trained on {trained} tokens by one recipe, ordered by the mean above "
+        f"{trained} tokens. {prompts(frame)}. *: evaluated on another row's weights (RoPE's). Dot: no seed is asked "
+        "any more, after too many lengths in a row without a hit; n/a: the encoding ends before. Intervals are in the "
+        f"table; half of the cells' are wider than {wide.median():.2f}. Chance is {CHANCE}."
+    )
+
+
+FIGURE = FigureSpec(
+    metrics="encodings_by_length",
+    draw=draw,
+    caption=caption,
+    alt="Heat map with a row for each encoding and a column for each context length, cells with the share of passkeys "
+    "retrieved; a marker at each row tells how position enters.",
+    notebook="passkeys",
+    columns=("encoding", "family", "length", "seeds", "samples", "mean", "low", "high", "state", "trained"),
+    claims=("X-11",),
+)

@@ -1,0 +1,114 @@
+"""Growth of the loss with the context, of all encodings as language models: figure and table."""
+
+import math
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from attention_priors.experiments.benchmark import OWN
+from attention_priors.figures import heat_maps, style
+from attention_priors.figures.encodings.families import FAMILIES, grid, label_map, whose
+from attention_priors.figures.methods import label
+from attention_priors.figures.spec import FigureSpec, TableSpec
+from attention_priors.figures.words import bounded, extremes, times, trained_on
+
+NOTEBOOK = "language_models"
+TOP = 0.5  # nats at which the colours end: 65 % more perplexity
+MULTIPLES = (4, 16, 64)
+
+
+def ranked(frame: pd.DataFrame) -> list[str]:
+    """Encodings from the most level: by mean growth over the lengths above the training length that all are read at."""
+    beyond = frame[frame["length"] > frame["trained"]]
+    known = beyond.groupby("length")["state"].agg(lambda states: (states != "left out").all())
+    common = beyond[beyond["length"].isin(known[known].index)]
+    order = common.groupby("encoding", sort=False)["growth"].mean().fillna(math.inf)
+    return list(order.sort_values(kind="stable").index)
+
+
+def draw(frame: pd.DataFrame) -> Figure:
+    """Rows are encodings, cells nats."""
+    names, trained = ranked(frame), trained_on(frame)
+    values, states = (grid(frame, names, column) for column in ("growth", "state"))
+    fig, ax = style.figure(style.DOUBLE, 0.8 + 0.155 * len(names))
+
+    def text(row: int, column: int, value: float) -> str:
+        return {"undefined": "n/a", "left out": ""}.get(states.iloc[row, column], f"{round(value, 2) + 0.0:.2f}")
+
+    mesh = heat_maps.cells(
+        ax, values.to_numpy(), text, lambda value: value >= TOP / 2, vmin=0, vmax=TOP, cmap="cividis_r"
+    )
+    first = frame.drop_duplicates("encoding").set_index("encoding").loc[names]
+    right = values.shape[1] + 0.12
+    for row, found in enumerate(first.itertuples()):
+        own = f"{math.exp(found.loss_at):.0f}" if found.borrows == OWN else "*"
+        heat_maps.write(ax, right, row + 0.52, own, ha="left")
+    heat_maps.write(ax, right, -0.15, f"perplexity\nat {times(trained, trained)}", ha="left", va="bottom")
+    label_map(ax, first, [label(name) for name in names], values.columns, trained)
+    heat_maps.color_bar(mesh, ax, ticks=[0, 0.1, 0.3, TOP], aspect=40, pad=0.1, extend="max",
+                        label="growth of the loss (nats)")  # fmt: skip
+    return fig
+
+
+def caption(frame: pd.DataFrame) -> str:
+    trained = trained_on(frame)
+    wide = (frame["high"] - frame["low"])[(frame["state"] == "read") & (frame["length"] > trained)]
+    half = f" Intervals are in the table; half of them are wider than {wide.median():.2f}."
+    spread = "" if np.isinf(wide).any() else half
+    first = frame.iloc[0]
+    return (
+        f"{len(ranked(frame))} encodings and extensions as language models: loss on the last {first['scored']} tokens "
+        f"of {first['documents']} held-out documents at each context length, above the loss at the training length "
+        f"({trained} tokens; 0.1 nats are 10 % more perplexity), mean of {extremes(frame['seeds'])} seeds. Right: "
+        "perplexity at the training length; *: the weights of another row (RoPE's, SSMax or not), which was not "
+        "trained for this reading, and the growth is over that row's loss. Ordered by the mean growth over the lengths "
+        f"that all are read at. Empty: not read; n/a: the encoding ends before.{spread} Colours end at {TOP} nats."
+    )
+
+
+def build(frame: pd.DataFrame) -> pd.DataFrame:
+    """A row for each encoding, the most level first."""
+    trained, made = trained_on(frame), []
+    for name in ranked(frame):
+        own = frame[frame["encoding"] == name].set_index("length")
+        first = own.iloc[0]
+        cells = {f"growth at {n}× (nats)": _cell(own.loc[n * trained]) if n * trained in own.index else "–"
+                 for n in MULTIPLES}  # fmt: skip
+        at = np.exp(first[["loss_at", "low_at", "high_at"]].astype(float))
+        made.append({"encoding": whose(name, first["borrows"]), "position": FAMILIES[first["family"]][0],
+                     "seeds": first["seeds"], "perplexity at 1×": bounded(*at, digits=1), **cells})  # fmt: skip
+    return pd.DataFrame(made)
+
+
+def _cell(row: pd.Series) -> str:
+    return bounded(row["growth"], row["low"], row["high"]) if row["state"] == "read" else "–"
+
+
+def caption_table(frame: pd.DataFrame) -> str:
+    first = frame.iloc[0]
+    return (
+        f"{frame['encoding'].nunique()} encodings and extensions as language models, one recipe, "
+        f"{first['trained']} tokens of training: perplexity at the training length, and the growth of the loss from "
+        f"there to multiples of it, on the same {first['scored']} tokens of {first['documents']} held-out documents "
+        "(mean over seeds [95 % t interval over seeds; none for one seed]). For weights of another row the growth is "
+        "over that row's loss at the training length. –: not read at that length, or the encoding ends before."
+    )
+
+
+COLUMNS = ("encoding", "family", "borrows", "seeds", "length", "trained", "growth", "low", "high", "loss_at", "state",
+           "scored", "documents")  # fmt: skip
+FIGURE = FigureSpec(
+    metrics="encodings_perplexity",
+    draw=draw,
+    caption=caption,
+    alt="Heat map with a row for each encoding and a column for each context length, cells with the growth of the loss "
+    "in nats; a marker at each row tells how position enters, a number on the right the perplexity at the training "
+    "length.",
+    notebook=NOTEBOOK,
+    columns=COLUMNS,
+    claims=("BAM-C5", "OPG-18", "PE-BIAS", "PE-C2", "PE-C3", "PE-C4", "PE-C5", "PE-F3", "PE-F6", "PE-KERPLE-E"),
+)
+TABLE = TableSpec(
+    "encodings_perplexity", build, caption_table, NOTEBOOK, (*COLUMNS, "low_at", "high_at")
+)  # fmt: skip

@@ -1,0 +1,51 @@
+"""Where three heads look, picked by their exponent alone (BAM, Fig. 4)."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from attention_priors.figures import style
+from attention_priors.figures.spec import FigureSpec
+from attention_priors.tasks import passkey
+
+FAINT = 1e-8  # weight below which a point is drawn at the edge of the log axis
+
+
+def draw(frame: pd.DataFrame) -> Figure:
+    """Attention of the answering queries over all keys, the key sentence shaded."""
+    panels = list(dict.fromkeys(frame["panel"]))
+    fig, axes = style.figure(style.DOUBLE, 2.0, ncols=len(panels), sharey=True)
+    axes = np.atleast_1d(axes)
+    for ax, panel in zip(axes, panels, strict=True):
+        rows = frame[frame["panel"] == panel].sort_values("key")
+        start = passkey.DESCRIPTION_TOKENS
+        ax.axvspan(start, start + passkey.KEY_TOKENS, color="#F0C9A8", linewidth=0)
+        ax.plot(rows["key"], rows["weight"].clip(lower=FAINT), color="#222222", linewidth=0.6)
+        first = rows.iloc[0]
+        where = f"layer {int(first['layer']) + 1}, head {int(first['head']) + 1}"
+        ax.set_title(f"β = {first['beta']:.2f}\n({where})".replace("-", "−"))
+        ax.set_yscale("log")
+        ax.set(ylim=(FAINT, 1.5), xlabel="key position")
+    axes[0].set_ylabel("attention weight")
+    return fig
+
+
+def caption(frame: pd.DataFrame) -> str:
+    return (
+        f"Attention of three heads of seed {int(frame['seed'].iloc[0])}, picked by β alone, over the keys of the "
+        "prompt of BAM's Fig. 4 (mean over the five answering queries and 8 keys): the head with the lowest β and, "
+        "of the remaining ones, those nearest to 1/2 and then to 1, however far from it. Shaded: the key sentence; "
+        f"weights below {FAINT:g} are drawn there."
+    )
+
+
+FIGURE = FigureSpec(
+    metrics="learned_maps",
+    draw=draw,
+    caption=caption,
+    alt="Three line plots of attention weight by key position on a logarithmic axis, the key sentence shaded.",
+    notebook="learned_priors",
+    columns=("seed", "panel", "layer", "head", "beta", "key", "weight"),
+    paper="BAM, Fig. 4",
+    claims=("BAM-F4",),
+)

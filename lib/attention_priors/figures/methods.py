@@ -1,0 +1,77 @@
+"""One colour, dash and marker per method: what every figure that draws encodings as lines shares."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from attention_priors.figures import style
+from attention_priors.figures.words import listed
+from attention_priors.positions.encodings import ENCODINGS, encoding
+
+UNTRAINED = "untrained"
+OURS = "bam-ssmax"
+# base: colour, dashes of the form without SSMax, marker
+METHODS: dict[str, tuple[str, tuple, str]] = {
+    "nope": (style.DARK, (1, 1), "X"),
+    "sinusoidal": (style.PINK, (2, 1, 1, 1), "D"),
+    "rope": (style.GREEN, (3, 1), "^"),
+    "rope-local": (style.SKY, (3, 1, 1, 1), "v"),
+    "alibi": (style.BLUE, (5, 1.5), "s"),
+    "bam": (style.ORANGE, (5, 1, 1, 1, 1, 1), "o"),
+}
+# other readings of a base: dashes and marker of their own, the base's colour
+VARIANTS: dict[str, tuple[tuple, str]] = {
+    "bam-ssmax-content": ((6, 1, 2, 1), "<"),
+    "alibi-ssmax-prior": ((6, 1, 2, 1), "p"),
+    "bam-laplace-ssmax": ((4, 1, 1, 1), "P"),
+    "bam-location-ssmax": ((2, 1), ">"),
+    "bam-shared-ssmax": ((1, 1, 3, 1), "h"),
+}
+
+
+def method(name: str) -> str:
+    """The row of METHODS that an encoding is drawn as: its own, that of its form without SSMax, or of its base."""
+    row = encoding(name)
+    return next((each for each in (name, row.unscaled) if each in METHODS), row.base)
+
+
+def named(ssmax: bool, methods: Iterable[str] = METHODS) -> list[str]:
+    """The methods' encodings, all with or all without SSMax."""
+    scaled = {row.unscaled: name for name, row in ENCODINGS.items()}
+    return [scaled[base] if ssmax else base for base in methods]
+
+
+def look(name: str) -> dict[str, Any]:
+    """Colour, dashes, marker and label of an encoding or a control, as keywords of `Axes.plot`.
+
+    With SSMax: the method's colour, solid. Without: lighter and dashed. ValueError for a name without a row here.
+    """
+    if name in style.CONTROLS:
+        return dict(style.CONTROLS[name])
+    row = encoding(name)
+    if name not in VARIANTS and (row.unscaled or name) not in METHODS:
+        raise ValueError(f"no style for encoding {name!r}; add a row to METHODS or VARIANTS in figures/methods.py")
+    color, dashes, marker = METHODS[method(name)]
+    if name in VARIANTS:
+        dashes, marker = VARIANTS[name]
+    elif row.ssmax:
+        dashes = style.SOLID
+    else:
+        color = style.lighten(color)
+    return {"color": color, "dashes": dashes, "marker": marker, "label": label(name)}
+
+
+def label(name: str) -> str:
+    """What an encoding or a control is called in print."""
+    return style.CONTROLS[name]["label"] if name in style.CONTROLS else encoding(name).label
+
+
+def named_seeds(frame: pd.DataFrame) -> str:
+    """'seeds 0, 1, 2' of the columns encoding and seed, with the encodings named that have others."""
+    groups: dict[str, list[str]] = {}
+    for name, rows in frame.groupby("encoding"):
+        groups.setdefault(listed(rows["seed"]), []).append(label(name))
+    usual = max(groups, key=lambda seeds: len(groups[seeds]))
+    rest = "".join(f" ({', '.join(names)}: {seeds})" for seeds, names in groups.items() if seeds != usual)
+    return f"seeds {usual}{rest}"

@@ -1,0 +1,38 @@
+"""Accuracy by length where the key stands among decoy digits."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from attention_priors.figures.methods import UNTRAINED
+from attention_priors.figures.passkey import lines
+from attention_priors.figures.spec import FigureSpec
+
+
+def _decoys(frame: pd.DataFrame) -> pd.DataFrame:
+    """The harder form, and the control, which answers the plain one."""
+    hard = frame[frame["form"] == "hard"]
+    control = frame[(frame["encoding"] == UNTRAINED) & frame["length"].isin(set(hard["length"]))]
+    return pd.concat([hard, control])
+
+
+def draw(frame: pd.DataFrame) -> Figure:
+    return lines.draw(_decoys(frame), 2.5)
+
+
+def caption(frame: pd.DataFrame) -> str:
+    rows = _decoys(frame)
+    last, trained = lines.last_and_trained(rows)
+    said = f"The harder form, trained on {trained} tokens: the key stands among sentences that hold other digits."
+    easy = lines.share(lines.plain(frame), last)
+    found = f"BAM SSMax retrieves {lines.share(rows, last)}; in the plain form {easy}"
+    return lines.caption(rows, said, found, "It answers the plain form. ")
+
+
+FIGURE = FigureSpec(
+    metrics="passkey_by_length",
+    draw=draw,
+    caption=caption,
+    alt=f"{lines.ALT}for the form with decoy digits, with bands for intervals and dots for seeds.",
+    notebook=lines.NOTEBOOK,
+    columns=lines.COLUMNS,
+)

@@ -1,0 +1,68 @@
+"""The mean score over RULER's needle tasks by length."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from attention_priors.experiments.needles import CONTROL, score_interval
+from attention_priors.figures import style
+from attention_priors.figures.curves import curve, over_seeds
+from attention_priors.figures.methods import UNTRAINED, label, look, named, named_seeds
+from attention_priors.figures.spec import FigureSpec
+from attention_priors.figures.words import DRAWN, LINES, extremes, times, trained_on
+
+
+def scores(rows: pd.DataFrame) -> pd.DataFrame:
+    """The mean score by length with its interval over seeds and prompts."""
+    return over_seeds(rows, "score", lambda group: score_interval(group["score"], group["prompts"]))
+
+
+def _drawn(frame: pd.DataFrame, ssmax: bool) -> list[str]:
+    """The encodings of a panel that have a style of their own, BAM last, and the control."""
+    return [name for name in (UNTRAINED, *named(ssmax)) if name in set(frame["encoding"])]
+
+
+def draw(frame: pd.DataFrame) -> Figure:
+    """Left without SSMax, right with it; a form that nothing was trained in has no panel."""
+    forms = [ssmax for ssmax in (False, True) if set(_drawn(frame, ssmax)) - {UNTRAINED}]
+    fig, axes = style.figure(style.DOUBLE if len(forms) > 1 else style.SINGLE, 2.6, ncols=len(forms), sharey=True)
+    axes = np.atleast_1d(axes)
+    lengths, trained = sorted(set(frame["length"])), trained_on(frame)
+    for ax, ssmax in zip(axes, forms, strict=True):
+        for rank, name in enumerate(_drawn(frame, ssmax)):
+            own = frame[frame["encoding"] == name]
+            curve(ax, scores(own), own.set_index("length")["score"], look(name), zorder=rank + 4)
+        style.length_axis(ax, lengths, trained)
+        ax.set_xticks(lengths, [f"{style.length_label(n)}\n{times(n, trained)}" for n in lengths])
+        ax.set(ylim=(-0.03, 1.03), xlabel=f"context length (tokens, × {trained})",
+               title="with SSMax" if ssmax else "without SSMax")  # fmt: skip
+    axes[0].set_ylabel(f"mean score over {int(frame['tasks'].max())} tasks")
+    for ax in axes:
+        style.direct_labels(ax)
+    return fig
+
+
+def caption(frame: pd.DataFrame) -> str:
+    trained, last = trained_on(frame), int(frame["length"].max())
+    models = frame[frame["encoding"] != UNTRAINED]
+    means = models.groupby(["length", "encoding"])["score"].mean()
+    best = {length: f"{label(means[length].idxmax())} ({means[length].max():.2f})" for length in (trained, last)}
+    return (
+        f"Mean score over RULER's {int(frame['tasks'].max())} needle tasks, trained on {trained} tokens. Best at "
+        f"{trained} tokens: {best[trained]}; at {last:,} ({times(last, trained)}): {best[last]}. {LINES} "
+        f"{extremes(frame['prompts'])} prompts at each length and seed, over all tasks; {named_seeds(models)}. The "
+        f"untrained control is {label(CONTROL)} before its first step; chance is below 1e-6."
+    )
+
+
+FIGURE = FigureSpec(
+    metrics="ruler_average",
+    draw=draw,
+    caption=caption,
+    alt="A panel without SSMax, one with it, as far as trained: lines of the mean score over eight needle tasks "
+    f"against context length on a log axis, each {DRAWN}; an untrained model lies at zero.",
+    notebook="needles",
+    columns=("encoding", "seed", "length", "score", "prompts", "tasks", "trained"),
+    paper="BAM, Tables 3 and 4",
+    claims=("BAM-D8",),
+)
