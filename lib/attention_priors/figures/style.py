@@ -24,6 +24,8 @@ from attention_priors.positions.encodings import encoding as look_up
 
 SINGLE, DOUBLE = 3.25, 6.75  # inches: one column and the page of the ML venues' styles
 SMALLEST = 7.0  # points at print size
+BLACK, DARK, GREY, PALE = "#000000", "#4D4D4D", "#7F7F7F", "#999999"
+PINK, GREEN, SKY, BLUE, ORANGE = "#CC79A7", "#009E73", "#3FA3DB", "#0072B2", "#D55E00"
 LIGHTER = 0.3  # share of white in the colour of a form without SSMax
 SOLID = (None, None)
 LEAD = 10.0  # points between a line's end and the marker before its name
