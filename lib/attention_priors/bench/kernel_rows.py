@@ -16,6 +16,7 @@ from torch.utils._pytree import tree_leaves
 
 from ..attention import attention, skipping
 from ..positions.priors import GeneralizedGaussian, Laplace, alibi_slopes
+from ..theory.low_precision import CARRIERS, rounded, weights
 from . import assembly, interpreted, plain
 
 Rows = list[dict[str, Any]]
@@ -76,6 +77,28 @@ def _gradients(call: dict[str, Any], backend: str) -> dict[str, Tensor]:
     leaves |= dict(prior.named_parameters())
     gradients = torch.autograd.grad((out * call["up"]).sum(), list(leaves.values()))
     return {"out": out.detach(), **dict(zip(leaves, gradients, strict=True))}
+
+
+def low_precision(lengths: Iterable[int], seeds: Iterable[int], width: int = 64) -> Rows:
+    """Total variation to the exact weights by carrier, length, way of carrying and seed of the content.
+
+    "content": only queries and keys are rounded, the yardstick. The other ways start from rounded content, so that what
+    they show is the prior's part.
+    """
+    rows: Rows = []
+    for length in lengths:
+        for seed in seeds:
+            generator = torch.Generator().manual_seed(seed)
+            q = torch.randn(width, dtype=torch.float64, generator=generator) * width**-0.5
+            k = torch.randn(length, width, dtype=torch.float64, generator=generator)
+            for name, (make, size) in CARRIERS.items():
+                features = make(length, size)
+                for how in ("content", "product", "split", "added"):
+                    content = (q, k) if how == "content" else (rounded(q), rounded(k))
+                    exact = weights(features, content, "exact")
+                    distance = float((weights(features, content, how) - exact).abs().sum() / 2)
+                    rows.append({"carrier": name, "keys": length, "how": how, "seed": seed, "variation": distance})
+    return rows
 
 
 def tiles_kept(lengths: Iterable[int], contents: Iterable[float], tolerance: float, tile: int = 128) -> Rows:

@@ -12,8 +12,7 @@ import numpy as np
 
 from attention_priors.checks.evidence import Check, Evidence, Part, compare, smallest_counterexample
 from attention_priors.positions.buckets import bucket_starts
-from attention_priors.theory.guide_rows import printed_t5_bucket
-from attention_priors.theory.inference import softmax
+from attention_priors.theory.inference import printed_t5_bucket, softmax
 
 FAR = 2000  # lags that are tried
 SINGLE = 1e-5  # transformers keeps slopes in float32

@@ -2,44 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
+from matplotlib.figure import Figure
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from attention_priors.config import TheoryProfile as Size
 
 LEDGER = "claims.json"  # in place of a metrics name: the frame of the merged ledger
+Frame = pd.DataFrame
+Rows = list[dict[str, float | str]]
+
+
+def stacked(blocks: Iterable[Mapping[str, Any]]) -> Frame:
+    """One frame of blocks, each a mapping from columns to values; a single value fills its block."""
+    return pd.concat(map(Frame, blocks), ignore_index=True)
+
+
+class _Checked:
+    """A row of FIGURES or TABLES that knows which columns it reads."""
+
+    def check(self, frame: Frame) -> Frame:
+        """The frame; ValueError where it lacks one of `columns`."""
+        missing = [column for column in self.columns if column not in frame]
+        if missing:
+            kind, act = ("figure", self.draw) if hasattr(self, "draw") else ("table", self.build)
+            place = act.__module__.partition("figures.")[2].replace(".", "/")
+            raise ValueError(
+                f"{kind} {place}: metrics {self.metrics!r} have no column {', '.join(missing)}; run notebook "
+                f"{self.notebook} again, or correct `columns` in figures/{place}.py"
+            )
+        return frame
 
 
 @dataclass(frozen=True)
-class FigureSpec:
+class FigureSpec(_Checked):
     """A figure: `draw` reads the frame of metrics/<metrics>.csv and nothing else.
 
-    `rows(size, seed)` simulates that frame where no experiment makes it; `size` is `config.TheoryProfile`.
+    `rows(size, seed)` simulates that frame where no experiment makes it.
     """
 
     metrics: str
-    draw: Callable[[pd.DataFrame], Figure]
-    caption: Callable[[pd.DataFrame], str]
+    draw: Callable[[Frame], Figure]
+    caption: Callable[[Frame], str]
     alt: str
     notebook: str  # its slug
     columns: tuple[str, ...]  # that the frame must have
     paper: str = ""  # what it is to be compared with, as "BAM, Fig. 2"; empty where the papers have nothing like it
     claims: tuple[str, ...] = ()  # that it shows
-    rows: Callable[[Any, int], Any] | None = None
+    rows: Callable[[Size, int], Frame | Rows] | None = None
 
 
 @dataclass(frozen=True)
-class TableSpec:
+class TableSpec(_Checked):
     """A table: `build` turns the frame of metrics/<metrics>.csv into what is printed, units in the column names."""
 
     metrics: str
-    build: Callable[[pd.DataFrame], pd.DataFrame]
-    caption: Callable[[pd.DataFrame], str]
+    build: Callable[[Frame], Frame]
+    caption: Callable[[Frame], str]
     notebook: str  # its slug
     columns: tuple[str, ...]  # that the frame must have
     paper: str = ""
-    rows: Callable[[Any, int], Any] | None = None
+    rows: Callable[[Size, int], Frame | Rows] | None = None

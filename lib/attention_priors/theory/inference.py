@@ -6,6 +6,8 @@ last, so that the last entry is the query's own position (lag 0). -inf is an inv
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
@@ -163,48 +165,6 @@ def t5_bucket(lags: ArrayLike, buckets: int = 32, farthest: int = 128) -> NDArra
     return positions.t5_bucket(torch.as_tensor(np.asarray(lags, dtype=np.int64)), buckets, farthest).numpy()
 
 
-def matrix_rows(length: int, alpha: float, beta: float, mu: float = 0.0, seed: int = 0) -> list[dict]:
-    """The matrices of BAM, Fig. 5, entry by entry: content + mask + bias = score, weights = softmax of its rows.
-
-    Content is standard normal, of a size with the bias. Rows {matrix, query, key, value}, counted from 1.
-    """
-    draw = np.random.default_rng(seed)
-    content, mask, bias = score_matrices(draw.standard_normal((length, length)), alpha, beta, mu)
-    score = content + mask + bias
-    named = {"content": content, "mask": mask, "bias": bias, "score": score}
-    named["weights"] = np.stack([softmax(row) for row in score])
-    return [
-        {"matrix": name, "query": i + 1, "key": j + 1, "value": float(matrix[i, j])}
-        for name, matrix in named.items()
-        for i, j in np.ndindex(length, length)
-    ]
-
-
-def reading_rows(keys: int, steps: int = 41) -> list[dict]:
-    """The three readings of Z on two sweeps. Rows {reading, series, x, value}.
-
-    physics and information: the prior is Laplace with slope x = 0..2 (0 is uniform) over `keys` lags, and content
-    favours the query itself (near) or the farthest key (far), by a margin of ln 20. geometry: the prior is content^x,
-    normalised, so that content and prior coincide at x = 1; the content is a slope of ln 2 per lag.
-    """
-    rows: list[dict] = []
-
-    def add(reading: str, series: str, x: float, value: float) -> None:
-        rows.append({"reading": reading, "series": series, "x": float(x), "value": float(value)})
-
-    lags = np.arange(keys)
-    for series, favoured in (("near", 0), ("far", keys - 1)):
-        content = np.where(lags == favoured, np.log(20.0), 0.0)
-        p = softmax(content)
-        for m in np.linspace(0.0, 2.0, steps):
-            q = truncated_geometric(m, keys)
-            add("physics", f"overlap, {series}", m, overlap(p, q))
-            add("physics", f"ratio, {series}", m, partition_ratio(content, np.log(q)))
-            add("information", f"printed, {series}", m, printed_information(p, q))
-            add("information", f"lift, {series}", m, log_lift(p, q))
-    p = truncated_geometric(np.log(2.0), keys)
-    for t in np.linspace(0.0, 4.0, steps):
-        q = softmax(t * np.log(p))
-        add("geometry", "overlap", t, overlap(p, q))
-        add("geometry", "cosine", t, cosine(p, q))
-    return rows
+def printed_t5_bucket(d: int) -> int:
+    """min(31, floor(16 ln(d/16) / (128/16))) for d >= 16: T5's bucket as the survey prints it, which is wrong."""
+    return min(31, math.floor(math.log(d / 16) / (128 / 16) * 16))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
@@ -52,18 +50,3 @@ def misplaced(coordinates: Matrix, m: float) -> float:
         return float("nan")
     bias = coordinates.sum(axis=0)
     return total_variation(softmax(bias), truncated_geometric(m, len(bias))[::-1])
-
-
-def rounding_rows(slopes: Iterable[float], lengths: Iterable[int], dtypes: Iterable[str] = ("bf16", "fp16")) -> list:
-    """Weight on the wrong keys by slope, context, storage and realisation.
-
-    Rows {dtype, lanes, slope, keys, misplaced}.
-    """
-    slopes, lengths = tuple(slopes), tuple(lengths)
-    return [
-        {"dtype": dtype, "lanes": lanes, "slope": m, "keys": n, "misplaced": misplaced(coordinates(m, n, dtype), m)}
-        for dtype in dtypes
-        for lanes, coordinates in ((1, key_slope), (2, split_key_slope))
-        for m in slopes
-        for n in lengths
-    ]

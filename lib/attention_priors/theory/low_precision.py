@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
@@ -75,26 +75,4 @@ def parts(x: Tensor, count: int = 3) -> list[Tensor]:
     for _ in range(count):
         found.append(rounded(x))
         x = x - found[-1]
-    return found
-
-
-def rows(lengths: Iterable[int], seeds: Iterable[int], width: int = 64) -> list[dict[str, float | str]]:
-    """Total variation to the exact weights by carrier, length, way of carrying and seed of the content.
-
-    "content": only queries and keys are rounded, the yardstick. The other ways start from rounded content, so that what
-    they show is the prior's part.
-    """
-    found = []
-    for length in lengths:
-        for seed in seeds:
-            generator = torch.Generator().manual_seed(seed)
-            q = torch.randn(width, dtype=torch.float64, generator=generator) * width**-0.5
-            k = torch.randn(length, width, dtype=torch.float64, generator=generator)
-            for name, (make, size) in CARRIERS.items():
-                features = make(length, size)
-                for how in ("content", "product", "split", "added"):
-                    content = (q, k) if how == "content" else (rounded(q), rounded(k))
-                    exact = weights(features, content, "exact")
-                    distance = float((weights(features, content, how) - exact).abs().sum() / 2)
-                    found.append({"carrier": name, "keys": length, "how": how, "seed": seed, "variation": distance})
     return found

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from attention_priors.theory.inference import truncated_geometric
 
 Vector = NDArray[np.float64]
 
@@ -40,26 +36,3 @@ def extra_margin(prior: ArrayLike, chunks: int) -> Vector:
     """
     pi = np.asarray(prior, dtype=np.float64)
     return margin(chunk_prior(pi.reshape(-1), chunks)[: pi.size].reshape(pi.shape)) - margin(pi)
-
-
-def margin_rows(width: int, chunks: Iterable[int], slopes: Iterable[float]) -> list[dict]:
-    """Margin for weight 1/2 of the oldest chunk's middle key by number of chunks of `width`.
-
-    Rows {layout, slope, chunks, margin}: chunks that reuse positions, or one line of C width keys, under ALiBi with
-    this slope (0 is the uniform prior). On one line the prior is kept as a logarithm: e^-2000 is no float64.
-    """
-    rows = []
-    lag = width // 2
-    for slope in slopes:
-        for c in chunks:
-            for layout in ("reused positions", "one line"):
-                if layout == "one line":
-                    far = (c - 1) * width + lag
-                    keys = c * width
-                    total = keys if slope == 0 else np.expm1(-slope * keys) / np.expm1(-slope)
-                    log_pi = -slope * far - np.log(total)
-                else:
-                    log_pi = np.log(chunk_prior(truncated_geometric(slope, width), c)[lag])
-                value = np.log1p(-np.exp(log_pi)) - log_pi
-                rows.append({"layout": layout, "slope": slope, "chunks": c, "margin": float(value)})
-    return rows

@@ -7,15 +7,12 @@ a_n = s ln n scalable softmax (Nakanishi 2025; BAM, section 2.5).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attention_priors.theory import generalised_gaussian as gaussian
-from attention_priors.theory.inference import log_sum_exp, softmax
-
-Rows = list[dict[str, float | str]]
+from attention_priors.theory.inference import log_sum_exp
 
 
 def freezing_scale(n: ArrayLike, sigma: float) -> NDArray[np.float64]:
@@ -77,81 +74,6 @@ def laws(trained: int) -> dict[str, Callable[[float], float]]:
         "sqrt(ln n / ln N)": lambda n: math.sqrt(math.log(n) / math.log(trained)),
         "(1 + .1 ln(n / N))^2": lambda n: (1 + 0.1 * math.log(max(n / trained, 1.0))) ** 2,
     }
-
-
-def entropy_rows(lengths: Iterable[int], sigma: float, trained: int, draws: int, seed: int = 0) -> Rows:
-    """Entropy over ln n and largest weight of normal scores under each law, by context; about `draws` scores a length.
-
-    Rows {law, keys, scale, entropy, predicted, largest}: means over rows of attention.
-    """
-    draw, rows = np.random.default_rng(seed), []
-    for n in lengths:
-        scores = sigma * draw.standard_normal((max(draws // n, 4), n))
-        for name, law in laws(trained).items():
-            weights = np.apply_along_axis(softmax, 1, law(n) * scores)
-            seen = np.where(weights > 0, weights, 1.0)
-            h = -(weights * np.log(seen)).sum(axis=1).mean()
-            rows.append(
-                {
-                    "law": name, "keys": n, "scale": law(n), "entropy": float(h / np.log(n)),
-                    "predicted": float(entropy(n, sigma, law(n)) / np.log(n)), "largest": float(weights.max(1).mean()),
-                }
-            )  # fmt: skip
-    return rows
-
-
-def lead_rows(lengths: Iterable[int], sigma: float, scales: Iterable[float], draws: int, seed: int = 0) -> Rows:
-    """Lead for half of the weight against n normal scores: softmax, SSMax by s, and the largest score itself.
-
-    Rows {softmax, keys, lead, predicted}: medians over repetitions, and the leading order.
-    """
-    draw, rows, scales = np.random.default_rng(seed), [], tuple(scales)
-    for n in lengths:
-        scores = sigma * draw.standard_normal((max(draws // n, 4), n))
-        named = [("softmax", 1.0), *((f"SSMax, s = {s:g}", s * math.log(n)) for s in scales)]
-        for name, a in named:
-            leads = [log_sum_exp(a * row) / a for row in scores]
-            rows.append({"softmax": name, "keys": n, "lead": float(np.median(leads)),
-                         "predicted": float(noisy_lead(n, sigma, a))})  # fmt: skip
-        largest = float(np.median(scores.max(axis=1)))
-        rows.append({"softmax": "largest score", "keys": n, "lead": largest,
-                     "predicted": float(sigma * np.sqrt(2 * np.log(n)))})  # fmt: skip
-    return rows
-
-
-def curve_rows(s: float, sigma: float, lead: float, lengths: Iterable[int]) -> Rows:
-    """Weight of a key with score `lead` against n normal scores, softmax and SSMax, to leading order."""
-    rows: Rows = []
-    for n in lengths:
-        for name, a in (("softmax", 1.0), ("SSMax", s * math.log(n))):
-            odds = a * lead - float(log_total(n, sigma, a))
-            rows.append({"softmax": name, "keys": n, "weight": 1 / (1 + math.exp(-max(min(odds, 500.0), -500.0)))})
-    return rows
-
-
-PRIORS = {
-    "uniform": gaussian.laplace(0.0),
-    "ALiBi, slope 1/256": gaussian.laplace(1 / 256),
-    "beta = 1/2": gaussian.coded(-1.0, 0.5),
-    "beta = -1/2": gaussian.coded(1.0, -0.5),
-}
-
-
-def prior_lead_rows(lengths: Iterable[int], s: float) -> Rows:
-    """Lead that retrieves the oldest key from equal content, by prior, context and what SSMax scales.
-
-    Rows {scaled, prior, keys, lead}; scaled is nothing (softmax), content, or content and prior.
-    """
-    rows: Rows = []
-    for n in lengths:
-        a = s * math.log(n)
-        for scaled, (content, prior) in {
-            "nothing": (1.0, 1.0), "content": (a, 1.0), "content and prior": (a, a)
-        }.items():  # fmt: skip
-            for name, log_prior in PRIORS.items():
-                lead = prior_lead(log_prior(np.arange(float(n))), n - 1, content, prior)
-                rows.append({"scaled": scaled, "prior": name, "keys": n, "lead": lead})
-    return rows
 
 
 def _positive(**values: float) -> None:

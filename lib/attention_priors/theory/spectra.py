@@ -8,17 +8,14 @@ since softmax ignores it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from attention_priors.positions.spectral import geometric
-from attention_priors.theory.bands import divergence
-from attention_priors.theory.classification import causal_block, numerical_rank
 from attention_priors.theory.inference import log_sum_exp, softmax
-from attention_priors.theory.maximum_entropy import maximum_entropy
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -165,14 +162,6 @@ def targets(length: int) -> dict[str, Callable[[Vector], Vector]]:
     }
 
 
-def slope_error(m: float, omega: float, length: int) -> float:
-    """m ((L - 1) - sin(ω (L - 1))/ω): the largest error of -(m/ω) sin ωd as -m d on 0..L-1, for ω (L - 1) <= π.
-
-    At most m ω² (L - 1)³/6: one mode is enough for any tolerance, with a wave long enough and β = -m/ω large enough.
-    """
-    return m * ((length - 1) - math.sin(omega * (length - 1)) / omega)
-
-
 def divergence_of(log_prior: Callable, fit: Callable, length: int) -> float:
     """KL(π ‖ q) over the lags 0..length-1, from logarithms: a fit that runs away has a large KL, not an infinite one.
 
@@ -197,59 +186,6 @@ def almost_period(omega: ArrayLike, tolerance: float, limit: int) -> int | None:
     return int(np.argmax(near)) + 1 if near.any() else None
 
 
-def fit_rows(length: int, counts: Iterable[int], beyond: Sequence[int]) -> list[dict]:
-    """Minimax fits on the window and, unchanged, on multiples `beyond` of it.
-
-    Rows {target, frequencies, modes, sup, kl, coefficient, kl xN}: largest error, KL(target ‖ fit), the largest
-    coefficient (which has to be stored), KL on N windows.
-    """
-    lags, counts, rows = np.arange(float(length)), tuple(counts), []
-    for name, log_prior in targets(length).items():
-        values = log_prior(lags)
-        free = greedy(values, max(counts))
-        for ladder, omegas in (*LADDERS.items(), ("free", lambda modes, _, free=free: free[:modes])):
-            for modes in counts:
-                fit = minimax(values, omegas(modes, length))
-                row = {"target": name, "frequencies": ladder, "modes": modes}
-                row |= {"sup": float(np.abs(fit(lags) - values).max()), "kl": divergence_of(log_prior, fit, length)}
-                row |= {"coefficient": fit.largest}
-                rows.append(row | {f"kl x{n}": divergence_of(log_prior, fit, n * length) for n in beyond})
-    return rows
-
-
-def beyond_rows(length: int, modes: int, multiple: int) -> list[dict]:
-    """The slope and its fits by lag, up to `multiple` windows. Rows {.., frequencies, lag, target, fit}."""
-    log_prior, rows = targets(length)["slope"], []
-    inside, lags = log_prior(np.arange(float(length))), np.unique(np.geomspace(1, multiple * length, 1200).round())
-    for ladder, omegas in LADDERS.items():
-        found = minimax(inside, omegas(modes, length))(lags)
-        row = {"window": length, "modes": modes, "frequencies": ladder}
-        rows += [
-            {**row, "lag": int(d), "target": float(t), "fit": float(f)}
-            for d, t, f in zip(lags, log_prior(lags), found, strict=True)
-        ]
-    return rows
-
-
-def profile_rows(length: int, modes: int) -> list[dict]:
-    """Priors that ALiBi's slope cannot follow, with the best slope and R modes (both in KL), by lag.
-
-    Rows {target, family, lag, weight, kl}; kl repeats the divergence of the family's best member.
-    """
-    rows, lags = [], np.arange(float(length))
-    for name, log_prior in shapes(length).items():
-        p = softmax(log_prior(lags))
-        q, _ = maximum_entropy(lags, p @ lags)
-        fit = softmax(capped(log_prior(lags), geometric(modes), LARGEST)(lags))
-        for family, weights in (("target", p), ("slope", q), (f"{modes} modes", fit)):
-            kl = divergence(p, weights)
-            rows += [
-                {"target": name, "family": family, "lag": int(d), "weight": float(w), "kl": kl}
-                for d, w in zip(lags, weights, strict=True)
-            ]
-    return rows
-
-
 def shapes(length: int) -> dict[str, Callable[[Vector], Vector]]:
     """Log-priors of four kinds, none a wave: attracting, repelling, a band of lags, periodic (triangles)."""
     return {
@@ -258,36 +194,3 @@ def shapes(length: int) -> dict[str, Callable[[Vector], Vector]]:
         "band": lambda d: np.maximum(-((d - length / 3) ** 2) / (2 * (length / 16) ** 2), -6.0),
         "periodic": lambda d: 2 * np.abs((d / (length / 8)) % 2 - 1),
     }
-
-
-def storage_rows(lengths: Iterable[int], modes: int, seed: int = 0) -> list[dict]:
-    """Largest error of κ(i - j) from features stored in float32 and bfloat16, by context. Rows {dtype, keys, error}."""
-    import torch
-
-    from attention_priors.positions.spectral import Fourier
-
-    draw = np.random.default_rng(seed)
-    alpha, beta = (torch.as_tensor(draw.standard_normal((1, modes))) for _ in range(2))
-    prior, rows = Fourier(geometric(modes), alpha, beta), []
-    for keys in lengths:
-        positions = torch.as_tensor(np.unique(np.linspace(0, keys - 1, 257).astype(int)))
-        with torch.no_grad():
-            phi, psi = prior.features(positions)
-            exact = prior.log_prior((positions[:, None] - positions).flatten()).view(len(positions), -1)
-            for name, dtype in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
-                found = phi[0].to(dtype).double() @ psi[0].to(dtype).double().T
-                rows.append({"dtype": name, "keys": int(keys), "error": float((found - exact).abs().max())})
-    return rows
-
-
-def rank_rows(sizes: Iterable[int], exponents: Iterable[float], tolerances: Iterable[float]) -> list[dict]:
-    """Singular values of the block of n queries after n keys under d^beta, d >= 1, above a share of the largest.
-
-    Rows {beta, above, n, rank}.
-    """
-    rows, tolerances = [], tuple(tolerances)
-    for beta in exponents:
-        for n in sizes:
-            block = causal_block(lambda d, beta=beta: (d + 1) ** beta, n)
-            rows += [{"beta": beta, "above": t, "n": int(n), "rank": numerical_rank(block, t)} for t in tolerances]
-    return rows

@@ -1,0 +1,56 @@
+"""Settings of every additive prior of the survey, BAM and Goat, which the page and the table of priors share."""
+
+import math
+
+import torch
+
+from attention_priors.positions.buckets import T5Buckets, bucket_starts
+from attention_priors.positions.kerple import KerpleLog, KerplePower
+from attention_priors.positions.priors import GeneralizedGaussian, Laplace, RelativePrior, Uniform
+from attention_priors.positions.sandwich import Sandwich
+from attention_priors.positions.spectral import Fourier
+
+
+def examples() -> dict[str, list[tuple[str, RelativePrior]]]:
+    """Up to three settings of a family, which share a picture."""
+    t5 = T5Buckets(3)
+    starts = torch.tensor(bucket_starts(), dtype=torch.float32)
+    with torch.no_grad():  # what training may leave: a slope in ln d, a far-sighted head, a head that skips neighbours
+        t5.values.copy_(torch.stack([-1.5 * starts.log1p(), -0.25 * starts.log1p(), -4.0 / (1 + starts)]))
+    modes = (2 * math.pi / 16, 2 * math.pi / 128, 2 * math.pi / 1024)
+    waves = Fourier(modes, torch.tensor([[0.0, 0, 1], [0, 1.5, 1.5], [1, 1, 1]]), torch.zeros(3, 3))
+    slopes, gaussians = (1 / 4, 1 / 16, 1 / 256), ((1.0, 16.0), (0.5, 4.0), (0.25, 1.0))
+    below, powers = (-0.25, -0.5, -1.0), ((0.25, 0.5), (0.05, 1.0), (1e-4, 2.0))
+    logs = ((2.0, 1.0), (1.0, 1.0), (0.5, 1.0))
+    return {
+        "Uniform (NoPE)": [("", Uniform(1))],
+        "ALiBi": [(f"m = 1/{1 / m:.0f}", Laplace([m])) for m in slopes],
+        "GGD, β > 0": [(f"β = {b:g}, α = {a:g}", _gaussian(a, b)) for b, a in gaussians],
+        "GGD, β < 0": [(f"β = {b:g}, α = 16", _gaussian(16.0, b)) for b in below],
+        "KERPLE, power": [(f"r₁ = {a:g}, r₂ = {b:g}", KerplePower([a], [b])) for a, b in powers],
+        "KERPLE, log": [(f"r₁ = {a:g}, r₂ = {b:g}", KerpleLog([a], [b])) for a, b in logs],
+        "T5 buckets": [(name, Head(t5, head)) for head, name in enumerate(("steep", "flat", "far"))],
+        "Sandwich": [(f"head {h} of 12", Head(Sandwich(12), h - 1)) for h in (3, 6, 12)],
+        "Fourier (Goat)": [(name, Head(waves, head)) for head, name in enumerate(("1 mode", "2 modes", "3 modes"))],
+    }
+
+
+class Head(RelativePrior):
+    """One head of a prior."""
+
+    def __init__(self, prior: RelativePrior, head: int) -> None:
+        super().__init__()
+        self.prior, self.head, self.heads = prior, head, 1
+
+    def log_prior(self, lags: torch.Tensor) -> torch.Tensor:
+        return self.prior.log_prior(lags)[self.head : self.head + 1]
+
+
+def _gaussian(alpha: float, beta: float) -> GeneralizedGaussian:
+    return GeneralizedGaussian([-beta * math.log(alpha)], [beta])
+
+
+@torch.no_grad()
+def table(prior: RelativePrior, keys: int) -> torch.Tensor:
+    """The log-prior at the lags 0 .. keys - 1 in float64: [heads keys]."""
+    return prior.log_prior(torch.arange(keys)).double()

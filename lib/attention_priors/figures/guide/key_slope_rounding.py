@@ -1,0 +1,60 @@
+"""A slope on keys in half precision: the weight that rounding puts on the wrong keys."""
+
+import numpy as np
+
+from attention_priors.figures import style
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
+from attention_priors.theory.key_slope import key_slope, misplaced, split_key_slope
+
+SLOPES = {0.5: (style.BLUE, "s"), 0.25: (style.ORANGE, "o"), 0.0625: (style.GREEN, "^"), 0.00390625: (style.PINK, "D")}
+LENGTHS = tuple(2**k for k in range(6, 18))
+
+
+def rows(size: Size, seed: int, slopes=tuple(SLOPES), lengths=LENGTHS) -> Rows:
+    """Weight on the wrong keys by storage, number of coordinates, slope and context."""
+    return [
+        {"dtype": dtype, "lanes": lanes, "slope": m, "keys": n, "misplaced": misplaced(coordinates(m, n, dtype), m)}
+        for dtype in ("bf16", "fp16")
+        for lanes, coordinates in ((1, key_slope), (2, split_key_slope))
+        for m in slopes
+        for n in lengths
+    ]
+
+
+def draw(frame: Frame) -> Figure:
+    dtypes = list(dict.fromkeys(frame["dtype"]))
+    fig, axes = style.figure(style.DOUBLE, 2.3, ncols=len(dtypes), sharey=True)
+    for ax, dtype in zip(np.atleast_1d(axes), dtypes, strict=True):
+        for (lanes, slope), part in frame[frame["dtype"] == dtype].groupby(["lanes", "slope"], sort=False):
+            color, marker = SLOPES[slope]
+            dashes = style.SOLID if lanes == 1 else (2, 1)
+            label = rf"$m = 2^{{{int(np.log2(slope))}}}$" if lanes == 1 else "_two"
+            ax.plot(part["keys"], part["misplaced"], color=color, dashes=dashes, marker=marker, label=label)
+        style.length_axis(ax, frame["keys"], most=6)
+        ax.set(xlabel="visible keys", title=dtype, ylim=(-0.03, 1.03))
+    axes[0].set_ylabel("weight on the wrong keys")
+    axes[0].plot([], [], color=style.GREY, dashes=(2, 1), label="two coordinates")
+    axes[0].legend(loc="upper left")
+    return fig
+
+
+def caption(frame: Frame) -> str:
+    bf16 = frame[frame["dtype"] == "bf16"]
+    one = bf16[bf16["lanes"] == 1].set_index(["slope", "keys"])["misplaced"]
+    two = bf16[(bf16["lanes"] == 2) & (bf16["keys"] <= 65_536)]["misplaced"].max()
+    middle = 2048 if (0.5, 2048) in one.index else int(frame["keys"].max())
+    listed = ", ".join(f"{one[slope, middle]:.3f} (m = {slope:g})" for slope in SLOPES if (slope, middle) in one.index)
+    return (
+        f"ALiBi's weights written as a slope m j in one coordinate of the keys: total variation to the exact weights "
+        f"for the last query, equal content, after rounding the coordinate. bf16 with {middle:,} keys: {listed}. Lines "
+        f"that end have overflowed. Dashed: two coordinates, j = N a + b with N = 256 (bf16) or 2048 (fp16); in "
+        f"bf16 at most {two:.1e} up to 65,536 keys."
+    )
+
+
+FIGURE = FigureSpec(
+    "key_slope_rounding", draw, caption, notebook="field_guide", paper="Goat, Proposition F.6", rows=rows,
+    columns=("dtype", "lanes", "slope", "keys", "misplaced"), claims=("GOAT-E6",),
+    alt="Weight on the wrong keys by context length for four slopes in bf16 and fp16: zero up to 256 or 2048 keys, "
+    "then rising towards one, earlier for steeper slopes; with two coordinates zero until much later.",
+)  # fmt: skip

@@ -1,0 +1,45 @@
+"""The log-priors of the phase diagram, as functions of float64 lags."""
+
+import numpy as np
+import torch
+
+from attention_priors.positions.buckets import T5Buckets, bucket_starts
+from attention_priors.positions.sandwich import Sandwich
+from attention_priors.theory import generalised_gaussian as gaussian
+
+
+def power(r1: float, r2: float = 1.0) -> gaussian.LogPrior:
+    """KERPLE's logarithm, -r1 ln(1 + r2 d)."""
+    return lambda lags: -r1 * np.log1p(r2 * np.asarray(lags, dtype=np.float64))
+
+
+@torch.no_grad()
+def sandwich(head: int) -> gaussian.LogPrior:
+    """Head `head` of 12."""
+    prior = Sandwich(12)
+    return lambda lags: prior.log_prior(torch.as_tensor(np.asarray(lags), dtype=torch.int64))[head - 1].double().numpy()
+
+
+@torch.no_grad()
+def t5(lags: gaussian.Vector) -> gaussian.Vector:
+    """T5's buckets fitted to -1.5 ln(1 + d) at the start of each: steep up to lag 113, then flat."""
+    prior = T5Buckets(1)
+    prior.values.copy_(-1.5 * torch.tensor(bucket_starts(), dtype=torch.float32).log1p())
+    return prior.log_prior(torch.as_tensor(np.asarray(lags), dtype=torch.int64))[0].double().numpy()
+
+
+def family() -> dict[str, gaussian.LogPrior]:
+    """One or two members of each family that lie on different sides of the border."""
+    return {
+        "ALiBi, m = 1/2": gaussian.laplace(1 / 2),
+        "ALiBi, m = 1/256": gaussian.laplace(1 / 256),
+        "GGD, β = 1/2": gaussian.printed(1.0, 0.5),
+        "GGD, β = 1/10": gaussian.printed(1.0, 0.1),
+        "KERPLE-log, r₁ = 2": power(2.0),
+        "KERPLE-log, r₁ = 1/2": power(0.5),
+        "Sandwich, head 3": sandwich(3),
+        "Sandwich, head 12": sandwich(12),
+        "T5, fitted": t5,
+        "GGD, β = -1/2": gaussian.coded(0.0, -0.5),
+        "uniform": gaussian.laplace(0.0),
+    }

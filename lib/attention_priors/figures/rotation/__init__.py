@@ -1,0 +1,40 @@
+"""Rotations: what the extensions do to a spectrum, mean scores by lag, maps of positions, the sinusoidal table."""
+
+from attention_priors.figures.style import BLACK, BLUE, GREEN, ORANGE, PINK, SOLID
+from attention_priors.positions import extensions
+from attention_priors.positions.rotary import Spectrum, rope
+
+WIDTH = 128  # of a head, as in Llama
+FACTOR = 8.0  # by which the figures extend
+# colour, dashes, marker
+LINES: dict[str, tuple[str, tuple, str]] = {
+    "RoPE": ("#4D4D4D", SOLID, "None"),
+    "interpolation": (BLUE, (5, 1.5), "s"),
+    "base expansion": (PINK, (1, 1), "D"),
+    "NTK": ("#E69F00", (3, 1), "^"),
+    "partial NTK": ("#56B4E9", (5, 1, 1, 1), "v"),
+    "YaRN": (ORANGE, SOLID, "o"),
+    "Llama 3": (GREEN, (3, 1, 1, 1, 1, 1), "P"),
+    "xPos": (GREEN, (3, 1, 1, 1, 1, 1), "P"),
+    "ReRoPE": (BLACK, (1, 1), "X"),
+    "Leaky ReRoPE": (ORANGE, (5, 1.5), "o"),
+}
+
+
+def line(name: str, **more: object) -> dict[str, object]:
+    color, dashes, marker = LINES[name]
+    return {"color": color, "dashes": dashes, "marker": marker, "label": name} | more
+
+
+def extended(factor: float, trained: int) -> dict[str, Spectrum]:
+    """RoPE's spectrum as each extension leaves it."""
+    base = rope(WIDTH)
+    return {
+        "RoPE": base,
+        "interpolation": extensions.interpolate(base, factor),
+        "base expansion": extensions.rebase(base, factor),
+        "NTK": extensions.ntk(base, factor),
+        "partial NTK": extensions.partial_ntk(base, factor, trained),
+        "YaRN": extensions.yarn(base, factor, trained),
+        "Llama 3": extensions.llama3(base, factor, trained),
+    }
