@@ -15,6 +15,7 @@ import nbformat
 import pytest
 
 from attention_priors import config, store
+from attention_priors.layout import Layout
 from attention_priors.pipeline import __main__ as command
 from attention_priors.pipeline import order, progress, stamps
 from attention_priors.pipeline.execute import check_parameters
@@ -283,7 +284,7 @@ def test_scrub_joins_streams_and_drops_widgets_addresses_and_times():
     ]
     made.cells[1].metadata["execution"] = {"iopub.status.busy": "2020"}
     made.metadata["widgets"] = {}
-    clean = scrub(made, {"/here/": ""}, {})
+    clean = scrub(made, {"/here/": ""}, {}, {})
     outputs = clean.cells[1].outputs
     assert [output.get("text") for output in outputs[:2]] == ["100%\nat 0x...\n", "W"]
     assert outputs[2].data == {"text/plain": "file", "image/png": "/here/"} and len(outputs) == 3
@@ -293,8 +294,17 @@ def test_scrub_joins_streams_and_drops_widgets_addresses_and_times():
 def test_links_out_of_the_notebooks_lead_to_the_same_files_from_the_executed_copy():
     made = nbformat.v4.new_notebook()
     made.cells = [nbformat.v4.new_markdown_cell("[a](../results/full/a.md), [b](01_b.ipynb), [c](https://c.org/../d)")]
-    shown = scrub(made, {}, {}).cells[0].source
-    assert shown == "[a](../../../results/full/a.md), [b](01_b.ipynb), [c](https://c.org/../d)"
+    shown = scrub(made, {}, {}, {"01_b.ipynb": "../../theory/notebooks/b.ipynb"}).cells[0].source
+    assert shown == "[a](../../../results/full/a.md), [b](../../theory/notebooks/b.ipynb), [c](https://c.org/../d)"
+
+
+def test_executed_copies_lead_to_each_other_and_theory_s_alike_under_every_profile():
+    full, cpu = Layout(Path("results"), "full"), Layout(Path("results"), "cpu")
+    assert full.links("passkeys")["11_needles.ipynb"] == "needles.ipynb"
+    assert full.links("passkeys")["07_scalable_softmax.ipynb"] == "../../theory/notebooks/scalable_softmax.ipynb"
+    assert full.links("scalable_softmax") == cpu.links("scalable_softmax")
+    assert full.links("scalable_softmax")["10_passkeys.ipynb"] == "../../cpu/notebooks/passkeys.ipynb"
+    assert Layout(Path("results"), "smoke").links("field_guide")["10_passkeys.ipynb"] == "../../notebooks/passkeys.ipynb"
 
 
 COPIES = [stamps.copy_path(config.ROOT / "results", profile, path.stem) for profile in COMMITTED for path in SOURCES]
