@@ -10,6 +10,7 @@ The tests' profile writes all of them below results/smoke/, so that it never tou
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from .notebooks import NOTEBOOKS, file_name
 
 APART = "smoke"  # the profile whose numbers mean nothing
 THEORY = "theory"  # stands for a profile where none matters
+DEFAULT = "cpu"  # the profile that theory's links lead to
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,15 @@ class Layout:
         """The executed copy of a notebook, named as its source without the number."""
         file_name(notebook)  # an unknown slug is an error here, not an empty folder later
         return self.folder(notebook) / "notebooks" / f"{notebook}.ipynb"
+
+    def links(self, here: str) -> dict[str, str]:
+        """File name of every source -> its executed copy, seen from that of `here`.
+
+        Theory is the same under every profile, and so are its links: they lead to the DEFAULT one's copies.
+        """
+        fixed = self.profile != APART and self.label(here) == THEORY
+        target, start = Layout(self.results, DEFAULT) if fixed else self, self.copy(here).parent
+        return {file_name(name): Path(os.path.relpath(target.copy(name), start)).as_posix() for name in NOTEBOOKS}
 
     def record(self, run: str, key: str) -> Path:
         """The committed record of a run; profiles whose runs have one name and other settings keep apart."""

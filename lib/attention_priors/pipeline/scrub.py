@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,17 @@ import nbformat
 ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b")
 CELL_FILE = re.compile(r"[^\s\"']*ipykernel_\d+[/\\]\d+\.py")
 UPWARDS = re.compile(r"\]\(\.\./")  # a Markdown link out of the folder of notebooks
+BETWEEN = re.compile(r"(?<=\]\()\w+\.ipynb")  # and one to another notebook
 KEPT_METADATA = ("tags", "jupyter", "collapsed", "editable", "slideshow")
 
 
-def scrub(notebook: nbformat.NotebookNode, places: dict[str, str], parameters: dict[str, Any]) -> nbformat.NotebookNode:
+def scrub(
+    notebook: nbformat.NotebookNode, places: dict[str, str], parameters: dict[str, Any], links: Mapping[str, str]
+) -> nbformat.NotebookNode:
     """A copy fit to be committed to results/<profile>/notebooks: its links out of the folder lead where they led.
 
-    places: machine path -> what to write in its place; parameters: the values that the injected cell shows.
+    places: machine path -> what to write in its place; parameters: the values that the injected cell shows; links:
+    file name of a source -> where its executed copy lies, seen from this one.
     """
     clean = nbformat.from_dict(notebook)
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -33,6 +38,7 @@ def scrub(notebook: nbformat.NotebookNode, places: dict[str, str], parameters: d
             cell.source = "# Parameters\n" + "\n".join(f"{name} = {value!r}" for name, value in parameters.items())
         if cell.cell_type == "markdown":
             cell.source = UPWARDS.sub("](../../../", cell.source)
+            cell.source = BETWEEN.sub(lambda link: links.get(link[0], link[0]), cell.source)
         if cell.cell_type == "code":
             cell.outputs = [_output(output, places) for output in _streams(cell.outputs) if not _widget(output)]
     return clean

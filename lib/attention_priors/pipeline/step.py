@@ -57,11 +57,11 @@ def perform(plan: Plan, name: str) -> None:
         except NotebookFailed as error:
             if error.notebook is None:
                 raise
-            store.write_text(failed, nbformat.writes(scrub(error.notebook, places, shown)) + "\n")
+            store.write_text(failed, nbformat.writes(scrub(error.notebook, places, shown, layout.links(name))) + "\n")
             where = f"{results.name}/{failed.relative_to(results).as_posix()}"
             raise NotebookFailed(f"{error}; traceback in {where}", error.notebook) from None
     seconds = before + time.monotonic() - start
-    clean = scrub(executed, places, shown)
+    clean = scrub(executed, places, shown, layout.links(name))
     outputs = stamps.written(source, layout, name)
     clean.metadata[stamps.STAMP] = {
         "source": stamps.source_hash(source),

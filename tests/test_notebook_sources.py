@@ -1,0 +1,117 @@
+"""The notebooks as they are committed: no outputs, a set-up of a few lines, no library code, and all that is theirs."""
+
+import ast
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from attention_priors import claims, config
+from attention_priors.checks import CHECKS
+from attention_priors.figures import FIGURES, TABLES
+from attention_priors.layout import Layout
+from attention_priors.notebooks import NOTEBOOKS, file_name, slug
+
+SOURCES = sorted((config.ROOT / "notebooks").glob("*.ipynb"))
+PARAMETERS = 'PROFILE = "cpu"\nSEED = 0\nRESULTS = "../results"\nDEVICE = "auto"'
+SETUP, SCREEN = 24, 32  # lines, at most
+every_notebook = pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+
+
+def cells(path, kind="code"):
+    """Source by cell id."""
+    found = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return {cell["id"]: "".join(cell["source"]) for cell in found if cell["cell_type"] == kind}
+
+
+def called(path, method):
+    """The nodes of what every `study.<method>(...)` of a notebook is given, in order."""
+    tree = ast.parse("\n".join(cells(path).values()))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == method]
+    return [argument for call in sorted(calls, key=lambda node: node.lineno) for argument in call.args]
+
+
+def named(path, method):
+    """The same as strings. What a notebook shows is found from these by name, so a name is written out."""
+    arguments = called(path, f"study.{method}")
+    assert all(isinstance(each, ast.Constant) for each in arguments), [ast.unparse(each) for each in arguments]
+    return Counter(each.value for each in arguments)
+
+
+def test_the_table_lists_the_notebooks_that_there_are():
+    assert [file_name(name) for name in NOTEBOOKS] == [path.name for path in SOURCES]
+
+
+@every_notebook
+def test_no_outputs_stable_ids_and_a_link_to_the_executed_copy(path):
+    raw = json.loads(path.read_text(encoding="utf-8"))
+    nbformat.validate(nbformat.from_dict(raw))
+    assert (raw["nbformat"], raw["nbformat_minor"]) == (4, 5)
+    assert raw["metadata"]["kernelspec"]["name"] == "python3" and raw["metadata"]["title"]
+    ids = [cell["id"] for cell in raw["cells"]]
+    assert len(set(ids)) == len(ids) and all(re.fullmatch(r"[a-z][a-z0-9-]*", each) for each in ids)
+    assert not [each for each in ids if re.fullmatch(r"[0-9a-f]{8}", each)], "ids are words, not random"
+    copy = Layout(Path("../results"), "cpu").copy(slug(path.name)).as_posix()
+    assert raw["cells"][0]["cell_type"] == "markdown" and f"]({copy})" in "".join(raw["cells"][0]["source"])
+    code = [cell for cell in raw["cells"] if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
+    tagged = ["".join(cell["source"]) for cell in code if "parameters" in cell["metadata"].get("tags", [])]
+    assert tagged == [PARAMETERS]
+
+
+@every_notebook
+def test_the_set_up_is_imports_and_a_study(path):
+    code = cells(path)
+    assert list(code)[:2] == ["parameters", "setup"]
+    lines = code["setup"].splitlines()
+    assert f'study = Study(PROFILE, "{slug(path.name)}", RESULTS, seed=SEED, device=DEVICE)' in lines
+    assert len(lines) <= SETUP, f"{len(lines)} lines"
+    for statement in ast.parse(code["setup"]).body:
+        assert isinstance(statement, ast.Import | ast.ImportFrom | ast.Assign), ast.unparse(statement)
+    later = ast.parse("\n".join(code[name] for name in code if name != "setup"))
+    assert not [ast.unparse(node) for node in ast.walk(later) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+@every_notebook
+def test_no_library_code_and_no_question_about_the_profile(path):
+    code = cells(path)
+    tree = ast.parse("\n".join(code.values()))  # also: no magics, no shell
+    assert sum(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in ast.walk(tree)) <= 3
+    assert not [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            compared = ast.unparse(node)
+            assert not re.search(r"\bPROFILE\b|\bprofile\.name\b", compared), compared
+    assert {name: text for name, text in code.items() if len(text.splitlines()) > SCREEN} == {}
+    done_by_study = r"\b(sys\.path|CHECKS|EMPIRICAL|Report|store\.key|config\.CACHE|headless|interact)\b"
+    assert not re.findall(done_by_study, "\n".join(code.values()))
+
+
+@every_notebook
+def test_every_claim_that_it_owns_is_decided_in_it_once(path):
+    mine = slug(path.name)
+    owned = {name for name, claim in claims.register().items() if claim.notebook == mine and name in CHECKS}
+    assert named(path, "claim") == Counter(owned)
+    code = list(cells(path).values())
+    written = [number for number, text in enumerate(code) if "study.verdicts()" in text]
+    claimed = [number for number, text in enumerate(code) if "study.claim(" in text]
+    assert len(written) == bool(owned) and max(claimed, default=-1) < min(written, default=len(code))
+
+
+@every_notebook
+def test_every_figure_and_table_of_it_is_shown_in_it_once(path):
+    mine = slug(path.name)
+    for method, rows in (("draw", FIGURES), ("table", TABLES)):
+        assert named(path, method) == Counter(name for name in rows if rows[name].notebook == mine)
+
+
+@every_notebook
+def test_sliders_get_a_function(path):
+    """ipywidgets asks what it calls for its name, which a partial has not; headless runs do not get that far."""
+    defined = set(re.findall(r"^def (\w+)", "\n".join(cells(path).values()), re.MULTILINE))
+    for function in called(path, "study.explore"):
+        ours = isinstance(function, ast.Name) and function.id in defined
+        assert ours or isinstance(function, ast.Attribute), ast.unparse(function)
