@@ -159,7 +159,7 @@ def test_refuses_what_does_not_fit() -> None:
         (q, k, v, {"offset": 3}, "outside the 5 keys"),
         (q, k, v, {"visible": causal(4)}, r"visible has shape \[4\]"),
         (q, k, v, {"visible": Visible(place, place - 1)}, "without any key"),
-        (q, k, v, {"visible": Visible(place - 1, place)}, "outside"),
+        (q, k, v, {"visible": Visible(place, place + 1)}, "outside"),
         (q, k, v, {"backend": "flash"}, "choose 'auto' or one of 'reference', 'sdpa', 'triton'"),
         (q, k, v, {"backend": "sdpa", "positions": (place, place)}, "use backend='reference' for positions"),
     ]

@@ -142,7 +142,7 @@ WRONG = {
     "no gradient of the table": ("_add_diagonals", lambda d_table, *rest: None),
     "no gradient of the row scale": ("_add_scale", lambda d_scale, *rest: None),
     "bias of the next lag": ("_bias", lambda table, *block: RIGHT(table.roll(1, -1), *block)),
-    "no mask": ("_Blocks.hidden", lambda blocks, start, stop, left, right: torch.zeros(1, dtype=torch.bool)),
+    "no mask": ("Blocks.hidden", lambda blocks, start, stop, left, right: torch.zeros(1, dtype=torch.bool)),
 }
 RIGHT = SDPA._bias
 

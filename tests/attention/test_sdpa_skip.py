@@ -129,14 +129,14 @@ def test_a_level_common_to_all_lags_changes_no_window(windows) -> None:
 @pytest.mark.parametrize("name", ["laplace", "sink"])
 def test_near_heads_leave_out_most_blocks_and_far_heads_none(name: str, monkeypatch) -> None:
     elements = []
-    fused = SKIP._fused
+    fused = SKIP.fused_part
 
     def count(q, k, v, table, scale, blocks, block):
         start, stop, left, right, _ = block
         elements.append(q.shape[1] * (stop - start) * (right - left))
         return fused(q, k, v, table, scale, blocks, block)
 
-    monkeypatch.setattr(SKIP, "_fused", count)
+    monkeypatch.setattr(SKIP, "fused_part", count)
     given = call("none")
     read = {}
     for label, rates in (("near", [2.0] * 4), ("one far", [2.0, 2.0, 1e-9, 2.0]), ("far", [1e-9] * 4)):

@@ -6,7 +6,8 @@ import itertools
 import pytest
 import torch
 
-from attention_priors.attention.visible import Visible, bidirectional, causal, documents, window
+from attention_priors.attention import visible
+from attention_priors.attention.visible import Facts, Visible, bidirectional, causal, documents, window
 
 LENGTH = 13
 IDS = torch.tensor([[0] * 5 + [1] * 7 + [2], [3, 3, 0, 0, 0, 0, 4, 4, 4, 4, 4, 4, 0]])
@@ -65,14 +66,62 @@ def test_an_empty_interval_counts_zero() -> None:
     assert nothing.count.tolist() == [0, 0]
 
 
+MADE = ALL | {
+    "chunk": lambda: causal(4, 9),
+    "chunk of a window": lambda: window(4, 3, 9),
+    "short window of a short text": lambda: window(3, 5),
+    "more keys": lambda: bidirectional(4, 9),
+    "every token a document": lambda: documents(torch.arange(LENGTH)[None]),
+    "one document": lambda: documents(torch.zeros(2, LENGTH, dtype=torch.int64)),
+    "two masks": lambda: causal(LENGTH) & documents(IDS),
+    "three masks": lambda: causal(LENGTH) & documents(IDS) & window(LENGTH, 2),
+    "nothing": lambda: causal(2) & Visible(torch.tensor([1, 3]), torch.tensor([1, 3])),
+    "middle rows": lambda: causal(LENGTH).rows(3, 8),
+    "last row of both ways": lambda: bidirectional(LENGTH, LENGTH).rows(LENGTH - 1),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_facts_are_those_of_the_intervals(name: str) -> None:
+    """What a maker knows is what looking at the numbers tells."""
+    made = MADE[name]()
+    lead = made.last - torch.arange(made.last.shape[-1])
+    assert made.facts == Facts(
+        int(made.first.max()), int(made.last.max()), int(lead.min()), int(lead.max()), bool((made.count == 0).any())
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in MADE if name not in ("drawn", "nothing")])
+def test_compiled_code_knows_facts_that_hold(name: str, monkeypatch) -> None:
+    """Without looking: bounds, and exact where only causal masks, windows and documents in them are made."""
+    exact = MADE[name]().facts
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    bound = MADE[name]().facts
+    assert bound.first >= exact.first and bound.last >= exact.last and not bound.empty
+    assert bound.behind <= exact.behind and bound.ahead >= exact.ahead
+    if name in ("causal", "window", "chunk", "two masks", "middle rows"):
+        assert (bound.behind, bound.ahead) == (exact.behind, exact.ahead) or name == "two masks"
+        assert bound.ahead == exact.ahead and bound.last == exact.last
+
+
 def test_refuses_what_is_outside_the_domain() -> None:
-    unchecked = inspect.unwrap(documents)  # in tests the shape check of the annotations would come first
+    place = torch.arange(5)
+    # in tests the shape check of the annotations would come first
+    unchecked, look = inspect.unwrap(documents), inspect.unwrap(visible._look)
     bad = [
         (lambda: causal(0), "queries = 0"),
         (lambda: causal(3, -1), "offset = -1"),
         (lambda: window(3, 0), "window size = 0"),
         (lambda: unchecked(torch.zeros(3, dtype=torch.int64)), r"\[3\]"),
         (lambda: unchecked(torch.zeros(3, 0, dtype=torch.int64)), r"\[3, 0\]"),
+        (lambda: bidirectional(2, 0), "keys = 0"),
+        (lambda: Visible(place - 1, place), "first holds -1"),
+        (lambda: look(place, place[:4]), r"last is torch.int64 of shape \[4\]"),
+        (lambda: look(place, place > 2), "last is torch.bool"),
+        (lambda: look(place.float(), place), "first is torch.float32"),
+        (lambda: causal(5).rows(5), "rows 5 to 5 of 5 queries"),
+        (lambda: causal(5).rows(-2), "rows -2 to 5 of 5 queries"),
+        (lambda: causal(5).rows(2, 6), "rows 2 to 6 of 5 queries"),
     ]
     for make, message in bad:
         with pytest.raises(ValueError, match=message):

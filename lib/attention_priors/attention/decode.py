@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..positions.priors import GeneralizedGaussian, Laplace, RelativePrior
+from ..positions.priors import Prior
 from . import tiles
 from .launch import LOG2E, cdiv, options, pointers, rows, rows_of, strides
 
@@ -21,16 +21,14 @@ def fits(queries: int, groups: int, keys: int) -> bool:
     return queries * groups <= MOST_ROWS and queries <= 16 and keys >= FEWEST_KEYS
 
 
-def formula(relative: list[RelativePrior]) -> tuple[Tensor, float] | None:
-    """(log2(e) e^θ_α, θ_β, μ) [3, heads] and ε where the kernel knows the prior by its formula, else None."""
-    if len(relative) != 1 or type(relative[0]) not in (GeneralizedGaussian, Laplace):
+def formula(prior: Prior) -> tuple[Tensor, float] | None:
+    """(s log2(e), β, μ) [3, heads] and ε where all that depends on the lag is one power (`power`), else None."""
+    relative, _ = prior.split()
+    power = relative[0].power() if len(relative) == 1 else None
+    if power is None:
         return None
-    prior = relative[0]
-    if isinstance(prior, Laplace):
-        rows_, epsilon = (prior.slopes * LOG2E, torch.ones_like(prior.slopes), torch.zeros_like(prior.slopes)), 0.0
-    else:
-        rows_, epsilon = (prior.theta_alpha.exp() * LOG2E, prior.theta_beta, prior.mu), prior.epsilon
-    return torch.stack([row.detach().float() for row in rows_]), epsilon
+    (strength, beta, mu), epsilon = power
+    return torch.stack([strength * LOG2E, beta, mu]).detach().float(), epsilon
 
 
 def split(keys: int, programs: int, device: torch.device, tile: int) -> int:

@@ -13,16 +13,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..positions.kerple import KerpleLog, KerplePower
-from ..positions.priors import FLOOR, GeneralizedGaussian, Laplace, Prior, RelativePrior
+from ..positions.priors import FLOOR, Prior, RelativePrior
 from .decode import fits, formula, fused_decode
+from .inputs import check_rows, check_tensors
 from .launch import BACK, FRONT, INTERPRETED, LOG2E, fused_forward
 from .skipping import first_needed
 from .tiles import DTYPES, padded
 from .visible import Visible, causal
 
-# parameters [heads], entry h of which moves the table of head h alone
-HEADWISE = (GeneralizedGaussian, Laplace, KerplePower, KerpleLog)
 MOST_PARAMETERS = 4
 
 
@@ -43,18 +41,15 @@ def fused(
     given: dict[str, Any] = {"logit_scale": logit_scale, "visible": visible, "offset": offset, "tolerance": tolerance}
     if prior is None:
         return table_attention(q, k, v, **given)
-    relative, key_priors = prior.split()
     # Autocast would round lags to half precision, where 256 and 257 are one number.
     with torch.autocast(q.device.type, enabled=False):
-        if key_priors:
-            positions = torch.arange(keys, device=q.device)
-            given["of_keys"] = sum(factor.log_prior(positions, keys) for factor in key_priors)
+        given["of_keys"] = prior.of_keys(torch.arange(keys, device=q.device), keys)
         if decodes(q, k, v, logit_scale, prior_scale, *prior.parameters()) and not tolerance:
-            given["formula"] = formula(relative)
-        if relative and given.get("formula") is None:
-            given["lowest"] = lowest_lag(visible, offset, keys)
+            given["formula"] = formula(prior)
+        if given.get("formula") is None:
+            given["lowest"] = 0 if visible.sees_no_future(offset) else offset - keys + 1
             lags = torch.arange(given["lowest"], offset + queries, device=q.device)
-            given["table"], given["jacobian"], given["theta"] = tabulate(relative, lags)
+            given["table"], given["jacobian"], given["theta"] = tabulate(prior, lags)
     return table_attention(q, k, v, prior_scale=prior_scale, **given)
 
 
@@ -64,28 +59,16 @@ def decodes(q: Tensor, k: Tensor, v: Tensor, *others: Tensor | None) -> bool:
     return not differentiable and fits(q.shape[2], q.shape[1] // k.shape[1], k.shape[2])
 
 
-def lowest_lag(visible: Visible, offset: int, keys: int) -> int:
-    """0 where no query sees its future, else that of the first query and the last key. Compiled code cannot look."""
-    positions = torch.arange(offset, offset + visible.last.shape[-1], device=visible.last.device)
-    past = not torch.compiler.is_compiling() and bool((visible.last <= positions).all())
-    return 0 if past else offset - keys + 1
-
-
-def tabulate(relative: list[RelativePrior], lags: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
+def tabulate(prior: Prior, lags: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     """Table [heads, lags], and for a few parameters by head also ∂T/∂θ [heads, parameters, lags] and θ."""
-    learned = [
-        (factor, name) for factor in relative for name, p in factor.named_parameters() if p.requires_grad
-    ]  # fmt: skip
-    if (
-        not learned
-        or not torch.is_grad_enabled()
-        or len(learned) > MOST_PARAMETERS
-        or not all(type(factor) in HEADWISE for factor, _ in learned)
-    ):
-        return sum(factor.log_prior(lags) for factor in relative), None, None
+    relative, _ = prior.split()
+    learned = [(factor, name) for factor in relative for name, p in factor.named_parameters() if p.requires_grad]
+    separate = all(factor.headwise for factor, _ in learned) and 0 < len(learned) <= MOST_PARAMETERS
+    if not separate or not torch.is_grad_enabled():
+        return prior.table(lags), None, None
     theta = torch.stack([factor.get_parameter(name).float() for factor, name in learned])
     with torch.no_grad():
-        table = sum(factor.log_prior(lags) for factor in relative)
+        table = prior.table(lags)
         derivatives = [derivative(factor, name, lags) for factor, name in learned]
     return table, torch.stack(derivatives, 1), theta
 
@@ -139,8 +122,10 @@ def table_attention(
     lowest = 0 if lowest is None else lowest
     _check(q, k, v, table, lowest, of_keys, jacobian, theta, offset, tolerance)
     visible = causal(q.shape[2], offset, q.device) if visible is None else visible
-    _check_rows(q, logit_scale, prior_scale, visible)
-    _check_values(q, k, table, of_keys, visible, lowest, offset)
+    check_rows(q, k, logit_scale, prior_scale, visible)
+    if table is not None and visible.facts.ahead - offset > -lowest:
+        raise ValueError(f"visible reaches lags below lowest = {lowest}; start the table at {offset - k.shape[2] + 1}")
+    _check_values(table, of_keys)
     batch, heads, queries, width = q.shape
     wide = (batch, heads, queries)
     biased = table is not None or of_keys is not None or formula is not None
@@ -189,19 +174,8 @@ def _check(
         )
     if q.dtype not in DTYPES:
         raise ValueError(f"q is {q.dtype}, but the kernels take float32, bfloat16 and float16; use backend='sdpa'")
-    for name, x in (("q", q), ("k", k), ("v", v)):
-        if x.ndim != 4 or 0 in x.shape:
-            raise ValueError(f"{name} has shape {list(x.shape)}, but [batch, heads, length, width], none 0, is needed")
-        if x.dtype != q.dtype or x.device != q.device:
-            raise ValueError(f"{name} is {x.dtype} on {x.device}, q is {q.dtype} on {q.device}; make them equal")
-    if k.shape != v.shape or k.shape[0] != q.shape[0] or k.shape[3] != q.shape[3] or q.shape[1] % k.shape[1]:
-        raise ValueError(
-            f"q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)} do not fit: equal batch and width, k and v "
-            "alike, and heads a multiple of kv_heads are needed"
-        )
+    check_tensors(q, k, v, offset)
     padded(q.shape[3])
-    if offset < 0:
-        raise ValueError(f"offset = {offset}, but the position of the first query must be at least 0")
     heads, lags = q.shape[1], offset + q.shape[2] - lowest
     if table is not None and (table.ndim != 2 or table.shape[0] != heads or table.shape[1] < lags):
         raise ValueError(
@@ -227,35 +201,15 @@ def _check(
         raise ValueError(f"tolerance = {tolerance}, but it bounds a row's weight: give 0 <= tolerance < 1")
 
 
-def _check_rows(q: Tensor, logit_scale: Tensor | None, prior_scale: Tensor | None, visible: Visible) -> None:
-    for name, scale in (("logit_scale", logit_scale), ("prior_scale", prior_scale)):
-        if scale is not None and scale.shape not in (q.shape[1:3], q.shape[:3]):
-            raise ValueError(f"{name} has shape {list(scale.shape)}, but {list(q.shape[1:3])} or {list(q.shape[:3])}")
-    if visible.first.shape not in (q.shape[2:3], (q.shape[0], q.shape[2])):
-        raise ValueError(f"visible has shape {list(visible.first.shape)}, but [queries] or [batch, queries] is needed")
-
-
-def _check_values(
-    q: Tensor, k: Tensor, table: Tensor | None, of_keys: Tensor | None, visible: Visible, lowest: int, offset: int
-) -> None:
+def _check_values(table: Tensor | None, of_keys: Tensor | None) -> None:
     """What only the numbers tell, in one transfer; not inside compiled or captured code, which cannot wait for it."""
-    if torch.compiler.is_compiling() or (q.is_cuda and torch.cuda.is_current_stream_capturing()):
+    given = {name: x for name, x in (("table", table), ("of_keys", of_keys)) if x is not None}
+    first = next(iter(given.values()), None)
+    if (
+        first is None or torch.compiler.is_compiling()
+        or (first.is_cuda and torch.cuda.is_current_stream_capturing())
+    ):  # fmt: skip
         return
-    keys = k.shape[2]
-    ahead = visible.last - torch.arange(offset, offset + q.shape[2], device=q.device)
-    bad = {
-        f"visible points outside the {keys} keys; check the offset": (visible.first < 0).any()
-        | (visible.last >= keys).any(),
-        "visible leaves a query without any key; widen the window or the document": (
-            visible.last < visible.first
-        ).any(),
-    }
-    if table is not None:
-        reached = (ahead > -lowest).any() if lowest <= 0 else ahead.new_ones((), dtype=torch.bool)
-        bad[f"visible reaches lags below lowest = {lowest}; start the table at {offset - keys + 1}"] = reached
-        bad["table holds NaN; check the prior's parameters"] = table.isnan().any()
-    if of_keys is not None:
-        bad["of_keys holds NaN; check the prior's parameters"] = of_keys.isnan().any()
-    for message, found in zip(bad, torch.stack(list(bad.values())).tolist(), strict=True):
+    for name, found in zip(given, torch.stack([x.isnan().any() for x in given.values()]).tolist(), strict=True):
         if found:
-            raise ValueError(message)
+            raise ValueError(f"{name} holds NaN; check the prior's parameters")

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ..positions.priors import Prior
+from .inputs import check_rows, check_tensors
 from .reference import reference
 from .sdpa import sdpa
 from .tiles import serves
@@ -52,10 +53,12 @@ def attention(
     Raises ValueError for shapes that do not fit, an unknown backend, a query that sees no key, and what a backend
     cannot do; an explicit backend never falls back to another.
     """
-    _check_shapes(q, k, v, prior, logit_scale, prior_scale, offset)
+    check_tensors(q, k, v, offset)
+    if prior is not None and prior.heads != q.shape[1]:
+        raise ValueError(f"the prior has {prior.heads} heads, q has {q.shape[1]}; build the prior with {q.shape[1]}")
     if visible is None:
         visible = causal(q.shape[2], offset, q.device)
-    _check_visible(visible, q, k)
+    check_rows(q, k, logit_scale, prior_scale, visible)
     if backend == "auto":
         backend = _automatic(q, prior, positions)
     if backend not in BACKENDS:
@@ -76,34 +79,3 @@ def _automatic(q: Tensor, prior: Prior | None, positions: tuple[Tensor, Tensor] 
         return "reference"
     fused = q.is_cuda and prior is not None and serves(q.shape[3], q.dtype) and find_spec("triton")
     return "triton" if fused else "sdpa"
-
-
-def _check_shapes(
-    q: Tensor, k: Tensor, v: Tensor, prior: Prior | None, logit: Tensor | None, prior_scale: Tensor | None, offset: int
-) -> None:
-    for name, x in (("q", q), ("k", k), ("v", v)):
-        if x.ndim != 4 or 0 in x.shape:
-            raise ValueError(f"{name} has shape {list(x.shape)}, but [batch, heads, length, width], none 0, is needed")
-        if x.dtype != q.dtype or x.device != q.device:
-            raise ValueError(f"{name} is {x.dtype} on {x.device}, q is {q.dtype} on {q.device}; make them equal")
-    if k.shape != v.shape or k.shape[0] != q.shape[0] or k.shape[3] != q.shape[3] or q.shape[1] % k.shape[1]:
-        raise ValueError(
-            f"q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)} do not fit: equal batch and width, k and v "
-            "alike, and heads a multiple of kv_heads are needed"
-        )
-    if offset < 0:
-        raise ValueError(f"offset = {offset}, but the position of the first query must be at least 0")
-    if prior is not None and prior.heads != q.shape[1]:
-        raise ValueError(f"the prior has {prior.heads} heads, q has {q.shape[1]}; build the prior with {q.shape[1]}")
-    for name, scale in (("logit_scale", logit), ("prior_scale", prior_scale)):
-        if scale is not None and scale.shape not in (q.shape[1:3], q.shape[:3]):
-            raise ValueError(f"{name} has shape {list(scale.shape)}, but {list(q.shape[1:3])} or {list(q.shape[:3])}")
-
-
-def _check_visible(visible: Visible, q: Tensor, k: Tensor) -> None:
-    if visible.first.shape not in (q.shape[2:3], (q.shape[0], q.shape[2])):
-        raise ValueError(f"visible has shape {list(visible.first.shape)}, but [queries] or [batch, queries] is needed")
-    if bool((visible.first < 0).any() | (visible.last >= k.shape[2]).any()):
-        raise ValueError(f"visible points outside the {k.shape[2]} keys; check the offset and the number of keys")
-    if bool((visible.last < visible.first).any()):
-        raise ValueError("visible leaves a query without any key; widen the window or the document")

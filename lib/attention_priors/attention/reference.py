@@ -39,9 +39,10 @@ def reference(q: Tensor, k: Tensor, v: Tensor, **arguments: object) -> Tensor:
     return weights(q, k, **arguments) @ v.repeat_interleave(q.shape[1] // v.shape[1], dim=1)
 
 
-def _log_prior(prior: Prior, q_positions: Tensor, k_positions: Tensor) -> Float[Tensor, "heads queries keys"]:
+def _log_prior(prior: Prior, q_positions: Tensor, k_positions: Tensor) -> Float[Tensor, "heads rows keys"]:
+    """[heads, queries, keys], or [heads, 1, keys] where nothing depends on the query."""
     lags = q_positions[:, None] - k_positions
-    relative, keys = prior.split()
-    terms = [factor.log_prior(lags.flatten()).unflatten(1, lags.shape) for factor in relative]
-    terms += [factor.log_prior(k_positions, len(k_positions))[:, None, :] for factor in keys]
+    table, of_keys = prior.table(lags.flatten()), prior.of_keys(k_positions, len(k_positions))
+    terms = [] if table is None else [table.unflatten(1, lags.shape)]
+    terms += [] if of_keys is None else [of_keys[:, None, :]]
     return sum(terms[1:], terms[0])

@@ -10,7 +10,7 @@ Where there is no prior and the mask is plainly causal, torch's own scaled_dot_p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ..positions.priors import KeyPrior, Prior, RelativePrior
+from ..positions.priors import Prior
 from .visible import Visible
 
 BLOCK_QUERIES, BLOCK_KEYS = 128, 512
@@ -45,50 +45,52 @@ def sdpa(
         k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
     factor = q.shape[-1] ** -0.5
     q = q * factor if logit_scale is None else q * (factor * logit_scale[..., None]).to(q.dtype)
-    if prior is None and queries == keys and _is_causal(visible):
+    if prior is None and queries == keys and visible.plainly_causal():
         return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0)
-    relative, of_keys = ([], []) if prior is None else prior.split()
-    table = _table(relative, queries, keys, offset, visible) if relative else None
-    scale = prior_scale if relative else None
+    table = None if prior is None else table_of(prior, queries, keys, offset, visible)
+    scale = None if table is None else prior_scale
     width = q.shape[-1]
     # Autocast would round the biases of a block to half precision, where lags of 256 and 257 are one number.
     with torch.autocast(q.device.type, enabled=False):
-        if of_keys:
-            q, k, v = _with_key_prior(q, k, v, of_keys, prior_scale)
+        if prior is not None:
+            q, k, v = with_key_prior(q, k, v, prior, prior_scale)
         learning = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v, table, scale) if x is not None)
-        out = _BlockAttention.apply(q, k, v, table, scale, visible.first, visible.last, learning)
+        arguments = (q, k, v, table, scale, visible.first, visible.last, learning)
+        if torch.compiler.is_compiling():
+            from .graph import block_attention
+
+            out = block_attention(*arguments)[0].to(q.dtype)
+        else:
+            out = BlockAttention.apply(*arguments)
         return out[..., :width]
 
 
-def _with_key_prior(
-    q: Tensor, k: Tensor, v: Tensor, priors: list[KeyPrior], scale: Tensor | None
+def with_key_prior(
+    q: Tensor, k: Tensor, v: Tensor, prior: Prior, scale: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """q, k and v with one more component: <(q_i, b_i), (k_j, u(j))> = <q_i, k_j> + b_i u(j); in at least float32."""
+    """q, k and v with one more component: <(q_i, b_i), (k_j, u(j))> = <q_i, k_j> + b_i u(j); in at least float32.
+
+    As they are where the prior says nothing of keys.
+    """
+    u = prior.of_keys(torch.arange(k.shape[2], device=k.device), k.shape[2])
+    if u is None:
+        return q, k, v
     dtype = torch.promote_types(q.dtype, torch.float32)
-    positions = torch.arange(k.shape[2], device=k.device)
-    u = sum(prior.log_prior(positions, k.shape[2]) for prior in priors)
     rows = torch.ones_like(q[..., 0]) if scale is None else scale.expand(q.shape[:3])
     columns = [rows.to(dtype), u.to(dtype).expand(k.shape[:3]), torch.zeros_like(v[..., 0], dtype=dtype)]
     return tuple(torch.cat([x.to(dtype), c[..., None]], -1) for x, c in zip((q, k, v), columns, strict=True))
 
 
-def _is_causal(visible: Visible) -> bool:
-    index = torch.arange(visible.last.shape[-1], device=visible.last.device)
-    return not bool(visible.first.any()) and bool((visible.last == index).all())
-
-
-def _table(priors: list[RelativePrior], queries: int, keys: int, offset: int, visible: Visible) -> Tensor:
-    """T[h, x] = log π at lag x + offset - keys + 1, for every lag between a query and a key."""
+def table_of(prior: Prior, queries: int, keys: int, offset: int, visible: Visible) -> Tensor | None:
+    """T[h, x] = log π at lag x + offset - keys + 1, for every lag between a query and a key; None for no such part."""
     low, high = offset - keys + 1, offset + queries
-    positions = torch.arange(offset, high, device=visible.last.device)
-    start = 0 if low < 0 and bool((visible.last <= positions).all()) else low  # the future needs no table
-    lags = torch.arange(start, high, device=visible.last.device)
-    table = sum(prior.log_prior(lags) for prior in priors)
-    return F.pad(table, (start - low, 0)) if start > low else table
+    start = 0 if low < 0 and visible.sees_no_future(offset) else low  # the future needs no table
+    table = prior.table(torch.arange(start, high, device=visible.last.device))
+    return F.pad(table, (start - low, 0)) if table is not None and start > low else table
 
 
 @dataclass(frozen=True)
-class _Blocks:
+class Blocks:
     """The plan of blocks: query ranges, and for each the key ranges (in reversed order) that some query sees."""
 
     batch: int
@@ -100,15 +102,20 @@ class _Blocks:
     spans: list[tuple[int, int, list[tuple[int, int, bool]]]]
     scratch: list[Tensor] = field(default_factory=list)
 
-    @classmethod
-    def plan(cls, q: Tensor, keys: int, first: Tensor, last: Tensor, learning: bool) -> _Blocks:
-        first, last = keys - 1 - last, keys - 1 - first
+    @staticmethod
+    def size(q: Tensor, keys: int, learning: bool) -> tuple[int, int]:
+        """Queries and keys of a block."""
         batch, heads, queries, _ = q.shape
         if queries <= WHOLE and keys <= WHOLE:
-            step, width = queries, keys
-        else:
-            rows, width = (BLOCK_QUERIES, BLOCK_KEYS) if learning else (READING_QUERIES, READING_KEYS)
-            step = min(queries, max(32, rows * 4 // (batch * heads)))
+            return queries, keys
+        rows, width = (BLOCK_QUERIES, BLOCK_KEYS) if learning else (READING_QUERIES, READING_KEYS)
+        return min(queries, max(32, rows * 4 // (batch * heads))), width
+
+    @classmethod
+    def plan(cls, q: Tensor, keys: int, first: Tensor, last: Tensor, learning: bool) -> Blocks:
+        first, last = keys - 1 - last, keys - 1 - first
+        batch, heads, queries, _ = q.shape
+        step, width = cls.size(q, keys, learning)
         rows = first if first.ndim == 2 else first[None]
         ends = last if last.ndim == 2 else last[None]
         pad = -queries % step
@@ -144,7 +151,7 @@ def _bias(table: Tensor, start: int, stop: int, left: int, right: int) -> Tensor
 
 
 def _scores(
-    q: Tensor, k: Tensor, table: Tensor | None, scale: Tensor | None, blocks: _Blocks,
+    q: Tensor, k: Tensor, table: Tensor | None, scale: Tensor | None, blocks: Blocks,
     block: tuple[int, int, int, int, bool],
 ) -> Tensor:  # fmt: skip
     """Logits of a block, [batch, heads, rows, columns], -inf where hidden."""
@@ -161,7 +168,7 @@ def _scores(
     return scores
 
 
-class _BlockAttention(torch.autograd.Function):
+class BlockAttention(torch.autograd.Function):
     """Online softmax over key blocks; the backward pass computes the weights again from the log-sum-exp."""
 
     @staticmethod
@@ -170,60 +177,72 @@ class _BlockAttention(torch.autograd.Function):
         first: Tensor, last: Tensor, learning: bool,
     ) -> Tensor:  # fmt: skip
         dtype, inputs = q.dtype, (q, k, v, table, scale)
-        q, k, v, table, scale = _working(q, k.flip(2), v.flip(2), table, scale)
-        blocks = _Blocks.plan(q, k.shape[2], first, last, learning)
-        out = torch.empty_like(q)
-        lse = q.new_empty(q.shape[:3])
-        p = None
-        # The fused kernel's exponentials have 20 bits: enough to read, too few for the gradient of a prior, in which
-        # millions of terms nearly cancel.
-        part = _fused if q.device.type == "cpu" and not learning else _unfused
-        if blocks.whole():
-            start, stop, [(left, right, masked)] = blocks.spans[0]
-            p = _scores(q, k, table, scale, blocks, (start, stop, left, right, masked)).softmax(-1)
-            out = p @ v[:, :, left:right]
-        else:
-            for span in blocks.spans:
-                _online(part, q, k, v, table, scale, blocks, span, out, lse)
-        blocks.scratch.clear()
-        ctx.blocks, ctx.dtypes = blocks, [None if x is None else x.dtype for x in inputs]
-        ctx.needs = ctx.needs_input_grad
-        ctx.save_for_backward(q, k, v, table, scale, p, None if blocks.whole() else lse, out)
+        tensors = working(q, k.flip(2), v.flip(2), table, scale)
+        ctx.blocks = Blocks.plan(q, k.shape[2], first, last, learning)
+        ctx.dtypes = [None if x is None else x.dtype for x in inputs]
+        out, p, lse = attend(*tensors, ctx.blocks, learning)
+        ctx.save_for_backward(*tensors, out, p, lse)
         return out.to(dtype)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, table, scale, p_whole, lse, out = ctx.saved_tensors
-        d_out = d_out.to(q.dtype)
-        delta = (d_out * out).sum(-1) if p_whole is None else None
-        d_q, d_k, d_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
-        d_table = None if table is None or not ctx.needs[3] else torch.zeros_like(table)
-        d_scale = None if scale is None or not ctx.needs[4] else torch.zeros_like(scale)
-        for start, stop, chunks in ctx.blocks.spans:
-            rows = slice(start, stop)
-            for left, right, masked in chunks:
-                columns = slice(left, right)
-                d_s = d_out[:, :, rows] @ v[:, :, columns].transpose(-1, -2)
-                if p_whole is not None:
-                    p = p_whole
-                    d_s = torch.ops.aten._softmax_backward_data(d_s, p, -1, p.dtype)
-                else:
-                    p = _scores(q, k, table, scale, ctx.blocks, (start, stop, left, right, masked))
-                    _exp(p.sub_(lse[:, :, rows, None]))
-                    d_s.sub_(delta[:, :, rows, None]).mul_(p)
-                d_v[:, :, columns] += p.transpose(-1, -2) @ d_out[:, :, rows]
-                d_q[:, :, rows] += d_s @ k[:, :, columns]
-                d_k[:, :, columns] += d_s.transpose(-1, -2) @ q[:, :, rows]
-                if d_scale is not None:
-                    _add_scale(d_scale[..., rows], d_s, _bias(table, start, stop, left, right))
-                if d_table is not None:
-                    _add_diagonals(d_table, d_s, None if scale is None else scale[..., rows, None], start + left)
-        grads = (d_q, d_k.flip(2), d_v.flip(2), d_table, d_scale)
+        d_out = d_out.to(ctx.saved_tensors[0].dtype)
+        d_q, d_k, *rest = gradients(d_out, *ctx.saved_tensors, ctx.blocks, ctx.needs_input_grad)
+        grads = (d_q, d_k.flip(2), rest[0].flip(2), *rest[1:])
         return *(None if g is None else g.to(t) for g, t in zip(grads, ctx.dtypes, strict=True)), None, None, None
 
 
-def _working(*tensors: Tensor | None) -> list[Tensor | None]:
+def attend(
+    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, blocks: Blocks, learning: bool
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """The output, and what the backward pass needs: the weights of one block, or the log-sum-exps of several."""
+    if blocks.whole():
+        start, stop, [(left, right, masked)] = blocks.spans[0]
+        p = _scores(q, k, table, scale, blocks, (start, stop, left, right, masked)).softmax(-1)
+        return p @ v[:, :, left:right], p, None
+    out, lse = torch.empty_like(q), q.new_empty(q.shape[:3])
+    # The fused kernel's exponentials have 20 bits: enough to read, too few for the gradient of a prior, in which
+    # millions of terms nearly cancel.
+    part = fused_part if q.device.type == "cpu" and not learning else unfused_part
+    for span in blocks.spans:
+        _online(part, q, k, v, table, scale, blocks, span, out, lse)
+    blocks.scratch.clear()
+    return out, None, lse
+
+
+def gradients(
+    d_out: Tensor, q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, out: Tensor,
+    p_whole: Tensor | None, lse: Tensor | None, blocks: Blocks, needs: Sequence[bool],
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]:  # fmt: skip
+    """Those of q, k, v, table and scale; of the last two where `needs` asks for them."""
+    delta = (d_out * out).sum(-1) if p_whole is None else None
+    d_q, d_k, d_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
+    d_table = None if table is None or not needs[3] else torch.zeros_like(table)
+    d_scale = None if scale is None or not needs[4] else torch.zeros_like(scale)
+    for start, stop, chunks in blocks.spans:
+        rows = slice(start, stop)
+        for left, right, masked in chunks:
+            columns = slice(left, right)
+            d_s = d_out[:, :, rows] @ v[:, :, columns].transpose(-1, -2)
+            if p_whole is not None:
+                p = p_whole
+                d_s = torch.ops.aten._softmax_backward_data(d_s, p, -1, p.dtype)
+            else:
+                p = _scores(q, k, table, scale, blocks, (start, stop, left, right, masked))
+                _exp(p.sub_(lse[:, :, rows, None]))
+                d_s.sub_(delta[:, :, rows, None]).mul_(p)
+            d_v[:, :, columns] += p.transpose(-1, -2) @ d_out[:, :, rows]
+            d_q[:, :, rows] += d_s @ k[:, :, columns]
+            d_k[:, :, columns] += d_s.transpose(-1, -2) @ q[:, :, rows]
+            if d_scale is not None:
+                _add_scale(d_scale[..., rows], d_s, _bias(table, start, stop, left, right))
+            if d_table is not None:
+                _add_diagonals(d_table, d_s, None if scale is None else scale[..., rows, None], start + left)
+    return d_q, d_k, d_v, d_table, d_scale
+
+
+def working(*tensors: Tensor | None) -> list[Tensor | None]:
     """Half precision is computed in float32; float32 and float64 in themselves, tables and scales like q."""
     dtype = tensors[0].dtype if tensors[0].dtype == torch.float64 else torch.float32
     return [None if x is None else x.to(dtype).contiguous() for x in tensors]
@@ -238,7 +257,7 @@ def _exp(x: Tensor) -> Tensor:
 
 def _online(
     part: Callable[..., tuple[Tensor, Tensor]], q: Tensor, k: Tensor, v: Tensor, table: Tensor | None,
-    scale: Tensor | None, blocks: _Blocks, span: tuple[int, int, list[tuple[int, int, bool]]], out: Tensor, lse: Tensor,
+    scale: Tensor | None, blocks: Blocks, span: tuple[int, int, list[tuple[int, int, bool]]], out: Tensor, lse: Tensor,
 ) -> None:  # fmt: skip
     """One block of queries over several blocks of keys: the parts' means, weighted by their shares of the sum."""
     start, stop, chunks = span
@@ -252,8 +271,8 @@ def _online(
     out[:, :, rows], lse[:, :, rows] = mean, total
 
 
-def _unfused(
-    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, blocks: _Blocks,
+def unfused_part(
+    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, blocks: Blocks,
     block: tuple[int, int, int, int, bool],
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Mean of v [batch, heads, rows, width] and log-sum-exp [batch, heads, rows] of a block."""
@@ -266,8 +285,8 @@ def _unfused(
     return mean, total.log_().add_(largest)
 
 
-def _fused(
-    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, blocks: _Blocks,
+def fused_part(
+    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, blocks: Blocks,
     block: tuple[int, int, int, int, bool],
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """The same by torch's fused CPU kernel, which returns the log-sum-exp that its public form hides."""
@@ -291,7 +310,7 @@ def _fused(
     return mean, total
 
 
-def _scratch(blocks: _Blocks, size: int, like: Tensor) -> Tensor:
+def _scratch(blocks: Blocks, size: int, like: Tensor) -> Tensor:
     """`size` elements of memory that all blocks of one call write to in turn."""
     if not blocks.scratch or blocks.scratch[0].numel() < size:
         blocks.scratch[:] = [like.new_empty(size)]

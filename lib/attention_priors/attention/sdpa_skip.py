@@ -16,9 +16,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from ..positions.priors import KeyPrior, Prior
+from ..positions.priors import Prior
 from .op import BACKENDS
-from .sdpa import _Blocks, _fused, _table, _with_key_prior, _working, sdpa
+from .sdpa import Blocks, fused_part, sdpa, table_of, with_key_prior, working
 from .skipping import suffixes
 from .visible import Visible
 
@@ -45,24 +45,22 @@ def sdpa_skip(
     inputs = [q, k, v, logit_scale, prior_scale, *([] if prior is None else prior.parameters())]
     if torch.is_grad_enabled() and any(x.requires_grad for x in inputs if x is not None):
         raise ValueError("backend 'sdpa_skip' only reads: call it under torch.no_grad(), or learn with backend='sdpa'")
-    relative, of_keys = ([], []) if prior is None else prior.split()
     queries, keys = q.shape[2], k.shape[2]
-    if not relative or bool((visible.last != torch.arange(offset, offset + queries)).any()):
+    if prior is None or not prior.split()[0] or not visible.ends_at_itself(offset):
         return sdpa(q, k, v, offset=offset, **given)
-    blocks = _Blocks.plan(q, keys, visible.first, visible.last, learning=False)
+    blocks = Blocks.plan(q, keys, visible.first, visible.last, learning=False)
     if blocks.whole():
         return sdpa(q, k, v, offset=offset, **given)
-    table = _table(relative, queries, keys, offset, visible)
+    table = table_of(prior, queries, keys, offset, visible)
     groups, width = q.shape[1] // k.shape[1], q.shape[3]
     if groups > 1:
         k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
     a = width**-0.5 if logit_scale is None else (width**-0.5 * logit_scale[..., None]).to(q.dtype)
     dtype = q.dtype
     with torch.autocast("cpu", enabled=False):
-        q, k, v, table, scale = _working(q * a, k, v, table, prior_scale)
-        windows = _windows(q, k, table[:, keys - 1 - offset :], scale, of_keys, blocks)
-        if of_keys:
-            q, k, v = _with_key_prior(q, k, v, of_keys, scale)
+        q, k, v, table, scale = working(q * a, k, v, table, prior_scale)
+        windows = _windows(q, k, table[:, keys - 1 - offset :], scale, prior, blocks)
+        q, k, v = with_key_prior(q, k, v, prior, scale)
         order = windows[:, -1].argsort(descending=True)  # a block's far keys are for the first heads of this order
         q, k, v, table, windows = q[:, order], k[:, order].flip(2), v[:, order].flip(2), table[order], windows[order]
         scale = None if scale is None else scale[..., order, :]
@@ -81,7 +79,7 @@ def _active(windows: Tensor, lag: int) -> int:
 
 
 def _online(
-    q: Tensor, k: Tensor, v: Tensor, table: Tensor, scale: Tensor | None, blocks: _Blocks,
+    q: Tensor, k: Tensor, v: Tensor, table: Tensor, scale: Tensor | None, blocks: Blocks,
     span: tuple[int, int, list[tuple[int, int, bool]]], active: list[int],
 ) -> Tensor:  # fmt: skip
     """One block of queries over its blocks of keys, the nearest first: [batch, heads, rows, width].
@@ -89,13 +87,13 @@ def _online(
     `active` is how many heads take part, for each block of keys but the first.
     """
     start, stop, chunks = span
-    mean, total = _fused(q, k, v, table, scale, blocks, (start, stop, *chunks[0]))
+    mean, total = fused_part(q, k, v, table, scale, blocks, (start, stop, *chunks[0]))
     for heads, chunk in zip(active, chunks[1:], strict=True):
         if heads == 0:
             break
         some = (x[:, :heads] for x in (q, k, v))
         factor = None if scale is None else scale[..., :heads, :]
-        more, more_total = _fused(*some, table[:heads], factor, blocks, (start, stop, *chunk))
+        more, more_total = fused_part(*some, table[:heads], factor, blocks, (start, stop, *chunk))
         old = total[:, :heads]
         joint = torch.logaddexp(old, more_total)
         share = (old - joint).exp_()[..., None]
@@ -104,9 +102,7 @@ def _online(
     return mean
 
 
-def _windows(
-    q: Tensor, k: Tensor, table: Tensor, scale: Tensor | None, of_keys: list[KeyPrior], blocks: _Blocks
-) -> Tensor:
+def _windows(q: Tensor, k: Tensor, table: Tensor, scale: Tensor | None, prior: Prior, blocks: Blocks) -> Tensor:
     """Per head and block of queries the smallest lag from which on all keys can be left out, int64 [heads, blocks].
 
     q is scaled, `table` [heads, lags] begins at lag 0. In the notation of `skipping`: a row that sees a key at lag w
@@ -120,8 +116,8 @@ def _windows(
     low = high = torch.ones_like(content)
     if scale is not None:
         low, high = _by_block(scale, blocks, torch.amin), _by_block(scale, blocks, torch.amax)
-    keys = torch.arange(k.shape[2])
-    u = sum((prior.log_prior(keys, len(keys)) for prior in of_keys), table.new_zeros(heads, 1))
+    u = prior.of_keys(torch.arange(k.shape[2]), k.shape[2])
+    u = table.new_zeros(heads, 1) if u is None else u
     reach = u.amax(-1, keepdim=True) - u.amin(-1, keepdim=True)
     left = torch.zeros_like(content, dtype=torch.int64)
     right = torch.full_like(left, lags)
@@ -139,7 +135,7 @@ def _windows(
     return right
 
 
-def _by_block(rows: Tensor, blocks: _Blocks, reduce: Callable[..., Tensor]) -> Tensor:
+def _by_block(rows: Tensor, blocks: Blocks, reduce: Callable[..., Tensor]) -> Tensor:
     """[heads, queries] or [batch, heads, queries] to [heads, blocks]."""
     each = rows if rows.ndim == 3 else rows[None]
     return torch.stack([reduce(each[:, :, start:stop], dim=(0, 2)) for start, stop, _ in blocks.spans], -1)

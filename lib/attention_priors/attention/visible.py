@@ -1,7 +1,8 @@
 """Which keys a query sees: one interval of keys per query.
 
 Causal, document and window masks, and bidirectional attention, are all intervals, and intervals are closed under
-intersection. Two integers per query replace an L x L mask.
+intersection. Two integers per query replace an L x L mask. What the layers of a model ask of a mask is found once, when
+it is made, so that none of them waits for its numbers.
 """
 
 from __future__ import annotations
@@ -14,15 +15,46 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
+class Facts:
+    """Plain numbers about intervals, exact; inside compiled code, which cannot look, as narrow as their making tells.
+
+    `first` is the largest first_i (or more), `last` the largest last_i (or more), last_i - i lies in behind .. ahead,
+    and `empty` says that some query sees no key.
+    """
+
+    first: int
+    last: int
+    behind: int
+    ahead: int
+    empty: bool = False
+
+
+@dataclass(frozen=True)
 class Visible:
-    """Query i sees the keys first_i <= j <= last_i. Shapes [queries] or [batch, queries], int64."""
+    """Query i sees the keys first_i <= j <= last_i. Shapes [queries] or [batch, queries], int64.
+
+    Raises ValueError for other shapes and dtypes, and where a first_i is below 0. `facts` is for makers that know them.
+    """
 
     first: Int[Tensor, "*batch queries"]
     last: Int[Tensor, "*batch queries"]
+    facts: Facts | None = None
+
+    def __post_init__(self) -> None:
+        if self.facts is None:
+            object.__setattr__(self, "facts", _look(self.first, self.last))
 
     def __and__(self, other: Visible) -> Visible:
         """The keys that both see."""
-        return Visible(torch.maximum(self.first, other.first), torch.minimum(self.last, other.last))
+        first, last = torch.maximum(self.first, other.first), torch.minimum(self.last, other.last)
+        one, two = self.facts, other.facts
+        facts = None
+        if torch.compiler.is_compiling():
+            facts = Facts(
+                max(one.first, two.first), min(one.last, two.last), min(one.behind, two.behind),
+                min(one.ahead, two.ahead), one.empty or two.empty,
+            )  # fmt: skip
+        return Visible(first, last, facts)
 
     @property
     def count(self) -> Int[Tensor, "*batch queries"]:
@@ -35,8 +67,28 @@ class Visible:
         return (j >= self.first[..., None]) & (j <= self.last[..., None])
 
     def rows(self, start: int, stop: int | None = None) -> Visible:
-        """The same for a range of queries."""
-        return Visible(self.first[..., start:stop], self.last[..., start:stop])
+        """The same for the queries start .. stop - 1; None: to the end. ValueError where that is no query."""
+        queries = self.first.shape[-1]
+        stop = queries if stop is None else stop
+        if not 0 <= start < stop <= queries:
+            raise ValueError(f"rows {start} to {stop} of {queries} queries are none of them; ask for at least one")
+        facts = None
+        if torch.compiler.is_compiling():
+            behind, ahead = self.facts.behind + start, self.facts.ahead + start
+            facts = Facts(self.facts.first, min(self.facts.last, self.facts.ahead + stop - 1), behind, ahead)
+        return Visible(self.first[..., start:stop], self.last[..., start:stop], facts)
+
+    def sees_no_future(self, offset: int) -> bool:
+        """Whether no query, the first at position `offset`, sees a later key."""
+        return self.facts.ahead <= offset
+
+    def ends_at_itself(self, offset: int) -> bool:
+        """Whether the last key that each query sees is its own."""
+        return self.facts.behind == self.facts.ahead == offset
+
+    def plainly_causal(self) -> bool:
+        """Whether query i sees the keys 0 .. i."""
+        return self.facts.first == 0 and self.ends_at_itself(0)
 
 
 def causal(queries: int, offset: int = 0, device: torch.device | None = None) -> Visible:
@@ -44,13 +96,15 @@ def causal(queries: int, offset: int = 0, device: torch.device | None = None) ->
     if queries < 1 or offset < 0:
         raise ValueError(f"queries = {queries}, offset = {offset}, but at least 1 and 0 are needed")
     last = torch.arange(offset, offset + queries, device=device)
-    return Visible(torch.zeros_like(last), last)
+    return Visible(torch.zeros_like(last), last, Facts(0, offset + queries - 1, offset, offset))
 
 
 def bidirectional(queries: int, keys: int, device: torch.device | None = None) -> Visible:
     """Every query sees every key."""
+    if queries < 1 or keys < 1:
+        raise ValueError(f"queries = {queries}, keys = {keys}, but at least 1 of each is needed")
     first = torch.zeros(queries, dtype=torch.int64, device=device)
-    return Visible(first, first + keys - 1)
+    return Visible(first, first + keys - 1, Facts(0, keys - 1, keys - queries, keys - 1))
 
 
 def window(queries: int, size: int, offset: int = 0, device: torch.device | None = None) -> Visible:
@@ -58,18 +112,39 @@ def window(queries: int, size: int, offset: int = 0, device: torch.device | None
     if size < 1:
         raise ValueError(f"window size = {size}, but a query must see at least itself; use a size of at least 1")
     seen = causal(queries, offset, device)
-    return Visible((seen.last - size + 1).clamp(min=0), seen.last)
+    first = max(offset + queries - size, 0)
+    return Visible((seen.last - size + 1).clamp(min=0), seen.last, Facts(first, seen.facts.last, offset, offset))
 
 
 def documents(ids: Int[Tensor, "batch length"]) -> Visible:
     """Query i sees the keys of its own document, before and after. A document is a run of equal ids."""
     if ids.ndim != 2 or not ids.shape[1]:
         raise ValueError(f"document ids have shape {list(ids.shape)}, but [batch, length] with length >= 1 is needed")
-    index = torch.arange(ids.shape[1], device=ids.device).expand(ids.shape)
+    length = ids.shape[1]
+    index = torch.arange(length, device=ids.device).expand(ids.shape)
     starts = torch.ones_like(ids, dtype=torch.bool)
     starts[:, 1:] = ids[:, 1:] != ids[:, :-1]
     first = torch.where(starts, index, 0).cummax(1).values
     ends = torch.ones_like(starts)
     ends[:, :-1] = starts[:, 1:]
-    last = torch.where(ends, index, ids.shape[1]).flip(1).cummin(1).values.flip(1)
-    return Visible(first, last)
+    last = torch.where(ends, index, length).flip(1).cummin(1).values.flip(1)
+    facts = Facts(length - 1, length - 1, 0, length - 1) if torch.compiler.is_compiling() else None
+    return Visible(first, last, facts)
+
+
+def _look(first: Tensor, last: Tensor) -> Facts:
+    """The facts of given intervals, in one transfer."""
+    for name, x in (("first", first), ("last", last)):
+        if x.ndim not in (1, 2) or 0 in x.shape or x.shape != first.shape or x.dtype not in (torch.int64, torch.int32):
+            raise ValueError(
+                f"{name} is {x.dtype} of shape {list(x.shape)}, but first and last need int64 of one shape, "
+                "[queries] or [batch, queries]"
+            )
+    if torch.compiler.is_compiling():
+        raise ValueError("a Visible of given intervals cannot be made inside compiled code; make it before")
+    lead = last - torch.arange(last.shape[-1], device=last.device)
+    numbers = (first.amax(), last.amax(), lead.amin(), lead.amax(), first.amin(), (last - first).amin())
+    *found, lowest, narrowest = torch.stack(numbers).tolist()
+    if lowest < 0:
+        raise ValueError(f"first holds {lowest}, but keys are numbered from 0; check the offset")
+    return Facts(*found, narrowest < 0)

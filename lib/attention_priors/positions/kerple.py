@@ -22,6 +22,8 @@ class KerplePower(RelativePrior):
     without location. Conditionally positive definite exactly for these r2.
     """
 
+    headwise = True
+
     def __init__(self, r1: Iterable[float] | Tensor, r2: Iterable[float] | Tensor, trainable: bool = True) -> None:
         """One r1 and one r2 per head. ValueError outside the domain."""
         super().__init__()
@@ -52,6 +54,8 @@ class KerpleLog(RelativePrior):
     is r2^(-r1) ζ(r1, 1/r2) (Hurwitz) for r1 > 1; for r1 <= 1 it grows without bound with the context. r1 = exp(θ_1),
     r2 = exp(θ_2).
     """
+
+    headwise = True
 
     def __init__(self, r1: Iterable[float] | Tensor, r2: Iterable[float] | Tensor, trainable: bool = True) -> None:
         """One r1 and one r2 per head. ValueError outside the domain."""

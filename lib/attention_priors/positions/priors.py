@@ -22,6 +22,7 @@ class Prior(nn.Module, ABC):
     """A prior over the keys that each query may attend to, one per head."""
 
     heads: int
+    headwise = False  # every parameter is one number per head, which moves that head's log-prior alone
 
     def __mul__(self, other: Prior) -> Product:
         if not isinstance(other, Prior):
@@ -32,6 +33,16 @@ class Prior(nn.Module, ABC):
     def split(self) -> tuple[list[RelativePrior], list[KeyPrior]]:
         """The factors that depend on the lag and the factors that depend on the key alone."""
 
+    def table(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"] | None:
+        """T[h, lag], the sum of log π over the factors that depend on the lag; None where there is none."""
+        relative, _ = self.split()
+        return sum(factor.log_prior(lags) for factor in relative) if relative else None
+
+    def of_keys(self, keys: Int[Tensor, " keys"], length: int) -> Float[Tensor, "heads keys"] | None:
+        """u[h, j], the sum of log π over the factors that depend on the key alone; None where there is none."""
+        _, own = self.split()
+        return sum(factor.log_prior(keys, length) for factor in own) if own else None
+
 
 class RelativePrior(Prior):
     """A prior that depends on the lag alone (a Toeplitz bias)."""
@@ -39,6 +50,10 @@ class RelativePrior(Prior):
     @abstractmethod
     def log_prior(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
         """log π(lag), unnormalised. Lags are integers, negative for keys after the query."""
+
+    def power(self) -> tuple[Float[Tensor, "3 heads"], float] | None:
+        """(s, β, μ) and ε where log π(lag) = -s (|lag + μ| + ε)^β: a kernel can do without a table. None elsewhere."""
+        return None
 
     def split(self) -> tuple[list[RelativePrior], list[KeyPrior]]:
         return [self], []
@@ -91,6 +106,8 @@ class Uniform(RelativePrior):
 class Laplace(RelativePrior):
     """log π(lag) = -m |lag| with one slope m > 0 per head (ALiBi, Press et al. 2022; BAM Lemma 2, scale 1/m)."""
 
+    headwise = True
+
     def __init__(self, slopes: Iterable[float] | Tensor, trainable: bool = False) -> None:
         super().__init__()
         slopes = torch.as_tensor(slopes if isinstance(slopes, Tensor) else list(slopes), dtype=torch.float32)
@@ -103,6 +120,9 @@ class Laplace(RelativePrior):
     def log_prior(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
         return -self.slopes[:, None] * lags.abs().to(_at_least_single(self.slopes.dtype))
 
+    def power(self) -> tuple[Float[Tensor, "3 heads"], float]:
+        return torch.stack([self.slopes, torch.ones_like(self.slopes), torch.zeros_like(self.slopes)]), 0.0
+
 
 class GeneralizedGaussian(RelativePrior):
     """log π(lag) = -exp(θ_α) (|lag + μ| + ε)^θ_β with μ = 2 sinh θ_μ: GGD-BAM (BAM §2.3 and App. C).
@@ -113,6 +133,7 @@ class GeneralizedGaussian(RelativePrior):
     """
 
     NAMES = ("theta_alpha", "theta_beta", "theta_mu")
+    headwise = True
 
     def __init__(
         self,
@@ -176,6 +197,9 @@ class GeneralizedGaussian(RelativePrior):
         distance = (lags.double() + self.mu.double()[:, None]).abs() + self.epsilon
         bias = -self.theta_alpha.double().exp()[:, None] * distance.pow(self.theta_beta.double()[:, None])
         return bias.clamp(min=FLOOR).to(_at_least_single(self.theta_alpha.dtype))
+
+    def power(self) -> tuple[Float[Tensor, "3 heads"], float]:
+        return torch.stack([self.theta_alpha.exp(), self.theta_beta, self.mu]), self.epsilon
 
 
 def alibi_slopes(heads: int) -> list[float]:
