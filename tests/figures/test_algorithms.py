@@ -1,4 +1,4 @@
-"""The figures and the table of notebook 11's algorithmic section on made-up models, at every profile's shape."""
+"""The figures and the table of the algorithmic tasks on made-up models, at every profile's shape."""
 
 import itertools
 
@@ -6,11 +6,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.text import Text
 
 from attention_priors import config
 from attention_priors.experiments import algorithms as experiment
-from attention_priors.figures import FIGURES, TABLES, algorithms, style
+from attention_priors.figures import FIGURES, TABLES
+from attention_priors.figures.algorithms import models as shown
 
 
 @pytest.fixture(autouse=True)
@@ -45,14 +45,12 @@ def models(profile):
 
 
 @pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu", "paper"])
-def test_figures_are_legible_and_captions_say_what_is_there(name, whole):
+def test_figures_are_legible_and_captions_say_what_is_there(name, whole, legible):
     profile = config.profile(name)
     for figure, frame in (("algorithm_accuracy", accuracies(profile)), ("nope_position", models(profile))):
         whole(FIGURES[figure], frame)
         fig = FIGURES[figure].draw(frame)
-        fig.draw_without_rendering()
-        shown = [text for text in fig.findobj(Text) if text.get_text().strip() and text.get_visible()]
-        assert min(text.get_fontsize() for text in shown) >= style.SMALLEST
+        legible(fig)
         labels = [text.get_text() for text in fig.axes[0].get_yticklabels()]
         assert len(set(labels)) == len(labels)
 
@@ -65,14 +63,14 @@ def both():
 
 
 def test_the_caption_of_accuracies_prints_what_it_shows():
-    caption = algorithms.caption_accuracy(accuracies(both()))
+    caption = FIGURES["algorithm_accuracy"].caption(accuracies(both()))
     for part in ("up to 10 symbols", "15 lengths beyond with 100 strings", "3 seeds", "below 128",
                  "Sinusoidal 0.45, randomised 0.45", "RoPE 0.45, randomised 0.45"):  # fmt: skip
         assert part in caption, part
 
 
 def test_the_caption_of_positions_prints_what_it_shows():
-    caption = algorithms.caption_position(models(config.profile("cpu")))
+    caption = FIGURES["nope_position"].caption(models(config.profile("cpu")))
     for part in ("NoPE causal 0.20", "NoPE masked 0.00", "Untrained causal 0.20", "32 tokens", "3 seeds",
                  "causal NoPE gains 0.90 nats over token frequencies, RoPE 1.90"):  # fmt: skip
         assert part in caption, part
@@ -80,7 +78,7 @@ def test_the_caption_of_positions_prints_what_it_shows():
 
 def test_rows_stand_beside_their_plain_form_and_the_control_last():
     frame = accuracies(both()).sample(frac=1, random_state=0)
-    assert algorithms.listed(frame) == ["sinusoidal", "sinusoidal-randomised-128", "rope", "rope-randomised-128",
+    assert shown.listed(frame) == ["sinusoidal", "sinusoidal-randomised-128", "rope", "rope-randomised-128",
                                         "untrained"]  # fmt: skip
 
 

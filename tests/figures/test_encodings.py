@@ -4,11 +4,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.text import Text
 
 from attention_priors import config, store
 from attention_priors.experiments import benchmark, passkeys
-from attention_priors.figures import encodings, style
+from attention_priors.figures import FIGURES, TABLES
+from attention_priors.figures.encodings.accuracy import ranked
 from attention_priors.positions.encodings import encoding
 from attention_priors.training import Run
 
@@ -64,24 +64,19 @@ def test_the_caption_of_reach_names_all_that_share_the_longest_median():
     _, reach = frames(config.profile("full"))
     reach["reach"] = 128
     reach.loc[reach["encoding"].isin(["alibi", "bam", "kerple-log", "sandwich"]), "reach"] = 512
-    assert "Longest median, 512 tokens: ALiBi, BAM, KERPLE log, Sandwich. " in encodings.caption_reach(reach)
+    assert "Longest median, 512 tokens: ALiBi, BAM, KERPLE log, Sandwich. " in FIGURES["encodings_reach"].caption(reach)
 
 
 @pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu"])
-def test_figures_are_legible_and_captions_say_what_is_there(name):
+def test_figures_are_legible_and_captions_say_what_is_there(name, legible):
     profile = config.profile(name)
     by_length, reach = frames(profile)
-    for draw, caption, frame in (
-        (encodings.draw_accuracy, encodings.caption_accuracy, by_length),
-        (encodings.draw_reach, encodings.caption_reach, reach),
-    ):
-        fig = draw(frame)
-        fig.draw_without_rendering()
-        shown = [text for text in fig.findobj(Text) if text.get_text().strip() and text.get_visible()]
-        assert min(text.get_fontsize() for text in shown) >= style.SMALLEST
+    for spec, frame in ((FIGURES["encodings_accuracy"], by_length), (FIGURES["encodings_reach"], reach)):
+        fig, caption = spec.draw(frame), spec.caption(frame)
+        legible(fig)
         labels = [text.get_text() for text in fig.axes[0].get_yticklabels()]
         assert len(labels) == len(set(labels)) == len(profile.benchmark.encodings)
-        assert str(profile.passkey.recipe.length) in caption(frame) and "nan" not in caption(frame)
+        assert str(profile.passkey.recipe.length) in caption and "nan" not in caption
 
 
 def test_a_seed_that_gave_up_counts_as_nothing_beside_one_that_did_not():
@@ -97,9 +92,9 @@ def test_a_seed_that_gave_up_counts_as_nothing_beside_one_that_did_not():
 
 def test_the_order_is_by_accuracy_beyond_the_training_length():
     by_length, _ = frames(config.profile("cpu"))
-    names = encodings.ranked(by_length)
+    names = ranked(by_length)
     assert names[0].startswith("bam") and encoding(names[-1]).rotary is not None
-    assert encodings.ranked(by_length.iloc[::-1])[0].startswith("bam")
+    assert ranked(by_length.iloc[::-1])[0].startswith("bam")
 
 
 def test_the_table_has_a_row_for_each_with_parameters_beyond_nope(tmp_path, monkeypatch):
@@ -114,9 +109,9 @@ def test_the_table_has_a_row_for_each_with_parameters_beyond_nope(tmp_path, monk
     monkeypatch.setattr(Run, "record", record)
     made = benchmark.summary(by_length, reach, profile, tmp_path).set_index("encoding")
     assert list(made.loc["t5", ["parameters", "steps"]]) == [7, 20] and made.loc["nope", "parameters"] == 0
-    table = encodings.table_encodings(made.reset_index())
+    table = TABLES["encodings"].build(made.reset_index())
     assert len(table) == len(profile.benchmark.encodings) and table["encoding"].is_unique
-    assert table["encoding"].iloc[0].startswith("BAM") and str(len(table)) in encodings.caption_table(
+    assert table["encoding"].iloc[0].startswith("BAM") and str(len(table)) in TABLES["encodings"].caption(
         made.reset_index()
     )
 

@@ -1,4 +1,4 @@
-"""Figures and tables of notebook 09 from frames made up here."""
+"""Figures and tables of language models from frames made up here."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -6,11 +6,14 @@ import pandas as pd
 import pytest
 
 from attention_priors.experiments import languages
-from attention_priors.figures import FIGURES, TABLES, language, style
+from attention_priors.figures import FIGURES, TABLES, style
+from attention_priors.figures.language import by_length
+from attention_priors.figures.methods import look, named
+from attention_priors.layout import Layout
 from attention_priors.report import Report
 
 TRAINED, LENGTHS = 128, (128, 256, 512, 1024, 2048, 4096, 8192)
-NAMES = [base + end for end in ("", "-ssmax") for base in style.METHODS]
+NAMES = named(False) + named(True)
 GROWING = {"sinusoidal": 0.4, "nope": 0.3, "rope": 0.1, "bam": 0.05}
 
 
@@ -53,8 +56,8 @@ FRAMES = {
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_figures_draw_and_explain_themselves(name, seeds, tmp_path):
     frame = FRAMES[name](seeds=seeds)
-    report = Report(tmp_path, "smoke", language.NOTEBOOK, recipe="paper")
-    report.metrics(FIGURES[name].metrics, frame, "k")
+    report = Report(Layout(tmp_path, "smoke"), FIGURES[name].notebook)
+    report.metrics(FIGURES[name].metrics, frame, "k", "paper")
     figure = report.figure(name)
     assert figure.get_size_inches()[0] == style.DOUBLE
     text = (tmp_path / "smoke" / "figures" / f"{name}.md").read_text()
@@ -64,11 +67,11 @@ def test_figures_draw_and_explain_themselves(name, seeds, tmp_path):
 
 
 def test_panels_and_lines():
-    figure = language.draw_by_length(perplexities())
+    figure = FIGURES["language_by_length"].draw(perplexities())
     left, right = figure.axes
-    for ax, end in ((left, ""), (right, "-ssmax")):
+    for ax, ssmax in ((left, False), (right, True)):
         shown = {line.get_label() for line in ax.get_lines() if not line.get_label().startswith("_")}
-        assert shown == {style.method_style(base + end)["label"] for base in style.METHODS}
+        assert shown == {look(name)["label"] for name in named(ssmax)}
         written = {text.get_text() for text in ax.texts}
         assert shown <= written  # every line is named at its end
     (line,) = [line for line in left.get_lines() if line.get_label() == "ALiBi"]
@@ -78,39 +81,39 @@ def test_panels_and_lines():
 
 
 def test_captions_count_what_stands_behind():
-    caption = language._caption(perplexities(), True)
+    caption = by_length.caption(perplexities(), True)
     for words in ("trained on 128 tokens", "last 64 tokens", "2 held-out documents", "8,192 tokens (64×)", "(344)"):
         assert words in caption
-    assert "another kind" in language._caption(perplexities(), False)
+    assert "another kind" in by_length.caption(perplexities(), False)
 
 
-NARROW = [(low, language.FLAT * low) for low in np.geomspace(10, 99, 40)]
+NARROW = [(low, by_length.FLAT * low) for low in np.geomspace(10, 99, 40)]
 
 
 @pytest.mark.parametrize(("low", "high"), [*NARROW, (60, 360), (3, 20000), (40, 400)])
 def test_the_perplexity_axis_has_several_ticks_and_not_too_many(low, high):
-    ticks = language.ticks_between(low, high)
+    ticks = by_length.ticks_between(low, high)
     assert 2 <= len(ticks) <= 9 and ticks == sorted(ticks) and low <= ticks[0] and ticks[-1] <= high
 
 
 def test_intervals_fit_into_the_axes_or_the_caption_names_them():
     frame = perplexities()
-    rows = language.part(frame, True)
-    low, high = language._span(rows)
-    ends = language._intervals(rows)
-    assert low < ends["low"].min() and ends["high"].max() < high and "cut at" not in language._caption(frame, True)
+    rows = by_length.part(frame, True)
+    low, high = by_length.span(rows)
+    ends = by_length.intervals(rows)
+    assert low < ends["low"].min() and ends["high"].max() < high and "cut at" not in by_length.caption(frame, True)
     # Two seeds far apart: an interval that would flatten all curves.
     alibi = rows["encoding"] == "alibi"
     wild = rows[rows["seed"] < 2].assign(loss=lambda one: one["loss"] + 0.3 * one["seed"] * alibi)
-    assert language._span(wild)[0] > language._intervals(wild)["low"].min()
-    assert "of that mean (cut at the frame: ALiBi);" in language._caption(wild, True)
+    assert by_length.span(wild)[0] > by_length.intervals(wild)["low"].min()
+    assert "of that mean (cut at the frame: ALiBi);" in by_length.caption(wild, True)
 
 
 def test_every_curve_of_the_training_loss_is_marked():
-    left, _ = language.draw_training(training()).axes
+    left, _ = FIGURES["language_training"].draw(training()).axes
     lines = left.get_lines()
     trained = [name for name in NAMES if "local" not in name]
-    assert sorted(line.get_marker() for line in lines) == sorted(style.method_style(name)["marker"] for name in trained)
+    assert sorted(line.get_marker() for line in lines) == sorted(look(name)["marker"] for name in trained)
     places = [tuple(range(len(line.get_xdata())))[slice(line.get_markevery()[0], None, line.get_markevery()[1])]
               for line in lines]  # fmt: skip
     assert all(places) and len({*sum(places, ())}) == sum(map(len, places))  # no two curves marked at one step
@@ -119,8 +122,8 @@ def test_every_curve_of_the_training_loss_is_marked():
 
 def test_a_corpus_with_one_domain_draws_it_twice():
     frame = perplexities(domains=("text",)).assign(trained_on=True)
-    assert len(language.part(frame, False)) == len(frame)
-    language.draw_other_domain(frame)
+    assert len(by_length.part(frame, False)) == len(frame)
+    FIGURES["language_other_domain"].draw(frame)
     plt.close("all")
 
 

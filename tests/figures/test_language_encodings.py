@@ -4,11 +4,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.text import Text
 
 from attention_priors import config
 from attention_priors.experiments import readings
-from attention_priors.figures import language_encodings, style
+from attention_priors.figures import TABLES, style
+from attention_priors.figures.encodings import extensions, perplexity
+from attention_priors.layout import Layout
 from attention_priors.positions.encodings import encoding
 from attention_priors.report import Report
 
@@ -45,32 +46,26 @@ def by_length(profile, **how):
 
 
 @pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu"])
-def test_figures_are_legible_and_captions_say_what_is_there(name):
+def test_figures_are_legible_and_captions_say_what_is_there(name, legible):
     profile = config.profile(name)
-    for draw, caption, frame in (
-        (language_encodings.draw_encodings, language_encodings.caption_encodings, by_length(profile)),
-        (language_encodings.draw_extensions, language_encodings.caption_extensions, losses(profile)),
-    ):
-        fig = draw(frame)
-        fig.draw_without_rendering()
-        shown = [text for text in fig.findobj(Text) if text.get_text().strip() and text.get_visible()]
-        assert min(text.get_fontsize() for text in shown) >= style.SMALLEST
+    for spec, frame in ((perplexity.FIGURE, by_length(profile)), (extensions.FIGURE, losses(profile))):
+        fig, words = spec.draw(frame), spec.caption(frame)
+        legible(fig)
         assert fig.get_size_inches()[0] == style.DOUBLE
-        words = caption(frame)
         assert str(profile.language.recipe.length) in words and "nan" not in words and "inf" not in words.split()
 
 
 def test_one_seed_has_no_interval_anywhere():
     profile = config.profile("cpu")
     frame = by_length(profile, seeds=(0,))
-    assert "wider" not in language_encodings.caption_encodings(frame)
-    assert "[" not in "".join(language_encodings.table_encodings(frame)["growth at 4× (nats)"])
-    language_encodings.draw_extensions(losses(profile, seeds=(0,))).draw_without_rendering()
+    assert "wider" not in perplexity.caption(frame)
+    assert "[" not in "".join(perplexity.build(frame)["growth at 4× (nats)"])
+    extensions.draw(losses(profile, seeds=(0,))).draw_without_rendering()
 
 
 def test_the_order_is_by_growth_where_all_were_read():
     frame = by_length(config.profile("cpu"))
-    names = language_encodings.ranked(frame)
+    names = perplexity.ranked(frame)
     assert encoding(names[0]).prior is not None or names[0].startswith("nope") is False
     assert names[-1] == "rope-pi", "far from its own start, though level"
     assert len(names) == frame["encoding"].nunique()
@@ -79,8 +74,8 @@ def test_the_order_is_by_growth_where_all_were_read():
 def test_what_was_not_read_is_empty_and_what_is_undefined_says_so():
     profile = config.profile("cpu")
     frame = by_length(profile)
-    fig = language_encodings.draw_encodings(frame)
-    names, lengths = language_encodings.ranked(frame), sorted(set(frame["length"]))
+    fig = perplexity.draw(frame)
+    names, lengths = perplexity.ranked(frame), sorted(set(frame["length"]))
     cells = [text for text in fig.axes[0].texts if text.get_ha() == "center"]
     assert len(cells) == len(names) * len(lengths)
     read = sum(frame["state"] == "read")
@@ -91,8 +86,8 @@ def test_what_was_not_read_is_empty_and_what_is_undefined_says_so():
 
 def test_every_line_of_a_panel_is_named_and_starts_from_rope():
     frame = losses(config.profile("cpu"))
-    fig = language_encodings.draw_extensions(frame)
-    for ax, (title, lines) in zip(fig.axes, language_encodings.PANELS, strict=True):
+    fig = extensions.draw(frame)
+    for ax, (title, lines) in zip(fig.axes, extensions.PANELS, strict=True):
         shown = {line.get_label() for line in ax.get_lines() if not line.get_label().startswith("_")}
         assert shown == {label for _, _, label in lines} and ax.get_title() == title
         assert shown <= {text.get_text() for text in ax.texts}
@@ -103,7 +98,7 @@ def test_every_line_of_a_panel_is_named_and_starts_from_rope():
 def test_the_table_has_a_row_for_each_and_says_whose_weights():
     profile = config.profile("full")
     frame = by_length(profile)
-    table = language_encodings.table_encodings(frame).set_index("encoding")
+    table = perplexity.build(frame).set_index("encoding")
     assert len(table) == frame["encoding"].nunique()
     assert "RoPE + YaRN (weights of RoPE)" in table.index and table.loc["T5 buckets", "growth at 64× (nats)"] != "–"
     assert table.loc["RoPE + YaRN (weights of RoPE)", "growth at 64× (nats)"] == "–"
@@ -114,9 +109,9 @@ def test_the_table_has_a_row_for_each_and_says_whose_weights():
 
 def test_they_are_written_with_their_origin(tmp_path):
     profile = config.profile("smoke")
-    report = Report(tmp_path, "smoke", language_encodings.NOTEBOOK, recipe="paper")
-    report.metrics("encodings_perplexity", by_length(profile), "k")
-    report.metrics("language_readings", losses(profile), "k")
+    report = Report(Layout(tmp_path, "smoke"), perplexity.NOTEBOOK)
+    report.metrics("encodings_perplexity", by_length(profile), "k", "paper")
+    report.metrics("language_readings", losses(profile), "k", "paper")
     report.figure("encodings_perplexity")
     report.figure("extensions_perplexity")
     report.table("encodings_perplexity")
@@ -131,8 +126,8 @@ def test_the_property_table_has_words_for_every_entry_and_no_number_where_nothin
     frame = survey_languages.property_table({
         "language_readings": losses(profile, noise=0.001).query("encoding != 'learned' or length <= 1024")
     })  # fmt: skip
-    made = language_encodings.table_properties(frame).set_index("encoding")
+    made = TABLES["encodings_properties"].build(frame).set_index("encoding")
     assert set(made["relative"]) | set(made["trainable"]) | set(made["in each layer"]) == {"yes", "no"}
     assert made.loc["Learned", "growth at 64× (nats)"] == "–" and made.loc["ALiBi", "extrapolates"] == "yes"
     assert made.loc["ALiBi", "the survey"] == "YNYY" and made.loc["Learned", "the survey"] == "–"
-    assert "128 tokens" in language_encodings.caption_properties(frame)
+    assert "128 tokens" in TABLES["encodings_properties"].caption(frame)

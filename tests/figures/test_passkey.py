@@ -1,14 +1,19 @@
-"""Figures and tables of notebook 10 on made-up answers: what they show, at every profile's shape, legibly."""
+"""Figures and tables of passkeys on made-up answers: what they show, at every profile's shape, legibly."""
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.text import Text
 
 from attention_priors import config
 from attention_priors.experiments import passkeys
-from attention_priors.figures import passkey, passkey_tables, style
+from attention_priors.figures import FIGURES, TABLES, style
+from attention_priors.figures.curves import over_seeds, shares
+from attention_priors.figures.methods import METHODS, label
+from attention_priors.figures.passkey import depth as depths
+from attention_priors.figures.passkey.lines import CONTROLS, shared
+from attention_priors.figures.words import prompts
+from attention_priors.layout import Layout
 from attention_priors.report import Report
 
 
@@ -69,21 +74,20 @@ def cpu():
 
 
 @pytest.mark.parametrize("name, world", [("smoke", "none"), ("smoke", "all"), ("cpu", "falling")])
-def test_everything_draws_and_is_legible(name, world, tmp_path):
+def test_everything_draws_and_is_legible(name, world, tmp_path, legible):
     profile = config.profile(name)
-    report = Report(tmp_path, profile, "10_passkeys", recipe=profile.passkey.recipe.name)
+    report = Report(Layout(tmp_path, name), "passkeys")
     for metric, frame in metrics(profile, WORLDS[world]).items():
-        report.metrics(metric, frame, "k")
-    for figure_name, spec in passkey.FIGURES.items():
+        report.metrics(metric, frame, "k", profile.passkey.recipe.name)
+    for figure_name in (each for each in FIGURES if each.startswith("passkey_")):
+        spec = FIGURES[figure_name]
         figure = report.figure(figure_name)
-        figure.draw_without_rendering()
+        legible(figure)
         assert figure.get_size_inches()[0] in (style.SINGLE, style.DOUBLE)
-        texts = [text for text in figure.findobj(Text) if text.get_text().strip() and text.get_visible()]
-        assert min(text.get_fontsize() for text in texts) >= style.SMALLEST
         caption = (tmp_path / name / "figures" / f"{figure_name}.md").read_text()
         assert spec.paper in caption and "seeds 0, 1" in caption and "chance" in caption.lower()
         assert f"Profile {name}, recipe passkey-small" in caption and "nan" not in caption
-    for table_name in passkey.TABLES:
+    for table_name in ("passkey_accuracy", "passkey_reach"):
         assert len(report.table(table_name))
 
 
@@ -92,16 +96,16 @@ def labels(figure):
 
 
 def test_each_form_has_its_six_encodings_and_the_controls(cpu):
-    bases = [style.method_style(base)["label"] for base in style.METHODS]
-    plain = labels(passkey.draw_without_ssmax(cpu["passkey_by_length"]))
-    assert plain == {*bases, passkey.CONTROLS}
-    scaled = labels(passkey.draw_by_length(cpu["passkey_by_length"]))
-    assert scaled == {*(f"{label} SSMax" for label in bases), passkey.CONTROLS}
+    bases = [label(base) for base in METHODS]
+    plain = labels(FIGURES["passkey_without_ssmax"].draw(cpu["passkey_by_length"]))
+    assert plain == {*bases, CONTROLS["label"]}
+    scaled = labels(FIGURES["passkey_by_length"].draw(cpu["passkey_by_length"]))
+    assert scaled == {*(f"{label} SSMax" for label in bases), CONTROLS["label"]}
 
 
 def test_lines_are_means_and_dots_are_seeds(cpu):
-    figure = passkey.draw_by_length(cpu["passkey_by_length"])
-    rows = passkey.shared(passkey.forms(cpu["passkey_by_length"], True))
+    figure = FIGURES["passkey_by_length"].draw(cpu["passkey_by_length"])
+    rows = shared(cpu["passkey_by_length"], True)
     lines = {line.get_label(): line for line in figure.axes[0].get_lines() if not line.get_label().startswith("_")}
     own = rows[rows["encoding"] == "bam-ssmax"]
     assert np.allclose(lines["BAM SSMax"].get_ydata(), own.groupby("length")["accuracy"].mean())
@@ -110,29 +114,29 @@ def test_lines_are_means_and_dots_are_seeds(cpu):
 
 
 def test_lengths_that_only_one_encoding_was_asked_at_are_left_out(cpu):
-    rows = passkey.shared(passkey.forms(cpu["passkey_by_length"], True))
+    rows = shared(cpu["passkey_by_length"], True)
     assert rows["length"].max() == 4096
-    top = passkey.draw_by_length(cpu["passkey_by_length"]).axes[0].child_axes[0]
+    top = FIGURES["passkey_by_length"].draw(cpu["passkey_by_length"]).axes[0].child_axes[0]
     assert [tick.get_text() for tick in top.get_xticklabels()] == ["1×", "2×", "4×", "8×", "16×", "32×"]
 
 
 def test_one_seed_has_no_band():
     frame = pd.DataFrame({"encoding": "bam", "length": [128, 256], "accuracy": [1.0, 0.5], "correct": [2, 1],
                           "samples": 2})  # fmt: skip
-    assert passkey.over_seeds(frame)[["low", "high"]].isna().all(axis=None)
+    assert over_seeds(frame, "accuracy", shares)[["low", "high"]].isna().all(axis=None)
 
 
 def test_the_heat_map_averages_seeds_and_marks_empty_cells(cpu):
-    table = passkey.cells(cpu["passkey_samples"])
+    table = depths.cells(cpu["passkey_samples"])
     assert table.shape == (5, 10)
     rows = cpu["passkey_samples"]
     rows = rows[(rows["encoding"] == "bam-ssmax") & (rows["form"] == "plain") & (rows["length"] == 32768)]
     assert table[32768].iloc[0] == pytest.approx(rows[rows["depth"] < 0.2]["correct"].mean()) == 0.2
-    texts = [text.get_text() for text in passkey.draw_depth(cpu["passkey_samples"]).axes[0].texts]
+    texts = [text.get_text() for text in depths.draw(cpu["passkey_samples"]).axes[0].texts]
     assert len(texts) == 6 * 11
     empty = cpu["passkey_samples"].assign(correct=0)
-    assert {text.get_text() for text in passkey.draw_depth(empty).axes[0].texts} == {"✕"}
-    assert "50 are at 0" in passkey.caption_depth(empty) and "0 of 50 cells are perfect" in passkey.caption_depth(empty)
+    assert {text.get_text() for text in depths.draw(empty).axes[0].texts} == {"✕"}
+    assert "50 are at 0" in depths.caption(empty) and "0 of 50 cells are perfect" in depths.caption(empty)
 
 
 def test_depths_fall_evenly_into_five_bands():
@@ -142,7 +146,7 @@ def test_depths_fall_evenly_into_five_bands():
 
 
 def test_every_seed_has_its_interval_in_the_far_figure(cpu):
-    figure = passkey.draw_far(cpu["passkey_by_length"])
+    figure = FIGURES["passkey_far"].draw(cpu["passkey_by_length"])
     rows = cpu["passkey_by_length"]
     ours = rows[(rows["encoding"] == "bam-ssmax") & (rows["form"] == "plain")]
     bars = figure.axes[0].collections
@@ -154,7 +158,7 @@ def test_every_seed_has_its_interval_in_the_far_figure(cpu):
 
 
 def test_reach_marks_seeds_and_the_end_of_testing(cpu):
-    axes = passkey.draw_reach(cpu["passkey_reach"]).axes[0]
+    axes = FIGURES["passkey_reach"].draw(cpu["passkey_reach"]).axes[0]
     marks = {marker: sum(len(line.get_xdata()) for line in axes.get_lines() if line.get_marker() == marker)
              for marker in ("o", ">")}  # fmt: skip
     rows = cpu["passkey_reach"][cpu["passkey_reach"]["form"] == "plain"]
@@ -169,13 +173,14 @@ def test_the_longest_of_the_others_are_all_named(cpu):
     others = ~rows["encoding"].str.startswith("bam")
     rows.loc[others, "reach"] = 128
     rows.loc[rows["encoding"].isin(["alibi", "nope-ssmax"]), "reach"] = 512
-    assert "longest of encodings other than BAM's: 512 tokens (4×) (ALiBi, NoPE SSMax);" in passkey.caption_reach(rows)
+    said = "longest of encodings other than BAM's: 512 tokens (4×) (ALiBi, NoPE SSMax);"
+    assert said in FIGURES["passkey_reach"].caption(rows)
 
 
 def test_marks_of_seeds_do_not_touch(cpu):
     rows = cpu["passkey_reach"]
     same = rows.assign(reach=rows["longest_tested"])
-    figure = passkey.draw_reach(same)
+    figure = FIGURES["passkey_reach"].draw(same)
     figure.draw_without_rendering()
     ax = figure.axes[0]
     marks = [line for line in ax.get_lines() if line.get_marker() == ">" and len(line.get_ydata()) == 5]
@@ -186,7 +191,7 @@ def test_marks_of_seeds_do_not_touch(cpu):
 
 
 def test_the_legend_of_the_far_figure_covers_nothing(cpu):
-    figure = passkey.draw_far(cpu["passkey_by_length"])
+    figure = FIGURES["passkey_far"].draw(cpu["passkey_by_length"])
     figure.draw_without_rendering()
     (legend,) = figure.legends
     assert not legend.get_window_extent().overlaps(figure.axes[0].get_tightbbox())
@@ -202,22 +207,22 @@ def test_the_legend_of_the_far_figure_covers_nothing(cpu):
     ],
 )
 def test_prompts_are_counted_length_by_length(counts, said):
-    assert passkey_tables.prompts(pd.DataFrame({"length": counts.keys(), "samples": counts.values()})) == said
+    assert prompts(pd.DataFrame({"length": counts.keys(), "samples": counts.values()})) == said
 
 
 def test_captions_say_where_fewer_prompts_were_asked(cpu):
-    for caption in (passkey.caption_far(cpu["passkey_by_length"]), passkey.caption_depth(cpu["passkey_samples"])):
+    for caption in (FIGURES["passkey_far"].caption(cpu["passkey_by_length"]), depths.caption(cpu["passkey_samples"])):
         assert "20 prompts at each length and seed, 10 from 8,192 on" in caption
 
 
 def test_the_tables(cpu):
-    accuracy = passkey_tables.table_accuracy(cpu["passkey_over_seeds"])
+    accuracy = TABLES["passkey_accuracy"].build(cpu["passkey_over_seeds"])
     row = accuracy[(accuracy["form"] == "plain") & (accuracy["encoding"] == "ALiBi")].iloc[0]
     assert row["128 (1×)"] == "1.00 [0.94, 1.00]", "60 of 60 prompts"
     assert row["64,000 (500×)"] == "–" and row["seeds"] == 3
     assert row["512 (4×)"].startswith("0.33 [0.00, 1.00]")
     assert accuracy["encoding"].iloc[0] == "NoPE" and accuracy["form"].iloc[-1] == "hard"
-    reach = passkey_tables.table_reach(cpu["passkey_reach"]).set_index(["form", "encoding"])
+    reach = TABLES["passkey_reach"].build(cpu["passkey_reach"]).set_index(["form", "encoding"])
     ours = reach.loc[("plain", "BAM SSMax")]
     assert (ours["median (tokens)"], ours["median / training length"]) == ("16,384", "128")
     assert (ours["lowest (tokens)"], ours["highest (tokens)"]) == ("16,384", ">64,000")

@@ -3,11 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.text import Text
 
 from attention_priors import config
 from attention_priors.experiments import needles
-from attention_priors.figures import ruler, style
+from attention_priors.figures.methods import label
+from attention_priors.figures.ruler import average, tasks
+from attention_priors.positions.encodings import encoding
 from attention_priors.tasks.needle_text import TASKS
 
 
@@ -31,26 +32,16 @@ def answers(profile):
     return pd.DataFrame(rows)
 
 
-def smallest(fig):
-    fig.draw_without_rendering()
-    shown = [text for text in fig.findobj(Text) if text.get_text().strip() and text.get_visible()]
-    return min(text.get_fontsize() for text in shown)
-
-
 @pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu", "paper"])
-def test_figures_are_legible_and_captions_say_what_is_there(name):
+def test_figures_are_legible_and_captions_say_what_is_there(name, legible):
     profile = config.profile(name)
     made = answers(profile)
-    tasks, average = needles.over_seeds(made), needles.averages(made)
-    for draw, caption, frame in (
-        (ruler.draw_tasks, ruler.caption_tasks, tasks),
-        (ruler.draw_average, ruler.caption_average, average),
-        (ruler.table_ruler, ruler.caption_table, tasks),
-    ):
-        drawn, text = draw(frame), caption(frame)
+    scores, means = needles.over_seeds(made), needles.averages(made)
+    legible(tasks.draw(scores))
+    legible(average.draw(means))
+    assert len(tasks.build(scores))
+    for text in (tasks.caption(scores), average.caption(means), tasks.caption_table(scores)):
         assert str(profile.needles.lessons[-1].recipe.length) in text and "nan" not in text
-        if draw is not ruler.table_ruler:
-            assert smallest(drawn) >= style.SMALLEST
 
 
 @pytest.fixture(scope="module")
@@ -59,49 +50,49 @@ def cpu():
 
 
 def test_the_heat_map_has_a_panel_per_task_and_a_cell_per_encoding_and_length(cpu):
-    fig = ruler.draw_tasks(needles.over_seeds(answers(cpu)))
+    fig = tasks.draw(needles.over_seeds(answers(cpu)))
     panels = [ax for ax in fig.axes if ax.get_title()]
-    assert [ax.get_title() for ax in panels] == [ruler.TITLES[task] for task in TASKS]
+    assert [ax.get_title() for ax in panels] == [tasks.TITLES[task] for task in TASKS]
     names, lengths = [*cpu.needles.encodings, needles.UNTRAINED], cpu.needles.evaluation.lengths
-    assert [text.get_text() for text in panels[0].get_yticklabels()] == [ruler.label(name) for name in names]
+    assert [text.get_text() for text in panels[0].get_yticklabels()] == [label(name) for name in names]
     for ax in panels:
         assert len(ax.texts) == len(names) * len(lengths)
     cells = [text.get_text() for text in panels[0].texts]
     ours = names.index("bam-ssmax") * len(lengths)
     assert cells[ours : ours + len(lengths)] == ["1.00"] * len(lengths)
-    assert cells[-len(lengths) :] == [".00"] * 2 + [ruler.NOT_ASKED] * (len(lengths) - 2), "given up after two"
+    assert cells[-len(lengths) :] == [".00"] * 2 + [tasks.NOT_ASKED] * (len(lengths) - 2), "given up after two"
 
 
 def test_the_average_is_drawn_once_for_each_encoding_and_the_control_in_both_panels():
     full = config.profile("full")
-    fig = ruler.draw_average(needles.averages(answers(full)))
+    fig = average.draw(needles.averages(answers(full)))
     found = [[text.get_text() for text in ax.texts] for ax in fig.axes]
     for shown, ssmax in zip(found, (False, True), strict=True):
-        wanted = {ruler.label(name) for name in full.needles.encodings if name.endswith("-ssmax") == ssmax}
+        wanted = {label(name) for name in full.needles.encodings if encoding(name).ssmax == ssmax}
         assert set(shown) == wanted | {"Untrained"}
 
 
 def test_a_form_that_nothing_was_trained_in_has_no_panel():
     made = needles.averages(answers(config.profile("full")))
-    (ax,) = ruler.draw_average(made[made["encoding"].str.endswith("-ssmax") | (made["encoding"] == "untrained")]).axes
+    (ax,) = average.draw(made[made["encoding"].str.endswith("-ssmax") | (made["encoding"] == "untrained")]).axes
     assert ax.get_title() == "with SSMax" and ax.get_ylabel()
 
 
 def test_captions_name_the_best_and_the_tasks_that_nobody_learned(cpu):
     made = answers(cpu)
-    text = ruler.caption_tasks(needles.over_seeds(made))
+    text = tasks.caption(needles.over_seeds(made))
     assert "No encoding scores 0.5 at 200 tokens on Single 3, MultiKey 3, Variable tracking." in text
     assert "scores 0.25 on MultiKey 1, MultiValue and MultiQuery" in text
     better = made.assign(right=made["required"] * made["samples"])
-    assert "No encoding scores" not in ruler.caption_tasks(needles.over_seeds(better))
-    text = ruler.caption_average(needles.averages(made))
+    assert "No encoding scores" not in tasks.caption(needles.over_seeds(better))
+    text = average.caption(needles.averages(made))
     last = max(cpu.needles.evaluation.lengths)
     assert f"at {last:,} ({last // 200}×): BAM" in text and "(0.75)" in text  # six of eight tasks
     assert "seeds 0, 1, 2" in text
 
 
 def test_the_table_has_a_row_per_task_and_encoding_with_intervals(cpu):
-    made = ruler.table_ruler(needles.over_seeds(answers(cpu)))
+    made = tasks.build(needles.over_seeds(answers(cpu)))
     assert len(made) == len(TASKS) * (len(cpu.needles.encodings) + 1)
     assert not made.duplicated(["task", "encoding"]).any()
     heads = [column for column in made.columns if "×" in column]
@@ -113,5 +104,6 @@ def test_the_table_has_a_row_per_task_and_encoding_with_intervals(cpu):
 
 
 def test_one_seed_has_no_band(cpu):
-    made = ruler.summary(needles.averages(answers(cpu.model_copy(update={"seeds": (0,)}))))
+    rows = needles.averages(answers(cpu.model_copy(update={"seeds": (0,)})))
+    made = average.scores(rows[rows["encoding"] == "bam-ssmax"])
     assert made["low"].isna().all() and np.isfinite(made["mean"]).all()

@@ -6,11 +6,12 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.text import Text
 
-from attention_priors import config, report
-from attention_priors.figures import FIGURES, style
+from attention_priors import config
+from attention_priors.figures import FIGURES, methods, style
+from attention_priors.layout import Layout
 from attention_priors.positions.encodings import ENCODINGS
+from attention_priors.report import ROWS, Report
 
 # Machado, Oliveira and Fernandes (2009), severity 1: how linear RGB looks without one kind of cone.
 DEFICIENCIES = {
@@ -35,51 +36,46 @@ def luminance(color):
     return float(linear(color) @ [0.2126, 0.7152, 0.0722])
 
 
-def smallest_text(figure):
-    figure.draw_without_rendering()
-    return min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text().strip() and text.get_visible())
-
-
 # the benchmark of all encodings marks families instead
-LINES = [name for name in ENCODINGS if name.removesuffix("-ssmax") in style.METHODS or name in style.VARIANTS]
+LINES = [name for name, row in ENCODINGS.items() if {name, row.unscaled} & {*methods.METHODS, *methods.VARIANTS}]
 
 
 def test_every_encoding_drawn_as_a_line_has_one_style():
     drawn = {*config.profile("cpu").passkey.encodings, *config.profile("full").passkey.encodings}
     assert drawn <= set(LINES)
     for name in LINES:
-        look, row = style.method_style(name), ENCODINGS[name]
+        look, row = methods.look(name), ENCODINGS[name]
         assert set(look) == {"color", "dashes", "marker", "label"} and look["label"] == row.label
-        assert look == style.method_style(name)
+        assert look == methods.look(name)
 
 
 def test_an_unknown_method_is_refused_with_the_nearest():
     with pytest.raises(ValueError, match="bam-ssmax"):
-        style.method_style("bam-ssmaks")
+        methods.look("bam-ssmaks")
 
 
 def test_ssmax_keeps_the_colour_and_the_plain_form_is_lighter_and_dashed():
-    for base, (color, _, marker) in style.METHODS.items():
-        plain, scaled = style.method_style(base), style.method_style(f"{base}-ssmax")
+    for base, (color, _, marker) in methods.METHODS.items():
+        plain, scaled = methods.look(base), methods.look(f"{base}-ssmax")
         assert scaled["color"] == color and scaled["dashes"] == style.SOLID
         assert plain["dashes"] != style.SOLID and plain["marker"] == scaled["marker"] == marker
         assert luminance(plain["color"]) > luminance(color)
 
 
 def test_dashes_and_markers_alone_tell_all_methods_apart():
-    looks = [style.method_style(name) for name in [*LINES, *style.CONTROLS]]
+    looks = [methods.look(name) for name in [*LINES, *style.CONTROLS]]
     assert len({(look["dashes"], look["marker"]) for look in looks}) == len(looks)
 
 
 def test_lines_stand_out_from_paper():
     for name in [*LINES, *style.CONTROLS]:
-        assert 1.05 / (luminance(style.method_style(name)["color"]) + 0.05) > 1.8, name
-        assert 1.05 / (luminance(style.darken(style.method_style(name)["color"])) + 0.05) > 3, name
+        assert 1.05 / (luminance(methods.look(name)["color"]) + 0.05) > 1.8, name
+        assert 1.05 / (luminance(style.darken(methods.look(name)["color"])) + 0.05) > 3, name
 
 
 @pytest.mark.parametrize("kind", DEFICIENCIES)
 def test_base_colours_differ_for_colour_blind_readers(kind):
-    seen = [np.array(DEFICIENCIES[kind]) @ linear(color) for color, _, _ in style.METHODS.values()]
+    seen = [np.array(DEFICIENCIES[kind]) @ linear(color) for color, _, _ in methods.METHODS.values()]
     assert min(np.abs(a - b).max() for a, b in itertools.combinations(seen, 2)) > 0.05
 
 
@@ -90,19 +86,19 @@ def test_length_labels(length, label):
     assert style.length_label(length) == label
 
 
-def test_the_length_axis_has_a_tick_at_every_length():
+def test_the_length_axis_has_a_tick_at_every_length(legible):
     figure, ax = style.figure()
     style.length_axis(ax, [128, 256, 512, 1024], trained=128)
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["128", "256", "512", "1K"]
     style.length_axis(ax, [2**i for i in range(4, 18)])
     assert len(ax.get_xticks()) <= 9
-    assert smallest_text(figure) >= style.SMALLEST
+    legible(figure)
 
 
-def test_direct_labels_do_not_overlap_and_name_every_line():
+def test_direct_labels_do_not_overlap_and_name_every_line(legible):
     figure, ax = style.figure(style.SINGLE, 2.4)
     for i, name in enumerate(["bam-ssmax", "bam", "alibi", "rope", "nope"]):
-        ax.plot([128, 256, 512], [1, 0.5, 0.001 * i], **style.method_style(name))
+        ax.plot([128, 256, 512], [1, 0.5, 0.001 * i], **methods.look(name))
     ax.plot([128], [0.3], label="_seeds")
     style.length_axis(ax, [128, 256, 512])
     style.direct_labels(ax)
@@ -111,7 +107,7 @@ def test_direct_labels_do_not_overlap_and_name_every_line():
     assert len(boxes) == 5
     assert all(low.y1 <= high.y0 + 1 for low, high in itertools.pairwise(boxes))
     assert all(box.x1 <= figure.bbox.x1 for box in boxes)
-    assert smallest_text(figure) >= style.SMALLEST
+    legible(figure)
 
 
 def test_spread_moves_no_more_than_needed():
@@ -126,11 +122,11 @@ def test_spread_moves_no_more_than_needed():
 def test_a_name_has_its_line_s_marker_and_a_lead_when_it_was_pushed_away():
     figure, ax = style.figure(style.SINGLE, 2.4)
     for name, end in (("bam-ssmax", 0.8), ("alibi", 0.01), ("rope", 0.0)):
-        ax.plot([128, 512], [1, end], **style.method_style(name))
+        ax.plot([128, 512], [1, end], **methods.look(name))
     style.direct_labels(ax)
     figure.draw_without_rendering()
     leads = {line.get_marker(): line for line in ax.get_lines() if line.get_label() == "_lead"}
-    markers = {name: style.method_style(name)["marker"] for name in ("bam-ssmax", "alibi", "rope")}
+    markers = {name: methods.look(name)["marker"] for name in ("bam-ssmax", "alibi", "rope")}
     assert set(leads) == set(markers.values())
     assert leads[markers["bam-ssmax"]].get_linewidth() == 0
     for name, text in zip(markers, ax.texts, strict=True):
@@ -156,17 +152,17 @@ def test_a_lead_without_a_marker_ends_before_the_name():
 
 def test_bands_and_dots_have_the_colour_of_their_method_and_no_label():
     _, ax = style.figure()
-    style.interval_band(ax, [1, 2], [0, 0], [1, 1], encoding="bam-ssmax")
-    style.seed_dots(ax, [1, 1, 2], [0.1, 0.2, 0.3], encoding="bam-ssmax")
-    expected = mpl.colors.to_rgb(style.METHODS["bam"][0])
+    style.interval_band(ax, [1, 2], [0, 0], [1, 1], methods.look("bam-ssmax")["color"])
+    style.seed_dots(ax, [1, 1, 2], [0.1, 0.2, 0.3], methods.look("bam-ssmax")["color"])
+    expected = mpl.colors.to_rgb(methods.METHODS["bam"][0])
     assert tuple(ax.collections[0].get_facecolor()[0][:3]) == expected
     assert ax.get_legend_handles_labels() == ([], [])
 
 
 def test_the_edges_of_a_band_have_the_dashes_of_its_line():
     _, ax = style.figure()
-    look = style.method_style("alibi")
-    style.interval_band(ax, [1, 2], [0, 0], [1, 2], encoding="alibi")
+    look = methods.look("alibi")
+    style.interval_band(ax, [1, 2], [0, 0], [1, 2], look["color"], look["dashes"])
     (line,) = ax.plot([1, 2], [0.5, 1], **look)
     low, high, _ = ax.get_lines()
     assert [*low.get_ydata(), *high.get_ydata()] == [0, 0, 1, 2]
@@ -181,15 +177,31 @@ def test_apply_forgets_what_was_set_before():
     assert mpl.rcParams["font.size"] >= style.SMALLEST and mpl.rcParams["image.cmap"] == "cividis"
 
 
-def drawable():
-    folder = config.ROOT / "results" / "cpu" / "metrics"
-    return sorted(name for name, spec in FIGURES.items() if (folder / f"{spec.metrics}.csv").exists())
+LAYOUT = Layout(config.ROOT / "results", "cpu")
 
 
-@pytest.mark.parametrize("name", drawable())
-def test_a_committed_figure_is_legible_at_print_size(name, tmp_path):
-    figure = report.Report(config.ROOT / "results", "cpu", FIGURES[name].notebook, into=tmp_path).figure(name)
+def committed(rows):
+    """The names of what is drawn from committed metrics."""
+    folders = [LAYOUT.own / "metrics", LAYOUT.theory / "metrics"]
+    return sorted(name for name, spec in rows.items() if any((at / f"{spec.metrics}.csv").exists() for at in folders))
+
+
+@pytest.mark.parametrize("name", committed(FIGURES))
+def test_a_committed_figure_is_legible_at_print_size(name, tmp_path, legible):
+    spec, into = FIGURES[name], Layout(tmp_path, "cpu")
+    figure = Report(LAYOUT, spec.notebook, into=into).figure(name)
     width, height = figure.get_size_inches()
     assert width in (style.SINGLE, style.DOUBLE) and height < 9
-    assert smallest_text(figure) >= style.SMALLEST
-    assert FIGURES[name].alt and "profile" in (tmp_path / "figures" / f"{name}.md").read_text().lower()
+    legible(figure)
+    (text,) = tmp_path.rglob(f"{name}.md")
+    assert spec.alt in text.read_text()
+
+
+@pytest.mark.parametrize("kind, name", [(kind, name) for kind in ROWS for name in committed(ROWS[kind])])
+def test_a_figure_or_table_reads_no_other_columns_than_it_says(kind, name):
+    spec = ROWS[kind][name]
+    frame, _ = Report(LAYOUT, spec.notebook).read(spec.metrics)
+    own = frame[[column for column in frame if column in spec.columns or column.startswith("over ")]]
+    assert set(spec.columns) <= set(own)
+    (spec.draw if kind == "figure" else spec.build)(own)
+    assert spec.caption(own) == spec.caption(frame)

@@ -53,7 +53,7 @@ def counted(seeds: Iterable[int]) -> str:
 def bounded(value: float, low: float, high: float, digits: int = 2) -> str:
     """'0.53 [0.20, 0.80]'; the value alone where it has no interval."""
     text = f"{value:.{digits}f}"
-    return f"{text} [{low:.{digits}f}, {high:.{digits}f}]" if math.isfinite(low) else text
+    return f"{text} [{low:.{digits}f}, {high:.{digits}f}]" if math.isfinite(high - low) else text
 
 
 def prompts(frame: pd.DataFrame) -> str:
