@@ -41,7 +41,7 @@ def smallest(fig):
 def test_figures_are_legible_and_captions_say_what_is_there(name):
     profile = config.profile(name)
     made = answers(profile)
-    tasks, average = needles.over_seeds(made), needles.averages(made)
+    tasks, average = needles.scores(made), needles.averages(made)
     for draw, caption, frame in (
         (ruler.draw_tasks, ruler.caption_tasks, tasks),
         (ruler.draw_average, ruler.caption_average, average),
@@ -59,7 +59,7 @@ def cpu():
 
 
 def test_the_heat_map_has_a_panel_per_task_and_a_cell_per_encoding_and_length(cpu):
-    fig = ruler.draw_tasks(needles.over_seeds(answers(cpu)))
+    fig = ruler.draw_tasks(needles.scores(answers(cpu)))
     panels = [ax for ax in fig.axes if ax.get_title()]
     assert [ax.get_title() for ax in panels] == [ruler.TITLES[task] for task in TASKS]
     names, lengths = [*cpu.needles.encodings, needles.UNTRAINED], cpu.needles.evaluation.lengths
@@ -89,11 +89,11 @@ def test_a_form_that_nothing_was_trained_in_has_no_panel():
 
 def test_captions_name_the_best_and_the_tasks_that_nobody_learned(cpu):
     made = answers(cpu)
-    text = ruler.caption_tasks(needles.over_seeds(made))
+    text = ruler.caption_tasks(needles.scores(made))
     assert "No encoding scores 0.5 at 200 tokens on Single 3, MultiKey 3, Variable tracking." in text
     assert "scores 0.25 on MultiKey 1, MultiValue and MultiQuery" in text
     better = made.assign(right=made["required"] * made["samples"])
-    assert "No encoding scores" not in ruler.caption_tasks(needles.over_seeds(better))
+    assert "No encoding scores" not in ruler.caption_tasks(needles.scores(better))
     text = ruler.caption_average(needles.averages(made))
     last = max(cpu.needles.evaluation.lengths)
     assert f"at {last:,} ({last // 200}×): BAM" in text and "(0.75)" in text  # six of eight tasks
@@ -101,7 +101,7 @@ def test_captions_name_the_best_and_the_tasks_that_nobody_learned(cpu):
 
 
 def test_the_table_has_a_row_per_task_and_encoding_with_intervals(cpu):
-    made = ruler.table_ruler(needles.over_seeds(answers(cpu)))
+    made = ruler.table_ruler(needles.scores(answers(cpu)))
     assert len(made) == len(TASKS) * (len(cpu.needles.encodings) + 1)
     assert not made.duplicated(["task", "encoding"]).any()
     heads = [column for column in made.columns if "×" in column]

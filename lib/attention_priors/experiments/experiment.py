@@ -101,10 +101,10 @@ class Experiment:
     def key(self, profile: Profile, cache: Path) -> str:
         """The identifier of all metrics: the settings, the runs behind them, and the code where there are none."""
         settings = [getattr(profile, section).model_dump(mode="json") for section in self.sections]
-        device = runtime.device(profile.device).type
-        keys = sorted({spec.key(device) for spec in self.runs(profile, cache).values()})
+        specs = set(self.runs(profile, cache).values())
+        keys = sorted(spec.key(runtime.device(profile.device).type) for spec in specs)
         code = store.fingerprint(*self.code) if self.code else None
-        return store.key(self.name, settings, list(profile.seeds), keys, code)
+        return store.key(self.name, settings, keys, code)
 
 
 def sources(source: str | tuple[str, ...]) -> tuple[str, ...]:

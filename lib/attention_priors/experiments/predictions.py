@@ -1,4 +1,4 @@
-"""What the theory of priors predicts of trained models, beside what was measured: notebooks passkeys, learned_priors."""
+"""What the theory of priors predicts of trained models, beside what was measured on passkeys and their heads."""
 
 from __future__ import annotations
 
