@@ -1,11 +1,13 @@
 """Profiles: all parse, none takes a key or a value that it does not know."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from attention_priors import config
+from attention_priors.notebooks import NOTEBOOKS
 from attention_priors.positions.encodings import ENCODINGS
 
 NAMES = ("smoke", "cpu", "full", "gpu", "paper")
@@ -23,10 +25,9 @@ def test_every_profile_parses(name: str) -> None:
     for seeds in (profile.seeds, profile.bam_seeds):
         assert len(set(seeds)) == len(seeds)
     sections = (profile.passkey, profile.language)
-    named = [name for section in sections for name in section.encodings]
-    named += [*profile.passkey.far_encodings, *profile.passkey.hard_encodings]
-    assert set(named) <= set(ENCODINGS)
+    assert all(set(section.encodings) <= set(ENCODINGS) for section in sections)
     assert set(profile.passkey.far_encodings) <= set(profile.passkey.encodings)
+    assert list(profile.minutes) == list(NOTEBOOKS)
 
 
 def test_there_are_no_other_profiles() -> None:
@@ -61,58 +62,170 @@ def test_an_unknown_profile_is_named_with_the_nearest(name: str) -> None:
 
 
 def written(folder: Path, data: object, name: str = "mine") -> config.Profile:
-    text = data if isinstance(data, str) else yaml.safe_dump(data)
-    (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+    """A profile file of this text or data, read; a profile of another name gets this one."""
+    if isinstance(data, dict) and data.get("name") == "smoke":
+        data = data | {"name": name}
+    text = data if isinstance(data, (str, bytes)) else yaml.safe_dump(data)
+    (folder / f"{name}.yaml").write_bytes(text.encode() if isinstance(text, str) else text)
     return config.profile(name, folder)
 
 
-def test_unknown_keys_name_file_key_and_the_nearest_valid_key(tmp_path: Path) -> None:
-    for where, wrong, nearest in (
-        ((), "thread", "threads"),
-        (("passkey",), "encoding", "encodings"),
-        (("passkey", "recipe"), "learning_rate", "prior_rate"),
-        (("passkey", "far"), "lenghts", "lengths"),
-        (("language", "size"), "hiden", "hidden"),
-    ):
-        data = values()
-        owner = data
-        for part in where:
-            owner = owner[part]
-        owner[wrong] = 1
-        dotted = ".".join((*where, wrong))
-        with pytest.raises(ValueError, match=rf"^mine\.yaml: unknown key '{dotted}'; .* is '{nearest}'$"):
-            written(tmp_path, data)
-
-
-def test_bad_values_name_file_key_and_value(tmp_path: Path) -> None:
-    for path, value, message in (
-        (("threads",), 0, r"mine\.yaml: threads: .*greater than or equal to 1 \(got 0\)"),
-        (("seeds",), [], r"mine\.yaml: seeds: .*at least 1 item"),
-        (("passkey", "recipe", "rate"), -1, r"mine\.yaml: passkey\.recipe\.rate: .*\(got -1\)"),
-        (("passkey", "recipe", "optimizer"), "sgd", r"passkey\.recipe\.optimizer: .*'radam', .*\(got 'sgd'\)"),
-        (("passkey", "size", "width"), 33, r"mine\.yaml: passkey\.size: .*width = 33 is not a multiple of heads = 2"),
-        (("language", "documents"), "many", r"mine\.yaml: language\.documents: .*\(got 'many'\)"),
-        (("passkey", "recipe", "steps"), 2.5, r"passkey\.recipe\.steps: .*\(got 2\.5\)"),
-    ):
-        data = values()
-        owner = data
-        for part in path[:-1]:
-            owner = owner[part]
-        owner[path[-1]] = value
-        with pytest.raises(ValueError, match=message) as caught:
-            written(tmp_path, data)
-        assert "\n" not in str(caught.value)
-
-
-def test_missing_keys_and_files_that_are_no_profile(tmp_path: Path) -> None:
+def changed(path: str, value: object) -> dict:
+    """The smoke profile with a value at a dotted path; a number is a place in a list."""
     data = values()
-    del data["passkey"]["recipe"]["clip"]
-    with pytest.raises(ValueError, match=r"mine\.yaml: passkey\.recipe\.clip: Field required"):
+    owner: Any = data
+    *parts, last = (int(part) if part.isdecimal() else part for part in path.split("."))
+    for part in parts:
+        owner = owner[part]
+    owner[last] = value
+    return data
+
+
+def test_a_profile_of_ones_own_is_read(tmp_path: Path) -> None:
+    assert written(tmp_path, values()) == config.profile("smoke").model_copy(update={"name": "mine"})
+
+
+@pytest.mark.parametrize(
+    ("path", "nearest"),
+    [
+        ("thread", "threads"),
+        ("pass_key", "passkey"),
+        ("passkey.encoding", "encodings"),
+        ("passkey.recipe.learning_rate", "prior_rate"),
+        ("passkey.far.lenghts", "lengths"),
+        ("language.size.hiden", "hidden"),
+        ("needles.lessons.1.recipe.stepz", "steps"),
+    ],
+)
+def test_unknown_keys_name_file_key_and_the_nearest_valid_key(path: str, nearest: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=rf"^mine\.yaml: unknown key '{path}'; the nearest valid key is '{nearest}'$"):
+        written(tmp_path, changed(path, 1))
+
+
+INF, NAN = float("inf"), float("nan")
+ENCODING_LISTS = [f"passkey.{name}" for name in ("encodings", "far_encodings", "hard_encodings")]
+ENCODING_LISTS += [f"{name}.encodings" for name in ("benchmark", "language", "algorithms", "needles", "readings")]
+ENCODING_LISTS += [f"readings.{name}" for name in ("extensions", "tuned", "order", "small", "longer", "fading")]
+ENCODING_LISTS += [f"ablations.{name}" for name in ("start", "subset", "sign", "scaling", "version", "misread",
+                                                   "language", "length")]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("threads", 0, r"threads: .*greater than or equal to 1 \(got 0\)"),
+        ("threads", 100_000, r"threads: .*less than or equal to 1024 \(got 100000\)"),
+        ("workers", 5000, r"workers: .*less than or equal to 1024"),
+        ("seeds", [], "seeds: .*at least 1 item"),
+        ("seeds", [-1, 0], r"seeds\.0: .*greater than or equal to 0 \(got -1\)"),
+        ("seeds", [0, 0], r"seeds: 0 stands there twice; name each once \(got \[0, 0\]\)"),
+        ("bam_seeds", [0, 1, 1], "bam_seeds: 1 stands there twice"),
+        ("device", "tpu", "device: unknown device 'tpu'; use 'auto', 'cpu', 'cuda' or 'cuda:<number>'"),
+        ("minutes.passkeys", -1, r"minutes\.passkeys: .*greater than or equal to 0"),
+        ("minutes.passkeys", INF, r"minutes\.passkeys: .*finite number \(got inf\)"),
+        ("theory.draws", 0, r"theory\.draws: .*greater than or equal to 1"),
+        ("passkey.recipe.rate", -1, r"passkey\.recipe\.rate: .*\(got -1\)"),
+        ("passkey.recipe.rate", INF, r"passkey\.recipe\.rate: .*finite number \(got inf\)"),
+        ("passkey.recipe.rate", NAN, r"passkey\.recipe\.rate: .*\(got nan\)"),
+        ("language.recipe.weight_decay", INF, r"language\.recipe\.weight_decay: .*finite"),
+        ("needles.lessons.0.recipe.clip", NAN, r"needles\.lessons\.0\.recipe\.clip: .*\(got nan\)"),
+        ("passkey.recipe.betas", [2, 3], r"passkey\.recipe\.betas\.0: .*less than 1 \(got 2\); .*betas\.1: "),
+        ("passkey.recipe.betas", [0.9, -0.1], r"betas\.1: .*greater than or equal to 0"),
+        ("passkey.recipe.optimizer", "sgd", r"passkey\.recipe\.optimizer: .*'radam', .*\(got 'sgd'\)"),
+        ("passkey.recipe.steps", 2.5, r"passkey\.recipe\.steps: .*\(got 2\.5\)"),
+        ("passkey.recipe.steps", 3, "warmup = 2 and cooldown = 2 exceed steps = 3"),
+        ("passkey.recipe.length", 20, r"passkey: recipe\.length = 20, but a prompt takes at least \d+ tokens"),
+        ("passkey.far.lengths", [20, 512], r"passkey: far\.lengths = 20, but a prompt takes at least"),
+        ("passkey.evaluation.lengths", [], r"passkey\.evaluation\.lengths: .*at least 1 item"),
+        ("passkey.evaluation.lengths", [-128], r"passkey\.evaluation\.lengths\.0: .*\(got -128\)"),
+        ("passkey.evaluation.lengths", [128, 128], "128 stands there twice"),
+        ("benchmark.evaluation.lengths", [0], r"benchmark\.evaluation\.lengths\.0: .*\(got 0\)"),
+        ("language.lengths", [0], r"language\.lengths\.0: .*\(got 0\)"),
+        ("readings.fading_lengths", [-128], r"readings\.fading_lengths\.0: .*\(got -128\)"),
+        ("needles.evaluation.samples", 0, r"needles\.evaluation\.samples: .*\(got 0\)"),
+        ("passkey.size.width", 33, "passkey\\.size: width = 33 is not a multiple of heads = 2"),
+        ("language.documents", "many", r"language\.documents: .*\(got 'many'\)"),
+        ("language.corpus", "docstring", "language\\.corpus: unknown corpus 'docstring': did you mean 'docstrings'"),
+        ("language.corpus", "stream:finewebb", "language\\.corpus: unknown hub corpus 'finewebb'.*nearest is 'f"),
+        ("language.scored", 65, "language: 65 scored tokens do not fit into a text of 64"),
+        ("nope.encodings", ["nope", "ropee"], "nope\\.encodings\\.1: unknown encoding 'ropee'"),
+        *((path, ["bamm"], rf"{path}\.0: unknown encoding 'bamm'; nearest is 'bam'") for path in ENCODING_LISTS),
+    ],
+)
+def test_bad_values_name_file_key_and_value_in_one_line(path: str, value: object, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        written(tmp_path, changed(path, value))
+    said = str(caught.value)
+    assert said.startswith("mine.yaml: ") and "\n" not in said and "pydantic" not in said
+
+
+def test_all_problems_are_named_at_once(tmp_path: Path) -> None:
+    data = changed("threads", 0)
+    data["language"]["documents"] = 0
+    del data["nope"], data["passkey"]["recipe"]["clip"]
+    with pytest.raises(ValueError, match="Field required") as caught:
         written(tmp_path, data)
-    for text, message in (("", r"mine\.yaml: file: "), ("- 1\n", r"mine\.yaml: file: "), ("a: [1", "not valid YAML")):
-        with pytest.raises(ValueError, match=message) as caught:
-            written(tmp_path, text)
+    keys = [part.split(": ")[1] for part in str(caught.value).split("; ")]
+    assert sorted(keys) == ["language.documents", "nope", "passkey.recipe.clip", "threads"]
+
+
+def test_a_profile_is_called_as_its_file(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"^mine\.yaml: name: the file is called mine\.yaml; .* \(got 'cpu'\)$"):
+        written(tmp_path, values() | {"name": "cpu"})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"mine\.yaml: file: a profile is a mapping"),
+        ("- 1\n", r"mine\.yaml: file: a profile is a mapping"),
+        ("a: [1", r"mine\.yaml is not valid YAML"),
+        (b"name: \xff\xfe", r"mine\.yaml is not UTF-8 text \(.* at byte 6\); save it as UTF-8"),
+        (b"name: a\x00b", r"mine\.yaml is not valid YAML"),
+    ],
+)
+def test_files_that_are_no_profile(text: str | bytes, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        written(tmp_path, text)
+    assert "\n" not in str(caught.value)
+
+
+def test_theory_has_one_size_but_for_the_tests() -> None:
+    sizes = {name: config.profile(name).theory for name in NAMES}
+    assert sizes.pop("smoke") != config.TheoryProfile()
+    assert set(sizes.values()) == {config.TheoryProfile(draws=200_000, length=512, puck_steps=1500)}
+
+
+def test_another_device() -> None:
+    profile = config.profile("cpu")
+    assert profile.on("auto") is profile and profile.on("cuda:1").device == "cuda:1"
+    assert profile.on("cuda").passkey == profile.passkey
+    with pytest.raises(ValueError, match="unknown device 'tpu'"):
+        profile.on("tpu")
+
+
+RECIPE = {"name": "mine", "optimizer": "adamw", "rate": 0.1, "prior_rate": 1.0, "steps": 2, "batch": 1, "length": 8,
+          "warmup": 0, "final_rate": 0.1, "weight_decay": 0.0, "betas": (0.9, 0.95), "clip": 1.0, "text_weight": 0.0,
+          "checkpoint_every": 1}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments", "message"),
+    [
+        (config.Evaluation, {"lengths": (), "samples": 1}, r"Evaluation: lengths: .*at least 1 item.* \(got \(\)\)"),
+        (config.Evaluation, {"lengths": (8,), "samples": 0}, r"Evaluation: samples: .*\(got 0\)"),
+        *((config.Recipe, RECIPE | {key: value}, rf"Recipe: {key}: .*\(got {value}\)")
+          for key in ("rate", "prior_rate", "weight_decay", "clip", "text_weight", "target") for value in (INF, NAN)),
+        (config.Recipe, RECIPE | {"stepz": 1}, "Recipe: unknown key 'stepz'; the nearest valid key is 'steps'"),
+        (config.Size, {"width": 10, "layers": 1, "heads": 4, "hidden": 1}, "Size: file: width = 10 is not a multiple"),
+    ],
+)  # fmt: skip
+def test_values_made_in_code_are_refused_in_one_line_too(model: type, arguments: dict, message: str) -> None:
+    for make in (lambda: model(**arguments), lambda: model.model_validate(arguments)):
+        with pytest.raises(ValueError, match=f"^{message}") as caught:
+            make()
         assert "\n" not in str(caught.value)
+    assert config.Recipe(**RECIPE) == config.Recipe.model_validate(RECIPE)
 
 
 def test_a_model_that_cannot_be_built_is_refused() -> None:
@@ -124,6 +237,7 @@ def test_a_model_that_cannot_be_built_is_refused() -> None:
         ({"kv_heads": 0}, "kv_heads"),
         ({"layers": 0}, "layers"),
         ({"depth": 2}, "unknown key 'depth'"),
+        ({"encoding": "bamm"}, "unknown encoding 'bamm'"),
     ):
         with pytest.raises(ValueError, match=message):
             config.parse(config.ModelConfig, good | change, "model")

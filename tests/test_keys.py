@@ -14,10 +14,10 @@ from attention_priors import config
 KEYS = """
 import json
 from attention_priors import config
-from attention_priors.experiments import benchmark, budget, languages, passkeys
+from attention_priors.experiments import EXPERIMENTS, unread
 profile = config.profile("cpu")
-plans = passkeys.plan(profile), benchmark.plan(profile), languages.plan(profile, *budget.unread(profile))
-print(json.dumps({f"{spec.task}/{spec.model.encoding}/{spec.seed}": spec.key() for plan in plans for spec in plan}))
+plans = [EXPERIMENTS[name].plan(profile, unread(profile)) for name in ("passkeys", "benchmark", "languages")]
+print(json.dumps({name: spec.key() for plan in plans for name, spec in plan.items()}))
 """
 
 

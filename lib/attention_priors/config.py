@@ -4,21 +4,81 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from .registry import Table
 
 ROOT = Path(__file__).resolve().parents[2]
 PROFILES = ROOT / "notebooks" / "profiles"
 CACHE = Path(os.environ.get("ATTENTION_PRIORS_CACHE", ROOT / ".cache"))  # runs and corpora: never committed
 
+# The sections of a profile are defined beside the experiments that they set; they are opened when a profile is read.
+SECTIONS = Table(
+    "section",
+    "attention_priors.experiments",
+    {
+        "passkey": "passkeys:Settings",
+        "benchmark": "benchmark:Settings",
+        "ablations": "ablations:Settings",
+        "language": "languages:Settings",
+        "readings": "readings:Settings",
+        "algorithms": "algorithms:Settings",
+        "nope": "nope:Settings",
+        "needles": "needles:Settings",
+    },
+)
+_KNOWN = Table("row", "attention_priors.positions", {"encoding": "encodings:encoding"})
 
-class Frozen(BaseModel):
-    """A value that cannot change and has no keys but its own."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class _OneLine(type(BaseModel)):
+    """Models whose calls refuse a bad value in one line, as `parse` does."""
+
+    def __call__(cls, **values: Any) -> Any:
+        try:
+            return super().__call__(**values)
+        except ValidationError as error:
+            raise ValueError(_explained(cls, cls.__name__, error)) from None
+
+
+class Frozen(BaseModel, metaclass=_OneLine):
+    """A finite value that cannot change and has no keys but its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @classmethod
+    def model_validate(cls, values: Any, **how: Any) -> Self:
+        return parse(cls, values, cls.__name__, **how)
+
+
+def _encoding(name: str) -> str:
+    _KNOWN["encoding"](name)
+    return name
+
+
+def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    if twice := sorted({value for value in values if values.count(value) > 1}):
+        raise ValueError(f"{', '.join(map(str, twice))} stands there twice; name each once")
+    return values
+
+
+def _device(name: str) -> str:
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):
+        raise ValueError(f"unknown device {name!r}; use 'auto', 'cpu', 'cuda' or 'cuda:<number>'")
+    return name
+
+
+EncodingName = Annotated[str, AfterValidator(_encoding)]
+Encodings = Annotated[tuple[EncodingName, ...], AfterValidator(_distinct)]
+Length = Annotated[int, Field(ge=1)]
+Lengths = Annotated[tuple[Length, ...], Field(min_length=1), AfterValidator(_distinct)]
+Seeds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1), AfterValidator(_distinct)]
+Count = Annotated[int, Field(ge=1, le=1024)]  # of threads or processes of one machine
+Momentum = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Size(Frozen):
@@ -41,7 +101,7 @@ class ModelConfig(Size):
 
     vocabulary: int = Field(ge=2)
     kv_heads: int | None = Field(default=None, ge=1)
-    encoding: str
+    encoding: EncodingName
     causal: bool = Field(default=True, description="false: every token sees every other, as in an encoder")
 
     @model_validator(mode="after")
@@ -88,7 +148,7 @@ class Recipe(Frozen):
     warmup: int = Field(ge=0)
     final_rate: float = Field(ge=0, le=1)
     weight_decay: float = Field(ge=0)
-    betas: tuple[float, float]
+    betas: tuple[Momentum, Momentum]
     clip: float = Field(gt=0)
     text_weight: float = Field(ge=0, description="weight of the loss on tokens that are not an answer")
     checkpoint_every: int = Field(ge=1)
@@ -117,50 +177,6 @@ class Recipe(Frozen):
         return self
 
 
-class Evaluation(Frozen):
-    """Context lengths of an evaluation and the samples at each."""
-
-    lengths: tuple[int, ...]
-    samples: int = Field(ge=1)
-    give_up: int = Field(default=0, ge=0, description="ask no more after so many lengths without a hit; 0: ask all")
-
-
-class PasskeyProfile(Frozen):
-    """Passkey experiments: which encodings, how trained, how far evaluated."""
-
-    size: Size
-    recipe: Recipe
-    encodings: tuple[str, ...]
-    evaluation: Evaluation
-    far: Evaluation
-    far_encodings: tuple[str, ...]
-    hard: Evaluation
-    hard_encodings: tuple[str, ...]
-
-
-class BenchmarkProfile(Frozen):
-    """All encodings on the plain passkey task: model and recipe are those of `PasskeyProfile`."""
-
-    encodings: tuple[str, ...]
-    evaluation: Evaluation
-    far: Evaluation
-
-
-class LanguageProfile(Frozen):
-    """Language-model experiments on the offline corpus."""
-
-    corpus: str
-    domains: tuple[str, ...]
-    vocabulary: int
-    size: Size
-    recipe: Recipe
-    encodings: tuple[str, ...]
-    lengths: tuple[int, ...]
-    documents: int = Field(ge=1)
-    scored: int = Field(ge=1)
-    benchmark: LanguageBenchmark
-
-
 class Extension(Frozen):
     """A short training on longer texts from where a run ended; else as in its recipe, with as many tokens a step."""
 
@@ -170,151 +186,46 @@ class Extension(Frozen):
     rate: float = Field(gt=0, description="multiplies the recipe's rate")
 
 
-class LanguageBenchmark(Frozen):
-    """All encodings as language models, and what becomes of a trained RoPE; size, recipe and texts as in its owner.
+class Evaluation(Frozen):
+    """Context lengths of an evaluation and the samples at each."""
 
-    Every encoding has the profile's seeds and is read on the domain of training.
-    """
-
-    encodings: tuple[str, ...] = Field(description="trained besides those of `LanguageProfile`")
-    extensions: tuple[str, ...] = Field(description="ways to read those models without training")
-    lengths: tuple[int, ...] = Field(description="that extensions are read at")
-    tuned: tuple[str, ...] = Field(description="encodings with which a trained RoPE is trained further")
-    tuning: Extension
-    order: tuple[str, ...] = Field(description="encodings whose sense of order is measured")
-    pairs: int = Field(ge=1, description="of neighbours that are swapped for it")
-    small: tuple[str, ...] = Field(description="encodings that are also trained at a second size")
-    size: Size
-    longer: tuple[str, ...] = Field(description="encodings that are also trained at twice the length")
-    fading: tuple[str, ...] = Field(description="encodings whose attention is measured by length")
-    fading_lengths: tuple[int, ...]
-    fading_documents: int = Field(ge=1)
-
-
-class AblationProfile(Frozen):
-    """Ablations of BAM on the plain passkey task: model, recipe and lengths are those of `PasskeyProfile`.
-
-    The first six are encodings by study; `misread` are read by another formula once more, and `language` also learn
-    the language task. An encoding that `PasskeyProfile` has too is trained and asked only once.
-    """
-
-    start: tuple[str, ...]
-    subset: tuple[str, ...]
-    sign: tuple[str, ...]
-    scaling: tuple[str, ...]
-    version: tuple[str, ...]
-    misread: tuple[str, ...]
-    language: tuple[str, ...]
-    length: tuple[str, ...] = Field(description="encodings that are trained at several lengths")
-    multiples: tuple[int, ...] = Field(description="of the training length, with as many texts a step")
-    sizes: tuple[Size, ...]
-    extension: Extension = Field(description="of every size")
-    interpolation: Extension = Field(description="of RoPE with position interpolation, and without")
-    far: Evaluation = Field(description="of the studies of length and size, beyond the passkeys' lengths")
-    give_up: int = Field(ge=0, description="as in `Evaluation`")
-
-
-class AlgorithmsProfile(Frozen):
-    """Algorithmic tasks for encoders: the length of a recipe is that of the longest string in training."""
-
-    size: Size
-    recipe: Recipe
-    tasks: tuple[str, ...]
-    encodings: tuple[str, ...]
-    longest: int = Field(description="strings of every length up to this one are evaluated ...")
-    every: int = Field(default=1, ge=1, description="... that is a multiple of this number")
-    samples: int = Field(ge=1, description="strings of each length")
-
-    @property
-    def lengths(self) -> tuple[int, ...]:
-        """Those of the evaluation, within training and beyond."""
-        return tuple(range(self.every, self.longest + 1, self.every))
-
-    @model_validator(mode="after")
-    def _both_sides(self) -> Self:
-        if not self.every <= self.recipe.length <= self.longest - self.every:
-            raise ValueError(f"every = {self.every} and longest = {self.longest} leave no length within training or "
-                             f"none beyond it; trained up to {self.recipe.length}")  # fmt: skip
-        return self
-
-
-class NopeProfile(Frozen):
-    """Language models without an encoding beside others, causal and masked; the corpus is that of `LanguageProfile`."""
-
-    size: Size
-    recipe: Recipe
-    encodings: tuple[str, ...]
-    windows: int = Field(ge=2, description="of validation text, as long as those of training")
-
-    @model_validator(mode="after")
-    def _compared(self) -> Self:
-        if self.encodings[:1] != ("nope",) or len(self.encodings) < 2:
-            raise ValueError(f"encodings = {list(self.encodings)}, but 'nope' and then others to compare it with are "
-                             "needed")  # fmt: skip
-        return self
-
-
-class Lesson(Frozen):
-    """A stage of training: a recipe, and the weight of each task in its batches."""
-
-    recipe: Recipe
-    mixture: dict[str, int]
-
-    @model_validator(mode="after")
-    def _drawn(self) -> Self:
-        if not self.mixture or min(self.mixture.values()) < 1:
-            raise ValueError(f"mixture = {self.mixture}; give at least one task, each with a weight of 1 or more")
-        return self
-
-
-class NeedlesProfile(Frozen):
-    """RULER's needle tasks: prose from the corpus of `LanguageProfile`, lessons that go on where the last one ended.
-
-    The training length is that of the last lesson.
-    """
-
-    vocabulary: int = Field(ge=2, description="words of the tokenizer")
-    size: Size
-    lessons: tuple[Lesson, ...] = Field(min_length=1)
-    encodings: tuple[str, ...]
-    evaluation: Evaluation
+    lengths: Lengths
+    samples: int = Field(ge=1)
+    give_up: int = Field(default=0, ge=0, description="ask no more after so many lengths without a hit; 0: ask all")
 
 
 class TheoryProfile(Frozen):
-    """Sizes of the numerical derivations."""
+    """Sizes of the numerical derivations, the same wherever numbers mean something."""
 
-    draws: int = Field(ge=1)
-    length: int = Field(ge=8)
-    puck_steps: int = Field(ge=1, description="training steps of a head in experiments.pucks")
+    draws: int = Field(default=200_000, ge=1)
+    length: int = Field(default=512, ge=8)
+    puck_steps: int = Field(default=1500, ge=1, description="training steps of a head in experiments.pucks")
 
 
 class Profile(Frozen):
-    """Everything that a notebook may take from its profile."""
+    """Everything that a notebook may take from its profile; each row of SECTIONS is an attribute too."""
+
+    model_config = ConfigDict(extra="allow")
 
     name: str
-    seeds: tuple[int, ...] = Field(min_length=1)
-    bam_seeds: tuple[int, ...] = Field(min_length=1)
-    threads: int = Field(ge=1)
-    workers: int = Field(ge=1)
-    processes: int = Field(default=1, ge=1, description="of torchrun, that its language models are meant for")
-    device: str
-    minutes: dict[str, float] = Field(description="expected wall time of each notebook on two cores")
-    theory: TheoryProfile
-    passkey: PasskeyProfile
-    benchmark: BenchmarkProfile
-    ablations: AblationProfile
-    language: LanguageProfile
-    algorithms: AlgorithmsProfile
-    nope: NopeProfile
-    needles: NeedlesProfile
+    seeds: Seeds
+    bam_seeds: Seeds
+    threads: Count
+    workers: Count
+    processes: Count = Field(default=1, description="of torchrun, that its language models are meant for")
+    device: Annotated[str, AfterValidator(_device)]
+    minutes: dict[str, Annotated[float, Field(ge=0)]] = Field(
+        description="expected wall time of each notebook on two cores, by its slug"
+    )
+    theory: TheoryProfile = TheoryProfile()
 
     def on(self, device: str) -> Self:
-        """The profile on another device; "auto" leaves its own."""
-        return self if device == "auto" else self.model_copy(update={"device": device})
+        """The profile on another device; "auto" leaves its own. ValueError for a device that there is not."""
+        return self if device == "auto" else self.model_copy(update={"device": _device(device)})
 
     def seeds_for(self, encoding: str) -> tuple[int, ...]:
         """BAM's encodings have more seeds than the baselines: their spread is what the claims are about."""
-        return self.bam_seeds if encoding.startswith("bam") else self.seeds
+        return self.bam_seeds if _KNOWN["encoding"](encoding).base == "bam" else self.seeds
 
 
 def profile(name: str, folder: Path = PROFILES) -> Profile:
@@ -326,25 +237,66 @@ def profile(name: str, folder: Path = PROFILES) -> Profile:
         raise ValueError(f"unknown profile {name!r}; nearest is {near[0] if near else None!r}; all: {', '.join(known)}")
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        reason = f"{error.reason} at byte {error.start}"
+        raise ValueError(f"{path.name} is not UTF-8 text ({reason}); save it as UTF-8") from None
     except yaml.YAMLError as error:
         raise ValueError(f"{path.name} is not valid YAML: {' '.join(str(error).split())}") from None
-    return parse(Profile, values, path.name)
+    return _profile(values, path.name)
 
 
-def parse(model: type[Frozen], values: Any, source: str) -> Any:
+def _profile(values: Any, source: str) -> Profile:
+    """A profile whose sections are opened and validated, all problems in one line."""
+    if not isinstance(values, dict):
+        raise ValueError(f"{source}: file: a profile is a mapping of keys to values (got {values!r})")
+    own, problems = {key: value for key, value in values.items() if key not in SECTIONS}, []
+    known = (*Profile.model_fields, *SECTIONS)
+    for key in [key for key in own if key not in known]:
+        problems.append(_unknown(source, key, key, known))
+        del own[key]
+    sections = {}
+    for key in SECTIONS:
+        try:
+            sections[key] = parse(SECTIONS[key], values[key], source, key)
+        except KeyError:
+            problems.append(f"{source}: {key}: Field required")
+        except ValueError as error:
+            problems.append(str(error))
+    try:
+        made = parse(Profile, own, source)
+        if source != f"{made.name}.yaml":
+            problems.append(f"{source}: name: the file is called {source}; call it {made.name}.yaml, or the profile "
+                            f"{source.removesuffix('.yaml')!r} (got {made.name!r})")  # fmt: skip
+    except ValueError as error:
+        problems.append(str(error))
+    if problems:
+        raise ValueError("; ".join(problems))
+    return made.model_copy(update=sections)
+
+
+def parse(model: type[Frozen], values: Any, source: str, *inside: str, **how: Any) -> Any:
     """Validate plain data; the error names the source, the key and, for an unknown key, the nearest valid one."""
     try:
-        return model.model_validate(values)
+        return model.__pydantic_validator__.validate_python(values, **how)
     except ValidationError as error:
-        raise ValueError("; ".join(_explain(model, source, item) for item in error.errors())) from None
+        raise ValueError(_explained(model, source, error, *inside)) from None
 
 
-def _explain(model: type[BaseModel], source: str, item: dict[str, Any]) -> str:
-    where = ".".join(str(part) for part in item["loc"])
+def _explained(model: type[BaseModel], source: str, error: ValidationError, *inside: str) -> str:
+    return "; ".join(_explain(model, source, item, inside) for item in error.errors())
+
+
+def _explain(model: type[BaseModel], source: str, item: dict[str, Any], inside: tuple[str, ...]) -> str:
+    where = ".".join(map(str, (*inside, *item["loc"])))
     if item["type"] != "extra_forbidden":
-        return f"{source}: {where or 'file'}: {item['msg']} (got {item.get('input')!r})"
+        said, given = item["msg"].removeprefix("Value error, "), item.get("input")
+        return f"{source}: {where or 'file'}: {said}" + ("" if isinstance(given, dict) else f" (got {given!r})")
     owner: Any = model
     for part in item["loc"][:-1]:
-        owner = owner.model_fields[part].annotation
-    near = difflib.get_close_matches(str(item["loc"][-1]), list(owner.model_fields), n=1, cutoff=0.0)
+        owner = get_args(owner)[0] if isinstance(part, int) else owner.model_fields[part].annotation
+    return _unknown(source, where, str(item["loc"][-1]), owner.model_fields)
+
+
+def _unknown(source: str, where: str, key: str, known: Any) -> str:
+    near = difflib.get_close_matches(str(key), list(known), n=1, cutoff=0.0)
     return f"{source}: unknown key {where!r}; the nearest valid key is {near[0]!r}"

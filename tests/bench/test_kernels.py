@@ -3,7 +3,8 @@
 import pandas as pd
 import torch
 
-from attention_priors.bench import assembly, inference, kernel_rows, kernels
+from attention_priors.bench import assembly, kernel_rows, kernels
+from attention_priors.experiments import times
 
 LISTING = """
         /*0000*/                   MOV R1, c[0x0][0x28] ;
@@ -53,7 +54,7 @@ def test_ratios_are_theirs_over_ours() -> None:
 
 
 def test_peak_counts_what_is_held_at_one_time() -> None:
-    with kernel_rows.Peak() as peak:
+    with times.Peak() as peak:
         x = torch.zeros(1000)
         for _ in range(5):
             y = x + 1
@@ -70,6 +71,6 @@ def test_kept_tiles_fall_with_length_and_rise_with_content() -> None:
 
 def test_every_round_times_every_encoding() -> None:
     size = {"vocabulary": 11, "width": 16, "layers": 1, "heads": 2, "hidden": 16}
-    rows = pd.DataFrame(inference.forward_times(8, 3, size=size))
-    assert rows.groupby("round")["encoding"].agg(list).tolist() == [list(inference.ENCODINGS)] * 3
+    rows = pd.DataFrame(times.forward_times(8, 3, size=size))
+    assert rows.groupby("round")["encoding"].agg(list).tolist() == [list(times.ENCODINGS)] * 3
     assert (rows["milliseconds"] > 0).all()

@@ -2,8 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from attention_priors import config, store
 from attention_priors.bench import __main__ as bench
+from attention_priors.layout import Layout
 
 
 def test_what_was_waited_for_counts_side_by_side_once_and_pauses_not_at_all() -> None:
@@ -23,6 +26,26 @@ def test_the_row_gives_minutes_and_no_row_without_provenance(tmp_path):
     assert bench.time_taken(tmp_path, profile) == []
     ended = "2026-01-01T12:00:00+00:00"
     notebooks = {name: {"wall_seconds": 90.0, "ended": ended} for name in ("first", "second")}
-    store.write_json(tmp_path / "smoke" / "provenance.json", {"notebooks": notebooks})
-    (label, minutes, _), _ = bench.time_taken(tmp_path, profile)
+    layout = Layout(tmp_path, "smoke")
+    store.write_json(layout.own / "provenance.json", {"notebooks": notebooks})
+    store.write_json(layout.theory / "provenance.json", {"notebooks": {"third": notebooks["first"]}})
+    store.write_json(layout.own / "runs.json", {"passkey/bam/0": "a" * 16, "passkey/bam/1": "b" * 16})
+    store.write_json(layout.record("passkey/bam/0", "a" * 16), {"seconds": 120.0})
+    (label, minutes, _), (_, trained, _) = bench.time_taken(tmp_path, profile)
     assert "make reproduce, profile smoke" in label and minutes == "1.5 min"
+    assert trained == "1.0 min", "two workers"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--repeats", "0"], "argument --repeats: 0 is not a number from 1 to 1024"),
+        (["--threads", "-1"], "argument --threads: -1 is not a number from 1 to 1024"),
+        (["--threads", "two"], "argument --threads: two is not a number from 1 to 1024"),
+        (["--device", "tpu"], "argument --device: invalid choice: 'tpu' (choose from 'cpu', 'cuda')"),
+        (["--profile", "cpuu"], "unknown profile 'cpuu'; nearest is 'cpu'; all: cpu, full, gpu, paper, smoke"),
+    ],
+)
+def test_bad_input_is_one_line(arguments, said, capsys):
+    assert bench.main(arguments) == 2
+    assert capsys.readouterr() == ("", f"{said}\n")

@@ -6,7 +6,9 @@ import torch
 
 from attention_priors import config, store
 from attention_priors.config import ModelConfig
-from attention_priors.experiments import ablations, archive, benchmark, passkeys
+from attention_priors.experiments import ablations, benchmark, passkeys
+from attention_priors.experiments.answers import misread
+from attention_priors.experiments.arms import extended, longer, passkey_run
 from attention_priors.model import Transformer
 from attention_priors.positions.encodings import ENCODINGS
 from attention_priors.positions.variants import Misread
@@ -32,33 +34,36 @@ def test_every_profile_has_arms_of_every_study(name):
 @pytest.mark.parametrize("name", PROFILES)
 def test_what_another_experiment_trains_is_the_same_run(name):
     profile = config.profile(name)
-    known = {*passkeys.plan(profile), *benchmark.plan(profile)}
+    known = {*passkeys.wanted(profile), *benchmark.wanted(profile)}
     arms = ablations.arms(profile, STUDIES)
     ours = {arm.spec for arm in arms if arm.encoding == "bam-ssmax" and arm.study in ("start", "length", "size")}
-    assert {passkeys.spec(profile, "bam-ssmax", seed) for seed in profile.bam_seeds} <= ours & known
+    assert {passkey_run(profile, "bam-ssmax", seed) for seed in profile.bam_seeds} <= ours & known
     named = ablations.plan(profile)
-    assert not set(named.values()) & known and len(set(named.values())) == len(named)
-    assert {arm.spec for arm in arms} <= known | set(named.values())
+    assert len(set(named.values())) == len(named) and set(named.values()) == {arm.spec for arm in arms}
+    for name, spec in named.items():
+        usual = spec == passkey_run(profile, spec.model.encoding, spec.seed)
+        assert name == spec.name if usual else name.startswith("ablations/"), "one name, one run"
+        assert usual or spec not in known
 
 
 def test_longer_texts_are_fewer():
     recipe = config.profile("cpu").passkey.recipe.model_copy(update={"batch": 16, "length": 128, "accumulate": 2})
-    made = ablations.longer(recipe, 4)
+    made = longer(recipe, 4)
     assert (made.length, made.batch, made.steps) == (512, 4, recipe.steps)
-    assert ablations.longer(recipe, 1) == recipe
+    assert longer(recipe, 1) == recipe
     with pytest.raises(ValueError, match=r"batch = 16 in 2 parts cannot be 3 times fewer .* use a multiple of 6"):
-        ablations.longer(recipe, 3)
+        longer(recipe, 3)
 
 
 def test_an_extension_starts_from_the_run_that_it_extends():
     profile = config.profile("cpu")
-    base, settings = passkeys.spec(profile, "rope", 0), profile.ablations.interpolation
-    spec = ablations.extended(base, settings, "rope-pi-4")
+    base, settings = passkey_run(profile, "rope", 0), profile.ablations.interpolation
+    spec = extended(base, settings, "rope-pi-4")
     assert spec.start == base and spec.model.encoding == "rope-pi-4" and base.model.encoding == "rope"
     assert spec.recipe.length == settings.factor * base.recipe.length and spec.recipe.steps == settings.steps
     assert spec.recipe.target is None and spec.recipe.rate == pytest.approx(settings.rate * base.recipe.rate)
     config.Recipe.model_validate(spec.recipe.model_dump())
-    assert len({spec.key(), base.key(), ablations.extended(base, settings).key()}) == 3
+    assert len({spec.key(), base.key(), extended(base, settings).key()}) == 3
 
 
 def test_an_unknown_study_is_named():
@@ -87,7 +92,7 @@ def fake(monkeypatch):
         pass
 
     monkeypatch.setattr(Run, "train", train)
-    monkeypatch.setattr(passkeys, "Answers", Answers)
+    monkeypatch.setattr(ablations, "Answers", Answers)
     monkeypatch.setattr(ablations, "MisreadAnswers", Wrong)
     return asked, right
 
@@ -135,25 +140,12 @@ def model(name="bam"):
 def test_misreading_changes_a_model_only_through_its_scale():
     tokens = torch.randint(10, (1, 40))
     with torch.no_grad():
-        own, read = model()(tokens), ablations.misread(model())
+        own, read = model()(tokens), misread(model())
         assert all(isinstance(block.attention.prior, Misread) for block in read.blocks)
         assert torch.allclose(read(tokens), own, atol=1e-5), "θα = 0"
         for block in read.blocks:
             block.attention.prior.trained.theta_alpha.fill_(1.0)
         assert not torch.allclose(read(tokens), own, atol=1e-3)
-
-
-def test_records_are_kept_by_name_and_old_ones_go(tmp_path, monkeypatch):
-    record = {"key": "k", "seconds": 1.0, "loss": [2.0], "parameters": {"prior": 3}}
-    monkeypatch.setattr(Run, "record", lambda run: record | {"spec": run.spec.plain()})
-    profile, folder = config.profile("smoke"), tmp_path / "runs" / "ablations"
-    for old in ("length/bam-ssmax-8T/0", "start/gone/0", "version/other/0"):
-        store.write_json(folder / f"{old}.json", record | {"spec": passkeys.spec(profile, "bam", 0).plain()})
-    named = ablations.plan(profile, ("length", "start"))
-    archive.keep(named, tmp_path / "store", tmp_path, "cpu")
-    found = {path.relative_to(tmp_path / "runs").with_suffix("").as_posix() for path in folder.rglob("*.json")}
-    assert found == {*named, "ablations/version/other/0"}, "studies that were not named are left alone"
-    assert set(archive.records(tmp_path)["task"]) == {"ablations"}
 
 
 @pytest.mark.slow
@@ -171,4 +163,4 @@ def test_a_smoke_profile_trains_answers_and_asks_nothing_twice(tmp_path, monkeyp
     assert first["beta"] < 0 and first["mu"] == 0
     monkeypatch.setattr(Run, "model", lambda run: pytest.fail("heads are kept"))
     pd.testing.assert_frame_equal(heads, ablations.heads(profile, tmp_path))
-    assert store.fingerprint(ablations.misread)
+    assert store.fingerprint(misread)

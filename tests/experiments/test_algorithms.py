@@ -107,10 +107,14 @@ def test_a_run_and_its_second_time(small, tmp_path, monkeypatch):
     pd.testing.assert_frame_equal(experiment.answers(small, tmp_path), found)
 
 
-def test_an_encoding_with_too_few_positions_is_refused(small):
-    long = small.algorithms.model_copy(update={"longest": 66})
-    with pytest.raises(ValueError, match=r"take 132 positions, but rope-randomised-128 has 128"):
-        experiment.plan(small.model_copy(update={"algorithms": long}))
+def test_an_encoding_with_too_few_positions_and_an_unknown_task_are_refused():
+    settings = config.profile("smoke").algorithms.model_dump()
+    for change, message in (
+        ({"longest": 66}, "take 132 positions, but sinusoidal-randomised-128 has 128"),
+        ({"tasks": ["copy", "sort"]}, "unknown algorithmic task 'sort'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            config.parse(experiment.Settings, settings | change, "mine")
 
 
 @pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu", "paper"])
@@ -129,4 +133,4 @@ def test_lengths_on_one_side_only_are_refused():
     smoke = config.profile("smoke").algorithms
     for change in ({"longest": 4}, {"every": 5, "longest": 10}):
         with pytest.raises(ValueError, match=r"leave no length within training or none beyond it; trained up to 4"):
-            config.parse(config.AlgorithmsProfile, smoke.model_dump() | change, "mine")
+            config.parse(experiment.Settings, smoke.model_dump() | change, "mine")

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attention_priors import config, evaluation
-from attention_priors.experiments import languages
+from attention_priors.experiments import corpus, documents, languages
 from attention_priors.training import Run
 
 
@@ -19,14 +19,14 @@ def frame():
 
 
 def test_perplexity_is_exp_of_the_mean_over_documents():
-    found = languages.perplexity(frame()).set_index(["seed", "length"])
+    found = documents.perplexity(frame()).set_index(["seed", "length"])
     assert found.loc[(0, 8), "perplexity"] == pytest.approx(np.exp(2.0))
     assert found.loc[(1, 16), "loss"] == pytest.approx(2.7)
     assert set(found["documents"]) == {2}
 
 
 def test_over_seeds_is_the_interval_of_the_mean_loss():
-    found = languages.over_seeds(frame()).set_index("length").loc[8]
+    found = languages.perplexities(frame()).set_index("length").loc[8]
     low, high = evaluation.seed_interval([2.0, 2.2])
     assert found["perplexity"] == pytest.approx(np.exp(2.1))
     assert (found["low"], found["high"]) == (pytest.approx(np.exp(low)), pytest.approx(np.exp(high)))
@@ -35,7 +35,7 @@ def test_over_seeds_is_the_interval_of_the_mean_loss():
 
 
 def test_growth_is_taken_within_a_seed():
-    found = languages.growth(frame(), 8)
+    found = documents.growth(frame(), 8)
     assert found.set_index(["seed", "length"])["growth"].round(12).to_dict() == {
         (0, 8): 0.0, (0, 16): 0.5, (1, 8): 0.0, (1, 16): 0.5,
     }  # fmt: skip
@@ -88,7 +88,7 @@ def test_what_is_there_is_neither_trained_nor_read_again(small, tmp_path, monkey
 
 
 def test_scored_tokens_do_not_depend_on_the_length(small, tmp_path):
-    _, path = languages.corpus(small, tmp_path / "corpora")
+    _, path = corpus(small, tmp_path / "corpora")
     documents = evaluation.language_documents(str(path), "text", 64, 1)
     rows = evaluation.document_losses(_Teller(), documents, (16, 32, 64), 8)
     assert len({row["loss"] for row in rows}) == 1

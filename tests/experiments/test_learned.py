@@ -7,7 +7,9 @@ import torch
 
 from attention_priors import config
 from attention_priors.config import ModelConfig
-from attention_priors.experiments import learned, passkeys
+from attention_priors.experiments import learned
+from attention_priors.experiments.arms import passkey_run
+from attention_priors.experiments.heads import FIGURE_LENGTH, heads_and_maps
 from attention_priors.model import Transformer
 from attention_priors.tasks import passkey
 
@@ -25,19 +27,19 @@ def model(beta=0.0):
 
 
 def test_uniform_heads_give_the_key_its_share():
-    heads, maps = learned.heads_and_maps(model(), seed=0)
+    heads, maps = heads_and_maps(model(), seed=0)
     assert len(heads) == 4
     for row in heads:
         # The five answering queries see a few keys less than the whole prompt.
         assert row["passkey_lift"] == pytest.approx(1, rel=5e-3)
-        assert row["entropy"] == pytest.approx(math.log(learned.FIGURE_LENGTH), rel=1e-3)
+        assert row["entropy"] == pytest.approx(math.log(FIGURE_LENGTH), rel=1e-3)
     total = sum(row["weight"] for row in maps if row["layer"] == 0 and row["head"] == 0)
     assert total == pytest.approx(1, abs=1e-4)
 
 
 def test_local_heads_look_near():
     local = model(beta=1.0)
-    for row in learned.heads_and_maps(local, seed=0)[0]:
+    for row in heads_and_maps(local, seed=0)[0]:
         assert row["recent_mass"] > 0.99 and row["passkey_mass"] < 1e-6
 
 
@@ -59,7 +61,7 @@ def test_edits_touch_what_they_name():
 
 def test_a_second_reading_gives_the_same_rows_in_the_same_order_of_columns(tmp_path):
     profile = config.profile("smoke")
-    run = passkeys.spec(profile, "bam-ssmax", 0)
+    run = passkey_run(profile, "bam-ssmax", 0)
     asked = (run, str(tmp_path), "cpu", (128,))
     fresh = learned.examine(*asked)
     stored = learned.examine(*asked)

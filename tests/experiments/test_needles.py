@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from attention_priors import config, evaluation, runtime
-from attention_priors.config import Lesson, NeedlesProfile
-from attention_priors.experiments import languages, needles
+from attention_priors.experiments import corpus, needles
 from attention_priors.tasks import SOURCES, needle_batches
 from attention_priors.tasks.needle_text import TASKS
 from attention_priors.tasks.needles import training_batch
@@ -38,11 +37,11 @@ def small(text):
 
 @pytest.fixture
 def packed(small, tmp_path_factory):
-    return languages.corpus(small, tmp_path_factory.getbasetemp() / "corpora")
+    return corpus(small, tmp_path_factory.getbasetemp() / "corpora")
 
 
 def test_runs_have_lessons_and_rope_local_borrows(small, packed):
-    wanted = needles.plan(small, *packed)
+    wanted = needles.wanted(small, packed)
     assert [(run.name, names) for run, names in wanted.items()] == [
         ("needles/rope/0", ["rope", "rope-local"]), ("needles/rope/1", ["rope", "rope-local"]),
         ("needles/bam-ssmax/0", ["bam-ssmax"]), ("needles/bam-ssmax/1", ["bam-ssmax"]),
@@ -75,9 +74,9 @@ def test_a_key_follows_the_mixture_the_tasks_and_the_words(small, packed, monkey
 
 def test_a_mixture_needs_weights_and_known_tasks(small, packed):
     with pytest.raises(ValueError, match="give at least one task, each with a weight of 1 or more"):
-        config.parse(Lesson, small.needles.lessons[0].model_dump() | {"mixture": {"single-1": 0}}, "mine")
+        config.parse(needles.Lesson, small.needles.lessons[0].model_dump() | {"mixture": {"single-1": 0}}, "mine")
     with pytest.raises(ValueError, match="at least 1 item"):
-        config.parse(NeedlesProfile, small.needles.model_dump() | {"lessons": []}, "mine")
+        config.parse(needles.Settings, small.needles.model_dump() | {"lessons": []}, "mine")
     wrong = small.needles.lessons[0].model_copy(update={"mixture": {"single-4": 1}})
     changed = small.needles.model_copy(update={"lessons": (wrong,)})
     with pytest.raises(ValueError, match="unknown task 'single-4': did you mean 'single-"):
@@ -110,7 +109,7 @@ def test_from_training_to_averages(small, packed, tmp_path, tmp_path_factory, mo
     assert not found[(found["length"] > 200) & (found["right"] == 0)]["asked"].any(), "give_up is 1 at smoke"
     runs = found.groupby("encoding")["run"].unique().map(set).to_dict()
     assert runs["rope-local"] == runs["rope"] != runs["bam-ssmax"]
-    tables = needles.over_seeds(found)
+    tables = needles.scores(found)
     assert len(tables) == (len(settings.encodings) + 1) * per_model and set(tables["seeds"]) == {2}
     assert set(needles.averages(found)["tasks"]) == {8}
 
@@ -186,10 +185,10 @@ def test_scores_are_shares_of_required_answers():
 
 
 def test_over_seeds_counts_who_was_not_asked_as_nothing():
-    found = needles.over_seeds(frame()).set_index("task")
+    found = needles.scores(frame()).set_index("task")
     assert found["mean"].to_dict() == {"single-1": 0.9, "multiquery": 0.375} and list(found["asked"]) == [2, 1]
     assert (found.loc["single-1", "low"], found.loc["single-1", "high"]) == (0.0, 1.0)  # t with one degree of freedom
-    silent = needles.over_seeds(frame().assign(asked=False, right=0))
+    silent = needles.scores(frame().assign(asked=False, right=0))
     assert silent["low"].isna().all() and (silent["mean"] == 0).all()
 
 

@@ -9,7 +9,7 @@ import torch
 
 from attention_priors import config
 from attention_priors.config import ModelConfig
-from attention_priors.experiments import languages, nope
+from attention_priors.experiments import corpus, nope
 from attention_priors.model import Transformer
 from attention_priors.training import Run
 
@@ -109,7 +109,7 @@ def test_a_run_and_its_second_time(small, tmp_path, monkeypatch):
 
 def test_losses_are_those_of_the_scored_tokens(small, tmp_path, monkeypatch):
     """A model that knows nothing but the frequencies of tokens loses exactly the reference; a uniform one ln V."""
-    packed, path = languages.corpus(small, tmp_path / "corpora")
+    packed, path = corpus(small, tmp_path / "corpora")
     text, ids = nope.validation(packed, 16, 16)
     assert text.shape == (16, 17) and ids.shape == (16, 16)
     numbers = packed.documents("train")
@@ -128,7 +128,7 @@ def test_losses_are_those_of_the_scored_tokens(small, tmp_path, monkeypatch):
 def test_masked_models_have_one_id_more_and_say_so(small, tmp_path):
     from attention_priors.tasks.masking import MaskedBatches
 
-    packed, path = languages.corpus(small, tmp_path / "corpora")
+    packed, path = corpus(small, tmp_path / "corpora")
     spec = nope.spec(small, "masked", "nope", 0, packed, path)
     assert spec.model.vocabulary == 301 and not spec.model.causal
     assert nope.spec(small, "causal", "nope", 0, packed, path).model.vocabulary == 300
@@ -141,4 +141,4 @@ def test_a_profile_without_something_to_compare_is_refused():
     smoke = config.profile("smoke").nope
     for names in (("rope", "nope"), ("nope",), ()):
         with pytest.raises(ValueError, match="'nope' and then others to compare it with"):
-            config.parse(config.NopeProfile, smoke.model_dump() | {"encodings": names}, "mine")
+            config.parse(nope.Settings, smoke.model_dump() | {"encodings": names}, "mine")

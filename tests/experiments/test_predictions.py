@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_priors import store
-from attention_priors.experiments import predictions
-from attention_priors.experiments.learned import FIGURE_LENGTH
+from attention_priors import config
+from attention_priors.experiments import passkeys, predictions
+from attention_priors.experiments.heads import FIGURE_LENGTH
 from attention_priors.tasks import passkey
+from attention_priors.training import Run
 
 
 def learned(**changes) -> pd.DataFrame:
@@ -50,19 +51,23 @@ def test_only_ssmax_sharpens_the_prior_of_a_model():
         assert predictions.tail_of(name, head, 1024, 127, 1) == pytest.approx(exact, rel=1e-4), name
 
 
-def test_learned_priors_come_from_the_records_of_the_runs(tmp_path):
-    assert predictions.recorded(tmp_path).empty
+def test_learned_priors_come_from_the_records_of_the_runs(tmp_path, monkeypatch):
     layers = [{"theta_alpha": [0.1, 0.2], "theta_beta": [0.5, -0.5]}, {"theta_alpha": [0.3, 0.4], "theta_beta": [1, 2]}]
-    for name, extra in (("bam", {}), ("bam-ssmax", {"scale": [0.7, 0.8]}), ("nope", {})):
-        record = {"key": f"key of {name}", "spec": {"seed": 3}, "learned": [{**layer, **extra} for layer in layers]}
-        store.write_json(tmp_path / "runs" / "passkey" / name / "3.json", record)
-    found = predictions.recorded(tmp_path)
+
+    def record(run):
+        name = run.spec.model.encoding
+        extra = {"scale": [0.7, 0.8]} if name == "bam-ssmax" else {}
+        return {"key": f"key of {name}", "learned": [{**layer, **extra} for layer in layers]}
+
+    monkeypatch.setattr(Run, "record", record)
+    found = passkeys.priors(config.profile("smoke").model_copy(update={"bam_seeds": (3,)}), tmp_path)
+    assert list(found.columns) == passkeys.PRIORS
     assert found.groupby("encoding").size().to_dict() == {"bam": 4, "bam-ssmax": 4}
     plain = found[found["encoding"] == "bam"]
     assert plain["beta"].tolist() == [0.5, -0.5, 1, 2] and plain["scale"].isna().all()
     last = found.iloc[-1]
     assert (last["seed"], last["layer"], last["head"], last["theta_alpha"], last["scale"]) == (3, 1, 1, 0.4, 0.8)
-    assert last["key"] == "key of bam-ssmax"
+    assert last["run"] == "key of bam-ssmax"
 
 
 def test_models_without_a_known_prior_are_left_out():
@@ -75,6 +80,16 @@ def test_models_without_a_known_prior_are_left_out():
     found = predictions.models(pd.DataFrame(rows), learned(), 256, 4)
     assert found["encoding"].tolist() == ["nope", "bam-ssmax"]
     assert predictions.models(pd.DataFrame(rows), learned(seed=9), 256, 4)["encoding"].tolist() == ["nope"]
+
+
+def test_every_other_length_beyond_training_at_which_the_control_was_asked():
+    rows = [
+        {"form": "plain", "encoding": name, "seed": 0, "length": length, "accuracy": 0.5, "trained": 128}
+        for name in ("nope", "bam-ssmax", "untrained")
+        for length in (128, 256, 512, 1024, *([2048] if name == "bam-ssmax" else []))
+    ]
+    found = predictions.all_models(pd.DataFrame(rows), learned())
+    assert found.groupby("encoding")["length"].agg(list).to_dict() == {"nope": [256, 1024], "bam-ssmax": [256, 1024]}
 
 
 def test_rank_correlation():

@@ -10,7 +10,7 @@ import torch
 from attention_priors import config
 from attention_priors.config import ModelConfig
 from attention_priors.experiments import fading, languages, order, readings
-from attention_priors.experiments.ablations import extended
+from attention_priors.experiments.arms import extended
 from attention_priors.model import Transformer
 from attention_priors.positions.encodings import encoding
 from attention_priors.training import Run
@@ -30,16 +30,16 @@ def small(tmp_path):
         words = rng.choice(["red", "green", "blue", "one", "two", "sees", "and"], 400)
         (folder / f"{name}.txt").write_text(" ".join(words), encoding="utf-8")
     smoke = config.profile("smoke")
-    benchmark = smoke.language.benchmark.model_copy(
+    benchmark = smoke.readings.model_copy(
         update={"encodings": ("t5",), "extensions": ("rope-pi-4", "rope-rerope"), "lengths": (16, 32),
                 "tuned": ("rope-pi-4",), "order": ("rope", "rope-pi-4"), "pairs": 4, "small": ("alibi",),
                 "longer": ("alibi",), "fading": ("alibi",), "fading_lengths": (16, 64), "fading_documents": 1}
     )  # fmt: skip
     changes = {"corpus": f"text:{folder}", "domains": ("text",), "vocabulary": 300, "lengths": (16, 32, 64, 128),
-               "scored": 8, "encodings": ("rope", "rope-local", "alibi"), "documents": 1, "benchmark": benchmark,
+               "scored": 8, "encodings": ("rope", "rope-local", "alibi"), "documents": 1,
                "recipe": smoke.language.recipe.model_copy(update={"length": 16, "steps": 2})}  # fmt: skip
     language = smoke.language.model_copy(update=changes)
-    return smoke.model_copy(update={"language": language, "seeds": (0,), "workers": 1})
+    return smoke.model_copy(update={"language": language, "readings": benchmark, "seeds": (0,), "workers": 1})
 
 
 # What is trained
@@ -48,12 +48,13 @@ def small(tmp_path):
 @pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu", "paper"])
 def test_the_plan_of_every_profile(name, tmp_path):
     profile = config.profile(name)
-    wanted, old = readings.plan(profile, Packed, tmp_path), languages.plan(profile, Packed, tmp_path)
+    found = Packed, tmp_path
+    wanted, old = readings.wanted(profile, found), languages.wanted(profile, found)
     names = [spec.name for spec in wanted]
     assert len(names) == len(set(names)), "a record is filed under the run's name"
     shared = {spec.name: spec for spec in old}
     assert all(shared.get(spec.name, spec) == spec for spec in wanted), "one name, one run"
-    own = profile.language.benchmark
+    own = profile.readings
     read = {entry for entries in wanted.values() for entry in entries}
     for part, listed in (("extensions", own.extensions), ("tuned", own.tuned), ("small", own.small)):
         assert {n for p, n in read if p == part} == set(listed)
@@ -64,17 +65,17 @@ def test_the_plan_of_every_profile(name, tmp_path):
 
 
 def test_a_run_that_goes_on_keeps_tokens_a_step_and_starts_from_its_base(small, tmp_path):
-    wanted = readings.plan(small, Packed, tmp_path)
+    wanted = readings.wanted(small, (Packed, tmp_path))
     (tuned,) = [spec for spec in wanted if spec.start is not None]
     base = tuned.start
     assert tuned.task == "language-tuned" and tuned.model.encoding == "rope-pi-4" and base.model.encoding == "rope"
     assert base in wanted
     assert tuned.recipe.batch * tuned.recipe.length == base.recipe.batch * base.recipe.length
-    assert tuned.recipe == extended(base, small.language.benchmark.tuning).recipe
+    assert tuned.recipe == extended(base, small.readings.tuning).recipe
     (twice,) = [spec for spec in wanted if spec.task == "language-longer"]
     assert twice.recipe.length == 32 and twice.recipe.steps == base.recipe.steps
     (less,) = [spec for spec in wanted if spec.task == "language-small"]
-    assert less.model.width == small.language.benchmark.size.width and less.recipe == base.recipe
+    assert less.model.width == small.readings.size.width and less.recipe == base.recipe
 
 
 # What is measured
@@ -83,9 +84,10 @@ def test_a_run_that_goes_on_keeps_tokens_a_step_and_starts_from_its_base(small, 
 def test_measure_on_a_little_text(small, tmp_path, monkeypatch):
     runs, cache = tmp_path / "runs", tmp_path / "corpora"
     made = readings.measure(small, runs, cache)
-    frame = made["readings"].set_index(["part", "encoding", "length"])
-    assert set(made["readings"]["part"]) == set(readings.LOSSES) and set(made["readings"]["seed"]) == {0}
-    lengths = made["readings"].groupby(["part", "encoding"])["length"].agg(list).to_dict()
+    table = made["language_readings"]
+    frame = table.set_index(["part", "encoding", "length"])
+    assert set(table["part"]) == set(readings.LOSSES) and set(table["seed"]) == {0}
+    lengths = table.groupby(["part", "encoding"])["length"].agg(list).to_dict()
     assert lengths["benchmark", "t5"] == [16, 32, 64, 128] and lengths["extensions", "rope-pi-4"] == [16, 32]
     assert lengths["longer", "alibi"] == [32, 64, 128] and lengths["small", "alibi"] == [16]
     # the documents are the same at every set of lengths, and ReRoPE is RoPE up to half of the training length
@@ -99,13 +101,13 @@ def test_measure_on_a_little_text(small, tmp_path, monkeypatch):
         frame.loc[("tuned", "rope-pi-4", 32), "loss"] - base
     )
     assert frame.loc[("longer", "alibi", 32), "growth"] == 0
-    assert set(made["order"]["encoding"]) == {"rope", "rope-pi-4"}
-    assert sorted(set(made["fading"]["length"])) == [16, 64]
-    assert len(made["fading"]) == 2 * small.language.size.layers * small.language.size.heads
+    assert set(made["language_order"]["encoding"]) == {"rope", "rope-pi-4"}
+    assert sorted(set(made["language_fading"]["length"])) == [16, 64]
+    assert len(made["language_fading"]) == 2 * small.language.size.layers * small.language.size.heads
     monkeypatch.setattr(Run, "model", None)  # whoever reads or trains a model now fails
     again = readings.measure(small, runs, cache)
-    for name, table in made.items():
-        pd.testing.assert_frame_equal(again[name], table)
+    for name, first in made.items():
+        pd.testing.assert_frame_equal(again[name], first)
 
 
 def table():

@@ -4,7 +4,8 @@ import pandas as pd
 import pytest
 
 from attention_priors import config
-from attention_priors.experiments import passkeys, tuning
+from attention_priors.experiments import tuning
+from attention_priors.experiments.arms import passkey_run
 
 
 def test_the_chosen_rate_was_among_those_tried_and_no_seed_counts_twice():
@@ -35,7 +36,7 @@ def test_a_trial_changes_the_rate_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(tuning, "Run", noting)
     profile = config.profile("smoke")
     table = tuning.grid(profile, tmp_path)
-    usual = passkeys.spec(profile, "nope", 101)
+    usual = passkey_run(profile, "nope", 101)
     assert [spec.recipe.rate for spec in seen] == [0.001, 0.002]
     assert all(spec.recipe.model_copy(update={"rate": usual.recipe.rate}) == usual.recipe for spec in seen)
     assert isinstance(table, pd.DataFrame) and list(table.columns) == list(tuning.tried().columns)

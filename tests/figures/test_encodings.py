@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 from attention_priors import config, store
-from attention_priors.experiments import benchmark, passkeys
+from attention_priors.experiments import answers as asking
+from attention_priors.experiments import benchmark
 from attention_priors.figures import FIGURES, TABLES
 from attention_priors.figures.encodings.accuracy import ranked
 from attention_priors.positions.encodings import encoding
@@ -118,7 +119,7 @@ def test_the_table_has_a_row_for_each_with_parameters_beyond_nope(tmp_path, monk
 
 def test_extensions_are_answered_beside_the_runs_that_they_borrow(tmp_path, monkeypatch):
     profile = config.profile("smoke")
-    wanted = benchmark.plan(profile)
+    wanted = benchmark.wanted(profile)
     by_run = {spec.model.encoding: set(names) for spec, names in wanted.items()}
     assert by_run["rope"] == {"rope", "rope-yarn", "rope-leaky-rerope"} and by_run["goat"] == {"goat"}
     asked = []
@@ -127,14 +128,14 @@ def test_extensions_are_answered_beside_the_runs_that_they_borrow(tmp_path, monk
         asked.append((type(model.blocks[0].attention).__name__, model.config.encoding, length))
         return [{"depth": 0.0, "digits": 0, "correct": 0}]
 
-    monkeypatch.setattr(passkeys, "passkey_samples", samples)
+    monkeypatch.setattr(asking, "passkey_samples", samples)
     monkeypatch.setattr(store, "fingerprint", lambda *_: "code")
     spec = next(spec for spec in wanted if spec.model.encoding == "rope")
-    rows = pd.DataFrame(passkeys.train_and_answer(spec, str(tmp_path), "cpu", wanted[spec]))
+    rows = pd.DataFrame(asking.train_and_answer(spec, str(tmp_path), "cpu", wanted[spec]))
     assert asked == [("Attention", "rope", 128), ("Attention", "rope-yarn", 128),
                      ("RectifiedAttention", "rope-leaky-rerope", 128)]  # fmt: skip
     assert set(rows["length"]) == {128}, "given up after one length without a hit"
     asked.clear()
-    again = pd.DataFrame(passkeys.train_and_answer(spec, str(tmp_path), "cpu", wanted[spec]))
+    again = pd.DataFrame(asking.train_and_answer(spec, str(tmp_path), "cpu", wanted[spec]))
     assert not asked, "answers are kept"
     pd.testing.assert_frame_equal(again, rows)  # and their columns have one order

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_priors.experiments import languages
+from attention_priors.experiments import documents, languages
 from attention_priors.figures import FIGURES, TABLES, style
 from attention_priors.figures.language import by_length
 from attention_priors.figures.methods import look, named
@@ -29,13 +29,13 @@ def losses(seeds=3, domains=("docstrings", "source")):
 
 
 def perplexities(**changes):
-    frame = languages.growth(losses(**changes), TRAINED)
+    frame = documents.growth(losses(**changes), TRAINED)
     known = frame["domain"] == "docstrings"
     return frame.assign(trained=TRAINED, scored=64, trained_on=known, unigram=np.where(known, 344.0, 519.0))
 
 
 def table_frame(**changes):
-    return languages.over_seeds(losses(**changes)).assign(trained=TRAINED, scored=64)
+    return languages.perplexities(losses(**changes)).assign(trained=TRAINED, scored=64)
 
 
 def training(seeds=3):
@@ -131,7 +131,7 @@ def test_table_2_has_the_rows_of_the_paper():
     table = TABLES["language_table2"].build(table_frame())
     paper = ["Sinusoidal", "ALiBi", "NoPE", "BAM", "RoPE"]
     assert table["encoding"].tolist() == paper + [f"{name} SSMax" for name in paper]
-    found = languages.over_seeds(losses()).query("domain == 'source' and encoding == 'bam' and length == 128").iloc[0]
+    found = languages.perplexities(losses()).query("domain == 'source' and encoding == 'bam' and length == 128").iloc[0]
     expected = f"{found['perplexity']:.2f} [{found['low']:.2f}, {found['high']:.2f}]"
     assert table.set_index("encoding").loc["BAM", "source, perplexity"] == expected
     assert "last 64 tokens" in TABLES["language_table2"].caption(table_frame())

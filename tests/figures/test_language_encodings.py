@@ -23,7 +23,7 @@ def closed():
 def losses(profile, seeds=None, noise=0.02):
     """Priors are level, the rest grows; interpolation starts high; readings have a little noise."""
     rng, rows, trained = np.random.default_rng(0), [], profile.language.recipe.length
-    own = profile.language.benchmark
+    own = profile.readings
     parts = {"benchmark": dict.fromkeys((*profile.language.encodings, *own.encodings)), "extensions": own.extensions,
              "tuned": own.tuned}  # fmt: skip
     for part, names in parts.items():
@@ -42,7 +42,7 @@ def losses(profile, seeds=None, noise=0.02):
 
 
 def by_length(profile, **how):
-    return readings.by_length(losses(profile, **how)).assign(scored=64, documents=8)
+    return readings.by_length(losses(profile, **how))
 
 
 @pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu"])

@@ -45,7 +45,7 @@ def metrics(profile, rule):
     frames = {
         "passkey_samples": rows,
         "passkey_by_length": passkeys.by_length(rows),
-        "passkey_over_seeds": passkeys.over_seeds(rows),
+        "passkey_over_seeds": passkeys.accuracy(rows),
         "passkey_reach": passkeys.reach(rows),
     }
     return {name: frame.assign(trained=profile.passkey.recipe.length) for name, frame in frames.items()}

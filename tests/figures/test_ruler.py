@@ -36,7 +36,7 @@ def answers(profile):
 def test_figures_are_legible_and_captions_say_what_is_there(name, legible):
     profile = config.profile(name)
     made = answers(profile)
-    scores, means = needles.over_seeds(made), needles.averages(made)
+    scores, means = needles.scores(made), needles.averages(made)
     legible(tasks.draw(scores))
     legible(average.draw(means))
     assert len(tasks.build(scores))
@@ -50,7 +50,7 @@ def cpu():
 
 
 def test_the_heat_map_has_a_panel_per_task_and_a_cell_per_encoding_and_length(cpu):
-    fig = tasks.draw(needles.over_seeds(answers(cpu)))
+    fig = tasks.draw(needles.scores(answers(cpu)))
     panels = [ax for ax in fig.axes if ax.get_title()]
     assert [ax.get_title() for ax in panels] == [tasks.TITLES[task] for task in TASKS]
     names, lengths = [*cpu.needles.encodings, needles.UNTRAINED], cpu.needles.evaluation.lengths
@@ -80,11 +80,11 @@ def test_a_form_that_nothing_was_trained_in_has_no_panel():
 
 def test_captions_name_the_best_and_the_tasks_that_nobody_learned(cpu):
     made = answers(cpu)
-    text = tasks.caption(needles.over_seeds(made))
+    text = tasks.caption(needles.scores(made))
     assert "No encoding scores 0.5 at 200 tokens on Single 3, MultiKey 3, Variable tracking." in text
     assert "scores 0.25 on MultiKey 1, MultiValue and MultiQuery" in text
     better = made.assign(right=made["required"] * made["samples"])
-    assert "No encoding scores" not in tasks.caption(needles.over_seeds(better))
+    assert "No encoding scores" not in tasks.caption(needles.scores(better))
     text = average.caption(needles.averages(made))
     last = max(cpu.needles.evaluation.lengths)
     assert f"at {last:,} ({last // 200}×): BAM" in text and "(0.75)" in text  # six of eight tasks
@@ -92,7 +92,7 @@ def test_captions_name_the_best_and_the_tasks_that_nobody_learned(cpu):
 
 
 def test_the_table_has_a_row_per_task_and_encoding_with_intervals(cpu):
-    made = tasks.build(needles.over_seeds(answers(cpu)))
+    made = tasks.build(needles.scores(answers(cpu)))
     assert len(made) == len(TASKS) * (len(cpu.needles.encodings) + 1)
     assert not made.duplicated(["task", "encoding"]).any()
     heads = [column for column in made.columns if "×" in column]

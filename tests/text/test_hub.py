@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from attention_priors import config
-from attention_priors.experiments import languages
+from attention_priors.experiments.arms import corpus, language_run
 from attention_priors.text import corpora, hub, packing
 
 LONG = "An article of some length. " * 3000  # 81,000 characters
@@ -175,9 +175,9 @@ def test_a_profile_may_name_a_hub_corpus(kind, task, tmp_path):
     settings = small.language.model_copy(update={"corpus": f"{kind}:pg19", "vocabulary": 300})
     small = small.model_copy(update={"language": settings})
     with pytest.raises(ValueError, match="is not on this machine"):
-        languages.corpus(small, tmp_path)
+        corpus(small, tmp_path)
     hub.fetch("hub:pg19", 300, tmp_path)
-    packed, path = languages.corpus(small, tmp_path)
+    packed, path = corpus(small, tmp_path)
     assert isinstance(packed, packing.PackedCorpus) and path.exists()
-    spec = languages.spec(small, "bam", 0, packed, path)
+    spec = language_run(small, "bam", 0, packed, path)
     assert (spec.task, spec.inputs, spec.corpus) == (task, (packed.meta["tokens_sha256"],), str(path))

@@ -15,6 +15,8 @@ import pandas as pd
 import torch
 
 from .. import config, runtime, store
+from ..experiments.archive import INDEX
+from ..layout import Layout
 
 ROWS = list[tuple[str, str, str]]
 
@@ -84,15 +86,15 @@ def backends(threads: int, length: int = 2048) -> ROWS:
 
 def quality(results: Path, profile: config.Profile) -> ROWS:
     """Training time, passkey accuracy and reach, from the committed records and metrics."""
-    folder = results / profile.name
-    table = folder / "metrics" / "passkey_over_seeds.csv"
+    layout = Layout(results, profile.name)
+    table = layout.own / "metrics" / "passkey_over_seeds.csv"
     if not table.exists():
         return [("passkeys", "not run", f"no {table.name} under results/{profile.name}; run make reproduce")]
     frame = pd.read_csv(table)
     frame = frame[frame["form"] == "plain"]
     length = profile.passkey.recipe.length
     rows: ROWS = []
-    seconds = [store.read_json(path)["seconds"] for path in sorted((folder / "runs/passkey/bam-ssmax").glob("*.json"))]
+    seconds = seconds_of(layout, "passkey/bam-ssmax/")
     if seconds:
         limit = f"slowest of {len(seconds)} seeds; {profile.workers} models side by side"
         rows.append(("training of BAM-SSMax when the results were made", f"{max(seconds):.0f} s", limit))
@@ -103,12 +105,20 @@ def quality(results: Path, profile: config.Profile) -> ROWS:
         label = f"BAM-SSMax median accuracy at {factor} x{limit}"
         rows.append((label, "not measured", "") if row is None else
                     (label, f"{row['median']:.2f}", f"seeds {row['worst']:.2f} to {row['best']:.2f}"))  # fmt: skip
-    reach = pd.read_csv(folder / "metrics" / "passkey_reach.csv")
+    reach = pd.read_csv(table.with_name("passkey_reach.csv"))
     for name, group in reach[reach["form"] == "plain"].groupby("encoding"):
         rows.append(
             (f"  longest length at 0.8: {name}", f"{group['reach'].median():.0f}", _list(sorted(group["reach"]), 0))
         )
     return rows
+
+
+def seconds_of(layout: Layout, runs: str = "") -> list[float]:
+    """How long the profile's runs whose names begin so were trained, from their records."""
+    index = layout.own / INDEX
+    known = store.read_json(index) if index.exists() else {}
+    paths = [layout.record(name, key) for name, key in known.items() if name.startswith(runs)]
+    return [store.read_json(path)["seconds"] for path in paths if path.exists()]
 
 
 def elapsed(notebooks: Collection[Mapping[str, Any]]) -> float:
@@ -128,13 +138,15 @@ def elapsed(notebooks: Collection[Mapping[str, Any]]) -> float:
 
 def time_taken(results: Path, profile: config.Profile) -> ROWS:
     """Wall time of the pipeline, from its provenance."""
-    path = results / profile.name / "provenance.json"
-    if not path.exists():
+    layout = Layout(results, profile.name)
+    paths = [folder / "provenance.json" for folder in (layout.own, layout.theory)]
+    ran = [entry for path in paths if path.exists() for entry in store.read_json(path)["notebooks"].values()]
+    if not ran:
         return []
-    seconds = elapsed(store.read_json(path)["notebooks"].values())
+    seconds = elapsed(ran)
     label = f"make reproduce, profile {profile.name} (cpu: <= 75 min, smoke: <= 6 min)"
     rows = [(label, f"{seconds / 60:.1f} min", "when at least one notebook ran; runs that were in the store count 0")]
-    trained = sum(store.read_json(path)["seconds"] for path in (results / profile.name / "runs").rglob("*.json"))
+    trained = sum(seconds_of(layout))
     shared = f"{profile.workers} runs side by side, evaluation not included"
     return [*rows, ("  of all training runs", f"{trained / profile.workers / 60:.1f} min", shared)]
 
@@ -143,39 +155,44 @@ def _list(values: list[float], digits: int = 2) -> str:
     return " ".join(f"{value:.{digits}f}" for value in values)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m attention_priors.bench", description=__doc__)
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1024:
+        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to 1024")
+    return int(text)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 when all was measured, 1 where the kernels are wrong, 2 for bad input."""
+    parser = argparse.ArgumentParser(prog="python -m attention_priors.bench", description=__doc__, exit_on_error=False)
     parser.add_argument("--profile", default="cpu")
     parser.add_argument("--results", type=Path, default=config.ROOT / "results")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=3, help="pairs of ours and plain, in turn")
-    parser.add_argument("--device", default="cpu")
-    arguments = parser.parse_args()
-    if arguments.device == "cuda":
+    parser.add_argument("--threads", type=_count, default=2)
+    parser.add_argument("--repeats", type=_count, default=3, help="pairs of ours and plain, in turn")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    try:
+        chosen = parser.parse_args(arguments)
+        profile = config.profile(chosen.profile)
+    except (argparse.ArgumentError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    if chosen.device == "cuda":
         from . import kernels
 
-        raise SystemExit(kernels.run(arguments.results))
-    if arguments.device != "cpu":
-        raise SystemExit(f"unknown device {arguments.device!r}; choose cpu or cuda")
-    try:
-        profile = config.profile(arguments.profile)
-    except ValueError as error:
-        raise SystemExit(str(error)) from None
-    print(
-        f"{runtime.processor()}, {arguments.threads} threads, torch {torch.__version__}; a quarter of an hour on two "
-        "cores"
-    )
+        return kernels.run(chosen.results)
+    machine = f"{runtime.processor()}, {chosen.threads} threads, torch {torch.__version__}"
+    print(f"{machine}; a quarter of an hour on two cores")
     parts = (
-        lambda: quality(arguments.results, profile),
-        lambda: time_taken(arguments.results, profile),
-        lambda: model(arguments.threads),
-        lambda: backends(arguments.threads),
-        lambda: steps(arguments.threads, arguments.repeats),
+        lambda: quality(chosen.results, profile),
+        lambda: time_taken(chosen.results, profile),
+        lambda: model(chosen.threads),
+        lambda: backends(chosen.threads),
+        lambda: steps(chosen.threads, chosen.repeats),
     )
     for part in parts:  # each is printed as soon as it is known
         for label, value, comparison in part():
             print(f"{label:58s} {value:>18s}   {comparison}", flush=True)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,23 +1,17 @@
-"""The numbers of notebook 08: instructions, errors, skipped tiles, times and memory, as rows."""
+"""The numbers of the notebook fused_kernel that no clock enters: instructions, errors, skipped tiles, as rows."""
 
 from __future__ import annotations
 
-import statistics
-import time
-import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from ..attention import attention, skipping
 from ..positions.priors import GeneralizedGaussian, Laplace, alibi_slopes
 from ..theory.low_precision import CARRIERS, rounded, weights
-from . import assembly, interpreted, plain
+from . import assembly, interpreted
 
 Rows = list[dict[str, Any]]
 TABLE, SCALED = {"HAS_T": True}, {"HAS_T": True, "HAS_A": True, "HAS_B": True}
@@ -122,60 +116,3 @@ def tiles_kept(lengths: Iterable[int], contents: Iterable[float], tolerance: flo
                 rows.append({"prior": name, "keys": length, "content": content, "kept": float(kept.mean()),
                              "window": int(windows.max())})  # fmt: skip
     return rows
-
-
-def speed(lengths: Iterable[int], repeats: int = 5) -> Rows:
-    """Forward and backward of one call, 4 heads of width 64 with a learned prior, on the CPU: milliseconds (median of
-    rounds in turn) and MB at the peak beyond inputs and results."""
-    plain.register()
-    rows: Rows = []
-    for length in lengths:
-        q, k, v = (torch.randn(1, 4, length, 64).requires_grad_() for _ in range(3))
-        theta = torch.linspace(-2, 0, 4)
-        prior = GeneralizedGaussian(theta, 0.6 + theta / 4)
-        calls: dict[str, Callable[[], Tensor]] = {
-            "ours, learned prior": lambda q=q, k=k, v=v, p=prior: attention(q, k, v, prior=p, backend="sdpa"),
-            "bias in memory": lambda q=q, k=k, v=v, p=prior: attention(q, k, v, prior=p, backend="plain"),
-            "no prior": lambda q=q, k=k, v=v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
-        }
-        taken: dict[str, list[float]] = {name: [] for name in calls}
-        for _ in range(repeats + 1):
-            for name, call in calls.items():
-                start = time.perf_counter()
-                call().sum().backward()
-                taken[name].append(1000 * (time.perf_counter() - start))
-        for name, call in calls.items():
-            with Peak() as peak:
-                call().sum().backward()
-            times = sorted(taken[name][1:])
-            rows.append({"method": name, "keys": length, "milliseconds": statistics.median(times), "low": times[0],
-                         "high": times[-1], "memory": peak.bytes / 2**20})  # fmt: skip
-    return rows
-
-
-class Peak(TorchDispatchMode):
-    """The most bytes that tensors made inside held at one time."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.bytes = self.held = 0
-        self.known: set[int] = set()
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        out = func(*args, **(kwargs or {}))
-        for x in tree_leaves(out):
-            if isinstance(x, Tensor):
-                self._add(x.untyped_storage())
-        return out
-
-    def _add(self, storage: Any) -> None:
-        place, size = storage.data_ptr(), storage.nbytes()
-        if place and place not in self.known:
-            self.known.add(place)
-            self.held += size
-            self.bytes = max(self.bytes, self.held)
-            weakref.finalize(storage, self._drop, place, size)
-
-    def _drop(self, place: int, size: int) -> None:
-        self.known.discard(place)
-        self.held -= size

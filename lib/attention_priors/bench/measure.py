@@ -22,12 +22,12 @@ from .. import config, runtime
 from ..attention import attention
 from ..config import ModelConfig
 from ..evaluation import passkey_samples
-from ..experiments import passkeys
+from ..experiments import plain
+from ..experiments.arms import OURS, passkey_run
 from ..model import Transformer
 from ..positions.priors import GeneralizedGaussian
 from ..tasks import passkey
 from ..training import Run, load
-from . import plain
 
 
 def training_step(backend: str, repeats: int = 3) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def training_run(profile: str, seed: str, recipe: str) -> dict[str, Any]:
     `recipe`: "own" or "straightforward". `value` holds steps, answer loss and the share of 20 prompts answered at 16
     times the training length.
     """
-    spec = passkeys.spec(config.profile(profile), "bam-ssmax", int(seed))
+    spec = passkey_run(config.profile(profile), OURS, int(seed))
     if recipe == "straightforward":
         spec = spec.model_copy(update={"recipe": spec.recipe.model_copy(update=STRAIGHTFORWARD)})
     before = _peak()

@@ -1,1 +1,53 @@
 """Experiments: the runs and evaluations that a profile asks for, as tables of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from ..config import Profile
+from ..registry import Table
+from ..training import RunSpec
+from .arms import Corpus, corpus, unread
+from .experiment import Experiment, Frames, sources
+
+__all__ = ["EXPERIMENTS", "Corpus", "Experiment", "Frames", "corpus", "derived", "runs", "sources", "unread"]
+
+# To add an experiment, write its file and add its row here; its settings have a row in config.SECTIONS.
+EXPERIMENTS = Table(
+    "experiment",
+    __name__,
+    {
+        "passkeys": "passkeys:EXPERIMENT",
+        "benchmark": "benchmark:EXPERIMENT",
+        "training_ablations": "ablations:TRAINED",
+        "prior_ablations": "ablations:PRIOR",
+        "languages": "languages:EXPERIMENT",
+        "readings": "readings:EXPERIMENT",
+        "language_ablations": "ablations:LANGUAGE",
+        "algorithms": "algorithms:EXPERIMENT",
+        "nope": "nope:EXPERIMENT",
+        "needles": "needles:EXPERIMENT",
+        "learned": "learned:EXPERIMENT",
+        "predictions": "predictions:EXPERIMENT",
+        "pucks": "pucks:EXPERIMENT",
+        "times": "times:EXPERIMENT",
+    },
+)
+
+
+def runs(profile: Profile, found: Corpus) -> dict[str, RunSpec]:
+    """Every training run of a profile by name. ValueError where two experiments give one name to different runs."""
+    named: dict[str, RunSpec] = {}
+    for experiment in EXPERIMENTS.values():
+        for name, spec in experiment.plan(profile, found).items():
+            if named.setdefault(name, spec) != spec:
+                raise ValueError(f"experiment {experiment.name!r} calls another run {name!r} than those before it; "
+                                 "rename it in its `plan`")  # fmt: skip
+    return named
+
+
+def derived() -> dict[str, tuple[str | tuple[str, ...], Callable[..., pd.DataFrame]]]:
+    """Every derived metric: its source or sources, and the function that makes it."""
+    return {metric: row for experiment in EXPERIMENTS.values() for metric, row in experiment.derive.items()}

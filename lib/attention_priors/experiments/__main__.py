@@ -10,34 +10,17 @@ python -m attention_priors.experiments --dry-run --profile paper
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import sys
-from pathlib import Path
 
 import torch
 import torch.distributed as dist
 
 from .. import config, runtime
+from ..registry import nearest
 from ..sharding import PARALLEL
-from ..text import packing
-from ..training import Run, RunSpec
-from . import ablations, algorithms, benchmark, budget, languages, needles, nope, passkeys, readings
-
-
-def runs(profile: config.Profile, corpus: tuple[packing.PackedCorpus, Path]) -> dict[str, RunSpec]:
-    """Every training run of a profile by name."""
-    specs = [
-        *passkeys.plan(profile),
-        *benchmark.plan(profile),
-        *languages.plan(profile, *corpus),
-        *readings.plan(profile, *corpus),
-        *needles.plan(profile, *corpus),
-        *algorithms.plan(profile),
-        *nope.plan(profile, *corpus),
-    ]
-    named = ablations.plan(profile) | ablations.language_plan(profile, *corpus)
-    return {spec.name: spec for spec in specs} | named
+from ..training import Run
+from . import budget, corpus, runs, unread
 
 
 def device(name: str) -> torch.device:
@@ -72,15 +55,17 @@ def main(arguments: list[str] | None = None) -> int:
         profile = config.profile(chosen.profile)
         if chosen.dry_run:
             return dry_run(profile)
-        known = runs(profile, budget.unread(profile))  # names need no text
+        known = runs(profile, unread(profile))  # names need no text
         if chosen.list:
             print("\n".join(known))
             return 0
+        if chosen.run is None:
+            raise ValueError(f"name a run, such as {next(iter(known))}; --list names all of profile {profile.name}")
         if chosen.run not in known:
-            near = difflib.get_close_matches(str(chosen.run), known, n=1, cutoff=0.0)
-            raise ValueError(f"profile {profile.name} has no run {chosen.run!r}; did you mean {near[0]!r}? --list: all")
+            raise ValueError(f"profile {profile.name} has no run {chosen.run!r}{nearest(chosen.run, known)}; "
+                             "--list names all")  # fmt: skip
         if known[chosen.run].corpus is not None:
-            known = runs(profile, languages.corpus(profile, config.CACHE / "corpora"))
+            known = runs(profile, corpus(profile, config.CACHE / "corpora"))
         where = device(profile.device)
         runtime.configure(profile.threads)
         together = int(os.environ.get("WORLD_SIZE", "1")) > 1

@@ -9,23 +9,48 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pydantic import Field
 
 from .. import runtime, store
-from ..config import Evaluation, Extension, Profile, Recipe
-from ..model import Transformer
-from ..positions.priors import GeneralizedGaussian
-from ..positions.variants import Misread
-from ..text import packing
+from ..config import Encodings, Evaluation, Extension, Frozen, Length, Profile, Size
+from ..positions.encodings import encoding
 from ..training import Run, RunSpec
-from . import benchmark, languages, learned, passkeys, readings
+from .answers import Answers, MisreadAnswers
+from .arms import OURS, Corpus, corpus, extended, language_run, passkey_run, trained
+from .documents import asked_of, told, train_and_read
+from .experiment import Asked, Experiment, Frames, Reading, named
 from .grid import Job, run_all
+from .heads import PROMPTS, heads_and_maps
 
-OURS, ROTATION, INTERPOLATED = "bam-ssmax", "rope", "rope-pi-4"
+ROTATION, INTERPOLATED = "rope", "rope-pi-4"
 PRIORS = ("start", "subset", "sign", "scaling", "version")  # studies of the prior: encodings of the profile's size
 TRAINING = ("length", "size", "interpolation")  # studies of how a model is trained
 EXTENDED = "extended"
 HEADS = ["encoding", "seed", "layer", "head", "theta_alpha", "beta", "mu", "scale", "passkey_mass", "passkey_lift",
          "recent_mass", "entropy", "run"]  # fmt: skip
+
+
+class Settings(Frozen):
+    """Ablations of BAM on the plain passkey task: model, recipe and lengths are those of the section `passkey`.
+
+    The first six are encodings by study; `misread` are read by another formula once more, and `language` also learn
+    the language task. An encoding that the section `passkey` has too is trained and asked only once.
+    """
+
+    start: Encodings
+    subset: Encodings
+    sign: Encodings
+    scaling: Encodings
+    version: Encodings
+    misread: Encodings
+    language: Encodings
+    length: Encodings = Field(description="encodings that are trained at several lengths")
+    multiples: tuple[Length, ...] = Field(description="of the training length, with as many texts a step")
+    sizes: tuple[Size, ...]
+    extension: Extension = Field(description="of every size")
+    interpolation: Extension = Field(description="of RoPE with position interpolation, and without")
+    far: Evaluation = Field(description="of the studies of length and size, beyond the passkeys' lengths")
+    give_up: int = Field(ge=0, description="as in `Evaluation`")
 
 
 @dataclass(frozen=True)
@@ -78,11 +103,10 @@ def counts(profile: Profile, runs: Path, studies: Sequence[str]) -> pd.DataFrame
 def answer(chosen: Sequence[Arm], runs: str, device: str) -> list[dict[str, Any]]:
     """Arms of one run: train it if it is not in the store, then answer what has not been answered yet."""
     spec = chosen[0].spec
-    run = Run(spec, runs, runtime.device(device))
-    record = run.train(runtime.say if runtime.headless() else None)
+    run, record = trained(spec, runs, device)
     rows = []
     for arm in chosen:
-        answers = (MisreadAnswers if arm.misread else passkeys.Answers)(run, arm.encoding, "plain")
+        answers = (MisreadAnswers if arm.misread else Answers)(run, arm.encoding, "plain")
         about = {
             "study": arm.study, "arm": arm.name, "encoding": arm.encoding, "seed": spec.seed,
             "trained": spec.recipe.length, "started": spec.start.recipe.length if spec.start else 0,
@@ -98,60 +122,32 @@ def answer(chosen: Sequence[Arm], runs: str, device: str) -> list[dict[str, Any]
     return rows
 
 
-class MisreadAnswers(passkeys.Answers):
-    """The answers of a model whose priors are evaluated by the formula of `variants.Misread`."""
-
-    def __init__(self, run: Run, name: str, form: str) -> None:
-        super().__init__(run, name, form)
-        self.code = (*self.code, "misread", store.fingerprint(misread, Misread))
-
-    def _open(self) -> Transformer:
-        return misread(super()._open())
-
-
-def misread(model: Transformer) -> Transformer:
-    """The model with every prior of the generalised Gaussian replaced by `Misread`, in place."""
-    for block in model.blocks:
-        if isinstance(block.attention.prior, GeneralizedGaussian):
-            block.attention.prior = Misread(block.attention.prior)
-    return model
-
-
-def longer(recipe: Recipe, multiple: int) -> Recipe:
-    """The recipe at `multiple` times the length, with as many tokens a step. ValueError where texts do not divide."""
-    if recipe.batch % (multiple * recipe.accumulate):
-        raise ValueError(
-            f"batch = {recipe.batch} in {recipe.accumulate} parts cannot be {multiple} times fewer and longer texts; "
-            f"use a multiple of {multiple * recipe.accumulate}"
-        )
-    return recipe.model_copy(update={"length": multiple * recipe.length, "batch": recipe.batch // multiple})
-
-
-def extended(spec: RunSpec, extension: Extension, name: str | None = None) -> RunSpec:
-    """A short training from the weights of `spec` on longer texts, as the encoding `name` (default: its own)."""
-    recipe = longer(spec.recipe, extension.factor).model_copy(
-        update={"steps": extension.steps, "warmup": extension.warmup, "rate": extension.rate * spec.recipe.rate,
-                "target": None, "cooldown": 0}
-    )  # fmt: skip
-    model = spec.model.model_copy(update={"encoding": name or spec.model.encoding})
-    return spec.model_copy(update={"model": model, "recipe": recipe, "start": spec})
-
-
-def plan(profile: Profile, studies: Iterable[str] = (*PRIORS, *TRAINING)) -> dict[str, RunSpec]:
-    """The runs of some studies that no other experiment has, by name: ablations/<study>/<arm>/<seed>."""
-    known, named = {*passkeys.plan(profile), *benchmark.plan(profile)}, {}
+def plan(
+    profile: Profile, _: Corpus | None = None, studies: Iterable[str] = (*PRIORS, *TRAINING)
+) -> dict[str, RunSpec]:
+    """The runs of some studies. What the passkey experiment trains, or could train, goes by the name that it has there;
+    what else is trained is called ablations/<study>/<arm>/<seed>."""
+    made: dict[RunSpec, str] = {}
     for arm in arms(profile, studies):
-        if arm.spec not in known:
-            known.add(arm.spec)
-            named[f"ablations/{arm.study}/{arm.name}/{arm.spec.seed}"] = arm.spec
-    return named
+        usual = arm.spec == passkey_run(profile, arm.spec.model.encoding, arm.spec.seed)
+        made.setdefault(arm.spec, arm.spec.name if usual else f"ablations/{arm.study}/{arm.name}/{arm.spec.seed}")
+    return {name: spec for spec, name in made.items()}
+
+
+def asked(profile: Profile, _: Corpus | None = None, studies: Iterable[str] = (*PRIORS, *TRAINING)) -> Asked:
+    made: Asked = {}
+    for arm in arms(profile, studies):
+        made.setdefault(arm.spec, []).extend(
+            Reading(arm.encoding, length, each.samples) for each in arm.evaluations for length in each.lengths
+        )
+    return made
 
 
 def heads(profile: Profile, runs: Path) -> pd.DataFrame:
-    """Priors and attention of every head of the BAM arms in two studies, as in `learned.heads_and_maps`."""
+    """Priors and attention of every head of the BAM arms in two studies, as in `heads.heads_and_maps`."""
     chosen: dict[tuple[str, RunSpec], Arm] = {}
     for arm in arms(profile, ("subset", "sign")):
-        if arm.encoding.startswith("bam"):
+        if encoding(arm.encoding).base == "bam":
             chosen.setdefault((arm.encoding, arm.spec), arm)
     jobs = [Job(arm.spec.name, examine, (arm, str(runs), profile.device)) for arm in chosen.values()]
     found = run_all(jobs, profile.workers, profile.threads, "heads")
@@ -162,11 +158,11 @@ def examine(arm: Arm, runs: str, device: str) -> list[dict[str, Any]]:
     """The heads of one trained model, kept beside it in the store."""
     run = Run(arm.spec, runs, runtime.device(device))
     key = run.train()["key"]
-    path = run.path / f"heads-{store.key(learned.PROMPTS, store.fingerprint(learned.heads_and_maps))}.json"
+    path = run.path / f"heads-{store.key(PROMPTS, store.fingerprint(heads_and_maps))}.json"
 
     def measure() -> list[dict[str, Any]]:
         model = run.model()
-        rows, _ = learned.heads_and_maps(model, arm.spec.seed)
+        rows, _ = heads_and_maps(model, arm.spec.seed)
         for row in rows:
             mu = model.blocks[row["layer"]].attention.prior.mu.detach()
             row |= {"encoding": arm.encoding, "mu": round(float(mu[row["head"]]), 6), "run": key}
@@ -175,28 +171,23 @@ def examine(arm: Arm, runs: str, device: str) -> list[dict[str, Any]]:
     return store.kept_json(path, measure)
 
 
-def language(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
-    """Losses on long documents as in `languages.losses`, for the profile's language arms."""
-    chosen = _language(profile, *languages.corpus(profile, cache))
-    jobs = [Job(spec.name, languages.train_and_read, (spec, str(runs), profile, (name,))) for spec, name in chosen]
-    tables = run_all(jobs, profile.workers, profile.threads, "language models of ablations")
-    return pd.DataFrame([row for table in tables for row in table])
-
-
-def language_plan(profile: Profile, packed: packing.PackedCorpus, path: Path) -> dict[str, RunSpec]:
-    """The language runs that no other experiment has, by name: ablations/language/<encoding>/<seed>."""
-    known = {*languages.plan(profile, packed, path), *readings.plan(profile, packed, path)}
-    chosen = [(spec, name) for spec, name in _language(profile, packed, path) if spec not in known]
-    return {f"ablations/language/{name}/{spec.seed}": spec for spec, name in chosen}
-
-
-def _language(profile: Profile, packed: packing.PackedCorpus, path: Path) -> list[tuple[RunSpec, str]]:
-    known = profile.language.encodings
-    return [
-        (languages.spec(profile, name, seed, packed, path), name)
+def language(profile: Profile, found: Corpus) -> dict[RunSpec, list[str]]:
+    """The language models of the section's `language`. What the language experiment trains too has all of its seeds."""
+    return {
+        language_run(profile, name, seed, *found): [name]
         for name in profile.ablations.language
-        for seed in (profile.seeds_for(name) if name in known else profile.seeds)
-    ]
+        for seed in (profile.seeds_for(name) if name in profile.language.encodings else profile.seeds)
+    }
+
+
+def losses(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
+    """Losses on long documents as in `documents.told`."""
+    found = corpus(profile, cache)
+    jobs = [Job(spec.name, train_and_read, (spec, str(runs), profile, tuple(names)))
+            for spec, names in language(profile, found).items()]  # fmt: skip
+    tables = run_all(jobs, profile.workers, profile.threads, "language models of ablations")
+    frame = pd.DataFrame([row for table in tables for row in table])
+    return told(frame, profile, *found, trained=profile.language.recipe.length)
 
 
 def _cost(spec: RunSpec) -> tuple[int, str]:
@@ -210,7 +201,7 @@ def _near(profile: Profile) -> Evaluation:
 
 def _encodings(profile: Profile, study: str) -> list[Arm]:
     return [
-        Arm(study, name, name, passkeys.spec(profile, name, seed), (_near(profile),))
+        Arm(study, name, name, passkey_run(profile, name, seed), (_near(profile),))
         for name in getattr(profile.ablations, study)
         for seed in seeds(profile, name)
     ]
@@ -218,7 +209,7 @@ def _encodings(profile: Profile, study: str) -> list[Arm]:
 
 def _versions(profile: Profile) -> list[Arm]:
     read_again = [
-        Arm("version", f"{name}-misread", name, passkeys.spec(profile, name, seed), (_near(profile),), misread=True)
+        Arm("version", f"{name}-misread", name, passkey_run(profile, name, seed), (_near(profile),), misread=True)
         for name in profile.ablations.misread
         for seed in seeds(profile, name)
     ]
@@ -230,7 +221,7 @@ def _lengths(profile: Profile) -> list[Arm]:
     for name in settings.length:
         for multiple in settings.multiples:
             for seed in seeds(profile, name) if multiple == 1 else profile.seeds:
-                spec = passkeys.spec(profile, name, seed)
+                spec = passkey_run(profile, name, seed)
                 recipe = spec.recipe.model_copy(update={"length": multiple * spec.recipe.length})
                 spec = spec.model_copy(update={"recipe": recipe})
                 made.append(Arm("length", f"{name}-{multiple}T", name, spec, (_near(profile), settings.far)))
@@ -242,7 +233,7 @@ def _sizes(profile: Profile) -> list[Arm]:
     for size in settings.sizes:
         name = f"{size.width}x{size.layers}"
         for seed in seeds(profile, OURS) if size == profile.passkey.size else profile.seeds:
-            spec = passkeys.spec(profile, OURS, seed)
+            spec = passkey_run(profile, OURS, seed)
             spec = spec.model_copy(update={"model": spec.model.model_copy(update=size.model_dump())})
             made.append(Arm("size", name, OURS, spec, (_near(profile), settings.far)))
             tuned = extended(spec, settings.extension)
@@ -253,7 +244,7 @@ def _sizes(profile: Profile) -> list[Arm]:
 def _interpolated(profile: Profile) -> list[Arm]:
     made = []
     for seed in seeds(profile, ROTATION):
-        spec = passkeys.spec(profile, ROTATION, seed)
+        spec = passkey_run(profile, ROTATION, seed)
         made += [Arm("interpolation", name, name, spec, (_near(profile),)) for name in (ROTATION, INTERPOLATED)]
         for name in (ROTATION, INTERPOLATED):
             tuned = extended(spec, profile.ablations.interpolation, name)
@@ -268,3 +259,36 @@ _STUDIES = {
     "size": _sizes,
     "interpolation": _interpolated,
 }
+
+
+def _measure_priors(profile: Profile, runs: Path, cache: Path) -> Frames:
+    return {"ablation_priors": counts(profile, runs, PRIORS), "ablation_heads": heads(profile, runs)}
+
+
+PRIOR = Experiment(
+    name="prior_ablations",
+    sections=("ablations", "passkey"),
+    recipe=lambda profile: profile.passkey.recipe.name,
+    plan=partial(plan, studies=PRIORS),
+    asked=partial(asked, studies=PRIORS),
+    measure=_measure_priors,
+    frames=("ablation_priors", "ablation_heads"),
+)
+TRAINED = Experiment(
+    name="training_ablations",
+    sections=("ablations", "passkey"),
+    recipe=lambda profile: profile.passkey.recipe.name,
+    plan=partial(plan, studies=TRAINING),
+    asked=partial(asked, studies=TRAINING),
+    measure=lambda profile, runs, cache: {"ablation_training": counts(profile, runs, TRAINING)},
+    frames=("ablation_training",),
+)
+LANGUAGE = Experiment(
+    name="language_ablations",
+    sections=("ablations", "language"),
+    recipe=lambda profile: profile.language.recipe.name,
+    plan=lambda profile, found: named(language(profile, found)),
+    asked=lambda profile, found: asked_of(profile, language(profile, found)),
+    measure=lambda profile, runs, cache: {"ablation_language": losses(profile, runs, cache)},
+    frames=("ablation_language",),
+)

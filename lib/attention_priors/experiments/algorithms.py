@@ -3,24 +3,57 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 import torch
+from pydantic import Field, model_validator
 from scipy import stats
 
 from .. import runtime, store
-from ..config import ModelConfig, Profile
+from ..config import Encodings, Frozen, ModelConfig, Profile, Recipe, Size
 from ..evaluation import TOKENS_AT_ONCE
 from ..model import Transformer
 from ..positions.encodings import encoding
 from ..tasks import algorithms
-from ..training import Run, RunSpec, build
+from ..training import RunSpec
+from .arms import UNTRAINED, Corpus, trained, untrained
+from .experiment import Asked, Experiment, Reading, named
 from .grid import Job, run_all
 
-UNTRAINED = "untrained"
 TRAINED, BEYOND = "trained", "beyond"  # the two parts of the lengths
+
+
+class Settings(Frozen):
+    """Algorithmic tasks for encoders: the length of a recipe is that of the longest string in training."""
+
+    size: Size
+    recipe: Recipe
+    tasks: tuple[str, ...]
+    encodings: Encodings
+    longest: int = Field(description="strings of every length up to this one are evaluated ...")
+    every: int = Field(default=1, ge=1, description="... that is a multiple of this number")
+    samples: int = Field(ge=1, description="strings of each length")
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """Those of the evaluation, within training and beyond."""
+        return tuple(range(self.every, self.longest + 1, self.every))
+
+    @model_validator(mode="after")
+    def _both_sides(self) -> Self:
+        if not self.every <= self.recipe.length <= self.longest - self.every:
+            raise ValueError(f"every = {self.every} and longest = {self.longest} leave no length within training or "
+                             f"none beyond it; trained up to {self.recipe.length}")  # fmt: skip
+        for task in self.tasks:
+            algorithms.find(task)
+        for name in self.encodings:
+            longest = encoding(name).longest
+            if longest is not None and longest < 2 * self.longest:
+                raise ValueError(f"strings of {self.longest} symbols and their slots take {2 * self.longest} "
+                                 f"positions, but {name} has {longest}; take an encoding with more")  # fmt: skip
+        return self
 
 
 def spec(profile: Profile, task: str, name: str, seed: int) -> RunSpec:
@@ -30,16 +63,19 @@ def spec(profile: Profile, task: str, name: str, seed: int) -> RunSpec:
     return RunSpec(task=f"algorithms/{task}", model=model, recipe=settings.recipe, seed=seed)
 
 
-def plan(profile: Profile) -> list[RunSpec]:
-    """Every training run. ValueError for an encoding that has too few positions for the longest strings."""
+def plan(profile: Profile, _: Corpus | None = None) -> dict[str, RunSpec]:
     settings = profile.algorithms
-    for name in settings.encodings:
-        longest = encoding(name).longest
-        if longest is not None and longest < 2 * settings.longest:
-            raise ValueError(f"strings of {settings.longest} symbols and their slots take {2 * settings.longest} "
-                             f"positions, but {name} has {longest}; take an encoding with more")  # fmt: skip
     grid = ((task, name) for task in settings.tasks for name in settings.encodings)
-    return [spec(profile, task, name, seed) for task, name in grid for seed in profile.seeds]
+    return named(spec(profile, task, name, seed) for task, name in grid for seed in profile.seeds)
+
+
+def asked(profile: Profile, _: Corpus | None = None) -> Asked:
+    """A string of n symbols and its slots are 2 n tokens."""
+    settings = profile.algorithms
+    return {
+        run: [Reading(run.model.encoding, 2 * length, settings.samples) for length in settings.lengths]
+        for run in plan(profile).values()
+    }
 
 
 def answers(profile: Profile, runs: Path) -> pd.DataFrame:
@@ -47,7 +83,7 @@ def answers(profile: Profile, runs: Path) -> pd.DataFrame:
 
     At a given seed all encodings are trained on the same strings and asked about the same ones.
     """
-    specs, lengths, samples = plan(profile), profile.algorithms.lengths, profile.algorithms.samples
+    specs, lengths, samples = plan(profile).values(), profile.algorithms.lengths, profile.algorithms.samples
     jobs = [Job(run.name, train_and_solve, (run, str(runs), profile.device, lengths, samples)) for run in specs]
     first = [run for run in specs if run.model.encoding == profile.algorithms.encodings[0]]
     jobs += [Job(f"{UNTRAINED}/{run.name}", _untrained, (run, lengths, samples)) for run in first]
@@ -60,8 +96,7 @@ def train_and_solve(
     run_spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...], samples: int
 ) -> list[dict[str, Any]]:
     """One model: train it if it is not in the store, then ask what has not been asked yet."""
-    run = Run(run_spec, runs, runtime.device(device))
-    record = run.train(runtime.say if runtime.headless() else None)
+    run, record = trained(run_spec, runs, device)
     code = store.fingerprint(solved, Transformer)
     path = run.path / f"algorithms-{store.key(lengths, samples, code)}.json"
     found = store.kept_json(path, lambda: solved(run.model(), run_spec.task, lengths, samples, run_spec.seed))
@@ -89,9 +124,7 @@ def solved(model: Transformer, task: str, lengths: tuple[int, ...], samples: int
 
 
 def _untrained(run_spec: RunSpec, lengths: tuple[int, ...], samples: int) -> list[dict[str, Any]]:
-    """The control: the same model before training."""
-    torch.manual_seed(runtime.seed_for(run_spec.seed, f"init/{run_spec.model.encoding}"))
-    found = solved(build(run_spec).eval(), run_spec.task, lengths, samples, run_spec.seed)
+    found = solved(untrained(run_spec), run_spec.task, lengths, samples, run_spec.seed)
     common = {"task": _name(run_spec), "encoding": UNTRAINED, "seed": run_spec.seed}
     return [common | row | {"run": UNTRAINED} for row in found]
 
@@ -146,3 +179,15 @@ def accuracy(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _part(frame: pd.DataFrame) -> np.ndarray:
     return np.where(frame["length"] <= frame["trained"], TRAINED, BEYOND)
+
+
+EXPERIMENT = Experiment(
+    name="algorithms",
+    sections=("algorithms",),
+    recipe=lambda profile: profile.algorithms.recipe.name,
+    plan=plan,
+    asked=asked,
+    measure=lambda profile, runs, cache: {"algorithms_answers": answers(profile, runs)},
+    frames=("algorithms_answers",),
+    derive={"algorithms_accuracy": ("algorithms_answers", accuracy)},
+)

@@ -2,66 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import pandas as pd
-
-from .. import runtime, store
+from .. import config, runtime, store
+from ..layout import Layout
 from ..training import Run, RunSpec
+from . import runs as planned
+from .arms import unread
 
 KEPT = ("bam-ssmax", "alibi-ssmax", "rope-ssmax", "nope-ssmax")  # models that ship, one seed each
+INDEX = "runs.json"  # of a profile: the key of each of its runs
 
 
-def archive(specs: Iterable[RunSpec], runs: Path, results: Path, device: str) -> pd.DataFrame:
-    """Copy each run's record to <results>/runs/<task>/<encoding>/<seed>.json, and the first seed of KEPT to models/.
+def archive(named: Mapping[str, RunSpec], runs: Path, layout: Layout, device: str) -> list[Path]:
+    """Copy records and models of some runs of the store `runs` into the results; returns what was written or removed.
 
-    `results` is the folder of one profile. `attention_priors.load("<task>/<encoding>/<seed>")` opens the models.
-    Records of runs that the profile no longer has are removed. Returns the `records` frame.
+    Each record goes to `layout.record(name, key)`, and name and key into the index of the profile, from which names go
+    that the profile does not plan any more. Records that no profile's index lists are removed. The first seed of KEPT,
+    by task, goes to models/<name>.safetensors; `attention_priors.load(name)` opens it.
     """
-    where, shipped = runtime.device(device), set()
-    specs = list(specs)
-    for folder in {name.partition("/")[0] for name in (spec.name for spec in specs)}:
-        names = {f"{spec.name}.json" for spec in specs}
-        for path in (results / "runs" / folder).rglob("*.json"):
-            if path.relative_to(results / "runs").as_posix() not in names:
-                path.unlink()
-    for spec in sorted(specs, key=lambda spec: spec.seed):
-        run = Run(spec, runs, where)
-        store.write_json(results / "runs" / f"{spec.name}.json", run.record())
-        kind = (spec.task, spec.model.encoding)
-        if spec.model.encoding in KEPT and kind not in shipped:
-            shipped.add(kind)
-            target = results / "models" / f"{spec.name}.safetensors"
-            store.write_bytes(target, (run.path / "model.safetensors").read_bytes())
-    return records(results)
-
-
-def keep(named: Mapping[str, RunSpec], runs: Path, results: Path, device: str) -> None:
-    """Copy the record of each run to <results>/runs/<name>.json, where `RunSpec.name` would not tell runs apart.
-
-    A name is <experiment>/<study>/<arm>/<seed>; records of other arms and seeds of these studies are removed.
-    """
-    where = runtime.device(device)
-    paths = {results / "runs" / f"{name}.json": spec for name, spec in named.items()}
-    for folder in {path.parents[1] for path in paths}:
-        for path in set(folder.rglob("*.json")) - paths.keys():
+    where, index = runtime.device(device), layout.own / INDEX
+    found = {name: Run(spec, runs, where) for name, spec in named.items()}
+    with store.locked(config.CACHE / "locks", "archive"):
+        touched = [index]
+        for name, run in found.items():
+            touched.append(layout.record(name, run.key))
+            store.write_json(touched[-1], run.record())
+        profile = config.profile(layout.profile)
+        known = store.read_json(index) if index.exists() else {}
+        known = {name: known[name] for name in planned(profile, unread(profile)) if name in known}
+        store.write_json(index, known | {name: run.key for name, run in found.items()})
+        for path in _unlisted(layout):
             path.unlink()
-    for path, spec in paths.items():
-        store.write_json(path, Run(spec, runs, where).record())
+            touched.append(path)
+        for run in _shipped(found):
+            touched.append(layout.models / f"{run.spec.name}.safetensors")
+            store.write_bytes(touched[-1], (run.path / "model.safetensors").read_bytes())
+    return touched
 
 
-def records(results: Path) -> pd.DataFrame:
-    """The committed records of a profile: one row per run with its key, cost, parameters and last loss.
+def _unlisted(layout: Layout) -> list[Path]:
+    """Records of runs that no profile's index lists."""
+    listed = {layout.record(name, key) for index in {layout.own / INDEX, *layout.shared.glob(f"*/{INDEX}")}
+              for name, key in store.read_json(index).items()}  # fmt: skip
+    return sorted(set(layout.runs.rglob("*.json")) - listed)
 
-    `task` is the folder below runs/: the run's task, or the experiment that `keep` has named.
-    """
-    rows = []
-    for path in sorted((results / "runs").rglob("*.json")):
-        record = store.read_json(path)
-        spec = record["spec"]
-        task = path.relative_to(results / "runs").parts[0]
-        rows.append({"task": task, "encoding": spec["model"]["encoding"], "seed": spec["seed"],
-                     "key": record["key"], "seconds": record["seconds"], "loss": record["loss"][-1],
-                     **{f"parameters_{part}": n for part, n in record["parameters"].items()}})  # fmt: skip
-    return pd.DataFrame(rows)
+
+def _shipped(found: Mapping[str, Run]) -> Iterator[Run]:
+    """Of each task and encoding of KEPT the run with the first seed, under a name of its own."""
+    kinds = set()
+    for name, run in sorted(found.items(), key=lambda item: item[1].spec.seed):
+        kind = (run.spec.task, run.spec.model.encoding)
+        if kind[1] in KEPT and name == run.spec.name and kind not in kinds:
+            kinds.add(kind)
+            yield run

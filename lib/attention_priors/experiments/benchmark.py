@@ -8,42 +8,52 @@ import numpy as np
 import pandas as pd
 
 from .. import runtime
-from ..config import Evaluation, Profile
+from ..config import Encodings, Evaluation, Frozen, Profile
 from ..evaluation import share_interval
-from ..positions.encodings import Encoding, encoding
+from ..positions.encodings import encoding
 from ..training import Run, RunSpec
-from . import passkeys
+from .answers import Wanted, cost, reached, readings, train_and_answer
+from .arms import OWN, Corpus, passkey_run
+from .experiment import Asked, Experiment, Frames, named
 from .grid import Job, run_all
+from .tails import tails
 
 MULTIPLES = (1, 4, 16, 64)
-OWN = "own"  # weights
-FAMILIES = ("none", "absolute", "rotation", "prior")
 
 
-def family(row: Encoding) -> str:
-    """Where position enters: nowhere but the causal mask, added to embeddings, a rotation, or a log-prior."""
-    found = [name for name, part in zip(FAMILIES[1:], (row.absolute, row.rotary, row.prior), strict=True) if part]
-    return found[0] if found else FAMILIES[0]
+class Settings(Frozen):
+    """All encodings on the plain passkey task: model and recipe are those of the section `passkey`."""
+
+    encodings: Encodings
+    evaluation: Evaluation
+    far: Evaluation
 
 
-def plan(profile: Profile) -> dict[RunSpec, dict[str, list[Evaluation]]]:
+def wanted(profile: Profile) -> Wanted:
     """Every training run, with the encodings that are evaluated on its weights. All have the profile's seeds."""
-    settings = profile.benchmark
-    wanted: dict[RunSpec, dict[str, list[Evaluation]]] = {}
+    settings, made = profile.benchmark, {}
     for name in settings.encodings:
         for seed in profile.seeds:
-            wanted.setdefault(passkeys.spec(profile, name, seed), {})[name] = [settings.evaluation, settings.far]
-    return wanted
+            made.setdefault(passkey_run(profile, name, seed), {})[name] = [settings.evaluation, settings.far]
+    return made
+
+
+def plan(profile: Profile, _: Corpus | None = None) -> dict[str, RunSpec]:
+    return named(wanted(profile))
+
+
+def asked(profile: Profile, _: Corpus | None = None) -> Asked:
+    return readings(wanted(profile))
 
 
 def counts(profile: Profile, runs: Path) -> pd.DataFrame:
     """Train what is missing, then answer prompts: hits and prompts per encoding, seed and length."""
-    wanted = plan(profile)
-    order = sorted(wanted, key=lambda run: passkeys.cost(run, len(wanted[run])), reverse=True)
-    jobs = [Job(run.name, passkeys.train_and_answer, (run, str(runs), profile.device, wanted[run])) for run in order]
+    every = wanted(profile)
+    order = sorted(every, key=lambda run: cost(run, len(every[run])), reverse=True)
+    jobs = [Job(run.name, train_and_answer, (run, str(runs), profile.device, every[run])) for run in order]
     tables = run_all(jobs, profile.workers, profile.threads, "all encodings")
     answers = pd.DataFrame([row for table in tables for row in table])
-    missing = {(name, seed) for names in [profile.benchmark.encodings] for name in names for seed in profile.seeds}
+    missing = {(name, seed) for name in profile.benchmark.encodings for seed in profile.seeds}
     missing -= set(zip(answers["encoding"], answers["seed"], strict=True))
     if missing:
         raise ValueError(f"no answers of {sorted(missing)}; a benchmark leaves no encoding and no seed out")
@@ -51,6 +61,16 @@ def counts(profile: Profile, runs: Path) -> pd.DataFrame:
     keys = answers.groupby(["encoding", "seed"])["run"].first()
     keys = [keys[name, seed] for name, seed in zip(made["encoding"], made["seed"], strict=True)]
     return made.assign(trained=profile.passkey.recipe.length, run=keys)
+
+
+def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
+    found = counts(profile, runs)
+    reaches = reach(found)
+    return {
+        "encodings_counts": found,
+        "encodings_summary": summary(by_length(found), reaches, profile, runs),
+        "encodings_tails": tails(profile, runs, found, reaches),
+    }
 
 
 def by_length(frame: pd.DataFrame) -> pd.DataFrame:
@@ -75,7 +95,7 @@ def by_length(frame: pd.DataFrame) -> pd.DataFrame:
             low, high = (np.nan, np.nan)
             if state == "asked":
                 low, high = share_interval(np.nan_to_num(hits), [samples[length]] * len(hits))
-            rows.append({"encoding": name, "family": family(row), "borrows": row.trained_as or OWN, "length": length,
+            rows.append({"encoding": name, "family": row.family, "borrows": row.trained_as or OWN, "length": length,
                          "trained": trained, "seeds": len(hits), "asked": asked, "samples": samples[length],
                          "mean": values.mean(), "low": low, "high": high, "worst": values.min(), "best": values.max(),
                          "state": state})  # fmt: skip
@@ -89,9 +109,9 @@ def reach(frame: pd.DataFrame, accuracy: float = 0.8) -> pd.DataFrame:
     for (name, seed), group in frame.groupby(["encoding", "seed"], sort=False):
         row = encoding(name)
         found = (group["correct"] / group["samples"]).set_axis(group["length"]).reindex(lengths, fill_value=0.0)
-        longest = passkeys.reached(found, accuracy)
+        longest = reached(found, accuracy)
         limit = min(max(lengths), row.longest or max(lengths))
-        rows.append({"encoding": name, "family": family(row), "seed": seed, "reach": longest, "longest_tested": limit,
+        rows.append({"encoding": name, "family": row.family, "seed": seed, "reach": longest, "longest_tested": limit,
                      "trained": int(group["trained"].iloc[0])})  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -105,7 +125,7 @@ def summary(frame: pd.DataFrame, reached: pd.DataFrame, profile: Profile, runs: 
     where = runtime.device(profile.device)
     rows = []
     for name in profile.benchmark.encodings:
-        records = [Run(passkeys.spec(profile, name, seed), runs, where).record() for seed in profile.seeds]
+        records = [Run(passkey_run(profile, name, seed), runs, where).record() for seed in profile.seeds]
         group = frame[frame["encoding"] == name].set_index("length")
         own = reached[reached["encoding"] == name]["reach"]
         row = {"encoding": name, "family": group["family"].iloc[0], "borrows": group["borrows"].iloc[0],
@@ -126,3 +146,18 @@ def summary(frame: pd.DataFrame, reached: pd.DataFrame, profile: Profile, runs: 
         raise ValueError("the benchmark has no 'nope', which parameters are compared with; add it")
     made["parameters"] -= int(bare["parameters"].iloc[0])
     return made
+
+
+EXPERIMENT = Experiment(
+    name="benchmark",
+    sections=("benchmark", "passkey"),
+    recipe=lambda profile: profile.passkey.recipe.name,
+    plan=plan,
+    asked=asked,
+    measure=measure,
+    frames=("encodings_counts", "encodings_summary", "encodings_tails"),
+    derive={
+        "encodings_by_length": ("encodings_counts", by_length),
+        "encodings_reach": ("encodings_counts", reach),
+    },
+)

@@ -16,10 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 from torch.overrides import TorchFunctionMode
@@ -28,9 +26,11 @@ from ..config import ModelConfig, Profile
 from ..evaluation import TOKENS_AT_ONCE
 from ..model import PAPER_MODELS, Transformer, count
 from ..positions.encodings import encoding
-from ..text import hub, packing
+from ..text import hub
 from ..training import RunSpec
-from . import ablations, algorithms, benchmark, languages, needles, nope, passkeys, readings
+from . import EXPERIMENTS
+from .arms import unread
+from .experiment import Asked, Reading
 
 PEAK, READING_PEAK = 989e12, 67e12  # H100 SXM: bfloat16 without sparsity, float32
 UTILISATION = 0.2
@@ -38,18 +38,6 @@ FLOOR = 0.002
 MEMORY = 80e9
 STATE = 18  # bytes a parameter: weight, gradient and two moments in float32, and the bfloat16 copy of autocast
 LETTERS = 4.0  # characters a token, about
-
-
-@dataclass(frozen=True)
-class Reading:
-    """Texts of one length that a model answers under one name."""
-
-    name: str
-    length: int
-    texts: int
-
-
-Work = dict[str, dict[RunSpec, list[Reading]]]  # by part: runs, and what each is asked
 
 
 @dataclass
@@ -61,52 +49,13 @@ class Budget:
     notes: list[str] = field(default_factory=list)
 
 
-def unread(profile: Profile) -> tuple[packing.PackedCorpus, Path]:
-    """A corpus without text and the file that it is not in: enough to name the runs of a profile."""
-    meta = {"corpus": profile.language.corpus, "vocabulary": profile.language.vocabulary, "tokens_sha256": ""}
-    empty = np.zeros(0, dtype=np.uint16)
-    return packing.PackedCorpus(empty, np.zeros(1, dtype=np.int64), empty, meta), Path("unread.npz")
-
-
-def work(profile: Profile) -> Work:
-    """Everything that a profile trains and reads; a run of several parts is in each of them."""
-    corpus, settings = unread(profile), profile.language
-    made: Work = {}
-    for part, plan in (("passkeys", passkeys.plan(profile)), ("benchmark", benchmark.plan(profile))):
-        made[part] = {
-            spec: [Reading(name, length, each.samples) for name, asked in names.items() for each in asked
-                   for length in each.lengths]
-            for spec, names in plan.items()
-        }  # fmt: skip
-    made["ablations"] = {spec: [] for spec in ablations.language_plan(profile, *corpus).values()}
-    for arm in ablations.arms(profile, (*ablations.PRIORS, *ablations.TRAINING)):
-        made["ablations"].setdefault(arm.spec, []).extend(
-            Reading(arm.encoding, length, each.samples) for each in arm.evaluations for length in each.lengths
-        )
-    read = len(settings.domains) * settings.documents
-    made["languages"] = {
-        spec: [Reading(name, length, read) for name in names for length in settings.lengths]
-        for spec, names in languages.plan(profile, *corpus).items()
-    }
-    made["readings"] = {
-        spec: [Reading(name, length, settings.documents) for part, name in names if part in readings.LOSSES
-               for length in readings.lengths(profile, part, spec.recipe.length)]
-        for spec, names in readings.plan(profile, *corpus).items()
-    }  # fmt: skip
-    strings = profile.algorithms
-    made["algorithms"] = {
-        spec: [Reading(spec.model.encoding, 2 * length, strings.samples) for length in strings.lengths]
-        for spec in algorithms.plan(profile)
-    }
-    made["nope"] = {
-        spec: [Reading(spec.model.encoding, spec.recipe.length, profile.nope.windows)]
-        for spec in nope.plan(profile, *corpus)
-    }
-    asked = profile.needles.evaluation
-    made["needles"] = {
-        spec: [Reading(name, length, asked.samples * len(needles.TASKS)) for name in names for length in asked.lengths]
-        for spec, names in needles.plan(profile, *corpus).items()
-    }
+def work(profile: Profile) -> dict[str, Asked]:
+    """Everything that a profile trains and reads, by experiment; a run of several is in each of them."""
+    corpus, made = unread(profile), {}
+    for name, experiment in EXPERIMENTS.items():
+        asked = experiment.asked(profile, corpus)
+        if runs := {spec: asked.get(spec, []) for spec in experiment.plan(profile, corpus).values()}:
+            made[name] = runs
     return made
 
 
@@ -231,7 +180,7 @@ def _too_large(spec: RunSpec, asked: Reading) -> Iterator[str]:
                f"{MEMORY / 1e9:.0f}; leave the length out")  # fmt: skip
 
 
-def _undefined(part: str, runs: dict[RunSpec, list[Reading]]) -> Iterator[str]:
+def _undefined(part: str, runs: Asked) -> Iterator[str]:
     """Rows that end before the longest texts."""
     ends = {one.name: encoding(one.name).longest for each in runs.values() for one in each if not _defined(one)}
     for name, longest in ends.items():
@@ -240,12 +189,9 @@ def _undefined(part: str, runs: dict[RunSpec, list[Reading]]) -> Iterator[str]:
 
 def _whole(profile: Profile) -> Iterator[str]:
     """What concerns no single run."""
-    settings = profile.language
-    if settings.scored > min(settings.lengths):
-        yield f"language: {settings.scored} scored tokens do not fit into a text of {min(settings.lengths)}"
     if profile.name == "paper":
         known = [{k: v for k, v in shape.items() if k != "vocabulary"} for shape in PAPER_MODELS.values()]
-        for size in (settings.size, profile.passkey.size, *profile.ablations.sizes):
+        for size in (profile.language.size, profile.passkey.size, *profile.ablations.sizes):
             if size.model_dump() not in known:
                 yield f"{size} is no model of the paper: {', '.join(PAPER_MODELS)}"
 
@@ -264,7 +210,7 @@ def _corpus(profile: Profile, trained: list[RunSpec]) -> Iterator[str]:
 def shown(budget: Budget, profile: Profile) -> str:
     """The budget as a page."""
     heads = ("part", "runs", "parameters", "tokens", "FLOPs", "hours", "read", "hours", "GB train", "GB read")
-    columns = "{:<11}{:>6}  {:<18}{:>9}{:>9}{:>8}{:>9}{:>8}{:>10}{:>9}"
+    columns = "{:<19}{:>6}  {:<18}{:>9}{:>9}{:>8}{:>9}{:>8}{:>10}{:>9}"
     lines = [f"profile {profile.name}: hours of one GPU of the H100 class at {UTILISATION:.0%} of its peak, at most"]
     lines.append(columns.format(*heads))
     for row in budget.parts.itertuples():

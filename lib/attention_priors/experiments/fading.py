@@ -11,12 +11,12 @@ from torch import Tensor
 from .. import store
 from ..config import Profile
 from ..model import Transformer
-from .languages import Reader
+from .documents import Reader
 
 
 def measured(reader: Reader, profile: Profile) -> list[dict[str, Any]]:
     """A row per length, layer and head: means over the last queries of the documents."""
-    wanted, settings = profile.language, profile.language.benchmark
+    wanted, settings = profile.language, profile.readings
     longest, asked = max(wanted.lengths), settings.fading_lengths
     about = (asked, settings.fading_documents, wanted.scored, wanted.documents, longest, wanted.domains[0],
              reader.run.spec.inputs)  # fmt: skip

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 import torch
+from pydantic import Field, model_validator
 
 from .. import evaluation, runtime, store
-from ..config import ModelConfig, Profile
+from ..config import Encodings, Evaluation, Frozen, ModelConfig, Profile, Recipe, Size
 from ..evaluation import TOKENS_AT_ONCE, reader
 from ..model import Transformer
 from ..positions.encodings import encoding
@@ -21,13 +22,40 @@ from ..tasks.needle_reading import reading
 from ..tasks.needle_source import Source
 from ..tasks.needle_text import TASKS, Retrieval
 from ..text import packing
-from ..training import Run, RunSpec, build
-from . import languages
+from ..training import Run, RunSpec
+from .arms import OURS, UNTRAINED, Corpus, corpus, trained, untrained
+from .experiment import Asked, Experiment, Frames, Reading, named
 from .grid import Job, run_all
+from .seeds import over_seeds, spread
 
-UNTRAINED = "untrained"
-CONTROL = "bam-ssmax"  # the encoding of the untrained control
+CONTROL = OURS  # the encoding of the untrained control
 NEEDLES = tuple(name for name, task in TASKS.items() if isinstance(task, Retrieval))  # RULER's eight, without tracking
+
+
+class Lesson(Frozen):
+    """A stage of training: a recipe, and the weight of each task in its batches."""
+
+    recipe: Recipe
+    mixture: dict[str, int]
+
+    @model_validator(mode="after")
+    def _drawn(self) -> Self:
+        if not self.mixture or min(self.mixture.values()) < 1:
+            raise ValueError(f"mixture = {self.mixture}; give at least one task, each with a weight of 1 or more")
+        return self
+
+
+class Settings(Frozen):
+    """RULER's needle tasks: prose from the corpus of `language`, lessons that go on where the last one ended.
+
+    The training length is that of the last lesson.
+    """
+
+    vocabulary: int = Field(ge=2, description="words of the tokenizer")
+    size: Size
+    lessons: tuple[Lesson, ...] = Field(min_length=1)
+    encodings: Encodings
+    evaluation: Evaluation
 
 
 def spec(profile: Profile, name: str, seed: int, packed: packing.PackedCorpus, path: Path) -> RunSpec:
@@ -46,13 +74,25 @@ def spec(profile: Profile, name: str, seed: int, packed: packing.PackedCorpus, p
     return made
 
 
-def plan(profile: Profile, packed: packing.PackedCorpus, path: Path) -> dict[RunSpec, list[str]]:
+def wanted(profile: Profile, found: Corpus) -> dict[RunSpec, list[str]]:
     """Every training run, with the names under which its model is evaluated. All have the profile's seeds."""
-    wanted: dict[RunSpec, list[str]] = {}
+    made: dict[RunSpec, list[str]] = {}
     for name in profile.needles.encodings:
         for seed in profile.seeds:
-            wanted.setdefault(spec(profile, name, seed, packed, path), []).append(name)
-    return wanted
+            made.setdefault(spec(profile, name, seed, *found), []).append(name)
+    return made
+
+
+def plan(profile: Profile, found: Corpus) -> dict[str, RunSpec]:
+    return named(wanted(profile, found))
+
+
+def asked(profile: Profile, found: Corpus) -> Asked:
+    each = profile.needles.evaluation
+    return {
+        run: [Reading(name, length, each.samples * len(TASKS)) for name in names for length in each.lengths]
+        for run, names in wanted(profile, found).items()
+    }
 
 
 def answers(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
@@ -61,15 +101,16 @@ def answers(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
     At a given seed all encodings are asked the same prompts. A model without a hit at `give_up` lengths in a row is not
     asked at longer ones: `asked` is False there, and `right` 0. ValueError where some model's answers are missing.
     """
-    wanted = plan(profile, *languages.corpus(profile, cache))
-    order = sorted(wanted, key=lambda run: -len(wanted[run]))  # the longest jobs first
-    jobs = [Job(run.name, train_and_answer, (run, str(runs), profile, tuple(wanted[run]))) for run in order]
+    found = corpus(profile, cache)
+    every = wanted(profile, found)
+    order = sorted(every, key=lambda run: -len(every[run]))  # the longest jobs first
+    jobs = [Job(run.name, train_and_answer, (run, str(runs), profile, tuple(every[run]))) for run in order]
     for seed in profile.seeds:
-        control = spec(profile, CONTROL, seed, *languages.corpus(profile, cache))
+        control = spec(profile, CONTROL, seed, *found)
         jobs.append(Job(f"{UNTRAINED}/{seed}", _untrained, (control, profile)))
     tables = run_all(jobs, profile.workers, profile.threads, "needles")
     frame = pd.DataFrame([row for table in tables for row in table])
-    missing = {(name, run.seed) for run, names in wanted.items() for name in names}
+    missing = {(name, run.seed) for run, names in every.items() for name in names}
     missing -= set(zip(frame["encoding"], frame["seed"], strict=True))
     if missing:
         raise ValueError(f"no answers of {sorted(missing)}; needles leave no encoding and no seed out")
@@ -81,8 +122,7 @@ def answers(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
 
 def train_and_answer(run_spec: RunSpec, runs: str, profile: Profile, names: tuple[str, ...]) -> list[dict[str, Any]]:
     """One model: train it if it is not in the store, then ask what has not been asked yet."""
-    run = Run(run_spec, runs, runtime.device(profile.device))
-    record = run.train(runtime.say if runtime.headless() else None)
+    run, record = trained(run_spec, runs, profile.device)
     rows = []
     for name in names:
         local = run_spec.recipe.length if encoding(name).local else None
@@ -157,8 +197,7 @@ class _Untrained:
 
     def __init__(self, run_spec: RunSpec) -> None:
         self.spec, self.seed = run_spec, run_spec.seed
-        torch.manual_seed(runtime.seed_for(run_spec.seed, f"init/{run_spec.model.encoding}"))
-        self.model = build(run_spec).eval()
+        self.model = untrained(run_spec)
 
     def __call__(self, task: str, length: int, samples: int) -> int:
         source, _ = read(self.spec.corpus, self.spec.model.vocabulary)
@@ -171,7 +210,7 @@ def _untrained(run_spec: RunSpec, profile: Profile) -> list[dict[str, Any]]:
 
 def readings(profile: Profile, cache: Path) -> pd.DataFrame:
     """What `needle_reading.reading` finds in the prompts that the first seed is asked: a row per prompt."""
-    _, path = languages.corpus(profile, cache)
+    _, path = corpus(profile, cache)
     source, words = read(str(path), profile.needles.vocabulary)
     asked, rows = profile.needles.evaluation, []
     for task, length in ((task, length) for task in NEEDLES for length in asked.lengths):
@@ -202,20 +241,19 @@ def score_interval(scores: Sequence[float], prompts: Sequence[int]) -> tuple[flo
     return max(0.0, low), min(1.0, high)
 
 
-def over_seeds(frame: pd.DataFrame) -> pd.DataFrame:
+def scores(frame: pd.DataFrame) -> pd.DataFrame:
     """Per task, encoding and length: mean score over seeds with `score_interval`, and how it was obtained.
 
     `asked` is the number of seeds that were asked (the others count as 0). Where none was: no interval.
     """
-    rows = []
-    for (task, name, length), group in frame.groupby(["task", "encoding", "length"], sort=False):
+
+    def say(group: pd.DataFrame) -> dict:
         values, asked = score(group), int(group["asked"].sum())
-        low, high = score_interval(values, group["samples"]) if asked else (np.nan, np.nan)
-        rows.append({"task": task, "encoding": name, "length": length, "trained": int(group["trained"].iloc[0]),
-                     "seeds": len(group), "asked": asked, "samples": int(group["samples"].iloc[0]),
-                     "mean": values.mean(), "low": low, "high": high, "worst": values.min(),
-                     "best": values.max()})  # fmt: skip
-    return pd.DataFrame(rows)
+        interval = score_interval(values, group["samples"]) if asked else (np.nan, np.nan)
+        return {"trained": int(group["trained"].iloc[0]), "seeds": len(group), "asked": asked,
+                "samples": int(group["samples"].iloc[0]), **spread(values, interval)}  # fmt: skip
+
+    return over_seeds(frame, ("task", "encoding", "length"), say)
 
 
 def averages(frame: pd.DataFrame) -> pd.DataFrame:
@@ -225,3 +263,20 @@ def averages(frame: pd.DataFrame) -> pd.DataFrame:
     return grouped.agg(
         score=("score", "mean"), prompts=("samples", "sum"), tasks=("task", "nunique"), trained=("trained", "first")
     ).reset_index()  # fmt: skip
+
+
+def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
+    return {"ruler_readings": readings(profile, cache), "ruler_answers": answers(profile, runs, cache)}
+
+
+EXPERIMENT = Experiment(
+    name="needles",
+    sections=("needles", "language"),
+    recipe=lambda profile: profile.needles.lessons[-1].recipe.name,
+    plan=plan,
+    asked=asked,
+    measure=measure,
+    frames=("ruler_readings", "ruler_answers"),
+    exact=("ruler_readings",),
+    derive={"ruler_over_seeds": ("ruler_answers", scores), "ruler_average": ("ruler_answers", averages)},
+)

@@ -3,28 +3,45 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 import torch
 import torch.nn.functional as F
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from .. import runtime, store
-from ..config import ModelConfig, Profile
+from ..config import Encodings, Frozen, ModelConfig, Profile, Recipe, Size
 from ..evaluation import TOKENS_AT_ONCE
 from ..model import Transformer
 from ..tasks import masking
 from ..text import packing
-from ..training import Run, RunSpec, build
-from . import languages
+from ..training import RunSpec
+from .arms import UNTRAINED, Corpus, corpus, trained, untrained
+from .experiment import Asked, Experiment, Reading, named
 from .grid import Job, run_all
 
 KINDS = ("causal", "masked")
-UNTRAINED = "untrained"
 RIDGE = 1e-6  # of the mean square of the features
 REORDERED = 32  # windows
+
+
+class Settings(Frozen):
+    """Language models without an encoding beside others, causal and masked; the corpus is that of `language`."""
+
+    size: Size
+    recipe: Recipe
+    encodings: Encodings
+    windows: int = Field(ge=2, description="of validation text, as long as those of training")
+
+    @model_validator(mode="after")
+    def _compared(self) -> Self:
+        if self.encodings[:1] != ("nope",) or len(self.encodings) < 2:
+            raise ValueError(f"encodings = {list(self.encodings)}, but 'nope' and then others to compare it with are "
+                             "needed")  # fmt: skip
+        return self
 
 
 def spec(profile: Profile, kind: str, name: str, seed: int, packed: packing.PackedCorpus, path: Path) -> RunSpec:
@@ -36,10 +53,16 @@ def spec(profile: Profile, kind: str, name: str, seed: int, packed: packing.Pack
     return RunSpec(task=kind, model=model, recipe=settings.recipe, seed=seed, inputs=inputs, corpus=str(path))
 
 
-def plan(profile: Profile, packed: packing.PackedCorpus, path: Path) -> list[RunSpec]:
-    """Every training run."""
+def plan(profile: Profile, found: Corpus) -> dict[str, RunSpec]:
     grid = ((kind, name) for kind in KINDS for name in profile.nope.encodings)
-    return [spec(profile, kind, name, seed, packed, path) for kind, name in grid for seed in profile.seeds]
+    return named(spec(profile, kind, name, seed, *found) for kind, name in grid for seed in profile.seeds)
+
+
+def asked(profile: Profile, found: Corpus) -> Asked:
+    return {
+        run: [Reading(run.model.encoding, run.recipe.length, profile.nope.windows)]
+        for run in plan(profile, found).values()
+    }
 
 
 def study(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
@@ -48,8 +71,7 @@ def study(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
     Quantities: "loss" (nats on validation windows; `reference` is the loss of token frequencies on the same tokens),
     "probe" (R² of position by layer, layer 0 being the embedding), "reordering" (see `reordering`).
     """
-    packed, path = languages.corpus(profile, cache)
-    specs = plan(profile, packed, path)
+    specs = plan(profile, corpus(profile, cache)).values()
     jobs = [Job(run.name, train_and_examine, (run, str(runs), profile.device, profile.nope.windows)) for run in specs]
     bare = [run for run in specs if run.task == "causal" and run.model.encoding == "nope"]
     jobs += [Job(f"{UNTRAINED}/{run.name}", _untrained, (run, profile.nope.windows)) for run in bare]
@@ -60,8 +82,7 @@ def study(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
 
 def train_and_examine(run_spec: RunSpec, runs: str, device: str, windows: int) -> list[dict[str, Any]]:
     """One model: train it if it is not in the store, then measure what has not been measured yet."""
-    run = Run(run_spec, runs, runtime.device(device))
-    record = run.train(runtime.say if runtime.headless() else None)
+    run, record = trained(run_spec, runs, device)
     path = run.path / f"nope-{store.key(windows, store.fingerprint(examined, Transformer))}.json"
     found = store.kept_json(path, lambda: examined(run.model(), run_spec, windows))
     common = {"kind": run_spec.task, "encoding": run_spec.model.encoding, "seed": run_spec.seed}
@@ -84,9 +105,8 @@ def examined(model: Transformer, run_spec: RunSpec, windows: int) -> list[dict[s
 
 def _untrained(run_spec: RunSpec, windows: int) -> list[dict[str, Any]]:
     """The control: what a probe finds in a causal model before training."""
-    torch.manual_seed(runtime.seed_for(run_spec.seed, f"init/{run_spec.model.encoding}"))
     common = {"kind": "causal", "encoding": UNTRAINED, "seed": run_spec.seed}
-    rows = examined(build(run_spec).eval(), run_spec, windows)
+    rows = examined(untrained(run_spec), run_spec, windows)
     return [common | row | {"run": UNTRAINED} for row in rows if row["quantity"] == "probe"]
 
 
@@ -174,3 +194,14 @@ def reordering(model: Transformer, tokens: Tensor) -> float:
     tokens = tokens[:REORDERED].to(device)
     plain = model(tokens)
     return float((model(tokens[:, order]) - plain[:, order]).abs().max() / plain.abs().max())
+
+
+EXPERIMENT = Experiment(
+    name="nope",
+    sections=("nope", "language"),
+    recipe=lambda profile: profile.nope.recipe.name,
+    plan=plan,
+    asked=asked,
+    measure=lambda profile, runs, cache: {"nope_models": study(profile, runs, cache)},
+    frames=("nope_models",),
+)

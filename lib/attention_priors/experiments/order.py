@@ -12,7 +12,7 @@ from torch import Tensor
 from .. import store
 from ..config import Profile
 from ..model import Transformer
-from .languages import Reader
+from .documents import Reader
 
 CONTEXT = 32  # tokens that are read; the last one asks, and stays
 NEAR = (2, 1)  # lags of the two that are swapped
@@ -22,7 +22,7 @@ AT_ONCE = 256  # texts
 def measured(reader: Reader, profile: Profile) -> list[dict[str, Any]]:
     """One row: mean loss as written and with the neighbours swapped, and how often the true order is the better one."""
     wanted, longest = profile.language, max(profile.language.lengths)
-    pairs = wanted.benchmark.pairs
+    pairs = profile.readings.pairs
     about = (pairs, wanted.documents, longest, wanted.domains[0], reader.run.spec.inputs, reader.local)
 
     def measure() -> list[dict[str, Any]]:

@@ -1,22 +1,21 @@
-"""What the theory of priors predicts of trained models, beside what was measured (notebooks 10 and 12)."""
+"""What the theory of priors predicts of trained models, beside what was measured on passkeys and their heads."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
 
-from .. import store
+from ..positions.encodings import encoding as row_of
 from ..positions.mass import tail_mass
 from ..positions.priors import GeneralizedGaussian, Laplace, Uniform, alibi_slopes
 from ..tasks import passkey
-from .learned import FIGURE_LENGTH
+from .arms import UNTRAINED
+from .experiment import Experiment
+from .heads import FIGURE_LENGTH
 
 LEARNED = ("bam", "bam-ssmax")  # priors that a run's record holds; the other two families fix theirs
 PRIORS = ("nope", "nope-ssmax", "alibi", "alibi-ssmax", *LEARNED)
-RECORDED = ["encoding", "seed", "layer", "head", "theta_alpha", "beta", "scale", "key"]
 COLUMNS = ["seed", "layer", "head", "beta", "predicted", "measured", "required", "supplied"]
 
 
@@ -24,7 +23,7 @@ COLUMNS = ["seed", "layer", "head", "beta", "predicted", "measured", "required",
 def heads(learned: pd.DataFrame) -> pd.DataFrame:
     """Per head of bam-ssmax: mass that its prior alone puts on the key sentence, and the attention measured there.
 
-    The prompt is that of `learned.heads_and_maps`. The prior of a head is exp(s ln(n) b(lag)) over the n visible keys
+    The prompt is that of `heads.heads_and_maps`. The prior of a head is exp(s ln(n) b(lag)) over the n visible keys
     of each answering query; `required` is the lead in content that half of the weight takes, `supplied` the one that
     the measured mass shows: logit measured - logit predicted.
     """
@@ -47,28 +46,18 @@ def heads(learned: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def recorded(folder: Path) -> pd.DataFrame:
-    """Learned priors of the models LEARNED: a row per head, from the run records below the folder of one profile.
-
-    Notebook 10 leaves them at runs/passkey/<encoding>/<seed>.json. `scale` is SSMax's s, NaN without SSMax; `key` is
-    the key of the run.
-    """
-    rows = []
-    for name in LEARNED:
-        for path in sorted((folder / "runs" / "passkey" / name).glob("*.json")):
-            record = store.read_json(path)
-            for layer, found in enumerate(record["learned"]):
-                for head, beta in enumerate(found["theta_beta"]):
-                    scale = found["scale"][head] if "scale" in found else np.nan
-                    rows.append((name, record["spec"]["seed"], layer, head, found["theta_alpha"][head], beta, scale,
-                                 record["key"]))  # fmt: skip
-    return pd.DataFrame(rows, columns=RECORDED)
+def all_models(by_length: pd.DataFrame, learned: pd.DataFrame) -> pd.DataFrame:
+    """`models` at every other length beyond training, of those at which all were asked: the untrained control too."""
+    lengths = sorted(set(by_length[by_length["encoding"] == UNTRAINED]["length"]))
+    lengths = [length for length in lengths if length > by_length["trained"].iloc[0]][::2]
+    heads = int(learned["head"].max()) + 1
+    return pd.concat([models(by_length, learned, length, heads) for length in lengths])
 
 
 def models(by_length: pd.DataFrame, learned: pd.DataFrame, length: int, heads: int) -> pd.DataFrame:
     """Per model of PRIORS: accuracy at `length`, and the largest tail mass beyond the training length of its heads.
 
-    `learned` is the frame of `recorded`; a model of LEARNED that has no row there is left out. `heads` are those of
+    `learned` is the metric `passkey_priors`; a model of LEARNED that has no row there is left out. `heads` are those of
     one layer: ALiBi's slopes follow from them.
     """
     plain = by_length[(by_length["form"] == "plain") & (by_length["length"] == length)]
@@ -90,15 +79,15 @@ def tail_of(encoding: str, learned: pd.DataFrame, length: int, window: int, head
     SSMax multiplies BAM's log-prior by s ln n and leaves the others' as they are; without it BAM's stands as learned.
     NoPE and ALiBi need no learned heads.
     """
-    lags = torch.arange(length)
-    if encoding.startswith("nope"):
+    lags, row = torch.arange(length), row_of(encoding)
+    if row.base == "nope":
         table = Uniform(1).log_prior(lags)
-    elif encoding.startswith("alibi"):
+    elif row.base == "alibi":
         table = Laplace(alibi_slopes(heads)).log_prior(lags)
     else:
         prior = GeneralizedGaussian(learned["theta_alpha"].tolist(), learned["beta"].tolist())
         table = prior.log_prior(lags).double()
-        if encoding.endswith("ssmax"):
+        if row.scales_prior:
             table = torch.tensor(learned["scale"].tolist(), dtype=torch.float64)[:, None] * np.log(length) * table
     return float(tail_mass(table, window).max())
 
@@ -115,3 +104,18 @@ def _inside(mass: float) -> float:
 
 def _logit(p: float) -> float:
     return float(np.log(p) - np.log1p(-p))
+
+
+EXPERIMENT = Experiment(
+    name="predictions",
+    sections=("passkey",),
+    recipe=lambda profile: profile.passkey.recipe.name,
+    measure=lambda profile, runs, cache: {},
+    frames=(),
+    needs=("learned_heads", "passkey_by_length", "passkey_priors"),
+    derive={
+        "phase_heads": ("learned_heads", heads),
+        "phase_models": (("passkey_by_length", "passkey_priors"), all_models),
+    },
+    code=(heads, all_models),
+)

@@ -18,13 +18,16 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .. import runtime
+from ..config import Profile
 from ..positions.generators import LearnedGroup, LearnedRotary
 from ..positions.priors import KeyPrior, Laplace, RelativePrior
 from ..positions.rotary import Rotary, rope
+from .experiment import Experiment
 from .grid import Job, run_all
 
 WIDTH, PUCKS, TRAINED = 8, 8, 32  # head width, pucks in view, longest lag in training
 MULTIPLES = (1, 2, 4, 8)
+SEEDS = (0, 1, 2)  # its own: what training makes of a head does not depend on the profile
 BATCH, RATE, QUESTIONS = 128, 0.02, 2000
 CHANCE = 1 / PUCKS
 STARTED = 0.01 * TRAINED  # the coupling of a defective block over TRAINED steps before training
@@ -107,12 +110,22 @@ def _asked(model: Watcher, seed: int) -> list[dict[str, Any]]:
     return rows
 
 
-def accuracies(seeds: tuple[int, ...], workers: int, steps: int) -> pd.DataFrame:
+def accuracies(profile: Profile) -> pd.DataFrame:
     """A row per encoding, seed and multiple of the longest lag in training.
 
     `coupling` and `decay` are those of the learned group over TRAINED steps: its largest coupling, its slowest decay.
     """
-    cells = itertools.product(ENCODINGS, seeds)
-    jobs = [Job(f"{name}/{seed}", watch, (name, seed, steps)) for name, seed in cells]
-    frame = pd.DataFrame([row for rows in run_all(jobs, workers, 1, "pucks") for row in rows])
+    cells = itertools.product(ENCODINGS, SEEDS)
+    jobs = [Job(f"{name}/{seed}", watch, (name, seed, profile.theory.puck_steps)) for name, seed in cells]
+    frame = pd.DataFrame([row for rows in run_all(jobs, profile.workers, 1, "pucks") for row in rows])
     return frame[["encoding", "seed", "multiple", "correct", "samples", "coupling", "decay"]]
+
+
+EXPERIMENT = Experiment(
+    name="pucks",
+    sections=("theory",),
+    recipe=lambda profile: "pucks",
+    measure=lambda profile, runs, cache: {"groups_pucks": accuracies(profile)},
+    frames=("groups_pucks",),
+    code=(watch,),
+)

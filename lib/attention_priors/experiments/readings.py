@@ -13,17 +13,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
-from .. import runtime
-from ..config import Profile
+from ..config import Encodings, Extension, Frozen, Lengths, Profile, Size
 from ..evaluation import seed_interval
 from ..positions.encodings import encoding
-from ..text import packing
-from ..training import Run, RunSpec
-from . import ablations, fading, languages, order
-from .benchmark import OWN, family
+from ..training import RunSpec
+from . import fading, order
+from .arms import OWN, Corpus, corpus, extended, language_run, longer, trained
+from .documents import Reader, unigram
+from .experiment import Asked, Experiment, Frames, Reading, named
 from .grid import Job, run_all
-from .languages import Reader
+from .seeds import carry
 
 BENCHMARK, EXTENSIONS, TUNED, SMALL, LONGER = "benchmark", "extensions", "tuned", "small", "longer"
 ORDER, FADING = "order", "fading"
@@ -37,76 +38,99 @@ TWICE = 2  # the second training length, in units of the first
 Wanted = tuple[str, str]  # (part, name of the encoding under which the model is read)
 
 
-def plan(profile: Profile, packed: packing.PackedCorpus, path: Path) -> dict[RunSpec, list[Wanted]]:
-    """Every training run with what it is measured for. Runs that `languages.plan` has too are the same runs."""
-    settings = profile.language.benchmark
-    wanted: dict[RunSpec, list[Wanted]] = {}
+class Settings(Frozen):
+    """All encodings as language models, and what becomes of a trained RoPE; the rest as in the section `language`.
 
-    def add(part: str, names: tuple[str, ...], spec: Callable[[RunSpec, str], RunSpec] = lambda run, _: run) -> None:
+    Every encoding has the profile's seeds and is read on the domain of training.
+    """
+
+    encodings: Encodings = Field(description="trained besides those of the section `language`")
+    extensions: Encodings = Field(description="ways to read those models without training")
+    lengths: Lengths = Field(description="that extensions are read at")
+    tuned: Encodings = Field(description="encodings with which a trained RoPE is trained further")
+    tuning: Extension
+    order: Encodings = Field(description="encodings whose sense of order is measured")
+    pairs: int = Field(ge=1, description="of neighbours that are swapped for it")
+    small: Encodings = Field(description="encodings that are also trained at a second size")
+    size: Size
+    longer: Encodings = Field(description="encodings that are also trained at twice the length")
+    fading: Encodings = Field(description="encodings whose attention is measured by length")
+    fading_lengths: Lengths
+    fading_documents: int = Field(ge=1)
+
+
+def wanted(profile: Profile, found: Corpus) -> dict[RunSpec, list[Wanted]]:
+    """Every training run with what it is measured for. Runs that the language experiment has too are the same runs."""
+    settings = profile.readings
+    made: dict[RunSpec, list[Wanted]] = {}
+
+    def add(part: str, names: tuple[str, ...], change: Callable[[RunSpec, str], RunSpec] | None = None) -> None:
         for name in names:
             for seed in profile.seeds:
-                run = spec(languages.spec(profile, name, seed, packed, path), name)
-                wanted.setdefault(run, []).append((part, name))
+                run = language_run(profile, name, seed, *found)
+                if change:
+                    run = change(run, name).model_copy(update={"task": f"{run.task}-{part}"})
+                made.setdefault(run, []).append((part, name))
+
+    def small(run: RunSpec, _: str) -> RunSpec:
+        return run.model_copy(update={"model": run.model.model_copy(update=settings.size.model_dump())})
 
     add(BENCHMARK, tuple(dict.fromkeys((*profile.language.encodings, *settings.encodings))))
     add(EXTENSIONS, settings.extensions)
-    add(TUNED, settings.tuned, lambda run, name: tuned(run, name, profile))
-    add(SMALL, settings.small, lambda run, _: small(run, profile))
-    add(LONGER, settings.longer, lambda run, _: longer(run))
+    add(TUNED, settings.tuned, lambda run, name: extended(run, settings.tuning, name))
+    add(SMALL, settings.small, small)
+    add(LONGER, settings.longer, lambda run, _: run.model_copy(update={"recipe": longer(run.recipe, TWICE)}))
     add(ORDER, settings.order)
     add(FADING, settings.fading)
-    return wanted
+    return made
 
 
-def tuned(run: RunSpec, name: str, profile: Profile) -> RunSpec:
-    """`run` trained further on longer texts, as the encoding `name`."""
-    made = ablations.extended(run, profile.language.benchmark.tuning, name)
-    return made.model_copy(update={"task": f"{run.task}-{TUNED}"})
+def plan(profile: Profile, found: Corpus) -> dict[str, RunSpec]:
+    return named(wanted(profile, found))
 
 
-def small(run: RunSpec, profile: Profile) -> RunSpec:
-    """The same at the second size."""
-    model = run.model.model_copy(update=profile.language.benchmark.size.model_dump())
-    return run.model_copy(update={"task": f"{run.task}-{SMALL}", "model": model})
+def asked(profile: Profile, found: Corpus) -> Asked:
+    return {
+        spec: [Reading(name, length, profile.language.documents) for part, name in names if part in LOSSES
+               for length in lengths(profile, part, spec.recipe.length)]
+        for spec, names in wanted(profile, found).items()
+    }  # fmt: skip
 
 
-def longer(run: RunSpec) -> RunSpec:
-    """The same at the second training length."""
-    return run.model_copy(update={"task": f"{run.task}-{LONGER}", "recipe": ablations.longer(run.recipe, TWICE)})
+def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
+    """Train what is missing and measure it: losses of texts, order and fading.
 
-
-def measure(profile: Profile, runs: Path, cache: Path) -> dict[str, pd.DataFrame]:
-    """Train what is missing and measure it: frames `readings`, `order` and `fading`.
-
-    `readings` has a row per part, encoding, seed and length: mean loss over documents, and its growth. ValueError
-    where a measurement of some seed is missing.
+    `language_readings` has a row per part, encoding, seed and length: mean loss over documents, and its growth.
+    ValueError where a measurement of some seed is missing.
     """
-    wanted = plan(profile, *languages.corpus(profile, cache))
+    found = corpus(profile, cache)
+    every = wanted(profile, found)
     chains: dict[RunSpec, dict[RunSpec, list[Wanted]]] = {}
-    for spec, names in wanted.items():
+    for spec, names in every.items():
         chains.setdefault(spec.start or spec, {})[spec] = names  # what starts from a run comes after it
     jobs = [Job(base.name, train_and_measure, (chain, str(runs), profile)) for base, chain in chains.items()]
     jobs.sort(key=lambda job: -sum(map(len, job.arguments[0].values())))  # the longest jobs first
     tables = run_all(jobs, profile.workers, profile.threads, "readings")
     rows = [row for table in tables for row in table]
-    asked = {(part, name, spec.seed) for spec, names in wanted.items() for part, name in names}
-    missing = asked - {(row["part"], row["encoding"], row["seed"]) for row in rows}
+    listed = {(part, name, spec.seed) for spec, names in every.items() for part, name in names}
+    missing = listed - {(row["part"], row["encoding"], row["seed"]) for row in rows}
     if missing:
         raise ValueError(f"not measured: {sorted(missing)}; a benchmark leaves no encoding and no seed out")
-    made = {"readings": growth(mean_losses(pd.DataFrame([row for row in rows if row["part"] in LOSSES])))}
+    frequencies = unigram(profile, *found)[profile.language.domains[0]]
+    losses = growth(mean_losses(pd.DataFrame([row for row in rows if row["part"] in LOSSES])))
+    made = {"language_readings": losses.assign(scored=profile.language.scored, unigram=frequencies)}
     for part in (ORDER, FADING):
         own = pd.DataFrame([row for row in rows if row["part"] == part])[COLUMNS[part]]
-        made[part] = own.sort_values(["encoding", "seed"], kind="stable").reset_index(drop=True)
+        made[f"language_{part}"] = own.sort_values(["encoding", "seed"], kind="stable").reset_index(drop=True)
     return made
 
 
 def train_and_measure(chain: dict[RunSpec, list[Wanted]], runs: str, profile: Profile) -> list[dict[str, Any]]:
     """A run and those that start from it: train what is not in the store, then measure what has not been measured."""
     rows = []
-    for spec, wanted in chain.items():
-        run = Run(spec, runs, runtime.device(profile.device))
-        record = run.train(runtime.say if runtime.headless() else None)
-        for part, name in wanted:
+    for spec, names in chain.items():
+        run, record = trained(spec, runs, profile.device)
+        for part, name in names:
             reader = Reader(run, name, profile)
             common = {"part": part, "encoding": name, "seed": spec.seed, "trained": spec.recipe.length,
                       "run": record["key"]}  # fmt: skip
@@ -127,12 +151,12 @@ def _measured(reader: Reader, part: str, profile: Profile) -> list[dict[str, Any
 
 def lengths(profile: Profile, part: str, trained: int) -> tuple[int, ...]:
     """The context lengths at which a part is read."""
-    settings = profile.language
     if part == SMALL:
         return (trained,)
     if part in (EXTENSIONS, TUNED):
-        return settings.benchmark.lengths
-    return settings.lengths if part == BENCHMARK else tuple(n for n in settings.lengths if n >= trained)
+        return profile.readings.lengths
+    every = profile.language.lengths
+    return every if part == BENCHMARK else tuple(n for n in every if n >= trained)
 
 
 def mean_losses(rows: pd.DataFrame) -> pd.DataFrame:
@@ -167,7 +191,7 @@ def growth(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_length(table: pd.DataFrame) -> pd.DataFrame:
-    """From `readings`: per encoding and length the mean growth over seeds with its t interval, and the loss at T.
+    """From `language_readings`: per encoding and length the mean growth over seeds with its t interval, the loss at T.
 
     `state`: "read"; "undefined" beyond the encoding's longest context; "left out" where a profile does not read it.
     """
@@ -177,7 +201,7 @@ def by_length(table: pd.DataFrame) -> pd.DataFrame:
         row, trained = encoding(name), int(group["trained"].iloc[0])
         at = group[group["length"] == trained]["loss"]
         low, high = seed_interval(at)
-        common = {"encoding": name, "family": family(row), "borrows": row.trained_as or OWN, "part": part,
+        common = {"encoding": name, "family": row.family, "borrows": row.trained_as or OWN, "part": part,
                   "trained": trained, "seeds": group["seed"].nunique(), "loss_at": at.mean(), "low_at": low,
                   "high_at": high}  # fmt: skip
         for length in every:
@@ -187,4 +211,17 @@ def by_length(table: pd.DataFrame) -> pd.DataFrame:
             )
             low, high = seed_interval(values) if len(values) else (np.nan, np.nan)
             made.append(common | {"length": length, "growth": values.mean(), "low": low, "high": high, "state": state})
-    return pd.DataFrame(made)
+    documents = {"documents": int(table["documents"].max())} if "documents" in table else {}
+    return pd.DataFrame(made).assign(**carry(table, "scored"), **documents)
+
+
+EXPERIMENT = Experiment(
+    name="readings",
+    sections=("readings", "language"),
+    recipe=lambda profile: profile.language.recipe.name,
+    plan=plan,
+    asked=asked,
+    measure=measure,
+    frames=("language_readings", "language_order", "language_fading"),
+    derive={"encodings_perplexity": ("language_readings", by_length)},
+)

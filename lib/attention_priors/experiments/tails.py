@@ -15,7 +15,7 @@ from ..model import Attention, Transformer
 from ..positions.encodings import encoding
 from ..positions.mass import tail_mass
 from ..training import Run
-from . import passkeys
+from .arms import passkey_run
 
 MULTIPLE = 16  # of the training length
 COLUMNS = ["encoding", "seed", "length", "trained", "tail", "accuracy", "reach"]
@@ -60,7 +60,7 @@ def tails(profile: Profile, runs: Path, counts: pd.DataFrame, reached: pd.DataFr
         if row.rotary or row.absolute or row.trained_as:
             continue
         for seed in profile.seeds:
-            model = Run(passkeys.spec(profile, name, seed), runs, runtime.device(profile.device)).model().cpu()
+            model = Run(passkey_run(profile, name, seed), runs, runtime.device(profile.device)).model().cpu()
             rows.append((name, seed, length, trained, tail_of(model, length, trained),
                          float(shares.get((name, seed, length), 0.0)), int(reach[name, seed])))  # fmt: skip
     return pd.DataFrame(rows, columns=COLUMNS)

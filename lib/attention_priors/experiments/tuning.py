@@ -2,7 +2,7 @@
 
     python -m attention_priors.experiments.tuning        write data/tuning/passkey_small.csv (about half an hour)
 
-Notebook 10 shows the file. Nothing else reads it, and no seed of it is among the seeds of a profile.
+The notebook passkeys shows the file. Nothing else reads it, and no seed of it is among the seeds of a profile.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .. import config, runtime, store
 from ..config import Profile
 from ..evaluation import passkey_samples
 from ..training import Run
-from . import passkeys
+from .arms import passkey_run
 from .grid import Job, run_all
 
 PATH = config.ROOT / "data" / "tuning" / "passkey_small.csv"
@@ -45,7 +45,7 @@ def grid(profile: Profile, runs: Path) -> pd.DataFrame:
 
 def trial(profile: Profile, name: str, rate: float, seed: int, runs: str) -> dict[str, Any]:
     """One run at one rate: how many steps it took, how well it ended, and what it retrieves."""
-    usual = passkeys.spec(profile, name, seed)
+    usual = passkey_run(profile, name, seed)
     spec = usual.model_copy(update={"recipe": usual.recipe.model_copy(update={"rate": rate})})
     run = Run(spec, runs, runtime.device(profile.device))
     record = run.train()

@@ -1,0 +1,120 @@
+"""What trained models answer to passkey prompts, each length asked once and kept beside the run."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from .. import store
+from ..config import Evaluation
+from ..evaluation import passkey_samples
+from ..extension import extend
+from ..model import Transformer
+from ..positions.encodings import encoding
+from ..positions.priors import GeneralizedGaussian
+from ..positions.variants import Misread
+from ..tasks import passkey
+from ..training import Run, RunSpec
+from .arms import trained
+from .experiment import Asked, Reading
+
+Rows = list[dict[str, Any]]
+Wanted = dict[RunSpec, dict[str, list[Evaluation]]]  # runs, the names under which each is asked, and what
+
+
+class Answers:
+    """The answers of a finished run's model under one name."""
+
+    def __init__(self, run: Run, name: str, form: passkey.Form) -> None:
+        self.run, self.name, self.form = run, name, form
+        row = encoding(name)
+        self.local = run.spec.recipe.length if row.local else None
+        self.extends = name != run.spec.model.encoding and not row.local
+        code = store.fingerprint(passkey_samples, Transformer)
+        self.code: tuple[str, ...] = (code,)
+        if self.extends:
+            self.code = (code, name, store.fingerprint(extend, *row.parts()))
+        self.model: Transformer | None = None
+
+    def __call__(self, length: int, samples: int) -> Rows:
+        """The rows of `passkey_samples`."""
+        path = self.run.path / f"passkey-{store.key(length, samples, self.form, self.local, *self.code)}.json"
+
+        def measure() -> Rows:
+            self.model = self.model or self._open()
+            return passkey_samples(self.model, length, samples, self.run.spec.seed, self.form, self.local)
+
+        return store.kept_json(path, measure)
+
+    def _open(self) -> Transformer:
+        model = self.run.model()
+        return extend(model, self.name, self.run.spec.recipe.length) if self.extends else model
+
+
+class MisreadAnswers(Answers):
+    """The answers of a model whose priors are evaluated by the formula of `variants.Misread`."""
+
+    def __init__(self, run: Run, name: str, form: passkey.Form) -> None:
+        super().__init__(run, name, form)
+        self.code = (*self.code, "misread", store.fingerprint(misread, Misread))
+
+    def _open(self) -> Transformer:
+        return misread(super()._open())
+
+
+def misread(model: Transformer) -> Transformer:
+    """The model with every prior of the generalised Gaussian replaced by `Misread`, in place."""
+    for block in model.blocks:
+        if isinstance(block.attention.prior, GeneralizedGaussian):
+            block.attention.prior = Misread(block.attention.prior)
+    return model
+
+
+def cost(run: RunSpec, evaluations: int) -> tuple[int, bool, bool]:
+    """Larger for longer jobs, which come first, so that no worker is left alone with one at the end.
+
+    Reading far takes longest; then a prior, and SSMax, make both training and reading slower.
+    """
+    row = encoding(run.model.encoding)
+    return evaluations, row.prior is not None, row.ssmax
+
+
+def train_and_answer(spec: RunSpec, runs: str, device: str, wanted: dict[str, list[Evaluation]]) -> Rows:
+    """One model: train it if it is not in the store, then answer what has not been answered yet.
+
+    `wanted` maps the names under which the model is evaluated (RoPE Local uses RoPE's weights) to evaluations. Lengths
+    beyond what an encoding is defined for are left out, and those beyond `give_up` lengths in a row without a hit.
+    """
+    run, record = trained(spec, runs, device)
+    form = "hard" if spec.task.endswith("hard") else "plain"
+    rows = []
+    for name, evaluations in wanted.items():
+        answers = Answers(run, name, form)
+        longest = encoding(name).longest or math.inf
+        missed = 0
+        for asked, length in ((each, length) for each in evaluations for length in each.lengths):
+            if length > longest or 0 < asked.give_up <= missed:
+                break
+            found = answers(length, asked.samples)
+            common = {"form": form, "encoding": name, "seed": spec.seed, "length": length}
+            rows += [common | row | {"run": record["key"]} for row in found]
+            missed = 0 if any(row["correct"] for row in found) else missed + 1
+    return rows
+
+
+def readings(runs: Wanted) -> Asked:
+    """What runs are asked, for the budget."""
+    return {
+        spec: [Reading(name, length, each.samples) for name, asked in names.items() for each in asked
+               for length in each.lengths]
+        for spec, names in runs.items()
+    }  # fmt: skip
+
+
+def reached(accuracies: pd.Series, accuracy: float) -> int:
+    """The longest length (the index) up to which accuracies never fell below `accuracy`; 0: not at the first."""
+    below = accuracies.sort_index() < accuracy
+    good = below.index[~below.cummax()]
+    return int(good.max()) if len(good) else 0

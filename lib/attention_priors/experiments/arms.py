@@ -1,0 +1,92 @@
+"""The runs that several experiments share: on passkeys, on text, longer, and trained further."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from .. import runtime
+from ..config import Extension, ModelConfig, Profile, Recipe
+from ..model import Transformer
+from ..positions.encodings import encoding
+from ..tasks import passkey
+from ..text import hub, packing
+from ..training import Run, RunSpec, build
+
+Corpus = tuple[packing.PackedCorpus, Path]  # and the file that holds it
+OURS = "bam-ssmax"
+UNTRAINED = "untrained"  # the control: a model before training
+OWN = "own"  # weights, not those of another encoding
+
+
+def passkey_run(profile: Profile, name: str, seed: int, hard: bool = False) -> RunSpec:
+    """The training run behind an encoding (RoPE Local uses RoPE's weights)."""
+    trained = encoding(name).trained_as or name
+    settings = profile.passkey
+    model = ModelConfig(vocabulary=len(passkey.VOCABULARY), encoding=trained, **settings.size.model_dump())
+    task = "passkey-hard" if hard else "passkey"
+    return RunSpec(task=task, model=model, recipe=settings.recipe, seed=seed)
+
+
+def language_run(profile: Profile, name: str, seed: int, packed: packing.PackedCorpus, path: Path) -> RunSpec:
+    """The training run behind an encoding (RoPE Local uses RoPE's weights)."""
+    trained = encoding(name).trained_as or name
+    settings = profile.language
+    model = ModelConfig(vocabulary=settings.vocabulary, encoding=trained, **settings.size.model_dump())
+    inputs = (packed.meta["tokens_sha256"],)
+    task = "language-stream" if settings.corpus.startswith("stream:") else "language"
+    return RunSpec(task=task, model=model, recipe=settings.recipe, seed=seed, inputs=inputs, corpus=str(path))
+
+
+def corpus(profile: Profile, cache: Path) -> Corpus:
+    """The packed corpus of a profile and the file that holds it; built at first use, unless it is one of the hub."""
+    settings = profile.language
+    if hub.is_remote(settings.corpus):
+        packed = hub.build(settings.corpus, settings.vocabulary, cache)
+        return packed, hub.cache_path(settings.corpus, settings.vocabulary, cache)
+    packed = packing.build(settings.corpus, settings.vocabulary, cache)
+    if settings.corpus.startswith("packed:"):
+        return packed, Path(settings.corpus.removeprefix("packed:"))
+    return packed, packing.cache_path(settings.corpus, settings.vocabulary, cache)
+
+
+def unread(profile: Profile) -> Corpus:
+    """A corpus without text and the file that it is not in: enough to name the runs of a profile."""
+    meta = {"corpus": profile.language.corpus, "vocabulary": profile.language.vocabulary, "tokens_sha256": ""}
+    empty = np.zeros(0, dtype=np.uint16)
+    return packing.PackedCorpus(empty, np.zeros(1, dtype=np.int64), empty, meta), Path("unread.npz")
+
+
+def longer(recipe: Recipe, multiple: int) -> Recipe:
+    """The recipe at `multiple` times the length, with as many tokens a step. ValueError where texts do not divide."""
+    if recipe.batch % (multiple * recipe.accumulate):
+        raise ValueError(
+            f"batch = {recipe.batch} in {recipe.accumulate} parts cannot be {multiple} times fewer and longer texts; "
+            f"use a multiple of {multiple * recipe.accumulate}"
+        )
+    return recipe.model_copy(update={"length": multiple * recipe.length, "batch": recipe.batch // multiple})
+
+
+def extended(spec: RunSpec, extension: Extension, name: str | None = None) -> RunSpec:
+    """A short training from the weights of `spec` on longer texts, as the encoding `name` (default: its own)."""
+    recipe = longer(spec.recipe, extension.factor).model_copy(
+        update={"steps": extension.steps, "warmup": extension.warmup, "rate": extension.rate * spec.recipe.rate,
+                "target": None, "cooldown": 0}
+    )  # fmt: skip
+    model = spec.model.model_copy(update={"encoding": name or spec.model.encoding})
+    return spec.model_copy(update={"model": model, "recipe": recipe, "start": spec})
+
+
+def trained(spec: RunSpec, runs: str | Path, device: str) -> tuple[Run, dict[str, Any]]:
+    """A finished run and its record; it is trained if the store lacks it."""
+    run = Run(spec, runs, runtime.device(device))
+    return run, run.train(runtime.say if runtime.headless() else None)
+
+
+def untrained(spec: RunSpec) -> Transformer:
+    """The control: the model of a run before training."""
+    torch.manual_seed(runtime.seed_for(spec.seed, f"init/{spec.model.encoding}"))
+    return build(spec).eval()

@@ -1,0 +1,130 @@
+"""What language models lose on long documents, measured once and kept beside the run."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+from torch import Tensor
+
+from .. import evaluation, store
+from ..config import Profile
+from ..evaluation import document_losses
+from ..extension import extend
+from ..model import Transformer
+from ..positions.encodings import encoding
+from ..text import packing
+from ..training import Run, RunSpec
+from .arms import trained
+from .experiment import Asked, Reading
+
+Rows = list[dict[str, Any]]
+
+
+class Reader:
+    """A finished run's model under one name; what it is measured on once is kept beside the run."""
+
+    def __init__(self, run: Run, name: str, profile: Profile) -> None:
+        self.run, self.name, self.settings = run, name, profile.language
+        row = encoding(name)
+        self.local = run.spec.recipe.length if row.local else None
+        self.extends = name != run.spec.model.encoding and not row.local
+        self.code = (name, store.fingerprint(extend, *row.parts())) if self.extends else ()
+        self._model: Transformer | None = None
+
+    def __call__(self, domain: str, lengths: tuple[int, ...]) -> Rows:
+        """The rows of `document_losses` on the validation documents of a domain, the same whatever the lengths."""
+        settings, longest = self.settings, max(self.settings.lengths)
+        wanted = (lengths, settings.documents, settings.scored, domain, self.run.spec.inputs)
+        cut = () if max(lengths) == longest else (longest,)
+
+        def measure() -> Rows:
+            return document_losses(self.model, self.texts(domain), lengths, settings.scored, self.local)
+
+        code = store.fingerprint(document_losses, Transformer)
+        return self.kept(f"language-{store.key(wanted, self.local, code, *self.code, *cut)}", measure)
+
+    def texts(self, domain: str) -> Int[Tensor, "documents tokens"]:
+        """The profile's validation documents of a domain."""
+        settings = self.settings
+        return _documents(self.run.spec.corpus, domain, max(settings.lengths), settings.documents)
+
+    def kept(self, name: str, measure: Callable[[], Rows]) -> Rows:
+        """<run>/<name>.json, measured if it is not there or damaged."""
+        return store.kept_json(self.run.path / f"{name}.json", measure)
+
+    @property
+    def model(self) -> Transformer:
+        if self._model is None:
+            model = self.run.model()
+            self._model = extend(model, self.name, self.run.spec.recipe.length) if self.extends else model
+        return self._model
+
+
+@functools.lru_cache(maxsize=4)
+def _documents(path: str, domain: str, longest: int, limit: int) -> Int[Tensor, "documents tokens"]:
+    return evaluation.language_documents(path, domain, longest, limit)
+
+
+def perplexity(frame: pd.DataFrame) -> pd.DataFrame:
+    """exp(mean loss over documents) per domain, encoding, seed and length."""
+    by = ["domain", "encoding", "seed", "length"]
+    grouped = frame.groupby(by, sort=True)["loss"].agg(["mean", "count"]).reset_index()
+    grouped["perplexity"] = np.exp(grouped["mean"])
+    return grouped.rename(columns={"mean": "loss", "count": "documents"})
+
+
+def train_and_read(spec: RunSpec, runs: str, profile: Profile, names: tuple[str, ...]) -> Rows:
+    """One model: train it if it is not in the store, then measure what has not been measured yet."""
+    run, record = trained(spec, runs, profile.device)
+    rows = []
+    for name in names:
+        reader = Reader(run, name, profile)
+        for domain in profile.language.domains:
+            common = {"domain": domain, "encoding": name, "seed": spec.seed}
+            rows += [common | row | {"run": record["key"]} for row in reader(domain, profile.language.lengths)]
+    return rows
+
+
+def asked_of(profile: Profile, wanted: Mapping[RunSpec, Iterable[str]]) -> Asked:
+    """What `train_and_read` asks, for the budget."""
+    settings = profile.language
+    texts = len(settings.domains) * settings.documents
+    return {
+        spec: [Reading(name, length, texts) for name in names for length in settings.lengths]
+        for spec, names in wanted.items()
+    }
+
+
+def growth(frame: pd.DataFrame, trained: int) -> pd.DataFrame:
+    """Loss at each length minus loss at the training length, per seed, on the same scored tokens (nats)."""
+    table = perplexity(frame)
+    base = table[table["length"] == trained].set_index(["domain", "encoding", "seed"])["loss"]
+    index = pd.MultiIndex.from_frame(table[["domain", "encoding", "seed"]])
+    return table.assign(growth=table["loss"].to_numpy() - base.reindex(index).to_numpy())
+
+
+def told(frame: pd.DataFrame, profile: Profile, packed: packing.PackedCorpus, path: Path, **about: Any) -> pd.DataFrame:
+    """`growth` with the columns `about`, the perplexity of token frequencies, and whether the domain was trained on."""
+    table = growth(frame, profile.language.recipe.length).assign(**about)
+    return table.assign(unigram=table["domain"].map(unigram(profile, packed, path)),
+                        trained_on=table["domain"] == profile.language.domains[0])  # fmt: skip
+
+
+def unigram(profile: Profile, packed: packing.PackedCorpus, path: Path) -> dict[str, float]:
+    """By domain: the perplexity of the training text's token frequencies (+ 1) on the scored tokens."""
+    settings = profile.language
+    numbers = packed.documents("train", settings.domains[0])
+    stream = packed.tokens[packed.offsets[numbers.start] : packed.offsets[numbers.stop]]
+    frequency = np.bincount(stream, minlength=settings.vocabulary) + 1.0
+    frequency /= frequency.sum()
+    found = {}
+    for domain in settings.domains:
+        texts = evaluation.language_documents(str(path), domain, max(settings.lengths), settings.documents)
+        found[domain] = float(np.exp(-np.log(frequency[texts[:, -settings.scored :].numpy()]).mean()))
+    return found

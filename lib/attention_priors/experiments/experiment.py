@@ -1,0 +1,112 @@
+"""What an experiment is: its settings, the runs it trains, what they are asked, the frames that come of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from .. import runtime, store
+from ..config import Profile
+from ..registry import nearest
+from ..training import RunSpec
+from .arms import Corpus, corpus, unread
+
+Frames = dict[str, pd.DataFrame]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Texts of one length that a model answers under one name."""
+
+    name: str
+    length: int
+    texts: int
+
+
+Asked = dict[RunSpec, list[Reading]]
+
+
+def _nothing(profile: Profile, corpus: Corpus) -> dict:
+    return {}
+
+
+def named(specs: Iterable[RunSpec]) -> dict[str, RunSpec]:
+    """Runs by their own names."""
+    return {spec.name: spec for spec in specs}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Runs and the frames that are measured on them.
+
+    `sections` are those of the profile that it takes its settings from. `measure(profile, runs, cache)` trains what the
+    store `runs` lacks, asks what was not asked yet and returns `frames`; corpora lie below `cache`. `plan` and `asked`
+    get the corpus and the file that holds it, or `arms.unread`, which is enough to name the runs. `derive` gives more
+    metrics: a source, which is a frame, a metric of another experiment in `needs`, or several of these, and a function
+    of it. `exact` are the frames that no training enters; `code` is what measures where nothing is trained.
+
+    ValueError for a derived metric whose source is unknown.
+    """
+
+    name: str
+    frames: tuple[str, ...]
+    measure: Callable[[Profile, Path, Path], Frames]
+    recipe: Callable[[Profile], str]
+    sections: tuple[str, ...] = ()
+    plan: Callable[[Profile, Corpus], dict[str, RunSpec]] = _nothing
+    asked: Callable[[Profile, Corpus], Asked] = _nothing
+    derive: Mapping[str, tuple[str | tuple[str, ...], Callable[..., pd.DataFrame]]] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+    exact: tuple[str, ...] = ()
+    code: tuple[Callable, ...] = ()
+
+    def __post_init__(self) -> None:
+        known = {*self.frames, *self.needs}
+        for metric, (source, _) in self.derive.items():
+            for name in sources(source):
+                if name not in known:
+                    raise ValueError(f"experiment {self.name!r} derives {metric!r} from {name!r}, which it neither "
+                                     f"measures nor needs{nearest(name, known)}; correct its `derive`")  # fmt: skip
+            known.add(metric)
+
+    def measured(self, profile: Profile, runs: Path, cache: Path) -> Frames:
+        """The frames of `measure`. ValueError where they are not those that were declared."""
+        found = self.measure(profile, runs, cache)
+        for name in dict.fromkeys((*found, *self.frames)):
+            if name not in self.frames:
+                raise ValueError(f"experiment {self.name!r} measured {name!r}, which it does not declare"
+                                 f"{nearest(name, self.frames)}; add it to its `frames`")  # fmt: skip
+            if name not in found:
+                raise ValueError(f"experiment {self.name!r} declares {name!r}, which it did not measure; take it "
+                                 "out of its `frames`")  # fmt: skip
+        return {name: found[name] for name in self.frames}
+
+    def derived(self, frames: Mapping[str, pd.DataFrame]) -> Frames:
+        """Every derived metric, from the measured frames and those in `needs`."""
+        made = dict(frames)
+        for metric, (source, function) in self.derive.items():
+            made[metric] = function(*(made[name] for name in sources(source)))
+        return {metric: made[metric] for metric in self.derive}
+
+    def runs(self, profile: Profile, cache: Path) -> dict[str, RunSpec]:
+        """`plan` with the corpus where some run reads one; it is built only then."""
+        found = self.plan(profile, unread(profile))
+        if any(spec.corpus is not None for spec in found.values()):
+            found = self.plan(profile, corpus(profile, cache))
+        return found
+
+    def key(self, profile: Profile, cache: Path) -> str:
+        """The identifier of all metrics: the settings, the runs behind them, and the code where there are none."""
+        settings = [getattr(profile, section).model_dump(mode="json") for section in self.sections]
+        specs = set(self.runs(profile, cache).values())
+        keys = sorted(spec.key(runtime.device(profile.device).type) for spec in specs)
+        code = store.fingerprint(*self.code) if self.code else None
+        return store.key(self.name, settings, keys, code)
+
+
+def sources(source: str | tuple[str, ...]) -> tuple[str, ...]:
+    """The metrics that a derived one is made from."""
+    return (source,) if isinstance(source, str) else source

@@ -1,0 +1,46 @@
+"""Where the heads of a trained model look while they answer a passkey prompt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from .. import runtime
+from ..model import Transformer
+from ..tasks import passkey
+
+FIGURE_FILLER = 768  # BAM Fig. 4: 32 + 25 + 768 + 16 = 841 tokens
+FIGURE_LENGTH = passkey.SHORTEST + FIGURE_FILLER
+RECENT = 32
+PROMPTS = 8
+
+
+@torch.no_grad()
+def heads_and_maps(model: Transformer, seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Per head: its prior, and how much attention the answering queries give to the key sentence and to what is near.
+
+    The prompt is BAM's Fig. 4: the key sentence stands before 768 tokens of filler. Maps are means over the answering
+    queries and over prompts with different keys; `passkey_lift` is the mass on the key sentence relative to uniform.
+    """
+    drawn = passkey.prompts(FIGURE_LENGTH, torch.zeros(PROMPTS), runtime.generator(seed, "learned"))
+    tokens = drawn.tokens[:, :-1].to(next(model.parameters()).device)
+    start = int(drawn.starts[0])
+    heads, maps = [], []
+    for layer, weights in enumerate(model.attention_maps(tokens, passkey.DIGITS)):
+        mean = weights.double().mean((0, 2)).cpu().numpy()  # [heads, length]
+        prior, scale = model.blocks[layer].attention.prior, model.blocks[layer].attention.scale
+        for head, row in enumerate(mean):
+            mass = float(row[start : start + passkey.KEY_TOKENS].sum())
+            heads.append({
+                "seed": seed, "layer": layer, "head": head,
+                "theta_alpha": round(float(prior.theta_alpha[head]), 6), "beta": round(float(prior.beta[head]), 6),
+                "scale": round(float(scale.scale[head]), 6), "passkey_mass": round(mass, 7),
+                "passkey_lift": round(mass * len(row) / passkey.KEY_TOKENS, 5),
+                "recent_mass": round(float(row[-RECENT:].sum()), 7),
+                "entropy": round(float(-(row * np.log(np.maximum(row, 1e-300))).sum()), 6),
+            })  # fmt: skip
+            for key, weight in enumerate(row):
+                maps.append({"seed": seed, "layer": layer, "head": head, "key": key, "weight": round(float(weight), 8)})
+    return heads, maps

@@ -1,0 +1,131 @@
+"""How long attention and models take where the notebook runs: every round times all of them in turn."""
+
+from __future__ import annotations
+
+import statistics
+import time
+import weakref
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from .. import runtime
+from ..attention import attention
+from ..config import ModelConfig, Profile
+from ..model import Transformer
+from ..positions.priors import GeneralizedGaussian
+from . import plain
+from .experiment import Experiment, Frames
+
+SIZE = {"vocabulary": 512, "width": 256, "layers": 3, "heads": 8, "hidden": 512}
+ENCODINGS = ("nope", "alibi", "bam", "nope-ssmax", "alibi-ssmax", "bam-ssmax")
+ROUNDS = 25
+MULTIPLES = (0.5, 1, 2, 4)  # of the length of the derivations: contexts of one call of attention
+
+
+@torch.inference_mode()
+def forward_times(
+    length: int, rounds: int, device: str = "cpu", encodings: Iterable[str] = ENCODINGS, size: dict[str, int] = SIZE
+) -> list[dict[str, Any]]:
+    """Milliseconds of a forward pass of one sequence, per encoding and round; every round runs all of them.
+
+    Only so do load and clock of the machine hit all alike. Two rounds warm up.
+    """
+    models = {}
+    for name in encodings:
+        torch.manual_seed(0)
+        models[name] = Transformer(ModelConfig(encoding=name, **size)).eval().to(device)
+    tokens = torch.randint(size["vocabulary"], (1, length), generator=runtime.generator(0, "inference")).to(device)
+    rows = []
+    for turn in range(-2, rounds):
+        for name, model in models.items():
+            start = time.perf_counter()
+            model(tokens)
+            if device != "cpu":
+                torch.cuda.synchronize()
+            taken = 1000 * (time.perf_counter() - start)
+            if turn >= 0:
+                rows.append({"encoding": name, "round": turn, "milliseconds": taken})
+    return rows
+
+
+def speed(lengths: Iterable[int], repeats: int = 5) -> list[dict[str, Any]]:
+    """Forward and backward of one call, 4 heads of width 64 with a learned prior, on the CPU: milliseconds (median of
+    rounds in turn) and MB at the peak beyond inputs and results."""
+    plain.register()
+    rows: list[dict[str, Any]] = []
+    for length in lengths:
+        q, k, v = (torch.randn(1, 4, length, 64).requires_grad_() for _ in range(3))
+        theta = torch.linspace(-2, 0, 4)
+        prior = GeneralizedGaussian(theta, 0.6 + theta / 4)
+        calls: dict[str, Callable[[], Tensor]] = {
+            "ours, learned prior": lambda q=q, k=k, v=v, p=prior: attention(q, k, v, prior=p, backend="sdpa"),
+            "bias in memory": lambda q=q, k=k, v=v, p=prior: attention(q, k, v, prior=p, backend="plain"),
+            "no prior": lambda q=q, k=k, v=v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+        }
+        taken: dict[str, list[float]] = {name: [] for name in calls}
+        for _ in range(repeats + 1):
+            for name, call in calls.items():
+                start = time.perf_counter()
+                call().sum().backward()
+                taken[name].append(1000 * (time.perf_counter() - start))
+        for name, call in calls.items():
+            with Peak() as peak:
+                call().sum().backward()
+            times = sorted(taken[name][1:])
+            rows.append({"method": name, "keys": length, "milliseconds": statistics.median(times), "low": times[0],
+                         "high": times[-1], "memory": peak.bytes / 2**20})  # fmt: skip
+    return rows
+
+
+class Peak(TorchDispatchMode):
+    """The most bytes that tensors made inside held at one time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = self.held = 0
+        self.known: set[int] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        for x in tree_leaves(out):
+            if isinstance(x, Tensor):
+                self._add(x.untyped_storage())
+        return out
+
+    def _add(self, storage: Any) -> None:
+        place, size = storage.data_ptr(), storage.nbytes()
+        if place and place not in self.known:
+            self.known.add(place)
+            self.held += size
+            self.bytes = max(self.bytes, self.held)
+            weakref.finalize(storage, self._drop, place, size)
+
+    def _drop(self, place: int, size: int) -> None:
+        self.known.discard(place)
+        self.held -= size
+
+
+def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
+    length, device = profile.theory.length, "cuda" if profile.device == "cuda" else "cpu"
+    return {
+        "kernel_backends": pd.DataFrame(speed([int(multiple * length) for multiple in MULTIPLES])),
+        "kernel_inference": pd.DataFrame(forward_times(length, ROUNDS, device)),
+    }
+
+
+EXPERIMENT = Experiment(
+    name="times",
+    sections=("theory",),
+    recipe=lambda profile: "random",
+    measure=measure,
+    frames=("kernel_backends", "kernel_inference"),
+    code=(speed, forward_times),
+)

@@ -1,0 +1,71 @@
+"""What is committed of runs: records by name and key, an index for each profile, the weights that ship."""
+
+import pytest
+import torch
+
+from attention_priors import config, store
+from attention_priors.experiments import archive, runs, unread
+from attention_priors.experiments.arms import passkey_run
+from attention_priors.layout import Layout
+from attention_priors.training import Run
+
+
+@pytest.fixture
+def trained(tmp_path, monkeypatch):
+    """A store whose runs are all finished, and the runs of smoke's passkeys of two encodings."""
+    monkeypatch.setattr(config, "CACHE", tmp_path / "cache")
+
+    def record(run):
+        run.path.mkdir(parents=True, exist_ok=True)
+        (run.path / "model.safetensors").write_bytes(f"weights of {run.key}".encode())
+        return {"name": run.spec.name, "key": run.key}
+
+    monkeypatch.setattr(Run, "record", record)
+    profile = config.profile("smoke")
+    named = {spec.name: spec for name in ("bam", "bam-ssmax") for spec in (passkey_run(profile, name, 1),
+                                                                          passkey_run(profile, name, 0))}  # fmt: skip
+    return profile, named
+
+
+def records(layout):
+    return {path.relative_to(layout.runs).as_posix() for path in layout.runs.rglob("*.json")}
+
+
+def test_records_models_and_an_index(trained, tmp_path):
+    profile, named = trained
+    layout = Layout(tmp_path / "results", "smoke")
+    written = archive.archive(named, tmp_path / "store", layout, "cpu")
+    keys = {name: Run(spec, tmp_path / "store", torch.device("cpu")).key for name, spec in named.items()}
+    assert store.read_json(layout.own / "runs.json") == keys
+    assert records(layout) == {f"{name}.{key[:8]}.json" for name, key in keys.items()}
+    model = layout.models / "passkey" / "bam-ssmax" / "0.safetensors"
+    assert [path for path in layout.models.rglob("*") if path.is_file()] == [model], "one seed of one encoding ships"
+    assert model.read_bytes().decode() == f"weights of {keys['passkey/bam-ssmax/0']}"
+    assert set(written) == {model, layout.own / "runs.json", *(layout.record(*item) for item in keys.items())}
+    other = passkey_run(profile, "alibi", 0)
+    archive.archive({other.name: other}, tmp_path / "store", layout, "cpu")
+    assert set(store.read_json(layout.own / "runs.json")) == {*keys, other.name}, "what another notebook left stays"
+
+
+def test_a_record_goes_when_no_profile_lists_it(trained, tmp_path):
+    _, named = trained
+    mine, theirs = Layout(tmp_path / "results", "cpu"), Layout(tmp_path / "results", "full")
+    (name, spec), *_ = named.items()
+    gone = "passkey/an-encoding-of-old/0"
+    store.write_json(mine.own / "runs.json", {name: "a" * 16, gone: "b" * 16})
+    store.write_json(theirs.own / "runs.json", {name: "c" * 16})
+    old, kept, forgotten = mine.record(name, "a" * 16), mine.record(name, "c" * 16), mine.record(gone, "b" * 16)
+    for path in (old, kept, forgotten):
+        store.write_json(path, {})
+    touched = archive.archive({name: spec}, tmp_path / "store", mine, "cpu")
+    key = store.read_json(mine.own / "runs.json")
+    assert key.keys() == {name}, "a run that the profile does not plan leaves the index"
+    assert records(mine) == {path.relative_to(mine.runs).as_posix() for path in (kept, mine.record(name, key[name]))}
+    assert {old, forgotten} <= set(touched)
+
+
+def test_every_run_of_a_profile_has_a_name_of_its_own():
+    for name in ("smoke", "cpu", "full", "gpu", "paper"):
+        profile = config.profile(name)
+        named = runs(profile, unread(profile))
+        assert len(set(named.values())) == len(named)

@@ -1,0 +1,110 @@
+"""Experiments as objects: their declarations are checked, and what every one of them must offer."""
+
+import tomllib
+
+import pandas as pd
+import pytest
+
+from attention_priors import config, experiments, store
+from attention_priors.experiments import EXPERIMENTS, Experiment, unread
+from attention_priors.experiments.arms import passkey_run
+from attention_priors.experiments.seeds import carry, over_seeds
+
+PROFILES = ("smoke", "cpu", "full", "gpu", "paper")
+
+
+def made(**changes) -> Experiment:
+    given = {"name": "mine", "frames": ("answers",), "recipe": lambda profile: "none",
+             "measure": lambda profile, runs, cache: {"answers": pd.DataFrame({"right": [1, 3]})}}  # fmt: skip
+    return Experiment(**given | changes)
+
+
+def test_a_derived_metric_names_a_frame_that_there_is():
+    text = r"^experiment 'mine' derives 'mean' from 'answer', .* nor needs \(nearest: answers\); correct its `derive`$"
+    with pytest.raises(ValueError, match=text):
+        made(derive={"mean": ("answer", lambda frame: frame)})
+    with pytest.raises(ValueError, match=r"derives 'first' from 'second'"):
+        made(derive={"first": ("second", len), "second": ("answers", len)})
+    made(derive={"first": ("answers", len), "second": (("first", "far"), max)}, needs=("far",))
+
+
+def test_what_is_measured_is_what_was_declared(tmp_path):
+    profile = config.profile("smoke")
+    more = made(measure=lambda *_: {"answers": pd.DataFrame(), "answer": pd.DataFrame()})
+    with pytest.raises(ValueError, match=r"^experiment 'mine' measured 'answer', .*nearest: answers\); add it to"):
+        more.measured(profile, tmp_path, tmp_path)
+    less = made(frames=("answers", "heads"))
+    with pytest.raises(ValueError, match=r"^experiment 'mine' declares 'heads', which it did not measure; take it out"):
+        less.measured(profile, tmp_path, tmp_path)
+
+
+def test_derived_metrics_follow_their_sources(tmp_path):
+    two = made(needs=("scale",), derive={"double": ("answers", lambda frame: 2 * frame),
+                                         "sum": (("double", "scale"), lambda frame, scale: frame + scale)})  # fmt: skip
+    frames = two.measured(config.profile("smoke"), tmp_path, tmp_path)
+    found = two.derived(frames | {"scale": pd.DataFrame({"right": [10, 10]})})
+    assert list(found) == ["double", "sum"] and found["sum"]["right"].tolist() == [12, 16]
+
+
+def test_a_key_follows_settings_runs_and_code(tmp_path):
+    profile = config.profile("smoke")
+
+    def plan(profile, corpus):
+        spec = passkey_run(profile, "bam", 0)
+        return {spec.name: spec}
+
+    keys = {made().key(profile, tmp_path), made(name="other").key(profile, tmp_path)}
+    keys.add(made(plan=plan).key(profile, tmp_path))
+    keys.add(made(sections=("passkey",)).key(profile, tmp_path))
+    keys.add(made(code=(store.canonical,)).key(profile, tmp_path))
+    more = profile.passkey.model_copy(update={"far_encodings": ()})
+    keys.add(made(sections=("passkey",)).key(profile.model_copy(update={"passkey": more}), tmp_path))
+    assert len(keys) == 6
+    assert made(plan=plan).key(profile, tmp_path) == made(plan=plan).key(config.profile("smoke"), tmp_path)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_every_experiment_is_in_the_table_as_it_calls_itself(name):
+    profile = config.profile(name)
+    metrics = []
+    for row, experiment in EXPERIMENTS.items():
+        assert experiment.name == row
+        assert {*experiment.sections} <= {*config.SECTIONS, "theory"}
+        assert {*experiment.exact} <= {*experiment.frames}
+        planned = experiment.plan(profile, unread(profile))
+        assert set(experiment.asked(profile, unread(profile))) <= set(planned.values())
+        assert isinstance(experiment.recipe(profile), str)
+        metrics += [*experiment.frames, *experiment.derive]
+    assert len(metrics) == len(set(metrics)), "one metric, one experiment"
+    needed = {metric for experiment in EXPERIMENTS.values() for metric in experiment.needs}
+    assert needed <= set(metrics)
+    assert set(experiments.derived()) <= set(metrics)
+
+
+def test_the_import_contract_knows_all_experiments(root):
+    contracts = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    (ours,) = [each for each in contracts if each["name"] == "experiments do not import each other"]
+    assert ours["modules"] == sorted({EXPERIMENTS.module(name) for name in EXPERIMENTS})
+
+
+def test_pucks_do_not_depend_on_the_profile(tmp_path):
+    assert len({EXPERIMENTS["pucks"].key(config.profile(name), tmp_path) for name in PROFILES[1:]}) == 1
+
+
+def test_one_name_is_one_run(monkeypatch):
+    profile = config.profile("smoke")
+    spec = passkey_run(profile, "bam", 0)
+    plans = [lambda *_, seed=seed: {"a/b/0": spec.model_copy(update={"seed": seed})} for seed in (0, 1)]
+    rows = {f"row{seed}": made(name=f"row{seed}", plan=plan) for seed, plan in enumerate(plans)}
+    monkeypatch.setattr(experiments, "EXPERIMENTS", rows)
+    with pytest.raises(ValueError, match=r"^experiment 'row1' calls another run 'a/b/0' .*rename it in its `plan`$"):
+        experiments.runs(profile, unread(profile))
+
+
+def test_over_seeds_has_a_row_per_group_in_the_order_asked_for():
+    frame = pd.DataFrame({"name": ["b", "a", "b"], "seed": [0, 0, 1], "value": [1.0, 5.0, 3.0], "trained": 8})
+    found = over_seeds(frame, ("name",), lambda group: {"mean": group["value"].mean()})
+    assert found.to_dict("list") == {"name": ["b", "a"], "mean": [2.0, 5.0]}
+    sorted_ = over_seeds(frame, ("name",), lambda group: {"seeds": len(group)}, sort=True)
+    assert sorted_.to_dict("list") == {"name": ["a", "b"], "seeds": [1, 2]}
+    assert carry(frame, "trained", "scored") == {"trained": 8}
