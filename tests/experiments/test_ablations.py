@@ -38,9 +38,9 @@ def test_what_another_experiment_trains_is_the_same_run(name):
     arms = ablations.arms(profile, STUDIES)
     ours = {arm.spec for arm in arms if arm.encoding == "bam-ssmax" and arm.study in ("start", "length", "size")}
     assert {passkey_run(profile, "bam-ssmax", seed) for seed in profile.bam_seeds} <= ours & known
-    named = ablations.plan(profile)
-    assert len(set(named.values())) == len(named) and set(named.values()) == {arm.spec for arm in arms}
-    for name, spec in named.items():
+    named = ablations.naming(profile)
+    assert len(set(named.values())) == len(named) and set(named) == {arm.spec for arm in arms}
+    for spec, name in named.items():
         usual = spec == passkey_run(profile, spec.model.encoding, spec.seed)
         assert name == spec.name if usual else name.startswith("ablations/"), "one name, one run"
         assert usual or spec not in known

@@ -126,7 +126,7 @@ def test_every_profile_asks_within_training_and_beyond(name):
     bases = {name.partition("-randomised")[0] for name in settings.encodings if "-randomised" in name}
     assert bases == ({"sinusoidal"} if name == "cpu" else {"sinusoidal", "rope"})
     assert bases <= set(settings.encodings), "each beside its plain form"
-    assert len(experiment.plan(profile)) == len(settings.tasks) * len(settings.encodings) * len(profile.seeds)
+    assert len(experiment.asked(profile)) == len(settings.tasks) * len(settings.encodings) * len(profile.seeds)
 
 
 def test_lengths_on_one_side_only_are_refused():

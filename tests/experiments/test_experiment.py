@@ -49,18 +49,17 @@ def test_derived_metrics_follow_their_sources(tmp_path):
 def test_a_key_follows_settings_runs_and_code(tmp_path):
     profile = config.profile("smoke")
 
-    def plan(profile, corpus):
-        spec = passkey_run(profile, "bam", 0)
-        return {spec.name: spec}
+    def asked(profile, corpus):
+        return {passkey_run(profile, "bam", 0): []}
 
     keys = {made().key(profile, tmp_path), made(name="other").key(profile, tmp_path)}
-    keys.add(made(plan=plan).key(profile, tmp_path))
+    keys.add(made(asked=asked).key(profile, tmp_path))
     keys.add(made(sections=("passkey",)).key(profile, tmp_path))
     keys.add(made(code=(store.canonical,)).key(profile, tmp_path))
     more = profile.passkey.model_copy(update={"far_encodings": ()})
     keys.add(made(sections=("passkey",)).key(profile.model_copy(update={"passkey": more}), tmp_path))
     assert len(keys) == 6
-    assert made(plan=plan).key(profile, tmp_path) == made(plan=plan).key(config.profile("smoke"), tmp_path)
+    assert made(asked=asked).key(profile, tmp_path) == made(asked=asked).key(config.profile("smoke"), tmp_path)
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -71,8 +70,8 @@ def test_every_experiment_is_in_the_table_as_it_calls_itself(name):
         assert experiment.name == row
         assert {*experiment.sections} <= {*config.SECTIONS, "theory"}
         assert {*experiment.exact} <= {*experiment.frames}
-        planned = experiment.plan(profile, unread(profile))
-        assert set(experiment.asked(profile, unread(profile))) <= set(planned.values())
+        asked, planned = experiment.asked(profile, unread(profile)), experiment.plan(profile, unread(profile))
+        assert len(planned) == len(asked) and set(planned.values()) == set(asked)
         assert isinstance(experiment.recipe(profile), str)
         metrics += [*experiment.frames, *experiment.derive]
     assert len(metrics) == len(set(metrics)), "one metric, one experiment"
@@ -82,8 +81,8 @@ def test_every_experiment_is_in_the_table_as_it_calls_itself(name):
 
 
 def test_the_import_contract_knows_all_experiments(root):
-    contracts = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
-    (ours,) = [each for each in contracts if each["name"] == "experiments do not import each other"]
+    settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    (ours,) = [each for each in settings["contracts"] if each["name"] == "experiments do not import each other"]
     assert ours["modules"] == sorted({EXPERIMENTS.module(name) for name in EXPERIMENTS})
 
 
@@ -94,8 +93,10 @@ def test_pucks_do_not_depend_on_the_profile(tmp_path):
 def test_one_name_is_one_run(monkeypatch):
     profile = config.profile("smoke")
     spec = passkey_run(profile, "bam", 0)
-    plans = [lambda *_, seed=seed: {"a/b/0": spec.model_copy(update={"seed": seed})} for seed in (0, 1)]
-    rows = {f"row{seed}": made(name=f"row{seed}", plan=plan) for seed, plan in enumerate(plans)}
+    specs = [spec.model_copy(update={"seed": seed}) for seed in (0, 1)]
+    rows = {f"row{n}": made(name=f"row{n}", asked=lambda *_, spec=spec: {spec: []}, naming=lambda _: names)
+            for n, spec in enumerate(specs)}  # fmt: skip
+    names = dict.fromkeys(specs, "a/b/0")
     monkeypatch.setattr(experiments, "EXPERIMENTS", rows)
     with pytest.raises(ValueError, match=r"^experiment 'row1' calls another run 'a/b/0' .*rename it in its `plan`$"):
         experiments.runs(profile, unread(profile))

@@ -18,8 +18,8 @@ from ..training import Run, RunSpec
 from .answers import Answers, MisreadAnswers
 from .arms import OURS, Corpus, corpus, extended, language_run, passkey_run, trained
 from .documents import asked_of, told, train_and_read
-from .experiment import Asked, Experiment, Frames, Reading, named
-from .grid import Job, run_all
+from .experiment import Asked, Experiment, Frames, Reading
+from .grid import Job, gather, run_all
 from .heads import PROMPTS, heads_and_maps
 
 ROTATION, INTERPOLATED = "rope", "rope-pi-4"
@@ -122,16 +122,14 @@ def answer(chosen: Sequence[Arm], runs: str, device: str) -> list[dict[str, Any]
     return rows
 
 
-def plan(
-    profile: Profile, _: Corpus | None = None, studies: Iterable[str] = (*PRIORS, *TRAINING)
-) -> dict[str, RunSpec]:
-    """The runs of some studies. What the passkey experiment trains, or could train, goes by the name that it has there;
-    what else is trained is called ablations/<study>/<arm>/<seed>."""
-    made: dict[RunSpec, str] = {}
-    for arm in arms(profile, studies):
+def naming(profile: Profile) -> dict[RunSpec, str]:
+    """What the passkey experiment trains, or could train, has the name that it has there; what else is trained is
+    called ablations/<study>/<arm>/<seed>, after the first arm that it is in."""
+    found: dict[RunSpec, str] = {}
+    for arm in arms(profile, (*PRIORS, *TRAINING)):
         usual = arm.spec == passkey_run(profile, arm.spec.model.encoding, arm.spec.seed)
-        made.setdefault(arm.spec, arm.spec.name if usual else f"ablations/{arm.study}/{arm.name}/{arm.spec.seed}")
-    return {name: spec for spec, name in made.items()}
+        found.setdefault(arm.spec, arm.spec.name if usual else f"ablations/{arm.study}/{arm.name}/{arm.spec.seed}")
+    return found
 
 
 def asked(profile: Profile, _: Corpus | None = None, studies: Iterable[str] = (*PRIORS, *TRAINING)) -> Asked:
@@ -150,8 +148,7 @@ def heads(profile: Profile, runs: Path) -> pd.DataFrame:
         if encoding(arm.encoding).base == "bam":
             chosen.setdefault((arm.encoding, arm.spec), arm)
     jobs = [Job(arm.spec.name, examine, (arm, str(runs), profile.device)) for arm in chosen.values()]
-    found = run_all(jobs, profile.workers, profile.threads, "heads")
-    return pd.DataFrame([row for rows in found for row in rows], columns=HEADS)
+    return gather(jobs, profile, "heads").reindex(columns=HEADS)
 
 
 def examine(arm: Arm, runs: str, device: str) -> list[dict[str, Any]]:
@@ -185,8 +182,7 @@ def losses(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
     found = corpus(profile, cache)
     jobs = [Job(spec.name, train_and_read, (spec, str(runs), profile, tuple(names)))
             for spec, names in language(profile, found).items()]  # fmt: skip
-    tables = run_all(jobs, profile.workers, profile.threads, "language models of ablations")
-    frame = pd.DataFrame([row for table in tables for row in table])
+    frame = gather(jobs, profile, "language models of ablations")
     return told(frame, profile, *found, trained=profile.language.recipe.length)
 
 
@@ -269,7 +265,6 @@ PRIOR = Experiment(
     name="prior_ablations",
     sections=("ablations", "passkey"),
     recipe=lambda profile: profile.passkey.recipe.name,
-    plan=partial(plan, studies=PRIORS),
     asked=partial(asked, studies=PRIORS),
     measure=_measure_priors,
     frames=("ablation_priors", "ablation_heads"),
@@ -278,7 +273,7 @@ TRAINED = Experiment(
     name="training_ablations",
     sections=("ablations", "passkey"),
     recipe=lambda profile: profile.passkey.recipe.name,
-    plan=partial(plan, studies=TRAINING),
+    naming=naming,
     asked=partial(asked, studies=TRAINING),
     measure=lambda profile, runs, cache: {"ablation_training": counts(profile, runs, TRAINING)},
     frames=("ablation_training",),
@@ -287,7 +282,6 @@ LANGUAGE = Experiment(
     name="language_ablations",
     sections=("ablations", "language"),
     recipe=lambda profile: profile.language.recipe.name,
-    plan=lambda profile, found: named(language(profile, found)),
     asked=lambda profile, found: asked_of(profile, language(profile, found)),
     measure=lambda profile, runs, cache: {"ablation_language": losses(profile, runs, cache)},
     frames=("ablation_language",),

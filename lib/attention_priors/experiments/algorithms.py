@@ -19,8 +19,8 @@ from ..positions.encodings import encoding
 from ..tasks import algorithms
 from ..training import RunSpec
 from .arms import UNTRAINED, Corpus, trained, untrained
-from .experiment import Asked, Experiment, Reading, named
-from .grid import Job, run_all
+from .experiment import Asked, Experiment, Reading
+from .grid import Job, gather
 
 TRAINED, BEYOND = "trained", "beyond"  # the two parts of the lengths
 
@@ -63,19 +63,13 @@ def spec(profile: Profile, task: str, name: str, seed: int) -> RunSpec:
     return RunSpec(task=f"algorithms/{task}", model=model, recipe=settings.recipe, seed=seed)
 
 
-def plan(profile: Profile, _: Corpus | None = None) -> dict[str, RunSpec]:
-    settings = profile.algorithms
-    grid = ((task, name) for task in settings.tasks for name in settings.encodings)
-    return named(spec(profile, task, name, seed) for task, name in grid for seed in profile.seeds)
-
-
 def asked(profile: Profile, _: Corpus | None = None) -> Asked:
     """A string of n symbols and its slots are 2 n tokens."""
     settings = profile.algorithms
     return {
-        run: [Reading(run.model.encoding, 2 * length, settings.samples) for length in settings.lengths]
-        for run in plan(profile).values()
-    }
+        spec(profile, task, name, seed): [Reading(name, 2 * length, settings.samples) for length in settings.lengths]
+        for task in settings.tasks for name in settings.encodings for seed in profile.seeds
+    }  # fmt: skip
 
 
 def answers(profile: Profile, runs: Path) -> pd.DataFrame:
@@ -83,13 +77,11 @@ def answers(profile: Profile, runs: Path) -> pd.DataFrame:
 
     At a given seed all encodings are trained on the same strings and asked about the same ones.
     """
-    specs, lengths, samples = plan(profile).values(), profile.algorithms.lengths, profile.algorithms.samples
+    specs, lengths, samples = asked(profile), profile.algorithms.lengths, profile.algorithms.samples
     jobs = [Job(run.name, train_and_solve, (run, str(runs), profile.device, lengths, samples)) for run in specs]
     first = [run for run in specs if run.model.encoding == profile.algorithms.encodings[0]]
     jobs += [Job(f"{UNTRAINED}/{run.name}", _untrained, (run, lengths, samples)) for run in first]
-    tables = run_all(jobs, profile.workers, profile.threads, "algorithmic tasks")
-    frame = pd.DataFrame([row for table in tables for row in table])
-    return frame.assign(trained=profile.algorithms.recipe.length)
+    return gather(jobs, profile, "algorithmic tasks").assign(trained=profile.algorithms.recipe.length)
 
 
 def train_and_solve(
@@ -185,7 +177,6 @@ EXPERIMENT = Experiment(
     name="algorithms",
     sections=("algorithms",),
     recipe=lambda profile: profile.algorithms.recipe.name,
-    plan=plan,
     asked=asked,
     measure=lambda profile, runs, cache: {"algorithms_answers": answers(profile, runs)},
     frames=("algorithms_answers",),

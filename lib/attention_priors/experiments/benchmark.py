@@ -11,11 +11,11 @@ from .. import runtime
 from ..config import Encodings, Evaluation, Frozen, Profile
 from ..evaluation import share_interval
 from ..positions.encodings import encoding
-from ..training import Run, RunSpec
+from ..training import Run
 from .answers import Wanted, cost, reached, readings, train_and_answer
 from .arms import OWN, Corpus, passkey_run
-from .experiment import Asked, Experiment, Frames, named
-from .grid import Job, run_all
+from .experiment import Asked, Experiment, Frames
+from .grid import Job, gather
 from .tails import tails
 
 MULTIPLES = (1, 4, 16, 64)
@@ -38,10 +38,6 @@ def wanted(profile: Profile) -> Wanted:
     return made
 
 
-def plan(profile: Profile, _: Corpus | None = None) -> dict[str, RunSpec]:
-    return named(wanted(profile))
-
-
 def asked(profile: Profile, _: Corpus | None = None) -> Asked:
     return readings(wanted(profile))
 
@@ -51,8 +47,7 @@ def counts(profile: Profile, runs: Path) -> pd.DataFrame:
     every = wanted(profile)
     order = sorted(every, key=lambda run: cost(run, len(every[run])), reverse=True)
     jobs = [Job(run.name, train_and_answer, (run, str(runs), profile.device, every[run])) for run in order]
-    tables = run_all(jobs, profile.workers, profile.threads, "all encodings")
-    answers = pd.DataFrame([row for table in tables for row in table])
+    answers = gather(jobs, profile, "all encodings")
     missing = {(name, seed) for name in profile.benchmark.encodings for seed in profile.seeds}
     missing -= set(zip(answers["encoding"], answers["seed"], strict=True))
     if missing:
@@ -152,7 +147,6 @@ EXPERIMENT = Experiment(
     name="benchmark",
     sections=("benchmark", "passkey"),
     recipe=lambda profile: profile.passkey.recipe.name,
-    plan=plan,
     asked=asked,
     measure=measure,
     frames=("encodings_counts", "encodings_summary", "encodings_tails"),

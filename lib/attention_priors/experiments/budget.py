@@ -53,9 +53,8 @@ def work(profile: Profile) -> dict[str, Asked]:
     """Everything that a profile trains and reads, by experiment; a run of several is in each of them."""
     corpus, made = unread(profile), {}
     for name, experiment in EXPERIMENTS.items():
-        asked = experiment.asked(profile, corpus)
-        if runs := {spec: asked.get(spec, []) for spec in experiment.plan(profile, corpus).values()}:
-            made[name] = runs
+        if asked := experiment.asked(profile, corpus):
+            made[name] = asked
     return made
 
 

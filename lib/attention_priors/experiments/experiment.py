@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,13 +29,8 @@ class Reading:
 Asked = dict[RunSpec, list[Reading]]
 
 
-def _nothing(profile: Profile, corpus: Corpus) -> dict:
+def _nothing(profile: Profile, corpus: Corpus) -> Asked:
     return {}
-
-
-def named(specs: Iterable[RunSpec]) -> dict[str, RunSpec]:
-    """Runs by their own names."""
-    return {spec.name: spec for spec in specs}
 
 
 @dataclass(frozen=True)
@@ -43,10 +38,11 @@ class Experiment:
     """Runs and the frames that are measured on them.
 
     `sections` are those of the profile that it takes its settings from. `measure(profile, runs, cache)` trains what the
-    store `runs` lacks, asks what was not asked yet and returns `frames`; corpora lie below `cache`. `plan` and `asked`
-    get the corpus and the file that holds it, or `arms.unread`, which is enough to name the runs. `derive` gives more
-    metrics: a source, which is a frame, a metric of another experiment in `needs`, or several of these, and a function
-    of it. `exact` are the frames that no training enters; `code` is what measures where nothing is trained.
+    store `runs` lacks, asks what was not asked yet and returns `frames`; corpora lie below `cache`. `asked` gives
+    the runs, and what each is asked, from the corpus and the file that holds it, or from `arms.unread`. `naming` is for
+    runs that go by another name than their own. `derive` gives more metrics: a source, which is a frame, a metric of
+    another experiment in `needs`, or several of these, and a function of it. `exact` are the frames that no training
+    enters; `code` is what measures where nothing is trained.
 
     ValueError for a derived metric whose source is unknown.
     """
@@ -56,8 +52,8 @@ class Experiment:
     measure: Callable[[Profile, Path, Path], Frames]
     recipe: Callable[[Profile], str]
     sections: tuple[str, ...] = ()
-    plan: Callable[[Profile, Corpus], dict[str, RunSpec]] = _nothing
     asked: Callable[[Profile, Corpus], Asked] = _nothing
+    naming: Callable[[Profile], Mapping[RunSpec, str]] | None = None
     derive: Mapping[str, tuple[str | tuple[str, ...], Callable[..., pd.DataFrame]]] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
     exact: tuple[str, ...] = ()
@@ -71,6 +67,11 @@ class Experiment:
                     raise ValueError(f"experiment {self.name!r} derives {metric!r} from {name!r}, which it neither "
                                      f"measures nor needs{nearest(name, known)}; correct its `derive`")  # fmt: skip
             known.add(metric)
+
+    def plan(self, profile: Profile, corpus: Corpus) -> dict[str, RunSpec]:
+        """Every training run by name; a corpus that was not read is enough to name them."""
+        names = self.naming(profile) if self.naming else {}
+        return {names.get(spec, spec.name): spec for spec in self.asked(profile, corpus)}
 
     def measured(self, profile: Profile, runs: Path, cache: Path) -> Frames:
         """The frames of `measure`. ValueError where they are not those that were declared."""

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from .. import config, runtime, store
 
 POLL_SECONDS = 0.05
@@ -53,6 +55,12 @@ def run_all(jobs: Sequence[Job], workers: int, threads: int, label: str) -> list
                 process.terminate()
             raise
         return [future.result() for future in futures]
+
+
+def gather(jobs: Sequence[Job], profile: config.Profile, label: str) -> pd.DataFrame:
+    """The rows that jobs give, in their order, as one table."""
+    tables = run_all(jobs, profile.workers, profile.threads, label)
+    return pd.DataFrame([row for table in tables for row in table])
 
 
 def _named(job: Job) -> Any:

@@ -15,8 +15,8 @@ from ..text import corpora, hub
 from ..training import Run, RunSpec
 from .arms import Corpus, corpus, language_run
 from .documents import asked_of, perplexity, told, train_and_read
-from .experiment import Experiment, Frames, named
-from .grid import Job, run_all
+from .experiment import Experiment, Frames
+from .grid import Job, gather
 from .seeds import carry, over_seeds
 
 
@@ -57,30 +57,25 @@ def wanted(profile: Profile, found: Corpus) -> dict[RunSpec, list[str]]:
     return made
 
 
-def plan(profile: Profile, found: Corpus) -> dict[str, RunSpec]:
-    return named(wanted(profile, found))
-
-
 def losses(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
     """Train what is missing, then read long documents: a row per encoding, seed, domain, length and document."""
     every = wanted(profile, corpus(profile, cache))
     order = sorted(every, key=lambda run: -len(every[run]))
     jobs = [Job(run.name, train_and_read, (run, str(runs), profile, tuple(every[run]))) for run in order]
-    tables = run_all(jobs, profile.workers, profile.threads, "language models")
-    frame = pd.DataFrame([row for table in tables for row in table])
+    frame = gather(jobs, profile, "language models")
     by = ["domain", "encoding", "seed", "length", "document"]
     return frame.sort_values(by, kind="stable").reset_index(drop=True)
 
 
 def curves(profile: Profile, runs: Path, found: Corpus) -> pd.DataFrame:
     """Losses of training by step, means of `window` steps, of every model that is trained under its own name."""
-    steps, device, rows = profile.language.recipe.steps, runtime.device(profile.device), []
+    steps, device, means = profile.language.recipe.steps, runtime.device(profile.device), []
     window = max(1, steps // 100)  # a record holds about a hundred means
     for spec in wanted(profile, found):
         record = Run(spec, runs, device).record()
-        rows += [{"encoding": spec.model.encoding, "seed": spec.seed, "step": min(i * window, steps), "loss": loss}
-                 for i, loss in enumerate(record["loss"], 1)]  # fmt: skip
-    return pd.DataFrame(rows).assign(window=window)
+        means += [{"encoding": spec.model.encoding, "seed": spec.seed, "step": min(i * window, steps), "loss": loss}
+                  for i, loss in enumerate(record["loss"], 1)]  # fmt: skip
+    return pd.DataFrame(means).assign(window=window)
 
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
@@ -114,7 +109,6 @@ EXPERIMENT = Experiment(
     name="languages",
     sections=("language",),
     recipe=lambda profile: profile.language.recipe.name,
-    plan=plan,
     asked=lambda profile, found: asked_of(profile, wanted(profile, found)),
     measure=measure,
     frames=("language_corpus", "language_training", "language_losses", "language_perplexity"),

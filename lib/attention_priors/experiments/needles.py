@@ -24,8 +24,8 @@ from ..tasks.needle_text import TASKS, Retrieval
 from ..text import packing
 from ..training import Run, RunSpec
 from .arms import OURS, UNTRAINED, Corpus, corpus, trained, untrained
-from .experiment import Asked, Experiment, Frames, Reading, named
-from .grid import Job, run_all
+from .experiment import Asked, Experiment, Frames, Reading
+from .grid import Job, gather
 from .seeds import over_seeds, spread
 
 CONTROL = OURS  # the encoding of the untrained control
@@ -83,10 +83,6 @@ def wanted(profile: Profile, found: Corpus) -> dict[RunSpec, list[str]]:
     return made
 
 
-def plan(profile: Profile, found: Corpus) -> dict[str, RunSpec]:
-    return named(wanted(profile, found))
-
-
 def asked(profile: Profile, found: Corpus) -> Asked:
     each = profile.needles.evaluation
     return {
@@ -108,8 +104,7 @@ def answers(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
     for seed in profile.seeds:
         control = spec(profile, CONTROL, seed, *found)
         jobs.append(Job(f"{UNTRAINED}/{seed}", _untrained, (control, profile)))
-    tables = run_all(jobs, profile.workers, profile.threads, "needles")
-    frame = pd.DataFrame([row for table in tables for row in table])
+    frame = gather(jobs, profile, "needles")
     missing = {(name, run.seed) for run, names in every.items() for name in names}
     missing -= set(zip(frame["encoding"], frame["seed"], strict=True))
     if missing:
@@ -273,7 +268,6 @@ EXPERIMENT = Experiment(
     name="needles",
     sections=("needles", "language"),
     recipe=lambda profile: profile.needles.lessons[-1].recipe.name,
-    plan=plan,
     asked=asked,
     measure=measure,
     frames=("ruler_readings", "ruler_answers"),

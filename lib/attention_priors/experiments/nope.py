@@ -20,8 +20,8 @@ from ..tasks import masking
 from ..text import packing
 from ..training import RunSpec
 from .arms import UNTRAINED, Corpus, corpus, trained, untrained
-from .experiment import Asked, Experiment, Reading, named
-from .grid import Job, run_all
+from .experiment import Asked, Experiment, Reading
+from .grid import Job, gather
 
 KINDS = ("causal", "masked")
 RIDGE = 1e-6  # of the mean square of the features
@@ -53,16 +53,11 @@ def spec(profile: Profile, kind: str, name: str, seed: int, packed: packing.Pack
     return RunSpec(task=kind, model=model, recipe=settings.recipe, seed=seed, inputs=inputs, corpus=str(path))
 
 
-def plan(profile: Profile, found: Corpus) -> dict[str, RunSpec]:
-    grid = ((kind, name) for kind in KINDS for name in profile.nope.encodings)
-    return named(spec(profile, kind, name, seed, *found) for kind, name in grid for seed in profile.seeds)
-
-
 def asked(profile: Profile, found: Corpus) -> Asked:
     return {
-        run: [Reading(run.model.encoding, run.recipe.length, profile.nope.windows)]
-        for run in plan(profile, found).values()
-    }
+        spec(profile, kind, name, seed, *found): [Reading(name, profile.nope.recipe.length, profile.nope.windows)]
+        for kind in KINDS for name in profile.nope.encodings for seed in profile.seeds
+    }  # fmt: skip
 
 
 def study(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
@@ -71,12 +66,11 @@ def study(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
     Quantities: "loss" (nats on validation windows; `reference` is the loss of token frequencies on the same tokens),
     "probe" (R² of position by layer, layer 0 being the embedding), "reordering" (see `reordering`).
     """
-    specs = plan(profile, corpus(profile, cache)).values()
+    specs = asked(profile, corpus(profile, cache))
     jobs = [Job(run.name, train_and_examine, (run, str(runs), profile.device, profile.nope.windows)) for run in specs]
     bare = [run for run in specs if run.task == "causal" and run.model.encoding == "nope"]
     jobs += [Job(f"{UNTRAINED}/{run.name}", _untrained, (run, profile.nope.windows)) for run in bare]
-    tables = run_all(jobs, profile.workers, profile.threads, "language models without positions")
-    frame = pd.DataFrame([row for table in tables for row in table])
+    frame = gather(jobs, profile, "language models without positions")
     return frame.assign(trained=profile.nope.recipe.length, windows=profile.nope.windows)
 
 
@@ -200,7 +194,6 @@ EXPERIMENT = Experiment(
     name="nope",
     sections=("nope", "language"),
     recipe=lambda profile: profile.nope.recipe.name,
-    plan=plan,
     asked=asked,
     measure=lambda profile, runs, cache: {"nope_models": study(profile, runs, cache)},
     frames=("nope_models",),

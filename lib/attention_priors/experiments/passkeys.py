@@ -16,8 +16,8 @@ from ..tasks import passkey
 from ..training import Run, RunSpec
 from .answers import Rows, Wanted, cost, reached, readings, train_and_answer
 from .arms import OURS, UNTRAINED, Corpus, passkey_run, untrained
-from .experiment import Asked, Experiment, Frames, named
-from .grid import Job, run_all
+from .experiment import Asked, Experiment, Frames
+from .grid import Job, gather
 from .seeds import carry, over_seeds, spread
 
 LEARNED = ("bam", OURS)  # encodings whose priors are read from the records
@@ -59,10 +59,6 @@ def wanted(profile: Profile) -> Wanted:
     return made
 
 
-def plan(profile: Profile, _: Corpus | None = None) -> dict[str, RunSpec]:
-    return named(wanted(profile))
-
-
 def asked(profile: Profile, _: Corpus | None = None) -> Asked:
     return readings(wanted(profile))
 
@@ -76,8 +72,7 @@ def samples(profile: Profile, runs: Path) -> pd.DataFrame:
     order = sorted(every, key=lambda run: cost(run, sum(map(len, every[run].values()))), reverse=True)
     jobs = [Job(run.name, train_and_answer, (run, str(runs), profile.device, every[run])) for run in order]
     jobs.append(Job(UNTRAINED, _untrained, (passkey_run(profile, OURS, profile.seeds[0]), settings.evaluation)))
-    tables = run_all(jobs, profile.workers, profile.threads, "passkeys")
-    frame = pd.DataFrame([row for table in tables for row in table])
+    frame = gather(jobs, profile, "passkeys")
     by = ["form", "encoding", "seed", "length", "depth"]
     return frame.sort_values(by, kind="stable").reset_index(drop=True)
 
@@ -93,16 +88,16 @@ def _untrained(spec: RunSpec, wanted: Evaluation) -> Rows:
 
 def priors(profile: Profile, runs: Path) -> pd.DataFrame:
     """What the models LEARNED made of their priors: a row per head. `scale` is SSMax's s, NaN without SSMax."""
-    rows = []
+    found = []
     for spec in wanted(profile):
         if spec.task == "passkey" and spec.model.encoding in LEARNED:
             record = Run(spec, runs, runtime.device(profile.device)).record()
-            for layer, found in enumerate(record["learned"]):
-                scales = found.get("scale", [np.nan] * profile.passkey.size.heads)
-                heads = zip(found["theta_alpha"], found["theta_beta"], scales, strict=True)
-                rows += [(spec.model.encoding, spec.seed, layer, head, *values, record["key"])
-                         for head, values in enumerate(heads)]  # fmt: skip
-    return pd.DataFrame(rows, columns=PRIORS)
+            for layer, learned in enumerate(record["learned"]):
+                scales = learned.get("scale", [np.nan] * profile.passkey.size.heads)
+                heads = zip(learned["theta_alpha"], learned["theta_beta"], scales, strict=True)
+                found += [(spec.model.encoding, spec.seed, layer, head, *values, record["key"])
+                          for head, values in enumerate(heads)]  # fmt: skip
+    return pd.DataFrame(found, columns=PRIORS)
 
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
@@ -150,7 +145,6 @@ EXPERIMENT = Experiment(
     name="passkeys",
     sections=("passkey",),
     recipe=lambda profile: profile.passkey.recipe.name,
-    plan=plan,
     asked=asked,
     measure=measure,
     frames=("passkey_samples", "passkey_priors"),

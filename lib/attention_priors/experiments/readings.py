@@ -22,7 +22,7 @@ from ..training import RunSpec
 from . import fading, order
 from .arms import OWN, Corpus, corpus, extended, language_run, longer, trained
 from .documents import Reader, unigram
-from .experiment import Asked, Experiment, Frames, Reading, named
+from .experiment import Asked, Experiment, Frames, Reading
 from .grid import Job, run_all
 from .seeds import carry
 
@@ -83,10 +83,6 @@ def wanted(profile: Profile, found: Corpus) -> dict[RunSpec, list[Wanted]]:
     add(ORDER, settings.order)
     add(FADING, settings.fading)
     return made
-
-
-def plan(profile: Profile, found: Corpus) -> dict[str, RunSpec]:
-    return named(wanted(profile, found))
 
 
 def asked(profile: Profile, found: Corpus) -> Asked:
@@ -219,7 +215,6 @@ EXPERIMENT = Experiment(
     name="readings",
     sections=("readings", "language"),
     recipe=lambda profile: profile.language.recipe.name,
-    plan=plan,
     asked=asked,
     measure=measure,
     frames=("language_readings", "language_order", "language_fading"),
