@@ -18,16 +18,28 @@ def legible():
 
     return check
 
+from attention_priors.config import TheoryProfile
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="session")
+def small():
+    """small(length=..): sizes of a simulation that takes no time."""
+    return lambda **given: TheoryProfile(**{"draws": 2000, "length": 64, "puck_steps": 1} | given)
+
 
 @pytest.fixture
 def whole():
     """whole(spec, frame): the figure draws, and its caption is a sentence without missing numbers."""
 
     def check(spec, frame):
-        figure = spec.draw(frame)
-        figure.canvas.draw()
+        spec.draw(frame).canvas.draw()
         caption = spec.caption(frame)
         assert caption.endswith(".") and "nan" not in caption
-        plt.close(figure)
 
     return check

@@ -1,54 +1,103 @@
-"""The figures of the groups draw from their frames alone; captions state what is drawn."""
+"""The figures of the groups: captions state what is drawn, and nothing leaves its panel."""
 
+import math
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
+import torch
 
-from attention_priors.experiments import pucks
-from attention_priors.figures import FIGURES, groups
-from attention_priors.theory import group_rows
+from attention_priors.experiments import pucks as task
+from attention_priors.figures.groups import factors, hands, portraits, pucks
+from attention_priors.theory.groups import Block, overflow_position
 
-FRAMES = {
-    "groups_portraits": group_rows.portrait_rows(paths=4, last=12.0, steps=61),
-    "groups_hands": group_rows.hand_rows((0.3,), (0.0, -0.1), last=6),
-    "groups_factors": group_rows.growth_rows((1 - 2**-5, 1 - 2**-6), last=3000, block=64),
-    "groups_pucks": [
-        {
-            "encoding": name,
-            "seed": seed,
-            "multiple": multiple,
-            "correct": 50,
-            "samples": 100,
-            "coupling": 1.0,
-            "decay": 0.1,
-        }
-        for name in pucks.ENCODINGS
+PUCKS = pd.DataFrame(
+    [
+        {"encoding": name, "seed": seed, "multiple": multiple, "correct": 40 + 20 * seed, "samples": 100,
+         "coupling": 1.0, "decay": 0.1}
+        for name in task.ENCODINGS
         for seed in (0, 1)
-        for multiple in pucks.MULTIPLES
-    ],
-}
+        for multiple in task.MULTIPLES
+    ]
+)  # fmt: skip
 
 
-def test_every_figure_of_the_topic_is_tried():
-    assert set(FRAMES) == set(groups.FIGURES) <= set(FIGURES)
+@pytest.fixture
+def grown(small):
+    return factors.rows(small(length=375), 0, decays=(1 - 2**-5, 1 - 2**-6))
 
 
-@pytest.mark.parametrize("name", FRAMES)
-def test_draws_and_captions(name, whole):
-    whole(FIGURES[name], pd.DataFrame(FRAMES[name]))
+def test_portraits_score_what_each_block_can(small):
+    frame = portraits.rows(small(), 0, paths=4, last=10.0, steps=101)
+    score = frame[frame["path"] == 0].set_index(["kind", "x"])["y"]
+    assert score["shear", 10.0] == pytest.approx(-1.0)
+    assert score["damped shear"].idxmax() == pytest.approx(1 / 0.35, abs=0.06)
+    assert score["rotation", 10.0] == pytest.approx(math.cos(6.0))
+    assert score["doubled rotation", 10.0] == pytest.approx(math.cos(6.0))
+    assert set(frame["path"]) == {0, 1, 2, 3, 4}
 
 
-def test_captions_follow_the_numbers():
-    assert "lag 2.8 " in groups.caption_portraits(pd.DataFrame(FRAMES["groups_portraits"]))
-    assert "0.55 and 1.82" in groups.caption_hands(pd.DataFrame(FRAMES["groups_hands"]))
-    factors = groups.caption_factors(pd.DataFrame(FRAMES["groups_factors"]))
-    assert "fp16 at position 350 and fp32 at 2,795" in factors
+def test_scores_stay_inside_their_panels(small):
+    frame = portraits.rows(small(), 0, paths=1)
+    for ax in portraits.draw(frame).axes[len(portraits.PANELS) :]:
+        bottom, top = ax.get_ylim()
+        assert all(bottom < y < top for line in ax.get_lines() for y in line.get_ydata())
+    assert "lag 2.9 " in portraits.caption(frame)
+
+
+def test_hands_keep_their_length_only_without_damping(small):
+    frame = hands.rows(small(), 0, omegas=(0.5,), rates=(0.0, -0.1), last=10)
+    length = np.hypot(frame["x"], frame["y"])
+    undamped = frame["rate"] == 0
+    assert np.allclose(length[undamped], 1)
+    last = length[~undamped & (frame["t"] == 10)].tolist()
+    assert last == pytest.approx([math.exp(-1), math.exp(1)])
+    assert "0.37 and 2.72" in hands.caption(frame)
+
+
+def test_hands_name_their_axes(small):
+    axes = hands.draw(hands.rows(small(), 0, omegas=(0.3,))).axes
+    assert all(ax.get_xlabel() for ax in axes) and axes[0].get_ylabel()
+
+
+def test_growth_is_the_power_of_the_decay(small):
+    frame = factors.rows(small(length=64), 0, decays=(0.5,), block=16).set_index(["factors", "position"])["log10 size"]
+    assert frame["absolute", 100] == pytest.approx(100 * math.log10(2))
+    assert frame["by block"].max() == pytest.approx(15 * math.log10(2))
+    with pytest.raises(ValueError, match=r"decay = 1\.5"):
+        factors.rows(small(), 0, decays=(1.5,))
+
+
+def test_the_caption_of_the_factors_has_the_first_overflows(grown):
+    assert "fp16 at position 350 and fp32 at 2,795" in factors.caption(grown)
+
+
+def test_the_bound_within_a_block_holds_at_positions_that_are_not_drawn(grown):
+    largest = (1 - 2**-5) ** -63  # at the last of 64 positions
+    bound = float(re.search(r"a block of 64 it stays below ([\d.]+) ", factors.caption(grown))[1])
+    assert largest <= bound < largest + 0.1
+
+
+def test_factors_by_block_do_not_overflow():
+    rate = math.log(1 - 2**-5)
+    positions = np.array([100, 400])
+    absolute = factors.rounded_scores(rate, 0.3, positions, 8, torch.float16, 0)
+    blocked = factors.rounded_scores(rate, 0.3, positions, 8, torch.float16, 64)
+    exact = Block(rate, 0.3).group(8)[0, 0]
+    assert np.isfinite(absolute).tolist() == [True, False]
+    assert blocked == pytest.approx([exact, exact], rel=5e-3)
+
+
+def test_rounding_names_the_first_overflow():
+    rate = math.log(1 - 2**-5)
+    found = pd.DataFrame(factors.rounding(rate, 0.0, 450, lag=8, block=64)).set_index(["dtype", "factors"])
+    assert found.loc[("fp16", "absolute"), "overflows from"] == overflow_position(rate, "fp16") + 8
+    assert (found["overflows from"] == "").sum() == 5
 
 
 def test_every_seed_of_the_pucks_is_a_dot():
-    frame = pd.DataFrame(FRAMES["groups_pucks"]).assign(correct=lambda rows: 40 + 20 * rows["seed"])
-    (ax,) = groups.draw_pucks(frame).axes
+    (ax,) = pucks.draw(PUCKS).axes
     heights = {height for dots in ax.get_lines() + ax.collections for height in _heights(dots)}
     assert {0.4, 0.6} <= heights
 
@@ -59,29 +108,10 @@ def _heights(drawn):
     return drawn.get_ydata() if drawn.get_linestyle() == "None" else []
 
 
-def test_the_bound_within_a_block_holds_at_positions_that_are_not_drawn():
-    largest = (1 - 2**-5) ** -63  # at the last of 64 positions
-    caption = groups.caption_factors(pd.DataFrame(FRAMES["groups_factors"]))
-    bound = float(re.search(r"a block of 64 it stays below ([\d.]+) ", caption)[1])
-    assert largest <= bound < largest + 0.1
-
-
-def test_scores_stay_inside_their_panels():
-    frame = pd.DataFrame(group_rows.portrait_rows(paths=1, last=24.0, steps=241))
-    for ax in groups.draw_portraits(frame).axes[len(groups.PANELS) :]:
-        bottom, top = ax.get_ylim()
-        assert all(bottom < y < top for line in ax.get_lines() for y in line.get_ydata())
-
-
-def test_hands_name_their_axes():
-    axes = groups.draw_hands(pd.DataFrame(FRAMES["groups_hands"])).axes
-    assert all(ax.get_xlabel() for ax in axes) and axes[0].get_ylabel()
-
-
 KINDS = [(-0.1, 0.0, False), (0.0, 0.5, False), (-0.2, 0.0, True), (0.0, 0.4, True)]
 
 
 @pytest.mark.parametrize(("rate", "omega", "defect"), KINDS)
 def test_the_sliders_draw_every_kind_of_block(rate, omega, defect):
-    figure = groups.explore(rate, omega, defect)
+    figure = portraits.explore(rate, omega, defect)
     assert len(figure.axes) == 2 and figure.axes[1].lines

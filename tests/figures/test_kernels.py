@@ -5,7 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_priors.figures import kernels
+from attention_priors.figures.kernel import errors, tiles
+from attention_priors.figures.kernel import instructions as bars
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +23,7 @@ def instructions(*counts):
 
 @pytest.mark.parametrize("counts", [(9.5, 15.2, 34.1), (13.9, 16.4, 23.5), (np.nan, np.nan, np.nan)])
 def test_printed_numbers_hide_no_slot_and_stay_in_the_axes(counts):
-    figure = kernels.draw_instructions(instructions(*counts))
+    figure = bars.draw(instructions(*counts))
     figure.draw_without_rendering()
     (ax,) = figure.axes
     strokes = [line.get_window_extent() for line in ax.get_lines()]
@@ -35,7 +36,7 @@ def test_printed_numbers_hide_no_slot_and_stay_in_the_axes(counts):
 def test_the_legend_of_the_tiles_covers_no_curve():
     rows = [{"prior": prior, "keys": keys, "content": content, "kept": kept} for content in (2, 8)
             for prior, kept in (("ALiBi", 0.0), ("GGD", 1.0)) for keys in (1024, 2048)]  # fmt: skip
-    figure = kernels.draw_tiles(pd.DataFrame(rows))
+    figure = tiles.draw(pd.DataFrame(rows))
     figure.draw_without_rendering()
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["ALiBi", "GGD"]
@@ -45,7 +46,7 @@ def test_the_legend_of_the_tiles_covers_no_curve():
 def test_the_legend_of_the_errors_has_marks_and_no_lines():
     rows = [{"way": way, "result": "out", "seed": seed, "error": 0.1 + seed}
             for way in ("plain", "kernel") for seed in range(3)]  # fmt: skip
-    (ax,) = kernels.draw_errors(pd.DataFrame(rows)).axes
+    (ax,) = errors.draw(pd.DataFrame(rows)).axes
     handles = ax.get_legend().legend_handles
     assert [handle.get_marker() for handle in handles] == ["s", "o"]
     assert {handle.get_linestyle() for handle in handles} == {"None"}

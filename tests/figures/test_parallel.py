@@ -1,44 +1,106 @@
-"""Figures of parallel attention, from small simulations."""
+"""Figures of parallel attention, from small simulations and from ParallelComp's tables."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from attention_priors.figures import FIGURES, parallel, style
-from attention_priors.report import Report
-from attention_priors.theory import parallel_rows as rows
-
-FRAMES = {
-    "parallel_prior": (lambda: rows.prior_rows(3, 8, 0.2), "3 chunks of 8 keys"),
-    "parallel_counts": (lambda: rows.count_rows((16, 64, 256), 0.01, 0.05, 10, seed=0), "1/ε = 100"),
-    "parallel_dimension": (lambda: rows.dimension_rows((16, 64), 1.0, 4, 64, 10, seed=0), "within 4 lags"),
-    "parallel_calibration": (lambda: rows.calibration_rows(12), "p₂ = p₁ (1 - p₁)"),
-    "parallel_budget": (lambda: rows.budget_rows(64, 4, 8, 2.0, seed=0), "cut from 64 keys"),
-}
+from attention_priors.figures.parallel import averages, budget, calibration, counts, dimension, gains, margin, prior
+from attention_priors.figures.parallel.hits import hits
+from attention_priors.theory import margins
+from attention_priors.theory.inference import softmax
 
 
-@pytest.mark.parametrize("name", FRAMES)
-def test_figures_draw_and_explain_themselves(name, tmp_path):
-    build, words = FRAMES[name]
-    report = Report(tmp_path, "smoke", parallel.NOTEBOOK)
-    report.metrics(FIGURES[name].metrics, pd.DataFrame(build()), "k")
-    figure = report.figure(name)
-    assert figure.get_size_inches()[0] in (style.SINGLE, style.DOUBLE)
-    assert words in (tmp_path / "smoke" / "figures" / f"{name}.md").read_text().replace("\n", " ")
+@pytest.fixture
+def size(small):
+    return small(draws=40_000, length=64)
 
 
-def test_the_share_without_decay_is_given_as_a_range():
-    frame = pd.DataFrame(FRAMES["parallel_counts"][0]())
+def test_the_prior_without_content_is_the_same_in_every_chunk(size):
+    frame = prior.rows(size, 0, chunks=3, slope=0.5)
+    shared = frame[frame["positions"] == "shared"]
+    masses = shared.groupby("chunk")["share"].sum()
+    assert masses[[1, 2, 3]].tolist() == pytest.approx([masses[1]] * 3) and shared["share"].sum() == pytest.approx(25)
+    assert "3 chunks of 8 keys" in prior.caption(frame)
+
+
+def test_the_slider_shows_the_mass_of_the_last_chunk():
+    title = prior.explore(size=4, chunks=2, slope=1e-9).axes[0].get_title()
+    assert title == "mass of the last 4 keys: 0.56 (true), 0.56 (shared)"  # 5 of 9 keys
+
+
+def test_counts_stay_below_their_bounds(size):
+    rows = counts.rows(size, 0, epsilon=0.01)
+    for row in rows:
+        assert row["least"] <= row["mean"] <= row["most"] <= row["bound"] and row["most"] <= 99
+    assert "1/ε = 100" in counts.caption(pd.DataFrame(rows))
+
+
+def test_the_share_without_decay_is_given_as_a_range(size):
+    frame = pd.DataFrame(counts.rows(size, 0))
     flat = frame.loc[frame["rate"] == 0, "share"]
     assert flat.max() > flat.min() + 1e-3
-    assert f"keeps {flat.min():.3f} to {flat.max():.3f} of" in parallel.caption_counts(frame)
+    assert f"keeps {flat.min():.3f} to {flat.max():.3f} of" in counts.caption(frame)
 
 
-def test_every_curve_of_a_budget_is_in_the_legend():
-    (ax,) = parallel.draw_budget(pd.DataFrame(FRAMES["parallel_budget"][0]())).axes
+def test_mass_near_the_query_falls_with_the_dimension(size):
+    near = dimension.rows(size, 0, widths=(16, 1024))
+    assert near[0]["mass"] > near[1]["mass"] and near[0]["quiet"] > near[1]["quiet"]
+    assert "within 16 lags" in dimension.caption(pd.DataFrame(near))
+
+
+def test_eviction_flattens_below_the_white_line(size):
+    three = calibration.rows(size, 0, steps=5)
+    assert all((row["largest"] < 0) == (row["second"] < row["first"] * (1 - row["first"]) - 1e-12) for row in three)
+    assert "p₂ = p₁ (1 - p₁)" in calibration.caption(pd.DataFrame(three))
+
+
+def test_errors_of_a_budget_stay_below_their_bound_and_every_curve_is_in_the_legend(size):
+    rows = budget.rows(size, 0, width=4, queries=8)
+    assert all(row["error"] <= row["bound"] + 1e-12 for row in rows)
+    assert all(row["error"] < 1e-12 for row in rows if row["budget"] == 64)
+    frame = pd.DataFrame(rows)
+    assert "cut from 64 keys" in budget.caption(frame)
+    (ax,) = budget.draw(frame).axes
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert labels == [line.get_label() for line in ax.get_lines()] and len(labels) == 5
 
 
-def test_the_slider_shows_the_mass_of_the_last_chunk():
-    title = parallel.explore(size=4, chunks=2, slope=1e-9).axes[0].get_title()
-    assert title == "mass of the last 4 keys: 0.56 (true), 0.56 (shared)"  # 5 of 9 keys
+def test_longer_queries_find_their_chunk():
+    found = hits((0, 40), chunks=4, tokens=6, kept=1, draws=200, seed=0)
+    assert found[0]["expected"] == pytest.approx(0.25) and found[1]["hits"] > 190
+
+
+def test_the_lead_of_reused_positions_and_of_one_line(size):
+    rows = margin.rows(size, 0, width=10, chunks=(1, 4), slopes=(0.0, 0.5))
+    table = {(row["layout"], row["slope"], row["chunks"]): row["margin"] for row in rows}
+    for slope in (0.0, 0.5):
+        assert table["reused positions", slope, 1] == pytest.approx(table["one line", slope, 1])
+    assert table["one line", 0.0, 4] == pytest.approx(np.log(39))
+    # slope .5 over 30 further keys; the normaliser grows from 1 - e^-5 to 1 - e^-20
+    added = table["one line", 0.5, 4] - table["one line", 0.5, 1]
+    near = margins.margin(softmax(-0.5 * np.arange(10.0))[5])
+    far = margins.margin(softmax(-0.5 * np.arange(40.0))[35])
+    assert added == pytest.approx(far - near)
+
+
+def test_the_added_leads_are_those_of_the_lines_drawn(size):
+    frame = pd.DataFrame(margin.rows(size, 0, width=16, chunks=(1, 2, 4), slopes=(0.0, 0.1)))
+    (ax,) = margin.draw(frame).axes
+    added = margin.caption(frame).split("Added lead: ")[1].split("; ")
+    assert len(added) == len(ax.get_lines()) == 3
+
+
+def test_captions_count(size):
+    assert "84 follow" in averages.caption(pd.DataFrame(averages.rows(size, 0)))
+    gained = pd.DataFrame(gains.rows(size, 0))
+    assert "Qwen2.5: +0.95 in the mean, 6 of 16 lost" in gains.caption(gained)
+    gained.loc[gained["gain"] < 0, "gain"] = 0.0
+    assert "0 of 16 lost" in gains.caption(gained)
+
+
+def test_each_average_of_table_1_has_its_name_on_its_own_side(size):
+    (ax,) = averages.draw(pd.DataFrame(averages.rows(size, 0))).axes
+    first = [text for text in ax.texts if text.xy[1] == 0]
+    assert len(first) == 2
+    for text in first:
+        assert text.get_ha() == ("right" if text.xy[0] < 0 else "left")

@@ -1,57 +1,73 @@
-"""The figures of notebook 04 draw from their frames alone, at any size, and their captions state what is drawn."""
+"""The figures of the generalised Gaussian: numbers that are whole, lines that differ without colour, captions."""
 
-import matplotlib.pyplot as plt
+import math
+
 import pandas as pd
 import pytest
 
-from attention_priors.figures import FIGURES, priors
-from attention_priors.theory import prior_rows
+from attention_priors.figures.prior import (
+    epsilon,
+    far_end,
+    gradients,
+    scaled,
+    shapes,
+    sharpness,
+    softmax_fading,
+    tails,
+)
 
 FRAMES = {
-    "prior_shapes": prior_rows.shape_rows(32),
-    "prior_tails": prior_rows.tail_rows((100, 1000), (4, 20)),
-    "prior_far_end": prior_rows.far_rows(50, (0.1, 1.0, 10.0)),
-    "prior_sharpness": prior_rows.sharpness_rows(10.0, 4096),
-    "prior_epsilon": prior_rows.epsilon_rows(64, (-0.2, -0.1, 0.0), range(6)),
-    "prior_gradients": prior_rows.gradient_rows((0, 1, 5, 63), (2, 16, 512)),
-    "prior_scaled": prior_rows.scaled_rows((64, 512)),
-    "softmax_fading": prior_rows.fading_rows((2, 64, 4096)),
+    shapes: {},
+    tails: {"lengths": (100, 1000), "windows": (4, 20)},
+    far_end: {"ratios": (0.1, 1.0, 10.0)},
+    sharpness: {"keys": 4096},
+    epsilon: {"theta_betas": (-0.2, -0.1, 0.0), "lags": 6},
+    gradients: {"lengths": (2, 16, 512)},
+    scaled: {"lengths": (64, 512)},
+    softmax_fading: {"lengths": (2, 64, 4096)},
 }
 
 
-def test_every_figure_of_the_topic_is_tried():
-    assert set(FRAMES) == set(priors.FIGURES) <= set(FIGURES)
+def made(module, small, **given):
+    return pd.DataFrame(module.rows(small(length=64), 0, **FRAMES[module] | given))
 
 
-@pytest.mark.parametrize("name", FRAMES)
-def test_draws_and_captions(name, whole):
-    whole(FIGURES[name], pd.DataFrame(FRAMES[name]))
+@pytest.mark.parametrize("module", FRAMES)
+def test_draws_and_captions_at_any_size(module, small, whole):
+    frame = made(module, small)
+    whole(module.FIGURE, frame)
+    numbers = frame.select_dtypes("number").to_numpy().ravel()
+    assert all(math.isfinite(value) for value in numbers) and not frame.isna().any(axis=None)
 
 
-@pytest.mark.parametrize("name", ["prior_far_end", "softmax_fading", "prior_sharpness"])
-def test_lines_differ_without_colour(name):
-    figure = FIGURES[name].draw(pd.DataFrame(FRAMES[name]))
+@pytest.mark.parametrize("module", [far_end, softmax_fading, sharpness])
+def test_lines_differ_without_colour(module, small):
+    figure = module.draw(made(module, small))
     lines = [line for line in figure.axes[0].get_lines() if not line.get_label().startswith("_")]
     looks = {(str(line._unscaled_dash_pattern), line.get_marker()) for line in lines}
     assert len(looks) == len(lines) >= 4
-    plt.close(figure)
 
 
-def test_what_leaves_the_panel_of_sharpness_is_named():
-    frame = pd.DataFrame(FRAMES["prior_sharpness"])
+def test_shapes_are_distributions(small):
+    frame = made(shapes, small)
+    assert frame.groupby("curve")["share"].sum().tolist() == pytest.approx([64] * 5)
+
+
+def test_what_leaves_the_panel_of_sharpness_is_named(small):
+    frame = made(sharpness, small)
     relative = frame.set_index("beta") / frame.set_index("beta").loc[1.0]
-    above = relative.loc[0.5][relative.loc[0.5] > priors.HIGHEST]
-    caption = priors.caption_sharpness(frame)
+    above = relative.loc[0.5][relative.loc[0.5] > sharpness.HIGHEST]
     assert set(above.index) == {"rms lag", "beyond 2 alpha"}
-    assert f"above the panel: beyond 2 α ({above['beyond 2 alpha']:.2g}), rms lag ({above['rms lag']:.2g})." in caption
+    listed = f"above the panel: beyond 2 α ({above['beyond 2 alpha']:.2g}), rms lag ({above['rms lag']:.2g})."
+    assert listed in sharpness.caption(frame)
 
 
-def test_the_negative_curve_is_no_peak_at_the_scale_of_the_others():
-    frame = pd.DataFrame(FRAMES["prior_shapes"])
+def test_the_negative_curve_is_no_peak_at_the_scale_of_the_others(small):
+    frame = made(shapes, small)
     negative = frame[frame["curve"] == "negative"].sort_values("key")["share"].to_numpy()
     assert (negative[:-1] >= negative[1:]).all() and negative[0] < 1.5 and negative[-1] == 0
 
 
 @pytest.mark.parametrize(("alpha", "beta", "mu"), [(5, 0.8, -20), (10, 0, 0), (1e4, -3, 0), (1, 4, 20), (3, -1, -4)])
 def test_the_sliders_reach_no_error(alpha, beta, mu):
-    priors.explore(64, alpha, beta, mu)
+    shapes.explore(64, alpha, beta, mu)

@@ -1,63 +1,80 @@
-"""Figures of notebook 05 draw from small frames, and their captions follow the numbers."""
+"""Figures on spectra and sinks: rows within their bounds, captions that follow the numbers."""
 
+import math
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from attention_priors.figures import spectra as figures
+from attention_priors.figures.spectra import band, beyond, fits, shapes, sinks
 from attention_priors.theory import bands, spectra
+from attention_priors.theory.inference import softmax
 
-FRAMES = {
-    "spectra_band": lambda: bands.band_rows((0.5, 2.0), draws=20, steps=21),
-    "spectra_sinks": lambda: bands.sink_rows((2, 100, 10**4), (0.0, 2.0, 5.0), decay=0.5, bound=2.0, sink=0.9),
-    "spectra_shapes": lambda: spectra.profile_rows(48, 6),
-    "spectra_fits": lambda: spectra.fit_rows(32, (1, 2), (2, 4, 16)),
-    "spectra_beyond": lambda: spectra.beyond_rows(32, 2, 8),
-}
+SINKS = {"lengths": (2, 100, 10**4), "margins": (0.0, 2.0, 5.0), "bound": 2.0}
+SIZES = {band: {"omegas": (0.5, 2.0), "draws": 20, "steps": 21}, sinks: SINKS, shapes: {"modes": 6},
+         fits: {"counts": (1, 2)}, beyond: {"modes": 2, "multiple": 8}}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FRAMES)
-def test_every_figure_draws_and_captions(name):
-    frame = pd.DataFrame(FRAMES[name]())
-    spec = figures.FIGURES[name]
-    figure = spec.draw(frame)
-    figure.canvas.draw()
-    assert figure.axes and len(spec.caption(frame)) > 100
+def made(module, small):
+    return pd.DataFrame(module.rows(small(length=48 if module is shapes else 32), 0, **SIZES[module]))
 
 
-def test_all_figures_are_tested():
-    assert set(FRAMES) == set(figures.FIGURES)
+@pytest.mark.parametrize("module", SIZES)
+def test_captions_write_the_symbols_of_the_figure(module, small, whole):
+    frame = made(module, small)
+    whole(module.FIGURE, frame)
+    caption = module.caption(frame)
+    assert len(caption) > 100 and not re.search(r"\b(alpha|beta|delta|omega|pi)\b", caption)
 
 
-def test_the_caption_of_the_band_has_the_sharp_ends():
-    caption = figures.caption_band(pd.DataFrame(FRAMES["spectra_band"]()))
-    assert "3.69" in caption and "0.881" in caption
+def test_random_rows_lie_in_the_band_and_the_caption_has_its_ends(small):
+    frame = made(band, small)
+    draws = frame[frame["kind"] == "draw"]
+    assert len(draws) == 2 * 20 and (frame["kind"] == "band").sum() == 2 * 21
+    for omega, part in draws.groupby("omega"):
+        low, high = bands.band(part["prior"], omega)
+        assert (low - 1e-12 <= part["posterior"]).all() and (part["posterior"] <= high + 1e-12).all()
+    assert "3.69" in band.caption(frame) and "0.881" in band.caption(frame)
 
 
-@pytest.mark.parametrize("name", FRAMES)
-def test_captions_write_the_symbols_of_the_figure(name):
-    caption = figures.FIGURES[name].caption(pd.DataFrame(FRAMES[name]()))
-    assert not re.search(r"\b(alpha|beta|delta|omega|pi)\b", caption)
+def test_sinks_by_hand(small):
+    found = sinks.rows(small(), 0, lengths=(2, 50), margins=(0.0, 3.0), bound=1.0)
+    value = {(r["series"], r.get("parameter"), r.get("kind"), r["keys"]): r["value"] for r in found}
+    assert value["margin", 0.0, None, 50] == pytest.approx(0.98)
+    assert value["decay", 0.5, None, 50] == pytest.approx(1 - softmax(-0.5 * np.arange(50))[0])
+    assert value["logarithmic", 0.1, None, 50] == pytest.approx(0.1)
+    assert value["uniform", None, "independent", 50] == pytest.approx(0.14)
+    assert value["peaked", None, "alike", 50] == pytest.approx(0.1)
 
 
-def test_no_two_sinks_look_alike():
-    left = figures.draw_sinks(pd.DataFrame(FRAMES["spectra_sinks"]())).axes[0]
+def test_no_two_sinks_look_alike(small):
+    left = sinks.draw(made(sinks, small)).axes[0]
     looks = [(line.get_linestyle(), line._dash_pattern, line.get_marker()) for line in left.get_lines()]
     assert len(looks) == 6 and all(looks.count(look) == 1 for look in looks)
 
 
-def test_little_of_the_axis_beyond_the_window_is_empty():
-    frame = pd.DataFrame(FRAMES["spectra_beyond"]())
-    (ax,) = figures.draw_beyond(frame).axes
+def test_little_of_the_axis_beyond_the_window_is_empty(small):
+    frame = made(beyond, small)
+    assert set(frame["frequencies"]) == set(spectra.LADDERS)
+    (ax,) = beyond.draw(frame).axes
     assert frame["fit"].max() < ax.get_ylim()[1] <= max(10, 2 * frame["fit"].max())
 
 
-def test_the_table_names_its_units():
-    frame = pd.DataFrame(FRAMES["spectra_fits"]())
-    assert "KL on 16 windows (nats)" in figures.build_fits(frame).columns
+def test_fits_have_every_ladder_and_the_table_names_its_units(small):
+    frame = made(fits, small)
+    assert len(frame) == 4 * 4 * 2 and np.isfinite(frame.select_dtypes("number").to_numpy()).all()
+    assert "KL on 16 windows (nats)" in fits.build(frame).columns
+    assert set(made(shapes, small)["target"]) == set(spectra.shapes(48))
+
+
+def test_ranks_and_storage():
+    ranks = {(r["beta"], r["n"]): r["rank"] for r in fits.ranks((8, 16), (1.0, 2.0, -1.0), (1e-12,))}
+    assert [ranks[1.0, 16], ranks[2.0, 16]] == [2, 3] and ranks[-1.0, 8] < ranks[-1.0, 16]
+    errors = [row["error"] for row in fits.storage((64, 2**18), 4) if row["dtype"] == "bfloat16"]
+    assert max(errors) < 0.05 and len(errors) == 2 and all(map(math.isfinite, errors))
 
 
 @pytest.mark.parametrize(("modes", "alpha", "beta", "shift"), [(1, -6, 0, 0), (32, 6, 6, 3), (4, 0, 0, 1)])
 def test_the_sliders_reach_no_error(modes, alpha, beta, shift):
-    figures.explore(64, modes, alpha, beta, shift)
+    shapes.explore(64, modes, alpha, beta, shift)

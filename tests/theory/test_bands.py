@@ -43,21 +43,6 @@ def test_noise_share_and_margin_are_one_formula():
     assert bands.most_share(1.0, 5, 2) == pytest.approx(softmax([1.0, 1, -1, -1, -1])[:2].sum())
 
 
-def test_rows_have_what_the_figures_read():
-    rows = bands.band_rows((1.0,), draws=20, steps=11)
-    assert [sum(row["kind"] == kind for row in rows) for kind in ("band", "draw")] == [11, 20]
-    for row in rows[11:]:
-        low, high = bands.band(row["prior"], 1.0)
-        assert low - 1e-12 <= row["posterior"] <= high + 1e-12
-    found = bands.sink_rows((2, 50), (0.0, 3.0), decay=0.5, bound=1.0, sink=0.9)
-    value = {(r["series"], r.get("parameter"), r.get("kind"), r["keys"]): r["value"] for r in found}
-    assert value["margin", 0.0, None, 50] == pytest.approx(0.98)
-    assert value["decay", 0.5, None, 50] == pytest.approx(1 - softmax(-0.5 * np.arange(50))[0])
-    assert value["logarithmic", 0.1, None, 50] == pytest.approx(0.1)
-    assert value["uniform", None, "independent", 50] == pytest.approx(0.14)
-    assert value["peaked", None, "alike", 50] == pytest.approx(0.1)
-
-
 @pytest.mark.parametrize(
     ("build", "message"),
     [

@@ -9,7 +9,6 @@ import torch
 
 from attention_priors.positions.priors import GeneralizedGaussian
 from attention_priors.theory import generalised_gaussian as theory
-from attention_priors.theory import prior_rows
 
 
 @pytest.mark.parametrize("beta", [1.0, 0.5, -0.5, -2.0])
@@ -70,28 +69,3 @@ def test_self_share_is_the_share_of_a_sampled_gradient():
 def test_peak_weight_by_hand():
     assert theory.peak_weight(4, 0.5, 1.0) == pytest.approx(2 / 5)
     assert theory.peak_weight(3, math.log(2)) == pytest.approx(1 / 2)
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        prior_rows.shape_rows(16),
-        prior_rows.tail_rows((10, 100), (4, 20)),
-        prior_rows.far_rows(50, (0.1, 10.0)),
-        prior_rows.sharpness_rows(2.0, 64),
-        prior_rows.epsilon_rows(16, (-0.1, 0.0), range(4)),
-        prior_rows.gradient_rows((0, 1, 5), (2, 8)),
-        prior_rows.scaled_rows((8, 64)),
-        prior_rows.fading_rows((2, 16)),
-    ],
-)
-def test_rows_are_plain_finite_and_alike(rows):
-    assert len({tuple(row) for row in rows}) == 1
-    numbers = [value for row in rows for value in row.values() if not isinstance(value, str)]
-    assert all(type(value) in (int, float) and math.isfinite(value) for value in numbers)
-
-
-def test_shape_rows_are_distributions():
-    for curve in {row["curve"] for row in prior_rows.shape_rows(32)}:
-        shares = [row["share"] for row in prior_rows.shape_rows(32) if row["curve"] == curve]
-        assert sum(shares) == pytest.approx(32)

@@ -114,30 +114,3 @@ def test_score_matrices_are_what_the_library_attends_with():
     parts = theory.score_matrices(content, alpha=2.0, beta=0.5)
     expected = np.stack([theory.softmax(row) for row in sum(parts)])
     assert found[0, 0].detach().numpy() == pytest.approx(expected, abs=1e-6)  # the prior's parameters are float32
-
-
-def test_matrix_rows_add_up():
-    values = {}
-    for row in theory.matrix_rows(length=4, alpha=2.0, beta=1.0, seed=3):
-        values.setdefault(row["matrix"], np.empty((4, 4)))[row["query"] - 1, row["key"] - 1] = row["value"]
-    assert list(values) == ["content", "mask", "bias", "score", "weights"]
-    visible = np.tril(np.ones((4, 4), bool))
-    total = values["content"] + values["bias"]
-    assert (values["score"][visible] == total[visible]).all()
-    assert (values["score"][~visible] == -np.inf).all()
-    assert values["weights"].sum(axis=1) == pytest.approx(np.ones(4))
-    assert (np.diff(values["bias"], axis=1)[np.tril_indices(4, -1)] > 0).all()  # nearer keys, smaller penalty
-
-
-def test_reading_rows_show_the_reciprocals_and_the_peak_of_the_cosine():
-    rows = theory.reading_rows(keys=8, steps=9)
-    series = {}
-    for row in rows:
-        series.setdefault((row["reading"], row["series"]), {})[row["x"]] = row["value"]
-    for side in ("near", "far"):
-        for m, z in series["physics", f"overlap, {side}"].items():
-            assert z * series["physics", f"ratio, {side}"][m] == pytest.approx(1.0)
-            assert series["information", f"lift, {side}"][m] == pytest.approx(np.log(8 * z))
-    cosine, overlap = series["geometry", "cosine"], series["geometry", "overlap"]
-    assert max(cosine, key=cosine.get) == 1.0
-    assert max(overlap, key=overlap.get) == 4.0

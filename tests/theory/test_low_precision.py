@@ -29,14 +29,6 @@ def test_rounding_and_parts() -> None:
     assert ((low_precision.parts(x)[0] - x).abs() / x).max() > 2.0**-10
 
 
-def test_a_slope_is_exact_up_to_256_keys_and_lost_beyond() -> None:
-    rows = low_precision.rows((256, 2048), (0,))
-    frame = {(row["keys"], row["how"]): row for row in rows if row["carrier"] == "key slope"}
-    assert frame[256, "product"]["variation"] == 0 and frame[2048, "product"]["variation"] > 0.1
-    assert frame[2048, "added"]["variation"] == 0 and frame[2048, "split"]["variation"] == 0
-    assert 1e-5 < frame[2048, "content"]["variation"] < 1e-2
-
-
 def test_an_unknown_way_is_refused() -> None:
     features = low_precision.key_slope(4, 0.5)
     with pytest.raises(ValueError, match="how = 'rotated'; choose exact, content, product, split, added"):

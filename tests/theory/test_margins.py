@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attention_priors.theory.inference import posterior, softmax
-from attention_priors.theory.margins import chunk_prior, extra_margin, margin, margin_rows
+from attention_priors.theory.margins import chunk_prior, extra_margin, margin
 
 
 def test_one_of_n_equal_keys_needs_ln_n_minus_1():
@@ -29,18 +29,6 @@ def test_extra_margin_is_ln_c_and_a_little():
     excess = extra_margin([1e-6, 0.2], 8) - np.log(8)
     assert excess[0] == pytest.approx(0, abs=1e-5)
     assert 0 < excess[1] < -np.log(0.8)
-
-
-def test_rows_reuse_and_one_line():
-    table = {(r["layout"], r["slope"], r["chunks"]): r["margin"] for r in margin_rows(10, (1, 4), (0.0, 0.5))}
-    for slope in (0.0, 0.5):
-        assert table["reused positions", slope, 1] == pytest.approx(table["one line", slope, 1])
-    assert table["one line", 0.0, 4] == pytest.approx(np.log(39))
-    # slope .5 over 30 further keys; the normaliser grows from 1 - e^-5 to 1 - e^-20
-    added = table["one line", 0.5, 4] - table["one line", 0.5, 1]
-    near = margin(softmax(-0.5 * np.arange(10.0))[5])
-    far = margin(softmax(-0.5 * np.arange(40.0))[35])
-    assert added == pytest.approx(far - near)
 
 
 @pytest.mark.parametrize("call", [lambda: margin(0.0), lambda: margin(1.0), lambda: margin(0.5, 1.0)])

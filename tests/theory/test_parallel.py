@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from attention_priors.theory import parallel, parallel_rows
+from attention_priors.theory import parallel
 from attention_priors.theory.inference import softmax
 
 
@@ -123,21 +123,3 @@ def test_bounds_by_hand():
 def test_bad_input_is_named(call, name):
     with pytest.raises(ValueError, match=name):
         call()
-
-
-def test_rows_of_the_figures():
-    prior = parallel_rows.prior_rows(chunks=3, size=4, slope=0.5)
-    shared = [row for row in prior if row["positions"] == "shared"]
-    masses = [sum(row["share"] for row in shared if row["chunk"] == c) for c in (1, 2, 3)]
-    assert masses == pytest.approx([masses[0]] * 3) and sum(row["share"] for row in shared) == pytest.approx(13)
-    for row in parallel_rows.count_rows((16, 64), 0.01, 0.05, 20, seed=0):
-        assert row["least"] <= row["mean"] <= row["most"] <= row["bound"] and row["most"] <= 99
-    budget = parallel_rows.budget_rows(keys=32, width=4, queries=8, sharpness=2.0, seed=0)
-    assert all(row["error"] <= row["bound"] + 1e-12 for row in budget)
-    assert all(row["error"] < 1e-12 for row in budget if row["budget"] == 32)
-    three = parallel_rows.calibration_rows(steps=5)
-    assert all((row["largest"] < 0) == (row["second"] < row["first"] * (1 - row["first"]) - 1e-12) for row in three)
-    hits = parallel_rows.hit_rows((0, 40), chunks=4, tokens=6, kept=1, draws=200, seed=0)
-    assert hits[0]["expected"] == pytest.approx(0.25) and hits[1]["hits"] > 190
-    near = parallel_rows.dimension_rows((16, 1024), 1.0, 16, 256, 20, seed=0)
-    assert near[0]["mass"] > near[1]["mass"] and near[0]["quiet"] > near[1]["quiet"]

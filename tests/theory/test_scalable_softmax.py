@@ -66,33 +66,10 @@ def test_prior_lead_of_the_uniform_prior():
     assert theory.prior_lead(np.zeros(100), 99, 0.5 * math.log(100)) == pytest.approx(2.0, abs=0.01)
 
 
-def test_scaling_the_prior_keeps_its_penalty():
-    leads = {(r["scaled"], r["prior"]): r["lead"] for r in theory.prior_lead_rows([2**14], 1.0)}
-    for prior in ("ALiBi, slope 1/256", "beta = 1/2"):
-        assert leads["content and prior", prior] == pytest.approx(leads["nothing", prior], rel=0.1)
-        assert leads["content", prior] < 0.2 * leads["nothing", prior]
-    for prior in ("uniform", "beta = -1/2"):
-        assert leads["content", prior] == pytest.approx(1.0, abs=0.02)
-
-
 def test_all_laws_are_1_at_the_trained_length():
     for law in theory.laws(512).values():
         assert law(512) == pytest.approx(1.0)
     assert theory.laws(512)["ln n / ln N"](512**2) == pytest.approx(2.0)
-
-
-def test_rows_agree_with_the_leading_order_far_from_freezing():
-    for row in theory.entropy_rows([256, 1024], 1.0, 256, 100_000):
-        if row["law"] == "1":
-            assert row["entropy"] == pytest.approx(row["predicted"], abs=0.01)
-    for row in theory.lead_rows([1024], 1.0, [0.2], 100_000):
-        if row["softmax"] != "largest score":
-            assert row["lead"] == pytest.approx(row["predicted"], abs=0.1)
-
-
-def test_a_sure_winner_keeps_its_weight_under_ssmax_only():
-    rows = theory.curve_rows(1.0, 0.1, 3.0, [10, 10**6])
-    assert {r["softmax"]: r["weight"] > 0.9 for r in rows if r["keys"] == 10**6} == {"softmax": False, "SSMax": True}
 
 
 @pytest.mark.parametrize(

@@ -48,29 +48,10 @@ def test_greedy_frequencies_find_a_wave_on_their_grid():
     assert found.tolist() == pytest.approx([omega])
 
 
-def test_the_slope_error_of_one_wave():
-    omega, m, length = 0.01, 0.5, 50
-    lags = np.arange(float(length))
-    error = np.abs(spectra.wave(lags, [omega], [0.0], [-m / omega]) + m * lags).max()
-    assert spectra.slope_error(m, omega, length) == pytest.approx(error)
-    assert error <= m * omega**2 * 49**3 / 6
-
-
 def test_almost_periods():
     assert spectra.almost_period([math.pi / 2, math.pi / 4], 1e-9, 100) == 8
     assert spectra.almost_period([1.0], 1e-3, 1000) == 710  # 355/113
     assert spectra.almost_period([1.0], 1e-6, 1000) is None
-
-
-def test_rows():
-    rows = spectra.fit_rows(24, (1, 2), (2,))
-    assert len(rows) == 4 * 4 * 2 and all(math.isfinite(v) for row in rows for v in list(row.values())[2:])
-    assert {row["target"] for row in spectra.profile_rows(48, 6)} == set(spectra.shapes(48))
-    ranks = {(r["beta"], r["n"]): r["rank"] for r in spectra.rank_rows((8, 16), (1.0, 2.0, -1.0), (1e-12,))}
-    assert [ranks[1.0, 16], ranks[2.0, 16]] == [2, 3] and ranks[-1.0, 8] < ranks[-1.0, 16]
-    errors = [row["error"] for row in spectra.storage_rows((64, 2**18), 4) if row["dtype"] == "bfloat16"]
-    assert max(errors) < 0.05 and len(errors) == 2
-    assert {row["frequencies"] for row in spectra.beyond_rows(24, 2, 2)} == set(spectra.LADDERS)
 
 
 @pytest.mark.parametrize(

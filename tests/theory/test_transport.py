@@ -36,21 +36,6 @@ def test_a_key_of_prior_zero_receives_nothing() -> None:
     assert found[0] == found[3] == 0 and found.sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("tau", [0.1, 1.0, 30.0])
-def test_the_temperature_of_an_expected_score_is_found_again(tau: float) -> None:
-    assert transport.temperature_of(SCORES, float(transport.plan(SCORES, tau) @ SCORES)) == pytest.approx(tau, rel=1e-9)
-
-
-def test_the_average_score_has_infinite_temperature() -> None:
-    assert transport.temperature_of(SCORES, SCORES.mean()) == math.inf
-
-
-@pytest.mark.parametrize("mean", [-1.0, 1.0, 2.0, math.nan])
-def test_an_expected_score_out_of_reach_is_refused(mean: float) -> None:
-    with pytest.raises(ValueError, match=r"mean = .*lies in \[-0.125, 1\)"):
-        transport.temperature_of(SCORES, mean)
-
-
 @pytest.mark.parametrize("tau", [0.0, -1.0, math.nan])
 def test_a_temperature_that_is_not_positive_is_refused(tau: float) -> None:
     for act in (transport.plan, lambda scores, tau: transport.cost([0.25] * 4, scores, tau)):

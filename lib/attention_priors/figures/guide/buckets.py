@@ -13,8 +13,8 @@ def rows(size: Size, seed: int, farthest=300) -> Frame:
     """Bucket by lag, one curve after the other."""
     lags = np.arange(farthest + 1)
     printed = [d if d < 16 else printed_t5_bucket(d) for d in lags]
-    curves = zip(LOOKS, (t5_bucket(lags), printed), strict=True)
-    return stacked({"curve": name, "lag": lags, "bucket": values} for name, values in curves)
+    curves = {"code": t5_bucket(lags), "printed formula": printed}
+    return stacked({"curve": name, "lag": lags, "bucket": values} for name, values in curves.items())
 
 
 def draw(frame: Frame) -> Figure:

@@ -17,8 +17,8 @@ def rows(size: Size, seed: int, points=500) -> Frame:
     """RoPE, xPos at its released scale of 512, and xPos with ζ for every token, at head width 64."""
     far = np.geomspace(64, 256 * size.length, points).round()
     lags = np.unique(np.concatenate([np.arange(64), far]).astype(int))
-    curves = zip(LOOKS, (rope(64), xpos(64), xpos(64, scale=1.0)), strict=True)
-    return stacked({"curve": name, "lag": lags, "score": mean_score(spectrum, lags)} for name, spectrum in curves)
+    curves = {"RoPE": rope(64), "xPos, scale 512": xpos(64), "xPos, scale 1": xpos(64, scale=1.0)}
+    return stacked({"curve": name, "lag": lags, "score": mean_score(each, lags)} for name, each in curves.items())
 
 
 def draw(frame: Frame) -> Figure:

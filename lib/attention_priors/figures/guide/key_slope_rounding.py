@@ -6,11 +6,12 @@ from attention_priors.figures import style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 from attention_priors.theory.key_slope import key_slope, misplaced, split_key_slope
 
-SLOPES = {0.5: (style.BLUE, "s"), 0.25: (style.ORANGE, "o"), 0.0625: (style.GREEN, "^"), 0.00390625: (style.PINK, "D")}
+SLOPES = (0.5, 0.25, 0.0625, 0.00390625)
+LOOKS = dict(zip(SLOPES, ((style.BLUE, "s"), (style.ORANGE, "o"), (style.GREEN, "^"), (style.PINK, "D")), strict=True))
 LENGTHS = tuple(2**k for k in range(6, 18))
 
 
-def rows(size: Size, seed: int, slopes=tuple(SLOPES), lengths=LENGTHS) -> Rows:
+def rows(size: Size, seed: int, slopes=SLOPES, lengths=LENGTHS) -> Rows:
     """Weight on the wrong keys by storage, number of coordinates, slope and context."""
     return [
         {"dtype": dtype, "lanes": lanes, "slope": m, "keys": n, "misplaced": misplaced(coordinates(m, n, dtype), m)}
@@ -26,7 +27,7 @@ def draw(frame: Frame) -> Figure:
     fig, axes = style.figure(style.DOUBLE, 2.3, ncols=len(dtypes), sharey=True)
     for ax, dtype in zip(np.atleast_1d(axes), dtypes, strict=True):
         for (lanes, slope), part in frame[frame["dtype"] == dtype].groupby(["lanes", "slope"], sort=False):
-            color, marker = SLOPES[slope]
+            color, marker = LOOKS[slope]
             dashes = style.SOLID if lanes == 1 else (2, 1)
             label = rf"$m = 2^{{{int(np.log2(slope))}}}$" if lanes == 1 else "_two"
             ax.plot(part["keys"], part["misplaced"], color=color, dashes=dashes, marker=marker, label=label)

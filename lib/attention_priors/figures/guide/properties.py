@@ -9,7 +9,7 @@ NAMED = {"relative": "relative", "trainable": "trainable", "each_layer": "in eac
 
 def rows(size: Size, seed: int) -> Frame:
     """A row for each encoding that is trained as itself and without SSMax."""
-    return properties.properties([k for k, row in ENCODINGS.items() if row.trained_as is None and "ssmax" not in k])
+    return properties.properties([k for k, row in ENCODINGS.items() if row.trained_as is None and not row.ssmax])
 
 
 def build(frame: Frame) -> Frame:

@@ -25,10 +25,11 @@ def rows(size: Size, seed: int, length=10, alpha=2.0, beta=0.7) -> Rows:
     draw = np.random.default_rng(seed)
     content, mask, bias = score_matrices(draw.standard_normal((length, length)), alpha, beta)
     score = content + mask + bias
-    weights = np.stack([softmax(row) for row in score])
+    named = {"content": content, "mask": mask, "bias": bias, "score": score}
+    named["weights"] = np.stack([softmax(row) for row in score])
     return [
         {"matrix": name, "query": i + 1, "key": j + 1, "value": float(matrix[i, j])}
-        for name, matrix in zip(MATRICES, (content, mask, bias, score, weights), strict=True)
+        for name, matrix in named.items()
         for i, j in np.ndindex(length, length)
     ]
 

@@ -7,7 +7,8 @@ from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 from attention_priors.runtime import seed_for
 from attention_priors.theory import parallel
 
-RATES = {0.0: ("#4D4D4D", "X"), 0.05: (style.BLUE, "s"), 0.2: (style.GREEN, "^"), 1.0: (style.ORANGE, "o")}
+RATES = (0.0, 0.05, 0.2, 1.0)
+LOOKS = ((style.DARK, "X"), (style.BLUE, "s"), (style.GREEN, "^"), (style.ORANGE, "o"))
 
 
 def rows(size: Size, seed: int, epsilon=0.001, delta=0.05) -> Rows:
@@ -44,7 +45,7 @@ def draw(frame: Frame) -> Figure:
     counts.axhline(1 / epsilon, color=style.BLACK, linewidth=0.9)
     counts.annotate(r"$1/\epsilon$", (widths[-1], 1 / epsilon), xytext=(-2, 2), textcoords="offset points",
                     fontsize=style.SMALLEST, ha="right", va="bottom")  # fmt: skip
-    for rate, (color, marker) in RATES.items():
+    for rate, (color, marker) in zip(RATES, LOOKS, strict=True):
         part = frame[frame["rate"] == rate].sort_values("keys")
         counts.fill_between(part["keys"], part["least"], part["most"], color=color, alpha=0.18, linewidth=0)
         counts.plot(part["keys"], part["mean"], color=color, marker=marker)

@@ -25,7 +25,7 @@ def weights(chunks: int, size: int, slope: float) -> Frame:
     places = {"distance": distance, "chunk": np.append(np.repeat(np.arange(1, chunks + 1), size), 0)}
     return stacked(
         {"positions": name, **places, "share": softmax(-slope * lags) * len(lags)}
-        for name, lags in zip(POSITIONS, (distance, reused_lags(chunks, size)), strict=True)
+        for name, lags in (("true", distance), ("shared", reused_lags(chunks, size)))
     )
 
 

@@ -31,9 +31,9 @@ def curve(keys: int, alpha: float, beta: float, mu: float = 0.0, name: str = "pr
 def rows(size: Size, seed: int) -> Frame:
     """Five priors of scale keys / 16; beta < 0 also with scale 16 keys."""
     keys = size.length
-    scales, shapes = (keys / 16,) * 4 + (16.0 * keys,), (0.0, 1.0, 0.5, -1.0, -1.0)
-    parts = [curve(keys, alpha, beta, name=name) for name, alpha, beta in zip(CURVES, scales, shapes, strict=True)]
-    return stacked(parts)
+    near = {"uniform": 0.0, "laplace": 1.0, "fractional": 0.5, "negative": -1.0}
+    parts = [curve(keys, keys / 16, beta, name=name) for name, beta in near.items()]
+    return stacked([*parts, curve(keys, 16.0 * keys, -1.0, name="negative, far scale")])
 
 
 def draw(frame: Frame) -> Figure:

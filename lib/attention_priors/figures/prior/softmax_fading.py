@@ -4,7 +4,8 @@ from attention_priors.figures import style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 from attention_priors.theory.generalised_gaussian import peak_weight
 
-GAPS = {0.5: (style.ORANGE, "s"), 1.0: (style.GREY, "D"), 2.0: (style.BLUE, "o")}
+GAPS = (0.5, 1.0, 2.0)
+LOOKS = dict(zip(GAPS, ((style.ORANGE, "s"), (style.GREY, "D"), (style.BLUE, "o")), strict=True))
 LENGTHS = tuple(2**k for k in range(1, 24))
 
 
@@ -21,7 +22,7 @@ def rows(size: Size, seed: int, lengths=LENGTHS) -> Rows:
 def draw(frame: Frame) -> Figure:
     fig, ax = style.figure(style.SINGLE, 2.5)
     for (name, gap), part in frame.groupby(["softmax", "gap"], sort=False):
-        (color, marker), dashes = GAPS[gap], style.SOLID if name == "SSMax" else (2, 1)
+        (color, marker), dashes = LOOKS[gap], style.SOLID if name == "SSMax" else (2, 1)
         look = {"color": color, "dashes": dashes, "marker": marker, "markevery": 3}
         ax.plot(part["keys"], part["weight"], label=f"{name}, lead {gap:g}", **look)
     ax.set(xscale="log", yscale="log", xlabel="context length $n$", ylabel="weight of the leading key", ylim=(1e-5, 2))

@@ -4,19 +4,20 @@ from attention_priors.figures import lines, style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 from attention_priors.theory import generalised_gaussian as gaussian
 
-# by sign: blue above 0, grey at 0, orange below
-LOOKS = {
-    beta: (color, dashes, "None", rf"$\beta = {beta:g}$")
-    for color, shapes in ((style.BLUE, (1.0, 0.5, 0.3, 0.2, 0.1)), (style.GREY, (0.0,)), (style.ORANGE, (-0.5, -1.0)))
-    for beta in shapes
-    for dashes in [style.SOLID if beta in (1, 0, -1) else (5, 1.5) if abs(beta) == 0.5 else (2, 1)]
-}
+SHAPES = (1.0, 0.5, 0.3, 0.2, 0.1, 0.0, -0.5, -1.0)
+
+
+def _look(beta: float) -> tuple:
+    """Colours by sign, dashes by size."""
+    color = style.BLUE if beta > 0 else style.ORANGE if beta < 0 else style.GREY
+    dashes = style.SOLID if beta in (1, 0, -1) else (5, 1.5) if abs(beta) == 0.5 else (2, 1)
+    return color, dashes, "None", rf"$\beta = {beta:g}$"
 
 
 def rows(size: Size, seed: int, lengths=(10**3, 10**4, 10**5, 10**6, 10**7), windows=(64, 512)) -> Rows:
     """P(lag > D) and P(lag <= D) by shape, context length and window D, scale 1."""
     found = []
-    for beta in LOOKS:
+    for beta in SHAPES:
         log_prior = gaussian.laplace(0.0) if beta == 0 else gaussian.printed(1.0, beta)
         for keys, tails in zip(lengths, gaussian.tails(log_prior, lengths, windows), strict=True):
             found += [
@@ -29,9 +30,9 @@ def rows(size: Size, seed: int, lengths=(10**3, 10**4, 10**5, 10**6, 10**7), win
 def draw(frame: Frame) -> Figure:
     windows = sorted(frame["window"].unique())
     fig, axes = style.figure(style.DOUBLE, 2.5, ncols=len(windows), sharey=True)
-    shown = frame[frame["within"] > 0]
+    shown, looks = frame[frame["within"] > 0], {beta: _look(beta) for beta in SHAPES}
     for ax, window in zip(axes, windows, strict=True):
-        lines.plot(ax, shown[shown["window"] == window], "keys", "within", "beta", LOOKS)
+        lines.plot(ax, shown[shown["window"] == window], "keys", "within", "beta", looks)
         ax.set(xscale="log", yscale="log", xlabel="context length", title=rf"mass within $D = {window}$ lags")
         ax.set_ylim(0.5 * shown["within"].min(), 2)
     axes[0].set_ylabel(r"$P(|i - j| \leq D)$")

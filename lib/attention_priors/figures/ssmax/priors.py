@@ -21,12 +21,13 @@ LENGTHS = tuple(2**k for k in range(5, 20, 2))
 
 def rows(size: Size, seed: int, lengths=LENGTHS) -> Rows:
     """Lead against keys of equal content: SSMax (s = 1) scales nothing (softmax), content, or content and prior."""
-    log_priors = (laplace(0.0), laplace(1 / 256), coded(-1.0, 0.5), coded(1.0, -0.5))
+    log_priors = {"uniform": laplace(0.0), "ALiBi, slope 1/256": laplace(1 / 256)}
+    log_priors |= {"beta = 1/2": coded(-1.0, 0.5), "beta = -1/2": coded(1.0, -0.5)}
     found = []
     for n in lengths:
         a = math.log(n)
-        for scaled, (content, prior) in zip(PANELS, ((1.0, 1.0), (a, 1.0), (a, a)), strict=True):
-            for name, log_prior in zip(PRIORS, log_priors, strict=True):
+        for scaled, content, prior in (("nothing", 1.0, 1.0), ("content", a, 1.0), ("content and prior", a, a)):
+            for name, log_prior in log_priors.items():
                 lead = prior_lead(log_prior(np.arange(float(n))), n - 1, content, prior)
                 found.append({"scaled": scaled, "prior": name, "keys": n, "lead": lead})
     return found

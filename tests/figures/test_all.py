@@ -1,0 +1,77 @@
+"""What holds for every row of FIGURES and TABLES: it opens, says what it reads, and says so where that is missing."""
+
+import functools
+
+import pandas as pd
+import pytest
+
+from attention_priors import claims, config
+from attention_priors.figures import FIGURES, LEDGER, TABLES
+from attention_priors.notebooks import NOTEBOOKS
+
+RESULTS = config.ROOT / "results"
+ROWS = [(kind, table, name) for kind, table in (("figure", FIGURES), ("table", TABLES)) for name in table]
+SIMULATED = [row for row in ROWS if row[1][row[2]].rows]
+# frames of metrics that are measured on a GPU or come with a profile that is not committed
+MADE = {
+    "kernel_speed": {"part": ["prefill"], "method": ["ours"], "width": [128], "length": [1024], "pass": ["forward"],
+                     "milliseconds": [1.0], "low": [0.9], "high": [1.1], "tflops": [100.0], "device": ["H200"]},
+}  # fmt: skip
+
+
+@functools.cache
+def frame(metrics):
+    """The committed metrics of any profile; for tables of the ledger, one in which nothing has run."""
+    if metrics == LEDGER:
+        return claims.frame(claims.gather(RESULTS / "nowhere", "cpu"))
+    paths = sorted(RESULTS.glob(f"*/metrics/{metrics}.csv"))
+    return pd.read_csv(paths[0]) if paths else pd.DataFrame(MADE[metrics])
+
+
+def identify(rows):
+    return {"argvalues": rows, "ids": [f"{kind}-{name}" for kind, _, name in rows]}
+
+
+@pytest.mark.parametrize(("kind", "table", "name"), **identify(ROWS))
+def test_a_row_opens_and_is_named_as_its_file(kind, table, name):
+    spec = table[name]
+    topic, what = table.module(name).split(".")[-2:]
+    assert (topic.rstrip("s") in name or what in name) and spec.notebook in NOTEBOOKS
+    assert type(spec).__name__ == f"{kind.title()}Spec" and (kind == "table" or spec.alt.endswith("."))
+    assert set(getattr(spec, "claims", ())) <= set(claims.register())
+
+
+@pytest.mark.parametrize(("kind", "table", "name"), **identify(ROWS))
+def test_the_frame_has_the_columns_and_the_caption_is_a_sentence(kind, table, name):
+    spec = table[name]
+    assert spec.columns
+    caption = spec.caption(spec.check(frame(spec.metrics)))
+    assert len(caption.split()) > 3 and caption.endswith(".") and "nan" not in caption
+    assert NOTEBOOKS[spec.notebook].trained or "profile" not in caption.lower()
+
+
+@pytest.mark.parametrize(("kind", "table", "name"), **identify(ROWS))
+def test_a_frame_without_a_column_is_refused_by_name(kind, table, name):
+    spec = table[name]
+    there = frame(spec.metrics)
+    for column in spec.columns:
+        with pytest.raises(ValueError, match=rf"^{kind} \S+: metrics '{spec.metrics}' have no column {column}; run "):
+            spec.check(there.drop(columns=column))
+
+
+@pytest.mark.parametrize(("kind", "table", "name"), **identify(ROWS))
+def test_nothing_is_read_that_the_columns_do_not_name(kind, table, name):
+    """What a figure draws and says of its named columns alone is what it draws and says of the whole frame."""
+    spec = table[name]
+    there = frame(spec.metrics)
+    assert spec.caption(there[list(spec.columns)]) == spec.caption(there)
+
+
+@pytest.mark.parametrize(("kind", "table", "name"), **identify(SIMULATED))
+def test_a_simulation_makes_the_frame_that_is_drawn(kind, table, name, small, whole):
+    spec = table[name]
+    made = spec.check(pd.DataFrame(spec.rows(small(draws=20_000, length=64), 0)))
+    if kind == "figure":
+        whole(spec, made[list(spec.columns)])
+    else:
+        assert len(spec.build(made)) and spec.caption(made).endswith(".")
