@@ -127,15 +127,10 @@ PAPER = "Randomized positional encodings, Table 1"
 COLUMNS = ("task", "encoding", "seed", "part", "accuracy", "chance", "order_free", "shortest", "longest", "lengths",
            "samples", "trained")  # fmt: skip
 FIGURE = FigureSpec(
-    metrics="algorithms_accuracy",
-    draw=draw,
-    caption=caption,
+    "algorithms_accuracy", draw, caption, notebook="needles", paper=PAPER, claims=("PE-F5", "PE-RAND-E"),
+    columns=COLUMNS,
     alt="A panel for each task with a row for each encoding: an open marker for the accuracy on strings as long as in "
     "training, a filled one for longer strings, bars for intervals; vertical lines at chance and at the best that a "
     "model without order can do.",
-    notebook="needles",
-    columns=COLUMNS,
-    paper=PAPER,
-    claims=("PE-F5", "PE-RAND-E"),
-)
+)  # fmt: skip
 TABLE = TableSpec("algorithms_accuracy", build, caption_table, "needles", (*COLUMNS, "whole"), PAPER)

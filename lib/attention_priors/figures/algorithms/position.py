@@ -72,12 +72,8 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="nope_models",
-    draw=draw,
-    caption=caption,
+    "nope_models", draw, caption, notebook="needles", claims=("PE-NOPE",),
+    columns=("kind", "encoding", "seed", "quantity", "layer", "value", "reference", "trained"),
     alt="Left: lines of the R² of a probe of the position by layer, for causal and masked models without and with an "
     "encoding. Right: two panels with the losses of causal and of masked models, a row for each encoding.",
-    notebook="needles",
-    columns=("kind", "encoding", "seed", "quantity", "layer", "value", "reference", "trained"),
-    claims=("PE-NOPE",),
-)
+)  # fmt: skip

@@ -48,12 +48,8 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="encodings_by_length",
-    draw=draw,
-    caption=caption,
+    "encodings_by_length", draw, caption, notebook="passkeys", claims=("X-11",),
+    columns=("encoding", "family", "length", "seeds", "samples", "mean", "low", "high", "state", "trained"),
     alt="Heat map with a row for each encoding and a column for each context length, cells with the share of passkeys "
     "retrieved; a marker at each row tells how position enters.",
-    notebook="passkeys",
-    columns=("encoding", "family", "length", "seeds", "samples", "mean", "low", "high", "state", "trained"),
-    claims=("X-11",),
-)
+)  # fmt: skip

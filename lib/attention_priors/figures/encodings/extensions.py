@@ -83,12 +83,9 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="language_readings",
-    draw=draw,
-    caption=caption,
+    "language_readings", draw, caption, notebook=NOTEBOOK,
+    claims=("BAM-C12", "PE-DNTK-E", "PE-F7", "PE-F8", "PE-F9", "PE-NTK-E", "PE-PI", "PE-PI-E2", "PE-REROPE"),
+    columns=("part", "encoding", "seed", "length", "growth", "trained", "scored", "documents"),
     alt="Four panels of growth of the loss against context length, each with RoPE as it was trained: extensions set "
     "once, extensions that follow the text's length or cut lags, factors and further training, longer bases.",
-    notebook=NOTEBOOK,
-    columns=("part", "encoding", "seed", "length", "growth", "trained", "scored", "documents"),
-    claims=("BAM-C12", "PE-DNTK-E", "PE-F7", "PE-F8", "PE-F9", "PE-NTK-E", "PE-PI", "PE-PI-E2", "PE-REROPE"),
-)
+)  # fmt: skip

@@ -98,16 +98,13 @@ def caption_table(frame: Frame) -> str:
 COLUMNS = ("encoding", "family", "borrows", "seeds", "length", "trained", "growth", "low", "high", "loss_at", "state",
            "scored", "documents")  # fmt: skip
 FIGURE = FigureSpec(
-    metrics="encodings_perplexity",
-    draw=draw,
-    caption=caption,
+    "encodings_perplexity", draw, caption, notebook=NOTEBOOK,
+    claims=("BAM-C5", "OPG-18", "PE-BIAS", "PE-C2", "PE-C3", "PE-C4", "PE-C5", "PE-F3", "PE-F6", "PE-KERPLE-E"),
+    columns=COLUMNS,
     alt="Heat map with a row for each encoding and a column for each context length, cells with the growth of the loss "
     "in nats; a marker at each row tells how position enters, a number on the right the perplexity at the training "
     "length.",
-    notebook=NOTEBOOK,
-    columns=COLUMNS,
-    claims=("BAM-C5", "OPG-18", "PE-BIAS", "PE-C2", "PE-C3", "PE-C4", "PE-C5", "PE-F3", "PE-F6", "PE-KERPLE-E"),
-)
+)  # fmt: skip
 TABLE = TableSpec(
     "encodings_perplexity", build, caption_table, NOTEBOOK, (*COLUMNS, "low_at", "high_at")
 )  # fmt: skip

@@ -31,11 +31,6 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="encodings_reach",
-    draw=draw,
-    caption=caption,
+    "encodings_reach", draw, caption, notebook="passkeys", claims=("X-11",), columns=(*reaches.COLUMNS, "family"),
     alt=f"{reaches.ALT}marks differ by the way in which position enters.",
-    notebook="passkeys",
-    columns=(*reaches.COLUMNS, "family"),
-    claims=("X-11",),
-)
+)  # fmt: skip

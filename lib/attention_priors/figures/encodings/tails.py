@@ -51,12 +51,8 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="encodings_tails",
-    draw=draw,
-    caption=caption,
+    "encodings_tails", draw, caption, notebook="passkeys", claims=("X-11",),
+    columns=("encoding", "length", "trained", "tail", "accuracy"),
     alt="Scatter plot with a named mark for each encoding that has a log-prior or none: the prior's mass at lags above "
     "the training length against the share of passkeys retrieved.",
-    notebook="passkeys",
-    columns=("encoding", "length", "trained", "tail", "accuracy"),
-    claims=("X-11",),
-)
+)  # fmt: skip

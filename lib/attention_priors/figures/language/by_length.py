@@ -108,15 +108,11 @@ def caption(frame: Frame, known: bool) -> str:
 
 def _figure(known: bool, alt: str, paper: str, claims: tuple[str, ...]) -> FigureSpec:
     return FigureSpec(
-        metrics="language_perplexity",
-        draw=lambda frame: draw(frame, known),
-        caption=lambda frame: caption(frame, known),
-        alt=f"Two panels {alt}",
-        notebook="language_models",
+        "language_perplexity", lambda frame: draw(frame, known), lambda frame: caption(frame, known),
+        notebook="language_models", paper=paper, claims=claims,
         columns=("trained_on", "domain", "encoding", "seed", "length", "loss", "perplexity", "growth", "trained",
                  "scored", "documents", "unigram"),
-        paper=paper,
-        claims=claims,
+        alt=f"Two panels {alt}",
     )  # fmt: skip
 
 

@@ -54,11 +54,8 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="language_training",
-    draw=draw,
-    caption=caption,
+    "language_training", draw, caption, notebook="language_models",
+    columns=("encoding", "seed", "step", "loss", "window"),
     alt="Left: training loss falling with the step for ten encodings. Right: a row for each encoding with a mark for "
     "every seed at its final loss.",
-    notebook="language_models",
-    columns=("encoding", "seed", "step", "loss", "window"),
-)
+)  # fmt: skip

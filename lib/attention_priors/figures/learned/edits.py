@@ -34,11 +34,7 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="learned_edits",
-    draw=draw,
-    caption=caption,
-    alt="Line plot of passkey accuracy by context length for the trained model and three edits of its exponents.",
-    notebook="learned_priors",
+    "learned_edits", draw, caption, notebook="learned_priors", claims=("BAM-C21",),
     columns=("edit", "seed", "length", "accuracy", "samples"),
-    claims=("BAM-C21",),
-)
+    alt="Line plot of passkey accuracy by context length for the trained model and three edits of its exponents.",
+)  # fmt: skip

@@ -64,15 +64,10 @@ def caption_table(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="learned_heads",
-    draw=draw,
-    caption=caption,
-    alt="Two scatter plots: learned exponents by layer, and attention mass on the passkey against the exponent.",
-    notebook="learned_priors",
+    "learned_heads", draw, caption, notebook="learned_priors", paper="BAM, Fig. 4", claims=("BAM-C8", "BAM-F4"),
     columns=("seed", "layer", "head", "beta", "passkey_mass"),
-    paper="BAM, Fig. 4",
-    claims=("BAM-C8", "BAM-F4"),
-)
+    alt="Two scatter plots: learned exponents by layer, and attention mass on the passkey against the exponent.",
+)  # fmt: skip
 TABLE = TableSpec(
     "learned_heads", build, caption_table, "learned_priors", ("seed", "beta", "passkey_lift"), "BAM, Fig. 4"
 )

@@ -30,16 +30,11 @@ def _caption_without(frame: Frame) -> str:
 
 def _figure(ssmax: bool, caption: Callable[[Frame], str], paper: str, claims: tuple[str, ...]) -> FigureSpec:
     return FigureSpec(
-        metrics="passkey_by_length",
-        draw=lambda frame: lines.draw(lines.shared(frame, ssmax)),
-        caption=caption,
+        "passkey_by_length", lambda frame: lines.draw(lines.shared(frame, ssmax)), caption, notebook=lines.NOTEBOOK,
+        paper=paper, claims=claims, columns=lines.COLUMNS,
         alt=f"{lines.ALT}on a log axis for six encodings {'with' if ssmax else 'without'} SSMax, each {DRAWN}; chance "
         "and an untrained model lie at zero.",
-        notebook=lines.NOTEBOOK,
-        columns=lines.COLUMNS,
-        paper=paper,
-        claims=claims,
-    )
+    )  # fmt: skip
 
 
 FIGURE = _figure(True, _caption, "BAM, Fig. 2", ("BAM-C6", "BAM-C7", "BAM-C13", "BAM-F2"))

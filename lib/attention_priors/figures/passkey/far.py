@@ -49,13 +49,8 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="passkey_by_length",
-    draw=draw,
-    caption=caption,
+    "passkey_by_length", draw, caption, notebook=lines.NOTEBOOK, paper="BAM, Fig. 3", claims=("BAM-C1", "BAM-F3"),
+    columns=(*lines.COLUMNS, "low", "high"),
     alt="Passkey accuracy of every seed of BAM SSMax against context length up to the longest one, as dots with error "
     "bars side by side, and their mean as a line.",
-    notebook=lines.NOTEBOOK,
-    columns=(*lines.COLUMNS, "low", "high"),
-    paper="BAM, Fig. 3",
-    claims=("BAM-C1", "BAM-F3"),
-)
+)  # fmt: skip

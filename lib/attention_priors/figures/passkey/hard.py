@@ -28,10 +28,6 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="passkey_by_length",
-    draw=draw,
-    caption=caption,
+    "passkey_by_length", draw, caption, notebook=lines.NOTEBOOK, columns=lines.COLUMNS,
     alt=f"{lines.ALT}for the form with decoy digits, with bands for intervals and dots for seeds.",
-    notebook=lines.NOTEBOOK,
-    columns=lines.COLUMNS,
-)
+)  # fmt: skip

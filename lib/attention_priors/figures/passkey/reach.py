@@ -67,13 +67,8 @@ def caption_table(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="passkey_reach",
-    draw=draw,
-    caption=caption,
-    alt=f"{reaches.ALT}a triangle instead of a dot where the longest tested length was reached.",
-    notebook=NOTEBOOK,
+    "passkey_reach", draw, caption, notebook=NOTEBOOK, paper=PAPER, claims=("BAM-C1",),
     columns=("form", *reaches.COLUMNS),
-    paper=PAPER,
-    claims=("BAM-C1",),
-)
+    alt=f"{reaches.ALT}a triangle instead of a dot where the longest tested length was reached.",
+)  # fmt: skip
 TABLE = TableSpec("passkey_reach", build, caption_table, NOTEBOOK, tuple(set(FIGURE.columns) - {"seed"}), PAPER)

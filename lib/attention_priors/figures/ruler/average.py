@@ -54,13 +54,8 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="ruler_average",
-    draw=draw,
-    caption=caption,
+    "ruler_average", draw, caption, notebook="needles", paper="BAM, Tables 3 and 4", claims=("BAM-D8",),
+    columns=("encoding", "seed", "length", "score", "prompts", "tasks", "trained"),
     alt="A panel without SSMax, one with it, as far as trained: lines of the mean score over eight needle tasks "
     f"against context length on a log axis, each {DRAWN}; an untrained model lies at zero.",
-    notebook="needles",
-    columns=("encoding", "seed", "length", "score", "prompts", "tasks", "trained"),
-    paper="BAM, Tables 3 and 4",
-    claims=("BAM-D8",),
-)
+)  # fmt: skip

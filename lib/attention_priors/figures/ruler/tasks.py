@@ -110,14 +110,9 @@ def caption_table(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="ruler_over_seeds",
-    draw=draw,
-    caption=caption,
+    "ruler_over_seeds", draw, caption, notebook="needles", paper=PAPER, claims=("BAM-D8",),
+    columns=("task", "encoding", "seeds", "samples", "length", "mean", "low", "high", "asked", "trained"),
     alt="Nine heat maps, one for each task, with a row for each encoding and a column for each multiple of the "
     "training length; cells show the score, dots where nothing was asked.",
-    notebook="needles",
-    columns=("task", "encoding", "seeds", "samples", "length", "mean", "low", "high", "asked", "trained"),
-    paper=PAPER,
-    claims=("BAM-D8",),
-)
+)  # fmt: skip
 TABLE = TableSpec("ruler_over_seeds", build, caption_table, "needles", FIGURE.columns, PAPER)
