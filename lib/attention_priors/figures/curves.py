@@ -9,10 +9,11 @@ from matplotlib.axes import Axes
 
 from attention_priors.evaluation import seed_interval, share_interval
 from attention_priors.figures import style
+from attention_priors.figures.spec import Frame
 
 ACCURACY = "share with all five digits right"
 LENGTH = "context length (tokens)"
-Interval = Callable[[pd.DataFrame], tuple[float, float]]
+Interval = Callable[[Frame], tuple[float, float]]
 
 
 def t_interval(values: pd.Series) -> tuple[float, float]:
@@ -20,21 +21,21 @@ def t_interval(values: pd.Series) -> tuple[float, float]:
     return seed_interval(values) if len(values) > 1 else (np.nan, np.nan)
 
 
-def over_seeds(rows: pd.DataFrame, column: str, interval: Interval | None = None, by: str = "length") -> pd.DataFrame:
+def over_seeds(rows: Frame, column: str, interval: Interval | None = None, by: str = "length") -> Frame:
     """Mean, low and high of a column for each value of `by`: Student's t, or `interval` of several seeds' rows."""
     made = {}
     for place, group in rows.groupby(by):
         ends = interval(group) if interval and len(group) > 1 else t_interval(group[column])
         made[place] = group[column].mean(), *ends
-    return pd.DataFrame.from_dict(made, orient="index", columns=["mean", "low", "high"])
+    return Frame.from_dict(made, orient="index", columns=["mean", "low", "high"])
 
 
-def shares(rows: pd.DataFrame) -> tuple[float, float]:
+def shares(rows: Frame) -> tuple[float, float]:
     """The interval of a mean share from each seed's counts."""
     return share_interval(rows["correct"], rows["samples"])
 
 
-def curve(ax: Axes, mean: pd.DataFrame, seeds: pd.Series, look: dict[str, Any], **line: Any) -> None:
+def curve(ax: Axes, mean: Frame, seeds: pd.Series, look: dict[str, Any], **line: Any) -> None:
     """A line through a frame of `over_seeds`, its interval as a band, and a dot for each of `seeds`, all by place."""
     style.interval_band(ax, mean.index, mean["low"], mean["high"], look["color"], look["dashes"])
     style.seed_dots(ax, seeds.index, seeds, look["color"])

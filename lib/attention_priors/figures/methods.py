@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-import pandas as pd
-
 from attention_priors.figures import style
+from attention_priors.figures.spec import Frame
 from attention_priors.figures.words import listed
 from attention_priors.positions.encodings import ENCODINGS, encoding
 
@@ -67,7 +66,7 @@ def label(name: str) -> str:
     return style.CONTROLS[name]["label"] if name in style.CONTROLS else encoding(name).label
 
 
-def named_seeds(frame: pd.DataFrame) -> str:
+def named_seeds(frame: Frame) -> str:
     """'seeds 0, 1, 2' of the columns encoding and seed, with the encodings named that have others."""
     groups: dict[str, list[str]] = {}
     for name, rows in frame.groupby("encoding"):

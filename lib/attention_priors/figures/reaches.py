@@ -3,10 +3,9 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import pandas as pd
-from matplotlib.figure import Figure
 
 from attention_priors.figures import style
+from attention_priors.figures.spec import Figure, Frame
 from attention_priors.figures.words import GOOD, trained_on
 
 COLUMNS = ("encoding", "seed", "reach", "longest_tested", "trained")
@@ -17,7 +16,7 @@ ALT = (
 
 
 def draw(
-    frame: pd.DataFrame, order: Sequence[str], look: Callable[[pd.DataFrame], tuple[str, str]], labels: Sequence[str],
+    frame: Frame, order: Sequence[str], look: Callable[[Frame], tuple[str, str]], labels: Sequence[str],
     *, height: float, apart: tuple[float, float], ended: str | None = None,
 ) -> tuple[Figure, list[int]]:  # fmt: skip
     """The encodings of `order` from below, each with the colour and marker that `look` gives to its rows.

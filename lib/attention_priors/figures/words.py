@@ -3,9 +3,8 @@
 import math
 from collections.abc import Iterable
 
-import pandas as pd
-
 from attention_priors import evaluation
+from attention_priors.figures.spec import Frame
 
 GOOD = 0.8  # the accuracy up to which a length counts as reached
 CHANCE = f"{evaluation.CHANCE:.0e}"
@@ -29,7 +28,7 @@ def tokens(length: float, trained: int) -> str:
     return f"{length:,.0f} tokens ({times(length, trained)})"
 
 
-def trained_on(frame: pd.DataFrame) -> int:
+def trained_on(frame: Frame) -> int:
     """The training length of all rows."""
     return int(frame["trained"].iloc[0])
 
@@ -56,7 +55,7 @@ def bounded(value: float, low: float, high: float, digits: int = 2) -> str:
     return f"{text} [{low:.{digits}f}, {high:.{digits}f}]" if math.isfinite(high - low) else text
 
 
-def prompts(frame: pd.DataFrame) -> str:
+def prompts(frame: Frame) -> str:
     """How many prompts a seed was asked, of columns length and samples: '20 prompts at each ..., 5 from 8,192 on'."""
     lengths = sorted(set(frame["length"]))
     groups = {count: sorted(set(rows["length"])) for count, rows in frame.groupby("samples")}

@@ -1,20 +1,19 @@
 """Longer training texts (BAM, Fig. 12)."""
 
-import pandas as pd
-
 from attention_priors.figures.ablations.study import TRAINING, Panels, Study
 from attention_priors.figures.methods import label
+from attention_priors.figures.spec import Frame
 from attention_priors.figures.style import length_label
 
 
-def _panels(arms: pd.DataFrame) -> Panels:
+def _panels(arms: Frame) -> Panels:
     made: Panels = {}
     for row in arms.sort_values("trained").itertuples():
         made.setdefault(label(row.encoding), {})[row.arm] = length_label(row.trained)
     return made
 
 
-STUDY = Study("length", "training length", _panels)
+STUDY = Study("length", "training length", _panels, ("encoding",))
 FIGURE = STUDY.figure(
     TRAINING,
     "Trained on texts of several lengths (tokens; the name of a line), with as many texts a step.",

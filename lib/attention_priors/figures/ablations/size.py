@@ -1,11 +1,10 @@
 """Larger models, and a little more training on longer texts (BAM, Table 5)."""
 
-import pandas as pd
-
 from attention_priors.figures.ablations.study import TRAINING, Panels, Study
+from attention_priors.figures.spec import Frame
 
 
-def _panels(arms: pd.DataFrame) -> Panels:
+def _panels(arms: Frame) -> Panels:
     made: Panels = {}
     for after, title in ((False, "trained on {} tokens"), (True, "then a little on {}")):
         own = arms[arms["started"].gt(0) == after].sort_values("parameters")
@@ -14,7 +13,7 @@ def _panels(arms: pd.DataFrame) -> Panels:
     return made
 
 
-STUDY = Study("size", "size and extension", _panels)
+STUDY = Study("size", "size and extension", _panels, ("started", "width", "layers", "parameters"))
 FIGURE = STUDY.figure(
     TRAINING,
     "BAM SSMax of several sizes (width × layers), before and after a short training on longer texts.",

@@ -5,20 +5,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from attention_priors import evaluation
 from attention_priors.figures import style
 from attention_priors.figures.curves import ACCURACY, accuracy_axes, curve, over_seeds, shares
 from attention_priors.figures.methods import look as method_look
-from attention_priors.figures.spec import FigureSpec
+from attention_priors.figures.spec import Figure, FigureSpec, Frame
 from attention_priors.figures.words import CHANCE, DRAWN, GOOD, bounded, extremes, prompts
 
 PRIORS, TRAINING = ("ablation_priors", "learned_priors"), ("ablation_training", "passkeys")  # metrics, notebook
-COLUMNS = ("study", "arm", "encoding", "seed", "trained", "started", "width", "layers", "parameters", "length",
-           "correct", "samples", "asked")  # fmt: skip
+COLUMNS = ("study", "arm", "seed", "trained", "length", "correct", "samples")
 PURPLE, FOREST, WINE, OLIVE = "#332288", "#117733", "#882255", "#999933"
 # of arms that are no method elsewhere: colour, dashes, marker
 LOOKS: dict[str, tuple[str, tuple, str]] = {
@@ -59,9 +56,10 @@ class Study:
 
     name: str
     title: str  # in the table
-    panels: Panels | Callable[[pd.DataFrame], Panels]
+    panels: Panels | Callable[[Frame], Panels]
+    reads: tuple[str, ...] = ()  # columns that the panels are made of
 
-    def named(self, rows: pd.DataFrame) -> Panels:
+    def named(self, rows: Frame) -> Panels:
         """The panels that have rows. No arm is left out: ValueError for one without a name."""
         arms = rows.drop_duplicates("arm")
         if callable(self.panels):
@@ -75,10 +73,10 @@ class Study:
         made = {title: {arm: group[arm] for arm in group if arm in there} for title, group in self.panels.items()}
         return {title: group for title, group in made.items() if group}
 
-    def of(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def of(self, frame: Frame) -> Frame:
         return frame[frame["study"] == self.name]
 
-    def draw(self, frame: pd.DataFrame) -> Figure:
+    def draw(self, frame: Frame) -> Figure:
         """Accuracy by length: a panel for each group of arms, a line with its interval for each arm, dots for seeds."""
         rows = self.of(frame)
         groups = self.named(rows)
@@ -90,7 +88,7 @@ class Study:
         fig.axes[0].set_ylabel(ACCURACY)
         return fig
 
-    def caption(self, frame: pd.DataFrame, words: str) -> str:
+    def caption(self, frame: Frame, words: str) -> str:
         rows = self.of(frame)
         longest = int(rows["trained"].max())
         far, groups = rows[rows["length"] > longest], self.named(rows)
@@ -106,17 +104,17 @@ class Study:
         )
 
     def figure(
-        self, where: tuple[str, str], words: str | Callable[[pd.DataFrame], str], alt: str, paper: str = "",
+        self, where: tuple[str, str], words: str | Callable[[Frame], str], alt: str, paper: str = "",
         claims: tuple[str, ...] = (),
     ) -> FigureSpec:  # fmt: skip
         """`words` begin the caption, or make its beginning of the study's rows."""
         metrics, notebook = where
 
-        def told(frame: pd.DataFrame) -> str:
+        def told(frame: Frame) -> str:
             return self.caption(frame, words(self.of(frame)) if callable(words) else words)
 
         alt = f"Lines of passkey accuracy against context length for {alt}, each {DRAWN}."
-        return FigureSpec(metrics, self.draw, told, alt, notebook, COLUMNS, paper, claims)
+        return FigureSpec(metrics, self.draw, told, alt, notebook, (*COLUMNS, "asked", *self.reads), paper, claims)
 
 
 def look(arm: str, place: int, shaded: bool) -> dict[str, Any]:
@@ -127,13 +125,13 @@ def look(arm: str, place: int, shaded: bool) -> dict[str, Any]:
     return {"color": color, "dashes": dashes, "marker": marker}
 
 
-def arm_mean(rows: pd.DataFrame) -> pd.DataFrame:
+def arm_mean(rows: Frame) -> Frame:
     """Mean and interval of one arm at the lengths that some seed was asked at; who was not asked counts as 0."""
     asked = rows[rows.groupby("length")["asked"].transform("any")]
     return over_seeds(asked.assign(share=asked["correct"] / asked["samples"]), "share", shares)
 
 
-def _panel(ax: Axes, rows: pd.DataFrame, named: Mapping[str, str], *, shaded: bool) -> None:
+def _panel(ax: Axes, rows: Frame, named: Mapping[str, str], *, shaded: bool) -> None:
     for place, (arm, name) in reversed(list(enumerate(named.items()))):
         own = rows[rows["arm"] == arm]
         asked = own[own["asked"] > 0].set_index("length")
@@ -143,7 +141,7 @@ def _panel(ax: Axes, rows: pd.DataFrame, named: Mapping[str, str], *, shaded: bo
     style.direct_labels(ax)
 
 
-def beyond(rows: pd.DataFrame) -> tuple[float, float, float]:
+def beyond(rows: Frame) -> tuple[float, float, float]:
     """Mean accuracy above the longest training length of a study's arms, and its interval; NaN where none was asked."""
     if rows.empty:
         return np.nan, np.nan, np.nan
@@ -160,7 +158,7 @@ def _each(groups: Panels, told: Callable[[str, str], str]) -> str:
     return "; ".join(parts)
 
 
-def _short(rows: pd.DataFrame, groups: Panels) -> str:
+def _short(rows: Frame, groups: Panels) -> str:
     """' Below 0.8 at their own training length: 512 (1 of 3 seeds).', or nothing where every seed is good there."""
     own = rows[rows["length"] == rows["trained"]]
     failed = (own["correct"] / own["samples"] < GOOD).groupby(own["arm"]).agg(["sum", "size"])
@@ -172,7 +170,7 @@ def _short(rows: pd.DataFrame, groups: Panels) -> str:
     return f" Below {GOOD} at their own training length: {_each(groups, seeds)}." if failed else ""
 
 
-def _reading(rows: pd.DataFrame) -> str:
+def _reading(rows: Frame) -> str:
     ended = " Lines end where no seed was asked further, after too many lengths without a hit; that counts as 0."
     return (
         f"Line: mean over {extremes(rows.groupby('arm')['seed'].nunique())} seeds; band: 95 % interval of that mean "

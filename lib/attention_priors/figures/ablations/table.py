@@ -1,11 +1,10 @@
 """Every arm of every study, in one table for each notebook."""
 
 import numpy as np
-import pandas as pd
 
 from attention_priors.experiments.passkeys import reached
 from attention_priors.figures.ablations import interpolation, length, scaling, sign, size, start, study, subset, version
-from attention_priors.figures.spec import TableSpec
+from attention_priors.figures.spec import Frame, TableSpec
 from attention_priors.figures.words import GOOD, REACH, bounded, prompts, times
 
 MULTIPLES = (1, 4, 32)
@@ -13,7 +12,7 @@ STUDIES = {each.STUDY.name: each.STUDY
            for each in (start, subset, sign, scaling, version, length, size, interpolation)}  # fmt: skip
 
 
-def build(frame: pd.DataFrame) -> pd.DataFrame:
+def build(frame: Frame) -> Frame:
     """A row for each arm of each study: accuracies at multiples of the shortest training length, their mean, reach."""
     made, shortest = [], int(frame["trained"].min())
     for study_name, rows in frame.groupby("study", sort=False):
@@ -34,10 +33,10 @@ def build(frame: pd.DataFrame) -> pd.DataFrame:
                     "mean above [95 %]": "–" if np.isnan(mean) else bounded(mean, low, high),
                     "reach (tokens)": f"{np.median(reach):,.0f} ({reach[0]:,} – {reach[-1]:,})",
                 })  # fmt: skip
-    return pd.DataFrame(made)
+    return Frame(made)
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     return (
         f"Every arm: share of passkeys retrieved at multiples of {int(frame['trained'].min())} tokens, "
         "mean over seeds; mean over all lengths above the longest training length of the study [95 % interval over "
@@ -45,10 +44,11 @@ def caption(frame: pd.DataFrame) -> str:
     )
 
 
-def _table(where: tuple[str, str], paper: str) -> TableSpec:
+def _table(where: tuple[str, str], paper: str, *studies: study.Study) -> TableSpec:
     metrics, notebook = where
-    return TableSpec(metrics, build, caption, notebook, study.COLUMNS, paper)
+    reads = tuple(column for each in studies for column in each.reads)
+    return TableSpec(metrics, build, caption, notebook, (*study.COLUMNS, *reads), paper)
 
 
 PRIORS = _table(study.PRIORS, "BAM, Figs. 8 and 9")
-TRAINING = _table(study.TRAINING, "BAM, Fig. 12 and Table 5")
+TRAINING = _table(study.TRAINING, "BAM, Fig. 12 and Table 5", length.STUDY, size.STUDY)

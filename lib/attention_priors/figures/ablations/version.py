@@ -1,8 +1,7 @@
 """Versions of the authors' code."""
 
-import pandas as pd
-
 from attention_priors.figures.ablations.study import PRIORS, Study
+from attention_priors.figures.spec import Frame
 
 STUDY = Study("version", "versions of the code", {
     "with SSMax": {
@@ -24,7 +23,7 @@ MEANINGS = {
 }
 
 
-def _words(rows: pd.DataFrame) -> str:
+def _words(rows: Frame) -> str:
     meanings = "; ".join(meaning for arm, meaning in MEANINGS.items() if arm in set(rows["arm"]))
     return (
         f"Versions of the authors' code. {meanings}. Misread: the trained model evaluated with (exp(θα) |lag| + ε)^θβ."

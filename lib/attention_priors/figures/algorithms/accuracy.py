@@ -2,14 +2,13 @@
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from attention_priors.figures import style
 from attention_priors.figures.algorithms.models import CHANCE, SAME, listed, plain, seeds
 from attention_priors.figures.curves import t_interval
 from attention_priors.figures.methods import UNTRAINED, label, look
-from attention_priors.figures.spec import FigureSpec, TableSpec
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec
 from attention_priors.figures.words import bounded
 from attention_priors.figures.words import listed as enumerated
 from attention_priors.positions.encodings import encoding
@@ -27,7 +26,7 @@ def within_unit(values: pd.Series) -> tuple[float, ...]:
     return tuple(pd.Series(t_interval(values)).clip(0, 1))
 
 
-def draw(frame: pd.DataFrame) -> Figure:
+def draw(frame: Frame) -> Figure:
     """A panel for each task."""
     names, tasks = listed(frame), list(dict.fromkeys(frame["task"]))
     fig, axes = style.figure(style.DOUBLE, 1.0 + 0.25 * len(names), ncols=len(tasks), sharey=True, squeeze=False)
@@ -63,7 +62,7 @@ def _mark(ax: Axes, values: pd.Series, y: float, name: str, filled: bool) -> Non
     ax.plot(values.mean(), y, drawn["marker"], color=color, markerfacecolor=face, markersize=4.2, markeredgewidth=0.8)
 
 
-def _legend(frame: pd.DataFrame) -> list[Line2D]:
+def _legend(frame: Frame) -> list[Line2D]:
     mark = {"linestyle": "", "marker": "o", "color": style.DARK, "markersize": 4.2}
     line = {"color": style.GREY, "linewidth": 0.9}
     return [
@@ -74,12 +73,12 @@ def _legend(frame: pd.DataFrame) -> list[Line2D]:
     ]
 
 
-def _span(frame: pd.DataFrame, part: str) -> str:
+def _span(frame: Frame, part: str) -> str:
     rows = frame[frame["part"] == part]
     return f"{rows['shortest'].min()}–{rows['longest'].max()}"
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     beyond = frame[(frame["encoding"] != UNTRAINED) & (frame["part"] == BEYOND)]
     means, first = beyond.groupby("encoding")["accuracy"].mean(), beyond.iloc[0]
     drawn = [name for name in listed(beyond) if plain(name) != name]
@@ -95,7 +94,7 @@ def caption(frame: pd.DataFrame) -> str:
     )
 
 
-def build(frame: pd.DataFrame) -> pd.DataFrame:
+def build(frame: Frame) -> Frame:
     """A row for each task and encoding."""
     rows = []
     for task in dict.fromkeys(frame["task"]):
@@ -107,14 +106,14 @@ def build(frame: pd.DataFrame) -> pd.DataFrame:
                          f"{_span(frame, BEYOND)} symbols": _cell(far["accuracy"]),
                          "whole strings beyond": _cell(far["whole"]), "chance": f"{far['chance'].iloc[0]:.2f}",
                          "one symbol for all slots": f"{far['order_free'].iloc[0]:.2f}"})  # fmt: skip
-    return pd.DataFrame(rows)
+    return Frame(rows)
 
 
 def _cell(values: pd.Series) -> str:
     return bounded(values.mean(), *within_unit(values))
 
 
-def caption_table(frame: pd.DataFrame) -> str:
+def caption_table(frame: Frame) -> str:
     first = frame.iloc[0]
     return (
         f"Share of right symbols within the lengths of training (up to {first['trained']}) and beyond, mean over "
@@ -128,15 +127,10 @@ PAPER = "Randomized positional encodings, Table 1"
 COLUMNS = ("task", "encoding", "seed", "part", "accuracy", "chance", "order_free", "shortest", "longest", "lengths",
            "samples", "trained")  # fmt: skip
 FIGURE = FigureSpec(
-    metrics="algorithms_accuracy",
-    draw=draw,
-    caption=caption,
+    "algorithms_accuracy", draw, caption, notebook="needles", paper=PAPER, claims=("PE-F5", "PE-RAND-E"),
+    columns=COLUMNS,
     alt="A panel for each task with a row for each encoding: an open marker for the accuracy on strings as long as in "
     "training, a filled one for longer strings, bars for intervals; vertical lines at chance and at the best that a "
     "model without order can do.",
-    notebook="needles",
-    columns=COLUMNS,
-    paper=PAPER,
-    claims=("PE-F5", "PE-RAND-E"),
-)
+)  # fmt: skip
 TABLE = TableSpec("algorithms_accuracy", build, caption_table, "needles", (*COLUMNS, "whole"), PAPER)

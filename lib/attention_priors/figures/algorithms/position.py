@@ -1,21 +1,19 @@
 """What models without an encoding of positions know of them: probes by layer, and losses (PE-NOPE)."""
 
-import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from attention_priors.figures import style
 from attention_priors.figures.algorithms.models import CHANCE, listed, seeds
 from attention_priors.figures.curves import curve, over_seeds, seed_row
 from attention_priors.figures.methods import UNTRAINED, label, look
-from attention_priors.figures.spec import FigureSpec
+from attention_priors.figures.spec import Figure, FigureSpec, Frame
 from attention_priors.figures.words import trained_on
 
 KINDS = ("causal", "masked")
 
 
-def draw(frame: pd.DataFrame) -> Figure:
+def draw(frame: Frame) -> Figure:
     """R² by layer, and the losses of both kinds."""
     fig, (left, *right) = style.figure(style.DOUBLE, 2.5, ncols=3, width_ratios=(1.5, 1, 1))
     probes = frame[frame["quantity"] == "probe"]
@@ -37,7 +35,7 @@ def draw(frame: pd.DataFrame) -> Figure:
     return fig
 
 
-def _losses(ax: Axes, rows: pd.DataFrame) -> None:
+def _losses(ax: Axes, rows: Frame) -> None:
     """A row for each encoding: seeds, interval and mean; a line at the loss of token frequencies."""
     names = listed(rows)
     for y, name in enumerate(names):
@@ -49,11 +47,11 @@ def _losses(ax: Axes, rows: pd.DataFrame) -> None:
     ax.xaxis.set_major_locator(MaxNLocator(4))
 
 
-def _models(frame: pd.DataFrame) -> list[tuple[str, str]]:
+def _models(frame: Frame) -> list[tuple[str, str]]:
     return [(kind, name) for kind in KINDS for name in listed(frame[frame["kind"] == kind])]
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     probes = frame[frame["quantity"] == "probe"]
     last = probes[probes["layer"] == probes["layer"].max()].groupby(["kind", "encoding"])["value"].mean()
     found = ", ".join(f"{label(name)} {kind} {last[kind, name]:z.2f}" for kind, name in _models(probes))
@@ -74,12 +72,8 @@ def caption(frame: pd.DataFrame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="nope_models",
-    draw=draw,
-    caption=caption,
+    "nope_models", draw, caption, notebook="needles", claims=("PE-NOPE",),
+    columns=("kind", "encoding", "seed", "quantity", "layer", "value", "reference", "trained"),
     alt="Left: lines of the R² of a probe of the position by layer, for causal and masked models without and with an "
     "encoding. Right: two panels with the losses of causal and of masked models, a row for each encoding.",
-    notebook="needles",
-    columns=("kind", "encoding", "seed", "quantity", "layer", "value", "reference", "trained"),
-    claims=("PE-NOPE",),
-)
+)  # fmt: skip

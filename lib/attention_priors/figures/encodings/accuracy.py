@@ -1,17 +1,14 @@
 """Passkey accuracy of all encodings and extensions by length."""
 
-import pandas as pd
-from matplotlib.figure import Figure
-
 from attention_priors.figures import heat_maps, style
 from attention_priors.figures.encodings.families import grid, label_map
 from attention_priors.figures.methods import label
-from attention_priors.figures.spec import FigureSpec
+from attention_priors.figures.spec import Figure, FigureSpec, Frame
 from attention_priors.figures.words import CHANCE, extremes, prompts, trained_on
 from attention_priors.positions.encodings import encoding
 
 
-def ranked(frame: pd.DataFrame) -> list[str]:
+def ranked(frame: Frame) -> list[str]:
     """Encodings from the best: by mean accuracy over all lengths above the training length (undefined counts as 0)."""
     beyond = frame[frame["length"] > frame["trained"]]
     order = beyond.assign(mean=beyond["mean"].fillna(0)).groupby("encoding", sort=False)["mean"].mean()
@@ -23,7 +20,7 @@ def starred(name: str) -> str:
     return f"{label(name)} *" if encoding(name).trained_as else label(name)
 
 
-def draw(frame: pd.DataFrame) -> Figure:
+def draw(frame: Frame) -> Figure:
     """Rows are encodings, cells means over seeds."""
     names = ranked(frame)
     values, states = (grid(frame, names, column) for column in ("mean", "state"))
@@ -39,7 +36,7 @@ def draw(frame: pd.DataFrame) -> Figure:
     return fig
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     trained, wide = trained_on(frame), (frame["high"] - frame["low"]).where(frame["state"] == "asked")
     return (
         f"One benchmark for {len(ranked(frame))} encodings and extensions: share of passkeys retrieved, mean of "
@@ -51,12 +48,8 @@ def caption(frame: pd.DataFrame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="encodings_by_length",
-    draw=draw,
-    caption=caption,
+    "encodings_by_length", draw, caption, notebook="passkeys", claims=("X-11",),
+    columns=("encoding", "family", "length", "seeds", "samples", "mean", "low", "high", "state", "trained"),
     alt="Heat map with a row for each encoding and a column for each context length, cells with the share of passkeys "
     "retrieved; a marker at each row tells how position enters.",
-    notebook="passkeys",
-    columns=("encoding", "family", "length", "seeds", "samples", "mean", "low", "high", "state", "trained"),
-    claims=("X-11",),
-)
+)  # fmt: skip

@@ -1,14 +1,11 @@
 """A trained RoPE read in other ways: growth of the loss with the context."""
 
-import pandas as pd
-from matplotlib.figure import Figure
-
 from attention_priors.experiments.readings import BENCHMARK, EXTENSIONS, TUNED
 from attention_priors.figures import style
 from attention_priors.figures.curves import LENGTH, curve, over_seeds
 from attention_priors.figures.encodings.perplexity import NOTEBOOK, TOP
 from attention_priors.figures.methods import label
-from attention_priors.figures.spec import FigureSpec
+from attention_priors.figures.spec import Figure, FigureSpec, Frame
 from attention_priors.figures.words import listed
 
 BARE = (BENCHMARK, "rope", "RoPE")
@@ -36,7 +33,7 @@ LOOKS = ((style.DARK, style.SOLID, "X"), (style.ORANGE, (5, 1.5), "o"), (style.B
          (style.SKY, (2, 1), "P"))  # fmt: skip
 
 
-def draw(frame: pd.DataFrame) -> Figure:
+def draw(frame: Frame) -> Figure:
     """Four panels of growth against context length."""
     fig, axes = style.figure(style.DOUBLE, 4.6, nrows=2, ncols=2, sharex=True, sharey=True)
     shown = _shown(frame)
@@ -60,7 +57,7 @@ def draw(frame: pd.DataFrame) -> Figure:
     return fig
 
 
-def _shown(frame: pd.DataFrame) -> pd.DataFrame:
+def _shown(frame: Frame) -> Frame:
     """The rows of PANELS, at the lengths of the extensions."""
     keys = {(part, name) for _, lines in PANELS for part, name, _ in lines}
     rows = frame[[pair in keys for pair in zip(frame["part"], frame["encoding"], strict=True)]]
@@ -69,7 +66,7 @@ def _shown(frame: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["length"].isin(lengths)].assign(trained_at=trained)
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     shown = _shown(frame)
     first, far = shown.iloc[0], int(shown["length"].max())
     ends = shown[(shown["part"] != TUNED) & (shown["length"] == far)].groupby("encoding")["growth"].mean().sort_values()
@@ -86,12 +83,9 @@ def caption(frame: pd.DataFrame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="language_readings",
-    draw=draw,
-    caption=caption,
+    "language_readings", draw, caption, notebook=NOTEBOOK,
+    claims=("BAM-C12", "PE-DNTK-E", "PE-F7", "PE-F8", "PE-F9", "PE-NTK-E", "PE-PI", "PE-PI-E2", "PE-REROPE"),
+    columns=("part", "encoding", "seed", "length", "growth", "trained", "scored", "documents"),
     alt="Four panels of growth of the loss against context length, each with RoPE as it was trained: extensions set "
     "once, extensions that follow the text's length or cut lags, factors and further training, longer bases.",
-    notebook=NOTEBOOK,
-    columns=("part", "encoding", "seed", "length", "growth", "trained", "scored", "documents"),
-    claims=("BAM-C12", "PE-DNTK-E", "PE-F7", "PE-F8", "PE-F9", "PE-NTK-E", "PE-PI", "PE-PI-E2", "PE-REROPE"),
-)
+)  # fmt: skip

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from attention_priors.experiments.benchmark import OWN
 from attention_priors.figures import heat_maps, style
 from attention_priors.figures.methods import label
+from attention_priors.figures.spec import Frame
 from attention_priors.figures.words import times
 
 # family: name, colour, marker
@@ -21,12 +21,12 @@ FAMILIES = {
 }
 
 
-def grid(frame: pd.DataFrame, names: Sequence[str], value: str) -> pd.DataFrame:
+def grid(frame: Frame, names: Sequence[str], value: str) -> Frame:
     """A column of the frame as encodings, in the order of `names`, by lengths."""
     return frame.pivot(index="encoding", columns="length", values=value).loc[names].sort_index(axis=1)
 
 
-def label_map(ax: Axes, first: pd.DataFrame, rows: Sequence[str], lengths: Sequence[int], trained: int) -> None:
+def label_map(ax: Axes, first: Frame, rows: Sequence[str], lengths: Sequence[int], trained: int) -> None:
     """Ticks and legend of a map with a row for each encoding, the first on top, and a column for each length.
 
     Each row has its family's marker; `first` has one row for each encoding.

@@ -4,13 +4,12 @@ import math
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from attention_priors.experiments.benchmark import OWN
 from attention_priors.figures import heat_maps, style
 from attention_priors.figures.encodings.families import FAMILIES, grid, label_map, whose
 from attention_priors.figures.methods import label
-from attention_priors.figures.spec import FigureSpec, TableSpec
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec
 from attention_priors.figures.words import bounded, extremes, times, trained_on
 
 NOTEBOOK = "language_models"
@@ -18,7 +17,7 @@ TOP = 0.5  # nats at which the colours end: 65 % more perplexity
 MULTIPLES = (4, 16, 64)
 
 
-def ranked(frame: pd.DataFrame) -> list[str]:
+def ranked(frame: Frame) -> list[str]:
     """Encodings from the most level: by mean growth over the lengths above the training length that all are read at."""
     beyond = frame[frame["length"] > frame["trained"]]
     known = beyond.groupby("length")["state"].agg(lambda states: (states != "left out").all())
@@ -27,7 +26,7 @@ def ranked(frame: pd.DataFrame) -> list[str]:
     return list(order.sort_values(kind="stable").index)
 
 
-def draw(frame: pd.DataFrame) -> Figure:
+def draw(frame: Frame) -> Figure:
     """Rows are encodings, cells nats."""
     names, trained = ranked(frame), trained_on(frame)
     values, states = (grid(frame, names, column) for column in ("growth", "state"))
@@ -51,7 +50,7 @@ def draw(frame: pd.DataFrame) -> Figure:
     return fig
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     trained = trained_on(frame)
     wide = (frame["high"] - frame["low"])[(frame["state"] == "read") & (frame["length"] > trained)]
     half = f" Intervals are in the table; half of them are wider than {wide.median():.2f}."
@@ -67,7 +66,7 @@ def caption(frame: pd.DataFrame) -> str:
     )
 
 
-def build(frame: pd.DataFrame) -> pd.DataFrame:
+def build(frame: Frame) -> Frame:
     """A row for each encoding, the most level first."""
     trained, made = trained_on(frame), []
     for name in ranked(frame):
@@ -78,14 +77,14 @@ def build(frame: pd.DataFrame) -> pd.DataFrame:
         at = np.exp(first[["loss_at", "low_at", "high_at"]].astype(float))
         made.append({"encoding": whose(name, first["borrows"]), "position": FAMILIES[first["family"]][0],
                      "seeds": first["seeds"], "perplexity at 1×": bounded(*at, digits=1), **cells})  # fmt: skip
-    return pd.DataFrame(made)
+    return Frame(made)
 
 
 def _cell(row: pd.Series) -> str:
     return bounded(row["growth"], row["low"], row["high"]) if row["state"] == "read" else "–"
 
 
-def caption_table(frame: pd.DataFrame) -> str:
+def caption_table(frame: Frame) -> str:
     first = frame.iloc[0]
     return (
         f"{frame['encoding'].nunique()} encodings and extensions as language models, one recipe, "
@@ -99,16 +98,13 @@ def caption_table(frame: pd.DataFrame) -> str:
 COLUMNS = ("encoding", "family", "borrows", "seeds", "length", "trained", "growth", "low", "high", "loss_at", "state",
            "scored", "documents")  # fmt: skip
 FIGURE = FigureSpec(
-    metrics="encodings_perplexity",
-    draw=draw,
-    caption=caption,
+    "encodings_perplexity", draw, caption, notebook=NOTEBOOK,
+    claims=("BAM-C5", "OPG-18", "PE-BIAS", "PE-C2", "PE-C3", "PE-C4", "PE-C5", "PE-F3", "PE-F6", "PE-KERPLE-E"),
+    columns=COLUMNS,
     alt="Heat map with a row for each encoding and a column for each context length, cells with the growth of the loss "
     "in nats; a marker at each row tells how position enters, a number on the right the perplexity at the training "
     "length.",
-    notebook=NOTEBOOK,
-    columns=COLUMNS,
-    claims=("BAM-C5", "OPG-18", "PE-BIAS", "PE-C2", "PE-C3", "PE-C4", "PE-C5", "PE-F3", "PE-F6", "PE-KERPLE-E"),
-)
+)  # fmt: skip
 TABLE = TableSpec(
     "encodings_perplexity", build, caption_table, NOTEBOOK, (*COLUMNS, "low_at", "high_at")
 )  # fmt: skip

@@ -1,16 +1,14 @@
 """The survey's table of properties, by tests (PE-TAB)."""
 
-import pandas as pd
-
-from attention_priors.figures.spec import TableSpec
+from attention_priors.figures.spec import Frame, TableSpec
 from attention_priors.figures.words import bounded, trained_on
 
 
-def build(frame: pd.DataFrame) -> pd.DataFrame:
+def build(frame: Frame) -> Frame:
     """A row for each encoding; the survey's entries in the order of the columns."""
     words = {True: "yes", False: "no"}
     at = int((frame["length"] / frame["trained"]).max())
-    return pd.DataFrame({
+    return Frame({
         "encoding": frame["label"], "relative": frame["relative"].map(words),
         "trainable": frame["trainable"].map(words), "in each layer": frame["each_layer"].map(words),
         f"growth at {at}× (nats)": [
@@ -21,7 +19,7 @@ def build(frame: pd.DataFrame) -> pd.DataFrame:
     })  # fmt: skip
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     return (
         f"The survey's properties of {len(frame)} encodings, by tests. Relative: the scores of one token everywhere "
         "depend on i - j alone, up to a constant of the row; trainable: positions have parameters that a gradient "

@@ -1,17 +1,14 @@
 """The longest length at which each of all encodings still answers."""
 
-import pandas as pd
-from matplotlib.figure import Figure
-
 from attention_priors.figures import reaches
 from attention_priors.figures.encodings.accuracy import starred
 from attention_priors.figures.encodings.families import FAMILIES
 from attention_priors.figures.methods import label
-from attention_priors.figures.spec import FigureSpec
+from attention_priors.figures.spec import Figure, FigureSpec, Frame
 from attention_priors.figures.words import CHANCE, GOOD, REACH, trained_on
 
 
-def draw(frame: pd.DataFrame) -> Figure:
+def draw(frame: Frame) -> Figure:
     middle = frame.groupby("encoding")["reach"].agg(["median", "mean"])
     names = list(middle.sort_values(["median", "mean"], kind="stable").index)
     fig, _ = reaches.draw(
@@ -22,7 +19,7 @@ def draw(frame: pd.DataFrame) -> Figure:
     return fig
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     medians = frame.groupby("encoding")["reach"].median()
     best = ", ".join(label(name) for name in medians.index[medians == medians.max()])
     return (
@@ -34,11 +31,6 @@ def caption(frame: pd.DataFrame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="encodings_reach",
-    draw=draw,
-    caption=caption,
+    "encodings_reach", draw, caption, notebook="passkeys", claims=("X-11",), columns=(*reaches.COLUMNS, "family"),
     alt=f"{reaches.ALT}marks differ by the way in which position enters.",
-    notebook="passkeys",
-    columns=(*reaches.COLUMNS, "family"),
-    claims=("X-11",),
-)
+)  # fmt: skip

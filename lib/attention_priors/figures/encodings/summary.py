@@ -1,17 +1,16 @@
 """The table of the benchmark: accuracies, reach, parameters and steps of every encoding."""
 
 import numpy as np
-import pandas as pd
 
 from attention_priors.experiments.benchmark import MULTIPLES
 from attention_priors.figures.encodings.families import FAMILIES, whose
-from attention_priors.figures.spec import TableSpec
+from attention_priors.figures.spec import Frame, TableSpec
 from attention_priors.figures.words import HULL, REACH, bounded, trained_on
 
 PARTS = ("mean", "low", "high")
 
 
-def build(frame: pd.DataFrame) -> pd.DataFrame:
+def build(frame: Frame) -> Frame:
     """A row for each encoding, the best reach first."""
     rows = []
     for row in frame.sort_values(["reach", "mean_16", "mean_4", "mean_1"], ascending=False, kind="stable").itertuples():
@@ -27,10 +26,10 @@ def build(frame: pd.DataFrame) -> pd.DataFrame:
                      "reach, extremes (tokens)": f"{row.reach_low:,} – {row.reach_high:,}",
                      "parameters beyond NoPE": f"{row.parameters:,}",
                      "steps, median": f"{row.steps:,.0f}"})  # fmt: skip
-    return pd.DataFrame(rows)
+    return Frame(rows)
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     return (
         f"{len(frame)} encodings and extensions, one recipe, {trained_on(frame)} tokens of training: share of passkeys "
         f"retrieved ({HULL}]) at multiples of the training length; reach, the longest {REACH} (>: as far as was "

@@ -1,19 +1,17 @@
 """What a prior allows beyond the training length, and what its model does (X-11)."""
 
 import numpy as np
-import pandas as pd
-from matplotlib.figure import Figure
 
 from attention_priors.experiments.tails import correlation
 from attention_priors.figures import style
 from attention_priors.figures.encodings.families import FAMILIES
 from attention_priors.figures.methods import label
-from attention_priors.figures.spec import FigureSpec
+from attention_priors.figures.spec import Figure, FigureSpec, Frame
 from attention_priors.figures.words import bounded, trained_on
 from attention_priors.positions.encodings import encoding
 
 
-def draw(frame: pd.DataFrame) -> Figure:
+def draw(frame: Frame) -> Figure:
     """A mark for each encoding, bars to its extremes."""
     fig, ax = style.figure(style.SINGLE, max(2.9, 0.15 * frame["encoding"].nunique() + 0.6))
     _, color, marker = FAMILIES["prior"]
@@ -40,7 +38,7 @@ def draw(frame: pd.DataFrame) -> Figure:
     return fig
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     rho, low, high, n = correlation(frame, "accuracy")
     said = "is not defined here" if np.isnan(rho) else f"is {bounded(rho, low, high)}"
     return (
@@ -53,12 +51,8 @@ def caption(frame: pd.DataFrame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="encodings_tails",
-    draw=draw,
-    caption=caption,
+    "encodings_tails", draw, caption, notebook="passkeys", claims=("X-11",),
+    columns=("encoding", "length", "trained", "tail", "accuracy"),
     alt="Scatter plot with a named mark for each encoding that has a log-prior or none: the prior's mass at lags above "
     "the training length against the share of passkeys retrieved.",
-    notebook="passkeys",
-    columns=("encoding", "length", "trained", "tail", "accuracy"),
-    claims=("X-11",),
-)
+)  # fmt: skip

@@ -5,12 +5,11 @@ import math
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from attention_priors.figures import style
 from attention_priors.figures.curves import LENGTH, curve, over_seeds
 from attention_priors.figures.methods import METHODS, OURS, label, look, named, named_seeds
-from attention_priors.figures.spec import FigureSpec
+from attention_priors.figures.spec import Figure, FigureSpec, Frame
 from attention_priors.figures.words import tokens, trained_on
 
 FLAT = 1.5  # the perplexity axis spans at least this factor: a flat line must look flat
@@ -18,13 +17,13 @@ STEPS = ((1, 1.2, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9), (1, 1.5, 2,
 FAR = 1.5  # intervals widen the axis at each end by at most this factor
 
 
-def part(frame: pd.DataFrame, known: bool) -> pd.DataFrame:
+def part(frame: Frame, known: bool) -> Frame:
     """The rows of the domain of training or of the other ones (of all, where a corpus has one domain only)."""
     rows = frame[frame["trained_on"] == known]
     return rows if len(rows) else frame
 
 
-def draw(frame: pd.DataFrame, known: bool) -> Figure:
+def draw(frame: Frame, known: bool) -> Figure:
     """Left without SSMax, right with it."""
     rows = part(frame, known)
     fig, axes = style.figure(style.DOUBLE, 2.75, ncols=2, sharey=True)
@@ -48,13 +47,13 @@ def draw(frame: pd.DataFrame, known: bool) -> Figure:
     return fig
 
 
-def intervals(rows: pd.DataFrame) -> pd.DataFrame:
+def intervals(rows: Frame) -> Frame:
     """The t intervals of perplexity by encoding and length, for those with several seeds."""
     ends = pd.concat({name: over_seeds(own, "loss") for name, own in rows.groupby("encoding")})
     return np.exp(ends[["low", "high"]].dropna())
 
 
-def span(rows: pd.DataFrame) -> tuple[float, float]:
+def span(rows: Frame) -> tuple[float, float]:
     """The axis of perplexity: all means and the control, and intervals as far as they do not dwarf those."""
     means = np.exp(rows.groupby(["encoding", "length"])["loss"].mean())
     known, ends = [*means, rows["unigram"].iloc[0]], intervals(rows)
@@ -74,7 +73,7 @@ def ticks_between(low: float, high: float, most: int = 9) -> list[float]:
     return ticks
 
 
-def _perplexities(ax: Axes, rows: pd.DataFrame) -> None:
+def _perplexities(ax: Axes, rows: Frame) -> None:
     low, high = span(rows)
     ax.set_yscale("log")
     ax.set(ylim=(low, high), ylabel="perplexity (log scale)")
@@ -83,14 +82,14 @@ def _perplexities(ax: Axes, rows: pd.DataFrame) -> None:
     ax.yaxis.minorticks_off()
 
 
-def _cut(rows: pd.DataFrame) -> str:
+def _cut(rows: Frame) -> str:
     """Whose intervals leave the axes."""
     (low, high), ends = span(rows), intervals(rows)
     cut = ends[(ends["low"] < low) | (ends["high"] > high)].index.unique(0)
     return f" (cut at the frame: {', '.join(label(name) for name in cut)})" if len(cut) else ""
 
 
-def caption(frame: pd.DataFrame, known: bool) -> str:
+def caption(frame: Frame, known: bool) -> str:
     rows = part(frame, known)
     trained, far, first = trained_on(rows), int(rows["length"].max()), rows.iloc[0]
     growth = rows[rows["length"] == far].groupby("encoding")["growth"].mean()
@@ -109,15 +108,11 @@ def caption(frame: pd.DataFrame, known: bool) -> str:
 
 def _figure(known: bool, alt: str, paper: str, claims: tuple[str, ...]) -> FigureSpec:
     return FigureSpec(
-        metrics="language_perplexity",
-        draw=lambda frame: draw(frame, known),
-        caption=lambda frame: caption(frame, known),
-        alt=f"Two panels {alt}",
-        notebook="language_models",
+        "language_perplexity", lambda frame: draw(frame, known), lambda frame: caption(frame, known),
+        notebook="language_models", paper=paper, claims=claims,
         columns=("trained_on", "domain", "encoding", "seed", "length", "loss", "perplexity", "growth", "trained",
                  "scored", "documents", "unigram"),
-        paper=paper,
-        claims=claims,
+        alt=f"Two panels {alt}",
     )  # fmt: skip
 
 

@@ -1,11 +1,9 @@
 """What text was read: documents and tokens of each split."""
 
-import pandas as pd
-
-from attention_priors.figures.spec import TableSpec
+from attention_priors.figures.spec import Frame, TableSpec
 
 
-def build(frame: pd.DataFrame) -> pd.DataFrame:
+def build(frame: Frame) -> Frame:
     """Every row names the same corpus and hash, which go into the caption."""
     longer = [name for name in frame.columns if name.startswith("over ")]
     table = frame[["split", "domain", "documents", "tokens", *longer]].copy()
@@ -13,7 +11,7 @@ def build(frame: pd.DataFrame) -> pd.DataFrame:
     return table.rename(columns={name: f"longer than {int(name.split()[1]):,} tokens" for name in longer})
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     first = frame.iloc[0]
     known = {"True": "the pinned text", "False": "not the pinned text: numbers may differ from the committed ones"}
     text = known.get(str(first["same"]), "nothing is pinned")

@@ -1,15 +1,13 @@
 """Perplexity at the training length by domain, in the rows of BAM's Table 2."""
 
-import pandas as pd
-
 from attention_priors.figures.methods import label, named
-from attention_priors.figures.spec import TableSpec
+from attention_priors.figures.spec import Frame, TableSpec
 from attention_priors.figures.words import bounded
 
 ORDER = ("sinusoidal", "alibi", "nope", "bam", "rope")  # the paper's; RoPE Local is RoPE at that length
 
 
-def build(frame: pd.DataFrame) -> pd.DataFrame:
+def build(frame: Frame) -> Frame:
     rows = frame[frame["length"] == frame["trained"]]
     built = []
     for name in [*ORDER, *named(True, ORDER)]:
@@ -19,10 +17,10 @@ def build(frame: pd.DataFrame) -> pd.DataFrame:
         cells = {f"{domain}, perplexity": bounded(*own.loc[domain, ["perplexity", "low", "high"]])
                  for domain in dict.fromkeys(rows["domain"])}  # fmt: skip
         built.append({"encoding": label(name), "seeds": int(own["seeds"].max()), **cells})
-    return pd.DataFrame(built)
+    return Frame(built)
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     counts = ", ".join(f"{rows['documents'].iloc[0]} of {name}" for name, rows in frame.groupby("domain"))
     first = frame.iloc[0]
     return (

@@ -1,25 +1,23 @@
 """Loss while training, and every run's final loss."""
 
 import numpy as np
-import pandas as pd
-from matplotlib.figure import Figure
 
 from attention_priors.figures import style
 from attention_priors.figures.curves import seed_row, t_interval
 from attention_priors.figures.methods import label, look, named_seeds
-from attention_priors.figures.spec import FigureSpec
+from attention_priors.figures.spec import Figure, FigureSpec, Frame
 
 MARKED = 5  # markers on each curve
 LAST = 0.1  # share of the steps whose mean loss counts as the final one
 
 
-def _last(frame: pd.DataFrame) -> pd.DataFrame:
+def _last(frame: Frame) -> Frame:
     """Mean training loss over the last tenth of the steps of each run."""
     end = frame[frame["step"] > (1 - LAST) * frame["step"].max()]
     return end.groupby(["encoding", "seed"], as_index=False)["loss"].mean()
 
 
-def draw(frame: pd.DataFrame) -> Figure:
+def draw(frame: Frame) -> Figure:
     """Left the mean loss over seeds, right every run's final loss."""
     fig, (left, right) = style.figure(style.DOUBLE, 2.6, ncols=2, width_ratios=(1.25, 1))
     last = _last(frame)
@@ -44,7 +42,7 @@ def draw(frame: pd.DataFrame) -> Figure:
     return fig
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     last = _last(frame).groupby("encoding")["loss"].mean()
     return (
         f"Loss on the training windows. Left: mean over seeds, each point a mean of {int(frame['window'].iloc[0])} "
@@ -56,11 +54,8 @@ def caption(frame: pd.DataFrame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="language_training",
-    draw=draw,
-    caption=caption,
+    "language_training", draw, caption, notebook="language_models",
+    columns=("encoding", "seed", "step", "loss", "window"),
     alt="Left: training loss falling with the step for ten encodings. Right: a row for each encoding with a mark for "
     "every seed at its final loss.",
-    notebook="language_models",
-    columns=("encoding", "seed", "step", "loss", "window"),
-)
+)  # fmt: skip

@@ -1,11 +1,8 @@
 """Passkey accuracy of trained models whose exponents are edited."""
 
-import pandas as pd
-from matplotlib.figure import Figure
-
 from attention_priors.figures import style
 from attention_priors.figures.curves import accuracy_axes, curve, over_seeds
-from attention_priors.figures.spec import FigureSpec
+from attention_priors.figures.spec import Figure, FigureSpec, Frame
 from attention_priors.figures.words import counted
 
 LOOKS = {
@@ -16,7 +13,7 @@ LOOKS = {
 }
 
 
-def draw(frame: pd.DataFrame) -> Figure:
+def draw(frame: Frame) -> Figure:
     fig, ax = style.figure(style.SINGLE, 2.5)
     for edit, look in LOOKS.items():
         rows = frame[frame["edit"] == edit]
@@ -28,7 +25,7 @@ def draw(frame: pd.DataFrame) -> Figure:
     return fig
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     return (
         "Passkey accuracy when the exponents of trained BAM-SSMax models are edited at test time "
         f"({counted(frame['seed'])}; {int(frame['samples'].iloc[0])} prompts each; bands: t interval over seeds; dots: "
@@ -37,11 +34,7 @@ def caption(frame: pd.DataFrame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="learned_edits",
-    draw=draw,
-    caption=caption,
-    alt="Line plot of passkey accuracy by context length for the trained model and three edits of its exponents.",
-    notebook="learned_priors",
+    "learned_edits", draw, caption, notebook="learned_priors", claims=("BAM-C21",),
     columns=("edit", "seed", "length", "accuracy", "samples"),
-    claims=("BAM-C21",),
-)
+    alt="Line plot of passkey accuracy by context length for the trained model and three edits of its exponents.",
+)  # fmt: skip

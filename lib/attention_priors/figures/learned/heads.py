@@ -1,10 +1,7 @@
 """Every head's learned exponent, and how much it looks at the passkey: figure and table (BAM, Fig. 4)."""
 
-import pandas as pd
-from matplotlib.figure import Figure
-
 from attention_priors.figures import style
-from attention_priors.figures.spec import FigureSpec, TableSpec
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec
 from attention_priors.figures.words import counted
 from attention_priors.tasks import passkey
 
@@ -13,7 +10,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 LOCAL = 1e-6  # mass below which a point is drawn at the edge of the log axis
 
 
-def draw(frame: pd.DataFrame) -> Figure:
+def draw(frame: Frame) -> Figure:
     """Left: every head's β by layer. Right: its attention to the key sentence against β, all seeds shown."""
     fig, (left, right) = style.figure(style.DOUBLE, 2.5, ncols=2, width_ratios=(1, 1.4))
     uniform = passkey.KEY_TOKENS / (passkey.SHORTEST + 768)
@@ -36,7 +33,7 @@ def draw(frame: pd.DataFrame) -> Figure:
     return fig
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     return (
         f"Every head of BAM with SSMax after training on passkeys ({counted(frame['seed'])}, all heads shown). Left: "
         "the exponent β by layer; all started at 0. Right: the attention that the five answering queries give to the "
@@ -45,7 +42,7 @@ def caption(frame: pd.DataFrame) -> str:
     )
 
 
-def build(frame: pd.DataFrame) -> pd.DataFrame:
+def build(frame: Frame) -> Frame:
     """Per seed: how many heads have β < 0, and the attention that they and the others give to the key sentence."""
     rows = []
     for seed, heads in frame.groupby("seed"):
@@ -56,10 +53,10 @@ def build(frame: pd.DataFrame) -> pd.DataFrame:
             "lift on the key, β < 0": heads.loc[negative, "passkey_lift"].mean(),
             "lift on the key, β ≥ 0": heads.loc[~negative, "passkey_lift"].mean(),
         })  # fmt: skip
-    return pd.DataFrame(rows).round(3)
+    return Frame(rows).round(3)
 
 
-def caption_table(frame: pd.DataFrame) -> str:
+def caption_table(frame: Frame) -> str:
     return (
         "Exponents that BAM-SSMax learned on passkeys, by seed, and the attention on the key sentence relative to "
         f"uniform attention (lift; mean over heads, {counted(frame['seed'])})."
@@ -67,15 +64,10 @@ def caption_table(frame: pd.DataFrame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="learned_heads",
-    draw=draw,
-    caption=caption,
-    alt="Two scatter plots: learned exponents by layer, and attention mass on the passkey against the exponent.",
-    notebook="learned_priors",
+    "learned_heads", draw, caption, notebook="learned_priors", paper="BAM, Fig. 4", claims=("BAM-C8", "BAM-F4"),
     columns=("seed", "layer", "head", "beta", "passkey_mass"),
-    paper="BAM, Fig. 4",
-    claims=("BAM-C8", "BAM-F4"),
-)
+    alt="Two scatter plots: learned exponents by layer, and attention mass on the passkey against the exponent.",
+)  # fmt: skip
 TABLE = TableSpec(
     "learned_heads", build, caption_table, "learned_priors", ("seed", "beta", "passkey_lift"), "BAM, Fig. 4"
 )

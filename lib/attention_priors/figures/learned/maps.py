@@ -1,17 +1,15 @@
 """Where three heads look, picked by their exponent alone (BAM, Fig. 4)."""
 
 import numpy as np
-import pandas as pd
-from matplotlib.figure import Figure
 
 from attention_priors.figures import style
-from attention_priors.figures.spec import FigureSpec
+from attention_priors.figures.spec import Figure, FigureSpec, Frame
 from attention_priors.tasks import passkey
 
 FAINT = 1e-8  # weight below which a point is drawn at the edge of the log axis
 
 
-def draw(frame: pd.DataFrame) -> Figure:
+def draw(frame: Frame) -> Figure:
     """Attention of the answering queries over all keys, the key sentence shaded."""
     panels = list(dict.fromkeys(frame["panel"]))
     fig, axes = style.figure(style.DOUBLE, 2.0, ncols=len(panels), sharey=True)
@@ -30,7 +28,7 @@ def draw(frame: pd.DataFrame) -> Figure:
     return fig
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     return (
         f"Attention of three heads of seed {int(frame['seed'].iloc[0])}, picked by β alone, over the keys of the "
         "prompt of BAM's Fig. 4 (mean over the five answering queries and 8 keys): the head with the lowest β and, "
@@ -40,12 +38,7 @@ def caption(frame: pd.DataFrame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="learned_maps",
-    draw=draw,
-    caption=caption,
-    alt="Three line plots of attention weight by key position on a logarithmic axis, the key sentence shaded.",
-    notebook="learned_priors",
+    "learned_maps", draw, caption, notebook="learned_priors", paper="BAM, Fig. 4", claims=("BAM-F4",),
     columns=("seed", "panel", "layer", "head", "beta", "key", "weight"),
-    paper="BAM, Fig. 4",
-    claims=("BAM-F4",),
-)
+    alt="Three line plots of attention weight by key position on a logarithmic axis, the key sentence shaded.",
+)  # fmt: skip

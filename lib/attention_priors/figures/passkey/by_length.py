@@ -2,15 +2,13 @@
 
 from collections.abc import Callable
 
-import pandas as pd
-
 from attention_priors.figures.methods import OURS, UNTRAINED, label
 from attention_priors.figures.passkey import lines
-from attention_priors.figures.spec import FigureSpec
+from attention_priors.figures.spec import FigureSpec, Frame
 from attention_priors.figures.words import DRAWN
 
 
-def _caption(frame: pd.DataFrame) -> str:
+def _caption(frame: Frame) -> str:
     rows = lines.shared(frame, True)
     last, trained = lines.last_and_trained(rows)
     others = rows[(rows["length"] == last) & ~rows["encoding"].isin([OURS, UNTRAINED])]
@@ -23,25 +21,20 @@ def _caption(frame: pd.DataFrame) -> str:
     return lines.caption(rows, said, found)
 
 
-def _caption_without(frame: pd.DataFrame) -> str:
+def _caption_without(frame: Frame) -> str:
     rows = lines.shared(frame, False)
     last, trained = lines.last_and_trained(rows)
     found = f"BAM retrieves {lines.share(rows, last, 'bam')}, with SSMax {lines.share(lines.plain(frame), last)}"
     return lines.caption(rows, f"The same task without SSMax, trained on {trained} tokens.", found)
 
 
-def _figure(ssmax: bool, caption: Callable[[pd.DataFrame], str], paper: str, claims: tuple[str, ...]) -> FigureSpec:
+def _figure(ssmax: bool, caption: Callable[[Frame], str], paper: str, claims: tuple[str, ...]) -> FigureSpec:
     return FigureSpec(
-        metrics="passkey_by_length",
-        draw=lambda frame: lines.draw(lines.shared(frame, ssmax)),
-        caption=caption,
+        "passkey_by_length", lambda frame: lines.draw(lines.shared(frame, ssmax)), caption, notebook=lines.NOTEBOOK,
+        paper=paper, claims=claims, columns=lines.COLUMNS,
         alt=f"{lines.ALT}on a log axis for six encodings {'with' if ssmax else 'without'} SSMax, each {DRAWN}; chance "
         "and an untrained model lie at zero.",
-        notebook=lines.NOTEBOOK,
-        columns=lines.COLUMNS,
-        paper=paper,
-        claims=claims,
-    )
+    )  # fmt: skip
 
 
 FIGURE = _figure(True, _caption, "BAM, Fig. 2", ("BAM-C6", "BAM-C7", "BAM-C13", "BAM-F2"))

@@ -1,24 +1,22 @@
 """Accuracy of BAM SSMax by context length and depth of the passkey (BAM, Fig. 3)."""
 
 import numpy as np
-import pandas as pd
-from matplotlib.figure import Figure
 
 from attention_priors.figures import heat_maps, style
 from attention_priors.figures.methods import OURS
 from attention_priors.figures.passkey.lines import NOTEBOOK, last_and_trained
-from attention_priors.figures.spec import FigureSpec
+from attention_priors.figures.spec import Figure, FigureSpec, Frame
 from attention_priors.figures.words import CHANCE, listed, prompts, times, tokens, trained_on
 
 BANDS = 5  # of depth: with 11 lengths (BAM's Table 5) they would make the 55 cells that the paper counts
 GAP = 0.35  # of a cell, which sets the averages apart
 
 
-def _rows(frame: pd.DataFrame) -> pd.DataFrame:
+def _rows(frame: Frame) -> Frame:
     return frame[(frame["form"] == "plain") & (frame["encoding"] == OURS)]
 
 
-def cells(frame: pd.DataFrame) -> pd.DataFrame:
+def cells(frame: Frame) -> Frame:
     """Accuracy of BAM SSMax by depth band (rows, 0 = start of the text) and length, over all seeds and prompts."""
     rows = _rows(frame)
     band = np.minimum((rows["depth"] * BANDS).astype(int), BANDS - 1)
@@ -26,7 +24,7 @@ def cells(frame: pd.DataFrame) -> pd.DataFrame:
     return table.reindex(range(BANDS))
 
 
-def draw(frame: pd.DataFrame) -> Figure:
+def draw(frame: Frame) -> Figure:
     """A heat map with averages at its edges."""
     table, trained = cells(frame), trained_on(frame)
     columns = len(table.columns)
@@ -60,7 +58,7 @@ def _cell(value: float) -> str:
     return "✕" if value == 0 else "1" if value == 1 else f"{value:.2f}"[1:] if value < 0.995 else ".99"
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     table, rows = cells(frame), _rows(frame)
     asked = rows.groupby(["seed", "length"]).size().rename("samples").reset_index()
     last, trained = last_and_trained(rows)
@@ -74,13 +72,8 @@ def caption(frame: pd.DataFrame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="passkey_samples",
-    draw=draw,
-    caption=caption,
+    "passkey_samples", draw, caption, notebook=NOTEBOOK, paper="BAM, Fig. 3", claims=("BAM-F3",),
+    columns=("form", "encoding", "seed", "length", "depth", "correct", "trained"),
     alt="Heat map of passkey accuracy of BAM SSMax: context length from left to right, depth of the passkey from top "
     "to bottom, with averages in the last row and column and crosses in cells without a hit.",
-    notebook=NOTEBOOK,
-    columns=("form", "encoding", "seed", "length", "depth", "correct", "trained"),
-    paper="BAM, Fig. 3",
-    claims=("BAM-F3",),
-)
+)  # fmt: skip

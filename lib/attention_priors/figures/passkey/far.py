@@ -1,21 +1,19 @@
 """Every seed of BAM SSMax out to the longest length, with the exact binomial interval of each of its accuracies."""
 
 import numpy as np
-import pandas as pd
-from matplotlib.figure import Figure
 
 from attention_priors.figures import style
 from attention_priors.figures.methods import OURS, UNTRAINED, look
 from attention_priors.figures.passkey import lines
-from attention_priors.figures.spec import FigureSpec
+from attention_priors.figures.spec import Figure, FigureSpec, Frame
 from attention_priors.figures.words import CHANCE, GOOD, times
 
 
-def _of(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+def _of(frame: Frame, name: str) -> Frame:
     return frame[(frame["form"] == "plain") & (frame["encoding"] == name)]
 
 
-def draw(frame: pd.DataFrame) -> Figure:
+def draw(frame: Frame) -> Figure:
     fig, ax = style.figure(style.DOUBLE, 2.8)
     ours, drawn = _of(frame, OURS), look(OURS)
     seeds = sorted(set(ours["seed"]))
@@ -37,7 +35,7 @@ def draw(frame: pd.DataFrame) -> Figure:
     return fig
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     ours = _of(frame, OURS)
     last, trained = lines.last_and_trained(ours)
     end = ours[ours["length"] == last].sort_values("seed")
@@ -51,13 +49,8 @@ def caption(frame: pd.DataFrame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="passkey_by_length",
-    draw=draw,
-    caption=caption,
+    "passkey_by_length", draw, caption, notebook=lines.NOTEBOOK, paper="BAM, Fig. 3", claims=("BAM-C1", "BAM-F3"),
+    columns=(*lines.COLUMNS, "low", "high"),
     alt="Passkey accuracy of every seed of BAM SSMax against context length up to the longest one, as dots with error "
     "bars side by side, and their mean as a line.",
-    notebook=lines.NOTEBOOK,
-    columns=(*lines.COLUMNS, "low", "high"),
-    paper="BAM, Fig. 3",
-    claims=("BAM-C1", "BAM-F3"),
-)
+)  # fmt: skip

@@ -1,25 +1,24 @@
 """Accuracy by length where the key stands among decoy digits."""
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from attention_priors.figures.methods import UNTRAINED
 from attention_priors.figures.passkey import lines
-from attention_priors.figures.spec import FigureSpec
+from attention_priors.figures.spec import Figure, FigureSpec, Frame
 
 
-def _decoys(frame: pd.DataFrame) -> pd.DataFrame:
+def _decoys(frame: Frame) -> Frame:
     """The harder form, and the control, which answers the plain one."""
     hard = frame[frame["form"] == "hard"]
     control = frame[(frame["encoding"] == UNTRAINED) & frame["length"].isin(set(hard["length"]))]
     return pd.concat([hard, control])
 
 
-def draw(frame: pd.DataFrame) -> Figure:
+def draw(frame: Frame) -> Figure:
     return lines.draw(_decoys(frame), 2.5)
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     rows = _decoys(frame)
     last, trained = lines.last_and_trained(rows)
     said = f"The harder form, trained on {trained} tokens: the key stands among sentences that hold other digits."
@@ -29,10 +28,6 @@ def caption(frame: pd.DataFrame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="passkey_by_length",
-    draw=draw,
-    caption=caption,
+    "passkey_by_length", draw, caption, notebook=lines.NOTEBOOK, columns=lines.COLUMNS,
     alt=f"{lines.ALT}for the form with decoy digits, with bands for intervals and dots for seeds.",
-    notebook=lines.NOTEBOOK,
-    columns=lines.COLUMNS,
-)
+)  # fmt: skip

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from attention_priors import evaluation
 from attention_priors.figures import style
 from attention_priors.figures.curves import accuracy_axes, curve, over_seeds, shares
 from attention_priors.figures.methods import METHODS, OURS, UNTRAINED, look, method, named, named_seeds
+from attention_priors.figures.spec import Figure, Frame
 from attention_priors.figures.words import CHANCE, LINES, prompts, times, tokens, trained_on
 
 NOTEBOOK = "passkeys"
@@ -19,7 +18,7 @@ COLUMNS = ("form", "encoding", "seed", "length", "accuracy", "correct", "samples
 ALT = "Lines of passkey accuracy against context length "
 
 
-def shared(frame: pd.DataFrame, ssmax: bool) -> pd.DataFrame:
+def shared(frame: Frame, ssmax: bool) -> Frame:
     """BAM's six encodings, all with or all without SSMax, and the control: plain, at lengths that all were asked at."""
     rows = plain(frame)
     rows = rows[rows["encoding"].isin([*named(ssmax), UNTRAINED])]
@@ -27,11 +26,11 @@ def shared(frame: pd.DataFrame, ssmax: bool) -> pd.DataFrame:
     return rows[rows["length"].isin(lengths)]
 
 
-def plain(frame: pd.DataFrame) -> pd.DataFrame:
+def plain(frame: Frame) -> Frame:
     return frame[frame["form"] == "plain"]
 
 
-def draw(frame: pd.DataFrame, height: float = 2.7) -> Figure:
+def draw(frame: Frame, height: float = 2.7) -> Figure:
     """A line with its interval for each encoding, a dot for each seed, the two controls."""
     fig, ax = style.figure(style.SINGLE, height)
     for name in sorted(set(frame["encoding"]), key=lambda name: (_rank(name), name)):
@@ -49,7 +48,7 @@ def _rank(name: str) -> int:
     return -1 if name == UNTRAINED else list(METHODS).index(method(name))
 
 
-def axes(ax: Axes, frame: pd.DataFrame) -> None:
+def axes(ax: Axes, frame: Frame) -> None:
     """Chance; tokens below, multiples of the training length above."""
     lengths, trained = sorted(set(frame["length"])), trained_on(frame)
     ax.plot([lengths[0], lengths[-1]], [evaluation.CHANCE] * 2, **look("chance") | {"label": "_chance"}, zorder=0)
@@ -67,7 +66,7 @@ def multiples(ax: Axes, ticks: Sequence[int], trained: int, rotation: float = 0)
     top.spines[:].set_visible(False)
 
 
-def caption(rows: pd.DataFrame, said: str, found: str, control: str = "") -> str:
+def caption(rows: Frame, said: str, found: str, control: str = "") -> str:
     """What `found` says of the longest length, and what stands behind the lines."""
     last, trained = last_and_trained(rows)
     return (
@@ -76,17 +75,17 @@ def caption(rows: pd.DataFrame, said: str, found: str, control: str = "") -> str
     )
 
 
-def last_and_trained(rows: pd.DataFrame) -> tuple[int, int]:
+def last_and_trained(rows: Frame) -> tuple[int, int]:
     return int(rows["length"].max()), trained_on(rows)
 
 
-def counts(frame: pd.DataFrame) -> str:
+def counts(frame: Frame) -> str:
     """How much stands behind a figure: prompts per model and length, and seeds."""
     rows = frame[frame["encoding"] != UNTRAINED]
     return f"{prompts(rows)}; {named_seeds(rows)}"
 
 
-def share(rows: pd.DataFrame, length: int, name: str = OURS) -> str:
+def share(rows: Frame, length: int, name: str = OURS) -> str:
     """The mean accuracy of an encoding at a length, in words."""
     mean = rows[(rows["encoding"] == name) & (rows["length"] == length)]["accuracy"].mean()
     return "nothing" if np.isnan(mean) else f"{mean:.2f}"

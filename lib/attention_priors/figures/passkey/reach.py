@@ -1,23 +1,20 @@
 """The longest length at which each encoding still answers: figure and table."""
 
-import pandas as pd
-from matplotlib.figure import Figure
-
 from attention_priors.figures import reaches
 from attention_priors.figures.methods import METHODS, OURS, UNTRAINED, label, method, named_seeds
 from attention_priors.figures.passkey.accuracy import groups
 from attention_priors.figures.passkey.lines import NOTEBOOK, multiples, plain
-from attention_priors.figures.spec import FigureSpec, TableSpec
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec
 from attention_priors.figures.words import CHANCE, GOOD, REACH, tokens, trained_on
 
 PAPER = "BAM, abstract (reach)"
 
 
-def _trained(frame: pd.DataFrame) -> pd.DataFrame:
+def _trained(frame: Frame) -> Frame:
     return frame[frame["encoding"] != UNTRAINED]
 
 
-def draw(frame: pd.DataFrame) -> Figure:
+def draw(frame: Frame) -> Figure:
     rows = _trained(plain(frame))
     order = rows.groupby("encoding")["reach"].median().sort_values(kind="stable").index
     fig, ticks = reaches.draw(
@@ -28,7 +25,7 @@ def draw(frame: pd.DataFrame) -> Figure:
     return fig
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     rows = _trained(plain(frame))
     trained, medians = trained_on(rows), rows.groupby("encoding")["reach"].median()
     others = medians[[method(name) != "bam" for name in medians.index]]
@@ -47,7 +44,7 @@ def _far(length: float | None, trained: int) -> str:
     return "–" if length is None else tokens(length, trained) if length else "none"
 
 
-def build(frame: pd.DataFrame) -> pd.DataFrame:
+def build(frame: Frame) -> Frame:
     """Median and extremes over seeds, `>` where the longest tested length was reached."""
     rows = []
     for form, name, group in groups(_trained(frame)):
@@ -59,10 +56,10 @@ def build(frame: pd.DataFrame) -> pd.DataFrame:
                      "median / training length": f"{more}{median / trained_on(group):.3g}",
                      "lowest (tokens)": each[0], "highest (tokens)": each[-1],
                      "longest tested (tokens)": longest})  # fmt: skip
-    return pd.DataFrame(rows)
+    return Frame(rows)
 
 
-def caption_table(frame: pd.DataFrame) -> str:
+def caption_table(frame: Frame) -> str:
     return (
         f"Longest tested length up to which a model's accuracy never fell below {GOOD}, over seeds; 0: below it at the "
         f"training length of {trained_on(frame)} tokens already; >: as far as was tested."
@@ -70,13 +67,8 @@ def caption_table(frame: pd.DataFrame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="passkey_reach",
-    draw=draw,
-    caption=caption,
-    alt=f"{reaches.ALT}a triangle instead of a dot where the longest tested length was reached.",
-    notebook=NOTEBOOK,
+    "passkey_reach", draw, caption, notebook=NOTEBOOK, paper=PAPER, claims=("BAM-C1",),
     columns=("form", *reaches.COLUMNS),
-    paper=PAPER,
-    claims=("BAM-C1",),
-)
-TABLE = TableSpec("passkey_reach", build, caption_table, NOTEBOOK, FIGURE.columns, PAPER)
+    alt=f"{reaches.ALT}a triangle instead of a dot where the longest tested length was reached.",
+)  # fmt: skip
+TABLE = TableSpec("passkey_reach", build, caption_table, NOTEBOOK, tuple(set(FIGURE.columns) - {"seed"}), PAPER)

@@ -1,28 +1,26 @@
 """The mean score over RULER's needle tasks by length."""
 
 import numpy as np
-import pandas as pd
-from matplotlib.figure import Figure
 
 from attention_priors.experiments.needles import CONTROL, score_interval
 from attention_priors.figures import style
 from attention_priors.figures.curves import curve, over_seeds
 from attention_priors.figures.methods import UNTRAINED, label, look, named, named_seeds
-from attention_priors.figures.spec import FigureSpec
+from attention_priors.figures.spec import Figure, FigureSpec, Frame
 from attention_priors.figures.words import DRAWN, LINES, extremes, times, trained_on
 
 
-def scores(rows: pd.DataFrame) -> pd.DataFrame:
+def scores(rows: Frame) -> Frame:
     """The mean score by length with its interval over seeds and prompts."""
     return over_seeds(rows, "score", lambda group: score_interval(group["score"], group["prompts"]))
 
 
-def _drawn(frame: pd.DataFrame, ssmax: bool) -> list[str]:
+def _drawn(frame: Frame, ssmax: bool) -> list[str]:
     """The encodings of a panel that have a style of their own, BAM last, and the control."""
     return [name for name in (UNTRAINED, *named(ssmax)) if name in set(frame["encoding"])]
 
 
-def draw(frame: pd.DataFrame) -> Figure:
+def draw(frame: Frame) -> Figure:
     """Left without SSMax, right with it; a form that nothing was trained in has no panel."""
     forms = [ssmax for ssmax in (False, True) if set(_drawn(frame, ssmax)) - {UNTRAINED}]
     fig, axes = style.figure(style.DOUBLE if len(forms) > 1 else style.SINGLE, 2.6, ncols=len(forms), sharey=True)
@@ -42,7 +40,7 @@ def draw(frame: pd.DataFrame) -> Figure:
     return fig
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     trained, last = trained_on(frame), int(frame["length"].max())
     models = frame[frame["encoding"] != UNTRAINED]
     means = models.groupby(["length", "encoding"])["score"].mean()
@@ -56,13 +54,8 @@ def caption(frame: pd.DataFrame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="ruler_average",
-    draw=draw,
-    caption=caption,
+    "ruler_average", draw, caption, notebook="needles", paper="BAM, Tables 3 and 4", claims=("BAM-D8",),
+    columns=("encoding", "seed", "length", "score", "prompts", "tasks", "trained"),
     alt="A panel without SSMax, one with it, as far as trained: lines of the mean score over eight needle tasks "
     f"against context length on a log axis, each {DRAWN}; an untrained model lies at zero.",
-    notebook="needles",
-    columns=("encoding", "seed", "length", "score", "prompts", "tasks", "trained"),
-    paper="BAM, Tables 3 and 4",
-    claims=("BAM-D8",),
-)
+)  # fmt: skip

@@ -4,12 +4,11 @@ import math
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from attention_priors.experiments.needles import CONTROL, NEEDLES
 from attention_priors.figures import heat_maps, style
 from attention_priors.figures.methods import UNTRAINED, label
-from attention_priors.figures.spec import FigureSpec, TableSpec
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec
 from attention_priors.figures.words import HULL, bounded, extremes, times, trained_on
 from attention_priors.tasks.needle_text import TASKS
 
@@ -24,13 +23,13 @@ ACROSS = 3  # panels of the heat map
 NOT_ASKED = "•"
 
 
-def listed(frame: pd.DataFrame) -> tuple[list[str], list[str], list[int], int]:
+def listed(frame: Frame) -> tuple[list[str], list[str], list[int], int]:
     """(tasks, encodings, lengths, training length) of a frame, in the order in which they are shown."""
     tasks = [task for task in TASKS if task in set(frame["task"])]
     return tasks, list(dict.fromkeys(frame["encoding"])), sorted(set(frame["length"])), trained_on(frame)
 
 
-def draw(frame: pd.DataFrame) -> Figure:
+def draw(frame: Frame) -> Figure:
     """A heat map for each task, encodings by lengths."""
     tasks, names, lengths, trained = listed(frame)
     down = math.ceil(len(tasks) / ACROSS)
@@ -40,7 +39,7 @@ def draw(frame: pd.DataFrame) -> Figure:
         rows, shape = frame[frame["task"] == task], {"index": "encoding", "columns": "length"}
         scores, asked = (rows.pivot(**shape, values=value).loc[names, lengths] for value in ("mean", "asked"))
 
-        def text(row: int, column: int, value: float, asked: pd.DataFrame = asked) -> str:
+        def text(row: int, column: int, value: float, asked: Frame = asked) -> str:
             return f"{value:.2f}".removeprefix("0") if asked.iloc[row, column] else NOT_ASKED
 
         mesh = heat_maps.cells(ax, scores.to_numpy(), text, lambda value: value <= 0.5, 0.53, **heat_maps.SHARES)
@@ -64,7 +63,7 @@ def guesses(tasks: list[str]) -> str:
     return f"{lowest:g} on {', '.join(several[:-1])} and {several[-1]}" if len(several) > 1 else "nothing"
 
 
-def caption(frame: pd.DataFrame) -> str:
+def caption(frame: Frame) -> str:
     tasks, _, lengths, trained = listed(frame)
     models = frame[frame["encoding"] != UNTRAINED]
     at = models[models["task"] == tasks[0]].set_index(["length", "encoding"])["mean"]
@@ -83,7 +82,7 @@ def caption(frame: pd.DataFrame) -> str:
     )
 
 
-def build(frame: pd.DataFrame) -> pd.DataFrame:
+def build(frame: Frame) -> Frame:
     """A row for each task and encoding, a column for each length."""
     tasks, names, lengths, trained = listed(frame)
     cells = {pair: rows.set_index("length") for pair, rows in frame.groupby(["task", "encoding"])}
@@ -94,14 +93,14 @@ def build(frame: pd.DataFrame) -> pd.DataFrame:
             own = cells[task, name]
             row = {"task": TITLES[task], "encoding": label(name), "seeds": int(own.loc[trained, "seeds"])}
             rows.append(row | {heads[length]: _cell(own.loc[length]) for length in lengths})
-    return pd.DataFrame(rows)
+    return Frame(rows)
 
 
 def _cell(row: pd.Series) -> str:
     return bounded(row["mean"], row["low"], row["high"]) if row["asked"] else "0, not asked"
 
 
-def caption_table(frame: pd.DataFrame) -> str:
+def caption_table(frame: Frame) -> str:
     return (
         f"Score on RULER's needle tasks and variable tracking, {HULL}, a prompt with several answers being one trial], "
         f"by context length in tokens (multiples of the training length of {trained_on(frame)}). "
@@ -111,14 +110,9 @@ def caption_table(frame: pd.DataFrame) -> str:
 
 
 FIGURE = FigureSpec(
-    metrics="ruler_over_seeds",
-    draw=draw,
-    caption=caption,
+    "ruler_over_seeds", draw, caption, notebook="needles", paper=PAPER, claims=("BAM-D8",),
+    columns=("task", "encoding", "seeds", "samples", "length", "mean", "low", "high", "asked", "trained"),
     alt="Nine heat maps, one for each task, with a row for each encoding and a column for each multiple of the "
     "training length; cells show the score, dots where nothing was asked.",
-    notebook="needles",
-    columns=("task", "encoding", "seeds", "samples", "length", "mean", "low", "high", "asked", "trained"),
-    paper=PAPER,
-    claims=("BAM-D8",),
-)
+)  # fmt: skip
 TABLE = TableSpec("ruler_over_seeds", build, caption_table, "needles", FIGURE.columns, PAPER)

@@ -1,12 +1,10 @@
 """How many claims have which verdict, by document and by kind."""
 
-import pandas as pd
-
 from attention_priors import claims
-from attention_priors.figures.spec import LEDGER, TableSpec
+from attention_priors.figures.spec import LEDGER, Frame, TableSpec
 
 
-def decided(ledger: pd.DataFrame) -> str:
+def decided(ledger: Frame) -> str:
     return f"{(ledger['verdict'] != 'not run').sum()} of {len(ledger)} claims have a verdict."
 
 

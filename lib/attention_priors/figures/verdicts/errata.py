@@ -1,9 +1,7 @@
 """Every statement found wanting: what stands there, where it fails, what holds instead, where it matters."""
 
-import pandas as pd
-
 from attention_priors.checks import CHECKS
-from attention_priors.figures.spec import LEDGER, TableSpec
+from attention_priors.figures.spec import LEDGER, Frame, TableSpec
 
 COLUMNS = {
     "id": "claim", "source": "source", "verdict": "verdict", "statement": "what is claimed",
@@ -11,7 +9,7 @@ COLUMNS = {
 }  # fmt: skip
 
 
-def build(ledger: pd.DataFrame) -> pd.DataFrame:
+def build(ledger: Frame) -> Frame:
     wrong = ledger[ledger["verdict"].isin(["contradicted", "verified with correction"])]
     practice = [CHECKS[name].practice if name in CHECKS else "" for name in wrong["id"]]
     table = wrong[list(COLUMNS)].rename(columns=COLUMNS).reset_index(drop=True)
@@ -19,7 +17,7 @@ def build(ledger: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def caption(ledger: pd.DataFrame) -> str:
+def caption(ledger: Frame) -> str:
     counted = ledger["verdict"].value_counts()
     return (
         f"Statements found wanting: {counted.get('contradicted', 0)} contradicted and "
