@@ -45,9 +45,8 @@ PRIORS = {
 
 
 def table(prior: Prior, lags: list[int] | torch.Tensor) -> torch.Tensor:
-    relative, keys = prior.split()
-    assert not keys
-    return sum(factor.log_prior(torch.as_tensor(lags)) for factor in relative)
+    assert prior.of_keys(torch.arange(3), 3) is None
+    return prior.table(torch.as_tensor(lags))
 
 
 def inputs(queries: int = 9, width: int = 4) -> list[torch.Tensor]:
@@ -88,6 +87,37 @@ def test_the_bias_is_a_toeplitz_matrix(name: str) -> None:
         there = here + shift
         moved = attention(q, k, v, prior=PRIORS[name](), positions=(there, there))
         assert torch.equal(moved, attention(q, k, v, prior=PRIORS[name](), positions=(here, here)))
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_a_prior_says_whether_its_heads_are_independent(name: str) -> None:
+    """`headwise`: a parameter of one head moves the log-prior of that head alone."""
+    prior = PRIORS[name]()
+    for factor in prior.split()[0]:
+        learned, shared = bool(list(factor.parameters())), name in ("encoding t5", "encoding lag-table")
+        assert factor.headwise == (learned and not shared)
+        if not factor.headwise:
+            continue
+        for parameter in factor.parameters():
+            assert parameter.shape == (HEADS,)
+            parameter.requires_grad_()
+            for head in range(HEADS):
+                (slope,) = torch.autograd.grad(factor.log_prior(torch.arange(-9, 40))[head].sum(), parameter)
+                assert not slope[torch.arange(HEADS) != head].any()
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_a_prior_that_is_a_power_says_which(name: str) -> None:
+    prior = PRIORS[name]()
+    powers = [factor.power() for factor in prior.split()[0]]
+    if name == "laplace" or name.startswith(("start", "learned", "encoding bam")):
+        assert None not in powers
+    for factor, power in zip(prior.split()[0], powers, strict=True):
+        if power is not None:
+            lags = torch.arange(-300, 3000)
+            (strength, beta, mu), epsilon = power[0].double()[..., None], power[1]
+            written = -strength * ((lags + mu).abs() + epsilon) ** beta
+            torch.testing.assert_close(factor.log_prior(lags).double(), written, rtol=1e-5, atol=1e-6)
 
 
 class Raised(RelativePrior):
