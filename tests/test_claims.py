@@ -178,6 +178,16 @@ def test_the_ledger_holds_results_and_the_register_the_rest(known, tmp_path):
     assert (row["statement"], row["notebook"], row["document"]) == ("It reaches farther.", "passkeys", "BAM")
 
 
+def test_the_ledger_says_how_many_sentences_hold(known, tmp_path):
+    found = [("holds", "all cases"), ("fails", "all cases"), ("read", "reading")]
+    sentences = [{"text": "a", "found": word, "how": how} for word, how in found]
+    claims.write_part(tmp_path, "cpu", "field_guide", [exact(known["BAM-T4"], sentences=sentences)], known)
+    ledger = claims.merge(tmp_path, "cpu", known)
+    assert claims.read(tmp_path / "cpu" / "claims.json", known) == ledger
+    (row,) = [line for line in (tmp_path / "cpu/claims.md").read_text().splitlines() if line.startswith("| BAM-T4 |")]
+    assert "| 1 of 2 |" in row
+
+
 def test_a_merge_always_has_all_ids(known, tmp_path):
     assert set(claims.merge(tmp_path, "cpu", known)) == set(known)
     claims.write_part(tmp_path, "cpu", "field_guide", [exact(known["BAM-T4"])], known)
@@ -277,6 +287,43 @@ def test_the_readme_counts_the_verdicts_of_the_committed_ledger():
     assert f"Of {len(committed)} registered claims {decided} have a verdict" in readme
 
 
+def test_the_last_verdict_of_the_history_is_the_ledgers():
+    committed = claims.read(config.ROOT / "results" / "cpu" / "claims.json")
+    last = claims.history().drop_duplicates("id", keep="last").set_index("id")["verdict"].to_dict()
+    assert {name: committed[name].verdict for name in last} == last
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("BAM-T44,2026-01-01,verified,why\n", "nearest: BAM-T4"),
+        ("BAM-T4,1 May,verified,why\n", "line 2: BAM-T4 needs a date"),
+        ("BAM-T4,2026-01-01,true,why\n", "line 2: BAM-T4 needs"),
+        ("BAM-T4,2026-01-02,verified,why\nBAM-T4,2026-01-01,contradicted, \n", "line 3: BAM-T4 needs"),
+        ("BAM-T4,2026-01-02,verified,why\nBAM-T4,2026-01-01,contradicted,why\n", "order of its dates"),
+    ],
+)
+def test_a_broken_history_is_refused_in_one_line(tmp_path, rows, message):
+    path = tmp_path / "verdicts.csv"
+    path.write_text("id,date,verdict,reason\n" + rows)
+    with pytest.raises(ValueError, match=message):
+        claims.history(path)
+    path.write_text("id,verdict\n")
+    with pytest.raises(ValueError, match="give id, date, verdict, reason"):
+        claims.history(path)
+
+
+def test_a_claim_shows_its_history(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "verdicts.csv"
+    path.write_text("id,date,verdict,reason\nBAM-T4,2026-01-01,verified,why\nBAM-T4,2026-02-01,contradicted,a case\n")
+    found = claims.history(path)
+    assert found["verdict"].tolist() == ["verified", "contradicted"]
+    monkeypatch.setattr(claims, "history", lambda: found)
+    monkeypatch.setattr(__main__, "figures_of", lambda *_: [])
+    assert __main__.main(["--id", "BAM-T4", "--results", str(tmp_path)]) == 0
+    assert "2026-01-01 verified: why\n                2026-02-01 contradicted: a case" in capsys.readouterr().out
+
+
 def test_bad_input_is_one_line(tmp_path, capsys):
     assert __main__.main([str(tmp_path / "none.json")]) == 2
     (tmp_path / "cut.json").write_text('{"schema": 1, "cla')
@@ -318,8 +365,8 @@ def test_a_claim_leads_to_its_cells(tmp_path, monkeypatch, capsys):
 
 
 def test_an_id_is_listed_once_and_a_module_holds_what_its_row_says():
-    with pytest.raises(ValueError, match="lists BAM-T4 under bam_start and under kernels; keep one"):
-        Checks({"bam_start": "BAM-T4", "kernels": "X-17 BAM-T4"})
+    with pytest.raises(ValueError, match=r"lists BAM-T4 under prior.start and under kernels; keep one"):
+        Checks({"prior.start": "BAM-T4", "kernels": "X-17 BAM-T4"})
     with pytest.raises(ValueError, match=r"bam_decoding.py has no claim 'BAM-T4'; correct the row"):
         Checks({"bam_decoding": "BAM-ALG1 BAM-T4"})["BAM-T4"]
     with pytest.raises(ValueError, match=r"checks/groups_alibi.py decides X-2, which its row .* lacks; add it"):

@@ -109,13 +109,13 @@ def seed_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[fl
     return float(values.mean() - half), float(values.mean() + half)
 
 
-def share_interval(successes: Sequence[int], trials: Sequence[int]) -> tuple[float, float]:
+def share_interval(successes: Sequence[int], trials: Sequence[int], confidence: float = 0.95) -> tuple[float, float]:
     """The interval of a mean share over seeds, from each seed's counts: the hull of two, within [0, 1].
 
     Student's t over seeds alone is a point when all seeds are perfect; the exact binomial interval of all trials
     together ignores that seeds differ. One seed tells nothing of the spread: [0, 1].
     """
     successes, trials = np.asarray(successes), np.asarray(trials)
-    over_seeds = seed_interval(successes / trials)
-    pooled = binomial_interval(int(successes.sum()), int(trials.sum()))
+    over_seeds = seed_interval(successes / trials, confidence)
+    pooled = binomial_interval(int(successes.sum()), int(trials.sum()), confidence)
     return max(0.0, min(over_seeds[0], pooled[0])), min(1.0, max(over_seeds[1], pooled[1]))

@@ -118,10 +118,15 @@ def fingerprint(*objects: Any) -> str:
     that row's objects here. Not part of it: docstrings, layout, types of arguments, this module, and code outside the
     package (torch, numpy).
     """
+    return key(reached(*objects))
+
+
+def reached(*objects: Any) -> dict[str, str]:
+    """What a fingerprint is made from: the text of each definition by its name (behind it, what tells it apart)."""
     found: dict[str, str] = {}
     for item in objects:
         _collect(item, found)
-    return key(found)
+    return found
 
 
 def _collect(item: Any, found: dict[str, str]) -> None:

@@ -13,7 +13,6 @@ Keys, folders, run records and the evidence of verdicts are made here, so that n
 from __future__ import annotations
 
 import base64
-import dataclasses
 import html
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -216,8 +215,5 @@ class Study:
         """The check of a claim, decided once, and the frames that it reads."""
         check = self._checks.get(identifier) or checks.CHECKS[identifier]
         frames = {metric: self.read(metric) for metric in check.metrics}
-        if identifier not in self._checks and check.metrics:
-            finding = check.judge(frames)
-            check = dataclasses.replace(check, judge=lambda _: finding)
-        self._checks[identifier] = check
-        return check, frames
+        self._checks.setdefault(identifier, check.fixed(frames))
+        return self._checks[identifier], frames

@@ -348,6 +348,8 @@ def _entry(module: Module, node: ast.AST, row: str) -> ast.AST:
             if len(chosen) == 1:
                 one = ast.Dict([chosen[0][0]], [chosen[0][1]]) if pairs else ast.Tuple([chosen[0][0]], ast.Load())
                 return _Swap(each, one).visit(copy.deepcopy(node, {id(each): each}))
+        elif isinstance(each, ast.Call) and getattr(each.func, "id", None) == "claims":
+            return next((one for one in each.args if mentions(getattr(one, "args", [one])[0])), node)
         waiting += ast.iter_child_nodes(each)
     return node
 

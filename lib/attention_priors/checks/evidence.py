@@ -17,13 +17,14 @@ import functools
 import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import pandas as pd
 
 from attention_priors import claims
 from attention_priors.claims import Counterexample, Verdict
+from attention_priors.claims.law import counted
 
 RELATIONS = ("==", "!=", "<", "<=", ">", ">=")
 OUTCOMES = ("agrees", "disagrees", "undecided")
@@ -121,10 +122,14 @@ class Check:
         verdict = "contradicted" if len(fails) == len(printed) else "verified with correction"
         return Decision(self.id, verdict, fails[0], printed, self.corrected.text, replacement)
 
+    def fixed(self, frames: Frames) -> Check:
+        """Itself: it is decided once."""
+        return self
+
     def summary(self, frames: Frames | None = None) -> str:
         """How many of the printed sentences hold."""
         printed = self.decide().printed
-        return _share(sum(found.holds for found in printed), len(printed), "hold")
+        return counted(sum(found.holds for found in printed), len(printed), "hold")
 
     def frame(self, frames: Frames | None = None) -> pd.DataFrame:
         """What a notebook shows: a row per printed sentence, and the corrected one where a sentence fails."""
@@ -147,11 +152,14 @@ class Check:
     def verdict(self, profile: str, frames: Frames | None = None, evidence: Sequence[str] = ()) -> Verdict:
         """`decide`, written as the ledger's record; `evidence` are paths of figures."""
         decision = self.decide()
-        found = decision.evidence
+        found, claim = decision.evidence, claims.find(self.id)
+        outcomes = {"inconclusive": "undecided"}
+        if claim.kind == "empirical":
+            outcomes["verified with correction"] = "agrees"  # until its sentences are laws, which imply nothing
         verdict = Verdict(
             id=self.id,
             verdict=decision.verdict,
-            outcome="undecided" if decision.verdict == "inconclusive" else None,
+            outcome=outcomes.get(decision.verdict),
             measured=found.measured,
             relation=found.relation,
             expected_value=found.expected,
@@ -163,12 +171,7 @@ class Check:
             recipe="exact",
             opposite=self.missing if decision.verdict == "inconclusive" else None,
         )
-        return claims.settle(verdict, claims.find(self.id))
-
-
-def _share(holding: int, of: int, verb: str) -> str:
-    """ "3 of 4 sentences hold", "1 of 1 sentence holds"."""
-    return f"{holding} of {of} sentence{'s'[: of > 1]} {verb}{'s'[: of == 1]}"
+        return claims.settle(verdict, claim)
 
 
 @dataclass(frozen=True)
@@ -200,11 +203,16 @@ class EmpiricalCheck:
     flip: Callable[[Frames], Frames]
     practice: ClassVar[str] = ""
 
+    def fixed(self, frames: Frames) -> EmpiricalCheck:
+        """The same check with the finding of these frames, so that it is made once."""
+        found = self.judge(frames)
+        return replace(self, judge=lambda _: found)
+
     def summary(self, frames: Frames) -> str:
         """How many sentences agree, and how many are open."""
         outcomes = [each.outcome for each in self._sentences(frames)]
         open_ = outcomes.count("undecided")
-        agree = _share(outcomes.count("agrees"), len(outcomes), "agree")
+        agree = counted(outcomes.count("agrees"), len(outcomes), "agree")
         return agree + (f", {open_} undecided" if open_ else "")
 
     def frame(self, frames: Frames) -> pd.DataFrame:

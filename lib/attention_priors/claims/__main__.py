@@ -75,6 +75,9 @@ def locate(identifier: str, path: Path, layout: Layout) -> int:
         value = getattr(verdict, field)
         if value is not None:
             lines[field] = str(value)
+    changed = [f"{row.date} {row.verdict}: {row.reason}" for row in claims.history().itertuples() if row.id == claim.id]
+    if changed:
+        lines["history"] = f"\n{'':16}".join(changed)
     lines["check"] = _check(claim.id)
     lines["notebook"] = _notebook(claim)
     lines["evidence"] = ", ".join(verdict.evidence) or "none"

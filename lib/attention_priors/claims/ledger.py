@@ -30,6 +30,8 @@ from attention_priors.layout import Layout
 from attention_priors.notebooks import file_name
 
 SCHEMA = 2
+HISTORY = ["id", "date", "verdict", "reason"]
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 FORMULA = re.compile(r"(\$[^$]*\$)")  # splits a text so that every second part is a formula
 GROUPS = {"document": tuple(DOCUMENTS), "kind": KINDS}
 WITHOUT = {"gpu": "needs a large GPU", "paper": "needs the papers' own scale"}
@@ -155,6 +157,24 @@ def exceptions(path: Path | None = None) -> list[Excuse]:
     return [Excuse(tuple(entry["ids"]), entry["why"], entry["issue"]) for entry in entries]
 
 
+def history(path: Path | None = None, known: Mapping[str, Claim] | None = None) -> pd.DataFrame:
+    """data/verdicts.csv, oldest first: id, date, verdict, reason, a row for every verdict that changed.
+
+    ValueError for a row that names no claim, date or verdict, gives no reason, or is out of order.
+    """
+    path = Path(path or config.ROOT / "data" / "verdicts.csv")
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    if list(rows.columns) != HISTORY:
+        raise ValueError(f"{path.name} has the columns {', '.join(rows.columns)}; give {', '.join(HISTORY)}")
+    for line, row in enumerate(rows.itertuples(index=False), start=2):
+        find(row.id, known)
+        if row.verdict not in VERDICTS or not row.reason.strip() or not DATE.fullmatch(row.date):
+            raise ValueError(f"{path.name}, line {line}: {row.id} needs a date (2025-01-31), a verdict and a reason")
+    if not rows["date"].is_monotonic_increasing:
+        raise ValueError(f"{path.name} is not in the order of its dates; add new rows at the end")
+    return rows
+
+
 def reason(claim: Claim, rules: Iterable[Excuse] = ()) -> str:
     """Why a claim is not run: a scale that is out of reach, a named exception, a notebook that is missing or silent."""
     named = next((f"{rule.why} (issue {rule.issue})" for rule in rules if rule.covers(claim.id)), None)
@@ -218,7 +238,14 @@ def _shown(rows: pd.DataFrame) -> pd.DataFrame:
     ]
     shown = rows[["id", "statement", "verdict", "outcome", "recipe", "kind", "scale", "notebook"]].fillna("")
     shown.insert(4, "measured against", found)
+    shown.insert(4, "sentences", [_share(each) for each in rows["sentences"]])
     return shown
+
+
+def _share(sentences: list[dict]) -> str:
+    """How many of a claim's sentences hold or agree; readings are not counted."""
+    found = [each["found"] for each in sentences if each["found"] != "read"]
+    return f"{sum(each in ('holds', 'agrees') for each in found)} of {len(found)}" if found else ""
 
 
 def cell(value: object) -> str:

@@ -28,8 +28,8 @@ RUNS = ("scaled reproduction", "reproduced", "inconclusive")
 VERDICTS = (*EXACT, *RUNS, "not run")
 KINDS = ("definition", "theorem", "lemma", "proposition", "algorithm", "empirical", "figure", "table", "erratum")
 SCALES = ("cpu", "cpu-small", "gpu", "paper")
-# What an exact verdict says about an empirical sentence: with a correction, the sentence that stands agrees.
-IMPLIED = {"verified": "agrees", "verified with correction": "agrees", "contradicted": "disagrees"}
+# What an exact verdict says about an empirical claim; a corrected one has no automatic outcome.
+IMPLIED = {"verified": "agrees", "contradicted": "disagrees"}
 MOST_NUMBERS = 5  # of a counterexample: more cannot be checked by hand
 
 
@@ -124,6 +124,21 @@ def _count(value: Any) -> int:
     return sum(_count(item) for item in value) if isinstance(value, list) else 1
 
 
+class Sentence(BaseModel):
+    """One sentence of a claim and what was found about it.
+
+    `how`: all cases of a sample, some case that suffices, a symbolic proof, a reading, or metrics.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    text: str
+    found: Literal["holds", "fails", "agrees", "disagrees", "undecided", "read"]
+    how: Literal["all cases", "some case", "symbolic", "reading", "metrics"]
+    tried: int | None = None
+    failed: int | None = None
+    note: str = ""
+
+
 class Verdict(BaseModel):
     """What was found about one claim, and nothing that the register knows; `settle` holds the two against each other.
 
@@ -146,6 +161,7 @@ class Verdict(BaseModel):
     profile: str
     recipe: str | None = None
     opposite: str | None = None
+    sentences: list[Sentence] = []
 
     @model_validator(mode="after")
     def _consistent(self) -> Verdict:
@@ -164,7 +180,7 @@ class Verdict(BaseModel):
             yield "has a counterexample or a corrected statement; use 'verified with correction'"
         if self.verdict == "inconclusive" and self.outcome not in (None, "undecided"):
             yield f"is undecided, not {self.outcome}; use 'scaled reproduction'"
-        if self.verdict in EXACT and self.outcome not in (None, IMPLIED[self.verdict]):
+        if self.verdict in IMPLIED and self.outcome not in (None, IMPLIED[self.verdict]):
             yield f"cannot have the outcome {self.outcome}; leave it out"
         if self.counterexample and _count(list(self.counterexample.inputs.values())) > MOST_NUMBERS:
             yield f"has a counterexample of more than {MOST_NUMBERS} numbers; give a smaller one"

@@ -1,0 +1,1 @@
+"""Claims about priors over positions, one file a topic."""
