@@ -2,7 +2,7 @@
 
 from attention_priors.experiments.learned import FIGURE_LENGTH
 from attention_priors.experiments.predictions import spearman
-from attention_priors.figures import lines, style
+from attention_priors.figures import lines, methods, style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame
 from attention_priors.tasks import passkey
 
@@ -36,7 +36,7 @@ def caption(frame: Frame) -> str:
     half, rank = frame[frame["measured"] >= 0.5], spearman(frame, "predicted", "measured")
     nowhere = frame[frame["predicted"] < 1e-4]
     return (
-        f"{len(frame)} heads of {frame['seed'].nunique()} trained models ({style.method_style('bam-ssmax')['label']}): "
+        f"{len(frame)} heads of {frame['seed'].nunique()} trained models ({methods.label(methods.OURS)}): "
         f"mass of the prior on the key sentence of a prompt of {FIGURE_LENGTH} tokens ({passkey.DIGITS - 1} of them "
         f"digits of the answer), from the learned parameters, and attention measured there. Masses "
         f"below {FLOOR:g} are drawn there (both: {_cornered(frame)} heads). "

@@ -1,8 +1,9 @@
 """Trained models: passkey accuracy against the mass that their priors leave beyond the training length."""
 
 from attention_priors.experiments.predictions import spearman
-from attention_priors.figures import style
+from attention_priors.figures import methods, style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame
+from attention_priors.positions.encodings import encoding
 
 
 def draw(frame: Frame) -> Figure:
@@ -10,8 +11,8 @@ def draw(frame: Frame) -> Figure:
     fig, axes = style.figure(style.DOUBLE, 2.4, ncols=len(lengths), sharey=True, squeeze=False)
     for ax, length in zip(axes[0], lengths, strict=True):
         for name, part in frame[frame["length"] == length].groupby("encoding", sort=False):
-            look = style.method_style(name)
-            filled = {} if name.endswith("ssmax") else {"markerfacecolor": "none"}
+            look = methods.look(name)
+            filled = {} if encoding(name).ssmax else {"markerfacecolor": "none"}
             ax.plot(part["tail"], part["accuracy"], linestyle="none", color=look["color"], marker=look["marker"],
                     markersize=5, label=look["label"], **filled)  # fmt: skip
         ax.set(ylim=(-0.04, 1.04), title=f"{length:,} tokens")
