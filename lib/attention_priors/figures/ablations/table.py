@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_priors.experiments.passkeys import reached
+from attention_priors.experiments.answers import reached
 from attention_priors.figures.ablations import interpolation, length, scaling, sign, size, start, study, subset, version
 from attention_priors.figures.spec import Frame, TableSpec
 from attention_priors.figures.words import GOOD, REACH, bounded, prompts, times

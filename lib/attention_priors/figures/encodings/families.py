@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from attention_priors.experiments.benchmark import OWN
+from attention_priors.experiments.arms import OWN
 from attention_priors.figures import heat_maps, style
 from attention_priors.figures.methods import label
 from attention_priors.figures.spec import Frame

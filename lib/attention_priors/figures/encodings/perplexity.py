@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from attention_priors.experiments.benchmark import OWN
+from attention_priors.experiments.arms import OWN
 from attention_priors.figures import heat_maps, style
 from attention_priors.figures.encodings.families import FAMILIES, grid, label_map, whose
 from attention_priors.figures.methods import label
