@@ -215,8 +215,6 @@ def redraw(layout: Layout, *, into: Layout | None = None) -> tuple[list[Path], l
 
     Returns the files written, below `layout.results`, and why others were skipped. ValueError where there are none.
     """
-    if not any((folder / "metrics").is_dir() for folder in (layout.own, layout.theory)):
-        raise ValueError(f"no metrics of profile {layout.profile} in {layout.results}; run make reproduce first")
     into = into or layout
     written: list[Path] = []
     skipped: list[str] = []
@@ -229,21 +227,19 @@ def redraw(layout: Layout, *, into: Layout | None = None) -> tuple[list[Path], l
                 skipped.append(f"{kind} {name}: {reason}")
                 continue
             written += [path.relative_to(into.results) for path in report.files(kind, name)]
+    if not written:
+        raise ValueError(f"no metrics of profile {layout.profile} in {layout.results}; run make reproduce first")
     return written, skipped
 
 
-def missing(layout: Layout) -> list[str]:
-    """Figures and tables of notebooks that have run (their executed copy is there) whose metrics are not."""
-    lost = []
-    for kind, rows in ROWS.items():
-        for name in sorted(rows):
-            spec = rows[name]
-            if layout.copy(spec.notebook).is_file():
-                try:
-                    Report(layout, spec.notebook).read(spec.metrics)
-                except NotMeasured as reason:
-                    lost.append(f"{kind} {name}: {reason}")
-    return lost
+def lost(layout: Layout) -> list[str]:
+    """Metrics that were written and are not there any more."""
+    return [
+        f"{(folder / name).relative_to(layout.results)} is gone; restore it, or run its notebook"
+        for folder in (layout.own, layout.theory)
+        for name in manifest.read(folder)
+        if name.startswith("metrics/") and not (folder / name).is_file()
+    ]
 
 
 def differences(layout: Layout) -> tuple[list[Path], list[Path]]:
@@ -270,10 +266,10 @@ def main(arguments: list[str] | None = None) -> int:
     start = time.monotonic()
     try:
         layout = Layout(chosen.results, config.profile(chosen.profile).name)
-        lost = missing(layout)
+        gone = lost(layout)
         if chosen.check:
             written, differ = differences(layout)
-            lines = [*(f"differs  {path}" for path in differ), *(f"lost     {line}" for line in lost)]
+            lines = [*(f"differs  {path}" for path in differ), *(f"lost     {line}" for line in gone)]
             print("\n".join([*lines, f"{len(written)} files compared"]))
             return 1 if lines else 0
         written, skipped = redraw(layout)
@@ -281,10 +277,10 @@ def main(arguments: list[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         print(" ".join(str(error).split()), file=sys.stderr)
         return 2
-    for line in skipped:
-        print(f"skipped  {line}")
+    for line in (*(f"skipped  {line}" for line in skipped), *(f"lost     {line}" for line in gone)):
+        print(line)
     print(f"{len(written)} files in {chosen.results}, {time.monotonic() - start:.0f} s")
-    return 1 if lost else 0
+    return 1 if gone else 0
 
 
 if __name__ == "__main__":

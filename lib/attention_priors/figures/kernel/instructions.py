@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from attention_priors.bench import kernel_rows
 from attention_priors.figures import style
-from attention_priors.figures.spec import Figure, FigureSpec, Frame
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 
 # kernel: name, issue slots of its matrix products per score
 KERNELS = {
@@ -13,6 +14,10 @@ KERNELS = {
     "backward_table": ("backward: dT", 24),
 }
 NUMBER = 2.5  # instructions along the axis that a printed number covers
+
+
+def rows(size: Size, seed: int) -> Rows:
+    return kernel_rows.instructions()
 
 
 def draw(frame: Frame) -> Figure:
@@ -52,5 +57,6 @@ def caption(frame: Frame) -> str:
 
 FIGURE = FigureSpec(
     "kernel_instructions", draw, caption, notebook="fused_kernel", columns=("kernel", "variant", "instructions"),
+    rows=rows,
     alt="Bars of instructions per attention score for each kernel with and without a bias table.",
 )  # fmt: skip

@@ -1,10 +1,19 @@
 """What rounding to bfloat16 moves in priors that are carried by coordinates of queries and keys."""
 
+from attention_priors.bench import kernel_rows
 from attention_priors.figures import lines, style
-from attention_priors.figures.spec import Figure, FigureSpec, Frame
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 
 WAYS = {"product": "coordinates in bfloat16", "split": "coordinates in three parts", "added": "added in float32",
         "content": "content alone"}  # fmt: skip
+
+
+SEEDS = (0, 1, 2)
+
+
+def rows(size: Size, seed: int) -> Rows:
+    lengths = (size.length // 4, size.length, 4 * size.length, 32 * size.length)
+    return kernel_rows.low_precision(lengths, SEEDS)
 
 
 def draw(frame: Frame) -> Figure:
@@ -35,5 +44,6 @@ def caption(frame: Frame) -> str:
 
 FIGURE = FigureSpec(
     "kernel_low_precision", draw, caption, notebook="fused_kernel", columns=("carrier", "keys", "how", "variation"),
+    rows=rows,
     alt="Three panels: total variation by number of keys for priors carried by coordinates or added.",
 )  # fmt: skip

@@ -1,7 +1,13 @@
 """Share of the causal tiles that must be computed when tiles of negligible weight are skipped."""
 
+from attention_priors.bench import kernel_rows
 from attention_priors.figures import lines, style
-from attention_priors.figures.spec import Figure, FigureSpec, Frame
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
+
+
+def rows(size: Size, seed: int) -> Rows:
+    lengths = [size.length * 2**step for step in range(1, 8)]
+    return kernel_rows.tiles_kept(lengths, contents=(2.0, 8.0), tolerance=2.0**-10)
 
 
 def draw(frame: Frame) -> Figure:
@@ -28,5 +34,6 @@ def caption(frame: Frame) -> str:
 
 FIGURE = FigureSpec(
     "kernel_tiles", draw, caption, notebook="fused_kernel", columns=("prior", "keys", "content", "kept"),
+    rows=rows,
     alt="Share of tiles computed by number of keys for three priors and two ranges of content.",
 )  # fmt: skip
