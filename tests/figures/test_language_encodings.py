@@ -120,12 +120,7 @@ def test_they_are_written_with_their_origin(tmp_path):
 
 
 def test_the_property_table_has_words_for_every_entry_and_no_number_where_nothing_was_read():
-    from attention_priors.checks import survey_languages
-
-    profile = config.profile("full")
-    frame = survey_languages.property_table({
-        "language_readings": losses(profile, noise=0.001).query("encoding != 'learned' or length <= 1024")
-    })  # fmt: skip
+    frame = losses(config.profile("full"), noise=0.001).query("encoding != 'learned' or length <= 1024")
     made = TABLES["encodings_properties"].build(frame).set_index("encoding")
     assert set(made["relative"]) | set(made["trainable"]) | set(made["in each layer"]) == {"yes", "no"}
     assert made.loc["Learned", "growth at 64× (nats)"] == "–" and made.loc["ALiBi", "extrapolates"] == "yes"

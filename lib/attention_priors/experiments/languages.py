@@ -78,15 +78,20 @@ def curves(profile: Profile, runs: Path, found: Corpus) -> pd.DataFrame:
     return pd.DataFrame(means).assign(window=window)
 
 
+def counts(profile: Profile, cache: Path) -> pd.DataFrame:
+    """Documents, windows and tokens of the corpus by split and domain, and which corpus it is."""
+    settings, (packed, _) = profile.language, corpus(profile, cache)
+    status = {name: packed.status()[name] for name in ("corpus", "sha256", "same")}
+    found = pd.DataFrame(packed.counts(settings.recipe.length, max(settings.lengths)))
+    return found.assign(**status, vocabulary=settings.vocabulary)
+
+
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     settings, (packed, path) = profile.language, corpus(profile, cache)
     about = {"trained": settings.recipe.length, "scored": settings.scored}
-    counts = pd.DataFrame(packed.counts(settings.recipe.length, max(settings.lengths)))
-    status = {name: packed.status()[name] for name in ("corpus", "sha256", "same")}
     found = losses(profile, runs, cache)
     columns = ["domain", "encoding", "seed", "length", "document", "loss", "run"]
     return {
-        "language_corpus": counts.assign(**status, vocabulary=settings.vocabulary),
         "language_training": curves(profile, runs, (packed, path)),
         "language_losses": found[columns].assign(**about),
         "language_perplexity": told(found, profile, packed, path, **about),
@@ -105,13 +110,21 @@ def perplexities(frame: pd.DataFrame) -> pd.DataFrame:
     return made.assign(**carry(frame, "trained", "scored"))
 
 
+TEXT = Experiment(
+    name="corpus",
+    sections=("language",),
+    recipe=lambda profile: profile.language.recipe.name,
+    measure=lambda profile, runs, cache: {"language_corpus": counts(profile, cache)},
+    frames=("language_corpus",),
+    exact=("language_corpus",),
+    code=(counts,),
+)
 EXPERIMENT = Experiment(
     name="languages",
     sections=("language",),
     recipe=lambda profile: profile.language.recipe.name,
     asked=lambda profile, found: asked_of(profile, wanted(profile, found)),
     measure=measure,
-    frames=("language_corpus", "language_training", "language_losses", "language_perplexity"),
-    exact=("language_corpus",),
+    frames=("language_training", "language_losses", "language_perplexity"),
     derive={"language_over_seeds": ("language_losses", perplexities)},
 )

@@ -24,7 +24,7 @@ from ..tasks.needle_text import TASKS, Retrieval
 from ..text import packing
 from ..training import Run, RunSpec
 from .arms import OURS, UNTRAINED, Corpus, corpus, trained, untrained
-from .experiment import Asked, Experiment, Frames, Reading
+from .experiment import Asked, Experiment, Reading
 from .grid import Job, gather
 from .seeds import over_seeds, spread
 
@@ -260,17 +260,21 @@ def averages(frame: pd.DataFrame) -> pd.DataFrame:
     ).reset_index()  # fmt: skip
 
 
-def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
-    return {"ruler_readings": readings(profile, cache), "ruler_answers": answers(profile, runs, cache)}
-
-
+READINGS = Experiment(
+    name="needle_readings",
+    sections=("needles", "language"),
+    recipe=lambda profile: profile.needles.lessons[-1].recipe.name,
+    measure=lambda profile, runs, cache: {"ruler_readings": readings(profile, cache)},
+    frames=("ruler_readings",),
+    exact=("ruler_readings",),
+    code=(readings,),
+)
 EXPERIMENT = Experiment(
     name="needles",
     sections=("needles", "language"),
     recipe=lambda profile: profile.needles.lessons[-1].recipe.name,
     asked=asked,
-    measure=measure,
-    frames=("ruler_readings", "ruler_answers"),
-    exact=("ruler_readings",),
+    measure=lambda profile, runs, cache: {"ruler_answers": answers(profile, runs, cache)},
+    frames=("ruler_answers",),
     derive={"ruler_over_seeds": ("ruler_answers", scores), "ruler_average": ("ruler_answers", averages)},
 )

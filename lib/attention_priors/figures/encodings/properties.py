@@ -1,12 +1,13 @@
 """The survey's table of properties, by tests (PE-TAB)."""
 
+from attention_priors.checks.survey_languages import property_table
 from attention_priors.figures.spec import Frame, TableSpec
 from attention_priors.figures.words import bounded, trained_on
 
 
 def build(frame: Frame) -> Frame:
     """A row for each encoding; the survey's entries in the order of the columns."""
-    words = {True: "yes", False: "no"}
+    frame, words = property_table({"language_readings": frame}), {True: "yes", False: "no"}
     at = int((frame["length"] / frame["trained"]).max())
     return Frame({
         "encoding": frame["label"], "relative": frame["relative"].map(words),
@@ -20,18 +21,18 @@ def build(frame: Frame) -> Frame:
 
 
 def caption(frame: Frame) -> str:
+    own = frame[frame["part"] == "benchmark"]
     return (
-        f"The survey's properties of {len(frame)} encodings, by tests. Relative: the scores of one token everywhere "
-        "depend on i - j alone, up to a constant of the row; trainable: positions have parameters that a gradient "
-        "moves; in each layer: and not added to the input alone. Extrapolates: the loss of language models trained on "
-        f"{trained_on(frame)} tokens grows by at most 0.1 nats at every length up to 64 times that (yes), certainly "
-        "not (no), or neither can be told (open); growth with its 95 % t interval over seeds, –: the encoding has no "
-        "positions there. The survey: its entries for the four properties, as reconstructed."
+        f"The survey's properties of {own['encoding'].nunique()} encodings, by tests. Relative: the scores of one "
+        "token everywhere depend on i - j alone, up to a constant of the row; trainable: positions have parameters "
+        "that a gradient moves; in each layer: and not added to the input alone. Extrapolates: the loss of language "
+        f"models trained on {trained_on(own)} tokens grows by at most 0.1 nats at every length up to 64 times that "
+        "(yes), certainly not (no), or neither can be told (open); growth with its 95 % t interval over seeds, –: the "
+        "encoding has no positions there. The survey: its entries for the four properties, as reconstructed."
     )
 
 
 TABLE = TableSpec(
-    "encodings_properties", build, caption, "language_models",
-    ("label", "relative", "trainable", "each_layer", "length", "trained", "growth", "low", "high", "extrapolates",
-     "survey"),
+    "language_readings", build, caption, "language_models",
+    ("part", "encoding", "seed", "length", "trained", "loss", "growth"),
 )  # fmt: skip
