@@ -4,6 +4,7 @@ import matplotlib.pyplot as plt
 import pytest
 from matplotlib.text import Text
 
+from attention_priors.config import TheoryProfile
 from attention_priors.figures import style
 
 
@@ -17,8 +18,6 @@ def legible():
         assert min(text.get_fontsize() for text in texts) >= style.SMALLEST
 
     return check
-
-from attention_priors.config import TheoryProfile
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from attention_priors.positions.priors import GeneralizedGaussian
+from attention_priors.positions.priors import GeneralizedGaussian, RelativePrior
 from attention_priors.theory.inference import log_generalised_gaussian, softmax
 
 Vector = NDArray[np.float64]
@@ -51,11 +51,16 @@ def module(
 
 def coded(theta_alpha: float, theta_beta: float, theta_mu: float = 0.0, epsilon: float = EPSILON) -> LogPrior:
     """d -> -exp(theta_alpha) (|d + mu| + epsilon)^theta_beta: the library's prior, as BAM codes it (appendix C)."""
-    prior = module(theta_alpha, theta_beta, theta_mu, epsilon)
+    return of(module(theta_alpha, theta_beta, theta_mu, epsilon))
 
+
+def of(prior: RelativePrior, head: int = 0) -> LogPrior:
+    """One head of a prior of the library, as a function of lags of any shape."""
+
+    @torch.no_grad()
     def log_prior(lags: Vector) -> Vector:
-        with torch.no_grad():
-            return prior.log_prior(torch.as_tensor(np.asarray(lags), dtype=torch.int64))[0].numpy()
+        flat = torch.as_tensor(np.asarray(lags)).long().flatten()
+        return prior.log_prior(flat)[head].double().numpy().reshape(np.shape(lags))
 
     return log_prior
 

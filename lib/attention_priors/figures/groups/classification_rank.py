@@ -7,10 +7,11 @@ from attention_priors.figures import lines, style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 from attention_priors.positions.buckets import T5Buckets
 from attention_priors.positions.kerple import KerpleLog, KerplePower
-from attention_priors.positions.priors import GeneralizedGaussian, Laplace, RelativePrior
+from attention_priors.positions.priors import GeneralizedGaussian, Laplace
 from attention_priors.positions.rotary import rope
 from attention_priors.theory import classification as theory
 from attention_priors.theory.classification import Kernel, Mode
+from attention_priors.theory.generalised_gaussian import of
 
 EXACT = 1e-12  # relative size of a singular value that counts as zero: finite ranks end here, infinite ones do not
 SHOWN = 1e-6  # nats; below lies rounding
@@ -28,18 +29,6 @@ PRIORS = {
 }
 
 
-def kernel_of(prior: RelativePrior) -> Kernel:
-    """The log-prior of a prior's first head as a function of float64 lags."""
-    prior = prior.double()
-
-    def kappa(lags: np.ndarray) -> np.ndarray:
-        flat = torch.as_tensor(np.asarray(lags)).long().flatten()
-        with torch.no_grad():
-            return prior.log_prior(flat)[0].double().numpy().reshape(np.shape(lags))
-
-    return kappa
-
-
 def survey() -> dict[str, Kernel]:
     """One head of every kind of relative prior, scales that matter at 1000 lags; T5's table is random.
 
@@ -50,15 +39,15 @@ def survey() -> dict[str, Kernel]:
         buckets.values.normal_(generator=torch.Generator().manual_seed(0))
     modes = [Mode(1, 0.5, (1.0,), (0.6,)), Mode(1, 0.05, (0.8,), (-0.4,))]
     return {
-        "ALiBi": kernel_of(Laplace([0.25])),
+        "ALiBi": of(Laplace([0.25]).double()),
         "damped mode": theory.kernel([Mode(0.98, 0.2, (1.0,), (0.5,))]),
         "Goat, 2 modes": theory.kernel(modes),
-        "BAM, beta = 2": kernel_of(GeneralizedGaussian([-6.0], [2.0], epsilon=1e-12)),
+        "BAM, beta = 2": of(GeneralizedGaussian([-6.0], [2.0], epsilon=1e-12).double()),
         "Sandwich": theory.kernel([Mode(1, omega, (1 / 8,)) for omega in rope(128).omega]),
-        "KERPLE, logarithm": kernel_of(KerpleLog([1.0], [1.0])),
-        "KERPLE, square root": kernel_of(KerplePower([1.0], [0.5])),
-        "BAM, beta = -1/5": kernel_of(GeneralizedGaussian([0.0], [-0.2])),
-        "T5": kernel_of(buckets),
+        "KERPLE, logarithm": of(KerpleLog([1.0], [1.0]).double()),
+        "KERPLE, square root": of(KerplePower([1.0], [0.5]).double()),
+        "BAM, beta = -1/5": of(GeneralizedGaussian([0.0], [-0.2]).double()),
+        "T5": of(buckets.double()),
     }
 
 

@@ -11,8 +11,8 @@ from attention_priors.positions.sandwich import Sandwich
 from attention_priors.positions.spectral import Fourier
 
 
-def examples() -> dict[str, list[tuple[str, RelativePrior]]]:
-    """Up to three settings of a family, which share a picture."""
+def examples() -> dict[str, list[tuple[str, RelativePrior, int]]]:
+    """Up to three settings of a family, which share a picture: name, prior and the head of it."""
     t5 = T5Buckets(3)
     starts = torch.tensor(bucket_starts(), dtype=torch.float32)
     with torch.no_grad():  # what training may leave: a slope in ln d, a far-sighted head, a head that skips neighbours
@@ -23,27 +23,16 @@ def examples() -> dict[str, list[tuple[str, RelativePrior]]]:
     below, powers = (-0.25, -0.5, -1.0), ((0.25, 0.5), (0.05, 1.0), (1e-4, 2.0))
     logs = ((2.0, 1.0), (1.0, 1.0), (0.5, 1.0))
     return {
-        "Uniform (NoPE)": [("", Uniform(1))],
-        "ALiBi": [(f"m = 1/{1 / m:.0f}", Laplace([m])) for m in slopes],
-        "GGD, β > 0": [(f"β = {b:g}, α = {a:g}", _gaussian(a, b)) for b, a in gaussians],
-        "GGD, β < 0": [(f"β = {b:g}, α = 16", _gaussian(16.0, b)) for b in below],
-        "KERPLE, power": [(f"r₁ = {a:g}, r₂ = {b:g}", KerplePower([a], [b])) for a, b in powers],
-        "KERPLE, log": [(f"r₁ = {a:g}, r₂ = {b:g}", KerpleLog([a], [b])) for a, b in logs],
-        "T5 buckets": [(name, Head(t5, head)) for head, name in enumerate(("steep", "flat", "far"))],
-        "Sandwich": [(f"head {h} of 12", Head(Sandwich(12), h - 1)) for h in (3, 6, 12)],
-        "Fourier (Goat)": [(name, Head(waves, head)) for head, name in enumerate(("1 mode", "2 modes", "3 modes"))],
+        "Uniform (NoPE)": [("", Uniform(1), 0)],
+        "ALiBi": [(f"m = 1/{1 / m:.0f}", Laplace([m]), 0) for m in slopes],
+        "GGD, β > 0": [(f"β = {b:g}, α = {a:g}", _gaussian(a, b), 0) for b, a in gaussians],
+        "GGD, β < 0": [(f"β = {b:g}, α = 16", _gaussian(16.0, b), 0) for b in below],
+        "KERPLE, power": [(f"r₁ = {a:g}, r₂ = {b:g}", KerplePower([a], [b]), 0) for a, b in powers],
+        "KERPLE, log": [(f"r₁ = {a:g}, r₂ = {b:g}", KerpleLog([a], [b]), 0) for a, b in logs],
+        "T5 buckets": [(name, t5, head) for head, name in enumerate(("steep", "flat", "far"))],
+        "Sandwich": [(f"head {h} of 12", Sandwich(12), h - 1) for h in (3, 6, 12)],
+        "Fourier (Goat)": [(name, waves, head) for head, name in enumerate(("1 mode", "2 modes", "3 modes"))],
     }
-
-
-class Head(RelativePrior):
-    """One head of a prior."""
-
-    def __init__(self, prior: RelativePrior, head: int) -> None:
-        super().__init__()
-        self.prior, self.head, self.heads = prior, head, 1
-
-    def log_prior(self, lags: torch.Tensor) -> torch.Tensor:
-        return self.prior.log_prior(lags)[self.head : self.head + 1]
 
 
 def _gaussian(alpha: float, beta: float) -> GeneralizedGaussian:
@@ -51,6 +40,6 @@ def _gaussian(alpha: float, beta: float) -> GeneralizedGaussian:
 
 
 @torch.no_grad()
-def table(prior: RelativePrior, keys: int) -> torch.Tensor:
-    """The log-prior at the lags 0 .. keys - 1 in float64: [heads keys]."""
-    return prior.log_prior(torch.arange(keys)).double()
+def table(prior: RelativePrior, head: int, keys: int) -> torch.Tensor:
+    """The log-prior of one head at the lags 0 .. keys - 1 in float64: [1 keys]."""
+    return prior.log_prior(torch.arange(keys))[head : head + 1].double()

@@ -29,8 +29,8 @@ def rows(size: Size, seed: int, points=120) -> Frame:
     parts = [
         {"family": family, "setting": setting, "lag": lags, "share": keys * weights[lags]}
         for family, settings in examples().items()
-        for setting, prior in settings
-        for weights in [mass.normalised(table(prior, keys))[0].numpy()]
+        for setting, prior, head in settings
+        for weights in [mass.normalised(table(prior, head, keys))[0].numpy()]
     ]
     return stacked(parts)
 

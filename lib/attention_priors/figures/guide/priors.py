@@ -23,8 +23,8 @@ def rows(size: Size, seed: int) -> Rows:
     """Normaliser relative to lag 0 (or the largest weight), tail masses, mean lag and 99 % window of every setting."""
     keys, windows, found = 128 * size.length, (8, 64, 8 * size.length), []
     for family, settings in examples().items():
-        for setting, prior in settings:
-            logs = table(prior, keys)
+        for setting, prior, head in settings:
+            logs = table(prior, head, keys)
             row = {"family": family, "setting": setting, "keys": keys}
             row["normaliser"] = float((logs - logs.max()).exp().sum())
             row |= {f"tail {window}": float(mass.tail_mass(logs, window)) for window in windows}

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from attention_priors.figures import style
-from attention_priors.figures.guide.examples import Head, table
+from attention_priors.figures.guide.examples import table
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Size, stacked
 from attention_priors.positions.sandwich import Sandwich
 
@@ -18,7 +18,7 @@ LOOKS = {
 
 def rows(size: Size, seed: int, keys=8192, points=400) -> Frame:
     """The sum at width 128, its means over octaves [d, 2d) at their mean logarithm, and the logarithm."""
-    total = 8 * table(Head(Sandwich(8, 128), 7), 2 * keys).numpy()[0]  # the eighth of eight heads is divided by 8
+    total = 8 * table(Sandwich(8, 128), 7, 2 * keys).numpy()[0]  # the eighth of eight heads is divided by 8
     lags = np.unique(np.geomspace(2, keys, points).round().astype(int))
     running = np.concatenate([[0.0], np.cumsum(total)])
     means = (running[2 * lags] - running[lags]) / lags

@@ -29,14 +29,10 @@ def rows(size: Size, seed: int, width=16, queries=32, sharpness=2.0) -> Rows:
     for budget in sorted({max(1, keys >> power) for power in range(8)}):
         for rule, kept in (("heaviest", parallel.heaviest(scores, budget)), ("random", np.sort(shuffled[:budget]))):
             moved = [(*parallel.eviction_shift(row, v, kept), np.linalg.norm(row @ v)) for row in weights[-8:]]
-            found.append(
-                {
-                    "rule": rule, "keys": keys, "budget": budget,
-                    "error": float(np.mean([np.linalg.norm(shift) / norm for shift, _, norm in moved])),
-                    "evicted": float(np.mean([mass for _, mass, _ in moved])),
-                    "bound": float(np.mean([mass * diameter / norm for _, mass, norm in moved])),
-                }
-            )  # fmt: skip
+            found.append({"rule": rule, "keys": keys, "budget": budget,
+                          "error": float(np.mean([np.linalg.norm(shift) / norm for shift, _, norm in moved])),
+                          "evicted": float(np.mean([mass for _, mass, _ in moved])),
+                          "bound": float(np.mean([mass * diameter / norm for _, mass, norm in moved]))})  # fmt: skip
     return found
 
 

@@ -20,12 +20,8 @@ def rows(size: Size, seed: int, steps=60) -> Rows:
         for second in np.linspace((1 - first) / 2, min(first, 1 - first), steps):
             p = np.array([first, second, max(1 - first - second, 0.0)])
             left = after_eviction(p, [1, 2])
-            found.append(
-                {
-                    "first": float(first), "second": float(second), "largest": float(left.max() - first),
-                    "entropy": entropy(left) / math.log(2) - entropy(p) / math.log(3),
-                }
-            )  # fmt: skip
+            found.append({"first": float(first), "second": float(second), "largest": float(left.max() - first),
+                          "entropy": entropy(left) / math.log(2) - entropy(p) / math.log(3)})  # fmt: skip
     return found
 
 

@@ -25,13 +25,9 @@ def rows(size: Size, seed: int, epsilon=0.001, delta=0.05) -> Rows:
             above = (weights > epsilon).sum(axis=1)
             t = parallel.noise_level(keys, delta)
             bound = parallel.count_bound(rate, epsilon, t) if rate else 1 / epsilon
-            found.append(
-                {
-                    "rate": rate, "keys": keys, "epsilon": epsilon, "mean": float(above.mean()),
-                    "least": int(above.min()), "most": int(above.max()), "bound": bound,
-                    "share": float((weights > 1 / keys).mean()),
-                }
-            )  # fmt: skip
+            found.append({"rate": rate, "keys": keys, "epsilon": epsilon, "mean": float(above.mean()),
+                          "least": int(above.min()), "most": int(above.max()), "bound": bound,
+                          "share": float((weights > 1 / keys).mean())})  # fmt: skip
     return found
 
 

@@ -22,12 +22,9 @@ def rows(size: Size, seed: int, widths=WIDTHS, lag=16) -> Rows:
         rate = 1 / math.sqrt(width)
         rng = np.random.default_rng(seed_for(seed, f"13/dimension/{width}"))
         near = noisy_rows(rate, keys, repeats, rng)[:, : lag + 1].sum(axis=1)
-        found.append(
-            {
-                "width": width, "lag": lag, "mass": float(near.mean()),
-                "error": float(near.std(ddof=1) / math.sqrt(repeats)), "quiet": mass_within(rate, lag, keys),
-            }
-        )  # fmt: skip
+        found.append({"width": width, "lag": lag, "mass": float(near.mean()),
+                      "error": float(near.std(ddof=1) / math.sqrt(repeats)),
+                      "quiet": mass_within(rate, lag, keys)})  # fmt: skip
     return found
 
 

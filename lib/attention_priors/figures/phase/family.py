@@ -13,19 +13,12 @@ def power(r1: float, r2: float = 1.0) -> gaussian.LogPrior:
     return lambda lags: -r1 * np.log1p(r2 * np.asarray(lags, dtype=np.float64))
 
 
-@torch.no_grad()
-def sandwich(head: int) -> gaussian.LogPrior:
-    """Head `head` of 12."""
-    prior = Sandwich(12)
-    return lambda lags: prior.log_prior(torch.as_tensor(np.asarray(lags), dtype=torch.int64))[head - 1].double().numpy()
-
-
-@torch.no_grad()
-def t5(lags: gaussian.Vector) -> gaussian.Vector:
+def t5() -> gaussian.LogPrior:
     """T5's buckets fitted to -1.5 ln(1 + d) at the start of each: steep up to lag 113, then flat."""
     prior = T5Buckets(1)
-    prior.values.copy_(-1.5 * torch.tensor(bucket_starts(), dtype=torch.float32).log1p())
-    return prior.log_prior(torch.as_tensor(np.asarray(lags), dtype=torch.int64))[0].double().numpy()
+    with torch.no_grad():
+        prior.values.copy_(-1.5 * torch.tensor(bucket_starts(), dtype=torch.float32).log1p())
+    return gaussian.of(prior)
 
 
 def family() -> dict[str, gaussian.LogPrior]:
@@ -37,9 +30,9 @@ def family() -> dict[str, gaussian.LogPrior]:
         "GGD, β = 1/10": gaussian.printed(1.0, 0.1),
         "KERPLE-log, r₁ = 2": power(2.0),
         "KERPLE-log, r₁ = 1/2": power(0.5),
-        "Sandwich, head 3": sandwich(3),
-        "Sandwich, head 12": sandwich(12),
-        "T5, fitted": t5,
+        "Sandwich, head 3": gaussian.of(Sandwich(12), 2),
+        "Sandwich, head 12": gaussian.of(Sandwich(12), 11),
+        "T5, fitted": t5(),
         "GGD, β = -1/2": gaussian.coded(0.0, -0.5),
         "uniform": gaussian.laplace(0.0),
     }

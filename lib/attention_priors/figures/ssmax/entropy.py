@@ -30,12 +30,9 @@ def rows(size: Size, seed: int, sigma=2.0) -> Rows:
             weights = np.apply_along_axis(softmax, 1, law(n) * scores)
             seen = np.where(weights > 0, weights, 1.0)
             h = -(weights * np.log(seen)).sum(axis=1).mean()
-            found.append(
-                {
-                    "law": name, "keys": n, "scale": law(n), "entropy": float(h / np.log(n)),
-                    "predicted": float(entropy(n, sigma, law(n)) / np.log(n)), "largest": float(weights.max(1).mean()),
-                }
-            )  # fmt: skip
+            found.append({"law": name, "keys": n, "scale": law(n), "entropy": float(h / np.log(n)),
+                          "predicted": float(entropy(n, sigma, law(n)) / np.log(n)),
+                          "largest": float(weights.max(1).mean())})  # fmt: skip
     return found
 
 
