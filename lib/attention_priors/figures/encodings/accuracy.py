@@ -1,7 +1,7 @@
 """Passkey accuracy of all encodings and extensions by length."""
 
-from attention_priors.figures import heat_maps, style
-from attention_priors.figures.encodings.families import grid, label_map
+from attention_priors.figures import heat_maps
+from attention_priors.figures.encodings.families import draw_map
 from attention_priors.figures.methods import label
 from attention_priors.figures.spec import Figure, FigureSpec, Frame
 from attention_priors.figures.words import CHANCE, extremes, prompts, trained_on
@@ -22,18 +22,11 @@ def starred(name: str) -> str:
 
 def draw(frame: Frame) -> Figure:
     """Rows are encodings, cells means over seeds."""
-    names = ranked(frame)
-    values, states = (grid(frame, names, column) for column in ("mean", "state"))
-    fig, ax = style.figure(style.DOUBLE, 0.8 + 0.155 * len(names))
-
-    def text(row: int, column: int, value: float) -> str:
-        return {"undefined": "n/a", "given up": "•"}.get(states.iloc[row, column], f"{value:.2f}")
-
-    mesh = heat_maps.cells(ax, values.to_numpy(), text, lambda value: value <= 0.5, **heat_maps.SHARES)
-    first = frame.drop_duplicates("encoding").set_index("encoding").loc[names]
-    label_map(ax, first, [starred(name) for name in names], values.columns, trained_on(frame))
-    heat_maps.color_bar(mesh, ax, ticks=[0, 0.5, 1], aspect=40, pad=0.02, label="share of passkeys retrieved")
-    return fig
+    labels = {name: starred(name) for name in ranked(frame)}
+    mesh = draw_map(frame, "mean", labels, {"undefined": "n/a", "given up": "•"}, "{:.2f}".format,
+                    lambda value: value <= 0.5, **heat_maps.SHARES)  # fmt: skip
+    heat_maps.color_bar(mesh, mesh.axes, ticks=[0, 0.5, 1], aspect=40, pad=0.02, label="share of passkeys retrieved")
+    return mesh.figure
 
 
 def caption(frame: Frame) -> str:

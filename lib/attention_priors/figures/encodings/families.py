@@ -1,16 +1,17 @@
 """How position enters an encoding, as colour and marker, and the map of encodings by lengths that shows it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.lines import Line2D
 
 from attention_priors.experiments.arms import OWN
 from attention_priors.figures import heat_maps, style
 from attention_priors.figures.methods import label
 from attention_priors.figures.spec import Frame
-from attention_priors.figures.words import times
+from attention_priors.figures.words import times, trained_on
 
 # family: name, colour, marker
 FAMILIES = {
@@ -21,27 +22,36 @@ FAMILIES = {
 }
 
 
-def grid(frame: Frame, names: Sequence[str], value: str) -> Frame:
-    """A column of the frame as encodings, in the order of `names`, by lengths."""
-    return frame.pivot(index="encoding", columns="length", values=value).loc[names].sort_index(axis=1)
+def draw_map(
+    frame: Frame, value: str, labels: Mapping[str, str], states: Mapping[str, str], text: Callable[[float], str],
+    white: Callable[[float], bool], **colours: Any,
+) -> QuadMesh:  # fmt: skip
+    """A map of a column with a row for each encoding of `labels`, the first on top, and a column for each length.
 
-
-def label_map(ax: Axes, first: Frame, rows: Sequence[str], lengths: Sequence[int], trained: int) -> None:
-    """Ticks and legend of a map with a row for each encoding, the first on top, and a column for each length.
-
-    Each row has its family's marker; `first` has one row for each encoding.
+    A cell whose state is one of `states` has that text. Each row has its family's marker, of which a legend tells.
     """
-    for row, family in enumerate(first["family"]):
-        _, color, marker = FAMILIES[family]
+    names, lengths, trained = list(labels), sorted(set(frame["length"])), trained_on(frame)
+    shape = {"index": "encoding", "columns": "length"}
+    values, state = (frame.pivot(**shape, values=column).loc[names, lengths] for column in (value, "state"))
+    _, ax = style.figure(style.DOUBLE, 0.8 + 0.155 * len(names))
+
+    def written(row: int, column: int, cell: float) -> str:
+        return states.get(state.iloc[row, column], text(cell))
+
+    mesh = heat_maps.cells(ax, values.to_numpy(), written, white, **colours)
+    families = frame.drop_duplicates("encoding").set_index("encoding")["family"]
+    for row, name in enumerate(names):
+        _, color, marker = FAMILIES[families[name]]
         ax.plot(-0.12, row + 0.5, marker, color=color, markersize=4, clip_on=False)
-    ax.set_yticks(np.arange(len(rows)) + 0.5, rows)
+    ax.set_yticks(np.arange(len(names)) + 0.5, labels.values())
     ax.set_xticks(np.arange(len(lengths)) + 0.5, [f"{style.length_label(n)}\n{times(n, trained)}" for n in lengths])
     heat_maps.bare(ax)
     ax.tick_params(axis="y", pad=9)
     ax.invert_yaxis()
     ax.set_xlabel(f"context length (tokens) and its multiple of the training length ({trained})")
-    handles = [Line2D([], [], linestyle="", marker=m, color=c, label=text) for text, c, m in FAMILIES.values()]
+    handles = [Line2D([], [], linestyle="", marker=m, color=c, label=family) for family, c, m in FAMILIES.values()]
     ax.figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), handletextpad=0.2)
+    return mesh
 
 
 def whose(name: str, borrows: str) -> str:

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 
 from attention_priors.experiments.arms import OWN
-from attention_priors.figures import heat_maps, style
-from attention_priors.figures.encodings.families import FAMILIES, grid, label_map, whose
+from attention_priors.figures import heat_maps
+from attention_priors.figures.encodings.families import FAMILIES, draw_map, whose
 from attention_priors.figures.methods import label
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec
-from attention_priors.figures.words import bounded, extremes, times, trained_on
+from attention_priors.figures.words import bounded, extremes, trained_on
 
 NOTEBOOK = "language_models"
 TOP = 0.5  # nats at which the colours end: 65 % more perplexity
@@ -28,26 +28,18 @@ def ranked(frame: Frame) -> list[str]:
 
 def draw(frame: Frame) -> Figure:
     """Rows are encodings, cells nats."""
-    names, trained = ranked(frame), trained_on(frame)
-    values, states = (grid(frame, names, column) for column in ("growth", "state"))
-    fig, ax = style.figure(style.DOUBLE, 0.8 + 0.155 * len(names))
-
-    def text(row: int, column: int, value: float) -> str:
-        return {"undefined": "n/a", "left out": ""}.get(states.iloc[row, column], f"{round(value, 2) + 0.0:.2f}")
-
-    mesh = heat_maps.cells(
-        ax, values.to_numpy(), text, lambda value: value >= TOP / 2, vmin=0, vmax=TOP, cmap="cividis_r"
-    )
-    first = frame.drop_duplicates("encoding").set_index("encoding").loc[names]
-    right = values.shape[1] + 0.12
+    labels = {name: label(name) for name in ranked(frame)}
+    mesh = draw_map(frame, "growth", labels, {"undefined": "n/a", "left out": ""}, "{:z.2f}".format,
+                    lambda value: value >= TOP / 2, vmin=0, vmax=TOP, cmap="cividis_r")  # fmt: skip
+    ax, right = mesh.axes, frame["length"].nunique() + 0.12
+    first = frame.drop_duplicates("encoding").set_index("encoding").loc[list(labels)]
     for row, found in enumerate(first.itertuples()):
         own = f"{math.exp(found.loss_at):.0f}" if found.borrows == OWN else "*"
         heat_maps.write(ax, right, row + 0.52, own, ha="left")
-    heat_maps.write(ax, right, -0.15, f"perplexity\nat {times(trained, trained)}", ha="left", va="bottom")
-    label_map(ax, first, [label(name) for name in names], values.columns, trained)
+    heat_maps.write(ax, right, -0.15, "perplexity\nat 1×", ha="left", va="bottom")
     heat_maps.color_bar(mesh, ax, ticks=[0, 0.1, 0.3, TOP], aspect=40, pad=0.1, extend="max",
                         label="growth of the loss (nats)")  # fmt: skip
-    return fig
+    return mesh.figure
 
 
 def caption(frame: Frame) -> str:
@@ -105,6 +97,4 @@ FIGURE = FigureSpec(
     "in nats; a marker at each row tells how position enters, a number on the right the perplexity at the training "
     "length.",
 )  # fmt: skip
-TABLE = TableSpec(
-    "encodings_perplexity", build, caption_table, NOTEBOOK, (*COLUMNS, "low_at", "high_at")
-)  # fmt: skip
+TABLE = TableSpec("encodings_perplexity", build, caption_table, NOTEBOOK, (*COLUMNS, "low_at", "high_at"))
