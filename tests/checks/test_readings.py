@@ -16,8 +16,9 @@ from attention_priors.experiments import readings
 TRAINED, TIMES = 128, 4
 LANGUAGES, EXTENSIONS, CONTEXTS = survey_languages.CHECKS, survey_extensions.CHECKS, bam_contexts.CHECKS
 CLAIMS = [*LANGUAGES, *EXTENSIONS, *CONTEXTS]
-ROWS = config.profile("smoke").language
-NAMES = tuple(dict.fromkeys((*ROWS.encodings, *ROWS.benchmark.encodings)))
+PROFILE = config.profile("smoke")
+ROWS = PROFILE.readings
+NAMES = tuple(dict.fromkeys((*PROFILE.language.encodings, *ROWS.encodings)))
 
 
 @functools.lru_cache(maxsize=64)
@@ -36,13 +37,13 @@ def losses(rule, seeds=(0, 1, 2), multiples=(1, 2, 4, 8, 16, 64), noise=0.001, u
     near = [multiple for multiple in multiples if multiple <= 16]
     for name in NAMES:
         add("benchmark", name, TRAINED, multiples)
-    for name in ROWS.benchmark.extensions:
+    for name in ROWS.extensions:
         add("extensions", name, TRAINED, near)
-    for name in ROWS.benchmark.tuned:
+    for name in ROWS.tuned:
         add("tuned", name, TIMES * TRAINED, near, TRAINED)
-    for name in ROWS.benchmark.small:
+    for name in ROWS.small:
         add("small", name, TRAINED, (1,))
-    for name in ROWS.benchmark.longer:
+    for name in ROWS.longer:
         add("longer", name, 2 * TRAINED, [multiple for multiple in (1, 2, 4, 32) if multiple <= max(multiples)])
     return readings.growth(pd.DataFrame(rows)).assign(unigram=unigram, scored=64)
 
@@ -51,12 +52,12 @@ def frames(rule, **how):
     seeds = how.get("seeds", (0, 1, 2))
     gaps, slopes = (LOST, STEADY) if rule is reverse else (KEPT, FADES)
     order = [
-        {"encoding": name, "seed": seed, "gap": gaps.get(name, 0.2)} for name in ROWS.benchmark.order for seed in seeds
+        {"encoding": name, "seed": seed, "gap": gaps.get(name, 0.2)} for name in ROWS.order for seed in seeds
     ]
     fading = [
         {"encoding": name, "seed": seed, "length": multiple * TRAINED, "layer": 0, "head": head,
          "peak": -slopes.get(name, 0.0) * math.log2(multiple) + 0.1 * head}
-        for name in ROWS.benchmark.fading for seed in seeds for multiple in (1, 4, 16) for head in (0, 1)
+        for name in ROWS.fading for seed in seeds for multiple in (1, 4, 16) for head in (0, 1)
     ]  # fmt: skip
     return {READINGS: losses(rule, **how), ORDER: pd.DataFrame(order), FADING: pd.DataFrame(fading)}
 
