@@ -51,9 +51,7 @@ def losses(rule, seeds=(0, 1, 2), multiples=(1, 2, 4, 8, 16, 64), noise=0.001, u
 def frames(rule, **how):
     seeds = how.get("seeds", (0, 1, 2))
     gaps, slopes = (LOST, STEADY) if rule is reverse else (KEPT, FADES)
-    order = [
-        {"encoding": name, "seed": seed, "gap": gaps.get(name, 0.2)} for name in ROWS.order for seed in seeds
-    ]
+    order = [{"encoding": name, "seed": seed, "gap": gaps.get(name, 0.2)} for name in ROWS.order for seed in seeds]
     fading = [
         {"encoding": name, "seed": seed, "length": multiple * TRAINED, "layer": 0, "head": head,
          "peak": -slopes.get(name, 0.0) * math.log2(multiple) + 0.1 * head}
