@@ -310,6 +310,9 @@ def test_a_table_is_followed_by_the_rows_that_are_named(package):
     assert set(reached(package, 'study.draw("one")')) == {"FIGURES[one]", "figures.one:FIGURE", "a:C"}
     assert reached(package, 'study.table("one")\nprint("one")') == {}
     assert set(reached(package, 'study.claim("T2")')) == {"CHECKS[T2]", "checks.of:CHECKS[T2]", "checks.of:t2"}
+    laws = "def t1(): ...\ndef t2(): ...\nCHECKS = claims(claim('T1', t1), claim('T2', t2))\n"
+    store.write_text(package / "checks/of.py", laws)
+    assert set(reached(package, 'study.claim("T2")')) == {"CHECKS[T2]", "checks.of:CHECKS[T2]", "checks.of:t2"}
     many = reached(package, 'for name in ("T1", "T2"):\n    study.claim(name)')
     assert set(many) >= {"checks.of:t1", "checks.of:t2"}, "names that are put together: every text counts"
 

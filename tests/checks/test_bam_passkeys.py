@@ -135,8 +135,8 @@ def test_one_strong_baseline_refutes_that_bam_is_alone():
     assert outcome("BAM-C6", rule) == outcome("BAM-F2", rule) == "disagrees"
     assert outcome("BAM-C1", rule) == "undecided"  # its reach is only known to be 32 times the training length
     made = frames(rule)
-    rows = bam_passkeys.sentences(made)
-    assert "nope-ssmax" in rows[(rows["claim"] == "BAM-C6") & (rows["outcome"] == "disagrees")]["sentence"].iloc[0]
+    rows = CHECKS["BAM-C6"].frame(made)
+    assert "nope-ssmax" in rows[rows["outcome"] == "disagrees"]["sentence"].iloc[0]
 
 
 def test_a_failed_baseline_is_not_evidence():

@@ -16,8 +16,9 @@ from attention_priors.experiments import readings
 TRAINED, TIMES = 128, 4
 LANGUAGES, EXTENSIONS, CONTEXTS = survey_languages.CHECKS, survey_extensions.CHECKS, bam_contexts.CHECKS
 CLAIMS = [*LANGUAGES, *EXTENSIONS, *CONTEXTS]
-ROWS = config.profile("smoke").readings
-NAMES = tuple(dict.fromkeys((*config.profile("smoke").language.encodings, *ROWS.encodings)))
+PROFILE = config.profile("smoke")
+ROWS = PROFILE.readings
+NAMES = tuple(dict.fromkeys((*PROFILE.language.encodings, *ROWS.encodings)))
 
 
 @functools.lru_cache(maxsize=64)
@@ -50,9 +51,7 @@ def losses(rule, seeds=(0, 1, 2), multiples=(1, 2, 4, 8, 16, 64), noise=0.001, u
 def frames(rule, **how):
     seeds = how.get("seeds", (0, 1, 2))
     gaps, slopes = (LOST, STEADY) if rule is reverse else (KEPT, FADES)
-    order = [
-        {"encoding": name, "seed": seed, "gap": gaps.get(name, 0.2)} for name in ROWS.order for seed in seeds
-    ]
+    order = [{"encoding": name, "seed": seed, "gap": gaps.get(name, 0.2)} for name in ROWS.order for seed in seeds]
     fading = [
         {"encoding": name, "seed": seed, "length": multiple * TRAINED, "layer": 0, "head": head,
          "peak": -slopes.get(name, 0.0) * math.log2(multiple) + 0.1 * head}

@@ -145,10 +145,11 @@ def test_models_that_learned_nothing_decide_nothing():
     assert outcomes("PE-NOPE", changed(masked_rope_loss=-0.3)).count("undecided") == 2  # the masked ones
 
 
-def test_the_table_of_sentences():
-    table = survey_algorithms.sentences(frames())
-    assert set(table["claim"]) == set(CLAIMS) and set(table["outcome"]) == {"agrees"} and len(table) == 11
-    assert set(survey_algorithms.sentences(frames(), "PE-NOPE")["claim"]) == {"PE-NOPE"}
+def test_the_tables_of_sentences():
+    shown = pd.concat([CHECKS[name].frame(frames()) for name in CLAIMS])
+    assert set(shown["outcome"]) == {"agrees"} and len(shown) == 11
+    count = len(CHECKS["PE-NOPE"].frame(frames()))
+    assert CHECKS["PE-NOPE"].summary(frames()) == f"{count} of {count} sentences agree"
 
 
 def test_verdicts_are_scaled_reproductions():

@@ -6,7 +6,7 @@ Accuracies are judged as in `bam_passkeys`; losses, in nats on the same scored t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import pandas as pd
 import torch
@@ -143,18 +143,6 @@ SENTENCES: dict[str, Callable[[Frames], list[Sentence]]] = {
     "BAM-C3": claim_3,
     "BAM-C11": claim_11,
 }
-
-
-def sentences(frames: Frames, claims: Iterable[tuple[str, Callable]] | None = None) -> pd.DataFrame:
-    """What a notebook shows: every sentence of every claim with its number, interval and outcome."""
-    rows = []
-    for name, read in claims or SENTENCES.items():
-        for found in read(frames):
-            measured = "–" if math.isnan(found.measured) else f"{found.measured:.3g}"
-            interval = "–" if found.interval is None else "[{:.3g}, {:.3g}]".format(*found.interval)
-            rows.append({"claim": name, "sentence": found.text, "measured": measured, "95 % interval": interval,
-                         "should be": f"{found.relation} {found.expected:.3g}", "outcome": found.outcome})  # fmt: skip
-    return pd.DataFrame(rows)
 
 
 def check(

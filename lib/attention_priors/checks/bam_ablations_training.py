@@ -8,11 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-import pandas as pd
-
 from attention_priors.checks.ablation_worlds import EXTENDED, TRAINING, Frames, Study, leads
 from attention_priors.checks.bam_ablations import EXCLUDED, check
-from attention_priors.checks.bam_ablations import sentences as shown
 from attention_priors.checks.bam_passkeys import LONG, MARGIN, PERFECT, worst
 from attention_priors.checks.intervals import Estimate, Sentence, difference, joined, judge, sentence
 from attention_priors.checks.passkey_worlds import HIGH
@@ -142,11 +139,6 @@ SENTENCES: dict[str, Callable[[Frames], list[Sentence]]] = {
     "BAM-TAB5": table_5,
     "BAM-C14": claim_14,
 }
-
-
-def sentences(frames: Frames) -> pd.DataFrame:
-    """What notebook 10 shows: every sentence of every claim with its number, interval and outcome."""
-    return shown(frames, SENTENCES.items())
 
 
 CHECKS = {

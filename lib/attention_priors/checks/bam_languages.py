@@ -181,24 +181,6 @@ SENTENCES: dict[str, Callable[[Frames], list[Sentence]]] = {
 }
 
 
-def sentences(frames: Frames) -> pd.DataFrame:
-    """What notebook 09 shows of the twelve encodings: every sentence of every claim that it owns."""
-    return listed({name: read for name, read in SENTENCES.items() if name != "BAM-C7"}, frames)
-
-
-def listed(claims: Mapping[str, Callable[[Frames], list[Sentence]]], frames: Frames) -> pd.DataFrame:
-    """Every sentence of some claims with its number, interval and outcome."""
-    rows = []
-    for name, read in claims.items():
-        for found in read(frames):
-            interval = "–" if found.interval is None else "[{:.3g}, {:.3g}]".format(*found.interval)
-            measured = "–" if math.isnan(found.measured) else f"{found.measured:.3g}"
-            rows.append({"claim": name, "sentence": found.text, "nats": measured,
-                         "95 % interval": interval, "should be": f"{found.relation} {found.expected:.3g}",
-                         "outcome": found.outcome})  # fmt: skip
-    return pd.DataFrame(rows)
-
-
 # Worlds in which a claim holds or fails: the test of its judge
 
 Rule = Callable[[str, float], float]  # (encoding, length / training length) -> loss above the best

@@ -288,19 +288,6 @@ SENTENCES: dict[str, Callable[[Frames], list[Sentence]]] = {
 }
 
 
-def sentences(frames: Frames) -> pd.DataFrame:
-    """What notebook 10 shows: every sentence of every claim with its number, interval and outcome."""
-    rows = []
-    for name, read in SENTENCES.items():
-        for found in read(frames):
-            measured = "–" if math.isnan(found.measured) else f"{found.measured:.3g}"
-            interval = "–" if found.interval is None else "[{:.3g}, {:.3g}]".format(*found.interval).replace("inf", "∞")
-            rows.append({"claim": name, "sentence": found.text, "measured": measured,
-                         "95 % interval": interval, "should be": f"{found.relation} {found.expected:.3g}",
-                         "outcome": found.outcome})  # fmt: skip
-    return pd.DataFrame(rows)
-
-
 def _check(identifier: str, metrics: tuple[str, ...], opposite: str, holds: Rule, fails: Rule) -> EmpiricalCheck:
     def verdict(frames: Frames):
         return finding(SENTENCES[identifier](frames))

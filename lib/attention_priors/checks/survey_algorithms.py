@@ -167,18 +167,6 @@ SENTENCES: dict[str, Callable[[Frames], list[Sentence]]] = {
 }
 
 
-def sentences(frames: Frames, *names: str) -> pd.DataFrame:
-    """What notebook 11 shows: every sentence of some claims (by default all) with number, interval and outcome."""
-    rows = []
-    for name in names or SENTENCES:
-        for found in SENTENCES[name](frames):
-            interval = "–" if found.interval is None else "[{:.3g}, {:.3g}]".format(*found.interval)
-            rows.append({"claim": name, "sentence": found.text, "measured": f"{found.measured:.3g}",
-                         "95 % interval": interval, "should be": f"{found.relation} {found.expected:.3g}",
-                         "outcome": found.outcome})  # fmt: skip
-    return pd.DataFrame(rows)
-
-
 # Worlds in which a claim holds or fails: the test of its judge
 
 Answers = Callable[[str, str, str], float]  # (task, encoding, part) -> accuracy

@@ -37,7 +37,6 @@ from attention_priors.claims.verdict import (
     settle,
     show,
 )
-from attention_priors.registry import nearest
 
 __all__ = [
     "DOCUMENTS",
@@ -57,7 +56,6 @@ __all__ = [
     "markdown",
     "merge",
     "missing",
-    "nearest",
     "not_run",
     "read",
     "reason",
