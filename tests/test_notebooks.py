@@ -10,13 +10,13 @@ import subprocess
 import sys
 
 import nbformat
-import pandas as pd
 import pytest
 
-from attention_priors import claims, config, store, verify
-from attention_priors.experiments import languages
+from attention_priors import claims, config, experiments, manifest, store, verify
+from attention_priors.layout import Layout
+from attention_priors.notebooks import NOTEBOOKS, file_name
 from attention_priors.pipeline import stamps
-from attention_priors.pipeline.order import NOTEBOOKS
+from attention_priors.report import Report
 
 PROFILE = "smoke"
 
@@ -30,33 +30,40 @@ def command(cache, *arguments):
 
 @pytest.fixture(scope="session")
 def smoke(tmp_path_factory):
-    """(results, cache) after the whole pipeline at smoke."""
+    """(layout, cache) after the whole pipeline at smoke."""
     folder = tmp_path_factory.mktemp("smoke")
-    _, path = languages.corpus(config.profile(PROFILE), config.CACHE / "corpora")
+    _, path = experiments.corpus(config.profile(PROFILE), config.CACHE / "corpora")
     (folder / "cache" / "corpora").mkdir(parents=True)
     shutil.copy(path, folder / "cache" / "corpora" / path.name)
     done = command(
         folder / "cache", "attention_priors.pipeline", "--profile", PROFILE, "--results", str(folder / "results")
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    return folder / "results", folder / "cache"
+    return Layout(folder / "results", PROFILE), folder / "cache"
 
 
 @pytest.mark.slow
 def test_every_notebook_ran_without_an_error_and_without_a_machine_path(smoke):
     for name in NOTEBOOKS:
-        executed = nbformat.read(smoke[0] / PROFILE / "notebooks" / f"{name}.ipynb", as_version=4)
+        executed = nbformat.read(smoke[0].copy(name), as_version=4)
         code = [cell for cell in executed.cells if cell.cell_type == "code" and cell.source.strip()]
         assert all(cell.execution_count for cell in code), name
         text = json.dumps(executed)
         assert '"output_type": "error"' not in text
-        assert str(config.ROOT) not in text and str(smoke[0]) not in text
-        assert executed.metadata[stamps.STAMP]["profile"] == PROFILE
+        assert str(config.ROOT) not in text and str(smoke[0].results) not in text
+        assert executed.metadata[stamps.STAMP]["profile"] == smoke[0].label(name)
+
+
+@pytest.mark.slow
+def test_every_file_has_its_sum_and_nothing_lies_outside(smoke):
+    looked, wrong = manifest.problems(smoke[0])
+    assert looked > 300 and wrong == []
+    assert [path.name for path in smoke[0].results.iterdir()] == [PROFILE]
 
 
 @pytest.mark.slow
 def test_the_ledger_has_all_claims_and_decides_those_of_the_notebooks(smoke):
-    ledger = claims.read(smoke[0] / PROFILE / "claims.json")
+    ledger = claims.read(smoke[0].own / "claims.json")
     assert ledger.keys() == claims.register().keys()
     decided = {name for name, verdict in ledger.items() if verdict.verdict != "not run"}
     exact = {name for name, claim in claims.register().items() if claim.scale == "cpu" and name.startswith("BAM-")}
@@ -66,77 +73,116 @@ def test_the_ledger_has_all_claims_and_decides_those_of_the_notebooks(smoke):
 
 
 @pytest.mark.slow
-def test_every_figure_has_its_three_files_and_names_its_profile(smoke):
-    figures = sorted((smoke[0] / PROFILE / "figures").glob("*.md"))
-    assert len(figures) >= 15
-    for path in figures:
-        assert f"Profile {PROFILE}, recipe " in path.read_text()
-        assert path.with_suffix(".pdf").stat().st_size > 2000 and path.with_suffix(".png").stat().st_size > 2000
+def test_every_figure_has_its_three_files_and_names_its_profile_unless_it_is_theory(smoke):
+    for folder, says in ((smoke[0].own, f"Profile {PROFILE}, recipe "), (smoke[0].theory, "ecipe ")):
+        figures = sorted((folder / "figures").glob("*.md"))
+        assert len(figures) >= 15
+        for path in figures:
+            assert says in path.read_text() and (folder == smoke[0].own or "rofile" not in path.read_text()), path.name
+            assert path.with_suffix(".pdf").stat().st_size > 2000 and path.with_suffix(".png").stat().st_size > 2000
 
 
 @pytest.mark.slow
 def test_a_second_run_does_nothing_and_a_lost_copy_is_made_from_the_store(smoke):
-    results, cache = smoke
+    layout, cache = smoke
     runs = {path: path.stat().st_mtime_ns for path in (cache / "runs").rglob("model.safetensors")}
     assert runs
-    (results / PROFILE / "notebooks" / "10_passkeys.ipynb").unlink()
-    again = command(cache, "attention_priors.pipeline", "--profile", PROFILE, "--results", str(results),
+    layout.copy("passkeys").unlink()
+    again = command(cache, "attention_priors.pipeline", "--profile", PROFILE, "--results", str(layout.results),
                     "--only", "10_passkeys")  # fmt: skip
     assert again.returncode == 0, again.stderr[-2000:]
-    assert (results / PROFILE / "notebooks" / "10_passkeys.ipynb").exists()
+    assert layout.copy("passkeys").exists()
     assert runs == {path: path.stat().st_mtime_ns for path in (cache / "runs").rglob("model.safetensors")}
 
 
 @pytest.mark.slow
 def test_the_verifier_agrees_with_what_was_just_computed(smoke):
-    done = command(smoke[1], "attention_priors.verify", "--profile", PROFILE, "--results", str(smoke[0]))
+    done = command(smoke[1], "attention_priors.verify", "--profile", PROFILE, "--results", str(smoke[0].results))
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
-    for kind in ("exact", "bitwise"):
-        assert kind in done.stdout
+    for kind in ("sealed", "exact", "bitwise"):
+        assert f" {kind}" in done.stdout.splitlines()[-2]
 
 
-def _edit_metric(results, name, column, change):
-    """Change numbers and their seal, as somebody would who wants it to look right."""
-    path = results / PROFILE / "metrics" / f"{name}.csv"
-    frame = pd.read_csv(path)
+def _edit_metric(layout, name, column, change):
+    """Change numbers and their seals, as somebody would who wants it to look right."""
+    made = Report(layout, "passkeys")
+    frame, origin = made.read(name)
     frame[column] = change(frame[column])
-    from attention_priors.report import Report
-
-    origin = store.read_json(path.with_suffix(".json"))
-    Report(results, PROFILE, "test").metrics(name, frame, origin["key"], origin["recipe"])
+    made.metrics(name, frame, origin["key"], origin["recipe"])
+    manifest.add(layout, [made.place(name), made.place(name).with_suffix(".json")])
 
 
-def _verdict(results, claim, **changes):
-    path = results / PROFILE / "claims.json"
-    ledger = store.read_json(path)
+def _verdict(layout, claim, **changes):
+    ledger = store.read_json(layout.own / "claims.json")
     ledger["claims"][claim] |= changes
-    store.write_json(path, ledger)
+    store.write_json(layout.own / "claims.json", ledger)
+
+
+def _first(folder, pattern):
+    return min(path for path in folder.rglob(pattern) if "state" not in path.as_posix())
+
+
+def _flip(path):
+    """One bit in the middle."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def _truncate(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
 DAMAGE = {  # what is changed, and the line in which the verifier must say so
-    "a metric": (lambda results: _edit_metric(results, "ruler_over_seeds", "mean", lambda x: x + 0.01),
+    "a metric": (lambda place: _edit_metric(place, "ruler_over_seeds", "mean", lambda x: x + 0.01),
                  "metrics/ruler_over_seeds.csv from ruler_answers.csv"),
-    "the rows behind it": (lambda results: _edit_metric(results, "passkey_samples", "correct", lambda x: 1 - x),
+    "the rows behind it": (lambda place: _edit_metric(place, "passkey_samples", "correct", lambda x: 1 - x),
                            "metrics/passkey_by_length.csv from passkey_samples.csv"),
-    "an exact verdict": (lambda results: _verdict(results, "BAM-L1", verdict="inconclusive", opposite="x",
-                                                  outcome="undecided"), " BAM-L1: verdict inconclusive committed"),
-    "an empirical number": (lambda results: _verdict(results, "BAM-C21", measured=0.123),
+    "an exact verdict": (lambda place: _verdict(place, "BAM-L1", verdict="inconclusive", opposite="x",
+                                                outcome="undecided"), " BAM-L1: verdict inconclusive committed"),
+    "an empirical number": (lambda place: _verdict(place, "BAM-C21", measured=0.123),
                             " BAM-C21: measured 0.123 committed"),
-    "a drawing": (lambda results: (results / PROFILE / "tables" / "language_table2.csv").write_text("encoding\n"),
-                  "tables/language_table2.csv"),
+    "a drawing": (lambda place: (place.own / "tables" / "language_table2.csv").write_text("encoding\n"),
+                  "exact     smoke/tables/language_table2.csv"),
 }  # fmt: skip
 
 
 @pytest.fixture(scope="session")
 def complaints(smoke, tmp_path_factory):
     """What the verifier says of a copy of the results with every damage at once: (exit status, lines)."""
-    results = tmp_path_factory.mktemp("damaged") / "results"
-    shutil.copytree(smoke[0], results, ignore=shutil.ignore_patterns(".state"))
+    layout = Layout(tmp_path_factory.mktemp("damaged") / "results", PROFILE)
+    shutil.copytree(smoke[0].results, layout.results, ignore=shutil.ignore_patterns(manifest.STATE))
     for change, _ in DAMAGE.values():
-        change(results)
-    done = command(smoke[1], "attention_priors.verify", "--profile", PROFILE, "--results", str(results),
+        change(layout)
+    done = command(smoke[1], "attention_priors.verify", "--profile", PROFILE, "--results", str(layout.results),
                    "--no-training")  # fmt: skip
     return done.returncode, done.stdout.splitlines()
+
+
+KINDS = ("claims.json", "claims.md", "provenance.json", "runs.json", "claims/*.json", "metrics/*.csv", "metrics/*.json",
+         "figures/*.pdf", "figures/*.png", "figures/*.md", "tables/*.csv", "tables/*.md", "tables/*.tex",
+         "notebooks/*.ipynb")  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", [_truncate, _flip, os.unlink], ids=["truncated", "flipped", "missing"])
+def test_a_damaged_file_of_each_kind_is_named(smoke, tmp_path, damage, monkeypatch, capsys):
+    layout = Layout(tmp_path / "results", PROFILE)
+    shutil.copytree(smoke[0].results, layout.results, ignore=shutil.ignore_patterns(manifest.STATE))
+    kinds = [(layout.own, kind) for kind in KINDS] + [(layout.theory, kind) for kind in KINDS[4:] + KINDS[2:3]]
+    kinds += [(layout.runs, "*.json"), (layout.models, "*.safetensors")]
+    damaged = {_first(folder, kind) for folder, kind in kinds}
+    for path in damaged:
+        damage(path)
+    named = {line.partition(":")[0] for line in manifest.problems(layout)[1]}
+    assert named == {path.relative_to(layout.results).as_posix() for path in damaged}
+    monkeypatch.setattr(verify, "verify_claims", lambda *_: None)  # which would read the damaged files
+    monkeypatch.setattr(verify, "verify_metrics", lambda *_: None)
+    monkeypatch.setattr(verify, "verify_drawings", lambda *_: None)
+    (layout.own / "claims.json").touch()
+    arguments = ["--profile", PROFILE, "--results", str(layout.results), "--no-training"]
+    assert verify.main(arguments) == 1
+    assert f"{len(damaged)} differ" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -177,8 +223,8 @@ def test_sameness(committed, computed, equal):
 
 @pytest.mark.parametrize("name", sorted(NOTEBOOKS))
 def test_committed_executed_copies_belong_to_today_s_notebooks(name):
-    source = stamps.source_hash(stamps.read(config.ROOT / "notebooks" / f"{name}.ipynb"))
-    copies = [config.ROOT / "results" / profile / "notebooks" / f"{name}.ipynb" for profile in ("cpu", "full", "gpu")]
+    source = stamps.source_hash(stamps.read(config.ROOT / "notebooks" / file_name(name)))
+    copies = {Layout(config.ROOT / "results", profile).copy(name) for profile in ("cpu", "full", "gpu")}
     for path in (copy for copy in copies if copy.exists()):
         stamp = nbformat.read(path, as_version=4).metadata[stamps.STAMP]
         assert stamp["source"] == source, f"{path} was made from another version; run make reproduce"

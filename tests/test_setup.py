@@ -88,6 +88,14 @@ def test_a_misspelt_variable_is_one_line(root):
     assert "PROFLE" in done.stderr and "PROFILE" in done.stderr
 
 
+@pytest.mark.parametrize("value", ["a'b", 'a"b', "a`b"])
+@pytest.mark.parametrize("target", ["figures", "reproduce", "verify"])
+def test_a_quotation_mark_is_one_line(root, target, value):
+    done = make(root, target, f"PROFILE={value}")
+    assert done.returncode == 2 and len(done.stderr.strip().splitlines()) == 1
+    assert f"PROFILE = {value} holds a quotation mark" in done.stderr
+
+
 @pytest.mark.parametrize("python", ["false", "/nonexistent/python3"])
 def test_a_python_that_does_not_fit_is_one_line_with_the_remedy(root, tmp_path, python):
     for name in ("Makefile", "requirements.lock", "pyproject.toml"):
@@ -101,8 +109,9 @@ def test_a_python_that_does_not_fit_is_one_line_with_the_remedy(root, tmp_path, 
 
 def test_clean_deletes_leftovers_and_no_results(root, tmp_path):
     (tmp_path / "Makefile").write_bytes((root / "Makefile").read_bytes())
-    kept = ["results/cpu/claims.json", "results/cpu/notebooks/a.ipynb", "notebooks/a.ipynb", "lib/x.py", ".venv/x"]
-    gone = [".cache/runs/x", "results/cpu/.state/a.json", "results/cpu/notebooks/a.failed.ipynb", "tests/__pycache__/x"]
+    kept = ["results/cpu/claims.json", "results/theory/notebooks/a.ipynb", "notebooks/a.ipynb", "lib/x.py", ".venv/x"]
+    gone = [".cache/runs/x", "results/theory/.state/a.json", "results/smoke/theory/.state/a.json",
+            "results/cpu/notebooks/a.failed.ipynb", "tests/__pycache__/x"]  # fmt: skip
     for name in kept + gone:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")

@@ -219,7 +219,7 @@ class EmpiricalCheck:
         """What a notebook shows: a row per sentence with its number, interval and outcome."""
         return pd.DataFrame(
             {
-                "sentence": each.text,
+                "sentence": getattr(each, "text", None) or claims.find(self.id).statement,
                 "measured": _shown(each.measured),
                 "95 % interval": _shown(each.interval),
                 "should be": f"{each.relation} {_shown(each.expected)}",

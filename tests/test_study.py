@@ -1,0 +1,143 @@
+"""What a notebook gets from its study: pictures with captions, claims that open, evidence, and errors in order."""
+
+import re
+import types
+
+import pandas as pd
+import pytest
+from IPython.core.displaypub import CapturingDisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+
+from attention_priors import checks, claims, manifest, store
+from attention_priors.layout import THEORY, Layout
+from attention_priors.report import NotMeasured
+from attention_priors.study import Study
+
+
+@pytest.fixture
+def study(tmp_path):
+    return Study("smoke", "generalised_gaussian", tmp_path, seed=0, device="cpu")
+
+
+@pytest.mark.parametrize(("given", "says"), [
+    ({"profile": "smok"}, "unknown profile 'smok'"), ({"notebook": "passkey"}, "no notebook is called 'passkey'"),
+    ({"device": "tpu"}, "unknown device 'tpu'"),
+])  # fmt: skip
+def test_bad_input_is_one_line(tmp_path, given, says):
+    asked = {"profile": "smoke", "notebook": "passkeys", "results": tmp_path} | given
+    with pytest.raises(ValueError, match=says) as error:
+        Study(**asked)
+    assert "\n" not in str(error.value)
+
+
+def test_a_figure_is_simulated_written_and_shown_with_its_caption(study, monkeypatch):
+    picture = study.draw("prior_shapes")
+    assert {path.name for path in (study.layout.theory / "figures").iterdir()} == {
+        f"prior_shapes.{kind}" for kind in ("pdf", "png", "md")
+    }
+    assert manifest.problems(study.layout)[1] == []
+    publisher = CapturingDisplayPublisher()
+    shell = InteractiveShell.instance()
+    monkeypatch.setattr(shell, "display_pub", publisher)
+    picture._ipython_display_()
+    image, caption = publisher.outputs
+    assert image["metadata"]["image/png"]["alt"] == image["data"]["text/plain"] == picture.alt
+    assert 200 < image["metadata"]["image/png"]["width"] < 800 and len(image["data"]["image/png"]) > 1000
+    assert caption["data"]["text/markdown"] == picture.caption
+    assert "notebook generalised_gaussian, key " in picture.caption and "rofile" not in picture.caption
+    assert list(study.frames) == ["prior_shapes"]
+
+
+def test_rows_are_simulated_once_and_their_key_is_that_of_seed_and_size(study, monkeypatch):
+    study.draw("prior_shapes")
+    key = study._report.read("prior_shapes")[1]["key"]
+    monkeypatch.setattr(Study, "_write", lambda *_, **__: pytest.fail("written twice"))
+    study.draw("prior_shapes")
+    monkeypatch.undo()
+    keys = [key]
+    for other in (Study("smoke", "generalised_gaussian", study.layout.results, seed=1),
+                  Study("cpu", "generalised_gaussian", study.layout.results)):  # fmt: skip
+        other.draw("prior_shapes")
+        keys.append(other._report.read("prior_shapes")[1]["key"])
+    assert len(set(keys)) == 3
+
+
+def test_a_claim_is_a_line_that_opens_and_is_decided_once(study, monkeypatch):
+    shown = study.claim("BAM-D3", "BAM-T4")
+    page, text = shown._repr_html_(), repr(shown)
+    assert page.count("<details><summary>") == page.count("</table>") == 2
+    assert re.search(r"<summary>BAM-T4: \d of \d sentences? holds? \(", page)
+    assert text.startswith("BAM-D3: ") and "\n\nBAM-T4: " in text and "<" not in text.splitlines()[0]
+    monkeypatch.setattr(checks.CHECKS, "rows", {})
+    assert repr(study.claim("BAM-D3", "BAM-T4")) == text
+
+
+def test_the_ledger_s_part_has_the_figures_that_were_drawn_as_evidence(study):
+    study.draw("prior_tails")
+    table = study.verdicts()
+    found = claims.read(study.layout.part("generalised_gaussian"))
+    assert set(table.index) == found.keys() == set(checks.belonging("generalised_gaussian"))
+    assert found["BAM-L3"].evidence == ["figures/prior_tails.png"] and found["BAM-D3"].evidence == []
+    assert {verdict.profile for verdict in found.values()} == {THEORY}
+    assert set(study.practice().index) <= found.keys() and study.practice()["in practice"].str.len().min() > 10
+
+
+def invented(metrics, judge):
+    """An experiment and an empirical claim on it."""
+    frame = pd.DataFrame({"x": [1.0, 2.0]})
+    made = types.SimpleNamespace(
+        name="invented", frames=metrics, needs=(), exact=(metrics[0],), derive={},
+        measured=lambda *_: {name: frame for name in metrics}, derived=lambda frames: {"twice": frames["one"] * 2},
+        key=lambda *_: "k", recipe=lambda _: "some", runs=lambda *_: {},
+    )  # fmt: skip
+    finding = checks.CHECKS["BAM-D8"]
+    return made, type(finding)("BAM-D8", ("one",), "some", judge, "x", lambda frames: frames)
+
+
+@pytest.fixture
+def measuring(tmp_path, monkeypatch):
+    """(study, what its check was asked)."""
+    asked, finding = [], pytest.importorskip("attention_priors.checks.evidence").Finding
+
+    def judge(frames):
+        asked.append(frames["one"]["x"].sum())
+        return finding("agrees", 1.0, ">", 0.0)
+
+    experiment, check = invented(("one", "two"), judge)
+    monkeypatch.setattr("attention_priors.study.EXPERIMENTS", {"invented": experiment})
+    monkeypatch.setattr("attention_priors.study.checks.CHECKS", {"BAM-D8": check})
+    monkeypatch.setattr("attention_priors.study.checks.belonging", lambda _: {"BAM-D8": check})
+    return Study("smoke", "needles", tmp_path), asked
+
+
+def test_an_experiment_writes_its_metrics_and_an_empirical_claim_reads_them(measuring):
+    study, asked = measuring
+    frames = study.measure("invented")
+    assert list(frames) == ["one", "two", "twice"] and list(frames["twice"]["x"]) == [2.0, 4.0]
+    recipes = {name: store.read_json(study.layout.own / "metrics" / f"{name}.json")["recipe"] for name in frames}
+    assert recipes == {"one": "exact", "two": "some", "twice": "some"}
+    study.claim("BAM-D8")
+    study.verdicts()
+    assert asked == [3.0], "decided once"
+    assert claims.read(study.layout.part("needles"))["BAM-D8"].evidence == ["metrics/one.csv"]
+
+
+def test_a_claim_before_its_measurement_is_refused(measuring):
+    study, _ = measuring
+    with pytest.raises(NotMeasured, match=r"no metrics/one\.csv for profile smoke; run the notebook needles"):
+        study.claim("BAM-D8")
+    Study("smoke", "needles", study.layout.results).measure("invented")
+    study.claim("BAM-D8")  # of an earlier run
+    with pytest.raises(ValueError, match="BAM-D8 was decided before 'one' was measured; move its cell below"):
+        study.measure("invented")
+
+
+def test_what_is_explored_is_shown_once_where_nobody_watches(study):
+    slider = types.SimpleNamespace(value=2.0)
+    assert study.explore(lambda x, y: (x, y), x=slider, y="fixed") == (2.0, "fixed")
+
+
+def test_another_notebook_s_metric_is_read_or_asked_for(study):
+    with pytest.raises(NotMeasured, match="run the notebook passkeys"):
+        study.read("passkey_by_length", notebook="passkeys")
+    assert isinstance(study.layout, Layout)
