@@ -115,6 +115,14 @@ def test_counting_and_plain_numbers():
     assert json.dumps(ev.plain(inputs)) == '{"p": [0.5, 0.5], "n": 3, "flag": true}'
 
 
+def test_an_empirical_claim_without_sentences_is_shown_as_one():
+    found = ev.Finding("agrees", 0.4, ">", 0.0, interval=(0.1, 0.7), detail="16 heads a seed")
+    check = ev.EmpiricalCheck("BAM-X", ("m",), "paper", lambda frames: found, "x", lambda frames: frames)
+    assert check.summary({}) == "1 of 1 sentence agrees"
+    (row,) = check.frame({}).to_dict("records")
+    assert "16 heads a seed" in row["sentence"] and row["95 % interval"] == "[0.1, 0.7]" and row["outcome"] == "agrees"
+
+
 def test_an_empirical_outcome_must_be_known():
     check = ev.EmpiricalCheck(
         "BAM-X", ("m",), "paper", lambda frames: ev.Finding("maybe", 1, ">", 0), "x", lambda frames: frames

@@ -187,6 +187,11 @@ class Finding:
     detail: str = ""
     sentences: tuple[Any, ...] = ()  # `intervals.Sentence`s, where the claim has several
 
+    @property
+    def text(self) -> str:
+        """What stands for a sentence where the claim is one."""
+        return f"The claim as it is read ({self.detail})" if self.detail else "The claim as it is read"
+
 
 @dataclass(frozen=True)
 class EmpiricalCheck:
