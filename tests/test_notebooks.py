@@ -207,6 +207,10 @@ def test_a_retrained_run_is_compared_bitwise_here_and_by_tolerance_elsewhere():
         verify.compare_runs(old, new, outcome)
         assert outcome.compared[kind] == 1
         assert (not outcome.differ) == agrees, new
+    for loss, agrees in ((old["loss"], True), ([2.0, 0.2], False)):
+        outcome = verify.Outcome()
+        verify.compare_runs(old, old | {"key": "other", "loss": loss}, outcome, earlier=True)
+        assert outcome.compared["bitwise"] == 1 and (not outcome.differ) == agrees, "earlier code, held to its losses"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
+from . import config
 from .notebooks import NOTEBOOKS, file_name
 
 APART = "smoke"  # the profile whose numbers mean nothing
@@ -91,3 +94,23 @@ class Layout:
     def record(self, run: str, key: str) -> Path:
         """The committed record of a run; profiles whose runs have one name and other settings keep apart."""
         return self.runs / f"{run}.{key[:8]}.json"
+
+
+@dataclass(frozen=True)
+class Outdated:
+    """What lies there though earlier code made it: executed copies, and the keys of runs."""
+
+    notebooks: tuple[str, ...] = ()
+    runs: bool = False
+    why: str = ""
+    issue: int = 0
+
+
+def outdated(path: Path | None = None) -> Outdated:
+    """The named exception of data/outdated.yaml. ValueError for other keys or a notebook that there is not."""
+    path = path or config.ROOT / "data" / "outdated.yaml"
+    entry = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}) if path.exists() else {}
+    known = set(Outdated.__dataclass_fields__)
+    if entry and (set(entry) != known or set(entry["notebooks"]) - set(NOTEBOOKS)):
+        raise ValueError(f"{path.name}: {entry} needs exactly {', '.join(sorted(known))}, with slugs of notebooks")
+    return Outdated(**{**entry, "notebooks": tuple(entry["notebooks"])}) if entry else Outdated()
