@@ -146,11 +146,6 @@ def test_style(root):
     assert done.returncode == 0, done.stdout[-3000:]
 
 
-def test_files_stay_short(root):
-    long = {path.name: n for path in (root / "lib").rglob("*.py") if (n := len(path.read_text().splitlines())) > 400}
-    assert not long
-
-
 def test_bare_import_brings_no_training_code(root):
     code = "import sys, attention_priors; assert 'torch' not in sys.modules; attention_priors.nothing"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -79,7 +79,7 @@ def test_the_ledger_s_part_has_the_figures_that_were_drawn_as_evidence(study):
     assert set(table.index) == found.keys() == set(checks.belonging("generalised_gaussian"))
     assert found["BAM-L3"].evidence == ["figures/prior_tails.png"] and found["BAM-D3"].evidence == []
     assert {verdict.profile for verdict in found.values()} == {THEORY}
-    assert set(study.practice().index) <= found.keys() and study.practice()["in practice"].str.len().min() > 10
+    assert set(study.practice().index) <= found.keys() and study.practice()["in practice"].all()
 
 
 def invented(metrics, judge):
