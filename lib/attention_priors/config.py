@@ -82,12 +82,18 @@ Momentum = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Size(Frozen):
-    """The part of a model's configuration that a profile fixes for all encodings. `hidden`: width of the SwiGLU."""
+    """The part of a model's configuration that a profile fixes for all encodings. `hidden`: width of the SwiGLU.
+
+    `rope_base` is that of Su et al. 2024 unless told otherwise; the authors of BAM use 500,000, as profiles gpu and
+    paper do. cpu, full and smoke keep 10,000: at 128 tokens three of the eight planes of a head turn by less than a
+    radian with it, and five with 500,000, so that a RoPE of that size would be more NoPE than RoPE.
+    """
 
     width: int = Field(ge=2)
     layers: int = Field(ge=1)
     heads: int = Field(ge=1)
     hidden: int = Field(ge=1)
+    rope_base: float = Field(default=10_000.0, gt=1)
 
     @model_validator(mode="after")
     def _divisible(self) -> Self:

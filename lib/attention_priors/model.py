@@ -17,11 +17,12 @@ from .positions.encodings import Encoding, encoding
 from .positions.priors import Prior
 from .positions.rotary import Keys, Queries
 
-# BAM App. C, Table 1. The tokenizer there has 32,768 tokens.
+# BAM App. C, Table 1. The tokenizer there has 32,768 tokens, RoPE in the authors' code the base 500,000.
+_COMMON = {"vocabulary": 32768, "rope_base": 500_000.0}
 PAPER_MODELS = {
-    "bam-120m": {"vocabulary": 32768, "width": 768, "layers": 12, "heads": 16, "hidden": 2 * 768},
-    "bam-432m": {"vocabulary": 32768, "width": 1536, "layers": 14, "heads": 24, "hidden": 2 * 1536},
-    "bam-1.1b": {"vocabulary": 32768, "width": 2048, "layers": 15, "heads": 32, "hidden": 4 * 2048},
+    "bam-120m": {**_COMMON, "width": 768, "layers": 12, "heads": 16, "hidden": 2 * 768},
+    "bam-432m": {**_COMMON, "width": 1536, "layers": 14, "heads": 24, "hidden": 2 * 1536},
+    "bam-1.1b": {**_COMMON, "width": 2048, "layers": 15, "heads": 32, "hidden": 4 * 2048},
 }
 
 Scales = Float[Tensor, "*batch heads queries"]
@@ -104,7 +105,7 @@ class Attention(nn.Module):
         self.query = nn.Linear(config.width, config.width, bias=False)
         self.key_value = nn.Linear(config.width, 2 * self.kv_heads * self.head_width, bias=False)
         self.output = nn.Linear(config.width, config.width, bias=False)
-        self.rotary = row.rotary(self.head_width) if row.rotary else None
+        self.rotary = row.rotary(self.head_width, config.rope_base) if row.rotary else None
         if row.biased:
             self.rotary = BiasedRotary(self.heads, self.kv_heads, self.rotary)
         self.prior = prior
