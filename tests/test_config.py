@@ -45,6 +45,15 @@ def test_the_baselines_get_bams_tuning(name: str) -> None:
     assert profile.seeds_for("bam-ssmax") == profile.bam_seeds and profile.seeds_for("alibi") == profile.seeds
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_authors_base_of_rope_where_models_are_of_their_kind(name: str) -> None:
+    profile = config.profile(name)
+    base = 500_000 if name in ("gpu", "paper") else 10_000
+    sizes = (profile.passkey.size, profile.language.size, profile.needles.size, *profile.ablations.sizes)
+    assert {size.rope_base for size in sizes} == {base}
+    assert profile.nope.size.rope_base == profile.algorithms.size.rope_base == 10_000, "other papers' models"
+
+
 def test_profiles_are_values() -> None:
     profile = config.profile("cpu")
     again = config.profile("cpu")
