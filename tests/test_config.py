@@ -45,6 +45,15 @@ def test_the_baselines_get_bams_tuning(name: str) -> None:
     assert profile.seeds_for("bam-ssmax") == profile.bam_seeds and profile.seeds_for("alibi") == profile.seeds
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_authors_base_of_rope_where_models_are_of_their_kind(name: str) -> None:
+    profile = config.profile(name)
+    base = 500_000 if name in ("gpu", "paper") else 10_000
+    sizes = (profile.passkey.size, profile.language.size, profile.needles.size, *profile.ablations.sizes)
+    assert {size.rope_base for size in sizes} == {base}
+    assert profile.nope.size.rope_base == profile.algorithms.size.rope_base == 10_000, "other papers' models"
+
+
 def test_profiles_are_values() -> None:
     profile = config.profile("cpu")
     again = config.profile("cpu")
@@ -85,18 +94,18 @@ def test_a_profile_of_ones_own_is_read(tmp_path: Path) -> None:
     assert written(tmp_path, values()) == config.profile("smoke").model_copy(update={"name": "mine"})
 
 
-@pytest.mark.parametrize(
-    ("path", "nearest"),
-    [
-        ("thread", "threads"),
-        ("pass_key", "passkey"),
-        ("passkey.encoding", "encodings"),
-        ("passkey.recipe.learning_rate", "prior_rate"),
-        ("passkey.far.lenghts", "lengths"),
-        ("language.size.hiden", "hidden"),
-        ("needles.lessons.1.recipe.stepz", "steps"),
-    ],
-)
+UNKNOWN_KEYS = [
+    ("thread", "threads"),
+    ("pass_key", "passkey"),
+    ("passkey.encoding", "encodings"),
+    ("passkey.recipe.learning_rate", "prior_rate"),
+    ("passkey.far.lenghts", "lengths"),
+    ("language.size.hiden", "hidden"),
+    ("needles.lessons.1.recipe.stepz", "steps"),
+]
+
+
+@pytest.mark.parametrize(("path", "nearest"), UNKNOWN_KEYS)
 def test_unknown_keys_name_file_key_and_the_nearest_valid_key(path: str, nearest: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=rf"^mine\.yaml: unknown key '{path}'; the nearest valid key is '{nearest}'$"):
         written(tmp_path, changed(path, 1))
@@ -110,48 +119,49 @@ ENCODING_LISTS += [f"ablations.{name}" for name in ("start", "subset", "sign", "
                                                    "language", "length")]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "message"),
-    [
-        ("threads", 0, r"threads: .*greater than or equal to 1 \(got 0\)"),
-        ("threads", 100_000, r"threads: .*less than or equal to 1024 \(got 100000\)"),
-        ("workers", 5000, r"workers: .*less than or equal to 1024"),
-        ("seeds", [], "seeds: .*at least 1 item"),
-        ("seeds", [-1, 0], r"seeds\.0: .*greater than or equal to 0 \(got -1\)"),
-        ("seeds", [0, 0], r"seeds: 0 stands there twice; name each once \(got \[0, 0\]\)"),
-        ("bam_seeds", [0, 1, 1], "bam_seeds: 1 stands there twice"),
-        ("device", "tpu", "device: unknown device 'tpu'; use 'auto', 'cpu', 'cuda' or 'cuda:<number>'"),
-        ("minutes.passkeys", -1, r"minutes\.passkeys: .*greater than or equal to 0"),
-        ("minutes.passkeys", INF, r"minutes\.passkeys: .*finite number \(got inf\)"),
-        ("theory.draws", 0, r"theory\.draws: .*greater than or equal to 1"),
-        ("passkey.recipe.rate", -1, r"passkey\.recipe\.rate: .*\(got -1\)"),
-        ("passkey.recipe.rate", INF, r"passkey\.recipe\.rate: .*finite number \(got inf\)"),
-        ("passkey.recipe.rate", NAN, r"passkey\.recipe\.rate: .*\(got nan\)"),
-        ("language.recipe.weight_decay", INF, r"language\.recipe\.weight_decay: .*finite"),
-        ("needles.lessons.0.recipe.clip", NAN, r"needles\.lessons\.0\.recipe\.clip: .*\(got nan\)"),
-        ("passkey.recipe.betas", [2, 3], r"passkey\.recipe\.betas\.0: .*less than 1 \(got 2\); .*betas\.1: "),
-        ("passkey.recipe.betas", [0.9, -0.1], r"betas\.1: .*greater than or equal to 0"),
-        ("passkey.recipe.optimizer", "sgd", r"passkey\.recipe\.optimizer: .*'radam', .*\(got 'sgd'\)"),
-        ("passkey.recipe.steps", 2.5, r"passkey\.recipe\.steps: .*\(got 2\.5\)"),
-        ("passkey.recipe.steps", 3, "warmup = 2 and cooldown = 2 exceed steps = 3"),
-        ("passkey.recipe.length", 20, r"passkey: recipe\.length = 20, but a prompt takes at least \d+ tokens"),
-        ("passkey.far.lengths", [20, 512], r"passkey: far\.lengths = 20, but a prompt takes at least"),
-        ("passkey.evaluation.lengths", [], r"passkey\.evaluation\.lengths: .*at least 1 item"),
-        ("passkey.evaluation.lengths", [-128], r"passkey\.evaluation\.lengths\.0: .*\(got -128\)"),
-        ("passkey.evaluation.lengths", [128, 128], "128 stands there twice"),
-        ("benchmark.evaluation.lengths", [0], r"benchmark\.evaluation\.lengths\.0: .*\(got 0\)"),
-        ("language.lengths", [0], r"language\.lengths\.0: .*\(got 0\)"),
-        ("readings.fading_lengths", [-128], r"readings\.fading_lengths\.0: .*\(got -128\)"),
-        ("needles.evaluation.samples", 0, r"needles\.evaluation\.samples: .*\(got 0\)"),
-        ("passkey.size.width", 33, "passkey\\.size: width = 33 is not a multiple of heads = 2"),
-        ("language.documents", "many", r"language\.documents: .*\(got 'many'\)"),
-        ("language.corpus", "docstring", "language\\.corpus: unknown corpus 'docstring': did you mean 'docstrings'"),
-        ("language.corpus", "stream:finewebb", "language\\.corpus: unknown hub corpus 'finewebb'.*nearest is 'f"),
-        ("language.scored", 65, "language: 65 scored tokens do not fit into a text of 64"),
-        ("nope.encodings", ["nope", "ropee"], "nope\\.encodings\\.1: unknown encoding 'ropee'"),
-        *((path, ["bamm"], rf"{path}\.0: unknown encoding 'bamm'; nearest is 'bam'") for path in ENCODING_LISTS),
-    ],
-)
+# Where in a profile, what stands there, what is said about it.
+BAD_VALUES = [
+    ("threads", 0, r"threads: .*greater than or equal to 1 \(got 0\)"),
+    ("threads", 100_000, r"threads: .*less than or equal to 1024 \(got 100000\)"),
+    ("workers", 5000, r"workers: .*less than or equal to 1024"),
+    ("seeds", [], "seeds: .*at least 1 item"),
+    ("seeds", [-1, 0], r"seeds\.0: .*greater than or equal to 0 \(got -1\)"),
+    ("seeds", [0, 0], r"seeds: 0 stands there twice; name each once \(got \[0, 0\]\)"),
+    ("bam_seeds", [0, 1, 1], "bam_seeds: 1 stands there twice"),
+    ("device", "tpu", "device: unknown device 'tpu'; use 'auto', 'cpu', 'cuda' or 'cuda:<number>'"),
+    ("minutes.passkeys", -1, r"minutes\.passkeys: .*greater than or equal to 0"),
+    ("minutes.passkeys", INF, r"minutes\.passkeys: .*finite number \(got inf\)"),
+    ("theory.draws", 0, r"theory\.draws: .*greater than or equal to 1"),
+    ("passkey.recipe.rate", -1, r"passkey\.recipe\.rate: .*\(got -1\)"),
+    ("passkey.recipe.rate", INF, r"passkey\.recipe\.rate: .*finite number \(got inf\)"),
+    ("passkey.recipe.rate", NAN, r"passkey\.recipe\.rate: .*\(got nan\)"),
+    ("language.recipe.weight_decay", INF, r"language\.recipe\.weight_decay: .*finite"),
+    ("needles.lessons.0.recipe.clip", NAN, r"needles\.lessons\.0\.recipe\.clip: .*\(got nan\)"),
+    ("passkey.recipe.betas", [2, 3], r"passkey\.recipe\.betas\.0: .*less than 1 \(got 2\); .*betas\.1: "),
+    ("passkey.recipe.betas", [0.9, -0.1], r"betas\.1: .*greater than or equal to 0"),
+    ("passkey.recipe.optimizer", "sgd", r"passkey\.recipe\.optimizer: .*'radam', .*\(got 'sgd'\)"),
+    ("passkey.recipe.steps", 2.5, r"passkey\.recipe\.steps: .*\(got 2\.5\)"),
+    ("passkey.recipe.steps", 3, "warmup = 2 and cooldown = 2 exceed steps = 3"),
+    ("passkey.recipe.length", 20, r"passkey: recipe\.length = 20, but a prompt takes at least \d+ tokens"),
+    ("passkey.far.lengths", [20, 512], r"passkey: far\.lengths = 20, but a prompt takes at least"),
+    ("passkey.evaluation.lengths", [], r"passkey\.evaluation\.lengths: .*at least 1 item"),
+    ("passkey.evaluation.lengths", [-128], r"passkey\.evaluation\.lengths\.0: .*\(got -128\)"),
+    ("passkey.evaluation.lengths", [128, 128], "128 stands there twice"),
+    ("benchmark.evaluation.lengths", [0], r"benchmark\.evaluation\.lengths\.0: .*\(got 0\)"),
+    ("language.lengths", [0], r"language\.lengths\.0: .*\(got 0\)"),
+    ("readings.fading_lengths", [-128], r"readings\.fading_lengths\.0: .*\(got -128\)"),
+    ("needles.evaluation.samples", 0, r"needles\.evaluation\.samples: .*\(got 0\)"),
+    ("passkey.size.width", 33, "passkey\\.size: width = 33 is not a multiple of heads = 2"),
+    ("language.documents", "many", r"language\.documents: .*\(got 'many'\)"),
+    ("language.corpus", "docstring", "language\\.corpus: unknown corpus 'docstring': did you mean 'docstrings'"),
+    ("language.corpus", "stream:finewebb", "language\\.corpus: unknown hub corpus 'finewebb'.*nearest is 'f"),
+    ("language.scored", 65, "language: 65 scored tokens do not fit into a text of 64"),
+    ("nope.encodings", ["nope", "ropee"], "nope\\.encodings\\.1: unknown encoding 'ropee'"),
+    *((path, ["bamm"], rf"{path}\.0: unknown encoding 'bamm'; nearest is 'bam'") for path in ENCODING_LISTS),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "message"), BAD_VALUES)
 def test_bad_values_name_file_key_and_value_in_one_line(path: str, value: object, message: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         written(tmp_path, changed(path, value))
@@ -174,16 +184,16 @@ def test_a_profile_is_called_as_its_file(tmp_path: Path) -> None:
         written(tmp_path, values() | {"name": "cpu"})
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", r"mine\.yaml: file: a profile is a mapping"),
-        ("- 1\n", r"mine\.yaml: file: a profile is a mapping"),
-        ("a: [1", r"mine\.yaml is not valid YAML"),
-        (b"name: \xff\xfe", r"mine\.yaml is not UTF-8 text \(.* at byte 6\); save it as UTF-8"),
-        (b"name: a\x00b", r"mine\.yaml is not valid YAML"),
-    ],
-)
+NO_PROFILES = [
+    ("", r"mine\.yaml: file: a profile is a mapping"),
+    ("- 1\n", r"mine\.yaml: file: a profile is a mapping"),
+    ("a: [1", r"mine\.yaml is not valid YAML"),
+    (b"name: \xff\xfe", r"mine\.yaml is not UTF-8 text \(.* at byte 6\); save it as UTF-8"),
+    (b"name: a\x00b", r"mine\.yaml is not valid YAML"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), NO_PROFILES)
 def test_files_that_are_no_profile(text: str | bytes, message: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         written(tmp_path, text)

@@ -7,6 +7,7 @@ from attention_priors import model
 from attention_priors.config import ModelConfig
 from attention_priors.model import PAPER_MODELS, Cache, Transformer, count, paper_model
 from attention_priors.positions.encodings import ENCODINGS
+from attention_priors.positions.rotary import rope
 
 LENGTH, VOCABULARY, CLOSE = 23, 31, 1e-10
 
@@ -255,6 +256,15 @@ def test_parameters_of_table_1(name, embedding, transformer, prior, with_locatio
     for encoding, trained in (("bam", prior), ("bam-ssmax", prior), ("bam-location-ssmax", with_location)):
         counted = count(Transformer(paper_model(name, encoding).model_copy(update=narrow)))
         assert (counted["prior"], counted["prior"] + counted["prior_fixed"]) == (trained, with_location)
+
+
+@pytest.mark.parametrize("name", [name for name, row in ENCODINGS.items() if row.rotary and row.trained_as is None])
+def test_every_rotation_starts_from_the_base_of_the_size(name):
+    made = {base: small(name, rope_base=base) for base in (10_000.0, 500_000.0)}
+    for near, far in zip(*(model(tokens()) for model in made.values()), strict=True):
+        assert torch.equal(near[0], far[0]) and not torch.equal(near, far), "the first row has nothing to turn against"
+    if name == "rope":
+        assert made[500_000.0].blocks[0].attention.rotary.spectrum == rope(8, 500_000.0)
 
 
 def test_a_shared_prior_is_one_prior():

@@ -66,6 +66,8 @@ def document_losses(
 
     documents: [documents, longest + 1]. The scored targets never change; only how much text before them is read.
     """
+    if not lengths or scored < 1:
+        raise ValueError(f"lengths {list(lengths)} with {scored} scored tokens: at least one of both is needed")
     if max(lengths) >= documents.shape[1] or min(lengths) < scored:
         raise ValueError(
             f"lengths {list(lengths)} with {scored} scored tokens need documents of {max(lengths) + 1} tokens and "
@@ -94,6 +96,7 @@ def binomial_interval(successes: int, trials: int, confidence: float = 0.95) -> 
     """Exact (Clopper-Pearson) interval of a share: 20 of 20 right means 83 % to 100 %."""
     if not 0 <= successes <= trials or trials < 1:
         raise ValueError(f"successes = {successes} of trials = {trials}; need 0 <= successes <= trials and trials >= 1")
+    _check(confidence)
     tail = (1 - confidence) / 2
     low = 0.0 if successes == 0 else float(stats.beta.ppf(tail, successes, trials - successes + 1))
     high = 1.0 if successes == trials else float(stats.beta.ppf(1 - tail, successes + 1, trials - successes))
@@ -102,6 +105,7 @@ def binomial_interval(successes: int, trials: int, confidence: float = 0.95) -> 
 
 def seed_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
     """Student's t interval of the mean over seeds; the whole line for one seed, which tells nothing of the spread."""
+    _check(confidence)
     values = np.asarray(values, dtype=float)
     if len(values) < 2:
         return -np.inf, np.inf
@@ -115,7 +119,14 @@ def share_interval(successes: Sequence[int], trials: Sequence[int], confidence: 
     Student's t over seeds alone is a point when all seeds are perfect; the exact binomial interval of all trials
     together ignores that seeds differ. One seed tells nothing of the spread: [0, 1].
     """
+    if len(successes) != len(trials) or not len(trials):
+        raise ValueError(f"{len(successes)} successes and {len(trials)} trials; give one of each for every seed")
     successes, trials = np.asarray(successes), np.asarray(trials)
     over_seeds = seed_interval(successes / trials, confidence)
     pooled = binomial_interval(int(successes.sum()), int(trials.sum()), confidence)
     return max(0.0, min(over_seeds[0], pooled[0])), min(1.0, max(over_seeds[1], pooled[1]))
+
+
+def _check(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence = {confidence}, but it must lie between 0 and 1, such as 0.95")

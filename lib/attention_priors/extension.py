@@ -25,8 +25,8 @@ def extend(model: Transformer, name: str, trained: int) -> Transformer:
         raise ValueError(
             f"encoding {name!r} {whose}, but the model is {model.config.encoding!r}; train or open that one"
         )
-    if trained < 2:
-        raise ValueError(f"trained = {trained}, but a model is trained on at least 2 tokens")
+    if not isinstance(trained, int) or trained < 2:
+        raise ValueError(f"trained = {trained}, but a training length is a whole number of at least 2 tokens")
     made = Transformer(model.config.model_copy(update={"encoding": name})).to(next(model.parameters()))
     made.load_state_dict(model.state_dict())
     for block in made.blocks:

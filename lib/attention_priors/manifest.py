@@ -58,7 +58,7 @@ def problems(layout: Layout) -> tuple[int, list[str]]:
             elif name not in sums:
                 wrong.append(f"{shown}: is not in {NAME}; remove it, or run what writes it")
             elif digest(there[name]) != sums[name]:
-                wrong.append(f"{shown}: is not as it was written; restore it, or run what writes it")
+                wrong.append(f"{shown}: does not have its sum in {NAME}; restore both, or run what writes it")
     return looked, wrong
 
 

@@ -17,11 +17,12 @@ from .positions.encodings import Encoding, encoding
 from .positions.priors import Prior
 from .positions.rotary import Keys, Queries
 
-# BAM App. C, Table 1. The tokenizer there has 32,768 tokens.
+# BAM App. C, Table 1. The tokenizer there has 32,768 tokens, RoPE in the authors' code the base 500,000.
+_COMMON = {"vocabulary": 32768, "rope_base": 500_000.0}
 PAPER_MODELS = {
-    "bam-120m": {"vocabulary": 32768, "width": 768, "layers": 12, "heads": 16, "hidden": 2 * 768},
-    "bam-432m": {"vocabulary": 32768, "width": 1536, "layers": 14, "heads": 24, "hidden": 2 * 1536},
-    "bam-1.1b": {"vocabulary": 32768, "width": 2048, "layers": 15, "heads": 32, "hidden": 4 * 2048},
+    "bam-120m": {**_COMMON, "width": 768, "layers": 12, "heads": 16, "hidden": 2 * 768},
+    "bam-432m": {**_COMMON, "width": 1536, "layers": 14, "heads": 24, "hidden": 2 * 1536},
+    "bam-1.1b": {**_COMMON, "width": 2048, "layers": 15, "heads": 32, "hidden": 4 * 2048},
 }
 
 Scales = Float[Tensor, "*batch heads queries"]
@@ -104,7 +105,7 @@ class Attention(nn.Module):
         self.query = nn.Linear(config.width, config.width, bias=False)
         self.key_value = nn.Linear(config.width, 2 * self.kv_heads * self.head_width, bias=False)
         self.output = nn.Linear(config.width, config.width, bias=False)
-        self.rotary = row.rotary(self.head_width) if row.rotary else None
+        self.rotary = row.rotary(self.head_width, config.rope_base) if row.rotary else None
         if row.biased:
             self.rotary = BiasedRotary(self.heads, self.kv_heads, self.rotary)
         self.prior = prior
@@ -205,8 +206,10 @@ class Transformer(nn.Module):
         """Logits of all queries, or of the `last` so many, for which alone the top layer is computed.
 
         `document_ids`: attention stays within runs of equal ids. `local`: a sliding window of that many keys. `cache`:
-        keys and values of earlier calls; the new tokens are appended to it.
+        keys and values of earlier calls; the new tokens are appended to it. ValueError for tokens that are none.
         """
+        if last is not None and not 1 <= last <= tokens.shape[-1]:
+            raise ValueError(f"last = {last} of {tokens.shape[-1]} queries; ask for 1 to all of them, or leave it out")
         rows = self._rows(tokens, document_ids, local, cache, backend)
         x = self._embed(tokens, rows)
         for layer, block in enumerate(self.blocks):
@@ -220,6 +223,8 @@ class Transformer(nn.Module):
         self, tokens: Int[Tensor, "batch length"], queries: int, local: int | None = None
     ) -> list[Float[Tensor, "batch heads queries length"]]:
         """p_ij of the last `queries` rows in every layer."""
+        if not 1 <= queries <= tokens.shape[-1]:
+            raise ValueError(f"queries = {queries} of {tokens.shape[-1]} tokens; ask for 1 to all of them")
         rows = self._rows(tokens, None, local, None, "auto")
         x, maps, asked = self._embed(tokens, rows), [], rows.last(queries)
         for layer, block in enumerate(self.blocks):
@@ -234,11 +239,16 @@ class Transformer(nn.Module):
         return maps
 
     def _rows(self, tokens: Tensor, ids: Tensor | None, local: int | None, cache: Cache | None, backend: str) -> Rows:
+        if tokens.ndim != 2 or not tokens.shape[1] or tokens.dtype not in (torch.int64, torch.int32):
+            raise ValueError(f"tokens of shape {list(tokens.shape)}, {tokens.dtype}; give integers [batch, length >= 1]")
         if cache is not None and ids is not None:
             raise ValueError("document_ids and a cache are both given; documents are for training without a cache")
         if cache is not None and not self.config.causal:
             raise ValueError("an encoder reads the whole text at once; a cache is for causal models")
         cached, length, device = cache or Cache(), tokens.shape[1], tokens.device
+        if cached.layers and len(cached.layers[0][0]) != len(tokens):
+            raise ValueError(f"{len(tokens)} rows of tokens, but the cache holds {len(cached.layers[0][0])}; begin a new "
+                             "cache for another batch")  # fmt: skip
         exact, offset = cached.complete, cached.length
         q_positions = torch.arange(offset, offset + length, device=device)
         k_positions = cached.place(q_positions)
@@ -254,7 +264,12 @@ class Transformer(nn.Module):
         return Rows(q_positions, k_positions, visible, offset, exact, backend, cache)
 
     def _embed(self, tokens: Tensor, rows: Rows) -> Tensor:
-        x = self.embedding(tokens)
+        try:
+            x = self.embedding(tokens)
+        except IndexError:
+            low, high, known = int(tokens.min()), int(tokens.max()), self.config.vocabulary
+            raise ValueError(f"tokens from {low} to {high}, but the vocabulary is 0 to {known - 1}; encode the text with "
+                             "the model's tokenizer") from None  # fmt: skip
         return x if self.absolute is None else x + self.absolute(rows.q_positions)
 
 

@@ -10,7 +10,6 @@ A figure or table is a function of one frame; the notebook, this command and `ma
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import io
 import sys
@@ -25,7 +24,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from attention_priors import claims, config, manifest, store
+from attention_priors import claims, commands, config, manifest, store
 from attention_priors.figures import FIGURES, LEDGER, TABLES, FigureSpec, TableSpec, style, tables
 from attention_priors.layout import THEORY, Layout
 
@@ -257,9 +256,9 @@ def _equal(committed: Path, drawn: Path) -> bool:
 
 def main(arguments: list[str] | None = None) -> int:
     """Redraw or compare; 0 when all is well, 1 when files differ or their numbers are gone, 2 for bad input."""
-    parser = argparse.ArgumentParser(prog="python -m attention_priors.report", description=__doc__.splitlines()[0])
-    parser.add_argument("--profile", default="cpu")
-    parser.add_argument("--results", type=Path, default=config.ROOT / "results")
+    parser = commands.Arguments("report", __doc__.splitlines()[0])
+    parser.sizes()
+    parser.places()
     parser.add_argument("--check", action="store_true", help="change nothing; list the files that would change")
     chosen = parser.parse_args(arguments)
     mpl.use("agg")
@@ -274,9 +273,8 @@ def main(arguments: list[str] | None = None) -> int:
             return 1 if lines else 0
         written, skipped = redraw(layout)
         manifest.add(layout, [layout.results / path for path in written])
-    except (OSError, ValueError) as error:
-        print(" ".join(str(error).split()), file=sys.stderr)
-        return 2
+    except commands.REFUSED as error:
+        return commands.refused(error)
     for line in (*(f"skipped  {line}" for line in skipped), *(f"lost     {line}" for line in gone)):
         print(line)
     print(f"{len(written)} files in {chosen.results}, {time.monotonic() - start:.0f} s")

@@ -15,7 +15,6 @@ nothing is taken from a cache.
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 import tempfile
@@ -26,7 +25,7 @@ from typing import Any
 
 import matplotlib as mpl
 
-from attention_priors import claims, config, experiments, manifest, report, runtime, store
+from attention_priors import claims, commands, config, experiments, manifest, report, runtime, store
 from attention_priors.checks import CHECKS
 from attention_priors.experiments import archive
 from attention_priors.layout import Layout, outdated
@@ -212,9 +211,9 @@ def _versions(layout: Layout) -> set[str]:
 
 def main(arguments: list[str] | None = None) -> int:
     """0 when everything agrees, 1 when something differs, 2 for bad input."""
-    parser = argparse.ArgumentParser(prog="python -m attention_priors.verify", description=__doc__.splitlines()[0])
-    parser.add_argument("--profile", default="cpu")
-    parser.add_argument("--results", type=Path, default=config.ROOT / "results")
+    parser = commands.Arguments("verify", __doc__.splitlines()[0])
+    parser.sizes()
+    parser.places()
     parser.add_argument("--full", action="store_true", help="train every run again")
     parser.add_argument("--no-training", action="store_true", help="leave the training runs out")
     chosen = parser.parse_args(arguments)
@@ -223,7 +222,7 @@ def main(arguments: list[str] | None = None) -> int:
         profile = config.profile(chosen.profile)
         layout = Layout(chosen.results, profile.name)
         if not (layout.own / "claims.json").exists():
-            raise ValueError(f"no results of profile {profile.name} in {chosen.results}; run make reproduce first")
+            raise ValueError(f"no claims.json of profile {profile.name} in {chosen.results}; run make reproduce first")
         verify_files(layout, outcome)
         verify_claims(layout, outcome)
         verify_metrics(layout, outcome)
@@ -231,12 +230,10 @@ def main(arguments: list[str] | None = None) -> int:
         if not chosen.no_training:
             verify_corpus(profile, outcome)
             verify_runs(layout, profile, chosen.full, outcome)
-    except (OSError, ValueError) as error:
-        stopped = " ".join(str(error).split())
+    except commands.REFUSED as error:
         if not outcome.differ:
-            print(stopped, file=sys.stderr)
-            return 2
-        outcome.differ.append(f"stopped   {stopped}")
+            return commands.refused(error)
+        outcome.differ.append(f"stopped   {commands.said(error)}")
     for line in outcome.notes:
         print(f"note      {line}")
     for line in outcome.differ:

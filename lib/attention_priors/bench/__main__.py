@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 import torch
 
-from .. import config, runtime, store
+from .. import commands, config, runtime, store
 from ..experiments.archive import INDEX
 from ..layout import Layout
 
@@ -27,7 +27,7 @@ def measured(threads: int, name: str, *arguments: str) -> dict[str, Any]:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        raise SystemExit(f"{name} {' '.join(arguments)} failed: {said[-1]}")
+        raise ValueError(f"{name} {' '.join(arguments)} failed: {said[-1]}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -155,26 +155,23 @@ def _list(values: list[float], digits: int = 2) -> str:
     return " ".join(f"{value:.{digits}f}" for value in values)
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 1024:
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 to 1024")
-    return int(text)
-
-
 def main(arguments: list[str] | None = None) -> int:
     """0 when all was measured, 1 where the kernels are wrong, 2 for bad input."""
-    parser = argparse.ArgumentParser(prog="python -m attention_priors.bench", description=__doc__, exit_on_error=False)
-    parser.add_argument("--profile", default="cpu")
-    parser.add_argument("--results", type=Path, default=config.ROOT / "results")
-    parser.add_argument("--threads", type=_count, default=2)
-    parser.add_argument("--repeats", type=_count, default=3, help="pairs of ours and plain, in turn")
+    parser = commands.Arguments("bench", __doc__)
+    parser.sizes()
+    parser.places()
+    parser.add_argument("--threads", type=commands.count, default=2)
+    parser.add_argument("--repeats", type=commands.count, default=3, help="pairs of ours and plain, in turn")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    chosen = parser.parse_args(arguments)
     try:
-        chosen = parser.parse_args(arguments)
-        profile = config.profile(chosen.profile)
-    except (argparse.ArgumentError, ValueError) as error:
-        print(error, file=sys.stderr)
-        return 2
+        return run(chosen, config.profile(chosen.profile))
+    except commands.REFUSED as error:
+        return commands.refused(error)
+
+
+def run(chosen: argparse.Namespace, profile: config.Profile) -> int:
+    """Measure and print; the exit status."""
     if chosen.device == "cuda":
         from . import kernels
 

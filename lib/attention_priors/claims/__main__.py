@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import sys
 from pathlib import Path
 
-from attention_priors import claims, config
+from attention_priors import claims, commands, config
 from attention_priors.layout import Layout
 from attention_priors.notebooks import file_name
 from attention_priors.registry import LIBRARY, Table
@@ -16,29 +15,24 @@ from attention_priors.registry import LIBRARY, Table
 
 def main(arguments: list[str] | None = None) -> int:
     """0: nothing is missing that should be there, or the claim was found. 1: something is missing. 2: bad input."""
-    parser = argparse.ArgumentParser(prog="python -m attention_priors.claims", description=__doc__)
+    parser = commands.Arguments("claims", __doc__)
     parser.add_argument("ledger", nargs="?", type=Path, help="a claims.json; default: the profile's")
     parser.add_argument("--id", help="show one claim: statement, verdict, check, notebook cells, figures")
-    parser.add_argument("--profile", default="cpu")
-    parser.add_argument("--results", type=Path, default=config.ROOT / "results")
+    parser.sizes()
+    parser.places()
     chosen = parser.parse_args(arguments)
     try:
         layout = Layout(chosen.results, config.profile(chosen.profile).name)
         path = chosen.ledger or layout.own / "claims.json"
         return locate(chosen.id, path, layout) if chosen.id else audit(path)
-    except (OSError, ValueError) as error:
-        print(_one_line(error), file=sys.stderr)
-        return 2
-
-
-def _one_line(error: Exception) -> str:
-    if isinstance(error, FileNotFoundError):
-        return f"{error.filename} is not there; run `make reproduce` or name a claims.json"
-    return " ".join(str(error).split())
+    except commands.REFUSED as error:
+        return commands.refused(error)
 
 
 def audit(path: Path) -> int:
     """Print counts by document and by kind, then the ids of scale cpu that have no verdict."""
+    if not path.exists():
+        raise ValueError(f"{path} is not there; run `make reproduce` or name a claims.json")
     ledger, known, rules = claims.read(path), claims.register(), claims.exceptions()
     table = claims.frame({name: ledger.get(name) or claims.not_run(name, "") for name in known})
     for by in ("document", "kind"):

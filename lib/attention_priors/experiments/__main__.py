@@ -9,14 +9,13 @@ python -m attention_priors.experiments --dry-run --profile paper
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 
 import torch
 import torch.distributed as dist
 
-from .. import config, runtime
+from .. import commands, config, runtime
 from ..registry import nearest
 from ..sharding import PARALLEL
 from ..training import Run
@@ -37,14 +36,14 @@ def dry_run(profile: config.Profile) -> int:
     found = budget.estimate(profile)
     print(budget.shown(found, profile))
     if found.problems:
-        raise ValueError("\n".join(f"profile {profile.name} cannot run: {problem}" for problem in found.problems))
+        raise ValueError(f"profile {profile.name} cannot run: {'; '.join(found.problems)}")
     return 0
 
 
 def main(arguments: list[str] | None = None) -> int:
     """0 when the run is finished, 2 for bad input."""
-    parser = argparse.ArgumentParser(prog="python -m attention_priors.experiments", description=__doc__.splitlines()[0])
-    parser.add_argument("--profile", default="cpu")
+    parser = commands.Arguments("experiments", __doc__.splitlines()[0])
+    parser.sizes()
     parser.add_argument("run", nargs="?", help="task/encoding/seed")
     parser.add_argument("--list", action="store_true", help="name the profile's runs and train nothing")
     parser.add_argument("--parallel", choices=PARALLEL, default="ddp", help="what torchrun's processes share: "
@@ -77,9 +76,8 @@ def main(arguments: list[str] | None = None) -> int:
         if together:
             dist.barrier()  # a process that leaves while another still talks to it can be aborted by gloo
             dist.destroy_process_group()
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return 2
+    except commands.REFUSED as error:
+        return commands.refused(error)
     return 0
 
 

@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 import argparse
-import errno
-import os
 import signal
 import sys
-from pathlib import Path
 from typing import Any, NoReturn
 
-from attention_priors import manifest, store
+from attention_priors import commands, manifest, store
 from attention_priors.notebooks import slug
 from attention_priors.pipeline.order import order, rules
 from attention_priors.pipeline.plan import Plan
 
 
-class OneLine(argparse.ArgumentParser):
-    """Arguments whose errors are one line."""
-
-    def error(self, message: str) -> NoReturn:
-        print(f"error: {message}; see --help", file=sys.stderr)
-        raise SystemExit(2)
-
-
 def arguments(argv: list[str] | None = None) -> argparse.Namespace:
-    parser = OneLine(prog="python -m attention_priors.pipeline", description="Run the notebooks headless, in order.")
-    parser.add_argument("--profile", default="cpu", help="sizes: a file of notebooks/profiles (default: cpu)")
-    parser.add_argument("--results", default="results", help="folder for results (default: results)")
+    parser = commands.Arguments("pipeline", "Run the notebooks headless, in order.")
+    parser.sizes()
+    parser.places()
     parser.add_argument("--only", default="", metavar="NAMES", help="these notebooks (commas) and what they need")
     parser.add_argument("--step", metavar="NAME", help="run this one now, its needs being there (make calls this)")
     parser.add_argument("--side-by-side", action="store_true", help="two notebooks at a time (rules, estimates)")
     parser.add_argument("--rules", metavar="FILE", help="write make rules for the order to FILE and say what will run")
     parser.add_argument("--list", action="store_true", help="say what will run, in which order, and run nothing")
     parser.add_argument("--force", action="store_true", help="run also what is up to date")
-    parser.add_argument("--seed", type=int, help="the notebooks' SEED (default: as written in them)")
-    parser.add_argument("--device", help="the notebooks' DEVICE (default: as written in them)")
+    parser.add_argument("--seed", type=commands.seed, help="the notebooks' SEED (default: as written in them)")
+    parser.add_argument("--device", type=commands.device, help="the notebooks' DEVICE (default: as written in them)")
     return parser.parse_args(argv)
 
 
@@ -60,7 +49,7 @@ def act(options: argparse.Namespace) -> None:
         only.append(step)
     given = {"SEED": options.seed, "DEVICE": options.device}
     given = {name: value for name, value in given.items() if value is not None}
-    plan = Plan(options.profile, Path(options.results), only, given, options.force, 2 if options.side_by_side else 1)
+    plan = Plan(options.profile, options.results, only, given, options.force, 2 if options.side_by_side else 1)
     if options.rules:
         waiting = plan.waiting()
         store.write_text(options.rules, rules(plan.names, waiting, side_by_side=options.side_by_side))
@@ -76,14 +65,6 @@ def act(options: argparse.Namespace) -> None:
             run(plan, name)
 
 
-def trouble(error: OSError, results: str) -> str:
-    """One line for a disk that is full or a folder that cannot be written."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"no space left on the disk of {results!r}; free some and run the same command again: it resumes"
-    where = os.path.relpath(error.filename) if isinstance(error.filename, str) else results
-    return f"cannot use {where!r} ({os.strerror(error.errno or 0)}); choose a folder that can be written with RESULTS="
-
-
 def main(argv: list[str] | None = None) -> int:
     def stop(signum: int, frame: Any) -> NoReturn:
         raise KeyboardInterrupt
@@ -95,12 +76,8 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nstopped: nothing half-written was kept; the same command resumes here", file=sys.stderr, flush=True)
         return 130
-    except OSError as error:
-        print(f"error: {trouble(error, options.results)}", file=sys.stderr, flush=True)
-        return 1
-    except ValueError as error:
-        print(f"error: {error}", file=sys.stderr, flush=True)
-        return 1
+    except commands.REFUSED as error:
+        return commands.refused(error, 1)
     return 0
 
 

@@ -42,13 +42,13 @@ class Encoding:
     name: str
     label: str
     absolute: Callable[[int], nn.Module] | None = None  # model width -> positions to embeddings
-    rotary: Callable[[int], Rotation] | None = None  # head width -> rotation of q and k
+    rotary: Callable[[int, float], Rotation] | None = None  # head width, base of RoPE -> rotation of q and k
     prior: Callable[[int], Prior] | None = None  # heads -> additive log-prior
     biased: bool = False  # learned vectors are added to queries and keys before the rotation
     shared: bool = False  # one prior for all layers instead of one each
     ssmax: bool = False  # scalable softmax: a factor per row, s ln n
     scales_prior: bool = False  # the row factor multiplies the log-prior too
-    local: bool = False  # evaluated with a sliding window of the training length
+    local: bool = False  # evaluated with a window of the T keys of the training length (BAM's code: T + 1 keys)
     trained_as: str | None = None  # evaluated with the weights of another encoding (local, or extension.extend)
     longest: int | None = None  # context length beyond which it is not defined
     whole: bool = False  # depends on how long the context is, not only on where its keys are
@@ -94,26 +94,26 @@ def _goat(heads: int) -> Product:
     return Product(Fourier.uniform(heads, geometric(MODES)), Sink(torch.zeros(heads)))
 
 
-def _xpos(width: int) -> DampedRotary:
-    return DampedRotary(xpos(width))
+def _xpos(width: int, base: float) -> DampedRotary:
+    return DampedRotary(xpos(width, base))
 
 
-def _rope(width: int, kind: Callable[..., Rotation], **settings: float) -> Rotation:
-    return kind(rope(width), **settings)
+def _rope(width: int, base: float, kind: Callable[..., Rotation], **settings: float) -> Rotation:
+    return kind(rope(width, base), **settings)
 
 
 # Extensions of RoPE by what their stretch asks for: nothing but the factor, the trained length, the current one.
-def _fixed(width: int, stretch: Callable, factor: float = FACTOR) -> ExtendedRotary:
-    return ExtendedRotary(rope(width), lambda spectrum, length, trained: stretch(spectrum, factor))
+def _fixed(width: int, base: float, stretch: Callable, factor: float = FACTOR) -> ExtendedRotary:
+    return ExtendedRotary(rope(width, base), lambda spectrum, length, trained: stretch(spectrum, factor))
 
 
-def _from_length(width: int, stretch: Callable, factor: float = FACTOR) -> ExtendedRotary:
-    return ExtendedRotary(rope(width), lambda spectrum, length, trained: stretch(spectrum, factor, trained))
+def _from_length(width: int, base: float, stretch: Callable, factor: float = FACTOR) -> ExtendedRotary:
+    return ExtendedRotary(rope(width, base), lambda spectrum, length, trained: stretch(spectrum, factor, trained))
 
 
-def _dynamic(width: int, stretch: Callable, **settings: float) -> ExtendedRotary:
+def _dynamic(width: int, base: float, stretch: Callable, **settings: float) -> ExtendedRotary:
     return ExtendedRotary(
-        rope(width), lambda spectrum, length, trained: stretch(spectrum, length=length, trained=trained, **settings)
+        rope(width, base), lambda spectrum, length, trained: stretch(spectrum, length=length, trained=trained, **settings)
     )
 
 

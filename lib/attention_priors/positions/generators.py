@@ -49,11 +49,11 @@ class LearnedGroup(Rotation):
     blockwise = True
     FASTEST = 0.25
 
-    def __init__(self, width: int, *, defective: bool = False) -> None:
+    def __init__(self, width: int, base: float = 10_000.0, *, defective: bool = False) -> None:
         super().__init__()
         if defective and width % 4:
             raise ValueError(f"width = {width}, but a defective block takes four components; use a multiple of 4")
-        spectrum = rope(width // 2 if defective else width)
+        spectrum = rope(width // 2 if defective else width, base)
         planes = len(spectrum.omega)
         self.log_omega = nn.Parameter(torch.tensor(spectrum.omega, dtype=torch.float64).log().float())
         self.damping = nn.Parameter(torch.full((planes,), 1e-3 / self.FASTEST).logit())

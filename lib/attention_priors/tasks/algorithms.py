@@ -72,8 +72,8 @@ def strings(
 ) -> tuple[Int[Tensor, "count read"], Int[Tensor, "count answered"]]:
     """`count` random strings of `length` symbols with their empty slots, [count, n + m], and answers [count, m]."""
     task = find(name)
-    if length < 1:
-        raise ValueError(f"length = {length}, but a string needs at least one symbol")
+    if length < 1 or count < 1:
+        raise ValueError(f"length = {length}, count = {count}, but strings need at least one of either")
     x = torch.randint(task.symbols, (count, length), generator=generator)
     answer = task.answer(x)
     return torch.cat([x, torch.full_like(answer, EMPTY)], 1), answer

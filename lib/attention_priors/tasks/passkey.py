@@ -81,7 +81,7 @@ def prompts(
         raise ValueError(f"length = {length}, but a passkey prompt needs at least {SHORTEST} tokens; use a longer one")
     if form not in ("plain", "hard"):
         raise ValueError(f"form = {form!r}; choose 'plain' or 'hard'")
-    if depths.ndim != 1 or not len(depths) or bool(((depths < 0) | (depths > 1)).any()):
+    if depths.ndim != 1 or not len(depths) or not bool(((depths >= 0) & (depths <= 1)).all()):
         raise ValueError(f"depths = {depths.tolist()}, but a non-empty list of shares between 0 and 1 is needed")
     samples = len(depths)
     digits = torch.randint(10, (samples, DIGITS), generator=generator)
@@ -105,7 +105,9 @@ def prompts(
 
 
 def equidistant(samples: int) -> Tensor:
-    """The depths 0, 1/(samples - 1), ..., 1 of BAM §3.1."""
+    """The depths 0, 1/(samples - 1), ..., 1 of BAM §3.1. ValueError for less than one sample."""
+    if samples < 1:
+        raise ValueError(f"samples = {samples}, but at least 1 is needed")
     return torch.linspace(0, 1, samples, dtype=torch.float64) if samples > 1 else torch.tensor([0.5]).double()
 
 

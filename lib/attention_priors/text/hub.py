@@ -16,7 +16,6 @@ repository's files below .cache/hub/<owner>/<repository>/ is read instead of the
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import difflib
 import importlib.metadata
@@ -28,7 +27,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from attention_priors import config, store
+from attention_priors import commands, config, store
 from attention_priors.config import Frozen
 from attention_priors.text import corpora, packing
 
@@ -187,15 +186,15 @@ def _explained(remote: Remote) -> Iterator[None]:
 
 def main(arguments: list[str] | None = None) -> int:
     """0 when the packed file is there, 2 for bad input."""
-    parser = argparse.ArgumentParser(prog="python -m attention_priors.text.hub", description=__doc__.splitlines()[0])
+    parser = commands.Arguments("text.hub", __doc__.splitlines()[0])
     parser.add_argument("corpus", help="such as hub:fineweb+wikipedia")
-    parser.add_argument("--vocabulary", type=int, required=True, help="that of the profile's language section")
+    parser.add_argument("--vocabulary", type=commands.whole(2, 2**20), required=True,
+                        help="that of the profile's language section")  # fmt: skip
     chosen = parser.parse_args(arguments)
     try:
         print(fetch(chosen.corpus, chosen.vocabulary, config.CACHE / "corpora"))
-    except ValueError as error:
-        print(error, file=sys.stderr)
-        return 2
+    except commands.REFUSED as error:
+        return commands.refused(error)
     return 0
 
 

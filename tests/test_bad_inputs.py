@@ -1,0 +1,263 @@
+"""Bad input of every kind: one line that names the value and what to do, and a command that does not succeed.
+
+Profiles are edits of `smoke`, whose tables stand in test_config; command lines, calls and damaged files stand here. All
+run in this process, but for what make and a call without the tests' shape checks have to say.
+"""
+
+import errno
+import os
+import shlex
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from test_config import BAD_VALUES, NO_PROFILES, UNKNOWN_KEYS, changed
+
+import attention_priors
+from attention_priors import checks, claims, config, evaluation, experiments, manifest, report, runtime, store, verify
+from attention_priors.bench import __main__ as bench
+from attention_priors.claims import __main__ as ledger
+from attention_priors.config import ModelConfig
+from attention_priors.experiments import __main__ as training
+from attention_priors.extension import extend
+from attention_priors.figures import FIGURES, TABLES
+from attention_priors.layout import Layout
+from attention_priors.model import Cache, Transformer, paper_model
+from attention_priors.notebooks import file_name
+from attention_priors.pipeline import __main__ as pipeline
+from attention_priors.registry import Table
+from attention_priors.study import Study
+from attention_priors.tasks import algorithms, needles, passkey
+from attention_priors.text import corpora, hub, packing
+from attention_priors.training import load
+from test_config import written as profile_of
+
+COMMANDS: dict[str, Callable[[list[str]], int]] = {
+    "pipeline": pipeline.main, "report": report.main, "verify": verify.main, "claims": ledger.main,
+    "bench": bench.main, "experiments": training.main, "text.hub": hub.main,
+}  # fmt: skip
+
+
+def refused(capsys, command: str, *arguments: str) -> str:
+    """The one line with which a command ends that did not succeed."""
+    try:
+        status = COMMANDS[command](list(arguments))
+    except SystemExit as stop:
+        status = stop.code
+    said = capsys.readouterr().err
+    assert status in (1, 2) and said.endswith("\n"), (status, said)
+    return one_line(said[:-1])
+
+
+def one_line(said: str) -> str:
+    assert said and "\n" not in said and "Traceback" not in said and "pydantic" not in said, said
+    return said
+
+
+# Profiles: an edit of `smoke` or a text, read by a command.
+
+EDITS = [(changed(path, 1), f"'{path}'.* nearest valid key is '{near}'") for path, near in UNKNOWN_KEYS]
+EDITS += [(changed(path, value), message) for path, value, message in BAD_VALUES]
+
+
+@pytest.mark.parametrize(("content", "message"), EDITS + NO_PROFILES)
+def test_profiles(content: dict | str | bytes, message: str, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(config.profile, "__defaults__", (tmp_path,))
+    with pytest.raises(ValueError, match=message):
+        profile_of(tmp_path, content)
+    said = refused(capsys, "pipeline", "--profile", "mine", "--list", "--results", str(tmp_path / "results"))
+    assert said.startswith("error: mine.yaml") and not (tmp_path / "results").exists()
+
+
+# Command lines: the value that has to be named, and what to do about it. {here} is an empty folder.
+
+LINES = [
+    ("pipeline --profile smok", "'smok'", "nearest is 'smoke'"),
+    ("pipeline --profile ''", "''", "all: cpu, full"),
+    ("pipeline --profile ../profiles/cpu", "'../profiles/cpu'", "nearest is 'cpu'"),
+    ("pipeline --only 10_passkey", "'passkey'", "nearest: passkeys"),
+    ("pipeline --only passkeys,needels", "'needels'", "nearest: needles"),
+    ("pipeline --step nothing-like-it", "'nothing-like-it'", "known are how_to_read, "),
+    ("pipeline --list --seed -1", "-1", "a number from 0 to"),
+    ("pipeline --list --seed x", "x", "a number from 0 to"),
+    ("pipeline --list --seed 1e99", "1e99", "a number from 0 to"),
+    ("pipeline --list --device tpu", "'tpu'", "use 'auto', 'cpu', 'cuda' or 'cuda:<number>'"),
+    ("pipeline --list --device cuda:x", "'cuda:x'", "use 'auto', 'cpu', 'cuda' or 'cuda:<number>'"),
+    ("pipeline --nonsense", "--nonsense", "--help"),
+    ("pipeline --list --profile", "--profile", "expected one argument"),
+    ("pipeline --list --rules {here} --profile smoke", "Is a directory", "choose another folder"),
+    ("pipeline --profile smoke --only how_to_read --results {file}", "file", "RESULTS="),
+    ("report --profile cpuu", "'cpuu'", "nearest is 'cpu'"),
+    ("report --results {here}/missing", "missing", "run make reproduce"),
+    ("report --check --results {here}/missing", "missing", "run make reproduce"),
+    ("report --results {file}", "file", "run make reproduce"),
+    ("report --chekc", "--chekc", "--help"),
+    ("verify --profile bogus", "'bogus'", "all: cpu, full, gpu, paper, smoke"),
+    ("verify --results {here}/missing", "missing", "run make reproduce"),
+    ("verify --results {file}", "file", "run make reproduce"),
+    ("verify --fulll x", "x", "--help"),
+    ("claims {here}", "is a folder", "name a claims.json"),
+    ("claims {here}/none.json", "none.json", "run `make reproduce` or name a claims.json"),
+    ("claims --results {here}/missing", "missing", "run `make reproduce`"),
+    ("claims --profile bogus --id BAM-T4", "'bogus'", "all: cpu, full, gpu, paper, smoke"),
+    ("claims --id BAM-T44 --results {here}", "'BAM-T44'", "nearest: BAM-T4"),
+    ("claims --id ''  --profile bogus", "'bogus'", "nearest is"),
+    ("bench --repeats 0", "0", "a number from 1 to 1024"),
+    ("bench --repeats two", "two", "a number from 1 to 1024"),
+    ("bench --threads 0", "0", "a number from 1 to 1024"),
+    ("bench --threads -1", "-1", "a number from 1 to 1024"),
+    ("bench --threads 100000", "100000", "a number from 1 to 1024"),
+    ("bench --device tpu", "'tpu'", "choose from"),
+    ("bench --profile cpuu", "'cpuu'", "nearest is 'cpu'"),
+    ("experiments --profile smoke", "such as passkey/nope/0", "--list names all of profile smoke"),
+    ("experiments passkey/bam-ssmaxx/0 --profile smoke", "'passkey/bam-ssmaxx/0'", "nearest: passkey/bam-ssmax/0"),
+    ("experiments passkey/bam-ssmax/0 --parallel tp", "'tp'", "choose from"),
+    ("experiments --list --profile smok", "'smok'", "nearest is 'smoke'"),
+    ("experiments language-stream/bam-ssmax/0 --profile paper", "is not on this machine", "text.hub hub:fineweb"),
+    ("experiments a b", "b", "--help"),
+    ("text.hub hub:finewebb --vocabulary 300", "'finewebb'", "nearest is 'fineweb'"),
+    ("text.hub docstrings --vocabulary 300", "'docstrings'", "all: "),
+    ("text.hub hub:fineweb --vocabulary 0", "0", "a number from 2 to"),
+    ("text.hub hub:fineweb", "--vocabulary", "--help"),
+]
+
+
+@pytest.mark.parametrize(("line", "value", "remedy"), LINES, ids=[line for line, *_ in LINES])
+def test_command_lines(line: str, value: str, remedy: str, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(config, "CACHE", tmp_path / "cache")
+    here, file = tmp_path / "here", tmp_path / "file"
+    here.mkdir()
+    file.write_text("no folder")
+    said = refused(capsys, *(word.format(here=here, file=file) for word in shlex.split(line)))
+    assert value in said and remedy in said
+    assert list(here.iterdir()) == [] and file.read_text() == "no folder", "nothing is written before it is refused"
+
+
+def failing(error: int) -> Callable[..., None]:
+    def write(path: str | Path, data: bytes) -> None:
+        raise OSError(error, os.strerror(error), str(path))
+
+    return write
+
+
+@pytest.mark.parametrize(("number", "remedy"), [
+    (errno.EROFS, "RESULTS="), (errno.EACCES, "RESULTS="), (errno.ENOSPC, "it resumes"), (errno.EFBIG, "it resumes"),
+])  # fmt: skip
+def test_results_that_cannot_be_written(number: int, remedy: str, results: Layout, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(store, "write_bytes", failing(number))
+    here = ("--profile", "smoke", "--results", str(results.results))
+    for command, *more in (("pipeline", "--only", "how_to_read"), ("report",)):
+        said = refused(capsys, command, *here, *more)
+        assert remedy in said and ("smoke" in said or "results" in said)
+
+
+def test_a_cache_that_is_a_file(tmp_path: Path, monkeypatch, capsys) -> None:
+    (tmp_path / "cache").write_text("no folder")
+    monkeypatch.setattr(config, "CACHE", tmp_path / "cache")
+    said = refused(capsys, "experiments", "passkey/nope/0", "--profile", "smoke")
+    assert "cache" in said and "ATTENTION_PRIORS_CACHE=" in said
+
+
+def test_a_loss_that_is_not_finite(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(config, "CACHE", tmp_path)
+    monkeypatch.setattr(config.profile, "__defaults__", (tmp_path,))
+    profile_of(tmp_path, changed("passkey.recipe.rate", 1e20))
+    said = refused(capsys, "experiments", "passkey/nope/0", "--profile", "mine")
+    assert "the loss is nan at step" in said and "lower the rate (1e+20)" in said
+
+
+# Calls of the library.
+
+
+def model(encoding: str = "rope") -> Transformer:
+    return Transformer(ModelConfig(vocabulary=31, width=8, layers=1, heads=2, hidden=8, encoding=encoding)).eval()
+
+
+def tokens(*values: int) -> torch.Tensor:
+    return torch.tensor([values])
+
+
+def grown() -> Cache:
+    cache = Cache()
+    model()(tokens(1, 2), cache=cache)
+    return cache
+
+
+INF, NAN = float("inf"), float("nan")
+STREAM = runtime.generator(0, "bad inputs")
+WORDS = torch.zeros(1, 9, dtype=torch.long)
+ROWS = Table("row", "attention_priors", {"lost": "layout:Lost", "there": "layout:THEORY"})
+CALLS = [
+    (lambda: extend(model(), "rope-pi", NAN), "trained = nan", "at least 2 tokens"),
+    (lambda: extend(model(), "rope-pi", INF), "trained = inf", "at least 2 tokens"),
+    (lambda: extend(model(), "rope-pi", 1), "trained = 1", "at least 2 tokens"),
+    (lambda: extend(model(), "rope-pii", 8), "'rope-pii'", "nearest is 'rope-pi'"),
+    (lambda: extend(model("alibi"), "rope-pi", 8), "the model is 'alibi'", "train or open that one"),
+    (lambda: model("rope-pi")(tokens(1, 2)), "is not known", "use attention_priors.extension.extend"),
+    (lambda: model("ropee"), "'ropee'", "nearest is 'rope'"),
+    (lambda: paper_model("bam-7b"), "'bam-7b'", "choose one of bam-120m"),
+    (lambda: model()(tokens(1, 31)), "tokens from 1 to 31", "the vocabulary is 0 to 30"),
+    (lambda: model()(tokens(-1, 3)), "tokens from -1 to 3", "the vocabulary is 0 to 30"),
+    (lambda: model()(tokens()[:, :0].long()), "shape [1, 0]", "length >= 1"),
+    (lambda: model()(tokens(1, 2), last=0), "last = 0 of 2", "ask for 1 to all"),
+    (lambda: model()(tokens(1, 2), last=-1), "last = -1 of 2", "ask for 1 to all"),
+    (lambda: model()(tokens(1, 2), last=3), "last = 3 of 2", "ask for 1 to all"),
+    (lambda: model()(tokens(1, 2), local=0), "= 0", "at least 1"),
+    (lambda: model()(tokens(1, 2), backend="fast"), "'fast'", "auto"),
+    (lambda: model()(tokens(1, 2), document_ids=tokens(0, 0), cache=Cache()), "document_ids", "without a cache"),
+    (lambda: model()(tokens(1, 2).expand(3, 2), cache=grown()), "3 rows", "a new cache"),
+    (lambda: Cache().select(torch.tensor([0])), "empty", "run the model on a prompt"),
+    (lambda: model().attention_maps(tokens(1, 2), 0), "queries = 0", "ask for 1 to all"),
+    (lambda: load("passkey/bamm/0"), "'passkey/bamm/0'", "there are: "),
+    (lambda: load("passkey/*/0"), "'passkey/*/0'", "there are: "),
+    (lambda: load("/nowhere/*.safetensors"), "/nowhere/*.safetensors", "give the path"),
+    (lambda: runtime.device("tpu"), "'tpu'", "use 'auto', 'cpu', 'cuda' or 'cuda:<number>'"),
+    (lambda: runtime.configure(0), "threads = 0", "at least 1"),
+    (lambda: evaluation.passkey_samples(model(), 128, 0, 0), "samples = 0", "at least 1"),
+    (lambda: evaluation.passkey_samples(model(), 128, -1, 0), "samples = -1", "at least 1"),
+    (lambda: evaluation.passkey_samples(model(), 20, 2, 0), "length = 20", "use a longer one"),
+    (lambda: evaluation.passkey_samples(model(), 128, 2, 0, "loud"), "'loud'", "choose 'plain' or 'hard'"),
+    (lambda: passkey.prompts(128, torch.tensor([1.5]), STREAM), "1.5", "between 0 and 1"),
+    (lambda: passkey.prompts(128, torch.tensor([NAN]), STREAM), "nan", "between 0 and 1"),
+    (lambda: passkey.prompts(128, torch.tensor([]), STREAM), "depths = []", "non-empty"),
+    (lambda: needles.prompts("single-1", 128, 0, STREAM, None), "samples = 0", "at least 1"),
+    (lambda: algorithms.strings("copy", 0, 1, STREAM), "length = 0", "at least one"),
+    (lambda: algorithms.strings("copy", 4, -1, STREAM), "count = -1", "at least one"),
+    (lambda: algorithms.strings("sort", 4, 1, STREAM), "'sort'", "choose one of copy"),
+    (lambda: evaluation.document_losses(model(), WORDS, [], 2), "lengths []", "at least one"),
+    (lambda: evaluation.document_losses(model(), WORDS, [4], 0), "0 scored tokens", "at least one"),
+    (lambda: evaluation.document_losses(model(), WORDS, [9], 2), "lengths [9]", "documents of 10 tokens"),
+    (lambda: evaluation.binomial_interval(3, 2), "successes = 3 of trials = 2", "need 0 <= successes"),
+    (lambda: evaluation.binomial_interval(0, 0), "trials = 0", "trials >= 1"),
+    (lambda: evaluation.binomial_interval(1, 2, 1.5), "confidence = 1.5", "between 0 and 1"),
+    (lambda: evaluation.seed_interval([1.0, 2.0], NAN), "confidence = nan", "between 0 and 1"),
+    (lambda: evaluation.share_interval([1], [2, 2]), "1 successes and 2 trials", "one of each"),
+    (lambda: evaluation.share_interval([], []), "0 successes and 0 trials", "one of each"),
+    (lambda: corpora.read("docstring"), "'docstring'", "did you mean 'docstrings'"),
+    (lambda: corpora.read("text:/nowhere"), "'/nowhere'", "give an existing file"),
+    (lambda: packing.PackedCorpus.read("/nowhere.npz"), "'/nowhere.npz'", "build it"),
+    (lambda: store.key(NAN), "nan", "plain finite data"),
+    (lambda: Study("smoke", "passkey", "results"), "'passkey'", "known are how_to_read"),
+    (lambda: Study("smok", "passkeys", "results"), "'smok'", "nearest is 'smoke'"),
+    (lambda: Study("smoke", "passkeys", "results", device="tpu"), "'tpu'", "use 'auto'"),
+    (lambda: FIGURES["passkey_by_lenght"], "'passkey_by_lenght'", "nearest: passkey_by_length"),
+    (lambda: TABLES["passkey_reech"], "'passkey_reech'", "nearest: passkey_reach"),
+    (lambda: checks.CHECKS["BAM-T44"], "'BAM-T44'", "nearest: BAM-T4"),
+    (lambda: claims.find("GOAT-1"), "'GOAT-1'", "nearest: "),
+    (lambda: experiments.EXPERIMENTS["passkey"], "'passkey'", "nearest: passkeys"),
+    (lambda: ROWS["lost"], "'lost'", "correct the row"),
+    (lambda: file_name("passkey"), "'passkey'", "known are how_to_read"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(CALLS)), ids=lambda number: CALLS[number][1])
+def test_calls(number: int) -> None:
+    call, value, remedy = CALLS[number]
+    with pytest.raises(ValueError) as caught:
+        call()
+    said = one_line(str(caught.value))
+    assert value in said and remedy in said

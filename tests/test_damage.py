@@ -1,0 +1,97 @@
+"""A file of each kind that results hold, cut short, with a flipped bit, or gone: every reader says so in one line."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from attention_priors import checks, claims, manifest, report, runtime, store, verify
+from attention_priors.experiments.archive import INDEX
+from attention_priors.layout import THEORY, Layout
+from attention_priors.pipeline import progress
+from attention_priors.report import Report
+from attention_priors.study import Study
+
+KEY = "0123456789abcdef"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Layout:
+    """Small results with a file of every kind, all listed in their sha256.txt."""
+    layout = Layout(tmp_path_factory.mktemp("whole") / "results", "smoke")
+    study = Study("smoke", "generalised_gaussian", layout.results, device="cpu")
+    study.draw("prior_shapes")
+    Study("smoke", "field_guide", layout.results, device="cpu").table("guide_priors")
+    claims.write_part(layout.results, "smoke", study.notebook, [checks.CHECKS["BAM-T4"].verdict(THEORY, {})])
+    frame = pd.DataFrame({"length": [128, 256], "accuracy": [1.0, 0.5]})
+    Report(layout, "passkeys").metrics("made_up", frame, KEY, "passkey-small")
+    claims.write_part(layout.results, "smoke", "passkeys", [])
+    claims.merge(layout.results, "smoke")
+    report.redraw(layout)  # the tables of the ledger
+    store.write_json(layout.own / INDEX, {"passkey/nope/0": KEY})
+    store.write_json(layout.record("passkey/nope/0", KEY), {"key": KEY, "loss": [1.0, 0.5]})
+    layout.models.mkdir()
+    save_file({"head.weight": torch.ones(2, 2)}, layout.models / "0.safetensors")
+    for name in ("generalised_gaussian", "passkeys"):
+        store.write_text(layout.copy(name), nbformat.writes(nbformat.v4.new_notebook()))
+        versions = {"matplotlib": runtime.provenance()["versions"]["matplotlib"]}
+        progress.record(layout, name, {"wall_seconds": 1.0, "key": KEY, "versions": versions})
+    manifest.add(layout, [path for path in layout.results.rglob("*.*")
+                          if path.is_file() and manifest.STATE not in path.parts and path.name != manifest.NAME])  # fmt: skip
+    return layout
+
+
+KINDS = ("claims.json", "claims.md", "runs.json", "provenance.json", "sha256.txt", "claims/passkeys.json",
+         "metrics/made_up.csv", "metrics/made_up.json", "tables/errata.csv", "tables/errata.md", "tables/errata.tex",
+         "notebooks/passkeys.ipynb", "models/0.safetensors",
+         "models/sha256.txt", "runs/passkey/nope/0.01234567.json", "runs/sha256.txt", "theory/provenance.json",
+         "theory/sha256.txt", "theory/claims/generalised_gaussian.json", "theory/metrics/prior_shapes.csv",
+         "theory/metrics/prior_shapes.json", "theory/figures/prior_shapes.pdf", "theory/figures/prior_shapes.png",
+         "theory/figures/prior_shapes.md", "theory/tables/guide_priors.csv", "theory/tables/guide_priors.md",
+         "theory/tables/guide_priors.tex", "theory/notebooks/generalised_gaussian.ipynb")  # fmt: skip
+
+
+def truncated(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flipped(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def test_the_kinds_are_all_that_there_are(whole: Layout) -> None:
+    assert manifest.problems(whole)[1] == []
+    found = {tuple(path.relative_to(whole.own).parts[:-1]) + (path.suffix,) for path in whole.own.rglob("*.*")
+             if path.is_file() and manifest.STATE not in path.parts}  # fmt: skip
+    named = {(*Path(kind).parts[:-1], Path(kind).suffix) for kind in KINDS}
+    assert found == named
+
+
+def test_undamaged_results_verify(whole: Layout, capsys) -> None:
+    status = verify.main(["--profile", "smoke", "--results", str(whole.results), "--no-training"])
+    said = capsys.readouterr().out
+    assert (status, "all agree" in said) == (0, True), said
+
+
+@pytest.mark.parametrize("damage", [truncated, flipped, os.unlink], ids=["truncated", "flipped", "missing"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_file(whole: Layout, kind: str, damage: Callable, tmp_path: Path, monkeypatch, capsys) -> None:
+    layout = Layout(tmp_path / "results", "smoke")
+    shutil.copytree(whole.results, layout.results, ignore=shutil.ignore_patterns(manifest.STATE))
+    damage(layout.own / kind)
+    monkeypatch.setattr(verify, "verify_drawings", lambda *_: None)  # takes longer than all else together
+    here = ["--profile", "smoke", "--results", str(layout.results)]
+    status = verify.main([*here, "--no-training"])
+    printed = capsys.readouterr()
+    said = printed.out + printed.err
+    assert status in (1, 2) and "all agree" not in said
+    assert f"smoke/{kind}" in said or Path(kind).name in said
+    assert "Traceback" not in said
