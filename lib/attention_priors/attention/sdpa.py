@@ -19,13 +19,13 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ..positions.priors import Prior
+from ..positions.priors import FAR, Prior
 from .visible import Visible
 
 BLOCK_QUERIES, BLOCK_KEYS = 128, 512
 READING_QUERIES, READING_KEYS = 512, 1024  # without a backward pass: fewer, larger blocks cost less
 WHOLE = 256  # up to this many queries and keys the weights are kept for the backward pass
-HIDDEN = -1e30  # below every visible score (log-priors end at FLOOR = -1e9), and finite: two of them still compare
+HIDDEN = -1e36  # below every visible score (tables end at DEEPEST = -1e30), and finite: two of them still compare
 
 
 def sdpa(
@@ -43,13 +43,16 @@ def sdpa(
     groups, queries, keys = q.shape[1] // k.shape[1], q.shape[2], k.shape[2]
     if groups > 1:
         k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
-    factor = q.shape[-1] ** -0.5
-    q = q * factor if logit_scale is None else q * (factor * logit_scale[..., None]).to(q.dtype)
+    dtype, width = q.dtype, q.shape[-1]
+    q = scaled(q, logit_scale)
     if prior is None and queries == keys and visible.plainly_causal():
-        return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0)
+        if q.dtype == dtype:
+            return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0)
+        # In half precision 1/sqrt(d) comes later, where torch has more digits: q d^0.5 rounds as q does.
+        q = (q * width**0.5).to(dtype)
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
     table = None if prior is None else table_of(prior, queries, keys, offset, visible)
     scale = None if table is None else prior_scale
-    width = q.shape[-1]
     # Autocast would round the biases of a block to half precision, where lags of 256 and 257 are one number.
     with torch.autocast(q.device.type, enabled=False):
         if prior is not None:
@@ -59,10 +62,19 @@ def sdpa(
         if torch.compiler.is_compiling():
             from .graph import block_attention
 
-            out = block_attention(*arguments)[0].to(q.dtype)
+            out = block_attention(*arguments)[0]
         else:
             out = BlockAttention.apply(*arguments)
-        return out[..., :width]
+        return out[..., :width].to(dtype)
+
+
+def scaled(q: Tensor, logit_scale: Tensor | None) -> Tensor:
+    """a_i q_i / sqrt(d) in at least float32: a bfloat16 ln n has 8 bits, and its error all scores of the row share."""
+    dtype, factor = torch.promote_types(q.dtype, torch.float32), q.shape[-1] ** -0.5
+    if logit_scale is None:
+        return q.to(dtype) * factor
+    exact = torch.promote_types(dtype, logit_scale.dtype)
+    return q.to(dtype) * (factor * logit_scale[..., None].to(exact)).to(dtype)
 
 
 def with_key_prior(
@@ -177,8 +189,8 @@ class BlockAttention(torch.autograd.Function):
         first: Tensor, last: Tensor, learning: bool,
     ) -> Tensor:  # fmt: skip
         dtype, inputs = q.dtype, (q, k, v, table, scale)
-        tensors = working(q, k.flip(2), v.flip(2), table, scale)
         ctx.blocks = Blocks.plan(q, k.shape[2], first, last, learning)
+        tensors = prepared(q, k.flip(2), v.flip(2), table, scale, ctx.blocks)
         ctx.dtypes = [None if x is None else x.dtype for x in inputs]
         out, p, lse = attend(*tensors, ctx.blocks, learning)
         ctx.save_for_backward(*tensors, out, p, lse)
@@ -220,6 +232,7 @@ def gradients(
     d_q, d_k, d_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
     d_table = None if table is None or not needs[3] else torch.zeros_like(table)
     d_scale = None if scale is None or not needs[4] else torch.zeros_like(scale)
+    still = None if table is None or p_whole is not None else _far_alone(table, scale, blocks)
     for start, stop, chunks in blocks.spans:
         rows = slice(start, stop)
         for left, right, masked in chunks:
@@ -232,6 +245,8 @@ def gradients(
                 p = _scores(q, k, table, scale, blocks, (start, stop, left, right, masked))
                 _exp(p.sub_(lse[:, :, rows, None]))
                 d_s.sub_(delta[:, :, rows, None]).mul_(p)
+                if still is not None:
+                    d_s.masked_fill_(still[:, :, rows, None], 0)
             d_v[:, :, columns] += p.transpose(-1, -2) @ d_out[:, :, rows]
             d_q[:, :, rows] += d_s @ k[:, :, columns]
             d_k[:, :, columns] += d_s.transpose(-1, -2) @ q[:, :, rows]
@@ -242,10 +257,56 @@ def gradients(
     return d_q, d_k, d_v, d_table, d_scale
 
 
-def working(*tensors: Tensor | None) -> list[Tensor | None]:
-    """Half precision is computed in float32; float32 and float64 in themselves, tables and scales like q."""
-    dtype = tensors[0].dtype if tensors[0].dtype == torch.float64 else torch.float32
-    return [None if x is None else x.to(dtype).contiguous() for x in tensors]
+def prepared(
+    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, blocks: Blocks
+) -> list[Tensor | None]:
+    """All in one dtype.
+
+    Half precision is computed in float32, float32 and float64 in themselves; but in float64 where even the best key of
+    a row has a log-prior beyond ±FAR, which would take the digits of its content.
+    """
+    exact = q.dtype == torch.float64 or (table is not None and _is_far(table, scale, blocks))
+    dtype = torch.float64 if exact else torch.float32
+    return [None if x is None else x.to(dtype).contiguous() for x in (q, k, v, table, scale)]
+
+
+def _reaches_far(table: Tensor, scale: Tensor | None) -> bool:
+    return bool(table.abs().amax() * (1 if scale is None else scale.abs().amax()) > FAR)
+
+
+def _ends(blocks: Blocks) -> tuple[Tensor, Tensor]:
+    """Entries of the table at which each row's visible lags begin and end, [batch or 1, 1, queries]."""
+    index = torch.arange(blocks.queries, device=blocks.first.device)
+    low, high = ((index + x).view(-1, 1, blocks.queries) for x in (blocks.first, blocks.last))
+    return low, high
+
+
+def _at(table: Tensor, scale: Tensor | None, entries: Tensor) -> Tensor:
+    """b_i T at an entry for each row, [batch or 1, heads, queries]."""
+    entries = entries.expand(-1, table.shape[0], -1)
+    found = table.expand(entries.shape[0], -1, -1).gather(2, entries)
+    return found if scale is None else found * scale
+
+
+def _is_far(table: Tensor, scale: Tensor | None, blocks: Blocks) -> bool:
+    """Whether a row that sees several keys has its best at a log-prior beyond ±FAR.
+
+    The best of three: at both ends of what it sees, and at the visible lag next to the table's peak.
+    """
+    if not _reaches_far(table, scale):
+        return False
+    low, high = _ends(blocks)
+    peak = table.argmax(-1)[:, None]
+    best = torch.stack([_at(table, scale, e) for e in (low, high, torch.minimum(torch.maximum(peak, low), high))])
+    return bool(((best.amax(0).abs() > FAR) & (low < high)).any())
+
+
+def _far_alone(table: Tensor, scale: Tensor | None, blocks: Blocks) -> Tensor | None:
+    """Rows that see one key, at a log-prior beyond ±FAR: the rounding of their dS = 0 must not be multiplied by it."""
+    if not _reaches_far(table, scale):
+        return None
+    low, high = _ends(blocks)
+    return (_at(table, scale, low).abs() > FAR) & (low == high)
 
 
 def _exp(x: Tensor) -> Tensor:
