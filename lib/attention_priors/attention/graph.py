@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .sdpa import Blocks, attend, gradients, prepared
+from .precision import prepared
+from .sdpa import Blocks, attend, gradients
 
 
 @torch.library.custom_op("attention_priors::block_attention", mutates_args=())
@@ -21,7 +22,7 @@ def block_attention(
     The weights' columns are filled up to the width of a block, so that their shape follows from the inputs' shapes.
     """
     blocks = Blocks.plan(q, k.shape[2], first, last, learning)
-    out, p, lse = attend(*prepared(q, k.flip(2), v.flip(2), table, scale, blocks), blocks, learning)
+    out, p, lse = attend(*prepared(q, k.flip(2), v.flip(2), table, scale, blocks.first, blocks.last), blocks, learning)
     like = _outputs(q, k, learning)
     if p is None or not learning:
         p = like[1]
@@ -54,7 +55,7 @@ def block_gradients(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Gradients of q, k, v, table and scale, empty where `needs` does not ask for the last two."""
     blocks = Blocks.plan(q, k.shape[2], first, last, True)
-    tensors = prepared(q, k.flip(2), v.flip(2), table, scale, blocks)
+    tensors = prepared(q, k.flip(2), v.flip(2), table, scale, blocks.first, blocks.last)
     weights = None
     if tensors[0].dtype != out.dtype:  # what the forward pass computed in float64 was rounded on its way here
         out, weights, lse = attend(*tensors, blocks, True)

@@ -19,7 +19,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ..positions.priors import FAR, Prior
+from ..positions.priors import Prior
+from .precision import far_alone, prepared, scaled
 from .visible import Visible
 
 BLOCK_QUERIES, BLOCK_KEYS = 128, 512
@@ -66,15 +67,6 @@ def sdpa(
         else:
             out = BlockAttention.apply(*arguments)
         return out[..., :width].to(dtype)
-
-
-def scaled(q: Tensor, logit_scale: Tensor | None) -> Tensor:
-    """a_i q_i / sqrt(d) in at least float32: a bfloat16 ln n has 8 bits, and its error all scores of the row share."""
-    dtype, factor = torch.promote_types(q.dtype, torch.float32), q.shape[-1] ** -0.5
-    if logit_scale is None:
-        return q.to(dtype) * factor
-    exact = torch.promote_types(dtype, logit_scale.dtype)
-    return q.to(dtype) * (factor * logit_scale[..., None].to(exact)).to(dtype)
 
 
 def with_key_prior(
@@ -190,7 +182,7 @@ class BlockAttention(torch.autograd.Function):
     ) -> Tensor:  # fmt: skip
         dtype, inputs = q.dtype, (q, k, v, table, scale)
         ctx.blocks = Blocks.plan(q, k.shape[2], first, last, learning)
-        tensors = prepared(q, k.flip(2), v.flip(2), table, scale, ctx.blocks)
+        tensors = prepared(q, k.flip(2), v.flip(2), table, scale, ctx.blocks.first, ctx.blocks.last)
         ctx.dtypes = [None if x is None else x.dtype for x in inputs]
         out, p, lse = attend(*tensors, ctx.blocks, learning)
         ctx.save_for_backward(*tensors, out, p, lse)
@@ -232,7 +224,7 @@ def gradients(
     d_q, d_k, d_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
     d_table = None if table is None or not needs[3] else torch.zeros_like(table)
     d_scale = None if scale is None or not needs[4] else torch.zeros_like(scale)
-    still = None if table is None or p_whole is not None else _far_alone(table, scale, blocks)
+    still = None if table is None or p_whole is not None else far_alone(table, scale, blocks.first, blocks.last)
     for start, stop, chunks in blocks.spans:
         rows = slice(start, stop)
         for left, right, masked in chunks:
@@ -255,58 +247,6 @@ def gradients(
             if d_table is not None:
                 _add_diagonals(d_table, d_s, None if scale is None else scale[..., rows, None], start + left)
     return d_q, d_k, d_v, d_table, d_scale
-
-
-def prepared(
-    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, blocks: Blocks
-) -> list[Tensor | None]:
-    """All in one dtype.
-
-    Half precision is computed in float32, float32 and float64 in themselves; but in float64 where even the best key of
-    a row has a log-prior beyond ±FAR, which would take the digits of its content.
-    """
-    exact = q.dtype == torch.float64 or (table is not None and _is_far(table, scale, blocks))
-    dtype = torch.float64 if exact else torch.float32
-    return [None if x is None else x.to(dtype).contiguous() for x in (q, k, v, table, scale)]
-
-
-def _reaches_far(table: Tensor, scale: Tensor | None) -> bool:
-    return bool(table.abs().amax() * (1 if scale is None else scale.abs().amax()) > FAR)
-
-
-def _ends(blocks: Blocks) -> tuple[Tensor, Tensor]:
-    """Entries of the table at which each row's visible lags begin and end, [batch or 1, 1, queries]."""
-    index = torch.arange(blocks.queries, device=blocks.first.device)
-    low, high = ((index + x).view(-1, 1, blocks.queries) for x in (blocks.first, blocks.last))
-    return low, high
-
-
-def _at(table: Tensor, scale: Tensor | None, entries: Tensor) -> Tensor:
-    """b_i T at an entry for each row, [batch or 1, heads, queries]."""
-    entries = entries.expand(-1, table.shape[0], -1)
-    found = table.expand(entries.shape[0], -1, -1).gather(2, entries)
-    return found if scale is None else found * scale
-
-
-def _is_far(table: Tensor, scale: Tensor | None, blocks: Blocks) -> bool:
-    """Whether a row that sees several keys has its best at a log-prior beyond ±FAR.
-
-    The best of three: at both ends of what it sees, and at the visible lag next to the table's peak.
-    """
-    if not _reaches_far(table, scale):
-        return False
-    low, high = _ends(blocks)
-    peak = table.argmax(-1)[:, None]
-    best = torch.stack([_at(table, scale, e) for e in (low, high, torch.minimum(torch.maximum(peak, low), high))])
-    return bool(((best.amax(0).abs() > FAR) & (low < high)).any())
-
-
-def _far_alone(table: Tensor, scale: Tensor | None, blocks: Blocks) -> Tensor | None:
-    """Rows that see one key, at a log-prior beyond ±FAR: the rounding of their dS = 0 must not be multiplied by it."""
-    if not _reaches_far(table, scale):
-        return None
-    low, high = _ends(blocks)
-    return (_at(table, scale, low).abs() > FAR) & (low == high)
 
 
 def _exp(x: Tensor) -> Tensor:
