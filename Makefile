@@ -41,7 +41,7 @@ RULES := .cache/reproduce-$(PROFILE).mk
 TRITON := triton==3.9.0
 
 .DEFAULT_GOAL := help
-.PHONY: help env reproduce figures test verify claim bench lab clean
+.PHONY: help env reproduce figures test properties verify claim bench lab clean
 
 help: ## list the targets
 	@echo "usage: make TARGET [PROFILE=smoke|cpu|full|gpu|paper] [ONLY=passkeys] [-j2]"
@@ -58,6 +58,11 @@ figures: $(STAMP) ## redraw figures and tables of PROFILE from its committed num
 
 test: $(STAMP) ## run the tests (TESTS=tests/test_store.py for a part)
 	@$(OFFLINE) $(PY) -m pytest $(or $(TESTS),-n 2 --dist loadfile --no-loadscope-reorder)
+
+properties: $(STAMP) ## try 2,000 drawn cases of attention, hostile ones too, against its formula in float64
+	@PROPERTY_CASES=600 $(PY) -m pytest tests/attention/test_properties.py
+	@if $(PY) -c 'import triton' >/dev/null 2>&1; then \
+	    TRITON_INTERPRET=1 PROPERTY_CASES=200 $(PY) -m pytest tests/attention/test_properties.py; fi
 
 verify: $(STAMP) ## recompute checks, figures and one run of each family and compare (FULL=1: every run)
 	@$(OFFLINE) $(PY) -m attention_priors.verify --profile '$(PROFILE)' --results '$(RESULTS)' $(if $(FULL),--full)

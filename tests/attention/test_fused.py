@@ -1,4 +1,4 @@
-"""Backend "triton" without a GPU: the tests of tests/attention/interpreted, each file in a process of its own.
+"""Backend "triton" without a GPU: the tests of interpreted/ and the properties, each file in a process of its own.
 
 Triton decides at its import whether kernels run in its interpreter, so that they cannot share this process.
 """
@@ -12,15 +12,16 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent / "interpreted"
+HERE = Path(__file__).parent
+FILES = [*sorted(HERE.glob("interpreted/test_*.py")), HERE / "test_properties.py"]
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="no Triton for this machine")
-@pytest.mark.parametrize("name", sorted(path.name for path in HERE.glob("test_*.py")))
-def test_in_the_interpreter(name: str, root: Path) -> None:
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_in_the_interpreter(path: Path, root: Path) -> None:
     environment = os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "--durations=5", str(HERE / name)]
+    command = [sys.executable, "-m", "pytest", "-x", "--durations=5", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=root)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-1000:]
     assert re.search(r"\d+ passed", done.stdout) and "skipped" not in done.stdout

@@ -45,8 +45,9 @@ PRIORS = {
 
 
 def table(prior: Prior, lags: list[int] | torch.Tensor) -> torch.Tensor:
-    assert prior.of_keys(torch.arange(3), 3) is None
-    return prior.table(torch.as_tensor(lags))
+    relative, keys = prior.split()
+    assert not keys
+    return sum(factor.log_prior(torch.as_tensor(lags)) for factor in relative)
 
 
 def inputs(queries: int = 9, width: int = 4) -> list[torch.Tensor]:
@@ -128,7 +129,7 @@ class Raised(RelativePrior):
         self.prior, self.constant, self.heads = prior, constant, prior.heads
 
     def log_prior(self, lags: torch.Tensor) -> torch.Tensor:
-        return self.prior.log_prior(lags).double() + self.constant
+        return self.prior.exact(lags) + self.constant
 
 
 @pytest.mark.parametrize("backend", ["reference", "sdpa"])

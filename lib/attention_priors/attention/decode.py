@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..positions.priors import Prior
+from ..positions.priors import DEEPEST, Prior
 from . import tiles
 from .launch import LOG2E, cdiv, options, pointers, rows, rows_of, strides
 
@@ -28,7 +28,7 @@ def formula(prior: Prior) -> tuple[Tensor, float] | None:
     if power is None:
         return None
     (strength, beta, mu), epsilon = power
-    return torch.stack([strength * LOG2E, beta, mu]).detach().float(), epsilon
+    return torch.stack([strength.clamp(max=-DEEPEST) * LOG2E, beta, mu]).detach().float(), epsilon
 
 
 def split(keys: int, programs: int, device: torch.device, tile: int) -> int:

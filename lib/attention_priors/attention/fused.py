@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..positions.priors import FLOOR, Prior, RelativePrior
+from ..positions.priors import DEEPEST, Prior, RelativePrior
 from .decode import fits, formula, fused_decode
 from .inputs import check_rows, check_tensors
 from .launch import BACK, FRONT, INTERPRETED, LOG2E, fused_forward
@@ -89,7 +89,7 @@ class _Table(nn.Module):
         self.prior = prior
 
     def forward(self, lags: Tensor) -> Tensor:
-        return self.prior.log_prior(lags)
+        return self.prior.table(lags)
 
 
 def table_attention(
@@ -116,8 +116,8 @@ def table_attention(
     `theta` [parameters, heads] through `jacobian` = ∂T/∂θ [heads, parameters, lags], at most four. `tolerance` > 0
     leaves out keys whose weights in a row cannot sum to more (`skipping`). Without gradients, few queries on many keys
     are decoded: the keys in `splits` parts, and with `formula` (see `decode.formula`) in place of a table. -inf in a
-    table stands for FLOOR. Needs a GPU, or Triton's interpreter. ValueError names the argument, its value and the
-    remedy.
+    table stands for DEEPEST. Scores are float32: where even the best key of a row has a log-prior of -x, they are exact
+    to about 1e-7 x. Needs a GPU, or Triton's interpreter. ValueError names the argument, its value and the remedy.
     """
     lowest = 0 if lowest is None else lowest
     _check(q, k, v, table, lowest, of_keys, jacobian, theta, offset, tolerance)
@@ -125,7 +125,7 @@ def table_attention(
     check_rows(q, k, logit_scale, prior_scale, visible)
     if table is not None and visible.facts.ahead - offset > -lowest:
         raise ValueError(f"visible reaches lags below lowest = {lowest}; start the table at {offset - k.shape[2] + 1}")
-    _check_values(table, of_keys)
+    _check_values(table=table, of_keys=of_keys, formula=None if formula is None else formula[0])
     batch, heads, queries, width = q.shape
     wide = (batch, heads, queries)
     biased = table is not None or of_keys is not None or formula is not None
@@ -135,8 +135,8 @@ def table_attention(
     needed = None
     if table is not None:
         # A row of scores does not feel a constant, whose rounding the sums of dS T would feel.
-        table = table.float().clamp(min=FLOOR)
-        table = table - table.detach().amax(-1, keepdim=True)
+        table = table.clamp(min=DEEPEST)
+        table = (table - table.detach().amax(-1, keepdim=True)).float()
         if tolerance:
             plain = (x if x is None else x.detach() for x in (q, k, table, of_keys, logit, scale))
             needed = first_needed(*plain, first, last, offset, lowest, tolerance)
@@ -146,7 +146,7 @@ def table_attention(
         centre = jacobian.float().gather(2, peak[:, None, None].expand(-1, jacobian.shape[1], 1))
         jacobian = F.pad(jacobian.float() - centre, (FRONT, BACK)).contiguous()
     if of_keys is not None:
-        of_keys = (of_keys.float().clamp(min=FLOOR) * LOG2E).contiguous()
+        of_keys = (of_keys.float().clamp(min=DEEPEST) * LOG2E).contiguous()
     shift, factor = FRONT + offset - lowest, width**-0.5
     if decodes(q, k, v, table, of_keys, logit, scale, theta):
         constants, epsilon = (None, 0.0) if formula is None else formula
@@ -201,9 +201,9 @@ def _check(
         raise ValueError(f"tolerance = {tolerance}, but it bounds a row's weight: give 0 <= tolerance < 1")
 
 
-def _check_values(table: Tensor | None, of_keys: Tensor | None) -> None:
+def _check_values(**tensors: Tensor | None) -> None:
     """What only the numbers tell, in one transfer; not inside compiled or captured code, which cannot wait for it."""
-    given = {name: x for name, x in (("table", table), ("of_keys", of_keys)) if x is not None}
+    given = {name: x for name, x in tensors.items() if x is not None}
     first = next(iter(given.values()), None)
     if (
         first is None or torch.compiler.is_compiling()

@@ -8,16 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .sdpa import Blocks, attend, gradients, working
-
-
-def _prepared(
-    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, first: Tensor, last: Tensor,
-    learning: bool,
-) -> tuple[list[Tensor | None], Blocks]:  # fmt: skip
-    """What `sdpa.BlockAttention` works with: tensors in the working dtype, keys backwards, and the plan."""
-    tensors = working(q, k.flip(2), v.flip(2), table, scale)
-    return tensors, Blocks.plan(q, k.shape[2], first, last, learning)
+from .precision import prepared
+from .sdpa import Blocks, attend, gradients
 
 
 @torch.library.custom_op("attention_priors::block_attention", mutates_args=())
@@ -25,27 +17,27 @@ def block_attention(
     q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, first: Tensor, last: Tensor,
     learning: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """`sdpa.BlockAttention`: the output in the working dtype, weights (if one block has all) and log-sum-exps.
+    """`sdpa.BlockAttention`: the output, weights (if one block has all) and log-sum-exps, all in float64 or float32.
 
     The weights' columns are filled up to the width of a block, so that their shape follows from the inputs' shapes.
     """
-    tensors, blocks = _prepared(q, k, v, table, scale, first, last, learning)
-    out, p, lse = attend(*tensors, blocks, learning)
+    blocks = Blocks.plan(q, k.shape[2], first, last, learning)
+    out, p, lse = attend(*prepared(q, k.flip(2), v.flip(2), table, scale, blocks.first, blocks.last), blocks, learning)
     like = _outputs(q, k, learning)
     if p is None or not learning:
         p = like[1]
     elif p.shape[-1] < like[1].shape[-1]:
         p = F.pad(p, (0, like[1].shape[-1] - p.shape[-1]))
-    return out, p, like[2] if lse is None else lse
+    return tuple(x.to(y.dtype) for x, y in zip((out, p, like[2] if lse is None else lse), like, strict=True))
 
 
 def _outputs(q: Tensor, k: Tensor, learning: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Memory of the right shapes."""
-    (out,) = working(q)
+    out = torch.empty_like(q, dtype=torch.promote_types(q.dtype, torch.float32), memory_format=torch.contiguous_format)
     step, width = Blocks.size(q, k.shape[2], learning)
     kept = learning and step >= q.shape[2]
     p = out.new_empty((*q.shape[:3], min(width, k.shape[2])) if kept else (0,))
-    return torch.empty_like(out), p, out.new_empty(q.shape[:3])
+    return out, p, out.new_empty(q.shape[:3])
 
 
 @block_attention.register_fake
@@ -62,9 +54,12 @@ def block_gradients(
     last: Tensor, out: Tensor, p: Tensor, lse: Tensor, needs: list[bool],
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Gradients of q, k, v, table and scale, empty where `needs` does not ask for the last two."""
-    tensors, blocks = _prepared(q, k, v, table, scale, first, last, True)
+    blocks = Blocks.plan(q, k.shape[2], first, last, True)
+    tensors = prepared(q, k.flip(2), v.flip(2), table, scale, blocks.first, blocks.last)
     weights = None
-    if blocks.whole():
+    if tensors[0].dtype != out.dtype:  # what the forward pass computed in float64 was rounded on its way here
+        out, weights, lse = attend(*tensors, blocks, True)
+    elif blocks.whole():
         _, _, [(left, right, _)] = blocks.spans[0]
         weights = p[..., : right - left].contiguous()
     d_out = d_out.to(out.dtype)

@@ -195,7 +195,8 @@ def walk_queries(
         b_first = tl.load(p_first + o_row)
         b_last = tl.load(p_last + o_row)
         o_key = i_n + o_n[None, :]
-        m_seen = (o_key >= b_first[:, None]) & (o_key <= b_last[:, None])
+        # rows beyond the last have q = 0 and its log-sum-exp, below which their scores may be too far for exp2
+        m_seen = m_m[:, None] & (o_key >= b_first[:, None]) & (o_key <= b_last[:, None])
         b_s = tl.where(m_seen, b_s, float("-inf"))
     b_p = tl.math.exp2(b_s)
     b_dv += dot(tl.trans(narrow(b_p, b_do.dtype)), b_do)

@@ -9,14 +9,14 @@ import triton.language as tl
 
 from .kernels import dot, narrow, read
 
-FLOOR = tl.constexpr(-1.4426950408889634e9)  # of a log-prior, in base 2
+DEEPEST = tl.constexpr(-1.4426950408889634e30)  # of a log-prior, in base 2
 
 
 @triton.jit
 def generalized_gaussian(b_lag, b_strength, b_beta, b_mu, epsilon):
     """-α' (|lag + μ| + ε)^β in base 2, α' = log2(e) exp(θ_α)."""
     b_distance = tl.abs(b_lag.to(tl.float32) + b_mu) + epsilon
-    return tl.maximum(-b_strength * tl.math.exp2(b_beta * tl.math.log2(b_distance)), FLOOR)
+    return tl.maximum(-b_strength * tl.math.exp2(b_beta * tl.math.log2(b_distance)), DEEPEST)
 
 
 @triton.jit(do_not_specialize=["keys", "shift", "offset"])

@@ -10,11 +10,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ..positions.priors import Prior
-from .inputs import check_rows, check_tensors
+from .inputs import check_prior, check_rows, check_tensors, every_key_up_to_itself
 from .reference import reference
 from .sdpa import sdpa
 from .tiles import serves
-from .visible import Visible, causal
+from .visible import Visible
 
 
 def triton(q: Tensor, k: Tensor, v: Tensor, **arguments: object) -> Tensor:
@@ -51,13 +51,14 @@ def attention(
     for a prior on a GPU at a width and dtype that its kernels have, else "sdpa".
 
     Raises ValueError for shapes that do not fit, an unknown backend, a query that sees no key, and what a backend
-    cannot do; an explicit backend never falls back to another.
+    cannot do; an explicit backend never falls back to another. What no query sees, and every tensor, must be finite: a
+    weight of 0 times NaN is NaN. Where NaN or infinity comes from the parameters of a prior, ValueError says so (not
+    inside compiled code).
     """
     check_tensors(q, k, v, offset)
-    if prior is not None and prior.heads != q.shape[1]:
-        raise ValueError(f"the prior has {prior.heads} heads, q has {q.shape[1]}; build the prior with {q.shape[1]}")
+    check_prior(prior, q)
     if visible is None:
-        visible = causal(q.shape[2], offset, q.device)
+        visible = every_key_up_to_itself(q, k, offset)
     check_rows(q, k, logit_scale, prior_scale, visible)
     if backend == "auto":
         backend = _automatic(q, prior, positions)

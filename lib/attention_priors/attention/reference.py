@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ..positions.priors import Prior
+from ..positions.priors import FAR, Prior
 from .visible import Visible
 
 
@@ -21,22 +21,24 @@ def weights(
     q_positions: Tensor,
     k_positions: Tensor,
 ) -> Float[Tensor, "batch heads queries keys"]:
-    """p_ij = softmax_j(a_i <q_i, k_j> / sqrt(d) + b_i log π(i, j)) over the visible keys j."""
-    k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
+    """p_ij = softmax_j(a_i <q_i, k_j> / sqrt(d) + b_i log π(i, j)) over the visible keys j; in at least float32."""
+    mask = visible.dense(k.shape[2])
+    mask = mask[:, None] if mask.ndim == 3 else mask
+    dtype = torch.promote_types(q.dtype, torch.float32)
+    q, k = q.to(dtype), k.to(dtype).repeat_interleave(q.shape[1] // k.shape[1], dim=1)
     logits = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
     if logit_scale is not None:
         logits = logits * logit_scale[..., None].to(logits)
     if prior is not None:
-        log_prior = _log_prior(prior, q_positions, k_positions).to(logits)
+        log_prior = _near(_log_prior(prior, q_positions, k_positions), mask).to(logits)
         logits = logits + (log_prior if prior_scale is None else log_prior * prior_scale[..., None].to(logits))
-    mask = visible.dense(k.shape[2])
-    mask = mask[:, None] if mask.ndim == 3 else mask
     return logits.masked_fill(~mask, -torch.inf).softmax(-1)
 
 
 def reference(q: Tensor, k: Tensor, v: Tensor, **arguments: object) -> Tensor:
     """Σ_j p_ij v_j: [batch, heads, queries, width]."""
-    return weights(q, k, **arguments) @ v.repeat_interleave(q.shape[1] // v.shape[1], dim=1)
+    p = weights(q, k, **arguments)
+    return (p @ v.to(p.dtype).repeat_interleave(q.shape[1] // v.shape[1], dim=1)).to(q.dtype)
 
 
 def _log_prior(prior: Prior, q_positions: Tensor, k_positions: Tensor) -> Float[Tensor, "heads rows keys"]:
@@ -46,3 +48,10 @@ def _log_prior(prior: Prior, q_positions: Tensor, k_positions: Tensor) -> Float[
     terms = [] if table is None else [table.unflatten(1, lags.shape)]
     terms += [] if of_keys is None else [of_keys[:, None, :]]
     return sum(terms[1:], terms[0])
+
+
+def _near(log_prior: Tensor, mask: Tensor) -> Tensor:
+    """Less its visible peak in rows where that is beyond ±FAR: no row feels a constant, but its digits would."""
+    peak = log_prior.masked_fill(~mask, -torch.inf).amax(-1, keepdim=True)
+    far = peak.abs() > FAR
+    return log_prior if torch.compiler.is_compiling() or not far.any() else log_prior - torch.where(far, peak, 0)

@@ -20,12 +20,13 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ..positions.priors import Prior
+from .precision import far_alone, prepared, scaled
 from .visible import Visible
 
 BLOCK_QUERIES, BLOCK_KEYS = 128, 512
 READING_QUERIES, READING_KEYS = 512, 1024  # without a backward pass: fewer, larger blocks cost less
 WHOLE = 256  # up to this many queries and keys the weights are kept for the backward pass
-HIDDEN = -1e30  # below every visible score (log-priors end at FLOOR = -1e9), and finite: two of them still compare
+HIDDEN = -1e36  # below every visible score (tables end at DEEPEST = -1e30), and finite: two of them still compare
 
 
 def sdpa(
@@ -43,13 +44,16 @@ def sdpa(
     groups, queries, keys = q.shape[1] // k.shape[1], q.shape[2], k.shape[2]
     if groups > 1:
         k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
-    factor = q.shape[-1] ** -0.5
-    q = q * factor if logit_scale is None else q * (factor * logit_scale[..., None]).to(q.dtype)
+    dtype, width = q.dtype, q.shape[-1]
+    q = scaled(q, logit_scale)
     if prior is None and queries == keys and visible.plainly_causal():
-        return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0)
+        if q.dtype == dtype:
+            return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0)
+        # In half precision 1/sqrt(d) comes later, where torch has more digits: q d^0.5 rounds as q does.
+        q = (q * width**0.5).to(dtype)
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
     table = None if prior is None else table_of(prior, queries, keys, offset, visible)
     scale = None if table is None else prior_scale
-    width = q.shape[-1]
     # Autocast would round the biases of a block to half precision, where lags of 256 and 257 are one number.
     with torch.autocast(q.device.type, enabled=False):
         if prior is not None:
@@ -59,10 +63,10 @@ def sdpa(
         if torch.compiler.is_compiling():
             from .graph import block_attention
 
-            out = block_attention(*arguments)[0].to(q.dtype)
+            out = block_attention(*arguments)[0]
         else:
             out = BlockAttention.apply(*arguments)
-        return out[..., :width]
+        return out[..., :width].to(dtype)
 
 
 def with_key_prior(
@@ -177,8 +181,8 @@ class BlockAttention(torch.autograd.Function):
         first: Tensor, last: Tensor, learning: bool,
     ) -> Tensor:  # fmt: skip
         dtype, inputs = q.dtype, (q, k, v, table, scale)
-        tensors = working(q, k.flip(2), v.flip(2), table, scale)
         ctx.blocks = Blocks.plan(q, k.shape[2], first, last, learning)
+        tensors = prepared(q, k.flip(2), v.flip(2), table, scale, ctx.blocks.first, ctx.blocks.last)
         ctx.dtypes = [None if x is None else x.dtype for x in inputs]
         out, p, lse = attend(*tensors, ctx.blocks, learning)
         ctx.save_for_backward(*tensors, out, p, lse)
@@ -220,6 +224,7 @@ def gradients(
     d_q, d_k, d_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
     d_table = None if table is None or not needs[3] else torch.zeros_like(table)
     d_scale = None if scale is None or not needs[4] else torch.zeros_like(scale)
+    still = None if table is None or p_whole is not None else far_alone(table, scale, blocks.first, blocks.last)
     for start, stop, chunks in blocks.spans:
         rows = slice(start, stop)
         for left, right, masked in chunks:
@@ -232,6 +237,8 @@ def gradients(
                 p = _scores(q, k, table, scale, blocks, (start, stop, left, right, masked))
                 _exp(p.sub_(lse[:, :, rows, None]))
                 d_s.sub_(delta[:, :, rows, None]).mul_(p)
+                if still is not None:
+                    d_s.masked_fill_(still[:, :, rows, None], 0)
             d_v[:, :, columns] += p.transpose(-1, -2) @ d_out[:, :, rows]
             d_q[:, :, rows] += d_s @ k[:, :, columns]
             d_k[:, :, columns] += d_s.transpose(-1, -2) @ q[:, :, rows]
@@ -240,12 +247,6 @@ def gradients(
             if d_table is not None:
                 _add_diagonals(d_table, d_s, None if scale is None else scale[..., rows, None], start + left)
     return d_q, d_k, d_v, d_table, d_scale
-
-
-def working(*tensors: Tensor | None) -> list[Tensor | None]:
-    """Half precision is computed in float32; float32 and float64 in themselves, tables and scales like q."""
-    dtype = tensors[0].dtype if tensors[0].dtype == torch.float64 else torch.float32
-    return [None if x is None else x.to(dtype).contiguous() for x in tensors]
 
 
 def _exp(x: Tensor) -> Tensor:

@@ -18,7 +18,8 @@ from torch import Tensor
 
 from ..positions.priors import Prior
 from .op import BACKENDS
-from .sdpa import Blocks, fused_part, sdpa, table_of, with_key_prior, working
+from .precision import prepared, scaled
+from .sdpa import Blocks, fused_part, sdpa, table_of, with_key_prior
 from .skipping import suffixes
 from .visible import Visible
 
@@ -55,10 +56,9 @@ def sdpa_skip(
     groups, width = q.shape[1] // k.shape[1], q.shape[3]
     if groups > 1:
         k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
-    a = width**-0.5 if logit_scale is None else (width**-0.5 * logit_scale[..., None]).to(q.dtype)
     dtype = q.dtype
     with torch.autocast("cpu", enabled=False):
-        q, k, v, table, scale = working(q * a, k, v, table, prior_scale)
+        q, k, v, table, scale = prepared(scaled(q, logit_scale), k, v, table, prior_scale, blocks.first, blocks.last)
         windows = _windows(q, k, table[:, keys - 1 - offset :], scale, prior, blocks)
         q, k, v = with_key_prior(q, k, v, prior, scale)
         order = windows[:, -1].argsort(descending=True)  # a block's far keys are for the first heads of this order

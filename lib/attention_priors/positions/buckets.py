@@ -13,7 +13,8 @@ def bucket_starts(buckets: int = 32, farthest: int = 128) -> list[int]:
     """The first lag of every bucket: 0, 1, .., n/2, then the least d with n/2 + (n/2) ln(2d/n) / ln(2D/n) >= b.
 
     n = `buckets`, D = `farthest`. In whole numbers, so that no rounding of a logarithm moves an edge. With n = 32 and
-    D = 128 the last bucket starts at lag 113. ValueError unless n >= 2 and D > n/2.
+    D = 128 the last bucket starts at lag 113; a bucket that no lag falls into starts with the next. ValueError unless
+    n >= 2 and D > n/2.
     """
     exact = buckets // 2
     if buckets < 2 or farthest <= exact:
@@ -22,7 +23,7 @@ def bucket_starts(buckets: int = 32, farthest: int = 128) -> list[int]:
     starts = list(range(exact))
     for step in range(coarse):
         # (d / exact)^coarse >= (farthest / exact)^step
-        bound, lag = exact**coarse * farthest**step, starts[-1] + 1
+        bound, lag = exact**coarse * farthest**step, starts[-1] if step else exact
         while lag**coarse * exact**step < bound:
             lag += 1
         starts.append(lag)

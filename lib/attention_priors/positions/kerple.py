@@ -9,12 +9,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from .priors import RelativePrior
+from .priors import ClosedForm
 
 EDGE = 40.0  # sigmoid(40) is 1 in float64: the exponent 2 has a finite logit
 
 
-class KerplePower(RelativePrior):
+class KerplePower(ClosedForm):
     """log π(lag) = -r1 |lag|^r2, r1 > 0, 0 < r2 <= 2 (Chi et al. 2022, eq. 5: the power variant).
 
     r1 = exp(θ_1) and r2 = 2 sigmoid(θ_2) keep training inside the domain; at the edge r2 = 2 the exponent has no
@@ -42,12 +42,11 @@ class KerplePower(RelativePrior):
     def r2(self) -> Float[Tensor, " heads"]:
         return 2 * self.logit_r2.double().sigmoid()
 
-    def log_prior(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
-        bias = -self.r1[:, None] * lags.double().abs().pow(self.r2[:, None])
-        return bias.to(torch.promote_types(self.log_r1.dtype, torch.float32))
+    def exact(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
+        return -self.r1[:, None] * lags.double().abs().pow(self.r2[:, None])
 
 
-class KerpleLog(RelativePrior):
+class KerpleLog(ClosedForm):
     """log π(lag) = -r1 log(1 + r2 |lag|), r1, r2 > 0 (Chi et al. 2022, eq. 5: the logarithmic variant).
 
     π(lag) = (1 + r2 |lag|)^(-r1): a power law of exponent r1 beyond the lag 1/r2. Its normaliser over all lags d >= 0
@@ -73,9 +72,8 @@ class KerpleLog(RelativePrior):
     def r2(self) -> Float[Tensor, " heads"]:
         return self.log_r2.double().exp()
 
-    def log_prior(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
-        bias = -self.r1[:, None] * (self.r2[:, None] * lags.double().abs()).log1p()
-        return bias.to(torch.promote_types(self.log_r1.dtype, torch.float32))
+    def exact(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
+        return -self.r1[:, None] * (self.r2[:, None] * lags.double().abs()).log1p()
 
 
 def _per_head(**values: Iterable[float] | Tensor) -> list[Float[Tensor, " heads"]]:

@@ -16,6 +16,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 FLOOR = -1e9  # finite, so that 0 * FLOOR is 0; exp(FLOOR) is 0 in every dtype
+DEEPEST = -1e30  # where tables end: below FLOOR only the order of values matters
+FAR = 1024.0  # a float32 log-prior of this size leaves 1e-4 to what is added to it
 
 
 class Prior(nn.Module, ABC):
@@ -34,14 +36,19 @@ class Prior(nn.Module, ABC):
         """The factors that depend on the lag and the factors that depend on the key alone."""
 
     def table(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"] | None:
-        """T[h, lag], the sum of log π over the factors that depend on the lag; None where there is none."""
+        """T[h, lag], the sum of log π over the factors that depend on the lag; None where there is none.
+
+        Unrounded where the formulas are. A head whose peak is beyond ±FAR is moved to the peak 0; values below FLOOR
+        keep their order and have no gradient. ValueError for a wrong shape, and for NaN and infinity (not in compiled
+        code, nor on a GPU, which would have to wait).
+        """
         relative, _ = self.split()
-        return sum(factor.log_prior(lags) for factor in relative) if relative else None
+        return _settled(relative, [factor.exact(lags) for factor in relative], len(lags))
 
     def of_keys(self, keys: Int[Tensor, " keys"], length: int) -> Float[Tensor, "heads keys"] | None:
-        """u[h, j], the sum of log π over the factors that depend on the key alone; None where there is none."""
+        """u[h, j], the sum of log π over the factors that depend on the key alone, as in `table`; None without any."""
         _, own = self.split()
-        return sum(factor.log_prior(keys, length) for factor in own) if own else None
+        return _settled(own, [factor.log_prior(keys, length) for factor in own], len(keys))
 
 
 class RelativePrior(Prior):
@@ -51,12 +58,28 @@ class RelativePrior(Prior):
     def log_prior(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
         """log π(lag), unnormalised. Lags are integers, negative for keys after the query."""
 
+    def exact(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
+        """The same, neither rounded nor cut off where the formula is evaluated in float64."""
+        return self.log_prior(lags)
+
     def power(self) -> tuple[Float[Tensor, "3 heads"], float] | None:
         """(s, β, μ) and ε where log π(lag) = -s (|lag + μ| + ε)^β: a kernel can do without a table. None elsewhere."""
         return None
 
     def split(self) -> tuple[list[RelativePrior], list[KeyPrior]]:
         return [self], []
+
+
+class ClosedForm(RelativePrior):
+    """A relative prior whose formula is evaluated in float64 (`exact`) and rounded at the end."""
+
+    @abstractmethod
+    def exact(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
+        """log π(lag) in float64."""
+
+    def log_prior(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
+        dtype = next((p.dtype for p in self.parameters()), torch.float32)
+        return self.exact(lags).clamp(min=FLOOR).to(_at_least_single(dtype))
 
 
 class KeyPrior(Prior):
@@ -124,7 +147,7 @@ class Laplace(RelativePrior):
         return torch.stack([self.slopes, torch.ones_like(self.slopes), torch.zeros_like(self.slopes)]), 0.0
 
 
-class GeneralizedGaussian(RelativePrior):
+class GeneralizedGaussian(ClosedForm):
     """log π(lag) = -exp(θ_α) (|lag + μ| + ε)^θ_β with μ = 2 sinh θ_μ: GGD-BAM (BAM §2.3 and App. C).
 
     In the paper's symbols β = θ_β, α = exp(-θ_α / θ_β) and j - i - μ = -(lag + μ), so that a negative μ moves the peak
@@ -192,11 +215,10 @@ class GeneralizedGaussian(RelativePrior):
         """Location μ = 2 sinh θ_μ = exp(θ_μ) - exp(-θ_μ)."""
         return 2 * self.theta_mu.sinh()
 
-    def log_prior(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
-        # In float64: lags are exact there, and lag + μ keeps μ's digits at lags of half a million.
+    def exact(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
+        # Lags are exact in float64, and lag + μ keeps μ's digits at lags of half a million.
         distance = (lags.double() + self.mu.double()[:, None]).abs() + self.epsilon
-        bias = -self.theta_alpha.double().exp()[:, None] * distance.pow(self.theta_beta.double()[:, None])
-        return bias.clamp(min=FLOOR).to(_at_least_single(self.theta_alpha.dtype))
+        return -self.theta_alpha.double().exp()[:, None] * distance.pow(self.theta_beta.double()[:, None])
 
     def power(self) -> tuple[Float[Tensor, "3 heads"], float]:
         return torch.stack([self.theta_alpha.exp(), self.theta_beta, self.mu]), self.epsilon
@@ -212,6 +234,28 @@ def alibi_slopes(heads: int) -> list[float]:
     power = 2 ** math.floor(math.log2(heads))
     slopes = [2.0 ** (-8.0 * h / power) for h in range(1, power + 1)]
     return slopes + [2.0 ** (-4.0 * h / power) for h in range(1, 2 * (heads - power), 2)]
+
+
+def _settled(factors: list[Prior], terms: list[Tensor], length: int) -> Tensor | None:
+    """The sum of the factors' logs, [heads, length], finite: see `Prior.table`."""
+    for factor, term in zip(factors, terms, strict=True):
+        if term.shape != (factor.heads, length):
+            raise ValueError(
+                f"the log-prior of {type(factor).__name__} has shape {list(term.shape)}, but [heads, positions] = "
+                f"{[factor.heads, length]} is needed"
+            )
+    if not terms:
+        return None
+    total = sum(terms)
+    peak = total.amax(-1, keepdim=True)
+    if total.device.type == "cpu" and not torch.compiler.is_compiling():
+        if not peak.isfinite().all():
+            names = " * ".join(type(factor).__name__ for factor in factors)
+            raise ValueError(f"the log-prior of {names} reaches {peak.flatten().tolist()}; give it finite parameters")
+        if peak.abs().amax() <= FAR and total.amin() >= FLOOR:
+            return total
+    total = torch.where(peak.abs() > FAR, total - peak, total)
+    return torch.where(total < FLOOR, total.detach(), total).clamp(min=DEEPEST)
 
 
 def _at_least_single(dtype: torch.dtype) -> torch.dtype:

@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from .priors import RelativePrior
+from .priors import ClosedForm
 
 
-class Sandwich(RelativePrior):
+class Sandwich(ClosedForm):
     """log π(lag) = (1/r_h) Σ_{i=0}^{w/2-1} cos(lag ω_i), ω_i = B^(-2i/w), r_h = 8 h / H for h = 1..H.
 
     w = `width` is a free number, not the head's width (128 in Chi et al. 2023); the sum is <p_m, p_n> of two sinusoidal
@@ -31,9 +31,9 @@ class Sandwich(RelativePrior):
         self.omega = tuple(base ** (-2 * i / width) for i in range(width // 2))
         self.ratios = tuple(8 * h / heads for h in range(1, heads + 1))
 
-    def log_prior(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
+    def exact(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
         shared = torch.zeros(lags.shape, dtype=torch.float64, device=lags.device)
         for omega in self.omega:  # a sum in place: the table [lags planes] of a long context would not fit
             shared += (lags.double() * omega).cos()
         ratios = torch.tensor(self.ratios, dtype=torch.float64, device=lags.device)
-        return (shared / ratios[:, None]).float()
+        return shared / ratios[:, None]

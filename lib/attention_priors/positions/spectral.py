@@ -107,7 +107,8 @@ class Sink(KeyPrior):
             raise ValueError(f"length = {length}, but positions are divided by it: give at least 1")
         place = (keys.double() / length)[:, None]
         inputs = torch.cat([self.sinusoids(keys).double(), place], dim=-1).to(self.network[0].weight.dtype)
-        return (self.slopes[:, None].double() * keys + self.network(inputs).T).to(self.slopes.dtype)
+        exact = self.slopes[:, None].double() * keys + self.network(inputs).T
+        return exact.to(torch.promote_types(self.slopes.dtype, torch.float32))
 
 
 def lanes(

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from .priors import FLOOR, GeneralizedGaussian, RelativePrior, alibi_slopes
+from .priors import ClosedForm, GeneralizedGaussian, alibi_slopes
 
 SIGNS = ("negative", "positive", "mixed")
 
@@ -31,7 +31,7 @@ def signed(heads: int, sign: str) -> GeneralizedGaussian:
     return GeneralizedGaussian(torch.zeros(heads), signs * steps / heads, trainable=("theta_alpha",))
 
 
-class Misread(RelativePrior):
+class Misread(ClosedForm):
     """log π(lag) = -(exp(θ_α) |lag| + ε)^θ_β: what BAM's code evaluated, for a while, in models without SSMax.
 
     Training had exp(θ_α) (|lag| + ε)^θ_β. Up to ε the scale exp(θ_α) becomes exp(θ_α θ_β): the two agree at θ_β = 1.
@@ -41,8 +41,7 @@ class Misread(RelativePrior):
         super().__init__()
         self.heads, self.trained = trained.heads, trained
 
-    def log_prior(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
+    def exact(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
         prior = self.trained
         distance = (lags.double() + prior.mu.double()[:, None]).abs() * prior.theta_alpha.double().exp()[:, None]
-        bias = -(distance + prior.epsilon).pow(prior.theta_beta.double()[:, None])
-        return bias.clamp(min=FLOOR).float()
+        return -(distance + prior.epsilon).pow(prior.theta_beta.double()[:, None])
