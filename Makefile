@@ -30,6 +30,10 @@ ifneq ($(QUOTED),)
 $(error $(firstword $(QUOTED)) = $($(firstword $(QUOTED))) holds a quotation mark; leave it out)
 endif
 
+ifneq ($(words $(JOBS))$(filter-out 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16,$(JOBS)),1)
+$(error JOBS = $(JOBS) is not a number from 1 to 16; leave it out)
+endif
+
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.built

@@ -13,11 +13,10 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
-from test_config import BAD_VALUES, NO_PROFILES, UNKNOWN_KEYS, changed
 
-import attention_priors
 from attention_priors import checks, claims, config, evaluation, experiments, manifest, report, runtime, store, verify
 from attention_priors.bench import __main__ as bench
 from attention_priors.claims import __main__ as ledger
@@ -29,11 +28,13 @@ from attention_priors.layout import Layout
 from attention_priors.model import Cache, Transformer, paper_model
 from attention_priors.notebooks import file_name
 from attention_priors.pipeline import __main__ as pipeline
+from attention_priors.pipeline import progress
 from attention_priors.registry import Table
 from attention_priors.study import Study
 from attention_priors.tasks import algorithms, needles, passkey
 from attention_priors.text import corpora, hub, packing
 from attention_priors.training import load
+from test_config import BAD_VALUES, NO_PROFILES, UNKNOWN_KEYS, changed
 from test_config import written as profile_of
 
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
@@ -135,6 +136,51 @@ def test_command_lines(line: str, value: str, remedy: str, tmp_path: Path, monke
     said = refused(capsys, *(word.format(here=here, file=file) for word in shlex.split(line)))
     assert value in said and remedy in said
     assert list(here.iterdir()) == [] and file.read_text() == "no folder", "nothing is written before it is refused"
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Layout:
+    """Results that `claims`, `report` and `pipeline` can read: one metric, a ledger, a record of times."""
+    layout = Layout(tmp_path / "results", "smoke")
+    frame = pd.DataFrame({"length": [128, 256], "accuracy": [1.0, 0.5]})
+    report.Report(layout, "passkeys").metrics("made_up", frame, "0" * 16)
+    claims.merge(layout.results, "smoke")
+    progress.record(layout, "passkeys", {"wall_seconds": 1.0, "key": "0" * 16})
+    manifest.add(layout, [layout.own / "claims.json"])
+    return layout
+
+
+# Files: which, what stands in it instead, who reads it, what has to be said.
+FILES = [
+    ("claims.json", b'{"schema": 1, "cla', "claims", "claims.json", "run the same command again"),
+    ("claims.json", b"[]", "claims", "claims.json", "run the notebook that writes it again"),
+    ("claims.json", b'{"schema": 1, "claims": {}}', "claims", "schema 2", "run the notebook that writes it again"),
+    ("claims.json", b'{"schema": 2, "claims": {"BAM-T44": {}}}', "claims", "'BAM-T44'", "nearest: BAM-T4"),
+    ("claims.json", b'{"schema": 2, "claims": {"BAM-T4": {}}}', "claims", "BAM-T4", "run the notebook"),
+    ("claims.json", b'{"schema": 2, "claims": {"BAM-T4": 3}}', "claims", "BAM-T4", "run the notebook"),
+    ("claims.json", b"\xff\xfe", "claims", "claims.json", "delete it and run"),
+    ("claims.json", b'{"schema": 1, "cla', "claims --id BAM-T4", "claims.json", "run the same command again"),
+    ("claims.json", b'{"schema": 1, "cla', "report", "claims.json", "run the same command again"),
+    ("claims.json", b'{"schema": 1, "cla', "verify --no-training", "claims.json", ""),
+    ("sha256.txt", b"no sum", "report", "sha256.txt, line 1", "restore it"),
+    ("sha256.txt", b"\xff\xfe", "report --check", "sha256.txt", "restore it"),
+    ("provenance.json", b'{"notebooks": ', "pipeline --list", "provenance.json", "delete it and run"),
+    ("provenance.json", b"[]", "pipeline --list", "provenance.json", "delete it"),
+    ("provenance.json", b'{"notebooks": {"passkeys": {}}}', "pipeline --list", "provenance.json", "delete it"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "line", "value", "remedy"), FILES)
+def test_files(name: str, content: bytes, line: str, value: str, remedy: str, results: Layout, capsys) -> None:
+    (results.own / name).write_bytes(content)
+    command, *more = line.split()
+    if command == "verify":  # it goes on, and lists what differs
+        assert verify.main([*more, "--profile", "smoke", "--results", str(results.results)]) == 1
+        found = [said for said in capsys.readouterr().out.splitlines() if value in said]
+        assert len(found) == 2, "the sum, and why it stopped"
+        return
+    said = refused(capsys, command, *more, "--profile", "smoke", "--results", str(results.results))
+    assert value in said and remedy in said
 
 
 def failing(error: int) -> Callable[..., None]:
@@ -261,3 +307,52 @@ def test_calls(number: int) -> None:
         call()
     said = one_line(str(caught.value))
     assert value in said and remedy in said
+
+
+# In processes of their own: what make says, and calls without the checks of shapes that the tests put in.
+
+MAKE = [
+    ("help PROFLE=smoke", "PROFLE", "known are PROFILE"),
+    ("help PROFILE=a'b", "PROFILE = a'b", "leave it out"),
+    ("help JOBS=x", "JOBS = x", "a number from 1 to 16"),
+    ("help JOBS=0", "JOBS = 0", "a number from 1 to 16"),
+    ("claim", "which claim?", "make claim ID=BAM-T4"),
+    ("figures PROFILE=cpuu", "'cpuu'", "nearest is 'cpu'"),
+    ("reproduce SEED=-1", "-1", "a number from 0 to"),
+]
+
+
+@pytest.mark.parametrize(("line", "value", "remedy"), MAKE, ids=[line for line, *_ in MAKE])
+def test_make(line: str, value: str, remedy: str, root: Path) -> None:
+    if not (root / ".venv" / ".built").exists():
+        pytest.skip("make would build an environment first")
+    alone = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    done = subprocess.run(["make", "-o", ".venv/.built", *line.split()], cwd=root, capture_output=True, text=True,
+                          env=alone)  # fmt: skip
+    ours = [said for said in done.stderr.splitlines() if not said.startswith("make: ***")]
+    said = one_line("\n".join(ours))
+    assert done.returncode == 2 and value in said and remedy in said
+
+
+def test_calls_without_checks_of_shapes() -> None:
+    code = """
+        import torch
+        from attention_priors.config import ModelConfig
+        from attention_priors.model import Transformer
+        model = Transformer(ModelConfig(vocabulary=31, width=8, layers=1, heads=2, hidden=8, encoding="rope"))
+        for tokens in (torch.tensor([1, 2]), torch.tensor([[1.5]]), torch.tensor([[True]]), torch.zeros(1, 0).long()):
+            try:
+                model(tokens)
+            except ValueError as error:
+                print(error)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    lines = done.stdout.splitlines()
+    assert done.stderr == "" and [line.partition("; ")[0].removeprefix("tokens of shape ") for line in lines] == [
+        "[2], torch.int64", "[1, 1], torch.float32", "[1, 1], torch.bool", "[1, 0], torch.int64"
+    ]  # fmt: skip
+
+
+def test_there_are_at_least_120() -> None:
+    tables = (EDITS, NO_PROFILES, LINES, FILES, CALLS, MAKE)
+    assert sum(map(len, tables)) >= 120 and len(MAKE) <= 10

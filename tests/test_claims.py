@@ -324,24 +324,6 @@ def test_a_claim_shows_its_history(tmp_path, monkeypatch, capsys):
     assert "2026-01-01 verified: why\n                2026-02-01 contradicted: a case" in capsys.readouterr().out
 
 
-def test_bad_input_is_one_line(tmp_path, capsys):
-    assert __main__.main([str(tmp_path / "none.json")]) == 2
-    (tmp_path / "cut.json").write_text('{"schema": 1, "cla')
-    assert __main__.main([str(tmp_path / "cut.json")]) == 2
-    assert __main__.main(["--id", "BAM-T44", "--results", str(tmp_path)]) == 2
-    assert __main__.main([str(tmp_path)]) == 2
-    assert __main__.main(["--id", "BAM-T4", "--profile", "bogus"]) == 2
-    expected = (
-        "none.json is not there",
-        "cut.json",
-        "nearest: BAM-T4",
-        "is a folder; name a claims",
-        "profile 'bogus'",
-    )
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert len(lines) == len(expected) and all(map(str.__contains__, lines, expected))
-
-
 def test_a_claim_leads_to_its_cells(tmp_path, monkeypatch, capsys):
     cells = [
         ("intro", "markdown", "BAM-T4b only"),

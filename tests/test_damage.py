@@ -42,9 +42,12 @@ def whole(tmp_path_factory) -> Layout:
         store.write_text(layout.copy(name), nbformat.writes(nbformat.v4.new_notebook()))
         versions = {"matplotlib": runtime.provenance()["versions"]["matplotlib"]}
         progress.record(layout, name, {"wall_seconds": 1.0, "key": KEY, "versions": versions})
-    manifest.add(layout, [path for path in layout.results.rglob("*.*")
-                          if path.is_file() and manifest.STATE not in path.parts and path.name != manifest.NAME])  # fmt: skip
+    manifest.add(layout, [path for path in files(layout) if path.name != manifest.NAME])
     return layout
+
+
+def files(layout: Layout) -> list[Path]:
+    return [path for path in layout.results.rglob("*.*") if path.is_file() and manifest.STATE not in path.parts]
 
 
 KINDS = ("claims.json", "claims.md", "runs.json", "provenance.json", "sha256.txt", "claims/passkeys.json",
@@ -69,10 +72,8 @@ def flipped(path: Path) -> None:
 
 def test_the_kinds_are_all_that_there_are(whole: Layout) -> None:
     assert manifest.problems(whole)[1] == []
-    found = {tuple(path.relative_to(whole.own).parts[:-1]) + (path.suffix,) for path in whole.own.rglob("*.*")
-             if path.is_file() and manifest.STATE not in path.parts}  # fmt: skip
-    named = {(*Path(kind).parts[:-1], Path(kind).suffix) for kind in KINDS}
-    assert found == named
+    found = [path.relative_to(whole.own) for path in files(whole)]
+    assert {(path.parent, path.suffix) for path in found} == {(Path(kind).parent, Path(kind).suffix) for kind in KINDS}
 
 
 def test_undamaged_results_verify(whole: Layout, capsys) -> None:

@@ -261,7 +261,7 @@ def test_parameters_of_table_1(name, embedding, transformer, prior, with_locatio
 @pytest.mark.parametrize("name", [name for name, row in ENCODINGS.items() if row.rotary and row.trained_as is None])
 def test_every_rotation_starts_from_the_base_of_the_size(name):
     made = {base: small(name, rope_base=base) for base in (10_000.0, 500_000.0)}
-    for near, far in zip(*(model(tokens()) for model in made.values()), strict=True):
+    for near, far in zip(*(each(tokens()) for each in made.values()), strict=True):
         assert torch.equal(near[0], far[0]) and not torch.equal(near, far), "the first row has nothing to turn against"
     if name == "rope":
         assert made[500_000.0].blocks[0].attention.rotary.spectrum == rope(8, 500_000.0)

@@ -410,25 +410,6 @@ def test_times_are_estimated_from_the_profile_then_from_what_was_measured(tmp_pa
     assert progress.total([], known, beside=2) == "about 0 s"
 
 
-@pytest.mark.parametrize(("arguments", "says"), [
-    (["--profile", "smok"], "unknown profile 'smok'; nearest is 'smoke'"),
-    (["--only", "10_passkey"], "no notebook is called 'passkey' (nearest: passkeys)"),
-    (["--step", "nothing-like-it"], "no notebook is called 'nothing-like-it'; known are how_to_read, "),
-])  # fmt: skip
-def test_bad_input_is_one_line(tmp_path, capsys, arguments, says):
-    assert command.main(["--results", str(tmp_path), *arguments]) == 1
-    error = capsys.readouterr().err.strip()
-    assert says in error and len(error.splitlines()) == 1
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("arguments", [["--seed", "x"], ["--nonsense"]])
-def test_bad_arguments_are_one_line(capsys, arguments):
-    with pytest.raises(SystemExit, match="2"):
-        command.main(arguments)
-    assert len(capsys.readouterr().err.strip().splitlines()) == 1
-
-
 def test_a_full_disk_and_a_folder_that_cannot_be_written_are_one_line(folder, tmp_path, capsys, monkeypatch):
     folder({"a": ()}, a=notebook())
     (tmp_path / "file").write_text("no folder")

@@ -251,11 +251,6 @@ def test_theory_of_the_tests_profile_stays_apart(registered, layout):
     assert {path.relative_to(layout.results).parts[:2] for path in layout.results.rglob("*.*")} == {("smoke", "theory")}
 
 
-def test_an_unknown_profile_is_one_line(capsys):
-    assert report.main(["--profile", "cpuu"]) == 2
-    assert len(capsys.readouterr().err.strip().splitlines()) == 1
-
-
 def test_verdicts_reach_the_ledger_and_its_tables(layout):
     wrong = {"inputs": {"beta": -1}, "claimed": 0.0, "actual": 0.5}
     verdict = claims.Verdict(

@@ -24,7 +24,7 @@ def digest(path: Path) -> str | None:
 def read(folder: Path) -> dict[str, str]:
     """Path below `folder` -> sum. ValueError naming the file and line that is none."""
     path, found = folder / NAME, {}
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
     for number, line in enumerate(lines, 1):
         known, _, name = line.partition("  ")
         if len(known) != 64 or not name:

@@ -240,15 +240,16 @@ class Transformer(nn.Module):
 
     def _rows(self, tokens: Tensor, ids: Tensor | None, local: int | None, cache: Cache | None, backend: str) -> Rows:
         if tokens.ndim != 2 or not tokens.shape[1] or tokens.dtype not in (torch.int64, torch.int32):
-            raise ValueError(f"tokens of shape {list(tokens.shape)}, {tokens.dtype}; give integers [batch, length >= 1]")
+            given = f"{list(tokens.shape)}, {tokens.dtype}"
+            raise ValueError(f"tokens of shape {given}; integers [batch, length >= 1] are needed")
         if cache is not None and ids is not None:
             raise ValueError("document_ids and a cache are both given; documents are for training without a cache")
         if cache is not None and not self.config.causal:
             raise ValueError("an encoder reads the whole text at once; a cache is for causal models")
         cached, length, device = cache or Cache(), tokens.shape[1], tokens.device
         if cached.layers and len(cached.layers[0][0]) != len(tokens):
-            raise ValueError(f"{len(tokens)} rows of tokens, but the cache holds {len(cached.layers[0][0])}; begin a new "
-                             "cache for another batch")  # fmt: skip
+            held = len(cached.layers[0][0])
+            raise ValueError(f"{len(tokens)} rows of tokens, but the cache holds {held}; begin a new cache for others")
         exact, offset = cached.complete, cached.length
         q_positions = torch.arange(offset, offset + length, device=device)
         k_positions = cached.place(q_positions)
@@ -267,9 +268,9 @@ class Transformer(nn.Module):
         try:
             x = self.embedding(tokens)
         except IndexError:
-            low, high, known = int(tokens.min()), int(tokens.max()), self.config.vocabulary
-            raise ValueError(f"tokens from {low} to {high}, but the vocabulary is 0 to {known - 1}; encode the text with "
-                             "the model's tokenizer") from None  # fmt: skip
+            low, high, top = int(tokens.min()), int(tokens.max()), self.config.vocabulary - 1
+            said = f"tokens from {low} to {high}, but the vocabulary is 0 to {top}; use the model's tokenizer"
+            raise ValueError(said) from None
         return x if self.absolute is None else x + self.absolute(rows.q_positions)
 
 

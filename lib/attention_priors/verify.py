@@ -29,7 +29,7 @@ from attention_priors import claims, commands, config, experiments, manifest, re
 from attention_priors.checks import CHECKS
 from attention_priors.experiments import archive
 from attention_priors.layout import Layout, outdated
-from attention_priors.pipeline.progress import PROVENANCE
+from attention_priors.pipeline import progress
 from attention_priors.training import Run, RunSpec
 
 EXACT = 1e-9
@@ -204,9 +204,8 @@ def verify_corpus(profile: config.Profile, outcome: Outcome) -> None:
 
 def _versions(layout: Layout) -> set[str]:
     """Of matplotlib, that drew the committed figures."""
-    paths = [path for path in (layout.own / PROVENANCE, layout.theory / PROVENANCE) if path.exists()]
-    entries = [entry for path in paths for entry in store.read_json(path)["notebooks"].values()]
-    return {entry["versions"]["matplotlib"] for entry in entries}
+    found = [progress.entries(folder / progress.PROVENANCE).values() for folder in (layout.own, layout.theory)]
+    return {entry["versions"]["matplotlib"] for each in found for entry in each}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -234,6 +233,10 @@ def main(arguments: list[str] | None = None) -> int:
         if not outcome.differ:
             return commands.refused(error)
         outcome.differ.append(f"stopped   {commands.said(error)}")
+    except (KeyError, TypeError, AttributeError) as error:
+        if not outcome.differ:
+            raise
+        outcome.differ.append(f"stopped   a damaged file lacks {error}")
     for line in outcome.notes:
         print(f"note      {line}")
     for line in outcome.differ:

@@ -2,8 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from attention_priors import config, store
 from attention_priors.bench import __main__ as bench
 from attention_priors.layout import Layout
@@ -34,18 +32,3 @@ def test_the_row_gives_minutes_and_no_row_without_provenance(tmp_path):
     (label, minutes, _), (_, trained, _) = bench.time_taken(tmp_path, profile)
     assert "make reproduce, profile smoke" in label and minutes == "1.5 min"
     assert trained == "1.0 min", "two workers"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--repeats", "0"], "argument --repeats: 0 is not a number from 1 to 1024"),
-        (["--threads", "-1"], "argument --threads: -1 is not a number from 1 to 1024"),
-        (["--threads", "two"], "argument --threads: two is not a number from 1 to 1024"),
-        (["--device", "tpu"], "argument --device: invalid choice: 'tpu' (choose from 'cpu', 'cuda')"),
-        (["--profile", "cpuu"], "unknown profile 'cpuu'; nearest is 'cpu'; all: cpu, full, gpu, paper, smoke"),
-    ],
-)
-def test_bad_input_is_one_line(arguments, said, capsys):
-    assert bench.main(arguments) == 2
-    assert capsys.readouterr() == ("", f"{said}\n")

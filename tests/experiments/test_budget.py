@@ -157,13 +157,3 @@ def test_runs_are_listed_without_their_corpus(capsys, tmp_path, monkeypatch) -> 
     assert "passkey/bam-ssmax/0" in names and "language-stream/bam-ssmax/0" in names
     assert command.main(["language-stream/bam-ssmax/0", "--profile", "paper"]) == 2
     assert "is not on this machine" in capsys.readouterr().err
-
-
-def test_a_run_that_is_missing_or_unknown_is_one_line(capsys) -> None:
-    for arguments, said in (
-        ([], "name a run, such as passkey/nope/0; --list names all of profile smoke"),
-        (["passkey/bam-ssmaxx/0"], "profile smoke has no run 'passkey/bam-ssmaxx/0' (nearest: passkey/bam-ssmax/0); "
-                                   "--list names all"),
-    ):  # fmt: skip
-        assert command.main([*arguments, "--profile", "smoke"]) == 2
-        assert capsys.readouterr().err == f"{said}\n"

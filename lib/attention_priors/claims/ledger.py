@@ -79,12 +79,17 @@ def read(path: Path | str, known: Mapping[str, Claim] | None = None) -> dict[str
     content = store.read_json(Path(path))
     if not isinstance(content, dict) or content.get("schema") != SCHEMA or not isinstance(content.get("claims"), dict):
         raise ValueError(f"{path} is no ledger of schema {SCHEMA}; run the notebook that writes it again")
-    try:
-        return {name: settle(Verdict(id=name, **row), find(name, known)) for name, row in content["claims"].items()}
-    except ValidationError as error:
-        raise ValueError(f"{path}: {first_error(error)}; run the notebook that writes it again") from None
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+    found = {}
+    for name, row in content["claims"].items():
+        try:
+            claim = find(name, known)
+            found[name] = settle(Verdict.model_validate({**row, "id": name}), claim)
+        except (ValidationError, TypeError) as error:
+            said = first_error(error) if isinstance(error, ValidationError) else f"{row!r} is no verdict"
+            raise ValueError(f"{path}: {name}: {said}; run the notebook that writes it again") from None
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+    return found
 
 
 def gather(results: Path | str, profile: str, known: Mapping[str, Claim] | None = None) -> dict[str, Verdict]:

@@ -23,9 +23,20 @@ def estimates(layout: Layout, profile: config.Profile) -> dict[str, float]:
     """
     known = {slug(name): 60.0 * minutes for name, minutes in profile.minutes.items()}
     for path in (layout.own / PROVENANCE, layout.theory / PROVENANCE):
-        for name, entry in store.read_json(path)["notebooks"].items() if path.is_file() else ():
+        for name, entry in entries(path).items():
             known[name] = max(known.get(name, 0.0), entry["wall_seconds"])
     return known
+
+
+def entries(path: Path) -> dict[str, dict[str, Any]]:
+    """What a provenance.json says of each notebook, nothing where there is none. ValueError for one that is damaged."""
+    if not path.is_file():
+        return {}
+    try:
+        found = store.read_json(path)["notebooks"]
+        return {name: {"wall_seconds": entry["wall_seconds"], **entry} for name, entry in found.items()}
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError(f"{path} is no provenance of notebooks; delete it and run the same command again") from None
 
 
 def span(seconds: float) -> str:
@@ -61,12 +72,11 @@ def record(layout: Layout, name: str, entry: dict[str, Any]) -> Path:
     """Add a notebook's entry to the provenance.json of its folder; others may do so at the same time."""
     path = layout.folder(name) / PROVENANCE
     with store.locked(path.parent / manifest.STATE, "provenance"):
-        empty = {"schema": 1, "profile": layout.label(name), "notebooks": {}}
-        whole = store.read_json(path) if path.is_file() else empty
-        before = whole["notebooks"].get(name, {})
+        known = entries(path)
+        before = known.get(name, {})
         if before.get("key") == entry["key"] and before["wall_seconds"] > entry["wall_seconds"]:
             # The same work again was shorter only because finished trainings were reused.
             entry = entry | {when: before[when] for when in ("wall_seconds", "ended") if when in before}
-        whole["notebooks"][name] = entry
+        whole = {"schema": 1, "profile": layout.label(name), "notebooks": known | {name: entry}}
         store.write_json(path, whole)
     return path

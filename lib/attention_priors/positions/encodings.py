@@ -23,7 +23,7 @@ from .kerple import KerpleLog, KerplePower
 from .lags import LagTable
 from .priors import GeneralizedGaussian, Laplace, Prior, Product, alibi_slopes
 from .randomised import RandomisedSinusoidal
-from .rotary import Rotary, Rotation, rope
+from .rotary import Rotary, Rotation, Spectrum, rope
 from .sandwich import Sandwich
 from .scaling import Constant, ScalableSoftmax
 from .spectral import Fourier, Sink, geometric
@@ -112,9 +112,10 @@ def _from_length(width: int, base: float, stretch: Callable, factor: float = FAC
 
 
 def _dynamic(width: int, base: float, stretch: Callable, **settings: float) -> ExtendedRotary:
-    return ExtendedRotary(
-        rope(width, base), lambda spectrum, length, trained: stretch(spectrum, length=length, trained=trained, **settings)
-    )
+    def stretched(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
+        return stretch(spectrum, length=length, trained=trained, **settings)
+
+    return ExtendedRotary(rope(width, base), stretched)
 
 
 _PLAIN = [
