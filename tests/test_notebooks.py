@@ -14,7 +14,7 @@ import pytest
 
 from attention_priors import claims, config, experiments, manifest, store, verify
 from attention_priors.layout import Layout
-from attention_priors.notebooks import NOTEBOOKS, file_name
+from attention_priors.notebooks import NOTEBOOKS
 from attention_priors.pipeline import stamps
 from attention_priors.report import Report
 
@@ -223,12 +223,3 @@ def test_a_retrained_run_is_compared_bitwise_here_and_by_tolerance_elsewhere():
 )  # fmt: skip
 def test_sameness(committed, computed, equal):
     assert verify.same(committed, computed) is equal
-
-
-@pytest.mark.parametrize("name", sorted(NOTEBOOKS))
-def test_committed_executed_copies_belong_to_today_s_notebooks(name):
-    source = stamps.source_hash(stamps.read(config.ROOT / "notebooks" / file_name(name)))
-    copies = {Layout(config.ROOT / "results", profile).copy(name) for profile in ("cpu", "full", "gpu")}
-    for path in (copy for copy in copies if copy.exists()):
-        stamp = nbformat.read(path, as_version=4).metadata[stamps.STAMP]
-        assert stamp["source"] == source, f"{path} was made from another version; run make reproduce"

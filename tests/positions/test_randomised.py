@@ -53,6 +53,6 @@ def test_refuses_more_positions_than_there_are() -> None:
 
 @pytest.mark.parametrize("longest", [128, 512, 2048])
 def test_the_rows_for_short_strings_know_their_longest_position(longest: int) -> None:
-    for base, part, width in (("sinusoidal", "absolute", 16), ("rope", "rotary", 8)):
+    for base, part, needed in (("sinusoidal", "absolute", (16,)), ("rope", "rotary", (8, 10_000.0))):
         row = encoding(f"{base}-randomised-{longest}")
-        assert row.longest == getattr(row, part)(width).longest == longest and row.whole and row.trained_as is None
+        assert row.longest == getattr(row, part)(*needed).longest == longest and row.whole and row.trained_as is None
