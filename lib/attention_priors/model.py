@@ -270,7 +270,7 @@ class Transformer(nn.Module):
             low, high, known = int(tokens.min()), int(tokens.max()), self.config.vocabulary
             raise ValueError(f"tokens from {low} to {high}, but the vocabulary is 0 to {known - 1}; encode the text with "
                              "the model's tokenizer") from None  # fmt: skip
-        return x if self.absolute is None else x + self.absolute(rows.q_positions)
+        return x if self.absolute is None else x + self.absolute(rows.q_positions).to(x.dtype)
 
 
 def count(model: nn.Module) -> dict[str, int]:
