@@ -5,6 +5,7 @@ import torch
 
 from attention_priors import model
 from attention_priors.config import ModelConfig
+from attention_priors.extension import extend
 from attention_priors.model import PAPER_MODELS, Cache, Transformer, count, paper_model
 from attention_priors.positions.encodings import ENCODINGS
 from attention_priors.positions.rotary import rope
@@ -265,6 +266,27 @@ def test_every_rotation_starts_from_the_base_of_the_size(name):
         assert torch.equal(near[0], far[0]) and not torch.equal(near, far), "the first row has nothing to turn against"
     if name == "rope":
         assert made[500_000.0].blocks[0].attention.rotary.spectrum == rope(8, 500_000.0)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_every_encoding_runs_in_half_precision_and_keeps_it(name, dtype):
+    """Reading near what float32 gives, and learning with finite gradients."""
+    torch.manual_seed(0)
+    row = ENCODINGS[name]
+    size = {"vocabulary": 11, "width": 16, "layers": 1, "heads": 2, "kv_heads": 1, "hidden": 16}
+    made = Transformer(ModelConfig(encoding=row.trained_as or name, **size))
+    tokens = torch.randint(11, (1, 20))
+    found = {}
+    for each in (torch.float32, dtype):
+        made.to(each)
+        found[each] = (extend(made, name, 8) if row.trained_as else made)(tokens)
+        assert found[each].dtype == each
+    if "randomised" not in name:  # whose positions are drawn anew
+        torch.testing.assert_close(found[dtype].float(), found[torch.float32], rtol=0, atol=0.03)
+    found[dtype].float().sin().sum().backward()
+    grads = [p.grad for p in made.parameters() if p.grad is not None]
+    assert (grads or row.trained_as) and all(g.isfinite().all() for g in grads)
 
 
 def test_a_shared_prior_is_one_prior():

@@ -271,7 +271,7 @@ class Transformer(nn.Module):
             low, high, top = int(tokens.min()), int(tokens.max()), self.config.vocabulary - 1
             said = f"tokens from {low} to {high}, but the vocabulary is 0 to {top}; use the model's tokenizer"
             raise ValueError(said) from None
-        return x if self.absolute is None else x + self.absolute(rows.q_positions)
+        return x if self.absolute is None else x + self.absolute(rows.q_positions).to(x.dtype)
 
 
 def count(model: nn.Module) -> dict[str, int]:

@@ -1,6 +1,8 @@
 """The op's contract, for every backend: laws of attention, and one line for what it cannot do."""
 
 import inspect
+import math
+import re
 from importlib.util import find_spec
 from types import SimpleNamespace
 
@@ -10,7 +12,7 @@ from torch import nn
 
 from attention_priors.attention import BACKENDS, Visible, attention, causal, op, window
 from attention_priors.attention.visible import bidirectional
-from attention_priors.positions.priors import GeneralizedGaussian, RelativePrior, Uniform
+from attention_priors.positions.priors import GeneralizedGaussian, KeyPrior, Laplace, Prior, RelativePrior, Uniform
 
 HEADS = 4
 HERE = [name for name in BACKENDS if name != "triton"]  # see test_fused.py
@@ -25,6 +27,39 @@ def drawn(*shape: int, seed: int = 0) -> torch.Tensor:
 def learned() -> GeneralizedGaussian:
     theta = torch.linspace(-0.8, 0.8, HEADS)
     return GeneralizedGaussian(theta, 0.3 + theta, theta, trainable=GeneralizedGaussian.NAMES).double()
+
+
+class Narrow(RelativePrior):
+    """A log-prior of one lag, however many are asked for."""
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+
+    def log_prior(self, lags: torch.Tensor) -> torch.Tensor:
+        return torch.zeros(self.heads, 1)
+
+    exact = log_prior  # in tests the shape check of the base class would come first
+
+
+class Flat(Narrow):
+    """A log-prior without heads."""
+
+    def log_prior(self, lags: torch.Tensor) -> torch.Tensor:
+        return torch.zeros(len(lags))
+
+    exact = log_prior
+
+
+class FreeKeys(KeyPrior):
+    """One number per head and key."""
+
+    def __init__(self, heads: int, keys: int) -> None:
+        super().__init__()
+        self.heads, self.values = heads, nn.Parameter(drawn(heads, keys, seed=8))
+
+    def log_prior(self, keys: torch.Tensor, length: int) -> torch.Tensor:
+        return self.values[:, keys]
 
 
 class Free(RelativePrior):
@@ -156,7 +191,15 @@ def test_refuses_what_does_not_fit() -> None:
         (q, k, v, {"logit_scale": torch.ones(HEADS, 4)}, r"logit_scale has shape \[4, 4\]"),
         (q, k, v, {"prior_scale": torch.ones(5)}, r"prior_scale has shape \[5\]"),
         (q, k, v, {"offset": -1}, "offset = -1"),
-        (q, k, v, {"offset": 3}, "outside the 5 keys"),
+        (q, k, v, {"offset": 3}, "5 queries from offset 3 on stand outside the 5 keys"),
+        (q[:, :, :1], k, v, {}, r"leave 4 of the 5 keys unseen; give offset=4, or say visible=causal\(1, 0\)"),
+        (q[:, :, :2], k, v, {"offset": 1}, "leave 2 of the 5 keys unseen; give offset=3"),
+        (q.long(), k.long(), v.long(), {}, "q is torch.int64, but attention needs one of torch.float64"),
+        (q > 0, k > 0, v > 0, {}, "q is torch.bool"),
+        (q.cfloat(), k.cfloat(), v.cfloat(), {}, "q is torch.complex64"),
+        (q, k, v, {"logit_scale": torch.ones(HEADS, 5).long()}, "logit_scale is torch.int64"),
+        (q, k, v, {"prior": Narrow(HEADS)}, r"of Narrow has shape \[4, 1\], but \[heads, positions\] = \[4, 5\]"),
+        (q, k, v, {"prior": Free(HEADS, 0, 5) * Flat(HEADS)}, r"of Flat has shape \[5\]"),
         (q, k, v, {"visible": causal(4)}, r"visible has shape \[4\]"),
         (q, k, v, {"visible": Visible(place, place - 1)}, "without any key"),
         (q, k, v, {"visible": Visible(place, place + 1)}, "outside"),
@@ -167,6 +210,51 @@ def test_refuses_what_does_not_fit() -> None:
         with pytest.raises(ValueError, match=message) as caught:
             unchecked(*tensors, **arguments)
         assert "\n" not in str(caught.value)
+    types = [
+        ({"logit_scale": 2.0}, "logit_scale = 2.0 is a float, but a tensor is needed"),
+        ({"visible": torch.ones(5, 5) > 0}, r"visible is a Tensor, but intervals are needed: causal\(\), window"),
+        ({"prior": torch.zeros(HEADS, 5)}, "prior is a Tensor; give a Prior"),
+        ({"offset": 0.0}, "offset = 0.0, .* give an int"),
+    ]
+    for arguments, message in types:
+        with pytest.raises(TypeError, match=message) as caught:
+            unchecked(q, k, v, **arguments)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(TypeError, match=r"k = \[1\] is a list"):
+        unchecked(q, [1], v)
+
+
+def spoilt(name: str, value: float) -> Prior:
+    prior = learned() if hasattr(learned(), name) else Laplace([0.5] * HEADS).double() * FreeKeys(HEADS, 6)
+    with torch.no_grad():
+        dict(prior.named_parameters())[name][..., 1] = value
+    return prior
+
+
+@backends
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("name", ["theta_alpha", "theta_beta", "theta_mu", "factors.0.slopes", "factors.1.values"])
+@torch.no_grad()
+def test_parameters_that_are_not_finite_give_an_error_or_a_finite_limit(name: str, value: float, backend: str) -> None:
+    q, k, v = (drawn(1, HEADS, 6, 4, seed=s) for s in range(3))
+    prior = spoilt(name, value)
+    refused = r"the log-prior of [\w *]+ reaches \[.*(nan|inf).*\]; give it finite parameters"
+    try:
+        out = attention(q, k, v, prior=prior, backend=backend)
+    except ValueError as error:
+        assert re.fullmatch(refused, str(error))
+    else:  # θ_α = -∞ is the uniform prior, θ_β = -∞ the prior that leaves nothing at a distance below 1
+        assert not math.isnan(value) and out.isfinite().all()
+
+
+@pytest.mark.parametrize("backend", ["reference", "sdpa"])
+@torch.no_grad()
+def test_what_nobody_sees_must_be_finite(backend: str) -> None:
+    """The limit that the docstring states: 0 times NaN is NaN."""
+    q, k, v = (drawn(1, HEADS, 6, 4, seed=s) for s in range(3))
+    v[:, :, 5] = torch.nan
+    out = attention(q, k, v, prior=learned(), backend=backend)
+    assert out.isnan().any() and "must be finite" in " ".join(inspect.getdoc(attention).split())
 
 
 def test_without_triton_its_backend_says_what_to_do(monkeypatch) -> None:

@@ -5,7 +5,8 @@ nothing cancels (each row's log-priors less their visible peak), and its gradien
 
     float64    1e-9 of a result's scale
     float32    1e-4 of it
-    bfloat16   twice the error of torch's scaled_dot_product_attention in bfloat16, and four roundings of the scale
+    bfloat16   half a unit in its last place, and for the kernels and where there is no prior, so that torch itself
+               computes in bfloat16, twice the error of torch's scaled_dot_product_attention
     float16    likewise
 
 The scale of a result is what its sum would be if no term cancelled another. On top comes what rounding must leave: of
@@ -21,7 +22,7 @@ import hypothesis.strategies as st
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from torch import Tensor, nn
 
 from attention_priors.attention import attention, causal, documents, sdpa, window
@@ -33,7 +34,7 @@ from attention_priors.positions.priors import GeneralizedGaussian, KeyPrior, Lap
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 BACKENDS = ["triton"] if INTERPRETED else ["reference", "sdpa", "sdpa_skip"]
 CASES = int(os.environ.get("PROPERTY_CASES", 30 if INTERPRETED else 250))
-PHASES = [Phase.generate] if INTERPRETED else [Phase.generate, Phase.shrink]  # the interpreter is too slow to shrink
+PHASES = [Phase.explicit, Phase.generate] + [Phase.shrink] * (not INTERPRETED)  # the interpreter is too slow for that
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16, "float64": torch.float64}
 FAR = 1024.0  # of a log-prior at a row's best key: beyond, backends compute in float64
 LEAST = 1e-12  # no error
@@ -334,8 +335,8 @@ def problems(case: Case, backend: str) -> list[str]:
     truth, scales, noise = made.exact()
     found = made.run()
     half = made.dtype in (torch.bfloat16, torch.float16)
-    usual = made.torchs() if half else {}
-    relative = {torch.float64: 1e-9, torch.float32: 1e-4}.get(made.dtype, 4 * torch.finfo(made.dtype).eps)
+    usual = made.torchs() if half and (backend == "triton" or not made.factors) else {}
+    relative = {torch.float64: 1e-9, torch.float32: 1e-4}.get(made.dtype, 0.5 * torch.finfo(made.dtype).eps)
     wrong = []
     for name, x in found.items():
         value = truth[name]
@@ -343,7 +344,7 @@ def problems(case: Case, backend: str) -> list[str]:
             continue
         error = float((x.double() - value).abs().amax())
         allowed = max(relative, 2 * torch.finfo(x.dtype).eps) * scales[name] + noise[name] + LEAST
-        if half and name in usual and usual[name].isfinite().all():
+        if name in usual and usual[name].isfinite().all():
             allowed += 2 * float((usual[name].double() - value).abs().amax())
         if not error <= allowed:
             wrong.append(f"{name} is off by {error:.1e}, allowed {allowed:.1e}, scale {scales[name]:.1e}")
@@ -368,6 +369,11 @@ def small_blocks(case: Case) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 @settings(max_examples=CASES, phases=PHASES, derandomize=True, deadline=None, database=None,
           suppress_health_check=list(HealthCheck))  # fmt: skip
+@example(Case(1, queries=33, content="level"))  # rows beyond the last query, far from its log-sum-exp
+@example(Case(2, dtype="bfloat16", queries=64, content="large", logit="ssmax", relative="laplace", width=48))
+@example(Case(3, dtype="float16", relative="uniform", keys=True))
+@example(Case(4, relative="gaussian", strength=33.0, shape=1.0, prior="ssmax"))  # even the best key below FLOOR
+@example(Case(5, relative="gaussian", strength=10.0, shape=-0.4, queries=45, mask="window"))  # peaks that differ by row
 @given(case=cases())
 def test_a_backend_is_the_formula(backend: str, case: Case) -> None:
     small_blocks(case)
