@@ -11,20 +11,21 @@ FORCE ?=
 FULL ?=
 ID ?=
 TESTS ?=
+KILLS ?= 20
 # Notebooks side by side: while one draws and judges, in one thread, another trains. A GPU is not shared.
 JOBS ?= $(if $(filter gpu paper,$(PROFILE)),1,2)
 
 # A misspelt variable is an error, not silently the default.
-KNOWN := PROFILE RESULTS PYTHON ONLY SEED DEVICE FORCE FULL ID TESTS JOBS STEP SHELL
+KNOWN := PROFILE RESULTS PYTHON ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS STEP SHELL
 GIVEN := $(foreach word,$(MAKEOVERRIDES),$(if $(findstring =,$(word)),$(firstword $(subst =, ,$(word)))))
 UNKNOWN := $(filter-out $(KNOWN) MAKE%,$(GIVEN))
 ifneq ($(UNKNOWN),)
-$(error unknown variable $(firstword $(UNKNOWN)); known are PROFILE RESULTS ONLY SEED DEVICE FORCE FULL ID TESTS JOBS PYTHON)
+$(error unknown variable $(firstword $(UNKNOWN)); known are PROFILE RESULTS ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS PYTHON)
 endif
 
 # Values stand in single quotes below, and within double ones: one that holds a quote is refused here.
 QUOTE := '
-QUOTED := $(strip $(foreach name,PROFILE RESULTS ONLY SEED DEVICE ID JOBS,$(foreach mark,$(QUOTE) " `,\
+QUOTED := $(strip $(foreach name,PROFILE RESULTS ONLY SEED DEVICE ID KILLS JOBS,$(foreach mark,$(QUOTE) " `,\
 	$(if $(findstring $(mark),$($(name))),$(name)))))
 ifneq ($(QUOTED),)
 $(error $(firstword $(QUOTED)) = $($(firstword $(QUOTED))) holds a quotation mark; leave it out)
@@ -45,7 +46,7 @@ RULES := .cache/reproduce-$(PROFILE).mk
 TRITON := triton==3.9.0
 
 .DEFAULT_GOAL := help
-.PHONY: help env reproduce figures test properties verify claim bench lab clean
+.PHONY: help env reproduce figures test properties chaos verify claim bench lab clean
 
 help: ## list the targets
 	@echo "usage: make TARGET [PROFILE=smoke|cpu|full|gpu|paper] [ONLY=passkeys] [-j2]"
@@ -67,6 +68,9 @@ properties: $(STAMP) ## try 2,000 drawn cases of attention, hostile ones too, ag
 	@PROPERTY_CASES=600 $(PY) -m pytest tests/attention/test_properties.py
 	@if $(PY) -c 'import triton' >/dev/null 2>&1; then \
 	    TRITON_INTERPRET=1 PROPERTY_CASES=200 $(PY) -m pytest tests/attention/test_properties.py; fi
+
+chaos: $(STAMP) ## kill a small pipeline KILLS times at random moments; resumed, it must give equal results
+	@$(OFFLINE) $(PY) tests/chaos.py --kills '$(KILLS)' $(if $(SEED),--seed '$(SEED)')
 
 verify: $(STAMP) ## recompute checks, figures and one run of each family and compare (FULL=1: every run)
 	@$(OFFLINE) $(PY) -m attention_priors.verify --profile '$(PROFILE)' --results '$(RESULTS)' $(if $(FULL),--full)
