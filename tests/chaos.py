@@ -1,6 +1,6 @@
 """Kill a small pipeline at random moments, run it again, and hold its results against an undisturbed run's.
 
-    python tests/chaos.py --kills 20 --seed 1        what `make chaos` does; about a quarter of an hour
+    python tests/chaos.py --kills 20 --seed 1        what `make chaos` does; up to an hour
 
 The pipeline is two notebooks under profile `smoke`, with results and cache of its own: one trains and evaluates
 passkey models, the other draws and decides claims. Equal: every file byte for byte, but for the seconds of a run, the

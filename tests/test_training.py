@@ -284,7 +284,7 @@ ALL = {"bam-ssmax", "alibi", "rope"}
         ("training", "clip_grad_norm_", "clip_grad_value_", ALL),
         ("tasks.passkey", "filler = length - SHORTEST", "filler = length - SHORTEST - 1", ALL),
         ("positions.priors", "Log-priors over key positions.", "Logs of priors.", set()),
-        ("positions.priors", "# In float64: lags are exact", "# Lags are exact", set()),
+        ("positions.priors", "# Lags are exact in float64", "# Exact lags", set()),
         ("evaluation", "tail = (1 - confidence) / 2", "tail = confidence", set()),
         ("store", "os.fsync(", "os.fdatasync(", set()),
         ("positions.mass", "def tail_mass", "def tail_weight", set()),
