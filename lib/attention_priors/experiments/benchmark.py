@@ -30,11 +30,11 @@ class Settings(Frozen):
 
 
 def wanted(profile: Profile) -> Wanted:
-    """Every training run, with the encodings that are evaluated on its weights. All have the profile's seeds."""
+    """Every training run, with the encodings that are evaluated on its weights."""
     settings, made = profile.benchmark, {}
     for name in settings.encodings:
         asked = [each.model_copy(update={"give_up": settings.give_up}) for each in profile.passkey.asked(name)]
-        for seed in profile.seeds:
+        for seed in profile.seeds_for(name):
             made.setdefault(passkey_run(profile, name, seed), {})[name] = asked
     return made
 
@@ -49,7 +49,7 @@ def counts(profile: Profile, runs: Path) -> pd.DataFrame:
     order = sorted(every, key=lambda run: cost(run, len(every[run])), reverse=True)
     jobs = [Job(run.name, train_and_answer, (run, str(runs), profile.device, every[run])) for run in order]
     answers = gather(jobs, profile, "all encodings")
-    missing = {(name, seed) for name in profile.benchmark.encodings for seed in profile.seeds}
+    missing = {(name, seed) for name in profile.benchmark.encodings for seed in profile.seeds_for(name)}
     missing -= set(zip(answers["encoding"], answers["seed"], strict=True))
     if missing:
         raise ValueError(f"no answers of {sorted(missing)}; a benchmark leaves no encoding and no seed out")
@@ -121,7 +121,7 @@ def summary(frame: pd.DataFrame, reached: pd.DataFrame, profile: Profile, runs: 
     where = runtime.device(profile.device)
     rows = []
     for name in profile.benchmark.encodings:
-        records = [Run(passkey_run(profile, name, seed), runs, where).record() for seed in profile.seeds]
+        records = [Run(passkey_run(profile, name, seed), runs, where).record() for seed in profile.seeds_for(name)]
         group = frame[frame["encoding"] == name].set_index("length")
         own = reached[reached["encoding"] == name]["reach"]
         row = {"encoding": name, "family": group["family"].iloc[0], "borrows": group["borrows"].iloc[0],

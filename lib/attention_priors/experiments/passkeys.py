@@ -17,6 +17,7 @@ from ..training import Run, RunSpec
 from .answers import Rows, Wanted, cost, reached, readings, train_and_answer
 from .arms import OURS, UNTRAINED, Corpus, passkey_run, untrained
 from .experiment import Asked, Experiment, Frames
+from .gate import gated
 from .grid import Job, gather
 from .seeds import carry, over_seeds, spread
 
@@ -118,9 +119,31 @@ def priors(profile: Profile, runs: Path) -> pd.DataFrame:
     return pd.DataFrame(found, columns=PRIORS)
 
 
+def turns(profile: Profile, runs: Path) -> pd.DataFrame:
+    """Held-out accuracy while each model was trained: a row per turn of its gate; `steps` of at most `most` it took."""
+    found, most = [], profile.passkey.recipe.steps
+    for spec in wanted(profile):
+        record = Run(spec, runs, runtime.device(profile.device)).record()
+        form = "hard" if spec.task.endswith("hard") else "plain"
+        found += [(form, spec.model.encoding, spec.seed, step, accuracy, record["steps"], most, record["key"])
+                  for step, accuracy in record["gate"]]  # fmt: skip
+    return pd.DataFrame(found, columns=["form", "encoding", "seed", "step", "accuracy", "steps", "most", "run"])
+
+
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     trained = profile.passkey.recipe.length
-    return {"passkey_samples": samples(profile, runs).assign(trained=trained), "passkey_priors": priors(profile, runs)}
+    return {
+        "passkey_samples": samples(profile, runs).assign(trained=trained),
+        "passkey_priors": priors(profile, runs),
+        "passkey_training": turns(profile, runs),
+    }
+
+
+def learned(frame: pd.DataFrame, training: pd.DataFrame) -> pd.DataFrame:
+    """`gate.gated` of every trained model, with the steps that it took and could have had."""
+    own = frame[(frame["encoding"] != UNTRAINED) & (frame["length"] <= frame["trained"])]
+    steps = training.groupby(["form", "encoding", "seed"])[["steps", "most"]].first().reset_index()
+    return gated(own).merge(steps, how="inner", on=["form", "encoding", "seed"])
 
 
 def by_length(frame: pd.DataFrame) -> pd.DataFrame:
@@ -165,9 +188,10 @@ EXPERIMENT = Experiment(
     recipe=lambda profile: profile.passkey.recipe.name,
     asked=asked,
     measure=measure,
-    frames=("passkey_samples", "passkey_priors"),
+    frames=("passkey_samples", "passkey_priors", "passkey_training"),
     derive={
         "passkey_by_length": ("passkey_samples", by_length),
+        "passkey_gate": (("passkey_by_length", "passkey_training"), learned),
         "passkey_over_seeds": ("passkey_samples", accuracy),
         "passkey_reach": ("passkey_samples", reach),
     },
