@@ -9,6 +9,8 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 
 from attention_priors import checks, claims, manifest, store
+from attention_priors.figures import FigureSpec, NotCompared
+from attention_priors.figures.spec import rivals
 from attention_priors.layout import THEORY, Layout
 from attention_priors.report import NotMeasured
 from attention_priors.study import Study
@@ -86,7 +88,7 @@ def invented(metrics, judge):
     """An experiment and an empirical claim on it."""
     frame = pd.DataFrame({"x": [1.0, 2.0]})
     made = types.SimpleNamespace(
-        name="invented", frames=metrics, needs=(), exact=(metrics[0],), derive={},
+        name="invented", frames=metrics, metrics=(*metrics, "twice"), needs=(), exact=(metrics[0],), derive={},
         measured=lambda *_: {name: frame for name in metrics}, derived=lambda frames: {"twice": frames["one"] * 2},
         key=lambda *_: "k", recipe=lambda _: "some", runs=lambda *_: {},
     )  # fmt: skip
@@ -130,6 +132,45 @@ def test_a_claim_before_its_measurement_is_refused(measuring):
     study.claim("BAM-D8")  # of an earlier run
     with pytest.raises(ValueError, match="BAM-D8 was decided before 'one' was measured; move its cell below"):
         study.measure("invented")
+
+
+def test_what_a_profile_leaves_out_is_said_in_place_of_results(measuring, monkeypatch):
+    study, asked = measuring
+    study.profile = study.profile.model_copy(update={"without": ("invented",)})
+    reason = "profile smoke leaves invented to larger profiles"
+    frames = study.measure("invented")
+    assert not frames and repr(frames) == reason and not study.layout.own.exists()
+    with pytest.raises(KeyError, match=f"one: {reason}"):
+        frames["one"]
+    spec = types.SimpleNamespace(metrics="twice", rows=None)
+    monkeypatch.setattr("attention_priors.study.FIGURES", {"pair": spec})
+    monkeypatch.setattr("attention_priors.study.TABLES", {"pair": spec})
+    assert repr(study.draw("pair")) == f"No figure pair: {reason}"
+    assert study.table("pair")._repr_markdown_() == f"*No table pair: {reason}.*"
+    assert f"BAM-D8: {reason} (not run)" in repr(study.claim("BAM-D8"))
+    study.verdicts()
+    verdict = claims.read(study.layout.part("needles"))["BAM-D8"]
+    assert (verdict.verdict, verdict.outcome, verdict.opposite, asked) == ("not run", None, reason, [])
+
+
+def test_a_figure_of_one_arm_is_not_drawn(measuring, monkeypatch):
+    study, _ = measuring
+    study.measure("invented")
+
+    def draw(frame):
+        return rivals(frame.assign(encoding="bam"), "encoding", "pair")
+
+    spec = FigureSpec("one", draw, str, "Nothing.", "needles", ("x",))
+    monkeypatch.setattr("attention_priors.study.FIGURES", {"pair": spec})
+    monkeypatch.setattr("attention_priors.report.FIGURES", {"pair": spec})
+    assert repr(study.draw("pair")) == "pair: bam stands alone under this profile; a larger one has its rivals"
+    assert not (study.layout.own / "figures").exists()
+    frame = pd.DataFrame({"encoding": ["bam", "untrained"]})
+    with pytest.raises(NotCompared, match="bam stands alone"):
+        rivals(frame, "encoding", "pair", but=["untrained"])
+    with pytest.raises(NotCompared, match="nothing stands alone"):
+        rivals(frame[:0], "encoding", "pair")
+    assert rivals(frame, "encoding", "pair") is frame
 
 
 def test_what_is_explored_is_shown_once_where_nobody_watches(study):
