@@ -19,8 +19,8 @@ from attention_priors import claims
 from attention_priors.registry import Table
 
 ROWS = {
-    "bam_ablations": "BAM-F8 BAM-F9 BAM-C2 BAM-C3 BAM-C11",
-    "bam_ablations_training": "BAM-F11 BAM-F12 BAM-TAB5 BAM-C14",
+    "ablation.priors": "BAM-F8 BAM-F9 BAM-C2 BAM-C3 BAM-C11",
+    "ablation.training": "BAM-F11 BAM-F12 BAM-TAB5 BAM-C14",
     "bam_below_zero": "BAM-T3 BAM-E3 BAM-E2 BAM-F1",
     "bam_contexts": "BAM-F10 BAM-C12 BAM-C5",
     "bam_counts": "BAM-TAB1 BAM-C22 BAM-E11",

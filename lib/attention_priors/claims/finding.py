@@ -97,7 +97,7 @@ def largest(estimates: Mapping[str, Estimate]) -> Estimate:
     note names the largest, and what the notes of all say.
     """
     known = {name: each for name, each in estimates.items() if not math.isnan(each.value)}
-    notes = list(dict.fromkeys(each.note for each in estimates.values() if each.note))
+    notes = list(dict.fromkeys(part for each in estimates.values() if each.note for part in each.note.split("; ")))
     if not known:
         return unknown("; ".join(notes))
 

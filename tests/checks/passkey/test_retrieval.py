@@ -112,7 +112,7 @@ def test_a_small_profile_is_undecided_and_names_the_missing_arms():
 def test_the_lead_over_a_rival_that_lost_some_seeds_says_so():
     made = frames(ssmax_helps)["passkey_by_length"].copy()
     made.loc[(made["encoding"] == "alibi") & (made["seed"] < 2) & (made["length"] == 112), "correct"] = 0
-    found = Runs(made).ahead("bam", BASES)
+    found = Runs(made).ahead(["bam"], BASES)
     assert found.value == 0.5 and "gate missed: alibi (seed 0, 1)" in found.note
 
 

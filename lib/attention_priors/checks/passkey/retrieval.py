@@ -65,7 +65,7 @@ def highest(*names: str, at: int) -> Callable[[Frames], Estimate]:
 
 
 def lead(ours: str, others: Iterable[str]) -> Callable[[Frames], Estimate]:
-    return lambda frames: read(frames).ahead(ours, others)
+    return lambda frames: read(frames).ahead([ours], others)
 
 
 def gaining(frames: Frames) -> Estimate:

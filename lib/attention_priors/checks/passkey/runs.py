@@ -34,7 +34,9 @@ class Runs:
     def __init__(self, frame: pd.DataFrame, form: str = "plain") -> None:
         rows = frame[frame["form"] == form] if "form" in frame else frame
         self.trained = int(rows["trained"].min())
-        self.passed = {(row.encoding, int(row.seed)): bool(row.passed) for row in gated(rows).itertuples()}
+        gates = list(gated(rows).itertuples())
+        self.passed = {(row.encoding, int(row.seed)): bool(row.passed) for row in gates}
+        self.lengths_trained = {row.encoding: int(row.trained) for row in gates}
         self.runs: dict[tuple[str, int], Counts] = {run: {} for run in self.passed}
         for row in rows.sort_values("length").itertuples():
             self.runs[row.encoding, int(row.seed)][int(row.length)] = (int(row.correct), int(row.samples))
@@ -59,9 +61,14 @@ class Runs:
         common = set.intersection(*there) if there and all(there) else set()
         return sorted(n for n in common if least <= n / self.trained <= most)
 
-    def beyond(self, *names: str) -> list[int]:
-        """Lengths from twice T on, the first at which the paper asks, at which all those of these present were."""
-        return self.lengths(*self.present(names), least=2.0)
+    def beyond(self, *names: str, least: float = 2.0) -> list[int]:
+        """Lengths that all of these were asked at which passed: above their own T, and from `least` times T on.
+
+        The paper's figures ask at 2T first.
+        """
+        names = self.present(names)
+        own = max((self.lengths_trained[name] for name in names), default=0)
+        return [length for length in self.lengths(*names, least=least) if length > own]
 
     def present(self, names: Iterable[str]) -> list[str]:
         """Those with a run that passed."""
@@ -104,10 +111,10 @@ class Runs:
             note = f"{' and '.join(names)} not asked at {where}"
         return replace(found, note=note)
 
-    def ahead(self, ours: str, others: Iterable[str]) -> Estimate:
-        """The smallest lead of `ours` over any of the others, in the mean over the lengths from 2T on."""
-        others = list(others)
-        return smallest({other: self.lead(ours, other, self.beyond(ours, other)) for other in others})
+    def ahead(self, ours: Iterable[str], others: Iterable[str], least: float = 2.0) -> Estimate:
+        """The smallest lead of any of `ours` over any of the others, in the mean over the lengths `beyond`."""
+        pairs = [(a, b) for a in ours for b in others]
+        return smallest({f"{a} over {b}": self.lead(a, b, self.beyond(a, b, least=least)) for a, b in pairs})
 
 
 def read(frames: Frames) -> Runs:
