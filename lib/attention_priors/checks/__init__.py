@@ -59,7 +59,7 @@ ROWS = {
     "groups_blocks": "OPG-8 OPG-10 OPG-11 OPG-12 OPG-13 OPG-F1 OPG-F2",
     "groups_decay": "OPG-9a OPG-9b OPG-9c OPG-14",
     "groups_law": "OPG-4 OPG-5 OPG-7 OPG-20",
-    "groups_pucks": "OPG-19",
+    "groups.pucks": "OPG-19",
     "groups_scope": "OPG-16 X-9",
     "groups_time": "OPG-6 OPG-9d OPG-17",
     "kernels": "X-17 X-12 BAM-TAB6 BAM-C16",
