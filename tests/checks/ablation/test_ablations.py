@@ -49,7 +49,7 @@ def reverse(name, arm, multiple):
 
 @functools.cache
 def arms():
-    made = config.profile("cpu").model_copy(update={"seeds": SEEDS, "bam_seeds": SEEDS})
+    made = config.profile("cpu").model_copy(update={"seeds": SEEDS, "main_seeds": SEEDS})
     sizes = tuple(config.Size(width=w, layers=n, heads=2, hidden=w) for w, n in ((32, 2), (64, 3), (96, 4)))
     settings = made.ablations.model_copy(update={
         "start": (OURS, LAPLACE, CODED, "bam", "bam-laplace"),
@@ -114,7 +114,7 @@ def test_what_was_not_tested_far_enough_cannot_agree(claim):
 
 def test_a_study_joins_its_arms_and_their_training_lengths():
     data = study(frames(), TRAINING, "length")
-    assert data.trained == 128 and data.beyond(ONE, TWO, FOUR) == [1024, 2048, 4096, *FAR]
+    assert data.trained == 128 and data.beyond(ONE, TWO, FOUR) == [1024, 2048, 4096, 8192]
     assert data.beyond(ONE)[0] == 256 and data.present([ONE, "nobody"]) == [ONE]
     low = frames(lambda name, arm, multiple: 0.5 if arm == TWO and multiple == 1.5 else 1.0)
     assert study(low, TRAINING, "length").present([ONE, TWO, FOUR]) == [ONE, FOUR]
