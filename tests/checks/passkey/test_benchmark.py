@@ -10,14 +10,13 @@ from attention_priors.checks.passkey import benchmark as x11
 from attention_priors.experiments.benchmark import MULTIPLES
 
 NAMES = [names[0] for names in x11.LISTED.values()]
-HEAVY = ("kerple-power", "kerple-log", "sandwich", "bam", "bam-ssmax")
 
 
-def frames(names=NAMES, slope=1.0, multiples=MULTIPLES, hits=HEAVY, missed=()):
+def frames(names=NAMES, slope=1.0, multiples=MULTIPLES, hits=x11.HEAVY, missed=()):
     lengths = [128 * multiple for multiple in multiples]
     by_length = pd.DataFrame(itertools.product(names, lengths), columns=["encoding", "length"]).assign(trained=128)
     rows = [(name, seed, n, 50 * ((n <= 128 and name not in missed) or name in hits), 50, 128)
-            for name in HEAVY + ("alibi",) for seed in range(5) for n in (96, *lengths)]  # fmt: skip
+            for name in x11.HEAVY + x11.OTHERS for seed in range(5) for n in (96, *lengths)]  # fmt: skip
     counts = pd.DataFrame(rows, columns=["encoding", "seed", "length", "correct", "samples", "trained"])
     masses = [
         (f"prior {i}", seed, i / 9, i / 9, 0.5 + slope * (i / 9 - 0.5), True) for i in range(10) for seed in (0, 1)
@@ -38,21 +37,22 @@ def test_all_sentences_can_agree_and_the_verdict_counts_them():
 @pytest.mark.parametrize(
     ("hits", "expected"),
     [
-        (("alibi", "sandwich", "bam", "bam-ssmax"), ["disagrees", "disagrees", "agrees", "disagrees"]),
-        (("kerple-power", "kerple-log"), ["agrees", "agrees", "disagrees", "agrees"]),
-        ((), ["undecided", "agrees", "agrees", "agrees"]),
+        ((*x11.HEAVY, "t5"), ["agrees", "disagrees", "agrees", "agrees"]),
+        (("bam",), ["disagrees", "agrees", "disagrees", "disagrees"]),
+        (("kerple-power", "sandwich"), ["disagrees", "agrees", "agrees", "agrees"]),
+        (x11.OTHERS, ["disagrees", "disagrees", "agrees", "agrees"]),
     ],
 )
-def test_what_carries_retrieval_is_decided_by_leads_at_64_times_the_length(hits, expected):
+def test_what_carries_retrieval_is_decided_by_reach_and_leads(hits, expected):
     assert outcomes(frames(hits=hits))[1:5] == expected
 
 
 def test_what_was_not_measured_or_has_no_spread_stays_open_and_is_named():
     lacking = CHECKS["X-11"].judged(frames([name for name in NAMES if name != "nope"]))[0]
     assert (lacking.outcome, lacking.note) == ("undecided", "without NoPE")
-    assert outcomes(frames(multiples=(1, 4)))[:5] == ["undecided"] * 5
+    assert outcomes(frames(multiples=(1, 4)))[:3] == ["undecided"] * 3
     assert outcomes(frames(slope=0.0))[5:] == ["undecided"] * 2
-    gate = CHECKS["X-11"].judged(frames(hits=(), missed=["alibi"]))[1]
+    gate = CHECKS["X-11"].judged(frames(missed=["alibi"]))[2]
     assert gate.outcome == "undecided" and "gate missed: alibi" in gate.note
 
 
