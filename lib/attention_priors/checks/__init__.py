@@ -21,6 +21,7 @@ from attention_priors.registry import Table
 ROWS = {
     "ablation.priors": "BAM-F8 BAM-F9 BAM-C2 BAM-C3 BAM-C11",
     "ablation.training": "BAM-F11 BAM-F12 BAM-TAB5 BAM-C14",
+    "algorithms.positions": "PE-RAND-E PE-F5 PE-NOPE",
     "bam_below_zero": "BAM-T3 BAM-E3 BAM-E2 BAM-F1",
     "bam_contexts": "BAM-F10 BAM-C12 BAM-C5",
     "bam_counts": "BAM-TAB1 BAM-C22 BAM-E11",
@@ -72,7 +73,6 @@ ROWS = {
     "passkey.benchmark": "X-11",
     "passkey.retrieval": "BAM-F2 BAM-F3 BAM-F13 BAM-C1 BAM-C6 BAM-C13",
     "prior.start": "BAM-E14 BAM-E4 BAM-E5 BAM-E15",
-    "survey_algorithms": "PE-RAND-E PE-F5 PE-NOPE",
     "survey_curves": "PE-F2 PE-F4",
     "survey_extensions": "PE-PI PE-PI-E2 PE-NTK-E PE-DNTK-E PE-REROPE PE-F7 PE-F8 PE-F9",
     "survey_kernels": "PE-KERPLE PE-SAND PE-SAND2",
