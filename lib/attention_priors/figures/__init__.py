@@ -10,6 +10,7 @@ FIGURES = Table(
     "figure",
     "attention_priors.figures",
     {
+        "detectable_differences": "reading.power:FIGURE",
         "language_training": "language.training:FIGURE",
         "language_by_length": "language.by_length:FIGURE",
         "language_other_domain": "language.by_length:OTHER",
