@@ -35,6 +35,11 @@ def test_forms_are_gated_apart_and_steps_are_kept():
     assert passing(both).equals(plain)
 
 
+def test_each_is_gated_at_its_own_training_length():
+    both = pd.concat([frame(a_0=(50, 50, 50, 0)), frame(b_0=(50, 50, 50, 0)).assign(trained=256)])
+    assert gated(both)[["trained", "passed"]].values.tolist() == [[128, True], [256, False]]
+
+
 def test_what_passes_keeps_its_rows_beyond_the_training_length():
     kept = passing(frame(a_0=(50, 50, 50, 7), a_1=(50, 50, 20, 50)))
     assert kept["seed"].unique().tolist() == [0] and kept["length"].max() == 256

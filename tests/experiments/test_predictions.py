@@ -33,24 +33,6 @@ def test_a_local_head_gives_it_nothing_and_ssmax_sharpens_it():
     assert mild[1] < mild[0]
 
 
-def test_tails_of_models_are_those_of_their_priors():
-    empty = learned().iloc[:0]
-    assert predictions.tail_of("nope-ssmax", empty, 1024, 127, 4) == pytest.approx(1 - 128 / 1024)
-    slow = 2.0**-8
-    exact = (math.exp(-slow * 128) - math.exp(-slow * 1024)) / (1 - math.exp(-slow * 1024))
-    assert predictions.tail_of("alibi", empty, 1024, 127, 4) == pytest.approx(exact, rel=1e-6)
-    two = pd.concat([learned(), learned(head=1, beta=1.0)])
-    assert predictions.tail_of("bam-ssmax", two, 1024, 127, 2) == pytest.approx(1 - 128 / 1024)
-
-
-def test_only_ssmax_sharpens_the_prior_of_a_model():
-    slope, steeper = 0.01, 0.01 * math.log(1024)
-    head = learned(beta=1.0, theta_alpha=math.log(slope), scale=1.0)
-    for name, rate in (("bam", slope), ("bam-ssmax", steeper)):
-        exact = (math.exp(-rate * 128) - math.exp(-rate * 1024)) / (1 - math.exp(-rate * 1024))
-        assert predictions.tail_of(name, head, 1024, 127, 1) == pytest.approx(exact, rel=1e-4), name
-
-
 def test_learned_priors_come_from_the_records_of_the_runs(tmp_path, monkeypatch):
     layers = [{"theta_alpha": [0.1, 0.2], "theta_beta": [0.5, -0.5]}, {"theta_alpha": [0.3, 0.4], "theta_beta": [1, 2]}]
 
@@ -68,28 +50,6 @@ def test_learned_priors_come_from_the_records_of_the_runs(tmp_path, monkeypatch)
     last = found.iloc[-1]
     assert (last["seed"], last["layer"], last["head"], last["theta_alpha"], last["scale"]) == (3, 1, 1, 0.4, 0.8)
     assert last["run"] == "key of bam-ssmax"
-
-
-def test_models_without_a_known_prior_are_left_out():
-    rows = [
-        {"form": form, "encoding": name, "seed": 0, "length": length, "accuracy": 0.5, "trained": 128}
-        for form in ("plain", "hard")
-        for name in ("rope", "nope", "bam", "bam-ssmax")  # the learned prior is that of bam-ssmax
-        for length in (128, 256)
-    ]
-    found = predictions.models(pd.DataFrame(rows), learned(), 256, 4)
-    assert found["encoding"].tolist() == ["nope", "bam-ssmax"]
-    assert predictions.models(pd.DataFrame(rows), learned(seed=9), 256, 4)["encoding"].tolist() == ["nope"]
-
-
-def test_every_other_length_beyond_training_at_which_the_control_was_asked():
-    rows = [
-        {"form": "plain", "encoding": name, "seed": 0, "length": length, "accuracy": 0.5, "trained": 128}
-        for name in ("nope", "bam-ssmax", "untrained")
-        for length in (128, 256, 512, 1024, *([2048] if name == "bam-ssmax" else []))
-    ]
-    found = predictions.all_models(pd.DataFrame(rows), learned())
-    assert found.groupby("encoding")["length"].agg(list).to_dict() == {"nope": [256, 1024], "bam-ssmax": [256, 1024]}
 
 
 def test_rank_correlation():

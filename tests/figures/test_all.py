@@ -16,6 +16,9 @@ SIMULATED = [row for row in ROWS if row[1][row[2]].rows]
 MADE = {
     "kernel_speed": {"part": ["prefill"], "method": ["ours"], "width": [128], "length": [1024], "pass": ["forward"],
                      "milliseconds": [1.0], "low": [0.9], "high": [1.1], "tflops": [100.0], "device": ["H200"]},
+    "encodings_differences": {"question": ["shape"], "ours": ["sandwich"], "theirs": ["alibi"], "multiple": [64],
+                              "length": [8192], "trained": [128], "seeds": [3], "difference": [0.8], "low": [0.6],
+                              "high": [1.0], "differs": [True]},
 }  # fmt: skip
 
 

@@ -5,19 +5,10 @@ import pandas as pd
 import pytest
 
 from attention_priors.experiments.learned import FIGURE_LENGTH
-from attention_priors.figures.phase import LOOKS, content, exponents, heads, limits, margins, models, planes
+from attention_priors.figures.phase import LOOKS, content, exponents, heads, limits, margins, planes
 
-RNG = np.random.default_rng(0)
 HEADS = pd.DataFrame({"seed": [0, 0, 1, 1], "beta": [-0.5, 0.3, -0.1, 1.0], "predicted": [0.03, 1e-3, 0.03, 1e-7],
                       "measured": [0.9, 0.01, 0.6, 1e-7]})  # fmt: skip
-MODELS = pd.DataFrame(
-    [
-        {"encoding": name, "seed": seed, "length": length, "trained": 128, "tail": tail, "accuracy": RNG.uniform()}
-        for name, tail in (("nope", 0.8), ("nope-ssmax", 0.8), ("alibi", 0.5), ("alibi-ssmax", 0.5), ("bam-ssmax", 0.9))
-        for seed in (0, 1)
-        for length in (256, 512)
-    ]
-)
 
 
 @pytest.fixture
@@ -25,9 +16,8 @@ def size(small):
     return small(length=32)
 
 
-@pytest.mark.parametrize(("module", "frame"), [(heads, HEADS), (models, MODELS)])
-def test_points_of_trained_models_draw_whole(module, frame, whole):
-    whole(module.FIGURE, frame)
+def test_points_of_trained_heads_draw_whole(whole):
+    whole(heads.FIGURE, HEADS)
 
 
 def test_heads_below_the_floor_are_drawn_at_it_and_the_caption_says_so():

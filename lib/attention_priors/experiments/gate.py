@@ -20,7 +20,7 @@ def gated(frame: pd.DataFrame) -> pd.DataFrame:
     frame = frame if "form" in frame else frame.assign(form="plain")
     rows = []
     for form, rivals in frame.groupby("form", sort=False):
-        lengths = set(rivals["length"][rivals["length"] <= rivals["trained"]])
+        lengths = set(rivals["length"])
         for (name, seed), group in rivals.groupby(["encoding", "seed"], sort=False):
             own = group[group["length"] <= group["trained"]]
             if own.empty:
@@ -29,7 +29,8 @@ def gated(frame: pd.DataFrame) -> pd.DataFrame:
             share = (own["correct"] / own["samples"]).set_axis(own["length"])
             pooled, worst = float(own["correct"].sum() / own["samples"].sum()), float(share.min())
             passed = pooled >= POOLED and worst >= WORST
-            if passed and (lacking := sorted(lengths - set(own["length"]))):
+            gate = {length for length in lengths if length <= own["trained"].iloc[0]}
+            if passed and (lacking := sorted(gate - set(own["length"]))):
                 raise ValueError(f"{name}/{seed} ({form}) was not asked at {lacking}, as its rivals were; ask it there")
             row = [form, name, seed, int(own["trained"].iloc[0]), int(own["samples"].sum()), pooled, worst,
                    int(share.idxmin()), passed]  # fmt: skip

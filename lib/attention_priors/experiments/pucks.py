@@ -27,7 +27,7 @@ from .grid import Job, run_all
 
 WIDTH, PUCKS, TRAINED = 8, 8, 32  # head width, pucks in view, longest lag in training
 MULTIPLES = (1, 2, 4, 8)
-SEEDS = (0, 1, 2)  # its own: what training makes of a head does not depend on the profile
+SEEDS = tuple(range(10))  # its own: what training makes of a head does not depend on the profile
 BATCH, RATE, QUESTIONS = 128, 0.02, 2000
 CHANCE = 1 / PUCKS
 STARTED = 0.01 * TRAINED  # the coupling of a defective block over TRAINED steps before training

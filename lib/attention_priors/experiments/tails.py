@@ -1,11 +1,12 @@
-"""What the theory of priors says of the whole benchmark: tail mass against measured accuracy (notebook 10, X-11)."""
+"""What the theory of priors says of the whole benchmark: near and far mass against measured accuracy (X-11).
+
+The priors are read from the trained models, the factor of SSMax included where it scales them.
+"""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import torch
 
@@ -13,12 +14,16 @@ from .. import runtime
 from ..config import Profile
 from ..model import Attention, Transformer
 from ..positions.encodings import encoding
-from ..positions.mass import tail_mass
+from ..positions.mass import normalised, tail_mass
 from ..training import Run
 from .arms import passkey_run
+from .correlation import Correlation, spearman_permutation
+from .gate import gated
 
-MULTIPLE = 16  # of the training length
-COLUMNS = ["encoding", "seed", "length", "trained", "tail", "accuracy", "reach"]
+MULTIPLE = 64  # of the training length: where both are taken
+NEAR = 4  # keys within T / NEAR are near
+QUANTITIES = {"near": "near mass", "far": "far mass", "both": "the smaller of the two"}
+COLUMNS = ["encoding", "seed", "length", "trained", "near", "far", "both", "accuracy", "passed"]
 
 
 @torch.no_grad()
@@ -40,20 +45,27 @@ def log_prior(attention: Attention, length: int) -> torch.Tensor:
     return table
 
 
-def tail_of(model: Transformer, length: int, window: int) -> float:
-    """The largest P(lag > window) of all heads at the last of `length` queries, under the priors alone."""
-    return max(float(tail_mass(log_prior(block.attention, length), window).max()) for block in model.blocks)
+def masses(model: Transformer, length: int, trained: int) -> tuple[float, float]:
+    """(near, far): the most that the prior of one of all heads puts on lags below T / NEAR, and on those above T.
+
+    At the last of `length` queries, under the priors alone. One head that looks back is enough, and another one may be
+    the one that stays near.
+    """
+    tables = [log_prior(block.attention, length) for block in model.blocks]
+    near = max(float(normalised(table)[:, : trained // NEAR].sum(-1).max()) for table in tables)
+    return near, max(float(tail_mass(table, trained).max()) for table in tables)
 
 
 def tails(profile: Profile, runs: Path, counts: pd.DataFrame, reached: pd.DataFrame) -> pd.DataFrame:
-    """A row per seed of every trained encoding that has a prior or nothing: tail mass beyond T, and what was measured.
+    """A row per seed of every trained encoding that has a prior or nothing: its masses, and what was measured.
 
-    Both at 16 T, or at the longest length below it that was asked; a seed that was not asked there counts as 0.
+    Both at 64 T, or at the longest length below it that was asked; a seed that was not asked there counts as 0.
+    `passed`: of the gate. `both` is the smaller of the two masses.
     """
     trained = profile.passkey.recipe.length
     length = int(counts["length"][counts["length"] <= MULTIPLE * trained].max())
     shares = (counts["correct"] / counts["samples"]).set_axis(counts.set_index(["encoding", "seed", "length"]).index)
-    reach = reached.set_index(["encoding", "seed"])["reach"]
+    gates = gated(counts).set_index(["encoding", "seed"])["passed"]
     rows = []
     for name in profile.benchmark.encodings:
         row = encoding(name)
@@ -61,22 +73,19 @@ def tails(profile: Profile, runs: Path, counts: pd.DataFrame, reached: pd.DataFr
             continue
         for seed in profile.seeds_for(name):
             model = Run(passkey_run(profile, name, seed), runs, runtime.device(profile.device)).model().cpu()
-            rows.append((name, seed, length, trained, tail_of(model, length, trained),
-                         float(shares.get((name, seed, length), 0.0)), int(reach[name, seed])))  # fmt: skip
+            near, far = masses(model, length, trained)
+            rows.append((name, seed, length, trained, near, far, min(near, far),
+                         float(shares.get((name, seed, length), 0.0)), bool(gates[name, seed])))  # fmt: skip
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def correlation(frame: pd.DataFrame, measured: str) -> tuple[float, float, float, int]:
-    """Spearman's rank correlation of tail mass with a column, over encodings (means over seeds): (ρ, low, high, n).
+def correlation(frame: pd.DataFrame, quantity: str) -> Correlation:
+    """Spearman's correlation of one of QUANTITIES with accuracy over the encodings that passed, by permutation."""
+    passed = frame[frame["passed"].astype(bool)]
+    return spearman_permutation(passed, "encoding", quantity, "accuracy")
 
-    The 95 % interval is that of Bonett and Wright (2000): tanh(atanh ρ ± 1.96 √((1 + ρ²/2) / (n - 3))). Without spread
-    or with fewer than four encodings nothing is known: NaN, and the interval is [-1, 1].
-    """
-    means = frame.groupby("encoding")[["tail", measured]].mean()
-    rho = float(means["tail"].rank().corr(means[measured].rank())) if means.nunique().min() > 1 else math.nan
-    n = len(means)
-    if math.isnan(rho) or n < 4:
-        return rho, -1.0, 1.0, n
-    centre = np.arctanh(np.clip(rho, -1 + 1e-9, 1 - 1e-9))
-    half = 1.96 * math.sqrt((1 + rho**2 / 2) / (n - 3))
-    return rho, float(np.tanh(centre - half)), float(np.tanh(centre + half)), n
+
+def correlations(frame: pd.DataFrame) -> pd.DataFrame:
+    """`correlation` of every quantity: ρ, its p by permutation, its interval, the number of encodings."""
+    rows = [{"quantity": words, **correlation(frame, name)._asdict()} for name, words in QUANTITIES.items()]
+    return pd.DataFrame(rows).rename(columns={"rho": "Spearman's ρ with accuracy", "n": "encodings"})

@@ -5,16 +5,17 @@ import pytest
 import torch
 
 from attention_priors import runtime
-from attention_priors.checks import groups_pucks
+from attention_priors.checks import CHECKS
+from attention_priors.checks.groups.pucks import METRIC, OURS
 from attention_priors.experiments import pucks
 
 
 def world(ours=0.9, others=0.5, coupling=3.0):
     rows = [{"encoding": name, "seed": seed, "multiple": multiple, "samples": 1000,
-             "correct": int(1000 * (ours if name == groups_pucks.OURS else others)),
-             "coupling": coupling + 0.01 * seed if name == groups_pucks.OURS else 0.0, "decay": 0.0}
-            for name in pucks.ENCODINGS for seed in range(3) for multiple in pucks.MULTIPLES]  # fmt: skip
-    return {groups_pucks.METRICS: pd.DataFrame(rows)}
+             "correct": int(1000 * (ours if name == OURS else others)),
+             "coupling": coupling + 0.01 * seed if name == OURS else 0.0, "decay": 0.0}
+            for name in pucks.ENCODINGS for seed in range(10) for multiple in pucks.MULTIPLES]  # fmt: skip
+    return {METRIC: pd.DataFrame(rows)}
 
 
 @pytest.mark.parametrize(
@@ -27,8 +28,15 @@ def world(ours=0.9, others=0.5, coupling=3.0):
     ],
 )
 def test_outcomes(given, outcome):
-    assert groups_pucks.verdict(given).outcome == outcome
-    assert groups_pucks.verdict(groups_pucks.flip(given)).outcome != outcome
+    assert CHECKS["OPG-19"].verdict("theory", given).outcome == outcome
+
+
+def test_a_lead_that_is_too_small_and_an_arm_that_is_missing_are_said():
+    notes = [each.note for each in CHECKS["OPG-19"].judged(world(0.505, 0.5))]
+    assert "smaller than 0.02, our margin" in notes[1]
+    lacking = CHECKS["OPG-19"].judged({METRIC: world()[METRIC].query("encoding != 'alibi'")})
+    assert [each.outcome for each in lacking] == ["undecided", "undecided", "agrees"]
+    assert "alibi was not trained" in lacking[0].note
 
 
 def test_the_exact_generator_answers_every_question_at_every_lag():

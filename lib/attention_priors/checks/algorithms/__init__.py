@@ -1,0 +1,1 @@
+"""Algorithmic tasks, and models without positions."""

@@ -1,0 +1,171 @@
+"""The survey on randomised positions and on no positions at all.
+
+Accuracies beyond the training length are means over strings of every length tested there; differences are taken within
+seeds. What lags behind its partner on the lengths of training is a lower bound: what it lacks further out may be lack
+of training. Losses are in nats; what counts of them is the gain over token frequencies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import pandas as pd
+
+from attention_priors.claims.finding import Estimate, Finding, Frames, largest, mean, unknown
+from attention_priors.claims.law import claim, claims
+
+ACCURACY, MODELS = "algorithms_accuracy", "nope_models"
+TRAINED, BEYOND = "trained", "beyond"
+DRAWN, UNTRAINED = "-randomised", "untrained"
+GAINING = ("copy", "reverse", "bucket-sort")  # of our tasks, those that gain in the paper's table
+HARD = "parity"  # and the one that stays at chance in every column of it
+MARGIN = 0.05  # the paper's mean gain is twelve points
+LAG = 0.1  # accuracy on the lengths of training by which one lags behind another
+NEAR = 0.1  # above chance
+LEARNED = 0.5  # nats over token frequencies: below, a model has learned nothing
+KEPT, LOST = 0.8, 0.5  # share of that gain that is left without an encoding
+SEEN = 0.02  # R² below which a probe has found nothing
+ROUNDING = 1e-3
+
+
+def by_seed(frame: pd.DataFrame, **where: str) -> pd.Series:
+    """The column `accuracy` by seed where other columns have these values."""
+    for column, value in where.items():
+        frame = frame[frame[column] == value]
+    return frame.set_index("seed")["accuracy"]
+
+
+def gain(*tasks: str) -> Callable[[Frames], Estimate]:
+    """Randomised less plain positions beyond the training length, mean over tasks (default: all) and encodings.
+
+    Where one side lags within training, its interval is open towards it: a lower bound.
+    """
+
+    def estimate(frames: Frames) -> Estimate:
+        frame = frames[ACCURACY]
+        names = set(frame["encoding"])
+        pairs = [(name, name.partition(DRAWN)[0]) for name in sorted(names) if DRAWN in name]
+        pairs = [(drawn, plain) for drawn, plain in pairs if plain in names]
+        chosen = [task for task in tasks or dict.fromkeys(frame["task"]) if task in set(frame["task"])]
+        if not pairs or not chosen:
+            return unknown(f"no pair of encodings, or not in this profile: {', '.join(tasks) or 'tasks'}")
+
+        def gains(part: str) -> pd.Series:
+            each = [by_seed(frame, task=task, encoding=drawn, part=part)
+                    - by_seed(frame, task=task, encoding=plain, part=part)
+                    for task in chosen for drawn, plain in pairs]  # fmt: skip
+            return (sum(each) / len(each)).dropna()
+
+        found, within = mean(gains(BEYOND).to_dict()), gains(TRAINED).mean()
+        note = f"{len(chosen)} tasks, {len(pairs)} encodings" if not tasks else ""
+        if abs(within) <= LAG:
+            return replace(found, note=note)
+        behind = "plain" if within > 0 else "randomised"
+
+        def interval(level: float) -> tuple[float, float]:
+            low, high = found.interval(level)
+            return (-math.inf, high) if within > 0 else (low, math.inf)
+
+        lag = f"{behind} positions lag within training by {abs(within):.2f}, so that theirs is a lower bound"
+        return replace(found, interval=interval, note="; ".join(filter(None, (note, lag))))
+
+    return estimate
+
+
+def unsolved(frames: Frames) -> Estimate:
+    """How far above chance the best encoding is on longer strings of the hard task."""
+    frame = frames[ACCURACY]
+    rows = frame[(frame["task"] == HARD) & (frame["encoding"] != UNTRAINED)]
+    above = rows.assign(accuracy=rows["accuracy"] - rows["chance"])
+    found = {
+        str(name): mean(by_seed(above, encoding=name, part=BEYOND).to_dict()) for name in rows["encoding"].unique()
+    }
+    return largest(found) if found else unknown(f"not in this profile: {HARD}")
+
+
+class Models:
+    """nope_models: causal and masked language models, without an encoding and with, where these learned something."""
+
+    def __init__(self, frame: pd.DataFrame, kind: str) -> None:
+        self.rows = frame[frame["kind"] == kind]
+        losses = self.rows[(self.rows["quantity"] == "loss") & ~self.rows["encoding"].isin(["nope", UNTRAINED])]
+        self.best = str(losses.groupby("encoding")["value"].mean().idxmin()) if len(losses) else ""
+        reference = self.of(self.best, "loss", "reference")
+        self.without, self.beside = (self.gain(reference, name) for name in ("nope", self.best))
+        self.learned = set(self.beside.index[self.beside >= LEARNED])
+
+    def of(self, name: str, quantity: str, column: str = "value") -> pd.Series:
+        """Values by seed; of quantities that have layers the largest and the last are asked for apart."""
+        own = self.rows[(self.rows["encoding"] == name) & (self.rows["quantity"] == quantity)]
+        return own.set_index("seed")[column]
+
+    def gain(self, reference: pd.Series, name: str) -> pd.Series:
+        return (reference - self.of(name, "loss")).dropna()
+
+    def told(self, values: pd.Series) -> Estimate:
+        """The mean over the seeds whose best model learned something."""
+        kept = values[values.index.isin(self.learned)].dropna()
+        why = f"no model with an encoding is {LEARNED} nats better than token frequencies"
+        return mean(kept.to_dict()) if len(kept) else unknown(why)
+
+    def probe(self, last: bool) -> pd.Series:
+        """R² of a linear probe of NoPE for the position, in the last layer or the largest of all."""
+        own = self.rows[(self.rows["encoding"] == "nope") & (self.rows["quantity"] == "probe")].sort_values("layer")
+        layers = own.groupby("seed")["value"]
+        return layers.last() if last else layers.max()
+
+
+def models(kind: str, estimate: Callable[[Models], pd.Series]) -> Callable[[Frames], Estimate]:
+    def of(frames: Frames) -> Estimate:
+        data = Models(frames[MODELS], kind)
+        return data.told(estimate(data))
+
+    return of
+
+
+def found(text: str, estimate: Callable, relation: str, bound: float, metric: str, **more) -> Finding:
+    return Finding(text, estimate, relation, bound, metrics=(metric,), **more)
+
+
+def said(statements: Iterable[tuple[str, str, Callable[[Models], pd.Series], str, float]]) -> list[Finding]:
+    """Sentences about models of one kind, with bounds of ours."""
+    return [found(text, models(kind, estimate), relation, bound, MODELS, ours=bound != 0)
+            for text, kind, estimate, relation, bound in statements]  # fmt: skip
+
+
+CHECKS = claims(
+    claim(
+        "PE-RAND-E",
+        found("Randomised positions raise the accuracy beyond training, mean over tasks and encodings", gain(), ">",
+              0.0, ACCURACY, margin=MARGIN),
+        recipe="algorithms",
+    ),
+    claim(
+        "PE-F5",
+        *(found(f"Randomised positions help to {task}, beyond training", gain(task), ">", 0.0, ACCURACY, margin=MARGIN)
+          for task in GAINING),
+        found(f"No encoding computes the {HARD} of longer strings: at most {NEAR} above chance", unsolved, "<=", NEAR,
+              ACCURACY, ours=True),
+        recipe="algorithms",
+    ),
+    claim(
+        "PE-NOPE",
+        *said((
+            ("Without an encoding a causal model is worse than the best with one, in nats", "causal",
+             lambda data: data.beside - data.without, ">", 0.0),
+            (f"It keeps at least {KEPT} of that model's gain over token frequencies", "causal",
+             lambda data: data.without / data.beside, ">=", KEPT),
+            (f"A masked model keeps at most {LOST} of the gain of the best: it does not converge", "masked",
+             lambda data: data.without / data.beside, "<=", LOST),
+            ("The causal mask supplies the position: R² of a linear probe in the last layer", "causal",
+             lambda data: data.probe(last=True), ">", SEEN),
+            ("A masked model has none: largest R² in any layer", "masked", lambda data: data.probe(last=False), "<=",
+             SEEN),
+            ("Permuting its inputs only permutes its outputs: largest relative difference", "masked",
+             lambda data: data.of("nope", "reordering"), "<=", ROUNDING),
+        )),
+        recipe="nope",
+    ),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""One-parameter groups (a post)."""

@@ -1,0 +1,118 @@
+"""The benchmark of all encodings (X-11): who is there, what carries retrieval, and what the theory of priors says.
+
+Its sentences stand in notebook 10, written before any seed of a profile was trained at varied lengths.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from attention_priors.checks.passkey.runs import HIGH, LONG, MARGIN, RECIPE, Runs
+from attention_priors.claims.finding import Estimate, Finding, Frames, exactly, largest, smallest, unknown
+from attention_priors.claims.law import claim, claims
+from attention_priors.experiments.benchmark import MULTIPLES
+from attention_priors.experiments.tails import correlation
+
+COUNTS, BY_LENGTH, TAILS = "encodings_counts", "encodings_by_length", "encodings_tails"
+HEAVY = ("kerple-power", "kerple-log", "sandwich", "bam", "bam-ssmax")
+OTHERS = ("t5", "alibi", "nope", "rope", "sinusoidal")
+# What the statement lists, and rows of which each may be any.
+LISTED = {
+    "sinusoidal": ("sinusoidal",),
+    "RoPE": ("rope",),
+    "PI": ("rope-pi",),
+    "NTK": ("rope-ntk",),
+    "dynamic": ("rope-dynamic-ntk", "rope-dynamic-linear"),
+    "partial": ("rope-partial-ntk",),
+    "ReRoPE": ("rope-rerope",),
+    "T5": ("t5",),
+    "ALiBi": ("alibi",),
+    "KERPLE power": ("kerple-power",),
+    "KERPLE log": ("kerple-log",),
+    "Sandwich": ("sandwich",),
+    "xPos": ("xpos",),
+    "randomised": ("rope-randomised",),
+    "NoPE": ("nope",),
+    "BAM": ("bam",),
+    "BAM SSMax": ("bam-ssmax",),
+    "Goat": ("goat",),
+    "damped": ("group-damped",),
+    "Jordan": ("group-defective",),
+    "ParallelComp": ("parallelcomp",),
+}
+
+
+def covered(frames: Frames) -> Estimate:
+    """How many of the list have numbers at 1 to 64 times T; what is missing is not measured and decides nothing."""
+    frame = frames[BY_LENGTH]
+    wanted = {multiple * int(frame["trained"].iloc[0]) for multiple in MULTIPLES}
+    there = {name for name, lengths in frame.groupby("encoding")["length"] if wanted <= set(lengths)}
+    missing = [item for item, names in LISTED.items() if not there & set(names)]
+    return unknown(f"without {', '.join(missing)}") if missing else exactly(float(len(LISTED)))
+
+
+def reach(extreme: Callable[[Mapping[str, Estimate]], Estimate], *names: str) -> Callable[[Frames], Estimate]:
+    """The smallest or the largest accuracy of these at 64T."""
+
+    def estimate(frames: Frames) -> Estimate:
+        data = Runs(frames[COUNTS])
+        return extreme({name: data.at(name, LONG * data.trained) for name in names})
+
+    return estimate
+
+
+def lead(ours: str, theirs: str) -> Callable[[Frames], Estimate]:
+    """In mean accuracy above T, within the seeds of both that passed the gate."""
+
+    def estimate(frames: Frames) -> Estimate:
+        data = Runs(frames[COUNTS])
+        return data.lead(ours, theirs, data.beyond(ours, theirs, least=1.0))
+
+    return estimate
+
+
+def goes_with(quantity: str) -> Callable[[Frames], Estimate]:
+    """Spearman's correlation of a mass with accuracy over encodings; the permutation test decides about 0.
+
+    Where it does not exclude 0 at a level, neither does the interval.
+    """
+
+    def estimate(frames: Frames) -> Estimate:
+        frame = frames[TAILS]
+        found = correlation(frame, quantity)
+        note = f"{found.n} encodings passed the gate"
+        if math.isnan(found.rho):
+            return unknown(f"{note}: too few, or all alike")
+
+        def interval(level: float) -> tuple[float, float]:
+            if found.p <= 1 - level:
+                return found.low, found.high
+            return min(found.low, 0.0), max(found.high, 0.0)
+
+        return Estimate(found.rho, interval, tuple(sorted({int(seed) for seed in frame["seed"]})),
+                        f"{note}, p = {found.p:.2g} by permutation")  # fmt: skip
+
+    return estimate
+
+
+CHECKS = claims(
+    claim(
+        "X-11",
+        Finding(f"All {len(LISTED)} that are listed have numbers from 1 to {MULTIPLES[-1]} times T", covered, ">=",
+                len(LISTED), metrics=(BY_LENGTH,)),
+        Finding(f"Heavy tails reach: KERPLE's kernels, Sandwich and BAM, with SSMax and without, have {HIGH} at 64T",
+                reach(smallest, *HEAVY), ">=", HIGH, metrics=(COUNTS,), ours=True),
+        Finding(f"T5's buckets, ALiBi, NoPE, RoPE and sinusoidal embeddings do not: below {HIGH} at 64T",
+                reach(largest, *OTHERS), "<", HIGH, metrics=(COUNTS,), ours=True),
+        Finding(f"Negative exponents are not needed: BAM leads KERPLE power by less than {MARGIN} above T",
+                lead("bam", "kerple-power"), "<", MARGIN, metrics=(COUNTS,), ours=True),
+        Finding(f"Trained parameters are not needed: BAM leads Sandwich by less than {MARGIN} above T",
+                lead("bam", "sandwich"), "<", MARGIN, metrics=(COUNTS,), ours=True),
+        Finding("Over encodings the prior's mass beyond T goes with accuracy at 64T (Spearman)", goes_with("far"), ">",
+                0.0, metrics=(TAILS,)),
+        Finding("So does the smaller of its near and its far mass (Spearman)", goes_with("both"), ">", 0.0,
+                metrics=(TAILS,)),
+        recipe=RECIPE,
+    ),
+)  # fmt: skip

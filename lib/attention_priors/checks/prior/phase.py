@@ -1,0 +1,262 @@
+"""Across the documents: which priors are local, how far content can move them, what retrieval takes (X-10, X-13, X-14).
+
+Independent evidence: sympy's integrals and limits, mpmath's zeta, scipy's root finding, all vertices of a cube of
+contents, sums over 10^6 keys.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+
+from attention_priors.claims.law import Law, claim, claims
+from attention_priors.theory.inference import posterior, scalable, softmax
+
+CONTEXT = 10**6
+LAGS = np.arange(512.0)
+
+
+# X-10: the limit of the tail mass
+
+
+def converges(weight) -> bool:
+    """The integral of `weight(sympy, x)` over x >= 1 is finite, by sympy."""
+    import sympy
+
+    x, end = sympy.symbols("x end", positive=True)
+    density = weight(sympy, x)
+    if sympy.limit(density, x, sympy.oo) != 0:
+        return False
+    return bool(sympy.limit(sympy.integrate(density, (x, 1, end)), end, sympy.oo).is_finite)
+
+
+def shape_is_local(beta: Fraction) -> bool:
+    """exp(-(x / 2)^beta) has a finite normaliser; beta = 1 is ALiBi, 0 the uniform prior."""
+    return converges(lambda sympy, x: sympy.exp(-((x / 2) ** sympy.Rational(beta))) if beta else sympy.Integer(1))
+
+
+def power_is_local(r1: Fraction, r2: Fraction) -> bool:
+    """(1 + r2 x)^(-r1) has a finite normaliser."""
+    return converges(lambda sympy, x: (1 + sympy.Rational(r2) * x) ** -sympy.Rational(r1))
+
+
+def within(bias: np.ndarray, window: int) -> float:
+    """What the `window` + 1 nearest keys hold under a log-prior."""
+    return float(softmax(bias)[: window + 1].sum())
+
+
+def bounded_priors() -> list[dict]:
+    """Random sums of cosines (Goat's bounded priors), each after the step of its range that is high in the window."""
+    draw, made = np.random.default_rng(0), []
+    for _ in range(100):
+        length, window = int(draw.integers(50, 5000)), int(draw.integers(0, 40))
+        lags = np.arange(length)
+        a, omega, phase = draw.normal(size=(3, 4)) * np.array([[1.0], [2.0], [3.0]])
+        waves = (a[:, None] * np.cos(omega[:, None] * lags + phase[:, None])).sum(0)
+        step = np.where(lags <= window, np.ptp(waves), 0.0)
+        made += [{"bias": bias, "window": window} for bias in (step, waves)]
+    return made
+
+
+def most_within(bias: np.ndarray, window: int, spread: float = 1.0) -> float:
+    """(D + 1) e^R / ((D + 1) e^R + L - D - 1), R the range of the log-prior (times `spread`)."""
+    high = (window + 1) * math.exp(spread * float(np.ptp(bias)))
+    return high / (high + len(bias) - window - 1)
+
+
+# X-13: content against any set of keys
+
+
+def logit(p: float) -> float:
+    return math.log(p) - math.log1p(-p)
+
+
+def sets_of_keys() -> list[dict]:
+    draw, made = np.random.default_rng(1), []
+    for omega in (0.1, 1.0, 4.0):
+        for _ in range(12):
+            prior = draw.dirichlet(np.full(6, 0.5)) * 0.94 + 0.01
+            made.append({"prior": prior, "members": draw.permutation(6)[: draw.integers(1, 6)], "omega": omega})
+    return made
+
+
+def extreme_shift(prior: np.ndarray, members: np.ndarray, omega: float) -> float:
+    """max |logit P(S) - logit pi(S)| over contents in [0, omega]^n; the odds are monotone in each, so at a vertex."""
+    mass = logit(float(prior[members].sum()))
+    corners = product((0.0, omega), repeat=len(prior))
+    return max(abs(logit(float(posterior(corner, prior)[members].sum())) - mass) for corner in corners)
+
+
+PRIORS = {
+    "ALiBi": lambda d: -d / 16,
+    "KERPLE-log": lambda d: -1.5 * np.log1p(d),
+    "GGD": lambda d: -np.sqrt(d),
+    "GGD below 0": lambda d: -((1 / np.maximum(d, 1e-3)) ** 0.5),
+    "uniform": lambda d: 0 * d,
+}
+TAILS = [{"prior": name, "window": window, "omega": omega}
+         for name, window, omega in product(PRIORS, (3, 64, 300), (0.5, 3.0))]  # fmt: skip
+
+
+def shifted(prior: str, window: int, omega: float) -> float:
+    """The prior's tail mass beyond a window, moved by omega in log-odds."""
+    weights = np.exp(PRIORS[prior](LAGS))
+    odds = weights[window + 1 :].sum() / weights[: window + 1].sum() * math.exp(omega)
+    return float(odds / (1 + odds))
+
+
+def tails_with_content(prior: str, window: int, omega: float) -> list[float]:
+    """Tail masses under random contents of that range, and under the two worst."""
+    draw, far = np.random.default_rng(2), window < LAGS
+    contents = (omega * far, omega * ~far, *draw.uniform(0, omega, (20, len(LAGS))))
+    return [float(softmax(PRIORS[prior](LAGS) + content)[window + 1 :].sum()) for content in contents]
+
+
+# X-14: the margin that retrieval needs
+
+
+def competitors() -> list[dict]:
+    draw = np.random.default_rng(3)
+    return [{"prior": draw.dirichlet(np.full(20, 0.3)) * 0.98 + 1e-3, "lag": int(draw.integers(20))} for _ in range(40)]
+
+
+def threshold(prior: np.ndarray, lag: int) -> float:
+    """The lead at which the weight of one key is 1/2, by root finding."""
+    from scipy.optimize import brentq
+
+    one = np.eye(len(prior))[lag]
+    return brentq(lambda lead: posterior(lead * one, prior)[lag] - 0.5, -50, 50, xtol=1e-13)
+
+
+def alibi_margin(m: float, d: int) -> float:
+    total = -math.expm1(-m * CONTEXT) / -math.expm1(-m)  # sum of exp(-m lag) over the context
+    return m * d + math.log(total - math.exp(-m * d))
+
+
+def gaussian_margin(d: int, keys: int, alpha: float, beta: float) -> float:
+    """Of the key at lag d of `keys` under exp(-(lag / alpha)^beta), by summation."""
+    fall = (np.arange(keys, dtype=np.float64) / alpha) ** beta
+    return float(fall[d] + math.log(np.exp(-fall).sum() - math.exp(-fall[d])))
+
+
+def power_margin(d: int, keys: int, r1: float) -> float:
+    """Of the key at lag d of `keys` under (1 + lag)^(-r1), by zeta and harmonic numbers."""
+    import mpmath
+
+    total = mpmath.harmonic(keys) if r1 == 1 else mpmath.zeta(r1) - mpmath.zeta(r1, keys + 1)
+    own = mpmath.mpf(1 + d) ** -mpmath.mpf(r1)
+    return float(mpmath.log((total - own) / own))
+
+
+def flat_margin(d: int, others: int, beta: float) -> float:
+    """Of the key at lag d beside `others` under the uniform prior (beta = 0) or exp(-lag^beta), beta < 0."""
+    lags = np.arange(others + 1, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        weights = np.exp(-(lags**beta)) if beta else np.ones(others + 1)
+    return math.log((weights.sum() - weights[d]) / weights[d])
+
+
+def scalable_lead(s: float, n: int) -> float:
+    """Log-odds that SSMax gives a key whose score leads by 1 among n."""
+    p = scalable(np.eye(n)[0], s)
+    return float(np.log(p[0] / p[1]))
+
+
+def normalised_power(d: int, keys: int, r1: float) -> float:
+    """r1 ln(1 + d) plus the log of the normaliser by integral; a half is Euler and Maclaurin's."""
+    integral = ((1 + keys) ** (1 - r1) - 1) / (1 - r1) if r1 != 1 else math.log(1 + keys)
+    return r1 * math.log1p(d) + math.log(integral + 0.5)
+
+
+def normalised_gaussian(d: int, keys: int, alpha: float, beta: float) -> float:
+    """(d / alpha)^beta + ln(alpha Γ(1 + 1/beta) P(1/beta, (L/alpha)^beta)), P the regularised incomplete Γ."""
+    from scipy.special import gamma, gammainc
+
+    integral = alpha * gamma(1 + 1 / beta) * gammainc(1 / beta, (keys / alpha) ** beta)
+    return (d / alpha) ** beta + math.log(integral + 0.5)
+
+
+GAUSSIANS = [{"d": d, "keys": CONTEXT, "alpha": alpha, "beta": beta}
+             for beta, alpha, d in product((0.1, 0.5, 1.0, 2.0), (1.0, 50.0), (1000, CONTEXT - 1))]  # fmt: skip
+POWERS = [{"d": d, "keys": keys, "r1": r1} for r1, keys in product((0.5, 1.0, 1.5, 3.0), (100, 10**4, 10**8))
+          for d in (1, keys // 2, keys - 1)]  # fmt: skip
+ALIBI = [{"m": m, "d": round(far / m)} for m in (0.5, 0.0625, 2**-8) for far in (6, 50, 1000)]
+
+CHECKS = claims(
+    claim(
+        "X-10",
+        Law("exp(-(d / alpha)^beta) is local for beta > 0, ALiBi (beta = 1) among them, and has limit tail mass 1 for "
+            "beta <= 0, the uniform prior (beta = 0) among them.",
+            lambda beta: beta > 0, shape_is_local,
+            [{"beta": Fraction(*beta)} for beta in ((1, 3), (1, 2), (1, 1), (2, 1), (0, 1), (-1, 2), (-2, 1))],
+            wrong=lambda beta: beta >= 0.5),
+        Law("KERPLE-log is local exactly for r1 > 1.",
+            lambda r1: r1 > 1, power_is_local,
+            [{"r1": Fraction(*r1), "r2": Fraction(*r2)}
+             for r1, r2 in product(((1, 2), (9, 10), (1, 1), (11, 10), (3, 1)), ((1, 3), (4, 1)))],
+            wrong=lambda r1: r1 >= 1),
+        Law("A bounded log-prior has limit tail mass 1: a window of D + 1 keys holds at most what the range allows, "
+            "(D + 1) e^range against L - D - 1, which vanishes as L grows.",
+            most_within, within, bounded_priors(), relation=">=",
+            wrong=lambda bias, window: most_within(bias, window, 0.5)),
+        practice="KERPLE-log with r1 <= 1 attends over any context without a negative exponent; a finite Fourier prior "
+                 "can never be local, whatever its coefficients",
+    ),
+    claim(
+        "X-13",
+        Law("Content of range omega moves the log-odds of any set of keys by at most omega.",
+            lambda omega: omega, extreme_shift, sets_of_keys(), relation=">=", wrong=lambda omega: 0.9 * omega),
+        Law("So the tail mass under any content is at most the prior's moved by omega in log-odds,",
+            shifted, lambda prior, window, omega: max(tails_with_content(prior, window, omega)), TAILS,
+            relation=">=", wrong=lambda prior, window, omega: shifted(prior, window, omega / 2)),
+        Law("and at least the prior's moved by -omega.",
+            lambda prior, window, omega: shifted(prior, window, -omega),
+            lambda prior, window, omega: min(tails_with_content(prior, window, omega)), TAILS,
+            relation="<=", wrong=lambda prior, window, omega: shifted(prior, window, -omega / 2)),
+        practice="a head whose prior leaves mass t beyond a window needs content of range |logit t| to put half of its "
+                 "weight there, whatever it learned",
+    ),
+    claim(
+        "X-14",
+        Law("Half of the weight takes a lead of ln((1 - pi_d) / pi_d) over uniform competitors.",
+            lambda prior, lag: math.log((1 - prior[lag]) / prior[lag]), threshold, competitors(),
+            wrong=lambda prior, lag: -math.log(prior[lag])),
+        Law("ALiBi: m d + ln(1 / (1 - e^-m)), within 1 % where m d >= 6.",
+            lambda m, d: m * d - math.log(-math.expm1(-m)), alibi_margin, ALIBI,
+            wrong=lambda m, d: m * d / 2 - math.log(-math.expm1(-m)), tolerance=lambda m, d: 0.01 * m * d),
+        Law("GGD, beta > 0: (d / alpha)^beta to leading order, within 10 %.",
+            lambda d, alpha, beta: (d / alpha) ** beta, gaussian_margin, GAUSSIANS,
+            wrong=lambda d, alpha, beta: d**beta / alpha, tolerance=lambda d, alpha, beta: 0.1 * (d / alpha) ** beta,
+            witness=[{"d": 1000, "keys": CONTEXT, "alpha": 50.0, "beta": 1.0}]),
+        Law("KERPLE-log (r2 = 1): r1 ln d to leading order, for every r1, within 10 %.",
+            lambda d, r1: r1 * math.log(d), power_margin,
+            [{"d": d, "keys": CONTEXT, "r1": r1} for r1, d in product((0.5, 1.5, 3.0), (1000, CONTEXT - 1))],
+            wrong=lambda d, r1: r1 * math.log(d) / 2, tolerance=lambda d, r1: 0.1 * r1 * math.log(d),
+            witness=[{"d": keys - 1, "keys": keys, "r1": 0.5} for keys in (4, 100)]),
+        Law("Uniform prior or beta < 0: ln L to leading order, within 10 %.",
+            lambda others: math.log(others), flat_margin,
+            [{"d": d, "others": CONTEXT, "beta": beta} for beta, d in product((0.0, -0.5, -2.0), (10, 1000, CONTEXT))],
+            wrong=lambda others: math.log(others) / 2, tolerance=lambda others: 0.1 * math.log(others)),
+        Law("SSMax supplies s ln n per unit of lead in the raw score.",
+            lambda s, n: s * math.log(n), scalable_lead,
+            [{"s": s, "n": n} for s, n in product((0.3, 1.0, 2.0), (2, 100, 10**4))],
+            wrong=lambda s, n: s * math.log(n) / 2),
+        corrected=(
+            Law("-ln of the weight plus ln of the normaliser: KERPLE-log (r2 = 1) needs r1 ln(1 + d) + ln N_L, where "
+                "N_L grows like L^(1 - r1) for r1 < 1 and like ln L at 1, so that at r1 = 1/2 a key at the far end "
+                "costs ln L, as under the uniform prior;",
+                normalised_power, power_margin, POWERS, tolerance=1.0,
+                wrong=lambda d, keys, r1: r1 * math.log1p(d)),
+            Law("the GGD needs (d / alpha)^beta + ln(alpha Γ(1 + 1/beta)), times P(1/beta, (L/alpha)^beta) inside the "
+                "logarithm while the context is too short for that.",
+                normalised_gaussian, gaussian_margin, GAUSSIANS, tolerance=1.0,
+                wrong=lambda d, alpha, beta: (d / alpha) ** beta),
+        ),
+        practice="of any k keys one costs ln(k - 1) or more, whatever the prior: only a lead that grows with ln L "
+                 "keeps a fixed share of the context readable at every length (SSMax with s x lead >= 1 does, under a "
+                 "flat prior)",
+    ),
+)  # fmt: skip

@@ -1,0 +1,117 @@
+"""What carries retrieval beyond the training length: paired differences between rows of the benchmark.
+
+Each row changes one thing: the shape of the prior, the sign of its exponent, whether it is trained, SSMax and what it
+scales. KERPLE power is BAM restricted to 0 < beta <= 2 and mu = 0 (X-3), from another start.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..evaluation import difference_interval
+from .experiment import Experiment
+from .gate import passing
+
+MULTIPLES = (4, 16, 64)  # of the training length
+LEVEL = 0.95
+# question: pairs of encodings, the one that has more of it first
+QUESTIONS: dict[str, tuple[tuple[str, str], ...]] = {
+    "shape": (
+        ("kerple-power", "alibi"), ("kerple-log", "alibi"), ("sandwich", "alibi"), ("t5", "alibi"), ("bam", "alibi"),
+        ("kerple-power", "kerple-log"), ("kerple-power", "nope"), ("kerple-log", "nope"), ("sandwich", "nope"),
+        ("t5", "nope"), ("alibi", "nope"), ("bam", "nope"),
+    ),
+    "sign of the exponent": (
+        ("bam", "kerple-power"), ("bam", "bam-positive"), ("bam-ssmax", "bam-positive-ssmax"),
+        ("bam-ssmax", "kerple-power-ssmax-prior"),
+    ),
+    "trained or fixed": (("kerple-log", "sandwich"), ("kerple-power", "sandwich"), ("bam", "sandwich")),
+    "SSMax on content": (
+        ("nope-ssmax", "nope"), ("alibi-ssmax", "alibi"), ("t5-ssmax", "t5"), ("kerple-power-ssmax", "kerple-power"),
+        ("kerple-log-ssmax", "kerple-log"), ("sandwich-ssmax", "sandwich"), ("bam-ssmax-content", "bam"),
+    ),
+    "SSMax on the prior too": (
+        ("alibi-ssmax-prior", "alibi-ssmax"), ("kerple-power-ssmax-prior", "kerple-power-ssmax"),
+        ("kerple-log-ssmax-prior", "kerple-log-ssmax"), ("sandwich-ssmax-prior", "sandwich-ssmax"),
+        ("t5-ssmax-prior", "t5-ssmax"), ("bam-ssmax", "bam-ssmax-content"), ("bam-ssmax", "bam"),
+    ),
+    "BAM with SSMax": (
+        ("bam-ssmax", "kerple-power"), ("bam-ssmax", "kerple-log"), ("bam-ssmax", "sandwich"), ("bam-ssmax", "t5"),
+        ("bam-ssmax", "nope"),
+    ),
+}  # fmt: skip
+COLUMNS = ["question", "ours", "theirs", "multiple", "length", "trained", "seeds", "difference", "low", "high",
+           "differs"]  # fmt: skip
+
+
+def differences(counts: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy of `ours` less that of `theirs` over the seeds of both that passed the gate, at each of MULTIPLES.
+
+    A row per question, pair and length of which both were asked: the mean over seeds with its 95 % interval
+    (`evaluation.difference_interval`), and `differs`: 0 is excluded after Holm's correction for the pairs of that
+    length. A pair of which no seed passed has 0 seeds and NaN. What was given up after lengths without a hit counts as
+    missed.
+    """
+    trained, kept = int(counts["trained"].iloc[0]), passing(counts)
+    there, lengths = set(counts["encoding"]), set(counts["length"])
+    made = []
+    for multiple in MULTIPLES:
+        length = multiple * trained
+        if length not in lengths:
+            continue
+        asked = int(counts.loc[counts["length"] == length, "samples"].max())
+        hits = {name: _hits(kept[kept["encoding"] == name], length) for name in there}
+        rows = []
+        for question, pairs in QUESTIONS.items():
+            for ours, theirs in (pair for pair in pairs if there.issuperset(pair)):
+                about = dict(zip(COLUMNS, (question, ours, theirs, multiple, length, trained), strict=False))
+                rows.append(about | _difference(hits[ours], hits[theirs], asked))
+        made += _after_holm(rows)
+    return pd.DataFrame(made, columns=COLUMNS)
+
+
+def _hits(rows: pd.DataFrame, length: int) -> pd.Series:
+    """Hits at a length by seed; 0 where the seed was not asked there."""
+    own = rows[rows["length"] == length].set_index("seed")["correct"]
+    return own.reindex(sorted(set(rows["seed"])), fill_value=0)
+
+
+def _difference(ours: pd.Series, theirs: pd.Series, asked: int) -> dict[str, Any]:
+    seeds = sorted(set(ours.index) & set(theirs.index))
+    if not seeds:
+        return {"seeds": 0, "difference": np.nan, "low": np.nan, "high": np.nan, "counts": None}
+    counts = (ours[seeds].to_numpy(), [asked] * len(seeds), theirs[seeds].to_numpy(), [asked] * len(seeds))
+    low, high = difference_interval(*counts, LEVEL)
+    value = float((counts[0] - counts[2]).mean() / asked)
+    return {"seeds": len(seeds), "difference": value, "low": low, "high": high, "counts": counts}
+
+
+def _after_holm(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with `differs` in place of `counts`: step down over the pairs that were compared."""
+    left = [row for row in rows if row["counts"] is not None]
+    found: list[int] = []
+    while left:
+        level = 1 - (1 - LEVEL) / len(left)
+        ends = [difference_interval(*row["counts"], level) for row in left]
+        out = [row for row, (low, high) in zip(left, ends, strict=True) if low > 0 or high < 0]
+        if not out:
+            break
+        found += map(id, out)
+        left = [row for row in left if id(row) not in found]
+    return [{name: value for name, value in row.items() if name != "counts"} | {"differs": id(row) in found}
+            for row in rows]  # fmt: skip
+
+
+EXPERIMENT = Experiment(
+    name="differences",
+    sections=("benchmark", "passkey"),
+    recipe=lambda profile: profile.passkey.recipe.name,
+    measure=lambda profile, runs, cache: {},
+    frames=(),
+    needs=("encodings_counts",),
+    derive={"encodings_differences": ("encodings_counts", differences)},
+    code=(differences,),
+)
