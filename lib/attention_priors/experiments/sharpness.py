@@ -41,6 +41,7 @@ def examine(spec: RunSpec, runs: str, device: str) -> list[dict[str, Any]]:
     return store.kept_json(path, lambda: [row for n in lengths for row in sharpness(run.model(), n, spec.seed)])
 
 
+@torch.no_grad()
 def sharpness(model: Transformer, length: int, seed: int) -> list[dict[str, Any]]:
     """s, σ and s σ of every head at the queries that answer a passkey prompt.
 

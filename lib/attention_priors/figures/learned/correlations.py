@@ -12,8 +12,8 @@ def build(frame: Frame) -> Frame:
     for reading in CORRELATED:
         own = frame[frame["reading"] == reading].set_index("seed")["rho"]
         seeds = {f"seed {seed}": f"{rho:.2f}" for seed, rho in own.items()}
-        low, high = seed_interval(own.dropna()) if own.notna().any() else (float("nan"), float("nan"))
-        rows.append({"β against": reading, **seeds, "mean [95 %]": bounded(own.mean(), low, high)})
+        mean = bounded(own.mean(), *seed_interval(own)) if own.notna().all() else "–"
+        rows.append({"β against": reading, **seeds, "mean [95 %]": mean})
     return Frame(rows)
 
 
