@@ -3,7 +3,7 @@
 To add one, write `figures/<topic>/<what>.py` with a FIGURE or a TABLE in it, and its row here.
 """
 
-from attention_priors.figures.spec import LEDGER, FigureSpec, TableSpec
+from attention_priors.figures.spec import LEDGER, FigureSpec, NotCompared, TableSpec
 from attention_priors.registry import Table
 
 FIGURES = Table(
@@ -15,6 +15,9 @@ FIGURES = Table(
         "language_other_domain": "language.by_length:OTHER",
         "encodings_perplexity": "encodings.perplexity:FIGURE",
         "extensions_perplexity": "encodings.extensions:FIGURE",
+        "passkey_main": "passkey.main:FIGURE",
+        "passkey_learning": "passkey.learning:FIGURE",
+        "passkey_confound": "passkey.confound:FIGURE",
         "passkey_by_length": "passkey.by_length:FIGURE",
         "passkey_without_ssmax": "passkey.by_length:WITHOUT",
         "passkey_depth": "passkey.depth:FIGURE",
@@ -105,6 +108,8 @@ TABLES = Table(
         "language_table2": "language.table_2:TABLE",
         "encodings_perplexity": "encodings.perplexity:TABLE",
         "encodings_properties": "encodings.properties:TABLE",
+        "passkey_gate": "passkey.learning:GATE",
+        "passkey_between": "passkey.confound:TABLE",
         "passkey_reach": "passkey.reach:TABLE",
         "passkey_accuracy": "passkey.accuracy:TABLE",
         "encodings": "encodings.summary:TABLE",
@@ -126,4 +131,4 @@ TABLES = Table(
     },
 )
 
-__all__ = ["FIGURES", "LEDGER", "TABLES", "FigureSpec", "TableSpec"]
+__all__ = ["FIGURES", "LEDGER", "TABLES", "FigureSpec", "NotCompared", "TableSpec"]
