@@ -7,6 +7,7 @@ import pytest
 from attention_priors.checks import CHECKS
 from attention_priors.checks.learned import heads as checks
 from attention_priors.experiments import learned
+from attention_priors.experiments.gate import gated
 
 IDS = ("BAM-C21", "BAM-C8", "BAM-F4")
 LENGTHS = (96, 128, 1024, 4096)
@@ -30,7 +31,7 @@ def frames(seeds=4, spread=0.02, slope=-1.0, missed=()):
                           "correct": 20 * (seed not in missed or length != 96), "trained": 128})  # fmt: skip
     made = pd.DataFrame(heads)
     return {"learned_heads": made, "learned_correlations": learned.correlations(made),
-            "learned_edits": pd.DataFrame(edits), "passkey_by_length": pd.DataFrame(asked)}  # fmt: skip
+            "learned_edits": pd.DataFrame(edits), "passkey_gate": gated(pd.DataFrame(asked))}  # fmt: skip
 
 
 def outcome(claim, made):

@@ -6,7 +6,7 @@ import pytest
 
 from attention_priors import config
 from attention_priors.experiments import needles
-from attention_priors.figures.methods import label, named
+from attention_priors.figures.methods import METHODS, label, named
 from attention_priors.figures.ruler import average, tasks
 
 
@@ -80,7 +80,7 @@ def test_the_average_is_drawn_once_for_each_encoding_and_the_control_in_both_pan
     fig = average.draw(needles.averages(answers(full)))
     found = [[text.get_text() for text in ax.texts] for ax in fig.axes]
     for shown, ssmax in zip(found, (False, True), strict=True):
-        wanted = {label(name) for name in full.needles.encodings if name in named(ssmax)}
+        wanted = {label(name) for name in full.needles.encodings if name in named(ssmax, METHODS)}
         assert set(shown) == wanted | {"Untrained"}
 
 

@@ -12,10 +12,9 @@ import pandas as pd
 
 from attention_priors.claims.finding import UNKNOWN, Estimate, Finding, Frames, mean
 from attention_priors.claims.law import claim, claims
-from attention_priors.experiments.gate import passing
 
 RECIPE = "passkey-small"
-HEADS, CORRELATIONS, EDITS, GATE = "learned_heads", "learned_correlations", "learned_edits", "passkey_by_length"
+HEADS, CORRELATIONS, EDITS, GATE = "learned_heads", "learned_correlations", "learned_edits", "passkey_gate"
 OURS = "bam-ssmax"
 NEGATIVE = -0.05  # an exponent that has clearly left its start at 0
 LONG = 8  # multiples of the training length from which on a context is long
@@ -24,8 +23,8 @@ KEPT = 0.1  # accuracy at T: an edit that costs more has broken the task, not sh
 
 def learned(frames: Frames, name: str) -> pd.DataFrame:
     """The rows of the models that learned the task."""
-    asked = frames[GATE]
-    passed = passing(asked[(asked["encoding"] == OURS) & (asked["form"] == "plain")])
+    gate = frames[GATE]
+    passed = gate[(gate["encoding"] == OURS) & (gate["form"] == "plain") & gate["passed"].astype(bool)]
     return frames[name][frames[name]["seed"].isin(passed["seed"])]
 
 

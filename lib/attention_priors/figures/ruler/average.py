@@ -5,7 +5,7 @@ import numpy as np
 from attention_priors.experiments.needles import CONTROL, score_interval
 from attention_priors.figures import style
 from attention_priors.figures.curves import curve, over_seeds
-from attention_priors.figures.methods import UNTRAINED, label, look, named, named_seeds
+from attention_priors.figures.methods import METHODS, UNTRAINED, label, look, named, named_seeds
 from attention_priors.figures.spec import Figure, FigureSpec, Frame
 from attention_priors.figures.words import DRAWN, LINES, extremes, times, trained_on
 
@@ -17,7 +17,7 @@ def scores(rows: Frame) -> Frame:
 
 def _drawn(frame: Frame, ssmax: bool) -> list[str]:
     """The encodings of a panel that have a style of their own, BAM last, and the control."""
-    return [name for name in (UNTRAINED, *named(ssmax)) if name in set(frame["encoding"])]
+    return [name for name in (UNTRAINED, *named(ssmax, METHODS)) if name in set(frame["encoding"])]
 
 
 def draw(frame: Frame) -> Figure:
