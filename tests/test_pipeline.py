@@ -359,9 +359,9 @@ def test_links_out_of_the_notebooks_lead_to_the_same_files_from_the_executed_cop
 def test_executed_copies_lead_to_each_other_and_theory_s_alike_under_every_profile():
     full, cpu = Layout(Path("results"), "full"), Layout(Path("results"), "cpu")
     assert full.links("passkeys")["11_needles.ipynb"] == "needles.ipynb"
-    assert full.links("passkeys")["07_scalable_softmax.ipynb"] == "../../theory/notebooks/scalable_softmax.ipynb"
-    assert full.links("scalable_softmax") == cpu.links("scalable_softmax")
-    assert full.links("scalable_softmax")["10_passkeys.ipynb"] == "../../cpu/notebooks/passkeys.ipynb"
+    assert full.links("passkeys")["06_longer_rotations.ipynb"] == "../../theory/notebooks/longer_rotations.ipynb"
+    assert full.links("longer_rotations") == cpu.links("longer_rotations")
+    assert full.links("longer_rotations")["10_passkeys.ipynb"] == "../../cpu/notebooks/passkeys.ipynb"
     assert (
         Layout(Path("results"), "smoke").links("field_guide")["10_passkeys.ipynb"] == "../../notebooks/passkeys.ipynb"
     )

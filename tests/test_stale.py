@@ -96,7 +96,7 @@ def test_one_prior_whoever_reaches_it(edited):
     stale = edited("positions.sandwich", "Sandwich", another_statement)
     assert reached <= stale <= reached | needing | {"verdicts"}
     assert {"field_guide", "passkeys", "language_models", "verdicts"} <= stale
-    assert not stale & {"how_to_read", "attention_is_inference", "scalable_softmax", "spectra_and_sinks"}
+    assert not stale & {"how_to_read", "attention_is_inference", "longer_rotations", "spectra_and_sinks"}
 
 
 def test_words_about_code_make_nothing_stale(edited):

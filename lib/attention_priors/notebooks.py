@@ -28,7 +28,7 @@ NOTEBOOKS: dict[str, Notebook] = {
     "generalised_gaussian": Notebook(),
     "spectra_and_sinks": Notebook(),
     "longer_rotations": Notebook(),
-    "scalable_softmax": Notebook(),
+    "scalable_softmax": Notebook(("passkeys",), trained=True),
     "fused_kernel": Notebook(trained=True),
     "language_models": Notebook(trained=True),
     "passkeys": Notebook(trained=True),

@@ -17,7 +17,12 @@ from attention_priors.model import Transformer, count
 
 NAMES = ("smoke", "cpu", "full", "gpu", "paper")
 OWN = ["passkeys", "benchmark", "training_ablations", "languages", "readings", "algorithms", "nope", "needles"]
-SHARED = ["prior_ablations", "language_ablations", "learned"]  # perhaps no run and no question of their own
+SHARED = [
+    "prior_ablations",
+    "language_ablations",
+    "learned",
+    "sharpness",
+]  # perhaps no run and no question of their own
 DAY = 24
 
 

@@ -2,14 +2,15 @@
 
 import math
 
+import pandas as pd
 import pytest
 import torch
 
 from attention_priors import config
 from attention_priors.config import ModelConfig
-from attention_priors.experiments import learned
+from attention_priors.experiments import learned, sharpness
 from attention_priors.experiments.arms import passkey_run
-from attention_priors.experiments.heads import FIGURE_LENGTH, heads_and_maps
+from attention_priors.experiments.heads import FIGURE_LENGTH, content_masses, heads_and_maps, key_prompts
 from attention_priors.model import Transformer
 from attention_priors.tasks import passkey
 
@@ -52,11 +53,49 @@ def test_edits_touch_what_they_name():
     for edit, left in (("as trained", [-0.5, 0.7]), ("negative to uniform", [0, 0.7]),
                        ("positive to uniform", [-0.5, 0]), ("all uniform", [0, 0])):  # fmt: skip
         built.load_state_dict(state)
-        edited = learned.edited(built, edit)
+        edited = learned.edited(built, edit, 0)
         for block in edited.blocks:
             assert block.attention.prior.theta_beta.tolist() == pytest.approx(left)
     with pytest.raises(ValueError, match="unknown edit 'none'"):
-        learned.edited(built, "none")
+        learned.edited(built, "none", 0)
+
+
+def test_the_control_edits_as_many_heads_which_the_seed_draws():
+    drawn = []
+    for seed in (0, 0, 1, 2, 3):
+        built = model(beta=0.7)
+        built.blocks[0].attention.prior.theta_beta.data[:] = torch.tensor([-0.5, -0.2])
+        edited = learned.edited(built, "random to uniform", seed)
+        drawn.append([value == 0 for block in edited.blocks for value in block.attention.prior.theta_beta.tolist()])
+    assert drawn[0] == drawn[1] and len({tuple(each) for each in drawn}) > 1
+    assert {sum(each) for each in drawn} == {2}
+
+
+def test_content_alone_is_attention_without_its_own_prior():
+    local = model(beta=1.0)  # content says nothing, so that what is left of attention is uniform
+    seen = FIGURE_LENGTH - (passkey.DIGITS - 1) / 2
+    for mass in content_masses(local, seed=0).values():
+        assert mass == pytest.approx(passkey.KEY_TOKENS / seen, rel=1e-3)
+    assert all(block.attention.prior.theta_beta.tolist() == [1.0, 1.0] for block in local.blocks), "left as it was"
+
+
+def test_sharpness_is_the_deviation_of_the_content_logits():
+    built = model(beta=1.0)
+    with torch.no_grad():
+        for block in built.blocks:
+            block.attention.query.weight.normal_(0, 0.3)
+    rows = pd.DataFrame(sharpness.sharpness(built, 128, seed=0))
+    assert len(rows) == 4 and (rows["product"] > 0).all()
+    assert rows["product"].to_numpy() == pytest.approx((rows["sigma"] * rows["scale"].abs()).to_numpy(), abs=1e-5)
+    x, own = [], built.blocks[0].attention
+    drawn = key_prompts(128, sharpness.PROMPTS, 0)
+    own.register_forward_pre_hook(lambda module, given: x.append(given))
+    built(drawn.tokens[:, :-1])
+    q, k, _, _ = own.project(x[0][0], x[0][1], 0)
+    logits = (q @ k.transpose(2, 3) / math.sqrt(q.shape[-1]))[:, :, -1]
+    others = torch.cat([logits[..., : drawn.starts[0]], logits[..., drawn.starts[0] + passkey.KEY_TOKENS :]], -1)
+    last = others.std(-1).square().mean(0).sqrt()  # of one of the five queries
+    assert rows["sigma"][:2].to_numpy() == pytest.approx(last.detach().numpy(), rel=0.5)
 
 
 def test_a_second_reading_gives_the_same_rows_in_the_same_order_of_columns(tmp_path):

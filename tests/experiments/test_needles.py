@@ -9,6 +9,7 @@ from attention_priors import config, evaluation, runtime
 from attention_priors.experiments import corpus, needles
 from attention_priors.tasks import SOURCES, needle_batches
 from attention_priors.tasks.needle_text import TASKS
+from attention_priors.tasks.needles import prompts as prompts_of
 from attention_priors.tasks.needles import training_batch
 from attention_priors.training import Run
 
@@ -30,7 +31,7 @@ def small(text):
     """The smoke profile on local text: two models, three encodings."""
     smoke = config.profile("smoke")
     language = smoke.language.model_copy(update={"corpus": f"text:{text}", "domains": ("text",), "vocabulary": 300})
-    changes = {"encodings": ("rope", "rope-local", "bam-ssmax")}
+    changes = {"encodings": ("rope", "rope-local", "bam-ssmax"), "tasks": ("single-1", "multiquery")}
     section = smoke.needles.model_copy(update=changes)
     return smoke.model_copy(update={"needles": section, "language": language, "seeds": (0, 1), "workers": 1})
 
@@ -81,37 +82,104 @@ def test_a_mixture_needs_weights_and_known_tasks(small, packed):
     changed = small.needles.model_copy(update={"lessons": (wrong,)})
     with pytest.raises(ValueError, match="unknown task 'single-4': did you mean 'single-"):
         needles.spec(small.model_copy(update={"needles": changed}), "rope", 0, *packed)
+    with pytest.raises(ValueError, match="unknown task 'single-4'"):
+        config.parse(needles.Lesson, small.needles.lessons[0].model_dump() | {"mixture": {"single-4": 1}}, "mine")
 
 
 def test_step_and_seed_determine_a_batch(small, packed):
     spec = needles.spec(small, "rope", 0, *packed)
     source = SOURCES["needles"](spec)
     tokens, targets, answer, documents = source(3)
-    assert tokens.shape == targets.shape == answer.shape == (spec.recipe.batch, spec.recipe.length)
-    assert torch.equal(tokens[:, 1:], targets[:, :-1]) and documents is None and bool(answer.any(1).all())
+    length, recipe = tokens.shape[1], spec.recipe
+    assert tokens.shape == targets.shape == answer.shape == (recipe.batch, length)
+    assert recipe.varied.shortest <= length <= recipe.length
+    assert torch.equal(tokens[:, 1:], targets[:, :-1]) and documents is None and bool(answer.any())
     assert torch.equal(SOURCES["needles"](spec)(3)[0], tokens) and not torch.equal(source(4)[0], tokens)
     other = SOURCES["needles"](spec.model_copy(update={"seed": 1}))
     assert not torch.equal(other(3)[0], tokens)
     lesson = SOURCES["needles-lesson"](spec.start)(3)[0]
-    assert lesson.shape[1] == spec.start.recipe.length
+    assert spec.start.recipe.varied.shortest <= lesson.shape[1] <= spec.start.recipe.length
+
+
+def test_the_gate_asks_held_out_prompts_of_every_task_once(small, packed):
+    spec = needles.spec(small, "rope", 0, *packed).start
+    source, gate = SOURCES["needles-lesson"](spec), config.Gate(lengths=(96, 120), samples=2, accuracy=0.9, every=1)
+    read = []
+
+    class Half:
+        """Knows the answers to prompts of 96 tokens."""
+
+        def parameters(self):
+            yield torch.zeros(1)
+
+        def __call__(self, tokens, last):
+            read.append(tokens)
+            right = torch.cat([tokens[:, 1:], torch.zeros(len(tokens), 1, dtype=torch.long)], 1)[:, -last:]
+            right[:, -1] = answers[len(read) - 1][:, -1]
+            return torch.nn.functional.one_hot(right if tokens.shape[1] == 96 else right + 1, 2000).float()
+
+    answers = []
+    for task in ("echo-1", "echo-2"):
+        for length in gate.lengths:
+            generator = runtime.generator(0, f"needles-lesson/gate/{task}/{length}")
+            answers.append(prompts_of(task, length + 1, 2, generator, source.source).tokens)
+    assert source.accuracy(Half(), gate) == 0.5
+    assert [tuple(tokens.shape) for tokens in read] == [(2, 96), (2, 120)] * 2, "once a task, whatever its weight"
+
+
+def test_a_range_of_lengths_that_cannot_hold_the_task_is_one_line(small):
+    lesson = small.needles.lessons[0].model_dump()
+    short = {"recipe": lesson["recipe"] | {"varied": {"shortest": 60, "cut": 0.2, "keyless": 0.1}}}
+    with pytest.raises(ValueError, match=r"recipe\.varied\.shortest = 60, but the task 'echo-\d' takes at least 76 "
+                                         r"tokens; use a longer one, or leave the task out"):  # fmt: skip
+        config.parse(needles.Lesson, lesson | short, "mine")
+    low = {"recipe": lesson["recipe"] | {"gate": {"lengths": [70], "samples": 1, "accuracy": 1, "every": 1}}}
+    with pytest.raises(ValueError, match=r"recipe\.gate\.lengths = 70, but the task"):
+        config.parse(needles.Lesson, lesson | low, "mine")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tasks": ("single-4",)}, "unknown task 'single-4': did you mean 'single-"),
+        ({"tasks": ("echo-1",)}, "'echo-1' is a lesson, which nobody is asked; choose from single-1, "),
+        ({"lessons": (0,)}, "tasks: 'single-1' is not in the last lesson's mixture; add it there"),
+        ({"evaluation": (100, 200)}, r"evaluation\.lengths = 100, but the task 'multiquery' takes at least 176 tokens"),
+        ({"evaluation": (400,)}, "evaluation.lengths begin at 400, beyond the training length 200; ask up to it too"),
+    ],
+)
+def test_settings_that_ask_what_was_not_taught_are_one_line(small, changes, message):
+    given = small.needles.model_dump()
+    if "lessons" in changes:
+        changes = {"lessons": given["lessons"][:1]}
+    if "evaluation" in changes:
+        changes = {"evaluation": given["evaluation"] | {"lengths": changes["evaluation"]}}
+    with pytest.raises(ValueError, match=message) as error:
+        config.parse(needles.Settings, given | changes, "mine")
+    assert "\n" not in str(error.value)
 
 
 def test_from_training_to_averages(small, packed, tmp_path, tmp_path_factory, monkeypatch):
     cache = tmp_path_factory.getbasetemp() / "corpora"
     found = needles.answers(small, tmp_path / "runs", cache)
     settings = small.needles
-    per_model = len(TASKS) * len(settings.evaluation.lengths)
+    per_model = len(settings.tasks) * len(settings.evaluation.lengths)
     assert found.groupby(["encoding", "seed"], sort=False).size().to_dict() == {
         (name, seed): per_model for name in (*settings.encodings, needles.UNTRAINED) for seed in small.seeds
     }
-    assert list(dict.fromkeys(found["task"])) == list(TASKS) and set(found["trained"]) == {200}
+    assert list(dict.fromkeys(found["task"])) == list(settings.tasks) and set(found["trained"]) == {200}
+    longest = sum(lesson.recipe.steps for lesson in settings.lessons)
+    assert found.groupby("encoding")["steps"].max().between(0, longest).all()
+    assert (found["steps"] == 0).equals(found["encoding"] == needles.UNTRAINED)
     assert (found["right"] <= found["required"] * found["samples"]).all()
     assert not found[(found["length"] > 200) & (found["right"] == 0)]["asked"].any(), "give_up is 1 at smoke"
     runs = found.groupby("encoding")["run"].unique().map(set).to_dict()
     assert runs["rope-local"] == runs["rope"] != runs["bam-ssmax"]
     tables = needles.scores(found)
     assert len(tables) == (len(settings.encodings) + 1) * per_model and set(tables["seeds"]) == {2}
-    assert set(needles.averages(found)["tasks"]) == {8}
+    assert set(needles.averages(found)["tasks"]) == {2}
+    gates = needles.gates(found)
+    assert len(gates) == 2 * 2 * len(settings.encodings) and not gates["passed"].any()
 
     monkeypatch.setattr(Run, "model", None)  # whoever opens a model now fails
     again = needles.answers(small, tmp_path / "runs", cache)
@@ -162,7 +230,8 @@ def test_who_misses_too_often_is_asked_no_more(small):
             return int(task == "single-1" or (task == "single-2" and length == 384))
 
     asked = small.needles.evaluation.model_copy(update={"lengths": (192, 384, 768, 1536), "give_up": 2})
-    profile = small.model_copy(update={"needles": small.needles.model_copy(update={"evaluation": asked})})
+    changes = {"evaluation": asked, "tasks": ("single-1", "single-2", "single-3")}
+    profile = small.model_copy(update={"needles": small.needles.model_copy(update=changes)})
     rows = pd.DataFrame(needles._table(Ask(), profile)).set_index(["task", "length"])
     assert rows.loc["single-1", "asked"].all() and rows.loc["single-2", "asked"].all()
     assert list(rows.loc["single-3", "asked"]) == [True, True, False, False]
@@ -174,7 +243,19 @@ def frame():
     rows = [("single-1", 0, 10, 1, True), ("single-1", 1, 8, 1, True),
             ("multiquery", 0, 30, 4, True), ("multiquery", 1, 0, 4, False)]  # fmt: skip
     made = pd.DataFrame(rows, columns=["task", "seed", "right", "required", "asked"])
-    return made.assign(encoding="bam", length=192, samples=10, trained=192, run="r")
+    return made.assign(encoding="bam", length=192, samples=10, trained=192, steps=500, run="r")
+
+
+def test_who_learned_a_task_is_counted_by_required_answers():
+    longer = frame().assign(length=384, right=0)
+    gates = needles.gates(pd.concat([frame(), longer])).set_index(["task", "seed"])
+    assert gates["passed"].to_dict() == {
+        ("single-1", 0): True, ("single-1", 1): False, ("multiquery", 0): False, ("multiquery", 1): False,
+    }  # fmt: skip
+    assert gates.loc[("multiquery", 0), "pooled"] == 0.75 and set(gates["steps"]) == {500}
+    assert needles.scores(frame()).set_index("task")["passed"].to_dict() == {"single-1": 1, "multiquery": 0}
+    averages = needles.averages(frame().query("task == 'single-1'")).set_index("seed")
+    assert averages["passed"].to_dict() == {0: True, 1: False} and not needles.averages(frame())["passed"].any()
 
 
 def test_scores_are_shares_of_required_answers():
@@ -215,7 +296,7 @@ def test_the_interval_of_a_score_is_no_narrower_than_that_of_whole_prompts():
 def test_readings_have_a_row_per_prompt(small, tmp_path_factory):
     found = needles.readings(small, tmp_path_factory.getbasetemp() / "corpora")
     asked = small.needles.evaluation
-    assert set(found["task"]) == set(needles.NEEDLES)
+    assert set(found["task"]) == set(needles.NEEDLES), "asked or not"
     assert set(found.groupby(["task", "length"]).size()) == {asked.samples}
     assert (found["tokens"] == found["length"] + 1).all() and found["stated"].all()
 
@@ -225,7 +306,8 @@ def test_the_tasks_of_every_profile_fit_its_lengths(name, packed):
     settings = config.profile(name).needles
     source, _ = needle_batches.read(str(packed[1]), settings.vocabulary)
     for lesson in settings.lessons:
-        made = training_batch(lesson.recipe.length, 2, runtime.generator(0, "fits"), source, tuple(lesson.mixture))
-        assert made[0].shape == (2, lesson.recipe.length + 1)
-    last = settings.lessons[-1]
-    assert set(TASKS) <= set(last.mixture) and min(settings.evaluation.lengths) == last.recipe.length
+        how = (source, tuple(lesson.mixture), lesson.recipe.varied)
+        made = training_batch(lesson.recipe.length, 2, runtime.generator(0, "fits"), *how)
+        assert lesson.recipe.varied.shortest <= made[1].shape[1] <= lesson.recipe.length
+    trained, lengths = settings.lessons[-1].recipe.length, settings.evaluation.lengths
+    assert trained in lengths and len([length for length in lengths if length < trained]) >= 1

@@ -7,8 +7,8 @@ import pytest
 
 from attention_priors import config
 from attention_priors.experiments import ablations as experiment
-from attention_priors.figures import FIGURES
-from attention_priors.figures.ablations import length, sign, size, start, study, subset, table, version
+from attention_priors.figures import FIGURES, NotCompared
+from attention_priors.figures.ablations import heads, length, sign, size, start, study, subset, table, version
 
 
 @pytest.fixture(autouse=True)
@@ -137,3 +137,17 @@ def test_the_caption_of_the_versions_names_those_that_are_drawn():
     few, all_ = (metrics(config.profile(name))["ablation_priors"] for name in ("cpu", "full"))
     assert "D: a prior for each layer" in words(few) and "A: one prior" not in words(few)
     assert "A: one prior" in words(all_)
+
+
+def test_what_the_heads_of_the_ablations_learned_is_said_or_left_out():
+    rows = pd.DataFrame({"encoding": ["bam-ssmax", "bam-ssmax", "bam-location-ssmax"], "seed": 0, "mu": [0.0, 0.0, -0.5],
+                         "beta": [-0.5, 0.4, 0.1], "recent_mass": [0.1, 0.3, 0.5],
+                         "passkey_lift": [3.0, 9.0, 1.0]})  # fmt: skip
+    assert heads.locations(rows)["share of heads with μ < 0"].tolist() == [1.0]
+    with pytest.raises(NotCompared, match="nobody trains bam-location-ssmax under this profile"):
+        heads.locations(rows[:2])
+    found = heads.attention(rows).set_index("encoding").loc["BAM SSMax"]
+    assert found.tolist() == [0.2, 3.0]
+    losses = pd.DataFrame({"encoding": "bam-ssmax", "length": [128, 256], "trained": 128, "trained_on": True,
+                           "loss": [2.0, 9.0], "seed": 0})  # fmt: skip
+    assert heads.losses(losses)["loss on documents at T (nats)"].tolist() == [2.0]

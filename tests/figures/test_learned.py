@@ -4,7 +4,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from attention_priors.figures.learned import edits, maps
+from attention_priors.experiments.learned import CORRELATED
+from attention_priors.figures.learned import correlations, edits, maps
 from attention_priors.figures.passkey import by_length
 
 
@@ -31,9 +32,42 @@ def test_a_head_is_titled_by_its_own_exponent():
 
 
 def test_accuracy_is_named_alike_in_both_passkey_notebooks():
-    rows = [{"edit": edit, "length": length, "seed": seed, "accuracy": 0.5, "samples": 10}
+    rows = [{"edit": edit, "length": length, "seed": seed, "accuracy": 0.5, "samples": 10, "trained": 128}
             for edit in edits.LOOKS for length in (128, 256) for seed in (0, 1)]  # fmt: skip
     edited = edits.draw(pd.DataFrame(rows))
     plain = pd.DataFrame(rows[:4]).assign(form="plain", encoding="bam-ssmax", trained=128, correct=5)
     both = [edited, by_length.FIGURE.draw(plain)]
     assert [figure.axes[0].get_ylabel() for figure in both] == ["share with all five digits right"] * 2
+
+
+def edited(at_training, control=0.9):
+    """Accuracy 0.9 as trained and 0.2 for the edit at twice the training length."""
+    rows = []
+    for seed in (0, 1):
+        for edit, near, far in (("as trained", 1.0, 0.9), ("negative to uniform", at_training, 0.2),
+                                ("random to uniform", control, control)):  # fmt: skip
+            rows += [{"edit": edit, "seed": seed, "length": length, "accuracy": accuracy, "samples": 10, "trained": 128}
+                     for length, accuracy in ((128, near), (256, far))]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def test_the_caption_of_the_edits_says_what_they_do_where_the_model_was_trained():
+    broken, kept = (edits.caption(edited(share)) for share in (0.3, 0.95))
+    assert (
+        "At 128 tokens: as trained 1.00, negative to uniform 0.30, random to uniform 0.90; the edit fails at the"
+        in (broken)
+    )
+    assert "breaks the task" in broken and "leaves the task as it was" in kept
+    assert kept.endswith("At 2×: 0.20 edited, 0.90 the control.")
+    without = edited(0.3)
+    assert "At 128" not in edits.caption(without[without["edit"] != "random to uniform"])
+
+
+def test_correlations_have_a_row_for_each_reading():
+    rows = [{"seed": seed, "reading": reading, "rho": -0.5 + 0.1 * seed, "heads": 12}
+            for reading in CORRELATED for seed in (0, 1)]  # fmt: skip
+    built = correlations.build(pd.DataFrame(rows))
+    assert list(built["β against"]) == list(CORRELATED) and list(built["seed 1"]) == ["-0.40"] * len(CORRELATED)
+    assert built["mean [95 %]"].iloc[0].startswith("-0.45 [")
+    assert correlations.build(pd.DataFrame(rows).assign(rho=float("nan")))["mean [95 %]"].iloc[0] == "–"
+    assert "2 seeds, 12 heads each" in correlations.caption(pd.DataFrame(rows))

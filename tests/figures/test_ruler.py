@@ -6,17 +6,15 @@ import pytest
 
 from attention_priors import config
 from attention_priors.experiments import needles
-from attention_priors.figures.methods import label
+from attention_priors.figures.methods import METHODS, label, named
 from attention_priors.figures.ruler import average, tasks
-from attention_priors.positions.encodings import encoding
-from attention_priors.tasks.needle_text import TASKS
 
 
-def answers(profile):
+def answers(profile, tasks_asked=()):
     """BAM and its like answer everything but uuids, all others up to twice the training length; nobody tracks."""
     settings, rows = profile.needles, []
     trained = settings.lessons[-1].recipe.length
-    for task in TASKS:
+    for task in tasks_asked or settings.tasks:
         for name in (*settings.encodings, needles.UNTRAINED):
             for seed in profile.seeds:
                 missed = 0
@@ -28,7 +26,7 @@ def answers(profile):
                     required, samples = needles.required(task), settings.evaluation.samples
                     rows.append({"task": task, "encoding": name, "seed": seed, "length": length, "asked": asked,
                                  "right": required * samples * int(good), "required": required, "samples": samples,
-                                 "trained": trained, "run": "r"})  # fmt: skip
+                                 "trained": trained, "steps": 500, "run": "r"})  # fmt: skip
     return pd.DataFrame(rows)
 
 
@@ -52,15 +50,29 @@ def cpu():
 def test_the_heat_map_has_a_panel_per_task_and_a_cell_per_encoding_and_length(cpu):
     fig = tasks.draw(needles.scores(answers(cpu)))
     panels = [ax for ax in fig.axes if ax.get_title()]
-    assert [ax.get_title() for ax in panels] == [tasks.TITLES[task] for task in TASKS]
-    names, lengths = [*cpu.needles.encodings, needles.UNTRAINED], cpu.needles.evaluation.lengths
+    assert [ax.get_title() for ax in panels] == [tasks.TITLES[task] for task in cpu.needles.tasks]
+    names, trained = [*cpu.needles.encodings, needles.UNTRAINED], cpu.needles.lessons[-1].recipe.length
+    lengths = [length for length in cpu.needles.evaluation.lengths if length >= trained]
+    assert panels[0].get_xticklabels()[0].get_text() == "≤ 1×"
     assert [text.get_text() for text in panels[0].get_yticklabels()] == [label(name) for name in names]
     for ax in panels:
-        assert len(ax.texts) == len(names) * len(lengths)
-    cells = [text.get_text() for text in panels[0].texts]
+        assert len(ax.texts) == len(names) * len(lengths) + len(names) - 1
+    cells, seeds = [text.get_text() for text in panels[0].texts], len(cpu.seeds)
+    cells, passed = cells[: len(names) * len(lengths)], cells[len(names) * len(lengths) :]
+    assert passed == [f"{seeds}/{seeds}"] * (len(names) - 1)
     ours = names.index("bam-ssmax") * len(lengths)
     assert cells[ours : ours + len(lengths)] == ["1.00"] * len(lengths)
-    assert cells[-len(lengths) :] == [".00"] * 2 + [tasks.NOT_ASKED] * (len(lengths) - 2), "given up after two"
+    assert cells[-len(lengths) :] == [tasks.NOT_ASKED] * len(lengths), "given up after two lengths below T"
+
+
+def test_the_first_column_is_the_worst_length_up_to_the_training_length(cpu):
+    made = answers(cpu)
+    worst = (made["length"] == 112) & (made["encoding"] == "bam") & (made["seed"] == 0)
+    scores = needles.scores(made.assign(right=made["right"].mask(worst, 5)))
+    first, asked = tasks.columns(scores[scores["task"] == "single-1"])
+    assert first.loc["bam", 128] == pytest.approx((5 / 20 + len(cpu.seeds) - 1) / len(cpu.seeds))
+    assert list(first) == [length for length in cpu.needles.evaluation.lengths if length >= 128] == list(asked)
+    assert scores.set_index(["task", "encoding", "length"])["passed"]["single-1", "bam", 128] == len(cpu.seeds) - 1
 
 
 def test_the_average_is_drawn_once_for_each_encoding_and_the_control_in_both_panels():
@@ -68,35 +80,40 @@ def test_the_average_is_drawn_once_for_each_encoding_and_the_control_in_both_pan
     fig = average.draw(needles.averages(answers(full)))
     found = [[text.get_text() for text in ax.texts] for ax in fig.axes]
     for shown, ssmax in zip(found, (False, True), strict=True):
-        wanted = {label(name) for name in full.needles.encodings if encoding(name).ssmax == ssmax}
+        wanted = {label(name) for name in full.needles.encodings if name in named(ssmax, METHODS)}
         assert set(shown) == wanted | {"Untrained"}
 
 
 def test_a_form_that_nothing_was_trained_in_has_no_panel():
-    made = needles.averages(answers(config.profile("full")))
+    made = needles.averages(answers(config.profile("full"), ("single-1",)))
     (ax,) = average.draw(made[made["encoding"].str.endswith("-ssmax") | (made["encoding"] == "untrained")]).axes
     assert ax.get_title() == "with SSMax" and ax.get_ylabel()
 
 
-def test_captions_name_the_best_and_the_tasks_that_nobody_learned(cpu):
-    made = answers(cpu)
+def test_captions_count_who_learned_and_name_the_tasks_that_nobody_did(cpu):
+    full = config.profile("full")
+    made = answers(full)
     text = tasks.caption(needles.scores(made))
-    assert "No encoding scores 0.5 at 200 tokens on Single 3, MultiKey 3, Variable tracking." in text
-    assert "scores 0.25 on MultiKey 1, MultiValue and MultiQuery" in text
+    assert "No run passed the gate on Single 3, MultiKey 3, Variable tracking." in text
+    assert "scores 0.25 on MultiKey 1, MultiValue and MultiQuery, and less among needles alone (MultiKey 2 and" in text
+    assert "On Single 1, of the encodings that passed with every seed, the best at 16× is BAM (1.00), the worst" in text
     better = made.assign(right=made["required"] * made["samples"])
-    assert "No encoding scores" not in tasks.caption(needles.scores(better))
-    text = average.caption(needles.averages(made))
-    last = max(cpu.needles.evaluation.lengths)
-    assert f"at {last:,} ({last // 200}×): BAM" in text and "(0.75)" in text  # six of eight tasks
-    assert "seeds 0, 1, 2" in text
+    assert "No run passed" not in tasks.caption(needles.scores(better))
+    text = tasks.caption(needles.scores(answers(cpu)))
+    assert "the value of any needle at random scores 1, whatever the key." in text
+    text = average.caption(needles.averages(answers(cpu)))
+    last, seeds = max(cpu.needles.evaluation.lengths), len(cpu.seeds)
+    assert f"asked to {last:,} ({last // 128}×)" in text and "seeds 0, 1, 2" in text
+    assert f"BAM SSMax {seeds} of {seeds}" in text
 
 
 def test_the_table_has_a_row_per_task_and_encoding_with_intervals(cpu):
     made = tasks.build(needles.scores(answers(cpu)))
-    assert len(made) == len(TASKS) * (len(cpu.needles.encodings) + 1)
+    assert len(made) == len(cpu.needles.tasks) * (len(cpu.needles.encodings) + 1)
+    assert set(made["passed the gate"]) == {"", len(cpu.seeds)}
     assert not made.duplicated(["task", "encoding"]).any()
     heads = [column for column in made.columns if "×" in column]
-    assert heads[0] == "200 (1×)" and len(heads) == len(cpu.needles.evaluation.lengths)
+    assert heads[0] == "96 (0.75×)" and len(heads) == len(cpu.needles.evaluation.lengths)
     row = made[(made["task"] == "Single 1") & (made["encoding"] == "BAM SSMax")].iloc[0]
     low = 0.025 ** (1 / (len(cpu.seeds) * cpu.needles.evaluation.samples))
     assert row[heads[0]] == f"1.00 [{low:.2f}, 1.00]"

@@ -3,7 +3,7 @@
 import pytest
 
 from attention_priors import runtime
-from attention_priors.checks.bam_needles import RULER
+from attention_priors.checks.ruler.tasks import RULER
 from attention_priors.tasks import needles
 from attention_priors.tasks.needle_reading import reading
 from attention_priors.tasks.needle_source import Source

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from attention_priors import runtime
+from attention_priors.config import Varied
 from attention_priors.tasks import needles
 from attention_priors.tasks.needle_text import LESSONS, TASKS
 
@@ -219,3 +220,40 @@ def test_a_task_named_twice_is_drawn_twice_as_often(source, decode):
     tokens, _ = needles.training_batch(250, 60, runtime.generator(0, "x"), source, ("single-1", "single-3", "single-3"))
     uuids = sum(decode(row).startswith("A special magic uuid") for row in tokens)
     assert abs(uuids - 40) < 3 * (60 * 2 / 9) ** 0.5
+
+
+# --- varied texts ---
+
+VARIED = Varied(shortest=250, cut=0.5, keyless=0.3)
+
+
+def test_lengths_are_drawn_up_to_the_longest_and_every_text_fills_its_own(source):
+    seen = set()
+    for seed in range(40):
+        tokens, marked = needles.training_batch(260, 2, runtime.generator(seed, "x"), source, ("single-1",), VARIED)
+        assert tokens.shape[1] == marked.shape[1] + 1
+        seen.add(marked.shape[1])
+    assert min(seen) == 250 and max(seen) == 260 and len(seen) > 6
+
+
+@pytest.mark.parametrize("task", ["single-1", "single-2", "multikey-2", "multiquery", "variable-tracking", "echo-2"])
+def test_a_share_of_texts_begins_inside_the_description_and_a_share_asks_nothing(task, source, decode):
+    varied = VARIED.model_copy(update={"shortest": 700})
+    tokens, marked = needles.training_batch(700, 60, runtime.generator(0, task), source, (task,), varied)
+    whole = decode(needles.prompts(task, 701, 1, runtime.generator(1, task), source).tokens[0])[:20]
+    texts = [decode(row) for row in tokens]
+    begins = [text.startswith(whole) for text in texts]
+    assert 15 < begins.count(False) < 45
+    for text, answers, begun in zip(texts, marked, begins, strict=True):
+        asks = "does the text give for" in text or "Which variables" in text
+        assert asks == bool(answers.any())
+        if task != "multikey-2" and not asks:  # whose haystack is needles
+            assert "special magic" not in text.partition("mind.")[2] and "VAR" not in text
+        assert begun or text in whole or text[:20] != whole
+    assert 8 < sum(not answers.any() for answers in marked) < 30
+
+
+def test_a_range_whose_shortest_text_cannot_hold_the_task_is_refused(source):
+    varied = Varied(shortest=20, cut=0, keyless=0)
+    with pytest.raises(ValueError, match="length = 20, but the task 'single-1' needs at least"):
+        needles.training_batch(900, 2, runtime.generator(0, "x"), source, ("single-1",), varied)

@@ -34,6 +34,7 @@ EXPERIMENTS = Table(
         "needle_readings": "needles:READINGS",
         "needles": "needles:EXPERIMENT",
         "learned": "learned:EXPERIMENT",
+        "sharpness": "sharpness:EXPERIMENT",
         "predictions": "predictions:EXPERIMENT",
         "pucks": "pucks:EXPERIMENT",
         "times": "times:EXPERIMENT",

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 
 from .. import runtime
 from ..model import Transformer
@@ -24,7 +26,7 @@ def heads_and_maps(model: Transformer, seed: int) -> tuple[list[dict[str, Any]],
     The prompt is BAM's Fig. 4: the key sentence stands before 768 tokens of filler. Maps are means over the answering
     queries and over prompts with different keys; `passkey_lift` is the mass on the key sentence relative to uniform.
     """
-    drawn = passkey.prompts(FIGURE_LENGTH, torch.zeros(PROMPTS), runtime.generator(seed, "learned"))
+    drawn = key_prompts(FIGURE_LENGTH, PROMPTS, seed)
     tokens = drawn.tokens[:, :-1].to(next(model.parameters()).device)
     start = int(drawn.starts[0])
     heads, maps = [], []
@@ -44,3 +46,38 @@ def heads_and_maps(model: Transformer, seed: int) -> tuple[list[dict[str, Any]],
             for key, weight in enumerate(row):
                 maps.append({"seed": seed, "layer": layer, "head": head, "key": key, "weight": round(float(weight), 8)})
     return heads, maps
+
+
+@torch.no_grad()
+def content_weights(
+    model: Transformer, tokens: Int[Tensor, "batch length"], queries: int
+) -> list[Float[Tensor, "batch heads queries length"]]:
+    """What content alone attends to: a_i z_ij through softmax, for the last `queries` rows of every layer.
+
+    A layer's priors become uniform (β = 0) for its own map alone; what the layer reads is as trained. For models with a
+    prior of its own in each layer.
+    """
+    found = []
+    for layer, block in enumerate(model.blocks):
+        beta = block.attention.prior.theta_beta
+        kept = beta.clone()
+        beta.zero_()
+        found.append(model.attention_maps(tokens, queries)[layer])
+        beta.copy_(kept)
+    return found
+
+
+def key_prompts(length: int, samples: int, seed: int) -> passkey.Prompts:
+    """Prompts of one length whose key sentence stands before all filler, as in BAM's Fig. 4."""
+    return passkey.prompts(length, torch.zeros(samples), runtime.generator(seed, "learned"))
+
+
+def content_masses(model: Transformer, seed: int) -> dict[tuple[int, int], float]:
+    """The mass of `heads_and_maps` on the key sentence, by (layer, head), with the prior left out of it."""
+    drawn = key_prompts(FIGURE_LENGTH, PROMPTS, seed)
+    tokens, start = drawn.tokens[:, :-1].to(next(model.parameters()).device), int(drawn.starts[0])
+    masses = {}
+    for layer, weights in enumerate(content_weights(model, tokens, passkey.DIGITS)):
+        means = weights[..., start : start + passkey.KEY_TOKENS].double().sum(-1).mean((0, 2))
+        masses |= {(layer, head): mass for head, mass in enumerate(means.tolist())}
+    return masses

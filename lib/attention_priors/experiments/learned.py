@@ -18,10 +18,11 @@ from ..training import Run, RunSpec
 from .arms import OURS, Corpus, passkey_run
 from .experiment import Asked, Experiment, Frames
 from .grid import Job, run_all
-from .heads import FIGURE_LENGTH, PROMPTS, heads_and_maps
+from .heads import FIGURE_LENGTH, PROMPTS, content_masses, heads_and_maps
 
-EDITS = ("as trained", "negative to uniform", "all uniform", "positive to uniform")
+EDITS = ("as trained", "negative to uniform", "random to uniform", "positive to uniform", "all uniform")
 EDITED = 10  # prompts a length
+FARTHEST = 32  # multiples of the training length: edited models are asked from T to there
 
 
 def asked(profile: Profile, _: Corpus | None = None) -> Asked:
@@ -31,21 +32,22 @@ def asked(profile: Profile, _: Corpus | None = None) -> Asked:
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """Frames `learned_heads`, `learned_maps` (three heads of the first seed) and `learned_edits`."""
-    lengths = tuple(profile.passkey.evaluation.lengths)
+    trained = profile.passkey.recipe.length
+    lengths = tuple(n for n in profile.passkey.evaluation.lengths if trained <= n <= FARTHEST * trained)
     jobs = [Job(f"learned/{OURS}/{run.seed}", examine, (run, str(runs), profile.device, lengths))
             for run in asked(profile)]  # fmt: skip
     results = run_all(jobs, profile.workers, profile.threads, "learned priors")
     heads, maps, edits = (pd.DataFrame([row for result in results for row in result[table]])
                           for table in ("heads", "maps", "edits"))  # fmt: skip
     chosen = chosen_maps(heads, maps, profile.seeds_for(OURS)[0])
-    return {"learned_heads": heads, "learned_maps": chosen, "learned_edits": edits}
+    return {"learned_heads": heads, "learned_maps": chosen, "learned_edits": edits.assign(trained=trained)}
 
 
 def examine(spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...]) -> dict[str, list[dict[str, Any]]]:
     """Heads, attention maps and edits of one trained model, kept beside it in the store."""
     run = Run(spec, runs, runtime.device(device))
     run.train()
-    code = store.fingerprint(heads_and_maps, edited, passkey_samples, Transformer)
+    code = store.fingerprint(heads_and_maps, content_masses, edited, passkey_samples, Transformer)
     path = run.path / f"learned-{store.key(lengths, EDITS, PROMPTS, FIGURE_LENGTH, code)}.json"
     return store.kept_json(path, lambda: _examined(run, lengths))
 
@@ -53,9 +55,11 @@ def examine(spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...]) -> 
 def _examined(run: Run, lengths: tuple[int, ...]) -> dict[str, list[dict[str, Any]]]:
     seed = run.spec.seed
     heads, maps = heads_and_maps(run.model(), seed)
+    content = content_masses(run.model(), seed)
+    heads = [row | {"content_mass": round(content[row["layer"], row["head"]], 7)} for row in heads]
     edits = []
     for edit in EDITS:
-        model = edited(run.model(), edit)
+        model = edited(run.model(), edit, seed)
         for length in lengths:
             rows = passkey_samples(model, length, EDITED, seed)
             accuracy = sum(row["correct"] for row in rows) / len(rows)
@@ -64,20 +68,50 @@ def _examined(run: Run, lengths: tuple[int, ...]) -> dict[str, list[dict[str, An
 
 
 @torch.no_grad()
-def edited(model: Transformer, edit: str) -> Transformer:
-    """The model with some heads' priors replaced by the uniform one (β = 0), in place.
+def edited(model: Transformer, edit: str, seed: int) -> Transformer:
+    """The model with some heads' priors replaced by the uniform one (β = 0), in place; content weights stay as trained.
 
     "negative to uniform" removes the local suppression of heads with β < 0, "positive to uniform" the locality of heads
-    with β > 0, "all uniform" both; the content weights stay as trained.
+    with β > 0, "all uniform" both. "random to uniform" is the control of the first: as many heads, drawn by the seed.
     """
     if edit not in EDITS:
         raise ValueError(f"unknown edit {edit!r}; choose one of {', '.join(EDITS)}")
-    chosen = {"as trained": lambda beta: beta != beta, "negative to uniform": lambda beta: beta < 0,
-              "positive to uniform": lambda beta: beta > 0, "all uniform": lambda beta: beta == beta}[edit]  # fmt: skip
-    for module in model.modules():
-        if isinstance(module, GeneralizedGaussian):
-            module.theta_beta[chosen(module.theta_beta)] = 0.0
+    priors = [module for module in model.modules() if isinstance(module, GeneralizedGaussian)]
+    beta = torch.cat([prior.theta_beta for prior in priors])
+    order = torch.randperm(len(beta), generator=runtime.generator(seed, "learned/random"))
+    chosen = {"as trained": torch.zeros_like(beta, dtype=torch.bool), "negative to uniform": beta < 0,
+              "random to uniform": (order < int((beta < 0).sum())).to(beta.device), "positive to uniform": beta > 0,
+              "all uniform": torch.ones_like(beta, dtype=torch.bool)}[edit]  # fmt: skip
+    for prior, own in zip(priors, chosen.split([len(prior.theta_beta) for prior in priors]), strict=True):
+        prior.theta_beta[own] = 0.0
     return model
+
+
+# What β is held against, and whether heads are compared within their layer alone.
+CORRELATED = {
+    "attention on the key, all heads": ("passkey_mass", False),
+    "attention on the key, within layers": ("passkey_mass", True),
+    "content alone on the key, within layers": ("content_mass", True),
+}
+
+
+def correlations(heads: pd.DataFrame) -> pd.DataFrame:
+    """Spearman's ρ over the heads of a seed between β and what they give the key sentence, a row per seed and reading.
+
+    Attention contains the prior, so that β is in both columns; the mass that content alone gives is free of it. Within
+    layers ranks are taken in each layer by itself: a layer that looks at the key and has low exponents throughout adds
+    nothing. NaN where all heads are alike.
+    """
+    rows = []
+    for seed, own in heads.groupby("seed"):
+        for reading, (column, within) in CORRELATED.items():
+            layers = own["layer"] if within else pd.Series(0, index=own.index)
+            ranks = own[["beta", column]].groupby(layers).rank()
+            ranks -= ranks.groupby(layers).transform("mean")
+            spread = np.sqrt((ranks**2).sum().prod())
+            rho = float(ranks.prod(axis=1).sum() / spread) if spread > 0 else np.nan
+            rows.append({"seed": seed, "reading": reading, "rho": rho, "heads": len(own)})
+    return pd.DataFrame(rows)
 
 
 PANELS = {"β ≤ 0": -np.inf, "0 < β < 1": 0.5, "β ≈ 1": 1.0}
@@ -108,4 +142,5 @@ EXPERIMENT = Experiment(
     asked=asked,
     measure=measure,
     frames=("learned_heads", "learned_maps", "learned_edits"),
+    derive={"learned_correlations": ("learned_heads", correlations)},
 )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import pandas as pd
 import torch
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from .. import evaluation, runtime, store
 from ..config import Encodings, Evaluation, Frozen, ModelConfig, Profile, Recipe, Size
@@ -20,16 +20,33 @@ from ..tasks import needles
 from ..tasks.needle_batches import ingredients, read
 from ..tasks.needle_reading import reading
 from ..tasks.needle_source import Source
-from ..tasks.needle_text import TASKS, Retrieval
+from ..tasks.needle_text import TASKS, Retrieval, find
+from ..tasks.needle_tokens import fewest
 from ..text import packing
 from ..training import Run, RunSpec
 from .arms import OURS, UNTRAINED, Corpus, corpus, trained, untrained
 from .experiment import Asked, Experiment, Reading
+from .gate import gated
 from .grid import Job, gather
 from .seeds import over_seeds, spread
 
 CONTROL = OURS  # the encoding of the untrained control
 NEEDLES = tuple(name for name, task in TASKS.items() if isinstance(task, Retrieval))  # RULER's eight, without tracking
+
+
+def _known(task: str) -> str:
+    if task not in TASKS:
+        find(task)  # names the nearest
+        raise ValueError(f"{task!r} is a lesson, which nobody is asked; choose from {', '.join(TASKS)}")
+    return task
+
+
+def _holds(name: str, length: int, tasks: Sequence[str]) -> None:
+    """ValueError where a model that reads `length` tokens cannot have read a whole prompt of each task."""
+    needy = max(tasks, key=fewest)
+    if length + 1 < fewest(needy):
+        raise ValueError(f"{name} = {length}, but the task {needy!r} takes at least {fewest(needy) - 1} tokens; "
+                         "use a longer one, or leave the task out")  # fmt: skip
 
 
 class Lesson(Frozen):
@@ -42,20 +59,38 @@ class Lesson(Frozen):
     def _drawn(self) -> Self:
         if not self.mixture or min(self.mixture.values()) < 1:
             raise ValueError(f"mixture = {self.mixture}; give at least one task, each with a weight of 1 or more")
+        recipe, tasks = self.recipe, tuple(map(str, self.mixture))
+        _holds("recipe.length", recipe.length, tasks)
+        if recipe.varied is not None:
+            _holds("recipe.varied.shortest", recipe.varied.shortest, tasks)
+        for length in recipe.gate.lengths if recipe.gate is not None else ():
+            _holds("recipe.gate.lengths", length, tasks)
         return self
 
 
 class Settings(Frozen):
     """RULER's needle tasks: prose from the corpus of `language`, lessons that go on where the last one ended.
 
-    The training length is that of the last lesson.
+    The training length is that of the last lesson. Models are asked `tasks`, which the last lesson has to teach.
     """
 
     vocabulary: int = Field(ge=2, description="words of the tokenizer")
     size: Size
     lessons: tuple[Lesson, ...] = Field(min_length=1)
+    tasks: tuple[Annotated[str, AfterValidator(_known)], ...] = Field(min_length=1)
     encodings: Encodings
     evaluation: Evaluation
+
+    @model_validator(mode="after")
+    def _taught(self) -> Self:
+        taught, lengths = self.lessons[-1], self.evaluation.lengths
+        if missing := [task for task in self.tasks if task not in taught.mixture]:
+            raise ValueError(f"tasks: {missing[0]!r} is not in the last lesson's mixture; add it there")
+        if min(lengths) > taught.recipe.length:
+            raise ValueError(f"evaluation.lengths begin at {min(lengths)}, beyond the training length "
+                             f"{taught.recipe.length}; ask up to it too, or the gate is unknown")  # fmt: skip
+        _holds("evaluation.lengths", min(lengths), self.tasks)
+        return self
 
 
 def spec(profile: Profile, name: str, seed: int, packed: packing.PackedCorpus, path: Path) -> RunSpec:
@@ -84,9 +119,9 @@ def wanted(profile: Profile, found: Corpus) -> dict[RunSpec, list[str]]:
 
 
 def asked(profile: Profile, found: Corpus) -> Asked:
-    each = profile.needles.evaluation
+    each, tasks = profile.needles.evaluation, profile.needles.tasks
     return {
-        run: [Reading(name, length, each.samples * len(TASKS)) for name in names for length in each.lengths]
+        run: [Reading(name, length, each.samples * len(tasks)) for name in names for length in each.lengths]
         for run, names in wanted(profile, found).items()
     }
 
@@ -95,7 +130,8 @@ def answers(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
     """Train what is missing, then ask: right answers per task, encoding, seed and length, an untrained control last.
 
     At a given seed all encodings are asked the same prompts. A model without a hit at `give_up` lengths in a row is not
-    asked at longer ones: `asked` is False there, and `right` 0. ValueError where some model's answers are missing.
+    asked at longer ones: `asked` is False there, and `right` 0. `steps` are those of all lessons. ValueError where some
+    model's answers are missing.
     """
     found = corpus(profile, cache)
     every = wanted(profile, found)
@@ -118,10 +154,14 @@ def answers(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
 def train_and_answer(run_spec: RunSpec, runs: str, profile: Profile, names: tuple[str, ...]) -> list[dict[str, Any]]:
     """One model: train it if it is not in the store, then ask what has not been asked yet."""
     run, record = trained(run_spec, runs, profile.device)
-    rows = []
+    steps, lesson, rows = record["steps"], run_spec.start, []
+    while lesson is not None:
+        steps += Run(lesson, runs, runtime.device(profile.device)).record()["steps"]
+        lesson = lesson.start
     for name in names:
         local = run_spec.recipe.length if encoding(name).local else None
-        rows += [{"encoding": name, **row, "run": record["key"]} for row in _table(Answers(run, local), profile)]
+        told = {"steps": steps, "run": record["key"]}
+        rows += [{"encoding": name, **row, **told} for row in _table(Answers(run, local), profile)]
     return rows
 
 
@@ -149,7 +189,7 @@ class Answers:
 def _table(ask: Any, profile: Profile) -> list[dict[str, Any]]:
     """The rows of one model; `ask` is called as `Answers` are."""
     asked, rows = profile.needles.evaluation, []
-    for task in TASKS:
+    for task in profile.needles.tasks:
         missed = 0
         for length in asked.lengths:
             given_up = 0 < asked.give_up <= missed
@@ -200,15 +240,19 @@ class _Untrained:
 
 
 def _untrained(run_spec: RunSpec, profile: Profile) -> list[dict[str, Any]]:
-    return [{"encoding": UNTRAINED, **row, "run": UNTRAINED} for row in _table(_Untrained(run_spec), profile)]
+    told = {"steps": 0, "run": UNTRAINED}
+    return [{"encoding": UNTRAINED, **row, **told} for row in _table(_Untrained(run_spec), profile)]
 
 
 def readings(profile: Profile, cache: Path) -> pd.DataFrame:
-    """What `needle_reading.reading` finds in the prompts that the first seed is asked: a row per prompt."""
+    """What `needle_reading.reading` finds in prompts of RULER's eight tasks: a row per prompt, of the first seed.
+
+    At every evaluated length that holds the task; where it is asked, these are the prompts that are asked.
+    """
     _, path = corpus(profile, cache)
     source, words = read(str(path), profile.needles.vocabulary)
     asked, rows = profile.needles.evaluation, []
-    for task, length in ((task, length) for task in NEEDLES for length in asked.lengths):
+    for task, length in ((task, length) for task in NEEDLES for length in asked.lengths if length >= fewest(task)):
         for tokens in drawn(task, length, asked.samples, profile.seeds[0], source).tokens:
             found = reading(words.decode(tokens.tolist()))
             rows.append({"task": task, "seed": profile.seeds[0], "length": length, **found})
@@ -220,7 +264,7 @@ def score(frame: pd.DataFrame) -> pd.Series:
     return frame["right"] / (frame["required"] * frame["samples"])
 
 
-def score_interval(scores: Sequence[float], prompts: Sequence[int]) -> tuple[float, float]:
+def score_interval(scores: Sequence[float], prompts: Sequence[int], confidence: float = 0.95) -> tuple[float, float]:
     """The interval of a mean score over seeds, as `evaluation.share_interval` has it for hits.
 
     A prompt with several answers counts as one trial, since its answers are not independent; the limits are those of
@@ -228,36 +272,55 @@ def score_interval(scores: Sequence[float], prompts: Sequence[int]) -> tuple[flo
     """
     scores, prompts = np.asarray(scores, dtype=float), np.asarray(prompts)
     hits, trials = float((scores * prompts).sum()), int(prompts.sum())
-    low, high = evaluation.seed_interval(scores)
+    low, high = evaluation.seed_interval(scores, confidence)
     # Sums of thirds and quarters: what differs from a whole number by rounding is one.
-    fewest, most = int(np.floor(hits + 1e-9)), int(np.ceil(hits - 1e-9))
-    low = min(low, evaluation.binomial_interval(fewest, trials)[0])
-    high = max(high, evaluation.binomial_interval(most, trials)[1])
+    least, most = int(np.floor(hits + 1e-9)), int(np.ceil(hits - 1e-9))
+    low = min(low, evaluation.binomial_interval(least, trials, confidence)[0])
+    high = max(high, evaluation.binomial_interval(most, trials, confidence)[1])
     return max(0.0, low), min(1.0, high)
+
+
+def gates(frame: pd.DataFrame) -> pd.DataFrame:
+    """Per task, encoding and seed: who learned the task (`gate.gated`), pooled and worst score up to T, and steps.
+
+    The untrained control is left out.
+    """
+    trained = frame[frame["encoding"] != UNTRAINED].assign(form=frame["task"], correct=frame["right"])
+    return gated(trained.assign(samples=trained["samples"] * trained["required"])).rename(columns={"form": "task"})
 
 
 def scores(frame: pd.DataFrame) -> pd.DataFrame:
     """Per task, encoding and length: mean score over seeds with `score_interval`, and how it was obtained.
 
-    `asked` is the number of seeds that were asked (the others count as 0). Where none was: no interval.
+    `asked` is the number of seeds that were asked (the others count as 0), `passed` of those that learned the task
+    (`gates`). Where none was asked: no interval.
     """
+    counts = gates(frame).groupby(["task", "encoding"])["passed"].sum()
 
     def say(group: pd.DataFrame) -> dict:
         values, asked = score(group), int(group["asked"].sum())
         interval = score_interval(values, group["samples"]) if asked else (np.nan, np.nan)
-        return {"trained": int(group["trained"].iloc[0]), "seeds": len(group), "asked": asked,
+        passed = int(counts.get((group["task"].iloc[0], group["encoding"].iloc[0]), 0))
+        return {"trained": int(group["trained"].iloc[0]), "seeds": len(group), "asked": asked, "passed": passed,
                 "samples": int(group["samples"].iloc[0]), **spread(values, interval)}  # fmt: skip
 
     return over_seeds(frame, ("task", "encoding", "length"), say)
 
 
 def averages(frame: pd.DataFrame) -> pd.DataFrame:
-    """Per encoding, seed and length: the mean score over the eight needle tasks, and the prompts behind it."""
+    """Per encoding, seed and length: the mean score over the needle tasks that were asked, and the prompts behind it.
+
+    `passed` says whether the run learned all of these tasks (`gates`).
+    """
+    passed = gates(frame)
+    passed = passed[passed["task"].isin(NEEDLES)].groupby(["encoding", "seed"])["passed"].all()
     rows = frame[frame["task"].isin(NEEDLES)].assign(score=score)
     grouped = rows.groupby(["encoding", "seed", "length"], sort=False)
-    return grouped.agg(
+    made = grouped.agg(
         score=("score", "mean"), prompts=("samples", "sum"), tasks=("task", "nunique"), trained=("trained", "first")
     ).reset_index()  # fmt: skip
+    runs = zip(made["encoding"], made["seed"], strict=True)
+    return made.assign(passed=[bool(passed.get(run, False)) for run in runs])
 
 
 READINGS = Experiment(
@@ -276,5 +339,9 @@ EXPERIMENT = Experiment(
     asked=asked,
     measure=lambda profile, runs, cache: {"ruler_answers": answers(profile, runs, cache)},
     frames=("ruler_answers",),
-    derive={"ruler_over_seeds": ("ruler_answers", scores), "ruler_average": ("ruler_answers", averages)},
+    derive={
+        "ruler_gates": ("ruler_answers", gates),
+        "ruler_over_seeds": ("ruler_answers", scores),
+        "ruler_average": ("ruler_answers", averages),
+    },
 )

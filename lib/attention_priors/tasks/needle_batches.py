@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from .. import runtime, store
+from ..config import Gate
 from ..text import packing
 from . import needles
 from .needle_source import Source, corpus_prose
@@ -56,5 +59,21 @@ class NeedleBatches:
         """No documents."""
         recipe = self.spec.recipe
         generator = runtime.generator(self.spec.seed, f"{self.spec.task}/{step}")
-        tokens, answer = needles.training_batch(recipe.length, recipe.batch, generator, self.source, self.tasks)
+        how = (self.source, self.tasks, recipe.varied)
+        tokens, answer = needles.training_batch(recipe.length, recipe.batch, generator, *how)
         return tokens[:, :-1], tokens[:, 1:], answer, None
+
+    @torch.inference_mode()
+    def accuracy(self, model: nn.Module, gate: Gate) -> float:
+        """Share of the required answers of held-out prompts, over tasks and the gate's lengths.
+
+        Their stream is used nowhere else.
+        """
+        right = []
+        for task, length in itertools.product(dict.fromkeys(self.tasks), gate.lengths):
+            generator = runtime.generator(self.spec.seed, f"{self.spec.task}/gate/{task}/{length}")
+            drawn = needles.prompts(task, length + 1, gate.samples, generator, self.source)
+            tokens = drawn.tokens.to(next(model.parameters()).device)
+            guess = model(tokens[:, :-1], last=drawn.longest).argmax(-1)
+            right.append(needles.matches(guess, drawn).double().mean().item())
+        return sum(right) / len(right)

@@ -7,11 +7,13 @@ all other words are <unk>, as in word-level language models.
 
 from __future__ import annotations
 
+import functools
 import re
 import string
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from . import needles
 from .needle_source import Source, Widest
 from .needle_text import LESSONS, NOISE, TASKS
 from .needle_words import ADJECTIVES, NOUNS
@@ -53,6 +55,12 @@ class Words:
     def decode(self, ids: Iterable[int]) -> str:
         """The tokens with blanks between them: enough to read a prompt, not the text that it was made from."""
         return " ".join(self.tokens[int(number)] for number in ids)
+
+
+@functools.lru_cache(maxsize=64)
+def fewest(task: str) -> int:
+    """The smallest length of a task's prompts in these tokens, answers included. ValueError for an unknown task."""
+    return needles.shortest(task, Source(_Splitter()))
 
 
 def _fixed() -> set[str]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from ..config import Varied
 from .needle_source import Draws, Source, Widest
 from .needle_text import DEPTHS, NOISE, SEPARATORS, TASKS, Content, Task, find
 
@@ -52,6 +53,17 @@ class _Parts:
         return len(self.description) + sum(map(len, self.needles)) + len(self.question) + len(self.answers)
 
 
+@dataclass(frozen=True)
+class _Text:
+    """How a text of training departs from a prompt."""
+
+    cut: float = 0.0  # share of the description that is left out at its beginning
+    keyless: bool = False  # description and haystack alone
+
+
+_WHOLE = _Text()
+
+
 def shortest(task: str | Task, source: Source) -> int:
     """The smallest length of a task's prompts, answers included: no draw of keys and values needs more tokens."""
     return _encode(find(task).content(Widest(source)), source).size
@@ -81,19 +93,29 @@ def training_batch(
     generator: torch.Generator,
     source: Source,
     tasks: Sequence[str | Task] = tuple(TASKS),
+    varied: Varied | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Tokens [batch, length + 1], each row of a random one of `tasks`, and a mask [batch, length] of the targets.
 
     The convention is `passkey.training_batch`'s: a model reads tokens[:, :-1], its targets are tokens[:, 1:], and the
     mask marks those that belong to answers, and to a value that its needle says again. A task named twice is drawn
-    twice as often. ValueError as for `prompts`, where one task or more does not fit.
+    twice as often. `varied`: the length is the longest; all texts of a batch have one, drawn from the shortest on, some
+    begin inside the description, and some have neither needles nor question. ValueError as for `prompts`, where one
+    task or more does not fit.
     """
     if batch < 1 or not tasks:
         raise ValueError(f"a batch of {batch} from {len(tasks)} tasks: at least 1 of both is needed")
     found = [find(task) for task in tasks]
-    _check(found, length, 1, source)
+    _check(found, length if varied is None else varied.shortest, 1, source)
+    texts = [_WHOLE] * batch
+    if varied is not None:
+        length = int(torch.randint(varied.shortest, length + 1, (), generator=generator))
+        parts = torch.rand(batch, generator=generator, dtype=torch.float64)
+        cut = torch.where(torch.rand(batch, generator=generator) < varied.cut, parts, 0.0)
+        keyless = torch.rand(batch, generator=generator) < varied.keyless
+        texts = list(map(_Text, cut.tolist(), keyless.tolist()))
     picks = torch.randint(len(found), (batch,), generator=generator).tolist()
-    rows = [_sample(found[pick], length + 1, generator, source) for pick in picks]
+    rows = [_sample(found[pick], length + 1, generator, source, text) for pick, text in zip(picks, texts, strict=True)]
     tokens, answer, echo = (torch.tensor([row[field] for row in rows]) for field in (0, 3, 4))
     return tokens, ((answer >= 0) | echo)[:, 1:]
 
@@ -135,11 +157,14 @@ def _check(tasks: Sequence[Task], length: int, unread: int, source: Source) -> N
         raise ValueError(f"the task {needy[0]!r} hides needles in prose: give Source some, as from corpus_prose")
 
 
-def _sample(task: Task, length: int, generator: torch.Generator, source: Source) -> tuple:
+def _sample(task: Task, length: int, generator: torch.Generator, source: Source, text: _Text = _WHOLE) -> tuple:
     """The fields of `Prompts` for one sample and, after `answer`, which tokens are echoes."""
     draws = Draws(source, generator)
     content = task.content(draws)
+    if text.keyless:
+        content = replace(content, needles=(), question=(), answers=(), holders=())
     parts = _encode(content, source)
+    parts = replace(parts, description=parts.description[round(text.cut * len(parts.description)) :])
     filler, ends = _cut(_sentences(task, draws), length - parts.size)
     tokens, done, places, depths = list(parts.description), 0, [], []
     echo = [False] * length

@@ -29,26 +29,45 @@ def listed(frame: Frame) -> tuple[list[str], list[str], list[int], int]:
     return tasks, list(dict.fromkeys(frame["encoding"])), sorted(set(frame["length"])), trained_on(frame)
 
 
+def columns(frame: Frame) -> tuple[Frame, Frame]:
+    """(scores, asked) of one task by encoding and column: the worst length up to T under T, then the longer ones."""
+    trained = trained_on(frame)
+    made = []
+    for value in ("mean", "asked"):
+        wide = frame.pivot(index="encoding", columns="length", values=value)
+        wide[trained] = wide[[length for length in wide if length <= trained]].min(axis=1)
+        made.append(wide[[length for length in wide if length >= trained]])
+    return made[0], made[1]
+
+
 def draw(frame: Frame) -> Figure:
-    """A heat map for each task, encodings by lengths."""
+    """A heat map for each task, encodings by lengths, and beside each row how many of its seeds passed the gate."""
     tasks, names, lengths, trained = listed(frame)
-    down = math.ceil(len(tasks) / ACROSS)
-    size = {"nrows": down, "ncols": ACROSS, "sharex": True, "sharey": True, "squeeze": False}
+    lengths = [length for length in lengths if length >= trained]
+    across = min(ACROSS, len(tasks))
+    down = math.ceil(len(tasks) / across)
+    size = {"nrows": down, "ncols": across, "sharex": True, "sharey": True, "squeeze": False}
     fig, axes = style.figure(style.DOUBLE, 0.6 + down * (0.25 + 0.155 * len(names)), **size)
     for ax, task in zip(axes.flat, tasks, strict=False):
-        rows, shape = frame[frame["task"] == task], {"index": "encoding", "columns": "length"}
-        scores, asked = (rows.pivot(**shape, values=value).loc[names, lengths] for value in ("mean", "asked"))
+        rows = frame[frame["task"] == task]
+        scores, asked = (each.loc[names] for each in columns(rows))
+        gate = rows.drop_duplicates("encoding").set_index("encoding").loc[names]
 
         def text(row: int, column: int, value: float, asked: Frame = asked) -> str:
             return f"{value:.2f}".removeprefix("0") if asked.iloc[row, column] else NOT_ASKED
 
         mesh = heat_maps.cells(ax, scores.to_numpy(), text, lambda value: value <= 0.5, 0.53, **heat_maps.SHARES)
+        for row, name in enumerate(names):
+            if name != UNTRAINED:
+                said = f"{int(gate.loc[name, 'passed'])}/{int(gate.loc[name, 'seeds'])}"
+                heat_maps.write(ax, len(lengths) + 0.08, row + 0.53, said, ha="left")
         heat_maps.bare(ax)
-        ax.set_title(TITLES[task])
+        ax.set(xlim=(0, len(lengths) + 0.75), title=TITLES[task])
     for ax in axes.flat[len(tasks) :]:
         ax.set_visible(False)
     axes[0, 0].set_yticks(np.arange(len(names)) + 0.5, [label(name) for name in names])
-    axes[0, 0].set_xticks(np.arange(len(lengths)) + 0.5, [times(length, trained) for length in lengths])
+    ticks = ["≤ 1×", *(times(length, trained) for length in lengths[1:])]
+    axes[0, 0].set_xticks(np.arange(len(lengths)) + 0.5, ticks)
     axes[0, 0].invert_yaxis()
     fig.supxlabel(f"context length / training length ({trained} tokens)", fontsize=8)
     heat_maps.color_bar(mesh, axes, ticks=[0, 0.5, 1], aspect=40, pad=0.02, label="score")
@@ -59,27 +78,45 @@ def guesses(tasks: list[str]) -> str:
     """What a model scores that answers with any of the needles that its keys or values make, in words."""
     shares = {task: 1 / (TASKS[task].keys * TASKS[task].values) for task in tasks if task in NEEDLES}
     several = [TITLES[task] for task, share in shares.items() if share < 1]
-    lowest = min(shares.values())
-    return f"{lowest:g} on {', '.join(several[:-1])} and {several[-1]}" if len(several) > 1 else "nothing"
+    alone = [TITLES[task] for task in shares if TASKS[task].haystack == "needles"]
+    said = [
+        f"{min(shares.values()):g} on {' and '.join([', '.join(several[:-1])] * (len(several) > 1) + several[-1:])}"
+    ]
+    said = said * bool(several) + [f"less among needles alone ({' and '.join(alone)})"] * bool(alone)
+    return ", and ".join(said) or "1, whatever the key"
 
 
 def caption(frame: Frame) -> str:
     tasks, _, lengths, trained = listed(frame)
     models = frame[frame["encoding"] != UNTRAINED]
-    at = models[models["task"] == tasks[0]].set_index(["length", "encoding"])["mean"]
-    leaders = ", ".join(f"{label(at[n].idxmax())} {at[n].max():.2f} at {times(n, trained)}" for n in lengths[1:])
-    learned = models[models["length"] == trained].groupby("task")["mean"].max()
-    failed = [TITLES[task] for task in tasks if learned.get(task, 0.0) < 0.5]
-    said = f"No encoding scores 0.5 at {trained} tokens on {', '.join(failed)}. " if failed else ""
+    passed = models.groupby("task")["passed"].max()
+    failed = [TITLES[task] for task in tasks if not passed.get(task, 0)]
+    said = f"No run passed the gate on {', '.join(failed)}. " if failed else ""
     return (
-        f"RULER's needle tasks and variable tracking, trained on {trained} tokens: score (share of the required "
-        f"answers of which every token is right), mean of {extremes(frame['seeds'])} seeds, "
-        f"{extremes(frame['samples'])} prompts at each task, length and seed. Best on {TITLES[tasks[0]]}: {leaders}. "
-        f"{said}Numbers and uuids cannot be guessed; the value of any needle at random scores {guesses(tasks)}, and "
-        "less among needles alone (MultiKey 2 and 3). Dot: no seed was asked, after too many lengths without a hit; it "
-        f"counts as 0. Untrained: {label(CONTROL)} before its first step. Intervals are in the table ruler; half of "
-        f"them are wider than {(frame['high'] - frame['low']).median():.2f}."
+        f"RULER's {', '.join(TITLES[task] for task in tasks)}, trained on up to {trained} tokens: score (share of the "
+        f"required answers of which every token is right), mean of {extremes(frame['seeds'])} seeds, "
+        f"{extremes(frame['samples'])} prompts at each task, length and seed. The first column is the worst length up "
+        f"to {trained}, of {sum(length <= trained for length in lengths)}; at the end of each row, how many seeds "
+        f"passed the gate (0.95 pooled up to {trained} tokens, 0.90 at each length): the others decide nothing. {said}"
+        f"{leaders(models, tasks, trained)}Numbers and uuids cannot be guessed; the value of any needle at random "
+        f"scores {guesses(tasks)}. Dot: no seed was asked, after too many lengths without a hit; it counts as 0. "
+        f"Untrained: {label(CONTROL)} before its first step. Intervals are in the table ruler; half of them are wider "
+        f"than {(frame['high'] - frame['low']).median():.2f}."
     )
+
+
+def leaders(models: Frame, tasks: list[str], trained: int) -> str:
+    """The best and the worst of the encodings that passed with every seed, at the longest length, task by task."""
+    rows = models[(models["passed"] == models["seeds"]) & (models["length"] == models["length"].max())]
+    said = []
+    for task in tasks:
+        at = rows[rows["task"] == task].set_index("encoding")["mean"]
+        if len(at) > 1:
+            far = times(models["length"].max(), trained)
+            best, worst = (f"{label(name)} ({at[name]:.2f})" for name in (at.idxmax(), at.idxmin()))
+            said.append(f"On {TITLES[task]}, of the encodings that passed with every seed, the best at {far} is "
+                        f"{best}, the worst {worst}. ")  # fmt: skip
+    return "".join(said)
 
 
 def build(frame: Frame) -> Frame:
@@ -91,7 +128,9 @@ def build(frame: Frame) -> Frame:
     for task in tasks:
         for name in names:
             own = cells[task, name]
-            row = {"task": TITLES[task], "encoding": label(name), "seeds": int(own.loc[trained, "seeds"])}
+            first = own.iloc[0]
+            row = {"task": TITLES[task], "encoding": label(name), "seeds": int(first["seeds"])}
+            row["passed the gate"] = "" if name == UNTRAINED else int(first["passed"])
             rows.append(row | {heads[length]: _cell(own.loc[length]) for length in lengths})
     return Frame(rows)
 
@@ -111,8 +150,8 @@ def caption_table(frame: Frame) -> str:
 
 FIGURE = FigureSpec(
     "ruler_over_seeds", draw, caption, notebook="needles", paper=PAPER, claims=("BAM-D8",),
-    columns=("task", "encoding", "seeds", "samples", "length", "mean", "low", "high", "asked", "trained"),
-    alt="Nine heat maps, one for each task, with a row for each encoding and a column for each multiple of the "
-    "training length; cells show the score, dots where nothing was asked.",
+    columns=("task", "encoding", "seeds", "samples", "length", "mean", "low", "high", "asked", "passed", "trained"),
+    alt="A heat map for each task, with a row for each encoding and a column for each multiple of the training length; "
+    "cells show the score, dots where nothing was asked; beside each row the number of seeds that passed the gate.",
 )  # fmt: skip
 TABLE = TableSpec("ruler_over_seeds", build, caption_table, "needles", FIGURE.columns, PAPER)

@@ -1,0 +1,1 @@
+"""Claims about what trained heads have learned."""

@@ -1,0 +1,123 @@
+"""What BAM's heads learn (BAM §2.5, §3.2, Fig. 4), read from the heads of trained passkey models.
+
+Runs that missed the gate of the passkey task decide nothing. An interval is Student's t over seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from attention_priors.claims.finding import UNKNOWN, Estimate, Finding, Frames, mean
+from attention_priors.claims.law import claim, claims
+
+RECIPE = "passkey-small"
+HEADS, CORRELATIONS, EDITS, GATE = "learned_heads", "learned_correlations", "learned_edits", "passkey_gate"
+OURS = "bam-ssmax"
+NEGATIVE = -0.05  # an exponent that has clearly left its start at 0
+LONG = 8  # multiples of the training length from which on a context is long
+KEPT = 0.1  # accuracy at T: an edit that costs more has broken the task, not shortened its reach
+
+
+def learned(frames: Frames, name: str) -> pd.DataFrame:
+    """The rows of the models that learned the task."""
+    gate = frames[GATE]
+    passed = gate[(gate["encoding"] == OURS) & (gate["form"] == "plain") & gate["passed"].astype(bool)]
+    return frames[name][frames[name]["seed"].isin(passed["seed"])]
+
+
+def over_seeds(name: str, of: Callable[[pd.DataFrame], float]) -> Callable[[Frames], Estimate]:
+    """The mean over seeds of what `of` makes of a model's rows; UNKNOWN where it is NaN for one of them."""
+
+    def found(frames: Frames) -> Estimate:
+        values = {int(seed): of(rows) for seed, rows in learned(frames, name).groupby("seed")}
+        return UNKNOWN if any(map(np.isnan, values.values())) else mean(values)
+
+    return found
+
+
+def correlation(reading: str) -> Callable[[Frames], Estimate]:
+    """Spearman's ρ of one of `experiments.learned.CORRELATED`."""
+    return over_seeds(CORRELATIONS, lambda rows: float(rows.loc[rows["reading"] == reading, "rho"].mean()))
+
+
+def lift(rows: pd.DataFrame) -> float:
+    """Mean lift of the heads with β < NEGATIVE; NaN where there are none."""
+    return float(rows.loc[rows["beta"] < NEGATIVE, "passkey_lift"].mean())
+
+
+def before_the_others(rows: pd.DataFrame) -> float:
+    """P(a head with β < NEGATIVE gives the key more than another head of its layer), mean over layers with both."""
+    shares = []
+    for _, layer in rows.groupby("layer"):
+        negative = layer["beta"] < NEGATIVE
+        mine, others = (layer.loc[which, "passkey_mass"].to_numpy() for which in (negative, ~negative))
+        if len(mine) and len(others):
+            more = np.sign(mine[:, None] - others)
+            shares.append(float((more + 1).mean() / 2))
+    return float(np.mean(shares)) if shares else np.nan
+
+
+def accuracies(rows: pd.DataFrame, far: bool) -> pd.Series:
+    """Mean accuracy by edit, at long contexts or at the training length."""
+    multiples = rows["length"] / rows["trained"]
+    return rows[multiples >= min(LONG, multiples.max()) if far else multiples == 1].groupby("edit")["accuracy"].mean()
+
+
+def lost(edit: str, than: str, far: bool = True) -> Callable[[Frames], Estimate]:
+    """Accuracy that `edit` leaves below that of `than`."""
+
+    def of(rows: pd.DataFrame) -> float:
+        found = accuracies(rows, far)
+        return float(found.get(than, np.nan) - found.get(edit, np.nan))
+
+    return over_seeds(EDITS, of)
+
+
+def _mirrored(frames: Frames) -> Frames:
+    """β with the other sign, and what follows from it."""
+    heads, found = frames[HEADS], frames[CORRELATIONS]
+    return {**frames, HEADS: heads.assign(beta=-heads["beta"]), CORRELATIONS: found.assign(rho=-found["rho"])}
+
+
+def _no_lift(frames: Frames) -> Frames:
+    heads = frames[HEADS]
+    return {**frames, HEADS: heads.assign(passkey_lift=heads["passkey_lift"] * 1e-3)}
+
+
+def _swapped(frames: Frames) -> Frames:
+    """The names of the trained and of the edited models exchanged."""
+    edits = frames[EDITS]
+    names = {"as trained": "negative to uniform", "negative to uniform": "as trained"}
+    return {**frames, EDITS: edits.assign(edit=edits["edit"].replace(names))}
+
+
+_NEGATIVE = f"β < {NEGATIVE:g}".replace("-", "−")
+
+CHECKS = claims(
+    claim("BAM-F4",
+        Finding("The lower its β, the more a head attends to the key: rank correlation within layers",
+                correlation("attention on the key, within layers"), "<", 0.0, metrics=(CORRELATIONS, GATE)),
+        Finding("And not because attention contains the prior: the same for what content alone attends to",
+                correlation("content alone on the key, within layers"), "<", 0.0, metrics=(CORRELATIONS, GATE)),
+        recipe=RECIPE, flip=_mirrored),
+    claim("BAM-C8",
+        Finding("From a start at 0 exponents become negative: the lowest of a model",
+                over_seeds(HEADS, lambda rows: float(rows["beta"].min())), "<", NEGATIVE, metrics=(HEADS, GATE),
+                ours=True),
+        Finding(f"Heads with {_NEGATIVE} give the key sentence more than its even share: their lift",
+                over_seeds(HEADS, lift), ">", 1.0, metrics=(HEADS, GATE)),
+        Finding("They are those that look at the key: P(one gives it more than another head of its layer)",
+                over_seeds(HEADS, before_the_others), ">", 0.5, metrics=(HEADS, GATE)),
+        recipe=RECIPE, flip=_no_lift),
+    claim("BAM-C21",
+        Finding(f"Heads with β < 0 made uniform: accuracy lost from {LONG} T on",
+                lost("negative to uniform", "as trained"), ">", 0.0, metrics=(EDITS, GATE)),
+        Finding("More than by making as many random heads uniform",
+                lost("negative to uniform", "random to uniform"), ">", 0.0, metrics=(EDITS, GATE)),
+        Finding("The edit steers the reach and leaves the task: accuracy lost at T",
+                lost("negative to uniform", "as trained", far=False), "<=", KEPT, metrics=(EDITS, GATE), ours=True),
+        recipe=RECIPE, flip=_swapped),
+)  # fmt: skip

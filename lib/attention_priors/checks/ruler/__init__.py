@@ -1,0 +1,1 @@
+"""Claims about RULER's needle tasks."""

@@ -1,0 +1,66 @@
+"""What the heads of the ablations learned: locations, attention, and what one sign costs on documents, as tables."""
+
+from attention_priors.figures.methods import label
+from attention_priors.figures.spec import Frame, NotCompared, TableSpec
+from attention_priors.figures.words import counted
+
+LOCATED = "bam-location-ssmax"
+NEGATIVE = -0.05  # an exponent that has clearly left its start at 0
+
+
+def locations(frame: Frame) -> Frame:
+    """A row per seed: the locations μ of the heads of the models that train them."""
+    located = frame[frame["encoding"] == LOCATED].groupby("seed")["mu"]
+    if not len(located):
+        raise NotCompared(f"ablation_locations: nobody trains {LOCATED} under this profile; a larger one does")
+    made = {"heads": located.size(), "lowest μ": located.min(), "median μ": located.median(),
+            "highest μ": located.max(), "share of heads with μ < 0": located.agg(lambda mu: (mu < 0).mean())}  # fmt: skip
+    return Frame(made).round(3).reset_index()
+
+
+def attention(frame: Frame) -> Frame:
+    """A row per encoding: attention on what is near, and the lift of the strongest head with a negative exponent."""
+    strongest = frame[frame["beta"] < NEGATIVE].groupby(["encoding", "seed"])["passkey_lift"].max()
+    made = {"attention on the 32 latest tokens": frame.groupby("encoding", sort=False)["recent_mass"].mean(),
+            "lift of the strongest head with β < −0.05": strongest.groupby("encoding").mean()}  # fmt: skip
+    return _by_name(Frame(made))
+
+
+def losses(frame: Frame) -> Frame:
+    """A row per encoding: loss at the training length on documents of the domain that was trained on."""
+    own = frame[frame["trained_on"] & (frame["length"] == frame["trained"])]
+    return _by_name(Frame({"loss on documents at T (nats)": own.groupby("encoding", sort=False)["loss"].mean()}))
+
+
+def _by_name(frame: Frame) -> Frame:
+    return frame.round(3).rename_axis("encoding").rename(index=label).reset_index()
+
+
+def _seeds(frame: Frame) -> str:
+    return f"{counted(frame['seed'])}, mean over them"
+
+
+def caption_locations(frame: Frame) -> str:
+    return "Locations μ of the heads of BAM SSMax where these are trained, by seed."
+
+
+def caption_attention(frame: Frame) -> str:
+    return f"Heads of the ablations on the prompt of BAM's Fig. 4 ({_seeds(frame)}); lift: times the even share."
+
+
+def caption_losses(frame: Frame) -> str:
+    return f"Loss of the ablations' language models at their training length ({_seeds(frame)})."
+
+
+_NOTEBOOK = "learned_priors"
+LOCATIONS = TableSpec(
+    "ablation_heads", locations, caption_locations, _NOTEBOOK, ("encoding", "seed", "mu"), "BAM, section 2.5"
+)
+ATTENTION = TableSpec(
+    "ablation_heads", attention, caption_attention, _NOTEBOOK,
+    ("encoding", "seed", "beta", "recent_mass", "passkey_lift"), "BAM, appendix F.1",
+)  # fmt: skip
+LOSSES = TableSpec(
+    "ablation_language", losses, caption_losses, _NOTEBOOK,
+    ("encoding", "seed", "length", "trained", "trained_on", "loss"), "BAM, appendix F.1",
+)  # fmt: skip
