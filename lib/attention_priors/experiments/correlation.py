@@ -1,0 +1,61 @@
+"""Does one number go with another over encodings? Rank correlation, tested by permutation."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from scipy.stats import rankdata
+
+from .. import runtime
+
+DRAWS = 10_000
+FEWEST = 4  # encodings below which nothing can be said: of three, one order in six is the observed one
+
+
+class Correlation(NamedTuple):
+    """Spearman's ρ, its two-sided p, the 95 % interval of ρ, and how many encodings it rests on."""
+
+    rho: float
+    p: float
+    low: float
+    high: float
+    n: int
+
+
+def spearman_permutation(frame: pd.DataFrame, by: str | Sequence[str], x: str, y: str) -> Correlation:
+    """Spearman's correlation of two columns over the groups of `by` (encodings), whose seeds are averaged first.
+
+    p is the share of permutations of the groups with |ρ| at least as large: of all of them where they are at most
+    `DRAWS`, else of as many random ones, the observed order counted among them (Phipson and Smyth 2010). The interval
+    is the percentile bootstrap over groups. A group that lacks one of the columns is left out. ρ and p are NaN without
+    spread or with fewer than `FEWEST` groups, and then the interval is [-1, 1].
+    """
+    means = frame.groupby(by)[[x, y]].mean().dropna()
+    n = len(means)
+    if n < FEWEST or means.nunique().min() < 2:
+        return Correlation(math.nan, math.nan, -1.0, 1.0, n)
+    first, second = (means[column].to_numpy(float).round(12) for column in (x, y))  # a tie stays one when averaged
+    rho = float(_rho(first[None], second[None])[0])
+    rng = np.random.default_rng(runtime.seed_for(0, f"correlation/{n}"))
+    exact = math.factorial(n) <= DRAWS
+    orders = np.array(list(itertools.permutations(range(n)))) if exact else rng.random((DRAWS, n)).argsort(1)
+    beyond = int((np.abs(_rho(first[None], second[orders])) >= abs(rho) - 1e-9).sum())
+    p = beyond / len(orders) if exact else (beyond + 1) / (DRAWS + 1)
+    drawn = rng.integers(n, size=(DRAWS, n))
+    resampled = _rho(first[drawn], second[drawn])
+    low, high = np.nanquantile(resampled, (0.025, 0.975))
+    return Correlation(rho, p, float(low), float(high), n)
+
+
+def _rho(first: Float[np.ndarray, "#draws n"], second: Float[np.ndarray, "#draws n"]) -> Float[np.ndarray, " draws"]:
+    """Correlation of the ranks in each row; NaN where a row is constant."""
+    a, b = (rankdata(values, axis=1) for values in (first, second))
+    a, b = a - a.mean(1, keepdims=True), b - b.mean(1, keepdims=True)
+    size = np.sqrt((a**2).sum(1) * (b**2).sum(1))
+    return np.divide((a * b).sum(1), size, out=np.full(size.shape, math.nan), where=size > 0)

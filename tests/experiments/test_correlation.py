@@ -1,0 +1,48 @@
+"""Correlations over encodings, against scipy and by hand."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from attention_priors.experiments.correlation import spearman_permutation
+
+
+def frame(x, y, seeds=1):
+    rows = [{"encoding": f"e{k}", "seed": s, "x": a + s - (seeds - 1) / 2, "y": b}
+            for k, (a, b) in enumerate(zip(x, y, strict=True)) for s in range(seeds)]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def test_four_in_order_are_two_of_24_permutations():
+    found = spearman_permutation(frame([1, 2, 3, 4], [1, 2, 3, 4]), "encoding", "x", "y")
+    assert (found.rho, found.n) == (1.0, 4)
+    assert found.p == pytest.approx(2 / 24)
+
+
+@pytest.mark.parametrize("n", [6, 12])
+def test_as_scipy_counts_them(n):
+    rng = np.random.default_rng(n)
+    x, y = rng.normal(size=n), rng.integers(0, 5, size=n)
+    found = spearman_permutation(frame(x, y), "encoding", "x", "y")
+    rho = stats.spearmanr(x, y).statistic
+    test = stats.permutation_test((x,), lambda v: stats.spearmanr(v, y).statistic, permutation_type="pairings",
+                                  n_resamples=2000 if n > 6 else np.inf, vectorized=False, rng=1)  # fmt: skip
+    assert found.rho == pytest.approx(rho)
+    assert found.p == pytest.approx(test.pvalue, abs=0.04 if n > 6 else 1e-12)
+    assert -1 <= found.low <= found.rho <= found.high <= 1
+
+
+def test_seeds_are_averaged_and_add_no_encodings():
+    x, y = [3, 1, 4, 1.5, 9], [2, 7, 1, 8, 2.5]
+    one, many = (spearman_permutation(frame(x, y, seeds), "encoding", "x", "y") for seeds in (1, 5))
+    assert one == many
+
+
+def test_what_lacks_a_column_or_spread_decides_nothing():
+    rows = frame([1, 2, 3, 4], [1, 2, 3, math.nan])
+    found = spearman_permutation(rows, "encoding", "x", "y")
+    assert math.isnan(found.rho) and math.isnan(found.p) and found[2:] == (-1.0, 1.0, 3)
+    assert math.isnan(spearman_permutation(frame([1, 1, 1, 1], [1, 2, 3, 4]), "encoding", "x", "y").rho)
