@@ -1,6 +1,6 @@
 """BAM's claims about its prior's start, its trained parameters and the sign of β, judged on ablations (notebook 12).
 
-Accuracies are judged as in `bam_passkeys`; losses, in nats on the same scored tokens, as in `bam_languages`.
+Accuracies are judged as in `bam_passkeys`; losses, in nats on the same scored tokens, as in `language.losses`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable
 import pandas as pd
 import torch
 
+from attention_priors import evaluation
 from attention_priors.checks.ablation_worlds import (
     CODED,
     HEADS,
@@ -28,11 +29,11 @@ from attention_priors.checks.ablation_worlds import (
     reversed_,
     world,
 )
-from attention_priors.checks.bam_languages import CLOSE, FIRST, Losses, mean
-from attention_priors.checks.bam_languages import RECIPE as LANGUAGE_RECIPE
 from attention_priors.checks.bam_passkeys import MARGIN
 from attention_priors.checks.evidence import EmpiricalCheck
 from attention_priors.checks.intervals import Estimate, Sentence, difference, finding, judge, sentence
+from attention_priors.checks.language.losses import CLOSE, Losses
+from attention_priors.checks.language.losses import RECIPE as LANGUAGE_RECIPE
 from attention_priors.checks.passkey_worlds import OURS
 from attention_priors.positions.priors import GeneralizedGaussian
 
@@ -89,11 +90,17 @@ def claim_2(frames: Frames) -> list[Sentence]:
     outcome = data.trusted(judge(more, ">", 0.0, MARGIN), ">", plus=[OURS], minus=[LOCATION, NOPE])
     text = f"Freeing β gains more than freeing μ on top of it {MEAN}"
     matters = sentence(text, more, ">", 0.0, outcome, data.seeds(OURS, LOCATION, NOPE))
-    losses = Losses(frames[LANGUAGE], FIRST)
-    lengths = [losses.trained, *losses.longer]
-    paid = difference(losses.of(OURS, "loss", lengths), losses.of(LOCATION, "loss", lengths))
+    paid, seeds = nats(frames, OURS, LOCATION)
     text = f"μ = 0 costs at most {CLOSE} nats, mean over lengths"
-    return [retrieval, losses.says(text, (OURS, LOCATION), paid, "<=", CLOSE), matters, future()]
+    cheap = sentence(text, paid, "<=", CLOSE, judge(paid, "<=", CLOSE), seeds)
+    return [retrieval, cheap, matters, future()]
+
+
+def nats(frames: Frames, first: str, second: str, most: float = math.inf) -> tuple[Estimate, tuple[int, ...]]:
+    """Loss of the first less that of the second on text of the kind trained on, over lengths up to `most` times T."""
+    losses = Losses(frames[LANGUAGE].query("trained_on"))
+    found = losses.gap(first, second, "loss", losses.lengths(first, second, most=most))
+    return Estimate(found.value, *found.interval(0.95)), found.seeds
 
 
 @torch.no_grad()
@@ -107,18 +114,18 @@ def future() -> Sentence:
 
 
 def claim_3(frames: Frames) -> list[Sentence]:
-    heads, losses = frames[HEADS], Losses(frames[LANGUAGE], FIRST)
+    heads = frames[HEADS]
     recent = {name: heads[heads["encoding"] == name].groupby("seed")["recent_mass"].mean() for name in (OURS, NEGATIVE)}
-    seen = difference(mean(recent[OURS]), mean(recent[NEGATIVE]))
+    seen = difference(*(_mean(recent[name]) for name in (OURS, NEGATIVE)))
     seeds = tuple(sorted({int(seed) for values in recent.values() for seed in values.index}))
     text = "Models with β < 0 alone give the 32 latest tokens less attention than free ones"
     blind = sentence(text, seen, ">", 0.0, judge(seen, ">", 0.0), seeds)
-    worse = difference(losses.of(NEGATIVE, "loss", losses.trained), losses.of(OURS, "loss", losses.trained))
-    outcome = judge(worse, ">", 0.0, CLOSE) if losses.learned(OURS) else "undecided"
-    text = f"Their loss at T is higher ({losses.domain})"
+    worse, seeds = nats(frames, NEGATIVE, OURS, most=1)
+    outcome = judge(worse, ">", 0.0, CLOSE)
+    text = "Their loss at T is higher"
     return [
         blind,
-        sentence(text, worse, ">", 0.0, outcome, losses.seeds(OURS, NEGATIVE)),
+        sentence(text, worse, ">", 0.0, outcome, seeds),
         retrieval_heads(heads),
         leads(
             Study(frames[PRIORS], "sign"), [OURS], [NEGATIVE, POSITIVE], f"Free models lead those of one sign {MEAN}"
@@ -126,12 +133,16 @@ def claim_3(frames: Frames) -> list[Sentence]:
     ]
 
 
+def _mean(by_seed: pd.Series) -> Estimate:
+    return Estimate(float(by_seed.mean()), *evaluation.seed_interval(by_seed))
+
+
 def retrieval_heads(heads: pd.DataFrame) -> Sentence:
     """In each seed, the lift of that head with β < -0.05 that gives the key sentence most (0: there is none)."""
     ours = heads[heads["encoding"] == OURS]
     lift = ours["passkey_lift"].where(ours["beta"] < BELOW, 0.0)
     best = lift.groupby(ours["seed"]).max()
-    found = mean(best)
+    found = _mean(best)
     text = f"In free models a head with β < 0 gives the key over {RETRIEVES} times its even share"
     return sentence(text, found, ">", RETRIEVES, judge(found, ">", RETRIEVES), tuple(int(seed) for seed in best.index))
 

@@ -10,9 +10,11 @@ FIGURES = Table(
     "figure",
     "attention_priors.figures",
     {
+        "language_order": "language.order:FIGURE",
         "language_training": "language.training:FIGURE",
         "language_by_length": "language.by_length:FIGURE",
         "language_other_domain": "language.by_length:OTHER",
+        "perplexity_and_retrieval": "language.retrieval:FIGURE",
         "encodings_perplexity": "encodings.perplexity:FIGURE",
         "extensions_perplexity": "encodings.extensions:FIGURE",
         "passkey_by_length": "passkey.by_length:FIGURE",

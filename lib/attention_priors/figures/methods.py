@@ -18,6 +18,10 @@ METHODS: dict[str, tuple[str, tuple, str]] = {
     "rope-local": (style.SKY, (3, 1, 1, 1), "v"),
     "alibi": (style.BLUE, (5, 1.5), "s"),
     "bam": (style.ORANGE, (5, 1, 1, 1, 1, 1), "o"),
+    "kerple-power": ("#6A3D9A", (4, 1, 1, 1, 1, 1), "d"),
+    "kerple-log": ("#B8860B", (6, 1.5), "8"),
+    "sandwich": ("#882255", (2, 1), "H"),
+    "t5": ("#8C564B", (3, 1, 1, 1, 1, 1), "p"),
 }
 # other readings of a base: dashes and marker of their own, the base's colour
 VARIANTS: dict[str, tuple[tuple, str]] = {
