@@ -127,6 +127,29 @@ def share_interval(successes: Sequence[int], trials: Sequence[int], confidence: 
     return max(0.0, min(over_seeds[0], pooled[0])), min(1.0, max(over_seeds[1], pooled[1]))
 
 
+def difference_interval(
+    successes: Sequence[int],
+    trials: Sequence[int],
+    other_successes: Sequence[int],
+    other_trials: Sequence[int],
+    confidence: float = 0.95,
+) -> tuple[float, float]:
+    """The interval of the mean difference of two shares over the same seeds, in order: the hull of two, in [-1, 1].
+
+    Student's t of the differences within seeds; and square-and-add (Newcombe 1998) of the exact binomial intervals of
+    all trials together, since equal differences in all seeds would make the first a point.
+    """
+    if len(successes) != len(other_successes):
+        raise ValueError(f"{len(successes)} and {len(other_successes)} seeds; give the same seeds of both in order")
+    counts = [np.asarray(each) for each in (successes, trials, other_successes, other_trials)]
+    over_seeds = seed_interval(counts[0] / counts[1] - counts[2] / counts[3], confidence)
+    right, asked, other_right, other_asked = (int(each.sum()) for each in counts)
+    (a, b), (c, d) = (binomial_interval(*of, confidence) for of in ((right, asked), (other_right, other_asked)))
+    p, q = right / asked, other_right / other_asked
+    low, high = p - q - np.hypot(p - a, d - q), p - q + np.hypot(b - p, q - c)
+    return max(-1.0, min(over_seeds[0], float(low))), min(1.0, max(over_seeds[1], float(high)))
+
+
 def _check(confidence: float) -> None:
     if not 0 < confidence < 1:
         raise ValueError(f"confidence = {confidence}, but it must lie between 0 and 1, such as 0.95")

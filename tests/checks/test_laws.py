@@ -13,7 +13,19 @@ import sympy
 from attention_priors import claims
 from attention_priors.checks import CHECKS
 from attention_priors.claims import law as laws
-from attention_priors.claims.finding import UNKNOWN, Estimate, Finding, judge, mean, share
+from attention_priors.claims.finding import (
+    UNKNOWN,
+    Estimate,
+    Finding,
+    exactly,
+    judge,
+    largest,
+    lead,
+    mean,
+    share,
+    smallest,
+    unknown,
+)
 from attention_priors.claims.law import Law, LawError, Reading, claim, gap
 from attention_priors.positions.priors import alibi_slopes
 from attention_priors.theory import generalised_gaussian, inference
@@ -291,6 +303,34 @@ def test_estimates_over_seeds():
     half = share({0: (5, 10), 1: (5, 10)})
     assert half.value == 0.5 and half.interval(0.99)[0] < half.interval(0.95)[0] < 0.5
     assert math.isnan(mean({}).value) and mean({0: 1.0}).interval(0.95) == (-math.inf, math.inf)
+
+
+def test_a_lead_is_taken_within_the_seeds_of_both():
+    found = lead({0: (9, 10), 1: (5, 10), 2: (1, 10)}, {1: (2, 10), 2: (0, 10), 7: (10, 10)})
+    assert found.value == pytest.approx(0.2) and found.seeds == (1, 2) and found.interval(0.95) == (-1.0, 1.0)
+    equal = lead({s: (10, 10) for s in range(5)}, {s: (0, 10) for s in range(5)}).interval(0.95)
+    assert equal == pytest.approx((1 - math.hypot(*[1 - 0.025 ** (1 / 50)] * 2), 1.0))  # no point, though seeds agree
+    assert math.isnan(lead({0: (1, 2)}, {1: (1, 2)}).value)
+
+
+def test_the_largest_of_several_knows_their_number_and_what_is_unknown():
+    two = {"a": estimate(0.1, 0.3), "b": estimate(0.2, 0.6)}
+    found = largest(two)
+    assert found.value == 0.4 and found.note == "decided by b"
+    low, high = found.interval(0.95)
+    assert high == pytest.approx(0.6) and low == pytest.approx(two["b"].interval(0.975)[0])
+    some = largest(two | {"c": unknown("c was not trained")})
+    assert some.interval(0.95) == (pytest.approx(low), math.inf) and some.note.endswith("; c was not trained")
+    least = smallest(two)
+    assert least.value == 0.2 and least.interval(0.95) == pytest.approx((0.1, two["a"].interval(0.975)[1]))
+    nothing = smallest({"c": unknown("c was not trained")})
+    assert math.isnan(nothing.value) and nothing.note == "c was not trained"
+    assert exactly(3.0).interval(0.999) == (3.0, 3.0)
+
+
+def test_the_note_of_an_estimate_stands_in_its_row():
+    (row,) = judge([Finding("f", lambda frames: unknown("a is missing"), ">", 0, metrics=("m",), ours=True)], {})
+    assert (row.outcome, row.note) == ("undecided", "0 is our bound; a is missing")
 
 
 # ---- every law of the table

@@ -23,11 +23,12 @@ OTHER_SIDE = {"<": "at or above", "<=": "above", ">": "at or below", ">=": "belo
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value, `interval(level)` -> (low, high), and the seeds that it rests on."""
+    """A value, `interval(level)` -> (low, high), the seeds that it rests on, and what a reader must know beside it."""
 
     value: float
     interval: Callable[[float], tuple[float, float]]
     seeds: tuple[int, ...] = ()
+    note: str = ""
 
     def __sub__(self, other: Estimate) -> Estimate:
         """Limits as far off as the root of the summed squares of the terms' distances to their own limits.
@@ -44,8 +45,17 @@ class Estimate:
         return Estimate(value, interval, tuple(sorted({*self.seeds, *other.seeds})))
 
 
-# A run that missed its gate, or was not made: it decides nothing.
-UNKNOWN = Estimate(math.nan, lambda level: (-math.inf, math.inf))
+def unknown(note: str = "") -> Estimate:
+    """What a run that missed its gate, or was not made, says: nothing."""
+    return Estimate(math.nan, lambda level: (-math.inf, math.inf), note=note)
+
+
+UNKNOWN = unknown()
+
+
+def exactly(value: float, seeds: Sequence[int] = (), note: str = "") -> Estimate:
+    """A count, which no seed would change."""
+    return Estimate(value, lambda level: (value, value), tuple(seeds), note)
 
 
 def mean(by_seed: Mapping[int, float]) -> Estimate:
@@ -65,6 +75,53 @@ def share(by_seed: Mapping[int, tuple[int, int]]) -> Estimate:
     seeds = tuple(sorted(int(seed) for seed in by_seed))
     value = float((successes / trials).mean())
     return Estimate(value, lambda level: evaluation.share_interval(successes, trials, level), seeds)
+
+
+def lead(ours: Mapping[int, tuple[int, int]], theirs: Mapping[int, tuple[int, int]]) -> Estimate:
+    """The mean difference of two shares over the seeds of both, with `evaluation.difference_interval`."""
+    seeds = tuple(sorted(ours.keys() & theirs.keys()))
+    if not seeds:
+        return UNKNOWN
+    pairs = [(*ours[seed], *theirs[seed]) for seed in seeds]
+    right, asked, other_right, other_asked = (np.asarray(counts) for counts in zip(*pairs, strict=True))
+    value = float((right / asked - other_right / other_asked).mean())
+    return Estimate(
+        value, lambda level: evaluation.difference_interval(right, asked, other_right, other_asked, level), seeds
+    )
+
+
+def largest(estimates: Mapping[str, Estimate]) -> Estimate:
+    """The largest of several by name, for "all are below": what is unknown among them may be larger still.
+
+    Its upper limit is that of any of them at the level; its lower one is corrected for their number (Bonferroni). The
+    note names the largest, and what the notes of all say.
+    """
+    known = {name: each for name, each in estimates.items() if not math.isnan(each.value)}
+    notes = list(dict.fromkeys(each.note for each in estimates.values() if each.note))
+    if not known:
+        return unknown("; ".join(notes))
+
+    def interval(level: float) -> tuple[float, float]:
+        low = max(each.interval(1 - (1 - level) / len(known))[0] for each in known.values())
+        return low, max(each.interval(level)[1] for each in estimates.values())
+
+    name = max(known, key=lambda name: (known[name].value, known[name].interval(LEVEL)[1]))
+    seeds = tuple(sorted({seed for each in known.values() for seed in each.seeds}))
+    return Estimate(known[name].value, interval, seeds, "; ".join([f"decided by {name}"] * (len(known) > 1) + notes))
+
+
+def smallest(estimates: Mapping[str, Estimate]) -> Estimate:
+    """The smallest of several by name, for "all are above": `largest` of their negatives."""
+    found = largest({name: _negative(each) for name, each in estimates.items()})
+    return _negative(found)
+
+
+def _negative(found: Estimate) -> Estimate:
+    def interval(level: float) -> tuple[float, float]:
+        low, high = found.interval(level)
+        return -high, -low
+
+    return replace(found, value=-found.value, interval=interval)
 
 
 @dataclass(frozen=True)
@@ -116,8 +173,9 @@ class Finding:
     def note(self, found: Estimate, outcome: str, alone: str) -> str:
         """What a reader needs beside the outcome: a margin or a bound of ours, a correction that changed it."""
         notes = [f"{self.bound:g} is our bound"] if self.ours else []
+        notes += [found.note] if found.note else []
         if math.isnan(found.value):
-            notes.append("not measured, or its gate missed")
+            notes += [] if found.note else ["not measured, or its gate missed"]
         elif outcome == "undecided" and alone == "disagrees":
             notes.append("excluded alone, not after correcting for the number of sentences")
         elif outcome == "undecided" and all(abs(end) < self.margin for end in self._above(*found.interval(LEVEL))):

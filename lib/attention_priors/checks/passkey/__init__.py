@@ -1,0 +1,1 @@
+"""Passkey retrieval: what trained models answer."""

@@ -1,0 +1,208 @@
+"""BAM on passkeys (section 3.1, appendix F.4; Figs. 2, 3 and 13): how far, against which others, with SSMax or without.
+
+Beyond the training length T, lengths from 2T on count, as in the paper's figures. The others are the paper's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pandas as pd
+
+from attention_priors.checks.passkey.runs import (
+    BY_LENGTH,
+    HIGH,
+    MARGIN,
+    OURS,
+    PERFECT,
+    REACH,
+    RECIPE,
+    SAMPLES,
+    read,
+)
+from attention_priors.claims.finding import Estimate, Finding, Frames, largest, mean, share, smallest, unknown
+from attention_priors.claims.finding import lead as between
+from attention_priors.claims.law import claim, claims
+
+BASES = ("nope", "sinusoidal", "rope", "rope-local", "alibi")  # what BAM is compared with
+SCALED = tuple(f"{base}-ssmax" for base in BASES)
+NEAR_CHANCE = 0.1
+FAR, LONG, SOON = 500, 64, 2  # multiples of the training length
+RATIO = 25
+NEARLY_ALL = 5  # of the six encodings
+BANDS, EMPTY_CELLS = 5, 3 / 55  # of Fig. 3: 11 lengths (Table 5) and five depths would make 55
+
+
+def stays(frames: Frames) -> Estimate:
+    """The lowest accuracy of BAM SSMax at any length up to 64T."""
+    return smallest(read(frames).at_every(OURS, LONG))
+
+
+def far(frames: Frames) -> Estimate:
+    """BAM SSMax at 500T."""
+    data = read(frames)
+    return data.at(OURS, FAR * data.trained)
+
+
+def falls(frames: Frames) -> Estimate:
+    """ALiBi SSMax at T, less at the longest length that it shares with BAM SSMax."""
+    data, name = read(frames), "alibi-ssmax"
+    last = data.beyond(name, OURS)[-1:]
+    found = between(data.counts(name, [data.trained]), data.counts(name, last))
+    return unknown(data.why(name, OURS)) if math.isnan(found.value) else found
+
+
+def highest(*names: str, at: int) -> Callable[[Frames], Estimate]:
+    """The highest accuracy of any of these at `at` times T."""
+
+    def estimate(frames: Frames) -> Estimate:
+        data = read(frames)
+        return largest({name: data.at(name, at * data.trained) for name in names})
+
+    return estimate
+
+
+def lead(ours: str, others: Iterable[str]) -> Callable[[Frames], Estimate]:
+    return lambda frames: read(frames).ahead(ours, others)
+
+
+def gaining(frames: Frames) -> Estimate:
+    """How many of the six gain from SSMax in the mean from 2T on: surely, and at most."""
+    data = read(frames)
+    gains = {base: data.lead(f"{base}-ssmax", base, data.beyond(f"{base}-ssmax", base)) for base in (*BASES, "bam")}
+
+    def interval(level: float) -> tuple[float, float]:
+        ends = [gain.interval(level) for gain in gains.values()]
+        return float(sum(low > 0 for low, _ in ends)), float(sum(high > 0 for _, high in ends))
+
+    known = {base: gain for base, gain in gains.items() if not math.isnan(gain.value)}
+    gone = [base for base in gains if base not in known]
+    note = f"not compared: {', '.join(gone)}" if gone else ""
+    seeds = tuple(sorted({seed for gain in known.values() for seed in gain.seeds}))
+    return Estimate(interval(0.95)[0], interval, seeds, note) if known else unknown(note)
+
+
+def cells(hit: Callable[[pd.Series], pd.Series]) -> Callable[[Frames], Estimate]:
+    """The share of the cells of Fig. 3 that are as `hit` says of their mean, by seed.
+
+    A cell is a length and a fifth of the depth, or less finely divided where few prompts were asked: a cell of one
+    prompt would be empty at its first miss.
+    """
+
+    def estimate(frames: Frames) -> Estimate:
+        data, rows = read(frames), frames[SAMPLES]
+        rows = rows[(rows["form"] == "plain") & (rows["encoding"] == OURS) & rows["seed"].isin(data.seeds(OURS))]
+        rows = rows[rows["length"] >= data.trained]
+        if rows.empty or rows["length"].max() < FAR * data.trained:
+            return unknown(data.why(OURS) or f"{OURS} not asked at {FAR}T")
+        prompts = rows.groupby(["seed", "length"])["depth"].transform("size")
+        bands = (prompts // 2).clip(1, BANDS)
+        band = np.minimum((rows["depth"] * bands).astype(int), bands - 1)
+        found = hit(rows.assign(band=band).groupby(["seed", "length", "band"])["correct"].mean())
+        counts = found.groupby("seed").agg(["sum", "size"])
+        return share({int(seed): (int(row["sum"]), int(row["size"])) for seed, row in counts.iterrows()})
+
+    return estimate
+
+
+def further(frames: Frames) -> Estimate:
+    """Reach of BAM SSMax over that of the best other, in doublings: differences of means of log2 over seeds.
+
+    A reach may lie up to one step of the lengths further than the one that was counted, and anywhere beyond the last.
+    The interval is widened by that.
+    """
+    data, reach = read(frames), frames[REACH]
+    reach = reach[reach["form"] == "plain"]
+    logs, open_ends = {}, {}
+    for name in (OURS, *BASES, *SCALED):
+        own = reach[(reach["encoding"] == name) & reach["seed"].isin(data.seeds(name))]
+        if len(own):
+            values = np.log2(own["reach"].clip(lower=data.trained) / data.trained)
+            logs[name] = mean(dict(zip(own["seed"], values, strict=True)))
+            lengths = data.lengths(name, least=1.0)
+            open_ends[name] = max(_step(max(length, data.trained), lengths) for length in own["reach"])
+    others = [name for name in logs if name != OURS]
+    if OURS not in logs or not others:
+        return unknown(data.why(OURS, *BASES))
+    best = max(others, key=lambda name: logs[name].value)
+    found = logs[OURS] - logs[best]
+
+    def interval(level: float) -> tuple[float, float]:
+        low, high = found.interval(level)
+        return low - open_ends[best], high + open_ends[OURS]
+
+    note = f"{2**found.value:.3g} times as far as {best}, the best other here"
+    return Estimate(found.value, interval, found.seeds, note)
+
+
+def _step(reach: int, lengths: list[int]) -> float:
+    """Doublings from a reach to the next length asked; infinitely many where that was the last."""
+    return min((math.log2(length / reach) for length in lengths if length > reach), default=math.inf)
+
+
+def accuracy(text: str, estimate: Callable[[Frames], Estimate], relation: str, bound: float, **more) -> Finding:
+    return Finding(text, estimate, relation, bound, metrics=(BY_LENGTH, *more.pop("also", ())), **more)
+
+
+def leads(text: str, ours: str, others: Iterable[str]) -> Finding:
+    """A lead in mean accuracy from 2T on over each of the others."""
+    return accuracy(f"{text} (smallest lead in mean accuracy from 2T on)", lead(ours, tuple(others)), ">", 0.0,
+                    margin=MARGIN)  # fmt: skip
+
+
+HELPS = accuracy(f"SSMax helps nearly all: at least {NEARLY_ALL} of 6 encodings gain in mean accuracy from 2T on",
+                 gaining, ">=", NEARLY_ALL, ours=True)  # fmt: skip
+CHANCE_AT = f"close to chance at {SOON}T already: at most {NEAR_CHANCE}"
+
+CHECKS = claims(
+    claim(
+        "BAM-F2",
+        accuracy(f"BAM SSMax stays perfect up to {LONG}T: at least {PERFECT} at every length", stays, ">=", PERFECT,
+                 ours=True),
+        accuracy("ALiBi SSMax falls off: its accuracy at T less that at the longest length", falls, ">", 0.0,
+                 margin=MARGIN),
+        accuracy(f"Sinusoidal, RoPE and NoPE with SSMax are {CHANCE_AT}",
+                 highest("sinusoidal-ssmax", "rope-ssmax", "nope-ssmax", at=SOON), "<=", NEAR_CHANCE, ours=True),
+        recipe=RECIPE,
+    ),
+    claim(
+        "BAM-F3",
+        accuracy("Most cells of length and depth are perfect", cells(lambda share: share == 1), ">", 0.5,
+                 also=(SAMPLES,)),
+        accuracy("No more than 3 in 55 cells of length and depth are at 0", cells(lambda share: share == 0), "<=",
+                 EMPTY_CELLS, also=(SAMPLES,)),
+        accuracy(f"BAM SSMax at {FAR}T: accuracy above {HIGH}", far, ">", HIGH),
+        recipe=RECIPE,
+    ),
+    claim(
+        "BAM-F13",
+        leads("Without SSMax BAM is ahead of every other encoding", "bam", BASES),
+        HELPS,
+        recipe=RECIPE,
+    ),
+    claim(
+        "BAM-C1",
+        accuracy(f"BAM SSMax at {FAR}T: accuracy of at least {HIGH}", far, ">=", HIGH, ours=True),
+        accuracy(f"BAM SSMax keeps {HIGH} more than {RATIO} times as far as the best other, in doublings (reach)",
+                 further, ">", math.log2(RATIO), also=(REACH,)),
+        recipe=RECIPE,
+    ),
+    claim(
+        "BAM-C6",
+        accuracy(f"BAM SSMax keeps an accuracy of {HIGH} at every length up to {LONG}T", stays, ">=", HIGH, ours=True),
+        accuracy(f"BAM alone: at {LONG}T all others are below {HIGH}", highest(*BASES, *SCALED, at=LONG), "<", HIGH,
+                 ours=True),
+        accuracy(f"Every other encoding, with SSMax or without, is {CHANCE_AT}",
+                 highest(*BASES, *SCALED, at=SOON), "<=", NEAR_CHANCE, ours=True),
+        recipe=RECIPE,
+    ),
+    claim(
+        "BAM-C13",
+        HELPS,
+        leads("A good encoding is needed: BAM SSMax leads all others that have SSMax", OURS, SCALED),
+        leads("It does not suffice: BAM SSMax leads BAM without SSMax", OURS, ("bam",)),
+        recipe=RECIPE,
+    ),
+)  # fmt: skip

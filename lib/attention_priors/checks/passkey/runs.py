@@ -1,0 +1,115 @@
+"""Accuracies of the runs that passed the gate, as findings read them.
+
+A run that misses its gate decides nothing: it is left out, and the note of the sentence names it. So is an arm that the
+profile has not trained, or a length at which it was not asked. Two encodings are compared within seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pandas as pd
+
+from attention_priors.claims.finding import Estimate, Frames, lead, share, smallest
+from attention_priors.experiments.gate import gated
+
+BY_LENGTH, SAMPLES, REACH = "passkey_by_length", "passkey_samples", "passkey_reach"
+RECIPE = "passkey-small"
+OURS = "bam-ssmax"
+HIGH = 0.8  # "high", "accurate": the paper's own number at 500 times the training length
+PERFECT = 0.85  # no finite sample shows 1; the lower limit of 25 of 25 right is 0.86
+MARGIN = 0.05  # of accuracy: a smaller lead is none
+
+Counts = dict[int, tuple[int, int]]  # (right, asked) by seed or by length
+
+
+class Runs:
+    """Rows of one form with `encoding`, `seed`, `length`, `correct`, `samples` and `trained`, after the gate.
+
+    A run whose last answers hold no hit counts as without one at the longer lengths that others were asked.
+    """
+
+    def __init__(self, frame: pd.DataFrame, form: str = "plain") -> None:
+        rows = frame[frame["form"] == form] if "form" in frame else frame
+        self.trained = int(rows["trained"].min())
+        self.passed = {(row.encoding, int(row.seed)): bool(row.passed) for row in gated(rows).itertuples()}
+        self.runs: dict[tuple[str, int], Counts] = {run: {} for run in self.passed}
+        for row in rows.sort_values("length").itertuples():
+            self.runs[row.encoding, int(row.seed)][int(row.length)] = (int(row.correct), int(row.samples))
+        prompts = rows.groupby("length")["samples"].max()
+        for own in self.runs.values():
+            last = max(own)
+            if last > self.trained and not own[last][0]:
+                own |= {int(length): (0, int(asked)) for length, asked in prompts.items() if length > last}
+
+    def why(self, *names: str) -> str:
+        """Why some of these do not decide: not in the profile, or their gate missed, with the seeds."""
+        absent = [name for name in names if not any(name == other for other, _ in self.runs)]
+        missed = {name: [seed for (other, seed), passed in self.passed.items() if other == name and not passed]
+                  for name in names}  # fmt: skip
+        said = [f"not in this profile: {', '.join(absent)}"] if absent else []
+        listed = ", ".join(f"{name} (seed {', '.join(map(str, seeds))})" for name, seeds in missed.items() if seeds)
+        return "; ".join(said + ([f"gate missed: {listed}"] if listed else []))
+
+    def lengths(self, *names: str, least: float = 0.0, most: float = math.inf) -> list[int]:
+        """Lengths at which all of these were asked, between `least` and `most` times T; of absent ones nothing."""
+        there = [{n for (other, _), own in self.runs.items() if other == name for n in own} for name in names]
+        common = set.intersection(*there) if there and all(there) else set()
+        return sorted(n for n in common if least <= n / self.trained <= most)
+
+    def beyond(self, *names: str) -> list[int]:
+        """Lengths from twice T on, the first at which the paper asks, at which all those of these present were."""
+        return self.lengths(*self.present(names), least=2.0)
+
+    def present(self, names: Iterable[str]) -> list[str]:
+        """Those with a run that passed."""
+        return [name for name in names if self.seeds(name)]
+
+    def seeds(self, name: str) -> list[int]:
+        """The seeds of an encoding that passed."""
+        return sorted(seed for (other, seed), passed in self.passed.items() if other == name and passed)
+
+    def counts(self, name: str, lengths: Iterable[int]) -> Counts:
+        """Right and asked over some lengths by seed: of the seeds that passed and were asked at all of them."""
+        lengths, made = list(lengths), {}
+        for seed in self.seeds(name):
+            own = [self.runs[name, seed].get(length) for length in lengths]
+            if own and None not in own:
+                made[seed] = tuple(map(sum, zip(*own, strict=True)))
+        return made
+
+    def at(self, name: str, lengths: int | Iterable[int]) -> Estimate:
+        """Mean accuracy over one length or several."""
+        lengths = [lengths] if isinstance(lengths, int) else list(lengths)
+        return self._said(share(self.counts(name, lengths)), lengths, name)
+
+    def at_every(self, name: str, most: int) -> dict[str, Estimate]:
+        """Accuracy at every length asked up to `most` times T, and at that one in any case."""
+        lengths = {*self.lengths(name, most=most), most * self.trained}
+        return {f"{name} at {n / self.trained:.3g}T": self.at(name, n) for n in sorted(lengths)}
+
+    def lead(self, ours: str, theirs: str, lengths: Iterable[int]) -> Estimate:
+        """Accuracy of `ours` less that of `theirs`, over the same lengths and within seeds."""
+        lengths = list(lengths)
+        found = lead(self.counts(ours, lengths), self.counts(theirs, lengths))
+        return self._said(found, lengths, ours, theirs)
+
+    def _said(self, found: Estimate, lengths: list[int], *names: str) -> Estimate:
+        """The estimate with a note on the runs that it lacks."""
+        note = self.why(*names)
+        if math.isnan(found.value) and not note:
+            where = ", ".join(f"{length / self.trained:.3g}T" for length in lengths) or "one length beyond T"
+            note = f"{' and '.join(names)} not asked at {where}"
+        return replace(found, note=note)
+
+    def ahead(self, ours: str, others: Iterable[str]) -> Estimate:
+        """The smallest lead of `ours` over any of the others, in the mean over the lengths from 2T on."""
+        others = list(others)
+        return smallest({other: self.lead(ours, other, self.beyond(ours, other)) for other in others})
+
+
+def read(frames: Frames) -> Runs:
+    """The plain passkey task."""
+    return Runs(frames[BY_LENGTH])
