@@ -104,6 +104,8 @@ TABLES = Table(
     {
         "language_corpus": "language.corpus:TABLE",
         "language_table2": "language.table_2:TABLE",
+        "language_sizes": "language.sizes:TABLE",
+        "extensions_neighbours": "encodings.neighbours:TABLE",
         "encodings_perplexity": "encodings.perplexity:TABLE",
         "encodings_properties": "encodings.properties:TABLE",
         "passkey_reach": "passkey.reach:TABLE",

@@ -36,7 +36,8 @@ class Losses:
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
-        self.frame, self.trained = frame, int(frame["trained"].min())
+        self.frame = frame
+        self.trained = int(frame["trained"].min()) if len(frame) else 1  # of nothing, any will do
         self.rows = frame[frame["passed"].astype(bool)]
         if "times" in frame:
             self.rows = self.rows[self.rows["times"] == self.rows.groupby("encoding")["times"].transform("min")]
@@ -76,10 +77,9 @@ class Losses:
         """A column of the first less that of the second, mean over lengths; losses of equal tokens alone compare."""
         lengths = [lengths] if isinstance(lengths, int) else list(lengths)
         if "times" in self.rows:
-            times = {int(count) for name in (first, second) for count in self.of(name)["times"]}
-            if len(times) > 1:
-                why = "; ".join(filter(None, map(self.why, (first, second)))) or "unequal tokens"
-                return unknown(f"{why}; at more tokens the gate was passed, but then losses do not compare")
+            more = [_label(name) for name in (first, second) if (self.of(name)["times"] > 1).any()]
+            if len(more) == 1:
+                return unknown(f"{more[0]} passed its gate with more tokens alone; losses of equal tokens compare")
         found = (self.by_seed(name, column, lengths) for name in (first, second))
         return self._told((next(found) - next(found)).dropna(), lengths, first, second)
 
@@ -156,13 +156,13 @@ def finding(text: str, estimate: Callable[[Losses], Estimate], relation: str, bo
 
 def stays(name: str, bound: float = LEVEL, times: float = FAR, read: Read = readings) -> Finding:
     """Level at every length."""
-    text = f"{_label(name)} grows by at most {bound} nats at every length up to {times:.3g}T"
+    text = f"The loss of {_label(name)} grows by at most {bound} nats at every length up to {times:.3g}T"
     return finding(text, lambda data: data.grows(name, times), "<=", bound, read, ours=True)
 
 
 def breaks(name: str, bound: float = LEVEL, times: float = FAR, read: Read = readings) -> Finding:
     """Not level in the end."""
-    text = f"{_label(name)} grows by more than {bound} nats at {times:.3g}T"
+    text = f"The loss of {_label(name)} grows by more than {bound} nats at {times:.3g}T"
     return finding(text, lambda data: data.end(name, times), ">", bound, read, ours=True)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pandas as pd
+
 from attention_priors.checks.language.losses import (
     CLOSE,
     DIVERGES,
@@ -82,6 +84,13 @@ def movement(frames: Frames, name: str) -> Estimate:
     """How much more text moves an encoding's loss on a document, mean over the lengths above T."""
     data = moved(frames, name)
     return data.at(name, "moved", data.lengths(name, least=1.001))
+
+
+def movements(frames: Frames, names: Iterable[str]) -> pd.DataFrame:
+    """`movement` of several encodings with its 95 % interval, a row each; NaN where the gate was missed."""
+    found = {encoding(name).label: movement(frames, name) for name in names}
+    return pd.DataFrame({name: (each.value, *each.interval(0.95)) for name, each in found.items()},
+                        index=["nats", "low", "high"]).T  # fmt: skip
 
 
 def fails(name: str) -> Finding:

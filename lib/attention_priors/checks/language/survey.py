@@ -62,7 +62,7 @@ def nope_at(size: str, read: Read) -> Iterator[Finding]:
     for name in SIZED:
         yield finding(
             f"{size}: by at most {LEVEL} nats more than {encoding(name).label}",
-            lambda data, name=name: leads(data)[name], "<=", LEVEL, read, ours=True,
+            lambda data, name=name: leads(data)[encoding(name).label], "<=", LEVEL, read, ours=True,
         )  # fmt: skip
 
 
