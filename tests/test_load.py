@@ -50,6 +50,16 @@ def test_by_name_and_by_path(shipped: Path) -> None:
     assert torch.equal(one.head.weight, load_file(shipped)["head.weight"])
 
 
+def test_a_window_is_as_it_was_in_training(trained: Path, tmp_path: Path) -> None:
+    with safe_open(trained, "pt") as file:
+        spec = RunSpec.model_validate(json.loads(file.metadata()["spec"]))
+    spec = spec.model_copy(update={"model": spec.model.model_copy(update={"encoding": "half-rope-window-bam"})})
+    run, tokens = Run(spec, tmp_path, torch.device("cpu")), torch.arange(30)[None]
+    run.train()
+    opened = attention_priors.load(str(run.path / "model.safetensors"))
+    assert opened.trained == 80 and torch.equal(opened(tokens), run.model()(tokens))
+
+
 def test_a_model_stored_in_half_precision_opens_in_single(shipped: Path, tmp_path: Path) -> None:
     with safe_open(shipped, "pt") as file:
         meta = file.metadata()

@@ -1,5 +1,7 @@
 """Laws of the model: whatever way the tokens are given, the same logits; and the sizes of BAM's Table 1."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -18,6 +20,7 @@ def small(encoding, **changes):
     config = {"vocabulary": VOCABULARY, "width": 32, "layers": 3, "heads": 4, "hidden": 16, "encoding": encoding}
     torch.manual_seed(7)
     made = Transformer(ModelConfig(**{**config, **changes})).double().eval()
+    made.trained = LENGTH
     with torch.no_grad():
         for block in made.blocks:
             for part in (block.attention.prior, block.attention.scale, block.attention.rotary):
@@ -274,8 +277,9 @@ def test_every_encoding_runs_in_half_precision_and_keeps_it(name, dtype):
     """Reading near what float32 gives, and learning with finite gradients."""
     torch.manual_seed(0)
     row = ENCODINGS[name]
-    size = {"vocabulary": 11, "width": 16, "layers": 1, "heads": 2, "kv_heads": 1, "hidden": 16}
+    size = {"vocabulary": 11, "width": 16, "layers": 2, "heads": 4, "kv_heads": 2, "hidden": 16}
     made = Transformer(ModelConfig(encoding=row.trained_as or name, **size))
+    made.trained = 20
     tokens = torch.randint(11, (1, 20))
     found = {}
     for each in (torch.float32, dtype):
@@ -287,6 +291,77 @@ def test_every_encoding_runs_in_half_precision_and_keeps_it(name, dtype):
     found[dtype].float().sin().sum().backward()
     grads = [p.grad for p in made.parameters() if p.grad is not None]
     assert (grads or row.trained_as) and all(g.isfinite().all() for g in grads)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("changes", [{"rotated_layers": (1, 2, 3)}, {"rotated_heads": 1.0}, {"window": 1.0}])
+def test_a_rotation_in_every_layer_and_head_is_rope(changes, monkeypatch):
+    whole = small("rope")
+    monkeypatch.setitem(ENCODINGS, "half-rope", replace(ENCODINGS["rope"], name="half-rope", **changes))
+    assert apart(small("half-rope")(tokens()), whole(tokens())) < CLOSE
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("prior", ["bam", "kerple-power"])
+@pytest.mark.parametrize("kv_heads", [4, 2])
+def test_heads_and_layers_that_do_not_rotate_are_those_of_the_prior_alone(prior, kv_heads):
+    """Of the first layer, where both models read the same: the first two heads turn with RoPE, the rest do not."""
+    plain, turned = small(prior, kv_heads=kv_heads), small(f"rope-{prior}", kv_heads=kv_heads)
+    for name, share in ((f"half-rope-{prior}", 2), (f"rope-layer-1-{prior}", 4), (f"rope-layer-2-{prior}", 0)):
+        divided = small(name, kv_heads=kv_heads)
+        for other in (plain, turned):
+            other.load_state_dict(divided.state_dict())
+        expected = [each.attention_maps(tokens(), LENGTH)[0] for each in (turned, plain)]
+        found = divided.attention_maps(tokens(), LENGTH)[0]
+        assert apart(found[:, :share], expected[0][:, :share]) < CLOSE if share else True
+        assert apart(found[:, share:], expected[1][:, share:]) < CLOSE if share < 4 else True
+    assert [block.attention.turned for block in divided.blocks] == [0, 4, 0]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["half-rope-window", "half-rope-window-bam", "half-rope-window-kerple-power"])
+def test_heads_that_rotate_see_their_window_and_the_rest_all(name):
+    net, x = small(name), tokens()
+    whole = small(name.replace("-window", ""))
+    whole.load_state_dict(net.state_dict())
+    near, free = net.attention_maps(x, LENGTH)[0], whole.attention_maps(x, LENGTH)[0]
+    lags = torch.arange(LENGTH)[:, None] - torch.arange(LENGTH)
+    seen = (lags >= 0) & (lags < 6)  # a quarter of 23 tokens
+    assert float(near[:, :2, ~seen].abs().max()) == 0 and float(near[:, :2, seen].min()) > 0
+    masked = free[:, :2] * seen
+    assert apart(near[:, :2], masked / masked.sum(-1, keepdim=True)) < CLOSE
+    assert apart(near[:, 2:], free[:, 2:]) < CLOSE
+    net.trained = 4 * LENGTH
+    assert apart(net(x), whole(x)) < CLOSE, "a window of the whole text is none"
+
+
+@torch.no_grad()
+def test_scalable_softmax_counts_the_keys_of_each_head(monkeypatch):
+    row = replace(ENCODINGS["half-rope-window-bam"], ssmax=True, scales_prior=True)
+    monkeypatch.setitem(ENCODINGS, row.name, row)
+    net, x, ids = small(row.name), tokens(), torch.tensor([[0] * 9 + [1] * 14, [0] * 23])
+    rows = net._rows(x, ids, 8, None, "auto")
+    own = net.blocks[0].attention
+    counts = torch.stack([rows.near.count] * 2 + [rows.visible.count] * 2, 1)
+    expected = own.scale.scale[:, None] * counts.double().log()
+    assert apart(own.factors(rows), expected) < CLOSE
+    assert rows.near.count.max() == 6 and rows.visible.count.max() == 8
+    for given in ({}, {"document_ids": ids, "local": 8}, {"last": 3}):
+        assert apart(net(x, backend="reference", **given), net(x, backend="sdpa", **given)) < CLOSE
+    cache = Cache()
+    parts = torch.cat([net(x[:, :11], cache=cache), net(x[:, 11:12], cache=cache), net(x[:, 12:], cache=cache)], 1)
+    assert apart(parts, net(x)) < CLOSE
+
+
+@pytest.mark.parametrize("name", ["half-rope-window-bam", "half-rope-window-kerple-power", "rope-layer-2-bam"])
+def test_gradients_of_divided_heads_agree_between_backends(name):
+    net, found = small(name, kv_heads=2), []
+    for backend in ("reference", "sdpa"):
+        net.zero_grad()
+        net(tokens(), backend=backend).sin().sum().backward()
+        found.append({key: p.grad.clone() for key, p in net.named_parameters() if p.requires_grad})
+    assert all(apart(found[0][key], found[1][key]) < 1e-8 for key in found[0])
+    assert all(float(g.abs().max()) > 0 for key, g in found[0].items() if "prior" in key)
 
 
 def test_a_shared_prior_is_one_prior():
@@ -314,6 +389,9 @@ def test_bam_starts_as_nope():
         (lambda: small("rope")(tokens(), backend="fast"), "unknown backend 'fast'"),
         (lambda: small("rope")(tokens(), document_ids=torch.zeros_like(tokens()), cache=Cache()), "without a cache"),
         (lambda: Cache().select(torch.tensor([0])), "the cache is empty"),
+        (lambda: small("half-rope", kv_heads=1), "rotates 0.5 of the heads, which 4 heads with 1 key heads cannot do"),
+        (lambda: small("rope-layer-2-bam", layers=1), "'rope-layer-2-bam' rotates layer 2, but the model has 1"),
+        (lambda: small("half-rope-window", causal=False), "windows that look back, but an encoder looks both ways"),
     ],
 )
 def test_bad_input_is_named(attempt, message):
@@ -321,10 +399,18 @@ def test_bad_input_is_named(attempt, message):
         attempt()
 
 
-def test_a_window_over_an_evicted_cache_is_refused():
-    model, cache = small("rope"), Cache()
-    with torch.no_grad():
-        model(tokens(), cache=cache)
-        cache.select(torch.tensor([0, 5, 6]))
-        with pytest.raises(ValueError, match="dropped no key"):
-            model(tokens(length=1), local=4, cache=cache)
+@torch.no_grad()
+@pytest.mark.parametrize(("name", "local"), [("rope", 4), ("half-rope-window", None)])
+def test_a_window_over_an_evicted_cache_is_refused(name, local):
+    model, cache = small(name), Cache()
+    model(tokens(), cache=cache)
+    cache.select(torch.tensor([0, 5, 6]))
+    with pytest.raises(ValueError, match="dropped no key"):
+        model(tokens(length=1), local=local, cache=cache)
+
+
+def test_windows_of_an_unknown_training_length_are_refused():
+    net = small("half-rope-window")
+    net.trained = None
+    with pytest.raises(ValueError, match=r"has windows of 0.25 of the length .* set model.trained"):
+        net(tokens())

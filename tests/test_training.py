@@ -13,6 +13,7 @@ from torch import nn
 from attention_priors import store, training
 from attention_priors.config import Gate, ModelConfig, Recipe, Varied
 from attention_priors.model import Transformer
+from attention_priors.positions import encodings
 from attention_priors.positions.priors import GeneralizedGaussian
 from attention_priors.positions.scaling import ScalableSoftmax
 from attention_priors.tasks import SOURCES, algorithms, passkey
@@ -314,6 +315,27 @@ def test_a_key_depends_on_its_own_source_of_batches_alone(module, old, new, chan
     edit(module, old, new)
     moved = {task for task in SOURCES if spec(task=task).key() != before[task]}
     assert moved == {task for task in SOURCES if SOURCES.module(task).rpartition(".")[2] in changed}
+
+
+def test_a_key_tells_which_layers_and_heads_rotate_and_how_far_they_see() -> None:
+    names = ("rope-bam", "rope-layer-1-bam", "rope-layer-2-bam", "rope-layers-1-2-bam", "half-rope-bam",
+             "half-rope-window-bam", "half-rope-kerple-power", "half-rope")  # fmt: skip
+    base = spec("rope-bam")
+    rows, keys = [encodings.encoding(name) for name in names], []
+    with pytest.MonkeyPatch.context() as patch:
+        for row in rows:  # under one name, so that nothing but the rows differ
+            patch.setitem(encodings.ENCODINGS, "rope-bam", row)
+            keys.append(base.key())
+    assert len(set(keys)) == len(keys)
+
+
+def test_a_window_is_a_share_of_the_first_training_length() -> None:
+    first = spec("half-rope-window-bam", length=120)
+    further = spec("half-rope-window-bam", length=480).model_copy(update={"start": first})
+    for made in (first, further):
+        assert training.build(made).trained == 120
+        rows = training.build(made)._rows(torch.zeros(1, 100, dtype=torch.long), None, None, None, "auto")
+        assert int(rows.near.count.max()) == 30 and int(rows.visible.count.max()) == 100
 
 
 def test_every_task_has_its_source_and_an_unknown_one_is_named() -> None:

@@ -29,6 +29,7 @@ def extend(model: Transformer, name: str, trained: int) -> Transformer:
         raise ValueError(f"trained = {trained}, but a training length is a whole number of at least 2 tokens")
     made = Transformer(model.config.model_copy(update={"encoding": name})).to(next(model.parameters()))
     made.load_state_dict(model.state_dict())
+    made.trained = trained
     for block in made.blocks:
         rotary = block.attention.rotary
         if isinstance(rotary, (ExtendedRotary, RectifiedRotary)):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -16,6 +18,7 @@ from .positions.compositions import BiasedRotary
 from .positions.encodings import Encoding, encoding
 from .positions.priors import Prior
 from .positions.rotary import Keys, Queries
+from .positions.shares import share
 
 # BAM App. C, Table 1. The tokenizer there has 32,768 tokens, RoPE in the authors' code the base 500,000.
 _COMMON = {"vocabulary": 32768, "rope_base": 500_000.0}
@@ -78,6 +81,7 @@ class Rows:
     q_positions: Int[Tensor, " queries"]
     k_positions: Int[Tensor, " keys"]
     visible: Visible
+    near: Visible | None  # what heads with a window see; None where the encoding has none
     offset: int
     exact: bool  # keys stand at 0 .. keys - 1 and queries from `offset` on, so that a table backend can serve
     backend: str
@@ -87,7 +91,8 @@ class Rows:
         """The same for the queries start .. stop - 1 and the first `keys` keys; None: to the end."""
         return replace(
             self, q_positions=self.q_positions[start:stop], k_positions=self.k_positions[:keys],
-            visible=self.visible.rows(start, stop), offset=self.offset + start,
+            visible=self.visible.rows(start, stop), near=self.near and self.near.rows(start, stop),
+            offset=self.offset + start,
         )  # fmt: skip
 
     def last(self, count: int) -> Rows:
@@ -95,22 +100,44 @@ class Rows:
         return self.part(len(self.q_positions) - count)
 
 
-class Attention(nn.Module):
-    """Multi-head (grouped-query) attention with the position parts of an encoding."""
+@dataclass(frozen=True)
+class Group:
+    """Heads that see the same keys, with the part of the prior that is theirs."""
 
-    def __init__(self, config: ModelConfig, row: Encoding, prior: Prior | None) -> None:
+    heads: slice
+    kv_heads: slice
+    prior: Prior | None
+    near: bool  # they have a window
+
+    @classmethod
+    def of(cls, heads: tuple[int, int], kv_heads: tuple[int, int], prior: Prior | None, near: bool) -> Group:
+        return cls(slice(*heads), slice(*kv_heads), prior and share(prior, *heads), near)
+
+
+class Attention(nn.Module):
+    """Multi-head (grouped-query) attention with the position parts of an encoding in one layer."""
+
+    def __init__(self, config: ModelConfig, row: Encoding, prior: Prior | None, layer: int = 0) -> None:
         super().__init__()
         self.heads, self.kv_heads = config.heads, config.kv_heads or config.heads
         self.head_width = config.width // config.heads
         self.query = nn.Linear(config.width, config.width, bias=False)
         self.key_value = nn.Linear(config.width, 2 * self.kv_heads * self.head_width, bias=False)
         self.output = nn.Linear(config.width, config.width, bias=False)
-        self.rotary = row.rotary(self.head_width, config.rope_base) if row.rotary else None
-        if row.biased:
-            self.rotary = BiasedRotary(self.heads, self.kv_heads, self.rotary)
+        self.turned, self.kv_turned = row.turned(layer, self.heads, self.kv_heads)
+        self.rotary = row.rotary(self.head_width, config.rope_base) if self.turned else None
+        if row.biased and self.turned:
+            self.rotary = BiasedRotary(self.turned, self.kv_turned, self.rotary)
         self.prior = prior
         self.scale = row.scale(config.heads)
         self.scales_prior = row.scales_prior
+        # Heads with a window and heads without attend apart, so that every backend has both; None: all heads at once.
+        self.groups: tuple[Group, ...] | None = None
+        if row.window and self.turned:
+            turned, rest = (self.turned, self.heads), (self.kv_turned, self.kv_heads)
+            self.groups = (Group.of((0, turned[0]), (0, rest[0]), prior, near=True),)
+            if self.turned < self.heads:
+                self.groups += (Group.of(turned, rest, prior, near=False),)
 
     def project(
         self, x: Float[Tensor, "batch length channels"], rows: Rows, layer: int
@@ -121,18 +148,48 @@ class Attention(nn.Module):
         k, v = self.key_value(x).unflatten(-1, (2, self.kv_heads, self.head_width)).permute(2, 0, 3, 1, 4)
         if rows.cache is not None:
             k, v = rows.cache.append(layer, k, v)
-        return q, k, v, self.scale(rows.visible.count)
+        return q, k, v, self.factors(rows)
+
+    def factors(self, rows: Rows) -> Scales | None:
+        """The factor of each row of logits, by the number of keys that its head sees."""
+        far = self.scale(rows.visible.count)
+        if self.groups is None or far is None:
+            return far
+        near = self.scale(rows.near.count)
+        return torch.cat([near[..., : self.turned, :], far[..., self.turned :, :]], -2)
 
     def rotate(self, q: Queries, k: Keys, rows: Rows) -> tuple[Queries, Keys]:
         """q and k with their positions in them, for the queries and keys of `rows`."""
-        return (q, k) if self.rotary is None else self.rotary(q, k, rows.q_positions, rows.k_positions)
+        if self.rotary is None:
+            return q, k
+        if self.turned == self.heads:
+            return self.rotary(q, k, rows.q_positions, rows.k_positions)
+        n, m = self.turned, self.kv_turned
+        turned_q, turned_k = self.rotary(q[:, :n], k[:, :m], rows.q_positions, rows.k_positions)
+        return torch.cat([turned_q, q[:, n:]], 1), torch.cat([turned_k, k[:, m:]], 1)
+
+    def by_group(
+        self, attend: Callable[..., Tensor], q: Queries, *kv: Keys, scale: Scales | None, rows: Rows, **how: Any
+    ) -> Tensor:
+        """`attend` for all heads, with the prior, the factors and the visible keys of each group of heads."""
+        if self.groups is None:
+            scales = {"logit_scale": scale, "prior_scale": scale if self.scales_prior else None}
+            return attend(q, *kv, prior=self.prior, visible=rows.visible, **scales, **how)
+        parts = []
+        for group in self.groups:
+            own = None if scale is None else scale[..., group.heads, :]
+            parts.append(attend(
+                q[:, group.heads], *(x[:, group.kv_heads] for x in kv), prior=group.prior,
+                visible=rows.near if group.near else rows.visible, logit_scale=own,
+                prior_scale=own if self.scales_prior else None, **how,
+            ))  # fmt: skip
+        return torch.cat(parts, 1)
 
     def mix(self, q: Queries, k: Keys, v: Keys, scale: Scales | None, rows: Rows) -> Queries:
         """Σ_j p_ij v_j for the queries and keys of `rows`, which are not yet rotated."""
         q, k = self.rotate(q, k, rows)
-        return attention(
-            q, k, v, prior=self.prior, logit_scale=scale, prior_scale=scale if self.scales_prior else None,
-            visible=rows.visible, offset=rows.offset, backend=rows.backend,
+        return self.by_group(
+            attention, q, k, v, scale=scale, rows=rows, offset=rows.offset, backend=rows.backend,
             positions=None if rows.exact else (rows.q_positions, rows.k_positions),
         )  # fmt: skip
 
@@ -162,10 +219,10 @@ class Attention(nn.Module):
 class Block(nn.Module):
     """Pre-norm attention and SwiGLU: x + A(norm x), then x + W_down(silu(W_gate norm x) * W_up norm x)."""
 
-    def __init__(self, config: ModelConfig, row: Encoding, prior: Prior | None) -> None:
+    def __init__(self, config: ModelConfig, row: Encoding, prior: Prior | None, layer: int) -> None:
         super().__init__()
         self.attention_norm = nn.RMSNorm(config.width, eps=1e-5)
-        self.attention = Attention(config, row, prior)
+        self.attention = Attention(config, row, prior, layer)
         self.feedforward_norm = nn.RMSNorm(config.width, eps=1e-5)
         self.gate_up = nn.Linear(config.width, 2 * config.hidden, bias=False)
         self.down = nn.Linear(config.hidden, config.width, bias=False)
@@ -185,11 +242,23 @@ class Transformer(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         row = encoding(config.encoding)
+        if max(row.rotated_layers, default=0) > config.layers:
+            raise ValueError(
+                f"encoding {row.name!r} rotates layer {max(row.rotated_layers)}, but the model has {config.layers}; "
+                "give it as many layers, or take another encoding"
+            )
+        if row.window and not config.causal:
+            raise ValueError(f"encoding {row.name!r} has windows that look back, but an encoder looks both ways; give "
+                             "it an encoding without windows")  # fmt: skip
         self.config = config
+        self.window = row.window
+        self.trained: int | None = None  # length that it is trained on, of which windows are shares
         self.embedding = nn.Embedding(config.vocabulary, config.width)
         self.absolute = row.absolute(config.width) if row.absolute else None
         priors = [row.prior(config.heads) for _ in range(1 if row.shared else config.layers)] if row.prior else [None]
-        self.blocks = nn.ModuleList(Block(config, row, priors[layer % len(priors)]) for layer in range(config.layers))
+        self.blocks = nn.ModuleList(
+            Block(config, row, priors[layer % len(priors)], layer) for layer in range(config.layers)
+        )
         self.norm = nn.RMSNorm(config.width, eps=1e-5)
         self.head = nn.Linear(config.width, config.vocabulary, bias=False)
 
@@ -231,9 +300,8 @@ class Transformer(nn.Module):
             own = block.attention
             q, k, _, scale = own.project(block.attention_norm(x), asked, layer)
             q, k = own.rotate(q, k, asked)
-            maps.append(weights(
-                q, k, prior=own.prior, logit_scale=scale, prior_scale=scale if own.scales_prior else None,
-                visible=asked.visible, q_positions=asked.q_positions, k_positions=asked.k_positions,
+            maps.append(own.by_group(
+                weights, q, k, scale=scale, rows=asked, q_positions=asked.q_positions, k_positions=asked.k_positions,
             ))  # fmt: skip
             x = block(x, rows, layer)
         return maps
@@ -256,13 +324,23 @@ class Transformer(nn.Module):
         if not exact:
             offset, backend = len(k_positions) - length, "reference"
         visible = causal(length, offset, device) if self.config.causal else bidirectional(length, length, device)
+        if not exact and (local is not None or self.window is not None):
+            raise ValueError("a window needs a cache that has dropped no key; select the window's keys instead")
         if local is not None:
-            if not exact:
-                raise ValueError("a window needs a cache that has dropped no key; select the window's keys instead")
             visible = visible & window(length, local, offset, device)
         if ids is not None:
             visible = visible & documents(ids)
-        return Rows(q_positions, k_positions, visible, offset, exact, backend, cache)
+        near = None if self.window is None else visible & window(length, self._near(), offset, device)
+        return Rows(q_positions, k_positions, visible, near, offset, exact, backend, cache)
+
+    def _near(self) -> int:
+        """The keys that heads with a window see. ValueError where the length that it is a share of is not known."""
+        if self.trained is None:
+            raise ValueError(
+                f"encoding {self.config.encoding!r} has windows of {self.window:g} of the length that the model is "
+                "trained on; set model.trained"
+            )
+        return round(self.window * self.trained)
 
     def _embed(self, tokens: Tensor, rows: Rows) -> Tensor:
         try:

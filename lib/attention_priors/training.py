@@ -65,7 +65,8 @@ class RunSpec(Frozen):
         # Without defaults: a setting that is added later, and that this run does not use, changes no key.
         settings = self.model_dump(exclude={"corpus", "start"}, exclude_defaults=True)
         start = self.start and self.start.key(device)
-        return store.key(settings, start, device, code, row.scales_prior, row.shared, row.biased)
+        layout = row.scales_prior, row.shared, row.biased, row.rotated_layers, row.rotated_heads, row.window
+        return store.key(settings, start, device, code, *layout)
 
 
 def optimizers(model: nn.Module, recipe: Recipe) -> list[torch.optim.Optimizer]:
@@ -205,8 +206,12 @@ def fit(
 
 
 def build(spec: RunSpec) -> Transformer:
-    """The model of a run with new weights. An extended rotation stretches from the length that the run starts from."""
+    """The model of a run with new weights. An extended rotation stretches from the length that the run starts from.
+
+    Windows stay as they were there.
+    """
     model = Transformer(spec.model)
+    model.trained = (spec.start or spec).recipe.length
     for block in model.blocks:
         if spec.start is not None and isinstance(block.attention.rotary, ExtendedRotary):
             block.attention.rotary.trained = spec.start.recipe.length

@@ -22,6 +22,7 @@ from attention_priors.model import Transformer
 size = {"vocabulary": 19, "width": 32, "heads": 4, "kv_heads": 2, "hidden": 32}
 tokens = torch.randint(19, (2, 70), generator=torch.Generator().manual_seed(1))
 documents = (torch.arange(70) // 30 + torch.arange(2)[:, None] * (torch.arange(70) > 40)).contiguous()
+composed = ["half-rope-window-bam", "half-rope-window", "half-rope-kerple-power", "rope-layer-1-bam"]
 packed = {"document_ids": documents, "local": 20, "last": 30}
 
 
@@ -29,6 +30,7 @@ def compare(name, layers, learns, **given):
     torch._dynamo.reset()
     torch.manual_seed(0)
     model = Transformer(ModelConfig(encoding=name, layers=layers, **size))
+    model.trained = 70
     learned = [p for p in model.parameters() if p.requires_grad]
     with torch.no_grad():
         for parameter in learned:
@@ -47,6 +49,8 @@ def compare(name, layers, learns, **given):
 for name in sys.argv[1:]:
     compare(name, layers=1, learns=False)
 compare("bam-ssmax", layers=2, learns=True, **packed)
+for name in composed:
+    compare(name, layers=2, learns=True, **packed)
 sizes = {"WHOLE": 0, "BLOCK_QUERIES": 2, "BLOCK_KEYS": 16, "READING_QUERIES": 4, "READING_KEYS": 24}
 vars(sdpa).update(sizes)
 compare("goat-ssmax", layers=1, learns=True)
@@ -65,4 +69,5 @@ def test_a_model_is_one_graph_that_reads_and_learns_as_without() -> None:
     command = [sys.executable, "-c", SCRIPT, *NAMES]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.split() == [*NAMES, "bam-ssmax", "goat-ssmax", "bam-ssmax"]
+    composed = ["half-rope-window-bam", "half-rope-window", "half-rope-kerple-power", "rope-layer-1-bam"]
+    assert done.stdout.split() == [*NAMES, "bam-ssmax", *composed, "goat-ssmax", "bam-ssmax"]

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from .. import runtime
-from ..config import Encodings, Evaluation, Frozen, Profile
+from ..config import Encodings, Frozen, Profile
 from ..evaluation import share_interval
 from ..positions.encodings import encoding
 from ..training import Run
@@ -22,19 +23,19 @@ MULTIPLES = (1, 4, 16, 64)
 
 
 class Settings(Frozen):
-    """All encodings on the plain passkey task: model and recipe are those of the section `passkey`."""
+    """All encodings on the plain passkey task: model, recipe and prompts are those of the section `passkey`."""
 
     encodings: Encodings
-    evaluation: Evaluation
-    far: Evaluation
+    give_up: int = Field(ge=0, description="as in `Evaluation`")
 
 
 def wanted(profile: Profile) -> Wanted:
-    """Every training run, with the encodings that are evaluated on its weights. All have the profile's seeds."""
+    """Every training run, with the encodings that are evaluated on its weights."""
     settings, made = profile.benchmark, {}
     for name in settings.encodings:
-        for seed in profile.seeds:
-            made.setdefault(passkey_run(profile, name, seed), {})[name] = [settings.evaluation, settings.far]
+        asked = [each.model_copy(update={"give_up": settings.give_up}) for each in profile.passkey.asked(name)]
+        for seed in profile.seeds_for(name):
+            made.setdefault(passkey_run(profile, name, seed), {})[name] = asked
     return made
 
 
@@ -48,7 +49,7 @@ def counts(profile: Profile, runs: Path) -> pd.DataFrame:
     order = sorted(every, key=lambda run: cost(run, len(every[run])), reverse=True)
     jobs = [Job(run.name, train_and_answer, (run, str(runs), profile.device, every[run])) for run in order]
     answers = gather(jobs, profile, "all encodings")
-    missing = {(name, seed) for name in profile.benchmark.encodings for seed in profile.seeds}
+    missing = {(name, seed) for name in profile.benchmark.encodings for seed in profile.seeds_for(name)}
     missing -= set(zip(answers["encoding"], answers["seed"], strict=True))
     if missing:
         raise ValueError(f"no answers of {sorted(missing)}; a benchmark leaves no encoding and no seed out")
@@ -120,7 +121,7 @@ def summary(frame: pd.DataFrame, reached: pd.DataFrame, profile: Profile, runs: 
     where = runtime.device(profile.device)
     rows = []
     for name in profile.benchmark.encodings:
-        records = [Run(passkey_run(profile, name, seed), runs, where).record() for seed in profile.seeds]
+        records = [Run(passkey_run(profile, name, seed), runs, where).record() for seed in profile.seeds_for(name)]
         group = frame[frame["encoding"] == name].set_index("length")
         own = reached[reached["encoding"] == name]["reach"]
         row = {"encoding": name, "family": group["family"].iloc[0], "borrows": group["borrows"].iloc[0],

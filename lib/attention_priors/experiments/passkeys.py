@@ -17,6 +17,7 @@ from ..training import Run, RunSpec
 from .answers import Rows, Wanted, cost, reached, readings, train_and_answer
 from .arms import OURS, UNTRAINED, Corpus, passkey_run, untrained
 from .experiment import Asked, Experiment, Frames
+from .gate import gated
 from .grid import Job, gather
 from .seeds import carry, over_seeds, spread
 
@@ -25,26 +26,45 @@ PRIORS = ["encoding", "seed", "layer", "head", "theta_alpha", "beta", "scale", "
 
 
 class Settings(Frozen):
-    """Which encodings, how trained, how far evaluated."""
+    """Which encodings, how trained, how far evaluated.
+
+    All are asked `evaluation` and, with fewer prompts, `far`; `farthest_encodings` are asked `farthest` too.
+    """
 
     size: Size
     recipe: Recipe
     encodings: Encodings
     evaluation: Evaluation
     far: Evaluation
-    far_encodings: Encodings
+    farthest: Evaluation
+    farthest_encodings: Encodings
     hard: Evaluation
     hard_encodings: Encodings
 
     @model_validator(mode="after")
     def _holds_a_key(self) -> Self:
-        asked = (("evaluation", self.evaluation), ("far", self.far), ("hard", self.hard))
+        names = ("evaluation", "far", "farthest", "hard")
         lengths = [("recipe.length", self.recipe.length)]
-        lengths += [(f"{name}.lengths", length) for name, each in asked for length in each.lengths]
+        if self.recipe.varied is not None:
+            lengths.append(("recipe.varied.shortest", self.recipe.varied.shortest))
+        lengths += [(f"{name}.lengths", length) for name in names for length in getattr(self, name).lengths]
         for name, length in lengths:
             if length < passkey.SHORTEST:
                 raise ValueError(f"{name} = {length}, but a prompt takes at least {passkey.SHORTEST} tokens")
         return self
+
+    @model_validator(mode="after")
+    def _asked_at_the_gate(self) -> Self:
+        if self.recipe.gate is not None:
+            for name, asked in (("evaluation", self.evaluation), ("hard", self.hard)):
+                if missing := sorted(set(self.recipe.gate.lengths) - set(asked.lengths)):
+                    raise ValueError(f"{name}.lengths lack {missing}, at which the gate asks; add them, so that a run "
+                                     "shows what it learned")  # fmt: skip
+        return self
+
+    def asked(self, name: str) -> list[Evaluation]:
+        """What an encoding is asked on the plain task."""
+        return [self.evaluation, self.far] + [self.farthest] * (name in self.farthest_encodings)
 
 
 def wanted(profile: Profile) -> Wanted:
@@ -52,8 +72,7 @@ def wanted(profile: Profile) -> Wanted:
     settings, made = profile.passkey, {}
     for name in settings.encodings:
         for seed in profile.seeds_for(name):
-            evaluations = [settings.evaluation] + [settings.far] * (name in settings.far_encodings)
-            made.setdefault(passkey_run(profile, name, seed), {})[name] = evaluations
+            made.setdefault(passkey_run(profile, name, seed), {})[name] = settings.asked(name)
             if name in settings.hard_encodings and seed in profile.seeds:
                 made.setdefault(passkey_run(profile, name, seed, hard=True), {})[name] = [settings.hard]
     return made
@@ -100,9 +119,31 @@ def priors(profile: Profile, runs: Path) -> pd.DataFrame:
     return pd.DataFrame(found, columns=PRIORS)
 
 
+def turns(profile: Profile, runs: Path) -> pd.DataFrame:
+    """Held-out accuracy while each model was trained: a row per turn of its gate; `steps` of at most `most` it took."""
+    found, most = [], profile.passkey.recipe.steps
+    for spec in wanted(profile):
+        record = Run(spec, runs, runtime.device(profile.device)).record()
+        form = "hard" if spec.task.endswith("hard") else "plain"
+        found += [(form, spec.model.encoding, spec.seed, step, accuracy, record["steps"], most, record["key"])
+                  for step, accuracy in record["gate"]]  # fmt: skip
+    return pd.DataFrame(found, columns=["form", "encoding", "seed", "step", "accuracy", "steps", "most", "run"])
+
+
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     trained = profile.passkey.recipe.length
-    return {"passkey_samples": samples(profile, runs).assign(trained=trained), "passkey_priors": priors(profile, runs)}
+    return {
+        "passkey_samples": samples(profile, runs).assign(trained=trained),
+        "passkey_priors": priors(profile, runs),
+        "passkey_training": turns(profile, runs),
+    }
+
+
+def learned(frame: pd.DataFrame, training: pd.DataFrame) -> pd.DataFrame:
+    """`gate.gated` of every trained model, with the steps that it took and could have had."""
+    own = frame[(frame["encoding"] != UNTRAINED) & (frame["length"] <= frame["trained"])]
+    steps = training.groupby(["form", "encoding", "seed"])[["steps", "most"]].first().reset_index()
+    return gated(own).merge(steps, how="inner", on=["form", "encoding", "seed"])
 
 
 def by_length(frame: pd.DataFrame) -> pd.DataFrame:
@@ -147,9 +188,10 @@ EXPERIMENT = Experiment(
     recipe=lambda profile: profile.passkey.recipe.name,
     asked=asked,
     measure=measure,
-    frames=("passkey_samples", "passkey_priors"),
+    frames=("passkey_samples", "passkey_priors", "passkey_training"),
     derive={
         "passkey_by_length": ("passkey_samples", by_length),
+        "passkey_gate": (("passkey_by_length", "passkey_training"), learned),
         "passkey_over_seeds": ("passkey_samples", accuracy),
         "passkey_reach": ("passkey_samples", reach),
     },

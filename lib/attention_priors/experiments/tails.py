@@ -59,7 +59,7 @@ def tails(profile: Profile, runs: Path, counts: pd.DataFrame, reached: pd.DataFr
         row = encoding(name)
         if row.rotary or row.absolute or row.trained_as:
             continue
-        for seed in profile.seeds:
+        for seed in profile.seeds_for(name):
             model = Run(passkey_run(profile, name, seed), runs, runtime.device(profile.device)).model().cpu()
             rows.append((name, seed, length, trained, tail_of(model, length, trained),
                          float(shares.get((name, seed, length), 0.0)), int(reach[name, seed])))  # fmt: skip

@@ -3,7 +3,7 @@
 To add one, write `figures/<topic>/<what>.py` with a FIGURE or a TABLE in it, and its row here.
 """
 
-from attention_priors.figures.spec import LEDGER, FigureSpec, TableSpec
+from attention_priors.figures.spec import LEDGER, FigureSpec, NotCompared, TableSpec
 from attention_priors.registry import Table
 
 FIGURES = Table(
@@ -17,6 +17,9 @@ FIGURES = Table(
         "perplexity_and_retrieval": "language.retrieval:FIGURE",
         "encodings_perplexity": "encodings.perplexity:FIGURE",
         "extensions_perplexity": "encodings.extensions:FIGURE",
+        "passkey_main": "passkey.main:FIGURE",
+        "passkey_learning": "passkey.learning:FIGURE",
+        "passkey_confound": "passkey.confound:FIGURE",
         "passkey_by_length": "passkey.by_length:FIGURE",
         "passkey_without_ssmax": "passkey.by_length:WITHOUT",
         "passkey_depth": "passkey.depth:FIGURE",
@@ -108,6 +111,8 @@ TABLES = Table(
         "extensions_neighbours": "encodings.neighbours:TABLE",
         "encodings_perplexity": "encodings.perplexity:TABLE",
         "encodings_properties": "encodings.properties:TABLE",
+        "passkey_gate": "passkey.learning:GATE",
+        "passkey_between": "passkey.confound:TABLE",
         "passkey_reach": "passkey.reach:TABLE",
         "passkey_accuracy": "passkey.accuracy:TABLE",
         "encodings": "encodings.summary:TABLE",
@@ -128,4 +133,4 @@ TABLES = Table(
     },
 )
 
-__all__ = ["FIGURES", "LEDGER", "TABLES", "FigureSpec", "TableSpec"]
+__all__ = ["FIGURES", "LEDGER", "TABLES", "FigureSpec", "NotCompared", "TableSpec"]

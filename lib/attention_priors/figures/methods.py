@@ -18,11 +18,12 @@ METHODS: dict[str, tuple[str, tuple, str]] = {
     "rope-local": (style.SKY, (3, 1, 1, 1), "v"),
     "alibi": (style.BLUE, (5, 1.5), "s"),
     "bam": (style.ORANGE, (5, 1, 1, 1, 1, 1), "o"),
-    "kerple-power": ("#6A3D9A", (4, 1, 1, 1, 1, 1), "d"),
-    "kerple-log": ("#B8860B", (6, 1.5), "8"),
-    "sandwich": ("#882255", (2, 1), "H"),
-    "t5": ("#8C564B", (3, 1, 1, 1, 1, 1), "p"),
+    "kerple-power": ("#332288", (4, 1, 1, 1), "P"),
+    "kerple-log": ("#44AA99", (2, 1), "p"),
+    "sandwich": ("#999933", (1, 1, 3, 1), "h"),
+    "t5": ("#882255", (6, 1, 2, 1), "<"),
 }
+SIX = ("nope", "sinusoidal", "rope", "rope-local", "alibi", "bam")  # those of BAM's own comparison
 # other readings of a base: dashes and marker of their own, the base's colour
 VARIANTS: dict[str, tuple[tuple, str]] = {
     "bam-ssmax-content": ((6, 1, 2, 1), "<"),
@@ -39,7 +40,7 @@ def method(name: str) -> str:
     return next((each for each in (name, row.unscaled) if each in METHODS), row.base)
 
 
-def named(ssmax: bool, methods: Iterable[str] = METHODS) -> list[str]:
+def named(ssmax: bool, methods: Iterable[str] = SIX) -> list[str]:
     """The methods' encodings, all with or all without SSMax."""
     scaled = {row.unscaled: name for name, row in ENCODINGS.items()}
     return [scaled[base] if ssmax else base for base in methods]

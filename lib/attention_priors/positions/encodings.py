@@ -32,7 +32,7 @@ from .xpos import DampedRotary, xpos
 LONGEST = 8192  # positions of learned tables and randomised positions
 FACTOR = 16.0  # of the extensions that are set once for all lengths
 MODES = 8  # of Goat's spectral prior
-FAMILIES = ("none", "absolute", "rotation", "prior")
+FAMILIES = ("none", "absolute", "rotation", "prior", "composition")
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,9 @@ class Encoding:
     whole: bool = False  # depends on how long the context is, not only on where its keys are
     form_of: str | None = None  # the encoding of the field that it is a form of
     unscaled: str | None = None  # the encoding that lacks SSMax and is otherwise the same
+    rotated_layers: tuple[int, ...] = ()  # the layers that rotate, counted from 1; none named: all
+    rotated_heads: float = 1.0  # the share of a layer's heads that rotate, the first ones
+    window: float | None = None  # what heads that rotate see, as a share of the training length; in training too
 
     @property
     def base(self) -> str:
@@ -62,9 +65,29 @@ class Encoding:
 
     @property
     def family(self) -> str:
-        """Where position enters, one of FAMILIES: nowhere but the mask, added to embeddings, a rotation, a prior."""
-        parts = zip(FAMILIES[1:], (self.absolute, self.rotary, self.prior), strict=True)
+        """Where position enters, one of FAMILIES: nowhere but the mask, added to embeddings, a rotation, a prior.
+
+        A composition is a rotation beside a prior, or in some of the layers or heads only.
+        """
+        if self.rotary and (self.prior or self.rotated_layers or self.rotated_heads < 1 or self.window):
+            return FAMILIES[-1]
+        parts = zip(FAMILIES[1:], (self.absolute, self.rotary, self.prior), strict=False)
         return next((name for name, part in parts if part), FAMILIES[0])
+
+    def turned(self, layer: int, heads: int, kv_heads: int) -> tuple[int, int]:
+        """How many of the heads, and of their key heads, the layer (from 0) rotates: always the first ones.
+
+        ValueError where a key head would serve heads that rotate and heads that do not.
+        """
+        if self.rotary is None or (self.rotated_layers and layer + 1 not in self.rotated_layers):
+            return 0, 0
+        keys = self.rotated_heads * kv_heads
+        if keys != int(keys):
+            raise ValueError(
+                f"encoding {self.name!r} rotates {self.rotated_heads:g} of the heads, which {heads} heads with "
+                f"{kv_heads} key heads cannot do; give key heads of which that share is a whole number"
+            )
+        return int(keys) * (heads // kv_heads), int(keys)
 
     @property
     def scale(self) -> Callable[[int], nn.Module]:
@@ -161,6 +184,15 @@ _EXTENSIONS = {
     "rerope": ("ReRoPE", partial(_rope, kind=RectifiedRotary)),
     "leaky-rerope": ("Leaky ReRoPE", partial(_rope, kind=RectifiedRotary, factor=FACTOR)),
 }
+# Compositions of RoPE with a prior over all heads: which layers and heads rotate, and how far those see.
+_DIVIDED = {
+    "rope": ("RoPE", {}),
+    "rope-layer-1": ("RoPE in layer 1", {"rotated_layers": (1,)}),
+    "rope-layer-2": ("RoPE in layer 2", {"rotated_layers": (2,)}),
+    "rope-layers-1-2": ("RoPE in layers 1 and 2", {"rotated_layers": (1, 2)}),
+    "half-rope": ("Half RoPE", {"rotated_heads": 0.5}),
+    "half-rope-window": ("Half RoPE (window T/4)", {"rotated_heads": 0.5, "window": 0.25}),
+}
 _ALL = ("theta_alpha", "theta_beta", "theta_mu")
 # Ablations of BAM: which parameters are trained, from which start, and with which signs of β.
 _ABLATED = {
@@ -218,9 +250,15 @@ _VARIANTS = [
     *(_ssmax(_BAM, name=name, label=f"BAM SSMax ({label})", prior=prior, shared=name == "bam-code-a-ssmax")
       for name, (label, prior) in _ABLATED.items()),
 ]  # fmt: skip
+_PRIORS = {"": ("", None), "-bam": (" × BAM", _BAM.prior), "-kerple-power": (" × KERPLE power", _kerple_power)}
+_COMPOSED = [
+    Encoding(name + suffix, label + more, rotary=_ROPE.rotary, prior=prior, **parts)
+    for name, (label, parts) in _DIVIDED.items() for suffix, (more, prior) in _PRIORS.items()
+    if prior or name.startswith("half")
+]  # fmt: skip
 _ROWS = [
     *_PLAIN, *_MORE, *_drawn(128), *_drawn(512), *_drawn(2048), *map(_with_ssmax, _PLAIN + _MORE), *_VARIANTS,
-    *_extended(_ROPE), *_extended(_with_ssmax(_ROPE)),
+    *_extended(_ROPE), *_extended(_with_ssmax(_ROPE)), *_COMPOSED,
 ]  # fmt: skip
 
 ENCODINGS: dict[str, Encoding] = {row.name: row for row in _ROWS}

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 from attention_priors.attention import launch
 from attention_priors.config import ModelConfig
-from attention_priors.model import Transformer
+from attention_priors.model import Cache, Transformer
 from attention_priors.positions.priors import Prior
 
 STEPS, RATE = 20, 0.01
@@ -62,3 +62,25 @@ def test_training_goes_astray_without_a_gradient(term: str, monkeypatch) -> None
 
     monkeypatch.setattr(launch, "fused_backward", wrong)
     assert max(distance(5).values()) > 1e-2
+
+
+@pytest.mark.parametrize("name", ["half-rope-window-bam", "half-rope-window-kerple-power"])
+def test_heads_with_a_window_read_decode_and_learn_as_in_the_reference(name: str) -> None:
+    torch.manual_seed(0)
+    size = {"vocabulary": 19, "width": 64, "layers": 1, "heads": 4, "kv_heads": 2, "hidden": 32}
+    model = Transformer(ModelConfig(encoding=name, **size))
+    model.trained = 160
+    tokens = torch.randint(19, (1, 300), generator=torch.Generator().manual_seed(1))
+    learned = {key: p for key, p in model.named_parameters() if p.requires_grad}
+    found = []
+    for backend in ("triton", "reference"):
+        cache = Cache()
+        with torch.no_grad():
+            parts = [
+                model(tokens[:, :290], cache=cache, backend=backend),
+                model(tokens[:, 290:], cache=cache, backend=backend),
+            ]
+        grads = torch.autograd.grad(model(tokens[:, :100], backend=backend).sin().sum(), learned.values())
+        found.append([torch.cat(parts, 1), *grads])
+    for key, one, other in zip(("logits", *learned), *found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4, msg=lambda m, key=key: f"{key}: {m}")

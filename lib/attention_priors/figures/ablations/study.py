@@ -11,7 +11,7 @@ from attention_priors import evaluation
 from attention_priors.figures import style
 from attention_priors.figures.curves import ACCURACY, accuracy_axes, curve, over_seeds, shares
 from attention_priors.figures.methods import look as method_look
-from attention_priors.figures.spec import Figure, FigureSpec, Frame
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
 from attention_priors.figures.words import CHANCE, DRAWN, GOOD, bounded, extremes, prompts
 
 PRIORS, TRAINING = ("ablation_priors", "learned_priors"), ("ablation_training", "passkeys")  # metrics, notebook
@@ -74,7 +74,7 @@ class Study:
         return {title: group for title, group in made.items() if group}
 
     def of(self, frame: Frame) -> Frame:
-        return frame[frame["study"] == self.name]
+        return rivals(frame[frame["study"] == self.name], "arm", f"study {self.name}")
 
     def draw(self, frame: Frame) -> Figure:
         """Accuracy by length: a panel for each group of arms, a line with its interval for each arm, dots for seeds."""
@@ -97,8 +97,6 @@ class Study:
             value, low, high = beyond(far[far["arm"] == arm])
             return f"{name} –" if np.isnan(value) else f"{name} {bounded(value, low, high)}"
 
-        if rows["arm"].nunique() == 1:
-            words += " Of this study the profile trains this arm alone; larger profiles train others beside it."
         return (
             f"{words} Mean above {longest} tokens [95 %]: {_each(groups, mean)}.{_short(rows, groups)} {_reading(rows)}"
         )

@@ -19,6 +19,7 @@ FAMILIES = {
     "absolute": ("absolute embedding", style.PINK, "D"),
     "rotation": ("rotation", style.GREEN, "^"),
     "prior": ("log-prior", style.ORANGE, "o"),
+    "composition": ("rotation in part, or with a log-prior", style.BLUE, "s"),
 }
 
 
@@ -49,7 +50,8 @@ def draw_map(
     ax.tick_params(axis="y", pad=9)
     ax.invert_yaxis()
     ax.set_xlabel(f"context length (tokens) and its multiple of the training length ({trained})")
-    handles = [Line2D([], [], linestyle="", marker=m, color=c, label=family) for family, c, m in FAMILIES.values()]
+    drawn = [look for family, look in FAMILIES.items() if family in set(families[list(names)])]
+    handles = [Line2D([], [], linestyle="", marker=m, color=c, label=family) for family, c, m in drawn]
     ax.figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), handletextpad=0.2)
     return mesh
 

@@ -9,7 +9,8 @@ NAMED = {"relative": "relative", "trainable": "trainable", "each_layer": "in eac
 
 def rows(size: Size, seed: int) -> Frame:
     """A row for each encoding that is trained as itself and without SSMax."""
-    return properties.properties([k for k, row in ENCODINGS.items() if row.trained_as is None and not row.ssmax])
+    names = [k for k, row in ENCODINGS.items() if row.trained_as is None and not row.ssmax]
+    return properties.properties([k for k in names if ENCODINGS[k].family != "composition"])
 
 
 def build(frame: Frame) -> Frame:

@@ -1,56 +1,68 @@
-"""Every seed of BAM SSMax out to the longest length, with the exact binomial interval of each of its accuracies."""
+"""Out to 500 times the training length: the encodings that still answer at 64 times it, every seed of each."""
 
 import numpy as np
 
 from attention_priors.figures import style
-from attention_priors.figures.methods import OURS, UNTRAINED, look
+from attention_priors.figures.curves import over_seeds, shares
+from attention_priors.figures.methods import UNTRAINED, label, look
 from attention_priors.figures.passkey import lines
-from attention_priors.figures.spec import Figure, FigureSpec, Frame
-from attention_priors.figures.words import CHANCE, GOOD, times
+from attention_priors.figures.passkey.main import FARTHEST
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
+from attention_priors.figures.words import CHANCE, GOOD, times, trained_on
 
 
-def _of(frame: Frame, name: str) -> Frame:
-    return frame[(frame["form"] == "plain") & (frame["encoding"] == name)]
+def _far(frame: Frame) -> Frame:
+    """The plain answers of the encodings that were asked beyond 64 times the training length, from that length on."""
+    rows = lines.plain(frame)
+    rows = rows[(rows["length"] >= rows["trained"]) & (rows["encoding"] != UNTRAINED)]
+    asked = set(rows["encoding"][rows["length"] > FARTHEST * rows["trained"]])
+    return rivals(rows[rows["encoding"].isin(asked)], "encoding", "passkey_far")
 
 
 def draw(frame: Frame) -> Figure:
-    fig, ax = style.figure(style.DOUBLE, 2.8)
-    ours, drawn = _of(frame, OURS), look(OURS)
-    seeds = sorted(set(ours["seed"]))
-    for place, seed in enumerate(seeds):
-        own = ours[ours["seed"] == seed].sort_values("length")
-        x = own["length"] * 2 ** (0.09 * (place - (len(seeds) - 1) / 2))  # side by side: intervals would cover another
-        errors = np.maximum([own["accuracy"] - own["low"], own["high"] - own["accuracy"]], 0)
-        ax.errorbar(
-            x, own["accuracy"], errors, fmt=".", markersize=4, color=drawn["color"], elinewidth=0.9, zorder=4,
-            ecolor=style.lighten(drawn["color"], 0.55), label="_seed" if place else "one seed, exact 95 % interval",
-        )  # fmt: skip
-    line = drawn | {"marker": "None", "label": f"{drawn['label']}, mean over seeds"}
-    ax.plot(ours.groupby("length")["accuracy"].mean(), **line, zorder=3)
-    control = _of(frame, UNTRAINED).groupby("length")["accuracy"].mean()
-    ax.plot(control, **look(UNTRAINED) | lines.CONTROLS, zorder=1)
-    ax.axhline(GOOD, color=style.PALE, linewidth=0.6, zorder=0)
-    lines.axes(ax, ours)
-    fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    """A panel an encoding: seeds side by side with their exact intervals, and their mean."""
+    rows = _far(frame)
+    names = list(dict.fromkeys(rows["encoding"]))
+    fig, axes = style.figure(style.DOUBLE, 2.4, ncols=len(names), sharey=True)
+    for ax, name in zip(axes, names, strict=True):
+        own, drawn = rows[rows["encoding"] == name], look(name)
+        seeds = sorted(set(own["seed"]))
+        for place, seed in enumerate(seeds):
+            one = own[own["seed"] == seed].sort_values("length")
+            x = one["length"] * 2 ** (0.12 * (place - (len(seeds) - 1) / 2))  # intervals would cover one another
+            errors = np.maximum([one["accuracy"] - one["low"], one["high"] - one["accuracy"]], 0)
+            ax.errorbar(x, one["accuracy"], errors, fmt=".", markersize=3, color=drawn["color"], elinewidth=0.6,
+                        ecolor=style.lighten(drawn["color"], 0.55), zorder=4)  # fmt: skip
+        ax.plot(over_seeds(own, "accuracy", shares)["mean"], color=drawn["color"], linewidth=1, zorder=3)
+        ax.axhline(GOOD, color=style.PALE, linewidth=0.6, zorder=0)
+        lengths, trained = sorted(set(own["length"])), trained_on(own)
+        ax.set_xscale("log", base=2)
+        ticks = lengths[::3]
+        ax.set_xticks(ticks, [times(length, trained) for length in ticks], rotation=45)
+        ax.minorticks_off()
+        ax.set_title(label(name))
+        ax.set_ylim(-0.04, 1.04)
+    fig.supxlabel("context length / training length", fontsize=8)
+    fig.supylabel("share of passkeys retrieved", fontsize=8)
     return fig
 
 
 def caption(frame: Frame) -> str:
-    ours = _of(frame, OURS)
-    last, trained = lines.last_and_trained(ours)
-    end = ours[ours["length"] == last].sort_values("seed")
-    each = ", ".join(f"{row.correct} of {row.samples}" for row in end.itertuples())
+    rows = _far(frame)
+    last, trained = lines.last_and_trained(rows)
+    ends = rows[rows["length"] == last].groupby("encoding")["accuracy"].mean().sort_values(ascending=False)
+    each = ", ".join(f"{label(name)} {value:.2f}" for name, value in ends.items())
     return (
-        f"BAM SSMax, trained on {trained} tokens, out to {times(last, trained)[:-1]} times that length. Dots: every "
-        f"seed, side by side, with its exact 95 % binomial interval; line: mean over seeds; grey line: {GOOD}. At "
-        f"{last:,} tokens the seeds answer {each}. The untrained control is the same model before its first step; "
-        f"chance is {CHANCE}. {lines.counts(ours)}."
+        f"Encodings that are asked beyond {FARTHEST} times their training length of {trained} tokens, out to "
+        f"{times(last, trained)[:-1]} times. Dots: every seed, side by side, with its exact 95 % binomial interval; "
+        f"line: mean over seeds; grey line: {GOOD}. Mean at {last:,} tokens: {each}. Chance is {CHANCE}. "
+        f"{lines.counts(rows)}."
     )
 
 
 FIGURE = FigureSpec(
     "passkey_by_length", draw, caption, notebook=lines.NOTEBOOK, paper="BAM, Fig. 3", claims=("BAM-C1", "BAM-F3"),
     columns=(*lines.COLUMNS, "low", "high"),
-    alt="Passkey accuracy of every seed of BAM SSMax against context length up to the longest one, as dots with error "
-    "bars side by side, and their mean as a line.",
+    alt="Panels, one for each encoding that is asked furthest: passkey accuracy of every seed against context length, "
+    "as dots with error bars side by side, and their mean as a line.",
 )  # fmt: skip

@@ -4,12 +4,12 @@ import pandas as pd
 
 from attention_priors.figures.methods import UNTRAINED
 from attention_priors.figures.passkey import lines
-from attention_priors.figures.spec import Figure, FigureSpec, Frame
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
 
 
 def _decoys(frame: Frame) -> Frame:
     """The harder form, and the control, which answers the plain one."""
-    hard = frame[frame["form"] == "hard"]
+    hard = rivals(frame[frame["form"] == "hard"], "encoding", "passkey_hard")
     control = frame[(frame["encoding"] == UNTRAINED) & frame["length"].isin(set(hard["length"]))]
     return pd.concat([hard, control])
 

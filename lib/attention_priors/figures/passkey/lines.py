@@ -9,7 +9,7 @@ from attention_priors import evaluation
 from attention_priors.figures import style
 from attention_priors.figures.curves import accuracy_axes, curve, over_seeds, shares
 from attention_priors.figures.methods import METHODS, OURS, UNTRAINED, look, method, named, named_seeds
-from attention_priors.figures.spec import Figure, Frame
+from attention_priors.figures.spec import Figure, Frame, rivals
 from attention_priors.figures.words import CHANCE, LINES, prompts, times, tokens, trained_on
 
 NOTEBOOK = "passkeys"
@@ -21,7 +21,7 @@ ALT = "Lines of passkey accuracy against context length "
 def shared(frame: Frame, ssmax: bool) -> Frame:
     """BAM's six encodings, all with or all without SSMax, and the control: plain, at lengths that all were asked at."""
     rows = plain(frame)
-    rows = rows[rows["encoding"].isin([*named(ssmax), UNTRAINED])]
+    rows = rivals(rows[rows["encoding"].isin([*named(ssmax), UNTRAINED])], "encoding", "passkeys", but=[UNTRAINED])
     lengths = set.intersection(*(set(own["length"]) for _, own in rows.groupby("encoding")))
     return rows[rows["length"].isin(lengths)]
 
