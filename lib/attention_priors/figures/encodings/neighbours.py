@@ -33,8 +33,9 @@ def caption(frame: Frame) -> str:
     counts = rows.groupby("encoding")["seed"].nunique()
     return (
         f"What exchanging two neighbours costs a trained RoPE, read in several ways: mean over {extremes(counts)} "
-        f"seeds [95 % t interval; none for one seed] of {rows['pairs'].iloc[0]} held-out texts of 32 tokens. A bag: all but "
-        "the last token shuffled. Preferred: share of texts in which the true order is the better one; 1/2 is chance."
+        f"seeds [95 % t interval; none for one seed] of {rows['pairs'].iloc[0]} held-out texts of 32 tokens. A bag: "
+        "all but the last token shuffled. Preferred: share of texts in which the true order is the better one; 1/2 is "
+        "chance."
     )
 
 

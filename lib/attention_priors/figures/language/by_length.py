@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from attention_priors.figures import style
 from attention_priors.figures.curves import LENGTH, curve, over_seeds
 from attention_priors.figures.language.rows import COLUMNS, MISSED, Row, groups, named_seeds, style_of
-from attention_priors.figures.methods import named
+from attention_priors.figures.methods import METHODS, named
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
 from attention_priors.figures.words import tokens, trained_on
 
@@ -51,14 +51,14 @@ def draw(frame: Frame, known: bool) -> Figure:
 
 def drawn(rows: Frame) -> Frame:
     """Those of the methods that have a colour of their own, with SSMax or without."""
-    return rows[rows["encoding"].isin([*named(False), *named(True)])]
+    return rows[rows["encoding"].isin([*named(False, METHODS), *named(True, METHODS)])]
 
 
 def split(rows: Frame) -> dict[str, list[str]]:
     """The encodings of each panel by its title."""
     there = set(rows["encoding"])
-    scaled = [name for name in named(True) if name in there]
-    plain = [name for name in named(False) if name in there]
+    scaled = [name for name in named(True, METHODS) if name in there]
+    plain = [name for name in named(False, METHODS) if name in there]
     if len(scaled) < 2 or len(plain) < 2:
         return {"": plain + scaled}
     return {"without SSMax": plain, "with SSMax": scaled}
