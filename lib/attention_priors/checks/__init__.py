@@ -19,6 +19,7 @@ from attention_priors import claims
 from attention_priors.registry import Table
 
 ROWS = {
+    "attention.order": "PE-C0 PE-C1 PE-BIAS2",
     "bam_ablations": "BAM-F8 BAM-F9 BAM-C2 BAM-C3 BAM-C11",
     "bam_ablations_training": "BAM-F11 BAM-F12 BAM-TAB5 BAM-C14",
     "bam_below_zero": "BAM-T3 BAM-E3 BAM-E2 BAM-F1",
@@ -77,7 +78,6 @@ ROWS = {
     "survey_algorithms": "PE-RAND-E PE-F5 PE-NOPE",
     "survey_curves": "PE-F2 PE-F4",
     "survey_kernels": "PE-KERPLE PE-SAND PE-SAND2",
-    "survey_order": "PE-C0 PE-C1 PE-BIAS2",
     "survey_priors": "PE-T5 PE-E-T5 PE-E-T5b PE-ALIBI",
     "survey_rotations": "PE-SIN PE-SIN-L PE-SIN-DOT PE-F1 PE-ROPE PE-E-ROPE1 PE-E2 PE-2D",
     "survey_rotations_code": "PE-ROPE-EQ PE-ROPE-MAP PE-E-CODE",
