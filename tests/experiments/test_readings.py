@@ -39,7 +39,7 @@ def small(tmp_path):
                "scored": 8, "encodings": ("rope", "rope-local", "alibi"), "documents": 1, "more_steps": {}, "pairs": 4,
                "recipe": smoke.language.recipe.model_copy(update={"length": 16, "steps": 2})}  # fmt: skip
     language = smoke.language.model_copy(update=changes)
-    return smoke.model_copy(update={"language": language, "readings": benchmark, "seeds": (0,), "workers": 1})
+    return smoke.model_copy(update={"language": language, "readings": benchmark, "seeds": (0,), "main_seeds": (0,), "workers": 1})
 
 
 # What is trained
@@ -101,7 +101,7 @@ def test_measure_on_a_little_text(small, tmp_path, monkeypatch):
         frame.loc[("tuned", "rope-pi-4", 32), "loss"] - base
     )
     assert frame.loc[("longer", "alibi", 32), "growth"] == 0
-    assert frame["swap"].notna().all() and set(frame["pairs"]) == {4}
+    assert frame["swap"].notna().all() and frame["pairs"].between(1, 4).all()
     assert sorted(set(made["language_fading"]["length"])) == [16, 64]
     assert len(made["language_fading"]) == 2 * small.language.size.layers * small.language.size.heads
     monkeypatch.setattr(Run, "model", None)  # whoever reads or trains a model now fails
