@@ -238,7 +238,7 @@ class Profile(Frozen):
         return self if device == "auto" else self.model_copy(update={"device": known_device(device)})
 
     def seeds_for(self, encoding: str) -> tuple[int, ...]:
-        """The rows of the main comparison have more seeds than the others: their spread is what the claims are about."""
+        """The rows of the main comparison have more seeds than the others: most claims are about them."""
         return self.main_seeds if (_KNOWN["encoding"](encoding).trained_as or encoding) in self.main else self.seeds
 
     @model_validator(mode="after")

@@ -42,7 +42,7 @@ class Experiment:
     the runs, and what each is asked, from the corpus and the file that holds it, or from `arms.unread`. `naming` is for
     runs that go by another name than their own. `derive` gives more metrics: a source, which is a frame, a metric of
     another experiment in `needs`, or several of these, and a function of it. `exact` are the frames that no training
-    enters; `code` is what measures where nothing is trained. A profile may leave it out (`Profile.without`): then it has
+    enters; `code` is what measures where nothing is trained. Where a profile leaves it out (`Profile.without`), it has
     no runs and no frames.
 
     ValueError for a derived metric whose source is unknown.

@@ -17,9 +17,7 @@ def draw(frame: Frame) -> Figure:
     """A row of panels for each way of training, a column for each encoding; every seed is a line."""
     rivals(frame, "training", "passkey_confound")
     names = list(dict.fromkeys(frame.sort_values("encoding")["encoding"]))
-    fig, axes = style.figure(
-        style.DOUBLE, 2.9, nrows=2, ncols=len(names), sharex=True, sharey=True, squeeze=False
-    )
+    fig, axes = style.figure(style.DOUBLE, 2.9, nrows=2, ncols=len(names), sharex=True, sharey=True, squeeze=False)
     trained = trained_on(frame)
     for row, training in zip(axes, (FIXED, VARIED), strict=True):
         for ax, name in zip(row, names, strict=True):
@@ -91,5 +89,6 @@ FIGURE = FigureSpec(
 )  # fmt: skip
 TABLE = TableSpec(
     "passkey_between", build, caption_table, NOTEBOOK,
-    ("training", "encoding", "seeds", "at", "at_low", "at_high", "worst", "worst_low", "worst_high", "table", "trained"),
+    ("training", "encoding", "seeds", "at", "at_low", "at_high", "worst", "worst_low", "worst_high", "table",
+     "trained"),
 )  # fmt: skip

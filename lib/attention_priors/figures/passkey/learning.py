@@ -55,7 +55,7 @@ def build(frame: Frame) -> Frame:
         rows.append({"encoding": label(name), "form": own["form"].iloc[0], "seeds": len(own),
                      "passed the gate": f"{int(own['passed'].sum())} of {len(own)}",
                      "steps": extremes(own["steps"]), "steps at most": int(own["most"].iloc[0]),
-                     "accuracy up to the training length": bounded(own["pooled"].mean(), own["pooled"].min(), own["pooled"].max()),
+                     "accuracy up to the training length": bounded(*own["pooled"].agg(["mean", "min", "max"])),
                      "worst length": f"{own['worst'].min():.2f}"})  # fmt: skip
     return Frame(rows)
 
@@ -63,8 +63,8 @@ def build(frame: Frame) -> Frame:
 def caption_gate(frame: Frame) -> str:
     return (
         "The gate: a model has learned to retrieve when it answers 0.95 of all prompts at the tested lengths up to the "
-        "training length, and 0.90 at each of them. Accuracy: mean over seeds [lowest, highest seed]; worst: the lowest "
-        "of any seed and length. A model that misses the gate is shown and decides nothing."
+        "training length, and 0.90 at each of them. Accuracy: mean over seeds [lowest, highest seed]; worst: the "
+        "lowest of any seed and length. A model that misses the gate is shown and decides nothing."
     )
 
 

@@ -1,0 +1,1 @@
+"""How to read the numbers: what seeds and prompts can show."""
