@@ -138,7 +138,7 @@ def test_unknown_keys_name_file_key_and_the_nearest_valid_key(path: str, nearest
 INF, NAN = float("inf"), float("nan")
 ENCODING_LISTS = [f"passkey.{name}" for name in ("encodings", "farthest_encodings", "hard_encodings")]
 ENCODING_LISTS += [f"{name}.encodings" for name in ("benchmark", "language", "algorithms", "needles", "readings")]
-ENCODING_LISTS += [f"readings.{name}" for name in ("extensions", "tuned", "order", "small", "longer", "fading")]
+ENCODING_LISTS += [f"readings.{name}" for name in ("extensions", "tuned", "small", "longer", "fading")]
 ENCODING_LISTS += [f"ablations.{name}" for name in ("start", "subset", "sign", "scaling", "version", "misread",
                                                    "language", "length")]  # fmt: skip
 
@@ -179,6 +179,11 @@ BAD_VALUES = [
     ("confound.evaluation.lengths", [60], r"confound: evaluation\.lengths: 60, but a prompt takes 77 tokens or more"),
     ("confound.evaluation.lengths", [0], r"confound\.evaluation\.lengths\.0: .*\(got 0\)"),
     ("main", ["bamm"], "main.0: unknown encoding 'bamm'; nearest is 'bam'"),
+    ("language.more_steps", {"nope": 4}, r"language\.more_steps\.nope: .*less than or equal to 3 \(got 4\)"),
+    ("language.more_steps", {"t5": 2}, "language: more_steps has t5, but encodings does not; name it in both"),
+    ("language.more_steps", {"nop": 2}, "unknown encoding 'nop'; nearest is 'nope'"),
+    ("language.swap_gate", 0, r"language\.swap_gate: .*greater than 0 \(got 0\)"),
+    ("language.pairs", 0, r"language\.pairs: .*\(got 0\)"),
     ("language.lengths", [0], r"language\.lengths\.0: .*\(got 0\)"),
     ("readings.fading_lengths", [-128], r"readings\.fading_lengths\.0: .*\(got -128\)"),
     ("needles.evaluation.samples", 0, r"needles\.evaluation\.samples: .*\(got 0\)"),

@@ -30,7 +30,7 @@ NOTEBOOKS: dict[str, Notebook] = {
     "longer_rotations": Notebook(),
     "scalable_softmax": Notebook(("passkeys",), trained=True),
     "fused_kernel": Notebook(trained=True),
-    "language_models": Notebook(trained=True),
+    "language_models": Notebook(("passkeys",), trained=True),
     "passkeys": Notebook(trained=True),
     "needles": Notebook(trained=True),
     "learned_priors": Notebook(("language_models", "passkeys"), trained=True),

@@ -15,7 +15,7 @@ def frame():
             for seed, shift in ((0, 0.0), (1, 0.2)) for length, more in ((8, 0.0), (16, 0.5))
             for document, loss in ((0, 1.0 + shift + more), (1, 3.0 + shift + more))]  # fmt: skip
     table = pd.DataFrame(rows, columns=["seed", "length", "document", "loss"])
-    return table.assign(domain="text", encoding="bam", run="r")
+    return table.assign(domain="text", encoding="bam", times=1, run="r", passed=True)
 
 
 def test_perplexity_is_exp_of_the_mean_over_documents():
@@ -46,29 +46,51 @@ def small(tmp_path):
     """The smoke profile on local text: three encodings, two models."""
     folder = tmp_path / "text"
     folder.mkdir()
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(1)
     for name in "abcdefghij":
         words = rng.choice(["red", "green", "blue", "one", "two", "sees", "and"], 400)
         (folder / f"{name}.txt").write_text(" ".join(words), encoding="utf-8")
     smoke = config.profile("smoke")
     changes = {"corpus": f"text:{folder}", "domains": ("text",), "vocabulary": 300, "lengths": (16, 32, 64),
-               "scored": 8, "encodings": ("rope", "rope-local", "alibi"), "documents": 1,
+               "scored": 8, "encodings": ("rope", "rope-local", "alibi"), "documents": 1, "more_steps": {},
                "recipe": smoke.language.recipe.model_copy(update={"length": 16, "steps": 2})}  # fmt: skip
     language = smoke.language.model_copy(update=changes)
-    return smoke.model_copy(update={"language": language, "seeds": (0,), "workers": 1})
+    return smoke.model_copy(update={"language": language, "seeds": (0,), "main_seeds": (0,), "workers": 1})
 
 
 def test_losses(small, tmp_path):
     found = languages.losses(small, tmp_path / "runs", tmp_path / "corpora")
-    assert list(found.columns) == ["domain", "encoding", "seed", "document", "length", "loss", "run"]
+    wanted = {"domain", "encoding", "times", "seed", "document", "length", "loss", "run", *documents.GATE}
+    assert set(found.columns) == wanted and set(found["times"]) == {1}
     assert found.groupby(["encoding", "length"]).size().eq(1).all() and len(found) == 9
     runs = found.groupby("encoding")["run"].unique().map(list).to_dict()
     assert runs["rope-local"] == runs["rope"] != runs["alibi"]
     assert len(list((tmp_path / "runs").glob("*/record.json"))) == 2
     # at the training length the window holds everything
-    at = found.set_index(["encoding", "length"])["loss"]
+    at = found.groupby(["encoding", "length"])["loss"].mean()
     assert at["rope-local", 16] == pytest.approx(at["rope", 16], abs=1e-6)
     assert at["rope-local", 64] != pytest.approx(at["rope", 64], abs=1e-6)
+
+
+def test_the_gate_is_the_cost_of_a_swap(small, tmp_path):
+    strict = small.language.model_copy(update={"swap_gate": 50.0, "encodings": ("alibi",)})
+    found = languages.losses(small.model_copy(update={"language": strict}), tmp_path / "runs", tmp_path / "corpora")
+    assert not found["passed"].any() and found["pairs"].between(1, strict.pairs).all()
+    free = strict.model_copy(update={"swap_gate": found["swap"].iloc[0]})
+    again = languages.losses(small.model_copy(update={"language": free}), tmp_path / "runs", tmp_path / "corpora")
+    assert again["passed"].all()
+
+
+def test_a_second_model_sees_more_of_the_same_tokens_and_is_a_row_of_its_own(small, tmp_path):
+    settings = small.language.model_copy(update={"encodings": ("nope",), "more_steps": {"nope": 3}})
+    profile = small.model_copy(update={"language": settings})
+    first, second = languages.wanted(profile, corpus(profile, tmp_path / "corpora"))
+    assert second.task == "language-more" and second.recipe.steps == 3 * first.recipe.steps
+    made = languages.measure(profile, tmp_path / "runs", tmp_path / "corpora")
+    assert sorted(made["language_order"]["times"]) == [1, 3] and set(made["language_training"]["times"]) == {1, 3}
+    told = made["language_perplexity"].set_index(["times", "length"])
+    assert told.loc[(3, 64), "growth"] == pytest.approx(told.loc[(3, 64), "loss"] - told.loc[(3, 16), "loss"])
+    assert len(languages.perplexities(made["language_losses"])) == 2 * len(settings.lengths)
 
 
 def test_beyond_the_windows_of_its_layers_rope_local_is_blind(small, tmp_path):
@@ -76,7 +98,7 @@ def test_beyond_the_windows_of_its_layers_rope_local_is_blind(small, tmp_path):
     found = languages.losses(small.model_copy(update={"language": language}), tmp_path / "runs", tmp_path / "corpora")
     reach = language.size.layers * (language.recipe.length - 1) + language.scored
     assert reach <= 64
-    at = found.set_index("length")["loss"]
+    at = found.groupby("length")["loss"].mean()
     assert at[64] == pytest.approx(at[128], abs=1e-6)
 
 

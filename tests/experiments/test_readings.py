@@ -32,14 +32,14 @@ def small(tmp_path):
     smoke = config.profile("smoke")
     benchmark = smoke.readings.model_copy(
         update={"encodings": ("t5",), "extensions": ("rope-pi-4", "rope-rerope"), "lengths": (16, 32),
-                "tuned": ("rope-pi-4",), "order": ("rope", "rope-pi-4"), "pairs": 4, "small": ("alibi",),
+                "tuned": ("rope-pi-4",), "small": ("alibi",),
                 "longer": ("alibi",), "fading": ("alibi",), "fading_lengths": (16, 64), "fading_documents": 1}
     )  # fmt: skip
     changes = {"corpus": f"text:{folder}", "domains": ("text",), "vocabulary": 300, "lengths": (16, 32, 64, 128),
-               "scored": 8, "encodings": ("rope", "rope-local", "alibi"), "documents": 1,
+               "scored": 8, "encodings": ("rope", "rope-local", "alibi"), "documents": 1, "more_steps": {}, "pairs": 4,
                "recipe": smoke.language.recipe.model_copy(update={"length": 16, "steps": 2})}  # fmt: skip
     language = smoke.language.model_copy(update=changes)
-    return smoke.model_copy(update={"language": language, "readings": benchmark, "seeds": (0,), "workers": 1})
+    return smoke.model_copy(update={"language": language, "readings": benchmark, "seeds": (0,), "main_seeds": (0,), "workers": 1})
 
 
 # What is trained
@@ -101,7 +101,7 @@ def test_measure_on_a_little_text(small, tmp_path, monkeypatch):
         frame.loc[("tuned", "rope-pi-4", 32), "loss"] - base
     )
     assert frame.loc[("longer", "alibi", 32), "growth"] == 0
-    assert set(made["language_order"]["encoding"]) == {"rope", "rope-pi-4"}
+    assert frame["swap"].notna().all() and frame["pairs"].between(1, 4).all()
     assert sorted(set(made["language_fading"]["length"])) == [16, 64]
     assert len(made["language_fading"]) == 2 * small.language.size.layers * small.language.size.heads
     monkeypatch.setattr(Run, "model", None)  # whoever reads or trains a model now fails
@@ -119,7 +119,8 @@ def table():
         ("tuned", "rope-pi-4", 0, 16, 16, 2.1), ("longer", "rope", 0, 16, 16, 1.5),
         ("longer", "rope", 0, 32, 16, 1.9),
     ]  # fmt: skip
-    return pd.DataFrame(rows, columns=["part", "encoding", "seed", "length", "trained", "loss"])
+    frame = pd.DataFrame(rows, columns=["part", "encoding", "seed", "length", "trained", "loss"])
+    return frame.assign(passed=frame["encoding"] != "learned")
 
 
 def test_growth_is_above_the_trained_model_of_the_same_seed():
@@ -127,6 +128,14 @@ def test_growth_is_above_the_trained_model_of_the_same_seed():
     assert found == [0, 0.5, 0, 0, 0.7, 0, 1.0, 1.2, 0.1, 0, 0.4]
     with pytest.raises(ValueError, match=r"no loss of 'rope', seed 0, at its training length"):
         readings.growth(table().query("length != 8 or encoding != 'rope'"))
+
+
+def test_an_extension_passes_with_the_model_whose_weights_it_reads():
+    frame = table()
+    frame["passed"] = (frame["encoding"] != "rope") | (frame["seed"] == 1)
+    found = readings.growth(frame).set_index(["part", "encoding", "seed"])["passed"]
+    assert not found["extensions", "rope-pi", 0] and found["extensions", "rope-pi", 1]
+    assert not found["tuned", "rope-pi-4", 0] and found["benchmark", "learned", 0].all()
 
 
 def test_by_length_says_what_was_not_read():
@@ -151,6 +160,15 @@ def test_only_two_neighbours_are_swapped_and_the_asking_token_stays():
     first, second = order.CONTEXT - 3, order.CONTEXT - 2
     assert [place for place, token in enumerate(made) if token != place] == [first, second]
     assert (made[first], made[second]) == (second, first)
+
+
+def test_a_bag_has_the_same_tokens_and_the_asking_one_in_its_place():
+    chosen = torch.arange(2 * (order.CONTEXT + 1)).view(2, -1)
+    made = order.bags(chosen)
+    assert torch.equal(made.sort(1).values, chosen) and torch.equal(made[:, -2:], chosen[:, -2:])
+    first, second = (made - chosen[:, :1]).tolist()
+    assert first != second, "each text has an order of its own"
+    assert torch.equal(made, order.bags(chosen)), "alike for all models"
 
 
 def test_texts_whose_neighbours_are_equal_tell_nothing():

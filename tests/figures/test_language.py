@@ -5,22 +5,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_priors.experiments import documents, languages
-from attention_priors.figures import FIGURES, TABLES, style
+from attention_priors.experiments import documents, languages, misleading
+from attention_priors.figures import FIGURES, TABLES, NotCompared, style
 from attention_priors.figures.language import by_length
 from attention_priors.figures.methods import look, named
 from attention_priors.layout import Layout
 from attention_priors.report import Report
 
 TRAINED, LENGTHS = 128, (128, 256, 512, 1024, 2048, 4096, 8192)
-NAMES = named(False) + named(True)
+NAMES = named(False) + named(True) + ["kerple-log"]
 GROWING = {"sinusoidal": 0.4, "nope": 0.3, "rope": 0.1, "bam": 0.05}
 
 
 def losses(seeds=3, domains=("docstrings", "source")):
     rng = np.random.default_rng(1)
     return pd.DataFrame(
-        {"domain": domain, "encoding": name, "seed": seed, "length": length, "document": document, "run": "r",
+        {"domain": domain, "encoding": name, "times": 1, "seed": seed, "passed": name != "nope", "length": length,
+         "document": document, "run": "r",
          "loss": 4 + 0.5 * (domain == "source") + 0.02 * rng.standard_normal()
          + GROWING.get(name.removesuffix("-ssmax"), 0) * np.log2(length / TRAINED) / (2 if name != base else 1)}
         for domain in domains for name in NAMES for seed in range(seeds) for length in LENGTHS for document in range(2)
@@ -40,12 +41,33 @@ def table_frame(**changes):
 
 def training(seeds=3):
     return pd.DataFrame(
-        {"encoding": name, "seed": seed, "step": 4 * i, "loss": 7 - np.log(i) + 0.01 * seed, "window": 4}
+        {"encoding": name, "times": 1, "seed": seed, "step": 4 * i, "loss": 7 - np.log(i) + 0.01 * seed, "window": 4}
         for name in NAMES if "local" not in name for seed in range(seeds) for i in range(1, 101)
     )  # fmt: skip
 
 
+def order(seeds=3):
+    rows = [{"encoding": name, "times": 1, "seed": seed, "swap": 0.05 if name == "nope" else 1.0 + 0.1 * seed,
+             "bag": 2.0 + 0.1 * seed} for name in NAMES for seed in range(seeds)]  # fmt: skip
+    rows += [{"encoding": "nope", "times": 3, "seed": 0, "swap": 0.4, "bag": 1.7}]
+    return pd.DataFrame(rows).assign(passed=lambda f: f["swap"] >= 0.3, pairs=1024, gate=0.3, trained=TRAINED)
+
+
+def retrieval(seeds=3, names=NAMES):
+    """What falls in perplexity rises in retrieval; NoPE misses its gate."""
+    rows = []
+    for rank, name in enumerate(names):
+        for multiple in (2.0, 4.0, 16.0, 64.0):
+            loss, share = 1.4 + 0.1 * rank, max(0.0, 1 - 0.05 * rank * np.log2(multiple) / 2)
+            rows.append([name, multiple, seeds, np.exp(loss), np.exp(loss - 0.1), np.exp(loss + 0.1), share,
+                         max(0.0, share - 0.2), min(1.0, share + 0.2), seeds, 50, name != "nope", True,
+                         name != "nope"])  # fmt: skip
+    return pd.DataFrame(rows, columns=misleading.COLUMNS)
+
+
 FRAMES = {
+    "language_order": order,
+    "perplexity_and_retrieval": retrieval,
     "language_by_length": perplexities,
     "language_other_domain": perplexities,
     "language_training": training,
@@ -61,7 +83,8 @@ def test_figures_draw_and_explain_themselves(name, seeds, tmp_path):
     figure = report.figure(name)
     assert figure.get_size_inches()[0] == style.DOUBLE
     text = (tmp_path / "smoke" / "figures" / f"{name}.md").read_text()
-    assert "recipe paper" in text and "profile smoke" in text and "eeds 0" in text
+    assert "recipe paper" in text and "profile smoke" in text
+    assert "eeds 0" in text or name == "perplexity_and_retrieval"
     assert (FIGURES[name].paper in text) and len(FIGURES[name].alt) > 40
     plt.close("all")
 
@@ -71,7 +94,8 @@ def test_panels_and_lines():
     left, right = figure.axes
     for ax, ssmax in ((left, False), (right, True)):
         shown = {line.get_label() for line in ax.get_lines() if not line.get_label().startswith("_")}
-        assert shown == {look(name)["label"] for name in named(ssmax)}
+        plain = {look(name)["label"] for name in ("kerple-log", *named(False)) if name != "nope"} | {"NoPE †"}
+        assert shown == ({look(name)["label"] for name in named(True)} if ssmax else plain)
         written = {text.get_text() for text in ax.texts}
         assert shown <= written  # every line is named at its end
     (line,) = [line for line in left.get_lines() if line.get_label() == "ALiBi"]
@@ -85,6 +109,51 @@ def test_captions_count_what_stands_behind():
     for words in ("trained on 128 tokens", "last 64 tokens", "2 held-out documents", "8,192 tokens (64×)", "(344)"):
         assert words in caption
     assert "another kind" in by_length.caption(perplexities(), False)
+
+
+def test_one_encoding_with_ssmax_stands_among_the_others_and_one_alone_is_not_drawn():
+    frame = perplexities()
+    few = frame[frame["encoding"].isin(["rope", "alibi", "bam", "bam-ssmax"])]
+    (ax,) = by_length.draw(few, True).axes
+    assert len({line.get_label() for line in ax.get_lines() if not line.get_label().startswith("_")}) == 4
+    for name in ("language_by_length", "language_order", "language_training", "perplexity_and_retrieval"):
+        alone = FRAMES[name]().query("encoding == 'bam'")
+        with pytest.raises(NotCompared, match="bam stands alone under this profile"):
+            FIGURES[name].draw(alone)
+    plt.close("all")
+
+
+def test_a_second_model_has_a_line_a_row_and_a_name_of_its_own():
+    frame = perplexities()
+    more = frame[frame["encoding"] == "nope"].assign(times=3, passed=True)
+    both = pd.concat([frame, more])
+    labels = {line.get_label() for line in by_length.draw(both, True).axes[0].get_lines()}
+    assert {"NoPE †", "NoPE, 3 × tokens"} <= labels
+    assert "†: no seed passed" in by_length.caption(both, True) and "NoPE, 3 × tokens ×" in by_length.caption(
+        both, True
+    )
+    table = TABLES["language_table2"].build(languages.perplexities(
+        pd.concat([losses(), losses().query("encoding == 'nope'").assign(times=3, passed=True)])
+    ).assign(trained=TRAINED, scored=64)).set_index("encoding")["that know order"]  # fmt: skip
+    assert table["NoPE"] == 0 and table["NoPE, 3 × tokens"] == 3
+    plt.close("all")
+
+
+def test_the_gate_is_drawn_and_who_misses_it_is_named():
+    caption = FIGURES["language_order"].caption(order())
+    assert "the gate of 0.3 nats. Missed by NoPE (3 of 3 seeds)" in caption
+    assert "All runs pass" in FIGURES["language_order"].caption(order().query("encoding != 'nope'"))
+    labels = [text.get_text() for text in FIGURES["language_order"].draw(order()).axes[0].get_yticklabels()]
+    assert labels[:2] == ["NoPE", "NoPE, 3 × tokens"]  # from below, the least sense of order first
+    plt.close("all")
+
+
+def test_correlations_leave_out_who_missed_a_gate():
+    caption = FIGURES["perplexity_and_retrieval"].caption(retrieval())
+    assert f"-1.00 [-1.00, -1.00], p = 0.0001 ({len(NAMES) - 1} encodings)" in caption
+    assert "Open: a gate was missed (NoPE), not in ρ." in caption and "4×: " in caption and "64×: " in caption
+    few = FIGURES["perplexity_and_retrieval"].caption(retrieval(names=["rope", "alibi", "bam"]))
+    assert "undefined (3 encodings)" in few and "Open" not in few
 
 
 NARROW = [(low, by_length.FLAT * low) for low in np.geomspace(10, 99, 40)]
@@ -129,8 +198,8 @@ def test_a_corpus_with_one_domain_draws_it_twice():
 
 def test_table_2_has_the_rows_of_the_paper():
     table = TABLES["language_table2"].build(table_frame())
-    paper = ["Sinusoidal", "ALiBi", "NoPE", "BAM", "RoPE"]
-    assert table["encoding"].tolist() == paper + [f"{name} SSMax" for name in paper]
+    assert {"Sinusoidal", "ALiBi", "NoPE", "BAM", "RoPE", "BAM SSMax", "KERPLE log"} <= set(table["encoding"])
+    assert "RoPE Local" not in set(table["encoding"]), "which is RoPE at that length"
     found = languages.perplexities(losses()).query("domain == 'source' and encoding == 'bam' and length == 128").iloc[0]
     expected = f"{found['perplexity']:.2f} [{found['low']:.2f}, {found['high']:.2f}]"
     assert table.set_index("encoding").loc["BAM", "source, perplexity"] == expected

@@ -7,8 +7,9 @@ import pytest
 
 from attention_priors import config
 from attention_priors.experiments import readings
-from attention_priors.figures import TABLES, style
-from attention_priors.figures.encodings import extensions, perplexity
+from attention_priors.figures import TABLES, NotCompared, style
+from attention_priors.figures.encodings import extensions, neighbours, perplexity
+from attention_priors.figures.language import sizes
 from attention_priors.layout import Layout
 from attention_priors.positions.encodings import encoding
 from attention_priors.report import Report
@@ -36,6 +37,8 @@ def losses(profile, seeds=None, noise=0.02):
                         start = 4 + 0.8 * (name == "rope-pi") + noise * rng.standard_normal()
                         at = trained * (own.tuning.factor if part == "tuned" else 1)
                         rows.append({"part": part, "encoding": name, "seed": seed, "length": length, "documents": 8,
+                                     "passed": name != "nope", "order_loss": 2.0, "swap": 0.5 + noise * seed,
+                                     "bag": 2.0, "preferred": 0.8, "pairs": 16,
                                      "trained": at, "run": "r", "domain": "docstrings",
                                      "loss": start + slope * np.log2(length / trained)})  # fmt: skip
     return readings.growth(pd.DataFrame(rows)).assign(scored=64, unigram=344.0)
@@ -45,7 +48,7 @@ def by_length(profile, **how):
     return readings.by_length(losses(profile, **how))
 
 
-@pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu"])
+@pytest.mark.parametrize("name", ["smoke", "full", "gpu"])
 def test_figures_are_legible_and_captions_say_what_is_there(name, legible):
     profile = config.profile(name)
     for spec, frame in ((perplexity.FIGURE, by_length(profile)), (extensions.FIGURE, losses(profile))):
@@ -55,8 +58,32 @@ def test_figures_are_legible_and_captions_say_what_is_there(name, legible):
         assert str(profile.language.recipe.length) in words and "nan" not in words and "inf" not in words.split()
 
 
-def test_one_seed_has_no_interval_anywhere():
+def test_what_a_profile_leaves_out_is_not_drawn():
     profile = config.profile("cpu")
+    fig = perplexity.draw(by_length(profile))
+    assert len(fig.axes[0].get_yticklabels()) == len(profile.language.encodings)
+    assert "†: no seed passed the gate" in perplexity.caption(by_length(profile))
+    for act in (extensions.draw, neighbours.build, sizes.build):
+        with pytest.raises(NotCompared):
+            act(losses(profile))
+
+
+def test_tables_of_neighbours_and_sizes():
+    profile = config.profile("full")
+    frame = losses(profile)
+    table = neighbours.build(frame).set_index("read as")
+    assert len(table) == 1 + sum(encoding(name).trained_as == "rope" for name in profile.readings.extensions)
+    assert table.loc["RoPE", "true order preferred"] == "0.80" and "16 held-out texts" in neighbours.caption(frame)
+    small = frame.query("part == 'benchmark' and length == trained and encoding in @profile.readings.small")
+    both = pd.concat([frame, small.assign(part="small", loss=lambda rows: rows["loss"] + 1)])
+    built = sizes.build(both).set_index("encoding")
+    assert set(built.index) == {encoding(name).label for name in profile.readings.small}
+    assert float(built.loc["ALiBi", "second size, loss (nats)"].split()[0]) > 4.9
+    assert "128 tokens" in sizes.caption(both)
+
+
+def test_one_seed_has_no_interval_anywhere():
+    profile = config.profile("full")
     frame = by_length(profile, seeds=(0,))
     assert "wider" not in perplexity.caption(frame)
     assert "[" not in "".join(perplexity.build(frame)["growth at 4× (nats)"])
@@ -64,7 +91,7 @@ def test_one_seed_has_no_interval_anywhere():
 
 
 def test_the_order_is_by_growth_where_all_were_read():
-    frame = by_length(config.profile("cpu"))
+    frame = by_length(config.profile("full"))
     names = perplexity.ranked(frame)
     assert encoding(names[0]).prior is not None or names[0].startswith("nope") is False
     assert names[-1] == "rope-pi", "far from its own start, though level"
@@ -72,7 +99,7 @@ def test_the_order_is_by_growth_where_all_were_read():
 
 
 def test_what_was_not_read_is_empty_and_what_is_undefined_says_so():
-    profile = config.profile("cpu")
+    profile = config.profile("full")
     frame = by_length(profile)
     fig = perplexity.draw(frame)
     names, lengths = perplexity.ranked(frame), sorted(set(frame["length"]))
@@ -81,11 +108,11 @@ def test_what_was_not_read_is_empty_and_what_is_undefined_says_so():
     read = sum(frame["state"] == "read")
     assert sum(bool(text.get_text()) for text in cells) == read < len(cells)
     labels = [text.get_text() for text in fig.axes[0].get_yticklabels()]
-    assert labels == [encoding(name).label for name in names]
+    assert labels == [encoding(name).label + " †" * (name == "nope") for name in names]
 
 
 def test_every_line_of_a_panel_is_named_and_starts_from_rope():
-    frame = losses(config.profile("cpu"))
+    frame = losses(config.profile("full"))
     fig = extensions.draw(frame)
     for ax, (title, lines) in zip(fig.axes, extensions.PANELS, strict=True):
         shown = {line.get_label() for line in ax.get_lines() if not line.get_label().startswith("_")}

@@ -27,6 +27,7 @@ EXPERIMENTS = Table(
         "prior_ablations": "ablations:PRIOR",
         "corpus": "languages:TEXT",
         "languages": "languages:EXPERIMENT",
+        "misleading": "misleading:EXPERIMENT",
         "readings": "readings:EXPERIMENT",
         "language_ablations": "ablations:LANGUAGE",
         "algorithms": "algorithms:EXPERIMENT",

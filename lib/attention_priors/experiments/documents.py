@@ -20,10 +20,13 @@ from ..model import Transformer
 from ..positions.encodings import encoding
 from ..text import packing
 from ..training import Run, RunSpec
+from . import order
 from .arms import trained
 from .experiment import Asked, Reading
 
 Rows = list[dict[str, Any]]
+ROW = ["encoding", "times", "seed"]  # a model: `times` as many tokens as the recipe has
+GATE = ["order_loss", "swap", "bag", "preferred", "pairs", "passed"]  # what order is worth to it
 
 
 class Reader:
@@ -72,23 +75,29 @@ def _documents(path: str, domain: str, longest: int, limit: int) -> Int[Tensor, 
 
 
 def perplexity(frame: pd.DataFrame) -> pd.DataFrame:
-    """exp(mean loss over documents) per domain, encoding, seed and length."""
-    by = ["domain", "encoding", "seed", "length"]
-    grouped = frame.groupby(by, sort=True)["loss"].agg(["mean", "count"]).reset_index()
-    grouped["perplexity"] = np.exp(grouped["mean"])
-    return grouped.rename(columns={"mean": "loss", "count": "documents"})
+    """exp(mean loss over documents) per domain, model and length, and whether the model passed its gate."""
+    grouped = frame.groupby(["domain", *ROW, "length"], sort=True, as_index=False).agg(
+        loss=("loss", "mean"), documents=("loss", "size"), passed=("passed", "first")
+    )
+    return grouped.assign(perplexity=np.exp(grouped["loss"]))
 
 
 def train_and_read(spec: RunSpec, runs: str, profile: Profile, names: tuple[str, ...]) -> Rows:
     """One model: train it if it is not in the store, then measure what has not been measured yet."""
     run, record = trained(spec, runs, profile.device)
-    rows = []
+    rows, times = [], spec.recipe.steps // profile.language.recipe.steps
     for name in names:
         reader = Reader(run, name, profile)
+        common = {"encoding": name, "times": times, "seed": spec.seed, "run": record["key"]} | gate(reader, profile)
         for domain in profile.language.domains:
-            common = {"domain": domain, "encoding": name, "seed": spec.seed}
-            rows += [common | row | {"run": record["key"]} for row in reader(domain, profile.language.lengths)]
+            rows += [common | {"domain": domain} | row for row in reader(domain, profile.language.lengths)]
     return rows
+
+
+def gate(reader: Reader, profile: Profile) -> dict[str, Any]:
+    """What order is worth to a model, and whether exchanging neighbours costs it what the profile asks for."""
+    (found,) = order.measured(reader, profile)
+    return found | {"passed": found["swap"] >= profile.language.swap_gate}
 
 
 def asked_of(profile: Profile, wanted: Mapping[RunSpec, Iterable[str]]) -> Asked:
@@ -104,8 +113,8 @@ def asked_of(profile: Profile, wanted: Mapping[RunSpec, Iterable[str]]) -> Asked
 def growth(frame: pd.DataFrame, trained: int) -> pd.DataFrame:
     """Loss at each length minus loss at the training length, per seed, on the same scored tokens (nats)."""
     table = perplexity(frame)
-    base = table[table["length"] == trained].set_index(["domain", "encoding", "seed"])["loss"]
-    index = pd.MultiIndex.from_frame(table[["domain", "encoding", "seed"]])
+    base = table[table["length"] == trained].set_index(["domain", *ROW])["loss"]
+    index = pd.MultiIndex.from_frame(table[["domain", *ROW]])
     return table.assign(growth=table["loss"].to_numpy() - base.reindex(index).to_numpy())
 
 

@@ -1,4 +1,9 @@
-"""Language models for every encoding of a profile: perplexity of the same tokens at every context length."""
+"""Language models for every encoding of a profile: their sense of order, then perplexity at every context length.
+
+Only a model that loses at least `swap_gate` nats where two neighbours are exchanged knows word order; the others are
+shown and decide nothing. Of an encoding in `more_steps` a second model is trained with so many times the tokens; it is
+a row of its own, with that number as `times`.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +15,11 @@ import pandas as pd
 from pydantic import AfterValidator, Field, model_validator
 
 from .. import evaluation, runtime
-from ..config import Encodings, Frozen, Lengths, Profile, Recipe, Size
+from ..config import EncodingName, Encodings, Frozen, Lengths, Profile, Recipe, Size
 from ..text import corpora, hub
 from ..training import Run, RunSpec
 from .arms import Corpus, corpus, language_run
-from .documents import asked_of, perplexity, told, train_and_read
+from .documents import GATE, ROW, asked_of, perplexity, told, train_and_read
 from .experiment import Experiment, Frames
 from .grid import Job, gather
 from .seeds import carry, over_seeds
@@ -40,6 +45,17 @@ class Settings(Frozen):
     lengths: Lengths
     documents: int = Field(ge=1)
     scored: int = Field(ge=1)
+    pairs: int = Field(ge=1, description="of neighbours that are exchanged")
+    swap_gate: float = Field(gt=0, description="nats that this has to cost on the mean")
+    more_steps: dict[EncodingName, Annotated[int, Field(ge=2, le=3)]] = Field(
+        description="by encoding that misses the gate at equal tokens: times the steps of a second model"
+    )
+
+    @model_validator(mode="after")
+    def _second_models_have_a_first(self) -> Self:
+        if alone := [name for name in self.more_steps if name not in self.encodings]:
+            raise ValueError(f"more_steps has {', '.join(alone)}, but encodings does not; name it in both")
+        return self
 
     @model_validator(mode="after")
     def _scored_at_every_length(self) -> Self:
@@ -54,28 +70,36 @@ def wanted(profile: Profile, found: Corpus) -> dict[RunSpec, list[str]]:
     for name in profile.language.encodings:
         for seed in profile.seeds_for(name):
             made.setdefault(language_run(profile, name, seed, *found), []).append(name)
+    for name, times in profile.language.more_steps.items():
+        for seed in profile.seeds_for(name):
+            run = language_run(profile, name, seed, *found)
+            recipe = run.recipe.model_copy(update={"steps": times * run.recipe.steps})
+            made[run.model_copy(update={"task": f"{run.task}-more", "recipe": recipe})] = [name]
     return made
 
 
 def losses(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
-    """Train what is missing, then read long documents: a row per encoding, seed, domain, length and document."""
+    """Train what is missing, then read long documents: a row per model, domain, length and document.
+
+    What order is worth to the model stands in each of its rows.
+    """
     every = wanted(profile, corpus(profile, cache))
     order = sorted(every, key=lambda run: -len(every[run]))
     jobs = [Job(run.name, train_and_read, (run, str(runs), profile, tuple(every[run]))) for run in order]
     frame = gather(jobs, profile, "language models")
-    by = ["domain", "encoding", "seed", "length", "document"]
+    by = ["domain", *ROW, "length", "document"]
     return frame.sort_values(by, kind="stable").reset_index(drop=True)
 
 
 def curves(profile: Profile, runs: Path, found: Corpus) -> pd.DataFrame:
     """Losses of training by step, means of `window` steps, of every model that is trained under its own name."""
-    steps, device, means = profile.language.recipe.steps, runtime.device(profile.device), []
-    window = max(1, steps // 100)  # a record holds about a hundred means
+    usual, device, means = profile.language.recipe.steps, runtime.device(profile.device), []
     for spec in wanted(profile, found):
-        record = Run(spec, runs, device).record()
-        means += [{"encoding": spec.model.encoding, "seed": spec.seed, "step": min(i * window, steps), "loss": loss}
-                  for i, loss in enumerate(record["loss"], 1)]  # fmt: skip
-    return pd.DataFrame(means).assign(window=window)
+        record, steps = Run(spec, runs, device).record(), spec.recipe.steps
+        window = max(1, steps // 100)  # a record holds about a hundred means
+        about = {"encoding": spec.model.encoding, "times": steps // usual, "seed": spec.seed, "window": window}
+        means += [about | {"step": min(i * window, steps), "loss": loss} for i, loss in enumerate(record["loss"], 1)]
+    return pd.DataFrame(means)
 
 
 def counts(profile: Profile, cache: Path) -> pd.DataFrame:
@@ -90,8 +114,10 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     settings, (packed, path) = profile.language, corpus(profile, cache)
     about = {"trained": settings.recipe.length, "scored": settings.scored}
     found = losses(profile, runs, cache)
-    columns = ["domain", "encoding", "seed", "length", "document", "loss", "run"]
+    columns = ["domain", *ROW, "length", "document", "loss", "run", "passed"]
+    order = found[[*ROW, *GATE, "run"]].drop_duplicates(ROW)
     return {
+        "language_order": order.assign(gate=settings.swap_gate, **about).reset_index(drop=True),
         "language_training": curves(profile, runs, (packed, path)),
         "language_losses": found[columns].assign(**about),
         "language_perplexity": told(found, profile, packed, path, **about),
@@ -99,14 +125,14 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
 
 
 def perplexities(frame: pd.DataFrame) -> pd.DataFrame:
-    """Per domain, encoding and length: perplexity at the mean loss over seeds and its t interval."""
+    """Per domain, encoding, `times` and length: perplexity at the mean loss over seeds and its t interval."""
 
     def say(group: pd.DataFrame) -> dict:
         low, high = evaluation.seed_interval(group["loss"])
-        return {"seeds": len(group), "documents": int(group["documents"].iloc[0]),
+        return {"seeds": len(group), "passed": int(group["passed"].sum()), "documents": int(group["documents"].iloc[0]),
                 "perplexity": np.exp(group["loss"].mean()), "low": np.exp(low), "high": np.exp(high)}  # fmt: skip
 
-    made = over_seeds(perplexity(frame), ("domain", "encoding", "length"), say, sort=True)
+    made = over_seeds(perplexity(frame), ("domain", "encoding", "times", "length"), say, sort=True)
     return made.assign(**carry(frame, "trained", "scored"))
 
 
@@ -125,6 +151,6 @@ EXPERIMENT = Experiment(
     recipe=lambda profile: profile.language.recipe.name,
     asked=lambda profile, found: asked_of(profile, wanted(profile, found)),
     measure=measure,
-    frames=("language_training", "language_losses", "language_perplexity"),
+    frames=("language_order", "language_training", "language_losses", "language_perplexity"),
     derive={"language_over_seeds": ("language_losses", perplexities)},
 )

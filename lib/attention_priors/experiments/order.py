@@ -1,18 +1,23 @@
-"""Does a language model tell the order of neighbours? What it costs to swap two tokens just before the last one."""
+"""Does a language model know word order? What it costs to exchange two neighbours, or to shuffle all that is read.
+
+A model that loses nothing cannot say anything about encodings of order: this is the gate of language models.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from .. import store
+from .. import runtime, store
 from ..config import Profile
 from ..model import Transformer
-from .documents import Reader
+
+if TYPE_CHECKING:  # documents measures order too
+    from .documents import Reader
 
 CONTEXT = 32  # tokens that are read; the last one asks, and stays
 NEAR = (2, 1)  # lags of the two that are swapped
@@ -20,19 +25,19 @@ AT_ONCE = 256  # texts
 
 
 def measured(reader: Reader, profile: Profile) -> list[dict[str, Any]]:
-    """One row: mean loss as written and with the neighbours swapped, and how often the true order is the better one."""
+    """One row: mean loss of texts as written, what `swap` and `bag` add to it, and how often a swap costs something."""
     wanted, longest = profile.language, max(profile.language.lengths)
-    pairs = profile.readings.pairs
+    pairs = wanted.pairs
     about = (pairs, wanted.documents, longest, wanted.domains[0], reader.run.spec.inputs, reader.local)
 
     def measure() -> list[dict[str, Any]]:
         chosen = texts(reader.texts(wanted.domains[0]), pairs)
-        true, false = losses(reader.model, chosen, reader.local), losses(reader.model, swapped(chosen), reader.local)
-        return [{"loss": round(float(true.mean()), 7), "swapped": round(float(false.mean()), 7),
-                 "gap": round(float((false - true).mean()), 7), "preferred": float((false > true).double().mean()),
+        true, swap, bag = (losses(reader.model, each, reader.local) for each in (chosen, swapped(chosen), bags(chosen)))
+        return [{"order_loss": round(float(true.mean()), 7), "swap": round(float((swap - true).mean()), 7),
+                 "bag": round(float((bag - true).mean()), 7), "preferred": float((swap > true).double().mean()),
                  "pairs": len(chosen)}]  # fmt: skip
 
-    code = store.fingerprint(losses, swapped, texts, Transformer)
+    code = store.fingerprint(losses, swapped, bags, texts, Transformer)
     return reader.kept(f"order-{store.key(about, code, *reader.code)}", measure)
 
 
@@ -56,6 +61,13 @@ def swapped(chosen: Int[Tensor, "count tokens"]) -> Int[Tensor, "count tokens"]:
     made = chosen.clone()
     made[:, places] = chosen[:, places[::-1]]
     return made
+
+
+def bags(chosen: Int[Tensor, "count tokens"]) -> Int[Tensor, "count tokens"]:
+    """The same with all tokens before the asking one in random order, another in each text, alike for all models."""
+    generator, before = runtime.generator(0, "bags"), CONTEXT - 1
+    orders = torch.rand(len(chosen), before, generator=generator).argsort(1)
+    return torch.cat([chosen[:, :before].gather(1, orders), chosen[:, before:]], 1)
 
 
 @torch.inference_mode()

@@ -2,7 +2,7 @@
 
 A run is a part of one or several measurements: `benchmark` (every encoding), `extensions` (the same weights read
 otherwise), `tuned` (RoPE trained further on longer texts), `small` and `longer` (a second size, a second training
-length), `order` and `fading` (what a model tells apart, and how its attention thins out).
+length), `fading` (how attention thins out). What order is worth is measured of every model and every way to read one.
 """
 
 from __future__ import annotations
@@ -19,20 +19,17 @@ from ..config import Encodings, Extension, Frozen, Lengths, Profile, Size
 from ..evaluation import seed_interval
 from ..positions.encodings import encoding
 from ..training import RunSpec
-from . import fading, order
+from . import fading
 from .arms import OWN, Corpus, corpus, extended, language_run, longer, trained
-from .documents import Reader, unigram
+from .documents import GATE, Reader, gate, unigram
 from .experiment import Asked, Experiment, Frames, Reading
 from .grid import Job, run_all
 from .seeds import carry
 
 BENCHMARK, EXTENSIONS, TUNED, SMALL, LONGER = "benchmark", "extensions", "tuned", "small", "longer"
-ORDER, FADING = "order", "fading"
+FADING = "fading"
 LOSSES = (BENCHMARK, EXTENSIONS, TUNED, SMALL, LONGER)
-COLUMNS = {
-    ORDER: ["encoding", "seed", "loss", "swapped", "gap", "preferred", "pairs", "trained", "run"],
-    FADING: ["encoding", "seed", "length", "layer", "head", "peak", "entropy", "trained", "run"],
-}
+COLUMNS = ["encoding", "seed", "length", "layer", "head", "peak", "entropy", "trained", "run", "passed"]
 TWICE = 2  # the second training length, in units of the first
 
 Wanted = tuple[str, str]  # (part, name of the encoding under which the model is read)
@@ -49,8 +46,6 @@ class Settings(Frozen):
     lengths: Lengths = Field(description="that extensions are read at")
     tuned: Encodings = Field(description="encodings with which a trained RoPE is trained further")
     tuning: Extension
-    order: Encodings = Field(description="encodings whose sense of order is measured")
-    pairs: int = Field(ge=1, description="of neighbours that are swapped for it")
     small: Encodings = Field(description="encodings that are also trained at a second size")
     size: Size
     longer: Encodings = Field(description="encodings that are also trained at twice the length")
@@ -80,7 +75,6 @@ def wanted(profile: Profile, found: Corpus) -> dict[RunSpec, list[Wanted]]:
     add(TUNED, settings.tuned, lambda run, name: extended(run, settings.tuning, name))
     add(SMALL, settings.small, small)
     add(LONGER, settings.longer, lambda run, _: run.model_copy(update={"recipe": longer(run.recipe, TWICE)}))
-    add(ORDER, settings.order)
     add(FADING, settings.fading)
     return made
 
@@ -94,10 +88,10 @@ def asked(profile: Profile, found: Corpus) -> Asked:
 
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
-    """Train what is missing and measure it: losses of texts, order and fading.
+    """Train what is missing and measure it: losses of texts, sense of order, fading.
 
     `language_readings` has a row per part, encoding, seed and length: mean loss over documents, and its growth.
-    ValueError where a measurement of some seed is missing.
+    `passed` is that of the model whose weights are read. ValueError where a measurement of some seed is missing.
     """
     found = corpus(profile, cache)
     every = wanted(profile, found)
@@ -114,11 +108,11 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
         raise ValueError(f"not measured: {sorted(missing)}; a benchmark leaves no encoding and no seed out")
     frequencies = unigram(profile, *found)[profile.language.domains[0]]
     losses = growth(mean_losses(pd.DataFrame([row for row in rows if row["part"] in LOSSES])))
-    made = {"language_readings": losses.assign(scored=profile.language.scored, unigram=frequencies)}
-    for part in (ORDER, FADING):
-        own = pd.DataFrame([row for row in rows if row["part"] == part])[COLUMNS[part]]
-        made[f"language_{part}"] = own.sort_values(["encoding", "seed"], kind="stable").reset_index(drop=True)
-    return made
+    faded = pd.DataFrame([row for row in rows if row["part"] == FADING], columns=COLUMNS)
+    return {
+        "language_readings": losses.assign(scored=profile.language.scored, unigram=frequencies),
+        "language_fading": faded.sort_values(["encoding", "seed"], kind="stable").reset_index(drop=True),
+    }
 
 
 def train_and_measure(chain: dict[RunSpec, list[Wanted]], runs: str, profile: Profile) -> list[dict[str, Any]]:
@@ -129,14 +123,12 @@ def train_and_measure(chain: dict[RunSpec, list[Wanted]], runs: str, profile: Pr
         for part, name in names:
             reader = Reader(run, name, profile)
             common = {"part": part, "encoding": name, "seed": spec.seed, "trained": spec.recipe.length,
-                      "run": record["key"]}  # fmt: skip
+                      "run": record["key"]} | gate(reader, profile)  # fmt: skip
             rows += [common | row for row in _measured(reader, part, profile)]
     return rows
 
 
 def _measured(reader: Reader, part: str, profile: Profile) -> list[dict[str, Any]]:
-    if part == ORDER:
-        return order.measured(reader, profile)
     if part == FADING:
         return fading.measured(reader, profile)
     domain, longest = profile.language.domains[0], encoding(reader.name).longest
@@ -160,7 +152,7 @@ def mean_losses(rows: pd.DataFrame) -> pd.DataFrame:
     by = ["part", "encoding", "seed", "length"]
     table = rows.groupby(by, sort=False, as_index=False).agg(
         loss=("loss", "mean"), documents=("loss", "size"), trained=("trained", "first"), domain=("domain", "first"),
-        run=("run", "first"),
+        run=("run", "first"), **{column: (column, "first") for column in GATE},
     )  # fmt: skip
     ranks = {part: rank for rank, part in enumerate(LOSSES)}
     return table.sort_values(by, key=lambda column: column.map(ranks) if column.name == "part" else column,
@@ -170,10 +162,11 @@ def mean_losses(rows: pd.DataFrame) -> pd.DataFrame:
 def growth(table: pd.DataFrame) -> pd.DataFrame:
     """Adds what a loss is above that of the trained model at its training length, on the same tokens and seed (nats).
 
-    For an extension and for what was tuned that is the model whose weights it got, read as it was trained.
+    For an extension and for what was tuned that is the model whose weights it got, read as it was trained; whether it
+    passed its gate is said of that model too.
     """
-    trained = table[table["length"] == table["trained"]].set_index(["part", "encoding", "seed"])["loss"]
-    grown = []
+    trained = table[table["length"] == table["trained"]].set_index(["part", "encoding", "seed"])[["loss", "passed"]]
+    grown, passed = [], []
     for row in table.itertuples():
         owner = row.part, row.encoding, row.seed
         if row.part in (EXTENSIONS, TUNED):
@@ -182,8 +175,9 @@ def growth(table: pd.DataFrame) -> pd.DataFrame:
             raise ValueError(
                 f"no loss of {owner[1]!r}, seed {owner[2]}, at its training length; add both to the profile"
             )
-        grown.append(row.loss - trained[owner])
-    return table.assign(growth=grown, perplexity=np.exp(table["loss"]))
+        grown.append(row.loss - trained.loc[owner, "loss"])
+        passed.append(trained.loc[owner, "passed"])
+    return table.assign(growth=grown, perplexity=np.exp(table["loss"]), passed=passed)
 
 
 def by_length(table: pd.DataFrame) -> pd.DataFrame:
@@ -198,7 +192,8 @@ def by_length(table: pd.DataFrame) -> pd.DataFrame:
         at = group[group["length"] == trained]["loss"]
         low, high = seed_interval(at)
         common = {"encoding": name, "family": row.family, "borrows": row.trained_as or OWN, "part": part,
-                  "trained": trained, "seeds": group["seed"].nunique(), "loss_at": at.mean(), "low_at": low,
+                  "trained": trained, "seeds": group["seed"].nunique(),
+                  "passed": group.loc[group["passed"], "seed"].nunique(), "loss_at": at.mean(), "low_at": low,
                   "high_at": high}  # fmt: skip
         for length in every:
             values = group[group["length"] == length]["growth"]
@@ -217,6 +212,6 @@ EXPERIMENT = Experiment(
     recipe=lambda profile: profile.language.recipe.name,
     asked=asked,
     measure=measure,
-    frames=("language_readings", "language_order", "language_fading"),
+    frames=("language_readings", "language_fading"),
     derive={"encodings_perplexity": ("language_readings", by_length)},
 )

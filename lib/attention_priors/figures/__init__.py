@@ -10,10 +10,12 @@ FIGURES = Table(
     "figure",
     "attention_priors.figures",
     {
+        "language_order": "language.order:FIGURE",
         "detectable_differences": "reading.power:FIGURE",
         "language_training": "language.training:FIGURE",
         "language_by_length": "language.by_length:FIGURE",
         "language_other_domain": "language.by_length:OTHER",
+        "perplexity_and_retrieval": "language.retrieval:FIGURE",
         "encodings_perplexity": "encodings.perplexity:FIGURE",
         "extensions_perplexity": "encodings.extensions:FIGURE",
         "passkey_main": "passkey.main:FIGURE",
@@ -107,6 +109,8 @@ TABLES = Table(
     {
         "language_corpus": "language.corpus:TABLE",
         "language_table2": "language.table_2:TABLE",
+        "language_sizes": "language.sizes:TABLE",
+        "extensions_neighbours": "encodings.neighbours:TABLE",
         "encodings_perplexity": "encodings.perplexity:TABLE",
         "encodings_properties": "encodings.properties:TABLE",
         "passkey_gate": "passkey.learning:GATE",

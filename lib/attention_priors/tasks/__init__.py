@@ -10,7 +10,7 @@ from ..registry import Table
 _TEXTS = {"language": "windows:WindowBatches", "language-stream": "streams:StreamBatches"}
 SOURCES = Table("task", __name__, {
     "passkey": "passkey:PasskeyBatches", "passkey-hard": "passkey:PasskeyBatches", **_TEXTS,
-    **{f"{task}-{part}": text for task, text in _TEXTS.items() for part in ("tuned", "small", "longer")},
+    **{f"{task}-{part}": text for task, text in _TEXTS.items() for part in ("more", "tuned", "small", "longer")},
     "causal": "windows:WindowBatches", "masked": "masking:MaskedBatches",
     **{f"algorithms/{name}": "algorithms:AlgorithmBatches" for name in ("copy", "reverse", "parity", "bucket-sort")},
     "needles": "needle_batches:NeedleBatches", "needles-lesson": "needle_batches:NeedleBatches",

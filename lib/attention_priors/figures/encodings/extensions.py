@@ -5,7 +5,7 @@ from attention_priors.figures import style
 from attention_priors.figures.curves import LENGTH, curve, over_seeds
 from attention_priors.figures.encodings.perplexity import NOTEBOOK, TOP
 from attention_priors.figures.methods import label
-from attention_priors.figures.spec import Figure, FigureSpec, Frame
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
 from attention_priors.figures.words import listed
 
 BARE = (BENCHMARK, "rope", "RoPE")
@@ -35,6 +35,7 @@ LOOKS = ((style.DARK, style.SOLID, "X"), (style.ORANGE, (5, 1.5), "o"), (style.B
 
 def draw(frame: Frame) -> Figure:
     """Four panels of growth against context length."""
+    rivals(frame[frame["part"].isin((EXTENSIONS, TUNED))], "encoding", "extensions of a trained RoPE")
     fig, axes = style.figure(style.DOUBLE, 4.6, nrows=2, ncols=2, sharex=True, sharey=True)
     shown = _shown(frame)
     for ax, (title, lines) in zip(axes.flat, PANELS, strict=True):

@@ -8,8 +8,9 @@ import pandas as pd
 from attention_priors.experiments.arms import OWN
 from attention_priors.figures import heat_maps
 from attention_priors.figures.encodings.families import FAMILIES, draw_map, whose
+from attention_priors.figures.language.rows import MISSED
 from attention_priors.figures.methods import label
-from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
 from attention_priors.figures.words import bounded, extremes, trained_on
 
 NOTEBOOK = "language_models"
@@ -26,9 +27,15 @@ def ranked(frame: Frame) -> list[str]:
     return list(order.sort_values(kind="stable").index)
 
 
+def missed(frame: Frame) -> set[str]:
+    """Encodings of which no seed passed the gate of word order."""
+    return set(frame.loc[frame["passed"] == 0, "encoding"])
+
+
 def draw(frame: Frame) -> Figure:
     """Rows are encodings, cells nats."""
-    labels = {name: label(name) for name in ranked(frame)}
+    rivals(frame, "encoding", "growth of the loss")
+    labels = {name: label(name) + MISSED * (name in missed(frame)) for name in ranked(frame)}
     mesh = draw_map(frame, "growth", labels, {"undefined": "n/a", "left out": ""}, "{:z.2f}".format,
                     lambda value: value >= TOP / 2, vmin=0, vmax=TOP, cmap="cividis_r")  # fmt: skip
     ax, right = mesh.axes, frame["length"].nunique() + 0.12
@@ -48,13 +55,15 @@ def caption(frame: Frame) -> str:
     half = f" Intervals are in the table; half of them are wider than {wide.median():.2f}."
     spread = "" if np.isinf(wide).any() else half
     first = frame.iloc[0]
+    told = f"{MISSED}: no seed passed the gate of word order." if missed(frame) else ""
     return (
         f"{len(ranked(frame))} encodings and extensions as language models: loss on the last {first['scored']} tokens "
         f"of {first['documents']} held-out documents at each context length, above the loss at the training length "
         f"({trained} tokens; 0.1 nats are 10 % more perplexity), mean of {extremes(frame['seeds'])} seeds. Right: "
         "perplexity at the training length; *: the weights of another row (RoPE's, SSMax or not), which was not "
         "trained for this reading, and the growth is over that row's loss. Ordered by the mean growth over the lengths "
-        f"that all are read at. Empty: not read; n/a: the encoding ends before.{spread} Colours end at {TOP} nats."
+        f"that all are read at. Empty: not read; n/a: the encoding ends before.{told}{spread} Colours end at "
+        f"{TOP} nats."
     )
 
 
@@ -68,7 +77,8 @@ def build(frame: Frame) -> Frame:
                  for n in MULTIPLES}  # fmt: skip
         at = np.exp(first[["loss_at", "low_at", "high_at"]].astype(float))
         made.append({"encoding": whose(name, first["borrows"]), "position": FAMILIES[first["family"]][0],
-                     "seeds": first["seeds"], "perplexity at 1×": bounded(*at, digits=1), **cells})  # fmt: skip
+                     "seeds": first["seeds"], "that know order": first["passed"],
+                     "perplexity at 1×": bounded(*at, digits=1), **cells})  # fmt: skip
     return Frame(made)
 
 
@@ -87,8 +97,8 @@ def caption_table(frame: Frame) -> str:
     )
 
 
-COLUMNS = ("encoding", "family", "borrows", "seeds", "length", "trained", "growth", "low", "high", "loss_at", "state",
-           "scored", "documents")  # fmt: skip
+COLUMNS = ("encoding", "family", "borrows", "seeds", "passed", "length", "trained", "growth", "low", "high", "loss_at",
+           "state", "scored", "documents")  # fmt: skip
 FIGURE = FigureSpec(
     "encodings_perplexity", draw, caption, notebook=NOTEBOOK,
     claims=("BAM-C5", "OPG-18", "PE-BIAS", "PE-C2", "PE-C3", "PE-C4", "PE-C5", "PE-F3", "PE-F6", "PE-KERPLE-E"),

@@ -1,6 +1,6 @@
 """The survey's table of properties, by tests (PE-TAB)."""
 
-from attention_priors.checks.survey_languages import property_table
+from attention_priors.checks.language.survey import property_table
 from attention_priors.figures.spec import Frame, TableSpec
 from attention_priors.figures.words import bounded, trained_on
 

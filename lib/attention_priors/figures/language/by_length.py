@@ -8,8 +8,9 @@ from matplotlib.axes import Axes
 
 from attention_priors.figures import style
 from attention_priors.figures.curves import LENGTH, curve, over_seeds
-from attention_priors.figures.methods import METHODS, OURS, label, look, named, named_seeds
-from attention_priors.figures.spec import Figure, FigureSpec, Frame
+from attention_priors.figures.language.rows import COLUMNS, MISSED, Row, groups, named_seeds, style_of
+from attention_priors.figures.methods import METHODS, named
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
 from attention_priors.figures.words import tokens, trained_on
 
 FLAT = 1.5  # the perplexity axis spans at least this factor: a flat line must look flat
@@ -24,19 +25,20 @@ def part(frame: Frame, known: bool) -> Frame:
 
 
 def draw(frame: Frame, known: bool) -> Figure:
-    """Left without SSMax, right with it."""
-    rows = part(frame, known)
-    fig, axes = style.figure(style.DOUBLE, 2.75, ncols=2, sharey=True)
+    """Left without SSMax, right with it; all in one panel where there are not two with it."""
+    rows = drawn(part(frame, known))
+    rivals(rows, "encoding", "perplexity by length")
+    panels = split(rows)
+    fig, axes = style.figure(style.DOUBLE, 2.75, ncols=len(panels), sharey=True, squeeze=False)
+    axes = axes[0]
     unigram = float(rows["unigram"].iloc[0])
-    for ax, ssmax in zip(axes, (False, True), strict=True):
-        for rank, name in enumerate(named(ssmax)):
-            own = rows[rows["encoding"] == name]
-            if len(own):
-                seeds = own.set_index("length")["perplexity"]
-                curve(ax, np.exp(over_seeds(own, "loss")), seeds, look(name), zorder=rank + 4)
+    for ax, (title, names) in zip(axes, panels.items(), strict=True):
+        for rank, (name, own) in enumerate(groups(rows[rows["encoding"].isin(names)])):
+            seeds = own.set_index("length")["perplexity"]
+            curve(ax, np.exp(over_seeds(own, "loss")), seeds, style_of(name) | _missed(own), zorder=rank + 4)
         style.length_axis(ax, rows["length"], rows["trained"])
         ax.axhline(unigram, color=style.GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
-        ax.set(xlabel=LENGTH, title="with SSMax" if ssmax else "without SSMax")
+        ax.set(xlabel=LENGTH, title=title)
     _perplexities(axes[0], rows)
     axes[0].annotate(
         "token frequencies alone", (rows["length"].min(), unigram), xytext=(0, -2), textcoords="offset points",
@@ -47,15 +49,36 @@ def draw(frame: Frame, known: bool) -> Figure:
     return fig
 
 
+def drawn(rows: Frame) -> Frame:
+    """Those of the methods that have a colour of their own, with SSMax or without."""
+    return rows[rows["encoding"].isin([*named(False, METHODS), *named(True, METHODS)])]
+
+
+def split(rows: Frame) -> dict[str, list[str]]:
+    """The encodings of each panel by its title."""
+    there = set(rows["encoding"])
+    scaled = [name for name in named(True, METHODS) if name in there]
+    plain = [name for name in named(False, METHODS) if name in there]
+    if len(scaled) < 2 or len(plain) < 2:
+        return {"": plain + scaled}
+    return {"without SSMax": plain, "with SSMax": scaled}
+
+
+def _missed(own: Frame) -> dict[str, str]:
+    """The mark of a model of which no seed passed its gate."""
+    name = own["encoding"].iloc[0], int(own["times"].iloc[0])
+    return {} if own["passed"].any() else {"label": style_of(name)["label"] + MISSED}
+
+
 def intervals(rows: Frame) -> Frame:
-    """The t intervals of perplexity by encoding and length, for those with several seeds."""
-    ends = pd.concat({name: over_seeds(own, "loss") for name, own in rows.groupby("encoding")})
+    """The t intervals of perplexity by model and length, for those with several seeds."""
+    ends = pd.concat({style_of(name)["label"]: over_seeds(own, "loss") for name, own in groups(rows)})
     return np.exp(ends[["low", "high"]].dropna())
 
 
 def span(rows: Frame) -> tuple[float, float]:
     """The axis of perplexity: all means and the control, and intervals as far as they do not dwarf those."""
-    means = np.exp(rows.groupby(["encoding", "length"])["loss"].mean())
+    means = np.exp(rows.groupby(["encoding", "times", "length"])["loss"].mean())
     known, ends = [*means, rows["unigram"].iloc[0]], intervals(rows)
     low = max(min([*known, *ends["low"]]), min(known) / FAR)
     high = min(max([*known, *ends["high"]]), max(known) * FAR)
@@ -86,42 +109,47 @@ def _cut(rows: Frame) -> str:
     """Whose intervals leave the axes."""
     (low, high), ends = span(rows), intervals(rows)
     cut = ends[(ends["low"] < low) | (ends["high"] > high)].index.unique(0)
-    return f" (cut at the frame: {', '.join(label(name) for name in cut)})" if len(cut) else ""
+    return f" (cut at the frame: {', '.join(cut)})" if len(cut) else ""
 
 
 def caption(frame: Frame, known: bool) -> str:
-    rows = part(frame, known)
+    rows = drawn(part(frame, known))
     trained, far, first = trained_on(rows), int(rows["length"].max()), rows.iloc[0]
-    growth = rows[rows["length"] == far].groupby("encoding")["growth"].mean()
-    changes = {name: f"{label(name)} ×{math.exp(growth[name]):.3g}" for name in (*METHODS, OURS) if name in growth}
-    plain = ", ".join(text for name, text in changes.items() if name != OURS)
-    scaled = f"; {changes[OURS]}" if OURS in changes else ""
+    changes = ", ".join(map(_changed, groups(rows[rows["length"] == far])))
+    missed = (
+        f"{MISSED}: no seed passed the gate of word order. " if any(map(_missed, dict(groups(rows)).values())) else ""
+    )
     kind = "held-out documents of the kind trained on" if known else "documents of another kind than trained on"
     return (
         f"Perplexity of models trained on {trained} tokens, on the same last {first['scored']} tokens of "
         f"{first['documents']} {kind} ({first['domain']}), whatever the context before them. Change of perplexity from "
-        f"{trained} to {tokens(far, trained)}: {plain}{scaled}. Line: mean over seeds; band: 95 % t interval of that "
+        f"{trained} to {tokens(far, trained)}: {changes}. {missed}Line: mean over seeds; band: 95 % t interval of that "
         f"mean{_cut(rows)}; dots: seeds; dotted vertical line: training length; dotted horizontal line: a model that "
         f"knows the frequencies of tokens alone ({first['unigram']:.0f}); {named_seeds(rows)}."
     )
+
+
+def _changed(model: tuple[Row, Frame]) -> str:
+    name, own = model
+    return f"{style_of(name)['label']} ×{math.exp(own['growth'].mean()):.3g}"
 
 
 def _figure(known: bool, alt: str, paper: str, claims: tuple[str, ...]) -> FigureSpec:
     return FigureSpec(
         "language_perplexity", lambda frame: draw(frame, known), lambda frame: caption(frame, known),
         notebook="language_models", paper=paper, claims=claims,
-        columns=("trained_on", "domain", "encoding", "seed", "length", "loss", "perplexity", "growth", "trained",
+        columns=(*COLUMNS, "trained_on", "domain", "passed", "length", "loss", "perplexity", "growth", "trained",
                  "scored", "documents", "unigram"),
-        alt=f"Two panels {alt}",
+        alt=alt,
     )  # fmt: skip
 
 
 FIGURE = _figure(
-    True, "of perplexity on a log axis against context length on a log axis, left six encodings without and right with "
-    "SSMax, each a line with a band and dots; a dotted line for a model of token frequencies.", "BAM, Fig. 6",
-    ("BAM-C7", "BAM-C18", "BAM-C23", "BAM-F6"),
+    True, "Perplexity on a log axis against context length on a log axis, encodings without SSMax and, in a panel of "
+    "their own, with it, each a line with a band and dots; a dotted line for a model of token frequencies.",
+    "BAM, Fig. 6", ("BAM-C7", "BAM-C18", "BAM-C23", "BAM-F6"),
 )  # fmt: skip
 OTHER = _figure(
-    False, "as for the domain of training, now for documents of another kind: perplexity against context length for "
-    "six encodings without and with SSMax.", "BAM, Fig. 7", ("BAM-F7",),
+    False, "As for the domain of training, now for documents of another kind: perplexity against context length, "
+    "encodings without and with SSMax.", "BAM, Fig. 7", ("BAM-F7",),
 )  # fmt: skip

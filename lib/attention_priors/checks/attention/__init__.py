@@ -1,0 +1,1 @@
+"""Attention itself: what it sees of order, with positions and without."""

@@ -1,0 +1,1 @@
+"""Language models: perplexity at any context length."""
