@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from attention_priors import config
+from attention_priors.experiments import EXPERIMENTS, unread
 from attention_priors.notebooks import NOTEBOOKS
 from attention_priors.positions.encodings import ENCODINGS
 
@@ -21,12 +22,12 @@ def values(name: str = "smoke") -> dict:
 def test_every_profile_parses(name: str) -> None:
     profile = config.profile(name)
     assert profile.name == name
-    assert set(profile.seeds) <= set(profile.bam_seeds), "BAM has the baselines' seeds and perhaps more"
-    for seeds in (profile.seeds, profile.bam_seeds):
+    assert set(profile.seeds) <= set(profile.main_seeds), "the main comparison has all seeds and perhaps more"
+    for seeds in (profile.seeds, profile.main_seeds):
         assert len(set(seeds)) == len(seeds)
     sections = (profile.passkey, profile.language)
     assert all(set(section.encodings) <= set(ENCODINGS) for section in sections)
-    assert set(profile.passkey.far_encodings) <= set(profile.passkey.encodings)
+    assert set(profile.passkey.farthest_encodings) <= set(profile.passkey.encodings)
     assert list(profile.minutes) == list(NOTEBOOKS)
 
 
@@ -35,14 +36,37 @@ def test_there_are_no_other_profiles() -> None:
 
 
 @pytest.mark.parametrize("name", ["cpu", "full", "gpu", "paper"])
-def test_the_baselines_get_bams_tuning(name: str) -> None:
-    """One recipe for all encodings of an experiment; every plain encoding has its scaled row beside it."""
+def test_rivals_have_the_same_recipe_seeds_and_prompts(name: str) -> None:
     profile = config.profile(name)
+    assert len(profile.main) == 10 and set(profile.main) <= set(profile.passkey.encodings)
+    assert set(profile.main) <= set(profile.benchmark.encodings)
+    assert {profile.seeds_for(each) for each in (*profile.main, "rope-local")} == {profile.main_seeds}
+    assert profile.seeds_for("alibi-ssmax") == profile.seeds
     plain = {"nope", "sinusoidal", "rope", "rope-local", "alibi", "bam"}
-    fewer = {"sinusoidal", "rope-local"} if name == "cpu" else set()  # ten language models there
-    for section, scaled in ((profile.passkey, plain), (profile.language, plain - fewer)):
-        assert plain | {f"{n}-ssmax" for n in scaled} <= set(section.encodings)
-    assert profile.seeds_for("bam-ssmax") == profile.bam_seeds and profile.seeds_for("alibi") == profile.seeds
+    if name != "cpu":  # what SSMax does to each is left to larger profiles there
+        assert plain | {f"{each}-ssmax" for each in plain} <= set(profile.passkey.encodings)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_retrieval_is_trained_at_many_lengths_and_asked_where_the_gate_is(name: str) -> None:
+    settings = config.profile(name).passkey
+    recipe = settings.recipe
+    assert recipe.varied and recipe.gate and recipe.length in recipe.gate.lengths
+    assert recipe.varied.shortest < min(recipe.gate.lengths)
+    assert set(recipe.gate.lengths) <= set(settings.evaluation.lengths) & set(settings.hard.lengths)
+    if name != "smoke":
+        assert min(recipe.gate.lengths) == 0.75 * recipe.length and settings.evaluation.samples >= 50
+        assert max(settings.far.lengths) == 64 * recipe.length and settings.far.samples >= 20
+
+
+def test_what_a_profile_leaves_out_is_named_and_has_no_runs(tmp_path: Path) -> None:
+    profile = written(tmp_path, values() | {"name": "mine", "without": ["confound", "nope"]})
+    full = config.profile("smoke")
+    for name in ("confound", "nope"):
+        assert not EXPERIMENTS[name].plan(profile, unread(profile)) and EXPERIMENTS[name].plan(full, unread(full))
+        assert EXPERIMENTS[name].measured(profile, tmp_path, tmp_path) == {}
+    with pytest.raises(ValueError, match=r"without = confounds, nop; the experiments are passkeys, "):
+        written(tmp_path, values() | {"name": "mine", "without": ["confounds", "nop"]})
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -112,7 +136,7 @@ def test_unknown_keys_name_file_key_and_the_nearest_valid_key(path: str, nearest
 
 
 INF, NAN = float("inf"), float("nan")
-ENCODING_LISTS = [f"passkey.{name}" for name in ("encodings", "far_encodings", "hard_encodings")]
+ENCODING_LISTS = [f"passkey.{name}" for name in ("encodings", "farthest_encodings", "hard_encodings")]
 ENCODING_LISTS += [f"{name}.encodings" for name in ("benchmark", "language", "algorithms", "needles", "readings")]
 ENCODING_LISTS += [f"readings.{name}" for name in ("extensions", "tuned", "order", "small", "longer", "fading")]
 ENCODING_LISTS += [f"ablations.{name}" for name in ("start", "subset", "sign", "scaling", "version", "misread",
@@ -127,7 +151,7 @@ BAD_VALUES = [
     ("seeds", [], "seeds: .*at least 1 item"),
     ("seeds", [-1, 0], r"seeds\.0: .*greater than or equal to 0 \(got -1\)"),
     ("seeds", [0, 0], r"seeds: 0 stands there twice; name each once \(got \[0, 0\]\)"),
-    ("bam_seeds", [0, 1, 1], "bam_seeds: 1 stands there twice"),
+    ("main_seeds", [0, 1, 1], "main_seeds: 1 stands there twice"),
     ("device", "tpu", "device: unknown device 'tpu'; use 'auto', 'cpu', 'cuda' or 'cuda:<number>'"),
     ("minutes.passkeys", -1, r"minutes\.passkeys: .*greater than or equal to 0"),
     ("minutes.passkeys", INF, r"minutes\.passkeys: .*finite number \(got inf\)"),
@@ -142,12 +166,19 @@ BAD_VALUES = [
     ("passkey.recipe.optimizer", "sgd", r"passkey\.recipe\.optimizer: .*'radam', .*\(got 'sgd'\)"),
     ("passkey.recipe.steps", 2.5, r"passkey\.recipe\.steps: .*\(got 2\.5\)"),
     ("passkey.recipe.steps", 3, "warmup = 2 and cooldown = 2 exceed steps = 3"),
-    ("passkey.recipe.length", 20, r"passkey: recipe\.length = 20, but a prompt takes at least \d+ tokens"),
+    ("passkey.recipe.length", 20, r"passkey\.recipe: shortest = 80, but the longest text has 20 tokens"),
     ("passkey.far.lengths", [20, 512], r"passkey: far\.lengths = 20, but a prompt takes at least"),
     ("passkey.evaluation.lengths", [], r"passkey\.evaluation\.lengths: .*at least 1 item"),
     ("passkey.evaluation.lengths", [-128], r"passkey\.evaluation\.lengths\.0: .*\(got -128\)"),
     ("passkey.evaluation.lengths", [128, 128], "128 stands there twice"),
-    ("benchmark.evaluation.lengths", [0], r"benchmark\.evaluation\.lengths\.0: .*\(got 0\)"),
+    ("passkey.recipe.varied.shortest", 60, r"recipe\.varied\.shortest = 60, but a prompt takes at least \d+ tokens"),
+    ("passkey.recipe.varied.shortest", 200, "shortest = 200, but the longest text has 128 tokens"),
+    ("passkey.recipe.varied.keyless", 1.0, r"keyless: .*less than 1 \(got 1\.0\)"),
+    ("passkey.evaluation.lengths", [128, 256], r"passkey: evaluation\.lengths lack \[112\], at which the gate asks"),
+    ("passkey.hard.lengths", [112, 256], r"passkey: hard\.lengths lack \[128\], at which the gate asks"),
+    ("confound.evaluation.lengths", [60], r"confound: evaluation\.lengths: 60, but a prompt takes 77 tokens or more"),
+    ("confound.evaluation.lengths", [0], r"confound\.evaluation\.lengths\.0: .*\(got 0\)"),
+    ("main", ["bamm"], "main.0: unknown encoding 'bamm'; nearest is 'bam'"),
     ("language.lengths", [0], r"language\.lengths\.0: .*\(got 0\)"),
     ("readings.fading_lengths", [-128], r"readings\.fading_lengths\.0: .*\(got -128\)"),
     ("needles.evaluation.samples", 0, r"needles\.evaluation\.samples: .*\(got 0\)"),

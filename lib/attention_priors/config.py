@@ -23,6 +23,7 @@ SECTIONS = Table(
     "attention_priors.experiments",
     {
         "passkey": "passkeys:Settings",
+        "confound": "confound:Settings",
         "benchmark": "benchmark:Settings",
         "ablations": "ablations:Settings",
         "language": "languages:Settings",
@@ -32,7 +33,11 @@ SECTIONS = Table(
         "needles": "needles:Settings",
     },
 )
-_KNOWN = Table("row", "attention_priors.positions", {"encoding": "encodings:encoding"})
+_KNOWN = Table(
+    "row",
+    "attention_priors",
+    {"encoding": "positions.encodings:encoding", "experiments": "experiments:EXPERIMENTS"},
+)
 
 
 class _OneLine(type(BaseModel)):
@@ -216,7 +221,9 @@ class Profile(Frozen):
 
     name: str
     seeds: Seeds
-    bam_seeds: Seeds
+    main: Encodings = Field(description="rows of the main comparison: rivals have the same seeds")
+    main_seeds: Seeds
+    without: tuple[str, ...] = Field(default=(), description="experiments that it leaves to larger profiles")
     threads: Count
     workers: Count
     processes: Count = Field(default=1, description="of torchrun, that its language models are meant for")
@@ -231,8 +238,15 @@ class Profile(Frozen):
         return self if device == "auto" else self.model_copy(update={"device": known_device(device)})
 
     def seeds_for(self, encoding: str) -> tuple[int, ...]:
-        """BAM's encodings have more seeds than the baselines: their spread is what the claims are about."""
-        return self.bam_seeds if _KNOWN["encoding"](encoding).base == "bam" else self.seeds
+        """The rows of the main comparison have more seeds than the others: their spread is what the claims are about."""
+        return self.main_seeds if (_KNOWN["encoding"](encoding).trained_as or encoding) in self.main else self.seeds
+
+    @model_validator(mode="after")
+    def _leaves_out(self) -> Self:
+        known = _KNOWN["experiments"]
+        if unknown := [name for name in self.without if name not in known]:
+            raise ValueError(f"without = {', '.join(unknown)}; the experiments are {', '.join(known)}")
+        return self
 
 
 def profile(name: str, folder: Path = PROFILES) -> Profile:

@@ -25,7 +25,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from attention_priors import claims, commands, config, manifest, store
-from attention_priors.figures import FIGURES, LEDGER, TABLES, FigureSpec, TableSpec, style, tables
+from attention_priors.figures import FIGURES, LEDGER, TABLES, FigureSpec, NotCompared, TableSpec, style, tables
 from attention_priors.layout import THEORY, Layout
 
 EXACT = "exact"  # the recipe of what needs no training
@@ -222,7 +222,7 @@ def redraw(layout: Layout, *, into: Layout | None = None) -> tuple[list[Path], l
             report = Report(layout, rows[name].notebook, into=into)
             try:
                 getattr(report, kind)(name)
-            except NotMeasured as reason:
+            except (NotMeasured, NotCompared) as reason:
                 skipped.append(f"{kind} {name}: {reason}")
                 continue
             written += [path.relative_to(into.results) for path in report.files(kind, name)]

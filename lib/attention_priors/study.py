@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from matplotlib.figure import Figure
 
 from attention_priors import checks, claims, config, manifest, runtime, store
 from attention_priors.experiments import EXPERIMENTS, archive
-from attention_priors.figures import FIGURES, TABLES, FigureSpec, TableSpec
+from attention_priors.figures import FIGURES, TABLES, FigureSpec, NotCompared, TableSpec
 from attention_priors.layout import Layout
 from attention_priors.notebooks import file_name
 from attention_priors.report import EXACT, Report
@@ -81,6 +81,60 @@ class Decided:
         return "\n\n".join(f"{line}\n{table.to_string()}" for line, table in self.claims)
 
 
+@dataclass(frozen=True, repr=False)
+class LeftOut:
+    """In place of what a profile leaves to larger ones: why it is not there."""
+
+    reason: str
+
+    def _repr_markdown_(self) -> str:
+        return f"*{self.reason}.*"
+
+    def __repr__(self) -> str:
+        return self.reason
+
+
+@dataclass(frozen=True)
+class Open(LeftOut):
+    """The check of a claim whose metrics a profile leaves out: not run, and why."""
+
+    id: str
+    practice: str = ""
+    metrics: tuple[str, ...] = ()
+
+    def fixed(self, frames: Any) -> Open:
+        return self
+
+    def verdict(self, profile: str, frames: Any = None, evidence: Any = ()) -> claims.Verdict:
+        return claims.Verdict(id=self.id, verdict="not run", profile=profile, opposite=self.reason)
+
+    def summary(self, frames: Any = None) -> str:
+        return self.reason
+
+    def frame(self, frames: Any = None) -> pd.DataFrame:
+        return pd.DataFrame({"claim": [claims.find(self.id).statement], "why it is open": [self.reason]})
+
+
+class Measured(dict[str, pd.DataFrame]):
+    """The frames of an experiment by metric; shown as their sizes."""
+
+    def __init__(self, name: str, frames: Mapping[str, pd.DataFrame], left_out: str) -> None:
+        super().__init__(frames)
+        self.name, self.left_out = name, left_out
+
+    def __missing__(self, metric: str) -> pd.DataFrame:
+        raise KeyError(f"{metric}: {self.left_out}" if self.left_out else f"{self.name} measures no {metric}")
+
+    def _repr_markdown_(self) -> str:
+        return f"*{self.left_out}.*" if self.left_out else self._sizes("`{}`: {} rows")
+
+    def __repr__(self) -> str:
+        return self.left_out or self._sizes("{}: {} rows")
+
+    def _sizes(self, each: str) -> str:
+        return ", ".join(each.format(metric, len(frame)) for metric, frame in self.items())
+
+
 class Study:
     """One notebook under one profile. ValueError for an unknown profile, notebook or device."""
 
@@ -102,32 +156,44 @@ class Study:
         runtime.configure(self.profile.threads)
         pd.set_option(*OPTIONS)
 
-    def draw(self, name: str) -> Picture:
+    def draw(self, name: str) -> Picture | LeftOut:
         """FIGURES[name] from its rows or metrics, written to figures/ and shown with its caption."""
         spec = FIGURES[name]
         self._frame(spec)
-        figure = self._report.figure(name)
+        if reason := self._left_out(spec.metrics):
+            return LeftOut(f"No figure {name}: {reason}")
+        try:
+            figure = self._report.figure(name)
+        except NotCompared as alone:
+            return LeftOut(str(alone))
         self._drawn[name] = spec
         files = self._report.files("figure", name)
         manifest.add(self.layout, files)
         png = next(path for path in files if path.suffix == ".png")
         return Picture(figure, png.read_bytes(), self._report.caption("figure", name), spec.alt)
 
-    def table(self, name: str) -> Printed:
+    def table(self, name: str) -> Printed | LeftOut:
         """TABLES[name] from its rows or metrics, written to tables/ and shown with its caption."""
         self._frame(TABLES[name])
-        frame = self._report.table(name)
+        if reason := self._left_out(TABLES[name].metrics):
+            return LeftOut(f"No table {name}: {reason}")
+        try:
+            frame = self._report.table(name)
+        except NotCompared as alone:
+            return LeftOut(str(alone))
         files = self._report.files("table", name)
         manifest.add(self.layout, files)
         markdown = next(path for path in files if path.suffix == ".md")
         return Printed(frame, markdown.read_text(encoding="utf-8"))
 
-    def measure(self, name: str) -> dict[str, pd.DataFrame]:
-        """The frames of EXPERIMENTS[name], by metric, as they are read back.
+    def measure(self, name: str) -> Measured:
+        """The frames of EXPERIMENTS[name], by metric, as they are read back; none where the profile leaves it out.
 
         Trains and asks what the store lacks, writes metrics and derived metrics, and the records of the runs.
         """
         experiment = EXPERIMENTS[name]
+        if name in self.profile.without:
+            return Measured(name, {}, self._without(name))
         found = experiment.measured(self.profile, self.store, self.corpora)
         found |= experiment.derived(found | {metric: self.read(metric) for metric in experiment.needs})
         key, recipe = experiment.key(self.profile, self.corpora), experiment.recipe(self.profile)
@@ -136,7 +202,7 @@ class Study:
         runs = experiment.runs(self.profile, self.corpora)
         manifest.add(self.layout, archive.archive(runs, self.store, self.layout, self.profile.device))
         self._runs |= runs
-        return {metric: self.frames[metric] for metric in found}
+        return Measured(name, {metric: self.frames[metric] for metric in found}, "")
 
     def read(self, metric: str, notebook: str | None = None) -> pd.DataFrame:
         """A metric of this notebook or of another. NotMeasured, in one line, where it has not run."""
@@ -214,6 +280,16 @@ class Study:
     def _decide(self, identifier: str) -> tuple[Any, dict[str, pd.DataFrame]]:
         """The check of a claim, decided once, and the frames that it reads."""
         check = self._checks.get(identifier) or checks.CHECKS[identifier]
+        if reasons := list(filter(None, map(self._left_out, check.metrics))):
+            check = Open(reasons[0], identifier, check.practice)
         frames = {metric: self.read(metric) for metric in check.metrics}
         self._checks.setdefault(identifier, check.fixed(frames))
         return self._checks[identifier], frames
+
+    def _left_out(self, metric: str) -> str | None:
+        """Why there is no such metric, where the profile leaves out the experiment that measures it."""
+        owners = (name for name in self.profile.without if metric in EXPERIMENTS[name].metrics)
+        return next(map(self._without, owners), None)
+
+    def _without(self, experiment: str) -> str:
+        return f"profile {self.profile.name} leaves {experiment} to larger profiles"

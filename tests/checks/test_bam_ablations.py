@@ -33,7 +33,7 @@ FAR = (8192, 16384, 75008, 128000)
 
 def profile(far=FAR, seeds=(0, 1, 2)):
     """The cpu profile with every arm that a claim speaks of, at lengths that do not move with its budget."""
-    made = config.profile("cpu").model_copy(update={"seeds": seeds, "bam_seeds": seeds})
+    made = config.profile("cpu").model_copy(update={"seeds": seeds, "main_seeds": seeds})
     near = config.Evaluation(lengths=tuple(128 * 2**k for k in range(6)), samples=20)
     sizes = tuple(config.Size(width=w, layers=n, heads=2, hidden=w) for w, n in ((32, 2), (64, 3), (96, 4)))
     settings = made.ablations.model_copy(update={

@@ -37,7 +37,7 @@ def test_what_another_experiment_trains_is_the_same_run(name):
     known = {*passkeys.wanted(profile), *benchmark.wanted(profile)}
     arms = ablations.arms(profile, STUDIES)
     ours = {arm.spec for arm in arms if arm.encoding == "bam-ssmax" and arm.study in ("start", "length", "size")}
-    assert {passkey_run(profile, "bam-ssmax", seed) for seed in profile.bam_seeds} <= ours & known
+    assert {passkey_run(profile, "bam-ssmax", seed) for seed in profile.main_seeds} <= ours & known
     named = ablations.naming(profile)
     assert len(set(named.values())) == len(named) and set(named) == {arm.spec for arm in arms}
     for spec, name in named.items():
@@ -150,7 +150,7 @@ def test_misreading_changes_a_model_only_through_its_scale():
 
 @pytest.mark.slow
 def test_a_smoke_profile_trains_answers_and_asks_nothing_twice(tmp_path, monkeypatch):
-    profile = config.profile("smoke").model_copy(update={"workers": 1, "seeds": (0,), "bam_seeds": (0,)})
+    profile = config.profile("smoke").model_copy(update={"workers": 1, "seeds": (0,), "main_seeds": (0,)})
     found = ablations.counts(profile, tmp_path, ["version", "interpolation"])
     assert found["samples"].gt(0).all() and found.groupby(["study", "arm"]).size().nunique() == 1
     files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}

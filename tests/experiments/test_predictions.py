@@ -60,7 +60,7 @@ def test_learned_priors_come_from_the_records_of_the_runs(tmp_path, monkeypatch)
         return {"key": f"key of {name}", "learned": [{**layer, **extra} for layer in layers]}
 
     monkeypatch.setattr(Run, "record", record)
-    found = passkeys.priors(config.profile("smoke").model_copy(update={"bam_seeds": (3,)}), tmp_path)
+    found = passkeys.priors(config.profile("smoke").model_copy(update={"main_seeds": (3,)}), tmp_path)
     assert list(found.columns) == passkeys.PRIORS
     assert found.groupby("encoding").size().to_dict() == {"bam": 4, "bam-ssmax": 4}
     plain = found[found["encoding"] == "bam"]

@@ -1,6 +1,5 @@
-"""What was tried for the recipe is on record, apart from the seeds that count."""
+"""What was tried for the recipe is on record, with as many trials a row, on a seed that does not count."""
 
-import pandas as pd
 import pytest
 
 from attention_priors import config
@@ -8,24 +7,22 @@ from attention_priors.experiments import tuning
 from attention_priors.experiments.arms import passkey_run
 
 
-def test_the_chosen_rate_was_among_those_tried_and_no_seed_counts_twice():
-    tried = tuning.tried()
-    assert list(tried.columns[:7]) == ["encoding", "seed", "rate", "target", "cooldown", "steps", "answer_loss"]
-    for name in ("cpu", "full"):
-        profile = config.profile(name)
-        assert not set(tried["seed"]) & {*profile.seeds, *profile.bam_seeds} and not set(tuning.SEEDS) & set(
-            profile.seeds
-        )
-        recipe = profile.passkey.recipe
-        assert ((tried["rate"] == recipe.rate) & (tried["target"] == recipe.target)).any()
-        assert recipe.rate in tuning.RATES
+@pytest.mark.parametrize("name", ["cpu", "full"])
+def test_every_row_of_the_main_comparison_had_the_same_number_of_trials(name: str) -> None:
+    tried, profile = tuning.tried(), config.profile(name)
+    assert not set(tried["seed"]) & {*profile.seeds, *profile.main_seeds}
+    assert dict(tried.groupby("encoding").size()) == dict.fromkeys(profile.main, 3)
+    recipe = profile.passkey.recipe
+    for row in profile.main:
+        settings = {tuple(each.values()) for each in tuning.trials(recipe, row)}
+        own = tried[tried["encoding"] == row]
+        assert settings == set(zip(own["rate"], own["prior_rate"], strict=True)), "the file is of another recipe"
+        assert (recipe.rate, recipe.prior_rate) in settings
+    assert (tried["most"].dropna() == recipe.steps).all()
 
 
-def test_a_trial_changes_the_rate_alone(tmp_path, monkeypatch):
+def test_a_trial_changes_the_rates_alone(tmp_path, monkeypatch):
     seen = []
-    monkeypatch.setattr(tuning, "RATES", (0.001, 0.002))
-    monkeypatch.setattr(tuning, "ENCODINGS", ("nope",))
-    monkeypatch.setattr(tuning, "SEEDS", (101,))
     monkeypatch.setattr(tuning, "run_all", lambda jobs, *_: [job.function(*job.arguments) for job in jobs])
     original = tuning.Run
 
@@ -34,10 +31,12 @@ def test_a_trial_changes_the_rate_alone(tmp_path, monkeypatch):
         return original(spec, *rest)
 
     monkeypatch.setattr(tuning, "Run", noting)
-    profile = config.profile("smoke")
+    profile = config.profile("smoke").model_copy(update={"main": ("nope", "bam")})
     table = tuning.grid(profile, tmp_path)
-    usual = passkey_run(profile, "nope", 101)
-    assert [spec.recipe.rate for spec in seen] == [0.001, 0.002]
-    assert all(spec.recipe.model_copy(update={"rate": usual.recipe.rate}) == usual.recipe for spec in seen)
-    assert isinstance(table, pd.DataFrame) and list(table.columns) == list(tuning.tried().columns)
-    assert list(table["steps"]) == [6, 6] and table["answer_loss"].iloc[0] == pytest.approx(4.4, abs=1)
+    usual = passkey_run(profile, "nope", tuning.SEED).recipe
+    assert [spec.recipe.rate for spec in seen] == [0.004, 0.008, 0.002, 0.004, 0.008, 0.004]
+    assert [spec.recipe.prior_rate for spec in seen] == [5.0, 5.0, 5.0, 5.0, 5.0, 1.0]
+    same = {"rate": usual.rate, "prior_rate": usual.prior_rate}
+    assert all(spec.recipe.model_copy(update=same) == usual for spec in seen)
+    assert list(table.columns) == list(tuning.tried().columns)
+    assert set(table["steps"]) == {6} and table["answer_loss"].iloc[0] == pytest.approx(4.4, abs=1)

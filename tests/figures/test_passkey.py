@@ -61,7 +61,7 @@ WORLDS = {"falling": falling, "none": lambda *_: False, "all": lambda *_: True}
 
 def laid_out():
     """The cpu profile's encodings at lengths and with seeds that do not move when its budget is set anew."""
-    profile = config.profile("cpu").model_copy(update={"seeds": (0, 1, 2), "bam_seeds": (0, 1, 2, 3, 4)})
+    profile = config.profile("cpu").model_copy(update={"seeds": (0, 1, 2), "main_seeds": (0, 1, 2, 3, 4)})
     lengths = tuple(128 * 2**k for k in range(6))
     changes = {"evaluation": (lengths, 20), "far": ((8192, 16384, 32768, 64000), 10), "hard": (lengths[:5], 20)}
     changed = {name: config.Evaluation(lengths=n, samples=k) for name, (n, k) in changes.items()}

@@ -59,7 +59,7 @@ def locate(identifier: str, path: Path, layout: Layout) -> int:
         "verdict": verdict.verdict + (f", {verdict.outcome}" if verdict.outcome else ""),
     }
     if verdict.verdict == "not run":
-        lines["why"] = claims.reason(claim, claims.exceptions())
+        lines["why"] = verdict.opposite or claims.reason(claim, claims.exceptions())
     else:
         lines["measured"] = " ".join(
             [claims.show(verdict.measured), verdict.relation or "", claims.show(verdict.expected_value)]
@@ -67,7 +67,7 @@ def locate(identifier: str, path: Path, layout: Layout) -> int:
         lines["profile"] = f"{verdict.profile}, recipe {verdict.recipe}, seeds {verdict.seeds or 'none'}"
     for field in ("interval", "counterexample", "corrected", "opposite"):
         value = getattr(verdict, field)
-        if value is not None:
+        if value is not None and "why" not in lines:
             lines[field] = str(value)
     changed = [f"{row.date} {row.verdict}: {row.reason}" for row in claims.history().itertuples() if row.id == claim.id]
     if changed:

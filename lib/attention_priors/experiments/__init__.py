@@ -20,6 +20,7 @@ EXPERIMENTS = Table(
     __name__,
     {
         "passkeys": "passkeys:EXPERIMENT",
+        "confound": "confound:EXPERIMENT",
         "benchmark": "benchmark:EXPERIMENT",
         "training_ablations": "ablations:TRAINED",
         "prior_ablations": "ablations:PRIOR",

@@ -16,7 +16,7 @@ from ..config import Encodings, Evaluation, Extension, Frozen, Length, Profile, 
 from ..positions.encodings import encoding
 from ..training import Run, RunSpec
 from .answers import Answers, MisreadAnswers
-from .arms import OURS, Corpus, corpus, extended, language_run, passkey_run, trained
+from .arms import OURS, Corpus, corpus, extended, language_run, passkey_run, stretched, trained
 from .documents import asked_of, told, train_and_read
 from .experiment import Asked, Experiment, Frames, Reading
 from .grid import Job, gather, run_all
@@ -218,8 +218,7 @@ def _lengths(profile: Profile) -> list[Arm]:
         for multiple in settings.multiples:
             for seed in seeds(profile, name) if multiple == 1 else profile.seeds:
                 spec = passkey_run(profile, name, seed)
-                recipe = spec.recipe.model_copy(update={"length": multiple * spec.recipe.length})
-                spec = spec.model_copy(update={"recipe": recipe})
+                spec = spec.model_copy(update={"recipe": stretched(spec.recipe, multiple)})
                 made.append(Arm("length", f"{name}-{multiple}T", name, spec, (_near(profile), settings.far)))
     return made
 

@@ -67,14 +67,22 @@ def longer(recipe: Recipe, multiple: int) -> Recipe:
             f"batch = {recipe.batch} in {recipe.accumulate} parts cannot be {multiple} times fewer and longer texts; "
             f"use a multiple of {multiple * recipe.accumulate}"
         )
-    return recipe.model_copy(update={"length": multiple * recipe.length, "batch": recipe.batch // multiple})
+    return stretched(recipe, multiple).model_copy(update={"batch": recipe.batch // multiple})
+
+
+def stretched(recipe: Recipe, multiple: int) -> Recipe:
+    """The recipe at `multiple` times the length: its gate asks there too, and varied texts begin where they did."""
+    gate = recipe.gate
+    if gate is not None:
+        gate = gate.model_copy(update={"lengths": tuple(multiple * length for length in gate.lengths)})
+    return recipe.model_copy(update={"length": multiple * recipe.length, "gate": gate})
 
 
 def extended(spec: RunSpec, extension: Extension, name: str | None = None) -> RunSpec:
     """A short training from the weights of `spec` on longer texts, as the encoding `name` (default: its own)."""
     recipe = longer(spec.recipe, extension.factor).model_copy(
         update={"steps": extension.steps, "warmup": extension.warmup, "rate": extension.rate * spec.recipe.rate,
-                "target": None, "cooldown": 0}
+                "target": None, "gate": None, "cooldown": 0}
     )  # fmt: skip
     model = spec.model.model_copy(update={"encoding": name or spec.model.encoding})
     return spec.model_copy(update={"model": model, "recipe": recipe, "start": spec})

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pydantic import Field
 
 from .. import runtime
-from ..config import Encodings, Evaluation, Frozen, Profile
+from ..config import Encodings, Frozen, Profile
 from ..evaluation import share_interval
 from ..positions.encodings import encoding
 from ..training import Run
@@ -22,19 +23,19 @@ MULTIPLES = (1, 4, 16, 64)
 
 
 class Settings(Frozen):
-    """All encodings on the plain passkey task: model and recipe are those of the section `passkey`."""
+    """All encodings on the plain passkey task: model, recipe and prompts are those of the section `passkey`."""
 
     encodings: Encodings
-    evaluation: Evaluation
-    far: Evaluation
+    give_up: int = Field(ge=0, description="as in `Evaluation`")
 
 
 def wanted(profile: Profile) -> Wanted:
     """Every training run, with the encodings that are evaluated on its weights. All have the profile's seeds."""
     settings, made = profile.benchmark, {}
     for name in settings.encodings:
+        asked = [each.model_copy(update={"give_up": settings.give_up}) for each in profile.passkey.asked(name)]
         for seed in profile.seeds:
-            made.setdefault(passkey_run(profile, name, seed), {})[name] = [settings.evaluation, settings.far]
+            made.setdefault(passkey_run(profile, name, seed), {})[name] = asked
     return made
 
 

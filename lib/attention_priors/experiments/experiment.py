@@ -42,7 +42,8 @@ class Experiment:
     the runs, and what each is asked, from the corpus and the file that holds it, or from `arms.unread`. `naming` is for
     runs that go by another name than their own. `derive` gives more metrics: a source, which is a frame, a metric of
     another experiment in `needs`, or several of these, and a function of it. `exact` are the frames that no training
-    enters; `code` is what measures where nothing is trained.
+    enters; `code` is what measures where nothing is trained. A profile may leave it out (`Profile.without`): then it has
+    no runs and no frames.
 
     ValueError for a derived metric whose source is unknown.
     """
@@ -70,11 +71,15 @@ class Experiment:
 
     def plan(self, profile: Profile, corpus: Corpus) -> dict[str, RunSpec]:
         """Every training run by name; a corpus that was not read is enough to name them."""
+        if self.name in profile.without:
+            return {}
         names = self.naming(profile) if self.naming else {}
         return {names.get(spec, spec.name): spec for spec in self.asked(profile, corpus)}
 
     def measured(self, profile: Profile, runs: Path, cache: Path) -> Frames:
         """The frames of `measure`. ValueError where they are not those that were declared."""
+        if self.name in profile.without:
+            return {}
         found = self.measure(profile, runs, cache)
         for name in dict.fromkeys((*found, *self.frames)):
             if name not in self.frames:
@@ -84,6 +89,11 @@ class Experiment:
                 raise ValueError(f"experiment {self.name!r} declares {name!r}, which it did not measure; take it "
                                  "out of its `frames`")  # fmt: skip
         return {name: found[name] for name in self.frames}
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The frames and what is derived from them."""
+        return (*self.frames, *self.derive)
 
     def derived(self, frames: Mapping[str, pd.DataFrame]) -> Frames:
         """Every derived metric, from the measured frames and those in `needs`."""

@@ -25,26 +25,45 @@ PRIORS = ["encoding", "seed", "layer", "head", "theta_alpha", "beta", "scale", "
 
 
 class Settings(Frozen):
-    """Which encodings, how trained, how far evaluated."""
+    """Which encodings, how trained, how far evaluated.
+
+    All are asked `evaluation` and, with fewer prompts, `far`; `farthest_encodings` are asked `farthest` too.
+    """
 
     size: Size
     recipe: Recipe
     encodings: Encodings
     evaluation: Evaluation
     far: Evaluation
-    far_encodings: Encodings
+    farthest: Evaluation
+    farthest_encodings: Encodings
     hard: Evaluation
     hard_encodings: Encodings
 
     @model_validator(mode="after")
     def _holds_a_key(self) -> Self:
-        asked = (("evaluation", self.evaluation), ("far", self.far), ("hard", self.hard))
+        names = ("evaluation", "far", "farthest", "hard")
         lengths = [("recipe.length", self.recipe.length)]
-        lengths += [(f"{name}.lengths", length) for name, each in asked for length in each.lengths]
+        if self.recipe.varied is not None:
+            lengths.append(("recipe.varied.shortest", self.recipe.varied.shortest))
+        lengths += [(f"{name}.lengths", length) for name in names for length in getattr(self, name).lengths]
         for name, length in lengths:
             if length < passkey.SHORTEST:
                 raise ValueError(f"{name} = {length}, but a prompt takes at least {passkey.SHORTEST} tokens")
         return self
+
+    @model_validator(mode="after")
+    def _asked_at_the_gate(self) -> Self:
+        if self.recipe.gate is not None:
+            for name, asked in (("evaluation", self.evaluation), ("hard", self.hard)):
+                if missing := sorted(set(self.recipe.gate.lengths) - set(asked.lengths)):
+                    raise ValueError(f"{name}.lengths lack {missing}, at which the gate asks; add them, so that a run "
+                                     "shows what it learned")  # fmt: skip
+        return self
+
+    def asked(self, name: str) -> list[Evaluation]:
+        """What an encoding is asked on the plain task."""
+        return [self.evaluation, self.far] + [self.farthest] * (name in self.farthest_encodings)
 
 
 def wanted(profile: Profile) -> Wanted:
@@ -52,8 +71,7 @@ def wanted(profile: Profile) -> Wanted:
     settings, made = profile.passkey, {}
     for name in settings.encodings:
         for seed in profile.seeds_for(name):
-            evaluations = [settings.evaluation] + [settings.far] * (name in settings.far_encodings)
-            made.setdefault(passkey_run(profile, name, seed), {})[name] = evaluations
+            made.setdefault(passkey_run(profile, name, seed), {})[name] = settings.asked(name)
             if name in settings.hard_encodings and seed in profile.seeds:
                 made.setdefault(passkey_run(profile, name, seed, hard=True), {})[name] = [settings.hard]
     return made

@@ -3,7 +3,7 @@
 To add one, write `figures/<topic>/<what>.py` with a FIGURE or a TABLE in it, and its row here.
 """
 
-from attention_priors.figures.spec import LEDGER, FigureSpec, TableSpec
+from attention_priors.figures.spec import LEDGER, FigureSpec, NotCompared, TableSpec
 from attention_priors.registry import Table
 
 FIGURES = Table(
@@ -124,4 +124,4 @@ TABLES = Table(
     },
 )
 
-__all__ = ["FIGURES", "LEDGER", "TABLES", "FigureSpec", "TableSpec"]
+__all__ = ["FIGURES", "LEDGER", "TABLES", "FigureSpec", "NotCompared", "TableSpec"]

@@ -16,6 +16,19 @@ Frame = pd.DataFrame
 Rows = list[dict[str, float | str]]
 
 
+class NotCompared(ValueError):
+    """A comparison lacks its rivals under this profile: a figure or a table of one arm is not made."""
+
+
+def rivals(frame: Frame, by: str, what: str, *, but: Iterable[str] = ()) -> Frame:
+    """The frame. NotCompared where the column `by` has fewer than two values, those in `but` not counted."""
+    there = sorted(set(frame[by]) - set(but))
+    if len(there) < 2:
+        raise NotCompared(f"{what}: {there[0] if there else 'nothing'} stands alone under this profile; a larger one "
+                          "has its rivals")  # fmt: skip
+    return frame
+
+
 def stacked(blocks: Iterable[Mapping[str, Any]]) -> Frame:
     """One frame of blocks, each a mapping from columns to values; a single value fills its block."""
     return pd.concat(map(Frame, blocks), ignore_index=True)

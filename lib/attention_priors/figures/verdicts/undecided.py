@@ -7,8 +7,10 @@ from attention_priors.figures.verdicts.counts import decided
 
 def build(ledger: Frame) -> Frame:
     rules, known = claims.exceptions(), claims.register()
-    open_ids = ledger.loc[ledger["verdict"] == "not run", "id"]
-    table = Frame({"why": [claims.reason(known[name], rules) for name in open_ids], "claims": open_ids})
+    left = ledger[ledger["verdict"] == "not run"]
+    said = left["opposite"].fillna("") if "opposite" in left else [""] * len(left)
+    whys = [why or claims.reason(known[name], rules) for name, why in zip(left["id"], said, strict=True)]
+    table = Frame({"why": whys, "claims": left["id"]})
     grouped = table.groupby("why", sort=False)["claims"]
     return Frame({"number": grouped.size(), "claims": grouped.agg(", ".join)}).reset_index()
 

@@ -1,0 +1,121 @@
+"""One training length against many: does a model look for the key, or has it learned where the key stands?
+
+A model that reads prompts of one length alone can learn a table from that length to a place. Here some encodings are
+trained at one length and, as everywhere else, at lengths drawn anew for each batch; both are asked at lengths between.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+import pandas as pd
+from pydantic import model_validator
+
+from .. import evaluation
+from ..config import Encodings, Evaluation, Frozen, Profile
+from ..tasks import passkey
+from ..training import RunSpec
+from .answers import Rows, Wanted, cost, readings, train_and_answer
+from .arms import Corpus, passkey_run
+from .experiment import Asked, Experiment, Frames
+from .grid import Job, gather
+from .seeds import carry, over_seeds
+
+FIXED, VARIED = "one length", "varied lengths"
+
+
+class Settings(Frozen):
+    """Encodings that are trained both ways, and lengths on and off the one of training."""
+
+    encodings: Encodings
+    evaluation: Evaluation
+
+    @model_validator(mode="after")
+    def _holds_a_key(self) -> Self:
+        for length in self.evaluation.lengths:
+            if length < passkey.SHORTEST:
+                raise ValueError(f"evaluation.lengths: {length}, but a prompt takes {passkey.SHORTEST} tokens or more")
+        return self
+
+
+def fixed(spec: RunSpec) -> RunSpec:
+    """The run on whole prompts of the recipe's length alone; its gate asks there."""
+    recipe = spec.recipe
+    gate = recipe.gate and recipe.gate.model_copy(update={"lengths": (recipe.length,)})
+    return spec.model_copy(update={"recipe": recipe.model_copy(update={"varied": None, "gate": gate})})
+
+
+def wanted(profile: Profile) -> dict[str, Wanted]:
+    """By way of training: the runs, and what each is asked."""
+    settings, made = profile.confound, {FIXED: {}, VARIED: {}}
+    for name in settings.encodings:
+        for seed in profile.seeds:
+            spec = passkey_run(profile, name, seed)
+            made[FIXED][fixed(spec)] = made[VARIED][spec] = {name: [settings.evaluation]}
+    return made
+
+
+def asked(profile: Profile, _: Corpus | None = None) -> Asked:
+    every = wanted(profile)
+    return readings(every[FIXED] | every[VARIED])
+
+
+def naming(profile: Profile) -> dict[RunSpec, str]:
+    """The runs of one length; the others are those of the passkey experiment."""
+    return {spec: f"confound/{spec.model.encoding}/{spec.seed}" for spec in wanted(profile)[FIXED]}
+
+
+def answer(training: str, *job: object) -> Rows:
+    """`train_and_answer` with the way of training beside each row."""
+    return [{"training": training} | row for row in train_and_answer(*job)]
+
+
+def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
+    """A row per way of training, encoding, seed and length: prompts answered, with the exact binomial interval."""
+    every = [(training, spec, asks) for training, each in wanted(profile).items() for spec, asks in each.items()]
+    every.sort(key=lambda one: cost(one[1], 1), reverse=True)
+    jobs = [Job(spec.name, answer, (training, spec, str(runs), profile.device, asks)) for training, spec, asks in every]
+    rows = gather(jobs, profile, "one length against many")
+
+    def say(group: pd.DataFrame) -> dict:
+        right, n = int(group["correct"].sum()), len(group)
+        low, high = evaluation.binomial_interval(right, n)
+        return {"correct": right, "samples": n, "accuracy": right / n, "low": low, "high": high,
+                "run": group["run"].iloc[0]}  # fmt: skip
+
+    made = over_seeds(rows, ("training", "encoding", "seed", "length"), say, sort=True)
+    return {"passkey_confound": made.assign(trained=profile.passkey.recipe.length)}
+
+
+def between(frame: pd.DataFrame) -> pd.DataFrame:
+    """Per way of training and encoding: accuracy at the training length, and the worst of the others up to it.
+
+    Means over seeds with `evaluation.share_interval`; `table` counts the seeds that answer at least 0.9 at the training
+    length and at most 0.5 at some shorter one: they have learned a table.
+    """
+    trained = int(frame["trained"].iloc[0])
+
+    def say(group: pd.DataFrame) -> dict:
+        at = group[group["length"] == trained].set_index("seed")
+        shorter = group[group["length"] < trained]
+        worst = shorter.loc[shorter.groupby("seed")["accuracy"].idxmin()].set_index("seed")
+        found = {"seeds": len(at)}
+        for name, rows in (("at", at), ("worst", worst)):
+            low, high = evaluation.share_interval(rows["correct"], rows["samples"])
+            found |= {name: rows["accuracy"].mean(), f"{name}_low": low, f"{name}_high": high}
+        return found | {"table": int(((at["accuracy"] >= 0.9) & (worst["accuracy"].reindex(at.index) <= 0.5)).sum())}
+
+    return over_seeds(frame, ("training", "encoding"), say, sort=True).assign(**carry(frame, "trained"))
+
+
+EXPERIMENT = Experiment(
+    name="confound",
+    sections=("confound", "passkey"),
+    recipe=lambda profile: profile.passkey.recipe.name,
+    naming=naming,
+    asked=asked,
+    measure=measure,
+    frames=("passkey_confound",),
+    derive={"passkey_between": ("passkey_confound", between)},
+)

@@ -1,0 +1,46 @@
+"""Who learned the passkey task: a run is compared beyond its training length only if it answers up to it."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+POOLED = 0.95  # of all prompts up to the training length
+WORST = 0.90  # at each of those lengths
+COLUMNS = ["form", "encoding", "seed", "trained", "samples", "pooled", "worst", "worst_at", "passed"]
+
+
+def gated(frame: pd.DataFrame) -> pd.DataFrame:
+    """A row per form, encoding and seed: accuracy pooled over the lengths up to T, the worst of them, and `passed`.
+
+    `frame` has a row per encoding, seed and length with `correct`, `samples` and `trained` (T); without a column `form`
+    all is of the form "plain". A column `steps` is kept. A run passes at 0.95 pooled and 0.90 at the worst length: one
+    that retrieves at T alone has learned a place, not to retrieve. ValueError for a run that was not asked up to T, or
+    that would pass though it was asked at fewer lengths than its rivals.
+    """
+    frame = frame if "form" in frame else frame.assign(form="plain")
+    rows = []
+    for form, rivals in frame.groupby("form", sort=False):
+        lengths = set(rivals["length"][rivals["length"] <= rivals["trained"]])
+        for (name, seed), group in rivals.groupby(["encoding", "seed"], sort=False):
+            own = group[group["length"] <= group["trained"]]
+            if own.empty:
+                raise ValueError(f"{name}/{seed} ({form}) was asked at no length up to {group['trained'].iloc[0]}, "
+                                 "so that its gate is unknown; ask it there")  # fmt: skip
+            share = (own["correct"] / own["samples"]).set_axis(own["length"])
+            pooled, worst = float(own["correct"].sum() / own["samples"].sum()), float(share.min())
+            passed = pooled >= POOLED and worst >= WORST
+            if passed and (lacking := sorted(lengths - set(own["length"]))):
+                raise ValueError(f"{name}/{seed} ({form}) was not asked at {lacking}, as its rivals were; ask it there")
+            row = [form, name, seed, int(own["trained"].iloc[0]), int(own["samples"].sum()), pooled, worst,
+                   int(share.idxmin()), passed]  # fmt: skip
+            rows.append([*row, *own["steps"].iloc[:1]] if "steps" in frame else row)
+    return pd.DataFrame(rows, columns=COLUMNS + ["steps"] * ("steps" in frame))
+
+
+def passing(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the runs that pass: what may decide anything."""
+    found = gated(frame)
+    kept = set(found.loc[found["passed"].astype(bool), ["form", "encoding", "seed"]].itertuples(index=False, name=None))
+    forms = frame["form"] if "form" in frame else ["plain"] * len(frame)
+    each = zip(forms, frame["encoding"], frame["seed"], strict=True)
+    return frame.loc[[row in kept for row in each]]

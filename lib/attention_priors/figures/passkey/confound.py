@@ -1,0 +1,95 @@
+"""Trained at one length or at many: what is answered between the lengths that tables show."""
+
+import numpy as np
+
+from attention_priors.experiments.confound import FIXED, VARIED
+from attention_priors.figures import style
+from attention_priors.figures.curves import over_seeds, shares
+from attention_priors.figures.methods import label, look
+from attention_priors.figures.passkey.lines import NOTEBOOK
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
+from attention_priors.figures.words import CHANCE, bounded, listed, prompts, trained_on
+
+COLUMNS = ("training", "encoding", "seed", "length", "correct", "samples", "accuracy", "trained")
+
+
+def draw(frame: Frame) -> Figure:
+    """A row of panels for each way of training, a column for each encoding; every seed is a line."""
+    rivals(frame, "training", "passkey_confound")
+    names = list(dict.fromkeys(frame.sort_values("encoding")["encoding"]))
+    fig, axes = style.figure(
+        style.DOUBLE, 2.9, nrows=2, ncols=len(names), sharex=True, sharey=True, squeeze=False
+    )
+    trained = trained_on(frame)
+    for row, training in zip(axes, (FIXED, VARIED), strict=True):
+        for ax, name in zip(row, names, strict=True):
+            own = frame[(frame["training"] == training) & (frame["encoding"] == name)]
+            color = look(name)["color"]
+            for _, seed in own.groupby("seed"):
+                ax.plot(seed["length"], seed["accuracy"], color=color, linewidth=0.7, marker="o", markersize=2,
+                        markeredgewidth=0, alpha=0.7)  # fmt: skip
+            mean = over_seeds(own, "accuracy", shares)
+            errors = np.maximum([mean["mean"] - mean["low"], mean["high"] - mean["mean"]], 0)
+            ax.errorbar(mean.index, mean["mean"], errors, fmt="none", ecolor=style.PALE, elinewidth=0.6, zorder=1)
+            ax.axvline(trained, color=style.DARK, linewidth=0.6, linestyle=":")
+            ax.set_ylim(-0.04, 1.04)
+            ax.set_yticks([0, 0.5, 1])
+        row[0].set_ylabel(training)
+    for ax, name in zip(axes[0], names, strict=True):
+        ax.set_title(label(name))
+    fig.supxlabel(f"prompt (tokens); dotted: {trained}", fontsize=8)
+    fig.supylabel("share of passkeys retrieved, trained at", fontsize=8)
+    return fig
+
+
+def _tables(frame: Frame, training: str) -> str:
+    """How many models have learned a table: right at the training length, wrong at a shorter one."""
+    trained, found, models = trained_on(frame), 0, 0
+    for _, own in frame[frame["training"] == training].groupby(["encoding", "seed"]):
+        shares_ = own.set_index("length")["accuracy"]
+        models += 1
+        found += bool(shares_[trained] >= 0.9 and shares_[shares_.index < trained].min() <= 0.5)
+    return f"{found} of {models}"
+
+
+def caption(frame: Frame) -> str:
+    trained = trained_on(frame)
+    return (
+        f"The same encodings trained on prompts of {trained} tokens alone (above), and on texts of varied lengths up "
+        f"to {trained} (below), asked at lengths between. Of one length, {_tables(frame, FIXED)} models answer at "
+        f"least 0.9 of the prompts of {trained} tokens and at most half at some shorter length: they have learned "
+        f"where the key stands; of varied lengths, {_tables(frame, VARIED)}. Lines: seeds {listed(frame['seed'])}; "
+        f"grey bars: 95 % interval of their mean. {prompts(frame)}. Chance is {CHANCE}."
+    )
+
+
+def build(frame: Frame) -> Frame:
+    """A row for each encoding and way of training."""
+    rivals(frame, "training", "passkey_between")
+    trained = trained_on(frame)
+    return Frame(
+        {"encoding": label(row.encoding), "trained at": row.training, "seeds": row.seeds,
+         f"accuracy at {trained}": bounded(row.at, row.at_low, row.at_high),
+         f"worst length below {trained}": bounded(row.worst, row.worst_low, row.worst_high),
+         "models that learned a table": row.table}
+        for row in frame.sort_values(["encoding", "training"]).itertuples()
+    )  # fmt: skip
+
+
+def caption_table(frame: Frame) -> str:
+    return (
+        f"Models trained at one length and at varied ones: share of passkeys retrieved at {trained_on(frame)} tokens, "
+        "and at the shorter length where each seed is worst; mean over seeds [95 % interval]. Learned a table: at "
+        "least 0.9 at the training length, at most 0.5 at a shorter one."
+    )
+
+
+FIGURE = FigureSpec(
+    "passkey_confound", draw, caption, notebook=NOTEBOOK, columns=COLUMNS,
+    alt="Two rows of panels, a column for each encoding: passkey accuracy against prompt length around the training "
+    "length, for models trained at one length above and at varied lengths below, a line for each seed.",
+)  # fmt: skip
+TABLE = TableSpec(
+    "passkey_between", build, caption_table, NOTEBOOK,
+    ("training", "encoding", "seeds", "at", "at_low", "at_high", "worst", "worst_low", "worst_high", "table", "trained"),
+)  # fmt: skip

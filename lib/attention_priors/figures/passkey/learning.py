@@ -1,0 +1,80 @@
+"""How fast the task is learned: held-out accuracy while each encoding of the main comparison is trained."""
+
+from attention_priors.figures import style
+from attention_priors.figures.encodings.families import FAMILIES
+from attention_priors.figures.methods import label
+from attention_priors.figures.passkey.lines import NOTEBOOK
+from attention_priors.figures.passkey.main import ACROSS
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
+from attention_priors.figures.words import bounded, extremes, listed
+from attention_priors.positions.encodings import encoding
+
+
+def _ranked(frame: Frame) -> list[str]:
+    return list(frame.groupby("encoding")["steps"].mean().sort_values(kind="stable").index)
+
+
+def draw(frame: Frame) -> Figure:
+    """A panel an encoding, the fastest first; a line a seed, ending where its training ended."""
+    names = _ranked(rivals(frame, "encoding", "passkey_learning"))
+    down = -(-len(names) // ACROSS)
+    fig, axes = style.figure(
+        style.DOUBLE, 0.55 + 1.2 * down, nrows=down, ncols=ACROSS, sharex=True, sharey=True, squeeze=False
+    )
+    for ax in axes.flat[len(names) :]:
+        ax.set_visible(False)
+    for ax, name in zip(axes.flat, names, strict=False):
+        _, color, _ = FAMILIES[encoding(name).family]
+        for _, own in frame[frame["encoding"] == name].groupby("seed"):
+            ax.plot(own["step"], own["accuracy"], color=color, linewidth=0.9)
+            ax.plot(own["step"].iloc[-1], own["accuracy"].iloc[-1], "o", color=color, markersize=3)
+        ax.set_title(label(name), color=style.darken(color, 0.25))
+        ax.set_ylim(-0.04, 1.04)
+        ax.set_yticks([0, 0.5, 1])
+    fig.supxlabel("training step", fontsize=8)
+    fig.supylabel("held-out prompts answered", fontsize=8)
+    return fig
+
+
+def caption(frame: Frame) -> str:
+    steps = frame.groupby(["encoding", "seed"])["steps"].first()
+    most = int(frame["most"].iloc[0])
+    spent = int((steps >= most).sum())
+    return (
+        "Share of held-out prompts, at lengths from three quarters of the training length to all of it, that a model "
+        f"answers while it is trained; encodings from the fastest to the slowest, a line for each of seeds "
+        f"{listed(frame['seed'])}. A line ends where the gate is met; then the rate falls and training ends. "
+        f"{spent} of {len(steps)} models took all {most} steps."
+    )
+
+
+def build(frame: Frame) -> Frame:
+    """A row for each encoding: how long it took, and whether its models learned the task."""
+    rows = []
+    for name, own in frame.groupby("encoding", sort=False):
+        rows.append({"encoding": label(name), "form": own["form"].iloc[0], "seeds": len(own),
+                     "passed the gate": f"{int(own['passed'].sum())} of {len(own)}",
+                     "steps": extremes(own["steps"]), "steps at most": int(own["most"].iloc[0]),
+                     "accuracy up to the training length": bounded(own["pooled"].mean(), own["pooled"].min(), own["pooled"].max()),
+                     "worst length": f"{own['worst'].min():.2f}"})  # fmt: skip
+    return Frame(rows)
+
+
+def caption_gate(frame: Frame) -> str:
+    return (
+        "The gate: a model has learned to retrieve when it answers 0.95 of all prompts at the tested lengths up to the "
+        "training length, and 0.90 at each of them. Accuracy: mean over seeds [lowest, highest seed]; worst: the lowest "
+        "of any seed and length. A model that misses the gate is shown and decides nothing."
+    )
+
+
+FIGURE = FigureSpec(
+    "passkey_training", draw, caption, notebook=NOTEBOOK,
+    columns=("encoding", "seed", "step", "accuracy", "steps", "most"),
+    alt="Small panels, one for each encoding from the fastest to the slowest: share of held-out prompts answered "
+    "against training step, a line for each seed.",
+)  # fmt: skip
+GATE = TableSpec(
+    "passkey_gate", build, caption_gate, NOTEBOOK,
+    ("form", "encoding", "seed", "steps", "most", "pooled", "worst", "passed"),
+)  # fmt: skip

@@ -1,0 +1,90 @@
+"""The main comparison: every family of encodings from three quarters of the training length to 64 times it."""
+
+import numpy as np
+
+from attention_priors.figures import style
+from attention_priors.figures.curves import over_seeds, shares
+from attention_priors.figures.encodings.families import FAMILIES
+from attention_priors.figures.methods import UNTRAINED, label, named_seeds
+from attention_priors.figures.passkey.lines import COLUMNS, NOTEBOOK, plain
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
+from attention_priors.figures.words import CHANCE, GOOD, bounded, prompts, times, tokens, trained_on
+from attention_priors.positions.encodings import encoding
+
+FARTHEST = 64  # times the training length
+ACROSS = 5  # panels in a row
+OURS = "bam-ssmax"
+
+
+def shown(frame: Frame) -> Frame:
+    """Own weights, plain task, up to 64 times the training length: all encodings without SSMax, and BAM with it."""
+    rows = plain(frame)
+    rows = rows[(rows["encoding"] != UNTRAINED) & (rows["length"] <= FARTHEST * rows["trained"])]
+    main = [name for name in rows["encoding"].unique() if _main(name)]
+    return rivals(rows[rows["encoding"].isin(main)], "encoding", "passkey_main")
+
+
+def _main(name: str) -> bool:
+    row = encoding(name)
+    return row.trained_as is None and (not row.ssmax or name == OURS)
+
+
+def ranked(rows: Frame) -> list[str]:
+    """From the best: by mean accuracy over the lengths above the training length."""
+    beyond = rows[rows["length"] > rows["trained"]]
+    return list(beyond.groupby("encoding")["accuracy"].mean().sort_values(ascending=False, kind="stable").index)
+
+
+def draw(frame: Frame) -> Figure:
+    """A panel an encoding: its seeds, their mean with interval bars, and all other means in grey behind."""
+    rows = shown(frame)
+    names = ranked(rows)
+    down = -(-len(names) // ACROSS)
+    fig, axes = style.figure(style.DOUBLE, 0.55 + 1.3 * down, nrows=down, ncols=ACROSS, sharex=True, sharey=True)
+    means = {name: over_seeds(rows[rows["encoding"] == name], "accuracy", shares) for name in names}
+    lengths, trained = sorted(set(rows["length"])), trained_on(rows)
+    ticks = [length for length in lengths if length >= trained and np.log2(length / trained) % 2 == 0]
+    for ax in axes.flat[len(names) :]:
+        ax.set_visible(False)
+    for ax, name in zip(axes.flat, names, strict=False):
+        for other in names:
+            ax.plot(means[other]["mean"], color=style.PALE, linewidth=0.5, alpha=0.6, zorder=1, label="_other")
+        mean, own = means[name], rows[rows["encoding"] == name]
+        _, color, marker = FAMILIES[encoding(name).family]
+        errors = np.maximum([mean["mean"] - mean["low"], mean["high"] - mean["mean"]], 0)
+        ax.errorbar(mean.index, mean["mean"], errors, fmt=marker, color=color, markersize=3, elinewidth=0.7,
+                    linestyle="-", linewidth=1.1, zorder=4)  # fmt: skip
+        style.seed_dots(ax, own["length"], own["accuracy"], style.DARK)
+        ax.axvline(trained, color=style.DARK, linewidth=0.6, linestyle=":")
+        ax.set_title(label(name), color=style.darken(color, 0.25))
+        ax.set_xscale("log", base=2)
+        ax.set_xticks(ticks, [times(length, trained) for length in ticks])
+        ax.minorticks_off()
+        ax.set_ylim(-0.04, 1.04)
+        ax.set_yticks([0, 0.5, 1])
+    fig.supxlabel(f"context length / training length ({trained} tokens)", fontsize=8)
+    fig.supylabel("share of passkeys retrieved", fontsize=8)
+    return fig
+
+
+def caption(frame: Frame) -> str:
+    rows = shown(frame)
+    last, trained, names = int(rows["length"].max()), trained_on(rows), ranked(rows)
+    ends = {name: over_seeds(rows[rows["encoding"] == name], "accuracy", shares).loc[last] for name in names}
+    each = "; ".join(f"{label(name)} {bounded(*ends[name][['mean', 'low', 'high']])}" for name in names)
+    far = [label(name) for name in names if ends[name]["mean"] >= GOOD]
+    return (
+        f"Share of passkeys retrieved by {len(names)} encodings trained on texts of varied lengths up to {trained} "
+        f"tokens. At {tokens(last, trained)}, {', '.join(far) or 'none'} still answer{'s' * (len(far) == 1)} {GOOD} or "
+        f"more. Dots: seeds; bars: 95 % interval of their mean, over seeds and prompts; grey: the other encodings; "
+        f"dotted: the training length. Colour and marker: how position enters (cross not at all, diamond embedding, "
+        f"triangle rotation, disc log-prior). At the longest length: {each}. {prompts(rows)}; {named_seeds(rows)}. "
+        f"Chance is {CHANCE}."
+    )
+
+
+FIGURE = FigureSpec(
+    "passkey_by_length", draw, caption, notebook=NOTEBOOK, columns=COLUMNS, claims=("X-11", "BAM-C6"),
+    alt="Small panels, one for each encoding from the best to the worst, of passkey accuracy against context length up "
+    "to 64 times the training length, with seeds as dots and interval bars, the other encodings in grey behind.",
+)  # fmt: skip
