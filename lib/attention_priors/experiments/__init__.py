@@ -33,6 +33,7 @@ EXPERIMENTS = Table(
         "needle_readings": "needles:READINGS",
         "needles": "needles:EXPERIMENT",
         "learned": "learned:EXPERIMENT",
+        "division": "division:EXPERIMENT",
         "predictions": "predictions:EXPERIMENT",
         "pucks": "pucks:EXPERIMENT",
         "times": "times:EXPERIMENT",
