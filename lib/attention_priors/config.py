@@ -31,6 +31,7 @@ SECTIONS = Table(
         "algorithms": "algorithms:Settings",
         "nope": "nope:Settings",
         "needles": "needles:Settings",
+        "division": "division:Settings",
     },
 )
 _KNOWN = Table(

@@ -28,7 +28,6 @@ ROWS = {
     "bam_decoding": "BAM-ALG1",
     "bam_gaussian": "BAM-D3 BAM-D4 BAM-C-BETA",
     "bam_inference": "BAM-D1 BAM-D2 BAM-T1 BAM-E12",
-
     "bam_locality": "BAM-L3 BAM-L4 BAM-T2 BAM-T4 BAM-T4b",
     "bam_overlap": "BAM-I2 BAM-I2n BAM-I3",
     "bam_partition": "BAM-I1 BAM-E1",

@@ -36,6 +36,7 @@ EXPERIMENTS = Table(
         "needles": "needles:EXPERIMENT",
         "learned": "learned:EXPERIMENT",
         "sharpness": "sharpness:EXPERIMENT",
+        "division": "division:EXPERIMENT",
         "predictions": "predictions:EXPERIMENT",
         "pucks": "pucks:EXPERIMENT",
         "times": "times:EXPERIMENT",

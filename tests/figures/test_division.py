@@ -1,0 +1,97 @@
+"""The figures of the division of work on made-up worlds: with all rows, with few, and with one."""
+
+import pandas as pd
+import pytest
+
+from attention_priors.experiments import division
+from attention_priors.figures import FIGURES, TABLES, NotCompared
+from attention_priors.figures.division.kinds import KINDS, kind
+from attention_priors.figures.division.models import SENTENCES
+from attention_priors.positions.encodings import ENCODINGS
+
+FEW = ("rope", "bam", "half-rope-window-bam")
+MORE = (*FEW, "rope-bam", "rope-layer-1-bam", "half-rope", "half-rope-bam", "half-rope-window")
+LENGTHS, ADDRESSES, HEADS = (96, 128, 256, 2048, 8192), (128, 1024), 4
+
+
+def world(names, lost=(), odd=()):
+    """Models that rotate all heads, and those in `lost`, copy through them and fail; those in `odd` fail all the same."""
+    answers, heads, edits = [], [], []
+    for name in names:
+        for seed in (0, 1):
+            common = {"encoding": name, "seed": seed, "steps": 300 + seed, "run": "r", "trained": 128}
+            row, fails = ENCODINGS[name], ("rope" in name and "half" not in name) or name in lost
+            for length in LENGTHS:
+                right = 50 if length <= 128 or not (fails or name in odd) else seed
+                answers.append(common | {"task": division.RETRIEVAL, "length": length, "correct": right, "samples": 50})
+            for task, share in ((division.NEAR, 1.0 if row.rotary else 0.3), (division.FAR, 0.2)):
+                answers += [common | {"task": task, "length": length, "correct": round(80 * share), "samples": 80}
+                            for length in ADDRESSES]  # fmt: skip
+            for head in range(HEADS):
+                turned = int(row.rotary is not None and ("half" not in name or head < HEADS // 2))
+                heads.append(common | {"layer": 0, "head": head, "rotated": turned, "far": 2048, "copied_far": 0.1,
+                                       "copied": 0.6 if turned == fails else 0.1, "whole": 20, "samples": 20,
+                                       "without": 20 - 5 * head})  # fmt: skip
+            for edit in (division.AS_TRAINED, division.LATE)[: 1 + (name in division.WINDOWED)]:
+                edits += [common | {"edit": edit, "length": length, "correct": 10, "samples": 20}
+                          for length in (128, 2048)]  # fmt: skip
+    made = {name: pd.DataFrame(rows) for name, rows in zip(division.FRAMES, (answers, heads, edits), strict=True)}
+    return made | {"division_models": division.models(made["division_answers"], made["division_heads"])}
+
+
+def rows(table):
+    return [name for name in table if name.startswith("division")]
+
+
+@pytest.mark.parametrize("name", rows(FIGURES))
+def test_figures_draw_with_all_that_is_there(name, whole, legible) -> None:
+    spec, frame = FIGURES[name], world(MORE)[FIGURES[name].metrics]
+    whole(spec, spec.check(frame)[list(spec.columns)])
+    legible(spec.draw(frame))
+
+
+@pytest.mark.parametrize("names", [FEW, FEW[:1]])
+@pytest.mark.parametrize(
+    ("kind_", "name"), [*(("draw", n) for n in rows(FIGURES)), *(("build", n) for n in rows(TABLES))]
+)
+def test_a_small_profile_draws_what_has_rivals_and_leaves_out_the_rest(kind_, name, names) -> None:
+    spec = (FIGURES if kind_ == "draw" else TABLES)[name]
+    make, frame = getattr(spec, kind_), world(names)[spec.metrics]
+    if len(names) > 1 and name != "division_edits":
+        make(frame)
+    else:
+        with pytest.raises(NotCompared, match="stands alone under this profile"):
+            make(frame)
+
+
+def test_every_composition_has_its_kind() -> None:
+    kinds = {name: kind(name) for name in MORE}
+    assert kinds == {"rope": "all heads", "bam": "no head", "half-rope-window-bam": "half, with a window",
+                     "rope-bam": "all heads", "rope-layer-1-bam": "some layers", "half-rope": "half of the heads",
+                     "half-rope-bam": "half of the heads", "half-rope-window": "half, with a window"}  # fmt: skip
+    assert {kind(name) for name in ENCODINGS} == set(KINDS)
+
+
+def test_the_table_of_models_by_hand() -> None:
+    table = TABLES["division"].build(world(FEW)["division_models"]).set_index("encoding")
+    assert table["copied through rotated heads"].tolist() == ["1.00", "0.00", "0.14"]
+    assert table["exceptions"].tolist() == ["0 of 2"] * 3 and table["steps"].tolist() == ["300–301"] * 3
+    assert table.loc["BAM", "near at 8×"].startswith("0.30 [") and table.loc["RoPE", "at 16×"].startswith("0.01 [")
+
+
+def found(frames):
+    return TABLES["division_hypothesis"].build(frames["division_models"])["found"].tolist()
+
+
+def test_the_hypothesis_holds_in_its_own_world_and_not_in_another() -> None:
+    assert len(SENTENCES) == 7
+    assert found(world(MORE, lost=("half-rope-bam", "half-rope-window"))) == [
+        "agrees", "agrees", "agrees", "undecided", "agrees", "agrees", "agrees"
+    ], "KERPLE's rows are not there"  # fmt: skip
+    other = world(MORE, odd=("bam", "half-rope-bam", "half-rope-window", "half-rope", "half-rope-window-bam"))
+    assert found(other)[:3] == ["agrees", "disagrees", "undecided"]
+    caption = FIGURES["division_models"].caption(other["division_models"])
+    assert "10 of the 16 that passed the gate are there" in caption
+    unlearned = world(FEW)
+    unlearned["division_models"]["passed"] = False
+    assert found(unlearned)[:6] == ["undecided"] * 5 + ["agrees"], "passkeys and addresses have models of their own"
