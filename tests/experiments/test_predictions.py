@@ -6,11 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_priors import config
-from attention_priors.experiments import passkeys, predictions
+from attention_priors.experiments import predictions
 from attention_priors.experiments.heads import FIGURE_LENGTH
 from attention_priors.tasks import passkey
-from attention_priors.training import Run
 
 
 def learned(**changes) -> pd.DataFrame:
@@ -31,25 +29,6 @@ def test_a_local_head_gives_it_nothing_and_ssmax_sharpens_it():
     assert near["predicted"] == pytest.approx(1e-7) and near["supplied"] == pytest.approx(near["required"])
     mild = [predictions.heads(learned(beta=0.2, theta_alpha=-2.0, scale=s)).iloc[0]["predicted"] for s in (0.5, 2.0)]
     assert mild[1] < mild[0]
-
-
-def test_learned_priors_come_from_the_records_of_the_runs(tmp_path, monkeypatch):
-    layers = [{"theta_alpha": [0.1, 0.2], "theta_beta": [0.5, -0.5]}, {"theta_alpha": [0.3, 0.4], "theta_beta": [1, 2]}]
-
-    def record(run):
-        name = run.spec.model.encoding
-        extra = {"scale": [0.7, 0.8]} if name == "bam-ssmax" else {}
-        return {"key": f"key of {name}", "learned": [{**layer, **extra} for layer in layers]}
-
-    monkeypatch.setattr(Run, "record", record)
-    found = passkeys.priors(config.profile("smoke").model_copy(update={"main_seeds": (3,)}), tmp_path)
-    assert list(found.columns) == passkeys.PRIORS
-    assert found.groupby("encoding").size().to_dict() == {"bam": 4, "bam-ssmax": 4}
-    plain = found[found["encoding"] == "bam"]
-    assert plain["beta"].tolist() == [0.5, -0.5, 1, 2] and plain["scale"].isna().all()
-    last = found.iloc[-1]
-    assert (last["seed"], last["layer"], last["head"], last["theta_alpha"], last["scale"]) == (3, 1, 1, 0.4, 0.8)
-    assert last["run"] == "key of bam-ssmax"
 
 
 def test_rank_correlation():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Self
 
-import numpy as np
 import pandas as pd
 from pydantic import model_validator
 
@@ -20,9 +19,6 @@ from .experiment import Asked, Experiment, Frames
 from .gate import gated
 from .grid import Job, gather
 from .seeds import carry, over_seeds, spread
-
-LEARNED = ("bam", OURS)  # encodings whose priors are read from the records
-PRIORS = ["encoding", "seed", "layer", "head", "theta_alpha", "beta", "scale", "run"]
 
 
 class Settings(Frozen):
@@ -105,20 +101,6 @@ def _untrained(spec: RunSpec, wanted: Evaluation) -> Rows:
     ]
 
 
-def priors(profile: Profile, runs: Path) -> pd.DataFrame:
-    """What the models LEARNED made of their priors: a row per head. `scale` is SSMax's s, NaN without SSMax."""
-    found = []
-    for spec in wanted(profile):
-        if spec.task == "passkey" and spec.model.encoding in LEARNED:
-            record = Run(spec, runs, runtime.device(profile.device)).record()
-            for layer, learned in enumerate(record["learned"]):
-                scales = learned.get("scale", [np.nan] * profile.passkey.size.heads)
-                heads = zip(learned["theta_alpha"], learned["theta_beta"], scales, strict=True)
-                found += [(spec.model.encoding, spec.seed, layer, head, *values, record["key"])
-                          for head, values in enumerate(heads)]  # fmt: skip
-    return pd.DataFrame(found, columns=PRIORS)
-
-
 def turns(profile: Profile, runs: Path) -> pd.DataFrame:
     """Held-out accuracy while each model was trained: a row per turn of its gate; `steps` of at most `most` it took."""
     found, most = [], profile.passkey.recipe.steps
@@ -134,7 +116,6 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     trained = profile.passkey.recipe.length
     return {
         "passkey_samples": samples(profile, runs).assign(trained=trained),
-        "passkey_priors": priors(profile, runs),
         "passkey_training": turns(profile, runs),
     }
 
@@ -188,7 +169,7 @@ EXPERIMENT = Experiment(
     recipe=lambda profile: profile.passkey.recipe.name,
     asked=asked,
     measure=measure,
-    frames=("passkey_samples", "passkey_priors", "passkey_training"),
+    frames=("passkey_samples", "passkey_training"),
     derive={
         "passkey_by_length": ("passkey_samples", by_length),
         "passkey_gate": (("passkey_by_length", "passkey_training"), learned),

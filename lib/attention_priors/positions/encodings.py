@@ -244,6 +244,8 @@ def _extended(row: Encoding) -> list[Encoding]:
 _VARIANTS = [
     _ssmax(_BAM, name="bam-ssmax-content", label="BAM SSMax (content only)", scales_prior=False),
     _ssmax(_ALIBI, name="alibi-ssmax-prior", label="ALiBi SSMax (prior too)", scales_prior=True),
+    *(_ssmax(row, name=f"{row.name}-ssmax-prior", label=f"{row.label} SSMax (prior too)", scales_prior=True)
+      for row in _MORE if row.name in ("t5", "kerple-power", "kerple-log", "sandwich")),
     _ssmax(_BAM, name="bam-location-ssmax", label="BAM SSMax (with θμ)",
            prior=partial(GeneralizedGaussian.uniform, trainable=_ALL)),
     _ssmax(_BAM, name="bam-shared-ssmax", label="BAM SSMax (one prior)", shared=True),
