@@ -140,7 +140,8 @@ def test_the_caption_of_the_versions_names_those_that_are_drawn():
 
 
 def test_what_the_heads_of_the_ablations_learned_is_said_or_left_out():
-    rows = pd.DataFrame({"encoding": ["bam-ssmax", "bam-ssmax", "bam-location-ssmax"], "seed": 0, "mu": [0.0, 0.0, -0.5],
+    names = ["bam-ssmax", "bam-ssmax", "bam-location-ssmax"]
+    rows = pd.DataFrame({"encoding": names, "seed": 0, "mu": [0.0, 0.0, -0.5],
                          "beta": [-0.5, 0.4, 0.1], "recent_mass": [0.1, 0.3, 0.5],
                          "passkey_lift": [3.0, 9.0, 1.0]})  # fmt: skip
     assert heads.locations(rows)["share of heads with μ < 0"].tolist() == [1.0]

@@ -14,7 +14,8 @@ def locations(frame: Frame) -> Frame:
     if not len(located):
         raise NotCompared(f"ablation_locations: nobody trains {LOCATED} under this profile; a larger one does")
     made = {"heads": located.size(), "lowest μ": located.min(), "median μ": located.median(),
-            "highest μ": located.max(), "share of heads with μ < 0": located.agg(lambda mu: (mu < 0).mean())}  # fmt: skip
+            "highest μ": located.max(),
+            "share of heads with μ < 0": located.agg(lambda mu: (mu < 0).mean())}  # fmt: skip
     return Frame(made).round(3).reset_index()
 
 
