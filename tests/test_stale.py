@@ -86,11 +86,7 @@ def test_one_check_its_notebook_and_the_ledger(edited):
 
 
 def test_one_measure_its_notebook_and_those_that_need_it(edited):
-<<<<<<< HEAD
-    stale = {"passkeys", "language_models", "learned_priors", "phase_diagram", "verdicts"}
-=======
-    stale = {"passkeys", "scalable_softmax", "learned_priors", "phase_diagram", "verdicts"}
->>>>>>> needles
+    stale = {"passkeys", "language_models", "scalable_softmax", "learned_priors", "phase_diagram", "verdicts"}
     assert edited("experiments.passkeys", "measure", another_statement) == stale
 
 
