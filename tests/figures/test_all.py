@@ -8,6 +8,7 @@ import pytest
 from attention_priors import claims, config
 from attention_priors.figures import FIGURES, LEDGER, TABLES
 from attention_priors.notebooks import NOTEBOOKS
+from figures import test_division
 
 RESULTS = config.ROOT / "results"
 ROWS = [(kind, table, name) for kind, table in (("figure", FIGURES), ("table", TABLES)) for name in table]
@@ -16,6 +17,7 @@ SIMULATED = [row for row in ROWS if row[1][row[2]].rows]
 MADE = {
     "kernel_speed": {"part": ["prefill"], "method": ["ours"], "width": [128], "length": [1024], "pass": ["forward"],
                      "milliseconds": [1.0], "low": [0.9], "high": [1.1], "tflops": [100.0], "device": ["H200"]},
+    **test_division.world(test_division.MORE),
 }  # fmt: skip
 
 
