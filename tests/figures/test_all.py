@@ -8,6 +8,7 @@ import pytest
 from attention_priors import claims, config
 from attention_priors.figures import FIGURES, LEDGER, TABLES
 from attention_priors.notebooks import NOTEBOOKS
+from figures import test_division
 
 RESULTS = config.ROOT / "results"
 ROWS = [(kind, table, name) for kind, table in (("figure", FIGURES), ("table", TABLES)) for name in table]
@@ -19,6 +20,7 @@ MADE = {
     "encodings_differences": {"question": ["shape"], "ours": ["sandwich"], "theirs": ["alibi"], "multiple": [64],
                               "length": [8192], "trained": [128], "seeds": [3], "difference": [0.8], "low": [0.6],
                               "high": [1.0], "differs": [True]},
+    **test_division.world(test_division.MORE),
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ LENGTHS, ADDRESSES, HEADS = (96, 128, 256, 2048, 8192), (128, 1024), 4
 
 
 def world(names, lost=(), odd=()):
-    """Models that rotate all heads, and those in `lost`, copy through them and fail; those in `odd` fail too."""
+    """Models that rotate all heads, or are `lost`, copy through these and fail; those in `odd` fail all the same."""
     answers, heads, edits = [], [], []
     for name in names:
         for seed in (0, 1):

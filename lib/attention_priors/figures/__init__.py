@@ -11,7 +11,7 @@ FIGURES = Table(
     "attention_priors.figures",
     {
         "language_order": "language.order:FIGURE",
-        "detectable_differences": "reading.power:FIGURE",
+        "reading_power": "reading.power:FIGURE",
         "language_training": "language.training:FIGURE",
         "language_by_length": "language.by_length:FIGURE",
         "language_other_domain": "language.by_length:OTHER",

@@ -42,7 +42,7 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "detectable_differences", draw, caption, "Lines of the detectable difference in accuracy against the standard "
+    "reading_power", draw, caption, "Lines of the detectable difference in accuracy against the standard "
     "deviation over seeds, one for each number of seeds and prompts; all rise, those of five seeds lie lower.",
     notebook="how_to_read", columns=("seeds", "prompts", "spread", "difference", "power"), rows=rows,
 )  # fmt: skip
