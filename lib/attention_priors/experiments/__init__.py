@@ -38,6 +38,7 @@ EXPERIMENTS = Table(
         "sharpness": "sharpness:EXPERIMENT",
         "division": "division:EXPERIMENT",
         "predictions": "predictions:EXPERIMENT",
+        "findings": "findings:EXPERIMENT",
         "pucks": "pucks:EXPERIMENT",
         "times": "times:EXPERIMENT",
     },

@@ -25,7 +25,7 @@ QUESTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("t5", "nope"), ("alibi", "nope"), ("bam", "nope"),
     ),
     "sign of the exponent": (
-        ("bam", "kerple-power"), ("bam", "bam-positive"), ("bam-ssmax", "bam-positive-ssmax"),
+        ("bam", "kerple-power"), ("bam-ssmax", "bam-positive-ssmax"),
         ("bam-ssmax", "kerple-power-ssmax-prior"),
     ),
     "trained or fixed": (("kerple-log", "sandwich"), ("kerple-power", "sandwich"), ("bam", "sandwich")),
