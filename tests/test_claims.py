@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from attention_priors import claims, config, store
@@ -285,6 +286,18 @@ def test_the_readme_counts_the_verdicts_of_the_committed_ledger():
     decided = sum(verdict.verdict != "not run" for verdict in committed.values())
     readme = " ".join((config.ROOT / "README.md").read_text(encoding="utf-8").split())
     assert f"Of {len(committed)} registered claims {decided} have a verdict" in readme
+
+
+def test_the_readme_opens_with_the_findings_as_they_were_computed():
+    readme = " ".join((config.ROOT / "README.md").read_text(encoding="utf-8").split())
+    found = pd.read_csv(config.ROOT / "results" / "cpu" / "metrics" / "findings.csv")
+    places = [readme.index(each) for each in found["finding"]]
+    assert places == sorted(places) and places[-1] < readme.index("## Two commands")
+    for row in found.itertuples():
+        interval = f"[{row.low:.2f}, {row.high:.2f}]"
+        figure = f"(results/cpu/figures/{row.figure}.md)"
+        after = readme[readme.index(row.finding) :].split(" 1. ")[0][: len(row.finding) + 400]
+        assert interval in after and figure in after, row.finding
 
 
 def test_the_last_verdict_of_the_history_is_the_ledgers():
