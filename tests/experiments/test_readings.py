@@ -39,9 +39,8 @@ def small(tmp_path):
                "scored": 8, "encodings": ("rope", "rope-local", "alibi"), "documents": 1, "more_steps": {}, "pairs": 4,
                "recipe": smoke.language.recipe.model_copy(update={"length": 16, "steps": 2})}  # fmt: skip
     language = smoke.language.model_copy(update=changes)
-    return smoke.model_copy(
-        update={"language": language, "readings": benchmark, "seeds": (0,), "main_seeds": (0,), "workers": 1}
-    )
+    one = {"seeds": (0,), "main_seeds": (0,), "workers": 1}
+    return smoke.model_copy(update={"language": language, "readings": benchmark, **one})
 
 
 # What is trained

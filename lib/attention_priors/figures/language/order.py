@@ -12,13 +12,13 @@ def draw(frame: Frame) -> Figure:
     rivals(frame, "encoding", "the sense of order")
     order = sorted(groups(frame), key=lambda each: each[1]["swap"].mean())
     fig, axes = style.figure(style.DOUBLE, 0.9 + 0.17 * len(order), ncols=2, sharey=True)
+    axes[0].axvline(frame["gate"].iloc[0], color=style.GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
     for ax, column, text in zip(axes, ("swap", "bag"), ("two neighbours exchanged", "all but the last shuffled"),
                                 strict=True):  # fmt: skip
         for y, (name, own) in enumerate(order):
             seed_row(ax, own[column], y, style_of(name), 4)
         ax.set(xlabel="cost on the next token (nats)", title=text)
         ax.set_xlim(left=min(0.0, frame[column].min()) - 0.03)
-    axes[0].axvline(frame["gate"].iloc[0], color=style.GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
     axes[0].set_yticks(range(len(order)), [style_of(name)["label"] for name, _ in order])
     for tick, (name, _) in zip(axes[0].get_yticklabels(), order, strict=True):
         tick.set_color(style.darken(style_of(name)["color"]))
