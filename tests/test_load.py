@@ -71,7 +71,7 @@ def test_a_model_stored_in_half_precision_opens_in_single(shipped: Path, tmp_pat
 
 def test_refuses_an_unknown_name_and_lists_the_known(shipped: Path) -> None:
     with pytest.raises(ValueError, match=r"no trained model 'passkey/bam/0'; there are: passkey/bam-ssmax/0$"):
-        attention_priors.load("passkey/sandwich/0")
+        attention_priors.load("passkey/bam/0")
     shipped.unlink()
     with pytest.raises(ValueError, match="there are: none yet"):
         attention_priors.load("passkey/bam-ssmax/0")
