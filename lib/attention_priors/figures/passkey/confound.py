@@ -1,10 +1,7 @@
 """Trained at one length or at many: what is answered between the lengths that tables show."""
 
-import numpy as np
-
 from attention_priors.experiments.confound import FIXED, VARIED
 from attention_priors.figures import style
-from attention_priors.figures.curves import over_seeds, shares
 from attention_priors.figures.methods import label, look
 from attention_priors.figures.passkey.lines import NOTEBOOK
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
@@ -13,29 +10,35 @@ from attention_priors.figures.words import CHANCE, bounded, listed, prompts, tra
 COLUMNS = ("training", "encoding", "seed", "length", "correct", "samples", "accuracy", "trained")
 
 
+TICKS = 4  # labelled lengths of a panel, beside the training length
+
+
 def draw(frame: Frame) -> Figure:
-    """A row of panels for each way of training, a column for each encoding; every seed is a line."""
+    """A row of panels for each way of training, a column for each encoding; every seed is a line.
+
+    Lengths stand side by side, evenly: those about the training length lie a token apart.
+    """
     rivals(frame, "training", "passkey_confound")
-    names = list(dict.fromkeys(frame.sort_values("encoding")["encoding"]))
+    names, lengths = sorted(set(frame["encoding"])), sorted(set(frame["length"]))
     fig, axes = style.figure(style.DOUBLE, 2.9, nrows=2, ncols=len(names), sharex=True, sharey=True, squeeze=False)
-    trained = trained_on(frame)
+    places = {length: place for place, length in enumerate(lengths)}
+    at = places[trained_on(frame)]
     for row, training in zip(axes, (FIXED, VARIED), strict=True):
         for ax, name in zip(row, names, strict=True):
             own = frame[(frame["training"] == training) & (frame["encoding"] == name)]
-            color = look(name)["color"]
             for _, seed in own.groupby("seed"):
-                ax.plot(seed["length"], seed["accuracy"], color=color, linewidth=0.7, marker="o", markersize=2,
-                        markeredgewidth=0, alpha=0.7)  # fmt: skip
-            mean = over_seeds(own, "accuracy", shares)
-            errors = np.maximum([mean["mean"] - mean["low"], mean["high"] - mean["mean"]], 0)
-            ax.errorbar(mean.index, mean["mean"], errors, fmt="none", ecolor=style.PALE, elinewidth=0.6, zorder=1)
-            ax.axvline(trained, color=style.DARK, linewidth=0.6, linestyle=":")
+                ax.plot(seed["length"].map(places), seed["accuracy"], color=look(name)["color"], linewidth=0.8,
+                        marker="o", markersize=2.5, markeredgewidth=0, alpha=0.8)  # fmt: skip
+            ax.axvline(at, color=style.DARK, linewidth=0.6, linestyle=":", zorder=0)
             ax.set_ylim(-0.04, 1.04)
             ax.set_yticks([0, 0.5, 1])
         row[0].set_ylabel(training)
+    shown = sorted({0, at, len(lengths) - 1, *range(0, at - 1, max(1, at // TICKS))})
     for ax, name in zip(axes[0], names, strict=True):
         ax.set_title(label(name))
-    fig.supxlabel(f"prompt (tokens); dotted: {trained}", fontsize=8)
+    for ax in axes[1]:
+        ax.set_xticks(shown, [lengths[place] for place in shown], rotation=60)
+    fig.supxlabel("prompt (tokens, not to scale); dotted: the training length", fontsize=8)
     fig.supylabel("share of passkeys retrieved, trained at", fontsize=8)
     return fig
 
@@ -57,7 +60,7 @@ def caption(frame: Frame) -> str:
         f"to {trained} (below), asked at lengths between. Of one length, {_tables(frame, FIXED)} models answer at "
         f"least 0.9 of the prompts of {trained} tokens and at most half at some shorter length: they have learned "
         f"where the key stands; of varied lengths, {_tables(frame, VARIED)}. Lines: seeds {listed(frame['seed'])}; "
-        f"grey bars: 95 % interval of their mean. {prompts(frame)}. Chance is {CHANCE}."
+        f"{prompts(frame)}. Chance is {CHANCE}."
     )
 
 

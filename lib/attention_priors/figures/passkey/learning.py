@@ -10,12 +10,17 @@ from attention_priors.figures.words import bounded, extremes, listed
 from attention_priors.positions.encodings import encoding
 
 
+def _plain(frame: Frame) -> Frame:
+    return frame[frame["form"] == "plain"]
+
+
 def _ranked(frame: Frame) -> list[str]:
     return list(frame.groupby("encoding")["steps"].mean().sort_values(kind="stable").index)
 
 
 def draw(frame: Frame) -> Figure:
     """A panel an encoding, the fastest first; a line a seed, ending where its training ended."""
+    frame = _plain(frame)
     names = _ranked(rivals(frame, "encoding", "passkey_learning"))
     down = -(-len(names) // ACROSS)
     fig, axes = style.figure(
@@ -37,6 +42,7 @@ def draw(frame: Frame) -> Figure:
 
 
 def caption(frame: Frame) -> str:
+    frame = _plain(frame)
     steps = frame.groupby(["encoding", "seed"])["steps"].first()
     most = int(frame["most"].iloc[0])
     spent = int((steps >= most).sum())
@@ -51,8 +57,10 @@ def caption(frame: Frame) -> str:
 def build(frame: Frame) -> Frame:
     """A row for each encoding: how long it took, and whether its models learned the task."""
     rows = []
-    for name, own in frame.groupby("encoding", sort=False):
-        rows.append({"encoding": label(name), "form": own["form"].iloc[0], "seeds": len(own),
+    for (form, name), own in frame.sort_values("form", ascending=False, kind="stable").groupby(
+        ["form", "encoding"], sort=False
+    ):
+        rows.append({"form": form, "encoding": label(name), "seeds": len(own),
                      "passed the gate": f"{int(own['passed'].sum())} of {len(own)}",
                      "steps": extremes(own["steps"]), "steps at most": int(own["most"].iloc[0]),
                      "accuracy up to the training length": bounded(*own["pooled"].agg(["mean", "min", "max"])),
@@ -70,7 +78,7 @@ def caption_gate(frame: Frame) -> str:
 
 FIGURE = FigureSpec(
     "passkey_training", draw, caption, notebook=NOTEBOOK,
-    columns=("encoding", "seed", "step", "accuracy", "steps", "most"),
+    columns=("form", "encoding", "seed", "step", "accuracy", "steps", "most"),
     alt="Small panels, one for each encoding from the fastest to the slowest: share of held-out prompts answered "
     "against training step, a line for each seed.",
 )  # fmt: skip
