@@ -168,7 +168,7 @@ def test_a_figure_of_one_arm_is_not_drawn(measuring, monkeypatch):
     frame = pd.DataFrame({"encoding": ["bam", "untrained"]})
     with pytest.raises(NotCompared, match="bam stands alone"):
         rivals(frame, "encoding", "pair", but=["untrained"])
-    with pytest.raises(NotCompared, match="nothing stands alone"):
+    with pytest.raises(NotCompared, match="pair: nothing of it is trained under this profile"):
         rivals(frame[:0], "encoding", "pair")
     assert rivals(frame, "encoding", "pair") is frame
 

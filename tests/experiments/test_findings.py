@@ -28,7 +28,8 @@ def test_who_reaches_is_named_and_the_last_of_them_has_the_interval():
         "none of the others (RoPE) more than 0.05."
     )
     assert found["value"] == pytest.approx(0.85) and found["low"] < 0.85 < found["high"]
-    assert (found["measured"], found["figure"]) == ("accuracy of the last of these, Sandwich", "passkey_main")
+    assert found["measured"] == "accuracy of Sandwich, the lowest of those that still answer"
+    assert found["figure"] == "passkey_main"
 
 
 def test_nobody_reaches_or_nobody_has_learned():

@@ -42,7 +42,7 @@ def who_reaches(counts: pd.DataFrame) -> list:
         f"No encoding answers {GOOD} of the prompts at {times}"
     )  # fmt: skip
     others = f"; none of the others ({_listed(rest.index)}) more than {rest.max():.2f}" if len(rest) else ""
-    measured = f"accuracy of the last of these, {label(last)}"
+    measured = f"accuracy of {label(last)}" + ", the lowest of those that still answer" * bool(len(reach))
     return [f"{said}{others}.", measured, means[last], low, high, "passkey_main", "passkeys"]
 
 
