@@ -16,7 +16,8 @@ from attention_priors.experiments.benchmark import Settings as BenchmarkSettings
 from attention_priors.model import Transformer, count
 
 NAMES = ("smoke", "cpu", "full", "gpu", "paper")
-OWN = ["passkeys", "benchmark", "training_ablations", "languages", "readings", "algorithms", "nope", "needles"]
+OWN = ["passkeys", "confound", "benchmark", "training_ablations", "languages", "readings", "algorithms", "nope",
+       "needles", "division"]  # fmt: skip
 SHARED = [
     "prior_ablations",
     "language_ablations",
