@@ -9,6 +9,7 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 
 from attention_priors import checks, claims, manifest, store
+from attention_priors.checks.evidence import EmpiricalCheck
 from attention_priors.figures import FigureSpec, NotCompared
 from attention_priors.figures.spec import rivals
 from attention_priors.layout import THEORY, Layout
@@ -92,8 +93,7 @@ def invented(metrics, judge):
         measured=lambda *_: {name: frame for name in metrics}, derived=lambda frames: {"twice": frames["one"] * 2},
         key=lambda *_: "k", recipe=lambda _: "some", runs=lambda *_: {},
     )  # fmt: skip
-    finding = checks.CHECKS["BAM-D8"]
-    return made, type(finding)("BAM-D8", ("one",), "some", judge, "x", lambda frames: frames)
+    return made, EmpiricalCheck("BAM-D8", ("one",), "some", judge, "x", lambda frames: frames)
 
 
 @pytest.fixture

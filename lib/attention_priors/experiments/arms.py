@@ -20,6 +20,7 @@ Corpus = tuple[packing.PackedCorpus, Path]  # and the file that holds it
 OURS = "bam-ssmax"
 UNTRAINED = "untrained"  # the control: a model before training
 OWN = "own"  # weights, not those of another encoding
+FIXED, VARIED = "one length", "varied lengths"  # of training texts
 
 
 def passkey_run(profile: Profile, name: str, seed: int, hard: bool = False) -> RunSpec:

@@ -53,7 +53,7 @@ def work(profile: Profile) -> dict[str, Asked]:
     """Everything that a profile trains and reads, by experiment; a run of several is in each of them."""
     corpus, made = unread(profile), {}
     for name, experiment in EXPERIMENTS.items():
-        if asked := experiment.asked(profile, corpus):
+        if name not in profile.without and (asked := experiment.asked(profile, corpus)):
             made[name] = asked
     return made
 

@@ -17,12 +17,10 @@ from ..config import Encodings, Evaluation, Frozen, Profile
 from ..tasks import passkey
 from ..training import RunSpec
 from .answers import Rows, Wanted, cost, readings, train_and_answer
-from .arms import Corpus, passkey_run
+from .arms import FIXED, VARIED, Corpus, passkey_run
 from .experiment import Asked, Experiment, Frames
 from .grid import Job, gather
 from .seeds import carry, over_seeds
-
-FIXED, VARIED = "one length", "varied lengths"
 
 
 class Settings(Frozen):

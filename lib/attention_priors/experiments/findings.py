@@ -7,8 +7,7 @@ import pandas as pd
 
 from .. import evaluation
 from ..positions.encodings import encoding
-from .arms import OURS
-from .confound import FIXED, VARIED
+from .arms import FIXED, OURS, VARIED
 from .correlation import spearman_permutation
 from .experiment import Experiment
 from .gate import passing

@@ -1,6 +1,6 @@
 """Trained at one length or at many: what is answered between the lengths that tables show."""
 
-from attention_priors.experiments.confound import FIXED, VARIED
+from attention_priors.experiments.arms import FIXED, VARIED
 from attention_priors.figures import style
 from attention_priors.figures.methods import label, look
 from attention_priors.figures.passkey.lines import NOTEBOOK
