@@ -185,7 +185,6 @@ class Finding:
     seeds: tuple[int, ...] = ()
     interval: tuple[float, float] | None = None
     detail: str = ""
-    sentences: tuple[Any, ...] = ()  # `intervals.Sentence`s, where the claim has several
 
     @property
     def text(self) -> str:
@@ -215,10 +214,8 @@ class EmpiricalCheck:
 
     def summary(self, frames: Frames) -> str:
         """How many sentences agree, and how many are open."""
-        outcomes = [each.outcome for each in self._sentences(frames)]
-        open_ = outcomes.count("undecided")
-        agree = counted(outcomes.count("agrees"), len(outcomes), "agree")
-        return agree + (f", {open_} undecided" if open_ else "")
+        outcome = self.judge(frames).outcome
+        return counted(int(outcome == "agrees"), 1, "agree") + (", 1 undecided" if outcome == "undecided" else "")
 
     def frame(self, frames: Frames) -> pd.DataFrame:
         """What a notebook shows: a row per sentence with its number, interval and outcome."""
@@ -230,12 +227,8 @@ class EmpiricalCheck:
                 "should be": f"{each.relation} {_shown(each.expected)}",
                 "outcome": each.outcome,
             }
-            for each in self._sentences(frames)
+            for each in (self.judge(frames),)
         )
-
-    def _sentences(self, frames: Frames) -> Sequence[Any]:
-        found = self.judge(frames)
-        return found.sentences or (found,)
 
     def verdict(self, profile: str, frames: Frames, evidence: Sequence[str] = ()) -> Verdict:
         """`scaled reproduction` with an outcome, or `inconclusive` when the metrics cannot decide."""

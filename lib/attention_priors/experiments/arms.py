@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 
 from .. import runtime
@@ -21,6 +22,16 @@ OURS = "bam-ssmax"
 UNTRAINED = "untrained"  # the control: a model before training
 OWN = "own"  # weights, not those of another encoding
 FIXED, VARIED = "one length", "varied lengths"  # of training texts
+RIGHT, WRONG = 0.9, 0.5  # accuracy at the training length, and at a shorter one, of what has learned a table
+
+
+def is_table(accuracy: pd.Series, trained: int) -> bool:
+    """Whether a model has learned where the key stands: right at the training length, wrong at some shorter one.
+
+    `accuracy` by length.
+    """
+    shorter = accuracy[accuracy.index < trained]
+    return bool(accuracy[trained] >= RIGHT and shorter.min() <= WRONG)
 
 
 def passkey_run(profile: Profile, name: str, seed: int, hard: bool = False) -> RunSpec:

@@ -17,7 +17,7 @@ from ..config import Encodings, Evaluation, Frozen, Profile
 from ..tasks import passkey
 from ..training import RunSpec
 from .answers import Rows, Wanted, cost, readings, train_and_answer
-from .arms import FIXED, VARIED, Corpus, passkey_run
+from .arms import FIXED, VARIED, Corpus, is_table, passkey_run
 from .experiment import Asked, Experiment, Frames
 from .grid import Job, gather
 from .seeds import carry, over_seeds
@@ -38,9 +38,12 @@ class Settings(Frozen):
 
 
 def fixed(spec: RunSpec) -> RunSpec:
-    """The run on whole prompts of the recipe's length alone; its gate asks there."""
+    """The run on whole prompts of the recipe's length alone; its gate asks there, as many prompts in all."""
     recipe = spec.recipe
-    gate = recipe.gate and recipe.gate.model_copy(update={"lengths": (recipe.length,)})
+    gate = recipe.gate
+    if gate is not None:
+        asked = {"lengths": (recipe.length,), "samples": gate.samples * len(gate.lengths)}
+        gate = gate.model_copy(update=asked)
     return spec.model_copy(update={"recipe": recipe.model_copy(update={"varied": None, "gate": gate})})
 
 
@@ -50,7 +53,8 @@ def wanted(profile: Profile) -> dict[str, Wanted]:
     for name in settings.encodings:
         for seed in profile.seeds:
             spec = passkey_run(profile, name, seed)
-            made[FIXED][fixed(spec)] = made[VARIED][spec] = {name: [settings.evaluation]}
+            for way, run in ((FIXED, fixed(spec)), (VARIED, spec)):
+                made[way].setdefault(run, {})[name] = [settings.evaluation]
     return made
 
 
@@ -89,12 +93,12 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
 def between(frame: pd.DataFrame) -> pd.DataFrame:
     """Per way of training and encoding: accuracy at the training length, and the worst of the others up to it.
 
-    Means over seeds with `evaluation.share_interval`; `table` counts the seeds that answer at least 0.9 at the training
-    length and at most 0.5 at some shorter one: they have learned a table.
+    Means over seeds with `evaluation.share_interval`; `table` counts the seeds that `arms.is_table` finds.
     """
     trained = int(frame["trained"].iloc[0])
 
     def say(group: pd.DataFrame) -> dict:
+        models = {seed: own.set_index("length")["accuracy"] for seed, own in group.groupby("seed")}
         at = group[group["length"] == trained].set_index("seed")
         shorter = group[group["length"] < trained]
         worst = shorter.loc[shorter.groupby("seed")["accuracy"].idxmin()].set_index("seed")
@@ -102,7 +106,7 @@ def between(frame: pd.DataFrame) -> pd.DataFrame:
         for name, rows in (("at", at), ("worst", worst)):
             low, high = evaluation.share_interval(rows["correct"], rows["samples"])
             found |= {name: rows["accuracy"].mean(), f"{name}_low": low, f"{name}_high": high}
-        return found | {"table": int(((at["accuracy"] >= 0.9) & (worst["accuracy"].reindex(at.index) <= 0.5)).sum())}
+        return found | {"table": sum(is_table(own, trained) for own in models.values())}
 
     return over_seeds(frame, ("training", "encoding"), say, sort=True).assign(**carry(frame, "trained"))
 

@@ -151,7 +151,7 @@ def retrieve(
     for length, samples in ((length, each.samples) for each in evaluations for length in each.lengths):
         right = sum(row["correct"] for row in answers(length, samples))
         rows.append(common | {"task": RETRIEVAL, "length": length, "correct": right, "samples": samples})
-    code = store.fingerprint(copied, without, windowed, passkey_samples, Transformer)
+    code = store.fingerprint(_opened, copied, without, windowed, passkey_samples, Transformer)
     asked = settings.multiple, settings.prompts, PROMPTS
     path = run.path / f"division-{store.key(asked, code)}.json"
     opened = store.kept_json(path, lambda: _opened(run.model(), run_spec, settings))

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 
 from .. import evaluation
 from ..positions.encodings import encoding
-from .arms import FIXED, OURS, VARIED
+from .arms import FIXED, OURS, VARIED, is_table
 from .correlation import spearman_permutation
 from .experiment import Experiment
-from .gate import passing
+from .gate import hits_at, passing
 
 COLUMNS = ["finding", "measured", "value", "low", "high", "figure", "notebook"]
 GOOD = 0.8  # the accuracy at which an encoding still answers
-RIGHT, WRONG = 0.9, 0.5  # at the training length and at some shorter one: what has learned a table
+FARTHEST = 64  # times the training length: what all are asked
 
 
 def label(name: str) -> str:
@@ -29,18 +31,21 @@ def who_reaches(counts: pd.DataFrame) -> list:
     kept, trained = kept[kept["encoding"].isin(own)], int(counts["trained"].iloc[0])
     if kept.empty:
         return ["No encoding passed its gate.", "accuracy", np.nan, np.nan, np.nan, "passkey_main", "passkeys"]
-    longest = int(kept.groupby("encoding")["length"].max().min())
-    at = {name: group for name, group in kept[kept["length"] == longest].groupby("encoding")}
-    means = pd.Series({name: (group["correct"] / group["samples"]).mean() for name, group in at.items()})
+    longest = max(length for length in set(kept["length"]) if length <= FARTHEST * trained)
+    samples = int(kept.loc[kept["length"] == longest, "samples"].max())
+    hits = {name: hits_at(rows, longest) for name, rows in kept.groupby("encoding")}
+    means = pd.Series({name: found.mean() / samples for name, found in hits.items()})
     means = means.sort_values(ascending=False, kind="stable")
     reach, rest = means[means >= GOOD], means[means < GOOD]
     last = (reach if len(reach) else means).index[-1]
-    low, high = evaluation.share_interval(at[last]["correct"], at[last]["samples"])
+    low, high = evaluation.share_interval(hits[last], [samples] * len(hits[last]))
     times = f"{longest / trained:g} times the length that they were trained on"
-    said = f"{_listed(reach.index)} answer at least {reach.min():.2f} of the prompts at {times}" if len(reach) else (
+    least = f"answer{'s' * (len(reach) == 1)} at least {math.floor(100 * reach.min()) / 100:.2f}" if len(reach) else ""
+    said = f"{_listed(reach.index)} {least} of the prompts at {times}" if len(reach) else (
         f"No encoding answers {GOOD} of the prompts at {times}"
     )  # fmt: skip
-    others = f"; none of the others ({_listed(rest.index)}) more than {rest.max():.2f}" if len(rest) else ""
+    most = f"more than {math.ceil(100 * rest.max()) / 100:.2f}" if len(rest) else ""
+    others = f"; none of the others ({_listed(rest.index)}) {most}" if len(rest) else ""
     measured = f"accuracy of {label(last)}" + ", the lowest of those that still answer" * bool(len(reach))
     return [f"{said}{others}.", measured, means[last], low, high, "passkey_main", "passkeys"]
 
@@ -51,8 +56,7 @@ def tables(frame: pd.DataFrame) -> list:
     for way in (FIXED, VARIED):
         models = [own.set_index("length")["accuracy"] for _, own in
                   frame[frame["training"] == way].groupby(["encoding", "seed"])]  # fmt: skip
-        known = [own[trained] >= RIGHT and own[own.index < trained].min() <= WRONG for own in models]
-        found[way] = int(sum(known)), len(known)
+        found[way] = sum(is_table(own, trained) for own in models), len(models)
     (some, models), (none, others) = found[FIXED], found[VARIED]
     said = (
         f"Of {models} models trained on prompts of {trained} tokens alone, {some} answer these and fail at some "
@@ -80,7 +84,7 @@ def older_priors(frame: pd.DataFrame) -> list:
     said = (
         f"At {one['multiple']:g} times the training length the accuracy of BAM less that of KERPLE power, which is BAM "
         f"with exponents between 0 and 2 (X-3), is {apart(one)}, and less that of Sandwich, which trains nothing, "
-        f"{apart(two)}: {' and '.join(known) or 'neither'} differs from 0 for certain."
+        f"{apart(two)}: {' and '.join(known) or 'neither'} differ{'s' * (len(known) < 2)} from 0 for certain."
     )
     measured = "accuracy of BAM less that of KERPLE power"
     return [said, measured, one["difference"], one["low"], one["high"], "encodings_differences", "passkeys"]
@@ -102,8 +106,9 @@ def perplexity_misleads(frame: pd.DataFrame) -> list:
                      f"{best:.2f}), retrieves {one['accuracy']:.2f}")  # fmt: skip
     if not np.isnan(found.rho):
         said += f" (rank correlation of perplexity with accuracy {found.rho:.2f}, p = {found.p:.2g})"
-    return [f"{said}.", "rank correlation of perplexity with accuracy", found.rho, found.low, found.high,
-            "perplexity_and_retrieval", "language_models"]  # fmt: skip
+    known = (found.rho, found.low, found.high) if not np.isnan(found.rho) else (np.nan, np.nan, np.nan)
+    return [f"{said}.", "rank correlation of perplexity with accuracy", *known, "perplexity_and_retrieval",
+            "language_models"]  # fmt: skip
 
 
 def findings(
@@ -122,7 +127,7 @@ def _listed(names: pd.Index) -> str:
 NEEDS = ("encodings_counts", "passkey_confound", "encodings_differences", "perplexity_and_retrieval")
 EXPERIMENT = Experiment(
     name="findings",
-    sections=("passkey", "language"),
+    sections=("passkey", "confound", "benchmark", "language"),
     recipe=lambda profile: profile.passkey.recipe.name,
     measure=lambda profile, runs, cache: {},
     frames=(),

@@ -45,3 +45,9 @@ def passing(frame: pd.DataFrame) -> pd.DataFrame:
     forms = frame["form"] if "form" in frame else ["plain"] * len(frame)
     each = zip(forms, frame["encoding"], frame["seed"], strict=True)
     return frame.loc[[row in kept for row in each]]
+
+
+def hits_at(rows: pd.DataFrame, length: int) -> pd.Series:
+    """Hits of one encoding at a length by seed; 0 where a seed was not asked there, after lengths without a hit."""
+    own = rows[rows["length"] == length].set_index("seed")["correct"]
+    return own.reindex(sorted(set(rows["seed"])), fill_value=0)

@@ -74,9 +74,10 @@ def spread(texts: int, reach: int, generator: torch.Generator) -> Int[Tensor, "t
 
 
 def even(texts: int, reach: int, generator: torch.Generator) -> Int[Tensor, "texts queries"]:
-    """Addresses for questions: all equally often, up to one, in random order."""
-    each = torch.arange(texts * QUERIES) % reach + 1
-    return each[torch.randperm(len(each), generator=generator)].view(texts, QUERIES)
+    """Addresses for questions: all equally often, up to one, in random order; of fewer questions, some of all."""
+    rounds = -(-texts * QUERIES // reach)
+    drawn = torch.cat([torch.randperm(reach, generator=generator) for _ in range(rounds)])
+    return drawn[: texts * QUERIES].view(texts, QUERIES) + 1
 
 
 @torch.inference_mode()

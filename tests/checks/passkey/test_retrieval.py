@@ -127,7 +127,7 @@ def test_what_was_given_up_counts_as_without_a_hit():
 def test_the_ratio_of_reaches_counts_steps_and_ends(limit, expected):
     made = frames(lambda name, multiple: float(name == OURS or multiple <= (limit if name == "alibi" else 1)))
     (found,) = [each for each in CHECKS["BAM-C1"].judged(made) if "reach" in each.finding.text]
-    assert found.outcome == expected and f"{500 / limit:.3g} times as far as alibi" in found.note
+    assert found.outcome == expected and f"{500 / limit:.3g} times as far as the nearest here" in found.note
 
 
 def test_a_reach_short_of_the_claim_is_refuted_up_to_a_step():

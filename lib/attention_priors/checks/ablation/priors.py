@@ -28,9 +28,12 @@ BOTH = f"{RECIPE}, language-small"
 
 def matters(data) -> Estimate:
     """What freeing beta gains over a uniform prior, less what freeing mu gains on top of it."""
-    beta = data.lead(OURS, NOPE, data.beyond(OURS, NOPE))
-    mu = data.lead(LOCATION, OURS, data.beyond(LOCATION, OURS))
-    return unknown(data.why(OURS, NOPE, LOCATION)) if math.isnan(beta.value - mu.value) else beta - mu
+    names = (OURS, NOPE, LOCATION)
+    lengths = data.beyond(*names)
+    shares = [{seed: right / asked for seed, (right, asked) in data.counts(name, lengths).items()} for name in names]
+    ours, nope, location = shares
+    gains = {seed: 2 * ours[seed] - nope[seed] - location[seed] for seed in ours.keys() & nope.keys() & location.keys()}
+    return mean(gains) if gains else unknown(data.why(*names))
 
 
 def loss(first: str, second: str, longer: bool) -> Callable[[Frames], Estimate]:

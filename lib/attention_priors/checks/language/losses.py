@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
@@ -77,9 +78,10 @@ class Losses:
         """A column of the first less that of the second, mean over lengths; losses of equal tokens alone compare."""
         lengths = [lengths] if isinstance(lengths, int) else list(lengths)
         if "times" in self.rows:
-            more = [_label(name) for name in (first, second) if (self.of(name)["times"] > 1).any()]
-            if len(more) == 1:
-                return unknown(f"{more[0]} passed its gate with more tokens alone; losses of equal tokens compare")
+            one, other = (set(self.of(name)["times"]) for name in (first, second))
+            if one and other and one != other:
+                more = first if max(one) > max(other) else second
+                return unknown(f"{_label(more)} passed its gate with more tokens alone; losses of equal tokens compare")
         found = (self.by_seed(name, column, lengths) for name in (first, second))
         return self._told((next(found) - next(found)).dropna(), lengths, first, second)
 
@@ -100,7 +102,8 @@ class Losses:
 
     def _told(self, values: pd.Series, lengths: Sequence[int], *names: str) -> Estimate:
         if len(values):
-            return mean({int(seed): float(value) for seed, value in values.items()})
+            found = mean({int(seed): float(value) for seed, value in values.items()})
+            return replace(found, note=self.why(*names))
         where = ", ".join(f"{n / self.trained:.3g}T" for n in lengths) or "any common length"
         return unknown(self.why(*names) or f"{', '.join(map(_label, names))} not read at {where}")
 

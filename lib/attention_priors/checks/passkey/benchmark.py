@@ -39,7 +39,7 @@ LISTED = {
     "Goat": ("goat",),
     "damped": ("group-damped",),
     "Jordan": ("group-defective",),
-    "ParallelComp": ("parallelcomp",),
+    "ParallelComp": ("parallelcomp",),  # a way of reading: not measured yet, so that the list is never complete
 }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -109,10 +110,10 @@ def cells(hit: Callable[[pd.Series], pd.Series]) -> Callable[[Frames], Estimate]
 
 
 def further(frames: Frames) -> Estimate:
-    """Reach of BAM SSMax over that of the best other, in doublings: differences of means of log2 over seeds.
+    """Reach of BAM SSMax over that of the others, in doublings: the smallest of the differences of means of log2.
 
-    A reach may lie up to one step of the lengths further than the one that was counted, and anywhere beyond the last.
-    The interval is widened by that.
+    A reach may lie up to one step of the lengths further than the one that was counted, and anywhere beyond the last
+    that its seed was asked at. The intervals are widened by that.
     """
     data, reach = read(frames), frames[REACH]
     reach = reach[reach["form"] == "plain"]
@@ -123,19 +124,25 @@ def further(frames: Frames) -> Estimate:
             values = np.log2(own["reach"].clip(lower=data.trained) / data.trained)
             logs[name] = mean(dict(zip(own["seed"], values, strict=True)))
             lengths = data.lengths(name, least=1.0)
-            open_ends[name] = max(_step(max(length, data.trained), lengths) for length in own["reach"])
+            open_ends[name] = max(
+                math.inf if one.reach >= one.longest_tested else _step(max(one.reach, data.trained), lengths)
+                for one in own.itertuples()
+            )
     others = [name for name in logs if name != OURS]
     if OURS not in logs or not others:
         return unknown(data.why(OURS, *BASES))
-    best = max(others, key=lambda name: logs[name].value)
-    found = logs[OURS] - logs[best]
+    found = smallest({name: _widened(logs[OURS] - logs[name], open_ends[name], open_ends[OURS]) for name in others})
+    return replace(found, note=f"{2**found.value:.3g} times as far as the nearest here; {found.note}".rstrip("; "))
+
+
+def _widened(found: Estimate, down: float, up: float) -> Estimate:
+    """An estimate whose true value may lie that much lower or higher."""
 
     def interval(level: float) -> tuple[float, float]:
         low, high = found.interval(level)
-        return low - open_ends[best], high + open_ends[OURS]
+        return low - down, high + up
 
-    note = f"{2**found.value:.3g} times as far as {best}, the best other here"
-    return Estimate(found.value, interval, found.seeds, note)
+    return replace(found, interval=interval)
 
 
 def _step(reach: int, lengths: list[int]) -> float:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-import numpy as np
 import pandas as pd
 
 from attention_priors import evaluation
-from attention_priors.claims.finding import UNKNOWN, Estimate, Finding, Frames, judge
+from attention_priors.claims.finding import UNKNOWN, Estimate, Finding, Frames, judge, smallest
 from attention_priors.claims.law import claim, claims
 from attention_priors.experiments import needles
 from attention_priors.positions.encodings import encoding
@@ -113,14 +112,13 @@ def guessed(frames: Frames) -> Estimate:
 
 
 def lead(task: str, others: Iterable[str], ours: str = OURS) -> Callable[[Frames], Estimate]:
-    """The lead of `ours` in mean score above T over the best of the others that learned the task."""
+    """The lead of `ours` in mean score above T over the nearest of the others; who has not learned it keeps it open."""
 
-    def smallest(frames: Frames) -> Estimate:
+    def nearest(frames: Frames) -> Estimate:
         mine = score(frames, task, ours)
-        leads = [mine - score(frames, task, other) for other in others]
-        return min((one for one in leads if not np.isnan(one.value)), key=lambda one: one.value, default=UNKNOWN)
+        return smallest({encoding(other).label: mine - score(frames, task, other) for other in others})
 
-    return smallest
+    return nearest
 
 
 def each_length(task: str, names: Iterable[str], pick: Callable, where: Multiples) -> Callable[[Frames], Estimate]:

@@ -58,11 +58,12 @@ def caption(frame: Frame) -> str:
         for row in sure.drop_duplicates(["ours", "theirs"]).itertuples()
     )
     missed = sorted({f"{label(row.ours)} − {label(row.theirs)}" for row in frame[frame["seeds"] == 0].itertuples()})
+    farthest = tokens(last["length"].iloc[0], trained_on(rows))
     return (
-        f"What carries retrieval beyond {trained_on(rows)} tokens: differences within seeds between encodings that "
-        f"differ in one property, at multiples of the training length. Bars: 95 % intervals; filled: 0 is excluded "
-        f"after Holm's correction for all pairs of a length. At {tokens(last['length'].iloc[0], trained_on(rows))}: "
-        f"{listed or 'none'}. {extremes(rows['seeds'])} seeds a pair, those that passed the gate"
+        f"What carries retrieval beyond {trained_on(rows)} tokens: differences within seeds between encodings, grouped "
+        f"by the property in question, at multiples of the training length. Bars: 95 % intervals; filled: 0 is "
+        f"excluded after Holm's correction for all pairs of a length. At {farthest}: {listed or 'none'}. "
+        f"{extremes(rows['seeds'])} seeds a pair, those that passed the gate"
         f"{'; none passed of ' + ', '.join(missed) if missed else ''}. KERPLE power is BAM with an exponent between 0 "
         f"and 2 (X-3)."
     )

@@ -1,6 +1,6 @@
 """Trained at one length or at many: what is answered between the lengths that tables show."""
 
-from attention_priors.experiments.arms import FIXED, VARIED
+from attention_priors.experiments.arms import FIXED, RIGHT, VARIED, WRONG, is_table
 from attention_priors.figures import style
 from attention_priors.figures.methods import label, look
 from attention_priors.figures.passkey.lines import NOTEBOOK
@@ -47,9 +47,8 @@ def _tables(frame: Frame, training: str) -> str:
     """How many models have learned a table: right at the training length, wrong at a shorter one."""
     trained, found, models = trained_on(frame), 0, 0
     for _, own in frame[frame["training"] == training].groupby(["encoding", "seed"]):
-        shares_ = own.set_index("length")["accuracy"]
         models += 1
-        found += bool(shares_[trained] >= 0.9 and shares_[shares_.index < trained].min() <= 0.5)
+        found += is_table(own.set_index("length")["accuracy"], trained)
     return f"{found} of {models}"
 
 
@@ -58,9 +57,9 @@ def caption(frame: Frame) -> str:
     return (
         f"The same encodings trained on prompts of {trained} tokens alone (above), and on texts of varied lengths up "
         f"to {trained} (below), asked at lengths between. Of one length, {_tables(frame, FIXED)} models answer at "
-        f"least 0.9 of the prompts of {trained} tokens and at most half at some shorter length: they have learned "
-        f"where the key stands; of varied lengths, {_tables(frame, VARIED)}. Lines: seeds {listed(frame['seed'])}; "
-        f"{prompts(frame)}. Chance is {CHANCE}."
+        f"least {RIGHT} of the prompts of {trained} tokens and at most {WRONG} at some shorter length: they have "
+        f"learned where the key stands; of varied lengths, {_tables(frame, VARIED)}. Lines: seeds "
+        f"{listed(frame['seed'])}; {prompts(frame)}. Chance is {CHANCE}."
     )
 
 
@@ -81,7 +80,7 @@ def caption_table(frame: Frame) -> str:
     return (
         f"Models trained at one length and at varied ones: share of passkeys retrieved at {trained_on(frame)} tokens, "
         "and at the shorter length where each seed is worst; mean over seeds [95 % interval]. Learned a table: at "
-        "least 0.9 at the training length, at most 0.5 at a shorter one."
+        f"least {RIGHT} at the training length, at most {WRONG} at a shorter one."
     )
 
 

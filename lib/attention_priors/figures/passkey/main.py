@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from attention_priors.experiments.gate import gated
 from attention_priors.figures import style
 from attention_priors.figures.curves import over_seeds, shares
 from attention_priors.figures.encodings.families import FAMILIES
@@ -75,13 +76,16 @@ def caption(frame: Frame) -> str:
     ends = {name: over_seeds(rows[rows["encoding"] == name], "accuracy", shares).loc[last] for name in names}
     each = "; ".join(f"{label(name)} {bounded(*ends[name][['mean', 'low', 'high']])}" for name in names)
     far = [label(name) for name in names if ends[name]["mean"] >= GOOD]
+    learned = gated(rows)
+    missed = [f"{label(row.encoding)} (seed {row.seed})" for row in learned[~learned["passed"]].itertuples()]
+    gate = f" Missed their gate, shown all the same: {', '.join(missed)}." if missed else ""
     return (
         f"Share of passkeys retrieved by {len(names)} encodings trained on texts of varied lengths up to {trained} "
         f"tokens. At {tokens(last, trained)}, {', '.join(far) or 'none'} still answer{'s' * (len(far) == 1)} {GOOD} or "
         f"more. Dots: seeds; bars: 95 % interval of their mean, over seeds and prompts; grey: the other encodings; "
         f"dotted: the training length. Colour and marker: how position enters (cross not at all, diamond embedding, "
         f"triangle rotation, disc log-prior). At the longest length: {each}. {prompts(rows)}; {named_seeds(rows)}. "
-        f"Chance is {CHANCE}."
+        f"Chance is {CHANCE}.{gate}"
     )
 
 

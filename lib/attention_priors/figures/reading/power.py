@@ -34,7 +34,7 @@ def draw(frame: Frame) -> Figure:
 def caption(frame: Frame) -> str:
     at = {(row.seeds, row.prompts): row.difference for row in frame[frame["spread"] == 0.1].itertuples()}
     return (
-        "The smallest difference in accuracy between two encodings that the intervals of this repository show with "
+        "The smallest difference in accuracy of two encodings, with seeds of their own, whose interval excludes 0 with "
         f"power {frame['power'].iloc[0]}, around accuracies of one half, where models differ by seed. At a standard "
         f"deviation of 0.1: {at[3, 20]:.2f} with 3 seeds and 20 prompts each, {at[3, 50]:.2f} with 50 prompts, "
         f"{at[5, 50]:.2f} with 5 seeds. Simulated; notebook 10 lists the measured deviations."

@@ -9,7 +9,7 @@ def build(frame: Frame) -> Frame:
         {"finding": row.finding, "measured": row.measured,
          "value [95 % interval]": bounded(row.value, row.low, row.high), "figure": row.figure,
          "notebook": row.notebook}
-        for row in frame.fillna({"value": float("nan")}).itertuples()
+        for row in frame.itertuples()
     ).replace("nan", "–")  # fmt: skip
 
 
