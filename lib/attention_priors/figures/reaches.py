@@ -37,7 +37,7 @@ def draw(
         for kind, chosen in ((marker, ~there), (ended or marker, there)):
             ax.plot(x[chosen], places[chosen], kind, linestyle="", markersize=3, color=color, markeredgewidth=0)
         ax.plot(own["longest_tested"], [y] * len(own), "|", color=style.PALE, markersize=5, zorder=1)
-    ticks = sorted({*frame["reach"], *frame["longest_tested"], trained} - {0})
+    ticks = style.spaced({*frame["reach"], *frame["longest_tested"], trained} - {0}, [trained])
     style.length_axis(ax, [never, *ticks], trained)
     ax.set_xticks([never, *ticks], ["never", *(style.length_label(tick) for tick in ticks)], rotation=45)
     ax.set_yticks(range(len(order)), labels)

@@ -24,6 +24,7 @@ SMALLEST = 7.0  # points at print size
 BLACK, DARK, GREY, PALE = "#000000", "#4D4D4D", "#7F7F7F", "#999999"
 PINK, GREEN, SKY, BLUE, ORANGE = "#CC79A7", "#009E73", "#3FA3DB", "#0072B2", "#D55E00"
 SOLID = (None, None)
+APART = 1.6  # ratio of two lengths whose labels stand side by side
 LEAD = 10.0  # points between a line's end and the marker before its name
 
 # what stands beside the methods without being one
@@ -114,9 +115,19 @@ def length_label(length: float) -> str:
     return f"{whole // 1024}K" if whole >= 1024 and whole % 1024 == 0 else f"{whole:,}"
 
 
+def spaced(lengths: Iterable[int], kept: Iterable[int] = ()) -> list[int]:
+    """Those of the lengths whose labels do not touch on a log axis: `kept` first, then from the shortest."""
+    lengths = sorted(set(lengths))
+    chosen = [length for length in lengths if length in set(kept)]
+    for length in lengths:
+        if all(max(length / other, other / length) >= APART for other in chosen):
+            chosen.append(length)
+    return sorted(chosen)
+
+
 def length_axis(ax: Axes, lengths: Iterable[int], trained: int | Iterable[int] = (), *, most: int = 9) -> None:
-    """The x axis in log2 with a tick at every length (at most `most`) and a mark at every trained length."""
-    ticks = sorted(set(lengths))
+    """The x axis in log2 with ticks at lengths that lie apart (at most `most`) and a mark at every trained length."""
+    ticks = spaced(lengths, np.unique(trained).tolist())
     ticks = ticks[:: math.ceil(len(ticks) / most)]
     ax.set_xscale("log", base=2)
     ax.set_xticks(ticks, [length_label(tick) for tick in ticks])
