@@ -6,13 +6,16 @@ import pandas as pd
 import pytest
 
 from attention_priors import claims, config
-from attention_priors.figures import FIGURES, LEDGER, TABLES
+from attention_priors.experiments import EXPERIMENTS
+from attention_priors.figures import FIGURES, LEDGER, TABLES, NotCompared
 from attention_priors.notebooks import NOTEBOOKS
 from figures import test_division
 
 RESULTS = config.ROOT / "results"
 ROWS = [(kind, table, name) for kind, table in (("figure", FIGURES), ("table", TABLES)) for name in table]
 SIMULATED = [row for row in ROWS if row[1][row[2]].rows]
+# what the committed profile leaves to larger ones
+LEFT = {metric for name in config.profile("cpu").without for metric in EXPERIMENTS[name].metrics}
 # frames of metrics that are measured on a GPU or come with a profile that is not committed
 MADE = {
     "kernel_speed": {"part": ["prefill"], "method": ["ours"], "width": [128], "length": [1024], "pass": ["forward"],
@@ -30,7 +33,17 @@ def frame(metrics):
     if metrics == LEDGER:
         return claims.frame(claims.gather(RESULTS / "nowhere", "cpu"))
     paths = sorted(RESULTS.glob(f"*/metrics/{metrics}.csv"))
+    if not paths and metrics in LEFT:
+        pytest.skip(f"no committed profile measures {metrics}; the pipeline of profile smoke draws it")
     return pd.read_csv(paths[0]) if paths else pd.DataFrame(MADE[metrics])
+
+
+def said(spec, rows):
+    """The caption; a comparison that lacks its rivals under the committed profile has none."""
+    try:
+        return spec.caption(rows)
+    except NotCompared as alone:
+        pytest.skip(str(alone))
 
 
 def identify(rows):
@@ -50,7 +63,7 @@ def test_a_row_opens_and_is_named_as_its_file(kind, table, name):
 def test_the_frame_has_the_columns_and_the_caption_is_a_sentence(kind, table, name):
     spec = table[name]
     assert spec.columns
-    caption = spec.caption(spec.check(frame(spec.metrics)))
+    caption = said(spec, spec.check(frame(spec.metrics)))
     assert len(caption.split()) > 3 and caption.endswith(".") and "nan" not in caption
     assert NOTEBOOKS[spec.notebook].trained or "profile" not in caption.lower()
 
@@ -69,7 +82,7 @@ def test_nothing_is_read_that_the_columns_do_not_name(kind, table, name):
     """What a figure draws and says of its named columns alone is what it draws and says of the whole frame."""
     spec = table[name]
     there = frame(spec.metrics)
-    assert spec.caption(there[list(spec.columns)]) == spec.caption(there)
+    assert said(spec, there[list(spec.columns)]) == said(spec, there)
 
 
 @pytest.mark.parametrize(("kind", "table", "name"), **identify(SIMULATED))

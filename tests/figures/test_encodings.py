@@ -22,11 +22,11 @@ def closed():
 
 def answers(profile):
     """Priors with BAM's name never fall; rotations are given up; all others fall at four times the training length."""
-    settings, trained = profile.benchmark, profile.passkey.recipe.length
+    settings, trained, give_up = profile.passkey, profile.passkey.recipe.length, profile.benchmark.give_up
     rows = []
-    for name in settings.encodings:
+    for name in profile.benchmark.encodings:
         row = encoding(name)
-        for seed in profile.seeds:
+        for seed in profile.seeds_for(name):
             missed = 0
             asked = (*settings.evaluation.lengths, *settings.far.lengths)
             for length in (n for n in asked if n <= (row.longest or np.inf)):
@@ -34,7 +34,7 @@ def answers(profile):
                 missed = 0 if good else missed + 1
                 rows.append({"encoding": name, "seed": seed, "length": length, "correct": 2 * int(good), "samples": 2,
                              "trained": trained})  # fmt: skip
-                if missed == settings.evaluation.give_up:
+                if 0 < give_up <= missed:
                     break
     return pd.DataFrame(rows)
 
@@ -48,7 +48,7 @@ def test_what_was_not_asked_counts_as_nothing_and_what_is_undefined_does_not_cou
     profile = config.profile("full")
     by_length, reach = frames(profile)
     table = by_length.set_index(["encoding", "length"])
-    last = max(profile.benchmark.far.lengths)
+    last = max(profile.passkey.far.lengths)
     assert table.loc[("rope", last), "state"] == "given up" and table.loc[("rope", last), "mean"] == 0
     assert np.isnan(table.loc[("rope", last), "low"])
     assert table.loc[("bam-ssmax", last), "state"] == "asked" and table.loc[("bam-ssmax", last), "mean"] == 1
@@ -132,9 +132,9 @@ def test_extensions_are_answered_beside_the_runs_that_they_borrow(tmp_path, monk
     monkeypatch.setattr(store, "fingerprint", lambda *_: "code")
     spec = next(spec for spec in wanted if spec.model.encoding == "rope")
     rows = pd.DataFrame(asking.train_and_answer(spec, str(tmp_path), "cpu", wanted[spec]))
-    assert asked == [("Attention", "rope", 128), ("Attention", "rope-yarn", 128),
-                     ("RectifiedAttention", "rope-leaky-rerope", 128)]  # fmt: skip
-    assert set(rows["length"]) == {128}, "given up after one length without a hit"
+    assert asked == [("Attention", "rope", 112), ("Attention", "rope-yarn", 112),
+                     ("RectifiedAttention", "rope-leaky-rerope", 112)]  # fmt: skip
+    assert set(rows["length"]) == {112}, "given up after one length without a hit"
     asked.clear()
     again = pd.DataFrame(asking.train_and_answer(spec, str(tmp_path), "cpu", wanted[spec]))
     assert not asked, "answers are kept"
