@@ -9,6 +9,7 @@ import pandas as pd
 from attention_priors.checks.language.losses import (
     CLOSE,
     DIVERGES,
+    FAR,
     LEVEL,
     LOSSES,
     PERPLEXITY,
