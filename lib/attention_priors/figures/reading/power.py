@@ -27,7 +27,7 @@ def draw(frame: Frame) -> Figure:
         ax.plot(own["spread"], own["difference"], color=color, dashes=dashes, marker=marker,
                 label=f"{seeds} seeds, {prompts} prompts")  # fmt: skip
     ax.set(xlabel="standard deviation of accuracy over seeds", ylabel="difference found\n4 times in 5", ylim=(0, 1))
-    ax.legend(loc="upper left")
+    ax.legend(loc="lower right")
     return fig
 
 
