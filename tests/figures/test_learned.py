@@ -35,8 +35,9 @@ def test_accuracy_is_named_alike_in_both_passkey_notebooks():
     rows = [{"edit": edit, "length": length, "seed": seed, "accuracy": 0.5, "samples": 10, "trained": 128}
             for edit in edits.LOOKS for length in (128, 256) for seed in (0, 1)]  # fmt: skip
     edited = edits.draw(pd.DataFrame(rows))
-    plain = pd.DataFrame(rows[:4]).assign(form="plain", encoding="bam-ssmax", trained=128, correct=5)
-    both = [edited, by_length.FIGURE.draw(plain)]
+    plain = pd.DataFrame(rows[:4]).assign(form="plain", trained=128, correct=5)
+    two = pd.concat([plain.assign(encoding=name) for name in ("bam-ssmax", "alibi-ssmax")])
+    both = [edited, by_length.FIGURE.draw(two)]
     assert [figure.axes[0].get_ylabel() for figure in both] == ["share with all five digits right"] * 2
 
 

@@ -7,7 +7,7 @@ from attention_priors.figures.ablations import interpolation, length, scaling, s
 from attention_priors.figures.spec import Frame, TableSpec
 from attention_priors.figures.words import GOOD, REACH, bounded, prompts, times
 
-MULTIPLES = (1, 4, 32)
+MULTIPLES = (1, 4, 16)
 STUDIES = {each.STUDY.name: each.STUDY
            for each in (start, subset, sign, scaling, version, length, size, interpolation)}  # fmt: skip
 

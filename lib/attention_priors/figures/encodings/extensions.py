@@ -35,9 +35,8 @@ LOOKS = ((style.DARK, style.SOLID, "X"), (style.ORANGE, (5, 1.5), "o"), (style.B
 
 def draw(frame: Frame) -> Figure:
     """Four panels of growth against context length."""
-    rivals(frame[frame["part"].isin((EXTENSIONS, TUNED))], "encoding", "extensions of a trained RoPE")
-    fig, axes = style.figure(style.DOUBLE, 4.6, nrows=2, ncols=2, sharex=True, sharey=True)
     shown = _shown(frame)
+    fig, axes = style.figure(style.DOUBLE, 4.6, nrows=2, ncols=2, sharex=True, sharey=True)
     for ax, (title, lines) in zip(axes.flat, PANELS, strict=True):
         for (part, name, text), (color, dashes, marker) in zip(lines, LOOKS, strict=False):
             own = shown[(shown["part"] == part) & (shown["encoding"] == name)]
@@ -60,6 +59,7 @@ def draw(frame: Frame) -> Figure:
 
 def _shown(frame: Frame) -> Frame:
     """The rows of PANELS, at the lengths of the extensions."""
+    rivals(frame[frame["part"].isin((EXTENSIONS, TUNED))], "encoding", "extensions of a trained RoPE")
     keys = {(part, name) for _, lines in PANELS for part, name, _ in lines}
     rows = frame[[pair in keys for pair in zip(frame["part"], frame["encoding"], strict=True)]]
     lengths = set(rows[rows["part"] == EXTENSIONS]["length"])

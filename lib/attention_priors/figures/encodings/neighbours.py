@@ -14,11 +14,12 @@ def _rows(frame: Frame) -> Frame:
     """RoPE and the ways to read its weights, once a seed."""
     own = (frame["part"] == BENCHMARK) & (frame["encoding"] == ROPE)
     read = (frame["part"] == EXTENSIONS) & (frame["encoding"].map(lambda name: encoding(name).trained_as) == ROPE)
-    return frame[own | read].drop_duplicates(["encoding", "seed"])
+    rows = frame[own | read].drop_duplicates(["encoding", "seed"])
+    return rivals(rows, "encoding", "the order of neighbours in extensions")
 
 
 def build(frame: Frame) -> Frame:
-    rows, made = rivals(_rows(frame), "encoding", "the order of neighbours in extensions"), []
+    rows, made = _rows(frame), []
     for name in rows.groupby("encoding")["swap"].mean().sort_values().index:
         own = rows[rows["encoding"] == name]
         made.append({"read as": label(name), "loss (nats)": f"{own['order_loss'].mean():.2f}",

@@ -34,5 +34,5 @@ def caption(frame: Frame) -> str:
 
 TABLE = TableSpec(
     "language_readings", build, caption, "language_models",
-    ("part", "domain", "encoding", "seed", "length", "trained", "loss", "growth", "unigram"),
+    ("part", "domain", "encoding", "seed", "length", "trained", "loss", "growth", "unigram", "passed"),
 )  # fmt: skip

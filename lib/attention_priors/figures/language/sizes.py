@@ -12,11 +12,12 @@ SIZES = {SMALL: "second size", BENCHMARK: "profile's size"}
 def _rows(frame: Frame) -> Frame:
     """Losses at the training length of the encodings that were trained at both sizes."""
     both = set(frame[frame["part"] == SMALL]["encoding"])
-    return frame[frame["part"].isin(SIZES) & frame["encoding"].isin(both) & (frame["length"] == frame["trained"])]
+    rows = frame[frame["part"].isin(SIZES) & frame["encoding"].isin(both) & (frame["length"] == frame["trained"])]
+    return rivals(rows, "encoding", "losses at two sizes")
 
 
 def build(frame: Frame) -> Frame:
-    rows = rivals(_rows(frame), "encoding", "losses at two sizes")
+    rows = _rows(frame)
     means = rows[rows["part"] == BENCHMARK].groupby("encoding")["loss"].mean().sort_values()
     made = []
     for name in means.index:
