@@ -12,7 +12,7 @@ from attention_priors.training import Run
 
 @pytest.fixture
 def trained(tmp_path, monkeypatch):
-    """A store whose runs are all finished, and the runs of smoke's passkeys of two encodings."""
+    """A store whose runs are all finished, and passkey runs of two encodings that ship and of one that does not."""
     monkeypatch.setattr(config, "CACHE", tmp_path / "cache")
 
     def record(run):
@@ -22,8 +22,11 @@ def trained(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Run, "record", record)
     profile = config.profile("smoke")
-    named = {spec.name: spec for name in ("bam", "bam-ssmax") for spec in (passkey_run(profile, name, 1),
-                                                                          passkey_run(profile, name, 0))}  # fmt: skip
+    named = {
+        spec.name: spec
+        for name in ("sandwich", "bam", "bam-ssmax")
+        for spec in (passkey_run(profile, name, 1), passkey_run(profile, name, 0))
+    }
     return profile, named
 
 
@@ -38,10 +41,13 @@ def test_records_models_and_an_index(trained, tmp_path):
     keys = {name: Run(spec, tmp_path / "store", torch.device("cpu")).key for name, spec in named.items()}
     assert store.read_json(layout.own / "runs.json") == keys
     assert records(layout) == {f"{name}.{key[:8]}.json" for name, key in keys.items()}
-    model = layout.models / "passkey" / "bam-ssmax" / "0.safetensors"
-    assert [path for path in layout.models.rglob("*") if path.is_file()] == [model], "one seed of one encoding ships"
-    assert model.read_bytes().decode() == f"weights of {keys['passkey/bam-ssmax/0']}"
-    assert set(written) == {model, layout.own / "runs.json", *(layout.record(*item) for item in keys.items())}
+    assert "sandwich" not in archive.KEPT
+    models = {layout.models / f"{name}.safetensors": name for name in ("passkey/bam/0", "passkey/bam-ssmax/0")}
+    shipped = {path for path in layout.models.rglob("*") if path.is_file()}
+    assert shipped == set(models), "the first seed ships, of the encodings that are kept"
+    for path, name in models.items():
+        assert path.read_bytes().decode() == f"weights of {keys[name]}"
+    assert set(written) == {*models, layout.own / "runs.json", *(layout.record(*item) for item in keys.items())}
     other = passkey_run(profile, "alibi", 0)
     archive.archive({other.name: other}, tmp_path / "store", layout, "cpu")
     assert set(store.read_json(layout.own / "runs.json")) == {*keys, other.name}, "what another notebook left stays"
