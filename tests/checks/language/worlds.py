@@ -92,7 +92,7 @@ def read(rule, seeds=SEEDS, multiples=MULTIPLES, noise=0.001):
         add(TUNED, name, TIMES * TRAINED, near, TRAINED)
     for name in ROWS.small:
         add(SMALL, name, TRAINED, (1,))
-    for name in (*ROWS.longer, "sinusoidal", "rope-local", "rope-ssmax-base-100"):
+    for name in dict.fromkeys((*ROWS.longer, "sinusoidal", "rope-local", "rope-ssmax-base-100")):
         add(LONGER, name, 2 * TRAINED, [multiple for multiple in (1, 2, 4, 32) if multiple <= max(multiples)])
     return readings.growth(pd.DataFrame(rows)).assign(unigram=300.0, scored=64)
 
