@@ -25,6 +25,7 @@ SECTIONS = Table(
         "passkey": "passkeys:Settings",
         "confound": "confound:Settings",
         "benchmark": "benchmark:Settings",
+        "stretches": "stretches:Settings",
         "ablations": "ablations:Settings",
         "language": "languages:Settings",
         "readings": "readings:Settings",

@@ -22,6 +22,7 @@ EXPERIMENTS = Table(
         "passkeys": "passkeys:EXPERIMENT",
         "confound": "confound:EXPERIMENT",
         "benchmark": "benchmark:EXPERIMENT",
+        "stretches": "stretches:EXPERIMENT",
         "differences": "differences:EXPERIMENT",
         "training_ablations": "ablations:TRAINED",
         "prior_ablations": "ablations:PRIOR",

@@ -178,6 +178,7 @@ _EXTENSIONS = {
     "dynamic-ntk": ("dynamic NTK", partial(_dynamic, stretch=extensions.dynamic_ntk, factor=2.0)),
     "partial-ntk": ("NTK by parts", partial(_from_length, stretch=extensions.partial_ntk)),
     "yarn": ("YaRN", partial(_from_length, stretch=extensions.yarn)),
+    "yarn-4": ("YaRN by 4", partial(_from_length, stretch=extensions.yarn, factor=4.0)),
     "llama3": ("Llama 3", partial(_from_length, stretch=extensions.llama3)),
     "base-50": ("base × 50", partial(_fixed, stretch=extensions.rebase, factor=50.0)),
     "base-100": ("base × 100", partial(_fixed, stretch=extensions.rebase, factor=100.0)),
@@ -272,3 +273,12 @@ def encoding(name: str) -> Encoding:
         near = difflib.get_close_matches(name, ENCODINGS, n=1, cutoff=0.0)
         raise ValueError(f"unknown encoding {name!r}; nearest is {near[0]!r}; all: {', '.join(ENCODINGS)}")
     return ENCODINGS[name]
+
+
+def stretched(row: Encoding, factor: float) -> Callable[[int, float], Rotation] | None:
+    """`row.rotary` set for contexts `factor` times as long as in training; None where a row has no factor of its own.
+
+    Dynamic extensions go by the current length, ReRoPE by its window.
+    """
+    fixed = isinstance(row.rotary, partial) and row.rotary.func in (_fixed, _from_length)
+    return partial(row.rotary, factor=factor) if fixed else None
