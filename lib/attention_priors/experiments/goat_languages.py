@@ -5,6 +5,7 @@ Text, model, recipe, lengths and gate are those of the section `language`, whose
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pandas as pd
@@ -43,11 +44,12 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     frame = gather(jobs, profile, "Goat on text")
     about = {"trained": profile.language.recipe.length, "scored": profile.language.scored}
     order = frame[[*ROW, *GATE, "run"]].drop_duplicates(ROW)
+    known = {"trained_on": frame["domain"] == profile.language.domains[0]}
     by = ["domain", *ROW, "length"]
     return {
         "goat_language_order": order.assign(gate=profile.language.swap_gate, **about).reset_index(drop=True),
         "goat_language_perplexity": told(frame, profile, packed, path, **about),
-        "goat_language_losses": frame[[*by, "document", "loss", "run", "passed"]].assign(**about)
+        "goat_language_losses": frame[[*by, "document", "loss", "run", "passed"]].assign(**about, **known)
         .sort_values([*by, "document"], kind="stable").reset_index(drop=True),
     }  # fmt: skip
 
@@ -59,18 +61,28 @@ def differences(frame: pd.DataFrame) -> pd.DataFrame:
     their gate, with Student's t interval. `better`: the share of documents on which the mean over seeds is lower.
     """
     passed = frame[frame["passed"].astype(bool)]
-    wide = passed.pivot(index=["domain", "length", "seed", "document"], columns="encoding", values="loss")
+    at = ["domain", "trained_on", "length"]
+    wide = passed.pivot(index=[*at, "seed", "document"], columns="encoding", values="loss")
+    columns = [
+        "domain",
+        "trained_on",
+        "length",
+        "encoding",
+        "rival",
+        "seeds",
+        "documents",
+        "gap",
+        "low",
+        "high",
+        "better",
+    ]
     rows = []
-    for name in wide.columns:
-        for rival in (each for each in wide.columns if each != name):
-            gaps = (wide[name] - wide[rival]).dropna()
-            for (domain, length), own in gaps.groupby(level=["domain", "length"]):
-                by_seed, by_document = own.groupby(level="seed").mean(), own.groupby(level="document").mean()
-                low, high = seed_interval(by_seed)
-                rows.append({"domain": domain, "encoding": name, "rival": rival, "length": length,
-                             "seeds": len(by_seed), "documents": len(by_document), "gap": by_seed.mean(), "low": low,
-                             "high": high, "better": (by_document < 0).mean()})  # fmt: skip
-    columns = ["domain", "encoding", "rival", "length", "seeds", "documents", "gap", "low", "high", "better"]
+    for name, rival in itertools.permutations(wide.columns, 2):
+        for place, own in (wide[name] - wide[rival]).dropna().groupby(level=at):
+            by_seed, by_document = own.groupby(level="seed").mean(), own.groupby(level="document").mean()
+            interval = seed_interval(by_seed)
+            rows.append((*place, name, rival, len(by_seed), len(by_document), by_seed.mean(), *interval,
+                         (by_document < 0).mean()))  # fmt: skip
     return pd.DataFrame(rows, columns=columns).assign(**carry(frame, "trained", "scored"))
 
 
