@@ -33,6 +33,9 @@ SECTIONS = Table(
         "needles": "needles:Settings",
         "division": "division:Settings",
         "copying": "copying:Settings",
+        "goat_passkey": "goat_passkeys:Settings",
+        "goat_language": "goat_languages:Settings",
+        "goat_offsets": "goat_offsets:Settings",
     },
 )
 _KNOWN = Table(

@@ -27,6 +27,7 @@ from .rotary import Rotary, Rotation, Spectrum, rope
 from .sandwich import Sandwich
 from .scaling import Constant, ScalableSoftmax
 from .spectral import Fourier, Sink, geometric
+from .undivided import Undivided
 from .xpos import DampedRotary, xpos
 
 LONGEST = 8192  # positions of learned tables and randomised positions
@@ -123,6 +124,14 @@ def _xpos(width: int, base: float) -> DampedRotary:
 
 def _rope(width: int, base: float, kind: Callable[..., Rotation], **settings: float) -> Rotation:
     return kind(rope(width, base), **settings)
+
+
+def _undivided(width: int, base: float) -> Undivided:
+    return Undivided(width)
+
+
+def _rope_undivided(width: int, base: float) -> Undivided:
+    return Undivided(width, Rotary(rope(width, base)))
 
 
 # Extensions of RoPE by what their stretch asks for: nothing but the factor, the trained length, the current one.
@@ -274,9 +283,16 @@ _COMPOSITE = [
               rotary=partial(composite.content, modes=8), prior=partial(composite.uniform, **_EIGHT, bump=bool(name)))
       for name, label in (("", ""), ("-bump", " + bump at key 0"))),
 ]  # fmt: skip
+# Baselines whose logits are not divided by sqrt(d), as in Goat's public code.
+_UNDIVIDED = [
+    replace(row, name=f"{row.name}-undivided", label=f"{row.label} without 1/√d", form_of=row.name,
+            rotary=_rope_undivided if row is _ROPE else _undivided)
+    for row in _PLAIN if row.name in ("sinusoidal", "rope", "alibi")
+]  # fmt: skip
 _ROWS = [
     *_PLAIN, *_MORE, *_drawn(128), *_drawn(512), *_drawn(2048), *map(_with_ssmax, _PLAIN + _MORE), *_VARIANTS,
     *_extended(_ROPE), *_extended(_with_ssmax(_ROPE)), *_COMPOSED, *_COMPOSITE,
+    *_UNDIVIDED,
 ]  # fmt: skip
 
 ENCODINGS: dict[str, Encoding] = {row.name: row for row in _ROWS}
