@@ -90,7 +90,8 @@ def look(
     Per head: mass on the first key (`mass`), what content alone and the prior alone would put there, the prior's mass
     on the query's own key (`own_prior`), `omega`, the range of the content logits of a row, `norm`, the first key's
     norm over the median of the others', and of u its `spike` (the first key over the highest of the next) and `rise`
-    (from the middle to the end). Per factor: both masses, with the content logits multiplied.
+    (from the middle to the end). Per factor: both masses, with the content logits multiplied, and the least and most that
+    content of that range could make of them.
     """
     model, length = model.double(), tokens.shape[1]
     queries = length // 2
@@ -121,12 +122,15 @@ def look(
             heads.append(own | {name: round(float(value), 6) for name, value in row.items()})
             for factor in factors:
                 logits = factor * z[:, head] + pi[head].log().masked_fill(hidden, -torch.inf)
-                moved = logits.softmax(-1)
-                scaled.append(own | {
-                    "factor": factor, "omega": round(factor * float(omega[:, head].mean()), 5),
-                    "first": round(float(moved[..., 0].mean()), 6),
-                    "own": round(float(moved[:, range(queries), rows].mean()), 6),
-                })  # fmt: skip
+                moved, reach = logits.softmax(-1), factor * omega[:, head]
+                found = {"omega": reach.mean()}
+                for name, mass, before in (
+                    ("first", moved[..., 0], pi[head, :, 0]),
+                    ("own", moved[:, range(queries), rows], pi[head, range(queries), rows]),
+                ):
+                    low, high = (torch.sigmoid(before.logit() + sign * reach) for sign in (-1, 1))
+                    found |= {name: mass.mean(), f"{name}_low": low.mean(), f"{name}_high": high.mean()}
+                scaled.append(own | {"factor": factor} | {key: round(float(x), 6) for key, x in found.items()})
     return {"heads": heads, "factors": scaled, "keys": keys}
 
 
