@@ -28,6 +28,9 @@ from .induced import induced, sides
 
 NEXT = 8  # keys after the first that its peak in u has to rise above
 EVERY = 4  # of the keys whose u is kept, after the first ones
+SINK = 0.3  # of a head's attention on the first key, from which on it counts as a sink; ours
+OWN = ("alibi",)  # encodings whose prior prefers the query's own key
+FLAT = 1e-9
 
 
 class Settings(Frozen):
@@ -90,8 +93,8 @@ def look(
     Per head: mass on the first key (`mass`), what content alone and the prior alone would put there, the prior's mass
     on the query's own key (`own_prior`), `omega`, the range of the content logits of a row, `norm`, the first key's
     norm over the median of the others', and of u its `spike` (the first key over the highest of the next) and `rise`
-    (from the middle to the end). Per factor: both masses, with the content logits multiplied, and the least and most that
-    content of that range could make of them.
+    (from the middle to the end). Per factor: both masses, with the content logits multiplied, and the least and most
+    that content of that range could make of them.
     """
     model, length = model.double(), tokens.shape[1]
     queries = length // 2
@@ -158,6 +161,26 @@ def _norms(model: Transformer, tokens: Tensor) -> list[Float[Tensor, "texts head
     return found
 
 
+def followed(frame: pd.DataFrame) -> pd.DataFrame:
+    """One head of each model by factor: `mass` on the key that its prior prefers, between `least` and `most`.
+
+    The key is the first, for ALiBi the query's own; the head is the one whose prior gives it most. Where the priors are
+    uniform it is the one that attends to it most.
+    """
+    kept = []
+    for (name, _), own in frame.groupby(["encoding", "seed"], sort=False):
+        key = "own" if name in OWN else "first"
+        at = own[own["factor"] == 0]
+        if at[key].max() - at[key].min() < FLAT:
+            at = own[own["factor"] == 1]
+        best = at.loc[at[key].idxmax()]
+        mine = own[(own["layer"] == best["layer"]) & (own["head"] == best["head"])]
+        renamed = {key: "mass", f"{key}_low": "least", f"{key}_high": "most"}
+        columns = ["encoding", "seed", "passed", "layer", "head", "factor", "omega", *renamed, "trained"]
+        kept.append(mine[columns].rename(columns=renamed).assign(key=key))
+    return pd.concat(kept, ignore_index=True)
+
+
 EXPERIMENT = Experiment(
     name="sinks",
     sections=("sinks", "language"),
@@ -165,4 +188,5 @@ EXPERIMENT = Experiment(
     asked=asked,
     measure=measure,
     frames=("sinks_heads", "sinks_factors", "sinks_keys"),
+    derive={"sinks_band": ("sinks_factors", followed)},
 )

@@ -2,52 +2,25 @@
 
 import numpy as np
 
-from attention_priors.figures import style
+from attention_priors.experiments.sinks import SINK
 from attention_priors.figures.goat import panels
 from attention_priors.figures.goat.panels import NOTEBOOK
 from attention_priors.figures.methods import label, named_seeds
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
 from attention_priors.figures.words import counted, trained_on
 
-SINK = 0.3  # of a head's attention on the first key, from which on it counts as a sink; ours
-OWN = ("alibi",)  # encodings whose prior prefers the query's own key
-
-
-def preferred(name: str) -> str:
-    """The key that an encoding's heads are followed at: the query's own where the prior prefers it, else the first."""
-    return "own" if name in OWN else "first"
-
-
-def chosen(frame: Frame) -> Frame:
-    """The rows of one head of each model: the one whose prior gives the preferred key most, without a prior that key's
-    attention."""
-    kept = []
-    for (name, _), own in frame.groupby(["encoding", "seed"], sort=False):
-        key = preferred(name)
-        at = own[own["factor"] == 0]
-        if np.ptp(at[key]) < 1e-9:  # uniform priors: content alone decides
-            at = own[own["factor"] == 1]
-        best = at.loc[at[key].idxmax()]
-        mine = own[(own["layer"] == best["layer"]) & (own["head"] == best["head"])]
-        columns = {part: mine[f"{key}{end}"] for part, end in (("mass", ""), ("least", "_low"), ("most", "_high"))}
-        kept.append(mine.assign(**columns))
-    return Frame(np.concatenate([own.to_numpy() for own in kept]), columns=kept[0].columns).infer_objects()
-
 
 def draw(frame: Frame) -> Figure:
     """A panel for each encoding: mass on the preferred key by the range of content, a line for each seed."""
-    rivals(frame, "encoding", "sinks_factors")
-    rows = chosen(frame)
-    names = panels.ordered(rows["encoding"])
+    rivals(frame, "encoding", "sinks_band")
+    names = panels.ordered(frame["encoding"])
     fig, axes = panels.grid(names, height=1.3)
     for ax, name in zip(axes, names, strict=True):
         color, marker = panels.colour(name)
-        for _, own in rows[rows["encoding"] == name].groupby("seed"):
+        for _, own in frame[frame["encoding"] == name].groupby("seed"):
             own = own.sort_values("factor")
-            x = own["omega"].astype(float)
-            ax.fill_between(x, own["least"].astype(float), own["most"].astype(float), color=color, alpha=0.08,
-                            linewidth=0)  # fmt: skip
-            ax.plot(x, own["mass"], color=color, marker=marker, markersize=2.5, linewidth=0.9)
+            ax.fill_between(own["omega"], own["least"], own["most"], color=color, alpha=0.08, linewidth=0)
+            ax.plot(own["omega"], own["mass"], color=color, marker=marker, markersize=2.5, linewidth=0.9)
         panels.shares(ax)
         ax.set_xscale("symlog", linthresh=1)
         ax.set_xticks([0, 1, 10, 100], ["0", "1", "10", "100"])
@@ -58,11 +31,10 @@ def draw(frame: Frame) -> Figure:
 
 
 def caption(frame: Frame) -> str:
-    rows = chosen(frame)
     ends = []
-    for name in panels.ordered(rows["encoding"]):
-        own = rows[rows["encoding"] == name]
-        first, last = (own[own["factor"] == end]["mass"].astype(float).mean() for end in (0, own["factor"].max()))
+    for name in panels.ordered(frame["encoding"]):
+        own = frame[frame["encoding"] == name]
+        first, last = (own[own["factor"] == end]["mass"].mean() for end in (0, own["factor"].max()))
         ends.append(f"{label(name)} {first:.2f} to {last:.2f}")
     return (
         "Mass on the key that a head's prior prefers (the first; ALiBi: the query's own) as its content logits are "
@@ -85,8 +57,8 @@ def draw_keys(frame: Frame) -> Figure:
         ax.set_xscale("log", base=2)
         ax.set_xticks([1, 4, 16, 64], ["0", "3", "15", "63"])
         ax.minorticks_off()
-    for ax in axes:
-        ax.set_ylim(*np.nanquantile(frame["u"], [0.005, 0.995]) + [-1.0, 1.0])
+    low, high = np.quantile(frame["u"], [0.005, 0.995])
+    axes[0].set_ylim(low - 1, high + 1)
     fig.supxlabel("key $j$ (axis: logarithm of $j + 1$)", fontsize=8)
     fig.supylabel("$u(j)$ less its mean (nats)", fontsize=8)
     return fig
@@ -110,14 +82,14 @@ def build(frame: Frame) -> Frame:
     rows = []
     for name in panels.ordered(frame["encoding"]):
         own = frame[frame["encoding"] == name]
-        top = own.loc[own.groupby("seed")["mass"].idxmax()]
+        models, top = own.groupby("seed").first(), own.loc[own.groupby("seed")["mass"].idxmax()]
         sinks = own[own["mass"] >= SINK]
         rows.append({
-            "encoding": label(name), "seeds": own["seed"].nunique(), "passed": int(own.groupby("seed")["passed"].first().sum()),
-            "loss": round(own.groupby("seed")["loss"].first().mean(), 3), "heads that sink": f"{len(sinks)} of {len(own)}",
-            "most mass on key 0": round(top["mass"].mean(), 3), "by content alone": round(top["content_mass"].mean(), 3),
-            "by the prior alone": round(top["prior_mass"].mean(), 3), "norm of key 0": round(own["norm"].mean(), 3),
-            "in heads that sink": round(sinks["norm"].mean(), 3) if len(sinks) else "",
+            "encoding": label(name), "seeds": len(models), "passed": int(models["passed"].sum()),
+            "loss": f"{models['loss'].mean():.3f}", "heads that sink": f"{len(sinks)} of {len(own)}",
+            "most mass on key 0": f"{top['mass'].mean():.3f}", "by content alone": f"{top['content_mass'].mean():.3f}",
+            "by the prior alone": f"{top['prior_mass'].mean():.3f}", "norm of key 0": f"{own['norm'].mean():.3f}",
+            "in heads that sink": f"{sinks['norm'].mean():.3f}" if len(sinks) else "",
         })  # fmt: skip
     return Frame(rows)
 
@@ -131,9 +103,8 @@ def caption_table(frame: Frame) -> str:
 
 
 BAND = FigureSpec(
-    "sinks_factors", draw, caption, notebook=NOTEBOOK, paper="Goat, Fig. 2c", claims=("GOAT-F2c", "GOAT-T5.1t"),
-    columns=("encoding", "seed", "layer", "head", "factor", "omega", "first", "own", "first_low", "first_high",
-             "own_low", "own_high"),
+    "sinks_band", draw, caption, notebook=NOTEBOOK, paper="Goat, Fig. 2c", claims=("GOAT-F2c", "GOAT-T5.1t"),
+    columns=("encoding", "seed", "factor", "omega", "mass", "least", "most"),
     alt="A panel for each encoding: mass on the preferred key against the range of the content logits, a line for "
     "each seed inside a shaded band that widens from one point.",
 )  # fmt: skip
