@@ -32,6 +32,7 @@ SECTIONS = Table(
         "nope": "nope:Settings",
         "needles": "needles:Settings",
         "division": "division:Settings",
+        "copying": "copying:Settings",
         "goat_passkey": "goat_passkeys:Settings",
         "goat_language": "goat_languages:Settings",
         "goat_offsets": "goat_offsets:Settings",

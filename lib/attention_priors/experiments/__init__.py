@@ -37,6 +37,7 @@ EXPERIMENTS = Table(
         "learned": "learned:EXPERIMENT",
         "sharpness": "sharpness:EXPERIMENT",
         "division": "division:EXPERIMENT",
+        "copying": "copying:EXPERIMENT",
         "goat_passkeys": "goat_passkeys:EXPERIMENT",
         "goat_languages": "goat_languages:EXPERIMENT",
         "goat_offsets": "goat_offsets:EXPERIMENT",
