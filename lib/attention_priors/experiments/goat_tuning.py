@@ -1,9 +1,9 @@
-"""What the shared recipes do to Goat and its rivals: as many trials for every row, on passkeys and on addresses.
+"""What the shared recipes do to Goat, and to RoPE with and without 1/√d, on passkeys and on addresses.
 
     python -m attention_priors.experiments.goat_tuning        write data/tuning/goat.csv (about half an hour)
 
-Trials are those of `tuning`, on the same seed that no profile uses: they say whether a row fails by the rate. The
-notebook learned_spectra shows the file. Nothing else reads it.
+As many trials for every row, those of `tuning`, on the same seed that no profile uses: they say whether a row fails by
+the rate. The notebook learned_spectra shows the file. Nothing else reads it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .grid import Job, run_all
 PATH = config.ROOT / "data" / "tuning" / "goat.csv"
 PASSKEYS, ADDRESSES = "passkeys", "addresses"
 ROWS = {
-    PASSKEYS: ("goat-composite", "goat-code", "sinusoidal", "rope", "alibi", "rope-undivided"),
+    PASSKEYS: ("goat-composite", "goat-code", "rope", "rope-undivided"),
     ADDRESSES: ("goat-composite", "goat-rope"),
 }
 TEXTS = 48  # of addresses at each length
@@ -50,9 +50,7 @@ def grid(profile: Profile, runs: Path) -> pd.DataFrame:
     """Train every row at its settings, as many at a time as the profile has workers."""
     cells = [(task, name, each) for task, names in ROWS.items() for name in names
              for each in trials(profile, task, name)]  # fmt: skip
-    jobs = [
-        Job(f"{task}: {name} at {each}", trial, (profile, task, name, each, str(runs))) for task, name, each in cells
-    ]
+    jobs = [Job(" ".join(map(str, cell)), trial, (profile, *cell, str(runs))) for cell in cells]
     return pd.DataFrame(run_all(jobs, profile.workers, profile.threads, "tuning"))
 
 

@@ -32,6 +32,7 @@ OF_PRIORS = {"rate": (1.0, 2.0, 1.0), "prior_rate": (1.0, 1.0, 0.2)}
 SEED = 101
 MULTIPLES = (4, 16)  # of the training length
 SAMPLES = 20
+Asked = Callable[[Transformer, RunSpec, int], float]  # share answered at a length
 
 
 def tried() -> pd.DataFrame:
@@ -69,13 +70,7 @@ def passkeys(model: Transformer, spec: RunSpec, length: int) -> float:
     return sum(row["correct"] for row in passkey_samples(model, length, SAMPLES, spec.seed)) / SAMPLES
 
 
-def outcome(
-    usual: RunSpec,
-    changed: dict[str, float],
-    runs: str,
-    device: str,
-    asked: Callable[[Transformer, RunSpec, int], float],
-) -> dict[str, Any]:
+def outcome(usual: RunSpec, changed: dict[str, float], runs: str, device: str, asked: Asked) -> dict[str, Any]:
     """A run whose recipe is changed: what was changed, and what came of it at every length that is `asked`."""
     spec = usual.model_copy(update={"recipe": usual.recipe.model_copy(update=changed)})
     run = Run(spec, runs, runtime.device(device))
