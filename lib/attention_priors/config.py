@@ -33,6 +33,7 @@ SECTIONS = Table(
         "needles": "needles:Settings",
         "division": "division:Settings",
         "copying": "copying:Settings",
+        "sinks": "sinks:Settings",
         "goat_passkey": "goat_passkeys:Settings",
         "goat_language": "goat_languages:Settings",
         "goat_offsets": "goat_offsets:Settings",

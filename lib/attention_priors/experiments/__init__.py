@@ -38,6 +38,7 @@ EXPERIMENTS = Table(
         "sharpness": "sharpness:EXPERIMENT",
         "division": "division:EXPERIMENT",
         "copying": "copying:EXPERIMENT",
+        "sinks": "sinks:EXPERIMENT",
         "goat_passkeys": "goat_passkeys:EXPERIMENT",
         "goat_languages": "goat_languages:EXPERIMENT",
         "goat_offsets": "goat_offsets:EXPERIMENT",

@@ -14,7 +14,6 @@ from typing import Any, Self
 import pandas as pd
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
 from pydantic import Field, model_validator
 from torch import Tensor
 
@@ -29,6 +28,7 @@ from ..training import RunSpec
 from .arms import Corpus, trained
 from .experiment import Asked, Experiment, Reading
 from .grid import Job, run_all
+from .induced import induced, sides
 from .seeds import over_seeds
 
 NEAR = 0.05  # nats above the best prediction within which a model has learned the mixture; ours
@@ -128,29 +128,6 @@ def look(model: Transformer, length: int, lengths: Sequence[int], texts: int, se
     tokens = copying.texts(texts, length, runtime.generator(seed, f"copying/held/{length}")).to(device)
     prior, weights = model.blocks[0].attention.prior, model.attention_maps(tokens[:MOST], length)[0].double().cpu()
     return {"losses": losses, "heads": _heads(prior, weights.mean(0), length), "map": _parts(prior, weights, length)}
-
-
-def induced(prior: Prior | None, heads: int, length: int) -> Float[Tensor, "heads length length"]:
-    """π(i, j): the prior's own softmax over the keys that each query sees; uniform where there is none."""
-    relative, of_keys = sides(prior, heads, length)
-    lags = torch.arange(length)[:, None] - torch.arange(length)
-    logits = relative[:, lags.clamp(min=0)] + of_keys[:, None]
-    return logits.masked_fill(lags < 0, -torch.inf).softmax(-1)
-
-
-def sides(prior: Prior | None, heads: int, length: int) -> tuple[Tensor, Tensor]:
-    """κ over the lags 0 .. length - 1 and u over as many keys, both [heads, length] in float64; 0 where there is none.
-
-    A line can stand in either, s j = s i - s (i - j): it is taken out of u, by least squares, and put into κ. Each is
-    less its mean, which changes no row.
-    """
-    places, found = torch.arange(length), []
-    for part in (prior and prior.table(places), prior and prior.of_keys(places, length)):
-        part = torch.zeros(heads, length) if part is None else part.detach()
-        found.append((part.double() - part.double().mean(-1, keepdim=True)).cpu())
-    centred = places.double() - places.double().mean()
-    line = (found[1] @ centred / (centred @ centred))[:, None] * centred
-    return found[0] - line, found[1] - line
 
 
 def _heads(prior: Prior | None, maps: Tensor, length: int) -> list[dict[str, Any]]:

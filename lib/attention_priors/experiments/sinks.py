@@ -1,0 +1,164 @@
+"""What a sink is made of: the first key in language models whose prior can hold it, and in others (Goat, Fig. 2b, 2c).
+
+Text, model, recipe and gate are those of the section `language`. Attention is p ∝ π e^z: with the prior known, the
+content logits z of a row are ln p - ln π up to a constant, and what heads would do with less or more of them follows.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import torch
+from jaxtyping import Float, Int
+from pydantic import Field
+from torch import Tensor
+
+from .. import store
+from ..config import Encodings, Frozen, Profile, Seeds
+from ..model import Transformer
+from ..positions.composite import Content
+from ..training import RunSpec
+from .arms import Corpus, corpus, language_run, trained
+from .documents import Reader, gate
+from .experiment import Asked, Experiment, Frames, Reading
+from .grid import Job, run_all
+from .induced import induced, sides
+
+NEXT = 8  # keys after the first that its peak in u has to rise above
+EVERY = 4  # of the keys whose u is kept, after the first ones
+
+
+class Settings(Frozen):
+    """Rows, seeds and documents; `factors` multiply the content logits. The rest as in the section `language`."""
+
+    encodings: Encodings
+    seeds: Seeds
+    documents: int = Field(ge=1)
+    factors: tuple[Annotated[float, Field(ge=0)], ...] = Field(min_length=2)
+
+
+def wanted(profile: Profile, found: Corpus) -> list[RunSpec]:
+    """Every training run; those of Goat as a language model and of its rivals are the same."""
+    settings = profile.sinks
+    return [language_run(profile, name, seed, *found) for name in settings.encodings for seed in settings.seeds]
+
+
+def asked(profile: Profile, found: Corpus) -> Asked:
+    """The texts of the training length that are read, and those of the gate's reading of order."""
+    length, texts = profile.language.recipe.length, profile.sinks.documents
+    return {spec: [Reading(spec.model.encoding, length, texts)] for spec in wanted(profile, found)}
+
+
+def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
+    """Frames `sinks_heads` (a row per model and head), `sinks_factors` (and factor), `sinks_keys` (and key: u)."""
+    jobs = [Job(f"sinks/{spec.name}", train_and_look, (spec, str(runs), profile))
+            for spec in wanted(profile, corpus(profile, cache))]  # fmt: skip
+    found = run_all(jobs, profile.workers, profile.threads, "sinks")
+    about = {"trained": profile.language.recipe.length}
+    return {
+        f"sinks_{part}": pd.DataFrame([row for one in found for row in one[part]]).assign(**about)
+        for part in ("heads", "factors", "keys")
+    }
+
+
+def train_and_look(spec: RunSpec, runs: str, profile: Profile) -> dict[str, list[dict[str, Any]]]:
+    """One model: train it if it is not in the store, then measure what has not been measured yet."""
+    run, record = trained(spec, runs, profile.device)
+    reader, settings = Reader(run, spec.model.encoding, profile), profile.sinks
+    domain, length = profile.language.domains[0], spec.recipe.length
+
+    def found() -> dict[str, list[dict[str, Any]]]:
+        tokens = reader.texts(domain)[: settings.documents, -length - 1 : -1]
+        return look(reader.model, tokens, settings.factors)
+
+    wanted = (settings.documents, settings.factors, domain, spec.inputs, profile.language.documents)
+    parts = reader.kept(f"sinks-{store.key(wanted, store.fingerprint(look, Transformer))}", found)
+    own = reader(domain, (length,))
+    about = {"encoding": spec.model.encoding, "seed": spec.seed, "passed": gate(reader, profile)["passed"]}
+    loss = {"loss": sum(row["loss"] for row in own) / len(own), "run": record["key"]}
+    return {name: [about | row | (loss if name == "heads" else {}) for row in rows] for name, rows in parts.items()}
+
+
+@torch.no_grad()
+def look(
+    model: Transformer, tokens: Int[Tensor, "texts length"], factors: tuple[float, ...]
+) -> dict[str, list[dict[str, Any]]]:
+    """The rows of one model, means over texts and over the queries of the second half.
+
+    Per head: mass on the first key (`mass`), what content alone and the prior alone would put there, the prior's mass
+    on the query's own key (`own_prior`), `omega`, the range of the content logits of a row, `norm`, the first key's
+    norm over the median of the others', and of u its `spike` (the first key over the highest of the next) and `rise`
+    (from the middle to the end). Per factor: both masses, with the content logits multiplied.
+    """
+    model, length = model.double(), tokens.shape[1]
+    queries = length // 2
+    norms, maps = _norms(model, tokens), model.attention_maps(tokens, queries)
+    heads, scaled, keys = [], [], []
+    rows = torch.arange(length - queries, length)
+    hidden = torch.arange(length) > rows[:, None]
+    for layer, p in enumerate(maps):
+        prior = model.blocks[layer].attention.prior
+        pi = induced(prior, p.shape[1], length)[:, rows]  # [heads, queries, keys]
+        z = (p.log() - pi.log()).masked_fill(hidden, 0.0)
+        omega = z.masked_fill(hidden, -torch.inf).amax(-1) - z.masked_fill(hidden, torch.inf).amin(-1)
+        alone = z.masked_fill(hidden, -torch.inf).softmax(-1)
+        u = None if prior is None else prior.of_keys(torch.arange(length), length)
+        flat = sides(prior, p.shape[1], length)[1]
+        for head in range(p.shape[1]):
+            own = {"layer": layer, "head": head}
+            row = {"mass": p[:, head, :, 0].mean(), "content_mass": alone[:, head, :, 0].mean(),
+                   "prior_mass": pi[head, :, 0].mean(), "own_prior": pi[head, range(queries), rows].mean(),
+                   "omega": omega[:, head].mean(), "norm": norms[layer][:, head].mean()}  # fmt: skip
+            if u is not None:
+                row |= {
+                    "spike": flat[head, 0] - flat[head, 1 : NEXT + 1].amax(),
+                    "rise": u[head, -1] - u[head, length // 2],
+                }
+                kept = [j for j in range(length) if j <= NEXT or j % EVERY == 0 or j == length - 1]
+                keys += [own | {"key": j, "u": round(float(u[head, j] - u[head].mean()), 5)} for j in kept]
+            heads.append(own | {name: round(float(value), 6) for name, value in row.items()})
+            for factor in factors:
+                logits = factor * z[:, head] + pi[head].log().masked_fill(hidden, -torch.inf)
+                moved = logits.softmax(-1)
+                scaled.append(own | {
+                    "factor": factor, "omega": round(factor * float(omega[:, head].mean()), 5),
+                    "first": round(float(moved[..., 0].mean()), 6),
+                    "own": round(float(moved[:, range(queries), rows].mean()), 6),
+                })  # fmt: skip
+    return {"heads": heads, "factors": scaled, "keys": keys}
+
+
+def _norms(model: Transformer, tokens: Tensor) -> list[Float[Tensor, "texts heads"]]:
+    """By layer: the norm of the first key over the median of the others', of the components that hold content."""
+    found: list[Tensor] = []
+
+    def keep(attention: Any) -> Any:
+        def hook(_: Any, __: Any, out: Tensor) -> None:
+            k = out.unflatten(-1, (2, attention.kv_heads, attention.head_width))[..., 0, :, :]
+            rotary = attention.rotary
+            k = k[..., : rotary.content] if isinstance(rotary, Content) else k
+            norms = k.norm(dim=-1)  # [texts, length, kv_heads]
+            ratio = norms[:, 0] / norms[:, 1:].median(1).values
+            found.append(ratio.repeat_interleave(attention.heads // attention.kv_heads, 1))
+
+        return hook
+
+    hooks = [block.attention.key_value.register_forward_hook(keep(block.attention)) for block in model.blocks]
+    try:
+        model(tokens)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found
+
+
+EXPERIMENT = Experiment(
+    name="sinks",
+    sections=("sinks", "language"),
+    recipe=lambda profile: profile.language.recipe.name,
+    asked=asked,
+    measure=measure,
+    frames=("sinks_heads", "sinks_factors", "sinks_keys"),
+)
