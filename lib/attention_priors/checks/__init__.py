@@ -41,6 +41,8 @@ ROWS = {
     "cross_parallel": "X-15",
     "cross_priors": "X-3 X-4",
     "cross_spectra": "X-5 X-7 X-8 X-16",
+    "goat.copying": "GOAT-F1 GOAT-EQ19 GOAT-TAB1",
+    "goat.sinks": "GOAT-F2b GOAT-F2c GOAT-CSINK GOAT-C-11",
     "goat.language": "GOAT-F2a GOAT-C-6",
     "goat.offsets": "GOAT-E.3",
     "goat.retrieval": "GOAT-F3a GOAT-F3b GOAT-F3c GOAT-C-7 GOAT-C-10",

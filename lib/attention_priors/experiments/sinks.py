@@ -28,6 +28,9 @@ from .induced import induced, sides
 
 NEXT = 8  # keys after the first that its peak in u has to rise above
 EVERY = 4  # of the keys whose u is kept, after the first ones
+SINK = 0.3  # of a head's attention on the first key, from which on it counts as a sink; ours
+OWN = ("alibi",)  # encodings whose prior prefers the query's own key
+FLAT = 1e-9
 
 
 class Settings(Frozen):
@@ -90,7 +93,8 @@ def look(
     Per head: mass on the first key (`mass`), what content alone and the prior alone would put there, the prior's mass
     on the query's own key (`own_prior`), `omega`, the range of the content logits of a row, `norm`, the first key's
     norm over the median of the others', and of u its `spike` (the first key over the highest of the next) and `rise`
-    (from the middle to the end). Per factor: both masses, with the content logits multiplied.
+    (from the middle to the end). Per factor: both masses, with the content logits multiplied, and the least and most
+    that content of that range could make of them.
     """
     model, length = model.double(), tokens.shape[1]
     queries = length // 2
@@ -121,12 +125,15 @@ def look(
             heads.append(own | {name: round(float(value), 6) for name, value in row.items()})
             for factor in factors:
                 logits = factor * z[:, head] + pi[head].log().masked_fill(hidden, -torch.inf)
-                moved = logits.softmax(-1)
-                scaled.append(own | {
-                    "factor": factor, "omega": round(factor * float(omega[:, head].mean()), 5),
-                    "first": round(float(moved[..., 0].mean()), 6),
-                    "own": round(float(moved[:, range(queries), rows].mean()), 6),
-                })  # fmt: skip
+                moved, reach = logits.softmax(-1), factor * omega[:, head]
+                found = {"omega": reach.mean()}
+                for name, mass, before in (
+                    ("first", moved[..., 0], pi[head, :, 0]),
+                    ("own", moved[:, range(queries), rows], pi[head, range(queries), rows]),
+                ):
+                    low, high = (torch.sigmoid(before.logit() + sign * reach) for sign in (-1, 1))
+                    found |= {name: mass.mean(), f"{name}_low": low.mean(), f"{name}_high": high.mean()}
+                scaled.append(own | {"factor": factor} | {key: round(float(x), 6) for key, x in found.items()})
     return {"heads": heads, "factors": scaled, "keys": keys}
 
 
@@ -154,6 +161,26 @@ def _norms(model: Transformer, tokens: Tensor) -> list[Float[Tensor, "texts head
     return found
 
 
+def followed(frame: pd.DataFrame) -> pd.DataFrame:
+    """One head of each model by factor: `mass` on the key that its prior prefers, between `least` and `most`.
+
+    The key is the first, for ALiBi the query's own; the head is the one whose prior gives it most. Where the priors are
+    uniform it is the one that attends to it most.
+    """
+    kept = []
+    for (name, _), own in frame.groupby(["encoding", "seed"], sort=False):
+        key = "own" if name in OWN else "first"
+        at = own[own["factor"] == 0]
+        if at[key].max() - at[key].min() < FLAT:
+            at = own[own["factor"] == 1]
+        best = at.loc[at[key].idxmax()]
+        mine = own[(own["layer"] == best["layer"]) & (own["head"] == best["head"])]
+        renamed = {key: "mass", f"{key}_low": "least", f"{key}_high": "most"}
+        columns = ["encoding", "seed", "passed", "layer", "head", "factor", "omega", *renamed, "trained"]
+        kept.append(mine[columns].rename(columns=renamed).assign(key=key))
+    return pd.concat(kept, ignore_index=True)
+
+
 EXPERIMENT = Experiment(
     name="sinks",
     sections=("sinks", "language"),
@@ -161,4 +188,5 @@ EXPERIMENT = Experiment(
     asked=asked,
     measure=measure,
     frames=("sinks_heads", "sinks_factors", "sinks_keys"),
+    derive={"sinks_band": ("sinks_factors", followed)},
 )
