@@ -32,6 +32,7 @@ SECTIONS = Table(
         "nope": "nope:Settings",
         "needles": "needles:Settings",
         "division": "division:Settings",
+        "genomes": "genomes:Settings",
     },
 )
 _KNOWN = Table(

@@ -37,6 +37,8 @@ EXPERIMENTS = Table(
         "learned": "learned:EXPERIMENT",
         "sharpness": "sharpness:EXPERIMENT",
         "division": "division:EXPERIMENT",
+        "genomes": "genomes:EXPERIMENT",
+        "genomes_cost": "genomes:COST",
         "predictions": "predictions:EXPERIMENT",
         "findings": "findings:EXPERIMENT",
         "pucks": "pucks:EXPERIMENT",

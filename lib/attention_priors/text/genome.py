@@ -284,12 +284,14 @@ def words(bases: Codes, length: int = SHARED) -> np.ndarray:
     return np.minimum(forward, backward)
 
 
-def novel(genome: Genome, first: Int[np.ndarray, " windows"], length: int) -> Bool[np.ndarray, " windows"]:
-    """Which windows share no run of SHARED bases with the training part, on either strand."""
+def novel(
+    genome: Genome, first: Int[np.ndarray, " windows"], length: int, ranges: Sequence[Range]
+) -> Bool[np.ndarray, " windows"]:
+    """Which windows of `length` bases share no run of SHARED bases with the ranges, on either strand."""
     each = np.stack([words(genome.bases(int(start), length)) for start in first])
     order = np.argsort(each, axis=None)
     known, hit = each.reshape(-1)[order], np.zeros(each.size, dtype=bool)
-    for start, count in genome.part("train"):
+    for start, count in ranges:
         for at, size in _pieces(start, count, overlap=SHARED - 1):
             found = np.unique(words(genome.bases(at, size)))
             low, high = np.searchsorted(known, found, "left"), np.searchsorted(known, found, "right")

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
-from attention_priors.text.genome import BASES, CHUNK, Genome, Range
+from attention_priors.text.genome import BASES, CHUNK, Genome, Range, novel, starts
 
 STRENGTHS = tuple(2.0**power for power in range(-2, 13))
 HELD_OUT = 0.1  # share of the training text on which the strengths are chosen
+WINDOW, WINDOWS = 256, 4096  # bases of a window of that share, and the most windows
 
 
 class Markov:
@@ -18,21 +19,26 @@ class Markov:
 
     c are the last k bases, c' the last k - 1, n counts of training text. A context that was never seen leaves the
     decision to the shorter one (MacKay and Peto 1995). Each s_k is the one of STRENGTHS that reads the last tenth of
-    the training text best, with the counts of the rest; then all of it is counted.
+    the training text best, with the counts of the rest; then all of it is counted. Of that tenth only the windows count
+    that `genome.novel` finds: with repeats among them, long contexts would be trusted that new text does not have.
     """
 
     def __init__(self, genome: Genome, ranges: Sequence[Range], order: int) -> None:
-        """Counts of some ranges of a genome. ValueError unless 0 <= order and the text is longer than a context."""
+        """Counts of some ranges of a genome. ValueError unless 0 <= order < WINDOW and the text is long enough."""
         text = sum(count for _, count in ranges)
-        if order < 0 or HELD_OUT * text <= order + 1:
-            raise ValueError(f"order = {order} with {text} bases of text; use an order from 0 on, and more text")
+        if not 0 <= order < WINDOW:
+            raise ValueError(f"order = {order}; use an order from 0 to {WINDOW - 1}")
         self.order = order
         border, first, held = (1 - HELD_OUT) * text, [], []
         for start, count in ranges:
             cut = int(min(max(border - sum(size for _, size in first), 0), count))
             first += [(start, cut)] if cut else []
             held += [(start + cut, count - cut)] if cut < count else []
-        targets = np.concatenate([start + np.arange(order, count) for start, count in held if count > order])
+        windows = starts(held, WINDOW, WINDOWS)
+        windows = windows[novel(genome, windows, WINDOW, first)]
+        if not len(windows):
+            raise ValueError(f"the last tenth of {text} bases has no window of {WINDOW} that is new; give more text")
+        targets = (windows[:, None] + np.arange(order, WINDOW)).reshape(-1)
         self._count(genome, first)
         self.strengths: list[float] = []
         below = np.full(len(targets), 1 / len(BASES))
