@@ -83,10 +83,14 @@ def resampled(texts: int, size: int | None = None) -> Int[np.ndarray, "draws siz
     return generator.random((DRAWS, texts)).argsort(1)[:, :size]
 
 
-def spread(written: np.ndarray, true: np.ndarray, samples: Int[np.ndarray, "draws size"]) -> np.ndarray:
-    """r in each sample of texts."""
-    found = np.array([correlation(written[chosen], true[chosen]) for chosen in samples])
-    return found[~np.isnan(found)]
+def spread(
+    written: np.ndarray, true: np.ndarray, samples: Int[np.ndarray, "draws size"]
+) -> Float[np.ndarray, " draws"]:
+    """r in each sample of texts; NaN where it is not defined."""
+    x, y = (values[samples].reshape(len(samples), -1) for values in (written, true))
+    x, y = (values - values.mean(1, keepdims=True) for values in (x, y))
+    with np.errstate(invalid="ignore"):
+        return (x * y).sum(1) / np.sqrt((x**2).sum(1) * (y**2).sum(1))
 
 
 def rows(made: np.ndarray, true: np.ndarray, before: np.ndarray, **about: Any) -> list[dict[str, Any]]:

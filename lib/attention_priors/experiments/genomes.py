@@ -30,7 +30,7 @@ from .continuations import content, correlation, fixed, resampled, rows, spread,
 from .cost import cost
 from .experiment import Asked, Experiment, Frames, Reading
 from .grid import Job, run_all
-from .seeds import over_seeds
+from .seeds import carry, over_seeds
 
 GATE = 3  # order of the Markov chain that a model has to beat
 NEW, ALL = "new", "all"  # windows that share no run with the training part; all windows
@@ -177,18 +177,36 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     }
 
 
-def by_model(losses: pd.DataFrame, chains: pd.DataFrame) -> pd.DataFrame:
-    """A row per encoding and part of the windows: mean bits per base over seeds, t interval, best Markov order."""
+def by_model(losses: pd.DataFrame) -> pd.DataFrame:
+    """Bits per base of every model: of its new windows, and of all."""
     parts = pd.concat([losses[losses["new"]].assign(windows=NEW), losses.assign(windows=ALL)])
-    means = parts.groupby(["encoding", "windows", "seed", "passed"], sort=False, as_index=False)["bits"].mean()
+    return parts.groupby(["windows", "encoding", "seed", "passed"], sort=False, as_index=False)["bits"].mean()
+
+
+def beside(losses: pd.DataFrame, chains: pd.DataFrame) -> pd.DataFrame:
+    """Models and Markov chains in one table: a chain has an `order` and no encoding, a model an encoding and a seed."""
+    return pd.concat([chains[["windows", "order", "bits", "count"]], by_model(losses)], ignore_index=True).assign(
+        **carry(chains, "scored", "trained")
+    )
+
+
+def over_models(both: pd.DataFrame) -> pd.DataFrame:
+    """A row per encoding: how many seeds passed the gate, mean bits over seeds with t interval, of new windows and all.
+
+    `below` is the lowest order whose chain reads new windows as well as the mean of the seeds; NaN where none does.
+    """
+    models, chains = both[both["encoding"].notna()], both[both["encoding"].isna()]
+    floor = chains[chains["windows"] == NEW].set_index("order")["bits"]
 
     def say(group: pd.DataFrame) -> dict:
-        low, high = evaluation.seed_interval(group["bits"])
-        own = chains[chains["windows"] == group["windows"].iloc[0]].set_index("order")["bits"]
-        return {"seeds": len(group), "passed": int(group["passed"].sum()), "bits": group["bits"].mean(), "low": low,
-                "high": high, "floor": own[GATE], "best_order": int(own.idxmin()), "best_chain": own.min()}  # fmt: skip
+        found = {"seeds": group["seed"].nunique(), "passed": int(group.loc[group["windows"] == NEW, "passed"].sum())}
+        for part, own in group.groupby("windows", sort=False):
+            low, high = evaluation.seed_interval(own["bits"])
+            found |= {part: own["bits"].mean(), f"{part}_low": low, f"{part}_high": high}
+        better = floor[floor <= found[NEW]]
+        return found | {"floor": floor[GATE], "below": better.index.min() if len(better) else np.nan}
 
-    return over_seeds(means, ("encoding", "windows"), say)
+    return over_seeds(models, ("encoding",), say)
 
 
 def correlations(texts: pd.DataFrame) -> pd.DataFrame:
@@ -204,7 +222,7 @@ def correlations(texts: pd.DataFrame) -> pd.DataFrame:
              for (name, seed), own in models]  # fmt: skip
     for (name, seed), values in [*every, (("beginning", 0), wide["before"])]:
         whole, few = (spread(values, wide["true"], resampled(len(values), size)) for size in (None, FEW))
-        (low, high), (few_low, few_high) = (np.percentile(each, [2.5, 97.5]) for each in (whole, few))
+        (low, high), (few_low, few_high) = (np.nanpercentile(each, [2.5, 97.5]) for each in (whole, few))
         made.append({"encoding": name, "seed": seed, "texts": len(values), "r": correlation(values, wide["true"]),
                      "low": low, "high": high, "few_low": few_low, "few_high": few_high})  # fmt: skip
     return pd.DataFrame(made)
@@ -218,7 +236,8 @@ EXPERIMENT = Experiment(
     measure=measure,
     frames=("genomes_orders", "genomes_losses", "genomes_texts"),
     derive={
-        "genomes_models": (("genomes_losses", "genomes_orders"), by_model),
+        "genomes_bits": (("genomes_losses", "genomes_orders"), beside),
+        "genomes_models": ("genomes_bits", over_models),
         "genomes_correlations": ("genomes_texts", correlations),
     },
 )
