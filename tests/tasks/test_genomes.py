@@ -38,7 +38,9 @@ def test_windows_begin_everywhere_in_a_stretch_and_never_leave_it(monkeypatch):
     monkeypatch.setattr(task.genome, "find", lambda name: made)
     asked = []
     bases = genome.Genome.bases
-    monkeypatch.setattr(genome.Genome, "bases", lambda self, start, count: asked.append(start) or bases(self, start, count))
+    monkeypatch.setattr(
+        genome.Genome, "bases", lambda self, start, count: asked.append(start) or bases(self, start, count)
+    )
     batches = source(length=4, batch=16)
     for step in range(20):
         tokens, targets, _, _ = batches(step)

@@ -141,7 +141,7 @@ def test_bad_input(number, tmp_path):
 
 def test_a_genome_that_is_not_here_says_how_to_bring_it(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(config, "CACHE", tmp_path)
-    with pytest.raises(ValueError, match="nothing is downloaded here: run `python -m .*genome hg38 FILE`"):
+    with pytest.raises(ValueError, match=r"nothing is downloaded here: run `python -m .*genome hg38 FILE`"):
         genome.find("hg38")
     assert genome.identity("hg38") == "GenerTeam/hg38@a878e69"
     assert genome.main(["hg38", str(tmp_path / "none.fa")]) == 2 and "none.fa" in capsys.readouterr().err
