@@ -35,6 +35,7 @@ NOTEBOOKS: dict[str, Notebook] = {
     "needles": Notebook(trained=True),
     "learned_priors": Notebook(("language_models", "passkeys"), trained=True),
     "learned_spectra": Notebook(("language_models", "passkeys", "needles"), trained=True),
+    "genomes_and_images": Notebook(trained=True),
     "parallel_attention": Notebook(),
     "dividing_the_work": Notebook(("passkeys",), trained=True),
     "phase_diagram": Notebook(("passkeys", "learned_priors"), trained=True),

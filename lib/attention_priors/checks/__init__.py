@@ -46,6 +46,7 @@ ROWS = {
     "goat.language": "GOAT-F2a GOAT-C-6",
     "goat.offsets": "GOAT-E.3",
     "goat.retrieval": "GOAT-F3a GOAT-F3b GOAT-F3c GOAT-C-7 GOAT-C-10",
+    "genomes.reading": "GOAT-F4 GOAT-C-8 GOAT-C-1",
     "goat_bands": "GOAT-T5.1 GOAT-T5.1t GOAT-C-4",
     "goat_classification": "GOAT-E.1 GOAT-DF.1 GOAT-DF.2 GOAT-AF.3 GOAT-F.T2",
     "goat_classification_scope": "GOAT-F.T2c GOAT-F.T2g GOAT-F.4 GOAT-F.T4 GOAT-F.5s",

@@ -43,6 +43,8 @@ EXPERIMENTS = Table(
         "goat_passkeys": "goat_passkeys:EXPERIMENT",
         "goat_languages": "goat_languages:EXPERIMENT",
         "goat_offsets": "goat_offsets:EXPERIMENT",
+        "genomes": "genomes:EXPERIMENT",
+        "genomes_cost": "genomes:COST",
         "predictions": "predictions:EXPERIMENT",
         "findings": "findings:EXPERIMENT",
         "pucks": "pucks:EXPERIMENT",
