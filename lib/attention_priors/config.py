@@ -32,6 +32,7 @@ SECTIONS = Table(
         "nope": "nope:Settings",
         "needles": "needles:Settings",
         "division": "division:Settings",
+        "parallel_needles": "parallel_needles:Settings",
     },
 )
 _KNOWN = Table(

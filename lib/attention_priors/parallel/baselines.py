@@ -48,7 +48,7 @@ class Direct:
     """A model as it is: everything that is fed stays in its cache. For encodings that no reader takes."""
 
     def __init__(self, model: Transformer, text: Int[Tensor, " tokens"]) -> None:
-        self.model, self.text, self.cache = model, text, Cache()
+        self.model, self.text, self.cache, self.entries = model, text, Cache(), float(len(text))
         self.device = next(model.parameters()).device
 
     @torch.inference_mode()
@@ -91,7 +91,7 @@ class Streaming:
         if not 0 <= sinks < window:
             raise ValueError(f"sinks = {sinks} of a window of {window}; leave room for recent keys")
         self.model, self.window, self.sinks, self.text, self.length = model, window, sinks, text, 0
-        self.device = next(model.parameters()).device
+        self.device, self.entries = next(model.parameters()).device, float(min(len(text), window - 1))
         self.held: list[tuple[Tensor, Tensor]] = []  # keys, not rotated, and values; `self.at` is where they stand
         self.at = torch.arange(0, device=self.device)
 

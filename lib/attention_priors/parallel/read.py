@@ -107,7 +107,10 @@ class Reader(Protocol):
 
 
 class Session(Protocol):
-    """A text that has been read and is now asked."""
+    """A text that has been read and is now asked. `entries`: keys of it that the question attends to, a mean over
+    layers and key heads."""
+
+    entries: float
 
     def feed(self, tokens: Int[Tensor, " new"]) -> Float[Tensor, "new vocabulary"]:
         """Logits after each of some new tokens."""
@@ -129,9 +132,11 @@ class Condensed:
     information: Float[Tensor, " chunks"]
     limit: int | None = None
     largest: int = field(init=False)
+    entries: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.largest = self.position - 1
+        self.entries = self.cache.entries
 
     @torch.inference_mode()
     def feed(self, tokens: Int[Tensor, " new"]) -> Float[Tensor, "new vocabulary"]:
