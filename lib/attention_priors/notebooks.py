@@ -35,6 +35,7 @@ NOTEBOOKS: dict[str, Notebook] = {
     "needles": Notebook(trained=True),
     "learned_priors": Notebook(("language_models", "passkeys"), trained=True),
     "parallel_attention": Notebook(),
+    "reading_in_parallel": Notebook(("passkeys",), trained=True),
     "dividing_the_work": Notebook(("passkeys",), trained=True),
     "phase_diagram": Notebook(("passkeys", "learned_priors"), trained=True),
     "verdicts": Notebook(EVERYTHING, trained=True),

@@ -133,7 +133,7 @@ def prompts(length: int, samples: int, seed: int) -> list[tuple[Text, torch.Tens
 @torch.inference_mode()
 def banded(model: Transformer, method: Method, asked: Evaluation, seed: int, window: int) -> list[dict[str, Any]]:
     """Hits by length and fifth of the depth; the entries that the question attends to (a mean), and for chunks how
-    often the one that holds most of the key stayed, and the keys that a border cuts."""
+    many are read, how often the one that holds most of the key stayed, and the keys that a border cuts."""
     open_, rows = method.prepare(model, window), []
     for length in asked.lengths:
         found: dict[int, list[dict[str, float]]] = {}
@@ -142,7 +142,8 @@ def banded(model: Transformer, method: Method, asked: Evaluation, seed: int, win
             one = {"entries": session.entries}
             if method.chunks:
                 holding, cut = holder(session, text)
-                one |= {"kept": float(holding in session.kept), "cut": float(cut)}
+                read = int((~session.information.isnan()).sum())
+                one |= {"kept": float(holding in session.kept), "cut": float(cut), "chunks": read}
             logits = session.feed(torch.cat([text.question, answer[:-1]]))
             one["correct"] = float((logits[-passkey.DIGITS :].argmax(-1).cpu() == answer).all())
             found.setdefault(min(int(depth * BANDS), BANDS - 1), []).append(one)
@@ -151,7 +152,8 @@ def banded(model: Transformer, method: Method, asked: Evaluation, seed: int, win
             cut = frame.get("cut", pd.Series(0.0, frame.index)) == 1
             rows.append({"length": length, "band": band, "correct": int(frame["correct"].sum()), "samples": len(frame),
                          "cut": int(cut.sum()), "cut_correct": int(frame.loc[cut, "correct"].sum()),
-                         "kept": int(frame["kept"].sum()) if "kept" in frame else None,
+                         "kept": int(frame["kept"].sum()) if method.chunks else None,
+                         "chunks": float(frame["chunks"].mean()) if method.chunks else None,
                          "entries": round(float(frame["entries"].mean()), 1)})  # fmt: skip
     return rows
 
@@ -195,6 +197,7 @@ def by_length(prompts: pd.DataFrame, gate: pd.DataFrame) -> pd.DataFrame:
         found = {"correct": right, "samples": n, "accuracy": right / n, "low": low, "high": high,
                  "kept": float((group["kept"] / n).sum(min_count=1)), "cut": int(group["cut"].sum()),
                  "cut_correct": int(group["cut_correct"].sum()),
+                 "chunks": float((group["chunks"] * weights).sum(min_count=1)),
                  "entries": float((group["entries"] * weights).sum(min_count=1))}  # fmt: skip
         return found | {"passed": bool(passed[group["encoding"].iloc[0], group["seed"].iloc[0]])}
 
@@ -204,12 +207,13 @@ def by_length(prompts: pd.DataFrame, gate: pd.DataFrame) -> pd.DataFrame:
 
 def over_models(by_length: pd.DataFrame) -> pd.DataFrame:
     """Per encoding, method and length over all seeds: mean accuracy with `evaluation.share_interval`, how many of the
-    models `passed` their gate, entries, and the share of prompts whose key's chunk stayed."""
+    models `passed` their gate, entries, chunks read, and the share of prompts whose key's chunk stayed."""
 
     def say(group: pd.DataFrame) -> dict[str, Any]:
         low, high = evaluation.share_interval(group["correct"], group["samples"])
         return {"seeds": len(group), "passed": int(group["passed"].sum()), "mean": group["accuracy"].mean(),
                 "low": low, "high": high, "kept": group["kept"].mean(), "entries": group["entries"].mean(),
+                "chunks": group["chunks"].mean(),
                 "samples": int(group["samples"].iloc[0])}  # fmt: skip
 
     return over_seeds(by_length, ("encoding", "method", "length"), say).assign(**carry(by_length, "trained"))
