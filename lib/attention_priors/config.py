@@ -33,6 +33,7 @@ SECTIONS = Table(
         "needles": "needles:Settings",
         "division": "division:Settings",
         "parallel_needles": "parallel_needles:Settings",
+        "parallel_language": "parallel_language:Settings",
     },
 )
 _KNOWN = Table(

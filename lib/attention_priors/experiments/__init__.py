@@ -38,6 +38,7 @@ EXPERIMENTS = Table(
         "sharpness": "sharpness:EXPERIMENT",
         "division": "division:EXPERIMENT",
         "parallel_needles": "parallel_needles:EXPERIMENT",
+        "parallel_language": "parallel_language:EXPERIMENT",
         "predictions": "predictions:EXPERIMENT",
         "findings": "findings:EXPERIMENT",
         "pucks": "pucks:EXPERIMENT",

@@ -78,6 +78,7 @@ FIGURES = Table(
         "parallel_entries": "parallel.entries:FIGURE",
         "parallel_flow": "parallel.flow:FIGURE",
         "parallel_gains": "parallel.gains:FIGURE",
+        "parallel_losses": "parallel.losses:FIGURE",
         "parallel_margin": "parallel.margin:FIGURE",
         "parallel_needles": "parallel.needles:FIGURE",
         "parallel_prior": "parallel.prior:FIGURE",
