@@ -39,6 +39,8 @@ SECTIONS = Table(
         "goat_language": "goat_languages:Settings",
         "goat_offsets": "goat_offsets:Settings",
         "genomes": "genomes:Settings",
+        "parallel_needles": "parallel_needles:Settings",
+        "parallel_language": "parallel_language:Settings",
     },
 )
 _KNOWN = Table(

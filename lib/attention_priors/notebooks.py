@@ -37,6 +37,7 @@ NOTEBOOKS: dict[str, Notebook] = {
     "learned_spectra": Notebook(("language_models", "passkeys", "needles"), trained=True),
     "genomes_and_images": Notebook(trained=True),
     "parallel_attention": Notebook(),
+    "reading_in_parallel": Notebook(("passkeys",), trained=True),
     "dividing_the_work": Notebook(("passkeys",), trained=True),
     "phase_diagram": Notebook(("passkeys", "learned_priors"), trained=True),
     "verdicts": Notebook(EVERYTHING, trained=True),

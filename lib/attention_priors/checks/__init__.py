@@ -37,6 +37,8 @@ ROWS = {
     "bam_scaling": "BAM-D6 BAM-C4 BAM-E13",
     "bam_tables": "BAM-E6 BAM-E7 BAM-E8 BAM-E10 BAM-C19",
     "bam_times": "BAM-E9",
+    "chunks.language": "PC-TAB3",
+    "chunks.needles": "PC-MINI",
     "cross_maximum_entropy": "X-6",
     "cross_parallel": "X-15",
     "cross_priors": "X-3 X-4",

@@ -45,6 +45,8 @@ EXPERIMENTS = Table(
         "goat_offsets": "goat_offsets:EXPERIMENT",
         "genomes": "genomes:EXPERIMENT",
         "genomes_cost": "genomes:COST",
+        "parallel_needles": "parallel_needles:EXPERIMENT",
+        "parallel_language": "parallel_language:EXPERIMENT",
         "predictions": "predictions:EXPERIMENT",
         "findings": "findings:EXPERIMENT",
         "pucks": "pucks:EXPERIMENT",
