@@ -381,7 +381,7 @@ def test_listing_the_checks_of_a_notebook_opens_no_other_module():
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     ids, modules = shown.splitlines()
     assert ids.split() == ["PE-PI-E1", "PE-NTK", "PE-DLIN", "PE-DNTK", "PE-PNTK", "PE-BETA"]
-    assert "survey_rotations_longer" in modules and "bam" not in modules and "kernels" not in modules
+    assert "rotations.extensions" in modules and "bam" not in modules and "kernels" not in modules
 
 
 VERDICT = re.compile("|".join(sorted(claims.VERDICTS, key=len, reverse=True)))
