@@ -191,8 +191,8 @@ CHECKS = claims(
             power_law, variation, TIDES, wrong=lambda lags, head: power_law(lags, head, 2.0), relation="<=",
             repaired=sandwich),
         corrected=Law("At width 128, averaged over an octave of lags between 16 and 4096, the sum of cosines is "
-                      "width/2 (1 - (ln d + gamma) / ln 10^4) - 1/2. Single lags scatter around it, and the first lags do not "
-                      "have the weights of a power law.",
+                      "width/2 (1 - (ln d + gamma) / ln 10^4) - 1/2. Single lags scatter around it, and the first "
+                      "lags do not have the weights of a power law.",
                       lambda width, low: float(logarithm(width, np.arange(low, 2 * low)).mean()) - 0.5, octave,
                       [{"width": WIDTH, "low": 2**k} for k in range(4, 12)],
                       wrong=lambda width, low: float(logarithm(width, np.arange(low, 2 * low)).mean()) + 0.5,

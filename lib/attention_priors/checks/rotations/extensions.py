@@ -294,7 +294,7 @@ CHECKS = claims(
             lambda width: width in (2, 4, 8), adds_up,
             [{"width": d} for d in (2, 4, 6, 8, 10, 12, 16, 32, 64, 128)], wrong=lambda width: width <= 8, tolerance=0),
         practice="The reading explains interpolation (divide n) and NTK (enlarge β by a^(2/(d-2))), no more: at d = "
-                 "128 the base is 1.15, and a phase has period 2π β^(m-1), not β^m. At d = 16 the digits of 10 add up to "
-                 "20.",
+                 "128 the base is 1.15, and a phase has period 2π β^(m-1), not β^m. At d = 16 the digits of 10 add up "
+                 "to 20.",
     ),
 )  # fmt: skip
