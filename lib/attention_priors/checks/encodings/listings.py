@@ -1,7 +1,7 @@
 """Slips in the survey's listings of code (PE-E-CODE).
 
 Facts transcribed from the survey are run as they stand. Independent evidence: Python's own lookup of names,
-transformers' rotary embedding with a growing cache, its YaRN ramp, torch's Variable.
+transformers' YaRN ramp, torch's Variable; the tests add its rotary embedding, which grows by what it holds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import pandas as pd
 import torch
 
 from attention_priors.checks import printed
-from attention_priors.checks.encodings.rope import content, frequencies
 from attention_priors.checks.rotations import oracles
 from attention_priors.claims.law import Law, claim, claims
 
@@ -85,21 +84,6 @@ def rows_made(keyword: str) -> str:
     return outcome(lambda: len(Listed("huggingface", 64, *place, **named).angles))
 
 
-def grows(trained: int, lengths: Sequence[int]) -> list[bool]:
-    """Calls in which transformers' dynamic rotary embedding, which tests against what it holds, grows."""
-    from transformers import LlamaConfig
-    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
-
-    sizes = {"hidden_size": 4, "num_attention_heads": 1, "max_position_embeddings": trained}
-    scaling = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 10_000.0}
-    theirs, found = LlamaRotaryEmbedding(LlamaConfig(rope_parameters=scaling, **sizes)), []
-    for length in lengths:
-        held = int(theirs.max_seq_len_cached)
-        theirs(torch.ones(1), torch.tensor([[length - 1]]))
-        found.append(int(theirs.max_seq_len_cached) > held)
-    return found
-
-
 def rebuilds(listing: str, trained: int, lengths: Sequence[int]) -> list[tuple[int, bool]]:
     """(rows held, rebuilt?) of each of these calls in turn."""
     listed, found = Listed(listing, 4, trained), []
@@ -113,27 +97,6 @@ def rebuilds(listing: str, trained: int, lengths: Sequence[int]) -> list[tuple[i
 def rebuilt(trained: int, first: int, length: int) -> bool:
     """Whether the Llama listing rebuilds its cache in the second of two calls."""
     return rebuilds("huggingface", trained, [first, length])[1][1]
-
-
-def decoded(listing: str, trained: int, steps: int) -> float:
-    """Token by token, keys kept as the listing turned them: the largest error of a score against transformers' RoPE."""
-    known, width, worst = facts(listing), 8, 0.0
-    x = torch.from_numpy(np.stack([np.resize(content(8 * steps, which), (1, steps, width)) for which in (0, 1)]))
-    listed = Listed(listing, width, *([trained] if known["length parameter"] != "none" else []))
-    q, k = oracles.codings()["rotate_half"](*x, torch.from_numpy(np.outer(np.arange(steps), frequencies(width))))
-    expected, keys = (q @ k.mT).numpy(), []
-    for t in range(steps):
-        angles = listed(t + 1 if known["length"] == "all keys" else 1)
-        row = angles[t if known["rows read"] == "from the first new position" else 0]
-        cos, sin = (np.tile(f(row), 2) for f in (np.cos, np.sin))
-        turned = {name: rows[:, t].numpy() for name, rows in zip(("queries", "keys"), x, strict=True)}
-        for name in known["rotated"].split(" and "):
-            y = turned[name]
-            turned[name] = y * cos + np.concatenate([-y[:, width // 2 :], y[:, : width // 2]], axis=1) * sin
-        keys.append(turned["keys"])
-        found = np.einsum("hd,jhd->hj", turned["queries"], np.array(keys))
-        worst = max(worst, float(np.abs(found - expected[:, t, : t + 1]).max()))
-    return worst
 
 
 def ramp(width: int, trained: int, clamp: int, entries: int, many: float = 1.25, few: float = 0.75) -> np.ndarray:

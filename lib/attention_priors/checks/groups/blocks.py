@@ -11,12 +11,11 @@ import math
 from collections.abc import Callable
 from itertools import product
 
-import mpmath
 import numpy as np
 import sympy
 from scipy import integrate, linalg
 
-from attention_priors.checks.groups.axioms import factors_of
+from attention_priors.checks.groups.axioms import exact, factors_of
 from attention_priors.claims.law import Law, claim, claims
 from attention_priors.positions.rotary import Rotary, Spectrum
 from attention_priors.positions.xpos import DampedRotary
@@ -51,12 +50,6 @@ def clockwise(rate: float, omega: float, t: float) -> Matrix:
 
 def decay(rate: float, t: float) -> float:
     return math.exp(rate * t)
-
-
-def exact(x: Matrix, t: float) -> Matrix:
-    """e^{tX} in 40 digits (Taylor and squaring)."""
-    with mpmath.workdps(40):
-        return np.array(mpmath.expm(mpmath.matrix(x.tolist()) * mpmath.mpf(t)).tolist(), dtype=float)
 
 
 def plane(rate: float, omega: float) -> Matrix:
@@ -265,7 +258,8 @@ CHECKS = claims(
     ),
     claim(
         "OPG-F2",
-        Law("The motion behind the pictures (which are not in the text): the block moves (x, v) to e^{lambda t} (x + vt, v): the puck's shear, with decay if lambda < 0.",
+        Law("The motion behind the pictures (which are not in the text): the block moves (x, v) to e^{lambda t} "
+            "(x + vt, v), the puck's shear, with decay if lambda < 0.",
             lambda rate, x, v, t: [math.exp(rate * t) * (x + v * t), math.exp(rate * t) * v], shear, PORTRAITS,
             wrong=lambda rate, x, v, t: [x + math.exp(rate * t) * v * t, math.exp(rate * t) * v], tolerance=1e-8),
         practice="With lambda < 0 the first coordinate may grow before it decays: its largest value is at lag "

@@ -9,11 +9,11 @@ import functools
 import math
 from collections.abc import Callable
 
-import mpmath
 import numpy as np
 import torch
 from scipy.linalg import expm
 
+from attention_priors.checks.groups.axioms import exact
 from attention_priors.claims.law import Law, claim, claims
 
 GROWING, DECAYING = (0.05, 0.4), (-0.05, -0.4)
@@ -115,9 +115,7 @@ def exponents(rate: float, omega: float) -> list[float]:
     x = block(rate, omega)
 
     def norm(matrix: np.ndarray, s: int) -> float:
-        with mpmath.workdps(40):
-            entries = mpmath.expm(mpmath.matrix(matrix.tolist()) * s).tolist()
-        return math.log(np.linalg.norm(np.array(entries, dtype=float), 2))
+        return math.log(np.linalg.norm(exact(matrix, s), 2))
 
     return [(norm(-x, 60) - norm(-x, 40)) / 20, (norm(x.T, 40) - norm(x.T, 60)) / 20]
 

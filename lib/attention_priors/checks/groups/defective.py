@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
 
-import mpmath
 import numpy as np
 import sympy
 import torch
 from scipy.linalg import expm
 
 from attention_priors.attention import attention
+from attention_priors.checks.groups.axioms import exact
 from attention_priors.claims.law import Law, claim, claims
 from attention_priors.positions.finite_rank import ExponentialPolynomial, extend
 from attention_priors.positions.priors import GeneralizedGaussian, Laplace
@@ -93,11 +93,9 @@ def evaluated(says: Callable[[np.ndarray], Realised], degree: int, lag: int) -> 
     """A random polynomial by the block said, its exponential in 40 digits, and the size; Horner's value, degree + 1."""
     a = np.random.default_rng(degree).normal(size=degree + 1)
     c, x, b = says(a)
-    with mpmath.workdps(40):
-        power = np.array(mpmath.expm(mpmath.matrix(x.tolist()) * lag).tolist(), dtype=float)
-        exact = float(mpmath.polyval([mpmath.mpf(v) for v in a[::-1]], lag))
-    scale = max(1.0, abs(exact))
-    return [float(c @ power @ b) / scale, len(x)], [exact / scale, degree + 1]
+    value = float(np.polyval(a[::-1], lag))
+    scale = max(1.0, abs(value))
+    return [float(c @ exact(x, lag) @ b) / scale, len(x)], [value / scale, degree + 1]
 
 
 def without_factorial(a: np.ndarray) -> Realised:
