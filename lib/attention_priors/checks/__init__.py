@@ -23,6 +23,7 @@ ROWS = {
     "ablation.training": "BAM-F11 BAM-F12 BAM-TAB5 BAM-C14",
     "algorithms.positions": "PE-RAND-E PE-F5 PE-NOPE",
     "attention.order": "PE-C0 PE-C1 PE-BIAS2",
+    "attention.transport": "GOAT-D2.1 GOAT-P2.2 GOAT-P2.2b GOAT-EQ3 GOAT-P3.1 GOAT-E7 X-1",
     "bam_below_zero": "BAM-T3 BAM-E3 BAM-E2 BAM-F1",
     "bam_counts": "BAM-TAB1 BAM-C22 BAM-E11",
     "bam_decoding": "BAM-ALG1",
@@ -37,9 +38,6 @@ ROWS = {
     "bam_scaling": "BAM-D6 BAM-C4 BAM-E13",
     "bam_tables": "BAM-E6 BAM-E7 BAM-E8 BAM-E10 BAM-C19",
     "bam_times": "BAM-E9",
-    "cross_maximum_entropy": "X-6",
-    "cross_priors": "X-3 X-4",
-    "cross_spectra": "X-5 X-7 X-8 X-16",
     "goat_bands": "GOAT-T5.1 GOAT-T5.1t GOAT-C-4",
     "goat_classification": "GOAT-E.1 GOAT-DF.1 GOAT-DF.2 GOAT-AF.3 GOAT-F.T2",
     "goat_classification_scope": "GOAT-F.T2c GOAT-F.T2g GOAT-F.4 GOAT-F.T4 GOAT-F.5s",
@@ -71,9 +69,11 @@ ROWS = {
     "parallel.text": "PC-C3 PC-C4 PC-C5 PC-C6 PC-C7 PC-C8 PC-C9 PC-C14",
     "passkey.benchmark": "X-11",
     "passkey.retrieval": "BAM-F2 BAM-F3 BAM-F13 BAM-C1 BAM-C6 BAM-C13",
+    "prior.families": "X-3 X-4 X-6",
     "prior.phase": "X-10 X-13 X-14",
     "prior.start": "BAM-E14 BAM-E4 BAM-E5 BAM-E15",
     "ruler.tasks": "BAM-D8",
+    "spectra.reach": "X-5 X-7 X-8 X-16",
     "survey_curves": "PE-F2 PE-F4",
     "survey_kernels": "PE-KERPLE PE-SAND PE-SAND2",
     "survey_priors": "PE-T5 PE-E-T5 PE-E-T5b PE-ALIBI",
@@ -81,7 +81,6 @@ ROWS = {
     "survey_rotations_code": "PE-ROPE-EQ PE-ROPE-MAP PE-E-CODE",
     "survey_rotations_longer": "PE-NTK PE-DLIN PE-DNTK PE-PNTK PE-BETA PE-PI-E1",
     "survey_rotations_more": "PE-XPOS PE-RAND PE-E1",
-    "transport": "GOAT-D2.1 GOAT-P2.2 GOAT-P2.2b GOAT-EQ3 GOAT-P3.1 GOAT-E7 X-1",
 }
 
 
