@@ -192,7 +192,7 @@ CHECKS = claims(
                       lambda encoding: encoding in INSIDE, group_of, ALL,
                       wrong=lambda encoding: encoding in (*INSIDE, "KERPLE log"), tolerance=0),
         practice="The classification says what one dot product can carry, not what can encode position: a table of "
-                 "biases is not bound by it. Notebook 15 compares both sides by their tails.",
+                 "biases is not bound by it. Notebook 18 compares both sides by their tails.",
     ),
     claim(
         "X-9",

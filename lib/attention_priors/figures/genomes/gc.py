@@ -74,8 +74,9 @@ def caption(frame: Frame) -> str:
     few = models[["few_low", "few_high"]].mean()
     return (
         f"G and C in pieces of {int(frame['bases'].iloc[0])} bases, written against true, over "
-        f"{frame['text'].nunique()} texts: r is {said} (means of seeds {listed(models['seed'])}); {copied['r']:.2f} for the beginning's own. "
-        f"Bars: 95 % over texts; {FEW} texts alone give {few['few_low']:.2f} to {few['few_high']:.2f}."
+        f"{frame['text'].nunique()} texts: r is {said} (means of seeds {listed(models['seed'])}); {copied['r']:.2f} "
+        f"for the beginning's own. Bars: 95 % over texts; {FEW} texts alone give {few['few_low']:.2f} to "
+        f"{few['few_high']:.2f}."
     )  # fmt: skip
 
 
