@@ -125,7 +125,8 @@ CHECKS = claims(
     claim(
         "GOAT-CSINK",
         *(heads(f"Text: {label} forms sinks by a first key of larger norm than the others' median (heads with at least "
-                f"{SINK} of their attention on it)", average(HEADS, name, sinking, f"no head of {name} sinks"), ">", 1.0)
+                f"{SINK} of their attention on it)",
+                average(HEADS, name, sinking, f"no head of {name} sinks"), ">", 1.0)
           for name, label in (("rope", "RoPE"), ("alibi", "ALiBi"))),
         heads("Copies: the head that sinks most has the first key's mass from its prior, beyond content's own",
               average(HEADS, LEARNED, taken, f"no head of {LEARNED} sinks", COPYING), ">", 0.0),

@@ -8,7 +8,6 @@ from attention_priors.figures.methods import label
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, NotCompared, TableSpec, rivals
 from attention_priors.figures.words import listed
 
-
 TASKS = {"copying": "copies", "language": "text"}  # the models' tasks, as panels and tables call them
 
 
@@ -125,8 +124,8 @@ def caption_table(frame: Frame) -> str:
 BAND = FigureSpec(
     "sinks_band", draw, caption, notebook=NOTEBOOK, paper="Goat, Fig. 2c", claims=("GOAT-F2c", "GOAT-T5.1t"),
     columns=("task", "encoding", "seed", "passed", "factor", "omega", "mass", "least", "most"),
-    alt="A panel for each task and encoding: mass on the preferred key against the range of the content logits, a line for "
-    "each seed inside a shaded band that widens from one point.",
+    alt="A panel for each task and encoding: mass on the preferred key against the range of the content logits, a line "
+    "for each seed inside a shaded band that widens from one point.",
 )  # fmt: skip
 KEYS = FigureSpec(
     "sinks_keys", draw_keys, caption_keys, notebook=NOTEBOOK, paper="Goat, Fig. 2b", claims=("GOAT-F2b",),
