@@ -56,7 +56,7 @@ def naming(profile: Profile) -> dict[RunSpec, str]:
 
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
-    """Frame `goat_offset_answers`: right answers by length and by how far back the answer stands."""
+    """Frame `goat_offset_answers`: right answers by length and by the address that was asked for."""
     each = profile.division.evaluation
     jobs = [Job(spec.name, train_and_answer, (spec, str(runs), profile.device, each)) for spec in wanted(profile)]
     found = gather(jobs, profile, "offsets")
@@ -75,9 +75,9 @@ def train_and_answer(spec: RunSpec, runs: str, device: str, asks: Evaluation) ->
 
 @torch.inference_mode()
 def answered(model: Transformer, spec: RunSpec, asks: Evaluation) -> list[dict[str, Any]]:
-    """Right answers at each length by octave of the offset: 1, 2-3, 4-7, ...; all addresses are asked equally often.
+    """Right answers at each length by octave of the address: 1, 2-3, 4-7, ...; all are asked equally often.
 
-    `back` is the first offset of its octave: how many symbols before the query the answer stands.
+    `address` is the first of its octave: the answer is that symbol or a later one, counted from the text's end.
     """
     reach, rows = spec.model.vocabulary - addressing.SYMBOLS, []
     for length in asks.lengths:
@@ -87,17 +87,16 @@ def answered(model: Transformer, spec: RunSpec, asks: Evaluation) -> list[dict[s
         step = max(1, TOKENS_AT_ONCE // length)
         parts = [questions.part(start, start + step) for start in range(0, asks.samples, step)]
         right = torch.cat([addressing.right(model, part, backend=reader(model)) for part in parts])
-        back = questions.addresses + torch.arange(addressing.QUERIES)
-        octave = 2 ** back.double().log2().floor().long()
+        octave = 2 ** questions.addresses.double().log2().floor().long()
         for first in sorted(set(octave.flatten().tolist())):
             chosen = octave == first
-            rows.append({"length": length, "back": first, "correct": int(right[chosen].sum()),
+            rows.append({"length": length, "address": first, "correct": int(right[chosen].sum()),
                          "samples": int(chosen.sum())})  # fmt: skip
     return rows
 
 
 def totals(frame: pd.DataFrame) -> pd.DataFrame:
-    """Right answers per encoding, seed and length, over all offsets."""
+    """Right answers per encoding, seed and length, over all addresses."""
     by = ["encoding", "seed", "length"]
     made = frame.groupby(by, sort=False, as_index=False).agg(
         correct=("correct", "sum"), samples=("samples", "sum"), steps=("steps", "first")
@@ -105,14 +104,14 @@ def totals(frame: pd.DataFrame) -> pd.DataFrame:
     return made.assign(**carry(frame, "trained"))
 
 
-def by_offset(frame: pd.DataFrame) -> pd.DataFrame:
-    """Per encoding, length and octave of the offset: share answered, mean over seeds with its 95 % interval."""
+def by_address(frame: pd.DataFrame) -> pd.DataFrame:
+    """Per encoding, length and octave of the address: share answered, mean over seeds with its 95 % interval."""
 
     def say(group: pd.DataFrame) -> dict[str, Any]:
         low, high = evaluation.share_interval(group["correct"], group["samples"])
         return {"seeds": len(group), "mean": (group["correct"] / group["samples"]).mean(), "low": low, "high": high}
 
-    return over_seeds(frame, ("encoding", "length", "back"), say).assign(**carry(frame, "trained"))
+    return over_seeds(frame, ("encoding", "length", "address"), say).assign(**carry(frame, "trained"))
 
 
 EXPERIMENT = Experiment(
@@ -125,6 +124,6 @@ EXPERIMENT = Experiment(
     frames=("goat_offset_answers",),
     derive={
         "goat_offset_totals": ("goat_offset_answers", totals),
-        "goat_offset_by_offset": ("goat_offset_answers", by_offset),
+        "goat_offset_by_address": ("goat_offset_answers", by_address),
     },
 )

@@ -51,6 +51,13 @@ class Settings(Frozen):
                     raise ValueError(f"{name}.lengths: {length}, but a prompt takes {passkey.SHORTEST} tokens or more")
         return self
 
+    @model_validator(mode="after")
+    def _holds_position_and_content(self) -> Self:
+        for name in self.encodings:
+            if (rotary := encoding(name).rotary) is not None:
+                rotary(self.size.width // self.size.heads, self.size.rope_base)  # refuses heads that are too narrow
+        return self
+
 
 def run(profile: Profile, name: str, seed: int) -> RunSpec:
     """The training run behind an encoding (RoPE's extensions use RoPE's weights)."""

@@ -285,9 +285,9 @@ _COMPOSITE = [
 ]  # fmt: skip
 # Baselines whose logits are not divided by sqrt(d), as in Goat's public code.
 _UNDIVIDED = [
-    replace(row, name=f"{row.name}-undivided", label=f"{row.label} without 1/√d", form_of=row.name,
+    replace(row, name=f"{row.name}-undivided", label=f"{row.label} without 1/√d", form_of=form,
             rotary=_rope_undivided if row is _ROPE else _undivided)
-    for row in _PLAIN if row.name in ("sinusoidal", "rope", "alibi")
+    for row, form in ((_PLAIN[1], "sinusoidal"), (_ROPE, "rope"), (_ALIBI, None))
 ]  # fmt: skip
 _ROWS = [
     *_PLAIN, *_MORE, *_drawn(128), *_drawn(512), *_drawn(2048), *map(_with_ssmax, _PLAIN + _MORE), *_VARIANTS,

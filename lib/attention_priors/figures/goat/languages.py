@@ -43,7 +43,7 @@ def caption(frame: Frame) -> str:
     trained, far = trained_on(rows), int(rows["length"].max())
     first = rows.iloc[0]
     table = rows.groupby(["encoding", "length"])["loss"].mean()
-    each = "; ".join(f"{label(name)} {table[name, trained]:.3f} and {table[name, far] - table[name, trained]:+.3f}"
+    each = "; ".join(f"{label(name)} {table[name, trained]:.3f} and {table[name].max() - table[name, trained]:+.3f}"
                      for name in panels.ordered(rows["encoding"]))  # fmt: skip
     gone = rows[~rows["passed"].astype(bool)]
     runs = gone[["encoding", "seed"]].drop_duplicates().itertuples()
@@ -52,9 +52,9 @@ def caption(frame: Frame) -> str:
     cut = " Lines that leave the frame are cut." if rows["loss"].max() > _top(rows) else ""
     return (
         f"Loss of language models trained on {trained} tokens, on the same last {first['scored']} tokens of "
-        f"{first['documents']} held-out documents whatever stands before them. Loss at T, and what "
-        f"{times(far, trained)} adds: {each}. Bars: 95 % t interval over seeds; dots: seeds; grey: the other "
-        f"encodings.{cut} {named_seeds(rows).capitalize()}.{gate}"
+        f"{first['documents']} held-out documents whatever stands before them. Loss at T, and the most "
+        f"that any length up to {times(far, trained)} adds: {each}. Bars: 95 % t interval over seeds; dots: seeds; "
+        f"grey: the other encodings.{cut} {named_seeds(rows).capitalize()}.{gate}"
     )
 
 

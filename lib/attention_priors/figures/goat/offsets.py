@@ -17,7 +17,7 @@ def asked(frame: Frame) -> list[int]:
 
 
 def draw(frame: Frame) -> Figure:
-    """A panel an encoding: the share answered by how far back the answer stands, at T and at the longest length."""
+    """A panel an encoding: the share answered by address, at T and at the longest length."""
     rivals(frame, "encoding", "offsets named in the text")
     names, trained = panels.ordered(frame["encoding"]), trained_on(frame)
     fig, axes = panels.grid(names, height=1.5, across=5)
@@ -27,17 +27,18 @@ def draw(frame: Frame) -> Figure:
         for length, (dashes, shade) in zip(asked(frame), looks, strict=False):
             own = frame[(frame["encoding"] == name) & (frame["length"] == length)]
             own = own.assign(accuracy=own["correct"] / own["samples"])
-            panels.bars(ax, over_seeds(own, "accuracy", share, by="back"), shade or color, None if shade else marker,
+            panels.bars(ax, over_seeds(own, "accuracy", share, by="address"), shade or color, None if shade else marker,
                         linestyle=dashes, label=f"texts of {times(length, trained)}")  # fmt: skip
             if shade is None:
-                style.seed_dots(ax, own["back"], own["accuracy"], style.darken(color))
+                style.seed_dots(ax, own["address"], own["accuracy"], style.darken(color))
         ax.axhline(addressing.CHANCE, color=style.PALE, linewidth=0.7, linestyle=(0, (1, 2)), label="chance")
         ax.set_xscale("log", base=2)
-        ax.set_xticks(sorted(set(frame["back"]))[::2], [f"{back}+" for back in sorted(set(frame["back"]))[::2]])
+        ticks = sorted(set(frame["address"]))[::2]
+        ax.set_xticks(ticks, [f"{tick}" for tick in ticks])
         ax.minorticks_off()
         panels.shares(ax)
     fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-    fig.supxlabel("symbols back (octave)", fontsize=8)
+    fig.supxlabel("address: which symbol from the end (octaves, by their first)", fontsize=8)
     fig.supylabel("share answered", fontsize=8)
     return fig
 
@@ -49,7 +50,7 @@ def caption(frame: Frame) -> str:
     each = ", ".join(f"{label(name)} {value:.2f}" for name, value in means.items())
     return (
         f"The k-th last symbol of a text, k named by the query, after training up to {trained} tokens. Answered at "
-        f"that length: {each}. By how far back the answer stands, at the training length and at the longest; means "
+        f"that length: {each}. By address (in octaves), at the training length and at the longest; means "
         f"over seeds; bars: 95 % intervals over seeds and questions; dots: seeds. Chance is {addressing.CHANCE:.3f}. "
         f"{named_seeds(frame).capitalize()}."
     )
@@ -57,7 +58,7 @@ def caption(frame: Frame) -> str:
 
 FIGURE = FigureSpec(
     "goat_offset_answers", draw, caption, notebook=NOTEBOOK, paper="Goat, App. E.3", claims=("GOAT-E.3",),
-    columns=("encoding", "seed", "length", "back", "correct", "samples", "trained"),
-    alt="Panels for encodings with and without a rotation: the share of queries answered against how far back the "
-    "answer stands, at the training length and at a longer one.",
+    columns=("encoding", "seed", "length", "address", "correct", "samples", "trained"),
+    alt="Panels for encodings with and without a rotation: the share of queries answered against the address "
+    "that they name, at the training length and at a longer one.",
 )  # fmt: skip

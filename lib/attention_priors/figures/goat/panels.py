@@ -14,7 +14,7 @@ from attention_priors.positions.encodings import encoding
 
 NOTEBOOK = "learned_spectra"
 ACROSS = 6  # panels in a row
-LINE = 19  # letters of a title before it breaks
+WIDE = 100  # letters of titles in a row
 GOAT = "goat"  # begins the names of Goat's forms
 
 
@@ -44,13 +44,15 @@ def grid(names: Sequence[str], height: float = 1.2, across: int = ACROSS) -> tup
     for ax in axes.flat[len(names) :]:
         ax.set_visible(False)
     for ax, name in zip(axes.flat, names, strict=False):
-        ax.set_title(_broken(label(name)), color=style.darken(colour(name)[0], 0.25), fontsize=style.SMALLEST)
+        ax.set_title(
+            _broken(label(name), WIDE // across), color=style.darken(colour(name)[0], 0.25), fontsize=style.SMALLEST
+        )
     return fig, list(axes.flat[: len(names)])
 
 
-def _broken(text: str) -> str:
-    """In two lines where it is long."""
-    if len(text) <= LINE:
+def _broken(text: str, most: int) -> str:
+    """In two lines where it has more letters."""
+    if len(text) <= most:
         return text
     breaks = [place for place, letter in enumerate(text) if letter == " "]
     middle = min(breaks, key=lambda place: abs(place - len(text) / 2))

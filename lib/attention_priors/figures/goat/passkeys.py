@@ -10,7 +10,6 @@ from attention_priors.figures.goat.panels import NOTEBOOK
 from attention_priors.figures.methods import label, named_seeds
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, NotCompared, TableSpec, rivals
 from attention_priors.figures.words import HULL, bounded, prompts, times, trained_on
-from attention_priors.positions.encodings import encoding
 from attention_priors.tasks import passkey
 
 COLUMNS = ("encoding", "seed", "length", "correct", "digits", "samples", "trained")
@@ -91,7 +90,7 @@ def build(frame: Frame) -> Frame:
     learned = gated(frame).groupby("encoding")["passed"]
     for name in (each for pair in pairs(frame) for each in pair):
         own = by_digits(frame[frame["encoding"] == name])
-        row = {"encoding": label(encoding(name).base),
+        row = {"encoding": label(name.removesuffix(UNDIVIDED)),
                "logits": "not divided" if name.endswith(UNDIVIDED) else "divided by √d",
                "passed the gate": f"{int(learned.sum()[name])} of {int(learned.size()[name])}",
                "steps": f"{own.groupby('seed')['steps'].first().median():.0f}"}  # fmt: skip
