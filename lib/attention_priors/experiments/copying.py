@@ -31,7 +31,6 @@ from .grid import Job, run_all
 from .induced import induced, sides
 from .seeds import over_seeds
 
-NEAR = 0.05  # nats above the best prediction within which a model has learned the mixture; ours
 MAPPED = 32  # queries and keys of the drawn decomposition
 MOST = 64  # texts over which attention is averaged
 TINY = 1e-30
@@ -173,7 +172,7 @@ def _parts(prior: Prior | None, weights: Tensor, length: int) -> list[dict[str, 
 def judged(losses: pd.DataFrame, heads: pd.DataFrame) -> pd.DataFrame:
     """A row per encoding and seed: excess at the training length, the heads' largest masses, and what was learned.
 
-    `copied`: within NEAR nats of the best prediction. `far`: the excess at the longest length asked.
+    `copied`: within copying.NEAR nats of the best prediction. `far`: the excess at the longest length asked.
     """
     rows = []
     for (name, seed), own in losses.groupby(["encoding", "seed"], sort=False):
@@ -183,7 +182,7 @@ def judged(losses: pd.DataFrame, heads: pd.DataFrame) -> pd.DataFrame:
         first, previous = mine.loc[mine["prior_first"].idxmax()], mine.loc[mine["prior_previous"].idxmax()]
         rows.append({"encoding": name, "seed": seed, "trained": trained_at, "nll": at.loc[trained_at, "nll"],
                      "excess": at.loc[trained_at, "excess"], "expected": at.loc[trained_at, "expected"],
-                     "one_copy": at.loc[trained_at, "one_copy"], "copied": at.loc[trained_at, "excess"] <= NEAR,
+                     "one_copy": at.loc[trained_at, "one_copy"], "copied": at.loc[trained_at, "excess"] <= copying.NEAR,
                      "prior_first": first["prior_first"], "prior_previous": previous["prior_previous"],
                      "u_peak": int(first["u_peak"]), "kappa_peak": int(previous["kappa_peak"]),
                      "below": mine["below"].min(), "longest": int(own["length"].max()),

@@ -1,7 +1,8 @@
-"""What a sink is made of: the first key in language models whose prior can hold it, and in others (Goat, Fig. 2b, 2c).
+"""What a sink is made of: the first key in models whose prior can hold it, and in others (Goat, Fig. 2b, 2c).
 
-Text, model, recipe and gate are those of the section `language`. Attention is p ∝ π e^z: with the prior known, the
-content logits z of a row are ln p - ln π up to a constant, and what heads would do with less or more of them follows.
+Two kinds of model: language models, of which text, recipe and gate are those of the section `language`, and those of
+the section `copying`, whose task asks for the first key. Attention is p ∝ π e^z: with the prior known, the content
+logits z of a row are ln p - ln π up to a constant, and what heads would do with less or more of them follows.
 """
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ from typing import Annotated, Any
 
 import pandas as pd
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor
 
-from .. import store
-from ..config import Encodings, Frozen, Profile, Seeds
+from .. import runtime, store
+from ..config import Encodings, Frozen, ModelConfig, Profile, Seeds
 from ..model import Transformer
 from ..positions.composite import Content
+from ..tasks import copying
 from ..training import RunSpec
 from .arms import Corpus, corpus, language_run, trained
 from .documents import Reader, gate
@@ -34,7 +37,7 @@ FLAT = 1e-9
 
 
 class Settings(Frozen):
-    """Rows, seeds and documents; `factors` multiply the content logits. The rest as in the section `language`."""
+    """Language models' rows and seeds, documents; `factors` multiply the content logits. The rest as in `language`."""
 
     encodings: Encodings
     seeds: Seeds
@@ -43,15 +46,20 @@ class Settings(Frozen):
 
 
 def wanted(profile: Profile, found: Corpus) -> list[RunSpec]:
-    """Every training run; those of Goat as a language model and of its rivals are the same."""
-    settings = profile.sinks
-    return [language_run(profile, name, seed, *found) for name in settings.encodings for seed in settings.seeds]
+    """Every training run; most are those of Goat as a language model, and all of copying's are that experiment's."""
+    settings, mixture = profile.sinks, profile.copying
+    read = [language_run(profile, name, seed, *found) for name in settings.encodings for seed in settings.seeds]
+    size = {"vocabulary": copying.SYMBOLS, **mixture.size.model_dump()}
+    return read + [
+        RunSpec(task="copying", model=ModelConfig(encoding=name, **size), recipe=mixture.recipe, seed=seed)
+        for name in mixture.encodings for seed in mixture.seeds
+    ]  # fmt: skip
 
 
 def asked(profile: Profile, found: Corpus) -> Asked:
     """The texts of the training length that are read, and those of the gate's reading of order."""
-    length, texts = profile.language.recipe.length, profile.sinks.documents
-    return {spec: [Reading(spec.model.encoding, length, texts)] for spec in wanted(profile, found)}
+    texts = profile.sinks.documents
+    return {spec: [Reading(spec.model.encoding, spec.recipe.length, texts)] for spec in wanted(profile, found)}
 
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
@@ -59,9 +67,8 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     jobs = [Job(f"sinks/{spec.name}", train_and_look, (spec, str(runs), profile))
             for spec in wanted(profile, corpus(profile, cache))]  # fmt: skip
     found = run_all(jobs, profile.workers, profile.threads, "sinks")
-    about = {"trained": profile.language.recipe.length}
     return {
-        f"sinks_{part}": pd.DataFrame([row for one in found for row in one[part]]).assign(**about)
+        f"sinks_{part}": pd.DataFrame([row for one in found for row in one[part]])
         for part in ("heads", "factors", "keys")
     }
 
@@ -69,19 +76,43 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
 def train_and_look(spec: RunSpec, runs: str, profile: Profile) -> dict[str, list[dict[str, Any]]]:
     """One model: train it if it is not in the store, then measure what has not been measured yet."""
     run, record = trained(spec, runs, profile.device)
-    reader, settings = Reader(run, spec.model.encoding, profile), profile.sinks
-    domain, length = profile.language.domains[0], spec.recipe.length
+    settings, task = profile.sinks, "copying" if spec.task == "copying" else "language"
+    code = store.fingerprint(look, Transformer)
+    if task == "copying":
+        tokens = mixed(spec, settings.documents)
+        path = run.path / f"sinks-{store.key(settings.documents, settings.factors, code)}.json"
+        parts = store.kept_json(path, lambda: look(run.model(), tokens, settings.factors))
+        loss = excess(run.model(), tokens)
+        passed = loss <= copying.NEAR
+    else:
+        reader, domain = Reader(run, spec.model.encoding, profile), profile.language.domains[0]
+        wanted = (settings.documents, settings.factors, domain, spec.inputs, profile.language.documents)
 
-    def found() -> dict[str, list[dict[str, Any]]]:
-        tokens = reader.texts(domain)[: settings.documents, -length - 1 : -1]
-        return look(reader.model, tokens, settings.factors)
+        def measured() -> dict[str, list[dict[str, Any]]]:
+            texts = reader.texts(domain)[: settings.documents, -spec.recipe.length - 1 : -1]
+            return look(reader.model, texts, settings.factors)
 
-    wanted = (settings.documents, settings.factors, domain, spec.inputs, profile.language.documents)
-    parts = reader.kept(f"sinks-{store.key(wanted, store.fingerprint(look, Transformer))}", found)
-    own = reader(domain, (length,))
-    about = {"encoding": spec.model.encoding, "seed": spec.seed, "passed": gate(reader, profile)["passed"]}
-    loss = {"loss": sum(row["loss"] for row in own) / len(own), "run": record["key"]}
-    return {name: [about | row | (loss if name == "heads" else {}) for row in rows] for name, rows in parts.items()}
+        parts = reader.kept(f"sinks-{store.key(wanted, code)}", measured)
+        own = reader(domain, (spec.recipe.length,))
+        passed, loss = gate(reader, profile)["passed"], sum(row["loss"] for row in own) / len(own)
+    about = {"task": task, "encoding": spec.model.encoding, "seed": spec.seed, "trained": spec.recipe.length}
+    more = {"heads": {"loss": loss, "run": record["key"]}}
+    return {
+        name: [about | {"passed": passed} | row | more.get(name, {}) for row in rows] for name, rows in parts.items()
+    }
+
+
+def mixed(spec: RunSpec, texts: int) -> Int[Tensor, "texts length"]:
+    """Held-out texts of the mixture of copies."""
+    return copying.texts(texts, spec.recipe.length, runtime.generator(spec.seed, "sinks/copying"))
+
+
+@torch.no_grad()
+def excess(model: Transformer, tokens: Int[Tensor, "texts length"]) -> float:
+    """Nats above the best prediction of the mixture of copies."""
+    targets, _ = copying.answers(tokens)
+    nll = F.cross_entropy(model(tokens).float().mT, targets, reduction="none")[:, 1:-1].double()
+    return float((nll - copying.bayes(tokens)).mean())
 
 
 @torch.no_grad()
@@ -168,7 +199,7 @@ def followed(frame: pd.DataFrame) -> pd.DataFrame:
     uniform it is the one that attends to it most.
     """
     kept = []
-    for (name, _), own in frame.groupby(["encoding", "seed"], sort=False):
+    for (_, name, _), own in frame.groupby(["task", "encoding", "seed"], sort=False):
         key = "own" if name in OWN else "first"
         at = own[own["factor"] == 0]
         if at[key].max() - at[key].min() < FLAT:
@@ -176,14 +207,14 @@ def followed(frame: pd.DataFrame) -> pd.DataFrame:
         best = at.loc[at[key].idxmax()]
         mine = own[(own["layer"] == best["layer"]) & (own["head"] == best["head"])]
         renamed = {key: "mass", f"{key}_low": "least", f"{key}_high": "most"}
-        columns = ["encoding", "seed", "passed", "layer", "head", "factor", "omega", *renamed, "trained"]
+        columns = ["task", "encoding", "seed", "passed", "layer", "head", "factor", "omega", *renamed, "trained"]
         kept.append(mine[columns].rename(columns=renamed).assign(key=key))
     return pd.concat(kept, ignore_index=True)
 
 
 EXPERIMENT = Experiment(
     name="sinks",
-    sections=("sinks", "language"),
+    sections=("sinks", "language", "copying"),
     recipe=lambda profile: profile.language.recipe.name,
     asked=asked,
     measure=measure,

@@ -22,6 +22,7 @@ SYMBOLS = 32
 FIRST, PREVIOUS = 0.35, 0.35
 NOISE = 1 - FIRST - PREVIOUS
 SHORTEST = 3  # symbols of a text that has something to predict
+NEAR = 0.05  # nats above the best prediction within which a model has learned the mixture; ours
 
 
 def texts(count: int, length: int, generator: torch.Generator) -> Int[Tensor, "count length"]:

@@ -15,10 +15,10 @@ import torch
 from attention_priors.attention import attention
 from attention_priors.claims.finding import Estimate, Finding, Frames, mean, unknown
 from attention_priors.claims.law import Law, Reading, claim, claims
-from attention_priors.experiments.copying import NEAR
 from attention_priors.positions.composite import coordinates
 from attention_priors.positions.priors import Product
 from attention_priors.positions.spectral import Fourier, Sink, geometric
+from attention_priors.tasks.copying import NEAR
 
 JUDGED = "copying_judged"
 GOAT = "goat-eight"

@@ -60,6 +60,8 @@ CHECKS = claims(
         finding(f"RoPE breaks down: its loss grows by more than {DIVERGES} nats at {FAR}T",
                 lambda data: data.end("rope", FAR), ">", DIVERGES, ours=True),
         *map(holds, FORMS),
+        practice="u is a function of j/L: whether L is the current length or that of training decides what its network "
+        "is asked beyond T.",
         recipe=RECIPE,
     ),
     claim("GOAT-C-6", *map(close, FORMS), *map(holds, FORMS), recipe=RECIPE),

@@ -65,6 +65,8 @@ CHECKS = claims(
                 metrics=(retrieval.COUNTS,), ours=True),
         Finding(f"Nor on text: a loss at T that is lower by at most {NATS} nats", text, "<=", NATS,
                 metrics=(language.PERPLEXITY,), ours=True),
+        practice="A prior adds the same to every query. What a query names takes a rotation, or layers that pass "
+        "places on.",
         recipe=RECIPE,
     ),
 )  # fmt: skip

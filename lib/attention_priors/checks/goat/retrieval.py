@@ -165,7 +165,13 @@ def uniform_falls(frames: Frames) -> Estimate:
 
 
 CHECKS = claims(
-    claim("GOAT-F3a", *(ahead(form, rival) for form in FORMS for rival in OTHERS), recipe=RECIPE),
+    claim(
+        "GOAT-F3a",
+        *(ahead(form, rival) for form in FORMS for rival in OTHERS),
+        practice="Give rivals the same temperature: logits that are not divided by √d make another model of the same "
+        "encoding.",
+        recipe=RECIPE,
+    ),
     claim("GOAT-F3b", *(each for form in FORMS for each in drawn(form)), recipe=RECIPE),
     claim(
         "GOAT-F3c",
@@ -186,6 +192,8 @@ CHECKS = claims(
         Finding("Without another prior nothing helps: NoPE with SSMax, whose prior is uniform too, is no more than "
                 f"{MARGIN} ahead of NoPE (mean from 2T to {FAR}T)", helped, "<=", MARGIN, metrics=(BY_LENGTH,),
                 ours=True),
+        practice="A cause is shown by what happens when it stays and something else changes, as SSMax does with the "
+        "uniform prior.",
         recipe=RECIPE,
     ),
 )  # fmt: skip

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from attention_priors.experiments.copying import NEAR
 from attention_priors.figures import style
 from attention_priors.figures.goat import panels
 from attention_priors.figures.goat.panels import NOTEBOOK
 from attention_priors.figures.methods import label
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
 from attention_priors.figures.words import counted, listed, times, trained_on
+from attention_priors.tasks.copying import NEAR
 
 PARTS = {"content": "content", "spectrum": r"spectrum $\kappa(i-j)$", "sink": r"sink $u(j)$",
          "sum": r"$\kappa + u$", "prior": r"prior $\pi_i(j)$"}  # fmt: skip

@@ -14,7 +14,7 @@ from attention_priors.positions.encodings import encoding
 
 NOTEBOOK = "learned_spectra"
 ACROSS = 6  # panels in a row
-WIDE = 114  # letters of titles in a row
+WIDE = 100  # letters of titles in a row
 GOAT = "goat"  # begins the names of Goat's forms
 
 
