@@ -32,6 +32,7 @@ SECTIONS = Table(
         "nope": "nope:Settings",
         "needles": "needles:Settings",
         "division": "division:Settings",
+        "resolution": "resolution:Settings",
     },
 )
 _KNOWN = Table(

@@ -37,6 +37,7 @@ EXPERIMENTS = Table(
         "learned": "learned:EXPERIMENT",
         "sharpness": "sharpness:EXPERIMENT",
         "division": "division:EXPERIMENT",
+        "resolution": "resolution:EXPERIMENT",
         "predictions": "predictions:EXPERIMENT",
         "findings": "findings:EXPERIMENT",
         "pucks": "pucks:EXPERIMENT",

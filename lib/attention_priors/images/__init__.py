@@ -9,20 +9,26 @@ from .files import Digits, Folder
 from .glyphs import Glyphs
 from .source import Pictures
 
-__all__ = ["Pictures", "known", "pictures"]
+__all__ = ["Pictures", "kind", "known", "pictures"]
 
-_FILES = {"digits": Digits, "folder": Folder}
+_KINDS: dict[str, type[Pictures]] = {"glyphs": Glyphs, "digits": Digits, "folder": Folder}
+
+
+def kind(name: str) -> type[Pictures]:
+    """The class behind a name, whose file need not be there. ValueError where it is no source."""
+    first, _, rest = name.partition(":")
+    if first not in _KINDS or (first == "glyphs") == bool(rest):
+        raise ValueError(f"unknown pictures {name!r}; use 'glyphs', 'digits:<file>' or 'folder:<folder>'")
+    return _KINDS[first]
 
 
 def known(name: str) -> str:
-    """`name`, which need not be there. ValueError where it is no source."""
-    kind, _, rest = name.partition(":")
-    if name != "glyphs" and (kind not in _FILES or not rest):
-        raise ValueError(f"unknown pictures {name!r}; use 'glyphs', 'digits:<file>' or 'folder:<folder>'")
+    """`name`, as `kind` knows it."""
+    kind(name)
     return name
 
 
 def pictures(name: str, cache: Path) -> Pictures:
-    """The source of that name; files are looked for in `cache`/images. ValueError for one that is unknown or lacking"""
-    kind, _, rest = known(name).partition(":")
-    return Glyphs() if kind == "glyphs" else _FILES[kind](Path(cache) / "images" / rest)
+    """The source of that name; files are looked for in `cache`/images. ValueError for what is unknown or not there."""
+    made, rest = kind(name), name.partition(":")[2]
+    return made(Path(cache) / "images" / rest) if rest else made()

@@ -36,7 +36,9 @@ class Digits(Pictures):
         try:
             rows = np.loadtxt(path, delimiter=",", ndmin=2)
         except ValueError as error:
-            raise ValueError(f"{path} is no table of numbers ({error}); give pixels and digit, comma-separated") from None
+            raise ValueError(
+                f"{path} is no table of numbers ({error}); give pixels and digit, comma-separated"
+            ) from None
         side = round((rows.shape[1] - 1) ** 0.5)
         labels = rows[:, -1]
         if side**2 + 1 != rows.shape[1] or rows.min() < 0 or rows.max() > 255 or set(labels) - set(range(10)):

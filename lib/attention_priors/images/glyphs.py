@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from matplotlib import get_data_path
-from matplotlib.ft2font import FT2Font
+from matplotlib.ft2font import FT2Font, LoadFlags
 from torch import Tensor
 
 from .. import runtime
@@ -29,6 +29,7 @@ TRAINING = (
 TEST = ("DejaVuSans-Bold", "DejaVuSansMono-Oblique", "DejaVuSerif-Italic", "STIXGeneral", "cmss10", "cmti10")
 SMALLEST, LARGEST = 0.5, 0.9  # height of a digit as a share of the picture's
 FULL = 64.0  # points at which a glyph is measured
+FINE = 4  # each pixel is the mean of so many squared, so that a place is the same at every resolution
 
 
 @dataclass(frozen=True)
@@ -75,16 +76,13 @@ def glyph(
     face = _face(font)
     if not face.get_char_index(ord(character)):
         raise ValueError(f"font {font!r} has no glyph for {character!r}; use one of {', '.join(TRAINING)}")
-    wide, high = _extent(font, character)
-    points = FULL * min(height * side / high, side / wide)
-    ink = _inked(face, character, points)
-    # Hinting rounds up to whole pixels: one line of ink may stand over the edge.
-    ink = ink[:side, :side]
-    free_down, free_across = side - ink.shape[0], side - ink.shape[1]
-    top, left = round(place[1] * free_down), round(place[0] * free_across)
-    page = np.zeros((side, side), dtype=np.float32)
+    wide, high, edge = *_extent(font, character), FINE * side
+    ink = _inked(face, character, FULL * min(height * edge / high, edge / wide))
+    ink = ink[:edge, :edge]  # whole pixels: a line of ink may stand over the edge
+    top, left = (round(share * (edge - n)) for share, n in zip(reversed(place), ink.shape, strict=True))
+    page = np.zeros((edge, edge), dtype=np.float32)
     page[top : top + ink.shape[0], left : left + ink.shape[1]] = ink / np.float32(255)
-    return page
+    return page.reshape(side, FINE, side, FINE).mean((1, 3))
 
 
 @cache
@@ -105,7 +103,7 @@ def _extent(font: str, character: str) -> tuple[float, float]:
 def _inked(face: FT2Font, character: str, points: float) -> np.ndarray:
     """The pixels of a character without the empty lines around it."""
     face.set_size(points, 72)
-    face.set_text(character)
+    face.set_text(character, flags=LoadFlags.NO_HINTING)  # hints would draw another shape at every resolution
     face.draw_glyphs_to_bitmap(antialiased=True)
     image = np.asarray(face.get_image())
     rows, columns = np.flatnonzero(image.any(1)), np.flatnonzero(image.any(0))

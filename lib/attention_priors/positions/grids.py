@@ -91,9 +91,7 @@ class GridFourier(Prior):
         cos, sin = self._turns(lags)
         return self.alpha.to(cos.dtype) @ cos.T + self.beta.to(sin.dtype) @ sin.T
 
-    def features(
-        self, places: Places
-    ) -> tuple[Float[Tensor, "heads tokens rank"], Float[Tensor, "heads tokens rank"]]:
+    def features(self, places: Places) -> tuple[Float[Tensor, "heads tokens rank"], Float[Tensor, "heads tokens rank"]]:
         """(φ, ψ) of the extra tokens and the patches: <φ(p), ψ(p')> = κ(p - p') + sink(p') (equations 17, 18, 24)."""
         cos, sin = self._turns(places)
         alpha, beta = self.alpha[:, None], self.beta[:, None]
@@ -194,7 +192,8 @@ class SinusoidalGrid(GridEmbedding):
         self.axis = Sinusoidal(width // 2)
 
     def forward(self, grid: Grid, places: Places) -> Float[Tensor, "patches width"]:
-        return self.axis(places).flatten(1)
+        angles = places.double()[..., None] * self.axis.omega  # places may be fractions
+        return torch.stack([angles.sin(), angles.cos()], -1).flatten(1).float()
 
 
 @dataclass(frozen=True)

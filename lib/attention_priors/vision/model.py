@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Self
 
 import torch
@@ -15,8 +14,7 @@ from ..config import ModelConfig
 from ..model import Block
 from ..positions.encodings import encoding
 from ..positions.finite_rank import extend
-from ..positions.grids import Grid, GridEncoding, grid_encoding
-from ..positions.grids import Places as GridPlaces
+from ..positions.grids import Grid, GridEncoding, Places, grid_encoding
 
 Queries = Float[Tensor, "batch heads tokens width"]
 
@@ -36,7 +34,7 @@ class VisionConfig(ModelConfig):
     side: int = Field(ge=1, description="pixels on a side in training")
     patch: int = Field(ge=1, description="pixels on a side of a patch")
     channels: int = Field(default=1, ge=1)
-    class_token: bool = Field(default=False, description="a token of its own gives the class, not the mean of the patches")
+    class_token: bool = Field(default=False, description="a token, not the mean of the patches, gives the class")
 
     @model_validator(mode="after")
     def _whole_patches(self) -> Self:
@@ -61,18 +59,6 @@ def grid_of(height: int, width: int, patch: int) -> Grid:
     return Grid(height // patch, width // patch)
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What all layers share in one forward pass: where the patches stand."""
-
-    q_positions: GridPlaces  # [tokens 2], those before the patches at (0, 0), which nothing reads
-    extra: int  # tokens before the patches
-
-    @property
-    def places(self) -> GridPlaces:
-        return self.q_positions[self.extra :]
-
-
 class GridAttention(nn.Module):
     """p_ij ∝ exp(<q_i, k_j> / sqrt(d_c) + log π(i, j)) over all tokens: one plain SDPA call, and no bias in memory.
 
@@ -92,22 +78,22 @@ class GridAttention(nn.Module):
         self.value = nn.Linear(config.width, config.width, bias=False)
         self.output = nn.Linear(config.width, config.width, bias=False)
 
-    def project(self, x: Float[Tensor, "batch tokens channels"], seen: Seen) -> tuple[Queries, Queries, Queries]:
+    def project(self, x: Float[Tensor, "batch tokens channels"], places: Places) -> tuple[Queries, Queries, Queries]:
         """q and k with places and prior in them, and v: [batch, heads, tokens, head width]."""
         q, k, v = (
             linear(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for linear in (self.query, self.key, self.value)
         )
         if self.rotary is not None:
-            q, k = self.rotary(q, seen.places), self.rotary(k, seen.places)
+            q, k = self.rotary(q, places), self.rotary(k, places)
         if self.prior is not None:
-            q, k = extend(q, k, *self.prior.features(seen.places))
+            q, k = extend(q, k, *self.prior.features(places))
         return q, k, v
 
     def forward(
-        self, x: Float[Tensor, "batch tokens channels"], seen: Seen, layer: int
+        self, x: Float[Tensor, "batch tokens channels"], places: Places
     ) -> Float[Tensor, "batch tokens channels"]:
-        """Every token attends to every token."""
-        mixed = F.scaled_dot_product_attention(*self.project(x, seen))
+        """Every token attends to every token; `places` are those of the patches, the last tokens."""
+        mixed = F.scaled_dot_product_attention(*self.project(x, places))
         return self.output(mixed.transpose(1, 2).flatten(2))
 
 
@@ -117,6 +103,14 @@ class GridBlock(Block):
     def __init__(self, config: VisionConfig, row: GridEncoding, layer: int) -> None:
         super().__init__(config, encoding("nope"), None, layer)
         self.attention = GridAttention(config, row)
+
+    def forward(
+        self, x: Float[Tensor, "batch tokens channels"], places: Places
+    ) -> Float[Tensor, "batch tokens channels"]:
+        """Every token is a query."""
+        x = x + self.attention(self.attention_norm(x), places)
+        gate, up = self.gate_up(self.feedforward_norm(x)).chunk(2, dim=-1)
+        return x + self.down(F.silu(gate) * up)
 
 
 class VisionModel(nn.Module):
@@ -148,7 +142,7 @@ class VisionModel(nn.Module):
         A table of embeddings is stretched in any case. `document_ids` is what `training.fit` hands to every model.
         ValueError for pictures that are no grid of patches, or have other channels.
         """
-        config, extra = self.config, int(self.config.class_token)
+        config = self.config
         if images.ndim != 4 or images.shape[1] != config.channels:
             raise ValueError(f"images of shape {list(images.shape)}; give [batch, {config.channels}, height, width]")
         grid = grid_of(*images.shape[2:], config.patch)
@@ -158,16 +152,13 @@ class VisionModel(nn.Module):
             x = x + self.absolute(grid, places).to(x.dtype)
         if self.class_token is not None:
             x = torch.cat([self.class_token.to(x.dtype).expand(len(x), 1, -1), x], 1)
-        seen = Seen(F.pad(places, (0, 0, extra, 0)), extra)
-        for layer, block in enumerate(self.blocks):
-            x = block(x, seen, layer)
+        for block in self.blocks:
+            x = block(x, places)
         x = self.norm(x)
         return self.head(x[:, :1] if config.class_token else x.mean(1, keepdim=True))
 
 
-def patches(
-    images: Float[Tensor, "batch channels height width"], patch: int
-) -> Float[Tensor, "batch patches pixels"]:
+def patches(images: Float[Tensor, "batch channels height width"], patch: int) -> Float[Tensor, "batch patches pixels"]:
     """The pixels of every patch, row by row, channels first."""
     grid = grid_of(*images.shape[2:], patch)
     cut = images.unflatten(3, (grid.width, patch)).unflatten(2, (grid.height, patch))  # b c H p W p

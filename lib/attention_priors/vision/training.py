@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from .. import config, runtime, sharding, store
-from ..images import Pictures, pictures
+from ..images import Pictures, kind, pictures
 from ..positions.grids import grid_encoding
 from ..training import Run, RunSpec, fit
 from .model import VisionConfig, VisionModel
@@ -27,7 +27,7 @@ class ImageSpec(RunSpec):
     def key(self, device: str = "cpu") -> str:
         """The run's identifier: configuration, seed, class of device and the code on its path."""
         row = grid_encoding(self.model.encoding)
-        code = store.fingerprint(fit, VisionModel, Batches, pictures, *row.parts())
+        code = store.fingerprint(fit, VisionModel, Batches, kind(self.images), *row.parts())
         return store.key(self.model_dump(exclude={"corpus", "start"}, exclude_defaults=True), device, code)
 
 
