@@ -33,6 +33,7 @@ SECTIONS = Table(
         "needles": "needles:Settings",
         "division": "division:Settings",
         "resolution": "resolution:Settings",
+        "genomes": "genomes:Settings",
     },
 )
 _KNOWN = Table(

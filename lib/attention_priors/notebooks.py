@@ -34,6 +34,7 @@ NOTEBOOKS: dict[str, Notebook] = {
     "passkeys": Notebook(trained=True),
     "needles": Notebook(trained=True),
     "learned_priors": Notebook(("language_models", "passkeys"), trained=True),
+    "genomes_and_images": Notebook(trained=True),
     "parallel_attention": Notebook(),
     "dividing_the_work": Notebook(("passkeys",), trained=True),
     "phase_diagram": Notebook(("passkeys", "learned_priors"), trained=True),

@@ -41,6 +41,7 @@ ROWS = {
     "cross_parallel": "X-15",
     "cross_priors": "X-3 X-4",
     "cross_spectra": "X-5 X-7 X-8 X-16",
+    "genomes.reading": "GOAT-F4 GOAT-C-8 GOAT-C-1",
     "goat_bands": "GOAT-T5.1 GOAT-T5.1t GOAT-C-4",
     "goat_classification": "GOAT-E.1 GOAT-DF.1 GOAT-DF.2 GOAT-AF.3 GOAT-F.T2",
     "goat_classification_scope": "GOAT-F.T2c GOAT-F.T2g GOAT-F.4 GOAT-F.T4 GOAT-F.5s",

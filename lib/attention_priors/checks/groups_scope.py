@@ -203,7 +203,7 @@ CHECKS = {
                  "each.",
                  lambda name: name in INSIDE, check_all, lambda name: name in (*INSIDE, "KERPLE log")),
             practice="The classification says what one dot product can carry, not what can encode position: a table of "
-                     "biases is not bound by it. Notebook 15 compares both sides by their tails.",
+                     "biases is not bound by it. Notebook 16 compares both sides by their tails.",
         ),
         Check(
             "X-9",

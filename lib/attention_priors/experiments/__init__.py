@@ -38,6 +38,8 @@ EXPERIMENTS = Table(
         "sharpness": "sharpness:EXPERIMENT",
         "division": "division:EXPERIMENT",
         "resolution": "resolution:EXPERIMENT",
+        "genomes": "genomes:EXPERIMENT",
+        "genomes_cost": "genomes:COST",
         "predictions": "predictions:EXPERIMENT",
         "findings": "findings:EXPERIMENT",
         "pucks": "pucks:EXPERIMENT",

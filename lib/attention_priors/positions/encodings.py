@@ -14,7 +14,7 @@ from functools import partial
 import torch
 from torch import nn
 
-from . import extensions, variants
+from . import composite, extensions, variants
 from .absolute import Learned, Sinusoidal
 from .buckets import T5Buckets
 from .extended import ExtendedRotary, RectifiedRotary
@@ -258,9 +258,25 @@ _COMPOSED = [
     for name, (label, parts) in _DIVIDED.items() for suffix, (more, prior) in _PRIORS.items()
     if prior or name.startswith("half")
 ]  # fmt: skip
+# Goat with heads that content and position share: the starts and forms of its paper and of its public code.
+_GOAT = Encoding("goat-composite", "Goat composite", rotary=composite.content, prior=composite.uniform, whole=True)
+_EIGHT = {"modes": 8, "shortest": 2.0}
+_COMPOSITE = [
+    _GOAT,
+    replace(_GOAT, name="goat-bump", label="Goat + bump at key 0", prior=partial(composite.uniform, bump=True)),
+    replace(_GOAT, name="goat-seeded", label="Goat from ALiBi", prior=composite.seeded),
+    replace(_GOAT, name="goat-code", label="Goat (authors' code)", prior=composite.coded, whole=False),
+    *(replace(_GOAT, name=f"goat-code-{length}", label=f"Goat (authors' code, L = {length})", whole=False,
+              prior=partial(composite.coded, length=length)) for length in (1024, 2048)),
+    replace(_GOAT, name="goat-no-sink", label="Goat without sink", prior=composite.without_sink, whole=False),
+    replace(_GOAT, name="goat-rope", label="Goat with RoPE in the content", rotary=composite.rotated_content),
+    *(replace(_GOAT, name=f"goat-eight{name}", label=f"Goat composite, 8 modes{label}",
+              rotary=partial(composite.content, modes=8), prior=partial(composite.uniform, **_EIGHT, bump=bool(name)))
+      for name, label in (("", ""), ("-bump", " + bump at key 0"))),
+]  # fmt: skip
 _ROWS = [
     *_PLAIN, *_MORE, *_drawn(128), *_drawn(512), *_drawn(2048), *map(_with_ssmax, _PLAIN + _MORE), *_VARIANTS,
-    *_extended(_ROPE), *_extended(_with_ssmax(_ROPE)), *_COMPOSED,
+    *_extended(_ROPE), *_extended(_with_ssmax(_ROPE)), *_COMPOSED, *_COMPOSITE,
 ]  # fmt: skip
 
 ENCODINGS: dict[str, Encoding] = {row.name: row for row in _ROWS}

@@ -14,5 +14,6 @@ SOURCES = Table("task", __name__, {
     **{f"{task}-{part}": text for task, text in _TEXTS.items() for part in ("more", "tuned", "small", "longer")},
     "causal": "windows:WindowBatches", "masked": "masking:MaskedBatches",
     **{f"algorithms/{name}": "algorithms:AlgorithmBatches" for name in ("copy", "reverse", "parity", "bucket-sort")},
+    "genomes": "genomes:GenomeBatches",
     "needles": "needle_batches:NeedleBatches", "needles-lesson": "needle_batches:NeedleBatches",
 })  # fmt: skip
