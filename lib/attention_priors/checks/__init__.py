@@ -59,6 +59,7 @@ ROWS = {
     "groups.pucks": "OPG-19",
     "groups_scope": "OPG-16 X-9",
     "groups_time": "OPG-6 OPG-9d OPG-17",
+    "images.resolution": "GOAT-F5 GOAT-C-9",
     "kernels": "X-17 X-12 BAM-TAB6 BAM-C16",
     "learned.heads": "BAM-F4 BAM-C8 BAM-C21",
     "language.contexts": "BAM-F10 BAM-C12 BAM-C5",
