@@ -45,7 +45,7 @@ def fixed(model: Transformer, length: int) -> Transformer:
 
 
 @torch.inference_mode()
-def written(model: Transformer, beginnings: Int[Tensor, "texts length"], count: int, seed: int) -> Int[Tensor, "..."]:
+def written(model: Transformer, beginnings: Int[Tensor, "texts length"], count: int, seed: int) -> Tensor:
     """`count` bases after each beginning, drawn one by one from what the model says: [texts, count].
 
     Every model draws with the same random numbers.

@@ -49,7 +49,7 @@ def stored(
     q: Tensor, k: Tensor, v: Tensor, *, prior: Prior, logit_scale: Tensor | None, prior_scale: None, visible: Visible,
     offset: int,
 ) -> Tensor:  # fmt: skip
-    """Backend of `attention` that writes the log-prior and the mask out, [1, heads, queries, keys], for torch to add."""
+    """Backend of `attention` that writes log-prior and mask out, [1, heads, queries, keys], for torch to add."""
     keys = torch.arange(k.shape[2], device=q.device)
     queries = torch.arange(offset, offset + q.shape[2], device=q.device)
     table = prior.table(torch.arange(int(queries[0]) - len(keys) + 1, int(queries[-1]) + 1, device=q.device))

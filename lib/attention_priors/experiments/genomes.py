@@ -94,8 +94,8 @@ def windows(settings: Settings) -> tuple[np.ndarray, np.ndarray]:
     first = genome.starts(found.part("validation"), length, settings.windows)
     new = genome.novel(found, first, length, found.part("train"))
     if new.sum() < settings.texts:
-        raise ValueError(f"{new.sum()} of {len(first)} validation windows are new, but {settings.texts} texts are to be "
-                         "continued; ask for fewer, or for more windows")  # fmt: skip
+        raise ValueError(f"{new.sum()} of {len(first)} validation windows are new, but {settings.texts} texts are to "
+                         "be continued; ask for fewer, or for more windows")  # fmt: skip
     return first, new
 
 
@@ -246,7 +246,9 @@ COST = Experiment(
     sections=("genomes",),
     recipe=lambda profile: "random",
     measure=lambda profile, runs, cache: {
-        "genomes_cost": pd.DataFrame(cost(profile.genomes.size, profile.genomes.lengths, runtime.device(profile.device)))
+        "genomes_cost": pd.DataFrame(
+            cost(profile.genomes.size, profile.genomes.lengths, runtime.device(profile.device))
+        )
     },
     frames=("genomes_cost",),
     code=(cost,),

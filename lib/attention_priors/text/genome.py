@@ -73,7 +73,7 @@ class Genome:
 
     def bases(self, start: int, count: int) -> Codes:
         """Codes of the known bases `start` to `start + count - 1`. ValueError beyond the end."""
-        if not (0 <= start and 0 < count and start + count <= self.length):
+        if start < 0 or count < 1 or start + count > self.length:
             raise ValueError(f"bases {start} to {start + count} of genome {self.name!r}, which has {self.length} known "
                              "bases; ask for at least one of these")  # fmt: skip
         first = start // 4

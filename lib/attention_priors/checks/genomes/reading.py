@@ -58,7 +58,7 @@ def fewer_bits(frames: Frames) -> Estimate:
     if not seeds:
         return unknown(note)
     gains = wide[THEIRS][seeds] - wide[OURS][seeds]  # [windows, seeds]
-    by_seed, by_window = gains.mean(0).to_numpy(), gains.mean(1).to_numpy()
+    by_seed, by_window = gains.mean(axis=0).to_numpy(), gains.mean(axis=1).to_numpy()
 
     def interval(level: float) -> tuple[float, float]:
         return _hull(evaluation.seed_interval(by_seed, level), evaluation.seed_interval(by_window, level))

@@ -62,8 +62,9 @@ def caption(frame: Frame) -> str:
     return (
         f"Bits per base on {int(chains['count'].iloc[0])} validation windows that share no 32 bases with the training "
         f"text: {said}; the best Markov chain {chains['bits'].min():.3f}. Dotted: order {GATE} ({floor:.3f}), which a "
-        f"model has to beat ({failed} of {len(rows)} do not). Right: all windows. Seeds {listed(rows['seed'].astype(int))}."
-    )  # fmt: skip
+        f"model has to beat ({failed} of {len(rows)} do not). Right: all windows. Seeds "
+        f"{listed(rows['seed'].astype(int))}."
+    )
 
 
 def build(frame: Frame) -> Frame:
@@ -89,8 +90,8 @@ def caption_table(frame: Frame) -> str:
 FIGURE = FigureSpec(
     "genomes_bits", draw, caption, notebook=NOTEBOOK, paper="Goat, Fig. 4", claims=("GOAT-F4", "GOAT-C-8"),
     columns=("windows", "order", "bits", "count", "encoding", "seed", "passed", "scored", "trained"),
-    alt="Two panels of bits per base: Markov chains by order as a falling line, then a column for each encoding with its "
-    "seeds; on the left windows new to the training text, on the right all windows.",
+    alt="Two panels of bits per base: Markov chains by order as a falling line, then a column for each encoding with "
+    "its seeds; on the left windows new to the training text, on the right all windows.",
 )  # fmt: skip
 TABLE = TableSpec(
     "genomes_models", build, caption_table, NOTEBOOK,

@@ -50,6 +50,6 @@ def caption(frame: Frame) -> str:
 FIGURE = FigureSpec(
     "genomes_cost", draw, caption, notebook=NOTEBOOK, paper="Goat, Fig. 4", claims=("GOAT-F4", "GOAT-C-1", "GOAT-C-8"),
     columns=("way", "length", "round", "milliseconds", "memory"),
-    alt="Memory and time of a training step by length of the text: with the same kernel the lines of RoPE and Goat lie on "
-    "one another, those of unfused kernels and of a stored bias rise faster.",
+    alt="Memory and time of a training step by length of the text: with the same kernel the lines of RoPE and Goat lie "
+    "on one another, those of unfused kernels and of a stored bias rise faster.",
 )  # fmt: skip

@@ -68,11 +68,13 @@ def caption(frame: Frame) -> str:
     found = correlations(frame)
     models = found[found["encoding"] != BEGINNING]
     copied = found[found["encoding"] == BEGINNING].iloc[0]
-    said = ", ".join(f"{drawn(name)['label']} {r:.2f}" for name, r in models.groupby("encoding", sort=False)["r"].mean().items())
+    said = ", ".join(
+        f"{drawn(name)['label']} {r:.2f}" for name, r in models.groupby("encoding", sort=False)["r"].mean().items()
+    )
     few = models[["few_low", "few_high"]].mean()
     return (
-        f"G and C in pieces of {int(frame['bases'].iloc[0])} bases, written against true, over {frame['text'].nunique()} "
-        f"texts: r is {said} (means of seeds {listed(models['seed'])}); {copied['r']:.2f} for the beginning's own. "
+        f"G and C in pieces of {int(frame['bases'].iloc[0])} bases, written against true, over "
+        f"{frame['text'].nunique()} texts: r is {said} (means of seeds {listed(models['seed'])}); {copied['r']:.2f} for the beginning's own. "
         f"Bars: 95 % over texts; {FEW} texts alone give {few['few_low']:.2f} to {few['few_high']:.2f}."
     )  # fmt: skip
 
@@ -80,6 +82,6 @@ def caption(frame: Frame) -> str:
 FIGURE = FigureSpec(
     "genomes_texts", draw, caption, notebook=NOTEBOOK, paper="Goat, Fig. 4", claims=("GOAT-F4",),
     columns=("encoding", "seed", "text", "piece", "written", "true", "before", "bases"),
-    alt="Three panels with the share of G and C along a text, of the genome and of what each model writes, and one with "
-    "the correlation of both over all texts for every encoding and seed, with its interval.",
+    alt="Three panels with the share of G and C along a text, of the genome and of what each model writes, and one "
+    "with the correlation of both over all texts for every encoding and seed, with its interval.",
 )  # fmt: skip
