@@ -38,6 +38,7 @@ SECTIONS = Table(
         "goat_passkey": "goat_passkeys:Settings",
         "goat_language": "goat_languages:Settings",
         "goat_offsets": "goat_offsets:Settings",
+        "resolution": "resolution:Settings",
         "genomes": "genomes:Settings",
         "parallel_needles": "parallel_needles:Settings",
         "parallel_language": "parallel_language:Settings",

@@ -43,6 +43,7 @@ EXPERIMENTS = Table(
         "goat_passkeys": "goat_passkeys:EXPERIMENT",
         "goat_languages": "goat_languages:EXPERIMENT",
         "goat_offsets": "goat_offsets:EXPERIMENT",
+        "resolution": "resolution:EXPERIMENT",
         "genomes": "genomes:EXPERIMENT",
         "genomes_cost": "genomes:COST",
         "parallel_needles": "parallel_needles:EXPERIMENT",

@@ -76,7 +76,6 @@ def caption(frame: Frame) -> str:
         f"{frame['text'].nunique()} texts: r is {said} (means of seeds {listed(models['seed'])}); {copied['r']:.2f} "
         f"for the beginning's own. Bars: 95 % over texts; {FEW} texts alone give {few['few_low']:.2f} to "
         f"{few['few_high']:.2f}."
-    )  # fmt: skip
     )
 
 
