@@ -39,6 +39,7 @@ EXPERIMENTS = Table(
         "division": "division:EXPERIMENT",
         "parallel_needles": "parallel_needles:EXPERIMENT",
         "parallel_language": "parallel_language:EXPERIMENT",
+        "parallel_profiles": "parallel_profiles:EXPERIMENT",
         "predictions": "predictions:EXPERIMENT",
         "findings": "findings:EXPERIMENT",
         "pucks": "pucks:EXPERIMENT",
