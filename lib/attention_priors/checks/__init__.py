@@ -39,6 +39,7 @@ ROWS = {
     "bam_times": "BAM-E9",
     "chunks.language": "PC-TAB3",
     "chunks.needles": "PC-MINI",
+    "chunks.profiles": "PC-DISC PC-CQ2 PC-CQ3i PC-C18 PC-F1 PC-F4 PC-F5",
     "cross_maximum_entropy": "X-6",
     "cross_parallel": "X-15",
     "cross_priors": "X-3 X-4",

@@ -52,6 +52,7 @@ class Ours:
         self.device = next(model.parameters()).device
         self.backend = sdpa_skip.__name__ if self.device.type == "cpu" else "auto"
 
+    @torch.inference_mode()
     def read(self, rows: Rows, select: KeySelection | None, last: int, gathered: bool) -> Read:
         """See `Reader`."""
         length = rows.tokens.shape[1]
@@ -80,6 +81,7 @@ class Ours:
             x = through(block, x[:, -len(here.q_positions) :], mixed)
         return Read(surprisal(logits(self.model, x[:, -rows.question - 1 :]), rows), entries)
 
+    @torch.inference_mode()
     def attend(self, tokens: Int[Tensor, " new"], cache: Joined, position: int) -> Float[Tensor, "new vocabulary"]:
         """See `Reader`."""
         at = torch.arange(position, position + len(tokens), device=self.device)
