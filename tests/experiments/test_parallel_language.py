@@ -61,6 +61,8 @@ def test_growth_is_counted_from_the_training_length():
              "loss": 2.0 + (length > 128) * more + document}
             for method, more in (("plain", 3.0), ("k3", 0.5))
             for length in (128, 256) for document in (0, 1)]  # fmt: skip
+            for method, more in (("plain", 3.0), ("k3", 0.5)) for length in (128, 256)
+            for document in (0, 1)]  # fmt: skip
     found = language.by_seed(pd.DataFrame(rows)).set_index(["method", "length"])
     assert found["growth"].to_dict() == {("plain", 128): 0, ("plain", 256): 3, ("k3", 128): 0, ("k3", 256): 0.5}
     assert (found["documents"] == 2).all() and found.loc["plain", 128]["loss"] == 2.5

@@ -5,12 +5,14 @@ import itertools
 import pandas as pd
 import pytest
 
-from attention_priors.experiments import parallel_needles
+from attention_priors.config import TheoryProfile
+from attention_priors.experiments import parallel_language, parallel_needles, parallel_profiles
 from attention_priors.figures import FIGURES, TABLES, NotCompared
-from attention_priors.figures.parallel import entries, flow, needles, ranks
+from attention_priors.figures.parallel import entries, flow, needles, profiles, ranks
 from attention_priors.parallel.methods import METHODS
 
-NAMES = ("parallel_needles", "parallel_entries", "parallel_ranks")
+NAMES = ("parallel_needles", "parallel_entries", "parallel_ranks", "parallel_losses", "parallel_profiles",
+         "parallel_effective")  # fmt: skip
 
 
 def world(methods=METHODS, encodings=("rope", "alibi"), seeds=(0, 1)):
@@ -38,7 +40,31 @@ def world(methods=METHODS, encodings=("rope", "alibi"), seeds=(0, 1)):
     return frames | parallel_needles.EXPERIMENT.derived(frames)
 
 
-WORLD = world()
+def texts(encodings=("rope", "alibi"), seeds=(0, 1)):
+    """Frames of the experiments on text by metric."""
+    losses, along, biased, effective = [], [], [], []
+    for encoding, seed in itertools.product(encodings, seeds):
+        common = {"encoding": encoding, "seed": seed, "trained": 128, "passed": True}
+        for place, (method, length, document) in enumerate(
+            itertools.product((*METHODS, parallel_language.BY_TARGETS), (128, 512, 2048), (0, 1))
+        ):
+            losses.append(common | {"method": method, "length": length, "document": document, "scored": 64,
+                                    "loss": 2 + place * (length > 128) / 100 + seed / 10})  # fmt: skip
+        for place, kind in enumerate(parallel_profiles.KINDS):
+            along += [common | {"kind": kind, "fifth": fifth, "share": 0.5 + (fifth + place + seed) % 5 / 4}
+                      for fifth in range(20)]  # fmt: skip
+            biased += [common | {"kind": kind, "document": document} | {name: 1.0 + place + seed for name in
+                       profiles.COLUMNS} for document in (0, 1)]  # fmt: skip
+        effective += [common | {"window": window, "document": document, "entries": 40 / window + seed / 10}
+                      for window in (32, 64, 128) for document in (0, 1)]  # fmt: skip
+    frames = {"parallel_losses": pd.DataFrame(losses)}
+    return frames | parallel_language.EXPERIMENT.derived(frames) | {
+        "parallel_profiles": pd.DataFrame(along), "parallel_biases": pd.DataFrame(biased),
+        "parallel_effective": pd.DataFrame(effective)}  # fmt: skip
+
+
+FLOW = {"parallel_flow": pd.DataFrame(flow.rows(TheoryProfile(), 0))}
+WORLD = world() | texts() | FLOW
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -106,3 +132,17 @@ def test_captions_name_the_best_and_the_ranks():
     assert "RoPE 0.50, 0.50 where chunks overlap" in ranks.caption(WORLD["parallel_ranks"])
     mean, seeds = ranks.shares(WORLD["parallel_ranks"], 3)
     assert (mean["mean"] == 0.5).all() and len(seeds) == 4
+
+
+def test_losses_are_told_from_the_training_length():
+    spec = FIGURES["parallel_losses"]
+    frame = WORLD[spec.metrics]
+    growth = frame[(frame["length"] == 2048) & (frame["encoding"] == "rope")].groupby("method")["growth"].mean()
+    assert f"as trained {growth['plain']:+.2f}" in spec.caption(frame) and "4 of 4 models know" in spec.caption(frame)
+
+
+def test_biases_have_a_row_for_each_kind_of_attention():
+    spec = TABLES["parallel_profiles"]
+    built = spec.build(spec.check(WORLD[spec.metrics]))
+    assert len(built) == 2 * len(parallel_profiles.KINDS)
+    assert built.loc[0, "sink"].startswith("1.50 [") and (built["seeds"] == 2).all()

@@ -26,6 +26,7 @@ ROWS = {
     "attention.transport": "GOAT-D2.1 GOAT-P2.2 GOAT-P2.2b GOAT-EQ3 GOAT-P3.1 GOAT-E7 X-1",
     "chunks.language": "PC-TAB3",
     "chunks.needles": "PC-MINI",
+    "chunks.profiles": "PC-DISC PC-CQ2 PC-CQ3i PC-C18 PC-F1 PC-F4 PC-F5",
     "encodings.biases": "PE-T5 PE-E-T5 PE-E-T5b PE-ALIBI",
     "encodings.kernels": "PE-KERPLE PE-SAND PE-SAND2",
     "encodings.listings": "PE-E-CODE",

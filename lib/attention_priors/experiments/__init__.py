@@ -48,6 +48,7 @@ EXPERIMENTS = Table(
         "genomes_cost": "genomes:COST",
         "parallel_needles": "parallel_needles:EXPERIMENT",
         "parallel_language": "parallel_language:EXPERIMENT",
+        "parallel_profiles": "parallel_profiles:EXPERIMENT",
         "predictions": "predictions:EXPERIMENT",
         "findings": "findings:EXPERIMENT",
         "pucks": "pucks:EXPERIMENT",

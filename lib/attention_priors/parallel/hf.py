@@ -77,6 +77,7 @@ class HuggingFace:
         self.model, self.device = model, model.device
         self.layers = config.num_hidden_layers
 
+    @torch.inference_mode()
     def read(self, rows: Rows, select: KeySelection | None, last: int, gathered: bool) -> Read:
         """See `Reader`."""
         length = rows.tokens.shape[1]
@@ -100,6 +101,7 @@ class HuggingFace:
         logits = self._run(rows.tokens, column, attend, rows.question + 1)
         return Read(surprisal(logits, rows), entries)
 
+    @torch.inference_mode()
     def attend(self, tokens: Int[Tensor, " new"], cache: Joined, position: int) -> Float[Tensor, "new vocabulary"]:
         """See `Reader`."""
         at = torch.arange(position, position + len(tokens), device=self.device)

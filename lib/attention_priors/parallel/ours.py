@@ -6,6 +6,8 @@ question to it in its own chunk, whichever chunk that is (theory.parallel.reused
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
@@ -38,14 +40,19 @@ def readable(model: Transformer) -> None:
 
 
 class Ours:
-    """Reads a `Transformer`. ValueError for what is not `readable`."""
+    """Reads a `Transformer`. ValueError for what is not `readable`.
 
-    def __init__(self, model: Transformer) -> None:
+    `observe` is shown the weights [1, heads, new, entries] of every layer that attends to a joined cache.
+    """
+
+    def __init__(self, model: Transformer, observe: Callable[[int, Tensor, Joined], None] | None = None) -> None:
         readable(model)
+        self.observe = observe
         self.model, self.layers = model, len(model.blocks)
         self.device = next(model.parameters()).device
         self.backend = sdpa_skip.__name__ if self.device.type == "cpu" else "auto"
 
+    @torch.inference_mode()
     def read(self, rows: Rows, select: KeySelection | None, last: int, gathered: bool) -> Read:
         """See `Reader`."""
         length = rows.tokens.shape[1]
@@ -74,6 +81,7 @@ class Ours:
             x = through(block, x[:, -len(here.q_positions) :], mixed)
         return Read(surprisal(logits(self.model, x[:, -rows.question - 1 :]), rows), entries)
 
+    @torch.inference_mode()
     def attend(self, tokens: Int[Tensor, " new"], cache: Joined, position: int) -> Float[Tensor, "new vocabulary"]:
         """See `Reader`."""
         at = torch.arange(position, position + len(tokens), device=self.device)
@@ -83,7 +91,11 @@ class Ours:
             own = block.attention
             q, k, v, _ = own.project(block.attention_norm(x), rows, layer)
             q, k = own.rotate(q, k, rows)
-            x = through(block, x, _mixed(own, q, cache.append(layer, k, v, at), at))
+            held = cache.append(layer, k, v, at)
+            p = _weights(own, q, held, at)
+            if self.observe is not None:
+                self.observe(layer, p, cache)
+            x = through(block, x, p @ held.v.repeat_interleave(own.heads // own.kv_heads, 1))
         return logits(self.model, x)[0]
 
 
@@ -125,14 +137,14 @@ def weigh(
     return logits.masked_fill(~seen, -torch.inf).softmax(-1)
 
 
-def _mixed(own: Attention, q: Tensor, held: Entries, at: Tensor) -> Tensor:
-    """Σ_j p_ij v_j where each key head has its own keys, at its own positions: the last entries are the queries'."""
-    k, v, positions, valid = (
-        x.repeat_interleave(own.heads // own.kv_heads, 1) for x in (held.k, held.v, held.positions, held.valid)
+def _weights(own: Attention, q: Tensor, held: Entries, at: Tensor) -> Tensor:
+    """p_ij where each key head has its own keys, at its own positions: the last entries are the queries'."""
+    k, positions, valid = (
+        x.repeat_interleave(own.heads // own.kv_heads, 1) for x in (held.k, held.positions, held.valid)
     )
     column = torch.arange(k.shape[2], device=q.device)
     seen = valid[0, :, None] & (column <= column[-len(at) :, None])
-    return weigh(own, q @ k.transpose(-1, -2), at[:, None] - positions[0, :, None], seen) @ v
+    return weigh(own, q @ k.transpose(-1, -2), at[:, None] - positions[0, :, None], seen)
 
 
 def through(block: Block, x: Tensor, mixed: Tensor) -> Tensor:

@@ -49,18 +49,23 @@ class Entries:
 
 @dataclass
 class Joined:
-    """The cache that a question attends to: what was kept of all chunks, then what is fed."""
+    """The cache that a question attends to: what was kept of all chunks, then what is fed.
+
+    `sizes`: by layer, how many of the first entries are of each chunk.
+    """
 
     layers: list[Entries]
+    sizes: list[list[int]]
 
     @classmethod
     def of(cls, chunks: list[list[Entries]]) -> Joined:
         """The layers of several chunks, one after the other (Eq. 9)."""
         names = ("k", "v", "positions", "valid")
-        return cls([
-            Entries(*(torch.cat([getattr(each, name) for each in layer], 2) for name in names))
-            for layer in zip(*chunks, strict=True)
-        ])  # fmt: skip
+        by_layer = list(zip(*chunks, strict=True))
+        layers = [
+            Entries(*(torch.cat([getattr(each, name) for each in layer], 2) for name in names)) for layer in by_layer
+        ]
+        return cls(layers, [[each.k.shape[2] for each in layer] for layer in by_layer])
 
     def append(self, layer: int, k: Tensor, v: Tensor, positions: Int[Tensor, " new"]) -> Entries:
         """Add entries that all heads have; returns all of the layer's."""
