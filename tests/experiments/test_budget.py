@@ -18,7 +18,13 @@ from attention_priors.model import Transformer, count
 NAMES = ("smoke", "cpu", "full", "gpu", "paper")
 OWN = ["passkeys", "confound", "benchmark", "training_ablations", "languages", "readings", "algorithms", "nope",
        "needles", "division", "copying", "goat_passkeys", "goat_offsets", "sinks"]  # fmt: skip
-SHARED = ["goat_languages", "prior_ablations", "language_ablations", "learned", "sharpness"]  # perhaps nothing of their own
+SHARED = [
+    "goat_languages",
+    "prior_ablations",
+    "language_ablations",
+    "learned",
+    "sharpness",
+]  # perhaps nothing of their own
 DAY = 24
 
 

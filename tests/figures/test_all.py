@@ -9,7 +9,7 @@ from attention_priors import claims, config
 from attention_priors.experiments import EXPERIMENTS
 from attention_priors.figures import FIGURES, LEDGER, TABLES, NotCompared
 from attention_priors.notebooks import NOTEBOOKS
-from figures import test_division, test_goat
+from figures import test_division, test_goat, test_goat_copies
 
 RESULTS = config.ROOT / "results"
 ROWS = [(kind, table, name) for kind, table in (("figure", FIGURES), ("table", TABLES)) for name in table]
@@ -25,6 +25,7 @@ MADE = {
                               "high": [1.0], "differs": [True]},
     **test_division.world(test_division.MORE),
     **test_goat.world(),
+    **test_goat_copies.world(),
 }  # fmt: skip
 
 
