@@ -11,6 +11,7 @@ from attention_priors.figures import FIGURES, LEDGER, TABLES, NotCompared
 from attention_priors.notebooks import NOTEBOOKS
 from figures import test_division, test_goat, test_parallel_reading, test_resolution
 from figures import test_division, test_goat, test_goat_copies
+from figures import test_division, test_genomes
 
 RESULTS = config.ROOT / "results"
 ROWS = [(kind, table, name) for kind, table in (("figure", FIGURES), ("table", TABLES)) for name in table]
@@ -29,6 +30,7 @@ MADE = {
     **test_parallel_reading.WORLD,
     **test_resolution.world(),
     **test_goat_copies.world(),
+    **test_genomes.frames(config.profile("smoke")),
 }  # fmt: skip
 
 
