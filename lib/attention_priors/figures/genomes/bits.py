@@ -24,7 +24,7 @@ def models(frame: Frame) -> Frame:
 def draw(frame: Frame) -> Figure:
     """A panel for the windows that decide and one for all: chains by order, then a column for each encoding."""
     names = list(dict.fromkeys(rivals(models(frame), "encoding", "genomes_bits")["encoding"]))
-    fig, axes = style.figure(style.DOUBLE, 2.9, ncols=2, sharey=True)
+    fig, axes = style.figure(style.DOUBLE, 2.9, ncols=2)
     for ax, (part, title) in zip(axes, TITLES.items(), strict=True):
         rows = frame[frame["windows"] == part]
         chains = rows[rows["encoding"].isna()]

@@ -26,8 +26,8 @@ def draw(frame: Frame) -> Figure:
     for way, rows in ends.groupby("way", sort=False):
         style.interval_band(times, rows.index.get_level_values("length"), rows["min"], rows["max"], seen[way][0],
                             seen[way][1])  # fmt: skip
-    memory.set(yscale="log", ylabel="MB at the peak", xlabel="bases")
-    times.set(yscale="log", ylabel="ms for forward and backward", xlabel="bases")
+    memory.set(yscale="log", ylabel="peak memory (MB)", xlabel="bases")
+    times.set(yscale="log", ylabel="ms a step", xlabel="bases")
     for ax in (memory, times):
         style.length_axis(ax, sorted(frame["length"].unique()))
     fig.legend(*memory.get_legend_handles_labels(), loc="outside upper center", ncols=3)

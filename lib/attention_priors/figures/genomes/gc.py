@@ -68,15 +68,15 @@ def caption(frame: Frame) -> str:
     found = correlations(frame)
     models = found[found["encoding"] != BEGINNING]
     copied = found[found["encoding"] == BEGINNING].iloc[0]
-    said = ", ".join(
-        f"{drawn(name)['label']} {r:.2f}" for name, r in models.groupby("encoding", sort=False)["r"].mean().items()
-    )
+    means = models.groupby("encoding", sort=False)["r"].mean()
+    said = ", ".join(f"{drawn(name)['label']} {r:.2f}" for name, r in means.items())
     few = models[["few_low", "few_high"]].mean()
     return (
         f"G and C in pieces of {int(frame['bases'].iloc[0])} bases, written against true, over "
-        f"{frame['text'].nunique()} texts: r is {said} (means of seeds {listed(models['seed'])}); {copied['r']:.2f} for the beginning's own. "
-        f"Bars: 95 % over texts; {FEW} texts alone give {few['few_low']:.2f} to {few['few_high']:.2f}."
-    )  # fmt: skip
+        f"{frame['text'].nunique()} texts: r is {said} (means of seeds {listed(models['seed'])}); {copied['r']:.2f} "
+        f"for the beginning's own. Bars: 95 % over texts; {FEW} texts alone give {few['few_low']:.2f} to "
+        f"{few['few_high']:.2f}."
+    )
 
 
 FIGURE = FigureSpec(
