@@ -13,7 +13,7 @@ from attention_priors.figures.words import bounded, listed, times, trained_on
 COLUMNS = ("encoding", "token", "seed", "places", "side", "correct", "samples", "trained")
 CHANCE = 0.1  # ten digits, all equally likely
 TITLES = {COUNTED: "patches counted", STRETCHED: "grid stretched over the picture"}
-OURS, TABLE_OF = "goat-2d", "learned-2d"
+TOLD = ("learned-2d", "rope-2d", "goat-2d")  # of which the caption gives numbers
 
 
 def shown(frame: Frame) -> Frame:
@@ -52,7 +52,7 @@ def _mean(rows: Frame, name: str, places: str, side: int) -> float:
 def caption(frame: Frame) -> str:
     rows = shown(frame)
     trained, last = trained_on(rows), int(rows["side"].max())
-    names = [name for name in dict.fromkeys(rows["encoding"]) if name != UNTRAINED]
+    names = [name for name in dict.fromkeys(rows["encoding"]) if name in TOLD]
     ways = {name: [f"{_mean(rows, name, places, last):.2f}" for places in TITLES] for name in names}
     said = ", ".join(f"{label(name)} {' and '.join(each)}" for name, each in ways.items())
     gates = gates_of(rows)

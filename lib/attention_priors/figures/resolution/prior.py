@@ -24,7 +24,7 @@ def one(frame: Frame) -> Frame:
 def maps(rows: Frame) -> list[tuple[str, Frame]]:
     """(title, table of κ by row and column of the lag), by encoding, layer and head."""
     each = rows.groupby(["encoding", "layer", "head"], sort=False)
-    return [(f"{'split ladder, ' if name == SECOND else ''}layer {layer}, head {head}",
+    return [(f"{label(name)}\nlayer {layer}, head {head}",
              own.pivot(index="down", columns="across", values="value"))
             for (name, layer, head), own in each]  # fmt: skip
 
@@ -34,7 +34,7 @@ def draw(frame: Frame) -> Figure:
     found = maps(one(frame))[:MOST]
     across = min(4, len(found))
     down = -(-len(found) // across)
-    fig, axes = style.figure(style.DOUBLE, 0.5 + 1.55 * down, nrows=down, ncols=across, squeeze=False, sharex=True,
+    fig, axes = style.figure(style.DOUBLE, 0.6 + 1.7 * down, nrows=down, ncols=across, squeeze=False, sharex=True,
                              sharey=True)  # fmt: skip
     for ax in axes.flat[len(found) :]:
         ax.set_visible(False)
@@ -43,10 +43,10 @@ def draw(frame: Frame) -> Figure:
         mesh = ax.pcolormesh(columns, rows, table.to_numpy(), vmin=-DEPTH, vmax=0, shading="nearest", rasterized=True)
         ax.add_patch(mpl.patches.Circle((0, 0), NEAR, fill=False, color="white", linewidth=0.7, linestyle=":"))
         bare(ax)
-        ax.set(aspect="equal", title=title)
-        ax.invert_yaxis()
-    fig.supxlabel("column of the query less column of the key (patches)", fontsize=8)
-    fig.supylabel("row less row", fontsize=8)
+        ends = [rows.max() // 2 * sign for sign in (-1, 0, 1)]
+        ax.set(aspect="equal", title=title, ylim=(rows.max() + 0.5, rows.min() - 0.5), xticks=ends, yticks=ends)
+    fig.supxlabel("columns from the key to the query (patches)", fontsize=8)
+    fig.supylabel("rows from the key to the query", fontsize=8)
     color_bar(mesh, axes, label="log-prior less its largest value", shrink=0.8)
     return fig
 
