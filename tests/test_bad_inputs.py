@@ -32,7 +32,7 @@ from attention_priors.pipeline import progress
 from attention_priors.registry import Table
 from attention_priors.study import Study
 from attention_priors.tasks import algorithms, needles, passkey
-from attention_priors.text import corpora, hub, packing
+from attention_priors.text import corpora, genome, hub, packing
 from attention_priors.training import load
 from test_config import BAD_VALUES, NO_PROFILES, UNKNOWN_KEYS, changed
 from test_config import written as profile_of
@@ -40,6 +40,7 @@ from test_config import written as profile_of
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "pipeline": pipeline.main, "report": report.main, "verify": verify.main, "claims": ledger.main,
     "bench": bench.main, "experiments": training.main, "text.hub": hub.main,
+    "text.genome": genome.main,
 }  # fmt: skip
 
 
@@ -124,6 +125,10 @@ LINES = [
     ("text.hub docstrings --vocabulary 300", "'docstrings'", "all: "),
     ("text.hub hub:fineweb --vocabulary 0", "0", "a number from 2 to"),
     ("text.hub hub:fineweb", "--vocabulary", "--help"),
+    ("text.genome hg39 {file}", "'hg39'", "nearest: hg38"),
+    ("text.genome hg38 {here}/none.fa", "none.fa", "choose"),
+    ("text.genome hg38 {file}", "begins with 'no folder'", "give a FASTA file"),
+    ("text.genome hg38", "file", "--help"),
 ]
 
 
@@ -286,6 +291,11 @@ CALLS = [
     (lambda: corpora.read("docstring"), "'docstring'", "did you mean 'docstrings'"),
     (lambda: corpora.read("text:/nowhere"), "'/nowhere'", "give an existing file"),
     (lambda: packing.PackedCorpus.read("/nowhere.npz"), "'/nowhere.npz'", "build it"),
+    (lambda: genome.find("chr21"), "'chr21'", "nearest: chr22"),
+    (lambda: genome.find("hg38"), "'hg38' is not on this machine", "FILE` with a copy of test.parquet"),
+    (lambda: genome.codes("ACGU"), "'U' at place 3", "write N"),
+    (lambda: genome.assemble("mine", [("one", genome.codes("NN"))]), "'mine'", "give a file with some ACGT"),
+    (lambda: genome.Genome.read("/nowhere.npz"), "'/nowhere.npz'", "pack it"),
     (lambda: store.key(NAN), "nan", "plain finite data"),
     (lambda: Study("smoke", "passkey", "results"), "'passkey'", "known are how_to_read"),
     (lambda: Study("smok", "passkeys", "results"), "'smok'", "nearest is 'smoke'"),

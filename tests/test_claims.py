@@ -364,8 +364,8 @@ def test_an_id_is_listed_once_and_a_module_holds_what_its_row_says():
         Checks({"prior.start": "BAM-T4", "attention.kernel": "X-17 BAM-T4"})
     with pytest.raises(ValueError, match=r"language/decoding.py has no claim 'BAM-T4'; correct the row"):
         Checks({"language.decoding": "BAM-ALG1 BAM-T4"})["BAM-T4"]
-    with pytest.raises(ValueError, match=r"checks/groups_alibi.py decides X-2, which its row .* lacks; add it"):
-        Checks({"groups_alibi": "OPG-15"})["OPG-15"]
+    with pytest.raises(ValueError, match=r"checks/groups/defective.py decides X-2, which its row .* lacks; add it"):
+        Checks({"groups.defective": "OPG-15"})["OPG-15"]
     with pytest.raises(ValueError, match=r"unknown claim 'BAM-T44' \(nearest: BAM-T4\)"):
         CHECKS["BAM-T44"]
 
@@ -381,7 +381,7 @@ def test_listing_the_checks_of_a_notebook_opens_no_other_module():
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     ids, modules = shown.splitlines()
     assert ids.split() == ["PE-PI-E1", "PE-NTK", "PE-DLIN", "PE-DNTK", "PE-PNTK", "PE-BETA"]
-    assert "survey_rotations_longer" in modules and "bam" not in modules and "kernels" not in modules
+    assert "rotations.extensions" in modules and "bam" not in modules and "kernels" not in modules
 
 
 VERDICT = re.compile("|".join(sorted(claims.VERDICTS, key=len, reverse=True)))

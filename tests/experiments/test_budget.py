@@ -17,8 +17,9 @@ from attention_priors.model import Transformer, count
 
 NAMES = ("smoke", "cpu", "full", "gpu", "paper")
 OWN = ["passkeys", "confound", "benchmark", "training_ablations", "languages", "readings", "algorithms", "nope",
-       "needles", "division"]  # fmt: skip
-SHARED = ["prior_ablations", "language_ablations", "learned", "sharpness"]  # perhaps nothing of their own
+       "needles", "division", "copying", "goat_passkeys", "goat_offsets", "sinks"]  # fmt: skip
+# Perhaps nothing of their own:
+SHARED = ["goat_languages", "prior_ablations", "language_ablations", "learned", "sharpness"]
 DAY = 24
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 import time
-import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,6 @@ import pandas as pd
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from .. import runtime
 from ..attention import attention
@@ -23,6 +20,7 @@ from ..model import Transformer
 from ..positions.priors import GeneralizedGaussian
 from . import plain
 from .experiment import Experiment, Frames
+from .memory import Peak
 
 SIZE = {"vocabulary": 512, "width": 256, "layers": 3, "heads": 8, "hidden": 512}
 ENCODINGS = ("nope", "alibi", "bam", "nope-ssmax", "alibi-ssmax", "bam-ssmax")
@@ -83,34 +81,6 @@ def speed(lengths: Iterable[int], repeats: int = 5) -> list[dict[str, Any]]:
             rows.append({"method": name, "keys": length, "milliseconds": statistics.median(times), "low": times[0],
                          "high": times[-1], "memory": peak.bytes / 2**20})  # fmt: skip
     return rows
-
-
-class Peak(TorchDispatchMode):
-    """The most bytes that tensors made inside held at one time."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.bytes = self.held = 0
-        self.known: set[int] = set()
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        out = func(*args, **(kwargs or {}))
-        for x in tree_leaves(out):
-            if isinstance(x, Tensor):
-                self._add(x.untyped_storage())
-        return out
-
-    def _add(self, storage: Any) -> None:
-        place, size = storage.data_ptr(), storage.nbytes()
-        if place and place not in self.known:
-            self.known.add(place)
-            self.held += size
-            self.bytes = max(self.bytes, self.held)
-            weakref.finalize(storage, self._drop, place, size)
-
-    def _drop(self, place: int, size: int) -> None:
-        self.known.discard(place)
-        self.held -= size
 
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:

@@ -1,0 +1,97 @@
+"""One plain attention call with a prior inside: position as coordinates of queries and keys, and no table of biases.
+
+The backend enters `BACKENDS` from here and not in `op`, because nothing trains with it (see `sdpa_skip`).
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ..positions.composite import MODES, coordinates, rank, uniform
+from ..positions.finite_rank import extend
+from ..positions.priors import Prior
+from .op import BACKENDS
+from .visible import Visible
+
+
+def composite(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    prior: Prior | None,
+    logit_scale: Tensor | None,
+    prior_scale: Tensor | None,
+    visible: Visible,
+    offset: int,
+) -> Tensor:
+    """Backend of `attention`; see there. [batch, heads, queries, width], computed in at least float32.
+
+    q' = [a_i q_c, b_i φ(i) sqrt(d)] and k' = [k_c, ψ(j)] go through torch's scaled_dot_product_attention as they are,
+    so that nothing grows with the product of queries and keys. The last rank + 2 components of q and k must be zero, as
+    `positions.composite.Content` leaves them. ValueError for those that are not, for a prior without finite rank, and
+    for masks other than the plainly causal one and none.
+    """
+    if prior is None:
+        raise ValueError("backend 'composite' carries a prior, and there is none; use backend='sdpa'")
+    queries, keys, width = q.shape[2], k.shape[2], q.shape[3]
+    places = rank(prior) + 2
+    if width <= places:
+        raise ValueError(f"heads of width {width} leave no content beside the prior's {places} coordinates; give wider "
+                         "heads or fewer modes")  # fmt: skip
+    if bool(k[..., -places:].any()) and bool(q[..., -places:].any()):
+        raise ValueError(f"the last {places} components of q and k hold content, but the prior needs them; leave them "
+                         "zero (positions.composite.Content), or use backend='sdpa'")  # fmt: skip
+    causal = queries == keys and visible.plainly_causal()
+    if not causal and not (visible.facts.first == 0 and bool((visible.last == keys - 1).all())):
+        raise ValueError("backend 'composite' sees all keys, or each query those up to itself; use backend='sdpa' for "
+                         "windows, documents and part of the queries")  # fmt: skip
+    dtype = torch.promote_types(q.dtype, torch.float32)
+    q, k, v, before = q.to(dtype), k.to(dtype), v.to(dtype), q.dtype
+    device = q.device
+    phi, psi = coordinates(prior, torch.arange(offset, offset + queries, device=device),
+                           torch.arange(keys, device=device))  # fmt: skip
+    phi, psi = phi.to(dtype)[None] * width**0.5, psi.to(dtype)[None]
+    content = q[..., :-places]
+    if logit_scale is not None:
+        content = content * logit_scale[..., None].to(dtype)
+    if prior_scale is not None:
+        phi = phi * prior_scale[..., None].to(dtype)
+    if groups := q.shape[1] // k.shape[1] - 1:  # heads that share a key have priors of their own
+        k, v = k.repeat_interleave(groups + 1, 1), v.repeat_interleave(groups + 1, 1)
+    q = torch.cat([content, phi.expand(len(q), -1, -1, -1)], -1)
+    k = torch.cat([k[..., :-places], psi.expand(len(k), -1, -1, -1)], -1)
+    with torch.autocast(device.type, enabled=False):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=causal).to(before)
+
+
+class GoatAttention(nn.Module):
+    """Causal self-attention with Goat's prior, to be put in place of any other.
+
+    Queries and keys have heads of d_c = d - (2R + 2) components, values of d = width / heads, and the prior
+    Σ_r α_r cos ω_r (i - j) + β_r sin ω_r (i - j) + u(j) fills the rest in one plain call (Goat, Algorithm 1).
+    """
+
+    def __init__(self, width: int, heads: int, modes: int = MODES) -> None:
+        """ValueError where the heads do not divide the width, or are at most 2R + 2 wide."""
+        super().__init__()
+        if heads < 1 or width % heads or width // heads <= 2 * modes + 2:
+            raise ValueError(f"width = {width}, heads = {heads}, modes = {modes}: give heads that divide the width and "
+                             "are wider than 2 modes + 2")  # fmt: skip
+        content = heads * (width // heads - 2 * modes - 2)
+        self.heads, self.prior = heads, uniform(heads, modes)
+        self.query, self.key = nn.Linear(width, content, bias=False), nn.Linear(width, content, bias=False)
+        self.value, self.output = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
+
+    def forward(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
+        """Attention of every place to those up to it."""
+        q, k, v = (f(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for f in (self.query, self.key, self.value))
+        places = torch.arange(x.shape[1], device=x.device)
+        q, k = extend(q, k, *coordinates(self.prior, places, places))
+        return self.output(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
+
+
+BACKENDS[composite.__name__] = composite

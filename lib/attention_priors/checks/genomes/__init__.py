@@ -1,0 +1,1 @@
+"""Genomes: what language models of DNA gain from a prior, and what it costs."""

@@ -1,0 +1,1 @@
+"""Waves as priors: what they can say, what one attention call can carry, sinks."""

@@ -1,0 +1,246 @@
+"""What is trained on a genome and asked of it: the gate, continuations, correlations, the cost of a step."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from attention_priors import config
+from attention_priors.attention import BACKENDS, attention, causal
+from attention_priors.config import ModelConfig, Size
+from attention_priors.experiments import continuations, cost, genomes
+from attention_priors.model import Cache, Transformer
+from attention_priors.positions.encodings import encoding
+from attention_priors.positions.priors import KeyPrior
+from attention_priors.text import genome
+
+PROFILE = config.profile("smoke")
+SETTINGS = PROFILE.genomes
+SIZE = Size(width=48, layers=2, heads=2, hidden=32)
+
+
+def model(name, seed=0):
+    torch.manual_seed(seed)
+    made = Transformer(ModelConfig(vocabulary=4, encoding=name, **SIZE.model_dump())).eval()
+    for parameter in made.parameters():  # a prior that says something
+        torch.nn.init.normal_(parameter, std=0.3)
+    return made
+
+
+def drawn(texts, length, seed=0):
+    return torch.randint(4, (texts, length), generator=torch.Generator().manual_seed(seed))
+
+
+# --- runs and windows ---
+
+
+def test_a_run_depends_on_the_sum_of_the_bases():
+    for spec in genomes.asked(PROFILE):
+        assert spec.inputs == ("chr22", genome.pin("chr22").sha256) and spec.corpus is None
+        assert spec.model.vocabulary == 4 and spec.task == "genomes"
+    assert len(genomes.asked(PROFILE)) == len(SETTINGS.encodings) * len(SETTINGS.seeds)
+
+
+@pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu", "paper"])
+def test_every_profile_compares_goat_with_rope_and_leaves_room_for_content(name):
+    settings = config.profile(name).genomes
+    assert {"goat-composite", "rope"} <= set(settings.encodings)
+    width = settings.size.width // settings.size.heads
+    rotary = encoding("goat-composite").rotary(width, settings.size.rope_base)
+    assert rotary.content >= width // 2
+
+
+def test_cpu_and_full_have_the_same_recipe_and_windows():
+    cpu, full = (config.profile(name).genomes for name in ("cpu", "full"))
+    same = {"encodings", "seeds", "lengths"}
+    assert cpu.model_dump(exclude=same) == full.model_dump(exclude=same)
+    assert set(cpu.encodings) <= set(full.encodings) and len(cpu.seeds) == 3 and len(full.seeds) == 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"beginning": 40}, "40 bases and 2 pieces of 8 make 56, but a window has 49; shorten"),
+        ({"scored": 46}, "46 scored bases of 49 leave fewer than order = 4"),
+        ({"genome": "chr2"}, "'chr2' \\(nearest: chr22\\)"),
+        ({"order": 2}, "greater than or equal to 3"),
+        ({"texts": 2}, "greater than or equal to 3"),
+    ],
+)
+def test_settings_that_do_not_fit(changes, said):
+    with pytest.raises(ValueError, match=said):
+        genomes.Settings(**{**SETTINGS.model_dump(), **changes})
+
+
+def test_too_few_new_windows_are_refused():
+    few = SETTINGS.model_copy(update={"windows": 3, "texts": 4})
+    with pytest.raises(ValueError, match="validation windows are new, but 4 texts are to be continued"):
+        genomes.windows(few)
+
+
+def test_bits_are_those_of_the_last_bases():
+    made, text = model("rope"), drawn(5, 25)
+    logits = made(text[:, :-1])
+    shares = logits.double().log_softmax(-1).gather(-1, text[:, 1:, None])[..., 0] / np.log(2)
+    assert np.allclose(genomes.bits(made, text, 7), -shares[:, -7:].mean(1).detach(), atol=1e-5)
+    flat = model("nope")
+    torch.nn.init.zeros_(flat.head.weight)
+    assert np.allclose(genomes.bits(flat, text, 24), 2)
+
+
+def test_models_and_chains_are_scored_on_the_same_bases():
+    chains = genomes.orders(SETTINGS)
+    first, new = genomes.windows(SETTINGS)
+    assert chains.groupby("windows")["count"].first().to_dict() == {"all": len(first), "new": int(new.sum())}
+    assert chains["bits"].between(1.8, 2.05).all()
+
+
+# --- continuations ---
+
+
+@pytest.mark.parametrize("name", ["rope", "goat-composite", "goat-code", "goat-no-sink", "alibi"])
+def test_writing_base_by_base_is_reading_all_at_once(name):
+    """At the length of training, where priors over keys do not depend on how far the text is written."""
+    made, text = model(name), drawn(3, 20)
+    fixed = continuations.fixed(made, 20)
+    whole, cache = made(text), Cache()
+    parts = [fixed(text[:, :12], cache=cache), *(fixed(text[:, at : at + 1], cache=cache) for at in range(12, 20))]
+    torch.testing.assert_close(torch.cat(parts, 1), whole, rtol=0, atol=2e-5)
+
+
+def test_the_model_itself_is_not_changed():
+    made = model("goat-composite")
+    before = made(drawn(1, 9))
+    continuations.fixed(made, 50)
+    assert torch.equal(made(drawn(1, 9)), before)
+    assert not any(isinstance(module, continuations.AtLength) for module in made.modules())
+    assert any(isinstance(module, KeyPrior) for module in made.modules())
+
+
+def test_what_is_written_follows_the_model():
+    made = model("nope")
+    torch.nn.init.zeros_(made.head.weight)
+    free = continuations.written(made, drawn(400, 4), 30, 0)
+    assert np.allclose(np.bincount(free.flatten(), minlength=4) / free.numel(), 0.25, atol=0.02)
+    assert torch.equal(free, continuations.written(made, drawn(400, 4, 1), 30, 0)), "the same random numbers for all"
+    assert not torch.equal(free, continuations.written(made, drawn(400, 4), 30, 1))
+
+
+def test_content_counts_g_and_c():
+    assert genome.BASES == "ACGT"
+    found = continuations.content(torch.tensor([[0, 1, 2, 3, 1, 1, 2, 2]]), 4)
+    assert found.tolist() == [[0.5, 1.0]]
+
+
+def test_intervals_of_r_draw_whole_texts():
+    generator = np.random.default_rng(0)
+    true = generator.random((50, 4))
+    samples, few = continuations.resampled(50), continuations.resampled(50, 3)
+    assert (
+        samples.shape == (2000, 50)
+        and few.shape == (2000, 3)
+        and (np.sort(few, 1)[:, 1:] != np.sort(few, 1)[:, :-1]).all()
+    )
+    assert continuations.correlation(true, true) == pytest.approx(1)
+    assert np.allclose(continuations.spread(true, true, samples), 1)
+    other = generator.random((50, 4))
+    found = continuations.spread(other, true, samples)
+    by_hand = [continuations.correlation(other[chosen], true[chosen]) for chosen in samples[:20]]
+    assert np.allclose(found[:20], by_hand)
+    low, high = np.percentile(found, [2.5, 97.5])
+    assert low < 0 < high and high - low < 0.7
+    wide = continuations.spread(other, true, few)
+    assert np.ptp(np.nanpercentile(wide, [2.5, 97.5])) > 2 * (high - low), "three texts say little"
+    assert np.isnan(continuations.correlation(np.ones((3, 2)), true[:3, :2]))
+
+
+# --- what is derived ---
+
+
+def losses(bits):
+    """bits[encoding][seed] on new windows, half of it on the others."""
+    return pd.DataFrame(
+        {"encoding": name, "seed": seed, "window": window, "new": window < 3, "passed": value < 1.91,
+         "bits": value if window < 3 else value / 2}
+        for name, seeds in bits.items() for seed, value in enumerate(seeds) for window in range(6)
+    )  # fmt: skip
+
+
+CHAINS = pd.DataFrame(
+    {"order": order, "windows": part, "count": 3, "strength": 1.0, "bits": 2 - 0.03 * order, "scored": 24,
+     "trained": 48}
+    for part in ("new", "all") for order in range(6)
+)  # fmt: skip
+
+
+def test_encodings_are_told_beside_the_chains():
+    both = genomes.beside(losses({"rope": (1.90, 1.93), "nope": (1.99, 2.01)}), CHAINS)
+    assert len(both) == 12 + 8 and both["encoding"].isna().sum() == 12
+    found = genomes.over_models(both).set_index("encoding")
+    assert found["passed"].to_dict() == {"rope": 1, "nope": 0} and found.loc["rope", "new"] == pytest.approx(1.915)
+    assert found.loc["rope", "all"] == pytest.approx(0.75 * 1.915) and found.loc["rope", "floor"] == 2 - 0.09
+    assert found["below"].to_dict() == {"rope": 3, "nope": 0}
+    worse = genomes.over_models(genomes.beside(losses({"rope": (1.7, 1.7)}), CHAINS))
+    assert np.isnan(worse.loc[0, "below"])
+
+
+def test_correlations_have_a_row_for_what_needs_no_model():
+    generator = np.random.default_rng(0)
+    true = generator.random((20, 4))
+    rows = []
+    for name, share in (("rope", 0.0), ("goat-composite", 0.9)):
+        made = share * true + (1 - share) * generator.random((20, 4))
+        rows += continuations.rows(made, true, true.mean(1), encoding=name, seed=0)
+    found = genomes.correlations(pd.DataFrame(rows)).set_index("encoding")
+    assert found.loc["goat-composite", "r"] > 0.9 and abs(found.loc["rope", "r"]) < 0.3
+    assert 0.2 < found.loc["beginning", "r"] < 0.8
+    assert (found["low"] < found["r"]).all() and (found["r"] < found["high"]).all()
+    assert (found["few_high"] - found["few_low"] > found["high"] - found["low"]).all()
+
+
+# --- what it costs ---
+
+
+def test_all_ways_to_goats_prior_give_the_same():
+    from attention_priors.experiments.cost import STORED, stored
+
+    made = encoding("goat-composite")
+    torch.manual_seed(0)
+    prior = made.prior(2)
+    for parameter in prior.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    q, k = made.rotary(24, 1e4)(
+        *(torch.randn(1, 2, 9, 24, dtype=torch.float64) for _ in range(2)), *[torch.arange(9)] * 2
+    )
+    v = torch.randn(1, 2, 9, 24, dtype=torch.float64)
+    prior = prior.double()
+    reference = attention(q, k, v, prior=prior, backend="reference")
+    arguments = {
+        "prior": prior,
+        "logit_scale": None,
+        "prior_scale": None,
+        "visible": causal(9, 0, q.device),
+        "offset": 0,
+    }
+    torch.testing.assert_close(stored(q, k, v, **arguments), reference, rtol=0, atol=1e-6)
+    torch.testing.assert_close(attention(q, k, v, prior=prior, backend="composite"), reference, rtol=0, atol=1e-6)
+    assert STORED not in BACKENDS
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return pd.DataFrame(cost.cost(SIZE, (128, 256), torch.device("cpu"), 2))
+
+
+def test_every_way_is_timed_in_every_round(measured):
+    assert len(measured) == len(cost.WAYS) * 2 * 2 and (measured["milliseconds"] > 0).all()
+    assert cost.STORED not in BACKENDS
+
+
+def test_with_the_same_kernel_memory_is_the_same_and_grows_with_the_length(measured):
+    held = measured.groupby(["length", "way"])["memory"].first()
+    for length in (128, 256):
+        assert held[length]["goat"] == pytest.approx(held[length]["rope"], rel=0.05)
+        assert held[length]["goat"] < held[length]["goat, math"] < held[length]["goat, stored bias"]
+    assert held[256]["goat"] / held[128]["goat"] < 2.1
+    assert held[256]["goat, stored bias"] / held[128]["goat, stored bias"] > 2.4

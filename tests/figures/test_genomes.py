@@ -1,0 +1,87 @@
+"""The figures and the table of genomes on made-up models, at every profile's shape."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from attention_priors import config
+from attention_priors.experiments import genomes as experiment
+from attention_priors.experiments.continuations import rows
+from attention_priors.experiments.cost import WAYS
+from attention_priors.figures import FIGURES, TABLES, NotCompared
+from attention_priors.figures.genomes.looks import drawn
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def frames(profile, names=None):
+    """Models of every encoding and seed: each a little better than the one before it."""
+    settings, generator = profile.genomes, np.random.default_rng(0)
+    names = settings.encodings if names is None else names
+    chains = pd.DataFrame(
+        {"order": order, "windows": part, "count": 10, "strength": 1.0, "bits": 2 - 0.02 * order, "scored": 24,
+         "trained": 48}
+        for part in ("new", "all") for order in range(settings.order + 1)
+    )  # fmt: skip
+    losses = pd.DataFrame(
+        {"encoding": name, "seed": seed, "window": window, "new": window < 10, "passed": place > 0,
+         "bits": 1.95 - 0.02 * place + 0.002 * seed}
+        for place, name in enumerate(names) for seed in settings.seeds for window in range(14)
+    )  # fmt: skip
+    true, texts = generator.random((settings.texts, settings.pieces)), []
+    for name in names:
+        for seed in settings.seeds:
+            made = 0.5 * true + 0.5 * generator.random(true.shape)
+            texts += rows(made, true, true.mean(1), encoding=name, seed=seed)
+    costs = pd.DataFrame(
+        {"way": way, "length": length, "round": turn, "milliseconds": (place + 1) * length + turn,
+         "memory": (place + 1) * length}
+        for length in settings.lengths for turn in range(3) for place, way in enumerate(WAYS)
+    )  # fmt: skip
+    both = experiment.beside(losses, chains)
+    written = pd.DataFrame(texts).assign(bases=settings.piece, beginning=settings.beginning)
+    return {"genomes_bits": both, "genomes_models": experiment.over_models(both), "genomes_cost": costs,
+            "genomes_texts": written}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["smoke", "cpu", "full"])
+def test_figures_are_legible_and_captions_say_what_is_there(name, whole, legible):
+    profile = config.profile(name)
+    made = frames(profile)
+    for figure in ("genomes_bits", "genomes_texts", "genomes_cost"):
+        spec = FIGURES[figure]
+        whole(spec, spec.check(made[figure]))
+        legible(spec.draw(made[figure]))
+    table = TABLES["genomes_models"]
+    assert len(table.build(table.check(made["genomes_models"]))) == len(profile.genomes.encodings)
+    assert "nan" not in table.caption(made["genomes_models"])
+
+
+def test_every_encoding_of_a_profile_has_its_own_look():
+    names = {name for profile in ("full", "paper") for name in config.profile(profile).genomes.encodings}
+    looks = {(drawn(name)["color"], drawn(name)["marker"]) for name in names}
+    assert len(looks) == len(names)
+
+
+def test_captions_are_computed_from_what_is_drawn():
+    made = frames(config.profile("cpu"))
+    said = FIGURES["genomes_bits"].caption(made["genomes_bits"])
+    assert "Goat composite 1.952, RoPE 1.932" in said and "order 3 (1.940)" in said and "3 of 6 do not" in said
+    said = FIGURES["genomes_cost"].caption(made["genomes_cost"])
+    assert "2.00 times RoPE's memory and 2.00 times its time" in said and "stored bias 1.5 times" in said
+    said = FIGURES["genomes_texts"].caption(made["genomes_texts"])
+    assert "over 50 texts" in said and "seeds 0, 1, 2" in said
+
+
+@pytest.mark.parametrize("figure", ["genomes_bits", "genomes_texts"])
+def test_one_arm_is_not_drawn(figure):
+    made = frames(config.profile("smoke"), names=("rope",))
+    with pytest.raises(NotCompared, match="rope stands alone"):
+        FIGURES[figure].draw(made[figure])
+    with pytest.raises(NotCompared):
+        TABLES["genomes_models"].build(made["genomes_models"])
