@@ -38,10 +38,6 @@ ROWS = {
     "bam_scaling": "BAM-D6 BAM-C4 BAM-E13",
     "bam_tables": "BAM-E6 BAM-E7 BAM-E8 BAM-E10 BAM-C19",
     "bam_times": "BAM-E9",
-    "goat_classification": "GOAT-E.1 GOAT-DF.1 GOAT-DF.2 GOAT-AF.3 GOAT-F.T2",
-    "goat_classification_scope": "GOAT-F.T2c GOAT-F.T2g GOAT-F.4 GOAT-F.T4 GOAT-F.5s",
-    "goat_heuristics": "GOAT-P3.1b GOAT-E.2",
-    "goat_recency": "GOAT-F.T3 GOAT-F.T3p GOAT-F.T3r GOAT-F.6 GOAT-E6",
     "groups_alibi": "OPG-15 X-2",
     "groups_axioms": "OPG-1 OPG-2 OPG-3 OPG-TAB1",
     "groups_blocks": "OPG-8 OPG-10 OPG-11 OPG-12 OPG-13 OPG-F1 OPG-F2",
@@ -68,8 +64,11 @@ ROWS = {
     "prior.phase": "X-10 X-13 X-14",
     "prior.start": "BAM-E14 BAM-E4 BAM-E5 BAM-E15",
     "ruler.tasks": "BAM-D8",
+    "spectra.classification": "GOAT-E.1 GOAT-DF.1 GOAT-DF.2 GOAT-AF.3 GOAT-F.T2 GOAT-F.T2c GOAT-F.T2g GOAT-F.4 "
+    "GOAT-F.T4 GOAT-F.5s",
     "spectra.composite": "GOAT-EQ20 GOAT-DIM GOAT-ALG1",
     "spectra.reach": "X-5 X-7 X-8 X-16",
+    "spectra.recency": "GOAT-P3.1b GOAT-E.2 GOAT-F.T3 GOAT-F.T3p GOAT-F.T3r GOAT-F.6 GOAT-E6",
     "spectra.sinks": "GOAT-T5.1 GOAT-T5.1t GOAT-D5.2 GOAT-SINKGRAD GOAT-D5.3 GOAT-T5.4a GOAT-T5.4b GOAT-T5.4p GOAT-C-4 "
     "GOAT-C-5 GOAT-E8",
     "spectra.waves": "GOAT-EQ12 GOAT-EQ18 GOAT-C1 GOAT-C2 GOAT-C-2 GOAT-C-3 GOAT-C-12",

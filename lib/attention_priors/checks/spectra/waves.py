@@ -304,7 +304,8 @@ CHECKS = claims(
             sympy.expand_trig(A * sympy.cos(W * QUERY - W * KEY) + B * sympy.sin(W * QUERY - W * KEY)),
             (A * sympy.cos(W * QUERY) + B * sympy.sin(W * QUERY)) * sympy.cos(W * KEY)
             + (A * sympy.sin(W * QUERY) - B * sympy.cos(W * QUERY)) * sympy.sin(W * KEY),
-            wrong=sympy.expand_trig(A * sympy.cos(W * QUERY - W * KEY) - B * sympy.sin(W * QUERY - W * KEY)), symbolic=True),
+            wrong=sympy.expand_trig(A * sympy.cos(W * QUERY - W * KEY) - B * sympy.sin(W * QUERY - W * KEY)),
+            symbolic=True),
         Law("In float64 at positions up to a million as well.",
             lambda i, j: 1.5 * cos(0.375 * (i - j)) - 0.75 * np.sin(0.375 * (i - j)), by_features, PLACES,
             wrong=lambda i, j: 1.5 * cos(0.375 * (i - j)) + 0.75 * np.sin(0.375 * (i - j))),
@@ -378,8 +379,8 @@ CHECKS = claims(
     claim(
         "GOAT-C-12",
         Law("Content and position are separate: neither changes what the other adds to a logit s + K.",
-            sympy.Integer(0), (S + K) - (T + K) - (S + OTHER) + (T + OTHER), wrong=S * K - T * K - S * OTHER + T * OTHER,
-            symbolic=True),
+            sympy.Integer(0), (S + K) - (T + K) - (S + OTHER) + (T + OTHER),
+            wrong=S * K - T * K - S * OTHER + T * OTHER, symbolic=True),
         Law("Structure of any shape can be represented: R fixed waves leave nothing of a random profile.",
             0.0, left_over, [{"modes": r, "lags": 64} for r in (4, 8, 16)], wrong=1.0),
         Law('"Fully expressive": the form s + K reaches every table over content and lag, a rotation\'s too.',
