@@ -9,9 +9,7 @@ from attention_priors import claims, config
 from attention_priors.experiments import EXPERIMENTS
 from attention_priors.figures import FIGURES, LEDGER, TABLES, NotCompared
 from attention_priors.notebooks import NOTEBOOKS
-from figures import test_division, test_goat, test_parallel_reading, test_resolution
-from figures import test_division, test_goat, test_goat_copies
-from figures import test_division, test_genomes
+from figures import test_division, test_genomes, test_goat, test_goat_copies, test_parallel_reading, test_resolution
 
 RESULTS = config.ROOT / "results"
 ROWS = [(kind, table, name) for kind, table in (("figure", FIGURES), ("table", TABLES)) for name in table]
