@@ -97,7 +97,13 @@ def test_copied_is_a_matter_of_the_training_length():
         assert (row["prior_first"], row["prior_previous"], row["u_peak"], row["kappa_peak"]) == (0.9, 0.7, 0, 1)
 
 
-def test_multiples_begin_at_the_training_length():
-    settings = PROFILE.copying.model_dump()
-    with pytest.raises(ValueError, match=r"multiples = \[2, 4\]; give 1, the training length, and numbers above it"):
-        experiment.Settings.model_validate(settings | {"multiples": (2, 4)})
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"multiples": (2, 4)}, r"multiples = \[2, 4\]; give 1, the training length, and numbers above it"),
+        ({"encodings": ("nope", "alibi")}, "encodings = nope, alibi, but none has a prior over lags and one over keys"),
+    ],
+)
+def test_settings_that_cannot_be_drawn_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        experiment.Settings.model_validate(PROFILE.copying.model_dump() | change)

@@ -47,9 +47,12 @@ class Settings(Frozen):
     texts: int = Field(ge=1)
 
     @model_validator(mode="after")
-    def _begins_at_one(self) -> Self:
+    def _can_be_drawn(self) -> Self:
         if 1 not in self.multiples or min(self.multiples) < 1:
             raise ValueError(f"multiples = {list(self.multiples)}; give 1, the training length, and numbers above it")
+        if not any(map(_splits, self.encodings)):
+            raise ValueError(f"encodings = {', '.join(self.encodings)}, but none has a prior over lags and one over "
+                             "keys to take apart; add goat-eight")  # fmt: skip
         return self
 
     @property
