@@ -58,27 +58,17 @@ def differences(frame: pd.DataFrame) -> pd.DataFrame:
     """Per domain, pair of encodings and length: the loss of `encoding` less that of `rival` on the same documents.
 
     The differences are paired by document and seed, averaged over documents, then over the seeds of both that passed
-    their gate, with Student's t interval. `better`: the share of documents on which the mean over seeds is lower.
+    their gate (`seeds`; of none the gap is NaN), with Student's t interval. `better`: the share of documents on which
+    the mean over seeds is lower.
     """
-    passed = frame[frame["passed"].astype(bool)]
+    losses = frame.assign(loss=frame["loss"].where(frame["passed"].astype(bool)))
     at = ["domain", "trained_on", "length"]
-    wide = passed.pivot(index=[*at, "seed", "document"], columns="encoding", values="loss")
-    columns = [
-        "domain",
-        "trained_on",
-        "length",
-        "encoding",
-        "rival",
-        "seeds",
-        "documents",
-        "gap",
-        "low",
-        "high",
-        "better",
-    ]
+    wide = losses.pivot(index=[*at, "seed", "document"], columns="encoding", values="loss")
+    columns = [*at, "encoding", "rival", "seeds", "documents", "gap", "low", "high", "better"]
     rows = []
     for name, rival in itertools.permutations(wide.columns, 2):
-        for place, own in (wide[name] - wide[rival]).dropna().groupby(level=at):
+        for place, every in (wide[name] - wide[rival]).groupby(level=at):
+            own = every.dropna()
             by_seed, by_document = own.groupby(level="seed").mean(), own.groupby(level="document").mean()
             interval = seed_interval(by_seed)
             rows.append((*place, name, rival, len(by_seed), len(by_document), by_seed.mean(), *interval,

@@ -1,8 +1,8 @@
-"""Does a row fail by the rate? Trials of Goat, and of RoPE without 1/√d, on passkeys and on addresses.
+"""Does Goat fail by the rate? Trials on passkeys and on addresses.
 
-    python -m attention_priors.experiments.goat_tuning        write data/tuning/goat.csv (about half an hour)
+    python -m attention_priors.experiments.goat_tuning        write data/tuning/goat.csv (some minutes)
 
-The trials are those of `tuning`, as many for every row, on the same seed that no profile uses; the rivals' stand there.
+As many as every row has in `tuning`, where the rivals' stand, and on the same seed that no profile uses.
 The notebook learned_spectra shows the file. Nothing else reads it.
 """
 
@@ -27,7 +27,7 @@ from .grid import Job, run_all
 PATH = config.ROOT / "data" / "tuning" / "goat.csv"
 PASSKEYS, ADDRESSES = "passkeys", "addresses"
 ROWS = {
-    PASSKEYS: ("goat-composite", "rope-undivided"),
+    PASSKEYS: ("goat-composite",),
     ADDRESSES: ("goat-composite",),
 }
 TEXTS = 48  # of addresses at each length

@@ -65,7 +65,7 @@ def _top(rows: Frame) -> float:
 def pairs(frame: Frame) -> Frame:
     """Goat's forms against rivals, on text of the kind trained on."""
     ours, theirs = (frame[column].str.startswith(panels.GOAT) for column in ("encoding", "rival"))
-    rows = frame[frame["trained_on"].astype(bool) & ours & ~theirs] if len(frame) else frame
+    rows = frame[frame["trained_on"].astype(bool) & (frame["seeds"] > 0) & ours & ~theirs]
     if rows.empty:
         raise NotCompared("Goat's losses less its rivals': no pair passed its gate under this profile")
     return rows
