@@ -126,6 +126,7 @@ UNKNOWN_KEYS = [
     ("passkey.far.lenghts", "lengths"),
     ("language.size.hiden", "hidden"),
     ("needles.lessons.1.recipe.stepz", "steps"),
+    ("goat_passkey.seed", "seeds"),
 ]
 
 
@@ -138,6 +139,7 @@ def test_unknown_keys_name_file_key_and_the_nearest_valid_key(path: str, nearest
 INF, NAN = float("inf"), float("nan")
 ENCODING_LISTS = [f"passkey.{name}" for name in ("encodings", "farthest_encodings", "hard_encodings")]
 ENCODING_LISTS += [f"{name}.encodings" for name in ("benchmark", "language", "algorithms", "needles", "readings")]
+ENCODING_LISTS += [f"{name}.encodings" for name in ("goat_passkey", "goat_language", "goat_offsets")]
 ENCODING_LISTS += [f"readings.{name}" for name in ("extensions", "tuned", "small", "longer", "fading")]
 ENCODING_LISTS += [f"ablations.{name}" for name in ("start", "subset", "sign", "scaling", "version", "misread",
                                                    "language", "length")]  # fmt: skip
@@ -155,6 +157,11 @@ BAD_VALUES = [
     ("device", "tpu", "device: unknown device 'tpu'; use 'auto', 'cpu', 'cuda' or 'cuda:<number>'"),
     ("minutes.passkeys", -1, r"minutes\.passkeys: .*greater than or equal to 0"),
     ("minutes.passkeys", INF, r"minutes\.passkeys: .*finite number \(got inf\)"),
+    ("goat_passkey.size.heads", 4, r"goat_passkey: heads of width 8 leave no content beside 10 coordinates"),
+    ("goat_passkey.multiple", 0, r"goat_passkey\.multiple: .*greater than or equal to 1 \(got 0\)"),
+    ("goat_passkey.far.lengths", [40], r"goat_passkey: far\.lengths: 40, but a prompt takes 77 tokens or more"),
+    ("goat_language.seeds", [0, 0], r"goat_language\.seeds: 0 stands there twice"),
+    ("goat_offsets.seeds", [], r"goat_offsets\.seeds: .*at least 1 item"),
     ("theory.draws", 0, r"theory\.draws: .*greater than or equal to 1"),
     ("passkey.recipe.rate", -1, r"passkey\.recipe\.rate: .*\(got -1\)"),
     ("passkey.recipe.rate", INF, r"passkey\.recipe\.rate: .*finite number \(got inf\)"),

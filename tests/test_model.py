@@ -9,15 +9,23 @@ from attention_priors import model
 from attention_priors.config import ModelConfig
 from attention_priors.extension import extend
 from attention_priors.model import PAPER_MODELS, Cache, Transformer, count, paper_model
+from attention_priors.positions.composite import Content
 from attention_priors.positions.encodings import ENCODINGS
 from attention_priors.positions.rotary import rope
 
 LENGTH, VOCABULARY, CLOSE = 23, 31, 1e-10
 
 
+def shares_heads(encoding):
+    """Whether the heads of a row hold position beside content, and have to be wide enough for both."""
+    rotary = ENCODINGS[encoding].rotary if encoding in ENCODINGS else None
+    return rotary is not None and isinstance(rotary(96, 10_000.0), Content)
+
+
 def small(encoding, **changes):
     """A model in float64 whose position parameters are not those of the start, where many encodings coincide."""
-    config = {"vocabulary": VOCABULARY, "width": 32, "layers": 3, "heads": 4, "hidden": 16, "encoding": encoding}
+    width = 96 if shares_heads(encoding) else 32
+    config = {"vocabulary": VOCABULARY, "width": width, "layers": 3, "heads": 4, "hidden": 16, "encoding": encoding}
     torch.manual_seed(7)
     made = Transformer(ModelConfig(**{**config, **changes})).double().eval()
     made.trained = LENGTH
@@ -106,8 +114,10 @@ def test_backends_agree(encoding):
 
 @torch.no_grad()
 @pytest.mark.parametrize(
-    "encoding", [name for name in MODELS if ENCODINGS[name].absolute is None and not ENCODINGS[name].whole]
-)
+    "encoding",
+    [name for name in MODELS if ENCODINGS[name].absolute is None and not ENCODINGS[name].whole
+     and not name.startswith("goat-code")],
+)  # fmt: skip
 def test_packed_documents_do_not_see_each_other(encoding):
     model, x = small(encoding), tokens(batch=1)
     lengths = (4, 1, 11, 7)
@@ -120,9 +130,10 @@ def test_packed_documents_do_not_see_each_other(encoding):
 
 
 @torch.no_grad()
-def test_packed_positions_are_not_reset():
-    # an absolute encoding sees where in the stream its document stands: alone it is another text
-    model, x = small("sinusoidal"), tokens(batch=1)
+@pytest.mark.parametrize("encoding", ["sinusoidal", "goat-code"])
+def test_packed_positions_are_not_reset(encoding):
+    # an absolute encoding, or a prior over keys, sees where in the stream its document stands: alone it is another text
+    model, x = small(encoding), tokens(batch=1)
     ids = torch.tensor([[0] * 9 + [1] * 14])
     packed = model(x, document_ids=ids)
     assert apart(packed[:, :9], model(x[:, :9])) < CLOSE
@@ -262,7 +273,12 @@ def test_parameters_of_table_1(name, embedding, transformer, prior, with_locatio
         assert (counted["prior"], counted["prior"] + counted["prior_fixed"]) == (trained, with_location)
 
 
-@pytest.mark.parametrize("name", [name for name, row in ENCODINGS.items() if row.rotary and row.trained_as is None])
+@pytest.mark.parametrize(
+    "name",
+    [name for name, row in ENCODINGS.items()
+     if row.rotary and row.trained_as is None and (name == "goat-rope" or not shares_heads(name))
+     and name not in ("sinusoidal-undivided", "alibi-undivided")],
+)  # fmt: skip
 def test_every_rotation_starts_from_the_base_of_the_size(name):
     made = {base: small(name, rope_base=base) for base in (10_000.0, 500_000.0)}
     for near, far in zip(*(each(tokens()) for each in made.values()), strict=True):
@@ -277,7 +293,8 @@ def test_every_encoding_runs_in_half_precision_and_keeps_it(name, dtype):
     """Reading near what float32 gives, and learning with finite gradients."""
     torch.manual_seed(0)
     row = ENCODINGS[name]
-    size = {"vocabulary": 11, "width": 16, "layers": 2, "heads": 4, "kv_heads": 2, "hidden": 16}
+    width = 96 if shares_heads(name) else 16
+    size = {"vocabulary": 11, "width": width, "layers": 2, "heads": 4, "kv_heads": 2, "hidden": 16}
     made = Transformer(ModelConfig(encoding=row.trained_as or name, **size))
     made.trained = 20
     tokens = torch.randint(11, (1, 20))

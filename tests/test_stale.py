@@ -82,7 +82,7 @@ def test_one_simulation_its_notebook_and_the_ledger(edited):
 
 
 def test_one_check_its_notebook_and_the_ledger(edited):
-    assert edited("checks.bam_priors", "check_nope", another_statement) == {"attention_is_inference", "verdicts"}
+    assert edited("checks.inference.families", "nope", another_statement) == {"attention_is_inference", "verdicts"}
 
 
 def test_one_measure_its_notebook_and_those_that_need_it(edited):

@@ -25,6 +25,7 @@ SECTIONS = Table(
         "passkey": "passkeys:Settings",
         "confound": "confound:Settings",
         "benchmark": "benchmark:Settings",
+        "stretches": "stretches:Settings",
         "ablations": "ablations:Settings",
         "language": "languages:Settings",
         "readings": "readings:Settings",
@@ -32,7 +33,15 @@ SECTIONS = Table(
         "nope": "nope:Settings",
         "needles": "needles:Settings",
         "division": "division:Settings",
+        "copying": "copying:Settings",
+        "sinks": "sinks:Settings",
+        "goat_passkey": "goat_passkeys:Settings",
+        "goat_language": "goat_languages:Settings",
+        "goat_offsets": "goat_offsets:Settings",
+        "resolution": "resolution:Settings",
         "genomes": "genomes:Settings",
+        "parallel_needles": "parallel_needles:Settings",
+        "parallel_language": "parallel_language:Settings",
     },
 )
 _KNOWN = Table(

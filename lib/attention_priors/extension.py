@@ -6,18 +6,19 @@ import torch
 from torch import Tensor, nn
 
 from .model import Attention, Rows, Transformer
-from .positions.encodings import encoding
+from .positions.encodings import encoding, stretched
 from .positions.extended import ExtendedRotary, RectifiedRotary
 from .theory.rerope import scores
 
 ROWS = 256  # queries at once: memory grows with the number of keys alone
 
 
-def extend(model: Transformer, name: str, trained: int) -> Transformer:
+def extend(model: Transformer, name: str, trained: int, factor: float | None = None) -> Transformer:
     """A copy of `model` whose encoding is the row `name`, which extends the model's own; weights are those of `model`.
 
-    `trained` is the length that the model was trained on, in tokens. ValueError where `name` does not extend the
-    model's encoding (ENCODINGS[name].trained_as), or for a training length below 2.
+    `trained` is the length that the model was trained on, in tokens. `factor` is how many times longer the context
+    becomes; None: the row's own. ValueError where `name` does not extend the model's encoding
+    (ENCODINGS[name].trained_as), for a training length below 2, and for a factor where the row takes none or below 1.
     """
     row = encoding(name)
     if row.trained_as != model.config.encoding:
@@ -27,15 +28,22 @@ def extend(model: Transformer, name: str, trained: int) -> Transformer:
         )
     if not isinstance(trained, int) or trained < 2:
         raise ValueError(f"trained = {trained}, but a training length is a whole number of at least 2 tokens")
+    if factor is not None and not factor >= 1:
+        raise ValueError(f"factor = {factor}, but a context that grows needs one of at least 1")
+    rotary = None if factor is None else stretched(row, factor)
+    if factor is not None and rotary is None:
+        raise ValueError(f"factor = {factor}, but {name!r} takes none: it goes by the length itself; leave it out")
     made = Transformer(model.config.model_copy(update={"encoding": name})).to(next(model.parameters()))
     made.load_state_dict(model.state_dict())
     made.trained = trained
     for block in made.blocks:
-        rotary = block.attention.rotary
-        if isinstance(rotary, (ExtendedRotary, RectifiedRotary)):
-            rotary.trained = trained
-        if isinstance(rotary, RectifiedRotary):
-            block.attention = RectifiedAttention(block.attention)
+        own = block.attention
+        if rotary is not None:
+            own.rotary = rotary(own.head_width, model.config.rope_base)
+        if isinstance(own.rotary, (ExtendedRotary, RectifiedRotary)):
+            own.rotary.trained = trained
+        if isinstance(own.rotary, RectifiedRotary):
+            block.attention = RectifiedAttention(own)
     return made.train(model.training)
 
 

@@ -30,7 +30,8 @@ from attention_priors.checks import CHECKS
 from attention_priors.experiments import archive
 from attention_priors.layout import Layout, outdated
 from attention_priors.pipeline import progress
-from attention_priors.training import Run, RunSpec
+from attention_priors.training import RunSpec
+from attention_priors.vision import opened
 
 EXACT = 1e-9
 LOSS_ABSOLUTE, LOSS_RELATIVE = 0.05, 0.05
@@ -173,7 +174,7 @@ def verify_runs(layout: Layout, profile: config.Profile, full: bool, outcome: Ou
                 outcome.add("exact", f"run {name}", False, CHANGED)
                 continue
             runtime.say(f"[verify] training {name}, {old['seconds']:.0f} s when it was committed")
-            compare_runs(old, Run(spec, folder, device).train(runtime.say), outcome, excused.runs)
+            compare_runs(old, opened(spec, folder, device).train(runtime.say), outcome, excused.runs)
 
 
 def compare_runs(old: dict[str, Any], new: dict[str, Any], outcome: Outcome, earlier: bool = False) -> None:

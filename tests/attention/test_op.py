@@ -15,7 +15,7 @@ from attention_priors.attention.visible import bidirectional
 from attention_priors.positions.priors import GeneralizedGaussian, KeyPrior, Laplace, Prior, RelativePrior, Uniform
 
 HEADS = 4
-HERE = [name for name in BACKENDS if name != "triton"]  # see test_fused.py
+HERE = [name for name in BACKENDS if name not in ("triton", "composite")]  # see test_fused.py, test_composite.py
 backends = pytest.mark.parametrize("backend", HERE)
 learners = pytest.mark.parametrize("backend", [name for name in HERE if name != "sdpa_skip"])
 

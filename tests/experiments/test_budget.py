@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from attention_priors import config
-from attention_priors.checks import bam_counts
+from attention_priors.checks.language import parameters
 from attention_priors.config import ModelConfig
 from attention_priors.experiments import __main__ as command
 from attention_priors.experiments import budget
@@ -17,8 +17,9 @@ from attention_priors.model import Transformer, count
 
 NAMES = ("smoke", "cpu", "full", "gpu", "paper")
 OWN = ["passkeys", "confound", "benchmark", "training_ablations", "languages", "readings", "algorithms", "nope",
-       "needles", "division"]  # fmt: skip
-SHARED = ["prior_ablations", "language_ablations", "learned", "sharpness"]  # perhaps nothing of their own
+       "needles", "division", "copying", "goat_passkeys", "goat_offsets", "sinks"]  # fmt: skip
+# Perhaps nothing of their own:
+SHARED = ["goat_languages", "prior_ablations", "language_ablations", "learned", "sharpness"]
 DAY = 24
 
 
@@ -59,15 +60,15 @@ def test_gpu_is_a_day_of_one_gpu_with_models_of_thirty_million() -> None:
 
 
 def test_paper_has_the_models_of_table_1() -> None:
-    profile, cells = config.profile("paper"), bam_counts.cells_of_table1()
+    profile, cells = config.profile("paper"), parameters.cells_of_table1()
     sizes = {"120M": profile.language.size, "432M": profile.ablations.sizes[1], "1.1B": profile.ablations.sizes[2]}
     assert profile.passkey.size == profile.ablations.sizes[0] == sizes["120M"]
-    assert profile.language.vocabulary == bam_counts.VOCABULARY
+    assert profile.language.vocabulary == parameters.VOCABULARY
     for name, size in sizes.items():
-        model = ModelConfig(vocabulary=bam_counts.VOCABULARY, encoding="bam", **size.model_dump())
+        model = ModelConfig(vocabulary=parameters.VOCABULARY, encoding="bam", **size.model_dump())
         found = budget.parameters(model)
         for part in ("embedding", "transformer"):
-            assert bam_counts.shows(found[part], cells[part, name])
+            assert parameters.shows(found[part], cells[part, name])
         assert found["prior"] + found["prior_fixed"] == cells["prior", name]
     assert profile.processes == 6 and profile.language.corpus.startswith("stream:fineweb")
 

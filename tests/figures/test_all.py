@@ -9,7 +9,7 @@ from attention_priors import claims, config
 from attention_priors.experiments import EXPERIMENTS
 from attention_priors.figures import FIGURES, LEDGER, TABLES, NotCompared
 from attention_priors.notebooks import NOTEBOOKS
-from figures import test_division, test_genomes
+from figures import test_division, test_genomes, test_goat, test_goat_copies, test_parallel_reading, test_resolution
 
 RESULTS = config.ROOT / "results"
 ROWS = [(kind, table, name) for kind, table in (("figure", FIGURES), ("table", TABLES)) for name in table]
@@ -24,6 +24,10 @@ MADE = {
                               "length": [8192], "trained": [128], "seeds": [3], "difference": [0.8], "low": [0.6],
                               "high": [1.0], "differs": [True]},
     **test_division.world(test_division.MORE),
+    **test_goat.world(),
+    **test_parallel_reading.WORLD,
+    **test_resolution.world(),
+    **test_goat_copies.world(),
     **test_genomes.frames(config.profile("smoke")),
 }  # fmt: skip
 

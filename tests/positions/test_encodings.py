@@ -63,7 +63,7 @@ def test_every_row_has_a_fingerprint_of_its_own_code() -> None:
 
 
 def test_rotations_say_whether_they_go_by_blocks() -> None:
-    rotations = {name: row.rotary(8, 10_000.0) for name, row in ENCODINGS.items() if row.rotary}
+    rotations = {name: row.rotary(24, 10_000.0) for name, row in ENCODINGS.items() if row.rotary}
     assert all(isinstance(rotation, Rotation) for rotation in rotations.values())
     blockwise = {encoding(name).unscaled or name for name, rotation in rotations.items() if rotation.blockwise}
     assert blockwise == {"xpos", "group-damped", "group-defective"}
@@ -84,7 +84,7 @@ def test_local_rows_borrow_weights() -> None:
 
 
 def test_factories_make_new_parts_each_time() -> None:
-    heads, width = 4, 8
+    heads, width = 4, 24
     for row in ENCODINGS.values():
         parts = (row.absolute, 2 * width), (row.rotary, width, 10_000.0), (row.prior, heads), (row.scale, heads)
         for part, *sizes in parts:

@@ -95,8 +95,9 @@ def test_a_prior_says_whether_its_heads_are_independent(name: str) -> None:
     """`headwise`: a parameter of one head moves the log-prior of that head alone."""
     prior = PRIORS[name]()
     for factor in prior.split()[0]:
-        learned, shared = bool(list(factor.parameters())), name in ("encoding t5", "encoding lag-table")
-        assert factor.headwise == (learned and not shared)
+        learned = bool(list(factor.parameters()))
+        more = name in ("encoding t5", "encoding lag-table", "encoding goat-no-sink")  # than one number for each head
+        assert factor.headwise == (learned and not more)
         if not factor.headwise:
             continue
         for parameter in factor.parameters():

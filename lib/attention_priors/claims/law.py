@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import math
 import numbers
 import operator
@@ -411,6 +412,11 @@ def claims(*checks: Check) -> dict[str, Check]:
             raise LawError(f"{check.file}: {check.id} is decided twice; keep one")
         found[check.id] = check
     return found
+
+
+def grid(**values: Iterable[Any]) -> list[dict[str, Any]]:
+    """A case for every combination, the last name fastest: grid(n=(1, 2), m=(3, 4)) begins {"n": 1, "m": 3}."""
+    return [dict(zip(values, each, strict=True)) for each in itertools.product(*values.values())]
 
 
 def gap(claimed: Any, actual: Any) -> float:

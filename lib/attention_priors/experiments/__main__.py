@@ -18,7 +18,7 @@ import torch.distributed as dist
 from .. import commands, config, runtime
 from ..registry import nearest
 from ..sharding import PARALLEL
-from ..training import Run
+from ..vision import opened
 from . import budget, corpus, runs, unread
 
 
@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
         together = int(os.environ.get("WORLD_SIZE", "1")) > 1
         if together:
             dist.init_process_group("nccl" if where.type == "cuda" else "gloo")
-        record = Run(known[chosen.run], config.CACHE / "runs", where).train(runtime.say, chosen.parallel)
+        record = opened(known[chosen.run], config.CACHE / "runs", where).train(runtime.say, chosen.parallel)
         if not together or dist.get_rank() == 0:
             print(f"{record['name']}: last loss {record['loss'][-1]:.4f}, key {record['key']}")
         if together:

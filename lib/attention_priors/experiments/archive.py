@@ -8,6 +8,7 @@ from pathlib import Path
 from .. import config, runtime, store
 from ..layout import Layout
 from ..training import Run, RunSpec
+from ..vision import opened
 from . import runs as planned
 from .arms import unread
 
@@ -23,7 +24,7 @@ def archive(named: Mapping[str, RunSpec], runs: Path, layout: Layout, device: st
     by task, goes to models/<name>.safetensors; `attention_priors.load(name)` opens it.
     """
     where, index = runtime.device(device), layout.own / INDEX
-    found = {name: Run(spec, runs, where) for name, spec in named.items()}
+    found = {name: opened(spec, runs, where) for name, spec in named.items()}
     with store.locked(config.CACHE / "locks", "archive"):
         touched = [index]
         for name, run in found.items():

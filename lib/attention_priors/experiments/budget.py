@@ -26,8 +26,10 @@ from ..config import ModelConfig, Profile
 from ..evaluation import TOKENS_AT_ONCE
 from ..model import PAPER_MODELS, Transformer, count
 from ..positions.encodings import encoding
+from ..positions.grids import GRIDS
 from ..text import hub
 from ..training import RunSpec
+from ..vision import VisionConfig, VisionModel
 from . import EXPERIMENTS
 from .arms import unread
 from .experiment import Asked, Reading
@@ -72,7 +74,7 @@ class _Shapes(TorchFunctionMode):
 def parameters(model: ModelConfig) -> dict[str, int]:
     """Parameters by part (`model.count`) of a model that is built on the meta device."""
     with _Shapes():
-        return count(Transformer(model))
+        return count(VisionModel(model) if isinstance(model, VisionConfig) else Transformer(model))
 
 
 def operations(model: ModelConfig, length: int) -> float:
@@ -156,14 +158,19 @@ def _chain(spec: RunSpec) -> Iterator[RunSpec]:
     yield spec
 
 
+def _longest(name: str) -> int | None:
+    """Positions of an encoding that ends; those of a grid never do."""
+    return None if name in GRIDS else encoding(name).longest
+
+
 def _defined(asked: Reading) -> bool:
-    longest = encoding(asked.name).longest
+    longest = _longest(asked.name)
     return longest is None or asked.length <= longest
 
 
 def _problems(spec: RunSpec, profile: Profile) -> Iterator[str]:
     """Why a run cannot be trained as it stands."""
-    recipe, longest, many = spec.recipe, encoding(spec.model.encoding).longest, processes(profile, spec)
+    recipe, longest, many = spec.recipe, _longest(spec.model.encoding), processes(profile, spec)
     if recipe.batch % (many * recipe.accumulate):
         yield (f"{spec.name}: batch = {recipe.batch} is not a multiple of {many} processes x accumulate = "
                f"{recipe.accumulate}")  # fmt: skip
@@ -181,7 +188,7 @@ def _too_large(spec: RunSpec, asked: Reading) -> Iterator[str]:
 
 def _undefined(part: str, runs: Asked) -> Iterator[str]:
     """Rows that end before the longest texts."""
-    ends = {one.name: encoding(one.name).longest for each in runs.values() for one in each if not _defined(one)}
+    ends = {one.name: _longest(one.name) for each in runs.values() for one in each if not _defined(one)}
     for name, longest in ends.items():
         yield f"{part}: {name} is undefined beyond {longest} tokens"
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ import pandas as pd
 from .. import config, runtime, store
 from ..config import Profile, Recipe
 from ..evaluation import passkey_samples
-from ..training import Run
+from ..model import Transformer
+from ..training import Run, RunSpec
 from .arms import passkey_run
 from .grid import Job, run_all
 
@@ -30,6 +32,7 @@ OF_PRIORS = {"rate": (1.0, 2.0, 1.0), "prior_rate": (1.0, 1.0, 0.2)}
 SEED = 101
 MULTIPLES = (4, 16)  # of the training length
 SAMPLES = 20
+Asked = Callable[[Transformer, RunSpec, int], float]  # share answered at a length
 
 
 def tried() -> pd.DataFrame:
@@ -57,32 +60,42 @@ def grid(profile: Profile, runs: Path) -> pd.DataFrame:
 
 
 def trial(profile: Profile, name: str, changed: dict[str, float], runs: str) -> dict[str, Any]:
-    """One run: how many steps it took, how well it ended, and what it retrieves."""
+    """One run on passkeys: how many steps it took, how well it ended, and what it retrieves."""
     usual = passkey_run(profile, name, SEED)
+    return {"encoding": name, "seed": SEED, **outcome(usual, changed, runs, profile.device, passkeys)}
+
+
+def passkeys(model: Transformer, spec: RunSpec, length: int) -> float:
+    """Share of passkeys answered."""
+    return sum(row["correct"] for row in passkey_samples(model, length, SAMPLES, spec.seed)) / SAMPLES
+
+
+def outcome(usual: RunSpec, changed: dict[str, float], runs: str, device: str, asked: Asked) -> dict[str, Any]:
+    """A run whose recipe is changed: what was changed, and what came of it at every length that is `asked`."""
     spec = usual.model_copy(update={"recipe": usual.recipe.model_copy(update=changed)})
-    run = Run(spec, runs, runtime.device(profile.device))
+    run = Run(spec, runs, runtime.device(device))
     try:
         record = run.train()
     except FloatingPointError:  # a rate that is too high is a result
-        return {"encoding": name, "seed": SEED, **changed}
+        return changed
     model = run.model()
+    near = [asked(model, spec, length) for length in spec.recipe.gate.lengths]
+    row = {**changed, "steps": record["steps"], "most": spec.recipe.steps, "answer_loss": record["loss"][-1],
+           "accuracy": sum(near) / len(near), "worst": min(near)}  # fmt: skip
+    return row | {f"accuracy_{n}": asked(model, spec, n * spec.recipe.length) for n in MULTIPLES}
 
-    def accuracy(length: int) -> float:
-        return sum(row["correct"] for row in passkey_samples(model, length, SAMPLES, SEED)) / SAMPLES
 
-    near = [accuracy(length) for length in spec.recipe.gate.lengths]
-    row = {"encoding": name, "seed": SEED, **changed, "steps": record["steps"], "most": spec.recipe.steps,
-           "answer_loss": record["loss"][-1], "accuracy": sum(near) / len(near), "worst": min(near)}  # fmt: skip
-    return row | {f"accuracy_{multiple}": accuracy(multiple * spec.recipe.length) for multiple in MULTIPLES}
+def write(table: pd.DataFrame, path: Path) -> None:
+    """Trials as a file."""
+    buffer = io.StringIO()
+    table.to_csv(buffer, index=False, lineterminator="\n", float_format="%.7g")
+    store.write_text(path, buffer.getvalue())
 
 
 def main() -> int:
     """Write the table."""
     profile = config.profile("cpu")
-    buffer = io.StringIO()
-    table = grid(profile, config.CACHE / "runs")
-    table.to_csv(buffer, index=False, lineterminator="\n", float_format="%.7g")
-    store.write_text(PATH, buffer.getvalue())
+    write(grid(profile, config.CACHE / "runs"), PATH)
     return 0
 
 

@@ -27,6 +27,7 @@ from .rotary import Rotary, Rotation, Spectrum, rope
 from .sandwich import Sandwich
 from .scaling import Constant, ScalableSoftmax
 from .spectral import Fourier, Sink, geometric
+from .undivided import Undivided
 from .xpos import DampedRotary, xpos
 
 LONGEST = 8192  # positions of learned tables and randomised positions
@@ -125,6 +126,14 @@ def _rope(width: int, base: float, kind: Callable[..., Rotation], **settings: fl
     return kind(rope(width, base), **settings)
 
 
+def _undivided(width: int, base: float) -> Undivided:
+    return Undivided(width)
+
+
+def _rope_undivided(width: int, base: float) -> Undivided:
+    return Undivided(width, Rotary(rope(width, base)))
+
+
 # Extensions of RoPE by what their stretch asks for: nothing but the factor, the trained length, the current one.
 def _fixed(width: int, base: float, stretch: Callable, factor: float = FACTOR) -> ExtendedRotary:
     return ExtendedRotary(rope(width, base), lambda spectrum, length, trained: stretch(spectrum, factor))
@@ -178,6 +187,7 @@ _EXTENSIONS = {
     "dynamic-ntk": ("dynamic NTK", partial(_dynamic, stretch=extensions.dynamic_ntk, factor=2.0)),
     "partial-ntk": ("NTK by parts", partial(_from_length, stretch=extensions.partial_ntk)),
     "yarn": ("YaRN", partial(_from_length, stretch=extensions.yarn)),
+    "yarn-4": ("YaRN by 4", partial(_from_length, stretch=extensions.yarn, factor=4.0)),
     "llama3": ("Llama 3", partial(_from_length, stretch=extensions.llama3)),
     "base-50": ("base × 50", partial(_fixed, stretch=extensions.rebase, factor=50.0)),
     "base-100": ("base × 100", partial(_fixed, stretch=extensions.rebase, factor=100.0)),
@@ -274,9 +284,16 @@ _COMPOSITE = [
               rotary=partial(composite.content, modes=8), prior=partial(composite.uniform, **_EIGHT, bump=bool(name)))
       for name, label in (("", ""), ("-bump", " + bump at key 0"))),
 ]  # fmt: skip
+# Baselines whose logits are not divided by sqrt(d), as in Goat's public code.
+_UNDIVIDED = [
+    replace(row, name=f"{row.name}-undivided", label=f"{row.label} without 1/√d", form_of=form,
+            rotary=_rope_undivided if row is _ROPE else _undivided)
+    for row, form in ((_PLAIN[1], "sinusoidal"), (_ROPE, "rope"), (_ALIBI, None))
+]  # fmt: skip
 _ROWS = [
     *_PLAIN, *_MORE, *_drawn(128), *_drawn(512), *_drawn(2048), *map(_with_ssmax, _PLAIN + _MORE), *_VARIANTS,
     *_extended(_ROPE), *_extended(_with_ssmax(_ROPE)), *_COMPOSED, *_COMPOSITE,
+    *_UNDIVIDED,
 ]  # fmt: skip
 
 ENCODINGS: dict[str, Encoding] = {row.name: row for row in _ROWS}
@@ -288,3 +305,12 @@ def encoding(name: str) -> Encoding:
         near = difflib.get_close_matches(name, ENCODINGS, n=1, cutoff=0.0)
         raise ValueError(f"unknown encoding {name!r}; nearest is {near[0]!r}; all: {', '.join(ENCODINGS)}")
     return ENCODINGS[name]
+
+
+def stretched(row: Encoding, factor: float) -> Callable[[int, float], Rotation] | None:
+    """`row.rotary` set for contexts `factor` times as long as in training; None where a row has no factor of its own.
+
+    Dynamic extensions go by the current length, ReRoPE by its window.
+    """
+    fixed = isinstance(row.rotary, partial) and row.rotary.func in (_fixed, _from_length)
+    return partial(row.rotary, factor=factor) if fixed else None

@@ -9,7 +9,7 @@ from ..registry import Table
 
 _TEXTS = {"language": "windows:WindowBatches", "language-stream": "streams:StreamBatches"}
 SOURCES = Table("task", __name__, {
-    "addressing": "addressing:AddressingBatches",
+    "addressing": "addressing:AddressingBatches", "copying": "copying:CopyingBatches",
     "passkey": "passkey:PasskeyBatches", "passkey-hard": "passkey:PasskeyBatches", **_TEXTS,
     **{f"{task}-{part}": text for task, text in _TEXTS.items() for part in ("more", "tuned", "small", "longer")},
     "causal": "windows:WindowBatches", "masked": "masking:MaskedBatches",

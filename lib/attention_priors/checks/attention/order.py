@@ -69,6 +69,16 @@ def feels(layers: int, causal: bool) -> bool:
     return max(np.abs(last(draw.permutation(7)) - plain).max() for _ in range(5)) > 1e-8
 
 
+def first_share(position: int, length: int) -> float:
+    """The output at a position (from 1) of one causal layer with equal scores and a value of 1 at the first token."""
+    import torch
+
+    zero, value = torch.zeros(2, 1, length, 1, dtype=torch.float64)
+    value[0, 0] = 1.0
+    found = torch.nn.functional.scaled_dot_product_attention(zero, zero, value, is_causal=True)
+    return float(found[0, position - 1, 0])
+
+
 def angles(position: float) -> np.ndarray:
     """Of the four planes of a vector of eight."""
     return position / 1e4 ** (2 * np.arange(4) / 8)
@@ -168,5 +178,18 @@ CHECKS = claims(
             lambda seed: added(seed, 1), weights, BIASED, wrong=plain, tolerance=1e-12),
         practice="the bias of the key projection is a wasted parameter without RoPE; the bias of the query projection "
         "is a learned prior over keys, such as an attention sink",
+    ),
+    claim(
+        "PE-E1",
+        Law("The opening: transformers without positions are permutation-equivariant (here a causal one).",
+            causal_attention, exchanged, PAIRS, wrong=with_slope, repaired=self_attention, tolerance=1e-6),
+        Law("The NoPE part: a causal model without encoding can find positions from its mask, as 1 / i.",
+            lambda position: 1 / position, first_share, [{"position": i, "length": 200} for i in (1, 2, 3, 50, 200)],
+            wrong=lambda position: 1 / (position + 1)),
+        corrected=Law("Without a causal mask attention without positions is permutation-equivariant.",
+                      self_attention, permuted, [{"seed": seed} for seed in range(20)], wrong=causal_attention,
+                      tolerance=1e-10),
+        practice="The opening is about encoders. A decoder has positions without being given any, which is why NoPE is "
+                 "a baseline and not a bag of words.",
     ),
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """ParallelComp's printed averages against the means of their rows."""
 
-from attention_priors.checks import parallel_rows
+from attention_priors.checks.parallel.rows import average_rows
 from attention_priors.figures import style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 
@@ -9,7 +9,7 @@ ROUNDING = 0.0051
 
 def rows(size: Size, seed: int) -> Rows:
     """Every printed average beside the mean of its row."""
-    return parallel_rows.average_rows()
+    return average_rows()
 
 
 def _short(row: str) -> str:

@@ -1,6 +1,6 @@
 """ParallelComp less the model alone, task by task (its Tables 4 and 5)."""
 
-from attention_priors.checks import parallel_rows
+from attention_priors.checks.parallel.rows import gain_rows
 from attention_priors.figures import style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 
@@ -10,7 +10,7 @@ BENCHMARKS = {4: "LongBench", 5: "InfiniteBench"}  # by table
 
 def rows(size: Size, seed: int) -> Rows:
     """Points gained by model, table and task."""
-    return parallel_rows.gain_rows()
+    return gain_rows()
 
 
 def draw(frame: Frame) -> Figure:

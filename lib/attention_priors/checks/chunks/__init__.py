@@ -1,0 +1,1 @@
+"""Reading in chunks: what the system does on trained models."""

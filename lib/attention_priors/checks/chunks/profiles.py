@@ -1,0 +1,129 @@
+"""Where attention goes in chunks (ParallelComp, section 4 and Figs. 1, 4 and 5), on small models with RoPE.
+
+The pictures are of single heads of one model. What is tested is what the text says of them, on a mean over layers,
+heads, rows and documents: 1 is the uniform share. Ordinary attention reads the same text without cuts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pandas as pd
+
+from attention_priors.claims.finding import Estimate, Finding, Frames, mean, unknown
+from attention_priors.claims.law import claim, claims
+from attention_priors.experiments.parallel_profiles import APART, CALIBRATED, GLOBAL, LOCAL, PLAIN, THRESHOLD, WHOLE
+
+BIASES, EFFECTIVE = "parallel_biases", "parallel_effective"
+ENCODING, RECIPE = "rope", "language-small"
+UNIFORM, HALF = 1.0, 0.5
+
+
+def by_seed(frame: pd.DataFrame, column: str, **where: object) -> tuple[pd.Series, str]:
+    """A column's mean over documents by seed, of the models that know word order; and who does not."""
+    rows = frame[frame["encoding"] == ENCODING]
+    passed = rows["passed"].astype(bool)
+    missed = ", ".join(map(str, sorted(set(rows.loc[~passed, "seed"]))))
+    rows = rows[passed]
+    for name, value in where.items():
+        rows = rows[rows[name] == value]
+    return rows.groupby("seed")[column].mean(), f"gate missed: {ENCODING} (seed {missed})" if missed else ""
+
+
+def told(values: pd.Series, note: str) -> Estimate:
+    """The mean over seeds with what a reader must know."""
+    return replace(mean(values.dropna().to_dict()), note=note) if len(values) else unknown(note)
+
+
+def of(kind: str, column: str) -> Callable[[Frames], Estimate]:
+    """A bias of one kind of attention."""
+    return lambda frames: told(*by_seed(frames[BIASES], column, kind=kind))
+
+
+def gap(more: tuple[str, str], less: tuple[str, str]) -> Callable[[Frames], Estimate]:
+    """One (kind, bias) less another, within seeds."""
+
+    def estimate(frames: Frames) -> Estimate:
+        (a, note), (b, _) = (by_seed(frames[BIASES], column, kind=kind) for kind, column in (more, less))
+        return told((a - b).dropna(), note)
+
+    return estimate
+
+
+def fewer(frames: Frames) -> Estimate:
+    """Effective entries in the smallest window less those in the largest."""
+    windows = frames[EFFECTIVE]["window"]
+    (a, note), (b, _) = (by_seed(frames[EFFECTIVE], "entries", window=w) for w in (windows.min(), windows.max()))
+    return told((a - b).dropna(), note)
+
+
+def said(text: str, estimate: Callable[[Frames], Estimate], bound: float = 0.0, **more: object) -> Finding:
+    return Finding(text, estimate, ">", bound, metrics=(BIASES,), **more)
+
+
+ENDS = (said("Ordinary attention is above the uniform share at the first keys", of(PLAIN, "sink"), UNIFORM),
+        said("Ordinary attention is above the uniform share at the last keys",
+             of(PLAIN, "recency"), UNIFORM))  # fmt: skip
+PEAKS = said("Parallel attention has more peaks than ordinary attention", gap((GLOBAL, "peaks"), (PLAIN, "peaks")))
+REPEATS = said("Most chunks of parallel attention have a U, both ends above the middle", of(GLOBAL, "repeats"), HALF,
+               ours=True)  # fmt: skip
+WORSE = said("Evicting half of the keys makes the profile less even (distance from the uniform share)",
+             gap((WHOLE, "distance"), (PLAIN, "distance")))  # fmt: skip
+STEADIER = said("Evicted chunk by chunk it is more even than evicted from the whole at as many keys",
+                gap((WHOLE, "distance"), (APART, "distance")))  # fmt: skip
+
+CHECKS = claims(
+    claim(
+        "PC-DISC",
+        Finding(f"At a fixed threshold ({THRESHOLD}) a row of local attention has fewer effective entries in a larger "
+                "window", fewer, ">", 0.0, metrics=(EFFECTIVE,)),
+        said("Cutting into chunks keeps a row as uneven: local attention is no more even than ordinary attention",
+             gap((LOCAL, "distance"), (PLAIN, "distance"))),
+        recipe=RECIPE,
+        practice="That few entries of a long row exceed a constant follows from their summing to one (PC-TA.3), "
+        "whatever a model does; report shares of mass instead of counts above a threshold.",
+    ),
+    claim(
+        "PC-CQ2",
+        PEAKS,
+        REPEATS,
+        said("Recency bias occurs in ordinary attention: its last keys are above the uniform share",
+             of(PLAIN, "recency"), UNIFORM),
+        said("And in parallel attention", of(GLOBAL, "recency"), UNIFORM),
+        said("It is weaker in parallel attention", gap((PLAIN, "recency"), (GLOBAL, "recency"))),
+        said("It is stronger than the sink bias in parallel attention", gap((GLOBAL, "recency"), (GLOBAL, "sink"))),
+        recipe=RECIPE,
+    ),
+    claim("PC-CQ3i", WORSE, STEADIER, recipe=RECIPE),
+    claim(
+        "PC-C18",
+        *ENDS,
+        PEAKS,
+        said("Parallel attention is above the uniform share at the first keys: the sink troubles it too",
+             of(GLOBAL, "sink"), UNIFORM),
+        recipe=RECIPE,
+    ),
+    claim(
+        "PC-F1",
+        *ENDS,
+        said("Parallel attention is spread more evenly than ordinary attention (distance from the uniform share)",
+             gap((PLAIN, "distance"), (GLOBAL, "distance"))),
+        PEAKS,
+        recipe=RECIPE,
+    ),
+    claim(
+        "PC-F4",
+        said("Local attention has a U: its chunks' first keys are above the uniform share", of(LOCAL, "sink"), UNIFORM),
+        REPEATS,
+        recipe=RECIPE,
+    ),
+    claim(
+        "PC-F5",
+        WORSE,
+        STEADIER,
+        said("Calibration lowers the highest peak after eviction by chunk",
+             gap((APART, "largest"), (CALIBRATED, "largest"))),
+        recipe=RECIPE,
+    ),
+)  # fmt: skip

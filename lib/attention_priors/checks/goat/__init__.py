@@ -1,0 +1,1 @@
+"""Goat's claims about models that are trained with it."""

@@ -1,0 +1,164 @@
+"""Goat on pictures (section 6, Fig. 5): finer grids than that of training, and the prior that was learned on it.
+
+The paper does not say what a place is on a finer grid. Where patches are counted, the prior is the one that was
+trained, and shift invariance has to carry it; where the grid is stretched over the picture, the wavelengths grow with
+the resolution, as the table of embeddings does under bicubic interpolation. GOAT-F5 compares Goat with the table and
+takes the better of the two for Goat; GOAT-C-9 names shift invariance as the cause, so that patches are counted there.
+
+Resolutions above that of training count, all pictures being drawn anew. A model below 0.95 at its resolution of
+training decides nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from attention_priors.checks.passkey.runs import Runs
+from attention_priors.claims.finding import Estimate, Finding, Frames, largest, lead, mean, unknown
+from attention_priors.claims.law import Law, claim, claims
+from attention_priors.experiments.resolution import BARE, COUNTED, NEAR, STRETCHED
+from attention_priors.positions.grids import Grid, GridFourier
+
+ANSWERS, LOCALITY = "resolution_answers", "resolution_locality"
+OURS, TABLE = "goat-2d", "learned-2d"
+MARGIN = 0.05  # of accuracy: a smaller lead is none
+FAR = 0.1  # of accuracy: "far higher"
+KEPT = 0.05  # of accuracy: what a model that extrapolates may lose
+
+
+def read(frames: Frames, places: str) -> Runs:
+    """The runs without a class token, or those with one where there are no others, by resolution."""
+    rows = frames[ANSWERS]
+    rows = rows[(rows["places"] == places) & (rows["token"] == rows["token"].min())]
+    return Runs(rows.rename(columns={"side": "length"}))
+
+
+def above(data: Runs, *names: str) -> list[int]:
+    """The resolutions above that of training."""
+    return data.beyond(*names, least=1.0)
+
+
+def worst(data: Runs, name: str) -> Estimate:
+    """Accuracy at the resolution of training less that at the highest one."""
+    last = above(data, name)[-1:]
+    found = lead(data.counts(name, [data.trained]), data.counts(name, last))
+    return unknown(data.why(name) or f"{name} not asked above {data.trained}") if math.isnan(found.value) else found
+
+
+def falls(frames: Frames) -> Estimate:
+    """What the table loses."""
+    return worst(read(frames, STRETCHED), TABLE)
+
+
+def ahead(frames: Frames) -> Estimate:
+    """Goat over the table in the mean above the resolution of training, with places as they serve Goat better."""
+    table, found = read(frames, STRETCHED), {}
+    for places in (COUNTED, STRETCHED):
+        own = read(frames, places)
+        sides = [side for side in above(own, OURS) if side in above(table, TABLE)]
+        led = lead(own.counts(OURS, sides), table.counts(TABLE, sides))
+        why = "; ".join(filter(None, (own.why(OURS), table.why(TABLE))))
+        found[f"places {places}"] = replace(led, note=why) if not math.isnan(led.value) else unknown(why)
+    return largest(found)
+
+
+def nearer(frames: Frames) -> Estimate:
+    """The share of the prior's mass within NEAR patches, less that of a uniform prior: mean over heads by seed."""
+    rows, passed = frames[LOCALITY], set(read(frames, COUNTED).seeds(OURS))
+    own = rows[(rows["encoding"] == OURS) & rows["seed"].isin(passed)]
+    if own.empty:
+        return unknown(read(frames, COUNTED).why(OURS))
+    return mean((own["near"] - own["uniform"]).groupby(own["seed"]).mean().to_dict())
+
+
+def loses(frames: Frames) -> Estimate:
+    """What Goat loses at the highest resolution, patches counted."""
+    return worst(read(frames, COUNTED), OURS)
+
+
+def carries(frames: Frames) -> Estimate:
+    """What the prior is worth above the resolution of training: accuracy with it less accuracy with it at zero."""
+    data, rows = read(frames, COUNTED), frames[ANSWERS]
+    sides = above(data, OURS)
+    rows = rows[(rows["places"] == BARE) & (rows["encoding"] == OURS) & (rows["token"] == rows["token"].min())]
+    rows = rows[rows["side"].isin(sides)]
+    without = {int(seed): (int(own["correct"].sum()), int(own["samples"].sum())) for seed, own in rows.groupby("seed")}
+    found = lead(data.counts(OURS, sides), without)
+    return unknown(data.why(OURS) or "not asked") if math.isnan(found.value) else replace(found, note=data.why(OURS))
+
+
+def kappa(
+    query: tuple[int, int], key: tuple[int, int], shift: tuple[int, int], waves: list, alpha: list, beta: list
+) -> float:
+    """The sentence: κ of the lag between two places, wherever they stand."""
+    lag = np.subtract(query, key)
+    phases = np.asarray(waves) @ lag
+    return float(np.asarray(alpha) @ np.cos(phases) + np.asarray(beta) @ np.sin(phases))
+
+
+def of_the_places(
+    query: tuple[int, int], key: tuple[int, int], shift: tuple[int, int], waves: list, alpha: list, beta: list
+) -> float:
+    """The near variant: waves over the sum of the places, which a shift moves."""
+    phases = np.asarray(waves) @ np.add(np.add(query, shift), np.add(key, shift))
+    return float(np.asarray(alpha) @ np.cos(phases) + np.asarray(beta) @ np.sin(phases))
+
+
+def on_shifted_grid(
+    query: tuple[int, int], key: tuple[int, int], shift: tuple[int, int], waves: list, alpha: list, beta: list
+) -> float:
+    """<φ, ψ> as the model has it, for two places of a grid of 8 x 8 that was moved by `shift`."""
+    prior, grid = GridFourier(1, [tuple(wave) for wave in waves]).double(), Grid(8, 8)
+    for parameter, values in ((prior.alpha, alpha), (prior.beta, beta)):
+        parameter.data[0] = torch.tensor(values, dtype=torch.float64)
+    phi, psi = prior.features(grid.places() + torch.tensor(shift, dtype=torch.float64))
+    return float((phi @ psi.mT).detach()[0, 8 * query[0] + query[1], 8 * key[0] + key[1]])
+
+
+WAVES = {"waves": [[1.5, 0.0], [0.0, 1.5], [0.0, 0.2]], "alpha": [1.0, 0.5, -2.0], "beta": [0.3, -0.7, 0.1]}
+CASES = [
+    {"query": (0, 0), "key": (0, 1), "shift": (1, 0)} | WAVES,
+    *({"query": query, "key": key, "shift": shift} | WAVES
+      for query, key in (((3, 4), (1, 6)), ((7, 0), (0, 7))) for shift in ((5, -3), (1000, 999))),
+]  # fmt: skip
+INVARIANT = Law(
+    "The prior is invariant to shifts in two dimensions, by its form, at any coefficients.",
+    kappa, on_shifted_grid, CASES, wrong=of_the_places,
+)  # fmt: skip
+
+
+def accuracy(
+    text: str, estimate: Callable[[Frames], Estimate], relation: str, bound: float, *more: str, **how: object
+) -> Finding:
+    return Finding(text, estimate, relation, bound, metrics=(ANSWERS, *more), **how)
+
+
+CHECKS = claims(
+    claim(
+        "GOAT-F5",
+        accuracy("Accuracy falls with a learned table, bicubic on finer grids: at the resolution of training, less at "
+                 "the highest", falls, ">", 0.0, margin=MARGIN),
+        accuracy("It remains far higher with Goat: its lead over the table in mean accuracy above the resolution of "
+                 "training, patches counted or stretched, as is better", ahead, ">", FAR, ours=True),
+        accuracy(f"From a uniform start the prior becomes local: its mass within {NEAR:g} patches, less that of a "
+                 "uniform prior, mean over heads", nearer, ">", 0.0, LOCALITY),
+        INVARIANT,
+        recipe="glyphs",
+        practice="A prior over places is trained on one grid: before a finer one, try both ways to lay it over the "
+                 "picture.",
+    ),
+    claim(
+        "GOAT-C-9",
+        INVARIANT,
+        accuracy("Shift invariance lets the model extrapolate: with patches counted, accuracy at the resolution of "
+                 "training, less at the highest", loses, "<=", KEPT, ours=True),
+        accuracy("The prior has a part in it: with patches counted, mean accuracy above the resolution of training, "
+                 "less that with the prior at zero", carries, ">", 0.0, margin=MARGIN),
+        recipe="glyphs",
+    ),
+)  # fmt: skip

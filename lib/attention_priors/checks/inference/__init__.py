@@ -1,0 +1,1 @@
+"""Attention as inference: posteriors, families of priors, what normalises them."""

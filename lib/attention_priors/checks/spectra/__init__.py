@@ -1,0 +1,1 @@
+"""Goat's exact claims, and what waves are across the documents."""

@@ -1,0 +1,97 @@
+"""Goat as a language model: its forms and starts beside their rivals, from the training length to 16 times it.
+
+Text, model, recipe, lengths and gate are those of the section `language`, whose runs of the rivals are the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pandas as pd
+
+from ..config import Encodings, Frozen, Profile, Seeds
+from ..evaluation import seed_interval
+from ..training import RunSpec
+from .arms import Corpus, corpus, language_run
+from .documents import GATE, ROW, asked_of, told, train_and_read
+from .experiment import Experiment, Frames
+from .grid import Job, gather
+from .seeds import carry
+
+
+class Settings(Frozen):
+    """Rows and seeds; the rest as in the section `language`."""
+
+    encodings: Encodings
+    seeds: Seeds
+
+
+def wanted(profile: Profile, found: Corpus) -> dict[RunSpec, list[str]]:
+    """Every training run, with the name under which its model is read."""
+    settings, made = profile.goat_language, {}
+    for name in settings.encodings:
+        for seed in settings.seeds:
+            made.setdefault(language_run(profile, name, seed, *found), []).append(name)
+    return made
+
+
+def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
+    """Frames `goat_language_order` (the gate) and `goat_language_losses` (a row per model, length and document)."""
+    packed, path = corpus(profile, cache)
+    every = wanted(profile, (packed, path))
+    jobs = [Job(spec.name, train_and_read, (spec, str(runs), profile, tuple(every[spec]))) for spec in every]
+    frame = gather(jobs, profile, "Goat on text")
+    about = {"trained": profile.language.recipe.length, "scored": profile.language.scored}
+    order = frame[[*ROW, *GATE, "run"]].drop_duplicates(ROW)
+    known = {"trained_on": frame["domain"] == profile.language.domains[0]}
+    by = ["domain", *ROW, "length"]
+    return {
+        "goat_language_order": order.assign(gate=profile.language.swap_gate, **about).reset_index(drop=True),
+        "goat_language_perplexity": told(frame, profile, packed, path, **about),
+        "goat_language_losses": frame[[*by, "document", "loss", "run", "passed"]].assign(**about, **known)
+        .sort_values([*by, "document"], kind="stable").reset_index(drop=True),
+    }  # fmt: skip
+
+
+def differences(frame: pd.DataFrame) -> pd.DataFrame:
+    """Per domain, pair of encodings and length: the loss of `encoding` less that of `rival` on the same documents.
+
+    The differences are paired by document and seed, averaged over documents, then over the seeds of both that passed
+    their gate, with Student's t interval. `better`: the share of documents on which the mean over seeds is lower.
+    """
+    passed = frame[frame["passed"].astype(bool)]
+    at = ["domain", "trained_on", "length"]
+    wide = passed.pivot(index=[*at, "seed", "document"], columns="encoding", values="loss")
+    columns = [
+        "domain",
+        "trained_on",
+        "length",
+        "encoding",
+        "rival",
+        "seeds",
+        "documents",
+        "gap",
+        "low",
+        "high",
+        "better",
+    ]
+    rows = []
+    for name, rival in itertools.permutations(wide.columns, 2):
+        for place, own in (wide[name] - wide[rival]).dropna().groupby(level=at):
+            by_seed, by_document = own.groupby(level="seed").mean(), own.groupby(level="document").mean()
+            interval = seed_interval(by_seed)
+            rows.append((*place, name, rival, len(by_seed), len(by_document), by_seed.mean(), *interval,
+                         (by_document < 0).mean()))  # fmt: skip
+    return pd.DataFrame(rows, columns=columns).assign(**carry(frame, "trained", "scored"))
+
+
+EXPERIMENT = Experiment(
+    name="goat_languages",
+    sections=("goat_language", "language"),
+    recipe=lambda profile: profile.language.recipe.name,
+    asked=lambda profile, found: asked_of(profile, wanted(profile, found)),
+    measure=measure,
+    frames=("goat_language_order", "goat_language_perplexity", "goat_language_losses"),
+    derive={"goat_language_differences": ("goat_language_losses", differences)},
+)

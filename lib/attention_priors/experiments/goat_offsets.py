@@ -1,0 +1,129 @@
+"""Goat with and without a rotation of its content, where a query names the offset of its answer (Goat, App. E.3).
+
+A query "k" asks for the k-th last symbol of the text. A prior does not see the query, so that one head cannot obey it;
+a rotation inside the content can. Heads are as wide as those of the section `goat_passkey`, recipe and questions those
+of the section `division`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from .. import evaluation, runtime, store
+from ..config import Encodings, Evaluation, Frozen, ModelConfig, Profile, Seeds
+from ..evaluation import TOKENS_AT_ONCE, reader
+from ..model import Transformer
+from ..tasks import addressing
+from ..training import RunSpec
+from .arms import Corpus, trained
+from .experiment import Asked, Experiment, Frames, Reading
+from .grid import Job, gather
+from .seeds import carry, over_seeds
+
+
+class Settings(Frozen):
+    """Rows and seeds."""
+
+    encodings: Encodings
+    seeds: Seeds
+
+
+def run(profile: Profile, name: str, seed: int) -> RunSpec:
+    """The run of an encoding on addresses."""
+    settings, size = profile.division, profile.goat_passkey.size.model_dump()
+    model = ModelConfig(vocabulary=addressing.vocabulary(settings.reach), encoding=name, **size)
+    return RunSpec(task="addressing", model=model, recipe=settings.recipe, seed=seed)
+
+
+def wanted(profile: Profile) -> list[RunSpec]:
+    settings = profile.goat_offsets
+    return [run(profile, name, seed) for name in settings.encodings for seed in settings.seeds]
+
+
+def asked(profile: Profile, _: Corpus | None = None) -> Asked:
+    each = profile.division.evaluation
+    return {spec: [Reading(spec.model.encoding, length, each.samples) for length in each.lengths]
+            for spec in wanted(profile)}  # fmt: skip
+
+
+def naming(profile: Profile) -> dict[RunSpec, str]:
+    """The section `division` has runs of the same encodings with other heads."""
+    return {spec: f"goat-offsets/{spec.model.encoding}/{spec.seed}" for spec in wanted(profile)}
+
+
+def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
+    """Frame `goat_offset_answers`: right answers by length and by the address that was asked for."""
+    each = profile.division.evaluation
+    jobs = [Job(spec.name, train_and_answer, (spec, str(runs), profile.device, each)) for spec in wanted(profile)]
+    found = gather(jobs, profile, "offsets")
+    return {"goat_offset_answers": found.assign(trained=profile.division.recipe.length)}
+
+
+def train_and_answer(spec: RunSpec, runs: str, device: str, asks: Evaluation) -> list[dict[str, Any]]:
+    """One model: train it if it is not in the store, then ask what has not been asked yet."""
+    done, record = trained(spec, runs, device)
+    code = store.fingerprint(answered, Transformer)
+    path = done.path / f"offsets-{store.key(asks.model_dump(mode='json'), code)}.json"
+    rows = store.kept_json(path, lambda: answered(done.model(), spec, asks))
+    common = {"encoding": spec.model.encoding, "seed": spec.seed, "steps": record["steps"], "run": record["key"]}
+    return [common | row for row in rows]
+
+
+@torch.inference_mode()
+def answered(model: Transformer, spec: RunSpec, asks: Evaluation) -> list[dict[str, Any]]:
+    """Right answers at each length by octave of the address: 1, 2-3, 4-7, ...; all are asked equally often.
+
+    `address` is the first of its octave: the answer is that symbol or a later one, counted from the text's end.
+    """
+    reach, rows = spec.model.vocabulary - addressing.SYMBOLS, []
+    for length in asks.lengths:
+        generator = runtime.generator(spec.seed, f"offsets/{length}")
+        drawn = addressing.even(asks.samples, reach, generator)
+        questions = addressing.questions(length, drawn, reach, generator)
+        step = max(1, TOKENS_AT_ONCE // length)
+        parts = [questions.part(start, start + step) for start in range(0, asks.samples, step)]
+        right = torch.cat([addressing.right(model, part, backend=reader(model)) for part in parts])
+        octave = 2 ** questions.addresses.double().log2().floor().long()
+        for first in sorted(set(octave.flatten().tolist())):
+            chosen = octave == first
+            rows.append({"length": length, "address": first, "correct": int(right[chosen].sum()),
+                         "samples": int(chosen.sum())})  # fmt: skip
+    return rows
+
+
+def totals(frame: pd.DataFrame) -> pd.DataFrame:
+    """Right answers per encoding, seed and length, over all addresses."""
+    by = ["encoding", "seed", "length"]
+    made = frame.groupby(by, sort=False, as_index=False).agg(
+        correct=("correct", "sum"), samples=("samples", "sum"), steps=("steps", "first")
+    )
+    return made.assign(**carry(frame, "trained"))
+
+
+def by_address(frame: pd.DataFrame) -> pd.DataFrame:
+    """Per encoding, length and octave of the address: share answered, mean over seeds with its 95 % interval."""
+
+    def say(group: pd.DataFrame) -> dict[str, Any]:
+        low, high = evaluation.share_interval(group["correct"], group["samples"])
+        return {"seeds": len(group), "mean": (group["correct"] / group["samples"]).mean(), "low": low, "high": high}
+
+    return over_seeds(frame, ("encoding", "length", "address"), say).assign(**carry(frame, "trained"))
+
+
+EXPERIMENT = Experiment(
+    name="goat_offsets",
+    sections=("goat_offsets", "division", "goat_passkey"),
+    recipe=lambda profile: profile.division.recipe.name,
+    naming=naming,
+    asked=asked,
+    measure=measure,
+    frames=("goat_offset_answers",),
+    derive={
+        "goat_offset_totals": ("goat_offset_answers", totals),
+        "goat_offset_by_address": ("goat_offset_answers", by_address),
+    },
+)

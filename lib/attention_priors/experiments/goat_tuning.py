@@ -1,0 +1,81 @@
+"""Does a row fail by the rate? Trials of Goat, and of RoPE without 1/√d, on passkeys and on addresses.
+
+    python -m attention_priors.experiments.goat_tuning        write data/tuning/goat.csv (about half an hour)
+
+The trials are those of `tuning`, as many for every row, on the same seed that no profile uses; the rivals' stand there.
+The notebook learned_spectra shows the file. Nothing else reads it.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from .. import config, runtime
+from ..config import Profile
+from ..evaluation import reader
+from ..model import Transformer
+from ..positions.encodings import encoding
+from ..tasks import addressing
+from ..training import RunSpec
+from . import goat_offsets, goat_passkeys, tuning
+from .grid import Job, run_all
+
+PATH = config.ROOT / "data" / "tuning" / "goat.csv"
+PASSKEYS, ADDRESSES = "passkeys", "addresses"
+ROWS = {
+    PASSKEYS: ("goat-composite", "rope-undivided"),
+    ADDRESSES: ("goat-composite",),
+}
+TEXTS = 48  # of addresses at each length
+
+
+def tried() -> pd.DataFrame:
+    """A row per trial: the task, then as `tuning.tried` has it."""
+    return pd.read_csv(PATH)
+
+
+def trials(profile: Profile, task: str, name: str) -> list[dict[str, float]]:
+    """What each trial of a row changes in the recipe; a row whose prior learns tries the prior's rate too."""
+    recipe = (goat_passkeys if task == PASSKEYS else goat_offsets).run(profile, name, tuning.SEED).recipe
+    prior = encoding(name).prior
+    learns = prior is not None and any(each.requires_grad for each in prior(2).parameters())
+    return tuning.trials(recipe, tuning.TRAINED_PRIORS[0] if learns else "nope")
+
+
+def grid(profile: Profile, runs: Path) -> pd.DataFrame:
+    """Train every row at its settings, as many at a time as the profile has workers."""
+    cells = [(task, name, each) for task, names in ROWS.items() for name in names
+             for each in trials(profile, task, name)]  # fmt: skip
+    jobs = [Job(" ".join(map(str, cell)), trial, (profile, *cell, str(runs))) for cell in cells]
+    return pd.DataFrame(run_all(jobs, profile.workers, profile.threads, "tuning"))
+
+
+def trial(profile: Profile, task: str, name: str, changed: dict[str, float], runs: str) -> dict[str, Any]:
+    """One run: how many steps it took, how well it ended, and what it answers."""
+    experiment, asked = (goat_passkeys, tuning.passkeys) if task == PASSKEYS else (goat_offsets, addresses)
+    found = tuning.outcome(experiment.run(profile, name, tuning.SEED), changed, runs, profile.device, asked)
+    return {"task": task, "encoding": name, "seed": tuning.SEED, **found}
+
+
+def addresses(model: Transformer, spec: RunSpec, length: int) -> float:
+    """Share of addresses answered."""
+    reach = spec.model.vocabulary - addressing.SYMBOLS
+    generator = runtime.generator(spec.seed, f"tuning/{length}")
+    questions = addressing.questions(length, addressing.even(TEXTS, reach, generator), reach, generator)
+    parts = [questions.part(start, start + 1) for start in range(TEXTS)]
+    right = [addressing.right(model, part, backend=reader(model)).double().mean() for part in parts]
+    return float(sum(right) / TEXTS)
+
+
+def main() -> int:
+    """Write the table."""
+    tuning.write(grid(config.profile("cpu"), config.CACHE / "runs"), PATH)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,234 @@
+"""Passkeys read in chunks: ParallelComp on the models of the passkey experiment, beside other ways to read further.
+
+The window w is the training length T. Every method reads the same prompts, keeps as many positions free for the answer
+and is asked in the same way: each digit from the true ones before it. A model that misses the gate decides nothing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+import pandas as pd
+import torch
+from pydantic import Field, model_validator
+
+from .. import evaluation, runtime, store
+from ..config import Encodings, Evaluation, Frozen, Profile
+from ..model import Transformer
+from ..parallel import condense
+from ..parallel.methods import METHODS, Method, Text, options
+from ..parallel.ours import Ours
+from ..parallel.read import Condensed
+from ..tasks import passkey
+from ..training import RunSpec
+from .answers import Answers
+from .arms import Corpus, passkey_run, trained
+from .experiment import Asked, Experiment, Frames, Reading
+from .gate import gated
+from .grid import Job, run_all
+from .seeds import carry, over_seeds
+
+ASKED = passkey.QUESTION_TOKENS + passkey.DIGITS  # tokens at the end of a prompt that are no text
+BANDS = 5  # of depth
+RANKED = {"no overlap": 0, "overlap": passkey.KEY_TOKENS}  # how chunks are cut where their ranks are recorded
+
+
+class Settings(Frozen):
+    """Encodings, ways to read, lengths. `far_methods` are asked `far` too: those whose cost is linear, or all."""
+
+    encodings: Encodings
+    methods: tuple[str, ...] = Field(min_length=1)
+    evaluation: Evaluation
+    far: Evaluation
+    far_methods: tuple[str, ...]
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        for name in self.methods:
+            if name not in METHODS:
+                raise ValueError(f"methods: unknown method {name!r}; choose from {', '.join(METHODS)}")
+        if missing := [name for name in self.far_methods if name not in self.methods]:
+            raise ValueError(f"far_methods: {missing[0]!r} is none of the methods; add it there too")
+        for length in (*self.evaluation.lengths, *self.far.lengths):
+            if length < passkey.SHORTEST:
+                raise ValueError(f"lengths: {length}, but a prompt takes {passkey.SHORTEST} tokens or more")
+        return self
+
+    def asked(self, name: str, method: str) -> list[Evaluation]:
+        """What a model is asked through a method: nothing where the method is not for its encoding."""
+        if METHODS[method].rope and name != "rope":
+            return []
+        return [self.evaluation] + [self.far] * (method in self.far_methods)
+
+
+def specs(profile: Profile) -> list[RunSpec]:
+    """Models of the passkey experiment, with the profile's seeds."""
+    return [passkey_run(profile, name, seed) for name in profile.parallel_needles.encodings for seed in profile.seeds]
+
+
+def asked(profile: Profile, _: Corpus | None = None) -> Asked:
+    """For the budget: a text in chunks costs as many texts of the window as it has chunks."""
+    settings, window, made = profile.parallel_needles, profile.passkey.recipe.length, {}
+    for spec in specs(profile):
+        name, made[spec] = spec.model.encoding, []
+        for method in settings.methods:
+            for each in settings.asked(name, method):
+                for length in each.lengths:
+                    pieces = -(-length // (window - ASKED)) if METHODS[method].chunks else 1
+                    made[spec].append(Reading(name, length if pieces == 1 else window, pieces * each.samples))
+    return made
+
+
+def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
+    """`parallel_gate`: accuracy up to T. `parallel_prompts`: hits by method, length and depth. `parallel_ranks`: how
+    the question's self-information ranks the chunk with the key."""
+    settings = profile.parallel_needles
+    gate = [length for length in profile.passkey.evaluation.lengths if length <= profile.passkey.recipe.length]
+    jobs = [Job(spec.name, read, (spec, str(runs), profile.device, settings, gate, profile.passkey.evaluation.samples))
+            for spec in specs(profile)]  # fmt: skip
+    found = run_all(jobs, profile.workers, profile.threads, "reading in chunks")
+    return {name: pd.DataFrame([row for tables in found for row in tables[name]]).assign(
+        trained=profile.passkey.recipe.length) for name in FRAMES}  # fmt: skip
+
+
+def read(
+    spec: RunSpec, runs: str, device: str, settings: Settings, gate: list[int], samples: int
+) -> dict[str, list[dict[str, Any]]]:
+    """One model through every method: train it if the store lacks it, then ask what was not asked yet."""
+    run, record = trained(spec, runs, device)
+    name, window = spec.model.encoding, spec.recipe.length
+    common = {"encoding": name, "seed": spec.seed, "run": record["key"]}
+    answers, tables = Answers(run, name, "plain"), {each: [] for each in FRAMES}
+    for length in gate:
+        right = sum(row["correct"] for row in answers(length, samples))
+        tables["parallel_gate"].append(common | {"length": length, "correct": right, "samples": samples})
+    code = store.fingerprint(banded, ranked, condense, Transformer)
+    for method in settings.methods:
+        how = METHODS[method]
+        for each in settings.asked(name, method):
+            given = each.model_dump(mode="json"), method, store.fingerprint(how.prepare)
+            path = run.path / f"parallel-{store.key(*given, code)}.json"
+            rows = store.kept_json(path, lambda each=each, how=how: banded(run.model(), how, each, spec.seed, window))
+            tables["parallel_prompts"] += [common | {"method": method} | row for row in rows]
+    for each in (settings.evaluation, settings.far):
+        path = run.path / f"parallel-ranks-{store.key(each.model_dump(mode='json'), code)}.json"
+        rows = store.kept_json(path, lambda each=each: ranked(run.model(), each, spec.seed, window))
+        tables["parallel_ranks"] += [common | row for row in rows]
+    return tables
+
+
+def prompts(length: int, samples: int, seed: int) -> list[tuple[Text, torch.Tensor, float]]:
+    """(text, answer, depth) of the prompts that the passkey experiment asks at a length."""
+    drawn = passkey.prompts(length, passkey.equidistant(samples), runtime.generator(seed, f"prompts/plain/{length}"))
+    generator = runtime.generator(seed, f"parallel/{length}")
+    made = []
+    for row, start, depth in zip(drawn.tokens, drawn.starts.tolist(), drawn.depths.tolist(), strict=True):
+        question = row[-ASKED : -passkey.DIGITS]
+        text = Text(row[:-ASKED], question, passkey.DIGITS - 1, (start, start + passkey.KEY_TOKENS), generator)
+        made.append((text, row[-passkey.DIGITS :], depth))
+    return made
+
+
+@torch.inference_mode()
+def banded(model: Transformer, method: Method, asked: Evaluation, seed: int, window: int) -> list[dict[str, Any]]:
+    """Hits by length and fifth of the depth; the entries that the question attends to (a mean), and for chunks how
+    many are read, how often the one that holds most of the key stayed, and the keys that a border cuts."""
+    open_, rows = method.prepare(model, window), []
+    for length in asked.lengths:
+        found: dict[int, list[dict[str, float]]] = {}
+        for text, answer, depth in prompts(length, asked.samples, seed):
+            session = open_(text)
+            one = {"entries": session.entries}
+            if method.chunks:
+                holding, cut = holder(session, text)
+                read = int((~session.information.isnan()).sum())
+                one |= {"kept": float(holding in session.kept), "cut": float(cut), "chunks": read}
+            logits = session.feed(torch.cat([text.question, answer[:-1]]))
+            one["correct"] = float((logits[-passkey.DIGITS :].argmax(-1).cpu() == answer).all())
+            found.setdefault(min(int(depth * BANDS), BANDS - 1), []).append(one)
+        for band, each in sorted(found.items()):
+            frame = pd.DataFrame(each)
+            cut = frame.get("cut", pd.Series(0.0, frame.index)) == 1
+            rows.append({"length": length, "band": band, "correct": int(frame["correct"].sum()), "samples": len(frame),
+                         "cut": int(cut.sum()), "cut_correct": int(frame.loc[cut, "correct"].sum()),
+                         "kept": int(frame["kept"].sum()) if method.chunks else None,
+                         "chunks": float(frame["chunks"].mean()) if method.chunks else None,
+                         "entries": round(float(frame["entries"].mean()), 1)})  # fmt: skip
+    return rows
+
+
+@torch.inference_mode()
+def ranked(model: Transformer, asked: Evaluation, seed: int, window: int) -> list[dict[str, Any]]:
+    """Of every prompt beyond one chunk: the rank (1: lowest self-information) of the chunk that holds most of the key,
+    of how many, and whether a border cuts the key. Without and with overlap."""
+    reader, rows = Ours(model), []
+    for length in asked.lengths:
+        for text, _, depth in prompts(length, asked.samples, seed):
+            for cutting, overlap in RANKED.items():
+                how = options(window, text, keep=None, overlap=overlap)
+                session = condense(reader, text.tokens, text.question, how)
+                if len(session.spans) == 1:
+                    continue
+                holding, cut = holder(session, text)
+                rank = int((session.information < session.information[holding]).sum()) + 1
+                rows.append({"length": length, "depth": round(depth, 6), "cutting": cutting, "rank": rank,
+                             "chunks": len(session.spans), "first": int(session.information.argmin() == 0),
+                             "cut": int(cut)})  # fmt: skip
+    return rows
+
+
+def holder(session: Condensed, text: Text) -> tuple[int, bool]:
+    """The chunk that holds most of the key sentence, and whether none holds all of it."""
+    start, stop = text.wanted
+    held = [min(b, stop) - max(a, start) for a, b in session.spans]
+    most = max(range(len(held)), key=held.__getitem__)
+    return most, held[most] < stop - start
+
+
+def by_length(prompts: pd.DataFrame, gate: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy per encoding, method, seed and length with its exact binomial interval; `passed`: the model's gate."""
+    passed = gated(gate).set_index(["encoding", "seed"])["passed"]
+
+    def say(group: pd.DataFrame) -> dict[str, Any]:
+        right, n = int(group["correct"].sum()), int(group["samples"].sum())
+        low, high = evaluation.binomial_interval(right, n)
+        weights = group["samples"] / n
+        found = {"correct": right, "samples": n, "accuracy": right / n, "low": low, "high": high,
+                 "kept": float((group["kept"] / n).sum(min_count=1)), "cut": int(group["cut"].sum()),
+                 "cut_correct": int(group["cut_correct"].sum()),
+                 "chunks": float((group["chunks"] * weights).sum(min_count=1)),
+                 "entries": float((group["entries"] * weights).sum(min_count=1))}  # fmt: skip
+        return found | {"passed": bool(passed[group["encoding"].iloc[0], group["seed"].iloc[0]])}
+
+    made = over_seeds(prompts, ("encoding", "method", "seed", "length"), say)
+    return made.assign(**carry(prompts, "trained"))
+
+
+def over_models(by_length: pd.DataFrame) -> pd.DataFrame:
+    """Per encoding, method and length over all seeds: mean accuracy with `evaluation.share_interval`, how many of the
+    models `passed` their gate, entries, chunks read, and the share of prompts whose key's chunk stayed."""
+
+    def say(group: pd.DataFrame) -> dict[str, Any]:
+        low, high = evaluation.share_interval(group["correct"], group["samples"])
+        return {"seeds": len(group), "passed": int(group["passed"].sum()), "mean": group["accuracy"].mean(),
+                "low": low, "high": high, "kept": group["kept"].mean(), "entries": group["entries"].mean(),
+                "chunks": group["chunks"].mean(),
+                "samples": int(group["samples"].iloc[0])}  # fmt: skip
+
+    return over_seeds(by_length, ("encoding", "method", "length"), say).assign(**carry(by_length, "trained"))
+
+
+FRAMES = ("parallel_gate", "parallel_prompts", "parallel_ranks")
+EXPERIMENT = Experiment(
+    name="parallel_needles",
+    sections=("parallel_needles", "passkey"),
+    recipe=lambda profile: profile.passkey.recipe.name,
+    asked=asked,
+    measure=measure,
+    frames=FRAMES,
+    derive={
+        "parallel_by_length": (("parallel_prompts", "parallel_gate"), by_length),
+        "parallel_over_seeds": ("parallel_by_length", over_models),
+    },
+)

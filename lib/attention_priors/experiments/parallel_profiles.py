@@ -1,0 +1,186 @@
+"""Where attention goes in chunks (ParallelComp, section 4): profiles over the text, their biases, and eviction.
+
+A text that fits into the training length is read with a question: as ever (plain), in four chunks (local), and joined
+(global). So positions are familiar however it is read. A profile is the attention that the last eight question rows pay
+to the keys of the text, a mean over layers, heads and rows, over its mean over keys: 1 is the uniform share. It is told
+in fifths of a chunk. Then half of the keys go: of the whole text at once, of each chunk apart, and of each chunk with
+the heaviest besides.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from .. import store
+from ..config import Profile
+from ..model import Transformer
+from ..parallel import condense
+from ..parallel.chunks import Calibration, Options, rows
+from ..parallel.methods import EDGE
+from ..parallel.ours import Ours
+from ..parallel.read import Joined, everything
+from ..training import RunSpec
+from .arms import Corpus, corpus, language_run, trained
+from .documents import Reader, gate
+from .experiment import Asked, Experiment, Frames, Reading
+from .grid import Job, run_all
+
+CHUNKS, FIFTHS, QUESTION, LAST = 4, 5, 16, 8
+THRESHOLD = 0.05  # of a weight that counts as effective
+SHARES = (0.25, 0.5, 1.0)  # of T less the question: chunks in which effective entries are counted
+PLAIN, LOCAL, GLOBAL = "plain", "local", "global"
+WHOLE, APART, CALIBRATED = "evicted from the whole", "evicted by chunk", "evicted by chunk, calibrated"
+KINDS = (PLAIN, LOCAL, GLOBAL, WHOLE, APART, CALIBRATED)
+
+
+def specs(profile: Profile, found: Corpus) -> list[RunSpec]:
+    """The models whose text is read in chunks."""
+    names = profile.parallel_language.encodings
+    return [language_run(profile, name, seed, *found) for name in names for seed in profile.seeds]
+
+
+def asked(profile: Profile, found: Corpus) -> Asked:
+    length, texts = profile.language.recipe.length, len(KINDS) * profile.language.documents
+    return {spec: [Reading(spec.model.encoding, length, texts)] for spec in specs(profile, found)}
+
+
+def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
+    """`parallel_profiles`: by kind and fifth, a mean over documents. `parallel_biases`: by kind and document.
+    `parallel_effective`: entries above THRESHOLD in a row of local attention, by window."""
+    every = specs(profile, corpus(profile, cache))
+    found = run_all([Job(spec.name, read, (spec, str(runs), profile)) for spec in every], profile.workers,
+                    profile.threads, "attention in chunks")  # fmt: skip
+    about = {"trained": profile.language.recipe.length}
+    return {name: pd.DataFrame([row for each in found for row in each[name]]).assign(**about) for name in FRAMES}
+
+
+def read(spec: RunSpec, runs: str, profile: Profile) -> dict[str, list[dict[str, Any]]]:
+    """One model: train it if the store lacks it, then look where it attends."""
+    run, record = trained(spec, runs, profile.device)
+    reader, language = Reader(run, spec.model.encoding, profile), profile.language
+    common = {"encoding": spec.model.encoding, "seed": spec.seed, "run": record["key"],
+              "passed": gate(reader, profile)["passed"]}  # fmt: skip
+    code = store.fingerprint(looked, condense, Transformer)
+    key = store.key(language.documents, max(language.lengths), spec.recipe.length, code)
+
+    def measured() -> list[dict[str, Any]]:
+        return [looked(reader.model, reader.texts(language.domains[0]), spec.recipe.length)]
+
+    (found,) = reader.kept(f"parallel-profiles-{key}", measured)
+    return {name: [common | row for row in found[name]] for name in FRAMES}
+
+
+@torch.inference_mode()
+def looked(model: Transformer, documents: Int[Tensor, "documents tokens"], window: int) -> dict[str, list]:
+    """The rows of all frames, less what tells the model."""
+    size = (window - QUESTION) // CHUNKS // FIFTHS * FIFTHS
+    profiles: dict[str, list[Tensor]] = {kind: [] for kind in KINDS}
+    biased, effective = [], []
+    for index, document in enumerate(documents):
+        text, question = document[-CHUNKS * size - QUESTION :].split([CHUNKS * size, QUESTION])
+        for kind in KINDS:
+            profile = fifths(profile_of(model, text, question, size, kind))
+            profiles[kind].append(profile)
+            biased.append({"kind": kind, "document": index} | biases(profile))
+        for share in SHARES:
+            width = QUESTION + round(share * (window - QUESTION))
+            part = document[-width:].split([width - QUESTION, QUESTION])
+            effective.append({"window": width, "document": index, "entries": above(model, *part)})
+    means = {kind: torch.stack(each).mean(0) for kind, each in profiles.items()}
+    return {
+        "parallel_profiles": [{"kind": kind, "fifth": fifth, "share": round(share, 6)}
+                              for kind, mean in means.items() for fifth, share in enumerate(mean.tolist())],
+        "parallel_biases": biased,
+        "parallel_effective": effective,
+    }  # fmt: skip
+
+
+def profile_of(
+    model: Transformer, text: Int[Tensor, " tokens"], question: Int[Tensor, " tokens"], size: int, kind: str
+) -> Float[Tensor, " tokens"]:
+    """The attention to each token of the text, over its mean: of a `kind`."""
+    if kind in (PLAIN, LOCAL):
+        cut = len(text) if kind == PLAIN else size
+        return _normal(local(model, text, question, cut).mean((0, 2, 3)).flatten())
+    whole = Options(window=None, budget=len(text) // 2)
+    parts = Options(window=size + len(question), keep=None)
+    halved = Options(window=size + len(question), keep=None, budget=size // 2)
+    edge = max(1, round(EDGE * size))
+    calibrated = Options(window=size + len(question), keep=None, budget=size // 2,
+                         calibration=Calibration(edge=edge, sink=(1, 32), middle=(1, 32), recency=(1, 32)))  # fmt: skip
+    how = {GLOBAL: parts, WHOLE: whole, APART: halved, CALIBRATED: calibrated}[kind]
+    total = torch.zeros(len(text))
+
+    def observe(layer: int, p: Tensor, cache: Joined) -> None:
+        held, groups = cache.layers[layer], p.shape[1] // cache.layers[layer].k.shape[1]
+        starts = torch.cat([torch.full((count,), start) for (start, _), count in
+                            zip(session.spans, cache.sizes[layer], strict=True)])  # fmt: skip
+        at = held.positions[0, :, : len(starts)] + starts
+        mass = p[0, :, -LAST:, : len(starts)].mean(1).unflatten(0, (-1, groups)).mean(1).cpu()
+        valid = held.valid[0, :, : len(starts)]
+        total.scatter_add_(0, at[valid].cpu(), mass[valid.cpu()].float())
+
+    session = condense(Ours(model, observe), text, question, how)
+    session.feed(question)
+    return _normal(total)
+
+
+def local(
+    model: Transformer, text: Int[Tensor, " tokens"], question: Int[Tensor, " tokens"], size: int
+) -> Float[Tensor, "layers chunks heads last size"]:
+    """The weights of the last question rows on the keys of their chunk."""
+    reader, seen = Ours(model), []
+
+    def record(layer: int, weights: Tensor, kv_heads: int, batch: Any) -> Tensor:
+        seen.append(weights[..., : batch.end].cpu())
+        return everything(batch, kv_heads)
+
+    device = reader.device
+    reader.read(rows(list(text.to(device).split(size)), question.to(device), size, None), record, LAST, True)
+    return torch.stack(seen)
+
+
+def _normal(mass: Float[Tensor, " tokens"]) -> Float[Tensor, " tokens"]:
+    return mass / mass.mean()
+
+
+def fifths(profile: Float[Tensor, " tokens"]) -> Float[Tensor, " fifths"]:
+    """Means over fifths of a chunk."""
+    return profile.view(CHUNKS * FIFTHS, -1).mean(1).double()
+
+
+def biases(profile: Float[Tensor, " fifths"]) -> dict[str, float]:
+    """Of a profile in fifths: `sink`, its first; `recency`, its last; `middle`, the mean of the others; `peaks`, those
+    above the uniform share and both neighbours; `repeats`, the share of chunks whose ends are both above their middle
+    (a U); `distance`, the total variation from the uniform share; `largest`."""
+    beside = torch.cat([profile.new_tensor([-1.0]), profile, profile.new_tensor([-1.0])])
+    peak = (profile > beside[:-2]) & (profile > beside[2:]) & (profile > 1)
+    each = profile.view(CHUNKS, FIFTHS)
+    middle = each[:, 1:-1].mean(1)
+    repeats = (each[:, 0] > middle) & (each[:, -1] > middle)
+    found = {"sink": profile[0], "recency": profile[-1], "middle": profile[1:-1].mean(), "peaks": peak.sum(),
+             "repeats": repeats.double().mean(), "distance": (profile - 1).abs().mean() / 2,
+             "largest": profile.max()}  # fmt: skip
+    return {name: round(float(value), 6) for name, value in found.items()}
+
+
+def above(model: Transformer, text: Int[Tensor, " tokens"], question: Int[Tensor, " tokens"]) -> float:
+    """Weights above THRESHOLD in a row, a mean over layers, heads and the last question rows of one chunk."""
+    return round(float((local(model, text, question, len(text)) > THRESHOLD).sum(-1).double().mean()), 6)
+
+
+FRAMES = ("parallel_profiles", "parallel_biases", "parallel_effective")
+EXPERIMENT = Experiment(
+    name="parallel_profiles",
+    sections=("parallel_language", "language"),
+    recipe=lambda profile: profile.language.recipe.name,
+    asked=asked,
+    measure=measure,
+    frames=FRAMES,
+)

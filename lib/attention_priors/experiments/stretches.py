@@ -1,0 +1,200 @@
+"""RoPE's extensions as they are used: wide heads, a factor of L / T for the length L that is read, a short tuning.
+
+Everything that is compared has one size, with heads of 32 or more: in narrow ones few planes turn within the training
+length, and interpolation by parts finds nothing to keep. The factor is that of the length, at every length. Beside the
+extensions of untouched weights stand rows with a short tuning on longer texts, where a factor is fixed once.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Self
+
+import pandas as pd
+from pydantic import Field, model_validator
+
+from .. import evaluation, store
+from ..config import Encodings, Evaluation, Extension, Frozen, Profile, Size
+from ..extension import extend
+from ..positions.encodings import encoding, stretched
+from ..positions.extensions import turns
+from ..positions.rotary import rope
+from ..training import RunSpec
+from .answers import Answers, Rows, cost, readings
+from .arms import Corpus, extended, passkey_run, trained
+from .experiment import Asked, Experiment, Frames
+from .gate import gated
+from .grid import Job, gather
+from .seeds import over_seeds
+
+NARROWEST = 32
+KEPT, BETWEEN, INTERPOLATED, BEYOND = "kept", "between", "interpolated", "slowed further"  # what becomes of a plane
+
+
+class Settings(Frozen):
+    """The rows, the tuned rows, one size for all of them, and what they are asked."""
+
+    size: Size
+    encodings: Encodings = Field(description="extensions of RoPE, RoPE itself, and rows that need none")
+    tuned: Encodings = Field(description="rows that are trained on for a few steps on longer texts")
+    tuning: Extension
+    evaluation: Evaluation
+
+    @model_validator(mode="after")
+    def _wide(self) -> Self:
+        if self.size.width // self.size.heads < NARROWEST:
+            raise ValueError(f"size: heads of {self.size.width // self.size.heads}, but extensions are compared with "
+                             f"heads of {NARROWEST} or more; use fewer heads or a wider model")  # fmt: skip
+        return self
+
+    @model_validator(mode="after")
+    def _extends_rope(self) -> Self:
+        if self.tuned and "rope" not in self.encodings:
+            raise ValueError("encodings: without 'rope', from whose weights the tuned rows begin; add it")
+        for name in self.tuned:
+            if "rope" not in (name, encoding(name).trained_as):
+                raise ValueError(f"tuned: {name!r} is not RoPE and does not extend it; take it out")
+        return self
+
+
+def base_run(profile: Profile, name: str, seed: int) -> RunSpec:
+    """The passkey training of an encoding's weights at the size of this comparison."""
+    spec = passkey_run(profile, name, seed)
+    size = profile.stretches.size.model_dump()
+    return spec.model_copy(update={"model": spec.model.model_copy(update=size)})
+
+
+def tuned_run(profile: Profile, name: str, seed: int) -> RunSpec:
+    """The short training on longer texts from RoPE's weights."""
+    return extended(base_run(profile, "rope", seed), profile.stretches.tuning, name)
+
+
+def wanted(profile: Profile) -> list[tuple[str, bool, RunSpec]]:
+    """Every encoding and seed: its name, whether it is tuned, and the run whose weights it has."""
+    settings = profile.stretches
+    return [
+        (name, tuned, make(profile, name, seed))
+        for names, tuned, make in ((settings.encodings, False, base_run), (settings.tuned, True, tuned_run))
+        for name in names for seed in profile.seeds_for(name)
+    ]  # fmt: skip
+
+
+def asked(profile: Profile, _: Corpus | None = None) -> Asked:
+    made: dict[RunSpec, dict[str, list[Evaluation]]] = {}
+    for name, _tuned, spec in wanted(profile):
+        made.setdefault(spec, {})[name] = [profile.stretches.evaluation]
+    return readings(made)
+
+
+def naming(profile: Profile) -> dict[RunSpec, str]:
+    named = {}
+    for name, tuned, spec in wanted(profile):
+        named[spec] = f"stretches-tuned/{name}/{spec.seed}" if tuned else f"stretches/{spec.model.encoding}/{spec.seed}"
+    return named
+
+
+class StretchedAnswers(Answers):
+    """The answers of a model that is stretched, at every length L, by L / T."""
+
+    def __call__(self, length: int, samples: int) -> Rows:
+        trained_on = self.run.spec.recipe.length
+        factor = max(1.0, length / trained_on)
+        path = self.run.path / f"passkey-{store.key(length, samples, self.form, factor, *self.code)}.json"
+
+        def measure() -> Rows:
+            model = extend(self.run.model(), self.name, trained_on, factor)
+            return evaluation.passkey_samples(model, length, samples, self.run.spec.seed, self.form)
+
+        return store.kept_json(path, measure)
+
+
+def learn(spec: RunSpec, runs: str, device: str) -> Rows:
+    """Train a run that others begin with."""
+    trained(spec, runs, device)
+    return []
+
+
+def answer(name: str, tuned: bool, spec: RunSpec, runs: str, device: str, wanted: Evaluation) -> Rows:
+    """Train what is missing, then ask at every length."""
+    run, record = trained(spec, runs, device)
+    by_factor = stretched(encoding(name), 1.0) is not None and not tuned
+    answers = (StretchedAnswers if by_factor else Answers)(run, name, "plain")
+    common = {"encoding": name, "tuned": tuned, "seed": spec.seed, "trained": (spec.start or spec).recipe.length}
+    return [common | {"length": length, "run": record["key"]} | row for length in wanted.lengths
+            for row in answers(length, wanted.samples)]  # fmt: skip
+
+
+def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
+    """A row per encoding, tuning, seed and length: prompts answered, with the exact binomial interval.
+
+    `passed`: the weights answer at every length up to T (`gate.gated`); of a tuned row RoPE's, with which it began.
+    """
+    settings = profile.stretches
+    every = sorted(wanted(profile), key=lambda one: cost(one[2], 1), reverse=True)
+    first = dict.fromkeys(spec.start for _, tuned, spec in every if tuned)
+    gather([Job(spec.name, learn, (spec, str(runs), profile.device)) for spec in first], profile, "RoPE, wide heads")
+    jobs = [Job(f"{name}/{spec.seed}", answer, (name, tuned, spec, str(runs), profile.device, settings.evaluation))
+            for name, tuned, spec in every]  # fmt: skip
+    rows = gather(jobs, profile, "RoPE's extensions as they are used")
+
+    def say(group: pd.DataFrame) -> dict:
+        right, n = int(group["correct"].sum()), len(group)
+        low, high = evaluation.binomial_interval(right, n)
+        return {"correct": right, "samples": n, "accuracy": right / n, "low": low, "high": high,
+                "trained": int(group["trained"].iloc[0]), "run": group["run"].iloc[0]}  # fmt: skip
+
+    found = over_seeds(rows, ("encoding", "tuned", "seed", "length"), say, sort=True)
+    return {"extensions_retrieval": found.assign(passed=_passed(found)),
+            "extensions_planes": planes(settings, profile.passkey.recipe.length)}  # fmt: skip
+
+
+def _passed(frame: pd.DataFrame) -> list[bool]:
+    gates = gated(frame[~frame["tuned"]]).set_index(["encoding", "seed"])["passed"]
+    return [bool(gates["rope" if row.tuned else row.encoding, row.seed]) for row in frame.itertuples()]
+
+
+def planes(settings: Settings, length: int) -> pd.DataFrame:
+    """Per extension, factor and plane: turns within T, how many times slower the plane becomes, and what that is.
+
+    `acts` is False where all planes stay, or all are interpolated though some should stay: at this size the method is
+    RoPE, or it is position interpolation, and says nothing of its own.
+    """
+    width = settings.size.width // settings.size.heads
+    turned = turns(rope(width, settings.size.rope_base), length)
+    factors = sorted({each / length for each in settings.evaluation.lengths if each > length})
+    rows = []
+    for name in settings.encodings:
+        for factor in factors if stretched(encoding(name), 1.0) else ():
+            ratios = slower(name, width, settings.size.rope_base, factor, length)
+            kinds = [_kind(ratio, factor) for ratio in ratios]
+            acts = {*kinds} != {KEPT} and (name == "rope-pi" or {*kinds} != {INTERPOLATED})
+            each = zip(range(len(kinds)), turned, ratios, kinds, strict=True)
+            rows += [[name, factor, *plane, acts] for plane in each]
+    return pd.DataFrame(rows, columns=["encoding", "factor", "plane", "turns", "slower", "kind", "acts"])
+
+
+def slower(name: str, width: int, base: float, factor: float, length: int) -> list[float]:
+    """ω / ω' of every plane of a head for a context `factor` times the trained `length`."""
+    rotary = stretched(encoding(name), factor)(width, base)
+    made = rotary.stretch(rotary.spectrum, round(factor * length), length)
+    return [a / b for a, b in zip(rotary.spectrum.omega, made.omega, strict=True)]
+
+
+def _kind(ratio: float, factor: float) -> str:
+    if math.isclose(ratio, 1, rel_tol=1e-9):
+        return KEPT
+    if math.isclose(ratio, factor, rel_tol=1e-9):
+        return INTERPOLATED
+    return BETWEEN if ratio < factor else BEYOND
+
+
+EXPERIMENT = Experiment(
+    name="stretches",
+    sections=("stretches", "passkey"),
+    recipe=lambda profile: profile.passkey.recipe.name,
+    naming=naming,
+    asked=asked,
+    measure=measure,
+    frames=("extensions_retrieval", "extensions_planes"),
+)

@@ -1,0 +1,1 @@
+"""Goat's encoding trained: beside its rivals, and taken apart."""

@@ -1,0 +1,148 @@
+"""The mixture of copies: one trained head taken apart, losses against the best prediction, and by length."""
+
+import numpy as np
+
+from attention_priors.figures import style
+from attention_priors.figures.goat import panels
+from attention_priors.figures.goat.panels import NOTEBOOK
+from attention_priors.figures.methods import label
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
+from attention_priors.figures.words import counted, listed, times, trained_on
+from attention_priors.tasks.copying import NEAR
+
+PARTS = {"content": "content", "spectrum": r"spectrum $\kappa(i-j)$", "sink": r"sink $u(j)$",
+         "sum": r"$\kappa + u$", "prior": r"prior $\pi_i(j)$"}  # fmt: skip
+SHOWN = 0.98  # of the logits of a head lie between the ends of its colours
+COLUMNS = ("encoding", "seed", "head", "query", "key", "content", "spectrum", "sink")
+
+
+def square(rows: Frame, part: str) -> np.ndarray:
+    """A part as a matrix of queries and keys, NaN where a query does not see a key."""
+    size = int(rows["query"].max()) + 1
+    made = np.full((size, size), np.nan)
+    made[rows["query"], rows["key"]] = rows[part]
+    return made
+
+
+def parts(rows: Frame) -> dict[str, np.ndarray]:
+    """The five panels of a head; the sum is of what is drawn, so that its last row shows what the prior's does."""
+    found = {part: square(rows, part) for part in ("content", "spectrum", "sink")}
+    total = found["spectrum"] + found["sink"]
+    for part in ("spectrum", "sink"):
+        found[part] = found[part] - np.nanmean(found[part])
+    found["sum"] = total - np.nanmean(total, 1, keepdims=True)
+    weights = np.exp(total - np.nanmax(total, 1, keepdims=True))
+    found["prior"] = weights / np.nansum(weights, 1, keepdims=True)
+    return found
+
+
+def draw(frame: Frame) -> Figure:
+    """A row of panels for each head: content, spectrum, sink, their sum without content, and the prior."""
+    heads = sorted(set(frame["head"]))
+    fig, axes = style.figure(style.DOUBLE, 0.35 + 1.45 * len(heads), nrows=len(heads), ncols=len(PARTS), sharex=True,
+                             sharey=True, squeeze=False)  # fmt: skip
+    for row, head in zip(axes, heads, strict=True):
+        found = parts(frame[frame["head"] == head])
+        end = np.nanquantile(np.abs(np.stack([found[part] for part in PARTS if part != "prior"])), SHOWN)
+        for ax, (part, title) in zip(row, PARTS.items(), strict=True):
+            shades = {"cmap": "PuOr", "vmin": -end, "vmax": end}
+            if part == "prior":
+                shades = {"cmap": "cividis", "vmin": 0, "vmax": 1}
+            image = ax.imshow(found[part], interpolation="nearest", **shades)
+            ax.grid(False)
+            if head == heads[0]:
+                ax.set_title(title, fontsize=style.SMALLEST)
+            if part in ("sum", "prior"):
+                bar = fig.colorbar(image, ax=ax, shrink=0.8, extend="both" if part == "sum" else "neither")
+                bar.set_label("nats" if part == "sum" else "mass", fontsize=style.SMALLEST)
+        row[0].set_ylabel(f"head {head + 1}\nquery $i$")
+    for ax in axes[-1]:
+        ax.set_xlabel("key $j$")
+    return fig
+
+
+def caption(frame: Frame) -> str:
+    shares = []
+    for head, own in frame.groupby("head"):
+        prior, last = parts(own)["prior"], int(own["query"].max())
+        places = {"the first key": prior[3:, 0].mean(), "lag 1": np.mean([prior[i, i - 1] for i in range(3, last + 1)])}
+        name = max(places, key=places.get)
+        shares.append(f"head {head + 1} puts {places[name]:.3f} on {name}")
+    return (
+        f"{label(frame['encoding'].iloc[0])} (seed {int(frame['seed'].iloc[0])}) taken apart on the mixture of copies; "
+        f"κ + u: row means removed. Without content {' and '.join(shares)}. A line that spectrum and sink can trade "
+        "is taken out of the sink."
+    )
+
+
+def build(frame: Frame) -> Frame:
+    """A row for each encoding: losses by seed, who has copied, and the masses of its priors."""
+    rivals(frame, "encoding", "copying_judged")
+    rows = []
+    for name, own in frame.groupby("encoding", sort=False):
+        rows.append({
+            "encoding": label(name), "seeds": len(own), "copied": int(own["copied"].sum()),
+            "nats above the best": f"{own['excess'].mean():.3f} [{own['excess'].min():.3f}, {own['excess'].max():.3f}]",
+            "prior on the first key": f"{own['prior_first'].mean():.3f} (least {own['prior_first'].min():.3f})",
+            "prior on lag 1": f"{own['prior_previous'].mean():.3f} (least {own['prior_previous'].min():.3f})",
+            "peak of u": listed(own["u_peak"]), "peak of κ": listed(own["kappa_peak"]),
+        })  # fmt: skip
+    return Frame(rows)
+
+
+def caption_table(frame: Frame) -> str:
+    one = frame.iloc[0]
+    return (
+        f"The mixture of copies, {counted(frame['seed'])}: nats above the best prediction of the same symbols (mean "
+        f"over seeds [extremes]); copied: at most {NEAR} above. The best loses {one['expected']:.3f} nats, one who "
+        f"knows a single copy {one['one_copy']:.3f}. Masses: of the head that has most of it, without content, mean "
+        "over queries; peaks: of the parts of that head, over keys and over lags, seed by seed."
+    )
+
+
+def draw_lengths(frame: Frame) -> Figure:
+    """A panel for each encoding: nats above the best prediction by length, extremes over seeds as bars."""
+    rivals(frame, "encoding", "copying_by_length")
+    names, trained = panels.ordered(frame["encoding"]), trained_on(frame)
+    fig, axes = panels.grid(names)
+    for ax, name in zip(axes, names, strict=True):
+        own = frame[frame["encoding"] == name].sort_values("length")
+        color, marker = panels.colour(name)
+        errors = [own["excess"] - own["best"], own["worst"] - own["excess"]]
+        ax.errorbar(own["length"], own["excess"], errors, color=color, marker=marker, markersize=2.5, linewidth=1,
+                    elinewidth=0.6)  # fmt: skip
+        ax.axhline(NEAR, color=style.DARK, linewidth=0.6, linestyle=":")
+        panels.multiples(ax, own["length"], trained)
+        ax.set_yscale("log")
+    fig.supxlabel("length, in training lengths", fontsize=8)
+    fig.supylabel("nats above the best", fontsize=8)
+    return fig
+
+
+def caption_lengths(frame: Frame) -> str:
+    last = frame[frame["length"] == frame["length"].max()].set_index("encoding")
+    name = last["excess"].idxmin()
+    trained = trained_on(frame)
+    return (
+        f"Nats above the best prediction by length; bars: extremes of {int(frame['seeds'].max())} seeds; dotted: the "
+        f"training length {trained} and our bound. At {times(last['length'].iloc[0], trained)} {label(name)} has "
+        f"{last.loc[name, 'excess']:.3f} (worst seed {last.loc[name, 'worst']:.3f})."
+    )
+
+
+FIGURE = FigureSpec(
+    "copying_map", draw, caption, notebook=NOTEBOOK, paper="Goat, Fig. 1", columns=COLUMNS, claims=("GOAT-F1",),
+    alt="For each of two heads five triangular maps over queries and keys: content, the spectrum constant along "
+    "diagonals, the sink constant along columns, their sum, and the prior, which is a bright first column in one head "
+    "and a bright diagonal in the other.",
+)  # fmt: skip
+LENGTHS = FigureSpec(
+    "copying_by_length", draw_lengths, caption_lengths, notebook=NOTEBOOK, claims=("GOAT-EQ19",),
+    columns=("encoding", "length", "seeds", "excess", "worst", "best", "trained"),
+    alt="Nats above the best prediction by length on logarithmic axes, a line for each encoding with bars.",
+)  # fmt: skip
+TABLE = TableSpec(
+    "copying_judged", build, caption_table, NOTEBOOK,
+    ("encoding", "seed", "excess", "copied", "prior_first", "prior_previous", "u_peak", "kappa_peak", "expected",
+     "one_copy"),
+)  # fmt: skip

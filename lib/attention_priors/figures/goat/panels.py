@@ -1,0 +1,80 @@
+"""Small panels, one for each encoding, as the figures of Goat and its rivals share them."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from attention_priors.figures import style
+from attention_priors.figures.encodings.families import FAMILIES
+from attention_priors.figures.methods import label
+from attention_priors.figures.spec import Figure, Frame
+from attention_priors.figures.words import times
+from attention_priors.positions.encodings import encoding
+
+NOTEBOOK = "learned_spectra"
+ACROSS = 6  # panels in a row
+WIDE = 100  # letters of titles in a row
+GOAT = "goat"  # begins the names of Goat's forms
+
+
+def colour(name: str) -> tuple[str, str]:
+    """Colour and marker: Goat's forms alike, rivals by how position enters."""
+    if name.startswith(GOAT):
+        return FAMILIES["composition"][1:]
+    return FAMILIES[encoding(encoding(name).base).family][1:]
+
+
+def ordered(names: Iterable[str]) -> list[str]:
+    """Goat's forms first, each group in its own order."""
+    names = list(dict.fromkeys(names))
+    return [*filter(_ours, names), *(name for name in names if not _ours(name))]
+
+
+def _ours(name: str) -> bool:
+    return name.startswith(GOAT)
+
+
+def grid(names: Sequence[str], height: float = 1.2, across: int = ACROSS) -> tuple[Figure, list[Axes]]:
+    """A panel each, titled with the encoding's label."""
+    across = min(across, len(names))
+    down = -(-len(names) // across)
+    shape = {"nrows": down, "ncols": across, "sharex": True, "sharey": True, "squeeze": False}
+    fig, axes = style.figure(style.DOUBLE, 0.75 + height * down, **shape)
+    for ax in axes.flat[len(names) :]:
+        ax.set_visible(False)
+    for ax, name in zip(axes.flat, names, strict=False):
+        ax.set_title(
+            _broken(label(name), WIDE // across), color=style.darken(colour(name)[0], 0.25), fontsize=style.SMALLEST
+        )
+    return fig, list(axes.flat[: len(names)])
+
+
+def _broken(text: str, most: int) -> str:
+    """In two lines where it has more letters."""
+    if len(text) <= most:
+        return text
+    breaks = [place for place, letter in enumerate(text) if letter == " "]
+    middle = min(breaks, key=lambda place: abs(place - len(text) / 2))
+    return f"{text[:middle]}\n{text[middle + 1 :]}"
+
+
+def multiples(ax: Axes, lengths: Iterable[int], trained: int) -> None:
+    """Lengths in log2 as multiples of the training length, which is dotted."""
+    ticks = [n for n in sorted(set(lengths)) if n >= trained and np.log2(n / trained) % 2 == 0]
+    ax.axvline(trained, color=style.DARK, linewidth=0.6, linestyle=":")
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(ticks, [times(n, trained) for n in ticks])
+    ax.minorticks_off()
+
+
+def shares(ax: Axes) -> None:
+    ax.set_ylim(-0.04, 1.04)
+    ax.set_yticks([0, 0.5, 1])
+
+
+def bars(ax: Axes, mean: Frame, color: str, marker: str | None = None, **line: object) -> None:
+    """A line through a frame of `curves.over_seeds` with its intervals as bars."""
+    errors = np.maximum([mean["mean"] - mean["low"], mean["high"] - mean["mean"]], 0)
+    ax.errorbar(mean.index, mean["mean"], errors, color=color, marker=marker, markersize=2.5, elinewidth=0.6,
+                **{"linewidth": 1.0} | line)  # fmt: skip

@@ -1,0 +1,48 @@
+"""Entries above a threshold in a row of attention, by window (ParallelComp, section 3.2)."""
+
+from attention_priors.experiments.parallel_profiles import THRESHOLD
+from attention_priors.figures import style
+from attention_priors.figures.curves import curve, over_seeds
+from attention_priors.figures.methods import label, look
+from attention_priors.figures.parallel.needles import NOTEBOOK
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
+from attention_priors.figures.words import counted, trained_on
+
+
+def by_seed(frame: Frame) -> Frame:
+    """A mean over documents."""
+    return frame.groupby(["encoding", "seed", "window"], sort=False)["entries"].mean().reset_index()
+
+
+def draw(frame: Frame) -> Figure:
+    """A line for each encoding."""
+    rivals(frame, "window", "parallel_effective")
+    rows = by_seed(frame)
+    fig, ax = style.figure(style.SINGLE, 2.2)
+    for name, own in rows.groupby("encoding", sort=False):
+        curve(ax, over_seeds(own, "entries", by="window"), own.set_index("window")["entries"], look(name))
+    style.length_axis(ax, set(rows["window"]), trained_on(frame))
+    ax.set(xlabel="window (tokens)", ylabel=f"entries above {THRESHOLD}", ylim=(0, None))
+    ax.legend(loc="lower left")
+    return fig
+
+
+def caption(frame: Frame) -> str:
+    rivals(frame, "window", "parallel_effective")
+    rows = by_seed(frame)
+    windows = sorted(set(rows["window"]))
+    means = rows.groupby(["encoding", "window"], sort=False)["entries"].mean()
+    said = "; ".join(f"{label(name)} {means[name, windows[0]]:.2f} and {means[name, windows[-1]]:.2f}"
+                     for name in dict.fromkeys(rows["encoding"]))  # fmt: skip
+    return (
+        f"Keys whose weight exceeds {THRESHOLD} in a row of local attention, a mean over layers, heads and the last "
+        f"question rows, in windows of {windows[0]} and {windows[-1]} tokens: {said}. No row of any attention has "
+        f"{round(1 / THRESHOLD)}, since weights sum to one. Lines: means of {counted(rows['seed'])}, 95 % intervals."
+    )
+
+
+FIGURE = FigureSpec(
+    "parallel_effective", draw, caption, notebook=NOTEBOOK, claims=("PC-DISC",),
+    columns=("encoding", "seed", "window", "document", "entries", "trained"),
+    alt="Lines of the number of keys above a threshold against the window, one for each encoding, with seeds as dots.",
+)  # fmt: skip

@@ -1,0 +1,79 @@
+"""Does the question find its chunk? The rank of the chunk with the key by the question's self-information."""
+
+import numpy as np
+
+from attention_priors.evaluation import share_interval
+from attention_priors.figures import style
+from attention_priors.figures.curves import accuracy_axes, curve
+from attention_priors.figures.methods import label
+from attention_priors.figures.parallel.needles import NOTEBOOK
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
+from attention_priors.figures.words import counted, tokens, trained_on
+
+KEEP = 3
+# first so many, cutting: colour, dashes, marker, name
+LINES = {
+    (1, "no overlap"): (style.BLUE, (3, 1), "s", "is first"),
+    (KEEP, "no overlap"): (style.ORANGE, style.SOLID, "o", "is among 3"),
+    (KEEP, "overlap"): (style.GREEN, (5, 1, 1, 1), "^", "among 3, overlap"),
+}
+
+
+def shares(rows: Frame, first: int) -> tuple[Frame, Frame]:
+    """By length: the share of prompts whose key's chunk is among the first so many, with its interval, and by seed."""
+    found = rows.assign(hit=rows["rank"] <= first).groupby(["length", "seed"])["hit"].agg(["sum", "size"]).reset_index()
+    found["share"] = found["sum"] / found["size"]
+    mean = {}
+    for length, each in found.groupby("length"):
+        ends = share_interval(each["sum"], each["size"]) if len(each) > 1 else (np.nan, np.nan)
+        mean[length] = each["share"].mean(), *ends
+    return Frame.from_dict(mean, orient="index", columns=["mean", "low", "high"]), found.set_index("length")
+
+
+def draw(frame: Frame) -> Figure:
+    """A panel for each encoding: three shares against length, and what a choice at random has."""
+    rivals(frame, "cutting", "parallel_ranks")
+    names = list(dict.fromkeys(frame["encoding"]))
+    fig, axes = style.figure(
+        style.DOUBLE if len(names) > 1 else style.SINGLE, 2.3, ncols=len(names), sharey=True, squeeze=False
+    )
+    lengths = sorted(set(frame["length"]))
+    for ax, name in zip(axes[0], names, strict=True):
+        own = frame[frame["encoding"] == name]
+        for (first, cutting), (color, dashes, marker, said) in LINES.items():
+            mean, seeds = shares(own[own["cutting"] == cutting], first)
+            look = {"color": color, "dashes": dashes, "marker": marker, "label": said}
+            curve(ax, mean, seeds["share"], look)
+        chance = (KEEP / own[own["cutting"] == "no overlap"].groupby("length")["chunks"].mean()).clip(upper=1)
+        ax.plot(chance.index, chance, color=style.GREY, dashes=(1, 2), label="3 at random")
+        accuracy_axes(ax, lengths, trained_on(frame), ylabel="")
+        ax.set(title=label(name), xlabel="prompt (tokens)")
+    axes[0, 0].set_ylabel("share whose chunk ...")
+    axes[0, -1].legend(loc="lower left")
+    return fig
+
+
+def caption(frame: Frame) -> str:
+    rivals(frame, "cutting", "parallel_ranks")
+    last, trained = int(frame["length"].max()), trained_on(frame)
+    rows = frame[frame["length"] == last]
+    said = []
+    for name, own in rows.groupby("encoding", sort=False):
+        kept = {cutting: (each["rank"] <= KEEP).mean() for cutting, each in own.groupby("cutting")}
+        said.append(f"{label(name)} {kept['no overlap']:.2f}, {kept['overlap']:.2f} where chunks overlap by a key "
+                    "sentence")  # fmt: skip
+    plain = rows[rows["cutting"] == "no overlap"]
+    return (
+        f"How often the chunk with the key has one of the {KEEP} lowest self-informations of the question: at "
+        f"{tokens(last, trained)} {'; '.join(said)}. Without overlap a border cuts {plain['cut'].mean():.2f} of the "
+        f"keys, and the first chunk, with the description, is ranked first in {plain['first'].mean():.2f}. Lines: "
+        f"means of {counted(rows['seed'])} with 95 % intervals; dots: seeds."
+    )
+
+
+FIGURE = FigureSpec(
+    "parallel_ranks", draw, caption, notebook=NOTEBOOK, claims=("PC-MINI",),
+    columns=("encoding", "seed", "length", "cutting", "rank", "chunks", "first", "cut", "trained"),
+    alt="Lines against prompt length: share of prompts whose key's chunk is ranked first, or among the first three, "
+    "by self-information, with and without overlap of chunks, and the share of a choice at random.",
+)  # fmt: skip

@@ -1,0 +1,129 @@
+"""RoPE's extensions with the factor that each length asks for, and after a short tuning; what they do to the planes."""
+
+import numpy as np
+
+from attention_priors.evaluation import share_interval
+from attention_priors.experiments.stretches import BETWEEN, INTERPOLATED, KEPT
+from attention_priors.figures import style
+from attention_priors.figures.curves import accuracy_axes, over_seeds, shares
+from attention_priors.figures.methods import label, named_seeds
+from attention_priors.figures.passkey.lines import NOTEBOOK
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
+from attention_priors.figures.words import bounded, listed, prompts, times, tokens, trained_on
+
+COLUMNS = ("encoding", "tuned", "seed", "length", "correct", "samples", "accuracy", "trained", "passed")
+# One panel for each question: title, whether tuned, and the rows in it.
+PANELS = (
+    ("a factor of L / T", False, ("rope", "rope-pi", "rope-ntk", "rope-partial-ntk", "rope-yarn", "rope-llama3")),
+    ("by the length, lags cut, or a prior", False,
+     ("rope-dynamic-ntk", "rope-rerope", "rope-leaky-rerope", "rope-local", "alibi", "bam", "kerple-power")),
+    ("after a short tuning", True, ("rope", "rope-pi-4", "rope-yarn-4")),
+)  # fmt: skip
+LOOKS = ((style.DARK, style.SOLID, "X"), (style.ORANGE, (5, 1.5), "o"), (style.BLUE, (3, 1), "s"),
+         (style.GREEN, (1, 1), "^"), (style.PINK, (3, 1, 1, 1), "D"), ("#6E4A00", (6, 1, 1, 1, 1, 1), "v"),
+         (style.SKY, (2, 1), "P"))  # fmt: skip
+
+
+def draw(frame: Frame) -> Figure:
+    """Three panels: the mean over the seeds that passed with its interval, and every seed."""
+    rivals(frame, "encoding", "extensions_retrieval")
+    fig, axes = style.figure(style.DOUBLE, 3.1, ncols=3, sharey=True)
+    lengths, trained = sorted(set(frame["length"])), trained_on(frame)
+    kept = frame[frame["passed"].astype(bool)]
+    for ax, (title, tuned, names) in zip(axes, PANELS, strict=True):
+        for name, (color, dashes, marker) in zip(names, LOOKS, strict=False):
+            own = kept[(kept["tuned"] == tuned) & (kept["encoding"] == name)]
+            if own.empty:
+                continue
+            mean = over_seeds(own, "accuracy", shares)
+            errors = np.maximum([mean["mean"] - mean["low"], mean["high"] - mean["mean"]], 0)
+            line = "-" if dashes == style.SOLID else (0, dashes)
+            ax.errorbar(mean.index, mean["mean"], errors, color=color, linestyle=line, marker=marker, markersize=3,
+                        linewidth=1.0, elinewidth=0.6, label=label(name))  # fmt: skip
+            style.seed_dots(ax, own["length"], own["accuracy"], color)
+        accuracy_axes(ax, lengths, trained, most=5)
+        ax.set_title(title)
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.28), fontsize=style.SMALLEST)
+    for ax in axes[1:]:
+        ax.set_ylabel("")
+    return fig
+
+
+def _best(rows: Frame, length: int) -> str:
+    """The best extension of RoPE at a length, with its mean."""
+    own = rows[(rows["length"] == length) & rows["encoding"].str.startswith("rope")]
+    means = own.groupby("encoding")["accuracy"].mean()
+    return f"{label(means.idxmax())} {means.max():.2f}" if len(means) else "none"
+
+
+def caption(frame: Frame) -> str:
+    trained = trained_on(frame)
+    good = frame[frame["passed"].astype(bool)]
+    wanted = [length for length in (2 * trained, 4 * trained, 16 * trained) if length in set(frame["length"])]
+    plain, tuned = good[~good["tuned"]], good[good["tuned"]]
+    found = "; ".join(
+        f"at {tokens(length, trained)} {_best(plain, length)}, tuned {_best(tuned, length)}" for length in wanted
+    )
+    missed = frame[~frame["passed"].astype(bool) & ~frame["tuned"]]
+    gates = f" Gate missed, not drawn: {listed(label(name) for name in missed['encoding'])}." if len(missed) else ""
+    return (
+        f"RoPE's extensions as they are used, trained on {trained} tokens: the factor is L / T at every length L; "
+        f"right, trained on for a few steps on longer texts with one factor. Best of RoPE's: {found}.{gates} "
+        f"{prompts(frame)}; {named_seeds(frame)}. Bars: 95 % intervals; dots: seeds."
+    )
+
+
+def build(frame: Frame) -> Frame:
+    """A row per encoding and tuning: mean accuracy with its interval by length."""
+    rivals(frame, "encoding", "extensions_retrieval")
+    trained = trained_on(frame)
+    rows = []
+    for (tuned, name), own in frame[frame["passed"].astype(bool)].groupby(["tuned", "encoding"], sort=False):
+        row = {"encoding": label(name), "tuned": "yes" if tuned else "no", "seeds": own["seed"].nunique()}
+        for length, at in own.groupby("length"):
+            if length >= trained:
+                mean = at["accuracy"].mean()
+                row[times(length, trained)] = bounded(mean, *share_interval(at["correct"], at["samples"]))
+        rows.append(row)
+    return Frame(rows)
+
+
+def caption_table(frame: Frame) -> str:
+    return (
+        f"Passkeys after extension, trained on {trained_on(frame)} tokens: mean over the seeds that passed their gate "
+        "[95 % interval], by length in multiples of it."
+    )
+
+
+def planes(frame: Frame) -> Frame:
+    """A row per extension: how many planes it keeps, blends and interpolates at the largest factor."""
+    far = frame[frame["factor"] == frame["factor"].max()]
+    rows = []
+    for name, own in far.groupby("encoding", sort=False):
+        kinds = own["kind"].value_counts()
+        row = {"extension": label(name)} | {kind: int(kinds.get(kind, 0)) for kind in (KEPT, BETWEEN, INTERPOLATED)}
+        row["slowest plane by"] = f"{own['slower'].max():.3g}"
+        rows.append(row | {"has a say": "yes" if own["acts"].all() else "no: it cannot act at this size"})
+    return Frame(rows)
+
+
+def caption_planes(frame: Frame) -> str:
+    turned = [f"{turns:.2g}" for turns in frame.drop_duplicates("plane").sort_values("plane")["turns"]]
+    return (
+        f"Planes of a head of {2 * len(turned)} that each extension keeps, slows in part, or interpolates, at the "
+        f"factor {frame['factor'].max():g}. Within the training length they turn {', '.join(turned)} times. An "
+        "extension by parts that finds no plane to keep is position interpolation and has no say of its own."
+    )
+
+
+FIGURE = FigureSpec(
+    "extensions_retrieval", draw, caption, notebook=NOTEBOOK, columns=COLUMNS,
+    alt="Two panels of passkey accuracy against context length, a line with interval bars for each extension of RoPE "
+    "and for encodings that need none: without tuning on the left, after a short tuning on the right.",
+)  # fmt: skip
+TABLE = TableSpec("extensions_retrieval", build, caption_table, NOTEBOOK, COLUMNS)
+PLANES = TableSpec(
+    "extensions_planes", planes, caption_planes, NOTEBOOK,
+    ("encoding", "factor", "plane", "turns", "slower", "kind", "acts"),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Resolution: accuracy on finer grids than that of training, and the learned prior as a picture."""

@@ -1,0 +1,114 @@
+"""Accuracy by resolution, with patches counted and with the grid stretched over the picture: figure and table."""
+
+from attention_priors.evaluation import share_interval
+from attention_priors.experiments.arms import UNTRAINED
+from attention_priors.experiments.gate import gated
+from attention_priors.experiments.resolution import COUNTED, STRETCHED
+from attention_priors.figures import style
+from attention_priors.figures.curves import curve, over_seeds, shares
+from attention_priors.figures.resolution.looks import NOTEBOOK, drawn, label
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
+from attention_priors.figures.words import bounded, listed, times, trained_on
+
+COLUMNS = ("encoding", "token", "seed", "places", "side", "correct", "samples", "trained")
+CHANCE = 0.1  # ten digits, all equally likely
+TITLES = {COUNTED: "patches counted", STRETCHED: "grid stretched over the picture"}
+TOLD = ("learned-2d", "rope-2d", "goat-2d")  # of which the caption gives numbers
+
+
+def shown(frame: Frame) -> Frame:
+    """The models without a class token, or those with one where there are no others."""
+    rows = frame[frame["token"] == frame["token"].min()]
+    return rivals(rows.assign(accuracy=rows["correct"] / rows["samples"]), "encoding", "resolution", but=[UNTRAINED])
+
+
+def draw(frame: Frame) -> Figure:
+    """A panel for each way to lay the grid; a line for each encoding, its interval, its seeds."""
+    rows = shown(frame)
+    sides, trained = sorted(set(rows["side"])), trained_on(rows)
+    fig, axes = style.figure(style.DOUBLE, 2.9, ncols=2, sharey=True)
+    control = rows[(rows["encoding"] == UNTRAINED)]
+    for ax, (places, title) in zip(axes, TITLES.items(), strict=True):
+        here = rows[(rows["places"] == places) & (rows["encoding"] != UNTRAINED)]
+        for name in dict.fromkeys([*here["encoding"], *control["encoding"]]):
+            own = control if name == UNTRAINED else here[here["encoding"] == name]
+            mean = over_seeds(own, "accuracy", shares, by="side")
+            curve(ax, mean, own.set_index("side")["accuracy"], drawn(name))
+        ax.axvline(trained, color=style.DARK, linewidth=0.6, linestyle=":", zorder=0)
+        ax.set_xscale("log", base=2)
+        ax.set_xticks(sides, sides)
+        ax.minorticks_off()
+        ax.set(title=title, ylim=(-0.03, 1.03), xlabel="pixels on a side")
+    axes[0].set_ylabel("share of pictures right")
+    style.direct_labels(axes[1])
+    return fig
+
+
+def _mean(rows: Frame, name: str, places: str, side: int) -> float:
+    own = rows[(rows["encoding"] == name) & (rows["places"] == places) & (rows["side"] == side)]
+    return float(own["accuracy"].mean())
+
+
+def caption(frame: Frame) -> str:
+    rows = shown(frame)
+    trained, last = trained_on(rows), int(rows["side"].max())
+    names = [name for name in dict.fromkeys(rows["encoding"]) if name in TOLD]
+    ways = {name: [f"{_mean(rows, name, places, last):.2f}" for places in TITLES] for name in names}
+    said = ", ".join(f"{label(name)} {' and '.join(each)}" for name, each in ways.items())
+    gates = gates_of(rows)
+    missed = gates[~gates["passed"].astype(bool)]
+    lacking = f" Below the gate of 0.95: {_missed(missed)}." if len(missed) else " All pass the gate of 0.95."
+    return (
+        f"Held-out pictures, drawn anew at each resolution; models trained at {trained} pixels. At {last} pixels, "
+        f"patches counted and grid stretched: {said}. A learned table is always stretched.{lacking} Bands: 95 % "
+        f"interval of the mean over seeds {listed(rows['seed'])}; dots: seeds; {int(rows['samples'].max())} pictures."
+    )  # fmt: skip
+
+
+def gates_of(rows: Frame) -> Frame:
+    """Which runs are at 0.95 or more at the resolution of training."""
+    counted = rows[(rows["places"] == COUNTED) & (rows["encoding"] != UNTRAINED)]
+    return gated(counted.rename(columns={"side": "length"}))
+
+
+def _missed(gates: Frame) -> str:
+    return ", ".join(f"{label(name)} (seed {listed(own['seed'])})"
+                     for name, own in gates.groupby("encoding", sort=False))  # fmt: skip
+
+
+def build(frame: Frame) -> Frame:
+    """A row for each encoding, with a class token and without, and each way to lay the grid."""
+    rivals(frame, "encoding", "resolution", but=[UNTRAINED])
+    made, trained = [], trained_on(frame)
+    for (name, token), rows in frame.groupby(["encoding", "token"], sort=False):
+        if name == UNTRAINED:
+            continue
+        passed = gates_of(rows)["passed"].astype(bool)
+        for places in dict.fromkeys(rows["places"]):
+            own, cells = rows[rows["places"] == places], {}
+            for side in sorted(set(rows["side"])):
+                at = own[own["side"] == side]
+                low, high = share_interval(at["correct"], at["samples"])
+                cells[f"{side} px ({times(side, trained)})"] = bounded(
+                    (at["correct"] / at["samples"]).mean(), low, high
+                )
+            made.append({"encoding": label(name), "class token": "yes" if token else "no", "places": places,
+                         "passed": f"{int(passed.sum())} of {len(passed)}"} | cells)  # fmt: skip
+    return Frame(made)
+
+
+def caption_table(frame: Frame) -> str:
+    return (
+        f"Models trained at {trained_on(frame)} pixels: share of held-out pictures right by resolution, mean over "
+        f"seeds {listed(frame['seed'])} [95 % interval]. Passed: runs at 0.95 or more at the resolution of training; "
+        f"others decide nothing. Chance is {CHANCE}."
+    )
+
+
+FIGURE = FigureSpec(
+    "resolution_answers", draw, caption, notebook=NOTEBOOK, columns=COLUMNS, paper="Goat, Fig. 5",
+    claims=("GOAT-F5", "GOAT-C-9"),
+    alt="Two panels of accuracy against resolution, patches counted on the left and the grid stretched on the right; a "
+    "line with a band for each encoding, dots for seeds, a dotted line at the resolution of training.",
+)  # fmt: skip
+TABLE = TableSpec("resolution_answers", build, caption_table, NOTEBOOK, COLUMNS, paper="Goat, Fig. 5")

@@ -1,0 +1,140 @@
+"""An answer about a long text: `generate` reads it in chunks and decodes, on any model that a reader opens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from .. import runtime
+from ..model import Transformer
+from .chunks import Options
+from .ours import Ours
+from .read import Reader, Session, condense
+
+
+def open_reader(model: nn.Module) -> Reader:
+    """The reader for a model of this package or of Hugging Face. ValueError for what neither can read."""
+    if isinstance(model, Transformer):
+        return Ours(model)
+    if not hasattr(model, "set_attn_implementation"):
+        raise ValueError(f"{type(model).__name__} is neither a Transformer of this package nor a model of "
+                         "transformers; give one of these")  # fmt: skip
+    from .hf import HuggingFace
+
+    return HuggingFace(model)
+
+
+def generate(
+    model: nn.Module,
+    tokenizer: Any,
+    text: str,
+    question: str,
+    *,
+    window: int,
+    keep: int | None = 3,
+    budget: int | None = None,
+    answer: int = 64,
+    temperature: float = 0.0,
+    top_p: float = 1.0,
+    seed: int = 0,
+    stop: Sequence[int] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> str:
+    """Up to `answer` tokens about a text of any length, from a model that was trained on `window` tokens.
+
+    `keep` chunks stay, and `budget` keys of each (None: all); `options` are further fields of `Options`. Decoding is
+    greedy at temperature 0; else samples come from the smallest set of tokens of mass `top_p`. It ends at a token of
+    `stop` (None: the tokenizer's end of text). `progress` is told how many chunks of how many are read (None: a line
+    now and then). The tokenizer is one of transformers, of tokenizers, or has `encode` and `decode`.
+    ValueError for what cannot be read so, in one line.
+    """
+    _check_decoding(answer, temperature, top_p)
+    reader = open_reader(model)
+    size = _size(tokenizer)
+    most = _vocabulary(model)
+    if size is not None and size > most:
+        raise ValueError(f"the tokenizer has {size} tokens, but the model knows {most}; use the model's own tokenizer")
+    asked = Options(window=window, reserve=answer, keep=keep, budget=budget,
+                    **{"bos": _bos(tokenizer)} | options)  # fmt: skip
+    tokens = [torch.tensor(_encode(tokenizer, each), dtype=torch.int64) for each in (text, question)]
+    session = condense(reader, *tokens, asked, progress or _said)
+    end = set(stop if stop is not None else [each for each in [getattr(tokenizer, "eos_token_id", None)]
+                                             if each is not None])  # fmt: skip
+    generator = torch.Generator().manual_seed(seed)
+    pick = _greedy if temperature == 0 else lambda logits: _sampled(logits, temperature, top_p, generator)
+    return tokenizer.decode(decode(session, tokens[1], answer, pick, end))
+
+
+def decode(
+    session: Session,
+    question: Tensor,
+    most: int,
+    pick: Callable[[Float[Tensor, " vocabulary"]], int] | None = None,
+    stop: set[int] = frozenset(),
+) -> list[int]:
+    """At most so many tokens after the question, each `pick`ed (greedily) from the logits, up to one of `stop`."""
+    pick, made, fed = pick or _greedy, [], question
+    while len(made) < most:
+        token = pick(session.feed(fed)[-1])
+        if token in stop:
+            break
+        made.append(token)
+        fed = question.new_tensor([token])
+    return made
+
+
+def _greedy(logits: Float[Tensor, " vocabulary"]) -> int:
+    return int(logits.argmax())
+
+
+def _sampled(logits: Float[Tensor, " vocabulary"], temperature: float, top_p: float, generator: torch.Generator) -> int:
+    """From the likeliest tokens whose mass reaches `top_p` (nucleus sampling, Holtzman et al. 2020)."""
+    p, order = (logits.float().cpu() / temperature).softmax(-1).sort(descending=True, stable=True)
+    p = torch.where(p.cumsum(-1) - p < top_p, p, 0)
+    return int(order[torch.multinomial(p, 1, generator=generator)])
+
+
+def _check_decoding(answer: int, temperature: float, top_p: float) -> None:
+    if answer < 1:
+        raise ValueError(f"answer = {answer}; give at least 1 token")
+    if temperature < 0:
+        raise ValueError(f"temperature = {temperature}; give 0 for greedy decoding, or a positive number")
+    if not 0 < top_p <= 1:
+        raise ValueError(f"top_p = {top_p}, but it is a share of the mass: above 0, at most 1")
+
+
+def _vocabulary(model: nn.Module) -> int:
+    return model.config.vocabulary if isinstance(model, Transformer) else model.get_input_embeddings().num_embeddings
+
+
+def _size(tokenizer: Any) -> int | None:
+    """Tokens that it knows; None where it does not say."""
+    if hasattr(tokenizer, "get_vocab_size"):
+        return tokenizer.get_vocab_size()
+    return len(tokenizer) if hasattr(tokenizer, "__len__") else None
+
+
+def _bos(tokenizer: Any) -> int | None:
+    """The token that the tokenizer itself puts before a text; None where it puts none."""
+    bos = getattr(tokenizer, "bos_token_id", None)
+    return bos if bos is not None and list(tokenizer.encode("a"))[:1] == [bos] else None
+
+
+def _encode(tokenizer: Any, text: str) -> list[int]:
+    """Token ids without marks of begin and end."""
+    if hasattr(tokenizer, "get_vocab_size"):
+        return tokenizer.encode(text, add_special_tokens=False).ids
+    if hasattr(tokenizer, "bos_token_id"):
+        return tokenizer.encode(text, add_special_tokens=False)
+    return list(tokenizer.encode(text))
+
+
+def _said(done: int, total: int) -> None:
+    """A line every tenth of the way."""
+    if done == total or done * 10 // total > (done - 1) * 10 // total:
+        runtime.say(f"[reading] chunk {done} of {total}")

@@ -1,0 +1,144 @@
+"""Ways to read a text that is longer than the window, by name, for experiments: each opens a session on it.
+
+Shares stand for the numbers of appendix C, which are for windows of 4,096 and 8,192 positions: half of a chunk's keys
+for 2,000 of 4,096, an edge of 100 in 4,096.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from ..model import Transformer
+from .baselines import Direct, Streaming, extended, halves, last_window
+from .chunks import Calibration, Options, Span, chunk_size, split
+from .ours import Ours
+from .read import Condensed, Session, condense
+from .select import at_random, lexical, overlapping
+
+TOKENS_AT_ONCE = 8192
+EDGE = 100 / 4096  # of a chunk
+KEEP = 3
+
+
+@dataclass(frozen=True)
+class Text:
+    """What is read: a text, its question, the positions to keep for the answer, and where the answer stands.
+
+    Only the oracle looks at `wanted`; only the random choice draws from `generator`.
+    """
+
+    tokens: Int[Tensor, " tokens"]
+    question: Int[Tensor, " tokens"]
+    reserve: int
+    wanted: Span
+    generator: torch.Generator
+
+
+Open = Callable[[Text], Session]
+
+
+@dataclass(frozen=True)
+class Method:
+    """`prepare(model, window)` gives what opens texts. `chunks`: it reads parallel windows. `rope`: for RoPE only."""
+
+    label: str
+    prepare: Callable[[Transformer, int], Open]
+    chunks: bool = False
+    rope: bool = False
+
+
+def options(
+    window: int | None, given: Text, share: float | None = None, calibrated: bool = False, **more: Any
+) -> Options:
+    """Options of a method for one text; `share` of a chunk's keys stay."""
+    made = Options(window=window, reserve=given.reserve, **more)
+    size = chunk_size(len(given.tokens), len(given.question), made)
+    if share is not None:
+        made = replace(made, budget=max(1, round(share * size)))
+    if calibrated:
+        made = replace(made, calibration=Calibration(edge=max(1, round(EDGE * size))))
+    return replace(made, at_once=max(1, TOKENS_AT_ONCE // (size + len(given.question))))
+
+
+def _chunked(model: Transformer, window: int, choose: str | None = None, **settings: Any) -> Open:
+    reader = Ours(model)
+
+    def open_(given: Text) -> Condensed:
+        how = options(window, given, **settings)
+        if choose == "oracle":
+            size = chunk_size(len(given.tokens), len(given.question), how)
+            how = replace(how, choose=overlapping(split(len(given.tokens), size, how.overlap), given.wanted))
+        elif choose is not None:
+            how = replace(how, choose=lexical if choose == "lexical" else at_random(given.generator))
+        return condense(reader, given.tokens, given.question, how)
+
+    return open_
+
+
+def _whole(model: Transformer, window: int) -> Open:
+    """The text as one chunk."""
+    reader = Ours(model)
+    return lambda given: condense(reader, given.tokens, given.question, Options(window=None))
+
+
+def _snapkv(model: Transformer, window: int) -> Open:
+    """The text as one chunk, of which as many keys stay as K = 3 chunks keep at half of each."""
+    reader = Ours(model)
+
+    def open_(given: Text) -> Condensed:
+        budget = KEEP * options(window, given, share=0.5).budget
+        return condense(reader, given.tokens, given.question, Options(window=None, budget=budget))
+
+    return open_
+
+
+def _last(model: Transformer, window: int) -> Open:
+    reader = Ours(model)
+    return lambda given: last_window(reader, given.tokens, given.question, options(window, given))
+
+
+def _halves(model: Transformer, window: int) -> Open:
+    reader = Ours(model)
+    return lambda given: halves(reader, given.tokens, given.question, options(window, given))
+
+
+def _extended(model: Transformer, window: int, name: str) -> Open:
+    made = extended(model, name, window)
+    return lambda given: Direct(made, given.tokens)
+
+
+def _streaming(model: Transformer, window: int) -> Open:
+    return lambda given: Streaming(model, given.tokens, window)
+
+
+_PC = {"chunks": True}
+METHODS: dict[str, Method] = {
+    "plain": Method("as trained", _whole),
+    "last-window": Method("last window", _last),
+    "halves": Method("first and last half", _halves),
+    "streaming": Method("StreamingLLM", _streaming),
+    "pi": Method("position interpolation", partial(_extended, name="pi"), rope=True),
+    "dynamic-ntk": Method("dynamic NTK", partial(_extended, name="dynamic-ntk"), rope=True),
+    "yarn": Method("YaRN", partial(_extended, name="yarn"), rope=True),
+    "rerope": Method("ReRoPE", partial(_extended, name="rerope"), rope=True),
+    "snapkv": Method("SnapKV, whole text", _snapkv),
+    "all": Method("all chunks", partial(_chunked, keep=None), **_PC),
+    "random": Method("K = 3 at random", partial(_chunked, choose="random"), **_PC),
+    "lexical": Method("K = 3 by BM25", partial(_chunked, choose="lexical"), **_PC),
+    "oracle": Method("K = 3, oracle", partial(_chunked, choose="oracle"), **_PC),
+    "k1": Method("K = 1", partial(_chunked, keep=1), **_PC),
+    "k3": Method("K = 3", _chunked, **_PC),
+    "k3-overlap": Method("K = 3, overlap", partial(_chunked, overlap=25), **_PC),
+    "k3-half": Method("K = 3, half the keys", partial(_chunked, share=0.5), **_PC),
+    "k3-half-printed": Method("K = 3, half, as printed", partial(_chunked, share=0.5, pool=1), **_PC),
+    "k3-quarter": Method("K = 3, a quarter", partial(_chunked, share=0.25), **_PC),
+    "k3-calibrated": Method("K = 3, calibrated", partial(_chunked, calibrated=True), **_PC),
+    "k3-half-calibrated": Method("K = 3, half, calibrated", partial(_chunked, share=0.5, calibrated=True), **_PC),
+}

@@ -1,0 +1,107 @@
+"""The one-parameter groups: rows worked out by hand, variants that are noticed, sequences that are not defective."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from attention_priors.checks import CHECKS, belonging
+from attention_priors.checks.groups import blocks, defective, group_law, scope
+from attention_priors.theory import groups
+
+
+def example(identifier, which=None):
+    if which is None:
+        return CHECKS[identifier].verdict("theory").counterexample.model_dump()
+    law = CHECKS[identifier].sentences[which]
+    return law.counterexample(law.judge())
+
+
+def test_the_notebook_owns_them():
+    modules = ("axioms", "blocks", "decay", "defective", "group_law", "scope")
+    listed = {name for name, row in CHECKS.rows.items() if row.split(":")[0] in {f"groups.{each}" for each in modules}}
+    assert len(listed) == 26 and listed <= set(belonging("one_parameter_groups"))
+
+
+def test_1_one_dimension_cannot_hold_a_clock_hand():
+    found = example("OPG-1")  # F(0) = (1, 0), F(a quarter turn) = (0, 1): no fixed P has both as multiples
+    assert abs(found["claimed"] - found["actual"]) == pytest.approx(1.0)
+
+
+def test_4_by_hand():
+    found = example("OPG-4")
+    assert found["claimed"] == pytest.approx(math.cos(math.pi / 2) ** 2, abs=1e-9)
+    assert found["actual"] == pytest.approx(math.cos(math.pi))
+
+
+def test_7_in_whole_time_minus_one_is_a_step():
+    found = example("OPG-7")
+    assert found == {"inputs": {"step": [[-1]]}, "claimed": True, "actual": False}  # e^x > 0 for every real x
+    assert group_law.has_generator([[0, -1], [1, 0]]) and not group_law.has_generator([[-1, 0], [0, -2]])
+
+
+@pytest.mark.parametrize(("identifier", "rate"), [("OPG-9a", 1.0), ("OPG-9c", -1.0)])
+def test_9_by_hand(identifier, rate):
+    found = example(identifier)
+    assert found["inputs"] == {"content": -1.0, "rate": rate, "age": 0}
+    assert np.sign(-math.exp(rate) + 1) == found["actual"] == -found["claimed"]  # of logits -e^rate and -1
+
+
+def test_9c_the_audit_s_numbers():
+    """A key at logit -5 beside one of 0, at λ = -.05, 50 tokens on: from .0067 of the two to .40."""
+    weights = [1 / (1 + math.exp(5 * math.exp(-0.05 * age))) for age in (0, 50)]
+    assert weights == pytest.approx([0.0067, 0.3988], abs=1e-4)
+
+
+def test_15_the_bias_is_a_straight_line():
+    found = example("OPG-15")
+    assert found["inputs"] == {"encoding": "ALiBi", "scores": [0.0, -0.5, -1.0, -1.5]}
+    assert (found["claimed"], found["actual"]) == (False, True)
+    assert defective.released(0.5)[:4] == found["inputs"]["scores"] and example("OPG-15", 1)["inputs"] == {"slope": 0.5}
+
+
+def test_15_close_is_not_exact():
+    eps = 0.001  # X = diag(0, -eps), q = (-1, 1) / (2 eps), k = (1, 1): the slope 1/2, nearly, and diagonalisable
+    near = [(math.exp(-eps * d) - 1) / (2 * eps) for d in range(4)]
+    assert near == pytest.approx([0.0, -0.5, -1.0, -1.5], abs=0.01)
+    ratio = Fraction(999, 1000)
+    assert not defective.defective([(ratio**d - 1) / (2 * (1 - ratio)) for d in range(8)])
+
+
+def test_16_rerope_stops_turning():
+    found = example("OPG-16")
+    assert found["inputs"] == {"omega": math.pi / 2, "window": 1, "lag": 2}
+    assert (found["claimed"], found["actual"]) == (-1.0, 0.0)
+
+
+def test_16_each_kind_is_measured_on_one_system():
+    assert sorted(scope.kinds()) == [(False, False), (False, True), (True, False), (True, True)]
+
+
+def test_x9_squares_have_no_third_difference():
+    found = example("X-9")
+    assert found["inputs"] == {"beta": 2.0, "theta_mu": 0.0} and found["actual"] is True
+    assert 9 - 3 * 4 + 3 * 1 - 0 == 0
+
+
+@pytest.mark.parametrize(
+    ("identifier", "variant"),
+    [
+        ("OPG-12", lambda size, rate, t: blocks.chain(size, rate, t) * (1 + 1e-9)),
+        ("OPG-13", lambda rate, omega, t: blocks.doubled(rate, omega * (1 + 1e-8), t)),
+        ("OPG-14", lambda rate: [abs(rate) + 1e-6] * 2),
+        ("X-2", lambda slope, lag: defective.scored(defective.line(slope * (1 + 1e-9)), lag)),
+    ],
+)
+def test_near_variants_are_refused(identifier, variant):
+    assert not replace(CHECKS[identifier].sentences[0], says=variant).judge().holds
+
+
+def test_extrapolation_separates_whole_shapes_from_others():
+    lags = np.arange(25.0)
+    for beta, member in ((2.0, True), (1.999, False)):
+        c, x, b = groups.realise((lags**beta)[:, None, None])
+        predicted = (c.T @ groups.exponential(x, 100.0) @ b).item()
+        assert (abs(predicted / 100**beta - 1) < 1e-4) is member

@@ -1,0 +1,120 @@
+"""The theory of ParallelComp: verdicts, counterexamples worked out by hand, sentences a little off are refused."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from attention_priors.checks import CHECKS
+from attention_priors.checks.parallel import chunks, counts
+from attention_priors.theory import parallel
+
+VERDICTS = {
+    "verified": "PC-EQ1 PC-EQ8 PC-PRIOR PC-TA.2x PC-TA.3x PC-DISC2 PC-F2 X-15",
+    "verified with correction": "PC-EQ3 PC-EQ6 PC-EQ10 PC-T3.1a PC-TA.1 PC-TA.4",
+    "contradicted": "PC-EQ8g PC-T3.1b PC-T3.1c PC-TA.2 PC-TA.2d PC-TA.3 PC-TA.5 PC-TA.6 PC-SK",
+}
+
+
+@pytest.mark.parametrize(("name", "verdict"), [(name, v) for v, names in VERDICTS.items() for name in names.split()])
+def test_verdicts(name, verdict):
+    assert CHECKS[name].verdict("theory").verdict == verdict
+
+
+def examples(identifier):
+    """(claimed, actual) where each law fails, None where it holds."""
+    return [None if found.holds else law.counterexample(found) for law, found in CHECKS[identifier].laws]
+
+
+def refused(identifier, number, **change):
+    return not replace(CHECKS[identifier].laws[number][0], **change).judge().holds
+
+
+def test_eq6_three_queries_and_two_keys():
+    found = examples("PC-EQ6")[1]["inputs"]["differences"]
+    assert sum(found) > 0 and sum(1 / (1 + math.exp(-x)) for x in found) < len(found) / 2
+
+
+def test_eq8g_by_hand():
+    largest, even, above = examples("PC-EQ8g")
+    assert largest["inputs"]["weights"] == [0.5, 0.49, 0.01]
+    assert largest["actual"] == above["actual"] == pytest.approx(0.98)
+    before = -(0.5 * math.log(0.5) + 0.49 * math.log(0.49) + 0.01 * math.log(0.01)) / math.log(3)
+    after = -(0.98 * math.log(0.98) + 0.02 * math.log(0.02)) / math.log(2)
+    assert (even["claimed"], even["actual"]) == (pytest.approx(before), pytest.approx(after))
+
+
+def test_t31a_by_hand():
+    words, falls, below = examples("PC-T3.1a")
+    assert words is None
+    assert falls["claimed"] == below["claimed"] == pytest.approx(math.exp(math.sqrt(math.log(2))))
+    assert falls["actual"] == pytest.approx(math.exp(math.sqrt(math.log(8)))) and below["actual"] == 1
+
+
+def test_t31b_two_equal_weights_break_every_constant():
+    found = examples("PC-T3.1b")[0]
+    assert found["inputs"] == {"keys": 2, "delta": 0.5, "constant": 1.0, "R": 1, "d": 1} and found["actual"] == 2
+    assert found["claimed"] == pytest.approx(2 - math.exp(math.log(0.8) ** 2) / 4)
+    assert all(counts.bound(2, 0.5, constant, 1.0, 1) < 2 for constant in np.linspace(-50, 50, 11))
+
+
+def test_ta1_by_hand():
+    _, returns, reversed_order = examples("PC-TA.1")
+    assert (returns["claimed"], returns["actual"]) == pytest.approx((math.cos(3), math.cos(4)))
+    assert (reversed_order["claimed"], reversed_order["actual"]) == pytest.approx((math.exp(-1), math.exp(-2)))
+
+
+def test_ta2_by_hand():
+    necessary, sufficient = examples("PC-TA.2")
+    assert necessary["claimed"] == pytest.approx(math.exp(-math.sqrt(math.log(8)))) and 1 / (1 + math.e) > 0.1
+    assert sufficient["inputs"] == {"rate": 4.0, "keys": 2, "ineffective": 1, "delta": 0.5}
+    assert math.exp(-4) / (1 + math.exp(-4)) > math.exp(-4 * math.sqrt(math.log(4)))
+
+
+def test_ta2d_by_hand():
+    mass, noise, bound = examples("PC-TA.2d")
+    assert (mass["claimed"], mass["actual"]) == pytest.approx(tuple(1 / (1 + math.exp(-x)) for x in (1, 0.5)))
+    assert (noise["claimed"], noise["actual"]) == pytest.approx((1, 2))
+    assert (bound["claimed"], bound["actual"]) == (1.75, 1.875)  # 2 - 1/4, 2 - 1/8
+
+
+def test_ta5_by_hand():
+    negative, threshold = examples("PC-TA.5")
+    assert (negative["claimed"], negative["actual"]) == (-1, 0)
+    assert threshold["claimed"] == pytest.approx(math.exp(-math.sqrt(math.log(4))))
+
+
+def test_a_limit_needs_more_than_two_widths():
+    found = examples("PC-T3.1c")[0]
+    assert found["inputs"] == {"rate": 1.0, "epsilon": 0.1, "keys": 16} and (found["claimed"], found["actual"]) == (
+        0,
+        16,
+    )
+    assert examples("PC-TA.6")[1] == examples("PC-TA.3")[0]
+
+
+def test_the_excluded_number_by_hand():
+    # ln 100 = 4.605, squared 21.21, e^21.21 = 1.623e9, times .1 / 64000
+    assert examples("PC-SK")[0]["claimed"] == pytest.approx(1.623e9 * 0.1 / 64000, rel=1e-3)
+
+
+def test_small_errors_are_refused():
+    assert refused(
+        "PC-TA.2x", 1, says=lambda rate, epsilon, width: 0.8 * CHECKS["PC-TA.2x"].laws[1][0].says(rate, epsilon, width)
+    )
+    assert refused("PC-TA.2x", 2, says=lambda digits, rate, epsilon: 4 * (digits**0.25 - math.log(epsilon)) / rate)
+    assert refused("PC-TA.3x", 2, says=lambda c, s: 1.02 * CHECKS["PC-TA.3x"].laws[2][0].says(c, s))
+    assert refused("PC-EQ10", 0, says=lambda seed, scale: chunks.merged(
+        seed, scale, weigh=lambda o, z: parallel.merge(o, [x + 1e-6 * i for i, x in enumerate(z)])))  # fmt: skip
+
+
+def test_the_two_evictions_commute():
+    first, second, third, last = chunks.STAGES
+    found, expected = chunks.output((first, third, second, last), 0)
+    assert np.allclose(found, expected, atol=1e-12)
+
+
+def test_reused_positions_forget_the_chunk():
+    found = chunks.attend("ALiBi", np.zeros(36))
+    assert np.allclose(found.reshape(3, -1), found[:12])

@@ -1,0 +1,86 @@
+"""Text read in chunks: what is scored, after what, and by which rules chunks are chosen."""
+
+import pandas as pd
+import pytest
+import torch
+
+from attention_priors import config
+from attention_priors.config import ModelConfig
+from attention_priors.evaluation import document_losses
+from attention_priors.experiments import parallel_language as language
+from attention_priors.experiments.arms import unread
+from attention_priors.experiments.languages import wanted
+from attention_priors.model import Transformer
+from attention_priors.parallel.methods import METHODS
+
+PROFILES = {name: config.profile(name) for name in ("smoke", "cpu", "full", "gpu", "paper")}
+DOCUMENTS = torch.randint(50, (3, 513), generator=torch.Generator().manual_seed(0))
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(0)
+    return Transformer(ModelConfig(vocabulary=50, width=32, layers=2, heads=2, hidden=32, encoding="rope")).eval()
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_models_are_those_of_the_experiment_on_language(name):
+    profile = PROFILES[name]
+    assert set(language.specs(profile, unread(profile))) <= set(wanted(profile, unread(profile)))
+    settings, window = profile.parallel_language, profile.language.recipe.length
+    assert settings.scored + language.QUESTION < window == min(settings.lengths)
+    assert max((*settings.lengths, *settings.far)) <= max(profile.language.lengths)
+
+
+def test_as_trained_is_the_loss_of_documents(model):
+    """The same tokens, after the same context, as `evaluation.document_losses` scores."""
+    rows = language.losses(model, METHODS["plain"], DOCUMENTS, (128, 512), 64, 128, 0)
+    for found, expected in zip(rows, document_losses(model, DOCUMENTS, (128, 512), 64), strict=True):
+        assert {**found, "loss": None} == {**expected, "loss": None}
+        assert found["loss"] == pytest.approx(expected["loss"], abs=1e-5)
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "oracle"])
+def test_all_ways_are_one_at_the_training_length_and_differ_beyond(model, method):
+    plain, own = ([row["loss"] for row in language.losses(model, METHODS[name], DOCUMENTS, (128, 512), 64, 128, 0)]
+                  for name in ("plain", method))  # fmt: skip
+    if method not in ("rerope", "snapkv") and "half" not in method and "quarter" not in method:
+        assert own[:3] == pytest.approx(plain[:3], abs=1e-5)
+    assert own[3:] != pytest.approx(plain[3:], abs=1e-4) or method == "plain"
+
+
+def test_chunks_may_be_chosen_by_what_is_scored(model):
+    by = [row["loss"] for row in language.losses(model, METHODS["k3"], DOCUMENTS, (512,), 64, 128, 0, True)]
+    own = [row["loss"] for row in language.losses(model, METHODS["k3"], DOCUMENTS, (512,), 64, 128, 0)]
+    assert by != own
+
+
+def test_growth_is_counted_from_the_training_length():
+    common = {"encoding": "rope", "seed": 0, "passed": True, "trained": 128, "scored": 64}
+    rows = [common | {"method": method, "length": length, "document": document,
+             "loss": 2.0 + (length > 128) * more + document}
+            for method, more in (("plain", 3.0), ("k3", 0.5)) for length in (128, 256)
+            for document in (0, 1)]  # fmt: skip
+    found = language.by_seed(pd.DataFrame(rows)).set_index(["method", "length"])
+    assert found["growth"].to_dict() == {("plain", 128): 0, ("plain", 256): 3, ("k3", 128): 0, ("k3", 256): 0.5}
+    assert (found["documents"] == 2).all() and found.loc["plain", 128]["loss"] == 2.5
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"methods": ("oracle",), "far_methods": ()}, "unknown method 'oracle'; choose from plain"),
+        ({"methods": ("k3",), "far_methods": ("k1",)}, "'k1' is none of the methods; add it"),
+    ],
+)
+def test_settings_that_cannot_be_asked_are_refused(change, message):
+    given = PROFILES["smoke"].parallel_language.model_dump() | change
+    with pytest.raises(ValueError, match=message):
+        language.Settings(**given)
+
+
+def test_targets_have_to_leave_room(tmp_path):
+    smoke = PROFILES["smoke"]
+    settings = smoke.parallel_language.model_copy(update={"scored": 60})
+    with pytest.raises(ValueError, match=r"scored = 60 .* a window of 64; score fewer tokens"):
+        language.measure(smoke.model_copy(update={"parallel_language": settings}), tmp_path, tmp_path)

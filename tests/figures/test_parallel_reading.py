@@ -1,0 +1,148 @@
+"""Figures and the table of reading in chunks, in made-up worlds."""
+
+import itertools
+
+import pandas as pd
+import pytest
+
+from attention_priors.config import TheoryProfile
+from attention_priors.experiments import parallel_language, parallel_needles, parallel_profiles
+from attention_priors.figures import FIGURES, TABLES, NotCompared
+from attention_priors.figures.parallel import entries, flow, needles, profiles, ranks
+from attention_priors.parallel.methods import METHODS
+
+NAMES = ("parallel_needles", "parallel_entries", "parallel_ranks", "parallel_losses", "parallel_profiles",
+         "parallel_effective")  # fmt: skip
+
+
+def world(methods=METHODS, encodings=("rope", "alibi"), seeds=(0, 1)):
+    """Frames by metric, with other answers in every cell."""
+    prompts, gate, ranked = [], [], []
+    for encoding, seed in itertools.product(encodings, seeds):
+        common = {"encoding": encoding, "seed": seed, "trained": 128}
+        gate += [common | {"length": length, "correct": 50, "samples": 50} for length in (96, 128)]
+        for place, method in enumerate(methods):
+            if METHODS[method].rope and encoding != "rope":
+                continue
+            chunks = METHODS[method].chunks
+            for length, band in itertools.product((128, 512, 2048, 8192)[: 4 if chunks else 3], range(5)):
+                prompts.append(common | {
+                    "method": method, "length": length, "band": band, "samples": 10,
+                    "correct": 10 if length == 128 else (place + band + seed) % 11, "cut": 2, "cut_correct": 1,
+                    "kept": 8 if chunks else None, "chunks": length / 108 if chunks else None,
+                    "entries": 324.0 if chunks else float(length),
+                })  # fmt: skip
+        for length, cutting, number in itertools.product((256, 2048), parallel_needles.RANKED, range(6)):
+            ranked.append(common | {"length": length, "cutting": cutting, "rank": number + 1, "chunks": length // 100,
+                                    "first": 0, "cut": number % 2})  # fmt: skip
+    frames = {"parallel_prompts": pd.DataFrame(prompts), "parallel_gate": pd.DataFrame(gate),
+              "parallel_ranks": pd.DataFrame(ranked)}  # fmt: skip
+    return frames | parallel_needles.EXPERIMENT.derived(frames)
+
+
+def texts(encodings=("rope", "alibi"), seeds=(0, 1)):
+    """Frames of the experiments on text by metric."""
+    losses, along, biased, effective = [], [], [], []
+    for encoding, seed in itertools.product(encodings, seeds):
+        common = {"encoding": encoding, "seed": seed, "trained": 128, "passed": True}
+        for place, (method, length, document) in enumerate(
+            itertools.product((*METHODS, parallel_language.BY_TARGETS), (128, 512, 2048), (0, 1))
+        ):
+            losses.append(common | {"method": method, "length": length, "document": document, "scored": 64,
+                                    "loss": 2 + place * (length > 128) / 100 + seed / 10})  # fmt: skip
+        for place, kind in enumerate(parallel_profiles.KINDS):
+            along += [common | {"kind": kind, "fifth": fifth, "share": 0.5 + (fifth + place + seed) % 5 / 4}
+                      for fifth in range(20)]  # fmt: skip
+            biased += [common | {"kind": kind, "document": document} | {name: 1.0 + place + seed for name in
+                       profiles.COLUMNS} for document in (0, 1)]  # fmt: skip
+        effective += [common | {"window": window, "document": document, "entries": 40 / window + seed / 10}
+                      for window in (32, 64, 128) for document in (0, 1)]  # fmt: skip
+    frames = {"parallel_losses": pd.DataFrame(losses)}
+    return frames | parallel_language.EXPERIMENT.derived(frames) | {
+        "parallel_profiles": pd.DataFrame(along), "parallel_biases": pd.DataFrame(biased),
+        "parallel_effective": pd.DataFrame(effective)}  # fmt: skip
+
+
+FLOW = {"parallel_flow": pd.DataFrame(flow.rows(TheoryProfile(), 0))}
+WORLD = world() | texts() | FLOW
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figures_draw_and_say_what_they_show(name, whole, legible):
+    spec = FIGURES[name]
+    frame = spec.check(WORLD[spec.metrics])[list(spec.columns)]
+    whole(spec, frame)
+    legible(spec.draw(frame))
+
+
+def test_the_flow_is_a_pass_of_the_algorithm(small, whole, legible):
+    frame = pd.DataFrame(flow.rows(small(), 0))
+    whole(FIGURES["parallel_flow"], frame)
+    legible(flow.draw(frame))
+    text = frame[frame["kind"] == "text"]
+    lowest = text.groupby("chunk")["information"].first().nsmallest(flow.KEEP).index
+    assert set(text[text["stays"] == 1]["chunk"]) == set(lowest)
+    assert text.loc[text["stays"] == 0, "kept"].eq(0).all() and len(text) == flow.TEXT
+    assert text[text["stays"] == 1].groupby("chunk")["kept"].sum().round(6).eq(10).all()
+
+
+def test_a_map_has_a_panel_for_each_method_and_a_dash_where_none_was_asked():
+    frame = WORLD["parallel_prompts"]
+    figure = needles.draw(frame)
+    titles = [ax.get_title() for ax in figure.axes if ax.get_title()]
+    assert titles == [each.label for each in METHODS.values()]
+    dashes = [sum(text.get_text() == "–" for text in ax.texts) for ax in figure.axes[: len(titles)]]
+    assert dashes == [0 if each.chunks else 1 for each in METHODS.values()]
+
+
+def test_one_method_alone_is_not_drawn():
+    alone = world(methods=("k3",))
+    for name in ("parallel_needles", "parallel_entries"):
+        with pytest.raises(NotCompared, match="stands alone"):
+            FIGURES[name].draw(alone[FIGURES[name].metrics])
+    with pytest.raises(NotCompared):
+        TABLES["parallel_needles"].build(alone["parallel_over_seeds"])
+
+
+def test_the_table_compares_accuracy_memory_and_cost():
+    spec = TABLES["parallel_needles"]
+    built = spec.build(spec.check(WORLD["parallel_over_seeds"])[list(spec.columns)])
+    assert len(built) == sum(1 if each.rope else 2 for each in METHODS.values())
+    row = built.set_index(["encoding", "way to read"]).loc["RoPE", "as trained"]
+    assert row["pairs in reading at 16×"] == "1" and row["accuracy at 64×"] == "not asked"
+    assert row["passed the gate"] == "2 of 2" and row["keys attended to at 16×"] == 2048
+    assert spec.caption(WORLD["parallel_over_seeds"]).endswith(".")
+
+
+def test_pairs_are_those_of_rows():
+    assert needles.pairs("plain", float("nan"), 2048, 128) == 1
+    assert needles.pairs("k3", 19, 2048, 128) == pytest.approx(19 * 128**2 / 2048**2)
+    assert needles.pairs("oracle", 2, 2048, 128) == pytest.approx(2 / 256)
+    assert needles.pairs("last-window", float("nan"), 2048, 128) == pytest.approx(1 / 256)
+    assert needles.pairs("streaming", float("nan"), 2048, 128) == pytest.approx(1 / 8)
+    assert needles.pairs("k3", 1, 128, 128) == 1
+
+
+def test_captions_name_the_best_and_the_ranks():
+    at = entries.at(WORLD["parallel_by_length"])
+    assert at[1] == 2048
+    chunks = at[0][at[0]["method"].map(lambda name: METHODS[name].chunks)]
+    best = chunks.groupby(["encoding", "method"])["accuracy"].mean().max()
+    assert f"{best:.2f}" in entries.caption(WORLD["parallel_by_length"])
+    assert "RoPE 0.50, 0.50 where chunks overlap" in ranks.caption(WORLD["parallel_ranks"])
+    mean, seeds = ranks.shares(WORLD["parallel_ranks"], 3)
+    assert (mean["mean"] == 0.5).all() and len(seeds) == 4
+
+
+def test_losses_are_told_from_the_training_length():
+    spec = FIGURES["parallel_losses"]
+    frame = WORLD[spec.metrics]
+    growth = frame[(frame["length"] == 2048) & (frame["encoding"] == "rope")].groupby("method")["growth"].mean()
+    assert f"as trained {growth['plain']:+.2f}" in spec.caption(frame) and "4 of 4 models know" in spec.caption(frame)
+
+
+def test_biases_have_a_row_for_each_kind_of_attention():
+    spec = TABLES["parallel_profiles"]
+    built = spec.build(spec.check(WORLD[spec.metrics]))
+    assert len(built) == 2 * len(parallel_profiles.KINDS)
+    assert built.loc[0, "sink"].startswith("1.50 [") and (built["seeds"] == 2).all()

@@ -1,0 +1,88 @@
+"""The figures of resolution on made-up worlds: with all rows, with few, and with one."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from attention_priors.experiments import resolution
+from attention_priors.experiments.arms import UNTRAINED
+from attention_priors.experiments.resolution import BARE, COUNTED, STRETCHED
+from attention_priors.figures import FIGURES, TABLES, NotCompared
+from attention_priors.figures.resolution.looks import LOOKS, drawn
+from attention_priors.positions.grids import GRIDS
+
+FEW = ("nope-2d", "learned-2d", "rope-2d", "goat-2d")
+SIDES, T = (32, 40, 48, 64, 96), 32
+
+
+def share(name, ratio, places):
+    """Goat stands where the grid is stretched, falls where patches are counted; the table falls more slowly."""
+    if name == UNTRAINED:
+        return 0.1
+    fall = {"learned-2d": 0.3, "nope-2d": 0.4}.get(name, 0.02 if places == STRETCHED else 0.4)
+    return max(0.1, 0.98 - fall * (ratio - 1))
+
+
+def world(names=FEW, rule=share, seeds=3, tokens=(False,), slope=-0.3):
+    """Metrics in which a share rule(name, side / T, places) of 200 pictures is right; κ falls by `slope` a patch."""
+    answers, priors = [], []
+    for name in (*names, UNTRAINED):
+        prior = name in GRIDS and GRIDS[name].prior is not None
+        for token in tokens:
+            for seed in range(seeds):
+                ways = (
+                    (COUNTED,) if name == UNTRAINED else (COUNTED, STRETCHED, BARE) if prior else (COUNTED, STRETCHED)
+                )
+                answers += [{"encoding": name, "token": token, "seed": seed, "places": places, "side": side,
+                             "correct": round(200 * rule(name, side / T, places)) - seed % 2, "samples": 200,
+                             "steps": 10, "run": "r", "trained": T} for places in ways for side in SIDES]  # fmt: skip
+        if prior:
+            priors += [{"encoding": name, "seed": seed, "layer": 1, "head": head, "down": down, "across": across,
+                        "value": round(slope * head * float(np.hypot(down, across)) - 0.01 * seed, 4)}
+                       for seed in range(seeds) for head in (1, 2) for down in range(-7, 8)
+                       for across in range(-7, 8)]  # fmt: skip
+    columns = ["encoding", "seed", "layer", "head", "down", "across", "value"]
+    made = {"resolution_answers": pd.DataFrame(answers), "resolution_priors": pd.DataFrame(priors, columns=columns)}
+    return made | {"resolution_locality": resolution.locality(made["resolution_priors"])}
+
+
+@pytest.mark.parametrize("names", [FEW, tuple(GRIDS)])
+@pytest.mark.parametrize("name", [name for name in FIGURES if name.startswith("resolution")])
+def test_figures_draw_with_all_that_is_there(name, names, whole, legible) -> None:
+    spec, frame = FIGURES[name], world(names, tokens=(False, True))[FIGURES[name].metrics]
+    whole(spec, spec.check(frame)[list(spec.columns)])
+    legible(spec.draw(frame))
+
+
+def test_every_row_has_a_look_of_its_own() -> None:
+    assert set(LOOKS) == set(GRIDS)
+    assert len({(look[1], look[2]) for look in LOOKS.values()}) == len(LOOKS)
+    assert {drawn(name)["label"] for name in GRIDS} == {row.label for row in GRIDS.values()}
+
+
+def test_captions_say_what_is_drawn() -> None:
+    made = world()
+    said = FIGURES["resolution_accuracy"].caption(made["resolution_answers"])
+    assert "At 96 pixels" in said and "Goat 2-D 0.18 and 0.94" in said and "All pass the gate of 0.95." in said
+    lost = world(rule=lambda name, ratio, places: 0.9 if name == "nope-2d" else share(name, ratio, places))
+    assert "Below the gate of 0.95: NoPE (seed 0, 1, 2)." in FIGURES["resolution_accuracy"].caption(
+        lost["resolution_answers"]
+    )
+    said = FIGURES["resolution_prior"].caption(world(slope=-50.0)["resolution_priors"])
+    assert "Goat 2-D 1.00" in said and "a uniform prior has 0.17" in said
+
+
+def test_one_arm_is_not_compared() -> None:
+    made = world(("goat-2d",))["resolution_answers"]
+    for make in (FIGURES["resolution_accuracy"].draw, TABLES["resolution"].build):
+        with pytest.raises(NotCompared, match="goat-2d stands alone"):
+            make(made)
+    with pytest.raises(NotCompared, match="no prior over a grid"):
+        FIGURES["resolution_prior"].draw(world(("nope-2d", "rope-2d"))["resolution_priors"])
+
+
+def test_the_table_by_hand() -> None:
+    table = TABLES["resolution"].build(world(tokens=(False, True))["resolution_answers"])
+    own = table[(table["encoding"] == "Goat 2-D") & (table["class token"] == "no")].set_index("places")
+    assert own.loc[STRETCHED, "64 px (2×)"].startswith("0.96 [") and own.loc[COUNTED, "64 px (2×)"].startswith("0.58 [")
+    assert set(own["passed"]) == {"3 of 3"} and len(table) == 2 * (3 * 2 + 3)
