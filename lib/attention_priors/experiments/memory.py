@@ -22,8 +22,10 @@ class Peak(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         out = func(*args, **(kwargs or {}))
+        given = {x.untyped_storage().data_ptr() for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)}
         for x in tree_leaves(out):
-            if isinstance(x, Tensor):
+            # A view of what was there before, such as a transposed weight, is nothing new.
+            if isinstance(x, Tensor) and x.untyped_storage().data_ptr() not in given:
                 self._add(x.untyped_storage())
         return out
 
