@@ -209,6 +209,10 @@ def test_the_gap_of_two_values(claimed, actual, distance):
     assert gap(claimed, actual) == distance
 
 
+def test_a_grid_has_every_combination_the_last_name_fastest():
+    assert laws.grid(n=(1, 2), m=(3, 4)) == [{"n": n, "m": m} for n in (1, 2) for m in (3, 4)]
+
+
 def test_nan_is_no_gap():
     assert math.isnan(gap(math.nan, math.nan)) and math.isnan(gap(np.array([1.0, np.nan]), np.array([1.0, np.nan])))
 

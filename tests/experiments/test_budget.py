@@ -20,6 +20,13 @@ OWN = ["passkeys", "confound", "benchmark", "training_ablations", "languages", "
        "needles", "division", "copying", "goat_passkeys", "goat_offsets", "sinks"]  # fmt: skip
 # Perhaps nothing of their own:
 SHARED = ["goat_languages", "prior_ablations", "language_ablations", "learned", "sharpness"]
+SHARED = [
+    "goat_languages",
+    "prior_ablations",
+    "language_ablations",
+    "learned",
+    "sharpness",
+]  # perhaps nothing of their own
 DAY = 24
 
 

@@ -10,6 +10,8 @@ from attention_priors.experiments import EXPERIMENTS
 from attention_priors.figures import FIGURES, LEDGER, TABLES, NotCompared
 from attention_priors.notebooks import NOTEBOOKS
 from figures import test_division, test_goat, test_parallel_reading, test_resolution
+from figures import test_division, test_goat, test_goat_copies
+from figures import test_division, test_genomes
 
 RESULTS = config.ROOT / "results"
 ROWS = [(kind, table, name) for kind, table in (("figure", FIGURES), ("table", TABLES)) for name in table]
@@ -27,6 +29,8 @@ MADE = {
     **test_goat.world(),
     **test_parallel_reading.WORLD,
     **test_resolution.world(),
+    **test_goat_copies.world(),
+    **test_genomes.frames(config.profile("smoke")),
 }  # fmt: skip
 
 

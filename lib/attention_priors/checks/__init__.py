@@ -41,10 +41,6 @@ ROWS = {
     "goat.offsets": "GOAT-E.3",
     "goat.retrieval": "GOAT-F3a GOAT-F3b GOAT-F3c GOAT-C-7 GOAT-C-10",
     "goat.sinks": "GOAT-F2b GOAT-F2c GOAT-CSINK GOAT-C-11",
-    "goat_classification": "GOAT-E.1 GOAT-DF.1 GOAT-DF.2 GOAT-AF.3 GOAT-F.T2",
-    "goat_classification_scope": "GOAT-F.T2c GOAT-F.T2g GOAT-F.4 GOAT-F.T4 GOAT-F.5s",
-    "goat_heuristics": "GOAT-P3.1b GOAT-E.2",
-    "goat_recency": "GOAT-F.T3 GOAT-F.T3p GOAT-F.T3r GOAT-F.6 GOAT-E6",
     "groups.axioms": "OPG-17 OPG-1 OPG-2 OPG-3 OPG-TAB1",
     "groups.blocks": "OPG-8 OPG-10 OPG-11 OPG-12 OPG-13 OPG-F1 OPG-F2",
     "groups.decay": "OPG-9a OPG-9b OPG-9c OPG-9d OPG-14",
@@ -85,8 +81,11 @@ ROWS = {
     "prior.start": "BAM-E14 BAM-E4 BAM-E5 BAM-E15",
     "rotations.extensions": "PE-PI-E1 PE-NTK PE-DLIN PE-DNTK PE-PNTK PE-BETA",
     "ruler.tasks": "BAM-D8",
+    "spectra.classification": "GOAT-E.1 GOAT-DF.1 GOAT-DF.2 GOAT-AF.3 GOAT-F.T2 GOAT-F.T2c GOAT-F.T2g GOAT-F.4 "
+    "GOAT-F.T4 GOAT-F.5s",
     "spectra.composite": "GOAT-EQ20 GOAT-DIM GOAT-ALG1",
     "spectra.reach": "X-5 X-7 X-8 X-16",
+    "spectra.recency": "GOAT-P3.1b GOAT-E.2 GOAT-F.T3 GOAT-F.T3p GOAT-F.T3r GOAT-F.6 GOAT-E6",
     "spectra.sinks": "GOAT-T5.1 GOAT-T5.1t GOAT-D5.2 GOAT-SINKGRAD GOAT-D5.3 GOAT-T5.4a GOAT-T5.4b GOAT-T5.4p GOAT-C-4 "
     "GOAT-C-5 GOAT-E8",
     "spectra.waves": "GOAT-EQ12 GOAT-EQ18 GOAT-C1 GOAT-C2 GOAT-C-2 GOAT-C-3 GOAT-C-12",

@@ -33,7 +33,7 @@ from .grid import Job, run_all
 
 CHUNKS, FIFTHS, QUESTION, LAST = 4, 5, 16, 8
 THRESHOLD = 0.05  # of a weight that counts as effective
-WINDOWS = (0.25, 0.5, 1.0)  # of T, in which effective entries are counted
+SHARES = (0.25, 0.5, 1.0)  # of T less the question: chunks in which effective entries are counted
 PLAIN, LOCAL, GLOBAL = "plain", "local", "global"
 WHOLE, APART, CALIBRATED = "evicted from the whole", "evicted by chunk", "evicted by chunk, calibrated"
 KINDS = (PLAIN, LOCAL, GLOBAL, WHOLE, APART, CALIBRATED)
@@ -88,8 +88,8 @@ def looked(model: Transformer, documents: Int[Tensor, "documents tokens"], windo
             profile = fifths(profile_of(model, text, question, size, kind))
             profiles[kind].append(profile)
             biased.append({"kind": kind, "document": index} | biases(profile))
-        for share in WINDOWS:
-            width = round(share * window)
+        for share in SHARES:
+            width = QUESTION + round(share * (window - QUESTION))
             part = document[-width:].split([width - QUESTION, QUESTION])
             effective.append({"window": width, "document": index, "entries": above(model, *part)})
     means = {kind: torch.stack(each).mean(0) for kind, each in profiles.items()}

@@ -1,1 +1,1 @@
-"""Waves as priors: what they can say, what one attention call can carry, sinks."""
+"""Goat's exact claims, and what waves are across the documents."""
