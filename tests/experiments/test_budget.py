@@ -18,7 +18,8 @@ from attention_priors.model import Transformer, count
 NAMES = ("smoke", "cpu", "full", "gpu", "paper")
 OWN = ["passkeys", "confound", "benchmark", "training_ablations", "languages", "readings", "algorithms", "nope",
        "needles", "division"]  # fmt: skip
-SHARED = ["prior_ablations", "language_ablations", "learned", "sharpness"]  # perhaps nothing of their own
+SHARED = ["prior_ablations", "language_ablations", "learned", "sharpness", "parallel_needles", "parallel_language",
+          "parallel_profiles"]  # fmt: skip  # perhaps nothing of their own
 DAY = 24
 
 
