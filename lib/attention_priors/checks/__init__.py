@@ -67,6 +67,7 @@ ROWS = {
     "language.extensions": "PE-PI PE-PI-E2 PE-NTK-E PE-DNTK-E PE-REROPE PE-F7 PE-F8 PE-F9",
     "language.perplexity": "BAM-TAB2 BAM-F6 BAM-F7 BAM-C7 BAM-C18 BAM-C23",
     "language.survey": "PE-C2 PE-C3 PE-C4 PE-C5 PE-KERPLE-E PE-BIAS PE-F3 PE-F6 PE-TAB OPG-18",
+    "chunks.shapes": "PC-CQ1 PC-F3 PC-F6",
     "parallel_scope": "PC-DISC2 PC-SK PC-F2 PC-E5",
     "parallel_tables": "PC-C3 PC-C10 PC-C16 PC-TAB5 PC-TAB9 PC-E6 PC-TAB11 PC-E4",
     "parallel_tables_text": "PC-C4 PC-C5 PC-C6 PC-C7 PC-C8 PC-C9 PC-C14",
