@@ -12,7 +12,7 @@ from attention_priors.figures.parallel import entries, flow, needles, profiles, 
 from attention_priors.parallel.methods import METHODS
 
 NAMES = ("parallel_needles", "parallel_entries", "parallel_ranks", "parallel_losses", "parallel_profiles",
-         "parallel_effective")  # fmt: skip
+         "parallel_effective", "parallel_shapes")  # fmt: skip
 
 
 def world(methods=METHODS, encodings=("rope", "alibi"), seeds=(0, 1)):
@@ -42,7 +42,7 @@ def world(methods=METHODS, encodings=("rope", "alibi"), seeds=(0, 1)):
 
 def texts(encodings=("rope", "alibi"), seeds=(0, 1)):
     """Frames of the experiments on text by metric."""
-    losses, along, biased, effective = [], [], [], []
+    losses, along, biased, effective, heads = [], [], [], [], []
     for encoding, seed in itertools.product(encodings, seeds):
         common = {"encoding": encoding, "seed": seed, "trained": 128, "passed": True}
         for place, (method, length, document) in enumerate(
@@ -57,10 +57,13 @@ def texts(encodings=("rope", "alibi"), seeds=(0, 1)):
                        profiles.COLUMNS} for document in (0, 1)]  # fmt: skip
         effective += [common | {"window": window, "document": document, "entries": 40 / window + seed / 10}
                       for window in (32, 64, 128) for document in (0, 1)]  # fmt: skip
+        heads += [common | {"layer": layer, "head": head, "first": 1 + head, "middle": 1.0, "last": 2.0 + layer,
+                            "largest": 9.0, "shape": parallel_profiles.SHAPES[head]}
+                  for layer in range(3) for head in range(4)]  # fmt: skip
     frames = {"parallel_losses": pd.DataFrame(losses)}
     return frames | parallel_language.EXPERIMENT.derived(frames) | {
         "parallel_profiles": pd.DataFrame(along), "parallel_biases": pd.DataFrame(biased),
-        "parallel_effective": pd.DataFrame(effective)}  # fmt: skip
+        "parallel_effective": pd.DataFrame(effective), "parallel_shapes": pd.DataFrame(heads)}  # fmt: skip
 
 
 FLOW = {"parallel_flow": pd.DataFrame(flow.rows(TheoryProfile(), 0))}

@@ -12,6 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float, Int
@@ -33,6 +34,8 @@ from .grid import Job, run_all
 
 CHUNKS, FIFTHS, QUESTION, LAST = 4, 5, 16, 8
 THRESHOLD = 0.05  # of a weight that counts as effective
+STEEP = 1.25  # by which an end of a head's profile differs from its middle, to count
+SHAPES = ("U", "mountain", "uniform", "other")
 SHARES = (0.25, 0.5, 1.0)  # of T less the question: chunks in which effective entries are counted
 PLAIN, LOCAL, GLOBAL = "plain", "local", "global"
 WHOLE, APART, CALIBRATED = "evicted from the whole", "evicted by chunk", "evicted by chunk, calibrated"
@@ -52,7 +55,8 @@ def asked(profile: Profile, found: Corpus) -> Asked:
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """`parallel_profiles`: by kind and fifth, a mean over documents. `parallel_biases`: by kind and document.
-    `parallel_effective`: entries above THRESHOLD in a row of local attention, by window."""
+    `parallel_effective`: entries above THRESHOLD in a row of local attention, by window. `parallel_shapes`: by layer
+    and head."""
     every = specs(profile, corpus(profile, cache))
     found = run_all([Job(spec.name, read, (spec, str(runs), profile)) for spec in every], profile.workers,
                     profile.threads, "attention in chunks")  # fmt: skip
@@ -81,13 +85,14 @@ def looked(model: Transformer, documents: Int[Tensor, "documents tokens"], windo
     """The rows of all frames, less what tells the model."""
     size = (window - QUESTION) // CHUNKS // FIFTHS * FIFTHS
     profiles: dict[str, list[Tensor]] = {kind: [] for kind in KINDS}
-    biased, effective = [], []
+    biased, effective, heads = [], [], []
     for index, document in enumerate(documents):
         text, question = document[-CHUNKS * size - QUESTION :].split([CHUNKS * size, QUESTION])
         for kind in KINDS:
             profile = fifths(profile_of(model, text, question, size, kind))
             profiles[kind].append(profile)
             biased.append({"kind": kind, "document": index} | biases(profile))
+        heads.append(local(model, text, question, len(text))[:, 0].mean(2))
         for share in SHARES:
             width = QUESTION + round(share * (window - QUESTION))
             part = document[-width:].split([width - QUESTION, QUESTION])
@@ -98,6 +103,7 @@ def looked(model: Transformer, documents: Int[Tensor, "documents tokens"], windo
                               for kind, mean in means.items() for fifth, share in enumerate(mean.tolist())],
         "parallel_biases": biased,
         "parallel_effective": effective,
+        "parallel_shapes": shapes(torch.stack(heads).mean(0), size // FIFTHS),
     }  # fmt: skip
 
 
@@ -170,12 +176,33 @@ def biases(profile: Float[Tensor, " fifths"]) -> dict[str, float]:
     return {name: round(float(value), 6) for name, value in found.items()}
 
 
+def shapes(weights: Float[Tensor, "layers heads tokens"], edge: int) -> list[dict[str, Any]]:
+    """The shape of each head's profile: a U, where the mean of its first `edge` keys and that of its last are both more
+    than STEEP times its middle; a mountain, where the middle is more than STEEP times both; uniform, where neither end
+    differs by so much; other, as one that only rises. `largest`: its highest key. All over the uniform share."""
+    rows = []
+    for (layer, head), own in ((at, weights[at]) for at in np.ndindex(*weights.shape[:2])):
+        own = _normal(own)
+        first, middle, last = (float(part.mean()) for part in (own[:edge], own[edge:-edge], own[-edge:]))
+        ends = first / middle, last / middle
+        shape = "other"
+        if min(ends) > STEEP:
+            shape = "U"
+        elif max(ends) < 1 / STEEP:
+            shape = "mountain"
+        elif min(ends) >= 1 / STEEP and max(ends) <= STEEP:
+            shape = "uniform"
+        rows.append({"layer": layer, "head": head, "first": round(first, 6), "middle": round(middle, 6),
+                     "last": round(last, 6), "largest": round(float(own.max()), 6), "shape": shape})  # fmt: skip
+    return rows
+
+
 def above(model: Transformer, text: Int[Tensor, " tokens"], question: Int[Tensor, " tokens"]) -> float:
     """Weights above THRESHOLD in a row, a mean over layers, heads and the last question rows of one chunk."""
     return round(float((local(model, text, question, len(text)) > THRESHOLD).sum(-1).double().mean()), 6)
 
 
-FRAMES = ("parallel_profiles", "parallel_biases", "parallel_effective")
+FRAMES = ("parallel_profiles", "parallel_biases", "parallel_effective", "parallel_shapes")
 EXPERIMENT = Experiment(
     name="parallel_profiles",
     sections=("parallel_language", "language"),

@@ -99,6 +99,7 @@ FIGURES = Table(
         "parallel_prior": "parallel.prior:FIGURE",
         "parallel_profiles": "parallel.profiles:FIGURE",
         "parallel_ranks": "parallel.ranks:FIGURE",
+        "parallel_shapes": "parallel.shapes:FIGURE",
         "phase_content": "phase.content:FIGURE",
         "phase_exponents": "phase.exponents:FIGURE",
         "phase_heads": "phase.heads:FIGURE",

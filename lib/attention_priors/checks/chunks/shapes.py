@@ -1,0 +1,70 @@
+"""Shapes of heads and outliers (ParallelComp, section 4 and Figs. 3 and 6), on small models with RoPE.
+
+The rule stands in experiments.parallel_profiles.shapes and was fixed before heads were looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from attention_priors.claims.finding import Estimate, Finding, Frames, mean, share, smallest, unknown
+from attention_priors.claims.law import claim, claims
+
+HEADS = "parallel_shapes"
+ENCODING, RECIPE = "rope", "language-small"
+NAMED = ("U", "mountain", "uniform")
+MOST, OUTLIER = 0.5, 5.0
+
+
+def passing(frames: Frames) -> tuple:
+    """Rows of the models that know word order, and who does not."""
+    rows = frames[HEADS][frames[HEADS]["encoding"] == ENCODING]
+    passed = rows["passed"].astype(bool)
+    missed = ", ".join(map(str, sorted(set(rows.loc[~passed, "seed"]))))
+    return rows[passed], f"gate missed: {ENCODING} (seed {missed})" if missed else ""
+
+
+def having(*shapes: str) -> Callable[[Frames], Estimate]:
+    """The share of heads with one of these shapes."""
+
+    def estimate(frames: Frames) -> Estimate:
+        rows, note = passing(frames)
+        if rows.empty:
+            return unknown(note)
+        counts = {int(seed): (int(own["shape"].isin(shapes).sum()), len(own)) for seed, own in rows.groupby("seed")}
+        return replace(share(counts), note=note)
+
+    return estimate
+
+
+def outliers(frames: Frames) -> Estimate:
+    """The highest key of a layer's heads over the uniform share, in the layer where that is lowest."""
+    rows, note = passing(frames)
+    if rows.empty:
+        return unknown(note)
+    highest = rows.groupby(["layer", "seed"])["largest"].max()
+    found = smallest({f"layer {layer + 1}": mean(own.droplevel(0).to_dict())
+                      for layer, own in highest.groupby(level="layer")})  # fmt: skip
+    return replace(found, note="; ".join(filter(None, (found.note, note))))
+
+
+def occurs(shape: str) -> Finding:
+    return Finding(f"Some heads have the shape {shape!r}: their share", having(shape), ">", 0.0, metrics=(HEADS,))
+
+
+CHECKS = claims(
+    claim(
+        "PC-CQ1",
+        Finding("Most heads have one of the three shapes", having(*NAMED), ">", MOST, metrics=(HEADS,), ours=True),
+        *map(occurs, NAMED),
+        recipe=RECIPE,
+    ),
+    claim("PC-F3", *map(occurs, NAMED), recipe=RECIPE),
+    claim(
+        "PC-F6",
+        Finding(f"In every layer the highest key of some head has more than {OUTLIER:g} times the uniform share",
+                outliers, ">", OUTLIER, metrics=(HEADS,), ours=True),
+        recipe=RECIPE,
+    ),
+)  # fmt: skip
