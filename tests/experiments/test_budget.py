@@ -19,10 +19,8 @@ NAMES = ("smoke", "cpu", "full", "gpu", "paper")
 OWN = ["passkeys", "confound", "benchmark", "training_ablations", "languages", "readings", "algorithms", "nope",
        "needles", "division", "copying", "goat_passkeys", "goat_offsets", "sinks"]  # fmt: skip
 # Perhaps nothing of their own:
-SHARED = ["goat_languages", "prior_ablations", "language_ablations", "learned", "sharpness"]
-       "needles", "division"]  # fmt: skip
-SHARED = ["prior_ablations", "language_ablations", "learned", "sharpness", "parallel_needles", "parallel_language",
-          "parallel_profiles"]  # fmt: skip  # perhaps nothing of their own
+SHARED = ["goat_languages", "prior_ablations", "language_ablations", "learned", "sharpness", "parallel_needles",
+          "parallel_language", "parallel_profiles"]  # fmt: skip
 DAY = 24
 
 
