@@ -56,9 +56,10 @@ def draw(frame: Frame) -> Figure:
         ax.axhline(1, color=style.GREY, linewidth=0.6, zorder=0)
         ax.set_xticks(np.arange(CHUNKS) * FIFTHS + (FIFTHS - 1) / 2, [f"chunk {n + 1}" for n in range(CHUNKS)])
         ax.tick_params(axis="x", length=0)
-        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
     axes[0].set_ylim(0, None)
     axes[0].set_ylabel("attention / uniform share")
+    handles = {text: mark for ax in axes for mark, text in zip(*ax.get_legend_handles_labels(), strict=True)}
+    fig.legend(handles.values(), handles, loc="outside lower center", ncols=3)
     return fig
 
 
