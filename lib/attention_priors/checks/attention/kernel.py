@@ -1,9 +1,10 @@
 """One interface for all encodings and its kernels (X-17), low precision (X-12), and what a prior costs at inference.
 
-Readings, fixed before anything was measured:
+Bounds, fixed before anything was measured. What judges them came after the first results: for X-12 the mean of ratios
+within seeds with Student's interval (there are three seeds), for all Holm's correction.
 X-12   rounding a prior's coordinates to bfloat16 moves the weights of the longest row by more than 1.5 times what
        rounding content does, for each of the three carriers; a bias added in float32 moves them by less than a
-       hundredth of what content does. Ratios are taken within seeds.
+       hundredth of what content does.
 TAB6   each row's median time relative to NoPE's lies in the range of the table's four sizes; one decimal is printed.
 C16    the medians of BAM's time over NoPE's and of BAM SSMax's over NoPE SSMax's, measured in turn, are at most 1.05.
 """
