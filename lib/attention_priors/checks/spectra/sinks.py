@@ -398,7 +398,7 @@ CHECKS = claims(
         Law("Below the period the bound of Theorem 5.4 holds (margin 2).",
             lambda keys: (keys - 1) / (exp(2) + keys - 1), above_waves, WAVES, relation=">=",
             wrong=lambda keys: (keys - 1) / (exp(4) + keys - 1)),
-        Law("The prior's geometric frequencies, 1 among them, have a period to be below: at some lag all waves are "
+        Law("The geometric frequencies (the code's, 1 among them) have a period to be below: at some lag all waves are "
             "where they began.",
             0.0, nearest_return, [{"modes": r, "lags": n} for r, n in ((1, 20_000), (4, 20_000))], wrong=1.0,
             tolerance=1e-9),
