@@ -17,7 +17,7 @@ from attention_priors.model import Transformer, count
 
 NAMES = ("smoke", "cpu", "full", "gpu", "paper")
 OWN = ["passkeys", "confound", "benchmark", "training_ablations", "languages", "readings", "algorithms", "nope",
-       "needles", "division", "copying", "goat_passkeys", "goat_offsets", "sinks"]  # fmt: skip
+       "needles", "division", "copying", "goat_passkeys", "goat_offsets", "sinks", "stretches", "genomes", "resolution"]  # fmt: skip
 # Perhaps nothing of their own:
 SHARED = ["goat_languages", "prior_ablations", "language_ablations", "learned", "sharpness", "parallel_needles",
           "parallel_language", "parallel_profiles"]  # fmt: skip
@@ -49,10 +49,10 @@ def test_every_profile_can_run(name: str) -> None:
     assert (found.parts[["memory", "read_memory"]] < budget.MEMORY).all(axis=None)
 
 
-def test_gpu_is_a_day_of_one_gpu_with_models_of_thirty_million() -> None:
+def test_gpu_is_a_day_and_a_quarter_of_one_gpu_with_models_of_thirty_million() -> None:
     profile, found = config.profile("gpu"), estimated("gpu")
     hours = found.parts["hours"].sum() + found.parts["read_hours"].sum()
-    assert DAY / 2 < hours < DAY
+    assert DAY / 2 < hours < 1.25 * DAY
     for section, vocabulary in ((profile.passkey, 67), (profile.language, profile.language.vocabulary)):
         assert section.recipe.length == 512
         model = ModelConfig(vocabulary=vocabulary, encoding="bam", **section.size.model_dump())
