@@ -1,0 +1,71 @@
+"""Does a row miss the mixture of copies by the rate? As many trials for every row, at the recipe of profile cpu.
+
+    python -m attention_priors.experiments.copying_tuning        write data/tuning/copying.csv (some minutes)
+
+Every row has three trials on a seed that no profile uses: the recipe's rate, twice that and half of it; a row that
+trains a prior has an eighth of the prior's rate in place of the half. The notebook learned_spectra shows the file.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from .. import config, runtime, store
+from ..config import Profile
+from ..training import Run
+from . import copying
+from .grid import Job, run_all
+
+PATH = config.ROOT / "data" / "tuning" / "copying.csv"
+TRAINED_PRIORS = ("goat-eight", "bam")
+ROWS = (*TRAINED_PRIORS, "alibi", "rope", "nope")
+FACTORS = ((1.0, 1.0), (2.0, 1.0), (0.5, 1.0))  # of the rate and of the prior's rate
+OF_PRIORS = ((1.0, 1.0), (2.0, 1.0), (1.0, 0.125))
+SEED = 101
+TEXTS = 200
+
+
+def tried() -> pd.DataFrame:
+    """A row per trial: encoding, seed, rate, prior_rate, and nats above the best prediction at the training length."""
+    return pd.read_csv(PATH)
+
+
+def grid(profile: Profile, runs: Path) -> pd.DataFrame:
+    """Train every row at its settings, as many at a time as the profile has workers."""
+    cells = [(name, *each) for name in ROWS for each in (OF_PRIORS if name in TRAINED_PRIORS else FACTORS)]
+    jobs = [Job(f"{name} at {rate:g} x {prior:g}", trial, (profile, name, rate, prior, str(runs)))
+            for name, rate, prior in cells]  # fmt: skip
+    return pd.DataFrame(run_all(jobs, profile.workers, profile.threads, "tuning"))
+
+
+def trial(profile: Profile, name: str, rate: float, prior: float, runs: str) -> dict[str, Any]:
+    """One run and how far from the best prediction it ends."""
+    usual = copying.spec(profile, name, SEED)
+    recipe = usual.recipe
+    changed = {"rate": rate * recipe.rate, "prior_rate": prior * recipe.prior_rate}
+    run = Run(usual.model_copy(update={"recipe": recipe.model_copy(update=changed)}), runs, runtime.device("cpu"))
+    row = {"encoding": name, "seed": SEED, **changed}
+    try:
+        run.train()
+    except FloatingPointError:  # a rate that is too high is a result
+        return row
+    found = copying.look(run.model(), recipe.length, (recipe.length,), TEXTS, SEED)
+    return row | {"excess": found["losses"][0]["excess"]}
+
+
+def main() -> int:
+    """Write the table."""
+    buffer = io.StringIO()
+    table = grid(config.profile("cpu"), config.CACHE / "runs")
+    table.to_csv(buffer, index=False, lineterminator="\n", float_format="%.7g")
+    store.write_text(PATH, buffer.getvalue())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
