@@ -286,6 +286,12 @@ def test_the_readme_counts_the_verdicts_of_the_committed_ledger():
     decided = sum(verdict.verdict != "not run" for verdict in committed.values())
     readme = " ".join((config.ROOT / "README.md").read_text(encoding="utf-8").split())
     assert f"Of {len(committed)} registered claims {decided} have a verdict" in readme
+    kinds = ("verified", "verified with correction", "contradicted")
+    holds, corrected, fails = (sum(verdict.verdict == kind for verdict in committed.values()) for kind in kinds)
+    exact = (
+        f"Of {holds + corrected + fails} claims that arithmetic decides, {holds} hold as they are printed, {corrected} "
+    )
+    assert f"{exact}need a correction and {fails} are contradicted" in readme
 
 
 def test_the_readme_opens_with_the_findings_as_they_were_computed():

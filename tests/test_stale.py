@@ -87,7 +87,7 @@ def test_one_check_its_notebook_and_the_ledger(edited):
 
 def test_one_measure_its_notebook_and_those_that_need_it(edited):
     stale = {"passkeys", "language_models", "scalable_softmax", "learned_priors", "dividing_the_work", "phase_diagram",
-             "verdicts"}  # fmt: skip
+             "learned_spectra", "reading_in_parallel", "verdicts"}  # fmt: skip
     assert edited("experiments.passkeys", "measure", another_statement) == stale
 
 
@@ -109,7 +109,7 @@ def test_a_setting_makes_stale_what_measures_with_it(today):
     profile = config.profile("cpu")
     needles = profile.needles.model_copy(update={"vocabulary": profile.needles.vocabulary + 1})
     after = keys(profile=profile.model_copy(update={"needles": needles}))
-    assert {name for name in today if after[name] != today[name]} == {"needles", "verdicts"}
+    assert {name for name in today if after[name] != today[name]} == {"needles", "learned_spectra", "verdicts"}
 
 
 def test_theory_is_the_same_under_every_profile(today):
