@@ -62,6 +62,7 @@ ROWS = {
     "language.recipe": "BAM-C17",
     "language.survey": "PE-C2 PE-C3 PE-C4 PE-C5 PE-KERPLE-E PE-BIAS PE-F3 PE-F6 PE-TAB OPG-18",
     "learned.heads": "BAM-F4 BAM-C8 BAM-C21",
+    "parallel.averages": "PC-TAB1 PC-TAB7 PC-C2 PC-TAB10 PC-C11 PC-C12 PC-C13",
     "parallel.chunks": "PC-EQ1 PC-EQ10 PC-PRIOR X-15 PC-DISC2 PC-F2",
     "parallel.counts": "PC-T3.1b PC-T3.1c PC-SK PC-TA.3 PC-TA.3x PC-TA.6",
     "parallel.decay": "PC-T3.1a PC-TA.1 PC-TA.2 PC-TA.2x PC-TA.2d PC-TA.4 PC-TA.5",

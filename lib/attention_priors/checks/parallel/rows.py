@@ -30,11 +30,12 @@ def number(printed: object) -> float:
 
 @functools.cache
 def wide(n: int) -> pd.DataFrame:
-    """Scores of one table by row name, columns in the paper's order; without the row of lengths."""
+    """Scores of one table by row name, columns in the paper's order; without the row of lengths and rows of N/A."""
     frame = table(PAPER, n)
-    frame = frame[frame.label != "Max Length"]
+    score = "score" if "score" in frame else "printed"
+    frame = frame[(frame.label != "Max Length") & (frame[score] != "N/A")]
     model = frame.model if "model" in frame else ""
-    value = (frame.score if "score" in frame else frame.printed).map(number)
+    value = frame[score].map(number)
     columns = "length" if "length" in frame else "task"
     found = frame.assign(model=model, value=value).pivot_table("value", ["model", "label"], columns, sort=False)
     return found.set_axis([f"{label} ({model})" if model else label for model, label in found.index])
