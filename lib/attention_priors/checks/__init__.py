@@ -66,6 +66,7 @@ ROWS = {
     "parallel.counts": "PC-T3.1b PC-T3.1c PC-SK PC-TA.3 PC-TA.3x PC-TA.6",
     "parallel.decay": "PC-T3.1a PC-TA.1 PC-TA.2 PC-TA.2x PC-TA.2d PC-TA.4 PC-TA.5",
     "parallel.eviction": "PC-EQ3 PC-EQ6 PC-EQ8 PC-EQ8g",
+    "parallel.settings": "PC-TAB2 PC-TAB4 PC-TAB12 PC-TAB6 PC-TAB8 PC-C1 PC-C15 PC-C17",
     "parallel.tables": "PC-C10 PC-C16 PC-TAB5 PC-TAB9 PC-E6 PC-TAB11 PC-E4 PC-E5",
     "parallel.text": "PC-C3 PC-C4 PC-C5 PC-C6 PC-C7 PC-C8 PC-C9 PC-C14",
     "passkey.benchmark": "X-11",

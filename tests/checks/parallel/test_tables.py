@@ -22,9 +22,11 @@ TABLES = {
     "parallelcomp_table3": (84, "4e8b1d39d64236f0"),
     "parallelcomp_table4": (68, "0d31cf82ced56564"),
     "parallelcomp_table5": (28, "e0ce56f6b28c3468"),
+    "parallelcomp_table6": (105, "dabe985388e84fc9"),
     "parallelcomp_table7": (48, "0aa62257b7680444"),
     "parallelcomp_table8": (323, "36acb55612051f56"),
     "parallelcomp_table9": (18, "19a658b6b8ab6c89"),
+    "parallelcomp_table10": (15, "abf288ded98d89cd"),
     "parallelcomp_table11": (51, "6e0d16d304ecc6f6"),
     "parallelcomp_table12": (153, "ec1b3cbc3af5ba9e"),
 }
