@@ -91,7 +91,12 @@ def test_numbers_told_in_practice():
     twelve = rows.averages(12)
     assert twelve[twelve.index.str.startswith("APE")].idxmax() == "APE0.8+0.8"
     six = rows.averages(6)
-    names = ("Recency-eviction-layer-9-16", "Middle-eviction-layer-1-8", "Sink-eviction-layer-24-31", "Ours-calibration")
+    names = (
+        "Recency-eviction-layer-9-16",
+        "Middle-eviction-layer-1-8",
+        "Sink-eviction-layer-24-31",
+        "Ours-calibration",
+    )
     parts = [six[f"{name} ({LLAMA2})"] - six[f"Ours ({LLAMA2})"] for name in names]
     assert parts == pytest.approx([47.59 - 49.45, 48.99 - 49.45, 0.03, 1.82])
     eight = rows.scores(8).filter(regex="Sink|Recency|Middle", axis=0).mean(axis=1)
