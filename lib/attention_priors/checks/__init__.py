@@ -49,6 +49,7 @@ ROWS = {
     "groups.group_law": "OPG-4 OPG-5 OPG-6 OPG-7 OPG-20",
     "groups.pucks": "OPG-19",
     "groups.scope": "OPG-16 X-9",
+    "images.recipe": "GOAT-TAB2",
     "images.resolution": "GOAT-F5 GOAT-C-9",
     "inference.families": "BAM-D5 BAM-L1 BAM-L2 BAM-C10 BAM-F5",
     "inference.normaliser": "BAM-I1 BAM-E1 BAM-I2 BAM-I2n BAM-I3",
