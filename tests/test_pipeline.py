@@ -118,7 +118,9 @@ def test_side_by_side_begins_with_what_others_wait_for():
     some = table(a=(), b=(), c=("b",), d=EVERYTHING)
     assert "all: a b c d\n" in order.rules(table=some)
     assert "all: b a c d\n" in order.rules(table=some, side_by_side=True)
-    assert order.rules(side_by_side=True).split("all: ")[1].startswith("passkeys language_models learned_priors")
+    assert (
+        order.rules(side_by_side=True).split("all: ")[1].startswith("passkeys language_models needles learned_priors")
+    )
 
 
 # Parameters
