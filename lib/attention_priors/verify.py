@@ -64,9 +64,13 @@ def same(committed: Any, computed: Any, tolerance: float = EXACT) -> bool:
             max(abs(committed), abs(computed)) <= tolerance  # round-off of something that is zero
         )
     if isinstance(committed, (list, tuple)) and isinstance(computed, (list, tuple)):
-        return len(committed) == len(computed) and all(map(same, committed, computed))
+        return len(committed) == len(computed) and all(
+            same(a, b, tolerance) for a, b in zip(committed, computed, strict=True)
+        )
     if isinstance(committed, dict) and isinstance(computed, dict):
-        return committed.keys() == computed.keys() and all(same(committed[name], computed[name]) for name in committed)
+        return committed.keys() == computed.keys() and all(
+            same(committed[name], computed[name], tolerance) for name in committed
+        )
     return committed == computed
 
 
