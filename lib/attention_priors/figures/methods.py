@@ -19,9 +19,9 @@ METHODS: dict[str, tuple[str, tuple, str]] = {
     "alibi": (style.BLUE, (5, 1.5), "s"),
     "bam": (style.ORANGE, (5, 1, 1, 1, 1, 1), "o"),
     "kerple-power": ("#2A1A99", (7, 1, 1, 1), "P"),
-    "kerple-log": ("#00B4B4", (2, 1), "p"),
+    "kerple-log": ("#008080", (2, 1), "p"),
     "sandwich": ("#6E4A00", (1, 2, 4, 2), "h"),
-    "t5": ("#C000E0", (8, 2, 3, 2), "<"),
+    "t5": ("#B000CE", (8, 2, 3, 2), "<"),
 }
 SIX = ("nope", "sinusoidal", "rope", "rope-local", "alibi", "bam")  # those of BAM's own comparison
 # other readings of a base: dashes and marker of their own, the base's colour

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import pandas as pd
 
-from attention_priors.claims.ledger import FORMULA, cell, pipe_table
+from attention_priors.claims.ledger import cell, pipe_table
+from attention_priors.figures.latex import escape
 
 WIDE = 30  # characters: from here on a LaTeX column wraps
 FLOATS = "%.10g"  # as in metrics: more digits than anyone reads, the same on every platform
-_TEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "×": r"$\times$", "≤": r"$\le$",
-    "≥": r"$\ge$", "–": "--", "→": r"$\to$", "∞": r"$\infty$", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-}  # fmt: skip
 
 
 def render(name: str, frame: pd.DataFrame, caption: str, footer: str) -> dict[str, str]:
@@ -47,11 +42,3 @@ def tex(name: str, frame: pd.DataFrame, caption: str, footer: str) -> str:
         "  " + " & ".join(escape(str(column)) for column in frame.columns) + r" \\", r"  \midrule",
         *body, r"  \bottomrule", r"  \end{tabular}", r"\end{table}", "",
     ])  # fmt: skip
-
-
-def escape(text: str) -> str:
-    """Text for LaTeX; what stands between dollar signs is a formula and stays."""
-    return "".join(
-        part if i % 2 else "".join(_TEX.get(character, character) for character in part)
-        for i, part in enumerate(FORMULA.split(text))
-    )

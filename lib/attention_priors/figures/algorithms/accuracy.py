@@ -44,7 +44,7 @@ def draw(frame: Frame) -> Figure:
         ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     axes[0, 0].set_yticks(range(len(names)), [_named(name) for name in names])
     axes[0, 0].set_ylim(len(names) - 0.5, -0.5)
-    fig.supxlabel("share of right symbols", fontsize=8)
+    fig.supxlabel("share of right symbols")
     fig.legend(handles=_legend(frame), loc="outside upper center", ncols=4, handletextpad=0.4, columnspacing=1.2)
     return fig
 

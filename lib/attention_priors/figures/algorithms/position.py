@@ -39,7 +39,7 @@ def _losses(ax: Axes, rows: Frame) -> None:
     """A row for each encoding: seeds, interval and mean; a line at the loss of token frequencies."""
     names = listed(rows)
     for y, name in enumerate(names):
-        seed_row(ax, rows[rows["encoding"] == name]["value"], y, look(name), 5)
+        seed_row(ax, rows[rows["encoding"] == name]["value"], y, look(name))
     ax.axvline(rows["reference"].iloc[0], color=style.GREY, linewidth=0.9, linestyle=CHANCE)
     ax.set_yticks(range(len(names)), [label(name) for name in names])
     ax.set(ylim=(len(names) - 0.5, -0.5), xlabel="loss (nats)")

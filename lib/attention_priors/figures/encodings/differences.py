@@ -45,7 +45,7 @@ def draw(frame: Frame) -> Figure:
         first.text(-0.03, top - 0.75, question, transform=first.get_yaxis_transform(), ha="right", va="center",
                    fontsize=style.SMALLEST, fontweight="bold")  # fmt: skip
     first.set_ylim(max(heights.values()) + 0.7, -1.4)
-    fig.supxlabel("difference in the share of passkeys retrieved", fontsize=8)
+    fig.supxlabel("difference in the share of passkeys retrieved")
     return fig
 
 

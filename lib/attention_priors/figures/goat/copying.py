@@ -114,8 +114,8 @@ def draw_lengths(frame: Frame) -> Figure:
         ax.axhline(NEAR, color=style.DARK, linewidth=0.6, linestyle=":")
         panels.multiples(ax, own["length"], trained)
         ax.set_yscale("log")
-    fig.supxlabel("length, in training lengths", fontsize=8)
-    fig.supylabel("nats above the best", fontsize=8)
+    fig.supxlabel("length, in training lengths")
+    fig.supylabel("nats above the best")
     return fig
 
 

@@ -21,8 +21,8 @@ def draw(frame: Frame) -> Figure:
         panels.shares(ax)
         ax.set_xlim(-0.04, 1.04)
         ax.set_xticks([0, 0.5, 1])
-    fig.supxlabel("mass on later keys, without a mask", fontsize=8)
-    fig.supylabel("mass on the nearest\nkeys, with a mask", fontsize=8)
+    fig.supxlabel("mass on later keys, without a mask")
+    fig.supylabel("mass on the nearest\nkeys, with a mask")
     return fig
 
 

@@ -33,8 +33,8 @@ def draw(frame: Frame) -> Figure:
         style.seed_dots(ax, own["length"], own["loss"], style.darken(color))
         panels.multiples(ax, rows["length"], trained)
     axes[0].set_ylim(rows["loss"].min() - 0.1, min(rows["loss"].max() + 0.1, _top(rows)))
-    fig.supxlabel(f"context length / training length ({trained} tokens)", fontsize=8)
-    fig.supylabel("loss (nats per token)", fontsize=8)
+    fig.supxlabel(f"context length / training length ({trained} tokens)")
+    fig.supylabel("loss (nats per token)")
     return fig
 
 

@@ -38,8 +38,8 @@ def draw(frame: Frame) -> Figure:
         ax.minorticks_off()
         panels.shares(ax)
     fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-    fig.supxlabel("address: which symbol from the end (octaves, by their first)", fontsize=8)
-    fig.supylabel("share answered", fontsize=8)
+    fig.supxlabel("address: which symbol from the end (octaves, by their first)")
+    fig.supylabel("share answered")
     return fig
 
 

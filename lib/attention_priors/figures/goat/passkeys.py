@@ -50,8 +50,8 @@ def draw(frame: Frame) -> Figure:
         panels.multiples(ax, rows["length"], trained)
         panels.shares(ax)
     fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-    fig.supxlabel(f"context length / training length ({trained} tokens)", fontsize=8)
-    fig.supylabel("share that is right", fontsize=8)
+    fig.supxlabel(f"context length / training length ({trained} tokens)")
+    fig.supylabel("share that is right")
     return fig
 
 

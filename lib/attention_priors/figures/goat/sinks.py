@@ -46,8 +46,8 @@ def draw(frame: Frame) -> Figure:
         ax.set_xscale("symlog", linthresh=1)
         ax.set_xticks([0, 1, 10, 100], ["0", "1", "10", "100"])
         ax.minorticks_off()
-    fig.supxlabel(r"range $\omega$ of the content logits (nats)", fontsize=8)
-    fig.supylabel("mass on the preferred key", fontsize=8)
+    fig.supxlabel(r"range $\omega$ of the content logits (nats)")
+    fig.supylabel("mass on the preferred key")
     return fig
 
 
@@ -80,8 +80,8 @@ def draw_keys(frame: Frame) -> Figure:
         ax.set_xscale("log", base=2)
         ax.set_xticks([1, 4, 16, 64], ["0", "3", "15", "63"])
         ax.minorticks_off()
-    fig.supxlabel("key $j$ (axis: logarithm of $j + 1$)", fontsize=8)
-    fig.supylabel("$u(j)$ less its mean (nats)", fontsize=8)
+    fig.supxlabel("key $j$ (axis: logarithm of $j + 1$)")
+    fig.supylabel("$u(j)$ less its mean (nats)")
     return fig
 
 

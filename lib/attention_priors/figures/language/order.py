@@ -16,7 +16,7 @@ def draw(frame: Frame) -> Figure:
     for ax, column, text in zip(axes, ("swap", "bag"), ("two neighbours exchanged", "all but the last shuffled"),
                                 strict=True):  # fmt: skip
         for y, (name, own) in enumerate(order):
-            seed_row(ax, own[column], y, style_of(name), 4)
+            seed_row(ax, own[column], y, style_of(name))
         ax.set(xlabel="cost on the next token (nats)", title=text)
         ax.set_xlim(left=min(0.0, frame[column].min()) - 0.03)
     axes[0].set_yticks(range(len(order)), [style_of(name)["label"] for name, _ in order])

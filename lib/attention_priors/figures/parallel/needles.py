@@ -46,8 +46,8 @@ def draw(frame: Frame) -> Figure:
     for ax in axes.flat[max(0, len(names) - ACROSS) : len(names)]:
         ax.xaxis.set_tick_params(labelbottom=True)
         ax.set_xticks(np.arange(len(lengths)) + 0.5, ticks)
-    fig.supxlabel("prompt / training length", fontsize=8)
-    fig.supylabel("where the key stands", fontsize=8)
+    fig.supxlabel("prompt / training length")
+    fig.supylabel("where the key stands")
     heat_maps.color_bar(mesh, axes, ticks=[0, 0.5, 1], aspect=40, pad=0.02, label="share retrieved")
     return fig
 

@@ -38,8 +38,8 @@ def draw(frame: Frame) -> Figure:
         ax.set_title(label(name))
     for ax in axes[1]:
         ax.set_xticks(shown, [lengths[place] for place in shown], rotation=60)
-    fig.supxlabel("prompt (tokens, not to scale); dotted: the training length", fontsize=8)
-    fig.supylabel("share of passkeys retrieved, trained at", fontsize=8)
+    fig.supxlabel("prompt (tokens, not to scale); dotted: the training length")
+    fig.supylabel("share of passkeys retrieved, trained at")
     return fig
 
 

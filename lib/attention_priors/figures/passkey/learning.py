@@ -36,8 +36,8 @@ def draw(frame: Frame) -> Figure:
         ax.set_title(label(name), color=style.darken(color, 0.25))
         ax.set_ylim(-0.04, 1.04)
         ax.set_yticks([0, 0.5, 1])
-    fig.supxlabel("training step", fontsize=8)
-    fig.supylabel("held-out prompts answered", fontsize=8)
+    fig.supxlabel("training step")
+    fig.supylabel("held-out prompts answered")
     return fig
 
 

@@ -65,8 +65,8 @@ def draw(frame: Frame) -> Figure:
         ax.minorticks_off()
         ax.set_ylim(-0.04, 1.04)
         ax.set_yticks([0, 0.5, 1])
-    fig.supxlabel(f"context length / training length ({trained} tokens)", fontsize=8)
-    fig.supylabel("share of passkeys retrieved", fontsize=8)
+    fig.supxlabel(f"context length / training length ({trained} tokens)")
+    fig.supylabel("share of passkeys retrieved")
     return fig
 
 
