@@ -29,7 +29,7 @@ PINK, GREEN, SKY, BLUE, ORANGE = "#B85C92", "#0A8A3C", "#2E8BC0", "#005F99", "#C
 SOLID = (None, None)
 APART = 1.6  # ratio of two lengths whose labels stand side by side
 LEAD = 10.0  # points between a line's end and the marker before its name
-ASIDE = 1.7  # points from the bars of one line to those of the next
+ASIDE = 1.4  # points from the bars of one line to those of the next
 
 # what stands beside the methods without being one
 CONTROLS: dict[str, dict[str, Any]] = {
