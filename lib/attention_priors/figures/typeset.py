@@ -52,7 +52,8 @@ def table(name: str, frame: pd.DataFrame, caption: str, footer: str) -> str:
     label, type_ = f"\\label{{tab:{name}}}", f"\\{layout.size}\\setlength{{\\tabcolsep}}{{{GAP:g}pt}}"
     if layout.sideways or layout.lines > LONG:
         lines = [
-            f"\\begingroup\\setlength{{\\LTcapwidth}}{{\\linewidth}}{type_}", f"\\begin{{longtable}}{{{columns}}}", f"  {title} {label} \\\\",
+            f"\\begingroup\\setlength{{\\LTcapwidth}}{{\\linewidth}}{type_}",
+            f"\\begin{{longtable}}{{{columns}}}", f"  {title} {label} \\\\",
             r"  \toprule", head, r"  \midrule", r"  \endfirsthead", r"  \toprule", head, r"  \midrule", r"  \endhead",
             r"  \bottomrule", r"  \endfoot", *body, r"\end{longtable}", r"\endgroup",
         ]  # fmt: skip
