@@ -47,8 +47,8 @@ def test_a_figure_is_simulated_written_and_shown_with_its_caption(study, monkeyp
     image, caption = publisher.outputs
     assert image["metadata"]["image/png"]["alt"] == image["data"]["text/plain"] == picture.alt
     assert 200 < image["metadata"]["image/png"]["width"] < 800 and len(image["data"]["image/png"]) > 1000
-    assert caption["data"]["text/markdown"] == picture.caption
-    assert "notebook generalised_gaussian, key " in picture.caption and "rofile" not in picture.caption
+    assert caption["data"]["text/markdown"] == f"{picture.caption}\n\n*Notes.* {picture.notes}"
+    assert "notebook generalised_gaussian, key " in picture.notes and "rofile" not in picture.caption + picture.notes
     assert list(study.frames) == ["prior_shapes"]
 
 
