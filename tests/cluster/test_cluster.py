@@ -80,7 +80,8 @@ def at_work(folder: Path, address: str, name: str, threads: int = 1):
     """A worker with a store of its own."""
     (folder / "preload.py").write_text(PRELOAD)
     return process(folder, "worker", address, "--name", name, "--nthreads", str(threads), "--no-nanny",
-                   "--no-dashboard", "--preload", str(folder / "preload.py"), "--local-directory", str(folder / f"scratch-{name}"),
+                   "--no-dashboard", "--preload", str(folder / "preload.py"), "--local-directory",
+                   str(folder / f"scratch-{name}"),
                    ATTENTION_PRIORS_CACHE=str(folder / name), OMP_NUM_THREADS="1")  # fmt: skip
 
 
