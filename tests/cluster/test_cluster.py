@@ -10,9 +10,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
+from distributed.scheduler import KilledWorker
 from safetensors.torch import load_file
 
 from attention_priors import config, runtime
@@ -76,10 +78,10 @@ def scheduler(folder: Path) -> Iterator[tuple[subprocess.Popen, str]]:
         yield made, json.loads(file.read_text())["address"]
 
 
-def at_work(folder: Path, address: str, name: str, threads: int = 1):
+def at_work(folder: Path, address: str, name: str):
     """A worker with a store of its own."""
     (folder / "preload.py").write_text(PRELOAD)
-    return process(folder, "worker", address, "--name", name, "--nthreads", str(threads), "--no-nanny",
+    return process(folder, "worker", address, "--name", name, "--nthreads", "1", "--no-nanny",
                    "--no-dashboard", "--preload", str(folder / "preload.py"), "--local-directory",
                    str(folder / f"scratch-{name}"),
                    ATTENTION_PRIORS_CACHE=str(folder / name), OMP_NUM_THREADS="1")  # fmt: skip
@@ -153,13 +155,22 @@ def test_runs_that_fail_do_not_stop_the_others(tmp_path: Path) -> None:
         ):
             dispatch.dispatch([spec(0, 20, wild), spec(1)], address, tmp_path / "runs", CPU, 1)
         assert Run(spec(1), tmp_path / "runs", CPU).finished
-    (tmp_path / "b").mkdir()
-    with (
-        scheduler(tmp_path / "b") as (_, address),
-        at_work(tmp_path / "b", address, "two", threads=2),
-        pytest.raises(ValueError, match="start workers with --nthreads 1"),
-    ):
-        dispatch.dispatch([spec(2)], address, tmp_path / "runs", CPU, 1)
+
+
+def test_a_failed_run_is_named_with_the_remedy() -> None:
+    other = RuntimeError("Error during deserialization\nof the task graph")
+    other.__cause__ = ModuleNotFoundError("No module named 'attention_priors.cluster'")
+    for error in (other, other.__cause__):
+        assert "No module named 'attention_priors.cluster'; start both from the .venv" in dispatch._reason(error)
+    assert "too little memory" in dispatch._reason(KilledWorker("work", None, 3))
+    assert dispatch._reason(ValueError("two\nlines")) == "ValueError: two lines"
+
+
+def test_two_models_never_share_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = SimpleNamespace(state=SimpleNamespace(nthreads=2), local_directory="scratch")
+    monkeypatch.setattr(worker.distributed, "get_worker", lambda: process)
+    with pytest.raises(ValueError, match=r"a worker of 2 threads .* start workers with --nthreads 1"):
+        worker.work(order(spec(0)))
 
 
 def order(made: RunSpec, key: str = "", **changes: object) -> worker.Order:

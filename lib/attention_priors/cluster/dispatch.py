@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Iterable, Iterator
 from concurrent.futures import CancelledError
 from pathlib import Path
-from typing import Any
 
 import torch
 from distributed import Client, Future
@@ -115,6 +114,7 @@ class _Work:
         self.client, self.address, self.runs, self.device = client, address, runs, device
         self.threads, self.seconds, self.patience = threads, seconds, patience
         self.wanted, self.open = wanted, dict(wanted)  # `open`: neither sent nor failed
+        self.starts = {key: spec.start.key(device) for key, spec in wanted.items() if spec.start is not None}
         self.sent: dict[Future, str] = {}
         self.back: queue.Queue[Future] = queue.Queue()
         self.failed: list[str] = []
@@ -151,7 +151,7 @@ class _Work:
     def _send_ready(self) -> None:
         """Send what waits for no other run. What starts from a run that failed, fails with it."""
         for key, spec in list(self.open.items()):
-            start = None if spec.start is None else spec.start.key(self.device)
+            start = self.starts.get(key)
             if start in self.open or start in self.sent.values():
                 continue
             del self.open[key]
@@ -164,8 +164,8 @@ class _Work:
         checkpoint = self.runs / key / CHECKPOINT
         step = step_of(checkpoint)
         names = [f"{key}/{CHECKPOINT}"] if step else []
-        if spec.start is not None:
-            names += [f"{spec.start.key(self.device)}/{name}" for name in FINISHED]
+        if key in self.starts:
+            names += [f"{self.starts[key]}/{name}" for name in FINISHED]
         order = Order(spec, key, self.device, self.threads, self.seconds, read(self.runs, names), step)
         # What was begun goes first, so that runs are finished one after another and not all at the end.
         future = self.client.submit(work, order, key=f"{spec.name}-{uuid.uuid4().hex}", priority=int(step > 0))
@@ -195,10 +195,11 @@ class _Work:
         return f"[cluster] {self.done}/{len(self.wanted)} runs, {workers} workers, after {spent:.0f} s{left}{alone}"
 
 
-def _reason(error: Any) -> str:
+def _reason(error: BaseException) -> str:
     """One line for a run that failed."""
     if isinstance(error, KilledWorker):
-        return "several workers died while they trained it (too little memory?); see their logs"
-    if isinstance(error, ModuleNotFoundError):
-        return f"a worker has no {error.name}; start workers from the .venv of a clone (make env)"
+        return "several workers died while they trained it (too little memory, other code?); see their logs"
+    missing = error if isinstance(error, ModuleNotFoundError) else error.__cause__
+    if isinstance(missing, ModuleNotFoundError):
+        return f"scheduler or worker: {missing}; start both from the .venv of a clone of this commit (make env)"
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
