@@ -8,8 +8,13 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
-import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+try:
+    from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"models and their settings need {error.name}, which is not there: pip install 'attention-priors[models]'",
+        name=error.name,
+    ) from None
 
 from .registry import Table
 
@@ -263,6 +268,12 @@ class Profile(Frozen):
 
 def profile(name: str, folder: Path = PROFILES) -> Profile:
     """Read notebooks/profiles/<name>.yaml; ValueError names the file, the key and the nearest valid key."""
+    import yaml  # here: a model needs none of it
+
+    if not folder.is_dir():
+        raise ValueError(
+            f"no profiles in {folder}; a clone of the repository has them, an installed library not; run this in one"
+        )
     path = folder / f"{name}.yaml"
     known = sorted(file.stem for file in folder.glob("*.yaml"))
     if name not in known:
