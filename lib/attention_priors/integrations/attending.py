@@ -18,12 +18,14 @@ from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface, causal_mask_function, sdpa_mask
 
 from ..attention import Visible, attention
+from ..attention.tiles import serves
 from ..positions.encodings import Encoding
 from ..positions.priors import Prior, Product
 
 NAME = "attention_priors"
 PLACE = "positional"  # the attribute of an attention layer that holds its `Positions`
 BLOCK = 512  # queries whose row of the mask exists at once
+NEVER = -1e4  # a number that is added to a logit and as low as this hides the key
 
 
 class Positions(nn.Module):
@@ -35,9 +37,10 @@ class Positions(nn.Module):
     def __init__(self, row: Encoding, heads: int, shared: Prior | None = None) -> None:
         super().__init__()
         self.row, self.heads = row, heads
-        self.prior = row.prior(heads) if shared is None else None
+        with torch.device("cpu"):  # from_pretrained builds models without memory, where no start can be checked
+            self.prior = row.prior(heads) if shared is None else None
+            self.scale = row.scale(heads)
         self.lent = (shared,)  # in a tuple, so that its parameters belong to one layer alone
-        self.scale = row.scale(heads)
 
     @property
     def log_prior(self) -> Prior:
@@ -45,9 +48,8 @@ class Positions(nn.Module):
         return self.lent[0] if self.prior is None else self.prior
 
     def start(self) -> Positions:
-        """A new one as training starts, on the CPU."""
-        with torch.device("cpu"):
-            return Positions(self.row, self.heads, self.lent[0])
+        """A new one, as training starts."""
+        return Positions(self.row, self.heads, self.lent[0])
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,10 @@ def _by_op(own: Positions, q: Tensor, k: Tensor, v: Tensor, seen: Seen) -> Tenso
     by = scale if own.row.scales_prior else None
     relative, of_keys = prior.split()
     if seen.plain or not of_keys:
-        return attention(q, k, v, prior=prior, logit_scale=scale, prior_scale=by, visible=visible, offset=seen.offset)
+        return attention(
+            q, k, v, prior=prior, logit_scale=scale, prior_scale=by, visible=visible, offset=seen.offset,
+            backend=_backend(q),
+        )  # fmt: skip
     # Rows begin at different slots: b_i is one more component of q_i, u(j) one more of k_j.
     u = _of_keys(prior, visible.first, visible.last, keys)
     groups, width, before = q.shape[1] // k.shape[1], q.shape[-1], q.dtype
@@ -182,9 +187,14 @@ def _by_op(own: Positions, q: Tensor, k: Tensor, v: Tensor, seen: Seen) -> Tenso
     k = torch.cat([k, u.to(dtype).expand(k.shape[:3])[..., None]], -1)
     out = attention(
         q, k, F.pad(v, (0, 1)), prior=Product(*relative) if relative else None, prior_scale=by if relative else None,
-        visible=visible, offset=seen.offset,
+        visible=visible, offset=seen.offset, backend=_backend(q),
     )  # fmt: skip
     return out[..., :width].to(before)
+
+
+def _backend(q: Tensor) -> str:
+    """The kernels where there are any, else blocks that gradient checkpointing can compute again."""
+    return "auto" if not torch.is_grad_enabled() or (q.is_cuda and serves(q.shape[-1], q.dtype)) else "sdpa_once"
 
 
 def _of_keys(prior: Prior, first: Tensor, last: Tensor, keys: int) -> Float[Tensor, "rows heads keys"]:
@@ -213,7 +223,7 @@ def _written_out(
         if mask.shape[-1] != keys:
             raise ValueError(f"an attention_mask for {mask.shape[-1]} keys, but there are {keys}; give it as many columns")
         added = mask.is_floating_point()
-        seen, more = (mask > torch.finfo(mask.dtype).min / 2, mask) if added else (mask.bool(), None)
+        seen, more = (mask > NEVER, mask) if added else (mask.bool(), None)
         slot = torch.arange(keys - queries, keys, device=q.device)[None, None]
     prior, scale = own.log_prior, own.scale(seen.sum(-1)[:, 0])
     relative, of_keys = prior.split()

@@ -133,26 +133,28 @@ class WithPrior:
         self._put()
 
     def _put(self) -> None:
-        """`Positions` into every layer, on the device of the layer."""
+        """`Positions` into every layer, on its device, in at least single precision."""
         config, row = self.config, ENCODINGS[self.config.attention_prior]
         shared = None
         for layer in self.base_model.layers:
             own = getattr(layer, "self_attn", None) or layer.attention
-            made = Positions(row, config.num_attention_heads, shared)
-            setattr(own, PLACE, made.to(next(own.parameters()).device))
+            made, weight = Positions(row, config.num_attention_heads, shared), next(own.parameters())
+            setattr(own, PLACE, made.to(weight.device, torch.promote_types(weight.dtype, torch.float32)))
             shared = made.log_prior if row.shared else None
         if not config.attention_prior_rope:
             rotary = self.base_model.rotary_emb
             self.base_model.rotary_emb = Unturned(2 * rotary.inv_freq.shape[-1])
 
-    def _init_weights(self, module: nn.Module) -> None:
-        super()._init_weights(module)
-        if isinstance(module, Positions):
+    @torch.no_grad()
+    def initialize_weights(self) -> None:
+        """Starts for what a checkpoint lacks: priors that it has not, and what priors compute instead of storing."""
+        super().initialize_weights()
+        for module in [module for module in self.modules() if isinstance(module, Positions)]:
             fresh = module.start()
-            for kind in ("named_parameters", "named_buffers"):
-                values = dict(getattr(fresh, kind)())
-                for name, own in getattr(module, kind)():
-                    initialization.copy_(own, values[name])
+            for own, start in ((module.named_parameters(), fresh.named_parameters()),
+                               (module.named_buffers(), fresh.named_buffers())):  # fmt: skip
+                for (_, value), (_, given) in zip(own, start, strict=True):
+                    initialization.copy_(value, given)  # leaves what was loaded
 
     def set_attn_implementation(self, attn_implementation: str | dict[str, str], *more: Any, **how: Any) -> None:
         _check_attention(attn_implementation, (NAME,))
@@ -242,7 +244,7 @@ def _check(config: PreTrainedConfig) -> None:
     if heads != config.attention_prior_heads:
         raise ValueError(f"the prior was made for {config.attention_prior_heads} heads, but num_attention_heads = "
                          f"{heads}; make them equal, or begin with add_prior(config, ...)")  # fmt: skip
-    with torch.device("meta"):
+    with torch.device("cpu"), torch.random.fork_rng(devices=[]):
         prior = row.prior(heads)
     if prior.heads != heads:
         raise ValueError(f"encoding {row.name!r} gives a prior of {prior.heads} heads, but the model has {heads}; its "
