@@ -6,6 +6,7 @@ a row with padding, and alone                     the same
 decoding from a cache, and reading at once        the same
 gradients with checkpointing, and without         1e-9
 saved and opened in a fresh process               1e-12
+compiled to one graph, and not                    1e-9
 bfloat16 and float64                              0.15 of the logits' standard deviation
 """
 
@@ -163,12 +164,19 @@ def test_gradient_checkpointing_changes_no_gradient(encoding: str) -> None:
 
 READ = """
     import sys, torch
-    import attention_priors.integrations.transformers
     from transformers import AutoModelForCausalLM
+    try:
+        AutoModelForCausalLM.from_pretrained(sys.argv[2])
+    except ValueError as error:
+        print(error)
+    import attention_priors.integrations.transformers
     for place in sys.argv[2:]:
         model = AutoModelForCausalLM.from_pretrained(place)
         with torch.no_grad():
             torch.save(model(torch.load(sys.argv[1])).logits, place + "/logits.pt")
+    compiled = torch.compile(model, backend="eager", fullgraph=True)  # the shape checks of these tests would break it
+    with torch.no_grad():
+        torch.save(compiled(torch.load(sys.argv[1])).logits, place + "/compiled.pt")
 """
 
 
@@ -185,8 +193,10 @@ def test_saved_and_opened_in_a_fresh_process(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(READ), str(tmp_path / "ids.pt"), *places],
                           capture_output=True, text=True)  # fmt: skip
     assert done.returncode == 0, done.stderr[-1000:]
+    assert "attention_priors_llama" in done.stdout, "without this module it is refused: no prior is left out"
     for place, wanted in places.items():
         torch.testing.assert_close(torch.load(f"{place}/logits.pt"), wanted, rtol=0, atol=1e-12)
+    close(torch.load(tmp_path / "bam" / "compiled.pt"), places[str(tmp_path / "bam")])
     opened = AutoModelForCausalLM.from_pretrained(tmp_path / "bam", dtype=torch.bfloat16)
     assert {own.dtype for _, own in prior_parameters(opened)} == {torch.float32}, "few numbers, kept whole"
 

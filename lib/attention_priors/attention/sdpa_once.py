@@ -1,7 +1,7 @@
 """Backend "sdpa" for gradient checkpointing: its backward pass asks for what it saved once.
 
-torch.utils.checkpoint computes a saved tensor again when it is asked for, and refuses to do so twice. The backend enters
-`BACKENDS` from here and not in `op`, as `sdpa_skip` does: the key of a run stands for the code of "sdpa".
+torch.utils.checkpoint computes a saved tensor again when it is asked for, and refuses to do so twice. The backend
+enters `BACKENDS` from here and not in `op`, as `sdpa_skip` does: the key of a run stands for the code of "sdpa".
 """
 
 from __future__ import annotations

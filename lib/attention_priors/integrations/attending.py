@@ -107,9 +107,11 @@ def intervals(
         first, last, count = (torch.cat(part, 1) for part in zip(*parts, strict=True))
     own = slot.expand_as(first)
     nothing = first > last  # a query that is padding: its output is finite and nobody reads it
-    if count is not None and not torch.compiler.is_compiling() and bool((~nothing & (count != last - first + 1)).any()):
-        raise ValueError("the attention_mask hides keys between others, so that lags would count what is not there; pad "
-                         "on one side only, on the left for generate")  # fmt: skip
+    if count is not None and not torch.compiler.is_compiling():
+        gaps = ~nothing & (count != last - first + 1)
+        if bool(gaps.any()):
+            raise ValueError("the attention_mask hides keys between others, so that lags would count what is not "
+                             "there; pad on one side only, on the left for generate")  # fmt: skip
     first, last = torch.where(nothing, 0, first), torch.where(nothing, own, last)
     return torch.stack([first, last, own], -1)[:, None]
 
@@ -134,7 +136,7 @@ def attend(
 ) -> tuple[Float[Tensor, "batch queries heads width"], Float[Tensor, "batch heads queries keys"] | None]:
     """The registered function. The weights are computed where they are asked for.
 
-    A mask of four dimensions that the caller made, boolean or to be added, is for queries that are the last of the keys.
+    A mask of four dimensions that the caller made, boolean or to be added, is for queries that are the last keys.
     """
     own: Positions | None = getattr(module, PLACE, None)
     if own is None:
@@ -221,7 +223,8 @@ def _written_out(
         seen = (place >= first[..., None]) & (place <= last[..., None])
     else:
         if mask.shape[-1] != keys:
-            raise ValueError(f"an attention_mask for {mask.shape[-1]} keys, but there are {keys}; give it as many columns")
+            raise ValueError(f"an attention_mask for {mask.shape[-1]} keys, but there are {keys}; give it as many "
+                             "columns")  # fmt: skip
         added = mask.is_floating_point()
         seen, more = (mask > NEVER, mask) if added else (mask.bool(), None)
         slot = torch.arange(keys - queries, keys, device=q.device)[None, None]

@@ -14,18 +14,16 @@ from __future__ import annotations
 import copy
 import difflib
 from collections.abc import Iterator
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-try:
-    import transformers as _there
-except ImportError:
-    raise ImportError(
-        "attention_priors.integrations.transformers needs the package transformers; install it with "
-        "pip install 'attention-priors[transformers]'"
-    ) from None
+if find_spec("transformers") is None:
+    raise ImportError("attention_priors.integrations.transformers needs the package transformers; install it with "
+                      "pip install 'attention-priors[transformers]'")  # fmt: skip
+
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -124,7 +122,7 @@ class WithPrior:
 
     plain: type[PreTrainedModel]
     plain_config: type[PreTrainedConfig]
-    _keep_in_fp32_modules_strict = {PLACE}  # exponents and slopes; there are few of them
+    _keep_in_fp32_modules_strict: ClassVar[set[str]] = {PLACE}  # exponents and slopes; there are few of them
 
     def __init__(self, config: PreTrainedConfig, *inputs: Any, **more: Any) -> None:
         _check_attention(config._attn_implementation, (NAME,))
@@ -240,6 +238,9 @@ def _registered(encoding: str | Encoding) -> str:
 
 def _check(config: PreTrainedConfig) -> None:
     """ValueError for a configuration that no prior can serve."""
+    if config.attention_prior is None:
+        raise ValueError("attention_prior = None, but this model has a prior; make its configuration by "
+                         "add_prior(config, ...)")  # fmt: skip
     row, heads = ENCODINGS[_registered(config.attention_prior)], config.num_attention_heads
     if heads != config.attention_prior_heads:
         raise ValueError(f"the prior was made for {config.attention_prior_heads} heads, but num_attention_heads = "
