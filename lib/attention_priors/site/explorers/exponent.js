@@ -168,17 +168,18 @@ if (typeof document !== "undefined") {
     Panel.chart(document.getElementById("exponent-rho"), {
       title: `Local exponent by lag; ${crossing ? `first above 1 at lag ${crossing[0]}` : "never above 1 here"}`,
       x: Panel.byLog(2, LONGEST / 2, Panel.octaves(2, LONGEST / 2), "lag d"),
-      y: Panel.symmetric(-3, 1000, [[-1, "−1"], [0, "0"], [0.5, "½"], [1, "1"], [10, "10"], [100, "100"], [1000, "1000"]],
-                         "local exponent ρ(d)"),
+      y: Panel.symmetric(-3, 1000, [-1, 0, 1, 10, 100, 1000].map((rho) => [rho, Panel.number(rho)]), "local exponent ρ(d)"),
       bands: [{ from: -3, to: 1 }],
-      rules: [{ y: 1, text: "above: falls faster than 1/d" }],
+      rules: [{ y: 1, text: "" }],
+      notes: [{ across: 0.02, up: 0.92, text: "falls faster than 1/d: a window forms" },
+              { across: 0.02, up: 0.03, text: "falls slower: the far keys outweigh" }],
       curves: [{ points: exponents }],
       dots: exponents.filter(([, rho]) => rho <= 1000).map(([x, y]) => ({ x, y, kind: y > 1 ? "second" : "" })),
     });
     Panel.chart(document.getElementById("exponent-tail"), {
       title: `Mass beyond lag ${window} by context: ${Panel.percent(tail)} at ${length} keys, limit ${Panel.percent(end.value)}`,
       x: Panel.byLog(8, LONGEST, Panel.octaves(8, LONGEST), "context n (keys)"),
-      y: Panel.linear(0, 1, [0, 0.25, 0.5, 0.75, 1].map((h) => [h, `${100 * h} %`]), "mass beyond D"),
+      y: Panel.linear(0, 1, [0, 0.25, 0.5, 0.75, 1].map((share) => [share, `${100 * share} %`]), "mass beyond D"),
       rules: [{ y: end.value, text: end.kind === "exact" ? "limit" : "limit, at most" }],
       curves: [{ points: lengths.map((n, k) => [n, tails[k]]) }],
       dots: [{ x: length, y: tail, text: Panel.percent(tail) }],

@@ -2,7 +2,7 @@
 "use strict";
 
 const Panel = (() => {
-  const MARGIN = { left: 56, right: 14, top: 10, bottom: 46 };
+  const MARGIN = { left: 66, right: 22, top: 10, bottom: 46 };
   const QUIET = 400; // ms without a change before a screen reader is told
   const SPOKEN_RANGE = "input[type=range]";
 
@@ -13,15 +13,15 @@ const Panel = (() => {
     return node;
   }
 
-  // 0.0123, 4.57, 128, 16,384: three digits that count, thousands apart.
+  // 0.0123, −4.57, 128, 16,384: three digits that count, thousands apart.
   function number(value) {
+    if (value < 0) return `−${number(-value)}`;
     if (!Number.isFinite(value)) return value > 0 ? "∞" : "–";
-    if (value !== 0 && (Math.abs(value) < 1e-4 || Math.abs(value) >= 1e7)) {
+    if (value && (value < 1e-4 || value >= 1e7)) {
       const [digits, exponent] = value.toExponential(1).split("e");
       return `${digits} · 10^${Number(exponent)}`;
     }
-    const digits = Math.abs(value) >= 100 ? 0 : 3;
-    return value.toLocaleString("en", digits ? { maximumSignificantDigits: digits } : { maximumFractionDigits: 0 });
+    return Math.abs(value).toLocaleString("en", value >= 100 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 3 });
   }
 
   function percent(share) {
@@ -58,6 +58,13 @@ const Panel = (() => {
     return value >= 1024 && value % 1024 === 0 ? `${value / 1024}K` : String(value);
   }
 
+  // Round steps from 0 to `high`, at most six: 0, 0.1, 0.2, ..
+  function steps(high) {
+    const power = 10 ** Math.floor(Math.log10(high / 5)), times = high / 5 / power;
+    const step = power * (times <= 1 ? 1 : times <= 2 ? 2 : times <= 5 ? 5 : 10);
+    return Array.from({ length: Math.floor(high / step + 1e-9) + 1 }, (_, k) => Number((k * step).toPrecision(12)));
+  }
+
   // Powers of two from `low` to `high` as ticks, at most `most` of them.
   function octaves(low, high, most = 8) {
     const first = Math.ceil(Math.log2(low)), last = Math.floor(Math.log2(high));
@@ -76,9 +83,10 @@ const Panel = (() => {
     return [...found].sort((a, b) => a - b);
   }
 
-  /* Draws {x, y, curves, bands, rules, dots, sticks, title} into `holder`; drawn anew when the holder's width changes.
-     curves: {points: [[x, y], ..], kind}; bands: {from, to} on y; rules: {x or y, text}; dots: {x, y, text, kind};
-     sticks: {x, from, to, kind}. `kind` is a class that explorers.css colours. */
+  /* Draws {x, y, curves, bands, rules, dots, sticks, notes, title} into `holder`; drawn anew when the holder's width changes.
+     curves: {points: [[x, y], ..], kind}; bands: {from, to} on y; rules: {x or y, text}, the text at the foot (`low`) or on the
+     left (`left`) if told; dots: {x, y, text, kind};
+     sticks: {x, from, to, kind}; notes: {across, up, text}, shares of the picture. `kind` is a class that explorers.css colours. */
   function chart(holder, spec) {
     holder.spec = spec;
     if (!holder.watched) {
@@ -91,7 +99,7 @@ const Panel = (() => {
   }
 
   function paint(holder) {
-    const { x, y, title, curves = [], bands = [], rules = [], dots = [], sticks = [] } = holder.spec;
+    const { x, y, title, curves = [], bands = [], rules = [], dots = [], sticks = [], notes = [] } = holder.spec;
     const width = (holder.drawn = holder.clientWidth), height = Math.min(320, Math.max(230, 0.5 * width));
     const inner = { width: width - MARGIN.left - MARGIN.right, height: height - MARGIN.top - MARGIN.bottom };
     if (inner.width <= 0) return;
@@ -117,14 +125,17 @@ const Panel = (() => {
       svg.append(make("text", { class: "tick", x: at, y: bottom + 16, "text-anchor": "middle" }, text));
     }
     for (const [value, text] of y.ticks) {
-      svg.append(make("line", { class: "grid", x1: MARGIN.left, x2: width - MARGIN.right, y1: up(value), y2: up(value) }));
+      const ends = { x1: MARGIN.left, x2: width - MARGIN.right, y1: up(value), y2: up(value) };
+      svg.append(make("line", { class: "grid", ...ends }));
       svg.append(make("text", { class: "tick", x: MARGIN.left - 6, y: up(value) + 4, "text-anchor": "end" }, text));
     }
-    svg.append(make("text", { class: "name", x: MARGIN.left + inner.width / 2, y: height - 8, "text-anchor": "middle" }, x.label));
-    const middle = MARGIN.top + inner.height / 2;
-    svg.append(make("text", { class: "name", x: 12, y: middle, transform: `rotate(-90 12 ${middle})`, "text-anchor": "middle" }, y.label));
+    const centre = [MARGIN.left + inner.width / 2, MARGIN.top + inner.height / 2];
+    const name = { class: "name", "text-anchor": "middle" };
+    svg.append(make("text", { ...name, x: centre[0], y: height - 8 }, x.label));
+    svg.append(make("text", { ...name, x: 12, y: centre[1], transform: `rotate(-90 12 ${centre[1]})` }, y.label));
     for (const { x: from, from: low, to: high, kind = "" } of sticks) {
-      inside.append(make("line", { class: `stick ${kind}`, x1: across(from), x2: across(from), y1: up(low), y2: up(high) }));
+      const ends = { x1: across(from), x2: across(from), y1: up(low), y2: up(high) };
+      inside.append(make("line", { class: `stick ${kind}`, ...ends }));
     }
     for (const { points, kind = "first" } of curves) {
       const steps = points.filter(([, value]) => Number.isFinite(value));
@@ -132,22 +143,25 @@ const Panel = (() => {
       inside.append(make("path", { class: `curve ${kind}`, d: d.join("") }));
     }
     svg.append(inside);
+    const right = width - MARGIN.right;
     for (const rule of rules) {
-      const flat = rule.y !== undefined;
-      const at = flat ? up(rule.y) : across(rule.x);
-      if (flat ? at < MARGIN.top - 1 || at > bottom + 1 : at < MARGIN.left - 1 || at > width - MARGIN.right + 1) continue;
-      svg.append(make("line", flat ? { class: "rule", x1: MARGIN.left, x2: width - MARGIN.right, y1: at, y2: at }
-                                   : { class: "rule", x1: at, x2: at, y1: MARGIN.top, y2: bottom }));
-      const late = !flat && at > MARGIN.left + inner.width / 2;
-      svg.append(make("text", flat ? { class: "note", x: width - MARGIN.right - 2, y: at - 5, "text-anchor": "end" }
-                                   : { class: "note", x: at + (late ? -5 : 5), y: MARGIN.top + (rule.drop || 12),
-                                       "text-anchor": late ? "end" : "start" }, rule.text));
+      const flat = rule.y !== undefined, at = flat ? up(rule.y) : across(rule.x);
+      if (at < (flat ? MARGIN.top : MARGIN.left) - 1 || at > (flat ? bottom : right) + 1) continue;
+      const ends = flat ? { x1: MARGIN.left, x2: right, y1: at, y2: at } : { x1: at, x2: at, y1: MARGIN.top, y2: bottom };
+      svg.append(make("line", { class: "rule", ...ends }));
+      const end = flat ? !rule.left : at > centre[0];
+      const place = flat ? { x: end ? right - 2 : MARGIN.left + 4, y: at - 5 }
+                         : { x: at + (end ? -5 : 5), y: rule.low ? bottom - 8 : MARGIN.top + 12 };
+      svg.append(make("text", { class: "note", ...place, "text-anchor": end ? "end" : "start" }, rule.text));
+    }
+    for (const { across: a, up: b, text } of notes) {
+      svg.append(make("text", { class: "note", x: MARGIN.left + a * inner.width, y: bottom - b * inner.height }, text));
     }
     for (const { x: a, y: b, text = "", kind = "" } of dots) {
       const at = [across(a), up(b)];
-      if (at[0] < MARGIN.left - 1 || at[0] > width - MARGIN.right + 1 || at[1] < 0 || at[1] > bottom + 1) continue;
+      if (at[0] < MARGIN.left - 1 || at[0] > right + 1 || at[1] < 0 || at[1] > bottom + 1) continue;
       svg.append(make("circle", { class: `dot ${kind}`, cx: at[0], cy: at[1], r: 4 }));
-      const late = at[0] > MARGIN.left + 0.6 * inner.width;
+      const late = at[0] > MARGIN.left + 0.85 * inner.width;
       if (text) svg.append(make("text", { class: "note", x: at[0] + (late ? -8 : 8), y: at[1] - 8,
                                           "text-anchor": late ? "end" : "start" }, text));
     }
@@ -202,5 +216,5 @@ const Panel = (() => {
     node.waiting = setTimeout(() => { node.textContent = sentence; }, node.textContent ? QUIET : 0);
   }
 
-  return { byLog, chart, connect, lags, length, linear, number, octaves, percent, sampled, say, show, symmetric };
+  return { byLog, chart, connect, lags, length, linear, number, octaves, percent, sampled, say, show, steps, symmetric };
 })();

@@ -86,7 +86,7 @@ if (typeof document !== "undefined") {
     width: { value: power, text: (width) => `${width} (${width / 2} planes)` },
     base: { value: (exponent) => Number((10 ** Number(exponent)).toPrecision(3)) },
     trained: { value: power, text: (T) => `${Panel.number(T)} tokens` },
-    factor: { value: (exponent) => Number((2 ** Number(exponent)).toPrecision(3)), text: (s) => `${Panel.number(s)} times` },
+    factor: { value: (exponent) => Number((2 ** Number(exponent)).toPrecision(3)), text: (s) => `${Panel.number(s)} T` },
   };
 
   Panel.connect(root, fields, ({ method, width, base, trained, factor }) => {
@@ -95,15 +95,16 @@ if (typeof document !== "undefined") {
     const unseen = Planes.unseen(before, after), last = omega.length - 1;
     const partial = before.filter((turned) => turned < 1).length, count = unseen.filter(Boolean).length;
     const all = [...before, ...after], low = Math.min(0.5, ...all) / 1.3, high = Math.max(2, ...all) * 1.3;
-    const every = Math.max(1, Math.ceil(last / 8));
+    const every = Math.max(1, Math.ceil(last / 8)), shown = [...omega.keys()].filter((i) => i % every === 0);
+    const reading = Panel.number(factor * trained);
 
     Panel.chart(document.getElementById("planes-turns"), {
-      title: `Turns of ${omega.length} planes within ${trained} trained and ${Panel.number(factor * trained)} read tokens; ` +
+      title: `Turns of ${omega.length} planes within ${trained} trained and ${reading} read tokens; ` +
         `${count} meet angles unseen in training`,
-      x: Panel.linear(-0.5, last + 0.5, omega.map((_, i) => [i, String(i)]).filter(([i]) => i % every === 0), "plane (fast to slow)"),
+      x: Panel.linear(-0.5, last + 0.5, shown.map((i) => [i, String(i)]), "plane (fast to slow)"),
       y: Panel.byLog(low, high, Panel.octaves(low, high), "turns"),
       bands: [{ from: low, to: 1 }],
-      rules: [{ y: 1, text: "one turn" }],
+      rules: [{ y: 1, text: "one turn", left: true }],
       sticks: before.map((turned, i) => ({ x: i, from: turned, to: after[i], kind: unseen[i] ? "second" : "quiet" })),
       curves: [{ points: before.map((turned, i) => [i, turned]), kind: "quiet" },
                { points: after.map((turned, i) => [i, turned]) }],
@@ -115,7 +116,8 @@ if (typeof document !== "undefined") {
     const rows = before.map((turned, i) => {
       const row = document.createElement("tr");
       const told = unseen[i] ? "unseen angles" : turned < 1 ? "within the arc of training" : "whole circle seen";
-      for (const text of [String(i), Panel.number(turned), Panel.number(after[i]), Panel.number(omega[i] / changed[i]), told]) {
+      const numbers = [turned, after[i], omega[i] / changed[i]].map(Panel.number);
+      for (const text of [String(i), ...numbers, told]) {
         row.append(Object.assign(document.createElement("td"), { textContent: text }));
       }
       return row;
@@ -123,6 +125,7 @@ if (typeof document !== "undefined") {
     root.querySelector("tbody").replaceChildren(...rows);
     Panel.say(root.querySelector("[role=status]"),
       `${partial} of ${omega.length} planes turn less than once in ${Panel.number(trained)} tokens. ` +
-      `Read at ${Panel.number(factor * trained)} tokens, ${count} of them ${count === 1 ? "meets" : "meet"} angles that training never showed.`);
+      `Read at ${reading} tokens, ${count || "none"} of them ${count > 1 ? "meet" : "meets"} angles that training never ` +
+      "showed.");
   });
 }

@@ -61,7 +61,7 @@ if (typeof document !== "undefined") {
   const fields = {
     alpha: { value: power },
     beta: { value: Number, text: (beta) => beta.toFixed(2) },
-    mu: { value: Number, text: (mu) => (mu < 0 ? `${mu} (peak or hole at lag ${-mu})` : String(mu)) },
+    mu: { value: Number, text: (mu) => (mu < 0 ? `${Panel.number(mu)} (centre at lag ${-mu})` : String(mu)) },
     length: { value: power, text: (n) => `${Panel.number(n)} keys` },
     window: { value: power, text: (D) => `lag ${Panel.number(D)}` },
     ssmax: {},
@@ -78,31 +78,31 @@ if (typeof document !== "undefined") {
     const across = Panel.lags(length - 1, "lag d (keys back from the query)");
     const depth = Math.min(20, Math.max(1, drawn.reduce((least, lag) => Math.max(least, top - logs[lag]), 0)));
     const highest = mass.reduce((a, b) => Math.max(a, b), 0);
-    const rules = [{ x: window, text: `D = ${Panel.length(window)}` }];
-    const halves = [0, 0.25, 0.5, 0.75, 1];
+    const depths = Panel.steps(depth).map((step) => [-step, Panel.number(-step)]);
+    const shares = Panel.steps(highest).map((step) => [step, `${Panel.number(100 * step)} %`]);
+    const rule = { x: window, text: `D = ${Panel.length(window)}` };
 
     Panel.chart(document.getElementById("prior-log"), {
       title: `Log-prior by lag, from 0 at its peak down to ${Panel.number(-depth)}`,
-      x: across, y: Panel.linear(-depth, 0, halves.map((h) => [-h * depth, Panel.number(-h * depth)]), "log π(d), peak at 0"),
-      curves: [{ points: drawn.map((lag) => [lag, logs[lag] - top]) }], rules,
+      x: across, y: Panel.linear(-depth, 0, depths, "log π(d), peak at 0"),
+      curves: [{ points: drawn.map((lag) => [lag, logs[lag] - top]) }], rules: [{ ...rule, low: true }],
     });
     Panel.chart(document.getElementById("prior-mass"), {
       title: `Attention mass by lag for equal content; the heaviest key has ${Panel.percent(highest)}`,
-      x: across, y: Panel.linear(0, highest, halves.map((h) => [h * highest, `${Number((100 * h * highest).toPrecision(2))} %`]),
-                                 "mass of one key"),
-      curves: [{ points: drawn.map((lag) => [lag, mass[lag]]) }], rules,
+      x: across, y: Panel.linear(0, 1.04 * highest, shares, "mass of one key"),
+      curves: [{ points: drawn.map((lag) => [lag, mass[lag]]) }], rules: [rule],
     });
     Panel.chart(document.getElementById("prior-tail"), {
       title: `Attention mass beyond each lag: ${Panel.percent(tail)} beyond lag ${window}; 95 % within lag ${held}`,
-      x: across, y: Panel.linear(0, 1, halves.map((h) => [h, `${100 * h} %`]), "mass beyond D"),
-      curves: [{ points: drawn.map((lag) => [lag, far[lag + 1]]) }], rules,
+      x: across, y: Panel.linear(0, 1, [0, 0.25, 0.5, 0.75, 1].map((share) => [share, `${100 * share} %`]), "mass beyond D"),
+      curves: [{ points: drawn.map((lag) => [lag, far[lag + 1]]) }], rules: [rule],
       dots: [...(window < length ? [{ x: window, y: tail, text: Panel.percent(tail) }] : []),
              { x: held, y: far[held + 1], kind: "second", text: "95 %" }],
     });
     Panel.show(root, { tail: Panel.percent(tail), held: Panel.number(held), mean: Panel.number(Prior.meanLag(mass)),
                        scale: Panel.number(scale) });
     Panel.say(root.querySelector("[role=status]"),
-      `Of ${Panel.number(length)} keys, those beyond lag ${Panel.number(window)} get ${Panel.percent(tail)} of the attention; ` +
-      `95 % stays within lag ${Panel.number(held)}.`);
+      `Of ${Panel.number(length)} keys, those beyond lag ${Panel.number(window)} get ${Panel.percent(tail)} of the ` +
+      `attention; 95 % stays within lag ${Panel.number(held)}.`);
   });
 }
