@@ -1,4 +1,4 @@
-// The local exponent of a prior and what follows from it: attention_priors.theory.phase and notebook "The phase diagram".
+// The local exponent of a prior and what follows from it: attention_priors.theory.phase, notebook 18.
 "use strict";
 
 const Exponent = (() => {
@@ -163,12 +163,13 @@ if (typeof document !== "undefined") {
     const lengths = Array.from({ length: 57 }, (_, k) => Math.round(2 ** (3 + k / 4))).filter((n) => n <= LONGEST);
     const tails = Exponent.tailsByLength(logs, window, lengths), tail = Exponent.tailMass(logs, window, length);
     const crossing = exponents.find(([, rho]) => rho > 1), end = Exponent.limit(family, state, window);
+    const powers = [-1, 0, 1, 10, 100, 1000].map((rho) => [rho, Panel.number(rho)]);
     const local = end.value < 1, last = exponents[exponents.length - 1];
 
     Panel.chart(document.getElementById("exponent-rho"), {
       title: `Local exponent by lag; ${crossing ? `first above 1 at lag ${crossing[0]}` : "never above 1 here"}`,
       x: Panel.byLog(2, LONGEST / 2, Panel.octaves(2, LONGEST / 2), "lag d"),
-      y: Panel.symmetric(-3, 1000, [-1, 0, 1, 10, 100, 1000].map((rho) => [rho, Panel.number(rho)]), "local exponent ρ(d)"),
+      y: Panel.symmetric(-3, 1000, powers, "local exponent ρ(d)"),
       bands: [{ from: -3, to: 1 }],
       rules: [{ y: 1, text: "" }],
       notes: [{ across: 0.02, up: 0.92, text: "falls faster than 1/d: a window forms" },
@@ -177,9 +178,10 @@ if (typeof document !== "undefined") {
       dots: exponents.filter(([, rho]) => rho <= 1000).map(([x, y]) => ({ x, y, kind: y > 1 ? "second" : "" })),
     });
     Panel.chart(document.getElementById("exponent-tail"), {
-      title: `Mass beyond lag ${window} by context: ${Panel.percent(tail)} at ${length} keys, limit ${Panel.percent(end.value)}`,
+      title: `Mass beyond lag ${window} by context: ${Panel.percent(tail)} at ${length} keys, ` +
+        `limit ${Panel.percent(end.value)}`,
       x: Panel.byLog(8, LONGEST, Panel.octaves(8, LONGEST), "context n (keys)"),
-      y: Panel.linear(0, 1, [0, 0.25, 0.5, 0.75, 1].map((share) => [share, `${100 * share} %`]), "mass beyond D"),
+      y: Panel.shares("mass beyond D"),
       rules: [{ y: end.value, text: end.kind === "exact" ? "limit" : "limit, at most" }],
       curves: [{ points: lengths.map((n, k) => [n, tails[k]]) }],
       dots: [{ x: length, y: tail, text: Panel.percent(tail) }],

@@ -1,4 +1,4 @@
-// What the explorers share: controls that report their values, and charts in SVG that follow the page's width and colours.
+// What the explorers share: controls that report their values, and charts in SVG in the page's width and colours.
 "use strict";
 
 const Panel = (() => {
@@ -21,7 +21,8 @@ const Panel = (() => {
       const [digits, exponent] = value.toExponential(1).split("e");
       return `${digits} · 10^${Number(exponent)}`;
     }
-    return Math.abs(value).toLocaleString("en", value >= 100 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 3 });
+    const digits = value >= 100 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 3 };
+    return Math.abs(value).toLocaleString("en", digits);
   }
 
   function percent(share) {
@@ -32,6 +33,11 @@ const Panel = (() => {
   // A scale maps values to 0..1. `ticks` are [value, text].
   function linear(low, high, ticks, label) {
     return { of: (value) => (value - low) / (high - low), ticks, label };
+  }
+
+  // From 0 to 100 %.
+  function shares(label) {
+    return linear(0, 1, [0, 25, 50, 75, 100].map((share) => [share / 100, `${share} %`]), label);
   }
 
   function byLog(low, high, ticks, label) {
@@ -83,10 +89,10 @@ const Panel = (() => {
     return [...found].sort((a, b) => a - b);
   }
 
-  /* Draws {x, y, curves, bands, rules, dots, sticks, notes, title} into `holder`; drawn anew when the holder's width changes.
-     curves: {points: [[x, y], ..], kind}; bands: {from, to} on y; rules: {x or y, text}, the text at the foot (`low`) or on the
-     left (`left`) if told; dots: {x, y, text, kind};
-     sticks: {x, from, to, kind}; notes: {across, up, text}, shares of the picture. `kind` is a class that explorers.css colours. */
+  /* Draws {x, y, curves, bands, rules, dots, sticks, notes, title} into `holder`, anew when the holder's width changes.
+     curves: {points: [[x, y], ..], kind}; bands: {from, to} on y; rules: {x or y, text}, the text at the foot (`low`) or
+     on the left (`left`) if told; dots: {x, y, text, kind}; sticks: {x, from, to, kind}; notes: {across, up, text},
+     shares of the picture. `kind` is a class that explorers.css colours. */
   function chart(holder, spec) {
     holder.spec = spec;
     if (!holder.watched) {
@@ -147,7 +153,8 @@ const Panel = (() => {
     for (const rule of rules) {
       const flat = rule.y !== undefined, at = flat ? up(rule.y) : across(rule.x);
       if (at < (flat ? MARGIN.top : MARGIN.left) - 1 || at > (flat ? bottom : right) + 1) continue;
-      const ends = flat ? { x1: MARGIN.left, x2: right, y1: at, y2: at } : { x1: at, x2: at, y1: MARGIN.top, y2: bottom };
+      const ends = flat ? { x1: MARGIN.left, x2: right, y1: at, y2: at }
+                        : { x1: at, x2: at, y1: MARGIN.top, y2: bottom };
       svg.append(make("line", { class: "rule", ...ends }));
       const end = flat ? !rule.left : at > centre[0];
       const place = flat ? { x: end ? right - 2 : MARGIN.left + 4, y: at - 5 }
@@ -176,7 +183,8 @@ const Panel = (() => {
   /* Reads the controls below `root` by the names in `fields`, {name: {value, text}}, and calls `update(state)` at the
      start and at every change. `value` turns the control's string into a number, `text` writes it in the read-out. */
   function connect(root, fields, update) {
-    const controls = Object.fromEntries(Object.keys(fields).map((name) => [name, root.querySelector(`[name=${name}]`)]));
+    const controls = {};
+    for (const name of Object.keys(fields)) controls[name] = root.querySelector(`[name=${name}]`);
     const read = (name) => {
       const control = controls[name], raw = control.type === "checkbox" ? control.checked : control.value;
       return fields[name].value ? fields[name].value(raw) : raw;
@@ -216,5 +224,7 @@ const Panel = (() => {
     node.waiting = setTimeout(() => { node.textContent = sentence; }, node.textContent ? QUIET : 0);
   }
 
-  return { byLog, chart, connect, lags, length, linear, number, octaves, percent, sampled, say, show, steps, symmetric };
+  return {
+    byLog, chart, connect, lags, length, linear, number, octaves, percent, sampled, say, shares, show, steps, symmetric,
+  };
 })();

@@ -29,7 +29,7 @@ const Planes = (() => {
     return Math.log((length * omega[0]) / (2 * Math.PI * turned)) / step;
   }
 
-  // Interpolated where a plane turns once or less in training, kept from 32 turns on, a blend linear in the index between
+  // Interpolated where a plane turns once or less in training, kept from 32 turns on, linear in the index between
   function yarn(omega, factor, trained, fast = 32, slow = 1) {
     const low = Math.max(Math.floor(planeOf(omega, fast, trained)), 0);
     const high = Math.min(Math.ceil(planeOf(omega, slow, trained)), 2 * omega.length - 1);
@@ -37,7 +37,7 @@ const Planes = (() => {
     return omega.map((w, i) => w + Math.min(1, Math.max(0, (i - low) / width)) * (w / factor - w));
   }
 
-  // Interpolated up to one turn in training, kept from four turns on, a blend linear in the turns between
+  // Interpolated up to one turn in training, kept from four turns on, linear in the turns between
   function llama3(omega, factor, trained, slow = 1, fast = 4) {
     return omega.map((w, i) => {
       const kept = Math.min(1, Math.max(0, (turns(omega, trained)[i] - slow) / (fast - slow)));
@@ -86,7 +86,7 @@ if (typeof document !== "undefined") {
     width: { value: power, text: (width) => `${width} (${width / 2} planes)` },
     base: { value: (exponent) => Number((10 ** Number(exponent)).toPrecision(3)) },
     trained: { value: power, text: (T) => `${Panel.number(T)} tokens` },
-    factor: { value: (exponent) => Number((2 ** Number(exponent)).toPrecision(3)), text: (s) => `${Panel.number(s)} T` },
+    factor: { value: (exponent) => Number(power(exponent).toPrecision(3)), text: (s) => `${Panel.number(s)} T` },
   };
 
   Panel.connect(root, fields, ({ method, width, base, trained, factor }) => {
@@ -125,7 +125,7 @@ if (typeof document !== "undefined") {
     root.querySelector("tbody").replaceChildren(...rows);
     Panel.say(root.querySelector("[role=status]"),
       `${partial} of ${omega.length} planes turn less than once in ${Panel.number(trained)} tokens. ` +
-      `Read at ${reading} tokens, ${count || "none"} of them ${count > 1 ? "meet" : "meets"} angles that training never ` +
-      "showed.");
+      `Read at ${reading} tokens, ${count || "none"} of them ${count > 1 ? "meet" : "meets"} angles that training ` +
+      "never showed.");
   });
 }

@@ -94,7 +94,7 @@ if (typeof document !== "undefined") {
     });
     Panel.chart(document.getElementById("prior-tail"), {
       title: `Attention mass beyond each lag: ${Panel.percent(tail)} beyond lag ${window}; 95 % within lag ${held}`,
-      x: across, y: Panel.linear(0, 1, [0, 0.25, 0.5, 0.75, 1].map((share) => [share, `${100 * share} %`]), "mass beyond D"),
+      x: across, y: Panel.shares("mass beyond D"),
       curves: [{ points: drawn.map((lag) => [lag, far[lag + 1]]) }], rules: [rule],
       dots: [...(window < length ? [{ x: window, y: tail, text: Panel.percent(tail) }] : []),
              { x: held, y: far[held + 1], kind: "second", text: "95 %" }],
