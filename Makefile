@@ -46,7 +46,7 @@ RULES := .cache/reproduce-$(PROFILE).mk
 TRITON := triton==3.9.0
 
 .DEFAULT_GOAL := help
-.PHONY: help env reproduce figures test properties chaos verify claim bench lab clean
+.PHONY: help env reproduce figures test properties chaos verify claim bench lab site clean
 
 help: ## list the targets
 	@echo "usage: make TARGET [PROFILE=smoke|cpu|full|gpu|paper] [ONLY=passkeys] [-j2]"
@@ -82,6 +82,9 @@ claim: $(STAMP) ## ID=BAM-T4: statement, verdict, check, notebook cell and figur
 bench: $(STAMP) ## measure time and memory, and print what they are compared to (DEVICE=cuda: the kernels)
 	@$(OFFLINE) $(PY) -m attention_priors.bench --results '$(RESULTS)' $(if $(DEVICE),--device '$(DEVICE)')
 	@$(if $(filter cuda,$(DEVICE)),$(PY) -m attention_priors.report --profile gpu --results '$(RESULTS)',true)
+
+site: $(STAMP) ## build/site/html: findings, notebooks, ledger, figures and numbers as pages to read offline
+	@$(OFFLINE) $(PY) -m attention_priors.site --profile '$(PROFILE)' --results '$(RESULTS)'
 
 lab: $(STAMP) ## JupyterLab with the project's kernel
 	@$(PY) -m ipykernel install --sys-prefix --name attention-priors --display-name "Attention Priors" >/dev/null
