@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,10 +16,12 @@ from attention_priors.layout import THEORY
 from attention_priors.notebooks import NOTEBOOKS
 from attention_priors.site import executed, first, gallery, ledger, places
 from attention_priors.site.committed import Committed
+from attention_priors.site.markup import raw
 
 PACKAGE = Path(__file__).parent
 EXPLORERS = PACKAGE / "explorers"
 NEEDED = ("sphinx", "myst_nb", "pydata_sphinx_theme")
+HEADING = re.compile(r"<h1>(.*?)</h1>\n(.*)", re.DOTALL)
 COPIED = ("figures", "metrics", "tables")
 
 
@@ -92,8 +95,18 @@ def notebooks(committed: Committed) -> dict[str, str]:
 
 
 def explorers(folder: Path = EXPLORERS) -> dict[str, str]:
-    """A page for each explorers/NAME.html, a fragment whose first heading is its title, beside NAME.js and NAME.css."""
-    return {}
+    """A page for each explorers/NAME.html, a fragment that begins with its heading, and their list.
+
+    `extension` adds their styles and scripts.
+    """
+    found, items = {}, []
+    for path in sorted(folder.glob("*.html")):
+        title, body = HEADING.fullmatch(path.read_text(encoding="utf-8")).groups()
+        found[f"explorers/{path.stem}.md"] = f"# {title}\n\n{raw(body.strip())}\n"
+        items.append(f"- {{doc}}`{path.stem}`")
+    text = "Move the sliders: the formulas are the library's, computed in your browser. A change needs no network."
+    trees = _tree([path.removeprefix("explorers/").removesuffix(".md") for path in found])
+    return found | {"explorers/index.md": "\n\n".join(["# Explorers", text, "\n".join(items), trees])}
 
 
 def sphinx(source: Path, html: Path, modules: list[Path]) -> tuple[str, ...]:
@@ -103,7 +116,7 @@ def sphinx(source: Path, html: Path, modules: list[Path]) -> tuple[str, ...]:
 
     nocolor()
     said = io.StringIO()
-    static = [str(PACKAGE / "static"), *([str(EXPLORERS)] if EXPLORERS.is_dir() else [])]
+    static = [str(each) for each in (PACKAGE / "static", *EXPLORERS.glob("*.js"), *EXPLORERS.glob("*.css"))]
     app = Sphinx(
         srcdir=source, confdir=None, outdir=html, doctreedir=source.parent / "doctrees", buildername="html",
         confoverrides=SETTINGS | {"html_static_path": static, "site_modules": [str(each) for each in modules]},

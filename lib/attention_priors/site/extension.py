@@ -57,9 +57,14 @@ def _cells(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def _scripts(app: Sphinx, name: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Formulas cost a third of a megabyte: only pages that have some load them."""
+    """Formulas cost a third of a megabyte: only pages that have some load them. Explorers have their own scripts."""
     if 'class="math' in context.get("body", ""):
         for script in FORMULAS:
+            app.add_js_file(script, loading_method="defer")
+    folder, _, explorer = name.partition("/")
+    if folder == "explorers" and explorer != "index":
+        app.add_css_file("explorers.css")
+        for script in ("panel.js", f"{explorer}.js"):
             app.add_js_file(script, loading_method="defer")
 
 
