@@ -137,6 +137,7 @@ SETTINGS = {
     "language": "en",
     "extensions": ["myst_nb", "attention_priors.site.extension"],
     "html_math_renderer": "katex",
+    "html_context": {"default_mode": "auto"},
     "html_theme": "pydata_sphinx_theme",
     "html_theme_options": {
         "navbar_align": "left",

@@ -94,7 +94,10 @@ if (typeof document !== "undefined") {
     const before = Planes.turns(omega, trained), after = Planes.turns(changed, factor * trained);
     const unseen = Planes.unseen(before, after), last = omega.length - 1;
     const partial = before.filter((turned) => turned < 1).length, count = unseen.filter(Boolean).length;
-    const all = [...before, ...after], low = Math.min(0.5, ...all) / 1.3, high = Math.max(2, ...all) * 1.3;
+    const all = [...before, ...after];
+    // In steps of 16, so that the curves move and not the axis alone
+    const low = 16 ** Math.floor(Math.log(Math.min(0.5, ...all)) / Math.log(16));
+    const high = 16 ** Math.ceil(Math.log(Math.max(2, ...all)) / Math.log(16));
     const every = Math.max(1, Math.ceil(last / 8)), shown = [...omega.keys()].filter((i) => i % every === 0);
     const reading = Panel.number(factor * trained);
 
