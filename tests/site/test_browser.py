@@ -2,12 +2,12 @@
 
 import os
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from attention_priors.site import audit
 from attention_priors.site import browser as site_browser
 
 PAINT = 1000  # ms
@@ -78,7 +78,7 @@ def tab(chromium, address):
 def visited(html, chromium, address):
     """{page: what the browser found}, opened once at 390 px; and what went wrong, by page.
 
-    Claims and sources are of one make: every tenth of them, unless SITE_PAGES=all; the rest is read without a browser.
+    Claims and sources are of one make: every tenth of them, unless SITE_PAGES=all; `audit` reads the rest.
     """
     alike = [name for name in site_browser.pages(html) if name.startswith(ALIKE)]
     skipped = set() if os.environ.get("SITE_PAGES") == "all" else {*alike} - {*alike[::10]} - {"claims/BAM-T4.html"}
@@ -101,45 +101,9 @@ def test_no_page_complains_or_asks_outside(visited):
     assert {name: found["refused"] for name, found in facts.items() if found["refused"]} == {}  # formulas
 
 
-class Page(HTMLParser):
-    """What a page refers to, the anchors it has, and its pictures without a text."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.links: set[str] = set()
-        self.anchors: set[str] = set()
-        self.mute: list[str] = []
-        self.feed(path.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        found = dict(attributes)
-        self.anchors |= {found[key] for key in ("id", "name") if found.get(key)}
-        self.links |= {found[key] for key in ("href", "src") if found.get(key)}
-        if tag == "img" and not found.get("alt"):
-            self.mute.append(found.get("src", ""))
-
-
-@pytest.fixture(scope="module")
-def read(html):
-    """Every page of the site, read without a browser."""
-    return {name: Page(html / name) for name in site_browser.pages(html)}
-
-
-def test_every_link_and_picture_of_every_page_is_there(read, html):
-    missing = set()
-    for name, page in read.items():
-        for link in page.links:
-            parts = urlsplit(link)
-            if parts.scheme:
-                assert parts.scheme in ("https", "http", "mailto", "data"), (name, link)
-                continue
-            target = (html / name).parent / unquote(parts.path) if parts.path else html / name
-            place = os.path.relpath(target, html)
-            if not target.is_file():
-                missing.add(f"{name}: {place}")
-            elif parts.fragment and place in read and unquote(parts.fragment) not in read[place].anchors:
-                missing.add(f"{name}: {place}#{parts.fragment}")
-    assert sorted(missing) == []
+def test_every_page_holds_together(html):
+    """Read without a browser, all of them: links, what is loaded, words for pictures."""
+    assert audit.problems(html) == []
 
 
 def test_every_anchor_that_scripts_make_is_there(visited, address):
@@ -155,8 +119,7 @@ def test_every_anchor_that_scripts_make_is_there(visited, address):
     assert missing == []
 
 
-def test_every_picture_says_what_it_shows(visited, read):
-    assert {name: page.mute for name, page in read.items() if page.mute} == {}
+def test_every_drawing_says_what_it_shows(visited):
     facts, _ = visited
     assert {name: found["unnamed"] for name, found in facts.items() if found["unnamed"]} == {}
     assert [name for name, found in facts.items() if not found["titled"]] == []

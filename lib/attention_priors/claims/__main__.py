@@ -103,9 +103,13 @@ def _notebook(claim: claims.Claim) -> str:
 
 def cells_of(identifier: str, notebook: Path) -> list[str]:
     """Ids of the cells whose source names the claim as a whole word: BAM-T4 is not found in BAM-T4b."""
-    whole = re.compile(rf"(?<![\w-]){re.escape(identifier)}(?!\w|[-.]\w)")
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    return [cell["id"] for cell in cells if whole.search("".join(cell["source"]))]
+    return [cell["id"] for cell in cells if names(identifier).search("".join(cell["source"]))]
+
+
+def names(identifier: str) -> re.Pattern[str]:
+    """Finds the claim as a whole word."""
+    return re.compile(rf"(?<![\w-]){re.escape(identifier)}(?!\w|[-.]\w)")
 
 
 def figures_of(claim: claims.Claim, verdict: claims.Verdict, layout: Layout) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import importlib.util
 import io
 import json
@@ -14,14 +15,16 @@ from pathlib import Path
 from attention_priors import store
 from attention_priors.layout import THEORY
 from attention_priors.notebooks import NOTEBOOKS
-from attention_priors.site import executed, first, gallery, ledger, places
+from attention_priors.site import executed, first, gallery, ledger, library, numbers, places
 from attention_priors.site.committed import Committed
 from attention_priors.site.markup import raw
 
 PACKAGE = Path(__file__).parent
 EXPLORERS = PACKAGE / "explorers"
+SHARED = ("explorers.css", "panel.js")  # what all explorers load, before their own
+HEADING = re.compile(r"<h1[^>]*>(?P<title>.*?)</h1>", re.DOTALL)
+ALONE = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"
 NEEDED = ("sphinx", "myst_nb", "pydata_sphinx_theme")
-HEADING = re.compile(r"<h1>(.*?)</h1>\n(.*)", re.DOTALL)
 COPIED = ("figures", "metrics", "tables")
 
 
@@ -40,16 +43,16 @@ def build(results: Path, into: Path, profile: str = "cpu", say: Callable[[str], 
     if missing:
         raise ValueError(f"the site needs {', '.join(missing)}; install it: pip install -e '.[site]'")
     committed = Committed(Path(results), profile)
-    source, html = Path(into) / "source", Path(into) / "html"
+    source, target = Path(into) / "source", Path(into) / "html"
     written = pages(committed)
     shutil.rmtree(source, ignore_errors=True)
     for name, content in written.items():
         store.write_text(source / name, content)
     say(f"{len(written)} sources in {source}")
-    modules = sorted({*ledger.modules(committed), *gallery.modules(committed)})
-    warnings = sphinx(source, html, modules)
-    copy(committed, html)
-    return Built(html, len(list(html.rglob("*.html"))), warnings)
+    modules = sorted({*ledger.modules(committed), *gallery.modules(committed), *library.modules()})
+    warnings = sphinx(source, target, modules)
+    copy(committed, target)
+    return Built(target, len(list(target.rglob("*.html"))), warnings)
 
 
 def pages(committed: Committed) -> dict[str, str]:
@@ -63,6 +66,11 @@ def pages(committed: Committed) -> dict[str, str]:
     for folder in {folder for folder, _ in committed.figures}:
         found[f"gallery/{folder}.md"] = gallery.page(committed, folder)
     found |= explorers()
+    found["benchmark.md"], found["statistics.md"] = numbers.benchmark(committed), numbers.statistics(committed)
+    found["data/index.md"], found["data/columns.md"] = numbers.index(committed), numbers.columns(committed)
+    for folder in {folder for folder, _ in committed.metrics}:
+        found[f"data/{folder}.md"] = numbers.page(committed, folder)
+    found["api.md"] = library.page()
     known = frozenset(str(Path(name).with_suffix(".html")) for name in found)
     tops = [card[1].removesuffix(".html") for card in first.CARDS if card[1] in known]
     found["index.md"] = first.page(committed, known) + "\n" + _tree(tops)
@@ -95,31 +103,38 @@ def notebooks(committed: Committed) -> dict[str, str]:
 
 
 def explorers(folder: Path = EXPLORERS) -> dict[str, str]:
-    """A page for each explorers/NAME.html, a fragment that begins with its heading, and their list.
-
-    `extension` adds their styles and scripts.
-    """
-    found, items = {}, []
+    """A page for each explorers/NAME.html, a fragment whose first heading is its title, and NAME.js and NAME.css."""
+    found, titles = {}, {}
     for path in sorted(folder.glob("*.html")):
-        title, body = HEADING.fullmatch(path.read_text(encoding="utf-8")).groups()
-        found[f"explorers/{path.stem}.md"] = f"# {title}\n\n{raw(body.strip())}\n"
-        items.append(f"- {{doc}}`{path.stem}`")
-    text = "Move the sliders: the formulas are the library's, computed in your browser. A change needs no network."
-    trees = _tree([path.removeprefix("explorers/").removesuffix(".md") for path in found])
-    return found | {"explorers/index.md": "\n\n".join(["# Explorers", text, "\n".join(items), trees])}
+        fragment = path.read_text(encoding="utf-8")
+        heading = HEADING.search(fragment)
+        if not heading:
+            raise ValueError(f"explorers/{path.name} has no heading; begin it with <h1>")
+        titles[path.stem] = html.unescape(re.sub(r"<[^>]*>", "", heading["title"])).strip()
+        beside = [each for each in SHARED if (folder / each).is_file()]
+        beside += [each for each in (f"{path.stem}.css", f"{path.stem}.js") if (folder / each).is_file()]
+        tags = [f'<link rel="stylesheet" href="../_static/explorers/{each}">' if each.endswith(".css")
+                else f'<script defer src="../_static/explorers/{each}"></script>' for each in beside]  # fmt: skip
+        body = raw("\n".join([*tags, HEADING.sub("", fragment, count=1)]))
+        found[f"explorers/{path.stem}.md"] = f"{ALONE}# {titles[path.stem]}\n\n{body}\n"
+    if found:
+        items = "\n".join(f"- {{doc}}`{name}`" for name in titles)
+        found["explorers/index.md"] = (
+            f"# Explorers\n\nThey run in your browser; nothing leaves it.\n\n{items}\n\n{_tree(list(titles))}"
+        )
+    return found
 
 
-def sphinx(source: Path, html: Path, modules: list[Path]) -> tuple[str, ...]:
+def sphinx(source: Path, target: Path, modules: list[Path]) -> tuple[str, ...]:
     """Run Sphinx in this process. Returns its warnings; ValueError where it fails."""
     from sphinx.application import Sphinx
     from sphinx.util.console import nocolor
 
     nocolor()
     said = io.StringIO()
-    static = [str(each) for each in (PACKAGE / "static", *EXPLORERS.glob("*.js"), *EXPLORERS.glob("*.css"))]
     app = Sphinx(
-        srcdir=source, confdir=None, outdir=html, doctreedir=source.parent / "doctrees", buildername="html",
-        confoverrides=SETTINGS | {"html_static_path": static, "site_modules": [str(each) for each in modules]},
+        srcdir=source, confdir=None, outdir=target, doctreedir=source.parent / "doctrees", buildername="html",
+        confoverrides=SETTINGS | {"site_modules": [str(each) for each in modules]},
         status=None, warning=said, freshenv=True,
     )  # fmt: skip
     app.build()
@@ -129,6 +144,8 @@ def sphinx(source: Path, html: Path, modules: list[Path]) -> tuple[str, ...]:
     return warnings
 
 
+# Pages without a list of their neighbours at the left.
+WIDE = ("index", "ledger", "errata", "claims/*", "benchmark", "statistics", "api", "explorers/*", "source/**", "search")
 SETTINGS = {
     "project": "Attention Priors",
     "author": "Attention Priors contributors",
@@ -137,7 +154,8 @@ SETTINGS = {
     "language": "en",
     "extensions": ["myst_nb", "attention_priors.site.extension"],
     "html_math_renderer": "katex",
-    "html_context": {"default_mode": "auto"},
+    "html_static_path": [str(PACKAGE / "static")],
+    "html_context": {"default_mode": "auto"},  # without one the theme complains on the console
     "html_theme": "pydata_sphinx_theme",
     "html_theme_options": {
         "navbar_align": "left",
@@ -150,11 +168,11 @@ SETTINGS = {
         "footer_end": [],
         "back_to_top_button": True,
     },
-    "html_sidebars": dict.fromkeys(["index", "ledger", "errata", "claims/*", "benchmark", "source/**", "search"], []),
+    "html_sidebars": {name: [] for name in WIDE},
     "html_show_sourcelink": False,
     "html_copy_source": False,
     "html_show_search_summary": False,  # it would read the pages found, which a browser refuses on a local disk
-    "myst_enable_extensions": ["dollarmath", "amsmath"],
+    "myst_enable_extensions": ["dollarmath", "amsmath", "deflist"],
     "myst_heading_anchors": 4,
     "nb_execution_mode": "off",
     "nb_render_markdown_format": "myst",
@@ -166,11 +184,15 @@ SETTINGS = {
 }
 
 
-def copy(committed: Committed, html: Path) -> None:
-    """The files that pages show and offer, as they are committed."""
+def copy(committed: Committed, site: Path) -> None:
+    """The files that pages show, load and offer, as they are committed."""
+    for path in sorted([*EXPLORERS.glob("*.js"), *EXPLORERS.glob("*.css")]):
+        target = site / "_static" / "explorers" / path.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
     for folder in committed.folders:
         for kind in COPIED:
             for path in sorted((committed.folder(folder) / kind).glob("*")):
-                target = html / places.file(folder, kind, path.name)
+                target = site / places.file(folder, kind, path.name)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)

@@ -167,10 +167,9 @@ SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasc
 SPECIAL |= {each: f"\\{each}" for each in "&%$#_{}"}
 SIGNS = {"×": r"$\times$", "–": "--", "≤": r"$\le$", "≥": r"$\ge$", "−": "$-$", "±": r"$\pm$", "∞": r"$\infty$",
          "→": r"$\to$", "²": "$^2$", "°": r"$^\circ$", "µ": r"$\mu$", "…": r"\dots{}"}  # fmt: skip
-GREEK = {chr(code): name for code, name in zip(
-    (*range(0x3B1, 0x3C2), *range(0x3C3, 0x3CA)),
-    "alpha beta gamma delta varepsilon zeta eta theta iota kappa lambda mu nu xi o pi rho sigma tau upsilon varphi chi "
-    "psi omega".split(), strict=True)}  # fmt: skip
+NAMES = """alpha beta gamma delta varepsilon zeta eta theta iota kappa lambda mu nu xi o pi rho varsigma sigma tau
+upsilon varphi chi psi omega"""
+GREEK = {chr(0x3B1 + place): name for place, name in enumerate(NAMES.split())}
 
 
 def escaped(text: str) -> str:

@@ -57,14 +57,9 @@ def _cells(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def _scripts(app: Sphinx, name: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Formulas cost a third of a megabyte: only pages that have some load them. Explorers have their own scripts."""
+    """Formulas cost a third of a megabyte: only pages that have some load them."""
     if 'class="math' in context.get("body", ""):
         for script in FORMULAS:
-            app.add_js_file(script, loading_method="defer")
-    folder, _, explorer = name.partition("/")
-    if folder == "explorers" and explorer != "index":
-        app.add_css_file("explorers.css")
-        for script in ("panel.js", f"{explorer}.js"):
             app.add_js_file(script, loading_method="defer")
 
 

@@ -32,8 +32,8 @@ def index(committed: Committed) -> str:
 
 def page(committed: Committed, folder: str) -> str:
     """All figures of one folder."""
-    shown = [_figure(committed, figure) for (each, _), figure in committed.figures.items() if each == folder]
-    return "\n\n".join([f"# {title(folder)}", *shown]) + "\n"
+    parts = [shown(committed, figure) for (each, _), figure in committed.figures.items() if each == folder]
+    return "\n\n".join([f"# {title(folder)}", *parts]) + "\n"
 
 
 def modules(committed: Committed) -> list[Path]:
@@ -41,7 +41,7 @@ def modules(committed: Committed) -> list[Path]:
     return sorted({FIGURES.place(name)[0] for _, name in committed.figures if name in FIGURES})
 
 
-def _figure(committed: Committed, figure: Figure) -> str:
+def shown(committed: Committed, figure: Figure) -> str:
     page = places.figure(figure.folder, figure.name).partition("#")[0]
     files = [
         link(kind.upper(), relative(places.file(figure.folder, "figures", path.name), page))

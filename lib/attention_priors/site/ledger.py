@@ -9,10 +9,11 @@ from pathlib import Path
 
 from attention_priors import claims
 from attention_priors.checks import CHECKS
-from attention_priors.claims.__main__ import cells_of
+from attention_priors.claims.__main__ import names
 from attention_priors.figures import FIGURES
 from attention_priors.layout import THEORY
 from attention_priors.notebooks import NOTEBOOKS
+from attention_priors.registry import LIBRARY
 from attention_priors.site import places
 from attention_priors.site.committed import Committed
 from attention_priors.site.markup import badge, link, raw, relative, table, text
@@ -44,8 +45,7 @@ def ledger(committed: Committed) -> str:
         f"the fields filter. What was found wanting stands in the {{doc}}`errata`.",
         raw(table(head, rows, "Claims and verdicts", filters=[*FILTERS, *head[len(HEAD) :]], name="claims")),
         "## Counts",
-        raw(table(list(counted.columns), [[text(each) for each in row] for row in counted.itertuples(index=False)],
-                  "Verdicts by document")),
+        raw(table(list(counted.columns), counted.astype(str).values.tolist(), "Verdicts by document")),
     ]) + "\n"  # fmt: skip
 
 
@@ -78,23 +78,33 @@ def claim(committed: Committed, name: str) -> str:
         "## Verdict\n\n" + raw(f'<p class="verdicts">{_verdicts(committed, name)}</p>') + _measured(committed, name),
     ]
     if verdict.counterexample:
-        parts.append(f"## Counterexample\n\n```{{admonition}} The smallest case in which it fails\n:class: warning\n\n"
-                     f"{markdown(verdict.counterexample)}\n```\n\n"
-                     f"```{{admonition}} What holds instead\n:class: tip\n\n{markdown(verdict.corrected)}\n```")  # fmt: skip
+        fails = _box("The smallest case in which it fails", "warning", markdown(verdict.counterexample))
+        holds = _box("What holds instead", "tip", markdown(verdict.corrected))
+        parts.append(f"## Counterexample\n\n{fails}\n\n{holds}")
     if verdict.sentences:
-        rows = [[text(each.text), SEEN[each.found],
-                 ("" if each.tried is None else f"{each.tried}" + (f", {each.failed} fail" * bool(each.failed))),
-                 text(f"{each.how}. {each.note}" if each.note else each.how)] for each in verdict.sentences]  # fmt: skip
+        rows = [[text(each.text), SEEN[each.found], _tried(each),
+                 text(f"{each.how}. {each.note}" if each.note else each.how)]
+                for each in verdict.sentences]  # fmt: skip
         head = ("sentence", "found", "cases tried", "how")
         parts.append("## Its sentences\n\n" + raw(table(head, rows, f"The sentences of {name}")))
     if name in CHECKS:
         parts.append(_law(name, page))
     parts.append("## Where it is decided\n\n" + raw(f"<ul>{''.join(_where(committed, name, page))}</ul>"))
-    changed = [row for row in claims.history().itertuples() if row.id == name]
+    changed = _history().get(name, ())
     if changed:
-        items = "".join(f"<li>{row.date}: {badge(row.verdict)} {text(row.reason)}</li>" for row in changed)
+        items = "".join(f"<li>{date}: {badge(verdict)} {text(why)}</li>" for date, verdict, why in changed)
         parts.append(f"## History\n\n{raw(f'<ul>{items}</ul>')}")
     return "\n\n".join(parts) + "\n"
+
+
+def _box(title: str, kind: str, said: str) -> str:
+    return f"```{{admonition}} {title}\n:class: {kind}\n\n{said}\n```"
+
+
+def _tried(sentence: claims.verdict.Sentence) -> str:
+    if sentence.tried is None:
+        return ""
+    return f"{sentence.tried:,}" + (f", {sentence.failed:,} fail" if sentence.failed else "")
 
 
 def markdown(said: object) -> str:
@@ -109,7 +119,7 @@ def markdown(said: object) -> str:
 
 def modules(committed: Committed) -> list[Path]:
     """The files of the laws that claims link to."""
-    return sorted({CHECKS.place(name)[0] for name in committed.claims if name in CHECKS})
+    return sorted({_calls(CHECKS.module(name))[0] for name in committed.claims if name in CHECKS})
 
 
 def _decided(committed: Committed, profile: str) -> bool:
@@ -162,23 +172,27 @@ def _measured(committed: Committed, name: str) -> str:
 
 
 @functools.cache
-def _tree(path: Path) -> tuple[str, ast.Module]:
+def _calls(module: str) -> tuple[Path, str, dict[str, ast.Call]]:
+    """File and source of a module, and by text the innermost call that it is an argument of: claim("BAM-T4", ...)."""
+    path = LIBRARY.joinpath(*module.split(".")).with_suffix(".py")
     source = path.read_text(encoding="utf-8")
-    return source, ast.parse(source)
+    found: dict[str, ast.Call] = {}
+    for node in ast.walk(ast.parse(source)):  # from the outside to the inside
+        if isinstance(node, ast.Call):
+            for each in (*node.args, *(keyword.value for keyword in node.keywords)):
+                if isinstance(each, ast.Constant) and isinstance(each.value, str):
+                    found[each.value] = node
+    return path, source, found
 
 
 def law(name: str) -> tuple[Path, int, str]:
-    """File, line and source of the definition that decides a claim: claim("BAM-T4", ...) or the like."""
-    path, line = CHECKS.place(name)
-    source, tree = _tree(path)
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.lineno <= line <= node.end_lineno
-             and any(isinstance(each, ast.Constant) and each.value == name for each in node.args[:1])]  # fmt: skip
-    if not calls:
-        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.lineno == line]
-    if not calls:
+    """File, line and source of what decides a claim."""
+    path, source, calls = _calls(CHECKS.module(name))
+    if name not in calls:
+        path, line = CHECKS.place(name)
         return path, line, source.splitlines()[line - 1]
-    first, last = calls[0].lineno, calls[0].end_lineno
-    return path, line, "\n".join(source.splitlines()[first - 1 : last])
+    first, last = calls[name].lineno, calls[name].end_lineno
+    return path, first, "\n".join(source.splitlines()[first - 1 : last])
 
 
 def _law(name: str, page: str) -> str:
@@ -213,12 +227,25 @@ def _where(committed: Committed, name: str, page: str) -> list[str]:
     return found
 
 
+@functools.cache
+def _history() -> dict[str, list[tuple[str, str, str]]]:
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for row in claims.history().itertuples():
+        found.setdefault(row.id, []).append((row.date, row.verdict, row.reason))
+    return found
+
+
+@functools.cache
+def _code(notebook: Path) -> dict[str, str]:
+    """The sources of the code cells by id."""
+    content = json.loads(notebook.read_text(encoding="utf-8"))
+    return {cell["id"]: "".join(cell["source"]) for cell in content["cells"] if cell["cell_type"] == "code"}
+
+
 def _cells(notebook: Path, name: str) -> list[str]:
     """Code cells that name a claim, the deciding ones first."""
-    content = json.loads(notebook.read_text(encoding="utf-8"))
-    code = {cell["id"]: "".join(cell["source"]) for cell in content["cells"] if cell["cell_type"] == "code"}
-    named = [each for each in cells_of(name, notebook) if each in code]
-    return sorted(named, key=lambda each: "claim(" not in code[each])
+    named = [cell for cell, source in _code(notebook).items() if names(name).search(source)]
+    return sorted(named, key=lambda cell: "claim(" not in _code(notebook)[cell])
 
 
 @functools.cache

@@ -54,27 +54,30 @@ def table(
     caption: str,
     *,
     filters: Sequence[str] = (),
+    search: bool = False,
     name: str = "",
 ) -> str:
-    """A table of HTML cells that sorts by its heads and is filtered by a field and by the columns in `filters`.
+    """A table of HTML cells that sorts by its heads; `search` or `filters`, names of columns, give fields that filter.
 
     A cell is its HTML, or a pair of the HTML and what it is sorted by.
     """
+    kind = "sortable searched" if search or filters else "sortable"
     lines = [
-        f'<div class="sortable" data-filters="{html.escape("|".join(filters))}"'
+        f'<div class="{kind}" data-filters="{html.escape("|".join(filters))}"'
         + (f' id="{name}"' if name else "")
-        + '><div class="scroll" tabindex="0" role="region" aria-label="Table"><table class="table">',
+        + ">",
+        '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table class="table">',
         f"<caption>{html.escape(caption)}</caption>",
         "<thead><tr>" + "".join(f'<th scope="col">{html.escape(each)}</th>' for each in head) + "</tr></thead>",
         "<tbody>",
     ]
     for row in rows:
-        anchor, cells = "", []
+        cells = []
         for each in row:
             shown, key = each if isinstance(each, tuple) else (each, None)
             by = f' data-sort="{html.escape(str(key))}"' if key is not None else ""
             cells.append(f"<td{by}>{shown}</td>")
-        lines.append(f"<tr{anchor}>{''.join(cells)}</tr>")
+        lines.append(f"<tr>{''.join(cells)}</tr>")
     return "\n".join([*lines, "</tbody></table></div></div>"])
 
 

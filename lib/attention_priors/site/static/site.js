@@ -34,7 +34,7 @@
 
   function filtering(box, table) {
     const names = (box.dataset.filters || "").split("|").filter(Boolean);
-    if (!names.length) return;
+    if (!box.classList.contains("searched")) return;
     const heads = [...table.tHead.rows[0].cells].map((head) => head.textContent.trim());
     const rows = [...table.tBodies[0].rows];
     const texts = rows.map((row) => row.textContent.toLowerCase());
