@@ -154,6 +154,7 @@ SETTINGS = {
     "extensions": ["myst_nb", "attention_priors.site.extension"],
     "html_math_renderer": "katex",
     "html_static_path": [str(PACKAGE / "static")],
+    "html_context": {"default_mode": "auto"},  # without one the theme complains on the console
     "html_theme": "pydata_sphinx_theme",
     "html_theme_options": {
         "navbar_align": "left",
