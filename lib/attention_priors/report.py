@@ -119,11 +119,8 @@ class Report:
         style.apply()
         figure = spec.draw(frame)
         folder = self._folder(origin["profile"], self.into) / "figures"
-        text = {"Title": f"{name} ({_from(origin)})", "Key": origin["key"]}
-        store.write_bytes(folder / f"{name}.pdf", _pdf(figure, spec.alt, **text))
-        store.write_bytes(folder / f"{name}.png", _png(figure, spec.alt, **text))
+        picture(figure, folder / name, spec.alt, f"{name} ({_from(origin)})", origin["key"])
         store.write_text(folder / f"{name}.md", _description(name, spec, frame, origin))
-        plt.close(figure)  # a notebook shows the returned figure once, not also as the current one
         return figure
 
     def table(self, name: str) -> pd.DataFrame:
@@ -166,6 +163,14 @@ def _origin(spec: FigureSpec | TableSpec, origin: dict[str, str]) -> str:
     beside = f"To compare with {spec.paper}. " if spec.paper else ""
     where = _from(origin)
     return f"{beside}{where[0].upper()}{where[1:]}, notebook {spec.notebook}, key {origin['key']}."
+
+
+def picture(figure: Figure, path: Path, alt: str, title: str, key: str) -> None:
+    """Write <path>.pdf and <path>.png, with what they show and come from, and let go of the figure."""
+    text = {"Title": title, "Key": key}
+    store.write_bytes(path.with_name(f"{path.name}.pdf"), _pdf(figure, alt, **text))
+    store.write_bytes(path.with_name(f"{path.name}.png"), _png(figure, alt, **text))
+    plt.close(figure)  # a notebook shows the returned figure once, not also as the current one
 
 
 def _pdf(figure: Figure, alt: str, Title: str, Key: str) -> bytes:
