@@ -68,6 +68,10 @@ def main(arguments: list[str] | None = None) -> int:
         until = began + 60 * chosen.minutes
         found = runs.asked(own, name, profile, folder, until, chosen.minutes, SECONDS * max(1.0, price / 1.5))
         others = cards.committed(Report(Layout(chosen.results, profile.name), "passkeys"))
+        sibling = own.name if chosen.ssmax else own.scaled
+        where = runtime.device(profile.device).type
+        keys = {runs.spec_of(own, sibling, profile, seed).key(where) for seed in profile.seeds}
+        others = cards.beside(others, chosen.into / sibling / "accuracy.csv", keys)
         card = cards.Card(own, name, profile, held, found, others, price)
         path = write(card, chosen.into / name)
     except commands.REFUSED as error:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -47,6 +48,16 @@ def committed(report: Report) -> Committed:
     except NotMeasured as reason:
         empty = pd.DataFrame()
         return Committed(empty, empty, empty, str(reason))
+
+
+def beside(others: Committed, path: Path, keys: Set[str]) -> Committed:
+    """With the hits of an earlier card's accuracy.csv, where its runs are those with `keys`."""
+    if not path.is_file():
+        return others
+    frame = pd.read_csv(path)
+    if set(frame["run"]) != keys:
+        return others
+    return replace(others, counts=pd.concat([each for each in (others.counts, frame) if len(each)], ignore_index=True))
 
 
 @dataclass(frozen=True)
@@ -120,8 +131,8 @@ def _cost(card: Card, name: str) -> dict[str, float]:
         records = card.found.records
         return {"steps": float(np.median([record["steps"] for record in records])),
                 "prior_parameters": records[0]["parameters"]["prior"]}  # fmt: skip
-    row = card.others.summary.set_index("encoding").loc[name]
-    return {"steps": float(row["steps"]), "prior_parameters": math.nan}
+    steps = dict(zip(card.others.summary.get("encoding", ()), card.others.summary.get("steps", ()), strict=True))
+    return {"steps": float(steps.get(name, math.nan)), "prior_parameters": math.nan}
 
 
 def _mass(card: Card, name: str) -> dict[str, float]:
@@ -132,8 +143,8 @@ def _mass(card: Card, name: str) -> dict[str, float]:
 
 def questions(card: Card) -> list[str]:
     """What a reviewer would ask, each with the measurement behind it; the gravest first."""
-    return [*_of_the_gate(card), *_of_the_reach(card), *_of_the_rivals(card), *_of_the_seeds(card), *_of_the_prior(card),
-            *_of_the_cost(card), *_of_the_study(card)]  # fmt: skip
+    parts = (_of_the_gate, _of_the_reach, _of_the_rivals, _of_the_seeds, _of_the_prior, _of_the_cost, _of_the_study)
+    return [question for part in parts for question in part(card)]
 
 
 def _of_the_gate(card: Card) -> Iterator[str]:
@@ -147,8 +158,9 @@ def _of_the_gate(card: Card) -> Iterator[str]:
         trained = int(own["trained"].iloc[0])
         if trained in share.index and is_table(share, trained):
             short = share[share.index < trained]
-            yield (f"**Retrieval, or a table of places?** Seed {seed} answers {share[trained]:.2f} at {trained} tokens and "
-                   f"{short.min():.2f} at {short.idxmin()}, below {WRONG}: it knows where the key stands.")  # fmt: skip
+            yield (f"**Retrieval, or a table of places?** Seed {seed} answers {share[trained]:.2f} at {trained} tokens "
+                   f"and {short.min():.2f} at {short.idxmin()}, below {WRONG}: "
+                   "it knows where the key stands.")  # fmt: skip
 
 
 def _of_the_reach(card: Card) -> Iterator[str]:
@@ -197,7 +209,8 @@ def _of_the_rivals(card: Card) -> Iterator[str]:
                f"{seeds} seeds of both that passed: {verdict}.")  # fmt: skip
         tied = [label(row[0]) for row in compared if row[2] <= 0 <= row[3]]
         if len(tied) > 1:
-            yield f"**What does it add?** No difference is certain from {len(tied)} of {len(compared)}: {', '.join(tied)}."
+            yield (f"**What does it add?** No difference is certain from {len(tied)} of {len(compared)}: "
+                   f"{', '.join(tied)}.")  # fmt: skip
 
 
 def _of_the_seeds(card: Card) -> Iterator[str]:
@@ -232,9 +245,10 @@ def _of_the_prior(card: Card) -> Iterator[str]:
     p, heads = slopes["outer"], len(slopes)
     steep = (slopes["outer"] > STEEP * slopes["inner"].clip(lower=FLAT)) & (p > FLAT)
     flat = p.abs() <= FLAT
-    text = (f"**Which tail did it learn?** From {start:,} to {end:,} tokens back the log-priors of {heads} heads fall like "
-            f"lag^-p with p from {p.min():.2f} to {p.max():.2f}. {int((p > 1).sum())} have p > 1: their mass stays near the "
-            f"query however long the context; that of the {int((p <= 1).sum())} with p ≤ 1 moves away as it grows")  # fmt: skip
+    text = (f"**Which tail did it learn?** From {start:,} to {end:,} tokens back the log-priors of {heads} heads fall "
+            f"like lag^-p with p from {p.min():.2f} to {p.max():.2f}. {int((p > 1).sum())} have p > 1: their mass "
+            f"stays near the query however long the context; that of the {int((p <= 1).sum())} with p ≤ 1 moves away "
+            "as it grows")  # fmt: skip
     text += f", {int(flat.sum())} of them flat" if flat.any() else ""
     yield text + (f". {int(steep.sum())} fall faster than a power: they look nowhere else." if steep.any() else ".")
     masses = card.masses
@@ -245,11 +259,11 @@ def _of_the_prior(card: Card) -> Iterator[str]:
                "(mean over seeds): retrieval needs a head that stays near to copy and one that looks far.")  # fmt: skip
     for name, gap in _moved(card).items():
         if gap < MOVED:
-            yield f"**Is `{name}` trained at all?** It moved by at most {gap:.1g} from its start in every layer and seed."
+            yield f"**Is `{name}` trained at all?** It moved by at most {gap:.1g} from its start in any layer and seed."
 
 
 def exponents(curves: pd.DataFrame) -> pd.DataFrame:
-    """Per seed, layer and head: p = -Δ log π / Δ ln lag from T to sqrt(T L) (`inner`), and from there to L (`outer`)."""
+    """Per seed, layer and head: p = -Δ log π / Δ ln lag from T to sqrt(T L), `inner`, and from there to L, `outer`."""
     trained, end = int(curves["trained"].iloc[0]), int(curves["lag"].max())
     lags = np.array(sorted(set(curves["lag"])))
     start, middle = (
@@ -291,10 +305,11 @@ def _of_the_cost(card: Card) -> Iterator[str]:
 
 def _of_the_study(card: Card) -> Iterator[str]:
     recipe, size = card.profile.passkey.recipe, card.profile.passkey.size
-    yield (f"**Was it tuned as its rivals were?** No: recipe {recipe.name} as it stands (rate {recipe.rate:g}, that of the "
-           f"prior {recipe.prior_rate:g} times as large).")  # fmt: skip
-    yield (f"**One task, one size?** Passkeys, by models of {size.layers} layers {size.width} wide: not text, not addresses. "
-           "Add it to `benchmark.encodings` and `language.encodings` of a profile for more (CONTRIBUTING.md).")  # fmt: skip
+    yield (f"**Was it tuned as its rivals were?** No: recipe {recipe.name} as it stands (rate {recipe.rate:g}, that of "
+           f"the prior {recipe.prior_rate:g} times as large).")  # fmt: skip
+    yield (f"**One task, one size?** Passkeys, by models of {size.layers} layers {size.width} wide: not text, not "
+           "addresses. Add it to `benchmark.encodings` and `language.encodings` of a profile for more "
+           "(CONTRIBUTING.md).")  # fmt: skip
     if not encoding(card.name).ssmax:
         yield f"**And with scalable softmax?** `SSMAX=1` asks {label(card.own.scaled)} the same."
 
@@ -313,7 +328,7 @@ def markdown(card: Card, figure: str, caption: str, alt: str) -> str:
     parts += ["## Laws", "\n".join(laws + [f"| {each.law} | {each.tried} | {each.found} |" for each in card.laws])]
     if card.done:
         parts += ["## Files", "`figure.pdf`, `figure.png`; `summary.csv` (the table above, with every interval), "
-                  "`accuracy.csv` (hits by seed and length), `prior.csv` (trained log-priors by head and lag)."]  # fmt: skip
+                  "`accuracy.csv` (hits by seed and length), `prior.csv` (the trained log-priors)."]  # fmt: skip
     return "\n\n".join(parts) + "\n"
 
 
@@ -333,16 +348,17 @@ def _rows(card: Card) -> str:
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for row in frame.to_dict("records"):
         cells = [row["label"]]
-        cells += [bounded(row[f"mean_{m}"], row[f"low_{m}"], row[f"high_{m}"]) if math.isfinite(row[f"mean_{m}"]) else "–"
-                  for m in MULTIPLES]  # fmt: skip
-        cells += [f"{row['reach']:,.0f}", f"{row['passed']} of {row['seeds']}", f"{row['steps']:,.0f}"]
+        shares = [[row[f"{part}_{m}"] for part in ("mean", "low", "high")] for m in MULTIPLES]
+        cells += [bounded(*share) if math.isfinite(share[0]) else "–" for share in shares]
+        cells += [f"{row['reach']:,.0f}", f"{row['passed']} of {row['seeds']}"]
+        cells.append(f"{row['steps']:,.0f}" if math.isfinite(row["steps"]) else "–")
         cells += [f"{row[part]:.2f}" if math.isfinite(row[part]) else "–" for part in ("near", "far")]
         lines.append(
             "| " + " | ".join(f"**{cell}**" if row["encoding"] == card.name else cell for cell in cells) + " |"
         )
-    note = (f"Mean accuracy over seeds [95 % interval] at multiples of T = {trained} tokens; reach: the longest length up to "
-            f"which accuracy stays at {GOOD} (median); gate: seeds that learned the task; near and far mass: the most that "
-            f"one head's prior puts on lags below T/4 and beyond T, at the longest length.")  # fmt: skip
+    note = (f"Mean accuracy over seeds [95 % interval] at multiples of T = {trained} tokens; reach: the longest length "
+            f"up to which accuracy stays at {GOOD} (median); gate: seeds that learned the task; near and far mass: the "
+            "most that one head's prior puts on lags below T/4 and beyond T, at the longest length.")  # fmt: skip
     if card.others.why:
         note += f" The row stands alone: {card.others.why}."
     return "\n".join(lines) + f"\n\n{note}"

@@ -74,8 +74,8 @@ def caption(counts: Frame, priors: Frame, name: str) -> str:
         right = f" Right: the log-priors of all {heads} trained heads."
     bars = "dots: seeds; bars: 95 % interval of their mean" if len(seeds) > 1 else "one seed, and so no interval"
     return (
-        f"Passkeys retrieved by {label(name)} (black star; {bars}){behind} (means over their seeds), all trained at up to "
-        f"{trained} tokens. At {tokens(last, trained)} it retrieves {bounded(*mean)}. Dotted: the training length. "
+        f"Passkeys retrieved by {label(name)} (black star; {bars}){behind} (means over their seeds), all trained at up "
+        f"to {trained} tokens. At {tokens(last, trained)} it retrieves {bounded(*mean)}. Dotted: the training length. "
         f"Seeds {', '.join(map(str, seeds))}; {prompts(own)}.{right}"
     )
 

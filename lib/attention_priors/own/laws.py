@@ -54,8 +54,10 @@ def hold(own: Own, profile: Profile, farthest: int) -> list[Held]:
         prior = made(own, row, profile.passkey.size.heads)
         for factor in prior.split()[0]:
             found += _of_lags(own, factor, profile.passkey.recipe.length, farthest)
-        found += [Held("a prior says what it depends on", f"`{type(factor).__name__}`", "a prior over keys: not Toeplitz")
-                  for factor in prior.split()[1]]  # fmt: skip
+        for factor in prior.split()[1]:
+            found.append(
+                Held("a prior says what it depends on", f"`{type(factor).__name__}`", "over keys: not Toeplitz")
+            )
         found += _attended(own, prior)
     return [*found, *_model(own, row, profile)]
 
@@ -67,8 +69,8 @@ def made(own: Own, row: Encoding, heads: int) -> Prior:
         with own.at(f"making the prior for {count} heads"):
             prior = row.prior(count)
         if not isinstance(prior, Prior):
-            raise own.wrong(f"the prior of {own.name!r} is {type(prior).__name__}, no Prior; derive it from RelativePrior, "
-                            "and give prior= a function of the number of heads")  # fmt: skip
+            raise own.wrong(f"the prior of {own.name!r} is {type(prior).__name__}, no Prior; derive it from "
+                            "RelativePrior, and give prior= a function of the number of heads")  # fmt: skip
         for factor in (part for parts in prior.split() for part in parts):
             if getattr(factor, "heads", None) != count:
                 raise own.wrong(f"{type(factor).__name__} has heads = {getattr(factor, 'heads', None)!r}, but was made "
@@ -84,7 +86,8 @@ def asked(own: Own, factor: RelativePrior, lags: Tensor) -> Tensor:
     if not isinstance(found, Tensor) or found.shape != (factor.heads, len(lags)):
         shape = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
         raise own.wrong(f"the log-prior of {name} has shape {shape} for {len(lags)} lags, but [heads, lags] = "
-                        f"{[factor.heads, len(lags)]} is needed; give each head a row, as in scale[:, None]", line)  # fmt: skip
+                        f"{[factor.heads, len(lags)]} is needed; give each head "
+                        "a row, as in scale[:, None]", line)  # fmt: skip
     if not found.dtype.is_floating_point:
         raise own.wrong(f"the log-prior of {name} is of {found.dtype}; return floating-point numbers", line)
     bad = (~found.isfinite()).nonzero()
@@ -92,6 +95,8 @@ def asked(own: Own, factor: RelativePrior, lags: Tensor) -> Tensor:
         head, at = bad[0].tolist()
         value = float(found[head, at])
         remedy = f"clamp it at {FLOOR:g}, which no key survives" if value == -float("inf") else "make it finite there"
+        if lags[at] < 0:
+            remedy = "keys after the query are asked, too, before they are hidden: use lags.abs()"
         raise own.wrong(f"the log-prior of {name} is {value:g} at lag {int(lags[at])} (head {head}); {remedy}", line)
     return found.detach().double()
 
@@ -99,7 +104,9 @@ def asked(own: Own, factor: RelativePrior, lags: Tensor) -> Tensor:
 def _of_lags(own: Own, factor: RelativePrior, trained: int, farthest: int) -> Iterator[Held]:
     name, line = type(factor).__name__, own.line(factor)
     whole = asked(own, factor, torch.arange(farthest))
-    yield Held("shape", f"`{name}`, lags 0 to {farthest - 1:,}", f"[{factor.heads}, {farthest:,}], finite")
+    asked(own, factor, torch.arange(-trained, 0))
+    tried = f"`{name}`, lags -{trained} to {farthest - 1:,}"
+    yield Held("shape", tried, f"[{factor.heads}, {farthest + trained:,}], finite")
     shuffled = torch.randperm(trained, generator=runtime.generator(0, "own/lags"))
     ways = {
         f"the lags 0 to {trained - 1} alone": torch.arange(trained),
@@ -116,9 +123,9 @@ def _of_lags(own: Own, factor: RelativePrior, trained: int, farthest: int) -> It
             head, at = divmod(int(gap.argmax()), len(lags))
             lag = int(lags[at])
             now = float(asked(own, factor, lags)[head, at])
-            raise own.wrong(f"the log-prior of {name} at lag {lag} is {float(whole[head, lag]):.6g} among {farthest:,} lags, "
-                            f"but {now:.6g} when asked for {way} (head {head}): it depends on more than the lag; compute "
-                            "it from each lag alone, or derive it from KeyPrior", line)  # fmt: skip
+            raise own.wrong(f"the log-prior of {name} at lag {lag} is {float(whole[head, lag]):.6g} among {farthest:,} "
+                            f"lags, but {now:.6g} when asked for {way} (head {head}): it depends on more than the lag; "
+                            "compute it from each lag alone, or derive it from KeyPrior", line)  # fmt: skip
     yield Held("Toeplitz: the lag alone", f"`{name}`, {len(ways)} ways to ask for a lag", f"largest gap {worst:.1g}")
 
 
@@ -136,16 +143,18 @@ def _attended(own: Own, prior: Prior) -> Iterator[Held]:
         for factor in relative:
             gap = _apart(attention(q, k, v, prior=Raised(factor)), attention(q, k, v, prior=factor))
             if gap > TOEPLITZ:
-                raise own.wrong(f"a constant added to the log-prior of {type(factor).__name__} moves the output by {gap:.2g}: "
-                                "its values are too large for their dtype; compute it in float64", own.line(factor))  # fmt: skip
+                raise own.wrong(f"a constant added to the log-prior of {type(factor).__name__} moves the output by "
+                                f"{gap:.2g}: its values are too large "
+                                "for their dtype; compute it in float64", own.line(factor))  # fmt: skip
             yield Held("a constant changes nothing", f"log-prior + {CONSTANT:g}", f"largest change {gap:.1g}")
         far = _inputs(heads, 600)
         slow = attention(*far, prior=prior, backend="reference")
         for backend in ("sdpa", "sdpa_skip"):
             gap = _apart(attention(*far, prior=prior, backend=backend), slow)
             if gap > TOEPLITZ:
-                raise own.wrong(f"backend {backend!r} gives outputs that differ by {gap:.2g} from the definition; let the "
-                                "log-prior depend on the lags and its parameters alone", own.line((relative or keys)[0]))  # fmt: skip
+                raise own.wrong(f"backend {backend!r} gives outputs that differ by {gap:.2g} from the definition; let "
+                                "the log-prior depend on the "
+                                "lags and its parameters alone", own.line((relative or keys)[0]))  # fmt: skip
             yield Held(f"backend `{backend}` equals the definition", "600 tokens", f"largest difference {gap:.1g}")
     x = [each.requires_grad_() for each in _inputs(heads, 128)]
     with own.at("the gradient of attention with the prior"):
@@ -158,8 +167,8 @@ def _attended(own: Own, prior: Prior) -> Iterator[Held]:
             owner = next(
                 part for part in (*relative, *keys) if name in "qkv" or any(p is tensor for p in part.parameters())
             )
-            raise own.wrong(f"the gradient of {name!r} is not finite: a root, a logarithm or a quotient at 0 has none; add a "
-                            "small number inside, or use torch.where twice", own.line(owner))  # fmt: skip
+            raise own.wrong(f"the gradient of {name!r} is not finite: a root, a logarithm or a quotient at 0 has none; "
+                            "add a small number inside, or use torch.where twice", own.line(owner))  # fmt: skip
     count = sum(p.numel() for p in prior.parameters() if p.requires_grad)
     said = f"; none for {', '.join(silent)}" if silent else ""
     yield Held("finite gradients", f"q, k, v and {count} parameters of the prior in a layer", f"all finite{said}")
@@ -181,9 +190,9 @@ def _model(own: Own, row: Encoding, profile: Profile) -> Iterator[Held]:
         gap = _apart(torch.cat(parts, 1), whole)
         if not row.whole and gap > SAME:
             factors = model.blocks[0].attention.prior.split()[0] if row.prior else []
-            raise own.wrong(f"a model with {name!r} gives logits that differ by {gap:.2g} when it decodes token by token: the "
-                            "encoding depends on how long the context is; let it depend on positions alone, or say "
-                            "whole=True", own.line(factors[0]) if factors else None)  # fmt: skip
+            raise own.wrong(f"a model with {name!r} gives logits that differ by {gap:.2g} when it decodes token by "
+                            "token: the encoding depends on how long the context is; let it depend on positions "
+                            "alone, or say whole=True", own.line(factors[0]) if factors else None)  # fmt: skip
         said = f"largest difference {gap:.1g}" + (", as `whole` says" if row.whole and gap > SAME else "")
         yield Held("decode equals prefill", f"`{name}`, 24 tokens", said)
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 
-from .. import runtime
+from .. import commands, runtime
 from ..config import Profile
 from ..experiments.answers import Answers
 from ..experiments.arms import passkey_run
@@ -20,7 +19,7 @@ from ..experiments.grid import Job, run_all
 from ..experiments.tails import log_prior, masses
 from ..positions.encodings import encoding
 from ..training import Run, RunSpec
-from .source import Own, Wrong, read
+from .source import Own, Wrong, last_line, read
 
 TRAINING = 0.8  # share of the minutes after which nothing is trained any more
 POINTS = 49  # lags of a drawn log-prior, evenly on a log axis
@@ -80,13 +79,13 @@ def one(path: str, name: str, spec: RunSpec, runs: str, profile: Profile, stop: 
     except OutOfTime as where:
         found.waiting.append(str(where))
         return found
-    except FloatingPointError as error:
-        said = str(error).partition(";")[0]
-        found.wrong = str(own.wrong(f"{spec.name}: {said}: the parameters left the domain of the log-prior; keep them in "
-                                    "it, as with scale.exp()"))  # fmt: skip
+    except (Wrong, OSError) as error:
+        found.wrong = commands.said(error)
         return found
-    except Wrong as error:
-        found.wrong = str(error)
+    except Exception as error:
+        said = commands.said(error).partition(";")[0]
+        remedy = "training drove the parameters out of the domain of the code; keep them in it, as with scale.exp()"
+        found.wrong = str(own.wrong(f"{spec.name}: {said}: {remedy}", last_line(error, own.path)))
         return found
     _ask(found, run, name, profile, until)
     if encoding(name).prior:
