@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 
 from ..figures import curves, style
-from ..figures.methods import label, look
+from ..figures.methods import METHODS, OURS, label, look
 from ..figures.spec import Figure, Frame
 from ..figures.words import bounded, prompts, tokens, trained_on
 from ..positions.encodings import encoding
@@ -27,9 +29,15 @@ def draw(counts: Frame, priors: Frame, name: str) -> Figure:
 
 
 def shown(counts: Frame, name: str) -> list[str]:
-    """The encodings of the figure: that one, and the committed ones with weights of their own."""
-    others = [each for each in counts["encoding"].unique() if each != name and encoding(each).trained_as is None]
-    return [*others, name]
+    """The encodings of the figure: those of the main comparison, other forms of the reader's own, and that one."""
+    there = [each for each in counts["encoding"].unique() if each != name and encoding(each).trained_as is None]
+    main = [each for each in there if each in METHODS or each in (OURS, name.removesuffix("-ssmax"), f"{name}-ssmax")]
+    return [*main, name]
+
+
+def _look(name: str) -> dict[str, Any]:
+    """As everywhere; another form of the reader's own has its mark in grey."""
+    return look(name) if name in METHODS or name == OURS else OWN | {"color": style.GREY, "dashes": (2, 1)}
 
 
 def _accuracy(ax: Axes, counts: Frame, name: str) -> None:
@@ -44,7 +52,7 @@ def _accuracy(ax: Axes, counts: Frame, name: str) -> None:
             style.seed_dots(ax, rows["length"], rows["accuracy"], style.BLACK)
             ax.plot(mean["mean"], **OWN, linewidth=2, markersize=6, zorder=7, label=label(name))
         else:
-            drawn = look(each)
+            drawn = _look(each)
             ax.plot(mean["mean"], color=drawn["color"], marker=drawn["marker"], dashes=drawn["dashes"], linewidth=0.9,
                     markersize=2.8, label=label(each))  # fmt: skip
     curves.accuracy_axes(ax, counts["length"], trained_on(counts), most=8)
@@ -67,7 +75,7 @@ def caption(counts: Frame, priors: Frame, name: str) -> str:
     rows = own.assign(accuracy=own["correct"] / own["samples"])
     mean = curves.over_seeds(rows, "accuracy", curves.shares).loc[last]
     others = len(shown(counts, name)) - 1
-    behind = f" beside the {others} committed encodings" if others else ""
+    behind = f" beside {others} others" if others else ""
     right = ""
     if len(priors):
         heads = len(priors.drop_duplicates(["seed", "layer", "head"]))

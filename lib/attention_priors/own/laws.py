@@ -81,8 +81,9 @@ def made(own: Own, row: Encoding, heads: int) -> Prior:
 def asked(own: Own, factor: RelativePrior, lags: Tensor) -> Tensor:
     """The log-prior of a factor: [heads lags], finite."""
     name, line = type(factor).__name__, own.line(factor)
-    with own.at(f"the log-prior of {name}"):
-        found = factor.exact(lags)
+    formula = factor.log_prior if type(factor).exact is RelativePrior.exact else factor.exact
+    with own.at(f"the log-prior of {name}"), torch.no_grad():
+        found = formula(lags)
     if not isinstance(found, Tensor) or found.shape != (factor.heads, len(lags)):
         shape = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
         raise own.wrong(f"the log-prior of {name} has shape {shape} for {len(lags)} lags, but [heads, lags] = "
@@ -98,7 +99,7 @@ def asked(own: Own, factor: RelativePrior, lags: Tensor) -> Tensor:
         if lags[at] < 0:
             remedy = "keys after the query are asked, too, before they are hidden: use lags.abs()"
         raise own.wrong(f"the log-prior of {name} is {value:g} at lag {int(lags[at])} (head {head}); {remedy}", line)
-    return found.detach().double()
+    return found.double()
 
 
 def _of_lags(own: Own, factor: RelativePrior, trained: int, farthest: int) -> Iterator[Held]:

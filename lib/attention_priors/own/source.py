@@ -143,7 +143,8 @@ def _one(path: Path, tree: ast.Module, changed: list[str]) -> Own:
     for name in changed:
         if name in ENCODINGS.shipped:
             raise Wrong(f"{place(path, lines.get(name))}: {name!r} is an encoding that ships; choose another name")
-    own = [name for name in changed if ENCODINGS[name].unscaled not in changed]
+    forms = {f"{name}-ssmax" for name in changed}
+    own = [name for name in changed if name not in forms]
     if not own:
         raise Wrong(f"{path.name} adds no encoding to ENCODINGS; end it with {ROW}")
     if len(own) > 1:
