@@ -298,7 +298,7 @@ def test_the_readme_opens_with_the_findings_as_they_were_computed():
     readme = " ".join((config.ROOT / "README.md").read_text(encoding="utf-8").split())
     found = pd.read_csv(config.ROOT / "results" / "cpu" / "metrics" / "findings.csv")
     places = [readme.index(each) for each in found["finding"]]
-    assert places == sorted(places) and places[-1] < readme.index("## Two commands")
+    assert places == sorted(places) and places[-1] < readme.index("## Three commands")
     for row in found.itertuples():
         interval = f"[{row.low:.2f}, {row.high:.2f}]"
         figure = f"(results/cpu/figures/{row.figure}.md)"

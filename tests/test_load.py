@@ -108,8 +108,8 @@ def test_refuses_what_is_no_model(shipped: Path, tmp_path: Path) -> None:
     path = tmp_path / "bad.safetensors"
     with pytest.raises(ValueError, match=r"no file .*absent\.safetensors"):
         attention_priors.load(str(tmp_path / "absent.safetensors"))
-    unknown = json.loads(meta["spec"])
-    unknown["model"]["encoding"] = "bamm"
+    unknown, other = json.loads(meta["spec"]), json.loads(meta["spec"])
+    unknown["model"]["encoding"], other["model"]["width"] = "bamm", 17
     whole = load_file(shipped)
     del tensors["head.weight"]
     makers = {
@@ -118,7 +118,7 @@ def test_refuses_what_is_no_model(shipped: Path, tmp_path: Path) -> None:
         "text": lambda: path.write_text("not a model at all, but a text"),
         "no description": lambda: save_file(whole, path),
         "half a description": lambda: save_file(whole, path, metadata=meta | {"spec": meta["spec"][:20]}),
-        "another description": lambda: save_file(whole, path, metadata=meta | {"spec": json.dumps(unknown)}),
+        "another description": lambda: save_file(whole, path, metadata=meta | {"spec": json.dumps(other)}),
         "a tensor short": lambda: save_file(tensors, path, metadata=meta),
     }
     for name, make in makers.items():
@@ -126,6 +126,13 @@ def test_refuses_what_is_no_model(shipped: Path, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"bad\.safetensors is not a complete model .*copy or train") as caught:
             attention_priors.load(str(path))
         assert "\n" not in str(caught.value), name
+
+    save_file(whole, path, metadata=meta | {"spec": json.dumps(unknown)})
+    with pytest.raises(
+        ValueError, match=r"'bamm', which is not registered here \(nearest: bam\); run the file"
+    ) as caught:
+        attention_priors.load(str(path))
+    assert "\n" not in str(caught.value)
 
 
 def test_the_package_has_nothing_else() -> None:
