@@ -295,13 +295,6 @@ def profile(name: str, folder: Path = PROFILES) -> Profile:
     return _profile(values, path.name)
 
 
-def read_yaml(text: str) -> Any:
-    """Plain data, by the parser in C where it was built: ten times as fast."""
-    import yaml
-
-    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-
-
 def _profile(values: Any, source: str) -> Profile:
     """A profile whose sections are opened and validated, all problems in one line."""
     if not isinstance(values, dict):
