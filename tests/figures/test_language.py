@@ -76,11 +76,12 @@ FRAMES = {
 
 @pytest.mark.parametrize("name", FRAMES)
 @pytest.mark.parametrize("seeds", [1, 3])
-def test_figures_draw_and_explain_themselves(name, seeds, tmp_path):
+def test_figures_draw_and_explain_themselves(name, seeds, tmp_path, unwritten):
     frame = FRAMES[name](seeds=seeds)
     report = Report(Layout(tmp_path, "smoke"), FIGURES[name].notebook)
     report.metrics(FIGURES[name].metrics, frame, "k", "paper")
     figure = report.figure(name)
+    figure.draw_without_rendering()
     assert figure.get_size_inches()[0] == style.DOUBLE
     text = (tmp_path / "smoke" / "figures" / f"{name}.md").read_text()
     assert "recipe paper" in text and "profile smoke" in text

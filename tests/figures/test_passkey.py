@@ -107,7 +107,7 @@ def cpu():
 
 
 @pytest.mark.parametrize("name, world", [("smoke", "none"), ("smoke", "all"), ("cpu", "falling")])
-def test_everything_draws_and_is_legible(name, world, tmp_path, legible):
+def test_everything_draws_and_is_legible(name, world, tmp_path, legible, unwritten):
     profile = config.profile(name)
     report = Report(Layout(tmp_path, name), "passkeys")
     for metric, frame in metrics(profile, WORLDS[world]).items():
