@@ -11,8 +11,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from attention_priors.figures import style
+from attention_priors.figures import methods, style
+from attention_priors.positions.encodings import ENCODINGS
 
+_NAMED: dict[str, list[str]] = {}
+for _name, _row in ENCODINGS.items():
+    if {_name, _row.unscaled} & {*methods.METHODS, *methods.VARIANTS, *methods.GOAT}:
+        _NAMED.setdefault(_row.label, []).append(_name)
 # Fills, the grid and other models' lines behind the one in question may be pale: none is read by itself.
 BEHIND = ("_fill", "_other")
 
@@ -71,6 +76,21 @@ def _over_map(ax: Axes | None) -> bool:
 
 def _inside(text: Text) -> bool:
     return bool(text.axes.bbox.overlaps(text.get_window_extent()))
+
+
+def strange(figure: Figure) -> set[str]:
+    """Labelled lines that have an encoding's name and not its look: the colour, or the marker where there is one."""
+    found = set()
+    for ax in figure.axes:
+        for line in (each for each in ax.get_lines() if each.get_label() in _NAMED):
+            seen = [methods.look(name) for name in _NAMED[line.get_label()]]
+            marker = line.get_marker()
+            if not any(
+                mpl.colors.same_color(line.get_color(), look["color"]) and marker in ("None", "", None, look["marker"])
+                for look in seen
+            ):
+                found.add(line.get_label())
+    return found
 
 
 def cut(figure: Figure) -> set[str]:
