@@ -110,7 +110,9 @@ def touching(figure: Figure) -> set[str]:
     found = set()
     for ax in figure.axes:
         low, high = ax.get_window_extent().intervalx
-        labels = [each for each in ax.get_xticklabels() if each.get_text().strip() and each.get_rotation() == 0]
+        labels = [
+            each for each in ax.get_xticklabels(which="both") if each.get_text().strip() and each.get_rotation() == 0
+        ]
         boxes = [(each.get_window_extent(), each.get_text()) for each in labels if each.get_visible()]
         shown = sorted((box.x0, box.x1, text) for box, text in boxes if low - 1 <= (box.x0 + box.x1) / 2 <= high + 1)
         found |= {f"{a[2]}|{b[2]}" for a, b in itertools.pairwise(shown) if a[1] > b[0]}
