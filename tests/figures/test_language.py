@@ -82,7 +82,7 @@ def test_figures_draw_and_explain_themselves(name, seeds, tmp_path, unwritten):
     report.metrics(FIGURES[name].metrics, frame, "k", "paper")
     figure = report.figure(name)
     figure.draw_without_rendering()
-    assert figure.get_size_inches()[0] == style.DOUBLE
+    assert figure.get_size_inches()[0] in style.WIDTHS
     text = (tmp_path / "smoke" / "figures" / f"{name}.md").read_text()
     assert "recipe paper" in text and "profile smoke" in text
     assert "eeds 0" in text or name == "perplexity_and_retrieval"

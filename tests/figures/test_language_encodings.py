@@ -54,7 +54,7 @@ def test_figures_are_legible_and_captions_say_what_is_there(name, legible):
     for spec, frame in ((perplexity.FIGURE, by_length(profile)), (extensions.FIGURE, losses(profile))):
         fig, words = spec.draw(frame), spec.caption(frame)
         legible(fig)
-        assert fig.get_size_inches()[0] == style.DOUBLE
+        assert fig.get_size_inches()[0] in style.WIDTHS
         assert str(profile.language.recipe.length) in words and "nan" not in words and "inf" not in words.split()
 
 

@@ -122,7 +122,7 @@ def test_everything_draws_and_is_legible(name, world, tmp_path, legible, unwritt
             assert "under this profile" in str(reason)
             continue
         legible(figure)
-        assert figure.get_size_inches()[0] in (style.SINGLE, style.DOUBLE)
+        assert figure.get_size_inches()[0] in style.WIDTHS
         caption = (tmp_path / name / "figures" / f"{figure_name}.md").read_text()
         assert spec.paper in caption and "seeds 0, 1" in caption
         assert "chance" in caption.lower() or figure_name == "passkey_learning"
