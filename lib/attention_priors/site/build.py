@@ -153,6 +153,7 @@ SETTINGS = {
     "language": "en",
     "extensions": ["myst_nb", "attention_priors.site.extension"],
     "html_math_renderer": "katex",
+    "templates_path": [str(PACKAGE / "templates")],
     "html_static_path": [str(PACKAGE / "static")],
     "html_theme": "pydata_sphinx_theme",
     "html_theme_options": {
