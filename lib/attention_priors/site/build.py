@@ -155,6 +155,7 @@ SETTINGS = {
     "html_math_renderer": "katex",
     "templates_path": [str(PACKAGE / "templates")],
     "html_static_path": [str(PACKAGE / "static")],
+    "html_context": {"default_mode": "auto"},  # without one the theme complains on the console
     "html_theme": "pydata_sphinx_theme",
     "html_theme_options": {
         "navbar_align": "left",
