@@ -8,18 +8,18 @@ import io
 import json
 import re
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from attention_priors import store
 from attention_priors.layout import THEORY
 from attention_priors.notebooks import NOTEBOOKS
-from attention_priors.site import executed, first, gallery, ledger, library, numbers, places
+from attention_priors.site import executed, first, gallery, ledger, library, numbers, places, vectors
 from attention_priors.site.committed import Committed
 from attention_priors.site.markup import ALONE, raw
 
 PACKAGE = Path(__file__).parent
+MARK = ".attention-priors-site"  # in a folder that builds may replace
 EXPLORERS = PACKAGE / "explorers"
 SHARED = ("explorers.css", "panel.js")  # what all explorers load, before their own
 HEADING = re.compile(r"<h1[^>]*>(?P<title>.*?)</h1>", re.DOTALL)
@@ -36,21 +36,25 @@ class Built:
     warnings: tuple[str, ...]
 
 
-def build(results: Path, into: Path, profile: str = "cpu", say: Callable[[str], None] = print) -> Built:
+def build(results: Path, into: Path, profile: str = "cpu") -> Built:
     """Build the site of `results` into <into>/html. ValueError, in one line, for what is missing."""
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise ValueError(f"the site needs {', '.join(missing)}; install it: pip install -e '.[site]'")
-    committed = Committed(Path(results), profile)
-    source, target = Path(into) / "source", Path(into) / "html"
+    committed, into = Committed(Path(results), profile), Path(into)
+    if into.is_dir() and any(into.iterdir()) and not (into / MARK).is_file():
+        raise ValueError(f"{into} holds other files; choose another folder (--into), or empty it")
+    source, target = into / "source", into / "html"
     written = pages(committed)
-    shutil.rmtree(source, ignore_errors=True)
+    store.write_text(into / MARK, "The site is built here; whatever lies here is replaced.\n")
+    for folder in (source, target):
+        shutil.rmtree(folder, ignore_errors=True)
     for name, content in written.items():
         store.write_text(source / name, content)
-    say(f"{len(written)} sources in {source}")
     modules = sorted({*ledger.modules(committed), *gallery.modules(committed), *library.modules()})
     warnings = sphinx(source, target, modules)
     copy(committed, target)
+    vectors.draw(committed, into / "svg", target)
     return Built(target, len(list(target.rglob("*.html"))), warnings)
 
 
