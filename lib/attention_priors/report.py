@@ -186,8 +186,8 @@ def _pdf(figure: Figure, alt: str, Title: str, Key: str) -> bytes:
     return buffer.getvalue()
 
 
-def _svg(figure: Figure, alt: str, Title: str, Key: str) -> bytes:
-    """Letters are outlines, so that the font need not be there."""
+def svg(figure: Figure, alt: str, Title: str, Key: str) -> bytes:
+    """A figure as SVG. Letters are outlines, so that the font need not be there."""
     buffer = io.BytesIO()
     about = {"Title": Title, "Description": alt, "Keywords": [Key], "Rights": citation.LICENCE, "Date": None}
     figure.savefig(buffer, format="svg", metadata=about)

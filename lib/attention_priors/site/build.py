@@ -20,7 +20,7 @@ from attention_priors.site.markup import ALONE, raw
 
 PACKAGE = Path(__file__).parent
 MARK = ".attention-priors-site"  # in a folder that builds may replace
-EXPLORERS = PACKAGE / "explorers"
+EXPLORERS, GUIDES = PACKAGE / "explorers", PACKAGE / "pages"
 SHARED = ("explorers.css", "panel.js")  # what all explorers load, before their own
 HEADING = re.compile(r"<h1[^>]*>(?P<title>.*?)</h1>", re.DOTALL)
 NEEDED = ("sphinx", "myst_nb", "pydata_sphinx_theme")
@@ -68,7 +68,7 @@ def pages(committed: Committed) -> dict[str, str]:
     found["gallery/index.md"] = gallery.index(committed)
     for folder in {folder for folder, _ in committed.figures}:
         found[f"gallery/{folder}.md"] = gallery.page(committed, folder)
-    found |= explorers()
+    found |= explorers() | guides()
     found["benchmark.md"], found["statistics.md"] = numbers.benchmark(committed), numbers.statistics(committed)
     found["data/index.md"], found["data/columns.md"] = numbers.index(committed), numbers.columns(committed)
     for folder in {folder for folder, _ in committed.metrics}:
@@ -103,6 +103,14 @@ def notebooks(committed: Committed) -> dict[str, str]:
         text.append(f"## Profile {folder}\n\n" + "\n".join(f"- {lines[each]}" for each in rest))
         trees += "\n" + _tree([f"{folder}/{name}" for folder, name in rest])
     return found | {"notebooks/index.md": "\n\n".join([*text, trees])}
+
+
+def guides(folder: Path = GUIDES) -> dict[str, str]:
+    """The pages of pages/*.md, which are written by hand, and their list."""
+    found = {f"guides/{path.name}": path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
+    names = [Path(name).stem for name in found]
+    items = "\n".join(f"- {{doc}}`{name}`" for name in names)
+    return found | {"guides/index.md": f"# Guides\n\nPages on use, whose code is tested.\n\n{items}\n\n{_tree(names)}"}
 
 
 def explorers(folder: Path = EXPLORERS) -> dict[str, str]:
