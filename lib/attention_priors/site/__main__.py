@@ -7,11 +7,12 @@ import time
 from pathlib import Path
 
 from attention_priors import commands, config
+from attention_priors.site import audit
 from attention_priors.site.build import build
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0: built. 1: built, with warnings. 2: bad input."""
+    """0: built and sound. 1: built, with something that is wrong. 2: bad input."""
     parser = commands.Arguments("site", __doc__)
     parser.sizes()
     parser.places()
@@ -24,10 +25,11 @@ def main(arguments: list[str] | None = None) -> int:
         built = build(chosen.results, chosen.into, config.profile(chosen.profile).name)
     except commands.REFUSED as error:
         return commands.refused(error)
-    for line in built.warnings:
-        print(f"warning  {line}", file=sys.stderr)
+    wrong = [*built.warnings, *audit.problems(built.html)]
+    for line in wrong:
+        print(f"wrong    {line}", file=sys.stderr)
     print(f"{built.pages} pages, {time.monotonic() - start:.0f} s; open {built.html / 'index.html'}")
-    return 1 if built.warnings else 0
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

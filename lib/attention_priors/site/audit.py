@@ -49,6 +49,7 @@ class Page(HTMLParser):
 
 def problems(site: Path) -> list[str]:
     """One line for each thing that is wrong with a built site."""
+    site = site.resolve()
     pages = {path: Page(path) for path in sorted(site.rglob("*.html")) if "_static" not in path.parts}
     found = [] if pages else [f"{site} has no pages"]
     for path, page in pages.items():
@@ -94,7 +95,6 @@ def _dead(page: Page, pages: dict[Path, Page]) -> Iterable[str]:
         if parts.scheme or parts.netloc or link in ("", "#"):
             continue
         target = (page.path.parent / unquote(parts.path)).resolve() if parts.path else page.path
-        if not target.is_file() or (
-            parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].anchors
-        ):
+        anchor = unquote(parts.fragment)
+        if not target.is_file() or (anchor and target in pages and anchor not in pages[target].anchors):
             yield link

@@ -17,13 +17,12 @@ from attention_priors.layout import THEORY
 from attention_priors.notebooks import NOTEBOOKS
 from attention_priors.site import executed, first, gallery, ledger, library, numbers, places
 from attention_priors.site.committed import Committed
-from attention_priors.site.markup import raw
+from attention_priors.site.markup import ALONE, raw
 
 PACKAGE = Path(__file__).parent
 EXPLORERS = PACKAGE / "explorers"
 SHARED = ("explorers.css", "panel.js")  # what all explorers load, before their own
 HEADING = re.compile(r"<h1[^>]*>(?P<title>.*?)</h1>", re.DOTALL)
-ALONE = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"
 NEEDED = ("sphinx", "myst_nb", "pydata_sphinx_theme")
 COPIED = ("figures", "metrics", "tables")
 
@@ -88,7 +87,7 @@ def notebooks(committed: Committed) -> dict[str, str]:
     found, lines = {}, {}
     for (folder, name), path in committed.notebooks.items():
         content = json.loads(path.read_text(encoding="utf-8"))
-        found[f"notebooks/{folder}/{name}.ipynb"] = json.dumps(executed.page(content, folder, known), indent=1)
+        found[f"notebooks/{folder}/{name}.ipynb"] = json.dumps(executed.page(content, folder, name, known), indent=1)
         lines[folder, name] = f"{list(NOTEBOOKS).index(name):02d} {{doc}}`{folder}/{name}`"
     own = sorted((each for each in lines if each[0] in (THEORY, committed.profile)), key=lambda each: lines[each])
     text = ["# Notebooks", "In reading order. Each says what is claimed, derives it, computes it, looks at it and "

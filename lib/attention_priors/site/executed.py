@@ -12,42 +12,44 @@ from typing import Any
 from attention_priors.layout import DEFAULT
 from attention_priors.site.markup import relative
 
-LINK = re.compile(r"(?<=\])\((?P<target>[^()\s]+)\)")
+LINK = re.compile(r"\[(?P<label>[^\[\]]*)\]\((?P<target>[^()\s]+)\)")
 HIDDEN = frozenset({"parameters", "injected-parameters"})
 SETUP = re.compile(r"^(?:import|from) ", re.MULTILINE)
 
 
-def page(notebook: Mapping[str, Any], folder: str, known: Mapping[str, str]) -> dict[str, Any]:
+def page(notebook: Mapping[str, Any], folder: str, name: str, known: Mapping[str, str]) -> dict[str, Any]:
     """A notebook whose links lead to pages of the site.
 
     `known`: path in the repository -> source of the page; a link to another file of the repository becomes its path.
     """
-    made = copy.deepcopy(dict(notebook))
+    made, own = copy.deepcopy(dict(notebook)), f"notebooks/{folder}/{name}.ipynb"
     made["cells"] = [cell for cell in made["cells"] if "injected-parameters" not in cell["metadata"].get("tags", ())]
     for cell in made["cells"]:
         if cell["cell_type"] == "markdown":
-            cell["source"] = linked("".join(cell["source"]), folder, known)
+            cell["source"] = linked("".join(cell["source"]), folder, known, own)
         elif HIDDEN & set(cell["metadata"].get("tags", ())) or SETUP.match("".join(cell["source"])):
             cell["metadata"].setdefault("tags", []).append("hide-cell")
         for output in cell.get("outputs", ()):
             data = output.get("data", {})
             if "text/markdown" in data:
-                data["text/markdown"] = linked("".join(data["text/markdown"]), folder, known)
+                data["text/markdown"] = linked("".join(data["text/markdown"]), folder, known, own)
     return made
 
 
-def linked(text: str, folder: str, known: Mapping[str, str]) -> str:
-    """Markdown with its links rewritten, as they are seen from a page in notebooks/<folder>/."""
+def linked(text: str, folder: str, known: Mapping[str, str], own: str = "") -> str:
+    """Markdown with its links rewritten, as they are seen from a page in notebooks/<folder>/; none leads to `own`."""
     here = f"results/{folder}/notebooks"
 
     def rewrite(found: re.Match) -> str:
         path, mark, anchor = found["target"].partition("#")
         if "://" in path or not path:
             return found[0]
-        target = known.get(posixpath.normpath(posixpath.join(here, path)))
-        if target is None:
-            return f" (`{posixpath.normpath(posixpath.join(here, path))}`)"
-        return f"({relative(target, f'notebooks/{folder}/x.html')}{mark}{anchor})"
+        place = posixpath.normpath(posixpath.join(here, path))
+        target = known.get(place)
+        if target is None or target == own:
+            label = found["label"]
+            return label if posixpath.basename(place) in label else f"{label} (`{place}`)"
+        return f"[{found['label']}]({relative(target, f'notebooks/{folder}/x.html')}{mark}{anchor})"
 
     return LINK.sub(rewrite, text)
 

@@ -32,13 +32,13 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def _inline(writer: Any, node: nodes.math) -> None:
-    writer.body.append(writer.starttag(node, "span", "", CLASS="math"))
+    writer.body.append(writer.starttag(node, "span", "", CLASS="math notranslate nohighlight"))
     writer.body.append(f"{html.escape(node.astext())}</span>")
     raise nodes.SkipNode
 
 
 def _block(writer: Any, node: nodes.math_block) -> None:
-    writer.body.append(writer.starttag(node, "div", "", CLASS="math display"))
+    writer.body.append(writer.starttag(node, "div", "", CLASS="math display notranslate nohighlight"))
     writer.body.append(f"{html.escape(node.astext())}</div>")
     raise nodes.SkipNode
 

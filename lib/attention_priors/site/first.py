@@ -6,7 +6,7 @@ from attention_priors.claims.verdict import EXACT
 from attention_priors.layout import THEORY
 from attention_priors.site import places
 from attention_priors.site.committed import Committed
-from attention_priors.site.markup import link, raw, text
+from attention_priors.site.markup import ALONE, link, raw, text
 
 EXAMPLE, SHOWN = "BAM-T4", "passkey_main"
 CARDS = (
@@ -23,7 +23,7 @@ CARDS = (
 
 
 def findings(committed: Committed) -> list[tuple[str, str, str]]:
-    """(sentence, number with its interval, page) of each finding: those of the metrics, then the ledger's."""
+    """(sentence, number with its interval, page or nothing) of each finding, the ledger's last."""
     rows = [
         (each.finding, f"{each.measured}: {each.value:.2f} [{each.low:.2f}, {each.high:.2f}]", _figure(committed, each))
         for each in committed.findings.itertuples()
@@ -42,8 +42,12 @@ def decided(committed: Committed) -> str:
 
 
 def _figure(committed: Committed, row: object) -> str:
-    folder = next((each for each in (committed.profile, THEORY) if (each, row.figure) in committed.figures), "")
-    return places.figure(folder, row.figure) if folder else places.notebook(committed.profile, row.notebook)
+    """Where the figure of a finding stands, else its notebook; empty where neither is there."""
+    for folder in (committed.profile, THEORY):
+        if (folder, row.figure) in committed.figures:
+            return places.figure(folder, row.figure)
+    there = (committed.profile, row.notebook) in committed.notebooks
+    return places.notebook(committed.profile, row.notebook) if there else ""
 
 
 def page(committed: Committed, pages: frozenset[str]) -> str:
@@ -52,7 +56,7 @@ def page(committed: Committed, pages: frozenset[str]) -> str:
     for sentence, number, target in findings(committed):
         shown = f' <span class="number">{text(number)}</span>' if number else ""
         label = "errata" if target == places.ERRATA else "figure"
-        items.append(f"<li>{text(sentence)}{shown} {link(label, target)}</li>")
+        items.append(f"<li>{text(sentence)}{shown} {link(label, target) if target else ''}</li>")
     ledger = committed.ledger
     run = sum(verdict.verdict != "not run" for verdict in ledger.values())
     cards = [
@@ -61,7 +65,7 @@ def page(committed: Committed, pages: frozenset[str]) -> str:
         if target in pages
     ]
     parts = [
-        "# Attention Priors",
+        f"{ALONE}# Attention Priors",
         "How does attention know position? Five documents claim answers. Here their theorems are derived numerically, "
         "their encodings are trained side by side at one small size, and each claim gets a verdict that is computed, "
         "never typed in.",

@@ -75,7 +75,7 @@ def shown(committed: Committed, figure: Figure) -> str:
     body.append(details("Cite: BibTeX", copied("BibTeX", figure.bibtex)) if figure.bibtex else "")
     body.append(details("Use: LaTeX", copied("LaTeX", figure.latex)))
     body.append(details("Alternative text", f"<p>{text(figure.alt)}</p>"))
-    return f"({slug(figure.name)})=\n## {figure.title}\n\n" + raw("\n".join(filter(None, body)))
+    return f"## {figure.title}\n\n" + raw("\n".join(filter(None, body)))
 
 
 def _metric(committed: Committed, figure: Figure) -> tuple[str, str] | None:

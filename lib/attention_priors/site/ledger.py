@@ -16,7 +16,7 @@ from attention_priors.notebooks import NOTEBOOKS
 from attention_priors.registry import LIBRARY
 from attention_priors.site import places
 from attention_priors.site.committed import Committed
-from attention_priors.site.markup import badge, link, raw, relative, table, text
+from attention_priors.site.markup import ALONE, badge, link, raw, relative, table, text
 
 HEAD = ("claim", "what is claimed", "verdict", "outcome", "sentences", "document", "kind", "notebook")
 FILTERS = ("verdict", "outcome", "document", "kind", "notebook")
@@ -39,10 +39,10 @@ def ledger(committed: Committed) -> str:
     head = [*HEAD, *(f"verdict ({each})" for each in more)]
     counted = claims.counts(claims.frame({name: committed.ledger[name] for name in committed.claims}), "document")
     return "\n\n".join([
-        "# Ledger",
+        f"{ALONE}# Ledger",
         f"All {len(rows)} claims with their verdicts under profile `{committed.profile}`. Choose a claim for its "
         "statement, the laws that decide it with their source, the cell that runs them, and its figures. Heads sort; "
-        f"the fields filter. What was found wanting stands in the {{doc}}`errata`.",
+        "the fields filter. What was found wanting stands in the {doc}`errata`.",
         raw(table(head, rows, "Claims and verdicts", filters=[*FILTERS, *head[len(HEAD) :]], name="claims")),
         "## Counts",
         raw(table(list(counted.columns), counted.astype(str).values.tolist(), "Verdicts by document")),
@@ -60,7 +60,7 @@ def errata(committed: Committed) -> str:
     head = ("claim", "verdict", "what is claimed", "counterexample", "what holds", "source")
     contradicted = sum(committed.ledger[name].verdict == "contradicted" for name in committed.claims)
     return "\n\n".join([
-        "# Errata",
+        f"{ALONE}# Errata",
         f"{len(rows)} statements were found wanting: {contradicted} are contradicted, the others hold with a "
         "correction. Each counterexample is the smallest of its law's cases and can be checked by hand.",
         raw(table(head, rows, "Statements found wanting", filters=("verdict",), name="errata")),
@@ -71,8 +71,7 @@ def claim(committed: Committed, name: str) -> str:
     """The page of one claim."""
     entry, verdict, page = committed.claims[name], committed.ledger[name], places.claim(name)
     parts = [
-        "---\nhtml_theme.sidebar_secondary.remove: true\n---",
-        f"# {name}",
+        f"{ALONE}# {name}",
         f"*{claims.DOCUMENTS[entry.document]}*: {markdown(entry.source)}. A claim of kind *{entry.kind}*.",
         "## What is claimed\n\n" + markdown(entry.statement),
         "## Verdict\n\n" + raw(f'<p class="verdicts">{_verdicts(committed, name)}</p>') + _measured(committed, name),
@@ -86,7 +85,7 @@ def claim(committed: Committed, name: str) -> str:
                  text(f"{each.how}. {each.note}" if each.note else each.how)]
                 for each in verdict.sentences]  # fmt: skip
         head = ("sentence", "found", "cases tried", "how")
-        parts.append("## Its sentences\n\n" + raw(table(head, rows, f"The sentences of {name}")))
+        parts.append("## Its sentences\n\n" + raw(table(head, rows, f"The sentences of {name}", sorts=False)))
     if name in CHECKS:
         parts.append(_law(name, page))
     parts.append("## Where it is decided\n\n" + raw(f"<ul>{''.join(_where(committed, name, page))}</ul>"))

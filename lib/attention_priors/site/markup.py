@@ -10,6 +10,9 @@ from pathlib import PurePosixPath
 
 from attention_priors.claims.ledger import FORMULA
 
+ALONE = (
+    "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"  # begins a page without a list of its parts at the right
+)
 CODE = re.compile(r"`([^`]+)`")
 
 
@@ -55,13 +58,14 @@ def table(
     *,
     filters: Sequence[str] = (),
     search: bool = False,
+    sorts: bool = True,
     name: str = "",
 ) -> str:
-    """A table of HTML cells that sorts by its heads; `search` or `filters`, names of columns, give fields that filter.
+    """A table of HTML cells that `sorts` by its heads; `search` and `filters`, names of columns, give fields to filter.
 
     A cell is its HTML, or a pair of the HTML and what it is sorted by.
     """
-    kind = "sortable searched" if search or filters else "sortable"
+    kind = "sortable searched" if search or filters else "sortable" if sorts else "plain"
     lines = [
         f'<div class="{kind}" data-filters="{html.escape("|".join(filters))}"'
         + (f' id="{name}"' if name else "")

@@ -13,7 +13,7 @@ from attention_priors.figures import FIGURES, TABLES
 from attention_priors.layout import THEORY, Layout
 from attention_priors.site import places
 from attention_priors.site.committed import Committed
-from attention_priors.site.markup import link, raw, relative, slug, table, text
+from attention_priors.site.markup import ALONE, link, raw, relative, table, text
 
 COLUMNS = config.ROOT / "data" / "columns.csv"
 HEAD = ["column", "file", "meaning"]
@@ -92,7 +92,7 @@ def columns(committed: Committed) -> str:
 
 def benchmark(committed: Committed) -> str:
     """The benchmark's table of all rows, for each profile that has one."""
-    parts = ["# Benchmark"]
+    parts = [f"{ALONE}# Benchmark"]
     for folder in committed.folders:
         if folder == THEORY or not (committed.folder(folder) / "tables" / "encodings.csv").is_file():
             continue
@@ -140,7 +140,7 @@ def statistics(committed: Committed) -> str:
             sizes.append([folder, kind, (f"{len(files):,}", len(files)), (f"{size / 2**20:.1f}", size)])
     by = claims.counts(claims.frame(ledger), "kind")
     return "\n\n".join([
-        "# Statistics",
+        f"{ALONE}# Statistics",
         raw(table(("what", "how many"), rows, "Counts")),
         "## Verdicts by kind of claim",
         raw(table(list(by.columns), by.astype(str).values.tolist(), "Verdicts by kind")),
@@ -189,9 +189,9 @@ def _file(committed: Committed, folder: str, name: str) -> str:
     trained = "nothing is trained for it" if origin["recipe"] == "exact" else f"recipe {origin['recipe']}"
     file = link("CSV", relative(places.file(folder, "metrics", path.name), here))
     figures = f" Drawn in {', '.join(shown)}." if shown else ""
-    return f"({slug(name)})=\n## {name}\n\n" + raw(
+    return f"## {name}\n\n" + raw(
         f"<p>{len(frame):,} rows; {trained}; key <code>{origin['key']}</code>. {file}.{figures}</p>\n"
-        + table(("column", "meaning", "values"), rows, f"Columns of {name}.csv")
+        + table(("column", "meaning", "values"), rows, f"Columns of {name}.csv", sorts=False)
     )
 
 
