@@ -11,6 +11,7 @@ FORCE ?=
 FULL ?=
 ID ?=
 TESTS ?=
+CLUSTER ?=
 KILLS ?= 20
 FILE ?=
 SSMAX ?=
@@ -18,16 +19,16 @@ SSMAX ?=
 JOBS ?= $(if $(filter gpu paper,$(PROFILE)),1,2)
 
 # A misspelt variable is an error, not silently the default.
-KNOWN := PROFILE RESULTS PYTHON ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX STEP SHELL
+KNOWN := PROFILE RESULTS PYTHON ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX CLUSTER STEP SHELL
 GIVEN := $(foreach word,$(MAKEOVERRIDES),$(if $(findstring =,$(word)),$(firstword $(subst =, ,$(word)))))
 UNKNOWN := $(filter-out $(KNOWN) MAKE%,$(GIVEN))
 ifneq ($(UNKNOWN),)
-$(error unknown variable $(firstword $(UNKNOWN)); known are PROFILE RESULTS ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX PYTHON)
+$(error unknown variable $(firstword $(UNKNOWN)); known are PROFILE RESULTS ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX CLUSTER PYTHON)
 endif
 
 # Values stand in single quotes below, and within double ones: one that holds a quote is refused here.
 QUOTE := '
-QUOTED := $(strip $(foreach name,PROFILE RESULTS ONLY SEED DEVICE ID KILLS JOBS FILE,$(foreach mark,$(QUOTE) " `,\
+QUOTED := $(strip $(foreach name,PROFILE RESULTS ONLY SEED DEVICE ID KILLS JOBS FILE CLUSTER,$(foreach mark,$(QUOTE) " `,\
 	$(if $(findstring $(mark),$($(name))),$(name)))))
 ifneq ($(QUOTED),)
 $(error $(firstword $(QUOTED)) = $($(firstword $(QUOTED))) holds a quotation mark; leave it out)
@@ -48,7 +49,7 @@ RULES := .cache/reproduce-$(PROFILE).mk
 TRITON := triton==3.9.0
 
 .DEFAULT_GOAL := help
-.PHONY: help env first-look reproduce figures test properties chaos verify claim encoding bench lab clean
+.PHONY: help env first-look reproduce figures test properties chaos verify claim encoding bench lab site clean
 
 help: ## list the targets
 	@echo "usage: make TARGET [PROFILE=smoke|cpu|full|gpu|paper] [ONLY=passkeys] [-j2]"
@@ -60,6 +61,8 @@ first-look: $(STAMP) ## train six encodings, two seeds each, and draw them besid
 	@$(OFFLINE) $(PY) -m attention_priors.first_look --results '$(RESULTS)'
 
 reproduce: $(STAMP) ## run all notebooks of PROFILE (or ONLY=name and its needs), then everything is in results/
+	@$(if $(CLUSTER),$(OFFLINE) $(PY) -m attention_priors.cluster '$(CLUSTER)' --profile '$(PROFILE)' --only '$(ONLY)' \
+	    $(if $(DEVICE),--device '$(DEVICE)'))
 	@$(PIPELINE) $(BESIDE) --rules $(RULES)
 	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS)) -f $(RULES) STEP="$(PIPELINE) $(BESIDE) --step"
 
@@ -91,6 +94,9 @@ encoding: $(STAMP) ## FILE=my_encoding.py: laws, three seeds, report card of an 
 bench: $(STAMP) ## measure time and memory, and print what they are compared to (DEVICE=cuda: the kernels)
 	@$(OFFLINE) $(PY) -m attention_priors.bench --results '$(RESULTS)' $(if $(DEVICE),--device '$(DEVICE)')
 	@$(if $(filter cuda,$(DEVICE)),$(PY) -m attention_priors.report --profile gpu --results '$(RESULTS)',true)
+
+site: $(STAMP) ## build/site/html: findings, notebooks, ledger, figures and numbers as pages to read offline
+	@$(OFFLINE) $(PY) -m attention_priors.site --profile '$(PROFILE)' --results '$(RESULTS)'
 
 lab: $(STAMP) ## JupyterLab with the project's kernel
 	@$(PY) -m ipykernel install --sys-prefix --name attention-priors --display-name "Attention Priors" >/dev/null

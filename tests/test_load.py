@@ -10,7 +10,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 import attention_priors
-from attention_priors import config, manifest
+from attention_priors import manifest
 from attention_priors.config import ModelConfig, Recipe
 from attention_priors.layout import Layout
 from attention_priors.tasks import passkey
@@ -38,7 +38,8 @@ def shipped(trained: Path, tmp_path: Path, monkeypatch) -> Path:
     path.parent.mkdir(parents=True)
     shutil.copy(trained, path)
     manifest.add(layout, [path])
-    monkeypatch.setattr(config, "ROOT", tmp_path)
+    monkeypatch.setattr("attention_priors.shipped.ROOT", tmp_path)
+    monkeypatch.delenv("ATTENTION_PRIORS_MODELS", raising=False)
     return path
 
 
@@ -74,6 +75,18 @@ def test_refuses_an_unknown_name_and_lists_the_known(shipped: Path) -> None:
         attention_priors.load("passkey/bam/0")
     shipped.unlink()
     with pytest.raises(ValueError, match="there are: none yet"):
+        attention_priors.load("passkey/bam-ssmax/0")
+
+
+def test_models_of_a_clone_are_found_from_elsewhere(shipped: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("attention_priors.shipped.ROOT", tmp_path / "site-packages")
+    with pytest.raises(ValueError, match=r"'passkey/bam-ssmax/0': this installation has no models; a clone"):
+        attention_priors.load("passkey/bam-ssmax/0")
+    assert attention_priors.load(str(shipped)).config.encoding == "bam-ssmax", "a path needs no folder"
+    monkeypatch.setenv("ATTENTION_PRIORS_MODELS", str(tmp_path / "results" / "models"))
+    assert attention_priors.load("passkey/bam-ssmax/0").config.encoding == "bam-ssmax"
+    monkeypatch.setenv("ATTENTION_PRIORS_MODELS", str(tmp_path / "nowhere"))
+    with pytest.raises(ValueError, match=r"ATTENTION_PRIORS_MODELS = .*nowhere is no folder; .* give the path"):
         attention_priors.load("passkey/bam-ssmax/0")
 
 

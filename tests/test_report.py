@@ -113,11 +113,21 @@ def test_a_figure_carries_its_key_profile_and_recipe(written):
     assert KEY.encode() in pdf and b"passkey-small" in pdf and b"CreationDate" not in pdf
     with Image.open(folder / "try_lengths.png") as image:
         assert image.info["Key"] == KEY and "profile smoke" in image.info["Title"]
-        assert image.width == round(style.SINGLE * 200) and image.mode == "P"
+        assert image.width == round(style.SINGLE * 300) and image.mode == "P"
     text = (folder / "try_lengths.md").read_text()
     for part in ("Accuracy at 3 lengths.", "BAM, Fig. 2", "Profile smoke, recipe passkey-small", "A line falls.", KEY):
         assert part in text
-    assert text.count("@misc{") == 2 and "Bianchessi" in text
+    assert "**Caption.** Accuracy at 3 lengths. Profile smoke, recipe passkey-small.\n\n**Notes.** To compare" in text
+    assert text.count("@misc{") == 2 and "Bianchessi" in text and "CC BY 4.0" in text
+    assert r"Figure \texttt{results/smoke/figures/try\_lengths.pdf}, version " in text and "year = {20" in text
+    assert "\\includegraphics[width=3.25in]{results/smoke/figures/try_lengths.pdf}" in text
+
+
+def test_a_figure_is_also_an_svg_of_outlines_with_its_key(written, tmp_path):
+    for folder in ("a", "b"):
+        assert main(written.layout, "--svg", str(tmp_path / folder)) == 0
+    first, again = ((tmp_path / folder / "try_lengths.svg").read_bytes() for folder in ("a", "b"))
+    assert first == again and KEY.encode() in first and b"CC BY 4.0" in first and b"font-family" not in first
 
 
 def test_a_figure_is_the_same_bytes_twice(written):

@@ -1,6 +1,7 @@
 """Metrics, figures and tables of one notebook on disk, and everything redrawn from committed metrics.
 
     python -m attention_priors.report --profile cpu            redraw every figure and table; nothing is trained
+    python -m attention_priors.report --profile cpu --svg x    the same, and every figure as x/<name>.svg
     python -m attention_priors.report --profile cpu --check    redraw beside the committed files and compare
 
 What needs no training is drawn into results/theory, whatever the profile; the rest into results/<profile>.
@@ -24,30 +25,14 @@ from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from attention_priors import claims, commands, config, manifest, store
-from attention_priors.figures import FIGURES, LEDGER, TABLES, FigureSpec, NotCompared, TableSpec, style, tables
+from attention_priors import citation, claims, commands, config, manifest, store
+from attention_priors.figures import FIGURES, LEDGER, TABLES, FigureSpec, NotCompared, TableSpec, style, tables, words
 from attention_priors.layout import THEORY, Layout
 
 EXACT = "exact"  # the recipe of what needs no training
 ROWS = {"figure": FIGURES, "table": TABLES}
 EXTENSIONS = {"figure": ("pdf", "png", "md"), "table": ("csv", "md", "tex")}
-# Works that a figure may have to be cited with, by the document that `paper` begins with.
-CITATIONS = {
-    "BAM": """@misc{bianchessi_bam,
-  title = {Bayesian Attention Mechanism: A Probabilistic Framework for Positional Encoding and Context Length
-           Extrapolation},
-  author = {Bianchessi, Arthur S. and Aguirre, Yasmin C. and Barros, Rodrigo C. and Kupssinsk{\\"u}, Lucas S.}
-}""",
-    "Goat": """@misc{litman_goat,
-  title = {You Need Better Attention Priors},
-  author = {Litman, Elon and Guo, Gabe}
-}""",
-    "ParallelComp": """@misc{xiong_parallelcomp,
-  title = {ParallelComp: Parallel Long-Context Compressor for Length Extrapolation},
-  author = {Xiong, Jing and Shen, Jianghan and Zheng, Chuanyang and Wan, Zhongwei and Zhao, Chenyang and Yang, Chiwun
-            and Ye, Fanghua and Yang, Hongxia and Kong, Lingpeng and Wong, Ngai}
-}""",
-}
+SCREEN = 200  # pixels to the inch of what a notebook shows; the file has those of print
 
 
 class NotMeasured(ValueError):
@@ -111,16 +96,20 @@ class Report:
         layout = layout or self.layout
         return layout.theory if label == THEORY else layout.own
 
-    def figure(self, name: str) -> Figure:
-        """Draw FIGURES[name] from its metrics, write figures/<name>.{pdf,png,md} and return it."""
+    def figure(self, name: str, *, vectors: Path | None = None) -> Figure:
+        """Draw FIGURES[name] from its metrics, write figures/<name>.{pdf,png,md} and return it.
+
+        `vectors`: a folder for <name>.svg; results have none, since all of them take as much room as all the rest.
+        """
         spec = FIGURES[name]
         frame, origin = self.read(spec.metrics, spec.notebook)
         spec.check(frame)
         style.apply()
         figure = spec.draw(frame)
         folder = self._folder(origin["profile"], self.into) / "figures"
-        picture(figure, folder / name, spec.alt, f"{name} ({_from(origin)})", origin["key"])
-        store.write_text(folder / f"{name}.md", _description(name, spec, frame, origin))
+        width = figure.get_figwidth()
+        picture(figure, folder / name, spec.alt, f"{name} ({_from(origin)})", origin["key"], vectors)
+        store.write_text(folder / f"{name}.md", _description(name, spec, frame, origin, width))
         return figure
 
     def table(self, name: str) -> pd.DataFrame:
@@ -134,11 +123,10 @@ class Report:
             store.write_text(folder / f"{name}.{extension}", text)
         return built
 
-    def caption(self, kind: str, name: str) -> str:
-        """The caption of a figure or table, with what it is drawn from."""
-        spec = ROWS[kind][name]
-        frame, origin = self.read(spec.metrics, spec.notebook)
-        return f"{spec.caption(frame)} {_origin(spec, origin)}"
+    def caption(self, name: str) -> tuple[str, str]:
+        """What is printed under a figure, and its notes, with what it is drawn from."""
+        spec = FIGURES[name]
+        return _caption(spec, *self.read(spec.metrics, spec.notebook))
 
     def files(self, kind: str, name: str) -> list[Path]:
         """The three files of a figure or table, where they are written."""
@@ -165,19 +153,39 @@ def _origin(spec: FigureSpec | TableSpec, origin: dict[str, str]) -> str:
     return f"{beside}{where[0].upper()}{where[1:]}, notebook {spec.notebook}, key {origin['key']}."
 
 
-def picture(figure: Figure, path: Path, alt: str, title: str, key: str) -> None:
-    """Write <path>.pdf and <path>.png, with what they show and come from, and let go of the figure."""
+def _caption(spec: FigureSpec, frame: pd.DataFrame, origin: dict[str, str]) -> tuple[str, str]:
+    """A caption to print, which names the profile where numbers depend on one, and its notes."""
+    where = "" if origin["profile"] == THEORY else f" P{_from(origin)[1:]}."
+    printed, notes = words.parts(spec.caption(frame), words.PRINTED - len(where.split()))
+    return printed + where, f"{notes} {_origin(spec, origin)}".strip()
+
+
+def picture(figure: Figure, path: Path, alt: str, title: str, key: str, vectors: Path | None = None) -> None:
+    """Write <path>.pdf and <path>.png, with what they show and come from, and let go of the figure.
+
+    `vectors`: a folder for the SVG.
+    """
     text = {"Title": title, "Key": key}
     store.write_bytes(path.with_name(f"{path.name}.pdf"), _pdf(figure, alt, **text))
     store.write_bytes(path.with_name(f"{path.name}.png"), _png(figure, alt, **text))
+    if vectors:
+        store.write_bytes(vectors / f"{path.name}.svg", _svg(figure, alt, **text))
     plt.close(figure)  # a notebook shows the returned figure once, not also as the current one
 
 
 def _pdf(figure: Figure, alt: str, Title: str, Key: str) -> bytes:
     """No dates: the same numbers give the same bytes."""
     buffer = io.BytesIO()
-    about = {"Title": Title, "Subject": alt, "Keywords": Key, "CreationDate": None, "ModDate": None}
-    figure.savefig(buffer, format="pdf", metadata=about)
+    about = {"Title": Title, "Subject": alt, "Keywords": f"{Key}; {citation.LICENCE}"}
+    figure.savefig(buffer, format="pdf", metadata=about | {"CreationDate": None, "ModDate": None})
+    return buffer.getvalue()
+
+
+def _svg(figure: Figure, alt: str, Title: str, Key: str) -> bytes:
+    """Letters are outlines, so that the font need not be there."""
+    buffer = io.BytesIO()
+    about = {"Title": Title, "Description": alt, "Keywords": [Key], "Rights": citation.LICENCE, "Date": None}
+    figure.savefig(buffer, format="svg", metadata=about)
     return buffer.getvalue()
 
 
@@ -185,37 +193,51 @@ def _png(figure: Figure, alt: str, Title: str, Key: str) -> bytes:
     """The picture in 256 colours, which looks the same and takes a third of the space."""
     drawn, buffer, about = io.BytesIO(), io.BytesIO(), PngInfo()
     figure.savefig(drawn, format="png")
-    for name, text in (("Title", Title), ("Description", alt), ("Key", Key)):
+    for name, text in (("Title", Title), ("Description", alt), ("Key", Key), ("Copyright", citation.LICENCE)):
         about.add_text(name, text)
     with Image.open(drawn) as image:
-        few = image.convert("RGB").quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        few = _in_few_colours(image.convert("RGB"))
         few.save(buffer, format="png", optimize=True, pnginfo=about, dpi=image.info["dpi"])
     return buffer.getvalue()
 
 
-def _description(name: str, spec: FigureSpec, frame: pd.DataFrame, origin: dict[str, str]) -> str:
-    """figures/<name>.md: the picture, its caption, its alternative text and how to cite it."""
-    document = spec.paper.split(",")[0].strip()
-    citation = f"""@misc{{attention_priors_{name},
-  title = {{Attention Priors: {name.replace("_", " ")}}},
-  author = {{{{Attention Priors contributors}}}},
-  howpublished = {{Figure results/{origin["profile"]}/figures/{name}.pdf}},
-  note = {{{_from(origin)}, key {origin["key"]}}}
-}}"""
-    blocks = "\n\n".join([citation, CITATIONS[document]] if document in CITATIONS else [citation])
+def _in_few_colours(image: Image.Image) -> Image.Image:
+    return image.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+
+
+def screen(png: bytes) -> bytes:
+    """A picture at SCREEN pixels to the inch, which a notebook holds as text, from the file's."""
+    buffer = io.BytesIO()
+    with Image.open(io.BytesIO(png)) as image:
+        share = SCREEN / round(image.info["dpi"][0])
+        size = [round(share * side) for side in image.size]
+        small = image.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+        _in_few_colours(small).save(buffer, format="png", optimize=True)
+    return buffer.getvalue()
+
+
+def _description(name: str, spec: FigureSpec, frame: pd.DataFrame, origin: dict[str, str], width: float) -> str:
+    """figures/<name>.md: the picture, its caption and notes, its alternative text, how to print and to cite it."""
+    printed, notes = _caption(spec, frame, origin)
+    path = f"results/{origin['profile']}/figures/{name}.pdf"
+    source = f"{_from(origin)}, key {origin['key']}"
     parts = [
         f"# {name}",
         f"![{spec.alt}]({name}.png)",
-        f"**Caption.** {spec.caption(frame)} {_origin(spec, origin)}",
+        f"**Caption.** {printed}",
+        f"**Notes.** {notes}",
         f"**Alternative text.** {spec.alt}",
         f"**Numbers.** `{spec.metrics if spec.metrics == LEDGER else f'metrics/{spec.metrics}.csv'}`",
-        f"**Cite as**\n\n```bibtex\n{blocks}\n```",
+        f"**Print** (made for {width:g} in)\n\n```latex\n"
+        f"{citation.snippet(name, path, printed, width, style.SINGLE)}\n```",
+        f"**Cite as**\n\n```bibtex\n{citation.bibtex(name, path, source, spec.paper)}\n```",
+        f"**Licence.** {citation.LICENSED}",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def redraw(layout: Layout, *, into: Layout | None = None) -> tuple[list[Path], list[str]]:
-    """Draw every figure and table whose metrics are there, of theory and of the profile.
+def redraw(layout: Layout, *, into: Layout | None = None, vectors: Path | None = None) -> tuple[list[Path], list[str]]:
+    """Draw every figure and table whose metrics are there, of theory and of the profile; figures also as `vectors`.
 
     Returns the files written, below `layout.results`, and why others were skipped. ValueError where there are none.
     """
@@ -226,7 +248,7 @@ def redraw(layout: Layout, *, into: Layout | None = None) -> tuple[list[Path], l
         for name in sorted(rows):
             report = Report(layout, rows[name].notebook, into=into)
             try:
-                getattr(report, kind)(name)
+                report.figure(name, vectors=vectors) if kind == "figure" else report.table(name)
             except (NotMeasured, NotCompared) as reason:
                 skipped.append(f"{kind} {name}: {reason}")
                 continue
@@ -264,6 +286,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = commands.Arguments("report", __doc__.splitlines()[0])
     parser.sizes()
     parser.places()
+    parser.add_argument("--svg", type=Path, metavar="FOLDER", help="write every figure there as SVG, too")
     parser.add_argument("--check", action="store_true", help="change nothing; list the files that would change")
     chosen = parser.parse_args(arguments)
     mpl.use("agg")
@@ -276,7 +299,7 @@ def main(arguments: list[str] | None = None) -> int:
             lines = [*(f"differs  {path}" for path in differ), *(f"lost     {line}" for line in gone)]
             print("\n".join([*lines, f"{len(written)} files compared"]))
             return 1 if lines else 0
-        written, skipped = redraw(layout)
+        written, skipped = redraw(layout, vectors=chosen.svg)
         manifest.add(layout, [layout.results / path for path in written])
     except commands.REFUSED as error:
         return commands.refused(error)

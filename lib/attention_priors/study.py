@@ -28,7 +28,7 @@ from attention_priors.experiments import EXPERIMENTS, archive
 from attention_priors.figures import FIGURES, TABLES, FigureSpec, NotCompared, TableSpec
 from attention_priors.layout import Layout
 from attention_priors.notebooks import file_name
-from attention_priors.report import EXACT, Report
+from attention_priors.report import EXACT, Report, screen
 from attention_priors.training import RunSpec
 
 PIXELS = 96  # of a screen, to the inch
@@ -42,14 +42,15 @@ class Picture:
 
     figure: Figure
     png: bytes
-    caption: str
+    caption: str  # as it is printed
+    notes: str
     alt: str
 
     def _ipython_display_(self) -> None:
         about = {"width": round(PIXELS * self.figure.get_figwidth()), "alt": self.alt}
         image = {"image/png": base64.b64encode(self.png).decode(), "text/plain": self.alt}
         display(image, metadata={"image/png": about}, raw=True)
-        display(Markdown(self.caption))
+        display(Markdown(f"{self.caption}\n\n*Notes.* {self.notes}"))
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,7 +171,8 @@ class Study:
         files = self._report.files("figure", name)
         manifest.add(self.layout, files)
         png = next(path for path in files if path.suffix == ".png")
-        return Picture(figure, png.read_bytes(), self._report.caption("figure", name), spec.alt)
+        printed, notes = self._report.caption(name)
+        return Picture(figure, screen(png.read_bytes()), printed, notes, spec.alt)
 
     def table(self, name: str) -> Printed | LeftOut:
         """TABLES[name] from its rows or metrics, written to tables/ and shown with its caption."""

@@ -21,10 +21,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from . import checkpoints, config, manifest, runtime, sharding, store
+from . import checkpoints, manifest, runtime, sharding, shipped, store
 from .attention import BACKENDS
 from .config import Frozen, ModelConfig, Recipe
-from .layout import THEORY, Layout
 from .model import Transformer, count
 from .positions.encodings import ENCODINGS, encoding
 from .positions.extended import ExtendedRotary
@@ -354,13 +353,8 @@ def load(name: str, device: str = "cpu") -> Transformer:
     ValueError for a name that does not ship, a file whose sum is not the committed one, one that is no model, and one
     whose encoding is not registered.
     """
-    path = Path(name)
-    if path.suffix != ".safetensors":
-        models = Layout(config.ROOT / "results", THEORY).models
-        path = models / f"{name}.safetensors"
-        if not path.exists():
-            known = sorted(p.relative_to(models).with_suffix("").as_posix() for p in models.rglob("*.safetensors"))
-            raise ValueError(f"no trained model {name!r}; there are: {', '.join(known) or 'none yet'}")
+    path = shipped.find(name)
+    if path != Path(name):
         manifest.expect(path)
     if not path.exists():
         raise ValueError(f"no file {path}; give the path of a model.safetensors")

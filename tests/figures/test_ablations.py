@@ -55,7 +55,7 @@ def test_every_figure_is_legible_and_its_caption_whole(name, whole, legible):
                 with pytest.raises(NotCompared, match=r"^study \w+: \S+ stands alone under this profile"):
                     told(rows)
             continue
-        figure = spec.draw(rows)
+        figure = whole(spec, rows)
         legible(figure)
         for ax in figure.axes:
             drawn = [line for line in ax.get_lines() if not line.get_label().startswith("_")]
@@ -63,7 +63,6 @@ def test_every_figure_is_legible_and_its_caption_whole(name, whole, legible):
             assert len(looks) == len(drawn), "no two lines look alike"
             grey = {(line.get_marker(), str(line._dash_pattern)) for line in drawn}
             assert len(grey) == len(drawn), "and none does in grey"
-        whole(spec, rows)
 
 
 @pytest.mark.parametrize("name", ["smoke", "cpu", "full"])

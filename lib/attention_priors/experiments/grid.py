@@ -20,6 +20,7 @@ import pandas as pd
 from .. import config, runtime, store
 
 POLL_SECONDS = 0.05
+LATE = ("torch._dynamo",)  # what torch imports, for seconds, when the first optimizer is made
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def run_all(
         runtime.configure(threads)
         return [_named(job) for job in runtime.progress(jobs, label)]
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(sorted({job.function.__module__ for job in jobs}))  # imported once for all pools
+    context.set_forkserver_preload([*sorted({job.function.__module__ for job in jobs}), *LATE])  # once for all pools
     with ProcessPoolExecutor(min(workers, len(jobs)), context, _prepare, (threads,)) as pool:
         futures = [pool.submit(_in_turn, job, config.CACHE / "turns", workers) for job in jobs]
         try:

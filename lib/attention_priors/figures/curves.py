@@ -36,16 +36,23 @@ def shares(rows: Frame) -> tuple[float, float]:
 
 
 def curve(ax: Axes, mean: Frame, seeds: pd.Series, look: dict[str, Any], **line: Any) -> None:
-    """A line through a frame of `over_seeds`, its interval as a band, and a dot for each of `seeds`, all by place."""
-    style.interval_band(ax, mean.index, mean["low"], mean["high"], look["color"], look["dashes"])
-    style.seed_dots(ax, seeds.index, seeds, look["color"])
-    ax.plot(mean.index, mean["mean"], **look, **line)
+    """A line through a frame of `over_seeds`, its interval as bars, and a dot for each of `seeds`, all by place.
+
+    Each next line of the axes stands some points beside the one before, its dots beside its bars.
+    """
+    right = style.aside(ax)
+    style.interval_bars(ax, mean.index, mean["low"], mean["high"], look["color"], right=right)
+    style.seed_dots(ax, seeds.index, seeds, look["color"], right=right + style.ASIDE / 2)
+    (drawn,) = ax.plot(mean.index, mean["mean"], **look, **line)
+    drawn.set_transform(style.shifted(ax, right))
 
 
-def seed_row(ax: Axes, values: pd.Series, y: int, look: dict[str, Any], width: float) -> None:
-    """A marker for every seed in one row, and a bar for the interval of their mean."""
-    style.bar(ax, t_interval(values), y, look["color"], width)
-    ax.plot(values, [y] * len(values), marker=look["marker"], linestyle="", color=look["color"], alpha=0.8)
+def seed_row(ax: Axes, values: pd.Series, y: int, look: dict[str, Any]) -> None:
+    """A marker for every seed in one row, and a bar below them for the interval of their mean."""
+    style.interval_row(ax, t_interval(values), y, look["color"], up=-2)
+    marks = {"marker": look["marker"], "linestyle": "", "color": look["color"], "markersize": 3, "markeredgewidth": 0}
+    (seeds,) = ax.plot(values, [y] * len(values), **marks)
+    seeds.set_transform(style.shifted(ax, up=1.5))
 
 
 def accuracy_axes(

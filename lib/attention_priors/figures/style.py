@@ -16,16 +16,22 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.transforms import Affine2D, ScaledTranslation
+from matplotlib.transforms import Affine2D, ScaledTranslation, Transform
 from scipy.optimize import isotonic_regression
 
-SINGLE, DOUBLE = 3.25, 6.75  # inches: one column and the page of the ML venues' styles
-SMALLEST = 7.0  # points at print size
-BLACK, DARK, GREY, PALE = "#000000", "#4D4D4D", "#7F7F7F", "#999999"
-PINK, GREEN, SKY, BLUE, ORANGE = "#CC79A7", "#009E73", "#3FA3DB", "#0072B2", "#D55E00"
+# Inches: a column of two, the text of a page with one column, and that of a page with two, in the ML venues' styles.
+# A figure is made for the width where it stands, so that nothing is scaled: its type has there the size it has here.
+SINGLE, MIDDLE, DOUBLE = WIDTHS = 3.25, 5.5, 6.75
+SMALLEST = 6.5  # points
+CONTRAST = 3.0  # of a mark or a word with the paper, at least; fills and the grid may be paler
+BLACK, DARK, GREY, PALE = "#000000", "#4D4D4D", "#757575", "#8C8C8C"
+PINK, GREEN, SKY, BLUE, ORANGE = "#B85C92", "#0A8A3C", "#2E8BC0", "#005F99", "#C85200"
+INDIGO, TEAL, BROWN, PURPLE, RED, OCHRE = "#2A1A99", "#008080", "#6E4A00", "#B000CE", "#B0122B", "#946400"
 SOLID = (None, None)
 APART = 1.6  # ratio of two lengths whose labels stand side by side
+EDGED = {"markeredgecolor": "white", "markeredgewidth": 0.3}  # marks that lie over one another
 LEAD = 10.0  # points between a line's end and the marker before its name
+ASIDE = 1.4  # points from the bars of one line to those of the next
 
 # what stands beside the methods without being one
 CONTROLS: dict[str, dict[str, Any]] = {
@@ -36,17 +42,18 @@ CONTROLS: dict[str, dict[str, Any]] = {
 _SETTINGS: dict[str, Any] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so that every machine draws the same
     "mathtext.fontset": "dejavusans",
-    "font.size": 7.5,
-    "axes.labelsize": 8,
-    "axes.titlesize": 8,
+    "font.size": 7,
+    "axes.labelsize": 7.5,
+    "axes.titlesize": 7.5,
     "xtick.labelsize": SMALLEST,
     "ytick.labelsize": SMALLEST,
     "legend.fontsize": SMALLEST,
-    "figure.titlesize": 8.5,
+    "figure.titlesize": 8,
+    "figure.labelsize": 7.5,
     "figure.figsize": (SINGLE, 2.2),
     "figure.dpi": 150,
     "figure.constrained_layout.use": True,
-    "savefig.dpi": 200,
+    "savefig.dpi": 300,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.linewidth": 0.6,
@@ -62,6 +69,8 @@ _SETTINGS: dict[str, Any] = {
     "legend.handlelength": 2.6,
     "image.cmap": "cividis",
     "pdf.fonttype": 42,  # TrueType: submission systems refuse Type 3
+    "svg.fonttype": "path",  # letters as outlines: looks the same where the font is missing
+    "svg.hashsalt": "attention-priors",  # the same bytes every time
     "axes.prop_cycle": mpl.cycler(color=[DARK, PINK, GREEN, SKY, BLUE, ORANGE]),
 }
 
@@ -78,10 +87,20 @@ def figure(width: float = SINGLE, height: float = 2.2, **grid: Any) -> tuple[Fig
     return plt.subplots(figsize=(width, height), **grid)
 
 
+def contrast(color: Any, alpha: float = 1.0) -> float:
+    """The contrast of a colour on white paper, from 1 to 21, as WCAG 2 defines it."""
+    rgba = np.array(mpl.colors.to_rgba(color))
+    share = alpha * rgba[3]
+    rgb = share * rgba[:3] + 1 - share
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return 1.05 / (float(linear @ [0.2126, 0.7152, 0.0722]) + 0.05)
+
+
 def lighten(color: str, share: float = 0.3) -> str:
-    """The colour mixed with a share of white."""
+    """The colour mixed with a share of white, or with less so that its contrast with the paper stays CONTRAST."""
     rgb = np.array(mpl.colors.to_rgb(color))
-    return mpl.colors.to_hex(rgb + share * (1 - rgb))
+    mixed = (mpl.colors.to_hex(rgb + part * (1 - rgb)) for part in np.linspace(share, 0, 31))
+    return next((each for each in mixed if contrast(each) >= CONTRAST), mpl.colors.to_hex(rgb))
 
 
 def darken(color: str, share: float = 0.3) -> str:
@@ -90,23 +109,57 @@ def darken(color: str, share: float = 0.3) -> str:
 
 
 def interval_band(ax: Axes, x: Sequence, low: Sequence, high: Sequence, color: str, dashes: tuple = SOLID) -> None:
-    """An interval as a pale band under its line, its two edges thin and in the dashes of the line.
+    """An interval as a pale band under its line, its two edges thin and in the dashes of the line: for a line or two.
 
     Where bands lie over one another, as grey on grey, the edges tell which is whose.
     """
     ax.fill_between(x, low, high, color=color, alpha=0.1, linewidth=0, zorder=1)
     for edge in (low, high):
-        ax.plot(x, edge, color=color, dashes=dashes, linewidth=0.5, alpha=0.7, zorder=2, label="_interval")
+        ax.plot(x, edge, color=color, dashes=dashes, linewidth=0.5, zorder=2, label="_interval")
 
 
-def seed_dots(ax: Axes, x: Sequence, values: Sequence, color: str) -> None:
-    """One small dot per seed; `x` and `values` have one entry each per dot."""
-    ax.plot(x, values, "o", markersize=2.2, markeredgewidth=0, color=color, zorder=5, label="_seeds")
+def aside(ax: Axes) -> float:
+    """Points by which the next line's bars stand beside their places, so that no two lines' cover one another."""
+    before = sum(drawn.get_label() == "_bars" for drawn in ax.collections)
+    return ASIDE * ((before + 1) // 2) * (-1 if before % 2 else 1)
+
+
+def shifted(ax: Axes, right: float = 0, up: float = 0) -> Transform:
+    """Data coordinates of the axes, moved by points."""
+    return ax.transData + ScaledTranslation(right / 72, up / 72, ax.figure.dpi_scale_trans)
+
+
+def interval_bars(
+    ax: Axes, x: Sequence, low: Sequence, high: Sequence, color: str, *, right: float = 0, **more: Any
+) -> None:
+    """An interval at each place as a thin bar, moved by points; nothing where it is missing."""
+    x, low, high = (np.asarray(part, dtype=float) for part in (x, low, high))
+    known = np.isfinite(low) & np.isfinite(high)
+    if not known.any():
+        return
+    look = {"color": color, "linewidth": 0.7, "zorder": 3, "label": "_bars"} | more
+    ax.vlines(x[known], low[known], high[known], **look).set_transform(shifted(ax, right))
+
+
+def seed_dots(ax: Axes, x: Sequence, values: Sequence, color: str, *, right: float = 0, up: float = 0) -> None:
+    """One small dot per seed, moved by points; `x` and `values` have one entry each per dot."""
+    look = {"markersize": 2, "markeredgewidth": 0, "color": color, "zorder": 5, "label": "_seeds"}
+    (dots,) = ax.plot(x, values, "o", **look)
+    dots.set_transform(shifted(ax, right, up))
 
 
 def bar(ax: Axes, ends: Sequence, y: float, color: str, width: float) -> None:
-    """An interval, or how far a row reaches, as a pale thick line along its row."""
-    ax.plot(ends, [y, y], color=color, alpha=0.3, linewidth=width, solid_capstyle="butt")
+    """How far a row reaches, as a pale thick line along it: a fill, not a mark."""
+    ax.plot(ends, [y, y], color=color, alpha=0.3, linewidth=width, solid_capstyle="butt", label="_fill")
+
+
+def interval_row(ax: Axes, ends: Sequence, y: float, color: str, *, up: float = 0) -> None:
+    """An interval as a thin bar with caps along its row, moved by points."""
+    if not np.isfinite(np.asarray(ends, dtype=float)).all():
+        return
+    look = {"color": color, "linewidth": 0.9, "marker": "|", "markersize": 3.5, "markeredgewidth": 0.9}
+    (drawn,) = ax.plot(ends, [y, y], **look, label="_bars")
+    drawn.set_transform(shifted(ax, 0, up))
 
 
 def length_label(length: float) -> str:

@@ -1,6 +1,7 @@
 """What captions and tables say in the same words: lengths, prompts, seeds, intervals."""
 
 import math
+import re
 from collections.abc import Iterable
 
 from attention_priors import evaluation
@@ -11,11 +12,21 @@ CHANCE = f"{evaluation.CHANCE:.0e}"
 REACH = f"tested length up to which accuracy never fell below {GOOD}"
 # What stands behind a line, and behind a cell of a table.
 LINES = (
-    "Line: mean over seeds; band: 95 % interval of that mean over seeds and prompts; dots: seeds; dotted vertical "
+    "Line: mean over seeds; bars: 95 % interval of that mean over seeds and prompts; dots: seeds; dotted vertical "
     "line: training length."
 )
 HULL = "mean over seeds [95 % interval: hull of Student's t over seeds and of the exact binomial one over all prompts"
-DRAWN = "with a band for its interval and dots for its seeds"
+DRAWN = "with bars for its interval and dots for its seeds"
+PRINTED = 40  # words of a caption that stand under a figure; the others are its notes
+_END = re.compile(r"(?<=[.!?])(?<!\bFig\.)(?<!\bTab\.)(?<!\bEq\.)(?<!\bvs\.)(?<!\b[ei]\.[ge]\.)\s+(?=[^a-z])")
+
+
+def parts(caption: str, most: int = PRINTED) -> tuple[str, str]:
+    """A caption's first sentences, one at least and as many as have `most` words together, and the others."""
+    sentences = _END.split(caption)
+    counts = [len(" ".join(sentences[: end + 1]).split()) for end in range(len(sentences))]
+    first = max(1, sum(count <= most for count in counts))
+    return " ".join(sentences[:first]), " ".join(sentences[first:])
 
 
 def times(length: float, trained: int) -> str:

@@ -15,7 +15,7 @@ KINDS = ("causal", "masked")
 
 def draw(frame: Frame) -> Figure:
     """R² by layer, and the losses of both kinds."""
-    fig, (left, *right) = style.figure(style.DOUBLE, 2.5, ncols=3, width_ratios=(1.5, 1, 1))
+    fig, (left, *right) = style.figure(style.MIDDLE, 2.5, ncols=3, width_ratios=(1.5, 1, 1))
     probes = frame[frame["quantity"] == "probe"]
     for kind, name in _models(probes):
         own = probes[(probes["kind"] == kind) & (probes["encoding"] == name)]
@@ -39,7 +39,7 @@ def _losses(ax: Axes, rows: Frame) -> None:
     """A row for each encoding: seeds, interval and mean; a line at the loss of token frequencies."""
     names = listed(rows)
     for y, name in enumerate(names):
-        seed_row(ax, rows[rows["encoding"] == name]["value"], y, look(name), 5)
+        seed_row(ax, rows[rows["encoding"] == name]["value"], y, look(name))
     ax.axvline(rows["reference"].iloc[0], color=style.GREY, linewidth=0.9, linestyle=CHANCE)
     ax.set_yticks(range(len(names)), [label(name) for name in names])
     ax.set(ylim=(len(names) - 0.5, -0.5), xlabel="loss (nats)")
@@ -66,7 +66,7 @@ def caption(frame: Frame) -> str:
         f"Language models trained on windows of {trained_on(frame)} tokens, causal and masked. Left: R² of a "
         "linear probe of the position on held-out windows whose tokens stand in random order; in the last layer: "
         f"{found}. Right: loss on the next token (causal) or on hidden ones (masked) of validation text; dotted: token "
-        f"frequencies alone; {'; '.join(kept)}. Bands and bars: 95 % t intervals over {seeds(frame, 'kind')} seeds "
+        f"frequencies alone; {'; '.join(kept)}. Bars: 95 % t intervals over {seeds(frame, 'kind')} seeds "
         "(dots and marks)."
     )
 

@@ -49,8 +49,8 @@ def draw(frame: Frame) -> Figure:
         ax.set_ylim(-0.04, 1.04)
         ax.set_yticks([0, 0.5, 1])
     fig.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
-    fig.supxlabel(f"length / training length ({trained} tokens)", fontsize=8)
-    fig.supylabel("share answered", fontsize=8)
+    fig.supxlabel(f"length / training length ({trained} tokens)")
+    fig.supylabel("share answered")
     return fig
 
 

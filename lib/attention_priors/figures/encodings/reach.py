@@ -23,7 +23,7 @@ def caption(frame: Frame) -> str:
     medians = frame.groupby("encoding")["reach"].median()
     best = ", ".join(label(name) for name in medians.index[medians == medians.max()])
     return (
-        f"Longest {REACH}, trained on {trained_on(frame)} tokens: a mark for each seed (shape and colour as in "
+        f"Longest {REACH}, trained on {trained_on(frame)} tokens. A mark for each seed (shape and colour as in "
         "encodings_accuracy: cross without position, diamond absolute, triangle rotation, disc log-prior), the bar "
         f"ends at their median; grey tick: longest tested. never: below {GOOD} at the training length already. *: "
         f"RoPE's weights. Longest median, {medians.max():,.0f} tokens: {best}. Chance is {CHANCE}."

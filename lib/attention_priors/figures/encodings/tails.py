@@ -19,7 +19,7 @@ def draw(frame: Frame) -> Figure:
     """A panel a quantity; a mark for each encoding, bars to its extremes; the last panel names the marks."""
     rows = shown(frame)
     means = rows.groupby("encoding", sort=False)[[*QUANTITIES, "accuracy"]].mean().sort_values("accuracy")
-    fig, axes = style.figure(style.DOUBLE, max(2.4, 0.14 * len(means) + 0.8), ncols=len(QUANTITIES), sharey=True)
+    fig, axes = style.figure(style.MIDDLE, max(2.4, 0.14 * len(means) + 0.8), ncols=len(QUANTITIES), sharey=True)
     _, color, marker = FAMILIES["prior"]
     trained = trained_on(rows)
     where = (f"on lags below {trained // NEAR}", f"on lags above {trained}", "of one and of the other")
@@ -27,7 +27,7 @@ def draw(frame: Frame) -> Figure:
         ax.set(xlim=(-0.05, 1.05), ylim=(-0.06, 1.06), xlabel=f"{QUANTITIES[quantity]},\n{lags}")
         for name, (x, y) in means[[quantity, "accuracy"]].iterrows():
             own = rows[rows["encoding"] == name]
-            look = {"color": color, "alpha": 0.4, "linewidth": 0.8}
+            look = {"color": color, "linewidth": 0.6}
             ax.plot([own[quantity].min(), own[quantity].max()], [y, y], **look)
             ax.plot([x, x], [own["accuracy"].min(), own["accuracy"].max()], **look)
             face = color if encoding(name).ssmax else "white"
@@ -54,9 +54,9 @@ def caption(frame: Frame) -> str:
     missed = sorted({label(name) for name in frame["encoding"]} - {label(name) for name in rows["encoding"]})
     trained = trained_on(rows)
     return (
-        f"What a prior allows and what its model does: the most that the prior of one head alone puts on lags below "
-        f"{trained // NEAR}, and on lags above the training length of {trained}, at a query that sees "
-        f"{int(rows['length'].iloc[0]):,} keys, and the share of passkeys retrieved there. Marks: means over seeds, "
+        f"What a prior allows and what its model does: the most that one head's prior alone puts on lags below "
+        f"{trained // NEAR} and on lags above {trained}, the training length; and the share of passkeys retrieved. At "
+        f"a query that sees {int(rows['length'].iloc[0]):,} keys. Marks: means over seeds, "
         f"filled with SSMax; thin bars: extremes over seeds. Spearman's correlation over {rows['encoding'].nunique()} "
         f"encodings, p by permuting them: {said or 'not defined here'}. Rotations and embeddings have no prior"
         f"{'; no seed passed the gate of ' + ', '.join(missed) if missed else ''}."

@@ -29,7 +29,7 @@ def draw(frame: Frame, known: bool) -> Figure:
     rows = drawn(part(frame, known))
     rivals(rows, "encoding", "perplexity by length")
     panels = split(rows)
-    fig, axes = style.figure(style.DOUBLE, 2.75, ncols=len(panels), sharey=True, squeeze=False)
+    fig, axes = style.figure(style.MIDDLE, 2.75, ncols=len(panels), sharey=True, squeeze=False)
     axes = axes[0]
     unigram = float(rows["unigram"].iloc[0])
     for ax, (title, names) in zip(axes, panels.items(), strict=True):
@@ -42,7 +42,7 @@ def draw(frame: Frame, known: bool) -> Figure:
     _perplexities(axes[0], rows)
     axes[0].annotate(
         "token frequencies alone", (rows["length"].min(), unigram), xytext=(0, -2), textcoords="offset points",
-        fontsize=style.SMALLEST, color="#555555", va="top",
+        fontsize=style.SMALLEST, color=style.DARK, va="top",
     )  # fmt: skip
     for ax in axes:
         style.direct_labels(ax)
@@ -123,7 +123,7 @@ def caption(frame: Frame, known: bool) -> str:
     return (
         f"Perplexity of models trained on {trained} tokens, on the same last {first['scored']} tokens of "
         f"{first['documents']} {kind} ({first['domain']}), whatever the context before them. Change of perplexity from "
-        f"{trained} to {tokens(far, trained)}: {changes}. {missed}Line: mean over seeds; band: 95 % t interval of that "
+        f"{trained} to {tokens(far, trained)}: {changes}. {missed}Line: mean over seeds; bars: 95 % t interval of that "
         f"mean{_cut(rows)}; dots: seeds; dotted vertical line: training length; dotted horizontal line: a model that "
         f"knows the frequencies of tokens alone ({first['unigram']:.0f}); {named_seeds(rows)}."
     )
@@ -146,7 +146,7 @@ def _figure(known: bool, alt: str, paper: str, claims: tuple[str, ...]) -> Figur
 
 FIGURE = _figure(
     True, "Perplexity on a log axis against context length on a log axis, encodings without SSMax and, in a panel of "
-    "their own, with it, each a line with a band and dots; a dotted line for a model of token frequencies.",
+    "their own, with it, each a line with bars and dots; a dotted line for a model of token frequencies.",
     "BAM, Fig. 6", ("BAM-C7", "BAM-C18", "BAM-C23", "BAM-F6"),
 )  # fmt: skip
 OTHER = _figure(

@@ -28,7 +28,7 @@ def draw(frame: Frame) -> Figure:
         # One marker in a stretch of the line, elsewhere on each line.
         every = (y * len(curve) // MARKED // len(order), max(len(curve) // MARKED, 1))
         left.plot(curve.index, curve, **look, linewidth=0.8, markevery=every)
-        seed_row(right, own, y, look, 4)
+        seed_row(right, own, y, look)
         ends += t_interval(own)
     left.set(xlabel="step", ylabel="training loss (nats)")
     right.set_yticks(range(len(order)), [style_of(name)["label"] for name, _ in order])

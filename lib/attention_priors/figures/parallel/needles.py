@@ -28,7 +28,7 @@ def draw(frame: Frame) -> Figure:
     names, lengths, trained = ordered(rows), sorted(set(rows["length"])), trained_on(frame)
     down = math.ceil(len(names) / ACROSS)
     fig, axes = style.figure(
-        style.DOUBLE, 0.75 + 0.86 * down, nrows=down, ncols=ACROSS, sharex=True, sharey=True, squeeze=False
+        style.MIDDLE, 0.75 + 0.86 * down, nrows=down, ncols=ACROSS, sharex=True, sharey=True, squeeze=False
     )
     for ax, name in zip(axes.flat, names, strict=False):
         sums = rows[rows["method"] == name].groupby(["band", "length"])[["correct", "samples"]].sum()
@@ -46,8 +46,8 @@ def draw(frame: Frame) -> Figure:
     for ax in axes.flat[max(0, len(names) - ACROSS) : len(names)]:
         ax.xaxis.set_tick_params(labelbottom=True)
         ax.set_xticks(np.arange(len(lengths)) + 0.5, ticks)
-    fig.supxlabel("prompt / training length", fontsize=8)
-    fig.supylabel("where the key stands", fontsize=8)
+    fig.supxlabel("prompt / training length")
+    fig.supylabel("where the key stands")
     heat_maps.color_bar(mesh, axes, ticks=[0, 0.5, 1], aspect=40, pad=0.02, label="share retrieved")
     return fig
 

@@ -42,8 +42,8 @@ def draw(frame: Frame) -> Figure:
         ax.minorticks_off()
         ax.set_title(label(name))
         ax.set_ylim(-0.04, 1.04)
-    fig.supxlabel("context length / training length", fontsize=8)
-    fig.supylabel("share of passkeys retrieved", fontsize=8)
+    fig.supxlabel("context length / training length")
+    fig.supylabel("share of passkeys retrieved")
     return fig
 
 

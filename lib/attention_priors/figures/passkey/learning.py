@@ -1,13 +1,11 @@
 """How fast the task is learned: held-out accuracy while each encoding of the main comparison is trained."""
 
 from attention_priors.figures import style
-from attention_priors.figures.encodings.families import FAMILIES
-from attention_priors.figures.methods import label
+from attention_priors.figures.methods import label, paint
 from attention_priors.figures.passkey.lines import NOTEBOOK
 from attention_priors.figures.passkey.main import ACROSS
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
 from attention_priors.figures.words import bounded, extremes, listed
-from attention_priors.positions.encodings import encoding
 
 
 def _plain(frame: Frame) -> Frame:
@@ -29,15 +27,15 @@ def draw(frame: Frame) -> Figure:
     for ax in axes.flat[len(names) :]:
         ax.set_visible(False)
     for ax, name in zip(axes.flat, names, strict=False):
-        _, color, _ = FAMILIES[encoding(name).family]
+        color, marker = paint(name)
         for _, own in frame[frame["encoding"] == name].groupby("seed"):
             ax.plot(own["step"], own["accuracy"], color=color, linewidth=0.9)
-            ax.plot(own["step"].iloc[-1], own["accuracy"].iloc[-1], "o", color=color, markersize=3)
+            ax.plot(own["step"].iloc[-1], own["accuracy"].iloc[-1], marker, color=color, markersize=3)
         ax.set_title(label(name), color=style.darken(color, 0.25))
         ax.set_ylim(-0.04, 1.04)
         ax.set_yticks([0, 0.5, 1])
-    fig.supxlabel("training step", fontsize=8)
-    fig.supylabel("held-out prompts answered", fontsize=8)
+    fig.supxlabel("training step")
+    fig.supylabel("held-out prompts answered")
     return fig
 
 
@@ -48,7 +46,7 @@ def caption(frame: Frame) -> str:
     spent = int((steps >= most).sum())
     return (
         "Share of held-out prompts, at lengths from three quarters of the training length to all of it, that a model "
-        f"answers while it is trained; encodings from the fastest to the slowest, a line for each of seeds "
+        f"answers while it is trained. Encodings from the fastest to the slowest, a line for each of seeds "
         f"{listed(frame['seed'])}. A line ends where the gate is met; then the rate falls and training ends. "
         f"{spent} of {len(steps)} models took all {most} steps."
     )

@@ -34,7 +34,7 @@ def draw(frame: Frame) -> Figure:
     found = maps(one(frame))[:MOST]
     across = min(4, len(found))
     down = -(-len(found) // across)
-    fig, axes = style.figure(style.DOUBLE, 0.6 + 1.7 * down, nrows=down, ncols=across, squeeze=False, sharex=True,
+    fig, axes = style.figure(style.MIDDLE, 0.6 + 1.7 * down, nrows=down, ncols=across, squeeze=False, sharex=True,
                              sharey=True)  # fmt: skip
     for ax in axes.flat[len(found) :]:
         ax.set_visible(False)
@@ -45,8 +45,8 @@ def draw(frame: Frame) -> Figure:
         bare(ax)
         ends = [rows.max() // 2 * sign for sign in (-1, 0, 1)]
         ax.set(aspect="equal", title=title, ylim=(rows.max() + 0.5, rows.min() - 0.5), xticks=ends, yticks=ends)
-    fig.supxlabel("columns from the key to the query (patches)", fontsize=8)
-    fig.supylabel("rows from the key to the query", fontsize=8)
+    fig.supxlabel("columns from the key to the query (patches)")
+    fig.supylabel("rows from the key to the query")
     color_bar(mesh, axes, label="log-prior less its largest value", shrink=0.8)
     return fig
 

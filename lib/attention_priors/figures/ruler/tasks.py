@@ -69,7 +69,7 @@ def draw(frame: Frame) -> Figure:
     ticks = ["≤ 1×", *(times(length, trained) for length in lengths[1:])]
     axes[0, 0].set_xticks(np.arange(len(lengths)) + 0.5, ticks)
     axes[0, 0].invert_yaxis()
-    fig.supxlabel(f"context length / training length ({trained} tokens)", fontsize=8)
+    fig.supxlabel(f"context length / training length ({trained} tokens)")
     heat_maps.color_bar(mesh, axes, ticks=[0, 0.5, 1], aspect=40, pad=0.02, label="score")
     return fig
 

@@ -1,0 +1,50 @@
+"""Text for pdfLaTeX: letters and signs that it does not read as they stand become commands; formulas stay."""
+
+from __future__ import annotations
+
+from attention_priors.claims.ledger import FORMULA
+
+_GREEK = {
+    "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "varepsilon", "ζ": "zeta", "η": "eta", "θ": "theta",
+    "κ": "kappa", "λ": "lambda", "μ": "mu", "ν": "nu", "ξ": "xi", "π": "pi", "ρ": "rho", "σ": "sigma", "τ": "tau",
+    "φ": "varphi", "χ": "chi", "ψ": "psi", "ω": "omega", "Γ": "Gamma", "Δ": "Delta", "Θ": "Theta", "Λ": "Lambda",
+    "Ξ": "Xi", "Π": "Pi", "Σ": "Sigma", "Φ": "Phi", "Ψ": "Psi", "Ω": "Omega",
+}  # fmt: skip
+_SIGNS = {
+    "±": "pm", "×": "times", "·": "cdot", "≤": "leq", "≥": "geq", "≠": "neq", "≈": "approx", "→": "to", "∞": "infty",
+    "√": "surd", "∝": "propto", "∈": "in", "∑": "sum", "∂": "partial",
+}  # fmt: skip
+_LOW = dict(zip("₀₁₂₃₄₅₆₇₈₉ᵢⱼ", "0123456789ij", strict=True))
+_HIGH = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᵀⁿ", "0123456789-Tn", strict=True))
+_LETTERS = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", "–": "--", "—": "---", "−": "$-$", "§": r"$\mathsection$", "†": r"$\dagger$",
+    "‡": r"$\ddagger$", "…": r"\ldots{}", "’": "'", "‘": "`", "“": "``", "”": "''", "°": r"$^\circ$",
+    "\u00a0": "~", "\u2009": r"\,", "\u202f": r"\,",
+}  # fmt: skip
+_COMMANDS = _GREEK | _SIGNS
+_TEXT = (
+    _LETTERS
+    | {sign: f"$\\{command}$" for sign, command in _COMMANDS.items()}
+    | {sign: f"$_{{{plain}}}$" for sign, plain in _LOW.items()}
+    | {sign: f"$^{{{plain}}}$" for sign, plain in _HIGH.items()}
+)
+_FORMULA = (
+    {sign: f"\\{command} " for sign, command in _COMMANDS.items()}
+    | {sign: f"_{{{plain}}}" for sign, plain in _LOW.items()}
+    | {sign: f"^{{{plain}}}" for sign, plain in _HIGH.items()}
+    | {"−": "-", "–": "-", "%": r"\%", "#": r"\#"}
+)
+
+
+def escape(text: str) -> str:
+    """Text for LaTeX; what stands between dollar signs is a formula. ValueError for a sign that nothing here prints."""
+    made = "".join(
+        "".join((_FORMULA if i % 2 else _TEXT).get(sign, sign) for sign in part)
+        for i, part in enumerate(FORMULA.split(text))
+    )
+    strange = sorted({sign for sign in made if ord(sign) > 0xFF})
+    if strange:
+        raise ValueError(f"LaTeX cannot print {' '.join(strange)} in {text[:60]!r}; add it to figures/latex.py")
+    return made
