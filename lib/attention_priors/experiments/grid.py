@@ -127,5 +127,5 @@ def _watch(futures: Mapping[Future, float], label: str) -> None:
 
 
 def _left(spent: float, total: float, waiting: float) -> str:
-    """The end of a heartbeat: what is left after `spent` seconds, where `waiting` of `total` known ones are not done."""
+    """The end of a heartbeat: what is left after `spent` seconds, `waiting` of `total` known ones not being done."""
     return f", about {spent / (total - waiting) * waiting:.0f} s left" if total > waiting else ""

@@ -246,8 +246,8 @@ def _of_the_prior(card: Card) -> Iterator[str]:
     steep = (slopes["outer"] > STEEP * slopes["inner"].clip(lower=FLAT)) & (p > FLAT)
     light, heavy = int((p > 1).sum()), int((p <= 1).sum())
     flat = int((p.abs() <= FLAT).sum())
-    text = (f"**Which tail did it learn?** From {start:,} to {end:,} tokens back the log-priors of {heads} heads fall like "
-            f"-p ln(lag) with p from {p.min():.2f} to {p.max():.2f}.")  # fmt: skip
+    text = f"**Which tail did it learn?** From {start:,} to {end:,} tokens back the log-priors of {heads} heads fall "
+    text += f"like -p ln(lag) with p from {p.min():.2f} to {p.max():.2f}."
     if light:
         text += f" {light} have p > 1: the mass of such a prior stays near the query, however long the context."
     if heavy:
