@@ -55,7 +55,7 @@ def _entries(path: Path, modified: int) -> tuple[Claim, ...]:
     """One file of the register; `modified` is part of the cache's key, so that an edited file is read again."""
     text = path.read_text(encoding="utf-8")
     entries = []
-    for entry in yaml.load(text, Loader=config.loader()) or []:
+    for entry in yaml.load(text, Loader=config.LOADER) or []:
         try:
             entries.append(Claim.model_validate(entry))
         except ValidationError as error:
