@@ -20,7 +20,6 @@ from .registry import Table
 
 ROOT = Path(__file__).resolve().parents[2]
 PROFILES = ROOT / "notebooks" / "profiles"
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the parser in C, where it was built: ten times as fast
 CACHE = Path(os.environ.get("ATTENTION_PRIORS_CACHE", ROOT / ".cache"))  # runs and corpora: never committed
 
 # The sections of a profile are defined beside the experiments that they set; they are opened when a profile is read.
@@ -266,6 +265,13 @@ class Profile(Frozen):
         return self
 
 
+def read_yaml(text: str) -> Any:
+    """The values of a YAML text, by the parser in C where it was built, which is ten times as fast."""
+    import yaml  # here: a model needs none of it
+
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
 def profile(name: str, folder: Path = PROFILES) -> Profile:
     """Read notebooks/profiles/<name>.yaml; ValueError names the file, the key and the nearest valid key."""
     import yaml  # here: a model needs none of it
@@ -280,7 +286,7 @@ def profile(name: str, folder: Path = PROFILES) -> Profile:
         near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.0)
         raise ValueError(f"unknown profile {name!r}; nearest is {near[0] if near else None!r}; all: {', '.join(known)}")
     try:
-        values = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)
+        values = read_yaml(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
         reason = f"{error.reason} at byte {error.start}"
         raise ValueError(f"{path.name} is not UTF-8 text ({reason}); save it as UTF-8") from None
