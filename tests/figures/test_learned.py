@@ -33,12 +33,13 @@ def test_a_head_is_titled_by_its_own_exponent():
 
 def test_accuracy_is_named_alike_in_both_passkey_notebooks():
     rows = [{"edit": edit, "length": length, "seed": seed, "accuracy": 0.5, "samples": 10, "trained": 128}
-            for edit in edits.LOOKS for length in (128, 256) for seed in (0, 1)]  # fmt: skip
+            for edit in edits.EDITS for length in (128, 256) for seed in (0, 1)]  # fmt: skip
     edited = edits.draw(pd.DataFrame(rows))
     plain = pd.DataFrame(rows[:4]).assign(form="plain", trained=128, correct=5)
     two = pd.concat([plain.assign(encoding=name) for name in ("bam-ssmax", "alibi-ssmax")])
-    both = [edited, by_length.FIGURE.draw(two)]
-    assert [figure.axes[0].get_ylabel() for figure in both] == ["share with all five digits right"] * 2
+    named = edited.get_supxlabel(), by_length.FIGURE.draw(two).axes[0].get_ylabel()
+    assert named == ("share with all five digits right",) * 2
+    assert [tick.get_text() for tick in edited.axes[0].get_yticklabels()] == list(edits.EDITS)
 
 
 def edited(at_training, control=0.9):
@@ -59,7 +60,7 @@ def test_the_caption_of_the_edits_says_what_they_do_where_the_model_was_trained(
         in (broken)
     )
     assert "breaks the task" in broken and "leaves the task as it was" in kept
-    assert kept.endswith("At 2×: 0.20 edited, 0.90 the control.")
+    assert "At 2×: 0.20 edited, 0.90 the control." in kept
     without = edited(0.3)
     assert "At 128" not in edits.caption(without[without["edit"] != "random to uniform"])
 
