@@ -1,12 +1,15 @@
 """The figures of learned priors from frames made up here: titles and captions say no more than what is drawn."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from attention_priors.experiments.learned import CORRELATED
-from attention_priors.figures.learned import correlations, edits, maps
+from attention_priors.figures.learned import correlations, curves, edits, maps
 from attention_priors.figures.passkey import by_length
+from attention_priors.positions.priors import GeneralizedGaussian
 
 
 @pytest.fixture(autouse=True)
@@ -73,3 +76,24 @@ def test_correlations_have_a_row_for_each_reading():
     assert built["mean [95 %]"].iloc[0].startswith("-0.45 [")
     assert correlations.build(pd.DataFrame(rows).assign(rho=float("nan")))["mean [95 %]"].iloc[0] == "–"
     assert "2 seeds, 12 heads each" in correlations.caption(pd.DataFrame(rows))
+
+
+def test_learned_priors_as_curves_have_a_line_for_each_head(legible):
+    heads = pd.DataFrame(
+        {"seed": seed, "layer": layer, "head": head, "beta": beta, "theta_alpha": 0.0}
+        for seed in (0, 1) for layer in (0, 1, 2) for head, beta in enumerate((-0.5, 0.0, 1.0))
+    )  # fmt: skip
+    figure = curves.draw(heads)
+    legible(figure)
+    assert len(figure.axes) == 6
+    assert all(sum(line.get_label() == "_head" for line in ax.get_lines()) == 3 for ax in figure.axes)
+    assert "6 of 18 heads fall with the lag, 6 rise, 6 stay" in curves.caption(heads)
+
+
+def test_the_curves_are_the_librarys_prior():
+    prior = GeneralizedGaussian([0.3, -0.2], [-0.5, 0.7])
+    table = prior.log_prior(torch.arange(curves.KEYS)).detach().double()
+    expected = curves.KEYS * torch.softmax(table, -1).numpy()
+    for head, (alpha, beta) in enumerate(((0.3, -0.5), (-0.2, 0.7))):
+        assert np.allclose(curves.ratio(alpha, beta), expected[head], rtol=1e-3, atol=1e-9)
+    assert np.allclose(curves.ratio(1.0, 0.0), 1.0)
