@@ -11,21 +11,24 @@ FORCE ?=
 FULL ?=
 ID ?=
 TESTS ?=
+CLUSTER ?=
 KILLS ?= 20
+FILE ?=
+SSMAX ?=
 # Notebooks side by side: while one draws and judges, in one thread, another trains. A GPU is not shared.
 JOBS ?= $(if $(filter gpu paper,$(PROFILE)),1,2)
 
 # A misspelt variable is an error, not silently the default.
-KNOWN := PROFILE RESULTS PYTHON ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS STEP SHELL
+KNOWN := PROFILE RESULTS PYTHON ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX CLUSTER STEP SHELL
 GIVEN := $(foreach word,$(MAKEOVERRIDES),$(if $(findstring =,$(word)),$(firstword $(subst =, ,$(word)))))
 UNKNOWN := $(filter-out $(KNOWN) MAKE%,$(GIVEN))
 ifneq ($(UNKNOWN),)
-$(error unknown variable $(firstword $(UNKNOWN)); known are PROFILE RESULTS ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS PYTHON)
+$(error unknown variable $(firstword $(UNKNOWN)); known are PROFILE RESULTS ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX CLUSTER PYTHON)
 endif
 
 # Values stand in single quotes below, and within double ones: one that holds a quote is refused here.
 QUOTE := '
-QUOTED := $(strip $(foreach name,PROFILE RESULTS ONLY SEED DEVICE ID KILLS JOBS,$(foreach mark,$(QUOTE) " `,\
+QUOTED := $(strip $(foreach name,PROFILE RESULTS ONLY SEED DEVICE ID KILLS JOBS FILE CLUSTER,$(foreach mark,$(QUOTE) " `,\
 	$(if $(findstring $(mark),$($(name))),$(name)))))
 ifneq ($(QUOTED),)
 $(error $(firstword $(QUOTED)) = $($(firstword $(QUOTED))) holds a quotation mark; leave it out)
@@ -46,15 +49,20 @@ RULES := .cache/reproduce-$(PROFILE).mk
 TRITON := triton==3.9.0
 
 .DEFAULT_GOAL := help
-.PHONY: help env reproduce figures test properties chaos verify claim bench lab clean
+.PHONY: help env first-look reproduce figures test properties chaos verify claim encoding bench lab site clean
 
 help: ## list the targets
 	@echo "usage: make TARGET [PROFILE=smoke|cpu|full|gpu|paper] [ONLY=passkeys] [-j2]"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' Makefile
 
 env: $(STAMP) ## build .venv with the pinned versions (the other targets do it by themselves)
 
+first-look: $(STAMP) ## train six encodings, two seeds each, and draw them beside the committed ones: minutes
+	@$(OFFLINE) $(PY) -m attention_priors.first_look --results '$(RESULTS)'
+
 reproduce: $(STAMP) ## run all notebooks of PROFILE (or ONLY=name and its needs), then everything is in results/
+	@$(if $(CLUSTER),$(OFFLINE) $(PY) -m attention_priors.cluster '$(CLUSTER)' --profile '$(PROFILE)' --only '$(ONLY)' \
+	    $(if $(DEVICE),--device '$(DEVICE)'))
 	@$(PIPELINE) $(BESIDE) --rules $(RULES)
 	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS)) -f $(RULES) STEP="$(PIPELINE) $(BESIDE) --step"
 
@@ -79,9 +87,16 @@ claim: $(STAMP) ## ID=BAM-T4: statement, verdict, check, notebook cell and figur
 	@$(if $(ID),,echo "which claim? for example: make claim ID=BAM-T4" >&2; exit 2)
 	@$(PY) -m attention_priors.claims --id '$(ID)' --profile '$(PROFILE)' --results '$(RESULTS)'
 
+encoding: $(STAMP) ## FILE=my_encoding.py: laws, three seeds, report card of an encoding of yours (SSMAX=1: with SSMax)
+	@$(if $(FILE),,echo "which file? for example: make encoding FILE=my_encoding.py" >&2; exit 2)
+	@$(OFFLINE) $(PY) -m attention_priors.own '$(FILE)' --profile '$(PROFILE)' --results '$(RESULTS)' $(if $(SSMAX),--ssmax)
+
 bench: $(STAMP) ## measure time and memory, and print what they are compared to (DEVICE=cuda: the kernels)
 	@$(OFFLINE) $(PY) -m attention_priors.bench --results '$(RESULTS)' $(if $(DEVICE),--device '$(DEVICE)')
 	@$(if $(filter cuda,$(DEVICE)),$(PY) -m attention_priors.report --profile gpu --results '$(RESULTS)',true)
+
+site: $(STAMP) ## build/site/html: findings, notebooks, ledger, figures and numbers as pages to read offline
+	@$(OFFLINE) $(PY) -m attention_priors.site --profile '$(PROFILE)' --results '$(RESULTS)'
 
 lab: $(STAMP) ## JupyterLab with the project's kernel
 	@$(PY) -m ipykernel install --sys-prefix --name attention-priors --display-name "Attention Priors" >/dev/null
@@ -113,4 +128,4 @@ $(STAMP): requirements.lock pyproject.toml
 	    $(PY) -m pip install --quiet --disable-pip-version-check --no-deps $(TRITON) \
 	    || echo "note: no Triton for this machine; the other backends work without it"; fi
 	@touch $@
-	@echo "Done. Next: make reproduce PROFILE=smoke (minutes) or make reproduce (about 70 minutes on two cores)."
+	@echo "Done. Next: make first-look (minutes) or make reproduce (about 70 minutes on two cores)."

@@ -17,7 +17,19 @@ import pandas as pd
 import pytest
 import torch
 
-from attention_priors import checks, claims, config, evaluation, experiments, manifest, report, runtime, store, verify
+from attention_priors import (
+    checks,
+    claims,
+    config,
+    evaluation,
+    experiments,
+    first_look,
+    manifest,
+    report,
+    runtime,
+    store,
+    verify,
+)
 from attention_priors.bench import __main__ as bench
 from attention_priors.claims import __main__ as ledger
 from attention_priors.config import ModelConfig
@@ -27,8 +39,10 @@ from attention_priors.figures import FIGURES, TABLES
 from attention_priors.layout import Layout
 from attention_priors.model import Cache, Transformer, paper_model
 from attention_priors.notebooks import file_name
+from attention_priors.own import __main__ as own
 from attention_priors.pipeline import __main__ as pipeline
 from attention_priors.pipeline import progress
+from attention_priors.positions.encodings import ENCODINGS
 from attention_priors.registry import Table
 from attention_priors.study import Study
 from attention_priors.tasks import algorithms, needles, passkey
@@ -40,7 +54,7 @@ from test_config import written as profile_of
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "pipeline": pipeline.main, "report": report.main, "verify": verify.main, "claims": ledger.main,
     "bench": bench.main, "experiments": training.main, "text.hub": hub.main,
-    "text.genome": genome.main,
+    "text.genome": genome.main, "own": own.main, "first_look": first_look.main,
 }  # fmt: skip
 
 
@@ -129,6 +143,14 @@ LINES = [
     ("text.genome hg38 {here}/none.fa", "none.fa", "choose"),
     ("text.genome hg38 {file}", "begins with 'no folder'", "give a FASTA file"),
     ("text.genome hg38", "file", "--help"),
+    ("own", "file", "--help"),
+    ("own {here}/none.py", "none.py", "give FILE= the path of a Python file"),
+    ("own {here}", "here", "give FILE= the path of a Python file"),
+    ("own {file} --profile smok", "'smok'", "nearest is 'smoke'"),
+    ("own {file} --minutes 0", "0", "a number from 1 to 1024"),
+    ("own {file} --ssmaxx", "--ssmaxx", "--help"),
+    ("first_look --profile smok", "'smok'", "nearest is 'smoke'"),
+    ("first_look --seeds 9", "9", "--help"),
 ]
 
 
@@ -219,6 +241,64 @@ def test_a_loss_that_is_not_finite(tmp_path: Path, monkeypatch, capsys) -> None:
     profile_of(tmp_path, changed("passkey.recipe.rate", 1e20))
     said = refused(capsys, "experiments", "passkey/nope/0", "--profile", "mine")
     assert "the loss is nan at step" in said and "lower the rate (1e+20)" in said
+
+
+# A reader's own encoding: a file that begins with HEAD, the line that is at fault (0: none), the value, the remedy.
+
+HEAD = """import torch
+from attention_priors.positions.encodings import ENCODINGS, Encoding
+from attention_priors.positions.priors import RelativePrior
+
+
+class Mine(RelativePrior):
+    def __init__(self, heads):
+        super().__init__()
+        self.heads, self.scale = heads, torch.nn.Parameter(torch.ones(heads))
+
+    def log_prior(self, lags):
+"""
+ROW = '\nENCODINGS["mine"] = Encoding("mine", "Mine", prior=Mine)\n'
+GOOD = "        return -self.scale[:, None] * lags.abs()\n"
+OWN = [
+    (GOOD, 0, "adds no encoding", 'end it with ENCODINGS["my-prior"] = Encoding('),
+    (GOOD + ROW + ROW.replace("mine", "yours"), 0, "'mine' (line 14) and 'yours' (line 16)", "keep one in a file"),
+    ("        return -(self.scale\n" + ROW, 12, "'(' was never closed", "correct the syntax"),
+    ("        return 1\n" + ROW + "x = 1 / 0\n", 15, "ZeroDivisionError", "correct it"),
+    (GOOD + ROW + "import nothing_like_it\n", 15, "'nothing_like_it'", "install the package into .venv"),
+    (GOOD + ROW.replace("mine", "bam"), 14, "'bam' is an encoding that ships", "choose another name"),
+    (GOOD + ROW.replace('"mine"]', '"other"]'), 14, "'other'", "give it one name"),
+    (GOOD + ROW.replace('"mine"', '"my prior"'), 14, "'my prior'", "small letters, digits and hyphens"),
+    (GOOD + '\nENCODINGS["mine"] = Mine\n', 14, "Encoding", "correct it"),
+    (GOOD + '\nENCODINGS["mine"] = Encoding("mine", "Mine")\n', 14, "which is NoPE", "give it one"),
+    (GOOD + ROW.replace("=Mine", "=Mine, ssmax=True"), 14, "'mine' has SSMax", "SSMAX=1"),
+    (GOOD + ROW.replace("=Mine", '=Mine, trained_as="bam"'), 14, "weights of 'bam'", "leave out trained_as"),
+    (GOOD + ROW.replace("=Mine", "=torch.nn.Linear"), 0, "Linear", "correct it"),
+    (GOOD + ROW.replace("=Mine", "=lambda heads: Mine(2)"), 7, "has heads = 2, but was made for 1", "self.heads"),
+    ("        return -self.scale * lags\n" + ROW, 12, "The size of tensor", "correct it"),
+    ("        return -lags.abs().float()\n" + ROW, 11, "has shape [512] for 512 lags", "as in scale[:, None]"),
+    ("        return lags.expand(self.heads, -1)\n" + ROW, 11, "torch.int64", "floating-point"),
+    ("        return self.scale[:, None] * (lags - lags) / lags\n" + ROW, 11, "is nan at lag 0 (head 0)", "finite"),
+    ("        return -self.scale[:, None] * lags.float().log()\n" + ROW, 11, "is inf at lag 0", "finite there"),
+    ("        return torch.where(lags > 9, -torch.inf, -self.scale[:, None])\n" + ROW, 11, "-inf at lag 10", "-1e+09"),
+    ("        return -self.scale[:, None] * lags.sqrt()\n" + ROW, 11, "nan at lag -128", "use lags.abs()"),
+    ("        return -self.scale[:, None] * lags.abs() / len(lags)\n" + ROW, 11, "more than the lag", "each lag alone"),
+    ("        return -self.scale[:, None] * torch.arange(len(lags))\n" + ROW, 11, "in another order", "each lag alone"),
+    ("        return -self.scale[:, None] * torch.rand(len(lags))\n" + ROW, 11, "more than the lag", "each lag alone"),
+    ("        return -(self.scale[:, None] * lags.abs()).sqrt()\n" + ROW, 11, "gradient of 'scale'", "torch.where"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "line", "value", "remedy"), OWN, ids=[value for _, _, value, _ in OWN])
+def test_own_encodings(body: str, line: int, value: str, remedy: str, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(config, "CACHE", tmp_path / "cache")
+    path, before = tmp_path / "wrong.py", dict(ENCODINGS)
+    path.write_text(HEAD + body)
+    said = refused(capsys, "own", str(path), "--profile", "smoke", "--into", str(tmp_path / "cards"))
+    assert said.startswith(f"error: wrong.py, line {line}: " if line else "error: wrong.py") and "line 0" not in said
+    assert value in said and remedy in said
+    assert [each.name for each in tmp_path.iterdir()] == ["wrong.py"]
+    for name in ENCODINGS.keys() - before.keys():  # of a file that could be read, for those that come after
+        del ENCODINGS[name]
 
 
 # Calls of the library.
@@ -327,6 +407,8 @@ MAKE = [
     ("help JOBS=x", "JOBS = x", "a number from 1 to 16"),
     ("help JOBS=0", "JOBS = 0", "a number from 1 to 16"),
     ("claim", "which claim?", "make claim ID=BAM-T4"),
+    ("encoding", "which file?", "make encoding FILE=my_encoding.py"),
+    ("encoding FILE=none.py", "'none.py'", "ends with ENCODINGS"),
     ("figures PROFILE=cpuu", "'cpuu'", "nearest is 'cpu'"),
     ("reproduce SEED=-1", "-1", "a number from 0 to"),
 ]
@@ -364,5 +446,5 @@ def test_calls_without_checks_of_shapes() -> None:
 
 
 def test_there_are_at_least_120() -> None:
-    tables = (EDITS, NO_PROFILES, LINES, FILES, CALLS, MAKE)
+    tables = (EDITS, NO_PROFILES, LINES, FILES, OWN, CALLS, MAKE)
     assert sum(map(len, tables)) >= 120 and len(MAKE) <= 10

@@ -298,7 +298,7 @@ def test_the_readme_opens_with_the_findings_as_they_were_computed():
     readme = " ".join((config.ROOT / "README.md").read_text(encoding="utf-8").split())
     found = pd.read_csv(config.ROOT / "results" / "cpu" / "metrics" / "findings.csv")
     places = [readme.index(each) for each in found["finding"]]
-    assert places == sorted(places) and places[-1] < readme.index("## Two commands")
+    assert places == sorted(places) and places[-1] < readme.index("## Three commands")
     for row in found.itertuples():
         interval = f"[{row.low:.2f}, {row.high:.2f}]"
         figure = f"(results/cpu/figures/{row.figure}.md)"
@@ -330,6 +330,36 @@ def test_a_broken_history_is_refused_in_one_line(tmp_path, rows, message):
     path.write_text("id,verdict\n")
     with pytest.raises(ValueError, match="give id, date, verdict, reason"):
         claims.history(path)
+
+
+def test_what_changed_since_an_older_ledger_is_listed_with_its_reason(tmp_path, monkeypatch, capsys):
+    def ledger(name, **verdicts):
+        path = tmp_path / name
+        path.write_text(json.dumps({"claims": {id_.replace("_", "-"): each for id_, each in verdicts.items()}}))
+        return path
+
+    path = tmp_path / "verdicts.csv"
+    path.write_text("id,date,verdict,reason\nBAM-T4,2026-01-01,contradicted,a case\n")
+    found = claims.history(path)
+    monkeypatch.setattr(claims, "history", lambda: found)
+    old = ledger("old.json", BAM_T4={"verdict": "verified"}, BAM_X1={"verdict": "inconclusive", "outcome": "undecided"})
+    new = {"BAM_T4": {"verdict": "contradicted"}, "BAM_X1": {"verdict": "inconclusive", "outcome": "agrees"}}
+    assert __main__.main([str(ledger("new.json", **new)), "--before", str(old)]) == 0
+    told = capsys.readouterr().out
+    assert "BAM-T4: verified -> contradicted: a case" in told and "0 without a reason" in told
+    silent = new | {"BAM_D3": {"verdict": "verified"}}
+    assert __main__.main([str(ledger("silent.json", **silent)), "--before", str(old)]) == 1
+    assert "BAM-D3: not run -> verified: NO REASON" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"claims": {"BAM-T4": 3}}', None])
+def test_what_is_no_ledger_is_refused_in_one_line(tmp_path, capsys, text):
+    path = tmp_path / "claims.json"
+    if text is not None:
+        path.write_text(text)
+    assert __main__.main(["--before", str(path)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "name a claims.json" in line
 
 
 def test_a_claim_shows_its_history(tmp_path, monkeypatch, capsys):

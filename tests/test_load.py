@@ -10,7 +10,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 import attention_priors
-from attention_priors import config, manifest
+from attention_priors import manifest
 from attention_priors.config import ModelConfig, Recipe
 from attention_priors.layout import Layout
 from attention_priors.tasks import passkey
@@ -38,7 +38,8 @@ def shipped(trained: Path, tmp_path: Path, monkeypatch) -> Path:
     path.parent.mkdir(parents=True)
     shutil.copy(trained, path)
     manifest.add(layout, [path])
-    monkeypatch.setattr(config, "ROOT", tmp_path)
+    monkeypatch.setattr("attention_priors.shipped.ROOT", tmp_path)
+    monkeypatch.delenv("ATTENTION_PRIORS_MODELS", raising=False)
     return path
 
 
@@ -77,6 +78,18 @@ def test_refuses_an_unknown_name_and_lists_the_known(shipped: Path) -> None:
         attention_priors.load("passkey/bam-ssmax/0")
 
 
+def test_models_of_a_clone_are_found_from_elsewhere(shipped: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("attention_priors.shipped.ROOT", tmp_path / "site-packages")
+    with pytest.raises(ValueError, match=r"'passkey/bam-ssmax/0': this installation has no models; a clone"):
+        attention_priors.load("passkey/bam-ssmax/0")
+    assert attention_priors.load(str(shipped)).config.encoding == "bam-ssmax", "a path needs no folder"
+    monkeypatch.setenv("ATTENTION_PRIORS_MODELS", str(tmp_path / "results" / "models"))
+    assert attention_priors.load("passkey/bam-ssmax/0").config.encoding == "bam-ssmax"
+    monkeypatch.setenv("ATTENTION_PRIORS_MODELS", str(tmp_path / "nowhere"))
+    with pytest.raises(ValueError, match=r"ATTENTION_PRIORS_MODELS = .*nowhere is no folder; .* give the path"):
+        attention_priors.load("passkey/bam-ssmax/0")
+
+
 def test_refuses_a_shipped_model_that_is_not_the_committed_one(shipped: Path) -> None:
     tensors = load_file(shipped)
     with safe_open(shipped, "pt") as file:
@@ -95,8 +108,8 @@ def test_refuses_what_is_no_model(shipped: Path, tmp_path: Path) -> None:
     path = tmp_path / "bad.safetensors"
     with pytest.raises(ValueError, match=r"no file .*absent\.safetensors"):
         attention_priors.load(str(tmp_path / "absent.safetensors"))
-    unknown = json.loads(meta["spec"])
-    unknown["model"]["encoding"] = "bamm"
+    unknown, other = json.loads(meta["spec"]), json.loads(meta["spec"])
+    unknown["model"]["encoding"], other["model"]["width"] = "bamm", 17
     whole = load_file(shipped)
     del tensors["head.weight"]
     makers = {
@@ -105,7 +118,7 @@ def test_refuses_what_is_no_model(shipped: Path, tmp_path: Path) -> None:
         "text": lambda: path.write_text("not a model at all, but a text"),
         "no description": lambda: save_file(whole, path),
         "half a description": lambda: save_file(whole, path, metadata=meta | {"spec": meta["spec"][:20]}),
-        "another description": lambda: save_file(whole, path, metadata=meta | {"spec": json.dumps(unknown)}),
+        "another description": lambda: save_file(whole, path, metadata=meta | {"spec": json.dumps(other)}),
         "a tensor short": lambda: save_file(tensors, path, metadata=meta),
     }
     for name, make in makers.items():
@@ -113,6 +126,13 @@ def test_refuses_what_is_no_model(shipped: Path, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"bad\.safetensors is not a complete model .*copy or train") as caught:
             attention_priors.load(str(path))
         assert "\n" not in str(caught.value), name
+
+    save_file(whole, path, metadata=meta | {"spec": json.dumps(unknown)})
+    with pytest.raises(
+        ValueError, match=r"'bamm', which is not registered here \(nearest: bam\); run the file"
+    ) as caught:
+        attention_priors.load(str(path))
+    assert "\n" not in str(caught.value)
 
 
 def test_the_package_has_nothing_else() -> None:

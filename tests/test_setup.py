@@ -96,6 +96,12 @@ def test_a_quotation_mark_is_one_line(root, target, value):
     assert f"PROFILE = {value} holds a quotation mark" in done.stderr
 
 
+def test_the_address_of_a_cluster_is_known_and_held_to_the_same_rule(root):
+    assert make(root, "help", "CLUSTER=tcp://scheduler:8786").returncode == 0
+    done = make(root, "reproduce", "CLUSTER=tcp://a'b:1")
+    assert done.returncode == 2 and "CLUSTER = tcp://a'b:1 holds a quotation mark" in done.stderr
+
+
 @pytest.mark.parametrize("python", ["false", "/nonexistent/python3"])
 def test_a_python_that_does_not_fit_is_one_line_with_the_remedy(root, tmp_path, python):
     for name in ("Makefile", "requirements.lock", "pyproject.toml"):

@@ -9,7 +9,8 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 
 from attention_priors import checks, claims, manifest, store
-from attention_priors.checks.evidence import EmpiricalCheck
+from attention_priors.claims.finding import Finding, exactly
+from attention_priors.claims.law import claim
 from attention_priors.figures import FigureSpec, NotCompared
 from attention_priors.figures.spec import rivals
 from attention_priors.layout import THEORY, Layout
@@ -85,7 +86,7 @@ def test_the_ledger_s_part_has_the_figures_that_were_drawn_as_evidence(study):
     assert set(study.practice().index) <= found.keys() and study.practice()["in practice"].all()
 
 
-def invented(metrics, judge):
+def invented(metrics, estimate):
     """An experiment and an empirical claim on it."""
     frame = pd.DataFrame({"x": [1.0, 2.0]})
     made = types.SimpleNamespace(
@@ -93,19 +94,19 @@ def invented(metrics, judge):
         measured=lambda *_: {name: frame for name in metrics}, derived=lambda frames: {"twice": frames["one"] * 2},
         key=lambda *_: "k", recipe=lambda _: "some", runs=lambda *_: {},
     )  # fmt: skip
-    return made, EmpiricalCheck("BAM-D8", ("one",), "some", judge, "x", lambda frames: frames)
+    return made, claim("BAM-D8", Finding("x is large", estimate, ">", 0, metrics=("one",)), recipe="some")
 
 
 @pytest.fixture
 def measuring(tmp_path, monkeypatch):
     """(study, what its check was asked)."""
-    asked, finding = [], pytest.importorskip("attention_priors.checks.evidence").Finding
+    asked = []
 
-    def judge(frames):
+    def estimate(frames):
         asked.append(frames["one"]["x"].sum())
-        return finding("agrees", 1.0, ">", 0.0)
+        return exactly(asked[-1])
 
-    experiment, check = invented(("one", "two"), judge)
+    experiment, check = invented(("one", "two"), estimate)
     monkeypatch.setattr("attention_priors.study.EXPERIMENTS", {"invented": experiment})
     monkeypatch.setattr("attention_priors.study.checks.CHECKS", {"BAM-D8": check})
     monkeypatch.setattr("attention_priors.study.checks.belonging", lambda _: {"BAM-D8": check})

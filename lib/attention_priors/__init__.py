@@ -3,13 +3,29 @@
 `attention_priors.load(name)` opens a trained model; everything else is imported from its module.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import shipped
+
+if TYPE_CHECKING:
+    from .model import Transformer
+
 __all__ = ["load"]
 
 
-def __getattr__(name: str):
-    # Lazy, so that importing attention_priors.positions on a bare machine does not import the training code.
-    if name == "load":
-        from attention_priors.training import load
+def load(name: str, device: str = "cpu") -> Transformer:
+    """Open a trained model by name, such as "passkey/bam-ssmax/0", or by the path of a .safetensors file.
 
-        return load
-    raise AttributeError(f"module 'attention_priors' has no attribute {name!r}; import it from its own module")
+    Names are those of a clone's results/models, or of the folder that ATTENTION_PRIORS_MODELS names. ValueError as
+    `shipped.find` and `training.load` raise it; ImportError where the packages of the extra `models` are missing.
+    """
+    shipped.find(name)  # first: where to get a model is said without any package
+    try:
+        # Late, so that importing attention_priors.positions on a bare machine does not import the training code.
+        from .training import load as opened
+    except ModuleNotFoundError as error:
+        raise ImportError(f"a trained model needs {error.name}, which is not there: pip install "
+                          "'attention-priors[models]'") from None  # fmt: skip
+    return opened(name, device)

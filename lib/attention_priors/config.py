@@ -8,8 +8,13 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
-import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+try:
+    from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"models and their settings need {error.name}, which is not there: pip install 'attention-priors[models]'",
+        name=error.name,
+    ) from None
 
 from .registry import Table
 
@@ -260,15 +265,28 @@ class Profile(Frozen):
         return self
 
 
+def read_yaml(text: str) -> Any:
+    """The values of a YAML text, by the parser in C where it was built, which is ten times as fast."""
+    import yaml  # here: a model needs none of it
+
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
 def profile(name: str, folder: Path = PROFILES) -> Profile:
     """Read notebooks/profiles/<name>.yaml; ValueError names the file, the key and the nearest valid key."""
+    import yaml  # here: a model needs none of it
+
+    if not folder.is_dir():
+        raise ValueError(
+            f"no profiles in {folder}; a clone of the repository has them, an installed library not; run this in one"
+        )
     path = folder / f"{name}.yaml"
     known = sorted(file.stem for file in folder.glob("*.yaml"))
     if name not in known:
         near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.0)
         raise ValueError(f"unknown profile {name!r}; nearest is {near[0] if near else None!r}; all: {', '.join(known)}")
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        values = read_yaml(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
         reason = f"{error.reason} at byte {error.start}"
         raise ValueError(f"{path.name} is not UTF-8 text ({reason}); save it as UTF-8") from None

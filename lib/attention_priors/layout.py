@@ -14,8 +14,6 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from . import config
 from .notebooks import NOTEBOOKS, file_name
 
@@ -108,6 +106,8 @@ class Outdated:
 
 def outdated(path: Path | None = None) -> Outdated:
     """The named exception of data/outdated.yaml. ValueError for other keys or a notebook that there is not."""
+    import yaml  # here: opening a model needs none of it
+
     path = path or config.ROOT / "data" / "outdated.yaml"
     entry = (yaml.safe_load(path.read_text(encoding="utf-8")) or {}) if path.exists() else {}
     known = set(Outdated.__dataclass_fields__)

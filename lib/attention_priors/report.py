@@ -107,13 +107,9 @@ class Report:
         style.apply()
         figure = spec.draw(frame)
         folder = self._folder(origin["profile"], self.into) / "figures"
-        text = {"Title": f"{name} ({_from(origin)})", "Key": origin["key"]}
-        store.write_bytes(folder / f"{name}.pdf", _pdf(figure, spec.alt, **text))
-        store.write_bytes(folder / f"{name}.png", _png(figure, spec.alt, **text))
-        store.write_text(folder / f"{name}.md", _description(name, spec, frame, origin, figure.get_figwidth()))
-        if vectors:
-            store.write_bytes(vectors / f"{name}.svg", _svg(figure, spec.alt, **text))
-        plt.close(figure)  # a notebook shows the returned figure once, not also as the current one
+        width = figure.get_figwidth()
+        picture(figure, folder / name, spec.alt, f"{name} ({_from(origin)})", origin["key"], vectors)
+        store.write_text(folder / f"{name}.md", _description(name, spec, frame, origin, width))
         return figure
 
     def table(self, name: str) -> pd.DataFrame:
@@ -162,6 +158,19 @@ def _caption(spec: FigureSpec, frame: pd.DataFrame, origin: dict[str, str]) -> t
     where = "" if origin["profile"] == THEORY else f" P{_from(origin)[1:]}."
     printed, notes = words.parts(spec.caption(frame), words.PRINTED - len(where.split()))
     return printed + where, f"{notes} {_origin(spec, origin)}".strip()
+
+
+def picture(figure: Figure, path: Path, alt: str, title: str, key: str, vectors: Path | None = None) -> None:
+    """Write <path>.pdf and <path>.png, with what they show and come from, and let go of the figure.
+
+    `vectors`: a folder for the SVG.
+    """
+    text = {"Title": title, "Key": key}
+    store.write_bytes(path.with_name(f"{path.name}.pdf"), _pdf(figure, alt, **text))
+    store.write_bytes(path.with_name(f"{path.name}.png"), _png(figure, alt, **text))
+    if vectors:
+        store.write_bytes(vectors / f"{path.name}.svg", _svg(figure, alt, **text))
+    plt.close(figure)  # a notebook shows the returned figure once, not also as the current one
 
 
 def _pdf(figure: Figure, alt: str, Title: str, Key: str) -> bytes:

@@ -124,12 +124,18 @@ def fingerprint(*objects: Any) -> str:
 def reached(*objects: Any) -> dict[str, str]:
     """What a fingerprint is made from: the text of each definition by its name (behind it, what tells it apart)."""
     found: dict[str, str] = {}
+    seen: dict[int, Any] = {}
     for item in objects:
-        _collect(item, found)
+        _collect(item, found, seen)
     return found
 
 
-def _collect(item: Any, found: dict[str, str]) -> None:
+def _collect(item: Any, found: dict[str, str], seen: dict[int, Any] | None = None) -> None:
+    """Add what `item` reaches. `seen`: what was added already, by identity, and kept so that none is given twice."""
+    seen = {} if seen is None else seen
+    if id(item) in seen:
+        return
+    seen[id(item)] = item
     if isinstance(item, functools.partial):
         values = (*item.args, *item.keywords.values())
         code = [v for v in values if callable(v) and isinstance(inspect.unwrap(v), (FunctionType, type))]
@@ -140,8 +146,8 @@ def _collect(item: Any, found: dict[str, str]) -> None:
             raise ValueError(f"a partial of {_label(item.func)} holds more than plain data; write a function instead")
         found[f"partial {_label(item.func)} {arguments}"] = ""
         for value in (item.func, *code):
-            _collect(value, found)
-        return None
+            _collect(value, found, seen)
+        return
     if inspect.ismethod(item):  # of a class: its name tells GeneralizedGaussian.uniform from .laplace
         found[f"method {_label(item)}"] = ""
         item = item.__self__ if inspect.isclass(item.__self__) else item.__func__
@@ -158,17 +164,17 @@ def _collect(item: Any, found: dict[str, str]) -> None:
         return
     found[label] = text
     for value in filter(callable, cells):
-        _include("", value, found)
+        _include("", value, found, seen)
     for name in references:
         value = _resolve(name, vars(sys.modules[item.__module__]))
         if callable(value) or name.rpartition(".")[2].isupper():
-            _include(f"{item.__module__}:{name}", value, found)
+            _include(f"{item.__module__}:{name}", value, found, seen)
 
 
-def _include(name: str, value: Any, found: dict[str, str]) -> None:
+def _include(name: str, value: Any, found: dict[str, str], seen: dict[int, Any]) -> None:
     """A value that code refers to: code is collected, plain data written down, anything else left out."""
     if isinstance(inspect.unwrap(value) if callable(value) else value, (FunctionType, type, functools.partial)):
-        _collect(value, found)
+        _collect(value, found, seen)
     elif value is not None and (text := _constant(value)) is not None:
         found[name] = text
 
@@ -214,10 +220,20 @@ def _definition(item: FunctionType | type) -> ast.AST:
     if first == "<lambda>":
         line = item.__code__.co_firstlineno
         return ast.List([n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == line], ast.Load())
+    if first not in _bound(tree):
+        raise ValueError(f"no source for {_label(item)}; define it at the top level of its module")
+    return _bound(tree)[first]
+
+
+@functools.cache
+def _bound(tree: ast.Module) -> dict[str | None, ast.AST]:
+    """The statement that first binds each name at the top level of a module."""
+    found: dict[str | None, ast.AST] = {}
     for node in tree.body:
-        if first in (getattr(node, "name", None), *(getattr(t, "id", None) for t in getattr(node, "targets", ()))):
-            return node
-    raise ValueError(f"no source for {_label(item)}; define it at the top level of its module")
+        targets = (getattr(each, "id", None) for each in getattr(node, "targets", ()))
+        for name in (getattr(node, "name", None), *targets):
+            found.setdefault(name, node)
+    return found
 
 
 @functools.cache

@@ -121,6 +121,7 @@ class Sources:
         self.package, self.data = package, data
         self.module = functools.cache(self._module)
         self.uses = functools.cache(uses)
+        self.text = functools.cache(ast.unparse)
         self.table = functools.cache(self._table)
 
     def _module(self, name: str) -> Module | None:
@@ -247,7 +248,7 @@ class Trace:
     def _take(self, label: str, module: Module, nodes: Iterable[ast.AST], row: str | None = None) -> None:
         texts = []
         for node in nodes:
-            texts.append(ast.unparse(node))
+            texts.append(self.sources.text(node))
             self._follow(module, self.sources.uses(node), row)
         self.code[label] = store.key(texts)
 

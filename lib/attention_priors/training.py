@@ -21,16 +21,16 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from . import checkpoints, config, manifest, runtime, sharding, store
+from . import checkpoints, manifest, runtime, sharding, shipped, store
 from .attention import BACKENDS
 from .config import Frozen, ModelConfig, Recipe
-from .layout import THEORY, Layout
 from .model import Transformer, count
-from .positions.encodings import encoding
+from .positions.encodings import ENCODINGS, encoding
 from .positions.extended import ExtendedRotary
 from .positions.priors import Prior
 from .positions.rotary import Rotation
 from .positions.scaling import ScalableSoftmax
+from .registry import nearest
 from .tasks import SOURCES
 
 Batch = tuple[Tensor, Tensor, Tensor, Tensor | None]  # of a row of SOURCES
@@ -343,26 +343,33 @@ def _rounded(values: Any) -> Any:
     return [_rounded(value) for value in values] if isinstance(values, list) else round(values, 6)
 
 
+class Unregistered(ValueError):
+    """A model's encoding is no row of ENCODINGS."""
+
+
 def load(name: str, device: str = "cpu") -> Transformer:
     """Open a trained model that ships with the repository, such as "passkey/bam-ssmax/0", or a .safetensors path.
 
-    ValueError for a name that does not ship, a file whose sum is not the committed one, and one that is no model.
+    ValueError for a name that does not ship, a file whose sum is not the committed one, one that is no model, and one
+    whose encoding is not registered.
     """
-    path = Path(name)
-    if path.suffix != ".safetensors":
-        models = Layout(config.ROOT / "results", THEORY).models
-        path = models / f"{name}.safetensors"
-        if not path.exists():
-            known = sorted(p.relative_to(models).with_suffix("").as_posix() for p in models.rglob("*.safetensors"))
-            raise ValueError(f"no trained model {name!r}; there are: {', '.join(known) or 'none yet'}")
+    path = shipped.find(name)
+    if path != Path(name):
         manifest.expect(path)
     if not path.exists():
         raise ValueError(f"no file {path}; give the path of a model.safetensors")
     try:
         with safe_open(path, "pt") as file:
-            spec = RunSpec.model_validate(json.loads(file.metadata()["spec"]))
+            described = json.loads(file.metadata()["spec"])
+        if (name := described["model"]["encoding"]) not in ENCODINGS:
+            raise Unregistered(f"{path} was trained with the encoding {name!r}, which is not registered here"
+                               f"{nearest(name, ENCODINGS)}; run the file that puts it into ENCODINGS first, such as "
+                               "attention_priors.own.read('my_encoding.py'), then load again")  # fmt: skip
+        spec = RunSpec.model_validate(described)
         model = build(spec)
         model.load_state_dict({name: value.float() for name, value in load_file(path).items()})
+    except Unregistered:
+        raise
     except (SafetensorError, OSError, TypeError, KeyError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ValueError(f"{path} is not a complete model file ({reason}); copy or train it again") from None

@@ -10,6 +10,7 @@ from attention_priors.positions.priors import GeneralizedGaussian, KeyPrior, Lap
 from attention_priors.positions.spectral import Sink as LearnedSink
 
 SDPA = sys.modules["attention_priors.attention.sdpa"]
+reference = sys.modules["attention_priors.attention.reference"]
 SKIP = sys.modules["attention_priors.attention.sdpa_skip"]
 HEADS, LENGTH, WIDTH = 4, 400, 8
 
@@ -75,13 +76,9 @@ def call(scale: str, dtype: torch.dtype = torch.float32, seed: int = 0, kv_heads
 
 def weights(prior: Prior, q, k, v, visible, logit_scale=None, prior_scale=None) -> torch.Tensor:
     """What the reference gives to each key: [batch, heads, queries, keys]."""
-    given = {"visible": visible, "logit_scale": logit_scale, "prior_scale": prior_scale}
-    parts = []
-    for left in range(0, LENGTH, WIDTH):  # the mean of unit vectors is their weights
-        unit = torch.zeros_like(v)
-        unit[:, :, left : left + WIDTH] = torch.eye(WIDTH, dtype=v.dtype)
-        parts.append(attention(q, k, unit, prior=prior, backend="reference", **given))
-    return torch.cat(parts, -1)
+    places = torch.arange(LENGTH)
+    given = {"logit_scale": logit_scale, "prior_scale": prior_scale, "q_positions": places, "k_positions": places}
+    return reference.weights(q, k, prior=prior, visible=visible, **given)
 
 
 WINDOWS = SKIP._windows

@@ -13,7 +13,8 @@ def legible():
     """legible(figure): no text that is shown is smaller than readers can read in print."""
 
     def check(figure):
-        figure.draw_without_rendering()
+        if figure.stale:
+            figure.draw_without_rendering()
         texts = [text for text in figure.findobj(Text) if text.get_text().strip() and text.get_visible()]
         assert min(text.get_fontsize() for text in texts) >= style.SMALLEST
 
@@ -34,11 +35,13 @@ def small():
 
 @pytest.fixture
 def whole():
-    """whole(spec, frame): the figure draws, and its caption is a sentence without missing numbers."""
+    """whole(spec, frame): the figure, which draws and whose caption is a sentence without missing numbers."""
 
     def check(spec, frame):
-        spec.draw(frame).canvas.draw()
+        figure = spec.draw(frame)
+        figure.draw_without_rendering()
         caption = spec.caption(frame)
         assert caption.endswith(".") and "nan" not in caption
+        return figure
 
     return check

@@ -55,12 +55,11 @@ def test_every_figure_is_legible_and_its_caption_whole(name, whole, legible):
                 with pytest.raises(NotCompared, match=r"^study \w+: \S+ stands alone under this profile"):
                     told(rows)
             continue
-        figure = spec.draw(rows)
+        figure = whole(spec, rows)
         legible(figure)
         named = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
         own = rows[rows["study"] == each.removeprefix("ablation_")]
         assert len(named) == own["arm"].nunique() and len(figure.axes) == len(study.shown(own)) >= 2
-        whole(spec, rows)
 
 
 @pytest.mark.parametrize("name", ["smoke", "cpu", "full"])

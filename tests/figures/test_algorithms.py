@@ -48,8 +48,7 @@ def models(profile):
 def test_figures_are_legible_and_captions_say_what_is_there(name, whole, legible):
     profile = config.profile(name)
     for figure, frame in (("algorithm_accuracy", accuracies(profile)), ("nope_position", models(profile))):
-        whole(FIGURES[figure], frame)
-        fig = FIGURES[figure].draw(frame)
+        fig = whole(FIGURES[figure], frame)
         legible(fig)
         labels = [text.get_text() for text in fig.axes[0].get_yticklabels()]
         assert len(set(labels)) == len(labels)

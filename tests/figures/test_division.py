@@ -46,8 +46,7 @@ def rows(table):
 @pytest.mark.parametrize("name", rows(FIGURES))
 def test_figures_draw_with_all_that_is_there(name, whole, legible) -> None:
     spec, frame = FIGURES[name], world(MORE)[FIGURES[name].metrics]
-    whole(spec, spec.check(frame)[list(spec.columns)])
-    legible(spec.draw(frame))
+    legible(whole(spec, spec.check(frame)[list(spec.columns)]))
 
 
 @pytest.mark.parametrize("names", [FEW, FEW[:1]])

@@ -55,8 +55,7 @@ def test_figures_are_legible_and_captions_say_what_is_there(name, whole, legible
     made = frames(profile)
     for figure in ("genomes_bits", "genomes_texts", "genomes_cost"):
         spec = FIGURES[figure]
-        whole(spec, spec.check(made[figure]))
-        legible(spec.draw(made[figure]))
+        legible(whole(spec, spec.check(made[figure])))
     table = TABLES["genomes_models"]
     assert len(table.build(table.check(made["genomes_models"]))) == len(profile.genomes.encodings)
     assert "nan" not in table.caption(made["genomes_models"])

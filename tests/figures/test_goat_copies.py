@@ -17,8 +17,7 @@ def world():
 def test_figures_draw_with_all_that_is_there(name, whole, legible):
     spec = FIGURES[name]
     frame = spec.check(world()[spec.metrics])[list(spec.columns)]
-    whole(spec, frame)
-    legible(spec.draw(frame))
+    legible(whole(spec, frame))
 
 
 @pytest.mark.parametrize(("table", "name"), [*((FIGURES, name) for name in DRAWN[1:]), (TABLES, "copying"),

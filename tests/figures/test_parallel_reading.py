@@ -74,14 +74,12 @@ WORLD = world() | texts() | FLOW
 def test_figures_draw_and_say_what_they_show(name, whole, legible):
     spec = FIGURES[name]
     frame = spec.check(WORLD[spec.metrics])[list(spec.columns)]
-    whole(spec, frame)
-    legible(spec.draw(frame))
+    legible(whole(spec, frame))
 
 
 def test_the_flow_is_a_pass_of_the_algorithm(small, whole, legible):
     frame = pd.DataFrame(flow.rows(small(), 0))
-    whole(FIGURES["parallel_flow"], frame)
-    legible(flow.draw(frame))
+    legible(whole(FIGURES["parallel_flow"], frame))
     text = frame[frame["kind"] == "text"]
     lowest = text.groupby("chunk")["information"].first().nsmallest(flow.KEEP).index
     assert set(text[text["stays"] == 1]["chunk"]) == set(lowest)

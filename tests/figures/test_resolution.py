@@ -50,8 +50,7 @@ def world(names=FEW, rule=share, seeds=3, tokens=(False,), slope=-0.3):
 @pytest.mark.parametrize("name", [name for name in FIGURES if name.startswith("resolution")])
 def test_figures_draw_with_all_that_is_there(name, names, whole, legible) -> None:
     spec, frame = FIGURES[name], world(names, tokens=(False, True))[FIGURES[name].metrics]
-    whole(spec, spec.check(frame)[list(spec.columns)])
-    legible(spec.draw(frame))
+    legible(whole(spec, spec.check(frame)[list(spec.columns)]))
 
 
 def test_every_row_has_a_look_of_its_own() -> None:

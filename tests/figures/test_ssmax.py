@@ -52,8 +52,7 @@ def test_trained_heads_are_counted_by_the_length_that_freezes_them(legible, whol
     rows = rows.assign(sigma=rows["product"] / rows["scale"], trained=128)
     frame = pd.concat([rows.assign(length=128), rows.assign(length=2048, product=0.7)])
     assert [heads.frozen(rows, keys) for keys in (128, 8192, 10**10)] == [1, 2, 3]
-    legible(heads.draw(frame))
-    whole(heads.FIGURE, frame)
+    legible(whole(heads.FIGURE, frame))
     words = heads.caption(frame)
     assert "of 3: 1 at 128 keys (1×), 2 at 8,192 (64×), 2 at 1,000,000." in words
     assert "s σ is 0.55, and 0.70 at 2,048 tokens (16×)." in words

@@ -13,15 +13,15 @@ import math
 import numpy as np
 import pytest
 import torch
-from transformers import AttentionInterface, LlamaConfig, LlamaForCausalLM
-from transformers.masking_utils import AttentionMaskInterface
+from transformers import LlamaConfig, LlamaForCausalLM
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor
 from transformers.models.t5.modeling_t5 import T5Attention
 
-from attention_priors.attention import attention
+from attention_priors.integrations.transformers import add_prior, prior_parameters
 from attention_priors.positions import extensions
 from attention_priors.positions.buckets import t5_bucket
+from attention_priors.positions.encodings import ENCODINGS, Encoding
 from attention_priors.positions.priors import GeneralizedGaussian, Laplace, alibi_slopes
 from attention_priors.positions.rotary import Spectrum, rope
 
@@ -86,28 +86,27 @@ SIZE = {"vocab_size": 37, "hidden_size": 32, "intermediate_size": 48, "num_hidde
         "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 64}  # fmt: skip
 
 
-@pytest.mark.parametrize("backend", ["sdpa", "reference"])
-def test_a_llama_takes_our_prior_through_its_attention_interface(backend: str) -> None:
+def test_a_llama_takes_our_prior_through_its_attention_interface(monkeypatch: pytest.MonkeyPatch) -> None:
     """Against the same Llama with the prior as an additive mask in their own eager attention; gradients too."""
     torch.manual_seed(0)
-    prior = GeneralizedGaussian([0.2, -0.5, 0.4, 0.0], [0.7, 1.3, -0.3, 0.5], [0.0, 0.3, -0.4, 0.1])
     length, tokens = 21, torch.randint(37, (2, 21))
-
-    def ours(module, query, key, value, mask, **rest: object) -> tuple[torch.Tensor, None]:
-        return attention(query, key, value, prior=prior, backend=backend).transpose(1, 2), None
-
-    name = f"ours-{backend}"
-    AttentionInterface.register(name, ours)
-    AttentionMaskInterface.register(name, lambda *given, **more: None)
     model = LlamaForCausalLM(LlamaConfig(**SIZE, attn_implementation="eager"))
+    plain = model(tokens).logits
+    prior = GeneralizedGaussian([0.2, -0.5, 0.4, 0.0], [0.7, 1.3, -0.3, 0.5], [0.0, 0.3, -0.4, 0.1])
     lags = torch.arange(length)[:, None] - torch.arange(length)
     bias = prior.log_prior(lags.flatten()).unflatten(1, lags.shape).masked_fill(lags < 0, -math.inf)
     wanted = model(tokens, attention_mask=bias.expand(2, -1, -1, -1)).logits
-    plain = model(tokens).logits
-    model.set_attn_implementation(name)
+    weight = model.model.layers[0].self_attn.q_proj.weight
+    theirs = torch.autograd.grad(wanted.sin().sum(), [prior.theta_alpha, prior.theta_beta, weight])
+    row = Encoding("mine", "Mine", prior=GeneralizedGaussian.uniform, shared=True)
+    monkeypatch.setitem(ENCODINGS, "mine", row)
+    own = dict(prior_parameters(add_prior(model, row)))
+    with torch.no_grad():
+        for name, value in own.items():
+            value.copy_(prior.get_parameter(name.rpartition(".")[2]))
     found = model(tokens).logits
     assert (wanted - plain).abs().max() > 1e-3, "the prior has a part"
     torch.testing.assert_close(found, wanted, rtol=0, atol=2e-6)
-    leaves = [prior.theta_alpha, prior.theta_beta, model.model.layers[0].self_attn.q_proj.weight]
-    for mine, other in zip(*(torch.autograd.grad(x.sin().sum(), leaves) for x in (found, wanted)), strict=True):
+    learned = [value for name, value in own.items() if value.requires_grad]
+    for mine, other in zip(torch.autograd.grad(found.sin().sum(), [*learned, weight]), theirs, strict=True):
         torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-5)

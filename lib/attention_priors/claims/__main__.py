@@ -1,4 +1,5 @@
-"""`python -m attention_priors.claims`: the counts of a ledger and what is missing in it, or the way to one claim."""
+"""`python -m attention_priors.claims`: the counts of a ledger and what is missing in it, the way to one claim, or what
+changed since an older ledger."""
 
 from __future__ import annotations
 
@@ -18,12 +19,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser = commands.Arguments("claims", __doc__)
     parser.add_argument("ledger", nargs="?", type=Path, help="a claims.json; default: the profile's")
     parser.add_argument("--id", help="show one claim: statement, verdict, check, notebook cells, figures")
+    parser.add_argument("--before", type=Path, help="an older claims.json: list each verdict that differs, and why")
     parser.sizes()
     parser.places()
     chosen = parser.parse_args(arguments)
     try:
         layout = Layout(chosen.results, config.profile(chosen.profile).name)
         path = chosen.ledger or layout.own / "claims.json"
+        if chosen.before:
+            return compare(chosen.before, path)
         return locate(chosen.id, path, layout) if chosen.id else audit(path)
     except commands.REFUSED as error:
         return commands.refused(error)
@@ -48,6 +52,39 @@ def audit(path: Path) -> int:
     return 1 if unexcused else 0
 
 
+def compare(before: Path, after: Path) -> int:
+    """Print every verdict and outcome that differs, with the last reason in data/verdicts.csv. 1: one has no reason."""
+    old, new = _verdicts(before), _verdicts(after)
+    last = claims.history().groupby("id").last()
+    silent = 0
+    for name in claims.register():
+        was, now = old.get(name, "not run"), new.get(name, "not run")
+        if was == now:
+            continue
+        same = was.split(",")[0] == now.split(",")[0]  # only verdicts are kept in the history
+        reasoned = name in last.index and last.loc[name, "verdict"] == now.split(",")[0]
+        reason = last.loc[name, "reason"] if reasoned else "the outcome alone" if same else "NO REASON in verdicts.csv"
+        silent += not reasoned and not same
+        print(f"{name}: {was} -> {now}: {reason}")
+    print(f"{silent} without a reason")
+    return 1 if silent else 0
+
+
+def _verdicts(path: Path) -> dict[str, str]:
+    """Verdict and outcome by id of a ledger of any schema. ValueError where the file is no ledger."""
+    if not path.exists():
+        raise ValueError(f"{path} is not there; name a claims.json, for example one that `git show` printed to a file")
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))["claims"]
+        return {name: _said(each["verdict"], each.get("outcome")) for name, each in found.items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError(f"{path} is no ledger; name a claims.json") from None
+
+
+def _said(verdict: str, outcome: str | None) -> str:
+    return verdict + (f", {outcome}" if outcome else "")
+
+
 def locate(identifier: str, path: Path, layout: Layout) -> int:
     """Print the way from a claim to its statement, verdict, check, notebook cells and figures."""
     claim = claims.find(identifier)
@@ -56,7 +93,7 @@ def locate(identifier: str, path: Path, layout: Layout) -> int:
     lines = {
         "claim": f"{claim.id} ({claim.kind}, scale {claim.scale}), {claim.source}",
         "statement": claim.statement,
-        "verdict": verdict.verdict + (f", {verdict.outcome}" if verdict.outcome else ""),
+        "verdict": _said(verdict.verdict, verdict.outcome),
     }
     if verdict.verdict == "not run":
         lines["why"] = verdict.opposite or claims.reason(claim, claims.exceptions())
@@ -103,9 +140,13 @@ def _notebook(claim: claims.Claim) -> str:
 
 def cells_of(identifier: str, notebook: Path) -> list[str]:
     """Ids of the cells whose source names the claim as a whole word: BAM-T4 is not found in BAM-T4b."""
-    whole = re.compile(rf"(?<![\w-]){re.escape(identifier)}(?!\w|[-.]\w)")
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    return [cell["id"] for cell in cells if whole.search("".join(cell["source"]))]
+    return [cell["id"] for cell in cells if names(identifier).search("".join(cell["source"]))]
+
+
+def names(identifier: str) -> re.Pattern[str]:
+    """Finds the claim as a whole word."""
+    return re.compile(rf"(?<![\w-]){re.escape(identifier)}(?!\w|[-.]\w)")
 
 
 def figures_of(claim: claims.Claim, verdict: claims.Verdict, layout: Layout) -> list[str]:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
 from attention_priors import config
@@ -55,7 +54,7 @@ def _entries(path: Path, modified: int) -> tuple[Claim, ...]:
     """One file of the register; `modified` is part of the cache's key, so that an edited file is read again."""
     text = path.read_text(encoding="utf-8")
     entries = []
-    for entry in yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or []:
+    for entry in config.read_yaml(text) or []:
         try:
             entries.append(Claim.model_validate(entry))
         except ValidationError as error:

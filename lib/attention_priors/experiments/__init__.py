@@ -49,6 +49,7 @@ EXPERIMENTS = Table(
         "parallel_needles": "parallel_needles:EXPERIMENT",
         "parallel_language": "parallel_language:EXPERIMENT",
         "parallel_profiles": "parallel_profiles:EXPERIMENT",
+        "parallel_cost": "parallel_cost:EXPERIMENT",
         "predictions": "predictions:EXPERIMENT",
         "findings": "findings:EXPERIMENT",
         "pucks": "pucks:EXPERIMENT",

@@ -8,8 +8,8 @@ import multiprocessing
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ import pandas as pd
 from .. import config, runtime, store
 
 POLL_SECONDS = 0.05
+LATE = ("torch._dynamo",)  # what torch imports, for seconds, when the first optimizer is made
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,12 @@ class Job:
     arguments: tuple[Any, ...]
 
 
-def run_all(jobs: Sequence[Job], workers: int, threads: int, label: str) -> list[Any]:
+def run_all(
+    jobs: Sequence[Job], workers: int, threads: int, label: str, seconds: Sequence[float] | None = None
+) -> list[Any]:
     """The results in the order of the jobs. The first failure is raised with its job's name; finished work is kept.
+
+    `seconds`: what each is known to take, by which the time that is left is told; None: all take as long.
 
     Notebooks that run side by side share the `workers`: so many jobs run at a time in all of them together, because
     two processes on one core do less in a second than one.
@@ -43,11 +48,11 @@ def run_all(jobs: Sequence[Job], workers: int, threads: int, label: str) -> list
         runtime.configure(threads)
         return [_named(job) for job in runtime.progress(jobs, label)]
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(sorted({job.function.__module__ for job in jobs}))  # imported once for all pools
+    context.set_forkserver_preload([*sorted({job.function.__module__ for job in jobs}), *LATE])  # once for all pools
     with ProcessPoolExecutor(min(workers, len(jobs)), context, _prepare, (threads,)) as pool:
         futures = [pool.submit(_in_turn, job, config.CACHE / "turns", workers) for job in jobs]
         try:
-            _watch(futures, label)
+            _watch(dict(zip(futures, seconds or [1.0] * len(jobs), strict=True)), label)
         except BaseException:
             processes = list((pool._processes or {}).values())  # before the shutdown, which forgets them
             pool.shutdown(wait=False, cancel_futures=True)
@@ -100,7 +105,7 @@ def _follow_parent() -> None:
     os._exit(1)
 
 
-def _watch(futures: list, label: str) -> None:
+def _watch(futures: Mapping[Future, float], label: str) -> None:
     began, pending = time.monotonic(), set(futures)
     bar = None
     if not runtime.headless():
@@ -115,7 +120,9 @@ def _watch(futures: list, label: str) -> None:
             bar.update(len(done))
             continue
         spent, finished = time.monotonic() - began, len(futures) - len(pending)
-        left = f", about {spent / finished * len(pending):.0f} s left" if finished else ""
+        waiting = sum(futures[future] for future in pending)
+        known = sum(futures.values()) - waiting
+        left = f", about {spent / known * waiting:.0f} s left" if known else ""
         runtime.say(f"[{label}] {finished}/{len(futures)} after {spent:.0f} s{left}")
     if bar is not None:
         bar.close()

@@ -98,6 +98,7 @@ FIGURES = Table(
         "parallel_margin": "parallel.margin:FIGURE",
         "parallel_needles": "parallel.needles:FIGURE",
         "parallel_prior": "parallel.prior:FIGURE",
+        "parallel_cost": "parallel.cost:FIGURE",
         "parallel_profiles": "parallel.profiles:FIGURE",
         "parallel_ranks": "parallel.ranks:FIGURE",
         "parallel_shapes": "parallel.shapes:FIGURE",

@@ -19,9 +19,9 @@ _HIGH = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᵀⁿ", "0123456789-Tn", strict
 _LETTERS = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", "–": "--", "—": "---", "−": "$-$", "§": r"\S{}", "†": r"\dag{}", "‡": r"\ddag{}",
-    "…": r"\ldots{}", "’": "'", "‘": "`", "“": "``", "”": "''", "\u00a0": "~", "\u2009": r"\,", "\u202f": r"\,",
-    "°": r"$^\circ$",
+    "|": r"\textbar{}", "–": "--", "—": "---", "−": "$-$", "§": r"$\mathsection$", "†": r"$\dagger$",
+    "‡": r"$\ddagger$", "…": r"\ldots{}", "’": "'", "‘": "`", "“": "``", "”": "''", "°": r"$^\circ$",
+    "\u00a0": "~", "\u2009": r"\,", "\u202f": r"\,",
 }  # fmt: skip
 _COMMANDS = _GREEK | _SIGNS
 _TEXT = (

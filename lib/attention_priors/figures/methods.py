@@ -18,10 +18,10 @@ METHODS: dict[str, tuple[str, tuple, str]] = {
     "rope-local": (style.SKY, (3, 1, 1, 1), "v"),
     "alibi": (style.BLUE, (5, 1.5), "s"),
     "bam": (style.ORANGE, (5, 1, 1, 1, 1, 1), "o"),
-    "kerple-power": ("#2A1A99", (7, 1, 1, 1), "P"),
-    "kerple-log": ("#008080", (2, 1), "p"),
-    "sandwich": ("#6E4A00", (1, 2, 4, 2), "h"),
-    "t5": ("#B000CE", (8, 2, 3, 2), "<"),
+    "kerple-power": (style.INDIGO, (7, 1, 1, 1), "P"),
+    "kerple-log": (style.TEAL, (2, 1), "p"),
+    "sandwich": (style.BROWN, (1, 2, 4, 2), "h"),
+    "t5": (style.PURPLE, (8, 2, 3, 2), "<"),
 }
 SIX = ("nope", "sinusoidal", "rope", "rope-local", "alibi", "bam")  # those of BAM's own comparison
 # other readings of a base: dashes and marker of their own, the base's colour
@@ -31,6 +31,20 @@ VARIANTS: dict[str, tuple[tuple, str]] = {
     "bam-laplace-ssmax": ((4, 1, 1, 1), "P"),
     "bam-location-ssmax": ((2, 1), ">"),
     "bam-shared-ssmax": ((1, 1, 3, 1), "h"),
+}
+# Goat's rows: one colour, dashes and marker of their own
+GOAT: dict[str, tuple[tuple, str]] = {
+    "goat": ((4, 1), "H"),
+    "goat-composite": (style.SOLID, "*"),
+    "goat-bump": ((5, 1.5), "8"),
+    "goat-seeded": ((3, 1), "P"),
+    "goat-code": ((2, 1, 1, 1), "X"),
+    "goat-code-1024": ((2, 1), "X"),
+    "goat-code-2048": ((1, 1), "X"),
+    "goat-no-sink": ((5, 1, 1, 1), "d"),
+    "goat-rope": ((1, 1, 3, 1), "^"),
+    "goat-eight": ((7, 1, 1, 1), "D"),
+    "goat-eight-bump": ((6, 1, 2, 1), "s"),
 }
 
 
@@ -54,6 +68,9 @@ def look(name: str) -> dict[str, Any]:
     if name in style.CONTROLS:
         return dict(style.CONTROLS[name])
     row = encoding(name)
+    if row.unscaled in GOAT or name in GOAT:
+        dashes, marker = GOAT[name if name in GOAT else row.unscaled]
+        return {"color": style.RED, "dashes": dashes, "marker": marker, "label": label(name)}
     if name not in VARIANTS and (row.unscaled or name) not in METHODS:
         raise ValueError(f"no style for encoding {name!r}; add a row to METHODS or VARIANTS in figures/methods.py")
     color, dashes, marker = METHODS[method(name)]
@@ -64,6 +81,16 @@ def look(name: str) -> dict[str, Any]:
     else:
         color = style.lighten(color)
     return {"color": color, "dashes": dashes, "marker": marker, "label": label(name)}
+
+
+def paint(name: str) -> tuple[str, str]:
+    """Colour and marker of an encoding in a panel of its own: those of `look`, of its base, or black and a disc."""
+    row = encoding(name)
+    for each in (name, row.unscaled, row.base):
+        if each in METHODS or each in VARIANTS or each in GOAT:
+            seen = look(each)
+            return (METHODS[method(each)][0] if each in METHODS else seen["color"]), seen["marker"]
+    return style.BLACK, "o"
 
 
 def label(name: str) -> str:

@@ -26,10 +26,12 @@ SMALLEST = 6.5  # points
 CONTRAST = 3.0  # of a mark or a word with the paper, at least; fills and the grid may be paler
 BLACK, DARK, GREY, PALE = "#000000", "#4D4D4D", "#757575", "#8C8C8C"
 PINK, GREEN, SKY, BLUE, ORANGE = "#B85C92", "#0A8A3C", "#2E8BC0", "#005F99", "#C85200"
+INDIGO, TEAL, BROWN, PURPLE, RED, OCHRE = "#2A1A99", "#008080", "#6E4A00", "#B000CE", "#B0122B", "#946400"
 SOLID = (None, None)
 APART = 1.6  # ratio of two lengths whose labels stand side by side
+EDGED = {"markeredgecolor": "white", "markeredgewidth": 0.3}  # marks that lie over one another
 LEAD = 10.0  # points between a line's end and the marker before its name
-ASIDE = 1.7  # points from the bars of one line to those of the next
+ASIDE = 1.4  # points from the bars of one line to those of the next
 
 # what stands beside the methods without being one
 CONTROLS: dict[str, dict[str, Any]] = {

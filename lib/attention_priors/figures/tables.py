@@ -5,18 +5,17 @@ from __future__ import annotations
 import pandas as pd
 
 from attention_priors.claims.ledger import cell, pipe_table
-from attention_priors.figures.latex import escape
+from attention_priors.figures import typeset
 
-WIDE = 30  # characters: from here on a LaTeX column wraps
 FLOATS = "%.10g"  # as in metrics: more digits than anyone reads, the same on every platform
 
 
 def render(name: str, frame: pd.DataFrame, caption: str, footer: str) -> dict[str, str]:
     """The text of the table's three files, by extension."""
     return {
-        "csv": frame.to_csv(index=False, float_format=FLOATS, lineterminator="\n"),
+        "csv": apart(frame).to_csv(index=False, float_format=FLOATS, lineterminator="\n"),
         "md": markdown(frame, caption, footer),
-        "tex": tex(name, frame, caption, footer),
+        "tex": typeset.table(name, frame, caption, footer),
     }
 
 
@@ -25,20 +24,20 @@ def markdown(frame: pd.DataFrame, caption: str, footer: str) -> str:
     return "\n".join([caption, "", *pipe_table(frame), "", footer, ""])
 
 
-def tex(name: str, frame: pd.DataFrame, caption: str, footer: str) -> str:
-    """A booktabs table: long text columns share the line's width, formulas pass through, the rest is escaped."""
-    texts = [[cell(value) for value in frame.iloc[:, i]] for i in range(frame.shape[1])]
-    lengths = [max([len(text) for text in column], default=0) for column in texts]
-    wide = [length > WIDE for length in lengths]
-    narrow = sum(length for length in lengths if length <= WIDE)
-    share = f"p{{{max(0.95 - 0.012 * narrow, 0.4) / max(sum(wide), 1):.2f}\\linewidth}}"
-    kinds = ["r" if pd.api.types.is_numeric_dtype(kind) else "l" for kind in frame.dtypes]
-    layout = "".join(share if is_wide else kind for is_wide, kind in zip(wide, kinds, strict=True))
-    rows = [[escape(cell(value)) for value in row] for row in frame.itertuples(index=False)]
-    body = ["  " + " & ".join(row) + r" \\" for row in rows]
-    return "\n".join([
-        r"\begin{table}", r"  \centering\small", f"  \\caption{{{escape(caption)} {escape(footer)}}}",
-        f"  \\label{{tab:{name}}}", f"  \\begin{{tabular}}{{{layout}}}", r"  \toprule",
-        "  " + " & ".join(escape(str(column)) for column in frame.columns) + r" \\", r"  \midrule",
-        *body, r"  \bottomrule", r"  \end{tabular}", r"\end{table}", "",
-    ])  # fmt: skip
+def apart(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with the ends of intervals in columns of their own: '0.53 [0.20, 0.80]' becomes x, x low and x high."""
+    columns: dict[str, list] = {}
+    for place, name in enumerate(map(str, frame.columns)):
+        values = frame.iloc[:, place].tolist()
+        found = [typeset.INTERVAL.fullmatch(cell(value)) for value in values]
+        if not any(found):
+            columns[name] = values
+            continue
+        bare = name.replace(" [95 % interval]", "").replace(" [95 %]", "")
+        if any(match[1] for match in found if match) or any(
+            cell(value) and not match for value, match in zip(values, found, strict=True)
+        ):
+            columns[bare] = [match[1] if match else value for value, match in zip(values, found, strict=True)]
+        for end, group in (("low", 2), ("high", 3)):
+            columns[f"{bare} {end}"] = [match[group] if match else None for match in found]
+    return pd.DataFrame(columns)

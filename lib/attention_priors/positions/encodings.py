@@ -7,7 +7,7 @@ logits, a window of visibility. ENCODINGS["bam-ssmax"] is a row; `encoding(name)
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -296,7 +296,23 @@ _ROWS = [
     *_UNDIVIDED,
 ]  # fmt: skip
 
-ENCODINGS: dict[str, Encoding] = {row.name: row for row in _ROWS}
+
+class _Table(dict[str, Encoding]):
+    """Rows by name. One that is added later brings its form with SSMax, `<name>-ssmax`, as those below do."""
+
+    def __init__(self, rows: Iterable[Encoding]) -> None:
+        super().__init__((row.name, row) for row in rows)
+        self.shipped = frozenset(self)
+
+    def __setitem__(self, name: str, row: Encoding) -> None:
+        if not isinstance(row, Encoding):
+            raise ValueError(f"ENCODINGS[{name!r}] = {row!r} is no row; give Encoding({name!r}, label, prior=...)")
+        super().__setitem__(name, row)
+        if not (row.ssmax or row.trained_as or f"{name}-ssmax" in self.shipped):
+            super().__setitem__(f"{name}-ssmax", _with_ssmax(row))
+
+
+ENCODINGS: dict[str, Encoding] = _Table(_ROWS)
 
 
 def encoding(name: str) -> Encoding:

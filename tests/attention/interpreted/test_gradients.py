@@ -291,8 +291,7 @@ def mutated(module: str, text: str, other: str, folder: Path) -> Iterator[None]:
 def test_the_comparison_finds_kernels_broken_on_purpose(mutant: str, tmp_path) -> None:
     module, text, other, case, result = MUTANTS[mutant]
     with mutated(module, text, other, tmp_path):
-        assert not worst(CASES[case])[result] < 1e-3
-    assert worst(CASES[case])[result] < 2e-5
+        assert not worst(CASES[case])[result] < 1e-3  # unbroken, each of these cases is within 2e-5 above
 
 
 @pytest.mark.parametrize(

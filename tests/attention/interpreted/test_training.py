@@ -9,7 +9,7 @@ from attention_priors.config import ModelConfig
 from attention_priors.model import Cache, Transformer
 from attention_priors.positions.priors import Prior
 
-STEPS, RATE = 20, 0.01
+STEPS, RATE = 8, 0.01
 
 
 def trained(backend: str, steps: int) -> dict[str, torch.Tensor]:
@@ -48,7 +48,7 @@ def distance(steps: int) -> dict[str, float]:
 
 
 def test_training_follows_the_reference() -> None:
-    """20 steps, each up to the rate long: 1e-3 is a twentieth of one."""
+    """Each step is up to the rate long: 1e-3 is a tenth of one."""
     for name, apart in distance(STEPS).items():
         assert apart < 1e-3, f"{name}: {apart:.1e}"
 
@@ -61,7 +61,7 @@ def test_training_goes_astray_without_a_gradient(term: str, monkeypatch) -> None
         return tuple(x * (place != term) for place, x in zip(order, right(*arguments), strict=True))
 
     monkeypatch.setattr(launch, "fused_backward", wrong)
-    assert max(distance(5).values()) > 1e-2
+    assert max(distance(3).values()) > 1e-2
 
 
 @pytest.mark.parametrize("name", ["half-rope-window-bam", "half-rope-window-kerple-power"])

@@ -9,6 +9,7 @@ extensions the same weights.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -42,12 +43,14 @@ class Losses:
         self.rows = frame[frame["passed"].astype(bool)]
         if "times" in frame:
             self.rows = self.rows[self.rows["times"] == self.rows.groupby("encoding")["times"].transform("min")]
+        # Sentences ask for the same few encodings at every length.
+        self.of, self._seeds = functools.cache(self._of), functools.cache(self._seeds_of)
 
     def why(self, *names: str) -> str:
         """Why some of these do not decide: not in the profile, or their gate missed, with the seeds."""
         absent, missed = [], []
         for name in names:
-            there, passed = (set(rows[rows["encoding"] == name]["seed"]) for rows in (self.frame, self.rows))
+            there, passed = self._seeds(name)
             if not there:
                 absent.append(_label(name))
             elif there - passed:
@@ -55,8 +58,12 @@ class Losses:
         said = [f"not in this profile: {', '.join(absent)}"] if absent else []
         return "; ".join(said + ([f"gate missed: {', '.join(missed)}"] if missed else []))
 
-    def of(self, name: str) -> pd.DataFrame:
+    def _of(self, name: str) -> pd.DataFrame:
         return self.rows[self.rows["encoding"] == name]
+
+    def _seeds_of(self, name: str) -> tuple[set[int], set[int]]:
+        """The seeds of an encoding, and those that passed."""
+        return set(self.frame[self.frame["encoding"] == name]["seed"]), set(self.of(name)["seed"])
 
     def lengths(self, *names: str, least: float = 0.0, most: float = math.inf) -> list[int]:
         """Lengths at which all of these were read, between `least` and `most` times T."""

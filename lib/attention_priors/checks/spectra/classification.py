@@ -41,8 +41,9 @@ UNBOUNDED = [
     [(1, 0.4, [0.0, 1.0], []), (1, pi, [2.0], [])],
     [(0.9, 0.0, [1.0], []), (1.2, 0.0, [-1.0], [])],
 ]
-FREQUENCIES = [{"gamma": 0.0, "omegas": [1.0]}, {"gamma": 1.0, "omegas": [1.0]}, {"gamma": 0.0, "omegas": [pi]}] + [
-    {"gamma": sum(m[2][0] for m in modes if not m[1]), "omegas": [m[1] for m in modes if m[1]]} for modes in BOUNDED
+FREQUENCIES = [{"gamma": gamma, "half_turns": [turns]} for gamma, turns in ((0.0, 0.5), (1.0, 0.5), (0.0, 1.0))] + [
+    {"gamma": sum(m[2][0] for m in modes if not m[1]), "half_turns": [m[1] / pi for m in modes if m[1]]}
+    for modes in BOUNDED
 ]
 HALF = Fraction(1, 2)
 PAIRS = {  # rational kernels K(i, j): of the lag, of the key, of both
@@ -219,15 +220,15 @@ def real_form(lags: np.ndarray, omegas: np.ndarray, constant: int = 1) -> np.nda
     return np.stack([np.full(len(lags), float(constant)), *columns], axis=1)
 
 
-def rank_of(gamma: float, omegas: list[float]) -> int:
-    """Rank of gamma + sum cos omega_r d."""
+def rank_of(gamma: float, half_turns: list[float]) -> int:
+    """Rank of gamma + sum cos omega_r d, omega_r = pi half_turns_r."""
     lags = np.subtract.outer(np.arange(14.0), np.arange(14.0))
-    return int(np.linalg.matrix_rank(gamma + sum(np.cos(w * lags) for w in omegas), rtol=1e-10))
+    return int(np.linalg.matrix_rank(gamma + sum(np.cos(pi * turns * lags) for turns in half_turns), rtol=1e-10))
 
 
-def coordinates(gamma: float, omegas: list[float], turn: int = 1) -> int:
+def coordinates(gamma: float, half_turns: list[float], turn: int = 1) -> int:
     """1[gamma != 0] + 1[pi is a frequency] + 2 #{frequencies in (0, pi)}."""
-    return int(gamma != 0) + sum(turn if omega == pi else 2 for omega in omegas)
+    return int(gamma != 0) + sum(turn if turns == 1 else 2 for turns in half_turns)
 
 
 # Causal lags, steps of the proof
@@ -438,11 +439,13 @@ CHECKS = claims(
         Law("The real form gamma + sum_r (alpha_r cos + beta_r sin) covers every such kernel.",
             real_form, spanned, [{"size": n} for n in range(1, 8)], wrong=partial(real_form, constant=0),
             tolerance=1e-8),
-        Law("R <= floor(d_p / 2).", lambda gamma, omegas: rank_of(gamma, omegas) // 2, lambda omegas: len(omegas),
-            FREQUENCIES, relation=">=", wrong=lambda gamma, omegas: rank_of(gamma, omegas) // 2 - 1,
-            repaired=lambda gamma, omegas: (rank_of(gamma, omegas) + 1) // 2),
+        Law("R <= floor(d_p / 2).", lambda gamma, half_turns: rank_of(gamma, half_turns) // 2,
+            lambda half_turns: len(half_turns), FREQUENCIES, relation=">=",
+            wrong=lambda gamma, half_turns: rank_of(gamma, half_turns) // 2 - 1,
+            repaired=lambda gamma, half_turns: (rank_of(gamma, half_turns) + 1) // 2),
         Law("R frequencies, in the form with gamma, correspond to d_p = 2R.",
-            lambda omegas: 2 * len(omegas), rank_of, FREQUENCIES, wrong=lambda omegas: len(omegas), tolerance=0),
+            lambda half_turns: 2 * len(half_turns), rank_of, FREQUENCIES, wrong=lambda half_turns: len(half_turns),
+            tolerance=0),
         corrected=Law("d_p >= rank = 1[gamma != 0] + 1[pi is a frequency] + 2 #{frequencies in (0, pi)}, so R <= "
                       "floor((d_p + 1) / 2), at odd d_p with equality only when pi is a frequency. gamma, which "
                       "softmax ignores, costs one.",

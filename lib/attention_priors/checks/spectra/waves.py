@@ -162,7 +162,7 @@ def transform(profile: str, lag: float) -> float:
 
 def at_zero(alpha: float, beta: float) -> str:
     """Nature of displacement 0 for one wave at omega = pi/2, against its neighbours."""
-    left, here, right = fourier(*np.array([[alpha], [beta]]), [pi / 2], np.array([-1, 0, 1])).round(12)
+    left, here, right = fourier(*np.array([[alpha], [beta]], dtype=float), [pi / 2], np.array([-1, 0, 1])).round(12)
     return "maximum" if here > max(left, right) else "minimum" if here < min(left, right) else "neither"
 
 

@@ -29,7 +29,7 @@ def within_unit(values: pd.Series) -> tuple[float, ...]:
 def draw(frame: Frame) -> Figure:
     """A panel for each task."""
     names, tasks = listed(frame), list(dict.fromkeys(frame["task"]))
-    fig, axes = style.figure(style.DOUBLE, 1.0 + 0.25 * len(names), ncols=len(tasks), sharey=True, squeeze=False)
+    fig, axes = style.figure(style.MIDDLE, 1.0 + 0.25 * len(names), ncols=len(tasks), sharey=True, squeeze=False)
     for ax, task in zip(axes[0], tasks, strict=True):
         rows = frame[frame["task"] == task]
         for y, name in enumerate(names):
@@ -56,8 +56,8 @@ def _mark(ax: Axes, values: pd.Series, y: float, name: str, filled: bool) -> Non
     """
     drawn = look(plain(name))
     color = drawn["color"] if plain(name) == name else style.darken(drawn["color"], 0.45)
-    style.bar(ax, within_unit(values), y, color, 3.5)
-    ax.plot(values, [y] * len(values), ".", color=color, markersize=2.5, markeredgewidth=0)
+    style.interval_row(ax, within_unit(values), y, color, up=-2)
+    style.seed_dots(ax, values, [y] * len(values), color, up=2)
     face = color if filled else "white"
     ax.plot(values.mean(), y, drawn["marker"], color=color, markerfacecolor=face, markersize=4.2, markeredgewidth=0.8)
 

@@ -15,7 +15,7 @@ KINDS = ("causal", "masked")
 
 def draw(frame: Frame) -> Figure:
     """R² by layer, and the losses of both kinds."""
-    fig, (left, *right) = style.figure(style.DOUBLE, 2.5, ncols=3, width_ratios=(1.5, 1, 1))
+    fig, (left, *right) = style.figure(style.MIDDLE, 2.5, ncols=3, width_ratios=(1.5, 1, 1))
     probes = frame[frame["quantity"] == "probe"]
     for kind, name in _models(probes):
         own = probes[(probes["kind"] == kind) & (probes["encoding"] == name)]
@@ -66,7 +66,7 @@ def caption(frame: Frame) -> str:
         f"Language models trained on windows of {trained_on(frame)} tokens, causal and masked. Left: R² of a "
         "linear probe of the position on held-out windows whose tokens stand in random order; in the last layer: "
         f"{found}. Right: loss on the next token (causal) or on hidden ones (masked) of validation text; dotted: token "
-        f"frequencies alone; {'; '.join(kept)}. Bands and bars: 95 % t intervals over {seeds(frame, 'kind')} seeds "
+        f"frequencies alone; {'; '.join(kept)}. Bars: 95 % t intervals over {seeds(frame, 'kind')} seeds "
         "(dots and marks)."
     )
 

@@ -19,12 +19,12 @@ def draw(frame: Frame) -> Figure:
     """A panel an encoding, a line a seed from as trained to with the window."""
     rows = edited(frame)
     names = list(rows["encoding"].unique())
-    fig, axes = style.figure(style.DOUBLE, 2.0, ncols=len(names), sharey=True, squeeze=False)
+    fig, axes = style.figure(style.MIDDLE, 2.0, ncols=len(names), sharey=True, squeeze=False)
     for ax, name in zip(axes.flat, names, strict=True):
         own = rows[rows["encoding"] == name]
         for _, seed in own.groupby("seed"):
             shares = (seed["correct"] / seed["samples"]).set_axis(seed["edit"])[[AS_TRAINED, LATE]]
-            ax.plot([0, 1], shares, color=style.PINK, marker="o", alpha=0.7)
+            ax.plot([0, 1], shares, color=style.PINK, marker="o")
         ax.set_xticks([0, 1], [AS_TRAINED, LATE])
         ax.set(xlim=(-0.3, 1.3), ylim=(-0.04, 1.04), title=label(name))
     axes[0, 0].set_ylabel(f"passkeys at {tokens(rows['length'].iloc[0], trained_on(rows))}")

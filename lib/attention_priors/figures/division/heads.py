@@ -15,7 +15,7 @@ COPIES = 0.2  # attention on the digit to be said above which we say that a head
 def draw(frame: Frame) -> Figure:
     """A row an encoding; left the attention on the digit to be said, right the prompts lost without the head."""
     names = list(rivals(frame, "encoding", "division_heads")["encoding"].unique())
-    fig, axes = style.figure(style.DOUBLE, 0.8 + 0.24 * len(names), ncols=2, sharey=True)
+    fig, axes = style.figure(style.MIDDLE, 0.8 + 0.24 * len(names), ncols=2, sharey=True)
     for place, name in enumerate(names):
         own = frame[frame["encoding"] == name]
         for turned, (color, marker, _) in ((1, TURNED), (0, PLAIN)):
@@ -23,7 +23,7 @@ def draw(frame: Frame) -> Figure:
             y = place + (0.15 if turned else -0.15)
             lost = (rows["whole"] - rows["without"]) / rows["samples"]
             for ax, values in zip(axes, (rows["copied"], lost), strict=True):
-                ax.plot(values, [y] * len(rows), marker, color=color, markersize=3, alpha=0.5, markeredgewidth=0)
+                ax.plot(values, [y] * len(rows), marker, color=color, markersize=3, markeredgewidth=0)
     axes[0].set_yticks(range(len(names)), [label(name) for name in names])
     axes[0].invert_yaxis()
     trained = trained_on(frame)

@@ -25,7 +25,7 @@ def draw(frame: Frame) -> Figure:
         own = frame[frame["encoding"].map(kind) == what]
         for passed, face in ((True, color), (False, "none")):
             rows = own[own["passed"].astype(bool) == passed]
-            ax.plot(rows["rotated"], rows["at_far"], marker, color=color, markerfacecolor=face, markersize=4, alpha=0.7,
+            ax.plot(rows["rotated"], rows["at_far"], marker, color=color, markerfacecolor=face, markersize=4,
                     label=what if passed else "_missed", clip_on=False)  # fmt: skip
     far, trained = int(frame["far"].iloc[0]), trained_on(frame)
     ax.set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05), xlabel="share of the copying on heads that rotate",

@@ -23,7 +23,7 @@ def draw(frame: Frame) -> Figure:
     gaps = (pairs["question"] != pairs["question"].shift()).cumsum() - 1
     heights = dict(zip(pairs.itertuples(index=False, name=None), np.arange(len(pairs)) + 1.2 * gaps, strict=True))
     multiples = sorted(set(rows["multiple"]))
-    fig, axes = style.figure(style.DOUBLE, 0.9 + 0.14 * (len(pairs) + 1.2 * gaps.max()), ncols=len(multiples),
+    fig, axes = style.figure(style.MIDDLE, 0.9 + 0.14 * (len(pairs) + 1.2 * gaps.max()), ncols=len(multiples),
                              sharey=True, squeeze=False)  # fmt: skip
     for ax, multiple in zip(axes[0], multiples, strict=True):
         ax.axvline(0, color=style.DARK, linewidth=0.6, linestyle=":")

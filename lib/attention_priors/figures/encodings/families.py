@@ -34,7 +34,8 @@ def draw_map(
     names, lengths, trained = list(labels), sorted(set(frame["length"])), trained_on(frame)
     shape = {"index": "encoding", "columns": "length"}
     values, state = (frame.pivot(**shape, values=column).loc[names, lengths] for column in (value, "state"))
-    _, ax = style.figure(style.DOUBLE, 0.8 + 0.155 * len(names))
+    width = style.MIDDLE if len(lengths) < 10 else style.DOUBLE
+    _, ax = style.figure(width, 0.8 + 0.155 * len(names))
 
     def written(row: int, column: int, cell: float) -> str:
         return states.get(state.iloc[row, column], text(cell))

@@ -58,8 +58,8 @@ def caption(frame: Frame) -> str:
     told = f"{MISSED}: no seed passed the gate of word order." if missed(frame) else ""
     return (
         f"{len(ranked(frame))} encodings and extensions as language models: loss on the last {first['scored']} tokens "
-        f"of {first['documents']} held-out documents at each context length, above the loss at the training length "
-        f"({trained} tokens; 0.1 nats are 10 % more perplexity), mean of {extremes(frame['seeds'])} seeds. Right: "
+        f"of {first['documents']} held-out documents above that at the training length ({trained} tokens). Mean of "
+        f"{extremes(frame['seeds'])} seeds; 0.1 nats are 10 % more perplexity. Right: "
         "perplexity at the training length; *: the weights of another row (RoPE's, SSMax or not), which was not "
         "trained for this reading, and the growth is over that row's loss. Ordered by the mean growth over the lengths "
         f"that all are read at. Empty: not read; n/a: the encoding ends before.{told}{spread} Colours end at "

@@ -41,9 +41,9 @@ def caption(frame: Frame) -> str:
     missed = sorted({label(name) for name in frame["encoding"]} - {label(name) for name in rows["encoding"]})
     trained = trained_on(rows)
     return (
-        f"What a prior allows and what its model does: the most that the prior of one head alone puts on lags below "
-        f"{trained // NEAR}, and on lags above the training length of {trained}, at a query that sees "
-        f"{int(rows['length'].iloc[0]):,} keys, and the share of passkeys retrieved there. Marks: means over seeds, "
+        f"What a prior allows and what its model does: the most that one head's prior alone puts on lags below "
+        f"{trained // NEAR} and on lags above {trained}, the training length; and the share of passkeys retrieved. At "
+        f"a query that sees {int(rows['length'].iloc[0]):,} keys. Marks: means over seeds, "
         f"filled with SSMax; bars: extremes over seeds; dots above: seeds. Spearman's "
         f"correlation over {rows['encoding'].nunique()} encodings, p by permuting them: "
         f"{said or 'not defined here'}. Rotations and embeddings have no prior"

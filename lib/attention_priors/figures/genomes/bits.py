@@ -24,7 +24,7 @@ def models(frame: Frame) -> Frame:
 def draw(frame: Frame) -> Figure:
     """A panel for the windows that decide and one for all: chains by order, then a column for each encoding."""
     names = list(dict.fromkeys(rivals(models(frame), "encoding", "genomes_bits")["encoding"]))
-    fig, axes = style.figure(style.DOUBLE, 2.9, ncols=2)
+    fig, axes = style.figure(style.MIDDLE, 2.9, ncols=2)
     for ax, (part, title) in zip(axes, TITLES.items(), strict=True):
         rows = frame[frame["windows"] == part]
         chains = rows[rows["encoding"].isna()]
@@ -38,9 +38,9 @@ def draw(frame: Frame) -> Figure:
             low, high = t_interval(own["bits"])
             x = first + place * GAP
             if math.isfinite(high - low):
-                ax.plot([x, x], [low, high], color=seen["color"], alpha=0.3, linewidth=3.5, solid_capstyle="butt")
-            style.seed_dots(ax, [x] * len(own), own["bits"], seen["color"])
-            ax.plot(x, own["bits"].mean(), seen["marker"], color=seen["color"], markersize=5, markeredgewidth=0.8)
+                style.interval_bars(ax, [x], [low], [high], seen["color"], linewidth=1)
+            style.seed_dots(ax, [x] * len(own), own["bits"], seen["color"], right=4)
+            ax.plot(x, own["bits"].mean(), seen["marker"], color=seen["color"], markersize=4, markeredgewidth=0.8)
         orders = [int(order) for order in chains["order"] if order % 4 == 0]
         places = [first + place * GAP for place in range(len(names))]
         ax.set_xticks([*orders, *places], [*orders, *(label(name) for name in names)])

@@ -15,7 +15,7 @@ WAYS = {
 
 
 def draw(frame: Frame) -> Figure:
-    fig, (memory, times) = style.figure(style.DOUBLE, 2.4, ncols=2)
+    fig, (memory, times) = style.figure(style.SINGLE, 3.9, nrows=2, sharex=True)
     seen = {way: (drawn(name)["color"], dashes, "s" if "stored" in way else drawn(name)["marker"], called)
             for way, (name, dashes, called) in WAYS.items()}  # fmt: skip
     found = frame.groupby(["way", "length"], sort=False)
@@ -24,13 +24,13 @@ def draw(frame: Frame) -> Figure:
     lines.plot(memory, medians, "length", "memory", "way", looks=seen)
     lines.plot(times, medians, "length", "milliseconds", "way", looks=seen)
     for way, rows in ends.groupby("way", sort=False):
-        style.interval_band(times, rows.index.get_level_values("length"), rows["min"], rows["max"], seen[way][0],
-                            seen[way][1])  # fmt: skip
-    memory.set(yscale="log", ylabel="peak memory (MB)", xlabel="bases")
+        style.interval_bars(times, rows.index.get_level_values("length"), rows["min"], rows["max"], seen[way][0],
+                            right=style.aside(times))  # fmt: skip
+    memory.set(yscale="log", ylabel="peak memory (MB)")
     times.set(yscale="log", ylabel="ms a step", xlabel="bases")
     for ax in (memory, times):
         style.length_axis(ax, sorted(frame["length"].unique()))
-    fig.legend(*memory.get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    fig.legend(*memory.get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return fig
 
 

@@ -18,7 +18,7 @@ def draw(frame: Frame) -> Figure:
     found = correlations(frame)
     names = [*dict.fromkeys(frame["encoding"]), BEGINNING]
     height = 2.1 + 0.12 * len(names)
-    fig, axes = style.figure(style.DOUBLE, height, ncols=SHOWN + 1, width_ratios=[1] * SHOWN + [1.6])
+    fig, axes = style.figure(style.MIDDLE, height, ncols=SHOWN + 1, width_ratios=[1] * SHOWN + [1.6])
     texts = np.unique(frame["text"])
     first = axes[0]
     for ax, text in zip(axes[:SHOWN], texts[[0, len(texts) // 2, -1]], strict=True):
@@ -55,7 +55,7 @@ def _all(ax: style.Axes, found: Frame, names: list[str]) -> None:
         shifts = (np.arange(len(own)) - (len(own) - 1) / 2) * ROW / max(len(own), 1)
         for shift, row in zip(shifts, own.itertuples(), strict=True):
             y = place + shift
-            ax.plot([row.few_low, row.few_high], [y, y], color=look["color"], alpha=0.18, linewidth=3)
+            ax.plot([row.few_low, row.few_high], [y, y], color=look["color"], alpha=0.3, linewidth=3, label="_fill")
             ax.plot([row.low, row.high], [y, y], color=look["color"], linewidth=0.9)
             ax.plot(row.r, y, look["marker"], color=look["color"], markersize=3.5, markeredgewidth=0.8)
     ax.axvline(0, color=style.GREY, linewidth=0.7, linestyle=":")

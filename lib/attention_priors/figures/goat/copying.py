@@ -5,7 +5,7 @@ import numpy as np
 from attention_priors.figures import style
 from attention_priors.figures.goat import panels
 from attention_priors.figures.goat.panels import NOTEBOOK
-from attention_priors.figures.methods import label
+from attention_priors.figures.methods import label, paint
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
 from attention_priors.figures.words import counted, listed, times, trained_on
 from attention_priors.tasks.copying import NEAR
@@ -107,7 +107,7 @@ def draw_lengths(frame: Frame) -> Figure:
     fig, axes = panels.grid(names)
     for ax, name in zip(axes, names, strict=True):
         own = frame[frame["encoding"] == name].sort_values("length")
-        color, marker = panels.colour(name)
+        color, marker = paint(name)
         errors = [own["excess"] - own["best"], own["worst"] - own["excess"]]
         ax.errorbar(own["length"], own["excess"], errors, color=color, marker=marker, markersize=2.5, linewidth=1,
                     elinewidth=0.6)  # fmt: skip

@@ -3,7 +3,7 @@
 from attention_priors.figures import style
 from attention_priors.figures.goat import panels
 from attention_priors.figures.goat.panels import NOTEBOOK
-from attention_priors.figures.methods import label, named_seeds
+from attention_priors.figures.methods import label, named_seeds, paint
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
 
 
@@ -14,10 +14,10 @@ def draw(frame: Frame) -> Figure:
     fig, axes = panels.grid(names, height=1.6, across=5)
     for ax, name in zip(axes, names, strict=True):
         own = frame[frame["encoding"] == name]
-        color, marker = panels.colour(name)
+        color, marker = paint(name)
         ax.axvline(own["ahead_uniform"].iloc[0], color=style.GREY, linewidth=0.7, linestyle=":")
         ax.axhline(own["recent_uniform"].iloc[0], color=style.GREY, linewidth=0.7, linestyle=":")
-        ax.plot(own["ahead"], own["recent"], marker, color=color, markersize=3, alpha=0.7)
+        ax.plot(own["ahead"], own["recent"], marker, color=color, markersize=3, **style.EDGED)
         panels.shares(ax)
         ax.set_xlim(-0.04, 1.04)
         ax.set_xticks([0, 0.5, 1])

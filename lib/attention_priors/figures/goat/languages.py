@@ -4,7 +4,7 @@ from attention_priors.figures import style
 from attention_priors.figures.curves import over_seeds
 from attention_priors.figures.goat import panels
 from attention_priors.figures.goat.panels import NOTEBOOK
-from attention_priors.figures.methods import label, named_seeds
+from attention_priors.figures.methods import label, named_seeds, paint
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, NotCompared, TableSpec, rivals
 from attention_priors.figures.words import bounded, times, trained_on
 
@@ -26,7 +26,7 @@ def draw(frame: Frame) -> Figure:
     fig, axes = panels.grid(names, across=5)
     for ax, name in zip(axes, names, strict=True):
         own = rows[rows["encoding"] == name]
-        color, marker = panels.colour(name)
+        color, marker = paint(name)
         for other in names:
             ax.plot(means[other]["mean"], color=style.PALE, linewidth=0.5, alpha=0.6, zorder=1, label="_other")
         panels.bars(ax, means[name], color, marker)

@@ -5,7 +5,7 @@ from attention_priors.figures.curves import over_seeds
 from attention_priors.figures.curves import shares as share
 from attention_priors.figures.goat import panels
 from attention_priors.figures.goat.panels import NOTEBOOK
-from attention_priors.figures.methods import label, named_seeds
+from attention_priors.figures.methods import label, named_seeds, paint
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
 from attention_priors.figures.words import times, trained_on
 from attention_priors.tasks import addressing
@@ -23,7 +23,7 @@ def draw(frame: Frame) -> Figure:
     fig, axes = panels.grid(names, height=1.5, across=5)
     looks = [("-", None), ((0, (3, 1)), style.GREY)]
     for ax, name in zip(axes, names, strict=True):
-        color, marker = panels.colour(name)
+        color, marker = paint(name)
         for length, (dashes, shade) in zip(asked(frame), looks, strict=False):
             own = frame[(frame["encoding"] == name) & (frame["length"] == length)]
             own = own.assign(accuracy=own["correct"] / own["samples"])

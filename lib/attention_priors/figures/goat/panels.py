@@ -6,23 +6,14 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from attention_priors.figures import style
-from attention_priors.figures.encodings.families import FAMILIES
-from attention_priors.figures.methods import label
+from attention_priors.figures.methods import label, paint
 from attention_priors.figures.spec import Figure, Frame
 from attention_priors.figures.words import times
-from attention_priors.positions.encodings import encoding
 
 NOTEBOOK = "learned_spectra"
 ACROSS = 6  # panels in a row
 WIDE = 100  # letters of titles in a row
 GOAT = "goat"  # begins the names of Goat's forms
-
-
-def colour(name: str) -> tuple[str, str]:
-    """Colour and marker: Goat's forms alike, rivals by how position enters."""
-    if name.startswith(GOAT):
-        return FAMILIES["composition"][1:]
-    return FAMILIES[encoding(encoding(name).base).family][1:]
 
 
 def ordered(names: Iterable[str]) -> list[str]:
@@ -40,12 +31,13 @@ def grid(names: Sequence[str], height: float = 1.2, across: int = ACROSS) -> tup
     across = min(across, len(names))
     down = -(-len(names) // across)
     shape = {"nrows": down, "ncols": across, "sharex": True, "sharey": True, "squeeze": False}
-    fig, axes = style.figure(style.DOUBLE, 0.75 + height * down, **shape)
+    width = style.SINGLE if across < 3 else style.MIDDLE if across < 5 else style.DOUBLE
+    fig, axes = style.figure(width, 0.75 + height * down, **shape)
     for ax in axes.flat[len(names) :]:
         ax.set_visible(False)
     for ax, name in zip(axes.flat, names, strict=False):
         ax.set_title(
-            _broken(label(name), WIDE // across), color=style.darken(colour(name)[0], 0.25), fontsize=style.SMALLEST
+            _broken(label(name), WIDE // across), color=style.darken(paint(name)[0], 0.25), fontsize=style.SMALLEST
         )
     return fig, list(axes.flat[: len(names)])
 

@@ -7,7 +7,7 @@ from attention_priors.figures.curves import over_seeds
 from attention_priors.figures.curves import shares as share
 from attention_priors.figures.goat import panels
 from attention_priors.figures.goat.panels import NOTEBOOK
-from attention_priors.figures.methods import label, named_seeds
+from attention_priors.figures.methods import label, named_seeds, paint
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, NotCompared, TableSpec, rivals
 from attention_priors.figures.words import HULL, bounded, prompts, times, trained_on
 from attention_priors.tasks import passkey
@@ -41,7 +41,7 @@ def draw(frame: Frame) -> Figure:
     fig, axes = panels.grid(names)
     for ax, name in zip(axes, names, strict=True):
         own = rows[rows["encoding"] == name]
-        color, marker = panels.colour(name)
+        color, marker = paint(name)
         digits, whole = by_digits(own), own.assign(accuracy=own["correct"] / own["samples"])
         panels.bars(ax, over_seeds(whole, "accuracy", share), style.GREY, linestyle=(0, (3, 1)), label="whole passkeys")
         panels.bars(ax, over_seeds(digits, "accuracy", share), color, marker, label="digits", zorder=4)

@@ -4,7 +4,7 @@ from attention_priors.experiments.sinks import SINK
 from attention_priors.figures import style
 from attention_priors.figures.goat import panels
 from attention_priors.figures.goat.panels import NOTEBOOK
-from attention_priors.figures.methods import label
+from attention_priors.figures.methods import label, paint
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, NotCompared, TableSpec, rivals
 from attention_priors.figures.words import listed
 
@@ -37,7 +37,7 @@ def draw(frame: Frame) -> Figure:
     """Mass on the preferred key by the range of content, a panel for each task and encoding, a line for each seed."""
     fig, axes, each = grid(frame, "sinks_band", 1.3)
     for ax, (_, name, rows) in zip(axes, each, strict=True):
-        color, marker = panels.colour(name)
+        color, marker = paint(name)
         for _, own in rows.groupby("seed"):
             own = own.sort_values("factor")
             ax.fill_between(own["omega"], own["least"], own["most"], color=color, alpha=0.08, linewidth=0)
@@ -73,10 +73,10 @@ def draw_keys(frame: Frame) -> Figure:
     """u by key, a panel for each task and form of Goat, a line for each head of every seed."""
     fig, axes, each = grid(frame, "sinks_keys", 1.4)
     for ax, (_, name, rows) in zip(axes, each, strict=True):
-        color, _ = panels.colour(name)
+        color, _ = paint(name)
         for _, own in rows.groupby(["seed", "layer", "head"]):
             own = own.sort_values("key")
-            ax.plot(own["key"] + 1, own["u"], color=color, linewidth=0.6, alpha=0.6)
+            ax.plot(own["key"] + 1, own["u"], color=color, linewidth=0.5)
         ax.set_xscale("log", base=2)
         ax.set_xticks([1, 4, 16, 64], ["0", "3", "15", "63"])
         ax.minorticks_off()

@@ -18,14 +18,14 @@ SHOWN = 1e-6  # nats; below lies rounding
 # colour, dashes, marker; blue and green: finite rank, orange and pink: infinite but smooth, black: a table
 PRIORS = {
     "ALiBi": (style.BLUE, style.SOLID, "s"),
-    "damped mode": ("#3FA3DB", (5, 1.5), "v"),
-    "BAM, beta = 2": (style.BLUE, (1, 1), "x"),
-    "Goat, 2 modes": (style.GREEN, style.SOLID, "^"),
-    "Sandwich": (style.GREEN, (3, 1, 1, 1), "D"),
-    "KERPLE, logarithm": (style.ORANGE, style.SOLID, "o"),
-    "KERPLE, square root": (style.PINK, (3, 1), "P"),
-    "BAM, beta = -1/5": (style.ORANGE, (1, 1), "h"),
-    "T5": (style.BLACK, (5, 1, 1, 1), "*"),
+    "damped mode": (style.SKY, (5, 1.5), "v"),
+    "BAM, beta = 2": (style.ORANGE, (5, 1, 1, 1), "o"),
+    "Goat, 2 modes": (style.RED, style.SOLID, "*"),
+    "Sandwich": (style.BROWN, (1, 2, 4, 2), "h"),
+    "KERPLE, logarithm": (style.TEAL, (2, 1), "p"),
+    "KERPLE, square root": (style.INDIGO, (7, 1, 1, 1), "P"),
+    "BAM, beta = -1/5": (style.ORANGE, (1, 1), "o"),
+    "T5": (style.PURPLE, (8, 2, 3, 2), "<"),
 }
 
 
@@ -72,7 +72,7 @@ def rows(size: Size, seed: int, most=24) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, (rank, error) = style.figure(style.DOUBLE, 2.7, ncols=2, width_ratios=(1, 1.1))
+    fig, (rank, error) = style.figure(style.MIDDLE, 2.9, ncols=2, width_ratios=(1, 1.1))
     by_panel = dict(tuple(frame.set_index("prior").loc[list(PRIORS)].reset_index().groupby("panel")))
     exact, inexact = by_panel["rank"], by_panel["error"]
     lines.plot(rank, exact, "x", "value", "prior", PRIORS, _written)
@@ -90,7 +90,7 @@ def draw(frame: Frame) -> Figure:
     lines.level(error, 0.01)
     error.set(xlabel="coordinates of query and key", ylabel="largest error of a logit (nats)",
               title=f"approximately, $n = {keys.max()}$")  # fmt: skip
-    fig.legend(*rank.get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    fig.legend(*rank.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return fig
 
 

@@ -70,7 +70,7 @@ def draw(frame: Frame) -> Figure:
     for dtype, largest in (("fp16", LARGEST["fp16"]), ("bf16, fp32", LARGEST["fp32"])):
         ax.axhline(np.log10(largest), color=style.GREY, linewidth=0.8, linestyle=":")
         ax.text(frame["position"].max(), np.log10(largest) - 0.6, f"largest {dtype}", ha="right", va="top",
-                fontsize=style.SMALLEST, color="#555555")  # fmt: skip
+                fontsize=style.SMALLEST, color=style.DARK)  # fmt: skip
     ax.set(xlabel="position of the key", ylabel="$\\log_{10}$ size of $G(s)$", ylim=(-1, 45))
     ax.set_xlim(0, frame["position"].max())
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)

@@ -23,7 +23,7 @@ def rows(size: Size, seed: int, omegas=(0.3, 0.9), rates=(0.0, -0.08), last=12) 
 
 def draw(frame: Frame) -> Figure:
     pairs = list(frame.groupby(["rate", "omega"], sort=False))
-    fig, axes = style.figure(style.DOUBLE, 2.2, ncols=len(pairs))
+    fig, axes = style.figure(style.MIDDLE, 2.2, ncols=len(pairs))
     for ax, ((rate, omega), part) in zip(axes, pairs, strict=True):
         for (color, dashes, marker), (name, points) in zip(LOOKS, part.groupby("factor", sort=False), strict=True):
             whole = np.flatnonzero(points["t"] % 1 == 0).tolist()

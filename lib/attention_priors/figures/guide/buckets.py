@@ -21,7 +21,7 @@ def draw(frame: Frame) -> Figure:
     fig, ax = style.figure(style.SINGLE, 2.2)
     lines.plot(ax, frame.assign(place=frame["lag"] + 1), "place", "bucket", "curve", LOOKS, drawstyle="steps-post")
     first = _first_of_last(frame)
-    ax.axvline(first + 1, color="#7F7F7F", linewidth=0.7, linestyle=":")
+    ax.axvline(first + 1, color=style.GREY, linewidth=0.7, linestyle=":")
     ax.annotate(f"lag {first}", (first + 1, 8), xytext=(3, 0), textcoords="offset points", fontsize=style.SMALLEST)
     ax.set(xscale="log", xlabel="lag $d$ + 1", ylabel="bucket", ylim=(-1, 33))
     ax.legend(loc="upper left")

@@ -9,7 +9,7 @@ from attention_priors.positions.xpos import xpos
 from attention_priors.theory.rotations import mean_score
 
 # colour, dashes, width
-LOOKS = {"RoPE": ("#BDBDBD", style.SOLID, 0.7), "xPos, scale 512": (style.ORANGE, style.SOLID, 1.1),
+LOOKS = {"RoPE": (style.PALE, style.SOLID, 0.7), "xPos, scale 512": (style.ORANGE, style.SOLID, 1.1),
          "xPos, scale 1": (style.BLUE, (5, 1.5), 1.2)}  # fmt: skip
 
 
@@ -26,7 +26,7 @@ def draw(frame: Frame) -> Figure:
     for name, part in frame.groupby("curve", sort=False):
         color, dashes, width = LOOKS[name]
         ax.plot(part["lag"] + 1, part["score"], color=color, dashes=dashes, linewidth=width, label=name)
-    ax.axhline(0, color="#BBBBBB", linewidth=0.6, zorder=0)
+    ax.axhline(0, color=style.PALE, linewidth=0.6, zorder=0)
     ax.set(xscale="log", xlabel="lag $d$ + 1", ylabel="score / score at lag 0")
     ax.legend(loc="upper right")
     return fig

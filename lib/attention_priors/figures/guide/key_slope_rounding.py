@@ -24,7 +24,7 @@ def rows(size: Size, seed: int, slopes=SLOPES, lengths=LENGTHS) -> Rows:
 
 def draw(frame: Frame) -> Figure:
     dtypes = list(dict.fromkeys(frame["dtype"]))
-    fig, axes = style.figure(style.DOUBLE, 2.3, ncols=len(dtypes), sharey=True)
+    fig, axes = style.figure(style.SINGLE, 0.5 + 1.6 * len(dtypes), nrows=len(dtypes), sharex=True)
     for ax, dtype in zip(np.atleast_1d(axes), dtypes, strict=True):
         for (lanes, slope), part in frame[frame["dtype"] == dtype].groupby(["lanes", "slope"], sort=False):
             color, marker = LOOKS[slope]
@@ -32,8 +32,8 @@ def draw(frame: Frame) -> Figure:
             label = rf"$m = 2^{{{int(np.log2(slope))}}}$" if lanes == 1 else "_two"
             ax.plot(part["keys"], part["misplaced"], color=color, dashes=dashes, marker=marker, label=label)
         style.length_axis(ax, frame["keys"], most=6)
-        ax.set(xlabel="visible keys", title=dtype, ylim=(-0.03, 1.03))
-    axes[0].set_ylabel("weight on the wrong keys")
+        ax.set(ylabel="weight on the wrong keys", title=dtype, ylim=(-0.03, 1.03))
+    axes[-1].set_xlabel("visible keys")
     axes[0].plot([], [], color=style.GREY, dashes=(2, 1), label="two coordinates")
     axes[0].legend(loc="upper left")
     return fig
@@ -47,8 +47,8 @@ def caption(frame: Frame) -> str:
     listed = ", ".join(f"{one[slope, middle]:.3f} (m = {slope:g})" for slope in SLOPES if (slope, middle) in one.index)
     return (
         f"ALiBi's weights written as a slope m j in one coordinate of the keys: total variation to the exact weights "
-        f"for the last query, equal content, after rounding the coordinate. bf16 with {middle:,} keys: {listed}. Lines "
-        f"that end have overflowed. Dashed: two coordinates, j = N a + b with N = 256 (bf16) or 2048 (fp16); in "
+        f"for the last query after rounding the coordinate. Content is equal. In bf16 with {middle:,} keys: {listed}. "
+        f"Lines that end have overflowed. Dashed: two coordinates, j = N a + b with N = 256 (bf16) or 2048 (fp16); in "
         f"bf16 at most {two:.1e} up to 65,536 keys."
     )
 

@@ -36,7 +36,7 @@ def rows(size: Size, seed: int, points=120) -> Frame:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, axes = style.figure(style.DOUBLE, 5.6, nrows=3, ncols=3, sharex=True, sharey=True)
+    fig, axes = style.figure(style.MIDDLE, 5.6, nrows=3, ncols=3, sharex=True, sharey=True)
     frame = frame.assign(place=frame["lag"] + 1)
     for ax, (family, panel) in zip(axes.flat, frame.groupby("family", sort=False), strict=True):
         named = lambda setting: setting if isinstance(setting, str) and setting else "_uniform"  # noqa: E731
@@ -58,7 +58,7 @@ def caption(frame: Frame) -> str:
     far = last[last >= 0.5].index.unique()
     return (
         f"The additive priors of the field, up to three settings each, over {keys} visible keys: n times the weight of "
-        "the key at lag d, so that 1 (dotted) is the uniform share; both axes logarithmic, where a power law is a "
+        "the key at lag d; 1 (dotted) is the uniform share. Both axes are logarithmic: a power law is a "
         "straight line. Settings are examples, those of T5 made up. Families with a setting that leaves the oldest key "
         f"at least half of its uniform share: {', '.join(far)}."
     )

@@ -10,7 +10,7 @@ from attention_priors.positions.sandwich import Sandwich
 
 # colour, dashes, width, label
 LOOKS = {
-    "sum": ("#A9A9A9", style.SOLID, 0.7, r"$\sum_i \cos \omega_i d$"),
+    "sum": (style.PALE, style.SOLID, 0.7, r"$\sum_i \cos \omega_i d$"),
     "octave mean": (style.BLUE, style.SOLID, 1.4, "mean over an octave"),
     "logarithm": (style.ORANGE, (5, 1.5), 1.2, "logarithm"),
 }

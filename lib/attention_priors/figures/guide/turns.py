@@ -21,7 +21,7 @@ def rows(size: Size, seed: int, positions=8) -> Rows:
 
 def draw(frame: Frame) -> Figure:
     pairs = list(frame.groupby("pair", sort=True))
-    fig, axes = style.figure(style.DOUBLE, 1.95, ncols=len(pairs))
+    fig, axes = style.figure(style.MIDDLE, 1.95, ncols=len(pairs))
     last = frame["position"].max()
     for ax, (pair, part) in zip(axes, pairs, strict=True):
         omega = part["omega"].iloc[0]

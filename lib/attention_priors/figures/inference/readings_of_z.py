@@ -45,7 +45,7 @@ def rows(size: Size, seed: int, keys=16, steps=41) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, (physics, geometry, information) = style.figure(style.DOUBLE, 2.3, ncols=3)
+    fig, (physics, geometry, information) = style.figure(style.MIDDLE, 2.3, ncols=3)
     found = dict(list(frame.groupby(["reading", "series"], sort=False)))
     for side, color, above in (("near", style.BLUE, -1), ("far", style.ORANGE, 1)):
         _line(physics, found["physics", f"overlap, {side}"], color, style.SOLID, f"$Z$, {side}", -1)
@@ -57,11 +57,11 @@ def draw(frame: Frame) -> Figure:
     _margins(physics, 0.25)
     _line(geometry, found["geometry", "overlap"], style.BLACK, style.SOLID, "overlap $Z$", 1)
     _line(geometry, found["geometry", "cosine"], style.GREEN, (5, 1, 1, 1), "cosine", -1)
-    geometry.axvline(1, color="#999999", linewidth=0.7, linestyle=":")
+    geometry.axvline(1, color=style.PALE, linewidth=0.7, linestyle=":")
     geometry.annotate("coincide", (1, 0.02), xytext=(3, 0), textcoords="offset points", fontsize=style.SMALLEST)
     geometry.set(title="no maximum where they agree", xlabel="$t$, prior $\\propto$ content$^t$", ylim=(0, 1.05))
     geometry.set_ylabel("overlap or cosine")
-    lines.level(information, 0, color="#999999")
+    lines.level(information, 0, color=style.PALE)
     information.set(title="not 0 for a uniform prior", xlabel=slope, ylabel="nats")
     _margins(information, 0.14)
     return fig

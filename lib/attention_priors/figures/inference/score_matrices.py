@@ -35,7 +35,7 @@ def rows(size: Size, seed: int, length=10, alpha=2.0, beta=0.7) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, axes = style.figure(style.DOUBLE, 2.1, ncols=len(MATRICES), sharey=True)
+    fig, axes = style.figure(style.MIDDLE, 2.1, ncols=len(MATRICES), sharey=True)
     values = {
         name: rows.pivot(index="query", columns="key", values="value").to_numpy()
         for name, rows in frame.groupby("matrix")

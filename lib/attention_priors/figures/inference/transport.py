@@ -36,10 +36,10 @@ def rows(size: Size, seed: int, competitors=400) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, (left, right) = style.figure(style.DOUBLE, 2.3, ncols=2)
+    fig, (left, right) = style.figure(style.MIDDLE, 2.3, ncols=2)
     by_kind = dict(tuple(frame.groupby("kind")))
     other, frontier = by_kind["other"], by_kind["frontier"].sort_values("tau")
-    left.plot(other["expected"], other["entropy"], ".", color="#9A9A9A", markersize=3, label="any other distribution")
+    left.plot(other["expected"], other["entropy"], ".", color=style.PALE, markersize=3, label="any other distribution")
     left.plot(frontier["expected"], frontier["entropy"], color=style.BLUE, label=r"softmax$(s/\tau)$, $\tau > 0$")
     for tau, (marker, _) in TEMPERATURES.items():
         row = by_kind["plan"][by_kind["plan"]["tau"] == tau].iloc[0]

@@ -5,12 +5,12 @@ from attention_priors.figures.spec import Figure, FigureSpec, Frame
 
 
 def draw(frame: Frame) -> Figure:
-    fig, (times, memory) = style.figure(style.DOUBLE, 2.2, ncols=2)
+    fig, (times, memory) = style.figure(style.SINGLE, 3.4, nrows=2, sharex=True)
     for (color, dashes, marker), (name, part) in zip(lines.SERIES, frame.groupby("method", sort=False), strict=False):
         times.plot(part["keys"], part["milliseconds"], color=color, dashes=dashes, marker=marker, label=name)
-        style.interval_band(times, part["keys"], part["low"], part["high"], color=color, dashes=dashes)
+        style.interval_bars(times, part["keys"], part["low"], part["high"], color, right=style.aside(times))
         memory.plot(part["keys"], part["memory"], color=color, dashes=dashes, marker=marker, label=name)
-    times.set(yscale="log", xlabel="keys", ylabel="milliseconds", title="time, forward and backward")
+    times.set(yscale="log", ylabel="milliseconds", title="time, forward and backward")
     memory.set(yscale="log", xlabel="keys", ylabel="MB", title="memory at the peak")
     for ax in (times, memory):
         style.length_axis(ax, sorted(frame["keys"].unique()))

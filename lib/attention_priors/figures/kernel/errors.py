@@ -30,7 +30,7 @@ def draw(frame: Frame) -> Figure:
         errors = frame[frame["way"] == way].set_index("result")["error"]
         for index, name in enumerate(names):
             values = errors[[name]]
-            ax.plot([index + shift] * len(values), values, ".", color=color, markersize=2.5, alpha=0.6)
+            ax.plot([index + shift] * len(values), values, ".", color=color, markersize=2.5)
             look = {"marker": marker, "linestyle": "", "label": label if index == 0 else "_"}
             ax.plot(index + shift, values.median(), color=color, **look)
     ax.set_xticks(range(len(names)), [RESULTS[name] for name in names])

@@ -21,7 +21,7 @@ def rows(size: Size, seed: int) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, ax = style.figure(style.DOUBLE, 2.6)
+    fig, ax = style.figure(style.MIDDLE, 2.6)
     place = np.arange(len(frame))[::-1]
     colors = [style.GREY if variant == "no bias" else style.BLUE for variant in frame["variant"]]
     bars = ax.barh(place, frame["instructions"].fillna(0), color=colors, height=0.62)
@@ -37,7 +37,7 @@ def draw(frame: Frame) -> Figure:
                     fontsize=style.SMALLEST, bbox=box)  # fmt: skip
     ax.set_xlim(right=np.nanmax([*frame["instructions"], *(slot for _, slot in KERNELS.values())]) + NUMBER)
     ax.set_yticks(place, [f"{KERNELS[row.kernel][0]}; {row.variant}" for row in frame.itertuples()])
-    ax.set(xlabel="instructions per score (orange strokes: issue slots while the tensor cores are busy)")
+    ax.set(xlabel="instructions per score\n(orange strokes: issue slots while the tensor cores are busy)")
     ax.grid(axis="y", visible=False)
     return fig
 

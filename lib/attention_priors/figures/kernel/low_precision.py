@@ -18,7 +18,7 @@ def rows(size: Size, seed: int) -> Rows:
 
 def draw(frame: Frame) -> Figure:
     carriers = list(dict.fromkeys(frame["carrier"]))
-    fig, axes = style.figure(style.DOUBLE, 2.3, ncols=len(carriers), sharey=True)
+    fig, axes = style.figure(style.MIDDLE, 2.5, ncols=len(carriers), sharey=True)
     for ax, carrier in zip(axes, carriers, strict=True):
         for (color, dashes, marker), (how, label) in zip(lines.SERIES, WAYS.items(), strict=False):
             part = frame[(frame["carrier"] == carrier) & (frame["how"] == how)]
@@ -27,7 +27,7 @@ def draw(frame: Frame) -> Figure:
         ax.set(yscale="log", xlabel="keys", title=carrier)
         style.length_axis(ax, sorted(frame["keys"].unique()))
     axes[0].set_ylabel("total variation")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig
 
 

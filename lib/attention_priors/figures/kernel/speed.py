@@ -8,7 +8,7 @@ SHOWN = ("part", "method", "width", "length", "pass", "milliseconds", "low", "hi
 
 
 def draw(frame: Frame) -> Figure:
-    fig, axes = style.figure(style.DOUBLE, 2.6, ncols=2, sharey=True)
+    fig, axes = style.figure(style.MIDDLE, 2.6, ncols=2, sharey=True)
     part = frame[(frame["part"] == "prefill") & (frame["width"] == 128) & frame["milliseconds"].notna()]
     looks = [(*one, fill) for fill in ("full", "none") for one in lines.SERIES]
     for ax, which in zip(axes, ("forward", "backward"), strict=True):

@@ -12,13 +12,13 @@ def rows(size: Size, seed: int) -> Rows:
 
 def draw(frame: Frame) -> Figure:
     contents = sorted(frame["content"].unique())
-    fig, axes = style.figure(style.DOUBLE, 2.4, ncols=len(contents), sharey=True)
+    fig, axes = style.figure(style.SINGLE, 0.7 + 1.3 * len(contents), nrows=len(contents), sharex=True)
     for ax, content in zip(axes, contents, strict=True):
         lines.plot(ax, frame[frame["content"] == content], "keys", "kept", "prior")
-        ax.set(xlabel="keys", ylim=(0, 1.05), title=f"content within ± {content:g}")
+        ax.set(ylabel="share of tiles computed", ylim=(0, 1.05), title=f"content within ± {content:g}")
         style.length_axis(ax, sorted(frame["keys"].unique()))
-    axes[0].set_ylabel("share of tiles computed")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    axes[-1].set_xlabel("keys")
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig
 
 

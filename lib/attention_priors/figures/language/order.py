@@ -11,7 +11,7 @@ def draw(frame: Frame) -> Figure:
     """Left what exchanging two neighbours costs, right what a bag of words does; a mark for each seed."""
     rivals(frame, "encoding", "the sense of order")
     order = sorted(groups(frame), key=lambda each: each[1]["swap"].mean())
-    fig, axes = style.figure(style.DOUBLE, 0.9 + 0.17 * len(order), ncols=2, sharey=True)
+    fig, axes = style.figure(style.MIDDLE, 0.9 + 0.17 * len(order), ncols=2, sharey=True)
     axes[0].axvline(frame["gate"].iloc[0], color=style.GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
     for ax, column, text in zip(axes, ("swap", "bag"), ("two neighbours exchanged", "all but the last shuffled"),
                                 strict=True):  # fmt: skip
@@ -33,8 +33,8 @@ def caption(frame: Frame) -> str:
     verdict = f"Missed by {gone}; these runs are shown below and decide nothing" if len(missed) else "All runs pass"
     return (
         f"What order is worth to models trained on {first['trained']} tokens: cost on the next token where the two "
-        f"tokens before the last one read are exchanged (left), and where all but the last are shuffled (right), mean "
-        f"of {first['pairs']} held-out texts of 32 tokens. A mark for each seed, bar: 95 % t interval of their mean; "
+        f"tokens before the last one read are exchanged (left), or all but the last are shuffled (right). Means of "
+        f"{first['pairs']} held-out texts of 32 tokens. A mark for each seed, bar: 95 % t interval of their mean; "
         f"dotted line: the gate of {first['gate']:g} nats. {verdict}; {named_seeds(frame)}."
     )
 

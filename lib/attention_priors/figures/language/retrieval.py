@@ -22,11 +22,11 @@ def draw(frame: Frame) -> Figure:
     """A panel for each of a few multiples of the training length; open: a gate was missed."""
     rivals(frame, "encoding", "perplexity against retrieval")
     shown = multiples(frame)
-    fig, axes = style.figure(style.DOUBLE, 2.6, ncols=len(shown), sharey=True, squeeze=False)
+    fig, axes = style.figure(style.MIDDLE, 2.6, ncols=len(shown), sharey=True, squeeze=False)
     for ax, multiple in zip(axes[0], shown, strict=True):
         for row in frame[frame["multiple"] == multiple].itertuples():
             own = look(row.encoding)
-            bars = {"color": own["color"], "alpha": 0.35, "linewidth": 0.8}
+            bars = {"color": own["color"], "linewidth": 0.6, "label": "_bars"}
             if math.isfinite(row.high):
                 ax.plot([row.low, row.high], [row.accuracy] * 2, **bars)
             ax.plot([row.perplexity] * 2, [row.accuracy_low, row.accuracy_high], **bars)

@@ -1,5 +1,7 @@
 """Every head's learned exponent, and how much it looks at the passkey: figure and table (BAM, Fig. 4)."""
 
+from matplotlib.ticker import MaxNLocator
+
 from attention_priors.figures import style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec
 from attention_priors.figures.words import counted
@@ -12,22 +14,27 @@ LOCAL = 1e-6  # mass below which a point is drawn at the edge of the log axis
 
 def draw(frame: Frame) -> Figure:
     """Left: every head's β by layer. Right: its attention to the key sentence against β, all seeds shown."""
-    fig, (left, right) = style.figure(style.DOUBLE, 2.5, ncols=2, width_ratios=(1, 1.4))
+    fig, (left, right) = style.figure(style.MIDDLE, 2.5, ncols=2, width_ratios=(1, 1.4))
     uniform = passkey.KEY_TOKENS / (passkey.SHORTEST + 768)
     for layer, rows in frame.groupby("layer"):
-        look = {"color": LAYERS[layer % len(LAYERS)], "marker": MARKERS[layer % len(MARKERS)], "linestyle": ""}
+        look = {
+            "color": LAYERS[layer % len(LAYERS)],
+            "marker": MARKERS[layer % len(MARKERS)],
+            "linestyle": "",
+        } | style.EDGED
         spread = (rows["head"] - rows["head"].mean()) * 0.08 + (rows["seed"] - rows["seed"].mean()) * 0.015
-        left.plot(layer + 1 + spread, rows["beta"], markersize=3, alpha=0.8, **look)
+        left.plot(layer + 1 + spread, rows["beta"], markersize=3, **look)
         mass = rows["passkey_mass"].clip(lower=LOCAL)
-        right.plot(rows["beta"], mass, markersize=3.2, alpha=0.8, label=f"layer {layer + 1}", **look)
+        right.plot(rows["beta"], mass, markersize=3.2, label=f"layer {layer + 1}", **look)
     for line in (left.axhline, right.axvline):
         line(0, color=style.PALE, linewidth=0.8, linestyle=":")
     left.set_xticks(sorted(frame["layer"].unique() + 1))
     left.set(xlabel="layer", ylabel=r"learned $\beta$")
     right.axhline(uniform, color=style.GREY, linewidth=0.8, linestyle="--")
     right.text(0.99, uniform, "uniform attention", transform=right.get_yaxis_transform(), ha="right", va="bottom",
-               fontsize=style.SMALLEST, color="#555555")  # fmt: skip
+               fontsize=style.SMALLEST, color=style.DARK)  # fmt: skip
     right.set_yscale("log")
+    right.xaxis.set_major_locator(MaxNLocator(5))
     right.set(xlabel=r"learned $\beta$", ylabel="attention on the key sentence")
     right.legend(loc="lower left")
     return fig

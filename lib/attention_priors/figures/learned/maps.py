@@ -12,13 +12,13 @@ FAINT = 1e-8  # weight below which a point is drawn at the edge of the log axis
 def draw(frame: Frame) -> Figure:
     """Attention of the answering queries over all keys, the key sentence shaded."""
     panels = list(dict.fromkeys(frame["panel"]))
-    fig, axes = style.figure(style.DOUBLE, 2.0, ncols=len(panels), sharey=True)
+    fig, axes = style.figure(style.MIDDLE, 2.0, ncols=len(panels), sharey=True)
     axes = np.atleast_1d(axes)
     for ax, panel in zip(axes, panels, strict=True):
         rows = frame[frame["panel"] == panel].sort_values("key")
         start = passkey.DESCRIPTION_TOKENS
         ax.axvspan(start, start + passkey.KEY_TOKENS, color="#F0C9A8", linewidth=0)
-        ax.plot(rows["key"], rows["weight"].clip(lower=FAINT), color="#222222", linewidth=0.6)
+        ax.plot(rows["key"], rows["weight"].clip(lower=FAINT), color=style.BLACK, linewidth=0.6)
         first = rows.iloc[0]
         where = f"layer {int(first['layer']) + 1}, head {int(first['head']) + 1}"
         ax.set_title(f"β = {first['beta']:.2f}\n({where})".replace("-", "−"))

@@ -23,7 +23,7 @@ def draw(frame: Frame) -> Figure:
     for height, number in enumerate(numbers):
         part = frame[frame["table"] == number]
         good, bad = part[part["gap"].abs() <= ROUNDING], part[part["gap"].abs() > ROUNDING]
-        ax.plot(good["gap"], [height] * len(good), "o", color=style.GREY, markersize=3, alpha=0.6)
+        ax.plot(good["gap"], [height] * len(good), "o", color=style.GREY, markersize=3)
         ax.plot(bad["gap"], [height] * len(bad), "D", color=style.ORANGE, markersize=4)
         for place, (_, row) in enumerate(bad.sort_values("gap").iterrows()):
             side = -1 if number == 1 and not place else 1  # Table 1's two lie close together

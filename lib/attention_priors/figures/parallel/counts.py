@@ -32,7 +32,7 @@ def rows(size: Size, seed: int, epsilon=0.001, delta=0.05) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, (counts, shares) = style.figure(style.DOUBLE, 2.5, ncols=2)
+    fig, (counts, shares) = style.figure(style.MIDDLE, 2.5, ncols=2)
     widths = np.array(sorted(frame["keys"].unique()))
     epsilon = frame["epsilon"].iloc[0]
     counts.plot(widths, widths, color=style.GREY, dashes=(1, 1))

@@ -26,7 +26,7 @@ def draw(frame: Frame) -> Figure:
     encodings = list(dict.fromkeys(rows["encoding"]))
     names = list(rows.groupby("method")["accuracy"].mean().sort_values(kind="stable").index)
     fig, axes = style.figure(
-        style.DOUBLE, 0.95 + 0.155 * len(names), ncols=len(encodings) + 1, sharey=True, squeeze=False
+        style.MIDDLE, 0.95 + 0.155 * len(names), ncols=len(encodings) + 1, sharey=True, squeeze=False
     )
     for ax, encoding in zip(axes[0], encodings, strict=False):
         own = rows[rows["encoding"] == encoding]
@@ -34,8 +34,8 @@ def draw(frame: Frame) -> Figure:
             color, marker, _ = KINDS[METHODS[name].chunks]
             y = names.index(name)
             mean, low, high = _mean(each)
-            style.bar(ax, (low, high), y, color, 4)
-            ax.plot(each["accuracy"], [y] * len(each), "o", markersize=2.2, markeredgewidth=0, color=color)
+            style.interval_row(ax, (low, high), y, color, up=-2)
+            style.seed_dots(ax, each["accuracy"], [y] * len(each), color, up=2)
             ax.plot([mean], [y], marker, markersize=4, color=color)
         ax.set(xlim=(-0.04, 1.04), title=label(encoding), xlabel="share retrieved")
     ax = axes[0, -1]
@@ -62,10 +62,10 @@ def caption(frame: Frame) -> str:
         if len(own):
             means = own.groupby(["encoding", "method"])["accuracy"].mean()
             encoding, method = means.idxmax()
-            said.append(f"{words} the best is {METHODS[method].label} ({label(encoding)}, {means.max():.2f})")
+            said.append(f"{words}: {METHODS[method].label} ({label(encoding)}, {means.max():.2f})")
     return (
         f"Passkeys at {tokens(length, trained_on(frame))} by way to read, and how many keys of the text the question "
-        f"attends to, a mean over layers and heads: {'; '.join(said)}. Large marks: means; dots: "
+        f"attends to, a mean over layers and heads. Best {'; '.join(said)}. Large marks: means; dots: "
         f"{counted(rows['seed'])}; bars: 95 % interval of the mean over seeds and prompts."
     )
 

@@ -14,7 +14,7 @@ def rows(size: Size, seed: int) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, axes = style.figure(style.DOUBLE, 2.9, ncols=2, width_ratios=(1, 1))
+    fig, axes = style.figure(style.MIDDLE, 2.9, ncols=2, width_ratios=(1, 1))
     for ax, (number, title) in zip(axes, BENCHMARKS.items(), strict=True):
         part = frame[frame["table"] == number]
         tasks = list(dict.fromkeys(part["task"]))

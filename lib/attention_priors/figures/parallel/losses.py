@@ -18,7 +18,7 @@ DRAWN = {
     "all": (style.PINK, (2, 1), "D"),
     "lexical": (style.GREEN, (5, 1, 1, 1), "^"),
     "k3": (style.ORANGE, style.SOLID, "o"),
-    BY_TARGETS: ("#6E4A00", (1, 2), "h"),
+    BY_TARGETS: (style.BROWN, (1, 2), "h"),
 }
 
 
@@ -32,7 +32,7 @@ def draw(frame: Frame) -> Figure:
     rivals(frame, "method", "parallel_losses")
     names = list(dict.fromkeys(frame["encoding"]))
     fig, axes = style.figure(
-        style.DOUBLE if len(names) > 1 else style.SINGLE, 2.9, ncols=len(names), sharey=True, squeeze=False
+        style.MIDDLE if len(names) > 1 else style.SINGLE, 2.9, ncols=len(names), sharey=True, squeeze=False
     )
     lengths = sorted(set(frame["length"]))
     for ax, encoding in zip(axes[0], names, strict=True):
@@ -72,5 +72,5 @@ FIGURE = FigureSpec(
     "parallel_losses_by_seed", draw, caption, notebook=NOTEBOOK, paper="ParallelComp, Table 3", claims=("PC-TAB3",),
     columns=("encoding", "method", "seed", "length", "growth", "passed", "documents", "trained", "scored"),
     alt="Lines of loss against context length, one for each way to read, in a panel for each encoding; dots for seeds "
-    "and bands for intervals.",
+    "and bars for intervals.",
 )  # fmt: skip

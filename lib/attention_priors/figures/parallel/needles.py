@@ -28,7 +28,7 @@ def draw(frame: Frame) -> Figure:
     names, lengths, trained = ordered(rows), sorted(set(rows["length"])), trained_on(frame)
     down = math.ceil(len(names) / ACROSS)
     fig, axes = style.figure(
-        style.DOUBLE, 0.75 + 0.86 * down, nrows=down, ncols=ACROSS, sharex=True, sharey=True, squeeze=False
+        style.MIDDLE, 0.75 + 0.86 * down, nrows=down, ncols=ACROSS, sharex=True, sharey=True, squeeze=False
     )
     for ax, name in zip(axes.flat, names, strict=False):
         sums = rows[rows["method"] == name].groupby(["band", "length"])[["correct", "samples"]].sum()

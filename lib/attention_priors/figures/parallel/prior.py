@@ -38,7 +38,7 @@ def _curves(ax: Axes, frame: Frame) -> None:
     """Weight by true distance; chunks are separated by dotted lines."""
     lines.plot(ax, frame.sort_values("distance", kind="stable"), "distance", "share", "positions", POSITIONS)
     for distance in frame[frame["chunk"] > 0].groupby("chunk")["distance"].min():
-        ax.axvline(distance, color="#BBBBBB", linewidth=0.6, linestyle=":", zorder=0)
+        ax.axvline(distance, color=style.PALE, linewidth=0.6, linestyle=":", zorder=0)
     ax.set(xlabel="true distance to the query", ylabel="weight / uniform share", yscale="log")
     ax.set_ylim(max(1e-4, frame["share"].min() / 2), 2 * frame["share"].max())
 
@@ -49,7 +49,7 @@ def _masses(frame: Frame) -> pd.Series:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, (curves, masses) = style.figure(style.DOUBLE, 2.2, ncols=2, width_ratios=(3, 2))
+    fig, (curves, masses) = style.figure(style.MIDDLE, 2.2, ncols=2, width_ratios=(3, 2))
     _curves(curves, frame)
     curves.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
     mass, chunks = _masses(frame), sorted(set(frame["chunk"]) - {0})

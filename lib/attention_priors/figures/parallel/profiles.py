@@ -44,7 +44,7 @@ def shown(frame: Frame) -> tuple[Frame, str]:
 def draw(frame: Frame) -> Figure:
     """Left: the same text read in three ways. Right: what eviction changes. Dotted: borders of chunks."""
     rows, _ = shown(frame)
-    fig, axes = style.figure(style.DOUBLE, 2.7, ncols=2, sharey=True)
+    fig, axes = style.figure(style.MIDDLE, 2.7, ncols=2, sharey=True)
     for ax, kinds in zip(axes, PANELS, strict=True):
         for kind in kinds:
             color, dashes, marker = LOOKS[kind]

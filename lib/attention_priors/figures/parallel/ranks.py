@@ -35,7 +35,7 @@ def draw(frame: Frame) -> Figure:
     rivals(frame, "cutting", "parallel_ranks")
     names = list(dict.fromkeys(frame["encoding"]))
     fig, axes = style.figure(
-        style.DOUBLE if len(names) > 1 else style.SINGLE, 2.3, ncols=len(names), sharey=True, squeeze=False
+        style.MIDDLE if len(names) > 1 else style.SINGLE, 2.3, ncols=len(names), sharey=True, squeeze=False
     )
     lengths = sorted(set(frame["length"]))
     for ax, name in zip(axes[0], names, strict=True):

@@ -15,14 +15,14 @@ def draw(frame: Frame) -> Figure:
     rivals(frame, "head", "parallel_shapes")
     names = list(dict.fromkeys(frame["encoding"]))
     fig, axes = style.figure(
-        style.DOUBLE if len(names) > 1 else style.SINGLE, 2.7, ncols=len(names), sharex=True, sharey=True, squeeze=False
+        style.MIDDLE if len(names) > 1 else style.SINGLE, 2.7, ncols=len(names), sharex=True, sharey=True, squeeze=False
     )
     for ax, name in zip(axes[0], names, strict=True):
         own = frame[frame["encoding"] == name]
         for shape, rows in own.groupby("shape"):
             color, _, marker = LOOKS[shape]
-            ax.plot(rows["first"] / rows["middle"], rows["last"] / rows["middle"], marker, color=color, alpha=0.8,
-                    markersize=4, markeredgewidth=0, label=shape)  # fmt: skip
+            ax.plot(rows["first"] / rows["middle"], rows["last"] / rows["middle"], marker, color=color,
+                    markersize=4, label=shape, **style.EDGED)  # fmt: skip
         for bound in (1 / STEEP, STEEP):
             ax.axhline(bound, color=style.PALE, linewidth=0.6, linestyle=":", zorder=0)
             ax.axvline(bound, color=style.PALE, linewidth=0.6, linestyle=":", zorder=0)

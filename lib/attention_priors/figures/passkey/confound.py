@@ -20,7 +20,7 @@ def draw(frame: Frame) -> Figure:
     """
     rivals(frame, "training", "passkey_confound")
     names, lengths = sorted(set(frame["encoding"])), sorted(set(frame["length"]))
-    fig, axes = style.figure(style.DOUBLE, 2.9, nrows=2, ncols=len(names), sharex=True, sharey=True, squeeze=False)
+    fig, axes = style.figure(style.MIDDLE, 2.9, nrows=2, ncols=len(names), sharex=True, sharey=True, squeeze=False)
     places = {length: place for place, length in enumerate(lengths)}
     at = places[trained_on(frame)]
     for row, training in zip(axes, (FIXED, VARIED), strict=True):
@@ -28,7 +28,7 @@ def draw(frame: Frame) -> Figure:
             own = frame[(frame["training"] == training) & (frame["encoding"] == name)]
             for _, seed in own.groupby("seed"):
                 ax.plot(seed["length"].map(places), seed["accuracy"], color=look(name)["color"], linewidth=0.8,
-                        marker="o", markersize=2.5, markeredgewidth=0, alpha=0.8)  # fmt: skip
+                        marker="o", markersize=2.5, markeredgewidth=0)  # fmt: skip
             ax.axvline(at, color=style.DARK, linewidth=0.6, linestyle=":", zorder=0)
             ax.set_ylim(-0.04, 1.04)
             ax.set_yticks([0, 0.5, 1])

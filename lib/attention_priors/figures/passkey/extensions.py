@@ -20,14 +20,14 @@ PANELS = (
     ("after a short tuning", True, ("rope", "rope-pi-4", "rope-yarn-4")),
 )  # fmt: skip
 LOOKS = ((style.DARK, style.SOLID, "X"), (style.ORANGE, (5, 1.5), "o"), (style.BLUE, (3, 1), "s"),
-         (style.GREEN, (1, 1), "^"), (style.PINK, (3, 1, 1, 1), "D"), ("#6E4A00", (6, 1, 1, 1, 1, 1), "v"),
+         (style.GREEN, (1, 1), "^"), (style.PINK, (3, 1, 1, 1), "D"), (style.BROWN, (6, 1, 1, 1, 1, 1), "v"),
          (style.SKY, (2, 1), "P"))  # fmt: skip
 
 
 def draw(frame: Frame) -> Figure:
     """Three panels: the mean over the seeds that passed with its interval, and every seed."""
     rivals(frame, "encoding", "extensions_retrieval")
-    fig, axes = style.figure(style.DOUBLE, 3.1, ncols=3, sharey=True)
+    fig, axes = style.figure(style.MIDDLE, 3.1, ncols=3, sharey=True)
     lengths, trained = sorted(set(frame["length"])), trained_on(frame)
     kept = frame[frame["passed"].astype(bool)]
     for ax, (title, tuned, names) in zip(axes, PANELS, strict=True):

@@ -1,13 +1,11 @@
 """How fast the task is learned: held-out accuracy while each encoding of the main comparison is trained."""
 
 from attention_priors.figures import style
-from attention_priors.figures.encodings.families import FAMILIES
-from attention_priors.figures.methods import label
+from attention_priors.figures.methods import label, paint
 from attention_priors.figures.passkey.lines import NOTEBOOK
 from attention_priors.figures.passkey.main import ACROSS
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
 from attention_priors.figures.words import bounded, extremes, listed
-from attention_priors.positions.encodings import encoding
 
 
 def _plain(frame: Frame) -> Frame:
@@ -29,12 +27,12 @@ def draw(frame: Frame) -> Figure:
     for ax in axes.flat[len(names) :]:
         ax.set_visible(False)
     for ax, name in zip(axes.flat, names, strict=False):
-        _, color, _ = FAMILIES[encoding(name).family]
+        color, marker = paint(name)
         for _, own in frame[frame["encoding"] == name].groupby("seed"):
             ax.plot(own["step"], own["accuracy"], color=color, linewidth=0.9)
             face = "white" if own["steps"].iloc[0] >= own["most"].iloc[0] else color
             ax.plot(
-                own["step"].iloc[-1], own["accuracy"].iloc[-1], "o", color=color, markerfacecolor=face, markersize=3
+                own["step"].iloc[-1], own["accuracy"].iloc[-1], marker, color=color, markerfacecolor=face, markersize=3
             )
         ax.set_title(label(name), color=style.darken(color, 0.25))
         ax.set_ylim(-0.04, 1.04)
@@ -51,7 +49,7 @@ def caption(frame: Frame) -> str:
     spent = int((steps >= most).sum())
     return (
         "Share of held-out prompts that a model answers while it is trained, from the fastest encoding to the slowest. "
-        f"A line for each of seeds {listed(frame['seed'])} ends at a disc where the gate is met. Then the rate falls "
+        f"A line for each of seeds {listed(frame['seed'])} ends at a mark where the gate is met. Then the rate falls "
         f"and training ends. Hollow: {spent} of {len(steps)} models took all {most} steps. The prompts have lengths "
         "from three quarters of the training length to all of it."
     )

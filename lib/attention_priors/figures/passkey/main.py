@@ -5,8 +5,7 @@ import numpy as np
 from attention_priors.experiments.gate import gated
 from attention_priors.figures import style
 from attention_priors.figures.curves import over_seeds, shares
-from attention_priors.figures.encodings.families import FAMILIES
-from attention_priors.figures.methods import UNTRAINED, label, named_seeds
+from attention_priors.figures.methods import UNTRAINED, label, named_seeds, paint
 from attention_priors.figures.passkey.lines import COLUMNS, NOTEBOOK, plain
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
 from attention_priors.figures.words import CHANCE, GOOD, bounded, prompts, times, tokens, trained_on
@@ -53,7 +52,7 @@ def draw(frame: Frame) -> Figure:
         for other in names:
             ax.plot(means[other]["mean"], color=style.PALE, linewidth=0.5, alpha=0.6, zorder=1, label="_other")
         mean, own = means[name], rows[rows["encoding"] == name]
-        _, color, marker = FAMILIES[encoding(name).family]
+        color, marker = paint(name)
         errors = np.maximum([mean["mean"] - mean["low"], mean["high"] - mean["mean"]], 0)
         ax.errorbar(mean.index, mean["mean"], errors, fmt=marker, color=color, markersize=3, elinewidth=0.7,
                     linestyle="-", linewidth=1.1, zorder=4)  # fmt: skip
@@ -83,8 +82,7 @@ def caption(frame: Frame) -> str:
         f"Share of passkeys retrieved by {len(names)} encodings trained on texts of varied lengths up to {trained} "
         f"tokens. At {tokens(last, trained)}, {', '.join(far) or 'none'} still answer{'s' * (len(far) == 1)} {GOOD} or "
         f"more. Dots: seeds; bars: 95 % interval of their mean, over seeds and prompts; grey: the other encodings; "
-        f"dotted: the training length. Colour and marker: how position enters (cross not at all, diamond embedding, "
-        f"triangle rotation, disc log-prior). At the longest length: {each}. {prompts(rows)}; {named_seeds(rows)}. "
+        f"dotted: the training length. At the longest length: {each}. {prompts(rows)}; {named_seeds(rows)}. "
         f"Chance is {CHANCE}.{gate}"
     )
 

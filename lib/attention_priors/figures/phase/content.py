@@ -24,7 +24,7 @@ def rows(size: Size, seed: int, omega=2.0) -> Frame:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, axes = style.figure(style.DOUBLE, 2.2, ncols=frame["prior"].nunique(), sharey=True)
+    fig, axes = style.figure(style.MIDDLE, 2.2, ncols=frame["prior"].nunique(), sharey=True)
     for ax, (name, part) in zip(axes, frame.groupby("prior", sort=False), strict=True):
         color, dashes, _ = LOOKS[name]
         ax.fill_between(part["window"], part["low"], part["high"], color=color, alpha=0.2, linewidth=0)

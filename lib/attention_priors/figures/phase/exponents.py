@@ -19,7 +19,7 @@ def rows(size: Size, seed: int, farthest=None) -> Frame:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, ax = style.figure(style.DOUBLE, 3.2)
+    fig, ax = style.figure(style.MIDDLE, 3.2)
     ax.axhspan(LOWEST, 1, color="#EFEFEF", zorder=0)
     ax.axhline(1, color=style.BLACK, linewidth=0.8, zorder=1)
     lines.plot(ax, frame, "lag", "exponent", "prior", LOOKS, markevery=2)

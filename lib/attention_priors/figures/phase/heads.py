@@ -37,8 +37,8 @@ def caption(frame: Frame) -> str:
     nowhere = frame[frame["predicted"] < 1e-4]
     return (
         f"{len(frame)} heads of {frame['seed'].nunique()} trained models ({methods.label(methods.OURS)}): "
-        f"mass of the prior on the key sentence of a prompt of {FIGURE_LENGTH} tokens ({passkey.DIGITS - 1} of them "
-        f"digits of the answer), from the learned parameters, and attention measured there. Masses "
+        f"mass of the prior on the key sentence of a prompt of {FIGURE_LENGTH} tokens, from the learned parameters, "
+        f"and attention measured there. The prompt ends in {passkey.DIGITS - 1} digits of the answer. Masses "
         f"below {FLOOR:g} are drawn there (both: {_cornered(frame)} heads). "
         f"Vertical distance from the dashed line is what content adds. {len(half)} heads give it half of their weight; "
         f"all of these have a prior mass of at least {half['predicted'].min():.2g}. Of the {len(nowhere)} heads below "

@@ -31,7 +31,7 @@ def rows(size: Size, seed: int, length=None, points=40) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, axes = style.figure(style.DOUBLE, 2.9, ncols=2, sharey=True)
+    fig, axes = style.figure(style.MIDDLE, 2.9, ncols=2, sharey=True)
     for ax, (panel, part) in zip(axes, frame.groupby("panel", sort=False), strict=True):
         lines.plot(ax, part, "x", "margin", "series", LOOKS, markevery=5)
         ax.set(xscale="log", ylim=(-1, 30), title=f"key {panel}" if panel != "by lag" else "by lag, long context")

@@ -27,7 +27,7 @@ def rows(size: Size, seed: int, window=64, length=None, steps=41) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, axes = style.figure(style.DOUBLE, 2.9, ncols=2)
+    fig, axes = style.figure(style.MIDDLE, 2.9, ncols=2)
     for ax, (name, part) in zip(axes, frame.groupby("family", sort=False), strict=True):
         grid = part.pivot(index="y", columns="x", values="tail")
         plane = (grid.columns, grid.index, grid.to_numpy())

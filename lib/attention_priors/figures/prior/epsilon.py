@@ -28,7 +28,7 @@ def rows(size: Size, seed: int, theta_betas=GRID, lags=21) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, (own, near) = style.figure(style.DOUBLE, 2.4, ncols=2)
+    fig, (own, near) = style.figure(style.SINGLE, 4.0, nrows=2)
     power = lambda epsilon: rf"$\epsilon = 10^{{{round(math.log10(epsilon))}}}$"  # noqa: E731
     points = frame[frame["panel"] == "own key"]
     lines.plot(own, points, "theta_beta", "weight", "epsilon", label=power, marker="None")

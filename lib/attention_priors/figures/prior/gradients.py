@@ -21,7 +21,7 @@ def rows(size: Size, seed: int, lengths=tuple(2**k for k in range(1, 12))) -> Ro
 
 
 def draw(frame: Frame) -> Figure:
-    fig, (slope, share) = style.figure(style.DOUBLE, 2.3, ncols=2)
+    fig, (slope, share) = style.figure(style.SINGLE, 3.9, nrows=2)
     lines.plot(slope, frame[frame["panel"] == "slope"], "x", "value", "series", label=NAMES.get)
     slope.set_xscale("symlog", linthresh=1)
     slope.set_xticks([0, 1, 10, 100, 500], ["0", "1", "10", "100", "500"])

@@ -23,12 +23,13 @@ def rows(size: Size, seed: int, lengths=LENGTHS) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, axes = style.figure(style.DOUBLE, 2.3, ncols=2)
+    fig, axes = style.figure(style.SINGLE, 3.6, nrows=2, sharex=True)
     panels = (("mean lag", r"$\beta = 1/2$", "mean lag (keys)"),
               ("lag 1 share", r"$\beta = -1/2$", "weight at lag 1 / uniform"))  # fmt: skip
     for ax, (column, title, unit) in zip(axes, panels, strict=True):
         lines.plot(ax, frame, "keys", column, "reading")
-        ax.set(xscale="log", yscale="log", xlabel="context length $n$", ylabel=unit, title=title)
+        ax.set(xscale="log", yscale="log", ylabel=unit, title=title)
+    axes[1].set_xlabel("context length $n$")
     axes[0].legend(loc="lower left")
     return fig
 

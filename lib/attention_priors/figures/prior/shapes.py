@@ -37,13 +37,13 @@ def rows(size: Size, seed: int) -> Frame:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, (linear, logarithmic) = style.figure(style.DOUBLE, 2.4, ncols=2, sharex=True)
+    fig, (linear, logarithmic) = style.figure(style.MIDDLE, 2.4, ncols=2, sharex=True)
     keys = int(frame["key"].max())
     for ax in (linear, logarithmic):
         lines.plot(ax, frame[frame["share"] > 0], "key", "share", "curve", CURVES)
         ax.axvspan(keys + 0.5, 1.15 * keys, color="#E3E3E3", zorder=0)
         ax.text(1.08 * keys, 0.97, "future", rotation=90, ha="center", va="top", transform=ax.get_xaxis_transform(),
-                fontsize=style.SMALLEST, color="#555555")  # fmt: skip
+                fontsize=style.SMALLEST, color=style.DARK)  # fmt: skip
         ax.set(xlabel="key $j$ (query at the grey edge)", xlim=(0, 1.15 * keys))
     linear.set(ylabel="weight / uniform share", title="linear")
     logarithmic.set(yscale="log", ylim=(1e-3, 40), title="logarithmic")

@@ -29,7 +29,7 @@ def rows(size: Size, seed: int, lengths=(10**3, 10**4, 10**5, 10**6, 10**7), win
 
 def draw(frame: Frame) -> Figure:
     windows = sorted(frame["window"].unique())
-    fig, axes = style.figure(style.DOUBLE, 2.5, ncols=len(windows), sharey=True)
+    fig, axes = style.figure(style.MIDDLE, 2.5, ncols=len(windows), sharey=True)
     shown, looks = frame[frame["within"] > 0], {beta: _look(beta) for beta in SHAPES}
     for ax, window in zip(axes, windows, strict=True):
         lines.plot(ax, shown[shown["window"] == window], "keys", "within", "beta", looks)

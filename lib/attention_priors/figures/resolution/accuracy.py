@@ -26,7 +26,7 @@ def draw(frame: Frame) -> Figure:
     """A panel for each way to lay the grid; a line for each encoding, its interval, its seeds."""
     rows = shown(frame)
     sides, trained = sorted(set(rows["side"])), trained_on(rows)
-    fig, axes = style.figure(style.DOUBLE, 2.9, ncols=2, sharey=True)
+    fig, axes = style.figure(style.MIDDLE, 2.9, ncols=2, sharey=True)
     control = rows[(rows["encoding"] == UNTRAINED)]
     for ax, (places, title) in zip(axes, TITLES.items(), strict=True):
         here = rows[(rows["places"] == places) & (rows["encoding"] != UNTRAINED)]
@@ -60,7 +60,7 @@ def caption(frame: Frame) -> str:
     lacking = f" Below the gate of 0.95: {_missed(missed)}." if len(missed) else " All pass the gate of 0.95."
     return (
         f"Held-out pictures, drawn anew at each resolution; models trained at {trained} pixels. At {last} pixels, "
-        f"patches counted and grid stretched: {said}. A learned table is always stretched.{lacking} Bands: 95 % "
+        f"patches counted and grid stretched: {said}. A learned table is always stretched.{lacking} Bars: 95 % "
         f"interval of the mean over seeds {listed(rows['seed'])}; dots: seeds; {int(rows['samples'].max())} pictures."
     )  # fmt: skip
 
@@ -109,6 +109,6 @@ FIGURE = FigureSpec(
     "resolution_answers", draw, caption, notebook=NOTEBOOK, columns=COLUMNS, paper="Goat, Fig. 5",
     claims=("GOAT-F5", "GOAT-C-9"),
     alt="Two panels of accuracy against resolution, patches counted on the left and the grid stretched on the right; a "
-    "line with a band for each encoding, dots for seeds, a dotted line at the resolution of training.",
+    "line with bars for each encoding, dots for seeds, a dotted line at the resolution of training.",
 )  # fmt: skip
 TABLE = TableSpec("resolution_answers", build, caption_table, NOTEBOOK, COLUMNS, paper="Goat, Fig. 5")

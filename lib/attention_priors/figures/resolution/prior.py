@@ -34,7 +34,7 @@ def draw(frame: Frame) -> Figure:
     found = maps(one(frame))[:MOST]
     across = min(4, len(found))
     down = -(-len(found) // across)
-    fig, axes = style.figure(style.DOUBLE, 0.6 + 1.7 * down, nrows=down, ncols=across, squeeze=False, sharex=True,
+    fig, axes = style.figure(style.MIDDLE, 0.6 + 1.7 * down, nrows=down, ncols=across, squeeze=False, sharex=True,
                              sharey=True)  # fmt: skip
     for ax in axes.flat[len(found) :]:
         ax.set_visible(False)

@@ -1,6 +1,6 @@
 """Rotations: what the extensions do to a spectrum, mean scores by lag, maps of positions, the sinusoidal table."""
 
-from attention_priors.figures.style import BLACK, BLUE, GREEN, ORANGE, PINK, SOLID
+from attention_priors.figures.style import BLACK, BLUE, GREEN, OCHRE, ORANGE, PINK, SKY, SOLID
 from attention_priors.positions import extensions
 from attention_priors.positions.rotary import Spectrum, rope
 
@@ -11,8 +11,8 @@ LINES: dict[str, tuple[str, tuple, str]] = {
     "RoPE": ("#4D4D4D", SOLID, "None"),
     "interpolation": (BLUE, (5, 1.5), "s"),
     "base expansion": (PINK, (1, 1), "D"),
-    "NTK": ("#E69F00", (3, 1), "^"),
-    "partial NTK": ("#56B4E9", (5, 1, 1, 1), "v"),
+    "NTK": (OCHRE, (3, 1), "^"),
+    "partial NTK": (SKY, (5, 1, 1, 1), "v"),
     "YaRN": (ORANGE, SOLID, "o"),
     "Llama 3": (GREEN, (3, 1, 1, 1, 1, 1), "P"),
     "xPos": (GREEN, (3, 1, 1, 1, 1, 1), "P"),

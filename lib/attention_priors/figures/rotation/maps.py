@@ -34,13 +34,13 @@ def rows(size: Size, seed: int, factor=FACTOR) -> Frame:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, (lags, positions) = style.figure(style.DOUBLE, 2.4, ncols=2)
+    fig, (lags, positions) = style.figure(style.SINGLE, 3.9, nrows=2)
     trained = int(frame["trained"].iloc[0])
     for name, part in frame[frame["panel"] == "lag"].groupby("map", sort=False):
         lags.plot(part["from"], part["to"], **line(name, markevery=12, markersize=3))
     lags.axhspan(0, trained, color="#EFEFEF", zorder=0)
     lags.text(frame["from"].max(), 0.05 * trained, "seen in training", ha="right", va="bottom",
-              fontsize=style.SMALLEST, color="#555555")  # fmt: skip
+              fontsize=style.SMALLEST, color=style.DARK)  # fmt: skip
     lags.set(xlabel="lag $i - j$", ylabel="lag that the rotation sees", ylim=(0, 2.5 * trained), title="maps of lags")
     lags.legend(loc="upper right")
     for name, part in frame[frame["panel"] == "position"].groupby("map", sort=False):

@@ -27,17 +27,17 @@ def rows(size: Size, seed: int, factor=FACTOR) -> Frame:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, (near, far) = style.figure(style.DOUBLE, 2.5, ncols=2, sharey=True)
+    fig, (near, far) = style.figure(style.MIDDLE, 2.5, ncols=2, sharey=True)
     trained = int(frame["trained"].iloc[0])
     for ax, panel in ((near, "near"), (far, "far")):
         for place, (name, part) in enumerate(frame[frame["panel"] == panel].groupby("extension", sort=False)):
             every = (place % 4, 4) if panel == "near" else (place, 9)
             ax.plot(part["lag"], part["score"], **line(name, markevery=every, markersize=3))
-        ax.axhline(0, color="#999999", linewidth=0.6)
+        ax.axhline(0, color=style.PALE, linewidth=0.6)
     near.set(xlabel="lag", ylabel="mean score of equal $q$ and $k$", title="near", ylim=(-0.15, 1.05))
     far.set(xscale="log", xlabel="lag", title="far (averaged)")
-    far.axvline(trained, color="#999999", linewidth=0.7, linestyle=":")
-    far.text(trained, 0.97, " trained", fontsize=style.SMALLEST, color="#555555", va="top",
+    far.axvline(trained, color=style.PALE, linewidth=0.7, linestyle=":")
+    far.text(trained, 0.97, " trained", fontsize=style.SMALLEST, color=style.DARK, va="top",
              transform=far.get_xaxis_transform())  # fmt: skip
     near.legend(loc="lower left", ncols=2)
     return fig

@@ -28,15 +28,15 @@ def rows(size: Size, seed: int, omegas=(0.5, 2.0, 4.0), draws=400, keys=8, steps
 def draw(frame: Frame) -> Figure:
     bands, draws = frame[frame["kind"] == "band"], frame[frame["kind"] == "draw"]
     omegas = sorted(bands["omega"].unique())
-    fig, axes = style.figure(style.DOUBLE, 2.5, ncols=len(omegas), sharey=True)
+    fig, axes = style.figure(style.MIDDLE, 2.5, ncols=len(omegas), sharey=True)
     for ax, omega in zip(axes, omegas, strict=True):
         part, dots = bands[bands["omega"] == omega], draws[draws["omega"] == omega]
         ax.fill_between(part["prior"], part["sharp low"], part["sharp high"], color=style.BLUE, alpha=0.15, linewidth=0)
         for end, shown in (("low", ""), ("high", "_")):
             ax.plot(part["prior"], part[f"sharp {end}"], color=style.BLUE, label=f"{shown}sharp")
             ax.plot(part["prior"], part[f"printed {end}"], color=style.ORANGE, dashes=(3, 1.5), label=f"{shown}printed")
-        ax.plot(dots["prior"], dots["posterior"], ".", color=style.BLACK, markersize=1.8, markeredgewidth=0, alpha=0.6,
-                label="random rows")  # fmt: skip
+        ax.plot(dots["prior"], dots["posterior"], ".", color=style.BLACK, markersize=1.6, markeredgewidth=0,
+                label="random rows", rasterized=True)  # fmt: skip
         ax.set(xlim=(0, 1), ylim=(0, 1.25), xlabel=r"prior $\pi$", title=rf"$\omega = {omega:g}$")
         lines.level(ax, 1)
     axes[0].set_ylabel("posterior $p$")

@@ -68,7 +68,7 @@ def ranks(sizes: Iterable[int], exponents: Iterable[float], tolerances: Iterable
 
 def draw(frame: Frame) -> Figure:
     names = list(dict.fromkeys(frame["target"]))
-    fig, axes = style.figure(style.DOUBLE, 2.5, ncols=len(names))
+    fig, axes = style.figure(style.MIDDLE, 2.5, ncols=len(names))
     ticks = sorted(frame["modes"].unique())
     rough = frame[frame["target"] != names[0]]["sup"]
     for ax, name in zip(axes, names, strict=True):

@@ -26,12 +26,12 @@ def rows(size: Size, seed: int, modes=24) -> Frame:
 
 def draw(frame: Frame) -> Figure:
     names = list(dict.fromkeys(frame["target"]))
-    fig, axes = style.figure(style.DOUBLE, 2.2, ncols=len(names))
+    fig, axes = style.figure(style.MIDDLE, 2.2, ncols=len(names))
     for ax, name in zip(axes, names, strict=True):
         parts = dict(tuple(frame[frame["target"] == name].groupby("family", sort=False)))
         target, slope, waves = parts.values()
         length = len(target)
-        ax.plot(target["lag"], length * target["weight"], color=style.BLACK, linewidth=2.6, alpha=0.3, label="target")
+        ax.plot(target["lag"], length * target["weight"], color=style.PALE, linewidth=2.6, label="target")
         ax.plot(slope["lag"], length * slope["weight"], color=style.ORANGE, dashes=(1, 1), label="best slope")
         ax.plot(waves["lag"], length * waves["weight"], color=style.BLUE, dashes=(4, 1.5), label=list(parts)[2])
         missed = f"KL of slope {slope['kl'].iloc[0]:.2f} nats\nKL of modes {abs(waves['kl'].iloc[0]):.0e} nats"
@@ -54,7 +54,7 @@ def caption(frame: Frame) -> str:
 
 def explore(length: int, modes: int, alpha: float, beta: float, shift: float) -> Figure:
     """kappa and its prior for sliders: `modes` half waves, coefficients alpha and beta times r^-shift."""
-    fig, (log_prior, prior) = style.figure(style.DOUBLE, 2.0, ncols=2)
+    fig, (log_prior, prior) = style.figure(style.MIDDLE, 2.0, ncols=2)
     lags, r = np.arange(length), np.arange(1, modes + 1)
     kappa = spectra.wave(lags, np.pi * r / length, alpha / r**shift, beta / r**shift)
     weights = np.exp(kappa - kappa.max())

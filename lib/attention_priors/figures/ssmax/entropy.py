@@ -11,7 +11,7 @@ from attention_priors.theory.scalable_softmax import entropy, laws
 
 # law: colour, dashes, marker, label, name in captions
 LAWS = {
-    "1": ("#A6A6A6", style.SOLID, "s", r"$1$ (softmax)", "1"),
+    "1": (style.PALE, style.SOLID, "s", r"$1$ (softmax)", "1"),
     "sqrt(ln n / ln N)": (style.GREEN, (3, 1), "^", r"$\sqrt{\ln n / \ln N}$", "√(ln n / ln N)"),
     "ln n / ln N": (style.ORANGE, (5, 1, 1, 1), "o", r"$\ln n / \ln N$ (SSMax)", "ln n / ln N"),
     "(1 + .1 ln(n / N))^2": (style.BLUE, (1, 1), "D", r"$(1 + 0.1 \ln (n/N))^2$ (YaRN)", "(1 + 0.1 ln(n / N))²"),
@@ -37,7 +37,7 @@ def rows(size: Size, seed: int, sigma=2.0) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, (left, right) = style.figure(style.DOUBLE, 2.5, ncols=2)
+    fig, (left, right) = style.figure(style.MIDDLE, 2.5, ncols=2)
     for name, part in frame.groupby("law", sort=False):
         color, dashes, marker, label, _ = LAWS[name]
         # Softmax and YaRN coincide below N: the wide line and marks of one frame those of the other.

@@ -27,8 +27,12 @@ def draw(frame: Frame) -> Figure:
     rows, trained = at_training_length(frame), trained_on(frame)
     fig, ax = style.figure(style.SINGLE, 2.6)
     for layer, own in rows.groupby("layer"):
-        look = {"color": LAYERS[layer % len(LAYERS)], "marker": MARKERS[layer % len(MARKERS)], "linestyle": ""}
-        ax.plot(own["scale"].abs(), own["sigma"], markersize=3.5, alpha=0.8, label=f"layer {layer + 1}", **look)
+        look = {
+            "color": LAYERS[layer % len(LAYERS)],
+            "marker": MARKERS[layer % len(MARKERS)],
+            "linestyle": "",
+        } | style.EDGED
+        ax.plot(own["scale"].abs(), own["sigma"], markersize=3.5, label=f"layer {layer + 1}", **look)
     scales = np.geomspace(rows["scale"].abs().min() * 0.8, rows["scale"].abs().max() * 1.25, 50)
     for keys, dashes in zip(
         (*(multiple * trained for multiple in FAR), MILLION), ((1, 0), (4, 2), (1, 1.5)), strict=True
@@ -49,7 +53,7 @@ def caption(frame: Frame) -> str:
     longer = frame[frame["length"] == last]["product"].median()
     return (
         f"s and σ of every head of BAM SSMax trained on passkeys ({counted(rows['seed'])}, {len(rows)} heads, all "
-        "shown): σ is the standard deviation of the content logits of the answering queries over the keys beside the "
+        "shown). σ is the standard deviation of the content logits of the answering queries over the keys beside the "
         f"key sentence, at {trained} tokens. Below a line SSMax leaves the head soft at so many keys, above it a "
         f"handful of keys holds all of what content decides. Frozen heads, of {len(rows)}: {counts}. The median of s σ "
         f"is {rows['product'].median():.2f}, and {longer:.2f} at {last:,} tokens ({times(last, trained)})."

@@ -34,7 +34,7 @@ def rows(size: Size, seed: int, lengths=LENGTHS) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, axes = style.figure(style.DOUBLE, 2.6, ncols=3, sharey=True)
+    fig, axes = style.figure(style.MIDDLE, 2.6, ncols=3, sharey=True)
     for ax, (scaled, title) in zip(axes, PANELS.items(), strict=True):
         lines.plot(ax, frame[frame["scaled"] == scaled], "keys", "lead", "prior", PRIORS)
         ax.set(xscale="log", yscale="log", title=title, xlabel="context length $n$", ylim=(0.5, 4000))

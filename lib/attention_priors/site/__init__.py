@@ -1,0 +1,1 @@
+"""The site: static pages of findings, notebooks, claims, figures and numbers, made from committed results alone."""

@@ -1,0 +1,292 @@
+"""The site, built small from a few committed results: what it shows, and that it holds together."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from attention_priors import claims, config
+from attention_priors.figures.spec import LEDGER
+from attention_priors.site import __main__ as command
+from attention_priors.site import audit, build, committed, executed, first, gallery, ledger, library, markup, numbers
+
+pytestmark = pytest.mark.filterwarnings("ignore::sphinx.deprecation.RemovedInSphinx11Warning")
+RESULTS = config.ROOT / "results"
+NOTEBOOKS = ("how_to_read", "generalised_gaussian")
+CLAIMS = ("BAM-T4", "BAM-D3", "BAM-C1", "PC-TAB1", "X-3")
+METRICS = ("encodings_summary", "findings", "passkey_by_length")
+
+
+def copied(name, target):
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(RESULTS / name, target)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """Two notebooks, five claims, two figures."""
+    folder = tmp_path_factory.mktemp("results")
+    for slug in NOTEBOOKS:
+        copied(f"theory/notebooks/{slug}.ipynb", folder / "theory" / "notebooks" / f"{slug}.ipynb")
+    for place, name in (("cpu", "passkey_main"), ("theory", "prior_shapes")):
+        for kind in ("md", "png", "pdf"):
+            copied(f"{place}/figures/{name}.{kind}", folder / place / "figures" / f"{name}.{kind}")
+    for place, name in (*(("cpu", each) for each in METRICS), ("theory", "prior_shapes")):
+        for kind in ("csv", "json"):
+            copied(f"{place}/metrics/{name}.{kind}", folder / place / "metrics" / f"{name}.{kind}")
+    for kind in ("csv", "md", "tex"):
+        copied(f"cpu/tables/encodings.{kind}", folder / "cpu" / "tables" / f"encodings.{kind}")
+    content = json.loads((RESULTS / "cpu" / "claims.json").read_text())
+    content["claims"] = {name: content["claims"][name] for name in CLAIMS}
+    (folder / "cpu" / "claims.json").write_text(json.dumps(content))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(results, tmp_path_factory):
+    return build.build(results, tmp_path_factory.mktemp("site"), say=lambda line: None)
+
+
+@pytest.fixture
+def small(results, tmp_path):
+    """A copy of the results that a test may damage."""
+    return shutil.copytree(results, tmp_path / "results")
+
+
+def text(path):
+    return " ".join(re.sub(r"<[^>]*>", " ", path.read_text(encoding="utf-8")).split())
+
+
+# ---- the built site
+
+
+def test_the_site_is_built_without_a_warning_and_holds_together(site):
+    assert site.warnings == ()
+    assert audit.problems(site.html) == []
+    assert site.pages > 20
+
+
+def test_the_first_page_says_what_was_found_before_anything_else(site):
+    shown = text(site.html / "index.html")
+    findings = pd.read_csv(RESULTS / "cpu" / "metrics" / "findings.csv")
+    places = [shown.index(each) for each in findings["finding"]]
+    assert places == sorted(places) and places[-1] < shown.index("Look around")
+
+
+def test_a_stranger_comes_in_three_clicks_to_the_law_and_the_counterexample_of_a_theorem(site):
+    def clicks(path):
+        return {(path.parent / link.partition("#")[0]).resolve() for link in audit.Page(path).links}
+
+    errata, claim = site.html / "errata.html", site.html / "claims" / "BAM-T4.html"
+    source = site.html / "source" / "attention_priors" / "checks" / "prior" / "locality.html"
+    assert errata.resolve() in clicks(site.html / "index.html")
+    assert claim.resolve() in clicks(errata) and source.resolve() in clicks(claim)
+    verdict = claims.read(RESULTS / "cpu" / "claims.json")["BAM-T4"]
+    assert str(verdict.counterexample) in text(claim)
+    assert "alpha" in text(errata) and "BAM-T4" in text(source)
+
+
+def test_a_claim_leads_to_the_line_of_its_law_the_cell_of_its_notebook_and_its_figures(site):
+    page = audit.Page(site.html / "claims" / "BAM-D3.html")
+    path, line, code = ledger.law("BAM-D3")
+    assert path.read_text().splitlines()[line - 1 : line + code.count("\n")] == code.splitlines()
+    assert f"../source/attention_priors/checks/prior/bias.html#L-{line}" in page.links
+    assert "../notebooks/theory/generalised_gaussian.html#cell-verdict-d3" in page.links
+    cells = audit.Page(site.html / "notebooks" / "theory" / "generalised_gaussian.html")
+    assert {"cell-verdict-d3", "cell-shapes-figure"} <= cells.anchors
+
+
+def test_search_finds_a_claim_by_its_id(site):
+    index = (site.html / "searchindex.js").read_text(encoding="utf-8")
+    names = json.loads(index.removeprefix("Search.setIndex(").removesuffix(")"))
+    assert "claims/BAM-T4" in names["docnames"]
+    assert names["titles"][names["docnames"].index("claims/BAM-T4")] == "BAM-T4"
+    place = names["docnames"].index("claims/BAM-T4")
+    found = names["terms"]["t4"]
+    assert place in (found if isinstance(found, list) else [found]) or "bam-t4" in names["alltitles"] or (
+        "BAM-T4" in names["alltitles"]
+    )  # fmt: skip
+
+
+def test_the_gallery_offers_every_file_of_a_figure_and_what_one_pastes(site):
+    page = site.html / "gallery" / "cpu.html"
+    links = audit.Page(page).links
+    for kind in ("pdf", "png"):
+        assert f"../files/cpu/figures/passkey_main.{kind}" in links
+    assert "../files/cpu/metrics/passkey_by_length.csv" in links
+    shown = page.read_text()
+    assert "@misc{attention_priors_passkey_main" in shown and r"\includegraphics" in shown
+    assert shown.count('class="copy"') == 2
+
+
+def test_formulas_are_set_by_what_lies_in_the_site_and_only_where_there_are_any(site):
+    some, none = (audit.Page(site.html / name).loads for name in ("claims/BAM-D3.html", "statistics.html"))
+    assert any("katex.min.js" in each for each in some)
+    assert not any("katex.min.js" in each for each in none)
+    assert '<span class="math notranslate nohighlight">' in (site.html / "claims" / "BAM-T4.html").read_text()
+
+
+def test_checks_of_notebooks_open_and_pictures_have_their_words(site):
+    page = site.html / "notebooks" / "theory" / "generalised_gaussian.html"
+    assert "<details><summary>BAM-D3: " in page.read_text()
+    assert audit.Page(page).silent == []
+    alt = committed.figure("theory", RESULTS / "theory" / "figures" / "prior_shapes.md").alt
+    assert f'alt="{markup.text(alt)}"' in page.read_text()
+
+
+# ---- what a site must not have
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ('<a href="gone.html">x</a>', "gone.html, which is not there"),
+        ('<a href="index.html#gone">x</a>', "index.html#gone, which is not there"),
+        ('<script src="https://cdn.example.org/x.js"></script>', "loads https://cdn.example.org/x.js from outside"),
+        ('<link rel="stylesheet" href="//fonts.example.org/x.css">', "loads //fonts.example.org/x.css from outside"),
+        ('<img src="data:image/png;base64,AA">', "without alternative text"),
+        ('<p style="background: url(https://example.org/x.png)">', "loads https://example.org/x.png from outside"),
+        ("x" * 2_000_000, "bytes without pictures"),
+    ],
+)
+def test_the_audit_sees(tmp_path, damage, said):
+    (tmp_path / "index.html").write_text(f"<html><body><h1 id='a'>A</h1><a href='#a'>b</a>{damage}</body></html>")
+    found = audit.problems(tmp_path)
+    assert len(found) == 1 and said in found[0]
+
+
+def test_the_audit_sees_what_a_style_loads(tmp_path):
+    (tmp_path / "index.html").write_text("<p>x</p>")
+    (tmp_path / "site.css").write_text('@import "https://example.org/a.css"; b { src: url("//example.org/b.woff2") }')
+    assert len(audit.problems(tmp_path)) == 2
+
+
+# ---- bad input: one line with the remedy
+
+
+@pytest.mark.parametrize(
+    ("gone", "said"),
+    [
+        ("cpu/claims.json", "claims.json is not there; run `make reproduce`"),
+        ("cpu/metrics/findings.csv", "findings.csv is not there; run `make reproduce`"),
+        ("cpu/figures/passkey_main.md", "passkey_main.md is not there: a figure needs its caption"),
+        ("cpu/tables/encodings.csv", "no tables/encodings.csv"),
+        ("theory/notebooks", "no executed notebooks"),
+    ],
+)
+def test_missing_results_are_said_in_one_line(small, tmp_path, capsys, gone, said):
+    path = small / gone
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert command.main(["--results", str(small), "--into", str(tmp_path / "site")]) == 2
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1 and said in line
+
+
+def test_a_figure_without_words_is_named(small, tmp_path, capsys):
+    path = small / "cpu" / "figures" / "passkey_main.md"
+    path.write_text(path.read_text().replace("**Alternative text.**", "Alternative text:"))
+    assert command.main(["--results", str(small), "--into", str(tmp_path / "site")]) == 2
+    assert "passkey_main.md has no alternative text; run `make figures`" in capsys.readouterr().err
+
+
+def test_without_sphinx_the_remedy_is_named(results, tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "NEEDED", ("sphinx", "not_installed_here"))
+    with pytest.raises(ValueError, match=r"the site needs not_installed_here; install it: pip install -e '\.\[site\]'"):
+        build.build(results, tmp_path)
+
+
+def test_a_column_that_nobody_explained_is_refused(small, tmp_path, capsys):
+    path = small / "cpu" / "metrics" / "findings.csv"
+    path.write_text(path.read_text().replace("measured", "mesured", 1))
+    assert command.main(["--results", str(small), "--into", str(tmp_path / "site")]) == 2
+    assert "has a column 'mesured' that data/columns.csv does not explain; add it" in capsys.readouterr().err
+
+
+def test_an_explorer_without_a_heading_is_refused(tmp_path):
+    (tmp_path / "prior.html").write_text("<p>no heading</p>")
+    with pytest.raises(ValueError, match=r"explorers/prior\.html has no heading; begin it with <h1>"):
+        build.explorers(tmp_path)
+
+
+# ---- parts
+
+
+def test_every_column_of_every_committed_file_of_numbers_is_explained():
+    files = sorted(RESULTS.glob("*/metrics/*.csv"))
+    assert len(files) > 100
+    for path in files:
+        for column in pd.read_csv(path, nrows=0).columns:
+            assert numbers.meaning(column, path.stem), (path, column)
+
+
+def test_every_column_that_a_figure_or_table_reads_is_explained():
+    for rows in (numbers.FIGURES, numbers.TABLES):
+        for spec in rows.values():
+            if spec.metrics != LEDGER:
+                assert all(numbers.meaning(column, spec.metrics) for column in spec.columns)
+
+
+def test_no_meaning_is_left_over_from_a_file_that_changed():
+    for column, file in numbers.meanings():
+        found = list(RESULTS.glob(f"*/metrics/{file}.csv")) if file else []
+        assert all(column in pd.read_csv(path, nrows=0).columns for path in found), (column, file)
+
+
+@pytest.mark.parametrize("row", ["a,,no stop", "a,,A.\na,,B."])
+def test_a_broken_registry_of_columns_is_refused(tmp_path, row):
+    path = tmp_path / "columns.csv"
+    path.write_text(f"column,file,meaning\n{row}\n")
+    with pytest.raises(ValueError, match="a needs one sentence, once"):
+        numbers.meanings(path)
+
+
+def test_the_readme_and_the_first_page_say_the_same():
+    readme = " ".join((config.ROOT / "README.md").read_text(encoding="utf-8").split())
+    for sentence, number, _ in first.findings(committed.Committed(RESULTS, "cpu")):
+        assert sentence in readme
+        assert number.rpartition(" [")[2] in readme
+
+
+def test_every_figure_is_in_the_gallery_with_words_files_and_its_numbers():
+    here = committed.Committed(RESULTS, "cpu")
+    assert {name for _, name in here.figures} == {path.stem for path in RESULTS.glob("[ct]*/figures/*.png")}
+    for (folder, name), figure in here.figures.items():
+        page = gallery.shown(here, figure)
+        assert markup.text(figure.alt) in page and figure.bibtex
+        assert f"../files/{folder}/figures/{name}.pdf" in page
+        assert ".csv" in page or figure.numbers == "claims.json"
+
+
+def test_links_of_notebooks_stay_within_the_site_or_become_paths():
+    known = {"results/theory/notebooks/field_guide.ipynb": "notebooks/theory/field_guide.ipynb"}
+    said = "[a](field_guide.ipynb#x) [b](../../../lib/attention_priors/model.py) [c](https://example.org) [d](#here)"
+    assert executed.linked(said, "theory", known) == (
+        "[a](field_guide.ipynb#x) b (`lib/attention_priors/model.py`) [c](https://example.org) [d](#here)"
+    )
+    [own], path = known.values(), "../../theory/notebooks/field_guide.ipynb"
+    assert executed.linked(f"[a]({path})", "cpu", known) == "[a](../theory/field_guide.ipynb)"
+    assert executed.linked(f"[`field_guide.ipynb`]({path})", "cpu", known, own) == "`field_guide.ipynb`"
+
+
+def test_captions_become_latex_that_compiles():
+    assert committed.escaped("50 % of β_x at 4× ≥ $a_b$") == r"50 \% of $\beta$\_x at 4$\times$ $\ge$ $a_b$"
+
+
+def test_texts_are_escaped_and_keep_their_formulas():
+    assert markup.text("a < b, $x < y$ and `c`") == 'a &lt; b, <span class="math">x &lt; y</span> and <code>c</code>'
+    assert ledger.markdown("a_b *c* $x_1$ `d_e`") == r"a\_b \*c\* $x_1$ `d_e`"
+
+
+def test_the_library_shows_signatures_and_docstrings_as_they_are_written():
+    page = library.page()
+    assert "### attention\n" in page and "### GeneralizedGaussian\n" in page and "### load\n" in page
+    assert "prior_scale" in page and r"p\_ij ∝ exp(" in page
+
+
+def test_the_command_has_help():
+    done = subprocess.run([sys.executable, "-m", "attention_priors.site", "--help"], capture_output=True, text=True)
+    assert done.returncode == 0 and "--into" in done.stdout
