@@ -66,8 +66,8 @@ reproduce: $(STAMP) ## run all notebooks of PROFILE (or ONLY=name and its needs)
 	@$(PIPELINE) $(BESIDE) --rules $(RULES)
 	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS)) -f $(RULES) STEP="$(PIPELINE) $(BESIDE) --step"
 
-figures: $(STAMP) ## redraw figures and tables of PROFILE from its committed numbers, without training
-	@$(PY) -m attention_priors.report --profile '$(PROFILE)' --results '$(RESULTS)'
+figures: $(STAMP) ## redraw figures and tables of PROFILE from its committed numbers, without training (SVG=folder: as SVG, too)
+	@$(PY) -m attention_priors.report --profile '$(PROFILE)' --results '$(RESULTS)' $(if $(SVG),--svg '$(SVG)')
 
 test: $(STAMP) ## run the tests (TESTS=tests/test_store.py for a part)
 	@$(OFFLINE) $(PY) -m pytest $(or $(TESTS),-n 2 --dist loadfile --no-loadscope-reorder)
