@@ -94,7 +94,9 @@ def strange(figure: Figure) -> set[str]:
     found = set()
     for ax in figure.axes:
         for line in (each for each in ax.get_lines() if each.get_label() in _NAMED):
-            seen = [methods.look(name) for name in _NAMED[line.get_label()]]
+            names = _NAMED[line.get_label()]
+            seen = [methods.look(name) for name in names]
+            seen += [{"color": color, "marker": marker} for color, marker in map(methods.paint, names)]
             marker = line.get_marker()
             if not any(
                 mpl.colors.same_color(line.get_color(), look["color"]) and marker in ("None", "", None, look["marker"])

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import string
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -199,7 +200,7 @@ def test_pale_cut_touching_and_strange_are_seen():
     figure.text(0.9, 0.5, "a word that is longer than the figure")
     ax.set_xticks([0, 0.05], ["first tick", "second tick"])
     assert len(looks.cut(figure)) == 1 and looks.touching(figure) == {"first tick|second tick"}
-    ax.plot([0, 1], [0, 0], color=style.GREEN, label="RoPE")
+    ax.plot([0, 1], [0, 0], color=style.BLUE, label="RoPE")
     assert looks.strange(figure) == {"RoPE"}
 
 
@@ -241,7 +242,7 @@ def test_what_is_printed_under_a_figure_is_short(name):
     with compared(FIGURES[name], report.read(FIGURES[name].metrics)[0]):
         printed, notes = report.caption(name)
         assert len(printed.split()) <= words.PRINTED and printed.endswith(".") and notes.endswith(".")
-        assert notes.startswith(("To compare", "Recipe", "Profile")) or not notes[0].islower()
+        assert notes.startswith(("To compare", "Recipe", "Profile")) or notes[0] not in string.ascii_lowercase
 
 
 @pytest.mark.parametrize("kind, name", [(kind, name) for kind in ROWS for name in committed(ROWS[kind])])

@@ -9,7 +9,7 @@ from attention_priors.positions.xpos import xpos
 from attention_priors.theory.rotations import mean_score
 
 # colour, dashes, width
-LOOKS = {"RoPE": (style.PALE, style.SOLID, 0.7), "xPos, scale 512": (style.ORANGE, style.SOLID, 1.1),
+LOOKS = {"RoPE": (style.GREEN, style.SOLID, 0.7), "xPos, scale 512": (style.ORANGE, style.SOLID, 1.1),
          "xPos, scale 1": (style.BLUE, (5, 1.5), 1.2)}  # fmt: skip
 
 

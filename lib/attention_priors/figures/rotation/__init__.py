@@ -1,6 +1,6 @@
 """Rotations: what the extensions do to a spectrum, mean scores by lag, maps of positions, the sinusoidal table."""
 
-from attention_priors.figures.style import BLACK, BLUE, GREEN, OCHRE, ORANGE, PINK, SKY, SOLID
+from attention_priors.figures.style import BLACK, BLUE, GREEN, INDIGO, OCHRE, ORANGE, PINK, SKY, SOLID
 from attention_priors.positions import extensions
 from attention_priors.positions.rotary import Spectrum, rope
 
@@ -8,14 +8,14 @@ WIDTH = 128  # of a head, as in Llama
 FACTOR = 8.0  # by which the figures extend
 # colour, dashes, marker
 LINES: dict[str, tuple[str, tuple, str]] = {
-    "RoPE": ("#4D4D4D", SOLID, "None"),
+    "RoPE": (GREEN, SOLID, "None"),
     "interpolation": (BLUE, (5, 1.5), "s"),
     "base expansion": (PINK, (1, 1), "D"),
     "NTK": (OCHRE, (3, 1), "^"),
     "partial NTK": (SKY, (5, 1, 1, 1), "v"),
     "YaRN": (ORANGE, SOLID, "o"),
-    "Llama 3": (GREEN, (3, 1, 1, 1, 1, 1), "P"),
-    "xPos": (GREEN, (3, 1, 1, 1, 1, 1), "P"),
+    "Llama 3": (INDIGO, (3, 1, 1, 1, 1, 1), "P"),
+    "xPos": (INDIGO, (3, 1, 1, 1, 1, 1), "P"),
     "ReRoPE": (BLACK, (1, 1), "X"),
     "Leaky ReRoPE": (ORANGE, (5, 1.5), "o"),
 }
