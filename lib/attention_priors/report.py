@@ -32,7 +32,7 @@ from attention_priors.layout import THEORY, Layout
 EXACT = "exact"  # the recipe of what needs no training
 ROWS = {"figure": FIGURES, "table": TABLES}
 EXTENSIONS = {"figure": ("pdf", "png", "md"), "table": ("csv", "md", "tex")}
-SCREEN = 200  # pixels to the inch of what a notebook shows; the file has those of print
+SCREEN = 150  # pixels to the inch of what a notebook shows
 
 
 class NotMeasured(ValueError):
@@ -210,14 +210,12 @@ def _in_few_colours(image: Image.Image) -> Image.Image:
     return image.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
 
 
-def screen(png: bytes) -> bytes:
-    """A picture at SCREEN pixels to the inch, which a notebook holds as text, from the file's."""
-    buffer = io.BytesIO()
-    with Image.open(io.BytesIO(png)) as image:
-        share = SCREEN / round(image.info["dpi"][0])
-        size = [round(share * side) for side in image.size]
-        small = image.convert("RGB").resize(size, Image.Resampling.LANCZOS)
-        _in_few_colours(small).save(buffer, format="png", optimize=True)
+def screen(figure: Figure) -> bytes:
+    """A figure for the screen, as a notebook holds it: half as fine as the file that is printed."""
+    drawn, buffer = io.BytesIO(), io.BytesIO()
+    figure.savefig(drawn, format="png", dpi=SCREEN)
+    with Image.open(drawn) as image:
+        _in_few_colours(image.convert("RGB")).save(buffer, format="png", optimize=True)
     return buffer.getvalue()
 
 

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from attention_priors import config, runtime
-from attention_priors.experiments.grid import Job, run_all
+from attention_priors.experiments.grid import Job, _left, run_all
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +72,7 @@ def test_notebooks_side_by_side_share_the_workers(tmp_path: Path, monkeypatch: p
 
 PARENT = """
 import os, signal, sys, time
-from attention_priors.experiments.grid import Job, run_all
+from attention_priors.experiments.grid import Job, _left, run_all
 
 
 def work(number):
@@ -122,3 +122,8 @@ def test_workers_end_with_their_parent(how: signal.Signals, tmp_path: Path) -> N
         parent.kill()
         for worker in filter(alive, workers):
             os.kill(worker, signal.SIGKILL)
+
+
+def test_what_is_left_goes_by_the_seconds_that_jobs_are_known_to_take() -> None:
+    assert _left(20.0, 100.0, 80.0) == ", about 80 s left" and _left(20.0, 100.0, 0.0) == ", about 0 s left"
+    assert _left(20.0, 3.0, 3.0) == "", "nothing is done, nothing is known"

@@ -116,7 +116,9 @@ def test_exponents_are_those_of_the_curve(p: float, steep: int) -> None:
     made = card(p=p)
     found = cards.exponents(made.curves)
     assert len(found) == 12 and np.allclose(found[["inner", "outer"]], p, atol=0.01)
-    assert f"{steep} have p > 1" in asks(made, "Which tail")
+    said = asks(made, "Which tail")
+    assert ("12 have p > 1" in said) == (steep == 12) and ("12 have p ≤ 1 (0 of them flat)" in said) == (steep == 0)
+    assert "faster than a power" not in said
 
 
 def test_a_parameter_that_stays_is_named() -> None:

@@ -120,9 +120,12 @@ def _watch(futures: Mapping[Future, float], label: str) -> None:
             bar.update(len(done))
             continue
         spent, finished = time.monotonic() - began, len(futures) - len(pending)
-        waiting = sum(futures[future] for future in pending)
-        known = sum(futures.values()) - waiting
-        left = f", about {spent / known * waiting:.0f} s left" if known else ""
+        left = _left(spent, sum(futures.values()), sum(futures[future] for future in pending))
         runtime.say(f"[{label}] {finished}/{len(futures)} after {spent:.0f} s{left}")
     if bar is not None:
         bar.close()
+
+
+def _left(spent: float, total: float, waiting: float) -> str:
+    """The end of a heartbeat: what is left after `spent` seconds, `waiting` of `total` known ones not being done."""
+    return f", about {spent / (total - waiting) * waiting:.0f} s left" if total > waiting else ""

@@ -244,13 +244,15 @@ def _of_the_prior(card: Card) -> Iterator[str]:
     start, end = (int(slopes[column].iloc[0]) for column in ("start", "end"))
     p, heads = slopes["outer"], len(slopes)
     steep = (slopes["outer"] > STEEP * slopes["inner"].clip(lower=FLAT)) & (p > FLAT)
-    flat = p.abs() <= FLAT
-    text = (f"**Which tail did it learn?** From {start:,} to {end:,} tokens back the log-priors of {heads} heads fall "
-            f"like lag^-p with p from {p.min():.2f} to {p.max():.2f}. {int((p > 1).sum())} have p > 1: their mass "
-            f"stays near the query however long the context; that of the {int((p <= 1).sum())} with p ≤ 1 moves away "
-            "as it grows")  # fmt: skip
-    text += f", {int(flat.sum())} of them flat" if flat.any() else ""
-    yield text + (f". {int(steep.sum())} fall faster than a power: they look nowhere else." if steep.any() else ".")
+    light, heavy = int((p > 1).sum()), int((p <= 1).sum())
+    flat = int((p.abs() <= FLAT).sum())
+    text = f"**Which tail did it learn?** From {start:,} to {end:,} tokens back the log-priors of {heads} heads fall "
+    text += f"like -p ln(lag) with p from {p.min():.2f} to {p.max():.2f}."
+    if light:
+        text += f" {light} have p > 1: the mass of such a prior stays near the query, however long the context."
+    if heavy:
+        text += f" {heavy} have p ≤ 1 ({flat} of them flat): its mass moves away as the context grows."
+    yield text + (f" {int(steep.sum())} fall faster than a power, as exponentials do." if steep.any() else "")
     masses = card.masses
     near, far = masses["near"].mean(), masses["far"].mean()
     if near < 0.5 or far < 0.5:
