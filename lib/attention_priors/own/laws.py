@@ -221,7 +221,7 @@ def price(own: Own, name: str, profile: Profile, minutes: float) -> float:
     ours, theirs = (sorted(times[1:])[len(times[1:]) // 2] for times in spent)
     if (steps := longest.checkpoint_every) * ours > 60 * minutes:
         factors = [part for part in models[0].modules() if isinstance(part, RelativePrior)]
-        said = f"a training step takes {ours:.1f} s, {ours / theirs:.0f} times NoPE's: {minutes:g} min hold less than the "
-        said += f"{steps} steps from checkpoint to checkpoint; compute all lags at once, without loops"
+        said = f"a training step takes {ours:.1f} s, {ours / theirs:.0f} times NoPE's: {minutes:g} min hold less than "
+        said += f"the {steps} steps from checkpoint to checkpoint; compute all lags at once, without loops"
         raise own.wrong(said, own.line(factors[0]) if factors else None)
     return ours / theirs
