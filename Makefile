@@ -14,16 +14,17 @@ TESTS ?=
 CLUSTER ?=
 KILLS ?= 20
 FILE ?=
+SHOTS ?=
 SSMAX ?=
 # Notebooks side by side: while one draws and judges, in one thread, another trains. A GPU is not shared.
 JOBS ?= $(if $(filter gpu paper,$(PROFILE)),1,2)
 
 # A misspelt variable is an error, not silently the default.
-KNOWN := PROFILE RESULTS PYTHON ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX CLUSTER STEP SHELL
+KNOWN := PROFILE RESULTS PYTHON ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX CLUSTER SHOTS STEP SHELL
 GIVEN := $(foreach word,$(MAKEOVERRIDES),$(if $(findstring =,$(word)),$(firstword $(subst =, ,$(word)))))
 UNKNOWN := $(filter-out $(KNOWN) MAKE%,$(GIVEN))
 ifneq ($(UNKNOWN),)
-$(error unknown variable $(firstword $(UNKNOWN)); known are PROFILE RESULTS ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX CLUSTER PYTHON)
+$(error unknown variable $(firstword $(UNKNOWN)); known are PROFILE RESULTS ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX CLUSTER SHOTS PYTHON)
 endif
 
 # Values stand in single quotes below, and within double ones: one that holds a quote is refused here.
@@ -66,8 +67,8 @@ reproduce: $(STAMP) ## run all notebooks of PROFILE (or ONLY=name and its needs)
 	@$(PIPELINE) $(BESIDE) --rules $(RULES)
 	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS)) -f $(RULES) STEP="$(PIPELINE) $(BESIDE) --step"
 
-figures: $(STAMP) ## redraw figures and tables of PROFILE from its committed numbers, without training
-	@$(PY) -m attention_priors.report --profile '$(PROFILE)' --results '$(RESULTS)'
+figures: $(STAMP) ## redraw figures and tables of PROFILE from its committed numbers, without training (SVG=folder: as SVG, too)
+	@$(PY) -m attention_priors.report --profile '$(PROFILE)' --results '$(RESULTS)' $(if $(SVG),--svg '$(SVG)')
 
 test: $(STAMP) ## run the tests (TESTS=tests/test_store.py for a part)
 	@$(OFFLINE) $(PY) -m pytest $(or $(TESTS),-n 2 --dist loadfile --no-loadscope-reorder)
@@ -95,8 +96,9 @@ bench: $(STAMP) ## measure time and memory, and print what they are compared to 
 	@$(OFFLINE) $(PY) -m attention_priors.bench --results '$(RESULTS)' $(if $(DEVICE),--device '$(DEVICE)')
 	@$(if $(filter cuda,$(DEVICE)),$(PY) -m attention_priors.report --profile gpu --results '$(RESULTS)',true)
 
-site: $(STAMP) ## build/site/html: findings, notebooks, ledger, figures and numbers as pages to read offline
+site: $(STAMP) ## build/site/html: findings, notebooks, ledger, figures and numbers as pages to read offline (SHOTS=1: pictures of them)
 	@$(OFFLINE) $(PY) -m attention_priors.site --profile '$(PROFILE)' --results '$(RESULTS)'
+	@$(if $(SHOTS),$(PY) -m attention_priors.site.browser,true)
 
 lab: $(STAMP) ## JupyterLab with the project's kernel
 	@$(PY) -m ipykernel install --sys-prefix --name attention-priors --display-name "Attention Priors" >/dev/null

@@ -32,7 +32,7 @@ from attention_priors.layout import THEORY, Layout
 EXACT = "exact"  # the recipe of what needs no training
 ROWS = {"figure": FIGURES, "table": TABLES}
 EXTENSIONS = {"figure": ("pdf", "png", "md"), "table": ("csv", "md", "tex")}
-SCREEN = 200  # pixels to the inch of what a notebook shows; the file has those of print
+SCREEN = 150  # pixels to the inch of what a notebook shows
 
 
 class NotMeasured(ValueError):
@@ -108,7 +108,7 @@ class Report:
         figure = spec.draw(frame)
         folder = self._folder(origin["profile"], self.into) / "figures"
         width = figure.get_figwidth()
-        picture(figure, folder / name, spec.alt, f"{name} ({_from(origin)})", origin["key"], vectors)
+        picture(figure, folder / name, spec.alt, titled(name, origin), origin["key"], vectors)
         store.write_text(folder / f"{name}.md", _description(name, spec, frame, origin, width))
         return figure
 
@@ -146,6 +146,11 @@ def _from(origin: dict[str, str]) -> str:
     return recipe if origin["profile"] == THEORY else f"profile {origin['profile']}, {recipe}"
 
 
+def titled(name: str, origin: dict[str, str]) -> str:
+    """What a figure's files are titled: its name and what its numbers depend on."""
+    return f"{name} ({_from(origin)})"
+
+
 def _origin(spec: FigureSpec | TableSpec, origin: dict[str, str]) -> str:
     """The end of a caption and the footer of a table: what it stands beside in the paper, and where it comes from."""
     beside = f"To compare with {spec.paper}. " if spec.paper else ""
@@ -169,7 +174,7 @@ def picture(figure: Figure, path: Path, alt: str, title: str, key: str, vectors:
     store.write_bytes(path.with_name(f"{path.name}.pdf"), _pdf(figure, alt, **text))
     store.write_bytes(path.with_name(f"{path.name}.png"), _png(figure, alt, **text))
     if vectors:
-        store.write_bytes(vectors / f"{path.name}.svg", _svg(figure, alt, **text))
+        store.write_bytes(vectors / f"{path.name}.svg", svg(figure, alt, **text))
     plt.close(figure)  # a notebook shows the returned figure once, not also as the current one
 
 
@@ -181,8 +186,8 @@ def _pdf(figure: Figure, alt: str, Title: str, Key: str) -> bytes:
     return buffer.getvalue()
 
 
-def _svg(figure: Figure, alt: str, Title: str, Key: str) -> bytes:
-    """Letters are outlines, so that the font need not be there."""
+def svg(figure: Figure, alt: str, Title: str, Key: str) -> bytes:
+    """A figure as SVG. Letters are outlines, so that the font need not be there."""
     buffer = io.BytesIO()
     about = {"Title": Title, "Description": alt, "Keywords": [Key], "Rights": citation.LICENCE, "Date": None}
     figure.savefig(buffer, format="svg", metadata=about)
@@ -205,14 +210,12 @@ def _in_few_colours(image: Image.Image) -> Image.Image:
     return image.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
 
 
-def screen(png: bytes) -> bytes:
-    """A picture at SCREEN pixels to the inch, which a notebook holds as text, from the file's."""
-    buffer = io.BytesIO()
-    with Image.open(io.BytesIO(png)) as image:
-        share = SCREEN / round(image.info["dpi"][0])
-        size = [round(share * side) for side in image.size]
-        small = image.convert("RGB").resize(size, Image.Resampling.LANCZOS)
-        _in_few_colours(small).save(buffer, format="png", optimize=True)
+def screen(figure: Figure) -> bytes:
+    """A figure for the screen, as a notebook holds it: half as fine as the file that is printed."""
+    drawn, buffer = io.BytesIO(), io.BytesIO()
+    figure.savefig(drawn, format="png", dpi=SCREEN)
+    with Image.open(drawn) as image:
+        _in_few_colours(image.convert("RGB")).save(buffer, format="png", optimize=True)
     return buffer.getvalue()
 
 

@@ -36,4 +36,3 @@ def find(name: str) -> Path:
         known = sorted(p.relative_to(models).with_suffix("").as_posix() for p in models.rglob("*.safetensors"))
         raise ValueError(f"no trained model {name!r}; there are: {', '.join(known) or 'none yet'}")
     return path
-

@@ -170,9 +170,8 @@ class Study:
         self._drawn[name] = spec
         files = self._report.files("figure", name)
         manifest.add(self.layout, files)
-        png = next(path for path in files if path.suffix == ".png")
         printed, notes = self._report.caption(name)
-        return Picture(figure, screen(png.read_bytes()), printed, notes, spec.alt)
+        return Picture(figure, screen(figure), printed, notes, spec.alt)
 
     def table(self, name: str) -> Printed | LeftOut:
         """TABLES[name] from its rows or metrics, written to tables/ and shown with its caption."""

@@ -120,15 +120,14 @@ class Sources:
     def __init__(self, package: Path = PACKAGE, data: Path = DATA) -> None:
         self.package, self.data = package, data
         self.module = functools.cache(self._module)
-        self.uses = functools.cache(uses)
-        self.text = functools.cache(ast.unparse)
+        self.uses, self.text = _uses, _text
         self.table = functools.cache(self._table)
 
     def _module(self, name: str) -> Module | None:
         base = self.package.parent.joinpath(*name.split("."))
         for path in (base.with_suffix(".py"), base / "__init__.py"):
             if name.partition(".")[0] == self.package.name and path.is_file():
-                return Module(name, path, _Bare().visit(ast.parse(path.read_text(encoding="utf-8"))))
+                return Module(name, path, _parsed(path.read_text(encoding="utf-8")))
         return None
 
     def _table(self, table: tuple[str, str]) -> dict[str, str]:
@@ -176,6 +175,15 @@ def uses(node: ast.AST) -> Uses:
 
     visit(node)
     return Uses(frozenset(names), frozenset(attributes), frozenset(texts), tuple(calls), frozenset(sections))
+
+
+# Trees are not changed once they are read, and what two packages have alike is read once.
+_uses, _text = functools.cache(uses), functools.cache(ast.unparse)
+
+
+@functools.cache
+def _parsed(text: str) -> ast.Module:
+    return _Bare().visit(ast.parse(text))
 
 
 def named(cells: Uses, table: tuple[str, str]) -> frozenset[str]:

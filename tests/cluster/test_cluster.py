@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -224,6 +225,15 @@ def test_every_planned_run_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     every = {run for each in EXPERIMENTS.values() for run in each.plan(profile, unread(profile)).values()}
     assert set(planned(profile, NOTEBOOKS)) == every
     assert set(planned(profile, ["how_to_read"])) == set()
+
+
+def test_the_page_says_what_the_code_does(root: Path) -> None:
+    text = (root / "lib/attention_priors/site/pages/cluster.md").read_text()
+    for block in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S):
+        compile(block, "cluster.md", "exec")
+    minutes = {5: "five minutes", 10: "ten minutes"}
+    assert minutes[dispatch.SLICE_SECONDS / 60] in text and minutes[dispatch.PATIENCE_SECONDS / 60] in text
+    assert f"up to {dispatch.LARGEST_CORPUS // 2**20} MiB" in text
 
 
 def test_the_command_says_in_one_line_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,8 +11,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from attention_priors.figures import style
+from attention_priors.figures import methods, style
+from attention_priors.positions.encodings import ENCODINGS
 
+_NAMED: dict[str, list[str]] = {}
+for _name, _row in ENCODINGS.items():
+    if {_name, _row.unscaled} & {*methods.METHODS, *methods.VARIANTS, *methods.GOAT}:
+        _NAMED.setdefault(_row.label, []).append(_name)
 # Fills, the grid and other models' lines behind the one in question may be pale: none is read by itself.
 BEHIND = ("_fill", "_other")
 
@@ -73,6 +78,21 @@ def _inside(text: Text) -> bool:
     return bool(text.axes.bbox.overlaps(text.get_window_extent()))
 
 
+def strange(figure: Figure) -> set[str]:
+    """Labelled lines that have an encoding's name and not its look: the colour, or the marker where there is one."""
+    found = set()
+    for ax in figure.axes:
+        for line in (each for each in ax.get_lines() if each.get_label() in _NAMED):
+            seen = [methods.look(name) for name in _NAMED[line.get_label()]]
+            marker = line.get_marker()
+            if not any(
+                mpl.colors.same_color(line.get_color(), look["color"]) and marker in ("None", "", None, look["marker"])
+                for look in seen
+            ):
+                found.add(line.get_label())
+    return found
+
+
 def cut(figure: Figure) -> set[str]:
     """Words that reach over the figure's edge by more than a point."""
     point, edge = figure.dpi / 72, figure.bbox
@@ -90,7 +110,9 @@ def touching(figure: Figure) -> set[str]:
     found = set()
     for ax in figure.axes:
         low, high = ax.get_window_extent().intervalx
-        labels = [each for each in ax.get_xticklabels() if each.get_text().strip() and each.get_rotation() == 0]
+        labels = [
+            each for each in ax.get_xticklabels(which="both") if each.get_text().strip() and each.get_rotation() == 0
+        ]
         boxes = [(each.get_window_extent(), each.get_text()) for each in labels if each.get_visible()]
         shown = sorted((box.x0, box.x1, text) for box, text in boxes if low - 1 <= (box.x0 + box.x1) / 2 <= high + 1)
         found |= {f"{a[2]}|{b[2]}" for a, b in itertools.pairwise(shown) if a[1] > b[0]}

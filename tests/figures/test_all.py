@@ -8,6 +8,7 @@ import pytest
 from attention_priors import claims, config
 from attention_priors.experiments import EXPERIMENTS
 from attention_priors.figures import FIGURES, LEDGER, TABLES, NotCompared
+from attention_priors.figures.guide import field
 from attention_priors.notebooks import NOTEBOOKS
 from figures import test_division, test_genomes, test_goat, test_goat_copies, test_parallel_reading, test_resolution
 
@@ -23,6 +24,7 @@ MADE = {
     "encodings_differences": {"question": ["shape"], "ours": ["sandwich"], "theirs": ["alibi"], "multiple": [64],
                               "length": [8192], "trained": [128], "seeds": [3], "difference": [0.8], "low": [0.6],
                               "high": [1.0], "differs": [True]},
+    "guide_field": field.rows(config.profile("smoke").theory, 0),
     **test_division.world(test_division.MORE),
     **test_goat.world(),
     **test_parallel_reading.WORLD,

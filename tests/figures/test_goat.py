@@ -3,7 +3,7 @@
 import pytest
 
 from attention_priors.experiments import goat_languages
-from attention_priors.figures import FIGURES, TABLES, NotCompared
+from attention_priors.figures import FIGURES, TABLES, NotCompared, methods
 from attention_priors.figures.goat import panels
 from attention_priors.positions.encodings import ENCODINGS
 from checks.goat import worlds
@@ -34,7 +34,7 @@ def test_one_arm_is_no_comparison(name):
 
 
 def test_every_encoding_of_every_profile_has_a_colour():
-    assert all(panels.colour(name) for name in ENCODINGS)
+    assert all(methods.paint(name) for name in ENCODINGS)
     assert panels.ordered(["rope", "goat-code", "alibi", "goat-rope"]) == ["goat-code", "goat-rope", "rope", "alibi"]
 
 

@@ -97,15 +97,11 @@ def test_rounding_names_the_first_overflow():
 
 
 def test_every_seed_of_the_pucks_is_a_dot():
-    (ax,) = pucks.draw(PUCKS).axes
-    heights = {height for dots in ax.get_lines() + ax.collections for height in _heights(dots)}
-    assert {0.4, 0.6} <= heights
-
-
-def _heights(drawn):
-    if hasattr(drawn, "get_offsets"):
-        return [height for _, height in drawn.get_offsets()]
-    return drawn.get_ydata() if drawn.get_linestyle() == "None" else []
+    axes = pucks.draw(PUCKS).axes
+    assert len(axes) == len(task.MULTIPLES)
+    for ax in axes:
+        dots = [line for line in ax.get_lines() if line.get_label() == "_seeds"]
+        assert len(dots) == len(task.ENCODINGS) and all(sorted(line.get_xdata()) == [0.4, 0.6] for line in dots)
 
 
 KINDS = [(-0.1, 0.0, False), (0.0, 0.5, False), (-0.2, 0.0, True), (0.0, 0.4, True)]

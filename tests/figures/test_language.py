@@ -69,19 +69,19 @@ FRAMES = {
     "language_order": order,
     "perplexity_and_retrieval": retrieval,
     "language_by_length": perplexities,
-    "language_other_domain": perplexities,
     "language_training": training,
 }
 
 
 @pytest.mark.parametrize("name", FRAMES)
 @pytest.mark.parametrize("seeds", [1, 3])
-def test_figures_draw_and_explain_themselves(name, seeds, tmp_path):
+def test_figures_draw_and_explain_themselves(name, seeds, tmp_path, unwritten):
     frame = FRAMES[name](seeds=seeds)
     report = Report(Layout(tmp_path, "smoke"), FIGURES[name].notebook)
     report.metrics(FIGURES[name].metrics, frame, "k", "paper")
     figure = report.figure(name)
-    assert figure.get_size_inches()[0] == style.DOUBLE
+    figure.draw_without_rendering()
+    assert figure.get_size_inches()[0] in style.WIDTHS
     text = (tmp_path / "smoke" / "figures" / f"{name}.md").read_text()
     assert "recipe paper" in text and "profile smoke" in text
     assert "eeds 0" in text or name == "perplexity_and_retrieval"
@@ -91,31 +91,41 @@ def test_figures_draw_and_explain_themselves(name, seeds, tmp_path):
 
 def test_panels_and_lines():
     figure = FIGURES["language_by_length"].draw(perplexities())
-    left, right = figure.axes
-    for ax, ssmax in ((left, False), (right, True)):
+    assert [ax.get_title() for ax in figure.axes] == [
+        f"{kind}, {form} SSMax" for form in ("without", "with") for kind in by_length.KINDS.values()
+    ]
+    for ax, ssmax in zip(figure.axes, (False, False, True, True), strict=True):
         shown = {line.get_label() for line in ax.get_lines() if not line.get_label().startswith("_")}
         plain = {look(name)["label"] for name in ("kerple-log", *named(False)) if name != "nope"} | {"NoPE †"}
         assert shown == ({look(name)["label"] for name in named(True)} if ssmax else plain)
         written = {text.get_text() for text in ax.texts}
         assert shown <= written  # every line is named at its end
-    (line,) = [line for line in left.get_lines() if line.get_label() == "ALiBi"]
-    own = perplexities().query("domain == 'docstrings' and encoding == 'alibi' and length == 128")
-    assert line.get_ydata()[0] == pytest.approx(np.exp(own["loss"].mean()))
+    for ax, kind in zip(figure.axes[:2], ("docstrings", "source"), strict=True):
+        (line,) = [line for line in ax.get_lines() if line.get_label() == "ALiBi"]
+        frame = perplexities()
+        own = frame[(frame["domain"] == kind) & (frame["encoding"] == "alibi") & (frame["length"] == 128)]
+        assert line.get_ydata()[0] == pytest.approx(np.exp(own["loss"].mean()))
     plt.close("all")
 
 
 def test_captions_count_what_stands_behind():
-    caption = by_length.caption(perplexities(), True)
-    for words in ("trained on 128 tokens", "last 64 tokens", "2 held-out documents", "8,192 tokens (64×)", "(344)"):
+    caption = by_length.caption(perplexities())
+    for words in (
+        "trained on 128 tokens",
+        "last 64 tokens",
+        "2 held-out documents",
+        "8,192 tokens (64×)",
+        "alone 344)",
+    ):
         assert words in caption
-    assert "another kind" in by_length.caption(perplexities(), False)
+    assert "other text (source, token frequencies alone 519)" in caption
 
 
 def test_one_encoding_with_ssmax_stands_among_the_others_and_one_alone_is_not_drawn():
     frame = perplexities()
     few = frame[frame["encoding"].isin(["rope", "alibi", "bam", "bam-ssmax"])]
-    (ax,) = by_length.draw(few, True).axes
-    assert len({line.get_label() for line in ax.get_lines() if not line.get_label().startswith("_")}) == 4
+    axes = by_length.draw(few).axes
+    assert [len({line.get_label() for line in ax.get_lines() if line.get_label()[0] != "_"}) for ax in axes] == [4, 4]
     for name in ("language_by_length", "language_order", "language_training", "perplexity_and_retrieval"):
         alone = FRAMES[name]().query("encoding == 'bam'")
         with pytest.raises(NotCompared, match="bam stands alone under this profile"):
@@ -127,11 +137,9 @@ def test_a_second_model_has_a_line_a_row_and_a_name_of_its_own():
     frame = perplexities()
     more = frame[frame["encoding"] == "nope"].assign(times=3, passed=True)
     both = pd.concat([frame, more])
-    labels = {line.get_label() for line in by_length.draw(both, True).axes[0].get_lines()}
+    labels = {line.get_label() for line in by_length.draw(both).axes[0].get_lines()}
     assert {"NoPE †", "NoPE, 3 × tokens"} <= labels
-    assert "†: no seed passed" in by_length.caption(both, True) and "NoPE, 3 × tokens ×" in by_length.caption(
-        both, True
-    )
+    assert "†: no seed passed" in by_length.caption(both) and "NoPE, 3 × tokens ×" in by_length.caption(both)
     table = TABLES["language_table2"].build(languages.perplexities(
         pd.concat([losses(), losses().query("encoding == 'nope'").assign(times=3, passed=True)])
     ).assign(trained=TRAINED, scored=64)).set_index("encoding")["that know order"]  # fmt: skip
@@ -170,29 +178,34 @@ def test_intervals_fit_into_the_axes_or_the_caption_names_them():
     rows = by_length.part(frame, True)
     low, high = by_length.span(rows)
     ends = by_length.intervals(rows)
-    assert low < ends["low"].min() and ends["high"].max() < high and "cut at" not in by_length.caption(frame, True)
+    assert low < ends["low"].min() and ends["high"].max() < high and "cut at" not in by_length.caption(frame)
     # Two seeds far apart: an interval that would flatten all curves.
     alibi = rows["encoding"] == "alibi"
     wild = rows[rows["seed"] < 2].assign(loss=lambda one: one["loss"] + 0.3 * one["seed"] * alibi)
     assert by_length.span(wild)[0] > by_length.intervals(wild)["low"].min()
-    assert "of that mean (cut at the frame: ALiBi);" in by_length.caption(wild, True)
+    assert "(cut at the frame: ALiBi)" in by_length.caption(wild)
 
 
-def test_every_curve_of_the_training_loss_is_marked():
-    left, _ = FIGURES["language_training"].draw(training()).axes
-    lines = left.get_lines()
-    trained = [name for name in NAMES if "local" not in name]
-    assert sorted(line.get_marker() for line in lines) == sorted(look(name)["marker"] for name in trained)
-    places = [tuple(range(len(line.get_xdata())))[slice(line.get_markevery()[0], None, line.get_markevery()[1])]
-              for line in lines]  # fmt: skip
-    assert all(places) and len({*sum(places, ())}) == sum(map(len, places))  # no two curves marked at one step
+def test_every_seed_of_the_training_loss_is_a_line_and_names_stand_from_the_lowest():
+    frame = training()
+    axes = [ax for ax in FIGURES["language_training"].draw(frame).axes if ax.get_visible()]
+    assert len(axes) == frame["encoding"].nunique()
+    for ax in axes:
+        seeds = [line for line in ax.get_lines() if line.get_label() == "_seed"]
+        assert len(seeds) == frame["seed"].nunique()
+        assert ax.get_ylim()[0] < min(line.get_ydata().min() for line in seeds), "the end of every line is in the frame"
     plt.close("all")
 
 
-def test_a_corpus_with_one_domain_draws_it_twice():
+def test_a_corpus_with_one_domain_is_drawn_once():
     frame = perplexities(domains=("text",)).assign(trained_on=True)
-    assert len(by_length.part(frame, False)) == len(frame)
-    FIGURES["language_other_domain"].draw(frame)
+    assert by_length.part(frame, False).empty
+    figure = FIGURES["language_by_length"].draw(frame)
+    assert {ax.get_title() for ax in figure.axes} == {
+        "text as in training, without SSMax",
+        "text as in training, with SSMax",
+    }
+    assert "other text" not in by_length.caption(frame)
     plt.close("all")
 
 

@@ -54,7 +54,7 @@ def test_figures_are_legible_and_captions_say_what_is_there(name, legible):
     for spec, frame in ((perplexity.FIGURE, by_length(profile)), (extensions.FIGURE, losses(profile))):
         fig, words = spec.draw(frame), spec.caption(frame)
         legible(fig)
-        assert fig.get_size_inches()[0] == style.DOUBLE
+        assert fig.get_size_inches()[0] in style.WIDTHS
         assert str(profile.language.recipe.length) in words and "nan" not in words and "inf" not in words.split()
 
 
@@ -111,15 +111,13 @@ def test_what_was_not_read_is_empty_and_what_is_undefined_says_so():
     assert labels == [encoding(name).label + " †" * (name == "nope") for name in names]
 
 
-def test_every_line_of_a_panel_is_named_and_starts_from_rope():
+def test_every_reading_has_a_row_under_its_question_and_starts_from_rope():
     frame = losses(config.profile("full"))
     fig = extensions.draw(frame)
-    for ax, (title, lines) in zip(fig.axes, extensions.PANELS, strict=True):
-        shown = {line.get_label() for line in ax.get_lines() if not line.get_label().startswith("_")}
-        assert shown == {label for _, _, label in lines} and ax.get_title() == title
-        assert shown <= {text.get_text() for text in ax.texts}
-        looks = {(line.get_color(), line.get_marker()) for line in ax.get_lines() if line.get_label() in shown}
-        assert len(looks) == len(shown)
+    names = [tick.get_text() for tick in fig.axes[0].get_yticklabels()]
+    assert names == [text for rows in extensions.GROUPS.values() for _, _, text in rows] and names[0] == "RoPE"
+    assert {text.get_text() for text in fig.axes[0].texts} == set(extensions.GROUPS)
+    assert len(names) == len(set(names))
 
 
 def test_the_table_has_a_row_for_each_and_says_whose_weights():

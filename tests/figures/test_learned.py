@@ -1,12 +1,15 @@
 """The figures of learned priors from frames made up here: titles and captions say no more than what is drawn."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from attention_priors.experiments.learned import CORRELATED
-from attention_priors.figures.learned import correlations, edits, maps
+from attention_priors.figures.learned import correlations, curves, edits, maps
 from attention_priors.figures.passkey import by_length
+from attention_priors.positions.priors import GeneralizedGaussian
 
 
 @pytest.fixture(autouse=True)
@@ -33,12 +36,13 @@ def test_a_head_is_titled_by_its_own_exponent():
 
 def test_accuracy_is_named_alike_in_both_passkey_notebooks():
     rows = [{"edit": edit, "length": length, "seed": seed, "accuracy": 0.5, "samples": 10, "trained": 128}
-            for edit in edits.LOOKS for length in (128, 256) for seed in (0, 1)]  # fmt: skip
+            for edit in edits.EDITS for length in (128, 256) for seed in (0, 1)]  # fmt: skip
     edited = edits.draw(pd.DataFrame(rows))
     plain = pd.DataFrame(rows[:4]).assign(form="plain", trained=128, correct=5)
     two = pd.concat([plain.assign(encoding=name) for name in ("bam-ssmax", "alibi-ssmax")])
-    both = [edited, by_length.FIGURE.draw(two)]
-    assert [figure.axes[0].get_ylabel() for figure in both] == ["share with all five digits right"] * 2
+    named = edited.get_supxlabel(), by_length.FIGURE.draw(two).axes[0].get_ylabel()
+    assert named == ("share with all five digits right",) * 2
+    assert [tick.get_text() for tick in edited.axes[0].get_yticklabels()] == list(edits.EDITS)
 
 
 def edited(at_training, control=0.9):
@@ -59,7 +63,7 @@ def test_the_caption_of_the_edits_says_what_they_do_where_the_model_was_trained(
         in (broken)
     )
     assert "breaks the task" in broken and "leaves the task as it was" in kept
-    assert kept.endswith("At 2×: 0.20 edited, 0.90 the control.")
+    assert "At 2×: 0.20 edited, 0.90 the control." in kept
     without = edited(0.3)
     assert "At 128" not in edits.caption(without[without["edit"] != "random to uniform"])
 
@@ -72,3 +76,24 @@ def test_correlations_have_a_row_for_each_reading():
     assert built["mean [95 %]"].iloc[0].startswith("-0.45 [")
     assert correlations.build(pd.DataFrame(rows).assign(rho=float("nan")))["mean [95 %]"].iloc[0] == "–"
     assert "2 seeds, 12 heads each" in correlations.caption(pd.DataFrame(rows))
+
+
+def test_learned_priors_as_curves_have_a_line_for_each_head(legible):
+    heads = pd.DataFrame(
+        {"seed": seed, "layer": layer, "head": head, "beta": beta, "theta_alpha": 0.0}
+        for seed in (0, 1) for layer in (0, 1, 2) for head, beta in enumerate((-0.5, 0.0, 1.0))
+    )  # fmt: skip
+    figure = curves.draw(heads)
+    legible(figure)
+    assert len(figure.axes) == 6
+    assert all(sum(line.get_label() == "_head" for line in ax.get_lines()) == 3 for ax in figure.axes)
+    assert "6 of 18 heads fall with the lag, 6 rise, 6 stay" in curves.caption(heads)
+
+
+def test_the_curves_are_the_librarys_prior():
+    prior = GeneralizedGaussian([0.3, -0.2], [-0.5, 0.7])
+    table = prior.log_prior(torch.arange(curves.KEYS)).detach().double()
+    expected = curves.KEYS * torch.softmax(table, -1).numpy()
+    for head, (alpha, beta) in enumerate(((0.3, -0.5), (-0.2, 0.7))):
+        assert np.allclose(curves.ratio(alpha, beta), expected[head], rtol=1e-3, atol=1e-9)
+    assert np.allclose(curves.ratio(1.0, 0.0), 1.0)

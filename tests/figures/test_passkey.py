@@ -107,10 +107,11 @@ def cpu():
 
 
 @pytest.mark.parametrize("name, world", [("smoke", "none"), ("smoke", "all"), ("cpu", "falling")])
-def test_everything_draws_and_is_legible(name, world, tmp_path, legible):
+def test_everything_draws_and_is_legible(name, world, tmp_path, legible, unwritten):
     profile = config.profile(name)
     report = Report(Layout(tmp_path, name), "passkeys")
-    for metric, frame in metrics(profile, WORLDS[world]).items():
+    made = metrics(profile, WORLDS[world])
+    for metric, frame in (made | {"encodings_reach": reaches(made)}).items():
         report.metrics(metric, frame, "k", profile.passkey.recipe.name)
     alone = set()
     for figure_name in (each for each in FIGURES if each.startswith("passkey_")):
@@ -122,7 +123,7 @@ def test_everything_draws_and_is_legible(name, world, tmp_path, legible):
             assert "under this profile" in str(reason)
             continue
         legible(figure)
-        assert figure.get_size_inches()[0] in (style.SINGLE, style.DOUBLE)
+        assert figure.get_size_inches()[0] in style.WIDTHS
         caption = (tmp_path / name / "figures" / f"{figure_name}.md").read_text()
         assert spec.paper in caption and "seeds 0, 1" in caption
         assert "chance" in caption.lower() or figure_name == "passkey_learning"
@@ -136,17 +137,15 @@ def labels(figure):
     return {text.get_text() for text in figure.axes[0].texts}
 
 
-def test_each_form_has_its_six_encodings_and_the_controls(cpu):
+def test_the_six_encodings_and_the_controls_are_named(cpu):
     bases = [label(base) for base in SIX]
-    plain = labels(FIGURES["passkey_without_ssmax"].draw(cpu["passkey_by_length"]))
-    assert plain == {*bases, CONTROLS["label"]}
     scaled = labels(FIGURES["passkey_by_length"].draw(cpu["passkey_by_length"]))
     assert scaled == {*(f"{label} SSMax" for label in bases), CONTROLS["label"]}
 
 
 def test_lines_are_means_and_dots_are_seeds(cpu):
     figure = FIGURES["passkey_by_length"].draw(cpu["passkey_by_length"])
-    rows = shared(cpu["passkey_by_length"], True)
+    rows = shared(cpu["passkey_by_length"])
     lines = {line.get_label(): line for line in figure.axes[0].get_lines() if not line.get_label().startswith("_")}
     own = rows[rows["encoding"] == "bam-ssmax"]
     assert np.allclose(lines["BAM SSMax"].get_ydata(), own.groupby("length")["accuracy"].mean())
@@ -155,7 +154,7 @@ def test_lines_are_means_and_dots_are_seeds(cpu):
 
 
 def test_lengths_that_only_one_encoding_was_asked_at_are_left_out(cpu):
-    rows = shared(cpu["passkey_by_length"], True)
+    rows = shared(cpu["passkey_by_length"])
     assert rows["length"].max() == 4096
     top = FIGURES["passkey_by_length"].draw(cpu["passkey_by_length"]).axes[0].child_axes[0]
     assert [tick.get_text() for tick in top.get_xticklabels()] == ["1×", "2×", "4×", "8×", "16×", "32×"]
@@ -199,19 +198,28 @@ def test_every_seed_has_its_interval_in_the_far_figure(cpu):
     )
 
 
+def marked(axes):
+    """Seeds that reached the longest tested length, and the others."""
+    seeds = [line for line in axes.get_lines() if line.get_label() == "_seeds"]
+    return tuple(sum(len(line.get_xdata()) for line in seeds if (line.get_marker() == ">") == far) for far in (1, 0))
+
+
+def reaches(cpu):
+    """The frame of the whole benchmark, made of the plain answers."""
+    rows = cpu["passkey_reach"].query("form == 'plain' and encoding != 'untrained'")
+    return rows.assign(family=[encoding(name).family for name in rows["encoding"]]).reset_index(drop=True)
+
+
 def test_reach_marks_seeds_and_the_end_of_testing(cpu):
-    axes = FIGURES["passkey_reach"].draw(cpu["passkey_reach"]).axes[0]
-    marks = {marker: sum(len(line.get_xdata()) for line in axes.get_lines() if line.get_marker() == marker)
-             for marker in ("o", ">")}  # fmt: skip
-    rows = cpu["passkey_reach"][cpu["passkey_reach"]["form"] == "plain"]
-    rows = rows[rows["encoding"] != passkeys.UNTRAINED]
+    rows = reaches(cpu)
+    axes = FIGURES["passkey_reach"].draw(rows).axes[0]
     ended = int((rows["reach"] == rows["longest_tested"]).sum())
-    assert marks == {"o": len(rows) - ended, ">": ended} and ended == 1
+    assert marked(axes) == (ended, len(rows) - ended) and ended == 1
     assert axes.get_yticklabels()[-1].get_text() == "BAM SSMax"
 
 
 def test_the_longest_of_the_others_are_all_named(cpu):
-    rows = cpu["passkey_reach"].copy()
+    rows = reaches(cpu)
     others = ~rows["encoding"].str.startswith("bam")
     rows.loc[others, "reach"] = 128
     rows.loc[rows["encoding"].isin(["alibi", "nope-ssmax"]), "reach"] = 512
@@ -220,16 +228,15 @@ def test_the_longest_of_the_others_are_all_named(cpu):
 
 
 def test_marks_of_seeds_do_not_touch(cpu):
-    rows = cpu["passkey_reach"]
-    same = rows.assign(reach=rows["longest_tested"])
-    figure = FIGURES["passkey_reach"].draw(same)
+    rows = reaches(cpu)
+    figure = FIGURES["passkey_reach"].draw(rows.assign(reach=rows["longest_tested"]))
     figure.draw_without_rendering()
     ax = figure.axes[0]
     marks = [line for line in ax.get_lines() if line.get_marker() == ">" and len(line.get_ydata()) == 5]
     assert len(marks) == 11, "ten rows of the main comparison, and RoPE Local on RoPE's weights"
     for line in marks:
         steps = np.diff(ax.transData.transform(np.column_stack(line.get_data()))[:, 1]) * 72 / figure.dpi
-        assert steps.min() >= line.get_markersize() * 0.95
+        assert steps.min() >= 0.6 * line.get_markersize(), "triangles that point to the right lie over one another"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 
 from attention_priors import config
 from attention_priors.experiments import needles
+from attention_priors.figures import NotCompared
 from attention_priors.figures.methods import METHODS, label, named
 from attention_priors.figures.ruler import average, tasks
 
@@ -75,19 +76,24 @@ def test_the_first_column_is_the_worst_length_up_to_the_training_length(cpu):
     assert scores.set_index(["task", "encoding", "length"])["passed"]["single-1", "bam", 128] == len(cpu.seeds) - 1
 
 
-def test_the_average_is_drawn_once_for_each_encoding_and_the_control_in_both_panels():
+def test_the_average_has_a_row_for_each_encoding_and_the_control():
     full = config.profile("full")
     fig = average.draw(needles.averages(answers(full)))
-    found = [[text.get_text() for text in ax.texts] for ax in fig.axes]
-    for shown, ssmax in zip(found, (False, True), strict=True):
-        wanted = {label(name) for name in full.needles.encodings if name in named(ssmax, METHODS)}
-        assert set(shown) == wanted | {"Untrained"}
+    found = [tick.get_text() for tick in fig.axes[0].get_yticklabels()]
+    wanted = [name for ssmax in (False, True) for name in named(ssmax, METHODS) if name in full.needles.encodings]
+    assert found == [*map(label, wanted), "Untrained"]
+    assert {text.get_text() for text in fig.axes[0].texts} == {"without SSMax", "with SSMax", "control"}
 
 
-def test_a_form_that_nothing_was_trained_in_has_no_panel():
+def test_an_encoding_of_which_no_seed_passed_is_hollow_and_one_alone_is_not_drawn():
     made = needles.averages(answers(config.profile("full"), ("single-1",)))
-    (ax,) = average.draw(made[made["encoding"].str.endswith("-ssmax") | (made["encoding"] == "untrained")]).axes
-    assert ax.get_title() == "with SSMax" and ax.get_ylabel()
+    fig = average.draw(made.assign(passed=made["encoding"] != "rope"))
+    marks = [line for line in fig.axes[0].get_lines() if line.get_label() == "_mean"]
+    hollow = [line.get_markerfacecolor() == "white" for line in marks]
+    names = [tick.get_text() for tick in fig.axes[0].get_yticklabels()]
+    assert [name for name, empty in zip(names, hollow, strict=True) if empty] == ["RoPE"]
+    with pytest.raises(NotCompared, match="ruler_average: bam stands alone"):
+        average.draw(made[made["encoding"].isin(["bam", "untrained"])])
 
 
 def test_captions_count_who_learned_and_name_the_tasks_that_nobody_did(cpu):

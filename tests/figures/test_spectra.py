@@ -54,11 +54,20 @@ def test_no_two_sinks_look_alike(small):
     assert len(looks) == 6 and all(looks.count(look) == 1 for look in looks)
 
 
-def test_little_of_the_axis_beyond_the_window_is_empty(small):
+def test_a_panel_for_each_kind_of_noise_with_both_priors(small, whole):
+    frame = made(sinks, small)
+    whole(sinks.RESPONSE, frame)
+    axes = sinks.RESPONSE.draw(frame).axes
+    assert [ax.get_title() for ax in axes] == list(sinks.KINDS.values())
+    assert all([line.get_label() for line in ax.get_lines()] == ["uniform prior", "peaked prior"] for ax in axes)
+
+
+def test_nothing_that_is_drawn_beyond_the_window_leaves_the_axes(small):
     frame = made(beyond, small)
     assert set(frame["frequencies"]) == set(spectra.LADDERS)
     (ax,) = beyond.draw(frame).axes
-    assert frame["fit"].max() < ax.get_ylim()[1] <= max(10, 2 * frame["fit"].max())
+    shown = frame[frame["lag"] <= beyond.SHOWN * frame["window"]]
+    assert ax.get_ylim()[0] < shown["target"].min() and shown["fit"].max() < ax.get_ylim()[1]
 
 
 def test_fits_have_every_ladder_and_the_table_names_its_units(small):

@@ -6,13 +6,15 @@ import itertools
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 
 from attention_priors import config
-from attention_priors.figures import FIGURES, NotCompared, methods, style
+from attention_priors.figures import FIGURES, NotCompared, curves, methods, style, words
 from attention_priors.layout import Layout
 from attention_priors.positions.encodings import ENCODINGS
 from attention_priors.report import ROWS, Report
+from figures import looks
 
 # Machado, Oliveira and Fernandes (2009), severity 1: how linear RGB looks without one kind of cone.
 DEFICIENCIES = {
@@ -179,6 +181,40 @@ def test_apply_forgets_what_was_set_before():
     assert mpl.rcParams["font.size"] >= style.SMALLEST and mpl.rcParams["image.cmap"] == "cividis"
 
 
+def test_a_caption_is_cut_between_sentences():
+    said = "As in Fig. 4, n = 2.5 here. What follows, e.g. This, is long. β rises."
+    assert words.parts(said, 8) == ("As in Fig. 4, n = 2.5 here.", "What follows, e.g. This, is long. β rises.")
+    assert words.parts(said, 14) == (said.removesuffix(" β rises."), "β rises.")
+    assert words.parts(said) == (said, "") and words.parts(said, 1)[0] == "As in Fig. 4, n = 2.5 here."
+
+
+def test_pale_cut_touching_and_strange_are_seen():
+    figure, ax = style.figure(style.SINGLE, 2)
+    ax.plot([0, 1], [0, 1], **methods.look("bam"))
+    assert not looks.pale(figure) | looks.cut(figure) | looks.touching(figure) | looks.strange(figure)
+    ax.plot([0, 1], [1, 0], color="#56B4E9", label="pale")
+    ax.plot([0, 1], [1, 1], color=style.BLUE, alpha=0.2, label="thin")
+    ax.plot([0, 1], [1, 1], color="#EEEEEE", label="_fill")
+    assert {each.split()[1] for each in looks.pale(figure)} == {"pale", "thin"}
+    figure.text(0.9, 0.5, "a word that is longer than the figure")
+    ax.set_xticks([0, 0.05], ["first tick", "second tick"])
+    assert len(looks.cut(figure)) == 1 and looks.touching(figure) == {"first tick|second tick"}
+    ax.plot([0, 1], [0, 0], color=style.GREEN, label="RoPE")
+    assert looks.strange(figure) == {"RoPE"}
+
+
+def test_the_next_line_s_bars_stand_aside():
+    _, ax = style.figure()
+    mean = pd.DataFrame({"mean": [1.0, 2.0], "low": [0.5, 1.5], "high": [1.5, 2.5]}, index=[1, 2])
+    seen = []
+    for name in ("bam", "rope", "alibi"):
+        curves.curve(ax, mean, mean["mean"], methods.look(name))
+        corners = ax.collections[-1].get_transform().transform([(1, 1)]) - ax.transData.transform([(1, 1)])
+        seen.append(round(corners[0, 0] * 72 / ax.figure.dpi, 2))
+    assert seen == [0, -style.ASIDE, style.ASIDE]
+    assert ax.dataLim.y0 <= 0.5 and ax.dataLim.y1 >= 2.5
+
+
 LAYOUT = Layout(config.ROOT / "results", "cpu")
 
 
@@ -200,24 +236,26 @@ def compared(spec, frame):
 
 
 @pytest.mark.parametrize("name", committed(FIGURES))
-def test_a_committed_figure_is_legible_at_print_size(name, tmp_path, legible):
-    spec, into = FIGURES[name], Layout(tmp_path, "cpu")
-    report = Report(LAYOUT, spec.notebook, into=into)
-    with compared(spec, report.read(spec.metrics)[0]):
-        figure = report.figure(name)
-    width, height = figure.get_size_inches()
-    assert width in style.WIDTHS and height < 9
-    legible(figure)
-    (text,) = tmp_path.rglob(f"{name}.md")
-    assert spec.alt in text.read_text()
+def test_what_is_printed_under_a_figure_is_short(name):
+    report = Report(LAYOUT, FIGURES[name].notebook)
+    with compared(FIGURES[name], report.read(FIGURES[name].metrics)[0]):
+        printed, notes = report.caption(name)
+        assert len(printed.split()) <= words.PRINTED and printed.endswith(".") and notes.endswith(".")
+        assert notes.startswith(("To compare", "Recipe", "Profile")) or not notes[0].islower()
 
 
 @pytest.mark.parametrize("kind, name", [(kind, name) for kind in ROWS for name in committed(ROWS[kind])])
-def test_a_figure_or_table_reads_no_other_columns_than_it_says(kind, name):
+def test_a_figure_or_table_reads_no_other_columns_than_it_says_and_is_legible_at_print_size(kind, name, legible):
     spec = ROWS[kind][name]
     frame, _ = Report(LAYOUT, spec.notebook).read(spec.metrics)
     own = frame[[column for column in frame if column in spec.columns or column.startswith("over ")]]
     assert set(spec.columns) <= set(own)
     with compared(spec, own):
-        (spec.draw if kind == "figure" else spec.build)(own)
+        drawn = (spec.draw if kind == "figure" else spec.build)(own)
     assert spec.caption(own) == spec.caption(frame)
+    if kind == "figure":
+        width, height = drawn.get_size_inches()
+        assert width in style.WIDTHS and height < 9
+        legible(drawn)
+        assert not looks.pale(drawn) and not looks.cut(drawn) and not looks.touching(drawn)
+        assert not looks.strange(drawn)

@@ -3,6 +3,7 @@
 import inspect
 import runpy
 import sys
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -88,9 +89,12 @@ ROWS = [
 
 
 @pytest.fixture(autouse=True)
-def _three_heads(monkeypatch: pytest.MonkeyPatch) -> None:
-    row = Encoding("three-heads", "Three", prior=lambda heads: GeneralizedGaussian.uniform(3))
-    monkeypatch.setitem(ENCODINGS, "three-heads", row)
+def _three_heads() -> Iterator[None]:
+    before = set(ENCODINGS)
+    ENCODINGS["three-heads"] = Encoding("three-heads", "Three", prior=lambda heads: GeneralizedGaussian.uniform(3))
+    yield
+    for name in set(ENCODINGS) - before:
+        del ENCODINGS[name]
 
 
 @pytest.mark.parametrize("number", range(len(ROWS)), ids=lambda number: f"{number}-{ROWS[number][1]}")

@@ -98,8 +98,8 @@ def test_a_llama_takes_our_prior_through_its_attention_interface(monkeypatch: py
     wanted = model(tokens, attention_mask=bias.expand(2, -1, -1, -1)).logits
     weight = model.model.layers[0].self_attn.q_proj.weight
     theirs = torch.autograd.grad(wanted.sin().sum(), [prior.theta_alpha, prior.theta_beta, weight])
-    row = Encoding("mine", "Mine", prior=GeneralizedGaussian.uniform, shared=True)
-    monkeypatch.setitem(ENCODINGS, "mine", row)
+    row = Encoding("bam", "BAM", prior=GeneralizedGaussian.uniform, shared=True)
+    monkeypatch.setitem(ENCODINGS, "bam", row)
     own = dict(prior_parameters(add_prior(model, row)))
     with torch.no_grad():
         for name, value in own.items():

@@ -317,8 +317,11 @@ class Check:
 
     def found(self, frames: Frames | None = None) -> list[Sentence]:
         """Every sentence with what was found, in the order of the claim."""
+        return self._said(self.judged(frames or {}))
+
+    def _said(self, judged: Sequence[Judged]) -> list[Sentence]:
         laws = {id(law): law.sentence(found) for law, found in self.laws}
-        measured = {id(each.finding): each.sentence() for each in self.judged(frames or {})}
+        measured = {id(each.finding): each.sentence() for each in judged}
         known = laws | measured
         return [known[id(each)] if id(each) in known else each.sentence() for each in self.sentences]
 
@@ -332,8 +335,8 @@ class Check:
 
     def verdict(self, profile: str, frames: Frames | None = None, evidence: Sequence[str] = ()) -> Verdict:
         """The ledger's record; `evidence` are paths of figures. Paths of metrics are added."""
-        row = self._empirical(self.judged(frames or {})) if self.metrics else self._exact()
-        sentences = self.found(frames)
+        judged = self.judged(frames or {})
+        row, sentences = self._empirical(judged) if self.metrics else self._exact(), self._said(judged)
         paths = [*(f"metrics/{name}.csv" for name in self.metrics), *evidence]
         found = Verdict(id=self.id, sentences=sentences, evidence=paths, profile=profile, recipe=self.recipe, **row)
         return settle(found, find(self.id))

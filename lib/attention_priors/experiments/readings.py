@@ -165,18 +165,20 @@ def growth(table: pd.DataFrame) -> pd.DataFrame:
     For an extension and for what was tuned that is the model whose weights it got, read as it was trained; whether it
     passed its gate is said of that model too.
     """
-    trained = table[table["length"] == table["trained"]].set_index(["part", "encoding", "seed"])[["loss", "passed"]]
+    rows = table[table["length"] == table["trained"]].itertuples()
+    trained = {(row.part, row.encoding, row.seed): (row.loss, row.passed) for row in rows}
     grown, passed = [], []
     for row in table.itertuples():
         owner = row.part, row.encoding, row.seed
         if row.part in (EXTENSIONS, TUNED):
             owner = BENCHMARK, encoding(row.encoding).trained_as or row.encoding, row.seed
-        if owner not in trained.index:
+        if owner not in trained:
             raise ValueError(
                 f"no loss of {owner[1]!r}, seed {owner[2]}, at its training length; add both to the profile"
             )
-        grown.append(row.loss - trained.loc[owner, "loss"])
-        passed.append(trained.loc[owner, "passed"])
+        loss, known = trained[owner]
+        grown.append(row.loss - loss)
+        passed.append(known)
     return table.assign(growth=grown, perplexity=np.exp(table["loss"]), passed=passed)
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import torch
 import torch.nn.functional as F
+import transformers
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from transformers import AttentionInterface
@@ -256,5 +258,8 @@ def _written_out(
     return mixed.to(q.dtype), p.to(q.dtype)
 
 
+if not {"q_length", "q_offset"} <= signature(sdpa_mask).parameters.keys():
+    raise ImportError(f"transformers {transformers.__version__} asks for masks in another way than is answered here; "
+                      "install one of 5.23 or later")  # fmt: skip
 AttentionInterface.register(NAME, attend)
 AttentionMaskInterface.register(NAME, intervals)

@@ -8,19 +8,19 @@ import io
 import json
 import re
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from attention_priors import store
 from attention_priors.layout import THEORY
 from attention_priors.notebooks import NOTEBOOKS
-from attention_priors.site import executed, first, gallery, ledger, library, numbers, places
+from attention_priors.site import executed, first, gallery, ledger, library, numbers, places, vectors
 from attention_priors.site.committed import Committed
 from attention_priors.site.markup import ALONE, raw
 
 PACKAGE = Path(__file__).parent
-EXPLORERS = PACKAGE / "explorers"
+MARK = ".attention-priors-site"  # in a folder that builds may replace
+EXPLORERS, GUIDES = PACKAGE / "explorers", PACKAGE / "pages"
 SHARED = ("explorers.css", "panel.js")  # what all explorers load, before their own
 HEADING = re.compile(r"<h1[^>]*>(?P<title>.*?)</h1>", re.DOTALL)
 NEEDED = ("sphinx", "myst_nb", "pydata_sphinx_theme")
@@ -36,21 +36,25 @@ class Built:
     warnings: tuple[str, ...]
 
 
-def build(results: Path, into: Path, profile: str = "cpu", say: Callable[[str], None] = print) -> Built:
+def build(results: Path, into: Path, profile: str = "cpu") -> Built:
     """Build the site of `results` into <into>/html. ValueError, in one line, for what is missing."""
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise ValueError(f"the site needs {', '.join(missing)}; install it: pip install -e '.[site]'")
-    committed = Committed(Path(results), profile)
-    source, target = Path(into) / "source", Path(into) / "html"
+    committed, into = Committed(Path(results), profile), Path(into)
+    if into.is_dir() and any(into.iterdir()) and not (into / MARK).is_file():
+        raise ValueError(f"{into} holds other files; choose another folder (--into), or empty it")
+    source, target = into / "source", into / "html"
     written = pages(committed)
-    shutil.rmtree(source, ignore_errors=True)
+    store.write_text(into / MARK, "The site is built here; whatever lies here is replaced.\n")
+    for folder in (source, target):
+        shutil.rmtree(folder, ignore_errors=True)
     for name, content in written.items():
         store.write_text(source / name, content)
-    say(f"{len(written)} sources in {source}")
     modules = sorted({*ledger.modules(committed), *gallery.modules(committed), *library.modules()})
     warnings = sphinx(source, target, modules)
     copy(committed, target)
+    vectors.draw(committed, into / "svg", target)
     return Built(target, len(list(target.rglob("*.html"))), warnings)
 
 
@@ -64,7 +68,7 @@ def pages(committed: Committed) -> dict[str, str]:
     found["gallery/index.md"] = gallery.index(committed)
     for folder in {folder for folder, _ in committed.figures}:
         found[f"gallery/{folder}.md"] = gallery.page(committed, folder)
-    found |= explorers()
+    found |= explorers() | guides()
     found["benchmark.md"], found["statistics.md"] = numbers.benchmark(committed), numbers.statistics(committed)
     found["data/index.md"], found["data/columns.md"] = numbers.index(committed), numbers.columns(committed)
     for folder in {folder for folder, _ in committed.metrics}:
@@ -99,6 +103,14 @@ def notebooks(committed: Committed) -> dict[str, str]:
         text.append(f"## Profile {folder}\n\n" + "\n".join(f"- {lines[each]}" for each in rest))
         trees += "\n" + _tree([f"{folder}/{name}" for folder, name in rest])
     return found | {"notebooks/index.md": "\n\n".join([*text, trees])}
+
+
+def guides(folder: Path = GUIDES) -> dict[str, str]:
+    """The pages of pages/*.md, which are written by hand, and their list."""
+    found = {f"guides/{path.name}": path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
+    names = [Path(name).stem for name in found]
+    items = "\n".join(f"- {{doc}}`{name}`" for name in names)
+    return found | {"guides/index.md": f"# Guides\n\nPages on use, whose code is tested.\n\n{items}\n\n{_tree(names)}"}
 
 
 def explorers(folder: Path = EXPLORERS) -> dict[str, str]:
@@ -153,6 +165,7 @@ SETTINGS = {
     "language": "en",
     "extensions": ["myst_nb", "attention_priors.site.extension"],
     "html_math_renderer": "katex",
+    "templates_path": [str(PACKAGE / "templates")],
     "html_static_path": [str(PACKAGE / "static")],
     "html_context": {"default_mode": "auto"},  # without one the theme complains on the console
     "html_theme": "pydata_sphinx_theme",

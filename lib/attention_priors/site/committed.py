@@ -17,7 +17,7 @@ from attention_priors.notebooks import NOTEBOOKS
 
 LARGER = ("full", "gpu", "paper")  # profiles whose results stand beside those of the site's own, where there are any
 ROWS = {"figures": FIGURES, "tables": TABLES}
-KINDS = ("pdf", "svg", "png", "tex")
+KINDS = ("pdf", "png")
 PART = re.compile(r"^\*\*(?P<name>[^*]+?)\.?\*\*\s*(?P<text>.*?)(?=^\*\*|\Z)", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```", re.MULTILINE | re.DOTALL)
 REMEDY = "run `make reproduce` first, or name another folder (RESULTS=)"
@@ -147,9 +147,6 @@ def figure(folder: str, path: Path) -> Figure:
     files = {kind: path.with_suffix(f".{kind}") for kind in KINDS if path.with_suffix(f".{kind}").is_file()}
     if "png" not in files:
         raise ValueError(f"{path.with_suffix('.png')} is not there; {remedy}")
-    latex = blocks.get("latex") or blocks.get("tex")
-    if not latex and "tex" in files:
-        latex = files["tex"].read_text(encoding="utf-8").strip()
     return Figure(
         folder=folder,
         name=path.stem,
@@ -158,36 +155,6 @@ def figure(folder: str, path: Path) -> Figure:
         alt=parts["alternative text"],
         numbers=parts.get("numbers", "").strip("`"),
         bibtex=blocks.get("bibtex", ""),
-        latex=latex or snippet(path.stem, parts["caption"]),
+        latex=blocks.get("latex", ""),
         files=files,
     )
-
-
-SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-SPECIAL |= {each: f"\\{each}" for each in "&%$#_{}"}
-SIGNS = {"×": r"$\times$", "–": "--", "≤": r"$\le$", "≥": r"$\ge$", "−": "$-$", "±": r"$\pm$", "∞": r"$\infty$",
-         "→": r"$\to$", "²": "$^2$", "°": r"$^\circ$", "µ": r"$\mu$", "…": r"\dots{}"}  # fmt: skip
-NAMES = """alpha beta gamma delta varepsilon zeta eta theta iota kappa lambda mu nu xi o pi rho varsigma sigma tau
-upsilon varphi chi psi omega"""
-GREEK = {chr(0x3B1 + place): name for place, name in enumerate(NAMES.split())}
-
-
-def escaped(text: str) -> str:
-    """Text that pdfLaTeX sets: its own signs escaped outside of formulas, and those that it lacks as formulas."""
-    pieces = claims.ledger.FORMULA.split(text)
-    for index in range(0, len(pieces), 2):
-        piece = "".join(SPECIAL.get(each, SIGNS.get(each, each)) for each in pieces[index])
-        pieces[index] = "".join(f"$\\{GREEK[each]}$" if each in GREEK else each for each in piece)
-    return "".join(pieces)
-
-
-def snippet(name: str, caption: str) -> str:
-    """A LaTeX figure around <name>.pdf."""
-    return "\n".join([
-        r"\begin{figure}",
-        r"  \centering",
-        rf"  \includegraphics{{{name}.pdf}}",
-        rf"  \caption{{{escaped(caption)}}}",
-        rf"  \label{{fig:{name.replace('_', '-')}}}",
-        r"\end{figure}",
-    ])  # fmt: skip

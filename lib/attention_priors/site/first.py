@@ -18,6 +18,7 @@ CARDS = (
     ("Explorers", "explorers/index.html", "Priors and rotations to move with sliders."),
     ("Data", "data/index.html", "Every file of numbers, and what each column means."),
     ("Library", "api.html", "What you import: attention, priors, encodings, trained models."),
+    ("Guides", "guides/index.html", "Priors in your own models, and runs on many machines."),
     ("Statistics", places.STATISTICS, "How much there is: claims, runs, figures, numbers, files."),
 )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attention_priors.figures import FIGURES
 from attention_priors.layout import THEORY
-from attention_priors.site import places
+from attention_priors.site import places, vectors
 from attention_priors.site.committed import Committed, Figure
 from attention_priors.site.markup import copied, details, link, raw, relative, slug, text
 
@@ -47,6 +47,8 @@ def shown(committed: Committed, figure: Figure) -> str:
         link(kind.upper(), relative(places.file(figure.folder, "figures", path.name), page))
         for kind, path in figure.files.items()
     ]
+    if vectors.drawable(committed, figure):
+        files.insert(1, link("SVG", relative(places.file(figure.folder, "figures", f"{figure.name}.svg"), page)))
     metric = _metric(committed, figure)
     if metric:
         files.append(link("CSV", relative(places.file(metric[0], "metrics", f"{metric[1]}.csv"), page)))
@@ -73,7 +75,7 @@ def shown(committed: Committed, figure: Figure) -> str:
     if figure.notes:
         body.append(details("Notes", f"<p>{text(figure.notes)}</p>"))
     body.append(details("Cite: BibTeX", copied("BibTeX", figure.bibtex)) if figure.bibtex else "")
-    body.append(details("Use: LaTeX", copied("LaTeX", figure.latex)))
+    body.append(details("Use: LaTeX", copied("LaTeX", figure.latex)) if figure.latex else "")
     body.append(details("Alternative text", f"<p>{text(figure.alt)}</p>"))
     return f"## {figure.title}\n\n" + raw("\n".join(filter(None, body)))
 

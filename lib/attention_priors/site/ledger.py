@@ -33,16 +33,17 @@ def ledger(committed: Committed) -> str:
     for name, claim in committed.claims.items():
         verdict = committed.ledger[name]
         row = [(link(name, places.claim(name)), list(committed.claims).index(name)), text(claim.statement),
-               badge(verdict.verdict), verdict.outcome or "", _share(verdict), claims.DOCUMENTS[claim.document],
-               claim.kind, _notebook(committed, claim)]  # fmt: skip
-        rows.append([*row, *(badge(found[name].verdict) for found in more.values() if name in found)])
+               badge(verdict.verdict), verdict.outcome or "", _share(verdict), claim.document, claim.kind,
+               _notebook(committed, claim)]  # fmt: skip
+        rows.append([*row, *(badge(found[name].verdict) if name in found else "" for found in more.values())])
     head = [*HEAD, *(f"verdict ({each})" for each in more)]
     counted = claims.counts(claims.frame({name: committed.ledger[name] for name in committed.claims}), "document")
     return "\n\n".join([
         f"{ALONE}# Ledger",
         f"All {len(rows)} claims with their verdicts under profile `{committed.profile}`. Choose a claim for its "
         "statement, the laws that decide it with their source, the cell that runs them, and its figures. Heads sort; "
-        "the fields filter. What was found wanting stands in the {doc}`errata`.",
+        "the fields filter. What was found wanting stands in the {doc}`errata`. Documents: "
+        + "; ".join(f"{key}, {title}" for key, title in claims.DOCUMENTS.items()) + ".",
         raw(table(head, rows, "Claims and verdicts", filters=[*FILTERS, *head[len(HEAD) :]], name="claims")),
         "## Counts",
         raw(table(list(counted.columns), counted.astype(str).values.tolist(), "Verdicts by document")),
@@ -138,7 +139,8 @@ def _home(committed: Committed, notebook: str) -> str:
 
 def _notebook(committed: Committed, entry: claims.Claim) -> str:
     folder = _home(committed, entry.notebook)
-    return link(entry.notebook, places.notebook(folder, entry.notebook)) if folder else entry.notebook
+    called = entry.notebook.replace("_", " ")
+    return link(called, places.notebook(folder, entry.notebook)) if folder else called
 
 
 def _verdicts(committed: Committed, name: str) -> str:

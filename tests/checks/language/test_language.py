@@ -143,6 +143,12 @@ def test_changes_that_cancel_are_still_influence():
     assert outcome("BAM-C23", some | {"language_losses": table}) == "disagrees"
 
 
+def test_a_model_that_was_read_twice_is_refused():
+    frame = given(printed)[PERPLEXITY].query("trained_on")
+    with pytest.raises(ValueError, match=r"alibi, seed 0, was read twice at 128 tokens; keep one of the rows"):
+        Losses(pd.concat([frame, frame])).at("alibi", "loss", TRAINED)
+
+
 def test_a_corpus_of_one_domain_is_judged_on_it():
     one = given(printed)[PERPLEXITY].query("domain == 'docstrings'")
     assert outcome("BAM-F7", given(printed) | {PERPLEXITY: one}) == "agrees"

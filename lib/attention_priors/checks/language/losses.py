@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from attention_priors.claims.finding import Estimate, Finding, Frames, largest, mean, smallest, unknown
@@ -71,10 +72,20 @@ class Losses:
         return sorted(int(n) for n in set.intersection(*read) if least <= n / self.trained <= most)
 
     def by_seed(self, name: str, column: str, lengths: Iterable[int]) -> pd.Series:
-        """The mean of a column over some lengths, of the seeds that were read at all of them."""
-        lengths, own = set(lengths), self.of(name)
-        wide = own[own["length"].isin(lengths)].pivot(index="seed", columns="length", values=column).dropna()
-        return wide.mean(axis=1) if lengths and lengths <= set(wide.columns) else pd.Series(dtype=float)
+        """The mean of a column over some lengths, of the seeds that were read at all of them.
+
+        ValueError for a model that was read twice at a length.
+        """
+        lengths, own, read = sorted(set(lengths)), self.of(name), {}
+        for seed, length, value in zip(own["seed"].tolist(), own["length"].tolist(), own[column].tolist(), strict=True):
+            row = read.setdefault(seed, {})
+            if length in row:
+                raise ValueError(f"{name}, seed {seed}, was read twice at {length} tokens; keep one of the rows")
+            row[length] = value
+        if not lengths:
+            return pd.Series(dtype=float)
+        means = {seed: np.mean([row.get(length, np.nan) for length in lengths]) for seed, row in sorted(read.items())}
+        return pd.Series(means, dtype=float).dropna()
 
     def at(self, name: str, column: str, lengths: int | Iterable[int]) -> Estimate:
         """A column at one length, or its mean over several."""

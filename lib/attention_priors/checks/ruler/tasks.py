@@ -82,7 +82,8 @@ def learned(frames: Frames, task: str) -> pd.DataFrame:
     """The answers of the runs that passed the gate on a task; none where fewer than ENOUGH encodings did."""
     gates = frames[GATES]
     passed = gates[(gates["task"] == task) & gates["passed"].astype(bool)][["task", "encoding", "seed"]]
-    rows = frames[ANSWERS].merge(passed, on=["task", "encoding", "seed"])
+    answers = frames[ANSWERS]
+    rows = answers[answers["task"] == task].merge(passed, on=["task", "encoding", "seed"])
     return rows if passed["encoding"].nunique() >= ENOUGH else rows.iloc[:0]
 
 

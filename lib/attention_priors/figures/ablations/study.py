@@ -1,52 +1,22 @@
-"""A study is arms that differ in one thing; its figure is a panel for each group of arms, a line for each arm."""
+"""A study is arms that differ in one thing; its figure is a row for each arm, a panel for each of some lengths."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from attention_priors import evaluation
-from attention_priors.figures import style
-from attention_priors.figures.curves import ACCURACY, accuracy_axes, curve, over_seeds, shares
+from attention_priors.figures import forest, style
+from attention_priors.figures.curves import ACCURACY, over_seeds, shares
+from attention_priors.figures.methods import METHODS, VARIANTS
 from attention_priors.figures.methods import look as method_look
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
-from attention_priors.figures.words import CHANCE, DRAWN, GOOD, bounded, extremes, prompts
+from attention_priors.figures.words import CHANCE, GOOD, bounded, extremes, prompts
+from attention_priors.positions.encodings import ENCODINGS
 
 PRIORS, TRAINING = ("ablation_priors", "learned_priors"), ("ablation_training", "passkeys")  # metrics, notebook
 COLUMNS = ("study", "arm", "seed", "trained", "length", "correct", "samples")
-PURPLE, FOREST, WINE, OLIVE = "#332288", "#117733", "#882255", "#999933"
-# of arms that are no method elsewhere: colour, dashes, marker
-LOOKS: dict[str, tuple[str, tuple, str]] = {
-    "bam-laplace-ssmax": (PURPLE, (4, 1, 1, 1), "P"),
-    "bam-laplace": (style.lighten(PURPLE), (1, 1), "P"),
-    "bam-code-a-ssmax": ("#AA4499", (1, 1, 3, 1), "h"),
-    "bam-code-b-ssmax": ("#44AA99", (6, 1, 2, 1), "<"),
-    "bam-code-c-ssmax": (FOREST, (2, 1), ">"),
-    "bam-shared-ssmax": (OLIVE, (1, 1), "p"),
-    "bam-misread": (style.DARK, (1, 1), "x"),
-    "bam-ssmax-misread": (WINE, (2, 1, 1, 1), "X"),
-    "bam-laplace-ssmax-misread": (style.lighten(PURPLE), (3, 1), "+"),
-    "bam-shape-ssmax": (FOREST, (6, 1, 2, 1), "<"),
-    "bam-location-ssmax": (WINE, (2, 1), ">"),
-    "bam-scale-ssmax": (OLIVE, (1, 1), "p"),
-    "bam-laplace-shape-ssmax": (FOREST, (6, 1, 2, 1), "<"),
-    "bam-laplace-scale-ssmax": (OLIVE, (1, 1), "p"),
-    "bam-negative-ssmax": (PURPLE, (4, 1, 1, 1), "v"),
-    "bam-positive-ssmax": (FOREST, (2, 1), "^"),
-    "bam-mixed-ssmax": (WINE, (1, 1, 3, 1), "D"),
-    "rope-extended": (FOREST, style.SOLID, "s"),
-    "rope-pi-4": (WINE, (2, 1), "v"),
-    "rope-pi-4-extended": (PURPLE, style.SOLID, "P"),
-}
-# of arms that differ in a number: the smallest first
-SHADES = (
-    (style.lighten(style.ORANGE, 0.45), (1, 1), "s"),
-    (style.ORANGE, (5, 1.5), "o"),
-    (style.darken(style.ORANGE, 0.6), style.SOLID, "^"),
-    (style.DARK, (2, 1), "D"),
-)
+MULTIPLES = (1, 4, 16, 64)  # of the shortest training length: the panels
 Panels = dict[str, dict[str, str]]  # title: arm: its name there
 
 
@@ -77,16 +47,15 @@ class Study:
         return rivals(frame[frame["study"] == self.name], "arm", f"study {self.name}")
 
     def draw(self, frame: Frame) -> Figure:
-        """Accuracy by length: a panel for each group of arms, a line with its interval for each arm, dots for seeds."""
+        """A row for each arm under the heading of its group, a panel for each length, with intervals and seeds."""
         rows = self.of(frame)
-        groups = self.named(rows)
-        wide = len(groups) > 1
-        fig, axes = style.figure(style.DOUBLE if wide else style.SINGLE, 2.5, ncols=len(groups), sharey=True)
-        for ax, (title, named) in zip(np.atleast_1d(axes), groups.items(), strict=True):
-            _panel(ax, rows[rows["arm"].isin(list(named))], named, shaded=callable(self.panels))
-            ax.set_title(title if wide else "")
-        fig.axes[0].set_ylabel(ACCURACY)
-        return fig
+        groups, lengths = self.named(rows), shown(rows)
+        made = [
+            _row(rows[rows["arm"] == arm], arm, name, title if len(groups) > 1 else "", lengths)
+            for title, named in groups.items() for arm, name in named.items()
+        ]  # fmt: skip
+        width = style.DOUBLE if len(lengths) > 2 else style.MIDDLE
+        return forest.draw(made, list(lengths.values()), ACCURACY, width=width)[0]
 
     def caption(self, frame: Frame, words: str) -> str:
         rows = self.of(frame)
@@ -111,32 +80,40 @@ class Study:
         def told(frame: Frame) -> str:
             return self.caption(frame, words(self.of(frame)) if callable(words) else words)
 
-        alt = f"Lines of passkey accuracy against context length for {alt}, each {DRAWN}."
+        alt = f"Rows of passkey accuracy for {alt}, a panel for each of some context lengths, with bars and seeds."
         return FigureSpec(metrics, self.draw, told, alt, notebook, (*COLUMNS, "asked", *self.reads), paper, claims)
 
 
-def look(arm: str, place: int, shaded: bool) -> dict[str, Any]:
-    """Colour, dashes and marker of an arm: a method's own, one of LOOKS, or that of its place in a series."""
-    if not shaded and arm not in LOOKS:
-        return method_look(arm)
-    color, dashes, marker = SHADES[place % len(SHADES)] if shaded else LOOKS[arm]
-    return {"color": color, "dashes": dashes, "marker": marker}
+def shown(rows: Frame) -> dict[int, str]:
+    """The lengths that are drawn, with their titles: those of MULTIPLES that some arm was asked at, or both ends."""
+    shortest, asked = int(rows["trained"].min()), set(rows["length"][rows["asked"] > 0])
+    lengths = [shortest * multiple for multiple in MULTIPLES if shortest * multiple in asked]
+    if len(lengths) < 2:
+        lengths = sorted({min(asked), max(asked)})
+    return {length: f"{style.length_label(length)} tokens" for length in lengths}
+
+
+def _row(own: Frame, arm: str, name: str, group: str, lengths: dict[int, str]) -> forest.Row:
+    asked = own[own["asked"] > 0]
+    shares, means = (asked["correct"] / asked["samples"]).groupby(asked["length"]), arm_mean(own)
+    cells = {title: forest.Cell(list(shares.get_group(length)), *means.loc[length])
+             for length, title in lengths.items() if length in means.index}  # fmt: skip
+    return forest.Row(name, cells, *_look(arm), group=group)
+
+
+def _look(arm: str) -> tuple[str, str]:
+    """Colour and marker: of the method that an arm is; grey for one that stands nowhere else."""
+    row = ENCODINGS.get(arm)
+    if row is None or not (arm in VARIANTS or (row.unscaled or arm) in METHODS):
+        return style.DARK, "o"
+    drawn = method_look(arm)
+    return drawn["color"], drawn["marker"]
 
 
 def arm_mean(rows: Frame) -> Frame:
     """Mean and interval of one arm at the lengths that some seed was asked at; who was not asked counts as 0."""
     asked = rows[rows.groupby("length")["asked"].transform("any")]
     return over_seeds(asked.assign(share=asked["correct"] / asked["samples"]), "share", shares)
-
-
-def _panel(ax: Axes, rows: Frame, named: Mapping[str, str], *, shaded: bool) -> None:
-    for place, (arm, name) in reversed(list(enumerate(named.items()))):
-        own = rows[rows["arm"] == arm]
-        asked = own[own["asked"] > 0].set_index("length")
-        drawn = look(arm, place, shaded) | {"label": name}
-        curve(ax, arm_mean(own), asked["correct"] / asked["samples"], drawn, zorder=20 - place)
-    accuracy_axes(ax, rows["length"], rows["trained"], ylabel="", most=8)
-    style.direct_labels(ax)
 
 
 def beyond(rows: Frame) -> tuple[float, float, float]:
@@ -169,9 +146,9 @@ def _short(rows: Frame, groups: Panels) -> str:
 
 
 def _reading(rows: Frame) -> str:
-    ended = " Lines end where no seed was asked further, after too many lengths without a hit; that counts as 0."
+    ended = " Empty: no seed was asked so far, after too many lengths without a hit; that counts as 0."
+    seeds = extremes(rows.groupby("arm")["seed"].nunique())
     return (
-        f"Line: mean over {extremes(rows.groupby('arm')['seed'].nunique())} seeds; band: 95 % interval of that mean "
-        f"over seeds and prompts; dots: seeds; dotted vertical: training length.{'' if rows['asked'].all() else ended} "
-        f"{prompts(rows)}. Chance is {CHANCE}."
+        f"Mark: mean over {seeds} seeds; bar: 95 % interval of that mean over seeds and prompts; dots above: seeds."
+        f"{'' if rows['asked'].all() else ended} {prompts(rows)}. Chance is {CHANCE}."
     )

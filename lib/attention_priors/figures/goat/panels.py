@@ -12,7 +12,7 @@ from attention_priors.figures.words import times
 
 NOTEBOOK = "learned_spectra"
 ACROSS = 6  # panels in a row
-WIDE = 100  # letters of titles in a row
+WIDE = 14  # letters of titles to an inch
 GOAT = "goat"  # begins the names of Goat's forms
 
 
@@ -36,9 +36,8 @@ def grid(names: Sequence[str], height: float = 1.2, across: int = ACROSS) -> tup
     for ax in axes.flat[len(names) :]:
         ax.set_visible(False)
     for ax, name in zip(axes.flat, names, strict=False):
-        ax.set_title(
-            _broken(label(name), WIDE // across), color=style.darken(paint(name)[0], 0.25), fontsize=style.SMALLEST
-        )
+        title = _broken(label(name), int(WIDE * width / across))
+        ax.set_title(title, color=style.darken(paint(name)[0], 0.25), fontsize=style.SMALLEST)
     return fig, list(axes.flat[: len(names)])
 
 

@@ -1,38 +1,35 @@
-"""Accuracy on the sliding pucks by longest lag, one line an encoding of time."""
+"""Accuracy on the sliding pucks by longest lag, a row for each encoding of time."""
 
 import numpy as np
 
-from attention_priors.evaluation import share_interval
 from attention_priors.experiments import pucks
-from attention_priors.figures import style
+from attention_priors.figures import forest, methods, style
+from attention_priors.figures.curves import over_seeds, shares
 from attention_priors.figures.spec import Figure, FigureSpec, Frame
 
-LOOKS = {
-    "nope": ("#4D4D4D", (1, 1), "X"),
-    "alibi": (style.BLUE, (5, 1.5), "s"),
-    "rope": ("#009E73", (3, 1), "^"),
-    "rope-learned": ("#7FC8A9", (3, 1, 1, 1), "v"),
-    "group-damped": ("#CC79A7", (2, 1), "D"),
-    "group-defective": (style.ORANGE, style.SOLID, "o"),
+LOOKS = {  # colour and marker of the encodings that are drawn nowhere else
+    "rope-learned": (style.GREEN, "v"),
+    "group-damped": (style.PINK, "D"),
+    "group-defective": (style.ORANGE, "o"),
 }
+ORDER = ("group-defective", "group-damped", "rope-learned", "rope", "nope", "alibi")
 
 
 def draw(frame: Frame) -> Figure:
-    fig, ax = style.figure(style.SINGLE, 2.5)
-    for name, (color, dashes, marker) in LOOKS.items():
-        seeds = frame[frame["encoding"] == name]
-        own = seeds.groupby("multiple")
-        shares = own["correct"].sum() / own["samples"].sum()
-        ends = np.array([share_interval(rows["correct"], rows["samples"]) for _, rows in own])
-        style.interval_band(ax, shares.index, ends[:, 0], ends[:, 1], color=color, dashes=dashes)
-        style.seed_dots(ax, seeds["multiple"], seeds["correct"] / seeds["samples"], color=color)
-        ax.plot(shares.index, shares, color=color, marker=marker, dashes=dashes, label=pucks.ENCODINGS[name][0])
-    multiples = sorted(set(frame["multiple"]))
-    ax.plot(multiples, [pucks.CHANCE] * len(multiples), **style.CONTROLS["chance"])
-    ax.set_xscale("log", base=2)
-    ax.set_xticks(multiples, [f"{m}×" for m in multiples])
-    ax.set(xlabel=f"longest lag (in training: {pucks.TRAINED})", ylabel="furthest puck found", ylim=(0, 1.02))
-    style.direct_labels(ax)
+    """A row for each encoding, a panel for each longest lag, with intervals and seeds; dotted: chance."""
+    multiples = {m: f"{m * pucks.TRAINED} ({m}×)" for m in sorted(set(frame["multiple"]))}
+    made = []
+    for name in ORDER:
+        own = frame[frame["encoding"] == name]
+        means = over_seeds(own.assign(share=own["correct"] / own["samples"]), "share", shares, by="multiple")
+        seeds = (own["correct"] / own["samples"]).groupby(own["multiple"])
+        cells = {title: forest.Cell(list(seeds.get_group(m)), *means.loc[m]) for m, title in multiples.items()}
+        color, marker = LOOKS.get(name) or (methods.look(name)["color"], methods.look(name)["marker"])
+        made.append(forest.Row(pucks.ENCODINGS[name][0], cells, color, marker))
+    xlabel = f"share of the furthest pucks found, by longest lag (steps; in training {pucks.TRAINED})"
+    fig, axes = forest.draw(made, list(multiples.values()), xlabel)
+    for ax in axes:
+        ax.axvline(pucks.CHANCE, color=style.GREY, linewidth=0.7, linestyle=":", zorder=0)
     return fig
 
 
@@ -42,16 +39,16 @@ def caption(frame: Frame) -> str:
     return (
         f"Sliding pucks: one head, trained on lags up to {pucks.TRAINED}, names the one of {pucks.PUCKS} pucks that is "
         f"furthest along a direction now, each seen once with its place and velocity. Share of {asked:,} questions a "
-        f"seed at each longest lag; mean of {frame['seed'].nunique()} seeds with its 95 % interval. The defective "
-        f"generator can be exact at every lag; after training its largest coupling over {pucks.TRAINED} steps is "
-        f"{ours['coupling'].mean():.2g} (it starts at {pucks.STARTED:.2g}), and its slowest decay takes "
-        f"{1 - np.exp(-ours['decay'].mean()):.0%} of a score over the same steps. Dots: seeds. "
-        f"Chance is {pucks.CHANCE:.3g}."
+        f"seed at each longest lag. Mark: mean of {frame['seed'].nunique()} seeds; bar: its 95 % interval. The "
+        f"defective generator can be exact at every lag; after training its largest coupling over {pucks.TRAINED} "
+        f"steps is {ours['coupling'].mean():.2g} (it starts at {pucks.STARTED:.2g}), and its slowest decay takes "
+        f"{1 - np.exp(-ours['decay'].mean()):.0%} of a score over the same steps. Dots above: seeds. "
+        f"Dotted: chance, {pucks.CHANCE:.3g}."
     )
 
 
 FIGURE = FigureSpec(
     "groups_pucks", draw, caption, notebook="one_parameter_groups", paper="the post's pucks",
     columns=("encoding", "seed", "multiple", "correct", "samples", "coupling", "decay"),
-    alt="Lines of accuracy against the longest lag for six encodings; all fall beyond the lags of training.",
+    alt="Rows of accuracy for six encodings, a panel for each longest lag; all fall beyond the lags of training.",
 )  # fmt: skip

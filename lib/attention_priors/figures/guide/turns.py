@@ -27,7 +27,7 @@ def draw(frame: Frame) -> Figure:
         omega = part["omega"].iloc[0]
         ax.add_patch(mpl.patches.Circle((0, 0), 1, fill=False, color="#CCCCCC", linewidth=0.7))
         for position, x, y in part[["position", "x", "y"]].to_numpy():
-            color = mpl.colormaps["cividis"](0.9 * position / last)
+            color = mpl.colormaps["cividis"](0.6 * position / last)
             ax.annotate("", (x, y), (0, 0), arrowprops={"arrowstyle": "-|>", "color": color, "linewidth": 1.0,
                                                        "shrinkA": 0, "shrinkB": 0, "mutation_scale": 7})  # fmt: skip
             if position in (0, 1, last) and (position == 0 or omega * position > 0.25):

@@ -15,9 +15,10 @@ def draw(frame: Frame) -> Figure:
     fig, axes = style.figure(style.SINGLE, 0.7 + 1.3 * len(contents), nrows=len(contents), sharex=True)
     for ax, content in zip(axes, contents, strict=True):
         lines.plot(ax, frame[frame["content"] == content], "keys", "kept", "prior")
-        ax.set(ylabel="share of tiles computed", ylim=(0, 1.05), title=f"content within ± {content:g}")
+        ax.set(ylim=(0, 1.05), title=f"content within ± {content:g}")
         style.length_axis(ax, sorted(frame["keys"].unique()))
     axes[-1].set_xlabel("keys")
+    fig.supylabel("share of tiles computed")
     fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig
 

@@ -15,36 +15,41 @@ from attention_priors.figures.words import tokens, trained_on
 
 FLAT = 1.5  # the perplexity axis spans at least this factor: a flat line must look flat
 STEPS = ((1, 1.2, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9), (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1,))
+KINDS = {True: "text as in training", False: "other text"}
 FAR = 1.5  # intervals widen the axis at each end by at most this factor
 
 
 def part(frame: Frame, known: bool) -> Frame:
-    """The rows of the domain of training or of the other ones (of all, where a corpus has one domain only)."""
-    rows = frame[frame["trained_on"] == known]
-    return rows if len(rows) else frame
+    """The rows of the domain of training, or of the other ones; none where a corpus has one domain only."""
+    return frame[frame["trained_on"] == known]
 
 
-def draw(frame: Frame, known: bool) -> Figure:
-    """Left without SSMax, right with it; all in one panel where there are not two with it."""
-    rows = drawn(part(frame, known))
-    rivals(rows, "encoding", "perplexity by length")
-    panels = split(rows)
-    fig, axes = style.figure(style.MIDDLE, 2.75, ncols=len(panels), sharey=True, squeeze=False)
-    axes = axes[0]
-    unigram = float(rows["unigram"].iloc[0])
-    for ax, (title, names) in zip(axes, panels.items(), strict=True):
-        for rank, (name, own) in enumerate(groups(rows[rows["encoding"].isin(names)])):
-            seeds = own.set_index("length")["perplexity"]
-            curve(ax, np.exp(over_seeds(own, "loss")), seeds, style_of(name) | _missed(own), zorder=rank + 4)
-        style.length_axis(ax, rows["length"], rows["trained"])
-        ax.axhline(unigram, color=style.GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
-        ax.set(xlabel=LENGTH, title=title)
-    _perplexities(axes[0], rows)
-    axes[0].annotate(
-        "token frequencies alone", (rows["length"].min(), unigram), xytext=(0, -2), textcoords="offset points",
-        fontsize=style.SMALLEST, color=style.DARK, va="top",
-    )  # fmt: skip
-    for ax in axes:
+def draw(frame: Frame) -> Figure:
+    """A column for each kind of text, a row without SSMax and one with it; one row where there are not two with it."""
+    kinds = {title: rows for known, title in KINDS.items() if len(rows := drawn(part(frame, known)))}
+    for rows in kinds.values():
+        rivals(rows, "encoding", "perplexity by length")
+    panels = split(drawn(frame))
+    grid = {"nrows": len(panels), "ncols": len(kinds), "sharex": True, "sharey": "col", "squeeze": False}
+    fig, axes = style.figure(style.DOUBLE, 0.4 + 2.3 * len(panels), **grid)
+    for column, (kind, rows) in zip(axes.T, kinds.items(), strict=True):
+        unigram = float(rows["unigram"].iloc[0])
+        for ax, (title, names) in zip(column, panels.items(), strict=True):
+            for rank, (name, own) in enumerate(groups(rows[rows["encoding"].isin(names)])):
+                seeds = own.set_index("length")["perplexity"]
+                curve(ax, np.exp(over_seeds(own, "loss")), seeds, style_of(name) | _missed(own), zorder=rank + 4)
+            style.length_axis(ax, rows["length"], rows["trained"])
+            ax.axhline(unigram, color=style.GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
+            ax.set_title(f"{kind}, {title}" if title else kind)
+        _perplexities(column[0], rows)
+        column[-1].set_xlabel(LENGTH)
+        column[0].annotate(
+            "token frequencies alone", (rows["length"].max(), unigram), xytext=(0, -2), textcoords="offset points",
+            fontsize=style.SMALLEST, color=style.DARK, ha="right", va="top",
+        )  # fmt: skip
+    for ax in axes[:, 0]:
+        ax.set_ylabel("perplexity (log scale)")
+    for ax in axes.flat:
         style.direct_labels(ax)
     return fig
 
@@ -99,7 +104,7 @@ def ticks_between(low: float, high: float, most: int = 9) -> list[float]:
 def _perplexities(ax: Axes, rows: Frame) -> None:
     low, high = span(rows)
     ax.set_yscale("log")
-    ax.set(ylim=(low, high), ylabel="perplexity (log scale)")
+    ax.set_ylim(low, high)
     ticks = ticks_between(low, high)
     ax.set_yticks(ticks, [f"{tick:,.3g}" if tick < 1000 else f"{tick:,.0f}" for tick in ticks])
     ax.yaxis.minorticks_off()
@@ -112,20 +117,23 @@ def _cut(rows: Frame) -> str:
     return f" (cut at the frame: {', '.join(cut)})" if len(cut) else ""
 
 
-def caption(frame: Frame, known: bool) -> str:
-    rows = drawn(part(frame, known))
+def caption(frame: Frame) -> str:
+    rows = drawn(frame)
     trained, far, first = trained_on(rows), int(rows["length"].max()), rows.iloc[0]
-    changes = ", ".join(map(_changed, groups(rows[rows["length"] == far])))
-    missed = (
-        f"{MISSED}: no seed passed the gate of word order. " if any(map(_missed, dict(groups(rows)).values())) else ""
-    )
-    kind = "held-out documents of the kind trained on" if known else "documents of another kind than trained on"
+    changes, kinds = [], []
+    for known, title in KINDS.items():
+        own = drawn(part(frame, known))
+        if len(own):
+            changes.append(f"{title}: {', '.join(map(_changed, groups(own[own['length'] == far])))}{_cut(own)}")
+            kinds.append(f"{title} ({own['domain'].iloc[0]}, token frequencies alone {own['unigram'].iloc[0]:.0f})")
+    missed = any(any(map(_missed, dict(groups(drawn(part(frame, known)))).values())) for known in KINDS)
     return (
         f"Perplexity of models trained on {trained} tokens, on the same last {first['scored']} tokens of "
-        f"{first['documents']} {kind} ({first['domain']}), whatever the context before them. Change of perplexity from "
-        f"{trained} to {tokens(far, trained)}: {changes}. {missed}Line: mean over seeds; bars: 95 % t interval of that "
-        f"mean{_cut(rows)}; dots: seeds; dotted vertical line: training length; dotted horizontal line: a model that "
-        f"knows the frequencies of tokens alone ({first['unigram']:.0f}); {named_seeds(rows)}."
+        f"{first['documents']} held-out documents, whatever the context before them: {' and '.join(kinds)}. Change of "
+        f"perplexity from {trained} to {tokens(far, trained)}: {'; '.join(changes)}. "
+        f"{f'{MISSED}: no seed passed the gate of word order. ' * missed}Line: mean over seeds; bars: 95 % t interval "
+        f"of that mean; dots: seeds; dotted vertical line: training length; dotted horizontal line: a model that knows "
+        f"the frequencies of tokens alone; {named_seeds(rows)}."
     )
 
 
@@ -134,22 +142,12 @@ def _changed(model: tuple[Row, Frame]) -> str:
     return f"{style_of(name)['label']} ×{math.exp(own['growth'].mean()):.3g}"
 
 
-def _figure(known: bool, alt: str, paper: str, claims: tuple[str, ...]) -> FigureSpec:
-    return FigureSpec(
-        "language_perplexity", lambda frame: draw(frame, known), lambda frame: caption(frame, known),
-        notebook="language_models", paper=paper, claims=claims,
-        columns=(*COLUMNS, "trained_on", "domain", "passed", "length", "loss", "perplexity", "growth", "trained",
-                 "scored", "documents", "unigram"),
-        alt=alt,
-    )  # fmt: skip
-
-
-FIGURE = _figure(
-    True, "Perplexity on a log axis against context length on a log axis, encodings without SSMax and, in a panel of "
-    "their own, with it, each a line with bars and dots; a dotted line for a model of token frequencies.",
-    "BAM, Fig. 6", ("BAM-C7", "BAM-C18", "BAM-C23", "BAM-F6"),
-)  # fmt: skip
-OTHER = _figure(
-    False, "As for the domain of training, now for documents of another kind: perplexity against context length, "
-    "encodings without and with SSMax.", "BAM, Fig. 7", ("BAM-F7",),
+FIGURE = FigureSpec(
+    "language_perplexity", draw, caption, notebook="language_models", paper="BAM, Figs. 6 and 7",
+    claims=("BAM-C7", "BAM-C18", "BAM-C23", "BAM-F6", "BAM-F7"),
+    columns=(*COLUMNS, "trained_on", "domain", "passed", "length", "loss", "perplexity", "growth", "trained", "scored",
+             "documents", "unigram"),
+    alt="Perplexity on a log axis against context length on a log axis, for text of the kind trained on and for other "
+    "text, encodings without SSMax and, in panels of their own, with it, each a line with bars and dots; a dotted line "
+    "for a model of token frequencies.",
 )  # fmt: skip

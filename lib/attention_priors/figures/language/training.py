@@ -1,13 +1,12 @@
-"""Loss while training, and every run's final loss."""
-
-import numpy as np
+"""Loss while training, a panel for each encoding."""
 
 from attention_priors.figures import style
-from attention_priors.figures.curves import seed_row, t_interval
+from attention_priors.figures.curves import t_interval
 from attention_priors.figures.language.rows import COLUMNS, groups, named_seeds, style_of
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
+from attention_priors.figures.words import bounded
 
-MARKED = 5  # markers on each curve
+ACROSS = 4  # panels in a row
 LAST = 0.1  # share of the steps whose mean loss counts as the final one
 
 
@@ -18,26 +17,31 @@ def _last(frame: Frame) -> Frame:
 
 
 def draw(frame: Frame) -> Figure:
-    """Left the mean loss over seeds, right every run's final loss."""
+    """A panel an encoding, from the lowest final loss: a line a seed, the other encodings' means in grey behind."""
     rivals(frame, "encoding", "training losses")
-    fig, (left, right) = style.figure(style.DOUBLE, 2.6, ncols=2, width_ratios=(1.25, 1))
-    last, curves = _last(frame), dict(groups(frame))
-    ends, order = [], sorted(groups(last), key=lambda each: each[1]["loss"].mean())
-    for y, (name, rows) in enumerate(order):
-        curve, look, own = curves[name].groupby("step")["loss"].mean(), style_of(name), rows["loss"]
-        # One marker in a stretch of the line, elsewhere on each line.
-        every = (y * len(curve) // MARKED // len(order), max(len(curve) // MARKED, 1))
-        left.plot(curve.index, curve, **look, linewidth=0.8, markevery=every)
-        seed_row(right, own, y, look)
-        ends += t_interval(own)
-    left.set(xlabel="step", ylabel="training loss (nats)")
-    right.set_yticks(range(len(order)), [style_of(name)["label"] for name, _ in order])
-    for tick, (name, _) in zip(right.get_yticklabels(), order, strict=True):
-        tick.set_color(style.darken(style_of(name)["color"]))
-    right.margins(y=0.06)
-    right.set_xlabel("loss over the last tenth of the steps (nats)")
-    spare = 0.02 * last["loss"].mean()  # at least: a small difference must look small
-    right.set_xlim(np.nanmin([last["loss"].min() - spare, *ends]), np.nanmax([last["loss"].max() + spare, *ends]))
+    curves, last = dict(groups(frame)), dict(groups(_last(frame)))
+    order = sorted(last, key=lambda name: last[name]["loss"].mean())
+    means = {name: own.groupby("step")["loss"].mean() for name, own in curves.items()}
+    down = -(-len(order) // ACROSS)
+    fig, axes = style.figure(
+        style.DOUBLE, 0.5 + 1.25 * down, nrows=down, ncols=ACROSS, sharex=True, sharey=True, squeeze=False
+    )
+    for ax in axes.flat[len(order) :]:
+        ax.set_visible(False)
+    for ax, name in zip(axes.flat, order, strict=False):
+        look = style_of(name)
+        for other in order:
+            ax.plot(means[other], color=style.PALE, linewidth=0.4, alpha=0.7, label="_other")
+        for _, own in curves[name].groupby("seed"):
+            ax.plot(own["step"], own["loss"], color=look["color"], linewidth=0.7, label="_seed")
+        final = last[name]["loss"]
+        ax.set_title(f"{look['label']}\n{bounded(final.mean(), *t_interval(final))}")
+        ax.title.set_color(style.darken(look["color"], 0.25))
+    ends = [own["loss"].mean() for own in last.values()]
+    spare = max(0.1 * (max(ends) - min(ends)), 0.02 * min(ends))
+    axes[0, 0].set_ylim(min(ends) - 2 * spare, max(ends) + 6 * spare)  # where encodings differ; all begin far above
+    fig.supxlabel("training step")
+    fig.supylabel("training loss (nats)")
     return fig
 
 
@@ -46,17 +50,17 @@ def caption(frame: Frame) -> str:
     lowest, highest = (pick(last, key=last.get) for pick in (min, max))
     usual = frame[frame["times"] == 1]
     return (
-        f"Loss on the training windows. Left: mean over seeds, each point a mean of {int(usual['window'].iloc[0])} "
-        "steps, colours and markers as on the right. Right: mean of the last tenth of the steps, a mark for each seed, "
-        f"bar: 95 % t interval of their mean; lowest is {lowest} ({last[lowest]:.3f}), highest "
-        f"{highest} ({last[highest]:.3f}). RoPE Local is RoPE, read through a window after training; "
-        f"{named_seeds(frame)}."
+        f"Loss on the training windows by encoding, from the lowest at the end. Line: a seed, each point a mean of "
+        f"{int(usual['window'].iloc[0])} steps; grey: the other encodings' means. The first steps lie above the frame. "
+        f"Under each name: mean of the last tenth of the steps [95 % t interval over seeds]; lowest is {lowest} "
+        f"({last[lowest]:.3f}), highest {highest} ({last[highest]:.3f}). RoPE Local is RoPE, read through a window "
+        f"after training; {named_seeds(frame)}."
     )
 
 
 FIGURE = FigureSpec(
     "language_training", draw, caption, notebook="language_models",
     columns=(*COLUMNS, "step", "loss", "window"),
-    alt="Left: training loss falling with the step, a line for each encoding. Right: a row for each with a mark "
-    "for every seed at its final loss.",
+    alt="Small panels, one for each encoding from the lowest final loss to the highest: training loss falling with the "
+    "step, a line for each seed, the other encodings in grey behind.",
 )  # fmt: skip

@@ -1,38 +1,42 @@
 """Passkey accuracy of trained models whose exponents are edited."""
 
-from attention_priors.figures import style
-from attention_priors.figures.curves import accuracy_axes, curve, over_seeds
+import numpy as np
+import pandas as pd
+
+from attention_priors.figures import forest, style
+from attention_priors.figures.curves import ACCURACY, t_interval
 from attention_priors.figures.spec import Figure, FigureSpec, Frame
 from attention_priors.figures.words import counted, times, trained_on
 
-LOOKS = {
-    "as trained": {"color": style.ORANGE, "dashes": style.SOLID},
-    "negative to uniform": {"color": style.BLUE, "dashes": (5, 1.5)},
-    "random to uniform": {"color": style.PINK, "dashes": (2, 1)},
-    "positive to uniform": {"color": style.GREEN, "dashes": (3, 1, 1, 1)},
-    "all uniform": {"color": style.DARK, "dashes": (1, 1)},
-}
+EDITS = ("as trained", "negative to uniform", "random to uniform", "positive to uniform", "all uniform")
+MULTIPLES = (1, 2, 4, 16)  # of the training length: the panels
 KEPT = 0.1  # accuracy at T: an edit that costs more has broken the task, not shortened its reach
 
 
 def draw(frame: Frame) -> Figure:
-    fig, ax = style.figure(style.SINGLE, 2.5)
-    for edit, look in LOOKS.items():
-        rows = frame[frame["edit"] == edit]
-        if len(rows):
-            mean = over_seeds(rows, "accuracy").clip(0, 1)
-            curve(ax, mean, rows.set_index("length")["accuracy"], look, label=edit)
-    accuracy_axes(ax, frame["length"], trained_on(frame))
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, columnspacing=1.0)
-    return fig
+    """A row for each edit, a panel for each of some lengths, with intervals and seeds."""
+    trained, there = trained_on(frame), set(frame["length"])
+    lengths = {m * trained: f"{m * trained:,} tokens ({m}×)" for m in MULTIPLES if m * trained in there}
+    made = []
+    for edit in EDITS:
+        own = frame[frame["edit"] == edit].groupby("length")["accuracy"]
+        cells = {title: _cell(own.get_group(length)) for length, title in lengths.items() if length in own.groups}
+        if cells:
+            made.append(forest.Row(edit, cells, style.ORANGE if edit == EDITS[0] else style.DARK))
+    return forest.draw(made, list(lengths.values()), ACCURACY)[0]
+
+
+def _cell(seeds: pd.Series) -> forest.Cell:
+    low, high = np.clip(t_interval(seeds), 0, 1)
+    return forest.Cell(list(seeds), seeds.mean(), low, high)
 
 
 def caption(frame: Frame) -> str:
     return (
-        "Passkey accuracy when the exponents of trained BAM-SSMax models are edited at test time "
-        f"({counted(frame['seed'])}; {int(frame['samples'].iloc[0])} prompts each; bands: t interval over seeds; dots: "
-        "seeds). An edited head gets the uniform prior, its content weights stay; as many random heads as have β < 0 "
-        f"are the control. {at_training_length(frame)}"
+        "Passkey accuracy when the exponents of trained BAM SSMax models are edited at test time. An edited head gets "
+        "the uniform prior, its content weights stay; as many random heads as have β < 0 are the control. "
+        f"{at_training_length(frame)} Mark: mean over {counted(frame['seed'])}, "
+        f"{int(frame['samples'].iloc[0])} prompts each; bar: t interval over seeds, cut at 0 and 1; dots above: seeds."
     )
 
 
@@ -54,6 +58,6 @@ def at_training_length(frame: Frame) -> str:
 FIGURE = FigureSpec(
     "learned_edits", draw, caption, notebook="learned_priors", claims=("BAM-C21",),
     columns=("edit", "seed", "length", "accuracy", "samples", "trained"),
-    alt="Line plot of passkey accuracy by context length for the trained model, three edits of its exponents and the "
-    "same edit of random heads.",
+    alt="Rows of passkey accuracy for the trained model, three edits of its exponents and the same edit of random "
+    "heads, a panel for each of some context lengths.",
 )  # fmt: skip

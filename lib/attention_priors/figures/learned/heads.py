@@ -23,9 +23,9 @@ def draw(frame: Frame) -> Figure:
             "linestyle": "",
         } | style.EDGED
         spread = (rows["head"] - rows["head"].mean()) * 0.08 + (rows["seed"] - rows["seed"].mean()) * 0.015
-        left.plot(layer + 1 + spread, rows["beta"], markersize=3, **look)
+        left.plot(layer + 1 + spread, rows["beta"], markersize=3.5, **look)
         mass = rows["passkey_mass"].clip(lower=LOCAL)
-        right.plot(rows["beta"], mass, markersize=3.2, label=f"layer {layer + 1}", **look)
+        right.plot(rows["beta"], mass, markersize=3.7, label=f"layer {layer + 1}", **look)
     for line in (left.axhline, right.axvline):
         line(0, color=style.PALE, linewidth=0.8, linestyle=":")
     left.set_xticks(sorted(frame["layer"].unique() + 1))

@@ -31,8 +31,9 @@ def draw(frame: Frame) -> Figure:
 def caption(frame: Frame) -> str:
     return (
         f"Attention of three heads of seed {int(frame['seed'].iloc[0])}, picked by β alone, over the keys of the "
-        "prompt of BAM's Fig. 4 (mean over the five answering queries and 8 keys): the head with the lowest β and, "
-        "of the remaining ones, those nearest to 1/2 and then to 1, however far from it. Shaded: the key sentence; "
+        "prompt of BAM's Fig. 4. Means over the five answering queries and 8 keys. Shown are the head with the lowest "
+        "β and, of the remaining ones, those nearest to 1/2 and then to 1, however far from it. Shaded: the key "
+        "sentence; "
         f"weights below {FAINT:g} are drawn there."
     )
 

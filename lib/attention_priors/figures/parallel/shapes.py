@@ -1,5 +1,7 @@
 """Shapes of heads: how much more attention than the middle of a text its two ends get (ParallelComp, Figs. 3 and 6)."""
 
+from matplotlib.ticker import LogLocator, NullLocator
+
 from attention_priors.experiments.parallel_profiles import SHAPES, STEEP
 from attention_priors.figures import lines, style
 from attention_priors.figures.methods import label
@@ -27,6 +29,10 @@ def draw(frame: Frame) -> Figure:
             ax.axhline(bound, color=style.PALE, linewidth=0.6, linestyle=":", zorder=0)
             ax.axvline(bound, color=style.PALE, linewidth=0.6, linestyle=":", zorder=0)
         ax.set(xscale="log", yscale="log", title=label(name), xlabel="first keys / middle")
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_locator(LogLocator(2))
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_locator(NullLocator())
     axes[0, 0].set_ylabel("last keys / middle")
     handles = {text: mark for ax in axes[0] for mark, text in zip(*ax.get_legend_handles_labels(), strict=True)}
     fig.legend(handles.values(), handles, loc="outside lower center", ncols=4, handlelength=1)

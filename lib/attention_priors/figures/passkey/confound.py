@@ -20,7 +20,7 @@ def draw(frame: Frame) -> Figure:
     """
     rivals(frame, "training", "passkey_confound")
     names, lengths = sorted(set(frame["encoding"])), sorted(set(frame["length"]))
-    fig, axes = style.figure(style.MIDDLE, 2.9, nrows=2, ncols=len(names), sharex=True, sharey=True, squeeze=False)
+    fig, axes = style.figure(style.DOUBLE, 2.9, nrows=2, ncols=len(names), sharex=True, sharey=True, squeeze=False)
     places = {length: place for place, length in enumerate(lengths)}
     at = places[trained_on(frame)]
     for row, training in zip(axes, (FIXED, VARIED), strict=True):

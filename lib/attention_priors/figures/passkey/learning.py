@@ -30,7 +30,10 @@ def draw(frame: Frame) -> Figure:
         color, marker = paint(name)
         for _, own in frame[frame["encoding"] == name].groupby("seed"):
             ax.plot(own["step"], own["accuracy"], color=color, linewidth=0.9)
-            ax.plot(own["step"].iloc[-1], own["accuracy"].iloc[-1], marker, color=color, markersize=3)
+            face = "white" if own["steps"].iloc[0] >= own["most"].iloc[0] else color
+            ax.plot(
+                own["step"].iloc[-1], own["accuracy"].iloc[-1], marker, color=color, markerfacecolor=face, markersize=3
+            )
         ax.set_title(label(name), color=style.darken(color, 0.25))
         ax.set_ylim(-0.04, 1.04)
         ax.set_yticks([0, 0.5, 1])
@@ -45,10 +48,10 @@ def caption(frame: Frame) -> str:
     most = int(frame["most"].iloc[0])
     spent = int((steps >= most).sum())
     return (
-        "Share of held-out prompts, at lengths from three quarters of the training length to all of it, that a model "
-        f"answers while it is trained. Encodings from the fastest to the slowest, a line for each of seeds "
-        f"{listed(frame['seed'])}. A line ends where the gate is met; then the rate falls and training ends. "
-        f"{spent} of {len(steps)} models took all {most} steps."
+        "Share of held-out prompts that a model answers while it is trained, from the fastest encoding to the slowest. "
+        f"A line for each of seeds {listed(frame['seed'])} ends at a mark where the gate is met. Then the rate falls "
+        f"and training ends. Hollow: {spent} of {len(steps)} models took all {most} steps. The prompts have lengths "
+        "from three quarters of the training length to all of it."
     )
 
 

@@ -18,10 +18,10 @@ COLUMNS = ("form", "encoding", "seed", "length", "accuracy", "correct", "samples
 ALT = "Lines of passkey accuracy against context length "
 
 
-def shared(frame: Frame, ssmax: bool) -> Frame:
-    """BAM's six encodings, all with or all without SSMax, and the control: plain, at lengths that all were asked at."""
+def shared(frame: Frame) -> Frame:
+    """BAM's six encodings with SSMax, and the control: plain, at lengths that all were asked at."""
     rows = plain(frame)
-    rows = rivals(rows[rows["encoding"].isin([*named(ssmax), UNTRAINED])], "encoding", "passkeys", but=[UNTRAINED])
+    rows = rivals(rows[rows["encoding"].isin([*named(True), UNTRAINED])], "encoding", "passkeys", but=[UNTRAINED])
     lengths = set.intersection(*(set(own["length"]) for _, own in rows.groupby("encoding")))
     return rows[rows["length"].isin(lengths)]
 

@@ -88,7 +88,8 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "passkey_by_length", draw, caption, notebook=NOTEBOOK, columns=COLUMNS, claims=("X-11", "BAM-C6"),
+    "passkey_by_length", draw, caption, notebook=NOTEBOOK, columns=COLUMNS, paper="BAM, Fig. 13",
+    claims=("X-11", "BAM-C6", "BAM-C7", "BAM-C13", "BAM-F13"),
     alt="Small panels, one for each encoding from the best to the worst, of passkey accuracy against context length up "
     "to 64 times the training length, with seeds as dots and interval bars, the other encodings in grey behind.",
 )  # fmt: skip

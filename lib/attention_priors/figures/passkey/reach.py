@@ -1,47 +1,72 @@
-"""The longest length at which each encoding still answers: figure and table."""
+"""The longest length at which each encoding still answers: figure of the whole benchmark, and table by form."""
 
-from attention_priors.figures import reaches
-from attention_priors.figures.methods import METHODS, OURS, UNTRAINED, label, method, named_seeds
+import numpy as np
+
+from attention_priors.figures import style
+from attention_priors.figures.encodings.accuracy import starred
+from attention_priors.figures.encodings.families import FAMILIES
+from attention_priors.figures.methods import OURS, UNTRAINED, label, method, named_seeds
 from attention_priors.figures.passkey.accuracy import groups
-from attention_priors.figures.passkey.lines import NOTEBOOK, multiples, plain
-from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec
-from attention_priors.figures.words import CHANCE, GOOD, REACH, tokens, trained_on
+from attention_priors.figures.passkey.lines import NOTEBOOK
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
+from attention_priors.figures.words import CHANCE, GOOD, REACH, times, tokens, trained_on
 
 PAPER = "BAM, abstract (reach)"
-
-
-def _trained(frame: Frame) -> Frame:
-    return frame[frame["encoding"] != UNTRAINED]
+PITCH = 0.155  # inches from row to row
+APART, WITHIN = 0.2, 0.75  # of a row: from seed to seed, or less so that all lie within
 
 
 def draw(frame: Frame) -> Figure:
-    rows = _trained(plain(frame))
-    order = rows.groupby("encoding")["reach"].median().sort_values(kind="stable").index
-    fig, ticks = reaches.draw(
-        rows, order, lambda own: (METHODS[method(own["encoding"].iloc[0])][0], "o"), [label(name) for name in order],
-        height=0.9 + 0.26 * len(order), apart=(0.2, 0.9), ended=">",
-    )  # fmt: skip
-    multiples(fig.axes[0], ticks, trained_on(rows), rotation=45)
+    """A row for each encoding, the farthest on top: a mark a seed, a bar to their median, a tick at the last length."""
+    rivals(frame, "encoding", "passkey_reach")
+    middle = frame.groupby("encoding")["reach"].agg(["median", "mean"])
+    order = list(middle.sort_values(["median", "mean"], kind="stable").index)
+    trained = trained_on(frame)
+    never = trained / 2  # where a model stands that is below the mark at its training length already
+    fig, ax = style.figure(style.SINGLE, 0.8 + PITCH * len(order))
+    for y, name in enumerate(order):
+        own = frame[frame["encoding"] == name].sort_values("seed")
+        _, color, marker = FAMILIES[own["family"].iloc[0]]
+        x, last = own["reach"].clip(lower=never).to_numpy(), own["longest_tested"].to_numpy()
+        style.bar(ax, [never, np.median(x)], y, color, 3)
+        ax.plot(last, [y] * len(own), "|", color=style.PALE, markersize=5, zorder=1, label="_tested")
+        places = y + min(APART, WITHIN / len(own)) * (np.arange(len(own)) - (len(own) - 1) / 2)
+        for kind, chosen in ((marker, x < last), (">", x >= last)):
+            marks = {"markersize": 2.6, "color": color, "markeredgewidth": 0, "label": "_seeds"}
+            ax.plot(x[chosen], places[chosen], kind, linestyle="", **marks)
+    longest = int(frame["longest_tested"].max())
+    quadrupled = [trained * 4**k for k in range(int(np.log2(longest / trained)) // 2 + 1)]
+    ticks = style.spaced({*quadrupled, longest}, [trained])
+    style.length_axis(ax, [never, *ticks], trained)
+    ax.set_xticks([never, *ticks], ["never", *(times(tick, trained) for tick in ticks)])
+    ax.set_yticks(range(len(order)), [starred(name) for name in order])
+    ax.tick_params(axis="y", length=0)
+    ax.set(xlabel=f"longest length at accuracy {GOOD}\n/ training length ({trained} tokens)",
+           xlim=(never / 1.2, longest * 1.3), ylim=(-0.8, len(order) - 0.2))  # fmt: skip
     return fig
 
 
 def caption(frame: Frame) -> str:
-    rows = _trained(plain(frame))
-    trained, medians = trained_on(rows), rows.groupby("encoding")["reach"].median()
+    trained, medians = trained_on(frame), frame.groupby("encoding")["reach"].median()
     others = medians[[method(name) != "bam" for name in medians.index]]
     best = ", ".join(label(name) for name in others.index[others == others.max()])
-    ended = medians.get(OURS) == rows[rows["encoding"] == OURS]["longest_tested"].max()
+    ended = medians.get(OURS) == frame[frame["encoding"] == OURS]["longest_tested"].max()
     return (
-        f"Longest {REACH}, for every encoding, trained on {trained} tokens. A mark for each seed, the bar ends at "
-        f"their median; grey tick: longest tested; triangle: it was reached; never: below {GOOD} at the training "
-        f"length already, as any guesser (chance {CHANCE}) and the untrained control. Median of BAM SSMax: "
-        f"{'at least ' if ended else ''}{_far(medians.get(OURS), trained)}; longest of encodings other than BAM's: "
-        f"{_far(others.max(), trained)} ({best}); {named_seeds(rows)}."
+        f"Longest {REACH}, trained on {trained} tokens. A mark for each seed (cross without position, diamond "
+        "absolute, triangle upwards rotation, square composition, disc log-prior), the bar ends at their median. "
+        f"Triangle to the right: the longest tested length, a grey tick, was reached; never: below {GOOD} at the "
+        f"training length already; *: another row's weights. Median of BAM SSMax: {'at least ' if ended else ''}"
+        f"{_far(medians.get(OURS), trained)}; longest of encodings other than BAM's: {_far(others.max(), trained)} "
+        f"({best}); {named_seeds(frame)}. Chance is {CHANCE}."
     )
 
 
 def _far(length: float | None, trained: int) -> str:
     return "–" if length is None else tokens(length, trained) if length else "none"
+
+
+def _trained(frame: Frame) -> Frame:
+    return frame[frame["encoding"] != UNTRAINED]
 
 
 def build(frame: Frame) -> Frame:
@@ -67,9 +92,11 @@ def caption_table(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "passkey_reach", draw, caption, notebook=NOTEBOOK, paper=PAPER, claims=("BAM-C1",),
-    columns=("form", *reaches.COLUMNS),
-    alt=f"{reaches.ALT}a triangle instead of a dot where the longest tested length was reached.",
+    "encodings_reach", draw, caption, notebook=NOTEBOOK, paper=PAPER, claims=("BAM-C1", "X-11"),
+    columns=("encoding", "family", "seed", "reach", "longest_tested", "trained"),
+    alt="A row for each encoding with a mark for each seed at the longest context length where its accuracy is still "
+    f"{GOOD}, on a log axis; marks differ by the way in which position enters, and where the longest tested length was "
+    "reached.",
 )  # fmt: skip
 TABLE = TableSpec(
     "passkey_reach", build, caption_table, NOTEBOOK, ("form", "encoding", "reach", "longest_tested", "trained"), PAPER

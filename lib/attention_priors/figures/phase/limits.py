@@ -25,7 +25,7 @@ def draw(frame: Frame) -> Figure:
     fig, ax = style.figure(style.SINGLE, 2.4)
     count, end = frame["r1"].nunique(), frame["keys"].max() * 3
     for k, (r1, part) in enumerate(frame.groupby("r1", sort=True)):
-        color = mpl.colormaps["cividis"](0.85 * k / (count - 1))
+        color = mpl.colormaps["cividis"](0.6 * k / (count - 1))
         ax.plot(part["keys"], part["tail"], color=color, dashes=style.SOLID if r1 > 1 else (5, 1.5), label=f"{r1:g}")
         ax.plot([end], [part["limit"].iloc[0]], "o" if r1 > 1 else "s", color=color)
     ax.set(xscale="log", xlabel="context length $n$", ylabel=f"tail mass beyond lag {int(frame['window'].iloc[0])}",

@@ -13,6 +13,9 @@ LOOKS = {
     "logarithmic": (style.ORANGE, (5, 1, 1, 1), "D", r"$\delta \sim \ln L$"),
     "bounded": (style.GREY, (3, 1, 1, 1, 1, 1), "X", r"best with $|K| \leq B = {:g}$"),
 }
+# of noise in values, and the priors that it meets: colour, dashes, marker
+KINDS = {"alike": "alike", "independent": "independent", "independent, all keys": "independent, the sink's too"}
+PRIORS = {"uniform": (style.BLUE, style.SOLID, "o"), "peaked": (style.ORANGE, (5, 1.5), "s")}
 
 
 def rows(size: Size, seed: int, lengths=LENGTHS, margins=(0.0, 2.0, 5.0, 10.0), decay=0.5, bound=3.5, sink=0.9) -> Rows:
@@ -44,48 +47,71 @@ def rows(size: Size, seed: int, lengths=LENGTHS, margins=(0.0, 2.0, 5.0, 10.0), 
 
 
 def draw(frame: Frame) -> Figure:
-    fig, (left, right) = style.figure(style.DOUBLE, 3.6, ncols=2)
+    """The mass off the sink by context length, a line for each way in which the sink leads."""
+    fig, ax = style.figure(style.MIDDLE, 2.4)
     margins = iter(((1, 1), (3, 1), (6, 1), style.SOLID))  # dashes of the margins, from small to large
     noise = frame[frame["panel"] == "noise"].groupby(["series", "parameter"], sort=False)
     for (series, parameter), part in noise:
         color, dashes, marker, name = LOOKS[series]
-        left.plot(part["keys"], part["value"], color=color, dashes=dashes or next(margins), marker=marker, markersize=3,
-                  label=name.format(parameter))  # fmt: skip
-    left.set(xscale="log", ylim=(-0.03, 1.03), xlabel="context length $L$", ylabel=r"mass off the sink, $\Psi$")
-    left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, columnspacing=1.0)
-    marks = {"uniform": (style.BLUE, "o"), "peaked": (style.ORANGE, "s")}
-    dashes = {"alike": style.SOLID, "independent": (5, 1.5), "independent, all keys": (1, 1)}
-    for (prior, kind), part in frame[frame["panel"] == "response"].groupby(["series", "kind"], sort=False):
-        color, marker = marks[prior]
-        right.plot(part["keys"], part["value"], color=color, dashes=dashes[kind], marker=marker, markersize=2.5,
-                   label=f"{prior}: {kind.replace(', all keys', ', sink too')}")  # fmt: skip
-    right.set(xscale="log", yscale="log", xlabel="context length $L$", ylabel="change of output / of values")
-    right.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2))
+        ax.plot(part["keys"], part["value"], color=color, dashes=dashes or next(margins), marker=marker, markersize=3,
+                markevery=2, label=name.format(parameter))  # fmt: skip
+    ax.set(xscale="log", ylim=(-0.03, 1.03), xlabel="context length $L$ (keys)", ylabel=r"mass off the sink, $\Psi$")
+    ax.minorticks_off()
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return fig
 
 
 def caption(frame: Frame) -> str:
     final = frame[frame["keys"] == frame["keys"].max()]
     noise = final[final["panel"] == "noise"].set_index(["series", "parameter"])["value"]
-    response = final[final["panel"] == "response"].set_index(["series", "kind"])["value"]
     top = max(p for s, p in noise.index if s == "margin")
     decay = next(p for s, p in noise.index if s == "decay")
     return (
-        "Left: mass off the sink without content. Every fixed margin δ over equal rivals ends at 1 (δ = "
-        f"{top:g}: {noise['margin', top]:.3f} at {int(frame['keys'].max()):,} keys), and so does the best log-prior "
-        f"with |K| ≤ B, whose margin is 2 B; a slope u(k) = -{decay:g} k stays at {noise['decay', decay]:.3f}, a "
-        "margin of ln(L - 1) + ln 9 at 0.1. Right: the output's change when values change by 1. Alike (solid): only "
-        "the peak helps. Independently (dashed): the uniform prior averages it away "
-        f"({response['uniform', 'independent']:.1e}). With noise in the "
-        f"sink's value too (dotted) the peaked prior passes {response['peaked', 'independent, all keys']:.2f} of it."
+        "Mass off the sink where content says nothing, by how the sink leads its rivals: by a fixed margin δ, by the "
+        f"slope u(k) = -{decay:g} k, by a margin that grows like ln L. At {int(frame['keys'].max()):,} keys every "
+        f"fixed margin is near 1 (δ = {top:g}: {noise['margin', top]:.3f}), and so is the best log-prior with |K| ≤ B, "
+        f"whose margin is 2 B; the slope stays at {noise['decay', decay]:.3f}, the margin ln(L - 1) + ln 9 at 0.1."
     )
 
 
+def draw_response(frame: Frame) -> Figure:
+    """A panel for each kind of noise in values: how much of it passes, under a uniform and a peaked prior."""
+    response = frame[frame["panel"] == "response"]
+    fig, axes = style.figure(style.DOUBLE, 2.1, ncols=len(KINDS), sharex=True, sharey=True)
+    for ax, (kind, title) in zip(axes, KINDS.items(), strict=True):
+        for prior, part in response[response["kind"] == kind].groupby("series", sort=False):
+            color, dashes, marker = PRIORS[prior]
+            ax.plot(part["keys"], part["value"], color=color, dashes=dashes, marker=marker, markersize=3, markevery=2,
+                    label=f"{prior} prior")  # fmt: skip
+        ax.set(xscale="log", yscale="log", title=title, xlabel="context length $L$ (keys)")
+        ax.minorticks_off()
+    axes[0].set_ylabel("change of output / of values")
+    axes[1].legend(loc="lower left")
+    return fig
+
+
+def caption_response(frame: Frame) -> str:
+    final = frame[(frame["keys"] == frame["keys"].max()) & (frame["panel"] == "response")]
+    response = final.set_index(["series", "kind"])["value"]
+    return (
+        "How far the output moves when values move by 1, under a uniform prior and under one that keeps most of its "
+        f"mass on a sink. At {int(frame['keys'].max()):,} keys: where all values but the sink's move alike, only the "
+        f"peak helps ({response['peaked', 'alike']:.2f} against {response['uniform', 'alike']:.2f}); where they move "
+        f"independently, the uniform prior averages it away ({response['uniform', 'independent']:.1e}); where the "
+        f"sink's value moves too, the peaked prior passes {response['peaked', 'independent, all keys']:.2f} of it."
+    )
+
+
+_COLUMNS = ("panel", "series", "keys", "value", "parameter", "kind")
 FIGURE = FigureSpec(
     "spectra_sinks", draw, caption, notebook="spectra_and_sinks", paper="Goat, Theorem 5.4", rows=rows,
-    columns=("panel", "series", "keys", "value", "parameter", "kind"),
-    claims=("GOAT-D5.2", "GOAT-T5.4a", "GOAT-T5.4b", "GOAT-C-5", "X-8"),
-    alt="Left, mass off the sink by context length: fixed margins rise to one, a slope and a growing margin stay "
-    "level. Right, response to noise: level for coherent changes, falling with slope minus one half for independent "
-    "noise, level again under a peaked prior where the sink's value is noisy too.",
+    columns=_COLUMNS[:-1], claims=("GOAT-D5.2", "GOAT-T5.4a", "GOAT-T5.4b", "X-8"),
+    alt="Mass off the sink by context length: fixed margins rise to one, a slope and a growing margin stay level.",
+)  # fmt: skip
+RESPONSE = FigureSpec(
+    "spectra_sinks", draw_response, caption_response, notebook="spectra_and_sinks", paper="Goat, Theorem 5.4",
+    rows=rows, columns=_COLUMNS[:-2] + _COLUMNS[-1:], claims=("GOAT-C-5",),
+    alt="Three panels of the response to noise in values by context length: level for noise that is alike, falling "
+    "with slope minus one half for independent noise, level again under a peaked prior where the sink's value is "
+    "noisy.",
 )  # fmt: skip

@@ -1,15 +1,70 @@
-"""How many claims have which verdict, by document and by kind."""
+"""How many claims have which verdict, by document and by kind: tables, and the documents as bars."""
 
 from attention_priors import claims
-from attention_priors.figures.spec import LEDGER, Frame, TableSpec
+from attention_priors.claims.verdict import DOCUMENTS
+from attention_priors.figures import style
+from attention_priors.figures.spec import LEDGER, Figure, FigureSpec, Frame, TableSpec
+
+# verdict: fill, hatch, colour of the number on it
+LOOKS = {
+    "verified": (style.BLUE, "", "white"),
+    "verified with correction": ("#7FB2D9", "", "black"),
+    "contradicted": (style.ORANGE, "", "white"),
+    "reproduced": (style.GREEN, "", "white"),
+    "scaled reproduction": ("#8CC9A1", "///", "black"),
+    "inconclusive": ("#D9D9D9", "", "black"),
+    "not run": ("white", "...", "black"),
+}
+NARROW = 4  # claims: a shorter piece of a bar has no number
 
 
 def decided(ledger: Frame) -> str:
     return f"{(ledger['verdict'] != 'not run').sum()} of {len(ledger)} claims have a verdict."
 
 
+def draw(ledger: Frame) -> Figure:
+    """A bar a document, as long as it has claims, divided by verdict."""
+    table = claims.counts(ledger, "document").set_index("document").drop(index="total")
+    fig, ax = style.figure(style.DOUBLE, 0.9 + 0.24 * len(table))
+    left = table["total"] * 0
+    for verdict, (fill, hatch, ink) in LOOKS.items():
+        counts = table[verdict]
+        if not counts.sum():
+            continue
+        look = {"color": fill, "hatch": hatch, "edgecolor": style.DARK, "linewidth": 0.5}
+        ax.barh(range(len(table)), counts, left=left, height=0.72, label=verdict, **look)
+        for y, (start, count) in enumerate(zip(left, counts, strict=True)):
+            if count >= NARROW:
+                box = {"facecolor": fill, "edgecolor": "none", "pad": 0.8} if hatch else None
+                ax.text(start + count / 2, y, str(count), color=ink, ha="center", va="center", fontsize=style.SMALLEST,
+                        bbox=box)  # fmt: skip
+        left = left + counts
+    ax.set_yticks(range(len(table)), [DOCUMENTS[key] for key in table.index])
+    ax.tick_params(axis="y", length=0)
+    ax.invert_yaxis()
+    ax.grid(False, axis="y")
+    ax.set_xlabel("claims")
+    fig.legend(loc="outside upper center", ncols=4, handlelength=1.4)
+    return fig
+
+
+def caption(ledger: Frame) -> str:
+    counted = ledger["verdict"].value_counts()
+    each = ", ".join(f"{counted[verdict]} {verdict}" for verdict in LOOKS if verdict in counted)
+    return (
+        f"Verdicts on the {len(ledger)} claims of the register by document: {each}. A scaled reproduction is what "
+        "small models can say of a claim about large ones; contradicted claims have a counterexample or, at "
+        f"the claim's own scale, an interval that excludes them. Pieces of fewer than {NARROW} claims have no number."
+    )
+
+
 def _by(column: str) -> TableSpec:
     return TableSpec(LEDGER, lambda ledger: claims.counts(ledger, column), decided, "verdicts", ("verdict", column))
 
 
+FIGURE = FigureSpec(
+    LEDGER, draw, caption, notebook="verdicts", columns=("verdict", "document"),
+    alt="Stacked bars, one for each document: how many of its claims are verified, verified with a correction, "
+    "contradicted, reproduced, inconclusive or not run.",
+)  # fmt: skip
 BY_DOCUMENT, BY_KIND = _by("document"), _by("kind")

@@ -1,0 +1,91 @@
+"""Rows beside each other: a row for each thing that is compared, a panel for each question that is put to all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from attention_priors.figures import style
+from attention_priors.figures.spec import Figure
+
+SHARES = (-0.06, 1.06)
+PITCH, HEADING = 0.165, 1.1  # inches from row to row; rows that the heading of a group takes
+SEEDS_UP = 3.4  # points from a row to the dots of its seeds
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The values of seeds, their mean, and its interval; NaN where there is none."""
+
+    seeds: Sequence[float]
+    mean: float
+    low: float = np.nan
+    high: float = np.nan
+
+
+@dataclass(frozen=True)
+class Row:
+    """A name under its group's heading, with a look, and a cell for each panel in which it has one."""
+
+    name: str
+    cells: Mapping[str, Cell]
+    color: str = style.DARK
+    marker: str = "o"
+    group: str = ""
+    hollow: bool = False  # decides nothing: a gate was missed
+
+
+def draw(
+    rows: Sequence[Row], panels: Sequence[str], xlabel: str, *, width: float = style.DOUBLE,
+    xlim: tuple[float, float] | None = SHARES, above: float = 0.75,
+) -> tuple[Figure, list[Axes]]:  # fmt: skip
+    """A panel for each title of `panels`: marks for means on interval bars, small dots above for seeds, the first row
+    on top. `above`: inches for titles and labels."""
+    heights = _heights(rows)
+    fig, axes = style.figure(width, above + PITCH * (max(heights) + 1), ncols=len(panels), sharey=True, squeeze=False)
+    first = axes[0, 0]
+    for ax, panel in zip(axes[0], panels, strict=True):
+        for row, y in zip(rows, heights, strict=True):
+            if cell := row.cells.get(panel):
+                _cell(ax, cell, y, row)
+        ax.set_title(panel)
+        ax.tick_params(axis="y", length=0)
+        if xlim:
+            ax.set_xlim(xlim)
+        if xlim == SHARES:
+            ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+    first.set_yticks(heights, [row.name for row in rows])
+    for group, y in _headings(rows, heights).items():
+        first.annotate(group, (0, y), xytext=(-5, 0), xycoords=first.get_yaxis_transform(),
+                       textcoords="offset points", ha="right", va="center", fontsize=style.SMALLEST,
+                       fontweight="bold")  # fmt: skip
+    first.set_ylim(max(heights) + 0.7, -0.8)
+    fig.supxlabel(xlabel)
+    return fig, list(axes[0])
+
+
+def _heights(rows: Sequence[Row]) -> list[float]:
+    """Where rows stand: one apart, with room for the heading of each group that has a name."""
+    heights, y, before = [], -1.0, ""
+    for row in rows:
+        y += 1 + (HEADING if row.group != before else 0)
+        heights.append(y)
+        before = row.group
+    return heights
+
+
+def _headings(rows: Sequence[Row], heights: Sequence[float]) -> dict[str, float]:
+    places: dict[str, float] = {}
+    for row, y in zip(rows, heights, strict=True):
+        places.setdefault(row.group, y - 1)
+    return {group: y for group, y in places.items() if group}
+
+
+def _cell(ax: Axes, cell: Cell, y: float, row: Row) -> None:
+    style.interval_row(ax, (cell.low, cell.high), y, row.color)
+    look = {"markersize": 3.8, "markeredgewidth": 0.8, "markerfacecolor": "white" if row.hollow else row.color}
+    ax.plot(cell.mean, y, row.marker, color=row.color, zorder=4, label="_mean", **look)
+    style.seed_dots(ax, cell.seeds, [y] * len(cell.seeds), style.DARK, up=SEEDS_UP)
