@@ -36,12 +36,12 @@ class Built:
     warnings: tuple[str, ...]
 
 
-def build(results: Path, into: Path, profile: str = "cpu") -> Built:
+def build(results: Path, into: Path, profile: str = "cpu", *, svg: bool = True) -> Built:
     """Build the site of `results` into <into>/html. ValueError, in one line, for what is missing."""
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise ValueError(f"the site needs {', '.join(missing)}; install it: pip install -e '.[site]'")
-    committed, into = Committed(Path(results), profile), Path(into)
+    committed, into = Committed(Path(results), profile, svg), Path(into)
     if into.is_dir() and any(into.iterdir()) and not (into / MARK).is_file():
         raise ValueError(f"{into} holds other files; choose another folder (--into), or empty it")
     source, target = into / "source", into / "html"
@@ -92,7 +92,7 @@ def notebooks(committed: Committed) -> dict[str, str]:
     for (folder, name), path in committed.notebooks.items():
         content = json.loads(path.read_text(encoding="utf-8"))
         found[f"notebooks/{folder}/{name}.ipynb"] = json.dumps(executed.page(content, folder, name, known), indent=1)
-        lines[folder, name] = f"{list(NOTEBOOKS).index(name):02d} {{doc}}`{folder}/{name}`"
+        lines[folder, name] = f"{list(NOTEBOOKS).index(name):02d} {{doc}}`{executed.title(content)} <{folder}/{name}>`"
     own = sorted((each for each in lines if each[0] in (THEORY, committed.profile)), key=lambda each: lines[each])
     text = ["# Notebooks", "In reading order. Each says what is claimed, derives it, computes it, looks at it and "
             "gives the verdict; the lines that open hold the checks, sentence by sentence."]  # fmt: skip

@@ -51,6 +51,7 @@ class Committed:
 
     results: Path
     profile: str
+    svg: bool = True  # whether figures are drawn as SVG, too: half of the time of a build
 
     @property
     def layout(self) -> Layout:

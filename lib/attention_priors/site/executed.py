@@ -13,6 +13,7 @@ from attention_priors.layout import DEFAULT
 from attention_priors.site.markup import relative
 
 LINK = re.compile(r"\[(?P<label>[^\[\]]*)\]\((?P<target>[^()\s]+)\)")
+NUMBERED = re.compile(r"^\d+ · ")
 HIDDEN = frozenset({"parameters", "injected-parameters"})
 SETUP = re.compile(r"^(?:import|from) ", re.MULTILINE)
 
@@ -34,6 +35,12 @@ def page(notebook: Mapping[str, Any], folder: str, name: str, known: Mapping[str
             if "text/markdown" in data:
                 data["text/markdown"] = linked("".join(data["text/markdown"]), folder, known, own)
     return made
+
+
+def title(notebook: Mapping[str, Any]) -> str:
+    """The first heading, without a number before it."""
+    text = "\n".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "markdown")
+    return next(NUMBERED.sub("", line[2:]) for line in text.splitlines() if line.startswith("# "))
 
 
 def linked(text: str, folder: str, known: Mapping[str, str], own: str = "") -> str:

@@ -17,8 +17,8 @@ from attention_priors.site.committed import Committed, Figure
 
 
 def drawable(committed: Committed, figure: Figure) -> bool:
-    """Whether a committed figure is one of FIGURES whose numbers are there."""
-    if figure.name not in FIGURES:
+    """Whether a committed figure is one of FIGURES whose numbers are there, and SVGs are wanted."""
+    if not committed.svg or figure.name not in FIGURES:
         return False
     try:
         _report(committed, figure).place(FIGURES[figure.name].metrics)
