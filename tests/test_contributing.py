@@ -159,7 +159,8 @@ def document(root):
 def copy(root, document, tmp_path_factory):
     """The repository without results, after every change that the document tells."""
     made = tmp_path_factory.mktemp("contributing")
-    shutil.copy(root / "pyproject.toml", made)
+    for name in ("pyproject.toml", "CITATION.cff"):
+        shutil.copy(root / name, made)
     for name in ("lib", "data", "notebooks", "tests"):
         shutil.copytree(root / name, made / name, ignore=shutil.ignore_patterns("__pycache__"))
     for block in document:

@@ -41,7 +41,7 @@ def draw(frame: Frame) -> Figure:
     lags.axhspan(0, trained, color="#EFEFEF", zorder=0)
     lags.text(frame["from"].max(), 0.05 * trained, "seen in training", ha="right", va="bottom",
               fontsize=style.SMALLEST, color=style.DARK)  # fmt: skip
-    lags.set(xlabel="lag $i - j$", ylabel="lag that the rotation sees", ylim=(0, 2.5 * trained), title="maps of lags")
+    lags.set(xlabel="lag $i - j$", ylabel="lag that the rotation sees", ylim=(0, 3.4 * trained), title="maps of lags")
     lags.legend(loc="upper right")
     for name, part in frame[frame["panel"] == "position"].groupby("map", sort=False):
         label = "randomised" if name.endswith("1") else "_"

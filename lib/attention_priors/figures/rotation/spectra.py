@@ -26,7 +26,7 @@ def rows(size: Size, seed: int) -> Frame:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, (waves, ratios) = style.figure(style.MIDDLE, 2.7, ncols=2)
+    fig, (waves, ratios) = style.figure(style.MIDDLE, 2.9, ncols=2)
     trained, factor = int(frame["trained"].iloc[0]), frame["factor"].iloc[0]
     for place, (name, part) in enumerate(frame.groupby("extension", sort=False)):
         mark = {"markevery": (place, 9), "markersize": 3}
@@ -36,7 +36,7 @@ def draw(frame: Frame) -> Figure:
         lines.level(waves, length, color=style.PALE)
         waves.text(0, 1.15 * length, label, fontsize=style.SMALLEST, color=style.DARK)
     waves.set(yscale="log", xlabel="plane $i$ of the head", ylabel=r"wavelength $2\pi/\omega_i$ (positions)")
-    waves.legend(loc="lower right")
+    fig.legend(*waves.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     ratios.set(xscale="log", xlabel="turns in the trained length", ylabel=r"share of $\omega_i$ that is left")
     ratios.set_ylim(0, 1.05)
     ratios.invert_xaxis()  # planes in the order of the left panel
