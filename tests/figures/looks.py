@@ -41,7 +41,10 @@ def pale(figure: Figure) -> set[str]:
     found = set()
     for text in words(figure):
         if not _over_map(text.axes) or not _inside(text):
-            found |= _weak("text " + text.get_text()[:20], text.get_color(), text.get_alpha())
+            name, ratio = "text " + text.get_text()[:20], style.contrast(text.get_color(), text.get_alpha() or 1.0)
+            below = style.contrast(_behind(text))
+            if max(ratio, below) / min(ratio, below) < style.CONTRAST - 0.01:
+                found.add(name)
     for ax in figure.axes:
         if _over_map(ax) or not ax.get_visible():
             continue
@@ -59,6 +62,14 @@ def pale(figure: Figure) -> set[str]:
 def _weak(name: str, color: object, alpha: float | None) -> set[str]:
     contrast = style.contrast(color, 1.0 if alpha is None or np.ndim(color) else alpha)
     return {f"{name} {mpl.colors.to_hex(color)} {contrast:.1f}"} if contrast < style.CONTRAST - 0.01 else set()
+
+
+def _behind(text: Text) -> object:
+    """The colour of the bar that a word stands on, or of paper."""
+    middle = np.mean(text.get_window_extent().get_points(), axis=0)
+    bars = [] if text.axes is None or text.axes.axison is False else text.axes.patches
+    under = [bar for bar in bars if bar.get_fill() and bar.get_window_extent().contains(*middle)]
+    return under[-1].get_facecolor() if under else "white"
 
 
 def _colours(line: Line2D) -> Iterator[object]:

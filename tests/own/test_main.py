@@ -106,4 +106,7 @@ def test_other_kinds_of_encodings_have_their_laws(text: str, law: str, tmp_path:
 
 def test_the_price_of_a_slow_prior_is_seen(tmp_path: Path) -> None:
     text = HEAD + "        __import__('time').sleep(0.2)\n" + GOOD + ROW
-    assert laws.price(own.read(written(tmp_path, text)), "mine", SMOKE) > 1.5
+    read = own.read(written(tmp_path, text))
+    assert laws.price(read, "mine", SMOKE, 1.0) > 1.5
+    with pytest.raises(own.Wrong, match=r"mine\.py, line 11: a training step .* less than the 3 steps"):
+        laws.price(read, "mine", SMOKE, 0.01)

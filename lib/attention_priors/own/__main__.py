@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
         name = own.scaled if chosen.ssmax else own.name
         runtime.configure(profile.threads)
         held = laws.hold(own, profile, max(runs.samples(profile)))
-        price = laws.price(own, name, profile)
+        price = laws.price(own, name, profile, chosen.minutes * runs.TRAINING)
         runtime.say(f"[encoding] {name}: {len(held)} laws hold; a training step takes {price:.1f} times NoPE's. "
                     f"Now {len(profile.seeds)} seeds, at most {chosen.minutes} min; Ctrl-C loses nothing")  # fmt: skip
         folder = config.CACHE / "runs"

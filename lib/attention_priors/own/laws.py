@@ -202,8 +202,11 @@ def _apart(one: Tensor, other: Tensor) -> float:
     return float((one - other).abs().max() / (1 + other.abs().max()))
 
 
-def price(own: Own, name: str, profile: Profile) -> float:
-    """Seconds of a training step beside those of NoPE's: the median of a few, in turn."""
+def price(own: Own, name: str, profile: Profile, minutes: float) -> float:
+    """Seconds of a training step beside those of NoPE's: the median of a few, in turn.
+
+    `Wrong` where `minutes` do not reach to the first checkpoint, so that training could never go on.
+    """
     specs = [passkey_run(profile, each, profile.seeds[0]) for each in (name, "nope")]
     models = [build(spec) for spec in specs]
     longest = specs[0].recipe.model_copy(update={"varied": None})
@@ -216,4 +219,9 @@ def price(own: Own, name: str, profile: Profile) -> float:
                 loss_of(model, batch, longest)[0].backward()
             times.append(time.perf_counter() - began)
     ours, theirs = (sorted(times[1:])[len(times[1:]) // 2] for times in spent)
+    if (steps := longest.checkpoint_every) * ours > 60 * minutes:
+        factors = [part for part in models[0].modules() if isinstance(part, RelativePrior)]
+        said = f"a training step takes {ours:.1f} s, {ours / theirs:.0f} times NoPE's: {minutes:g} min hold less than "
+        said += f"the {steps} steps from checkpoint to checkpoint; compute all lags at once, without loops"
+        raise own.wrong(said, own.line(factors[0]) if factors else None)
     return ours / theirs

@@ -17,7 +17,7 @@ def draw(frame: Frame) -> Figure:
         color, marker = paint(name)
         ax.axvline(own["ahead_uniform"].iloc[0], color=style.GREY, linewidth=0.7, linestyle=":")
         ax.axhline(own["recent_uniform"].iloc[0], color=style.GREY, linewidth=0.7, linestyle=":")
-        ax.plot(own["ahead"], own["recent"], marker, color=color, markersize=4.5, **style.EDGED)
+        ax.plot(own["ahead"], own["recent"], marker, color=color, markersize=4.5, markeredgewidth=0)
         panels.shares(ax)
         ax.set_xlim(-0.04, 1.04)
         ax.set_xticks([0, 0.5, 1])

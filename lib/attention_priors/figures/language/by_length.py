@@ -129,8 +129,8 @@ def caption(frame: Frame) -> str:
     missed = any(any(map(_missed, dict(groups(drawn(part(frame, known)))).values())) for known in KINDS)
     return (
         f"Perplexity of models trained on {trained} tokens, on the same last {first['scored']} tokens of "
-        f"{first['documents']} held-out documents, whatever the context before them: {' and '.join(kinds)}. Change of "
-        f"perplexity from {trained} to {tokens(far, trained)}: {'; '.join(changes)}. "
+        f"{first['documents']} held-out documents, whatever the context before them. Texts: {' and '.join(kinds)}. Change "
+        f"of perplexity from {trained} to {tokens(far, trained)}: {'; '.join(changes)}. "
         f"{f'{MISSED}: no seed passed the gate of word order. ' * missed}Line: mean over seeds; bars: 95 % t interval "
         f"of that mean; dots: seeds; dotted vertical line: training length; dotted horizontal line: a model that knows "
         f"the frequencies of tokens alone; {named_seeds(rows)}."

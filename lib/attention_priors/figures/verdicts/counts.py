@@ -5,15 +5,15 @@ from attention_priors.claims.verdict import DOCUMENTS
 from attention_priors.figures import style
 from attention_priors.figures.spec import LEDGER, Figure, FigureSpec, Frame, TableSpec
 
-# verdict: fill, hatch, colour of the number on it
+# verdict: fill, hatch; the fills are pale enough for black numbers on them
 LOOKS = {
-    "verified": (style.BLUE, "", "white"),
-    "verified with correction": ("#7FB2D9", "", "black"),
-    "contradicted": (style.ORANGE, "", "white"),
-    "reproduced": (style.GREEN, "", "white"),
-    "scaled reproduction": ("#8CC9A1", "///", "black"),
-    "inconclusive": ("#D9D9D9", "", "black"),
-    "not run": ("white", "...", "black"),
+    "verified": ("#7DB3DE", ""),
+    "verified with correction": ("#C3DCF0", "..."),
+    "contradicted": ("#F0A570", "xxx"),
+    "reproduced": ("#79C797", ""),
+    "scaled reproduction": ("#C4E4CF", "///"),
+    "inconclusive": ("#DDDDDD", ""),
+    "not run": ("#FFFFFF", ""),
 }
 NARROW = 4  # claims: a shorter piece of a bar has no number
 
@@ -27,16 +27,16 @@ def draw(ledger: Frame) -> Figure:
     table = claims.counts(ledger, "document").set_index("document").drop(index="total")
     fig, ax = style.figure(style.DOUBLE, 0.9 + 0.24 * len(table))
     left = table["total"] * 0
-    for verdict, (fill, hatch, ink) in LOOKS.items():
+    for verdict, (fill, hatch) in LOOKS.items():
         counts = table[verdict]
         if not counts.sum():
             continue
-        look = {"color": fill, "hatch": hatch, "edgecolor": style.DARK, "linewidth": 0.5}
+        look = {"facecolor": fill, "hatch": hatch, "edgecolor": style.GREY, "linewidth": 0.5}
         ax.barh(range(len(table)), counts, left=left, height=0.72, label=verdict, **look)
         for y, (start, count) in enumerate(zip(left, counts, strict=True)):
             if count >= NARROW:
                 box = {"facecolor": fill, "edgecolor": "none", "pad": 0.8} if hatch else None
-                ax.text(start + count / 2, y, str(count), color=ink, ha="center", va="center", fontsize=style.SMALLEST,
+                ax.text(start + count / 2, y, str(count), ha="center", va="center", fontsize=style.SMALLEST,
                         bbox=box)  # fmt: skip
         left = left + counts
     ax.set_yticks(range(len(table)), [DOCUMENTS[key] for key in table.index])
