@@ -280,7 +280,9 @@ def test_search_finds_a_claim(tab, address):
 def test_three_clicks_lead_from_the_first_page_to_counterexample_and_law(tab, address):
     tab.goto(address("index.html"))
     tab.get_by_role("link", name="Errata").first.click()
+    tab.wait_for_url("**/errata.html")
     tab.get_by_role("link", name="BAM-T4", exact=True).first.click()
+    tab.wait_for_url("**/claims/BAM-T4.html")
     tab.get_by_role("heading", name="Counterexample").wait_for()
     smallest = tab.locator(".admonition.warning")
     assert smallest.is_visible() and re.search(r"\d", smallest.inner_text())
