@@ -35,8 +35,7 @@ WORKS = {
   title = {ParallelComp: Parallel Long-Context Compressor for Length Extrapolation},
   author = {Xiong, Jing and Shen, Jianghan and Zheng, Chuanyang and Wan, Zhongwei and Zhao, Chenyang and Yang, Chiwun
             and Ye, Fanghua and Yang, Hongxia and Kong, Lingpeng and Wong, Ngai},
-  year = {2025},
-  url = {https://arxiv.org/abs/2502.14317}
+  year = {2025}
 }""",
 }
 
