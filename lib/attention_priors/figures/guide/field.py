@@ -11,7 +11,7 @@ from attention_priors.positions.generators import RandomisedRotary
 from attention_priors.positions.randomised import RandomisedSinusoidal
 
 HEADS, WIDTH, BASE = 4, 64, 10_000.0  # of the parts that are built to be named
-COLUMNS = {"embedding": 0.66, "rotation": 1.1, "prior": 1.04, "positions": 1.0, "ssmax": 0.72, "window": 0.55}  # inches
+COLUMNS = {"embedding": 0.6, "rotation": 1.0, "prior": 1.18, "positions": 1.08, "ssmax": 0.78, "window": 0.46}  # inches
 TITLES = {"ssmax": "SSMax on"}
 TOLD = ("Randomised", "Extended", "Rectified")  # in the column of positions
 PITCH = 0.165
@@ -35,7 +35,7 @@ def _parts(row: Encoding) -> dict[str, str]:
     if row.rotated_layers:
         turned = f", layer {', '.join(map(str, row.rotated_layers))}"
     elif row.rotated_heads < 1:
-        turned = f", {row.rotated_heads:.0%} of heads"
+        turned = f", {row.rotated_heads:.0%} heads"
     forms = [each for each in ENCODINGS.values() if each.unscaled == row.name]
     return {
         "embedding": _named(embedding), "rotation": _named(rotation) + turned, "prior": _named(prior),

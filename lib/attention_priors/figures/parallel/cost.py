@@ -7,10 +7,10 @@ from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
 
 LOOKS = dict(zip((WHOLE, HALF), lines.SERIES, strict=False))
 PANELS = {
-    "prefill": "seconds to read the text",
-    "token": "ms for each token after it",
-    "memory": "MB at most while reading",
-    "cache": "MB that stay",
+    "prefill": "reading (s)",
+    "token": "later token (ms)",
+    "memory": "peak memory (MB)",
+    "cache": "cache (MB)",
 }
 
 
