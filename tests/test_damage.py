@@ -33,7 +33,7 @@ def whole(tmp_path_factory) -> Layout:
     Report(layout, "passkeys").metrics("made_up", frame, KEY, "passkey-small")
     claims.write_part(layout.results, "smoke", "passkeys", [])
     claims.merge(layout.results, "smoke")
-    report.redraw(layout)  # the tables of the ledger
+    report.redraw(layout)  # the figures and tables of the ledger
     store.write_json(layout.own / INDEX, {"passkey/nope/0": KEY})
     store.write_json(layout.record("passkey/nope/0", KEY), {"key": KEY, "loss": [1.0, 0.5]})
     layout.models.mkdir()
@@ -52,6 +52,7 @@ def files(layout: Layout) -> list[Path]:
 
 KINDS = ("claims.json", "claims.md", "runs.json", "provenance.json", "sha256.txt", "claims/passkeys.json",
          "metrics/made_up.csv", "metrics/made_up.json", "tables/errata.csv", "tables/errata.md", "tables/errata.tex",
+         "figures/verdicts_by_document.pdf", "figures/verdicts_by_document.png", "figures/verdicts_by_document.md",
          "notebooks/passkeys.ipynb", "models/0.safetensors",
          "models/sha256.txt", "runs/passkey/nope/0.01234567.json", "runs/sha256.txt", "theory/provenance.json",
          "theory/sha256.txt", "theory/claims/generalised_gaussian.json", "theory/metrics/prior_shapes.csv",

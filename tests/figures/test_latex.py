@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 
+import pandas as pd
 import pytest
 
 from attention_priors import citation, config
@@ -57,3 +58,9 @@ def test_tables_and_figures_compile_in_one_document_and_nothing_sticks_out(tmp_p
     assert done.returncode == 0, log[-3000:]
     wide = [float(width) for width in re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\)", log)]
     assert max(wide, default=0) <= OVERFULL, re.findall(r"Overfull \\hbox.*\n.*", log)
+
+
+def test_a_table_without_rows_has_its_head():
+    frame = pd.DataFrame({"encoding": pd.Series(dtype=str), "accuracy": pd.Series(dtype=float)})
+    text = tables.render("none", frame, "Nothing passed.", "Recipe exact.")["tex"]
+    assert r"encoding & accuracy \\" in text and text.count(r"\\") == 1

@@ -74,7 +74,7 @@ def _layout(heads: Sequence[str], texts: Sequence[Sequence[str]]) -> _Layout:
         for size, points in SIZES:
             least = np.array([max(_widest(text, points) for text in (head, *column))
                               for head, column in zip(heads, texts, strict=True)])  # fmt: skip
-            whole = np.array([[_whole(text, points) for text in column] for column in texts]).reshape(len(heads), -1)
+            whole = np.array([[_whole(text, points) for text in column] for column in texts], dtype=float)
             if least.sum() <= room:
                 widths = _shared(least, whole, room)
                 if sideways or _heights(whole, widths).max(initial=0) <= HIGH:
