@@ -64,3 +64,4 @@ def test_a_table_without_rows_has_its_head():
     frame = pd.DataFrame({"encoding": pd.Series(dtype=str), "accuracy": pd.Series(dtype=float)})
     text = tables.render("none", frame, "Nothing passed.", "Recipe exact.")["tex"]
     assert r"encoding & accuracy \\" in text and text.count(r"\\") == 1
+    assert "nothing to show" in tables.render("none", pd.DataFrame(), "Nothing passed.", "Recipe exact.")["tex"]

@@ -38,6 +38,8 @@ class _Layout:
 
 def table(name: str, frame: pd.DataFrame, caption: str, footer: str) -> str:
     """The table; long ones run over pages, wide ones lie on their side. Intervals stand below their values."""
+    if frame.columns.empty:
+        frame = pd.DataFrame(columns=["nothing to show"])
     texts = [[cell(value) for value in frame.iloc[:, place]] for place in range(frame.shape[1])]
     heads = [str(column) for column in frame.columns]
     layout = _layout(heads, texts)
