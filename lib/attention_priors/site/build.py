@@ -191,7 +191,8 @@ SETTINGS = {
     "nb_render_image_options": {},
     "nb_code_prompt_show": "Show the code",
     "nb_code_prompt_hide": "Hide the code",
-    "suppress_warnings": ["myst.header", "mystnb.unknown_mime_type", "misc.highlighting_failure"],
+    # `app`: a second site of one process, for which nodes and directives are registered again.
+    "suppress_warnings": ["myst.header", "mystnb.unknown_mime_type", "misc.highlighting_failure", "app"],
     "exclude_patterns": [],
 }
 
