@@ -142,8 +142,9 @@ def asked(chosen: argparse.Namespace) -> str:
     }
     if chosen.dry_run:
         return "\n".join(said(chosen, tasks, settings, config, words))
-    model, words = opened.model(name, runtime.device(chosen.device), chosen.dtype)
     wording = Wording.of(words, chosen.chat)
+    run.check_room(tasks, names(chosen.methods), settings, wording)
+    model = opened.model(name, words, runtime.device(chosen.device), chosen.dtype)
     key = opened.identity(model, words)
     answers = run.wanted(tasks, names(chosen.methods), settings, wording, key, chosen.out / "answers")
     records = run.run(model, wording, answers)

@@ -10,8 +10,9 @@ from typing import Any
 
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
+from transformers.utils import logging
 
-from ... import store
+from ... import runtime, store
 from ..generate import check_vocabulary
 from .presets import Preset
 
@@ -19,14 +20,16 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 SAMPLED = 64  # numbers of a weight that its identity is made from
 
 
-def model(name: str, device: torch.device, dtype: str = "auto") -> tuple[PreTrainedModel, Any]:
-    """The model, ready to read, and its tokenizer. "auto": bfloat16 on a GPU, float32 elsewhere."""
+def model(name: str, words: Any, device: torch.device, dtype: str = "auto") -> PreTrainedModel:
+    """The model, ready to read. "auto": bfloat16 on a GPU, float32 elsewhere. ValueError where `words`, the tokenizer,
+    is not its own."""
     kind = DTYPES[("bfloat16" if device.type == "cuda" else "float32") if dtype == "auto" else dtype]
+    if runtime.headless():
+        logging.disable_progress_bar()
     with _explained(name):
-        found = AutoModelForCausalLM.from_pretrained(name, dtype=kind).to(device).eval()
-    words = tokenizer(name)
+        found = AutoModelForCausalLM.from_pretrained(name, dtype=kind)
     check_vocabulary(found, words)
-    return found, words
+    return found.to(device).eval()
 
 
 def tokenizer(name: str, local: bool = False) -> Any:
@@ -47,13 +50,15 @@ def sizes(preset: Preset) -> Any:
 
 
 def identity(found: PreTrainedModel, words: Any) -> str:
-    """A key of the weights (some numbers of each, evenly spread) and of the tokenizer."""
+    """A key of the weights (some numbers of each, evenly spread), of the class of device and of the tokenizer."""
     digest = hashlib.sha256()
     for name, weight in sorted(found.named_parameters()):
         flat = weight.detach().flatten()
         some = flat[:: max(1, len(flat) // SAMPLED)][:SAMPLED].float().cpu().numpy()
         digest.update(f"{name} {tuple(weight.shape)} {weight.dtype}".encode() + some.tobytes())
-    return store.key(digest.hexdigest(), sorted(words.get_vocab().items()), getattr(words, "chat_template", None))
+    return store.key(
+        digest.hexdigest(), found.device.type, sorted(words.get_vocab().items()), getattr(words, "chat_template", None)
+    )
 
 
 def counter(words: Any | None) -> Callable[[str], int]:

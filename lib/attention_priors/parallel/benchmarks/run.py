@@ -21,6 +21,8 @@ from .methods import METHODS, Settings
 from .prompts import Wording
 from .task import Row, Task
 
+Tasks = Mapping[str, tuple[Task, Sequence[Row]]]  # with their prompts, by name
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -42,49 +44,34 @@ def spread(rows: Sequence[Row], samples: int | None) -> list[Row]:
     return [rows[index * len(rows) // samples] for index in range(samples)]
 
 
-def options_of(
-    tasks: Mapping[str, tuple[Task, Sequence[Row]]], names: Sequence[str], settings: Settings, wording: Wording
-) -> Iterator[tuple[Task, str, Row, Options, str, str]]:
-    """Task, method, row, options, text and question of every answer, in the order in which they are made."""
-    for task, rows in tasks.values():
-        for row in rows:
-            text, question = wording.written(task, row)
-            for name in names:
-                yield task, name, row, methods.find(name).options(task, settings, wording.bos, row), text, question
+def check_room(tasks: Tasks, names: Sequence[str], settings: Settings, wording: Wording) -> None:
+    """ValueError where a question leaves no room in a method's window; asked of all before the first is answered."""
+    for task, _, row, options, _, question in _each(tasks, names, settings, wording):
+        if options.window is not None:
+            try:
+                chunk_size(options.window, len(wording.tokens(question)), options)
+            except ValueError as error:
+                raise ValueError(f"{task.name}, row {row.id}: {error}") from None
 
 
 def wanted(
-    tasks: Mapping[str, tuple[Task, Sequence[Row]]],
+    tasks: Tasks,
     names: Sequence[str],
     settings: Settings,
     wording: Wording,
     model: str,
     folder: Path,
 ) -> list[Wanted]:
-    """Every answer, each checked for room before the first is made. `model`: its identity.
-
-    ValueError for an unknown method, and for a question that leaves no room in the window.
-    """
+    """Every answer, and the file that holds it, which the whole of what it depends on names. `model`: its identity."""
     code = store.fingerprint(condense, decode, last_window, halves, HuggingFace)
-    room: dict[tuple[str, int | None, int], None] = {}
     found = []
-    for task, name, row, options, text, question in options_of(tasks, names, settings, wording):
-        if (question, options.window, options.reserve) not in room and options.window is not None:
-            room[question, options.window, options.reserve] = None
-            _check_room(task, row, options, len(wording.tokens(question)))
+    for task, name, row, options, text, question in _each(tasks, names, settings, wording):
         plain = {each.name: getattr(options, each.name) for each in fields(options)
                  if each.name not in ("choose", "calibration", "at_once")}  # fmt: skip
         key = store.key(model, code, plain, repr(options.calibration), METHODS[name].chooses, METHODS[name].cut,
                         settings.seed, row.id, text, question)  # fmt: skip
         found.append(Wanted(task, name, row, options, text, question, folder / task.name / name / f"{key}.json"))
     return found
-
-
-def _check_room(task: Task, row: Row, options: Options, question: int) -> None:
-    try:
-        chunk_size(max(options.window or 1, 1), question, options)
-    except ValueError as error:
-        raise ValueError(f"{task.name}, row {row.id}: {error}") from None
 
 
 def answer(model: PreTrainedModel, wording: Wording, each: Wanted) -> dict[str, Any]:
@@ -112,6 +99,17 @@ def ends(model: PreTrainedModel, tokenizer: Any) -> set[int]:
     named = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
     listed = named if isinstance(named, list) else [named]
     return {token for token in [*listed, getattr(tokenizer, "eos_token_id", None)] if token is not None}
+
+
+def _each(
+    tasks: Tasks, names: Sequence[str], settings: Settings, wording: Wording
+) -> Iterator[tuple[Task, str, Row, Options, str, str]]:
+    """Task, method, row, options, text and question of every answer, in the order in which they are made."""
+    for task, rows in tasks.values():
+        for row in rows:
+            text, question = wording.written(task, row)
+            for name in names:
+                yield task, name, row, methods.find(name).options(task, settings, wording.bos, row), text, question
 
 
 def run(model: PreTrainedModel, wording: Wording, asked: Sequence[Wanted]) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -51,10 +52,10 @@ def table(records: Sequence[Mapping[str, Any]], tasks: Mapping[str, Task]) -> pd
 def write(
     records: Sequence[Mapping[str, Any]], tasks: Mapping[str, Task], footer: str, folder: Path
 ) -> tuple[pd.DataFrame, list[Path]]:
-    """table.{csv,md,tex}, and answers.csv with every answer and its score."""
+    """table.{csv,md,tex}, and answers.jsonl with every answer and its score."""
     built = table(records, tasks)
     texts = {f"table.{end}": text for end, text in tables.render("benchmarks", built, CAPTION, footer).items()}
-    texts["answers.csv"] = pd.DataFrame(records).to_csv(index=False, lineterminator="\n")
+    texts["answers.jsonl"] = "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in records)
     for name, text in texts.items():
         store.write_text(folder / name, text)
     return built, [folder / name for name in texts]
