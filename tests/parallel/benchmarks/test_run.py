@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +22,8 @@ from parallel.benchmarks.made import LONG, infinite_line, long_line, tokenizer, 
 
 SMALL = ["--tasks", "passkey,kv_retrieval", "--length", "900", "--samples", "2", "--window", "400", "--budget", "40",
          "--device", "cpu"]  # fmt: skip
+METHODS = ["--methods", "plain,halves,k3,chunks-budget,random"]
+ANSWERS = 20
 TEXTS = ("table.csv", "table.md", "table.tex")
 
 
@@ -31,10 +36,26 @@ def both(model: Path) -> tuple:
     return opened.model(str(model), words, torch.device("cpu")), words
 
 
-def test_a_run_that_is_stopped_goes_on_to_the_same_table(model: Path, tmp_path: Path, monkeypatch, capsys) -> None:
-    methods = ["--methods", "plain,last-window,halves,k3,chunks-budget,random"]
-    assert asked(model, tmp_path / "whole", *methods) == 0
-    assert "ParallelComp, B keys" in capsys.readouterr().out
+@pytest.fixture(scope="module")
+def whole(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a run writes that nothing disturbs."""
+    folder = tmp_path_factory.mktemp("whole")
+    assert asked(model, folder, *METHODS) == 0
+    return folder
+
+
+def same(whole: Path, folder: Path) -> None:
+    """But for the seconds that answers took."""
+    for name in TEXTS:
+        assert (folder / name).read_text() == (whole / name).read_text()
+    frames = [pd.read_json(each / "answers.jsonl", lines=True).drop(columns="seconds") for each in (whole, folder)]
+    pd.testing.assert_frame_equal(*frames)
+    assert len(frames[0]) == ANSWERS and frames[0]["entries"].min() >= 40
+
+
+def test_a_run_that_is_stopped_goes_on_to_the_same_table(
+    model: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made: list[str] = []
     real = run.answer
 
@@ -46,20 +67,46 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_table(model: Path, tmp_path: 
         return real(*given)
 
     monkeypatch.setattr(run, "answer", counted)
-    part = tmp_path / "part"
-    assert asked(model, part, *methods) == 130 and not (part / "table.csv").exists()
-    files = sorted((part / "answers").rglob("*.json"))
+    assert asked(model, tmp_path, *METHODS) == 130 and not (tmp_path / "table.csv").exists()
+    files = sorted((tmp_path / "answers").rglob("*.json"))
     assert len(files) == 9
-    files[0].write_text(files[0].read_text()[:20])  # what a machine leaves that loses power
-    assert asked(model, part, *methods) == 0
-    assert made.count("an answer") == 24 + 1
-    assert asked(model, part, *methods) == 0 and made.count("an answer") == 25
-    for name in TEXTS:
-        assert (part / name).read_text() == (tmp_path / "whole" / name).read_text()
-    frames = [pd.read_json(folder / "answers.jsonl", lines=True).drop(columns="seconds")
-              for folder in (tmp_path / "whole", part)]  # fmt: skip
-    pd.testing.assert_frame_equal(*frames)
-    assert len(frames[0]) == 24 and frames[0]["entries"].min() >= 40
+    files[0].write_text(files[0].read_text()[:20])  # as after a power cut
+    assert asked(model, tmp_path, *METHODS) == 0
+    assert made.count("an answer") == ANSWERS + 1
+    assert asked(model, tmp_path, *METHODS) == 0 and made.count("an answer") == ANSWERS + 1
+    same(whole, tmp_path)
+
+
+KILLED = """
+import os, signal, sys
+from attention_priors.parallel.benchmarks import __main__ as command
+
+replace, moves = os.replace, 0
+
+
+def dying(*paths):
+    global moves
+    moves += 1
+    if moves == 4:  # the answer is made, and its file not yet in place
+        os.kill(os.getpid(), signal.SIGKILL)
+    replace(*paths)
+
+
+os.replace = dying
+command.main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_while_it_writes_goes_on_to_the_same_table(
+    model: Path, whole: Path, tmp_path: Path
+) -> None:
+    line = ["--model", str(model), "--out", str(tmp_path), *SMALL, *METHODS]
+    done = subprocess.run([sys.executable, "-c", KILLED, *line], check=False, capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    assert len(list((tmp_path / "answers").rglob("*.json"))) == 3
+    assert asked(model, tmp_path, *METHODS) == 0
+    same(whole, tmp_path)
 
 
 def test_answers_are_those_of_generate(model: Path, tmp_path: Path) -> None:
@@ -117,6 +164,12 @@ def test_right_answers_score_one_on_files_of_both(model: Path, data: Path, tmp_p
     assert (share["score low"], share["score high"], share["prompts"]) == (0.094, 0.992, 3)  # Clopper-Pearson of 2 in 3
     graded = table[table["task"] == "GovReport"].iloc[0]
     assert (graded["score low"], graded["score high"]) == (0, 1)  # t: 0.667 -+ 4.303 / 3
+
+
+def test_a_model_in_half_precision_answers(model: Path, tmp_path: Path) -> None:
+    more = ["--methods", "chunks-budget,snapkv,lexical", "--tasks", "passkey", "--samples", "1", "--dtype", "bfloat16"]
+    assert asked(model, tmp_path, *more) == 0
+    assert len(pd.read_csv(tmp_path / "table.csv")) == 3
 
 
 def test_what_ends_an_answer(model: Path) -> None:

@@ -57,8 +57,8 @@ def settings_of(chosen: argparse.Namespace, preset: presets.Preset | None, confi
     window = chosen.window or (preset.window if preset else most)
     if window is None:
         raise ValueError("window = None, and the model does not say for how many positions it is made; give --window")
-    cut = preset.cut if preset and not chosen.window else None
-    for name, value in (("window", window), ("window of cut texts", cut)):
+    cut = chosen.cut or (preset.cut if preset else None)
+    for name, value in (("window", window), ("cut", cut)):
         if most and value and value > most:
             raise ValueError(f"{name} = {value}, but the model is made for {most} positions; give at most {most}")
     return Settings(
@@ -104,6 +104,7 @@ def arguments() -> commands.Arguments:
     parser.add_argument("--samples", type=WHOLE, help="prompts of a task (default: all of its file; 1 that is made)")
     parser.add_argument("--data", type=Path, help="folder with the benchmarks' files (default: the hub's)")
     parser.add_argument("--window", type=WHOLE, help="positions of a chunk, question and answer (default: the model's)")
+    parser.add_argument("--cut", type=WHOLE, help="positions where a text is cut (default: the preset's, or --window)")
     parser.add_argument("--keep", type=WHOLE, help="chunks that stay (default: the preset's, or as the paper by task)")
     parser.add_argument("--budget", type=WHOLE, help="keys that stay of a chunk (default: the preset's)")
     parser.add_argument("--overlap", type=commands.whole(0, 2**31), default=0, help="tokens that chunks share")

@@ -13,7 +13,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTra
 from transformers.utils import logging
 
 from ... import runtime, store
-from ..generate import check_vocabulary
+from ..generate import check_vocabulary, encode
 from .presets import Preset
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -63,7 +63,7 @@ def identity(found: PreTrainedModel, words: Any) -> str:
 
 def counter(words: Any | None) -> Callable[[str], int]:
     """Counts the tokens of a text; without a tokenizer a fourth of its characters, about what English has."""
-    return (lambda text: len(text) // 4) if words is None else lambda text: len(words(text)["input_ids"])
+    return (lambda text: len(text) // 4) if words is None else lambda text: len(encode(words, text))
 
 
 @contextmanager
