@@ -14,11 +14,11 @@ from parallel.tiny import FAMILIES, SIZES
 
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a model of 258 tokens and 512 positions."""
+    """The folder of a model of 258 tokens and 1024 positions."""
     folder = tmp_path_factory.mktemp("model")
     torch.manual_seed(0)
     config, kind, more = FAMILIES["llama"]
-    sizes = SIZES | more | {"vocab_size": 258, "max_position_embeddings": 512, "num_hidden_layers": 2,
+    sizes = SIZES | more | {"vocab_size": 258, "max_position_embeddings": 1024, "num_hidden_layers": 2,
                             "eos_token_id": 257}  # fmt: skip
     kind(config(**sizes)).save_pretrained(folder)
     tokenizer().save_pretrained(folder)

@@ -140,7 +140,7 @@ def test_other_settings_and_other_weights_make_other_answers(model: Path, tmp_pa
 def test_right_answers_score_one_on_files_of_both(model: Path, data: Path, tmp_path: Path, monkeypatch) -> None:
     def right(model: object, wording: object, each: run.Wanted) -> dict:
         text = each.row.answers[0] if each.row.id[-1] != "2" else "?"
-        return {"id": each.row.id, "answer": text, "tokens": 5, "entries": 4.0, "seconds": 0.1}
+        return {"id": each.row.id, "answer": text, "tokens": 500, "question": 9, "entries": 4.0, "seconds": 0.1}
 
     monkeypatch.setattr(run, "answer", right)
     names = [*infinitebench.TASKS, *LONG]
@@ -156,7 +156,6 @@ def test_right_answers_score_one_on_files_of_both(model: Path, data: Path, tmp_p
         "--device",
         "cpu",
     ]
-    monkeypatch.setattr(run, "check_room", lambda *_: None)  # summaries of 512 tokens leave no room in this model
     assert command.main(["--model", str(model), "--out", str(tmp_path), *more]) == 0
     table = pd.read_csv(tmp_path / "table.csv")
     assert len(table) == len(names) and (table["score"] == 0.667).all()
@@ -164,6 +163,16 @@ def test_right_answers_score_one_on_files_of_both(model: Path, data: Path, tmp_p
     assert (share["score low"], share["score high"], share["prompts"]) == (0.094, 0.992, 3)  # Clopper-Pearson of 2 in 3
     graded = table[table["task"] == "GovReport"].iloc[0]
     assert (graded["score low"], graded["score high"]) == (0, 1)  # t: 0.667 -+ 4.303 / 3
+
+
+def test_a_device_without_memory_is_one_line(model: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+    def full(*_: object) -> None:
+        raise torch.OutOfMemoryError("many lines\nof numbers")
+
+    monkeypatch.setattr(run, "answer", full)
+    assert asked(model, tmp_path) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith("error: the device is out of memory; give less than --at-once 4")
 
 
 def test_a_model_in_half_precision_answers(model: Path, tmp_path: Path) -> None:
@@ -218,8 +227,8 @@ REFUSED = [
     ({"methods": "chunks-budget"}, "budget = None", "give --budget"),
     ({"methods": "chunks-calibrated", "window": "250"}, "edge = 100", "at most half"),
     ({"preset": "llama-4"}, "unknown preset 'llama-4'", "nearest: llama-"),
-    ({"preset": "llama-2", "window": ""}, "window = 4096", "at most 512"),
-    ({"window": "600"}, "window = 600", "at most 512"),
+    ({"preset": "llama-2", "window": ""}, "window = 4096", "at most 1024"),
+    ({"window": "1100"}, "window = 1100", "at most 1024"),
     ({"window": "60"}, "passkey, row 0: a question of", "widen the window"),
     ({"overlap": "300"}, "overlap = 300", "repeat fewer"),
     ({"length": "9"}, "length = 9", "a longer one"),

@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ... import commands, runtime
 from ...registry import nearest
 from . import infinitebench, longbench, opened, plan, presets, run, summary, synthetic
@@ -163,6 +165,9 @@ def main(arguments_: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nstopped: the same command goes on", file=sys.stderr, flush=True)
         return 130
+    except torch.OutOfMemoryError:
+        remedy = f"give less than --at-once {chosen.at_once}, or leave out the methods that read the whole text"
+        return commands.refused(ValueError(f"the device is out of memory; {remedy}; the same command goes on"))
     except commands.REFUSED as error:
         return commands.refused(error)
     return 0

@@ -16,7 +16,7 @@ from ..chunks import Options, chunk_size
 from ..generate import decode
 from ..hf import HuggingFace
 from ..read import condense
-from . import methods, metrics
+from . import methods, metrics, plan
 from .methods import METHODS, Settings
 from .prompts import Wording
 from .task import Row, Task
@@ -87,6 +87,7 @@ def answer(model: PreTrainedModel, wording: Wording, each: Wanted) -> dict[str, 
         "id": each.row.id,
         "answer": wording.tokenizer.decode(tokens, skip_special_tokens=True),
         "tokens": len(text) + len(question),
+        "question": len(question),
         "chunks": len(session.spans),
         "kept": list(session.kept),
         "entries": session.entries,
@@ -118,13 +119,19 @@ def run(model: PreTrainedModel, wording: Wording, asked: Sequence[Wanted]) -> li
     runtime.say(f"[benchmarks] {len(asked) - len(missing)} of {len(asked)} answers are there")
     for each in runtime.progress(missing, "benchmarks"):
         store.kept_json(each.path, lambda each=each: answer(model, wording, each))
-    return [record(each, store.kept_json(each.path, lambda each=each: answer(model, wording, each))) for each in asked]
+    shape = plan.Shape.of(model.config)
+    return [
+        record(each, store.kept_json(each.path, lambda each=each: answer(model, wording, each)), shape)
+        for each in asked
+    ]
 
 
-def record(each: Wanted, made: Mapping[str, Any]) -> dict[str, Any]:
-    """An answer with its task, method and score."""
+def record(each: Wanted, made: Mapping[str, Any], shape: plan.Shape) -> dict[str, Any]:
+    """An answer with its task, method and score, and the FLOPs of reading (`plan`)."""
     score = metrics.score(each.task.metric, each.task.counted(made["answer"]), each.row.answers, each.row.options)
-    return {"task": each.task.name, "method": each.method, "score": round(score, 6), **made}
+    question = made["question"]
+    read = plan.cost(shape, METHODS[each.method], each.options, made["tokens"] - question, question, 2).prefill
+    return {"task": each.task.name, "method": each.method, "score": round(score, 6), "flops": read, **made}
 
 
 def _beat(label: str) -> Callable[[int, int], None]:

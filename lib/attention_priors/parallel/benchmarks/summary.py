@@ -18,7 +18,8 @@ from .methods import METHODS
 from .task import Task
 
 CAPTION = ("Mean score of each task and method, with a 95 % interval over prompts: exact binomial where an answer is "
-           "right or wrong, else Student's t. Entries: keys of the text that the question attends to.")  # fmt: skip
+           "right or wrong, else Student's t. Entries: keys of the text that the question attends to. "
+           "TFLOPs: of reading, counted.")  # fmt: skip
 
 
 def interval(scores: Sequence[float], binary: bool) -> tuple[float, float]:
@@ -45,6 +46,7 @@ def table(records: Sequence[Mapping[str, Any]], tasks: Mapping[str, Task]) -> pd
             "prompts": len(group),
             "tokens": round(float(np.mean([each["tokens"] for each in group]))),
             "entries": round(float(np.mean([each["entries"] for each in group]))),
+            "TFLOPs": float(np.mean([each["flops"] for each in group])) / 1e12,
         })  # fmt: skip
     return pd.DataFrame(rows)
 
