@@ -71,8 +71,6 @@ def test_the_files_may_lie_unpacked_or_in_a_copy_of_the_repository(tmp_path: Pat
     assert row == same and row.id.endswith("4")
 
 
-TASK = infinitebench.TASKS["passkey"]
-CHOICE = infinitebench.TASKS["code_debug"]
 LINE = infinite_line("passkey", 0)
 
 
@@ -112,6 +110,9 @@ REFUSED: list[tuple[Callable[[Path], object], str, str]] = [
     *((read(without(name)), f"passkey.jsonl:1 has no field '{name}'", "as the benchmark publishes it")
       for name in ("id", "context", "input", "answer")),
     (read(json.dumps(LINE | {"answer": []})), "answer = []", "at least one"),
+    (read(json.dumps(LINE | {"answer": None})), "answer = None", "at least one"),
+    *((read(written([infinite_line("code_debug", 0) | {"answer": each}]), "code_debug", "code_debug.jsonl"),
+       f"answer {each!r} is none of 4 options", "the option's text") for each in ("", "AB", "E")),
     (read(json.dumps(LINE | {"context": ""})), "context is empty", "with a text"),
     (read(written([infinite_line("code_debug", 0) | {"answer": "z"}]), "code_debug", "code_debug.jsonl"),
      "answer 'z' is none of 4 options", "the option's text"),

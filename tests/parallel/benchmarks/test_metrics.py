@@ -66,10 +66,11 @@ def test_every_metric_has_cases_and_binary_ones_score_0_or_1() -> None:
     assert graded == {name for name, metric in metrics.METRICS.items() if not metric.binary}
 
 
-def test_what_cannot_be_scored_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_scored_is_one_line() -> None:
     for call, value, remedy in [
         (lambda: metrics.score("rouge", "a", ["a"]), "'rouge'", "nearest: rouge-l"),
         (lambda: metrics.score("f1", "a", []), "right answers = []", "at least one"),
+        (lambda: metrics.score("option", "A", ["Ann", "A"]), "options = []", "at least two"),
         (lambda: metrics.score("number", "7", ["seven"]), "'seven'", "correct the row"),
     ]:
         with pytest.raises(ValueError) as caught:

@@ -152,7 +152,7 @@ def test_right_answers_score_one_on_files_of_both(model: Path, data: Path, tmp_p
         "--methods",
         "chunks",
         "--window",
-        "512",
+        "1024",
         "--device",
         "cpu",
     ]

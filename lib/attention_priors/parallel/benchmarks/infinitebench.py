@@ -56,6 +56,6 @@ def _lettered(answers: tuple[str, ...], options: tuple[str, ...], where: str) ->
     """The right option and its letter."""
     if answers[0] in options:
         return answers[0], LETTERS[options.index(answers[0])]
-    if answers[0] in LETTERS[: len(options)]:
+    if answers[0] in tuple(LETTERS[: len(options)]):
         return options[LETTERS.index(answers[0])], answers[0]
     raise ValueError(f"{where}: answer {answers[0][:40]!r} is none of {len(options)} options; give the option's text")

@@ -101,8 +101,10 @@ def _name(answer: str, right: str) -> float:
 def _option(answer: str, right: Sequence[str], options: Sequence[str]) -> float:
     """What the answer begins with, else what follows a cue such as "answer:", else the first letter that stands alone.
 
-    `right` is the option's text and its letter.
+    `right` is the option's text and its letter. ValueError where there is nothing to choose from.
     """
+    if not options:
+        raise ValueError("options = [], but this metric reads a choice among them; give at least two")
     text, letter = right[:2]
     answer = answer.strip()
     choices = LETTERS[: len(options)]

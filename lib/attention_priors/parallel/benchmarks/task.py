@@ -73,11 +73,10 @@ class Fields:
     def texts(self, name: str, empty: bool = False) -> tuple[str, ...]:
         """A list of texts or numbers; one alone is a list of one."""
         value = self._of(name)
-        if value is None and empty:
-            return ()
-        found = tuple(str(each) for each in value) if isinstance(value, list) else (str(value),)
+        listed = value if isinstance(value, list) else [] if value is None else [value]
+        found = tuple(str(each) for each in listed)
         if not found and not empty:
-            raise ValueError(f"{self.where}: {name} = [], but a score needs a right answer; give at least one")
+            raise ValueError(f"{self.where}: {name} = {value}, but a score needs a right answer; give at least one")
         return found
 
     def _of(self, name: str) -> Any:
