@@ -102,7 +102,7 @@ REFUSED: list[tuple[Callable[[Path], object], str, str]] = [
     (lambda folder: list(longbench.rows("lcc", folder)), "data.zip in", "a copy of THUDM/LongBench"),
     (lambda folder: list(infinitebench.rows("passkey")), "passkey.jsonl of xinrongzhang2022/InfiniteBench at 90f0394",
      "--data FOLDER"),
-    (lambda folder: list(longbench.rows("lcc")), "data.zip of THUDM/LongBench at 7956e94", "--data FOLDER"),
+    (lambda folder: list(longbench.rows("lcc")), "data.zip of THUDM/LongBench at 5e628be", "--data FOLDER"),
     (zipped(trec=""), "has no lcc.jsonl", "copy data.zip"),
     (read("PK cut short", "lcc", "data.zip"), "is no zip archive", "copy it again"),
     (read(json.dumps(LINE) + "\n{'id': 1}\n"), "passkey.jsonl:2", "copy the file again"),
