@@ -13,8 +13,11 @@ from pathlib import Path
 from .files import Pinned, lines
 from .task import Fields, Row, Task, table
 
-DATA = Pinned("THUDM/LongBench", "5e628be450b7e67fb7ae6e201bd6d8f7056f7672",
-              "commit at which public code reads data.zip (SHA-256 cb45b11a...857f7f64); not looked up on the hub")  # fmt: skip
+DATA = Pinned(
+    "THUDM/LongBench",
+    "5e628be450b7e67fb7ae6e201bd6d8f7056f7672",
+    "commit at which public code reads data.zip (SHA-256 cb45b11a...857f7f64); not looked up on the hub",
+)
 ARCHIVE = "data.zip"
 _PASSAGES = "\n\nThe passages above hold what this question needs. Reply with the answer alone.\n{input}\nAnswer:"
 _SHOTS = {"chat": False, "first_line": True}
