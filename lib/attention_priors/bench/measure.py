@@ -147,5 +147,5 @@ MEASURES = {each.__name__: each for each in (training_step, training_run, long_p
 
 if __name__ == "__main__":
     runtime.configure(int(sys.argv[1]))
-    torch.use_deterministic_algorithms(False)
+    torch.set_deterministic_debug_mode("default")
     print(json.dumps(MEASURES[sys.argv[2]](*sys.argv[3:])))
