@@ -2,7 +2,8 @@
 
     python -m attention_priors.experiments.goat_tuning        write data/tuning/goat.csv (some minutes)
 
-As many as every row has in `tuning`, where the rivals' stand, and on the same seed that no profile uses.
+As many as every row has in `tuning`, where the rivals' stand, and on the same seed that no profile uses. RoPE without
+1/√d has them too: logits that nobody divided are another model, and may want another rate.
 The notebook learned_spectra shows the file. Nothing else reads it.
 """
 
@@ -27,7 +28,7 @@ from .grid import Job, run_all
 PATH = config.ROOT / "data" / "tuning" / "goat.csv"
 PASSKEYS, ADDRESSES = "passkeys", "addresses"
 ROWS = {
-    PASSKEYS: ("goat-composite",),
+    PASSKEYS: ("goat-composite", "rope-undivided"),
     ADDRESSES: ("goat-composite",),
 }
 TEXTS = 48  # of addresses at each length
