@@ -8,6 +8,7 @@ from attention_priors.figures.parallel.needles import NOTEBOOK
 from attention_priors.figures.parallel.profiles import shown_of
 from attention_priors.figures.spec import Figure, FigureSpec, Frame
 from attention_priors.figures.words import counted
+from attention_priors.parallel.chunks import Calibration
 
 # region: colour, marker
 LOOKS = {
@@ -66,10 +67,11 @@ def caption(frame: Frame) -> str:
         said.append(f"{region} {own}")
     every = means.loc[(ALL, ALL)]
     return (
-        "What changes in the joined attention when outliers of one region of every chunk go, by the layers that lose "
-        f"them; {label(name)}. Below zero on the left: more even. Change of the distance: {'; '.join(said)}; without "
-        f"any outlier {every['distance']:+.3f}, which are {100 * every['evicted']:.1f} % of the keys. Bars: 95 % "
-        f"intervals of means of {counted(rows['seed'])}; dots: seeds."
+        f"What changes in the joined attention when outliers (weights above {Calibration().threshold:g}) of one region "
+        f"of every chunk go, by the layers that lose them; {label(name)}. Below zero on the left: more even. Change of "
+        f"the distance: {'; '.join(said)}; without any outlier {every['distance']:+.3f}, which are "
+        f"{100 * every['evicted']:.1f} % of the keys. Bars: 95 % intervals of means of {counted(rows['seed'])}; dots: "
+        "seeds."
     )
 
 
