@@ -31,11 +31,13 @@ WORKS = {
   year = {2026},
   url = {https://arxiv.org/abs/2601.15380}
 }""",
-    "ParallelComp": """@misc{xiong_parallelcomp,
+    "ParallelComp": """@inproceedings{xiong_parallelcomp,
   title = {ParallelComp: Parallel Long-Context Compressor for Length Extrapolation},
   author = {Xiong, Jing and Shen, Jianghan and Zheng, Chuanyang and Wan, Zhongwei and Zhao, Chenyang and Yang, Chiwun
             and Ye, Fanghua and Yang, Hongxia and Kong, Lingpeng and Wong, Ngai},
-  year = {2025}
+  booktitle = {International Conference on Machine Learning},
+  year = {2025},
+  url = {https://arxiv.org/abs/2502.14317}
 }""",
 }
 
