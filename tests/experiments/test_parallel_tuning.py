@@ -63,6 +63,6 @@ def test_a_value_is_chosen_only_where_it_is_better():
             for way, means in {"k3": (0.5, 0.5, 0.4, 0.5), "pi": (0.1, 0.2, 0.4, 0.4)}.items()
             for value, mean in zip((9, 1, 2, 3), means, strict=True) for seed in (101, 102)]  # fmt: skip
     found = parallel_tuning.chosen(pd.DataFrame(rows))
-    assert found["best"].tolist() == [9, 2] and found["today"].tolist() == [9, 9]
+    assert found["best"].tolist() == ["9", "2"] and found["today"].tolist() == ["9", "9"]
     assert found["accuracy at best"].tolist() == pytest.approx([0.5, 0.4])
     assert found["all trials"].iloc[1] == "9: 0.10, 1: 0.20, 2: 0.40, 3: 0.40"

@@ -3,7 +3,7 @@
     python -m attention_priors.experiments.parallel_tuning        write data/tuning/parallel.csv (some minutes)
 
 Every way that has a number to choose has four trials, the first with what it has in `parallel.methods`. They are asked
-the prompts of `parallel_needles`. The notebook reading_in_parallel shows the file; λ of the calibrated rows is its.
+the prompts of `parallel_needles`. The notebook reading_in_parallel shows the file. Nothing else reads it.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ def chosen(table: pd.DataFrame) -> pd.DataFrame:
     for way, own in counted.groupby("way", sort=False):
         means = own.groupby("value", sort=False)["mean"].mean()
         today, best = means.index[0], means.index[means.to_numpy().argmax()]
-        rows.append({"way": METHODS[way].label, "chosen": own["number"].iloc[0],
-                     "today": today, "accuracy today": means[today], "best": best, "accuracy at best": means[best],
+        rows.append({"way": METHODS[way].label, "chosen": own["number"].iloc[0], "today": f"{today:g}",
+                     "accuracy today": means[today], "best": f"{best:g}", "accuracy at best": means[best],
                      "all trials": ", ".join(f"{value:g}: {mean:.2f}" for value, mean in means.items())})  # fmt: skip
     return pd.DataFrame(rows).set_index("way")
 
