@@ -48,7 +48,7 @@ def test_every_way_had_as_many_trials_on_seeds_of_no_profile():
         own = tried[(tried["seed"] == seed) & (tried["way"] == way)]
         assert tuple(own["value"]) == parallel_tuning.NUMBERS[way].values and len(own) == 4
     assert len(tried) == 4 * len(parallel_tuning.SEEDS) * len(parallel_tuning.NUMBERS)
-    assert (tried["accuracy_1"].groupby([tried["way"], tried["seed"]]).first() > 0.5).all()
+    assert (tried.loc[tried["way"] == "k3", "accuracy_1"] >= 0.95).all(), "its models have learned the task"
 
 
 def test_a_trial_is_a_row_of_the_file(model):
