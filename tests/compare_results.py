@@ -13,8 +13,8 @@ import pandas as pd
 
 from attention_priors import store
 
-TIMED = {"milliseconds", "seconds"}  # a metric with one of these
-WITH_TIMES = {*TIMED, "low", "high", "memory"}  # has times in these
+TIMED = {"milliseconds", "seconds", "prefill"}  # a metric with one of these
+WITH_TIMES = {*TIMED, "token", "low", "high", "memory"}  # has times in these
 KEYS = {"run", "key"}
 FOUND = ("verdict", "outcome", "measured", "relation", "expected_value", "tolerance", "seeds", "interval",
          "counterexample", "corrected", "recipe", "opposite")  # fmt: skip

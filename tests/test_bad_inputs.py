@@ -40,6 +40,7 @@ from attention_priors.layout import Layout
 from attention_priors.model import Cache, Transformer, paper_model
 from attention_priors.notebooks import file_name
 from attention_priors.own import __main__ as own
+from attention_priors.parallel.benchmarks import __main__ as benchmarks
 from attention_priors.pipeline import __main__ as pipeline
 from attention_priors.pipeline import progress
 from attention_priors.positions.encodings import ENCODINGS
@@ -55,6 +56,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "pipeline": pipeline.main, "report": report.main, "verify": verify.main, "claims": ledger.main,
     "bench": bench.main, "experiments": training.main, "text.hub": hub.main,
     "text.genome": genome.main, "own": own.main, "first_look": first_look.main,
+    "parallel.benchmarks": benchmarks.main,
 }  # fmt: skip
 
 
@@ -151,6 +153,17 @@ LINES = [
     ("own {file} --ssmaxx", "--ssmaxx", "--help"),
     ("first_look --profile smok", "'smok'", "nearest is 'smoke'"),
     ("first_look --seeds 9", "9", "--help"),
+    ("parallel.benchmarks", "no model", "give --model or --preset"),
+    ("parallel.benchmarks --preset llama", "'llama'", "nearest: llama-"),
+    ("parallel.benchmarks --preset llama-3 --tasks passkye", "'passkye'", "nearest: passkey"),
+    ("parallel.benchmarks --preset llama-3 --methods chunk", "'chunk'", "nearest: chunks"),
+    ("parallel.benchmarks --preset llama-3", "no folder", "--out FOLDER"),
+    ("parallel.benchmarks --preset llama-3 --dry-run --data {here}", "passkey.jsonl", "the folder of a copy"),
+    ("parallel.benchmarks --preset llama-3 --dry-run --length 9", "length = 9", "a longer one"),
+    ("parallel.benchmarks --model {here} --dry-run --length 999", "here", "a folder with configuration"),
+    ("parallel.benchmarks --keep 0", "0", "a number from 1 to"),
+    ("parallel.benchmarks --device tpu", "'tpu'", "use 'auto'"),
+    ("parallel.benchmarks --chat loud", "'loud'", "choose from"),
 ]
 
 

@@ -55,13 +55,10 @@ def generate(
     """
     _check_decoding(answer, temperature, top_p)
     reader = open_reader(model)
-    size = _size(tokenizer)
-    most = _vocabulary(model)
-    if size is not None and size > most:
-        raise ValueError(f"the tokenizer has {size} tokens, but the model knows {most}; use the model's own tokenizer")
+    check_vocabulary(model, tokenizer)
     asked = Options(window=window, reserve=answer, keep=keep, budget=budget,
-                    **{"bos": _bos(tokenizer)} | options)  # fmt: skip
-    tokens = [torch.tensor(_encode(tokenizer, each), dtype=torch.int64) for each in (text, question)]
+                    **{"bos": bos_of(tokenizer)} | options)  # fmt: skip
+    tokens = [torch.tensor(encode(tokenizer, each), dtype=torch.int64) for each in (text, question)]
     session = condense(reader, *tokens, asked, progress or _said)
     end = set(stop if stop is not None else [each for each in [getattr(tokenizer, "eos_token_id", None)]
                                              if each is not None])  # fmt: skip
@@ -108,6 +105,13 @@ def _check_decoding(answer: int, temperature: float, top_p: float) -> None:
         raise ValueError(f"top_p = {top_p}, but it is a share of the mass: above 0, at most 1")
 
 
+def check_vocabulary(model: nn.Module, tokenizer: Any) -> None:
+    """ValueError for a tokenizer with more tokens than the model knows."""
+    size, most = _size(tokenizer), _vocabulary(model)
+    if size is not None and size > most:
+        raise ValueError(f"the tokenizer has {size} tokens, but the model knows {most}; use the model's own tokenizer")
+
+
 def _vocabulary(model: nn.Module) -> int:
     return model.config.vocabulary if isinstance(model, Transformer) else model.get_input_embeddings().num_embeddings
 
@@ -119,13 +123,13 @@ def _size(tokenizer: Any) -> int | None:
     return len(tokenizer) if hasattr(tokenizer, "__len__") else None
 
 
-def _bos(tokenizer: Any) -> int | None:
+def bos_of(tokenizer: Any) -> int | None:
     """The token that the tokenizer itself puts before a text; None where it puts none."""
     bos = getattr(tokenizer, "bos_token_id", None)
     return bos if bos is not None and list(tokenizer.encode("a"))[:1] == [bos] else None
 
 
-def _encode(tokenizer: Any, text: str) -> list[int]:
+def encode(tokenizer: Any, text: str) -> list[int]:
     """Token ids without marks of begin and end."""
     if hasattr(tokenizer, "get_vocab_size"):
         return tokenizer.encode(text, add_special_tokens=False).ids

@@ -37,7 +37,7 @@ def draw(frame: Frame) -> Figure:
                     fontsize=style.SMALLEST, bbox=box)  # fmt: skip
     ax.set_xlim(right=np.nanmax([*frame["instructions"], *(slot for _, slot in KERNELS.values())]) + NUMBER)
     ax.set_yticks(place, [f"{KERNELS[row.kernel][0]}; {row.variant}" for row in frame.itertuples()])
-    ax.set(xlabel="instructions per score\n(orange strokes: issue slots while the tensor cores are busy)")
+    ax.set(xlabel="instructions per score\n(upright strokes: issue slots while the tensor cores are busy)")
     ax.grid(axis="y", visible=False)
     return fig
 
@@ -49,7 +49,7 @@ def caption(frame: Frame) -> str:
     more = by["forward", "table"] / by["forward", "no bias"] - 1
     return (
         "Instructions that a score costs in the main loop of each kernel, counted in code compiled for an H100 or H200 "
-        "(sm_90, bfloat16, width 128). Hatched: the same kernel without a bias. Orange: the slots in which "
+        "(sm_90, bfloat16, width 128). Hatched: the same kernel without a bias. Strokes: the slots in which "
         f"instructions can issue while the matrix products of the score run. The table adds {more:.0%} to the forward "
         "pass."
     )

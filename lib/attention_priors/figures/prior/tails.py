@@ -46,8 +46,8 @@ def caption(frame: Frame) -> str:
     window = int(frame["window"].min())
     listed = ", ".join(f"{tail[beta, window]:.4g} ({beta:g})" for beta in (0.5, 0.3, 0.2, 0.1, 0.0, -0.5))
     return (
-        "Mass of the prior within D lags of the query, scale 1, equal content. Blue, β > 0: the mass settles at a "
-        "positive value, at once for β = 1 and beyond any context in use for β = 0.1. Grey and orange, β ≤ 0: "
+        "Mass of the prior within D lags of the query, scale 1, equal content. For β > 0 the mass settles at a "
+        "positive value, at once for β = 1 and beyond any context in use for β = 0.1. For β ≤ 0 "
         f"it vanishes like 1/n. Tail mass P(|i-j| > {window}) at {int(frame['keys'].max()):,} keys, by β: {listed}."
     )
 

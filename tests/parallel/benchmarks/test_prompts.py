@@ -1,0 +1,50 @@
+"""A chat template stands around the question, every row begins with one mark of begin, and nothing is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from attention_priors.parallel.benchmarks import infinitebench, longbench
+from attention_priors.parallel.benchmarks.prompts import Wording
+from attention_priors.parallel.benchmarks.task import Row
+from parallel.benchmarks.made import TEMPLATE, tokenizer
+
+ROW = Row("0", "a text", "What is the pass key?", ("1",))
+TASK = infinitebench.TASKS["passkey"]
+ASKED = TASK.question(ROW)
+
+
+@pytest.mark.parametrize(
+    ("chat", "text", "question"),
+    [("question", "a text", "[user]" + ASKED.lstrip("\n") + "[model]"), ("text", "[user]a text", ASKED + "[model]"),
+     ("none", "a text", ASKED)],
+)  # fmt: skip
+def test_where_the_template_stands(chat: str, text: str, question: str) -> None:
+    made = Wording.of(tokenizer(), chat)
+    assert made.bos == 256
+    assert made.written(TASK, ROW) == (text, question)
+    assert 256 not in made.tokens(text + question)
+    assert tokenizer().decode(made.tokens(text + question)) == text + question
+
+
+def test_without_a_template_and_where_the_benchmark_uses_none() -> None:
+    assert Wording.of(tokenizer(None)).written(TASK, ROW) == ("a text", ASKED)
+    for name in ("trec", "triviaqa", "samsum", "lcc", "repobench-p"):
+        task = longbench.TASKS[name]
+        assert Wording.of(tokenizer()).written(task, ROW) == ("a text", task.question(ROW))
+
+
+def test_the_end_of_an_answer_that_does_not_count() -> None:
+    assert longbench.TASKS["trec"].counted("\nHuman\nQuestion: more") == "Human"
+    assert longbench.TASKS["lcc"].counted("x\ny") == "x\ny"
+
+
+@pytest.mark.parametrize(
+    ("template", "chat", "value", "remedy"),
+    [(TEMPLATE, "system", "'system'", "choose one of question, text, none"),
+     ("{% for each in messages %}{{ each.content | upper }}{% endfor %}", "text", "changes its message", "'none'")],
+)  # fmt: skip
+def test_what_is_refused(template: str, chat: str, value: str, remedy: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        Wording.of(tokenizer(template), chat)
+    assert value in str(caught.value) and remedy in str(caught.value) and "\n" not in str(caught.value)
