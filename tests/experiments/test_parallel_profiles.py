@@ -1,5 +1,6 @@
 """Where attention goes in chunks: profiles against weights that are known."""
 
+import itertools
 import math
 
 import pytest
@@ -106,3 +107,37 @@ def test_shapes_of_heads_that_are_known():
     assert [row["shape"] for row in found] == ["uniform", "U", "mountain", "other"]
     assert found[1]["first"] / found[1]["middle"] == pytest.approx(2, abs=1e-5) and found[0]["largest"] == 1
     assert [(row["layer"], row["head"]) for row in found] == [(0, head) for head in range(4)]
+
+
+def by_way(layers):
+    drawn = torch.randint(50, (2, 200), generator=torch.Generator().manual_seed(1))
+    found = profiles.regions(model(layers=layers), drawn, 128)
+    return {(row["region"], row["layers"], row["document"]): row for row in found}
+
+
+def test_regions_lose_their_outliers_in_the_layers_that_are_named():
+    found = by_way(3)
+    assert len(found) == 2 * (1 + len(profiles.REGIONS) * len(profiles.DEPTHS))
+    kept = [found[profiles.NONE, profiles.NONE, document] for document in (0, 1)]
+    assert [row["evicted"] for row in kept] == [0, 0]
+    for document, depth in itertools.product((0, 1), profiles.DEPTHS):
+        gone = {region: found[region, depth, document]["evicted"] for region in profiles.REGIONS}
+        ends = gone[profiles.SINK] + gone[profiles.RECENCY]
+        assert gone[profiles.ENDS] == pytest.approx(ends, abs=2e-6) and 0 < gone[profiles.ALL] < 0.2
+        assert gone[profiles.ALL] == pytest.approx(ends + gone[profiles.MIDDLE], abs=3e-6)
+    for region in profiles.REGIONS:  # all layers lose what each loses alone: outliers are found before any key goes
+        parts = [found[region, depth, 0]["evicted"] for depth in profiles.DEPTHS if depth != profiles.ALL]
+        assert found[region, profiles.ALL, 0]["evicted"] == pytest.approx(sum(parts) / 3, abs=3e-6)
+
+
+def test_a_profile_without_eviction_is_the_joined_one():
+    drawn = torch.randint(50, (1, 200), generator=torch.Generator().manual_seed(1))
+    made, size = model(layers=3), profiles.chunk(128)
+    whole = profiles.fifths(profiles.profile_of(made, *profiles.end_of(drawn[0], size), size, profiles.GLOBAL))
+    row = profiles.regions(made, drawn, 128)[0]
+    assert row["distance"] == profiles.biases(whole)["distance"]
+    assert row["middle"] == pytest.approx(float(whole.view(4, 5)[:, 1:-1].mean()), abs=1e-6)
+
+
+def test_layers_that_a_model_lacks_have_no_rows():
+    assert {layers for _, layers, _ in by_way(2)} == {profiles.NONE, profiles.EARLY, profiles.ALL}

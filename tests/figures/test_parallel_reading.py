@@ -8,11 +8,11 @@ import pytest
 from attention_priors.config import TheoryProfile
 from attention_priors.experiments import parallel_language, parallel_needles, parallel_profiles
 from attention_priors.figures import FIGURES, TABLES, NotCompared
-from attention_priors.figures.parallel import entries, flow, needles, profiles, ranks
+from attention_priors.figures.parallel import entries, flow, needles, profiles, ranks, regions
 from attention_priors.parallel.methods import METHODS
 
 NAMES = ("parallel_needles", "parallel_entries", "parallel_ranks", "parallel_losses", "parallel_profiles",
-         "parallel_effective", "parallel_shapes")  # fmt: skip
+         "parallel_effective", "parallel_regions", "parallel_shapes")  # fmt: skip
 
 
 def world(methods=METHODS, encodings=("rope", "alibi"), seeds=(0, 1)):
@@ -42,7 +42,7 @@ def world(methods=METHODS, encodings=("rope", "alibi"), seeds=(0, 1)):
 
 def texts(encodings=("rope", "alibi"), seeds=(0, 1)):
     """Frames of the experiments on text by metric."""
-    losses, along, biased, effective, heads = [], [], [], [], []
+    losses, along, biased, effective, heads, evictions = [], [], [], [], [], []
     for encoding, seed in itertools.product(encodings, seeds):
         common = {"encoding": encoding, "seed": seed, "trained": 128, "passed": True}
         for place, (method, length, document) in enumerate(
@@ -57,13 +57,18 @@ def texts(encodings=("rope", "alibi"), seeds=(0, 1)):
                        profiles.COLUMNS} for document in (0, 1)]  # fmt: skip
         effective += [common | {"window": window, "document": document, "entries": 40 / window + seed / 10}
                       for window in (32, 64, 128) for document in (0, 1)]  # fmt: skip
+        ways = [("none", "none"), *itertools.product(parallel_profiles.REGIONS, parallel_profiles.DEPTHS)]
+        evictions += [common | {"region": region, "layers": layers, "document": document, "evicted": place / 1000,
+                              "distance": 0.3 + (place % 5 - 2) / 50 + seed / 100, "middle": 0.9 - (place % 3) / 20}
+                    for place, (region, layers) in enumerate(ways) for document in (0, 1)]  # fmt: skip
         heads += [common | {"layer": layer, "head": head, "first": 1 + head, "middle": 1.0, "last": 2.0 + layer,
                             "largest": 9.0, "shape": parallel_profiles.SHAPES[head]}
                   for layer in range(3) for head in range(4)]  # fmt: skip
     frames = {"parallel_losses": pd.DataFrame(losses)}
     return frames | parallel_language.EXPERIMENT.derived(frames) | {
         "parallel_profiles": pd.DataFrame(along), "parallel_biases": pd.DataFrame(biased),
-        "parallel_effective": pd.DataFrame(effective), "parallel_shapes": pd.DataFrame(heads)}  # fmt: skip
+        "parallel_effective": pd.DataFrame(effective), "parallel_shapes": pd.DataFrame(heads),
+        "parallel_regions": pd.DataFrame(evictions)}  # fmt: skip
 
 
 FLOW = {"parallel_flow": pd.DataFrame(flow.rows(TheoryProfile(), 0))}
@@ -147,3 +152,14 @@ def test_biases_have_a_row_for_each_kind_of_attention():
     built = spec.build(spec.check(WORLD[spec.metrics]))
     assert len(built) == 2 * len(parallel_profiles.KINDS)
     assert built.loc[0, "sink"].startswith("1.50 [") and (built["seeds"] == 2).all()
+
+
+def test_changes_are_taken_within_seeds():
+    frame = WORLD["parallel_regions"]
+    rows, name = regions.changes(frame)
+    assert name == "rope" and set(rows["layers"]) == set(parallel_profiles.DEPTHS)
+    one = rows[(rows["region"] == "sink") & (rows["layers"] == "early")]
+    assert one["distance"].tolist() == pytest.approx([0.02, 0.02]) and one["middle"].tolist() == pytest.approx(
+        [-0.05] * 2
+    )
+    assert "sink early +0.020" in FIGURES["parallel_regions"].caption(frame)

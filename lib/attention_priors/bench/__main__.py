@@ -81,6 +81,10 @@ def backends(threads: int, length: int = 2048) -> ROWS:
         gradients = "" if both is None else f"with gradients {both['seconds']:.3f} s, {both['peak_bytes'] / 1e6:.0f} MB"
         value = f"{forward['seconds']:.3f} s"
         rows.append((f"attention, 8 heads x {length}: {label}", value, gradients))
+    for own in (length, 4 * length):
+        forward, both = (measured(threads, "composite_call", str(own), backward) for backward in "01")
+        said = f"with gradients {both['value']:.2f}; in turn, {_list(sorted(forward['all_ratios']))}"
+        rows.append((f"  Goat's prior inside, x {own}, over none (<= 1.1)", f"{forward['value']:.2f}", said))
     return rows
 
 

@@ -25,6 +25,7 @@ from ..evaluation import passkey_samples
 from ..experiments import plain
 from ..experiments.arms import OURS, passkey_run
 from ..model import Transformer
+from ..positions.encodings import encoding
 from ..positions.priors import GeneralizedGaussian
 from ..tasks import passkey
 from ..training import Run, load
@@ -90,6 +91,36 @@ def attention_call(backend: str, length: str, backward: str, repeats: int = 3) -
     return _timed(step, repeats)
 
 
+def composite_call(length: str, backward: str, repeats: int = 9) -> dict[str, Any]:
+    """One call with Goat's prior inside beside torch's own attention at the same width without any, in turn.
+
+    8 heads of width 64, of which the prior's coordinates take 10. `value`: the median of the rounds' ratios.
+    """
+    torch.manual_seed(0)
+    row = encoding("goat-composite")
+    prior, count, learns = row.prior(8), int(length), backward == "1"
+    drawn = (torch.randn(1, 8, count, 64) for _ in range(3))
+    places = torch.arange(count)
+    q, k, v = (*row.rotary(64, 10_000.0)(next(drawn), next(drawn), places, places), next(drawn))
+    q, k, v = (x.detach().requires_grad_(learns) for x in (q, k, v))
+
+    def seconds(call: Callable[..., torch.Tensor]) -> float:
+        begun = time.perf_counter()
+        with torch.set_grad_enabled(learns):
+            out = call()
+            if learns:
+                out.sum().backward()
+        return time.perf_counter() - begun
+
+    ways = (lambda: attention(q, k, v, prior=prior, backend="composite"),
+            lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True))  # fmt: skip
+    before = _peak()
+    rounds = [[seconds(way) for way in ways] for _ in range(repeats + 1)][1:]
+    ratios = [ours / theirs for ours, theirs in rounds]
+    return {"seconds": statistics.median(ours for ours, _ in rounds), "all_ratios": ratios,
+            "peak_bytes": _peak() - before, "value": statistics.median(ratios)}  # fmt: skip
+
+
 def flex(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, prior: GeneralizedGaussian) -> torch.Tensor:
     """FlexAttention with the prior as a power per score."""
     from torch.nn.attention.flex_attention import flex_attention
@@ -143,7 +174,7 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-MEASURES = {each.__name__: each for each in (training_step, training_run, long_prompt, attention_call)}
+MEASURES = {each.__name__: each for each in (training_step, training_run, long_prompt, attention_call, composite_call)}
 
 if __name__ == "__main__":
     runtime.configure(int(sys.argv[1]))

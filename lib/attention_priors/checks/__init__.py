@@ -28,6 +28,7 @@ ROWS = {
     "chunks.language": "PC-TAB3",
     "chunks.needles": "PC-MINI",
     "chunks.profiles": "PC-DISC PC-CQ2 PC-CQ3i PC-C18 PC-F1 PC-F4 PC-F5",
+    "chunks.regions": "PC-CQ3ii",
     "chunks.shapes": "PC-CQ1 PC-F3 PC-F6",
     "encodings.biases": "PE-T5 PE-E-T5 PE-E-T5b PE-ALIBI",
     "encodings.kernels": "PE-KERPLE PE-SAND PE-SAND2",

@@ -2,7 +2,8 @@
 
     python -m attention_priors.experiments.goat_tuning        write data/tuning/goat.csv (some minutes)
 
-As many as every row has in `tuning`, where the rivals' stand, and on the same seed that no profile uses.
+As many as every row has in `tuning`, where the rivals' stand, and on the same seed that no profile uses. RoPE without
+1/√d has them too, and one more: logits that nobody divided are another model, which learns at lower rates if at all.
 The notebook learned_spectra shows the file. Nothing else reads it.
 """
 
@@ -27,9 +28,10 @@ from .grid import Job, run_all
 PATH = config.ROOT / "data" / "tuning" / "goat.csv"
 PASSKEYS, ADDRESSES = "passkeys", "addresses"
 ROWS = {
-    PASSKEYS: ("goat-composite",),
+    PASSKEYS: ("goat-composite", "rope-undivided"),
     ADDRESSES: ("goat-composite",),
 }
+LOWER = {"rope-undivided": (0.25,)}  # further factors of the rate
 TEXTS = 48  # of addresses at each length
 
 
@@ -43,7 +45,8 @@ def trials(profile: Profile, task: str, name: str) -> list[dict[str, float]]:
     recipe = (goat_passkeys if task == PASSKEYS else goat_offsets).run(profile, name, tuning.SEED).recipe
     prior = encoding(name).prior
     learns = prior is not None and any(each.requires_grad for each in prior(2).parameters())
-    return tuning.trials(recipe, tuning.TRAINED_PRIORS[0] if learns else "nope")
+    made = tuning.trials(recipe, tuning.TRAINED_PRIORS[0] if learns else "nope")
+    return made + [made[0] | {"rate": factor * recipe.rate} for factor in LOWER.get(name, ())]
 
 
 def grid(profile: Profile, runs: Path) -> pd.DataFrame:

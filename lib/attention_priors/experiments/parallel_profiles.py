@@ -4,11 +4,13 @@ A text that fits into the training length is read with a question: as ever (plai
 (global). So positions are familiar however it is read. A profile is the attention that the last eight question rows pay
 to the keys of the text, a mean over layers, heads and rows, over its mean over keys: 1 is the uniform share. It is told
 in fifths of a chunk. Then half of the keys go: of the whole text at once, of each chunk apart, and of each chunk with
-the heaviest besides.
+the heaviest besides. Last, outliers alone go, those of one region of every chunk in some of the layers.
 """
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from .. import store
 from ..config import Profile
 from ..model import Transformer
 from ..parallel import condense
-from ..parallel.chunks import Calibration, Options, rows
+from ..parallel.chunks import LAYERS, Calibration, Options, rows
 from ..parallel.methods import EDGE
 from ..parallel.ours import Ours
 from ..parallel.read import Joined, everything
@@ -40,6 +42,11 @@ SHARES = (0.25, 0.5, 1.0)  # of T less the question: chunks in which effective e
 PLAIN, LOCAL, GLOBAL = "plain", "local", "global"
 WHOLE, APART, CALIBRATED = "evicted from the whole", "evicted by chunk", "evicted by chunk, calibrated"
 KINDS = (PLAIN, LOCAL, GLOBAL, WHOLE, APART, CALIBRATED)
+# Layers of 32 that evict, by name: those of the paper's own calibration (Table 6), and all.
+NONE, EARLY, INTERMEDIATE, DEEP, ALL = "none", "early", "intermediate", "deep", "all"
+DEPTHS = {EARLY: (1, 8), INTERMEDIATE: (9, 16), DEEP: (25, LAYERS), ALL: (1, LAYERS)}
+SINK, RECENCY, MIDDLE, ENDS = "sink", "recency", "middle", "sink and recency"
+REGIONS = {SINK: (SINK,), RECENCY: (RECENCY,), MIDDLE: (MIDDLE,), ENDS: (SINK, RECENCY), ALL: (SINK, RECENCY, MIDDLE)}
 
 
 def specs(profile: Profile, found: Corpus) -> list[RunSpec]:
@@ -56,7 +63,7 @@ def asked(profile: Profile, found: Corpus) -> Asked:
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """`parallel_profiles`: by kind and fifth, a mean over documents. `parallel_biases`: by kind and document.
     `parallel_effective`: entries above THRESHOLD in a row of local attention, by window. `parallel_shapes`: by layer
-    and head."""
+    and head. `parallel_regions`: by region and layers that lose their outliers, and document."""
     every = specs(profile, corpus(profile, cache))
     found = run_all([Job(spec.name, read, (spec, str(runs), profile)) for spec in every], profile.workers,
                     profile.threads, "attention in chunks")  # fmt: skip
@@ -77,17 +84,24 @@ def read(spec: RunSpec, runs: str, profile: Profile) -> dict[str, list[dict[str,
         return [looked(reader.model, reader.texts(language.domains[0]), spec.recipe.length)]
 
     (found,) = reader.kept(f"parallel-profiles-{key}", measured)
+    code = store.fingerprint(regions, condense, Transformer)
+    key = store.key(language.documents, max(language.lengths), spec.recipe.length, code)
+
+    def evicted() -> list[dict[str, Any]]:
+        return regions(reader.model, reader.texts(language.domains[0]), spec.recipe.length)
+
+    found = found | {"parallel_regions": reader.kept(f"parallel-regions-{key}", evicted)}
     return {name: [common | row for row in found[name]] for name in FRAMES}
 
 
 @torch.inference_mode()
 def looked(model: Transformer, documents: Int[Tensor, "documents tokens"], window: int) -> dict[str, list]:
-    """The rows of all frames, less what tells the model."""
-    size = (window - QUESTION) // CHUNKS // FIFTHS * FIFTHS
+    """The rows of all frames but that of regions, less what tells the model."""
+    size = chunk(window)
     profiles: dict[str, list[Tensor]] = {kind: [] for kind in KINDS}
     biased, effective, heads = [], [], []
     for index, document in enumerate(documents):
-        text, question = document[-CHUNKS * size - QUESTION :].split([CHUNKS * size, QUESTION])
+        text, question = end_of(document, size)
         for kind in KINDS:
             profile = fifths(profile_of(model, text, question, size, kind))
             profiles[kind].append(profile)
@@ -107,6 +121,45 @@ def looked(model: Transformer, documents: Int[Tensor, "documents tokens"], windo
     }  # fmt: skip
 
 
+@torch.inference_mode()
+def regions(model: Transformer, documents: Int[Tensor, "documents tokens"], window: int) -> list[dict[str, Any]]:
+    """The joined profile's `distance` from the uniform share and its `middle`, the mean over the middles of chunks, by
+    document: with all keys, then without the outliers (λ of `Calibration`) of a region in some layers.
+
+    A region's edge is a fifth of a chunk, so that profiles tell it apart. `evicted`: the share of keys that go in those
+    layers. Layers that a model of few lacks have no rows.
+    """
+    size, made = chunk(window), []
+    whole = Options(window=size + QUESTION, keep=None)
+    ways: dict[tuple[str, str], tuple[Options, int]] = {(NONE, NONE): (whole, 1)}
+    for (region, parts), (depth, span) in itertools.product(REGIONS.items(), DEPTHS.items()):
+        named = {part: span if part in parts else None for part in (SINK, RECENCY, MIDDLE)}
+        calibration = Calibration(edge=size // FIFTHS, **named)
+        if there := sum(bool(calibration.regions(layer, len(model.blocks))) for layer in range(len(model.blocks))):
+            ways[region, depth] = replace(whole, calibration=calibration), there
+    for index, document in enumerate(documents):
+        text, question = end_of(document, size)
+        for (region, depth), (how, there) in ways.items():
+            profile, kept = joined(model, text, question, how)
+            told = fifths(profile).view(CHUNKS, FIFTHS)
+            gone = (1 - kept / len(text)) * len(model.blocks) / there
+            made.append({"region": region, "layers": depth, "document": index, "evicted": round(gone, 6),
+                         "distance": biases(told.flatten())["distance"],
+                         "middle": round(float(told[:, 1:-1].mean()), 6)})  # fmt: skip
+    return made
+
+
+def chunk(window: int) -> int:
+    """Tokens of a chunk: four of them and the question fit into the window, and a fifth of one is whole."""
+    return (window - QUESTION) // CHUNKS // FIFTHS * FIFTHS
+
+
+def end_of(document: Int[Tensor, " tokens"], size: int) -> tuple[Int[Tensor, " text"], Int[Tensor, " question"]]:
+    """The end of a document as text and question."""
+    text, question = document[-CHUNKS * size - QUESTION :].split([CHUNKS * size, QUESTION])
+    return text, question
+
+
 def profile_of(
     model: Transformer, text: Int[Tensor, " tokens"], question: Int[Tensor, " tokens"], size: int, kind: str
 ) -> Float[Tensor, " tokens"]:
@@ -120,7 +173,14 @@ def profile_of(
     edge = max(1, round(EDGE * size))
     calibrated = Options(window=size + len(question), keep=None, budget=size // 2,
                          calibration=Calibration(edge=edge, sink=(1, 32), middle=(1, 32), recency=(1, 32)))  # fmt: skip
-    how = {GLOBAL: parts, WHOLE: whole, APART: halved, CALIBRATED: calibrated}[kind]
+    return joined(model, text, question, {GLOBAL: parts, WHOLE: whole, APART: halved, CALIBRATED: calibrated}[kind])[0]
+
+
+def joined(
+    model: Transformer, text: Int[Tensor, " tokens"], question: Int[Tensor, " tokens"], how: Options
+) -> tuple[Float[Tensor, " tokens"], float]:
+    """The attention to each token of a text that was read so, over its mean; and how many keys stay, a mean over layers
+    and key heads."""
     total = torch.zeros(len(text))
 
     def observe(layer: int, p: Tensor, cache: Joined) -> None:
@@ -134,7 +194,7 @@ def profile_of(
 
     session = condense(Ours(model, observe), text, question, how)
     session.feed(question)
-    return _normal(total)
+    return _normal(total), session.entries
 
 
 def local(
@@ -202,7 +262,7 @@ def above(model: Transformer, text: Int[Tensor, " tokens"], question: Int[Tensor
     return round(float((local(model, text, question, len(text)) > THRESHOLD).sum(-1).double().mean()), 6)
 
 
-FRAMES = ("parallel_profiles", "parallel_biases", "parallel_effective", "parallel_shapes")
+FRAMES = ("parallel_profiles", "parallel_biases", "parallel_effective", "parallel_shapes", "parallel_regions")
 EXPERIMENT = Experiment(
     name="parallel_profiles",
     sections=("parallel_language", "language"),

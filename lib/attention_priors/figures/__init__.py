@@ -101,6 +101,7 @@ FIGURES = Table(
         "parallel_cost": "parallel.cost:FIGURE",
         "parallel_profiles": "parallel.profiles:FIGURE",
         "parallel_ranks": "parallel.ranks:FIGURE",
+        "parallel_regions": "parallel.regions:FIGURE",
         "parallel_shapes": "parallel.shapes:FIGURE",
         "phase_content": "phase.content:FIGURE",
         "phase_exponents": "phase.exponents:FIGURE",

@@ -25,6 +25,7 @@ from .select import at_random, lexical, overlapping
 TOKENS_AT_ONCE = 8192
 EDGE = 100 / 4096  # of a chunk
 KEEP = 3
+CODE = Calibration().threshold  # λ of the authors' code
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,18 @@ def _chunked(model: Transformer, window: int, choose: str | None = None, **setti
             how = replace(how, choose=overlapping(split(len(given.tokens), size, how.overlap), given.wanted))
         elif choose is not None:
             how = replace(how, choose=lexical if choose == "lexical" else at_random(given.generator))
+        return condense(reader, given.tokens, given.question, how)
+
+    return open_
+
+
+def _calibrated(model: Transformer, window: int, threshold: float, **settings: Any) -> Open:
+    """Three chunks whose keys above λ = `threshold` go."""
+    reader = Ours(model)
+
+    def open_(given: Text) -> Condensed:
+        how = options(window, given, calibrated=True, **settings)
+        how = replace(how, calibration=replace(how.calibration, threshold=threshold))
         return condense(reader, given.tokens, given.question, how)
 
     return open_
@@ -139,6 +152,6 @@ METHODS: dict[str, Method] = {
     "k3-half": Method("K = 3, half the keys", partial(_chunked, share=0.5), **_PC),
     "k3-half-printed": Method("K = 3, half, as printed", partial(_chunked, share=0.5, pool=1), **_PC),
     "k3-quarter": Method("K = 3, a quarter", partial(_chunked, share=0.25), **_PC),
-    "k3-calibrated": Method("K = 3, calibrated", partial(_chunked, calibrated=True), **_PC),
-    "k3-half-calibrated": Method("K = 3, half, calibrated", partial(_chunked, share=0.5, calibrated=True), **_PC),
+    "k3-calibrated": Method("K = 3, calibrated", partial(_calibrated, threshold=CODE), **_PC),
+    "k3-half-calibrated": Method("K = 3, half, calibrated", partial(_calibrated, threshold=CODE, share=0.5), **_PC),
 }

@@ -35,8 +35,12 @@ COLUMNS = ("sink", "recency", "peaks", "repeats", "distance", "largest")
 
 
 def shown(frame: Frame) -> tuple[Frame, str]:
-    """The rows of RoPE, where it is there, and the encoding's name."""
-    rivals(frame, "kind", "parallel_profiles")
+    return shown_of(frame, "kind", "parallel_profiles")
+
+
+def shown_of(frame: Frame, by: str, what: str) -> tuple[Frame, str]:
+    """The rows of RoPE, where it is there, and the encoding's name; `by` and `what` as `rivals` has them."""
+    rivals(frame, by, what)
     name = "rope" if "rope" in set(frame["encoding"]) else frame["encoding"].iloc[0]
     return frame[frame["encoding"] == name], name
 
