@@ -21,13 +21,27 @@ def test_all_rows_have_the_same_heads_and_the_recipe_of_the_passkeys():
         profile = config.profile(name)
         settings, specs = profile.goat_passkey, list(goat_passkeys.wanted(profile))
         recipe = stretched(profile.passkey.recipe, settings.multiple)
-        assert {spec.recipe for spec in specs} == {recipe}
+        for spec in specs:
+            factor = settings.rates.get(spec.model.encoding, 1.0)
+            assert spec.recipe == recipe.model_copy(update={"rate": factor * recipe.rate})
+        assert all(each.endswith("-undivided") for each in settings.rates), "rivals have one rate"
         assert {(spec.model.width, spec.model.heads) for spec in specs} == {(settings.size.width, settings.size.heads)}
         assert set(recipe.gate.lengths) <= set(settings.evaluation.lengths)
         named = goat_passkeys.naming(profile)
         assert len(set(named.values())) == len(specs) and all(
             each.startswith("goat-passkeys/") for each in named.values()
         )
+
+
+def test_a_rate_is_that_of_a_row():
+    values = PROFILE.goat_passkey.model_dump()
+    rated = goat_passkeys.Settings(**values | {"rates": {"rope-undivided": 0.5}})
+    profile = PROFILE.model_copy(update={"goat_passkey": rated})
+    usual = PROFILE.passkey.recipe.rate
+    assert goat_passkeys.run(profile, "rope-undivided", 0).recipe.rate == usual / 2
+    assert goat_passkeys.run(profile, "rope", 0).recipe.rate == usual
+    with pytest.raises(ValueError, match="rates: nope, which encodings lacks"):
+        goat_passkeys.Settings(**values | {"rates": {"nope": 0.5}})
 
 
 def test_extensions_are_read_on_rope_s_weights():

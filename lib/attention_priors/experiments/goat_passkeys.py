@@ -1,6 +1,7 @@
 """Goat on passkeys: its forms and starts beside their rivals, all with heads that hold position and content.
 
-Recipe and gate are those of the section `passkey`, at a multiple of its length; heads are wide enough for Goat's 2R + 2
+Recipe and gate are those of the section `passkey`, at a multiple of its length, but for the rate of rows that have
+failed by it; heads are wide enough for Goat's 2R + 2
 coordinates and content, for every row alike. Two scores: the whole passkey, and the share of its digits (the answer
 span of the paper), whose chance is 0.1. The trained priors are read as the paper draws one: without a mask, and
 renormalised over the causal keys.
@@ -13,7 +14,7 @@ from typing import Any, Self
 
 import pandas as pd
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field, PositiveFloat, model_validator
 
 from .. import evaluation, runtime, store
 from ..config import Encodings, Evaluation, Frozen, ModelConfig, Profile, Seeds, Size
@@ -39,9 +40,16 @@ class Settings(Frozen):
     size: Size
     multiple: int = Field(ge=1, description="times the training length of the section `passkey`")
     encodings: Encodings
+    rates: dict[str, PositiveFloat] = Field({}, description="times the recipe's rate; trials: data/tuning/goat.csv")
     seeds: Seeds
     evaluation: Evaluation
     far: Evaluation
+
+    @model_validator(mode="after")
+    def _rates_are_of_its_rows(self) -> Self:
+        if unknown := [name for name in self.rates if name not in self.encodings]:
+            raise ValueError(f"rates: {', '.join(unknown)}, which encodings lacks; name rows of encodings alone")
+        return self
 
     @model_validator(mode="after")
     def _holds_a_key(self) -> Self:
@@ -63,7 +71,9 @@ def run(profile: Profile, name: str, seed: int) -> RunSpec:
     """The training run behind an encoding (RoPE's extensions use RoPE's weights)."""
     settings, trained = profile.goat_passkey, encoding(name).trained_as or name
     model = ModelConfig(vocabulary=len(passkey.VOCABULARY), encoding=trained, **settings.size.model_dump())
-    return RunSpec(task="passkey", model=model, recipe=stretched(profile.passkey.recipe, settings.multiple), seed=seed)
+    recipe = stretched(profile.passkey.recipe, settings.multiple)
+    recipe = recipe.model_copy(update={"rate": settings.rates.get(trained, 1.0) * recipe.rate})
+    return RunSpec(task="passkey", model=model, recipe=recipe, seed=seed)
 
 
 def wanted(profile: Profile) -> Wanted:
