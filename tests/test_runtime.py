@@ -107,3 +107,13 @@ def test_provenance_is_plain_and_names_no_place() -> None:
     home = os.path.expanduser("~")
     assert (home == "/" or home not in text) and os.uname().nodename not in text and os.getcwd() not in text
     assert math.isfinite(found["threads"]) and re.fullmatch(r"[0-9a-f]{40}", found["commit"] or "0" * 40)
+
+
+def test_determinism_is_asked_for_without_the_compiler():
+    """torch imports its compiler for one of the two ways to ask, which costs each process two seconds."""
+    code = (
+        "import sys, torch; from attention_priors import runtime; runtime.configure(1); "
+        "print(torch.are_deterministic_algorithms_enabled(), 'torch._inductor' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False"]
