@@ -77,6 +77,8 @@ def test_extensions_are_set_for_the_length_that_is_read() -> None:
         rotary = extended(model, name, 100).blocks[0].attention.rotary
         assert rotary.stretch(rope(16), 400, 100) == stretch(rope(16), 4.0)
         assert rotary.stretch(rope(16), 50, 100) == stretch(rope(16), 1.0)
+        rotary = extended(model, name, 100, number=0.5).blocks[0].attention.rotary
+        assert rotary.stretch(rope(16), 400, 100) == stretch(rope(16), 2.0)
     for name in ("pi", "yarn", "dynamic-ntk", "rerope"):
         text = torch.randint(50, (300,), generator=torch.Generator().manual_seed(2))
         short, long = (Direct(extended(model, name, 100), text[-n:]).feed(text[:3]) for n in (90, 300))

@@ -7,8 +7,9 @@ a `budget`, for the whole cache then.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import replace
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int
@@ -19,8 +20,8 @@ from ..attention import causal
 from ..attention.sdpa_skip import sdpa_skip
 from ..extension import extend
 from ..model import Attention, Cache, Transformer
-from ..positions.extended import ExtendedRotary
-from ..positions.extensions import interpolate, yarn
+from ..positions.extended import ExtendedRotary, RectifiedRotary, Stretch
+from ..positions.extensions import dynamic_ntk, interpolate, yarn
 from ..positions.rotary import Spectrum
 from .chunks import Options, chunk_size
 from .ours import embed, logits, readable, through, weigh
@@ -59,18 +60,40 @@ class Direct:
         return self.model(fed[None], last=len(tokens), cache=self.cache, backend=backend)[0]
 
 
-def extended(model: Transformer, name: str, trained: int) -> Transformer:
-    """A RoPE model read further: "pi" and "yarn" by the factor that the current length asks for, "dynamic-ntk" and
-    "rerope" as their rows of ENCODINGS say. `trained`: the length that it was trained on."""
-    by_length: dict[str, Callable[[Spectrum, int, int], Spectrum]] = {
-        "pi": lambda spectrum, length, trained: interpolate(spectrum, max(1.0, length / trained)),
-        "yarn": lambda spectrum, length, trained: yarn(spectrum, max(1.0, length / trained), trained),
-    }
+def _interpolated(spectrum: Spectrum, length: int, trained: int, number: float) -> Spectrum:
+    return interpolate(spectrum, max(1.0, number * length / trained))
+
+
+def _by_ntk(spectrum: Spectrum, length: int, trained: int, number: float) -> Spectrum:
+    return dynamic_ntk(spectrum, number, length, trained)
+
+
+def _by_yarn(spectrum: Spectrum, length: int, trained: int, number: float) -> Spectrum:
+    return yarn(spectrum, max(1.0, number * length / trained), trained)
+
+
+STRETCHES = {"pi": _interpolated, "dynamic-ntk": _by_ntk, "yarn": _by_yarn}
+RECTIFIED = "rerope"
+PUBLISHED = {"pi": 1.0, "dynamic-ntk": 2.0, "yarn": 1.0, RECTIFIED: math.inf}
+
+
+def stretch(name: str, number: float) -> Stretch:
+    """How RoPE turns at the length that is read: "pi" and "yarn" by the factor `number` times length over training
+    length, at least 1, "dynamic-ntk" with α = `number`."""
+    return partial(STRETCHES[name], number=number)
+
+
+def extended(model: Transformer, name: str, trained: int, number: float | None = None) -> Transformer:
+    """A RoPE model read further, by a `stretch` or by "rerope", whose lags beyond half of the training length grow
+    1 / `number` as fast. `trained`: the length that it was trained on; `number`: None for that of `PUBLISHED`."""
     made = extend(model, f"{model.config.encoding}-{name}", trained)
+    number = PUBLISHED[name] if number is None else number
     for block in made.blocks:
         rotary = block.attention.rotary
-        if name in by_length and isinstance(rotary, ExtendedRotary):
-            rotary.stretch = by_length[name]
+        if isinstance(rotary, ExtendedRotary):
+            rotary.stretch = stretch(name, number)
+        elif isinstance(rotary, RectifiedRotary):
+            rotary.factor = number
     return made
 
 
