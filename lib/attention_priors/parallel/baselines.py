@@ -8,6 +8,7 @@ a `budget`, for the whole cache then.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -31,18 +32,22 @@ SINKS = 4  # first tokens that StreamingLLM keeps (Xiao et al. 2024)
 BLOCK = 256  # queries at once
 
 
-def last_window(reader: Reader, text: Tensor, question: Tensor, options: Options) -> Condensed:
+def last_window(
+    reader: Reader, text: Tensor, question: Tensor, options: Options, progress: Callable[[int, int], None] | None = None
+) -> Condensed:
     """What fits into the window beside the question: the end of the text."""
     size = chunk_size(len(text), len(question), options)
-    return condense(reader, text[-size:], question, replace(options, keep=None, choose=None, overlap=0))
+    return condense(reader, text[-size:], question, replace(options, keep=None, choose=None, overlap=0), progress)
 
 
-def halves(reader: Reader, text: Tensor, question: Tensor, options: Options) -> Condensed:
+def halves(
+    reader: Reader, text: Tensor, question: Tensor, options: Options, progress: Callable[[int, int], None] | None = None
+) -> Condensed:
     """The first and the last half of what fits, joined as if nothing stood between: ParallelComp's "FullKV"."""
     size = chunk_size(len(text), len(question), options)
     if len(text) > size:
         text = torch.cat([text[: size - size // 2], text[len(text) - size // 2 :]])
-    return condense(reader, text, question, replace(options, keep=None, choose=None, overlap=0))
+    return condense(reader, text, question, replace(options, keep=None, choose=None, overlap=0), progress)
 
 
 class Direct:
