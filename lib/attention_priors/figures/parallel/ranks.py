@@ -60,12 +60,11 @@ def caption(frame: Frame) -> str:
     said = []
     for name, own in rows.groupby("encoding", sort=False):
         kept = {cutting: (each["rank"] <= KEEP).mean() for cutting, each in own.groupby("cutting")}
-        said.append(f"{label(name)} {kept['no overlap']:.2f}, {kept['overlap']:.2f} where chunks overlap by a key "
-                    "sentence")  # fmt: skip
+        said.append(f"{label(name)} {kept['no overlap']:.2f} and {kept['overlap']:.2f}")
     plain = rows[rows["cutting"] == "no overlap"]
     return (
-        f"How often the chunk with the key has one of the {KEEP} lowest self-informations of the question: at "
-        f"{tokens(last, trained)} {'; '.join(said)}. Without overlap a border cuts {plain['cut'].mean():.2f} of the "
+        f"How often the chunk with the key has one of the {KEEP} lowest self-informations of the question. At "
+        f"{tokens(last, trained)}, without overlap of chunks and with one by a key sentence: {'; '.join(said)}. Without overlap a border cuts {plain['cut'].mean():.2f} of the "
         f"keys, and the first chunk, with the description, is ranked first in {plain['first'].mean():.2f}. Lines: "
         f"means of {counted(rows['seed'])} with 95 % intervals; dots: seeds."
     )
