@@ -74,8 +74,8 @@ def caption(frame: Frame) -> str:
     return (
         f"G and C in pieces of {int(frame['bases'].iloc[0])} bases, written against true, over "
         f"{frame['text'].nunique()} texts. Their correlation r: {said} (means of seeds {listed(models['seed'])}); "
-        f"{copied['r']:.2f} for the beginning's own. Bars: 95 % over texts; {FEW} texts alone give {few['few_low']:.2f} to "
-        f"{few['few_high']:.2f}."
+        f"{copied['r']:.2f} for the beginning's own. Bars: 95 % over texts; {FEW} texts alone give "
+        f"{few['few_low']:.2f} to {few['few_high']:.2f}."
     )
 
 

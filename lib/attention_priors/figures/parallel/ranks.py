@@ -64,8 +64,9 @@ def caption(frame: Frame) -> str:
     plain = rows[rows["cutting"] == "no overlap"]
     return (
         f"How often the chunk with the key has one of the {KEEP} lowest self-informations of the question. At "
-        f"{tokens(last, trained)}, without overlap of chunks and with one by a key sentence: {'; '.join(said)}. Without overlap a border cuts {plain['cut'].mean():.2f} of the "
-        f"keys, and the first chunk, with the description, is ranked first in {plain['first'].mean():.2f}. Lines: "
+        f"{tokens(last, trained)}, without overlap of chunks and with one by a key sentence: {'; '.join(said)}. "
+        f"Without overlap a border cuts {plain['cut'].mean():.2f} of the keys, and the first chunk, with the "
+        f"description, is ranked first in {plain['first'].mean():.2f}. Lines: "
         f"means of {counted(rows['seed'])} with 95 % intervals; dots: seeds."
     )
 
