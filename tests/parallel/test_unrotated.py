@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from transformers import GPTNeoXConfig, GPTNeoXForCausalLM, LlamaConfig, LlamaForCausalLM
 
-from attention_priors.parallel import Options
-from attention_priors.parallel.baselines import Direct, Streaming, extended
+from attention_priors.model import Transformer
+from attention_priors.parallel import Options, baselines
+from attention_priors.parallel.baselines import Direct, Streaming, by_interpolation, by_ntk, by_yarn
 from attention_priors.parallel.export import export
 from attention_priors.parallel.hf import HuggingFace
-from attention_priors.parallel.unrotated import rectified, spectrum_of, streaming, stretched
+from attention_priors.parallel.unrotated import Unrotated, rectified, spectrum_of, streaming, stretched
 from attention_priors.positions.rotary import rope
 from parallel.tiny import FAMILIES, SIZES, ours, theirs, whole
 
 EXACT = {"atol": 2e-5, "rtol": 0}
 TRAINED = 100
 TEXT = Options(window=None)
-WAYS = {"pi": (None, 0.25), "dynamic-ntk": (None, 4.0), "yarn": (None, 0.5), "rerope": (None, 16.0)}
+STRETCHES = {"pi": by_interpolation, "dynamic-ntk": by_ntk, "yarn": by_yarn}
+WAYS = {"pi": (1.0, 0.25), "dynamic-ntk": (2.0, 4.0), "yarn": (1.0, 0.5), "rerope": (math.inf, 16.0)}
 
 
-def opened(reader: HuggingFace, text: torch.Tensor, name: str, number: float | None = None):
-    settings = {} if number is None else {"number": number}
+def opened(reader: HuggingFace, text: torch.Tensor, name: str, number: float | None = None) -> Unrotated:
+    number = WAYS[name][0] if number is None else number
     if name == "rerope":
-        return rectified(reader, text, text[:0], TEXT, **settings)
-    return stretched(reader, text, text[:0], TEXT, name=name, **settings)
+        return rectified(reader, text, text[:0], TEXT, number=number)
+    return stretched(reader, text, text[:0], TEXT, how=STRETCHES[name], number=number)
+
+
+def of_ours(model: Transformer, name: str, number: float) -> Transformer:
+    if name == "rerope":
+        return baselines.rectified(model, TRAINED, number)
+    return baselines.stretched(model, TRAINED, STRETCHES[name], number)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +48,7 @@ def test_they_are_those_of_our_models(name: str, length: int, model, tokens) -> 
     """1,500 tokens are more than one piece; the question is fed in two parts, the second at another length."""
     text, question = tokens(length), tokens(9)
     for number in WAYS[name]:
-        expected = Direct(extended(model, name, TRAINED, number), text)
+        expected = Direct(of_ours(model, name, number), text)
         found = opened(HuggingFace(export(model, longest=TRAINED)), text, name, number)
         for part in (question[:5], question[5:]):
             torch.testing.assert_close(found.feed(part), expected.feed(part), **EXACT)
@@ -131,4 +141,4 @@ def test_bad_sizes_are_refused(tokens) -> None:
     silent = LlamaForCausalLM(LlamaConfig(**SIZES)).eval()
     silent.config.max_position_embeddings = 0
     with pytest.raises(ValueError, match=r"does not say for how many positions it is made; set config.max_position"):
-        stretched(HuggingFace(silent), text, question, TEXT, name="pi")
+        stretched(HuggingFace(silent), text, question, TEXT, how=by_ntk, number=2.0)

@@ -7,7 +7,6 @@ a `budget`, for the whole cache then.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -21,7 +20,6 @@ from ..attention import causal
 from ..attention.sdpa_skip import sdpa_skip
 from ..extension import extend
 from ..model import Attention, Cache, Transformer
-from ..positions.extended import ExtendedRotary, RectifiedRotary, Stretch
 from ..positions.extensions import dynamic_ntk, interpolate, yarn
 from ..positions.rotary import Spectrum
 from .chunks import Options, chunk_size
@@ -65,40 +63,39 @@ class Direct:
         return self.model(fed[None], last=len(tokens), cache=self.cache, backend=backend)[0]
 
 
-def _interpolated(spectrum: Spectrum, length: int, trained: int, number: float) -> Spectrum:
+# How RoPE turns at the length that is read: functions of spectrum, length, training length and a number.
+Stretching = Callable[[Spectrum, int, int, float], Spectrum]
+
+
+def by_interpolation(spectrum: Spectrum, length: int, trained: int, number: float) -> Spectrum:
+    """Position interpolation by `number` times length over training length, at least 1 (1 in Chen et al. 2023)."""
     return interpolate(spectrum, max(1.0, number * length / trained))
 
 
-def _by_ntk(spectrum: Spectrum, length: int, trained: int, number: float) -> Spectrum:
+def by_ntk(spectrum: Spectrum, length: int, trained: int, number: float) -> Spectrum:
+    """Dynamic NTK with α = `number` (2 in the published code)."""
     return dynamic_ntk(spectrum, number, length, trained)
 
 
-def _by_yarn(spectrum: Spectrum, length: int, trained: int, number: float) -> Spectrum:
+def by_yarn(spectrum: Spectrum, length: int, trained: int, number: float) -> Spectrum:
+    """YaRN by `number` times length over training length, at least 1 (1 in Peng et al. 2023)."""
     return yarn(spectrum, max(1.0, number * length / trained), trained)
 
 
-STRETCHES = {"pi": _interpolated, "dynamic-ntk": _by_ntk, "yarn": _by_yarn}
-RECTIFIED = "rerope"
-PUBLISHED = {"pi": 1.0, "dynamic-ntk": 2.0, "yarn": 1.0, RECTIFIED: math.inf}
-
-
-def stretch(name: str, number: float) -> Stretch:
-    """How RoPE turns at the length that is read: "pi" and "yarn" by the factor `number` times length over training
-    length, at least 1, "dynamic-ntk" with α = `number`."""
-    return partial(STRETCHES[name], number=number)
-
-
-def extended(model: Transformer, name: str, trained: int, number: float | None = None) -> Transformer:
-    """A RoPE model read further, by a `stretch` or by "rerope", whose lags beyond half of the training length grow
-    1 / `number` as fast. `trained`: the length that it was trained on; `number`: None for that of `PUBLISHED`."""
-    made = extend(model, f"{model.config.encoding}-{name}", trained)
-    number = PUBLISHED[name] if number is None else number
+def stretched(model: Transformer, trained: int, how: Stretching, number: float) -> Transformer:
+    """A RoPE model whose planes turn as `how` says for the length that is read. `trained`: that of its training."""
+    made = extend(model, f"{model.config.encoding}-pi", trained)
     for block in made.blocks:
-        rotary = block.attention.rotary
-        if isinstance(rotary, ExtendedRotary):
-            rotary.stretch = stretch(name, number)
-        elif isinstance(rotary, RectifiedRotary):
-            rotary.factor = number
+        block.attention.rotary.stretch = partial(how, number=number)
+    return made
+
+
+def rectified(model: Transformer, trained: int, number: float) -> Transformer:
+    """A RoPE model whose lags beyond half of the training length grow 1 / `number` as fast (Leaky ReRoPE); infinite:
+    not at all (ReRoPE, Su 2023)."""
+    made = extend(model, f"{model.config.encoding}-rerope", trained)
+    for block in made.blocks:
+        block.attention.rotary.factor = number
     return made
 
 

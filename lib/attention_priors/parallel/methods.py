@@ -16,7 +16,19 @@ from jaxtyping import Int
 from torch import Tensor
 
 from ..model import Transformer
-from .baselines import SINKS, Direct, Streaming, extended, halves, last_window
+from .baselines import (
+    SINKS,
+    Direct,
+    Streaming,
+    Stretching,
+    by_interpolation,
+    by_ntk,
+    by_yarn,
+    halves,
+    last_window,
+    rectified,
+    stretched,
+)
 from .chunks import Calibration, Options, Span, chunk_size, split
 from .ours import Ours
 from .read import Condensed, Session, condense
@@ -122,8 +134,13 @@ def _halves(model: Transformer, window: int) -> Open:
     return lambda given: halves(reader, given.tokens, given.question, options(window, given))
 
 
-def _extended(model: Transformer, window: int, name: str, number: float) -> Open:
-    made = extended(model, name, window, number)
+def _stretched(model: Transformer, window: int, how: Stretching, number: float) -> Open:
+    made = stretched(model, window, how, number)
+    return lambda given: Direct(made, given.tokens)
+
+
+def _rectified(model: Transformer, window: int, number: float) -> Open:
+    made = rectified(model, window, number)
     return lambda given: Direct(made, given.tokens)
 
 
@@ -131,8 +148,8 @@ def _streaming(model: Transformer, window: int, sinks: int) -> Open:
     return lambda given: Streaming(model, given.tokens, window, sinks)
 
 
-def _rope(label: str, name: str, number: float) -> Method:
-    return Method(label, partial(_extended, name=name, number=number), rope=True)
+def _rope(label: str, how: Stretching, number: float) -> Method:
+    return Method(label, partial(_stretched, how=how, number=number), rope=True)
 
 
 _PC = {"chunks": True}
@@ -142,10 +159,10 @@ METHODS: dict[str, Method] = {
     "last-window": Method("last window", _last),
     "halves": Method("first and last half", _halves),
     "streaming": Method("StreamingLLM", partial(_streaming, sinks=SINKS)),
-    "pi": _rope("position interpolation", "pi", 0.25),
-    "dynamic-ntk": _rope("dynamic NTK", "dynamic-ntk", 2.0),
-    "yarn": _rope("YaRN", "yarn", 1.0),
-    "rerope": _rope("Leaky ReRoPE", "rerope", 64.0),
+    "pi": _rope("position interpolation", by_interpolation, 0.25),
+    "dynamic-ntk": _rope("dynamic NTK", by_ntk, 2.0),
+    "yarn": _rope("YaRN", by_yarn, 1.0),
+    "rerope": Method("Leaky ReRoPE", partial(_rectified, number=64.0), rope=True),
     "snapkv": Method("SnapKV, whole text", partial(_snapkv, pool=31)),
     "all": Method("all chunks", partial(_chunked, keep=None), **_PC),
     "random": Method("K = 3 at random", partial(_chunked, choose="random"), **_PC),

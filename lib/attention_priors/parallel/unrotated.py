@@ -19,7 +19,7 @@ from torch import Tensor
 from ..positions.layouts import half_split
 from ..positions.rotary import Spectrum, rope
 from ..positions.xpos import DampedRotary
-from .baselines import PUBLISHED, RECTIFIED, SINKS, stretch
+from .baselines import SINKS, Stretching
 from .chunks import Options
 from .hf import HuggingFace
 
@@ -88,16 +88,16 @@ class Unrotated:
 
 @dataclass(frozen=True)
 class Stretched:
-    """Ordinary attention whose planes turn as `stretch` says for the current length."""
+    """Ordinary attention whose planes turn as `how` says for the current length."""
 
     spectrum: Spectrum
-    name: str
+    how: Stretching
     number: float
     trained: int
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, at: Tensor, keys: Tensor, length: int, factor: float) -> Tensor:
         """See `Attend`."""
-        turned = DampedRotary(stretch(self.name, self.number)(self.spectrum, length, self.trained)).to(q.device)
+        turned = DampedRotary(self.how(self.spectrum, length, self.trained, self.number)).to(q.device)
         q, k = turned(q, k, at, keys)
         return F.scaled_dot_product_attention(
             q, k, v, attn_mask=keys <= at[:, None], scale=factor, enable_gqa=q.shape[1] != k.shape[1]
@@ -142,18 +142,17 @@ class TwoSided:
 
 def stretched(
     reader: HuggingFace, text: Tensor, question: Tensor, options: Options, progress: Progress | None = None,
-    *, name: str, number: float | None = None,
+    *, how: Stretching, number: float,
 ) -> Unrotated:  # fmt: skip
-    """The whole text, with RoPE stretched by `name` of `baselines.STRETCHES` from the length that the model is made
-    for. ValueError where that is not known, and for a rotation that is not Llama's."""
-    number = PUBLISHED[name] if number is None else number
-    attend = Stretched(spectrum_of(reader), name, number, trained(reader))
+    """The whole text, with RoPE stretched (see `baselines.stretched`) from the length that the model is made for.
+    ValueError where that is not known, and for a rotation that is not Llama's."""
+    attend = Stretched(spectrum_of(reader), how, number, trained(reader))
     return Unrotated(reader, _begun(text, options), attend, progress=progress)
 
 
 def rectified(
     reader: HuggingFace, text: Tensor, question: Tensor, options: Options, progress: Progress | None = None,
-    *, number: float = PUBLISHED[RECTIFIED],
+    *, number: float = math.inf,
 ) -> Unrotated:  # fmt: skip
     """The whole text, with lags beyond half of the length that the model is made for growing 1 / `number` as fast: not
     at all in ReRoPE (Su 2023). ValueError as for `stretched`."""

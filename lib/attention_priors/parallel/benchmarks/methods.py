@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ... import runtime
 from ...registry import nearest
-from ..baselines import halves, last_window
+from ..baselines import by_interpolation, by_ntk, by_yarn, halves, last_window
 from ..chunks import Calibration, Options
 from ..read import Condensed, condense
 from ..select import at_random, lexical
@@ -81,9 +81,9 @@ METHODS: dict[str, Method] = {
     "last-window": Method("last window", last_window, cut=True),
     "halves": Method("first and last half", halves, cut=True),
     "streaming": Method("StreamingLLM", streaming, streams=True),
-    "pi": Method("position interpolation", partial(stretched, name="pi"), whole=True),
-    "dynamic-ntk": Method("dynamic NTK", partial(stretched, name="dynamic-ntk"), whole=True),
-    "yarn": Method("YaRN", partial(stretched, name="yarn"), whole=True),
+    "pi": Method("position interpolation", partial(stretched, how=by_interpolation, number=1.0), whole=True),
+    "dynamic-ntk": Method("dynamic NTK", partial(stretched, how=by_ntk, number=2.0), whole=True),
+    "yarn": Method("YaRN", partial(stretched, how=by_yarn, number=1.0), whole=True),
     "rerope": Method("ReRoPE", rectified, whole=True),
     "all": Method("all chunks", keep=None),
     "k1": Method("K = 1", keep=1),
