@@ -35,7 +35,7 @@ def draw(frame: Frame) -> Figure:
     rivals(frame, "cutting", "parallel_ranks")
     names = list(dict.fromkeys(frame["encoding"]))
     fig, axes = style.figure(
-        style.MIDDLE if len(names) > 1 else style.SINGLE, 2.3, ncols=len(names), sharey=True, squeeze=False
+        style.MIDDLE if len(names) > 1 else style.SINGLE, 2.6, ncols=len(names), sharey=True, squeeze=False
     )
     lengths = sorted(set(frame["length"]))
     for ax, name in zip(axes[0], names, strict=True):
@@ -49,7 +49,8 @@ def draw(frame: Frame) -> Figure:
         accuracy_axes(ax, lengths, trained_on(frame), ylabel="")
         ax.set(title=label(name), xlabel="prompt (tokens)")
     axes[0, 0].set_ylabel("share whose chunk ...")
-    axes[0, -1].legend(loc="lower left")
+    ncols = 4 if len(names) > 1 else 2
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=ncols)
     return fig
 
 
