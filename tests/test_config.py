@@ -78,6 +78,18 @@ def test_the_authors_base_of_rope_where_models_are_of_their_kind(name: str) -> N
     assert profile.nope.size.rope_base == profile.algorithms.size.rope_base == 10_000, "other papers' models"
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_authors_form_of_goat_is_that_for_the_training_length(name: str) -> None:
+    """Their bump and slope are written for one L; our row without a number has L = 128."""
+    profile = config.profile(name)
+    lengths = {"needles": profile.needles.lessons[-1].recipe.length, "genomes": profile.genomes.recipe.length,
+               "goat_passkey": profile.passkey.recipe.length * profile.goat_passkey.multiple}  # fmt: skip
+    for section, length in lengths.items():
+        for row in getattr(profile, section).encodings:
+            if name != "smoke" and row.startswith("goat-code"):
+                assert row == ("goat-code" if length == 128 else f"goat-code-{length}")
+
+
 def test_profiles_are_values() -> None:
     profile = config.profile("cpu")
     again = config.profile("cpu")

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 import pytest
 
 from attention_priors import claims, config, experiments, manifest, store, verify
@@ -21,6 +22,7 @@ from attention_priors.layout import Layout
 from attention_priors.notebooks import NOTEBOOKS
 from attention_priors.pipeline import stamps
 from attention_priors.report import Report
+from attention_priors.site import numbers
 
 PROFILE = "smoke"
 
@@ -84,6 +86,13 @@ def test_every_figure_has_its_three_files_and_names_its_profile_unless_it_is_the
         for path in figures:
             assert says in path.read_text() and (folder == smoke[0].own or "rofile" not in path.read_text()), path.name
             assert path.with_suffix(".pdf").stat().st_size > 2000 and path.with_suffix(".png").stat().st_size > 2000
+
+
+@pytest.mark.slow
+def test_every_column_that_a_profile_can_write_is_explained(smoke):
+    for path in smoke[0].own.glob("metrics/*.csv"):
+        for column in pd.read_csv(path, nrows=0).columns:
+            assert numbers.meaning(column, path.stem)
 
 
 @pytest.mark.slow

@@ -61,8 +61,9 @@ def test_figures_are_legible_and_captions_say_what_is_there(name, whole, legible
     assert "nan" not in table.caption(made["genomes_models"])
 
 
-def test_every_encoding_of_a_profile_has_its_own_look():
-    names = {name for profile in ("full", "paper") for name in config.profile(profile).genomes.encodings}
+@pytest.mark.parametrize("profile", ["full", "paper"])
+def test_every_encoding_of_a_profile_has_its_own_look(profile):
+    names = set(config.profile(profile).genomes.encodings)
     looks = {(drawn(name)["color"], drawn(name)["marker"]) for name in names}
     assert len(looks) == len(names)
 

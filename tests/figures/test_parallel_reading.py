@@ -135,7 +135,7 @@ def test_captions_name_the_best_and_the_ranks():
     chunks = at[0][at[0]["method"].map(lambda name: METHODS[name].chunks)]
     best = chunks.groupby(["encoding", "method"])["accuracy"].mean().max()
     assert f"{best:.2f}" in entries.caption(WORLD["parallel_by_length"])
-    assert "RoPE 0.50, 0.50 where chunks overlap" in ranks.caption(WORLD["parallel_ranks"])
+    assert "by a key sentence: RoPE 0.50 and 0.50" in ranks.caption(WORLD["parallel_ranks"])
     mean, seeds = ranks.shares(WORLD["parallel_ranks"], 3)
     assert (mean["mean"] == 0.5).all() and len(seeds) == 4
 

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
 from attention_priors.parallel import Options, condense
-from attention_priors.parallel.baselines import Direct, Streaming, extended, halves, last_window
+from attention_priors.parallel.baselines import (
+    Direct,
+    Streaming,
+    by_interpolation,
+    by_ntk,
+    by_yarn,
+    halves,
+    last_window,
+    rectified,
+    stretched,
+)
 from attention_priors.positions.extensions import interpolate, yarn
 from attention_priors.positions.rotary import rope
 from parallel.tiny import ours, whole
@@ -73,14 +85,15 @@ def test_streaming_may_stop_anywhere(encoding: str, tokens) -> None:
 
 def test_extensions_are_set_for_the_length_that_is_read() -> None:
     model = ours("rope", width=64)
-    for name, stretch in (("pi", interpolate), ("yarn", lambda spectrum, factor: yarn(spectrum, factor, 100))):
-        rotary = extended(model, name, 100).blocks[0].attention.rotary
-        assert rotary.stretch(rope(16), 400, 100) == stretch(rope(16), 4.0)
-        assert rotary.stretch(rope(16), 50, 100) == stretch(rope(16), 1.0)
-    for name in ("pi", "yarn", "dynamic-ntk", "rerope"):
+    for how, extension in ((by_interpolation, interpolate), (by_yarn, lambda spectrum, n: yarn(spectrum, n, 100))):
+        for number, length, factor in ((1.0, 400, 4.0), (1.0, 50, 1.0), (0.5, 400, 2.0), (0.5, 150, 1.0)):
+            rotary = stretched(model, 100, how, number).blocks[0].attention.rotary
+            assert rotary.stretch(rope(16), length, 100) == extension(rope(16), factor)
+    made = [stretched(model, 100, how, 2.0) for how in (by_interpolation, by_yarn, by_ntk)]
+    for other in (*made, rectified(model, 100, math.inf), rectified(model, 100, 16.0)):
         text = torch.randint(50, (300,), generator=torch.Generator().manual_seed(2))
-        short, long = (Direct(extended(model, name, 100), text[-n:]).feed(text[:3]) for n in (90, 300))
-        plain = [whole(model, torch.cat([text[-n:], text[:3]]))[-3:] for n in (90, 300)]
-        assert (long - plain[1]).abs().max() > 1e-3, name
-        if name != "rerope":  # whose lags stop growing at half of the trained length
+        short, long = (Direct(other, text[-n:]).feed(text[:3]) for n in (40, 300))
+        plain = [whole(model, torch.cat([text[-n:], text[:3]]))[-3:] for n in (40, 300)]
+        assert (long - plain[1]).abs().max() > 1e-3
+        if other in made:  # the lags of ReRoPE stop growing at half of the trained length
             torch.testing.assert_close(short, plain[0], **EXACT)

@@ -247,6 +247,10 @@ def test_no_meaning_is_left_over_from_a_file_that_changed():
         assert all(column in pd.read_csv(path, nrows=0).columns for path in found), (column, file)
 
 
+def test_a_column_for_each_length_of_a_profile_is_explained():
+    assert numbers.meaning("over 8192", "language_corpus") == "Documents longer than 8,192 tokens."
+
+
 @pytest.mark.parametrize("row", ["a,,no stop", "a,,A.\na,,B."])
 def test_a_broken_registry_of_columns_is_refused(tmp_path, row):
     path = tmp_path / "columns.csv"

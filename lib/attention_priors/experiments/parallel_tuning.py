@@ -2,15 +2,15 @@
 
     python -m attention_priors.experiments.parallel_tuning        write data/tuning/parallel.csv (some minutes)
 
-Every way that has a number to choose has four trials, the first with what it has in `parallel.methods`. They are asked
-the prompts of `parallel_needles`. The notebook reading_in_parallel shows the file. Nothing else reads it.
+Every way that has a number to choose has four trials, the first with the published value. They are asked the prompts of
+`parallel_needles`. The notebook reading_in_parallel shows the file, and `parallel.methods` has for each rival of
+ParallelComp the value that did best.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,13 +21,7 @@ import pandas as pd
 from .. import config
 from ..config import Evaluation, Profile
 from ..model import Transformer
-from ..parallel import condense
-from ..parallel.baselines import Direct, Streaming, extended
-from ..parallel.chunks import Options
-from ..parallel.methods import KEEP, METHODS, Method, Open, options
-from ..parallel.ours import Ours
-from ..positions.extensions import dynamic_ntk, interpolate, yarn
-from ..positions.rotary import Spectrum
+from ..parallel.methods import METHODS, Method
 from . import tuning
 from .arms import passkey_run, trained
 from .grid import Job, run_all
@@ -43,75 +37,33 @@ SAMPLES = 20
 
 @dataclass(frozen=True)
 class Number:
-    """What a way has to choose: `prepare(model, window, value)` reads with a value of it. The first is today's."""
+    """What a way has to choose: a setting of its row of METHODS, and the values that were tried, first the published
+    one."""
 
     called: str
+    setting: str
     values: tuple[float, ...]
-    prepare: Callable[[Transformer, int, float], Open]
 
-
-def _set(name: str, setting: str, kind: type = float) -> Callable[[Transformer, int, float], Open]:
-    """A row of METHODS with another value of one of its settings."""
-    return lambda model, window, value: METHODS[name].prepare(model, window, **{setting: kind(value)})
-
-
-def _stretched(
-    model: Transformer, window: int, value: float, name: str, by: Callable[[Spectrum, int, int, float], Spectrum]
-) -> Open:
-    """RoPE extended by a function of the current length, the training length and the value."""
-    made = extended(model, name, window)
-    for block in made.blocks:
-        block.attention.rotary.stretch = lambda spectrum, length, start: by(spectrum, length, start, value)
-    return lambda given: Direct(made, given.tokens)
-
-
-def _interpolated(spectrum: Spectrum, length: int, start: int, value: float) -> Spectrum:
-    return interpolate(spectrum, max(1.0, value * length / start))
-
-
-def _by_yarn(spectrum: Spectrum, length: int, start: int, value: float) -> Spectrum:
-    return yarn(spectrum, max(1.0, value * length / start), start)
-
-
-def _by_ntk(spectrum: Spectrum, length: int, start: int, value: float) -> Spectrum:
-    return dynamic_ntk(spectrum, value, length, start)
-
-
-def _leaky(model: Transformer, window: int, value: float) -> Open:
-    made = extended(model, "rerope", window)
-    for block in made.blocks:
-        block.attention.rotary.factor = value
-    return lambda given: Direct(made, given.tokens)
-
-
-def _streaming(model: Transformer, window: int, value: float) -> Open:
-    return lambda given: Streaming(model, given.tokens, window, int(value))
-
-
-def _pooled(model: Transformer, window: int, value: float) -> Open:
-    reader = Ours(model)
-
-    def open_(given: Any) -> Any:
-        how = Options(window=None, budget=KEEP * options(window, given, share=0.5).budget, pool=int(value))
-        return condense(reader, given.tokens, given.question, how)
-
-    return open_
+    def method(self, way: str, value: float) -> Method:
+        """The way with another value."""
+        kind = type(self.values[0])
+        return replace(METHODS[way], prepare=partial(METHODS[way].prepare, **{self.setting: kind(value)}))
 
 
 OF_LENGTH = "factor over length / training length"
 # By row of METHODS. Chunks and keys: a larger number attends to more keys, which the file says too.
 NUMBERS = {
-    "k3": Number("K, chunks that stay", (3, 1, 2, 5), _set("k3", "keep", int)),
-    "k3-half": Number("B, share of a chunk's keys that stay", (0.5, 0.125, 0.25, 0.75), _set("k3-half", "share")),
-    "k3-calibrated": Number("λ, weight above which a key goes", (0.1, 0.025, 0.2, 0.4),
-                            _set("k3-calibrated", "threshold")),
-    "streaming": Number("first tokens that stay", (4, 1, 16, 32), _streaming),
-    "pi": Number(OF_LENGTH, (1, 0.25, 0.5, 2), partial(_stretched, name="pi", by=_interpolated)),
-    "dynamic-ntk": Number("α", (2, 1, 4, 8), partial(_stretched, name="dynamic-ntk", by=_by_ntk)),
-    "yarn": Number(OF_LENGTH, (1, 0.5, 2, 4), partial(_stretched, name="yarn", by=_by_yarn)),
-    "rerope": Number("factor of lags beyond the window", (math.inf, 4, 16, 64), _leaky),
-    "snapkv": Number("width of the pool", (7, 1, 15, 31), _pooled),
-}  # fmt: skip
+    "k3": Number("K, chunks that stay", "keep", (3, 1, 2, 5)),
+    "k3-half": Number("B, share of a chunk's keys that stay", "share", (0.5, 0.125, 0.25, 0.75)),
+    "k3-calibrated": Number("λ, weight above which a key goes", "threshold", (0.1, 0.025, 0.2, 0.4)),
+    "streaming": Number("first tokens that stay", "sinks", (4, 1, 16, 32)),
+    "pi": Number(OF_LENGTH, "number", (1.0, 0.25, 0.5, 2.0)),
+    "dynamic-ntk": Number("α", "number", (2.0, 1.0, 4.0, 8.0)),
+    "yarn": Number(OF_LENGTH, "number", (1.0, 0.5, 2.0, 4.0)),
+    "rerope": Number("factor of lags beyond the window", "number", (math.inf, 4.0, 16.0, 64.0)),
+    "snapkv": Number("width of the pool", "pool", (7, 1, 15, 31)),
+}
+OWN = ("k3", "k3-half", "k3-calibrated")  # ParallelComp, which keeps the published values
 
 
 def tried(path: Path = PATH) -> pd.DataFrame:
@@ -121,7 +73,8 @@ def tried(path: Path = PATH) -> pd.DataFrame:
 
 
 def chosen(table: pd.DataFrame) -> pd.DataFrame:
-    """A row per way: today's value and the best one, each with its mean accuracy over COUNTED and seeds, and all.
+    """A row per way: the published value and the best one, each with its mean accuracy over COUNTED and seeds, which
+    of them the comparison has, and all trials.
 
     A value is better only if its mean is higher: among equals the earlier trial stays.
     """
@@ -129,9 +82,10 @@ def chosen(table: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for way, own in counted.groupby("way", sort=False):
         means = own.groupby("value", sort=False)["mean"].mean()
-        today, best = means.index[0], means.index[means.to_numpy().argmax()]
-        rows.append({"way": METHODS[way].label, "chosen": own["number"].iloc[0], "today": f"{today:g}",
-                     "accuracy today": means[today], "best": f"{best:g}", "accuracy at best": means[best],
+        published, best = means.index[0], means.index[means.to_numpy().argmax()]
+        rows.append({"way": METHODS[way].label, "chosen": own["number"].iloc[0], "published": f"{published:g}",
+                     "accuracy as published": means[published], "best": f"{best:g}", "accuracy at best": means[best],
+                     "in the comparison": f"{published if way in OWN else best:g}",
                      "all trials": ", ".join(f"{value:g}: {mean:.2f}" for value, mean in means.items())})  # fmt: skip
     return pd.DataFrame(rows).set_index("way")
 
@@ -155,8 +109,7 @@ def of_way(model: Transformer, way: str, window: int, seed: int, samples: int = 
     number, rows = NUMBERS[way], []
     asked = Evaluation(lengths=tuple(window * n for n in MULTIPLES), samples=samples)
     for value in number.values:
-        how: Method = replace(METHODS[way], prepare=partial(number.prepare, value=value))
-        found = pd.DataFrame(banded(model, how, asked, seed, window))
+        found = pd.DataFrame(banded(model, number.method(way, value), asked, seed, window))
         counts = found.groupby("length")[["correct", "samples"]].sum()
         right = (counts["correct"] / counts["samples"]).tolist()
         last = found[found["length"] == max(asked.lengths)]

@@ -30,6 +30,8 @@ INDIGO, TEAL, BROWN, PURPLE, RED, OCHRE = "#2A1A99", "#008080", "#6E4A00", "#B00
 SOLID = (None, None)
 APART = 1.6  # ratio of two lengths whose labels stand side by side
 EDGED = {"markeredgecolor": "white", "markeredgewidth": 0.3}  # marks that lie over one another
+ROW, PAGE = 0.155, 7.3  # inches from row to row of a list, and the most that all take, so that a page holds them
+WIDE = 14  # letters of small type to an inch
 LEAD = 10.0  # points between a line's end and the marker before its name
 ASIDE = 1.4  # points from the bars of one line to those of the next
 
@@ -85,6 +87,20 @@ def figure(width: float = SINGLE, height: float = 2.2, **grid: Any) -> tuple[Fig
     """A figure of a printed width with its axes: `plt.subplots` in the project's style."""
     apply()
     return plt.subplots(figsize=(width, height), **grid)
+
+
+def pitch(rows: int, room: float = PAGE) -> float:
+    """Inches from row to row of a list: less where all would take more than `room`."""
+    return min(ROW, room / rows)
+
+
+def broken(text: str, inches: float) -> str:
+    """In two lines where it is wider, in small type."""
+    breaks = [place for place, letter in enumerate(text) if letter == " "]
+    if len(text) <= int(WIDE * inches) or not breaks:
+        return text
+    middle = min(breaks, key=lambda place: abs(place - len(text) / 2))
+    return f"{text[:middle]}\n{text[middle + 1 :]}"
 
 
 def contrast(color: Any, alpha: float = 1.0) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import torch
 from jaxtyping import Float, Int
@@ -19,8 +20,7 @@ from ..attention import causal
 from ..attention.sdpa_skip import sdpa_skip
 from ..extension import extend
 from ..model import Attention, Cache, Transformer
-from ..positions.extended import ExtendedRotary
-from ..positions.extensions import interpolate, yarn
+from ..positions.extensions import dynamic_ntk, interpolate, yarn
 from ..positions.rotary import Spectrum
 from .chunks import Options, chunk_size
 from .ours import embed, logits, readable, through, weigh
@@ -30,18 +30,22 @@ SINKS = 4  # first tokens that StreamingLLM keeps (Xiao et al. 2024)
 BLOCK = 256  # queries at once
 
 
-def last_window(reader: Reader, text: Tensor, question: Tensor, options: Options) -> Condensed:
+def last_window(
+    reader: Reader, text: Tensor, question: Tensor, options: Options, progress: Callable[[int, int], None] | None = None
+) -> Condensed:
     """What fits into the window beside the question: the end of the text."""
     size = chunk_size(len(text), len(question), options)
-    return condense(reader, text[-size:], question, replace(options, keep=None, choose=None, overlap=0))
+    return condense(reader, text[-size:], question, replace(options, keep=None, choose=None, overlap=0), progress)
 
 
-def halves(reader: Reader, text: Tensor, question: Tensor, options: Options) -> Condensed:
+def halves(
+    reader: Reader, text: Tensor, question: Tensor, options: Options, progress: Callable[[int, int], None] | None = None
+) -> Condensed:
     """The first and the last half of what fits, joined as if nothing stood between: ParallelComp's "FullKV"."""
     size = chunk_size(len(text), len(question), options)
     if len(text) > size:
         text = torch.cat([text[: size - size // 2], text[len(text) - size // 2 :]])
-    return condense(reader, text, question, replace(options, keep=None, choose=None, overlap=0))
+    return condense(reader, text, question, replace(options, keep=None, choose=None, overlap=0), progress)
 
 
 class Direct:
@@ -59,18 +63,39 @@ class Direct:
         return self.model(fed[None], last=len(tokens), cache=self.cache, backend=backend)[0]
 
 
-def extended(model: Transformer, name: str, trained: int) -> Transformer:
-    """A RoPE model read further: "pi" and "yarn" by the factor that the current length asks for, "dynamic-ntk" and
-    "rerope" as their rows of ENCODINGS say. `trained`: the length that it was trained on."""
-    by_length: dict[str, Callable[[Spectrum, int, int], Spectrum]] = {
-        "pi": lambda spectrum, length, trained: interpolate(spectrum, max(1.0, length / trained)),
-        "yarn": lambda spectrum, length, trained: yarn(spectrum, max(1.0, length / trained), trained),
-    }
-    made = extend(model, f"{model.config.encoding}-{name}", trained)
+# How RoPE turns at the length that is read: functions of spectrum, length, training length and a number.
+Stretching = Callable[[Spectrum, int, int, float], Spectrum]
+
+
+def by_interpolation(spectrum: Spectrum, length: int, trained: int, number: float) -> Spectrum:
+    """Position interpolation by `number` times length over training length, at least 1 (1 in Chen et al. 2023)."""
+    return interpolate(spectrum, max(1.0, number * length / trained))
+
+
+def by_ntk(spectrum: Spectrum, length: int, trained: int, number: float) -> Spectrum:
+    """Dynamic NTK with α = `number` (2 in the published code)."""
+    return dynamic_ntk(spectrum, number, length, trained)
+
+
+def by_yarn(spectrum: Spectrum, length: int, trained: int, number: float) -> Spectrum:
+    """YaRN by `number` times length over training length, at least 1 (1 in Peng et al. 2023)."""
+    return yarn(spectrum, max(1.0, number * length / trained), trained)
+
+
+def stretched(model: Transformer, trained: int, how: Stretching, number: float) -> Transformer:
+    """A RoPE model whose planes turn as `how` says for the length that is read. `trained`: that of its training."""
+    made = extend(model, f"{model.config.encoding}-pi", trained)
     for block in made.blocks:
-        rotary = block.attention.rotary
-        if name in by_length and isinstance(rotary, ExtendedRotary):
-            rotary.stretch = by_length[name]
+        block.attention.rotary.stretch = partial(how, number=number)
+    return made
+
+
+def rectified(model: Transformer, trained: int, number: float) -> Transformer:
+    """A RoPE model whose lags beyond half of the training length grow 1 / `number` as fast (Leaky ReRoPE); infinite:
+    not at all (ReRoPE, Su 2023)."""
+    made = extend(model, f"{model.config.encoding}-rerope", trained)
+    for block in made.blocks:
+        block.attention.rotary.factor = number
     return made
 
 

@@ -98,7 +98,7 @@ class HuggingFace:
                 q, k, v, attn_mask=mask, is_causal=mask is None, scale=factor, enable_gqa=q.shape[1] != k.shape[1]
             )
 
-        logits = self._run(rows.tokens, column, attend, rows.question + 1)
+        logits = self.run(rows.tokens, column, attend, rows.question + 1)
         return Read(surprisal(logits, rows), entries)
 
     @torch.inference_mode()
@@ -115,10 +115,13 @@ class HuggingFace:
                 q, held.k, held.v, attn_mask=seen.repeat_interleave(groups, 1), scale=factor, enable_gqa=groups > 1
             )
 
-        return self._run(tokens[None], at, attend, len(tokens))[0]
+        return self.run(tokens[None], at, attend, len(tokens))[0]
 
-    def _run(self, tokens: Tensor, positions: Tensor, attend: Attend, last: int) -> Tensor:
-        """Logits [batch, last, vocabulary] of the last tokens. ValueError where the model's layers did not ask us."""
+    def run(self, tokens: Tensor, positions: Tensor, attend: Attend, last: int) -> Tensor:
+        """Logits [batch, last, vocabulary] of the last tokens, at given positions, through `attend` in each layer.
+
+        ValueError for tokens that the model does not know, and where its layers did not ask us.
+        """
         most = self.model.get_input_embeddings().num_embeddings
         if int(tokens.min()) < 0 or int(tokens.max()) >= most:
             raise ValueError(f"tokens from {int(tokens.min())} to {int(tokens.max())}, but the vocabulary is 0 to "

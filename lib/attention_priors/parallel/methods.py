@@ -16,7 +16,19 @@ from jaxtyping import Int
 from torch import Tensor
 
 from ..model import Transformer
-from .baselines import Direct, Streaming, extended, halves, last_window
+from .baselines import (
+    SINKS,
+    Direct,
+    Streaming,
+    Stretching,
+    by_interpolation,
+    by_ntk,
+    by_yarn,
+    halves,
+    last_window,
+    rectified,
+    stretched,
+)
 from .chunks import Calibration, Options, Span, chunk_size, split
 from .ours import Ours
 from .read import Condensed, Session, condense
@@ -101,13 +113,13 @@ def _whole(model: Transformer, window: int) -> Open:
     return lambda given: condense(reader, given.tokens, given.question, Options(window=None))
 
 
-def _snapkv(model: Transformer, window: int) -> Open:
+def _snapkv(model: Transformer, window: int, pool: int) -> Open:
     """The text as one chunk, of which as many keys stay as K = 3 chunks keep at half of each."""
     reader = Ours(model)
 
     def open_(given: Text) -> Condensed:
         budget = KEEP * options(window, given, share=0.5).budget
-        return condense(reader, given.tokens, given.question, Options(window=None, budget=budget))
+        return condense(reader, given.tokens, given.question, Options(window=None, budget=budget, pool=pool))
 
     return open_
 
@@ -122,26 +134,36 @@ def _halves(model: Transformer, window: int) -> Open:
     return lambda given: halves(reader, given.tokens, given.question, options(window, given))
 
 
-def _extended(model: Transformer, window: int, name: str) -> Open:
-    made = extended(model, name, window)
+def _stretched(model: Transformer, window: int, how: Stretching, number: float) -> Open:
+    made = stretched(model, window, how, number)
     return lambda given: Direct(made, given.tokens)
 
 
-def _streaming(model: Transformer, window: int) -> Open:
-    return lambda given: Streaming(model, given.tokens, window)
+def _rectified(model: Transformer, window: int, number: float) -> Open:
+    made = rectified(model, window, number)
+    return lambda given: Direct(made, given.tokens)
+
+
+def _streaming(model: Transformer, window: int, sinks: int) -> Open:
+    return lambda given: Streaming(model, given.tokens, window, sinks)
+
+
+def _rope(label: str, how: Stretching, number: float) -> Method:
+    return Method(label, partial(_stretched, how=how, number=number), rope=True)
 
 
 _PC = {"chunks": True}
+# Rivals have the number that did best in their trials (data/tuning/parallel.csv), ParallelComp its own.
 METHODS: dict[str, Method] = {
     "plain": Method("as trained", _whole),
     "last-window": Method("last window", _last),
     "halves": Method("first and last half", _halves),
-    "streaming": Method("StreamingLLM", _streaming),
-    "pi": Method("position interpolation", partial(_extended, name="pi"), rope=True),
-    "dynamic-ntk": Method("dynamic NTK", partial(_extended, name="dynamic-ntk"), rope=True),
-    "yarn": Method("YaRN", partial(_extended, name="yarn"), rope=True),
-    "rerope": Method("ReRoPE", partial(_extended, name="rerope"), rope=True),
-    "snapkv": Method("SnapKV, whole text", _snapkv),
+    "streaming": Method("StreamingLLM", partial(_streaming, sinks=SINKS)),
+    "pi": _rope("position interpolation", by_interpolation, 0.25),
+    "dynamic-ntk": _rope("dynamic NTK", by_ntk, 2.0),
+    "yarn": _rope("YaRN", by_yarn, 1.0),
+    "rerope": Method("Leaky ReRoPE", partial(_rectified, number=64.0), rope=True),
+    "snapkv": Method("SnapKV, whole text", partial(_snapkv, pool=31)),
     "all": Method("all chunks", partial(_chunked, keep=None), **_PC),
     "random": Method("K = 3 at random", partial(_chunked, choose="random"), **_PC),
     "lexical": Method("K = 3 by BM25", partial(_chunked, choose="lexical"), **_PC),

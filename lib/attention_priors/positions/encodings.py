@@ -277,7 +277,7 @@ _COMPOSITE = [
     replace(_GOAT, name="goat-seeded", label="Goat from ALiBi", prior=composite.seeded),
     replace(_GOAT, name="goat-code", label="Goat (authors' code)", prior=composite.coded, whole=False),
     *(replace(_GOAT, name=f"goat-code-{length}", label=f"Goat (authors' code, L = {length})", whole=False,
-              prior=partial(composite.coded, length=length)) for length in (1024, 2048)),
+              prior=partial(composite.coded, length=length)) for length in (240, 256, 1024, 2048)),
     replace(_GOAT, name="goat-no-sink", label="Goat without sink", prior=composite.without_sink, whole=False),
     replace(_GOAT, name="goat-rope", label="Goat with RoPE in the content", rotary=composite.rotated_content),
     *(replace(_GOAT, name=f"goat-eight{name}", label=f"Goat composite, 8 modes{label}",

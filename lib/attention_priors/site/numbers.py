@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -17,6 +18,7 @@ from attention_priors.site.markup import ALONE, link, raw, relative, table, text
 
 COLUMNS = config.ROOT / "data" / "columns.csv"
 HEAD = ["column", "file", "meaning"]
+LONGER = re.compile(r"over (\d+)")  # a column for each length that a profile names
 
 
 @functools.cache
@@ -41,6 +43,8 @@ def meanings(path: Path = COLUMNS) -> dict[tuple[str, str], str]:
 def meaning(column: str, file: str) -> str:
     """What a column of a file means. ValueError, with the remedy, for one that nobody has explained."""
     known = meanings()
+    if longer := LONGER.fullmatch(column):
+        return f"Documents longer than {int(longer[1]):,} tokens."
     if (column, file) not in known and (column, "") not in known:
         raise ValueError(f"metrics/{file}.csv has a column {column!r} that data/columns.csv does not explain; add it")
     return known.get((column, file)) or known[column, ""]

@@ -176,9 +176,10 @@ def test_a_device_without_memory_is_one_line(model: Path, tmp_path: Path, monkey
 
 
 def test_a_model_in_half_precision_answers(model: Path, tmp_path: Path) -> None:
-    more = ["--methods", "chunks-budget,snapkv,lexical", "--tasks", "passkey", "--samples", "1", "--dtype", "bfloat16"]
+    names = "chunks-budget,snapkv,lexical,streaming,pi,yarn,dynamic-ntk,rerope"
+    more = ["--methods", names, "--tasks", "passkey", "--samples", "1", "--dtype", "bfloat16"]
     assert asked(model, tmp_path, *more) == 0
-    assert len(pd.read_csv(tmp_path / "table.csv")) == 3
+    assert len(pd.read_csv(tmp_path / "table.csv")) == 8
 
 
 def test_what_ends_an_answer(model: Path) -> None:

@@ -27,8 +27,8 @@ def draw(frame: Frame) -> Figure:
     axes[0].set_yticks(range(len(names)), [label(name) for name in names])
     axes[0].invert_yaxis()
     trained = trained_on(frame)
-    axes[0].set(xlabel=f"attention on the digit to be said, at {trained}", xlim=(-0.03, 1.03))
-    axes[1].set(xlabel="share of prompts lost without the head")
+    axes[0].set(xlabel=f"attention on the digit\nto be said, at {trained}", xlim=(-0.03, 1.03))
+    axes[1].set(xlabel="share of prompts lost\nwithout the head")
     handles = [Line2D([], [], linestyle="", marker=marker, color=color, label=f"head that {what}" if what == "rotates"
                       else f"head that {what} rotate") for color, marker, what in (TURNED, PLAIN)]  # fmt: skip
     fig.legend(handles=handles, loc="outside upper center", ncols=2)

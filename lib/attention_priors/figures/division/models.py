@@ -39,7 +39,7 @@ def caption(frame: Frame) -> str:
     trained, far = trained_on(frame), int(frame["far"].iloc[0])
     return (
         f"Every passkey model ({named_seeds(frame)}): which part of the copying attention at "
-        f"{tokens(trained, trained)} is on heads that rotate, and the share of passkeys that it retrieves at "
+        f"{tokens(trained, trained)} is on heads that rotate, and the share of passkeys retrieved at "
         f"{tokens(far, trained)}. The hypothesis has no model on grey: {int(passed['exception'].sum())} of the "
         f"{len(passed)} that passed the gate are there. Hollow: missed the gate ({len(frame) - len(passed)})."
     )

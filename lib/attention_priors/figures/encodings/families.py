@@ -13,6 +13,7 @@ from attention_priors.figures.methods import label
 from attention_priors.figures.spec import Frame
 from attention_priors.figures.words import times, trained_on
 
+MANY = 40  # rows from which on a figure is wider, for the longer names among them
 # family: name, colour, marker
 FAMILIES = {
     "none": ("no position", style.DARK, "X"),
@@ -34,8 +35,8 @@ def draw_map(
     names, lengths, trained = list(labels), sorted(set(frame["length"])), trained_on(frame)
     shape = {"index": "encoding", "columns": "length"}
     values, state = (frame.pivot(**shape, values=column).loc[names, lengths] for column in (value, "state"))
-    width = style.MIDDLE if len(lengths) < 10 else style.DOUBLE
-    _, ax = style.figure(width, 0.8 + 0.155 * len(names))
+    width = style.MIDDLE if len(lengths) < 10 and len(names) < MANY else style.DOUBLE
+    _, ax = style.figure(width, 0.8 + style.pitch(len(names)) * len(names))
 
     def written(row: int, column: int, cell: float) -> str:
         return states.get(state.iloc[row, column], text(cell))
@@ -46,7 +47,8 @@ def draw_map(
         _, color, marker = FAMILIES[families[name]]
         ax.plot(-0.12, row + 0.5, marker, color=color, markersize=4, clip_on=False)
     ax.set_yticks(np.arange(len(names)) + 0.5, labels.values())
-    ax.set_xticks(np.arange(len(lengths)) + 0.5, [f"{style.length_label(n)}\n{times(n, trained)}" for n in lengths])
+    ticks = [style.length_label(n) + f"\n{times(n, trained)}" * (n >= trained) for n in lengths]
+    ax.set_xticks(np.arange(len(lengths)) + 0.5, ticks)
     heat_maps.bare(ax)
     ax.tick_params(axis="y", pad=9)
     ax.invert_yaxis()

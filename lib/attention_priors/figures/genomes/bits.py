@@ -61,7 +61,7 @@ def caption(frame: Frame) -> str:
     said = ", ".join(f"{label(name)} {bits:.3f}" for name, bits in means.items())
     return (
         f"Bits per base on {int(chains['count'].iloc[0])} validation windows that share no 32 bases with the training "
-        f"text: {said}; the best Markov chain {chains['bits'].min():.3f}. Dotted: order {GATE} ({floor:.3f}), which a "
+        f"text. {said}; the best Markov chain {chains['bits'].min():.3f}. Dotted: order {GATE} ({floor:.3f}), which a "
         f"model has to beat ({failed} of {len(rows)} do not). Right: all windows. Seeds "
         f"{listed(rows['seed'].astype(int))}."
     )

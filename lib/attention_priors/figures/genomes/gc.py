@@ -30,7 +30,7 @@ def draw(frame: Frame) -> Figure:
     axes[SHOWN // 2].set_xlabel("bases after the beginning")
     _all(axes[SHOWN], found, names)
     handles, labels = first.get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside upper center", ncols=5)
+    fig.legend(handles, labels, loc="outside upper center", ncols=3)
     return fig
 
 
@@ -73,9 +73,9 @@ def caption(frame: Frame) -> str:
     few = models[["few_low", "few_high"]].mean()
     return (
         f"G and C in pieces of {int(frame['bases'].iloc[0])} bases, written against true, over "
-        f"{frame['text'].nunique()} texts: r is {said} (means of seeds {listed(models['seed'])}); {copied['r']:.2f} "
-        f"for the beginning's own. Bars: 95 % over texts; {FEW} texts alone give {few['few_low']:.2f} to "
-        f"{few['few_high']:.2f}."
+        f"{frame['text'].nunique()} texts. Their correlation r: {said} (means of seeds {listed(models['seed'])}); "
+        f"{copied['r']:.2f} for the beginning's own. Bars: 95 % over texts; {FEW} texts alone give "
+        f"{few['few_low']:.2f} to {few['few_high']:.2f}."
     )
 
 

@@ -12,7 +12,6 @@ from attention_priors.figures.words import times
 
 NOTEBOOK = "learned_spectra"
 ACROSS = 6  # panels in a row
-WIDE = 14  # letters of titles to an inch
 GOAT = "goat"  # begins the names of Goat's forms
 
 
@@ -36,18 +35,9 @@ def grid(names: Sequence[str], height: float = 1.2, across: int = ACROSS) -> tup
     for ax in axes.flat[len(names) :]:
         ax.set_visible(False)
     for ax, name in zip(axes.flat, names, strict=False):
-        title = _broken(label(name), int(WIDE * width / across))
+        title = style.broken(label(name), width / across)
         ax.set_title(title, color=style.darken(paint(name)[0], 0.25), fontsize=style.SMALLEST)
     return fig, list(axes.flat[: len(names)])
-
-
-def _broken(text: str, most: int) -> str:
-    """In two lines where it has more letters."""
-    if len(text) <= most:
-        return text
-    breaks = [place for place, letter in enumerate(text) if letter == " "]
-    middle = min(breaks, key=lambda place: abs(place - len(text) / 2))
-    return f"{text[:middle]}\n{text[middle + 1 :]}"
 
 
 def multiples(ax: Axes, lengths: Iterable[int], trained: int) -> None:

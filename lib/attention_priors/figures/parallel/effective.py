@@ -36,7 +36,7 @@ def caption(frame: Frame) -> str:
                      for name in dict.fromkeys(rows["encoding"]))  # fmt: skip
     return (
         f"Keys whose weight exceeds {THRESHOLD} in a row of local attention, a mean over layers, heads and the last "
-        f"question rows, in windows of {windows[0]} and {windows[-1]} tokens: {said}. No row of any attention has "
+        f"question rows. In windows of {windows[0]} and {windows[-1]} tokens: {said}. No row of any attention has "
         f"{round(1 / THRESHOLD)}, since weights sum to one. Lines: means of {counted(rows['seed'])}, 95 % intervals."
     )
 

@@ -35,7 +35,7 @@ def draw(frame: Frame) -> Figure:
     rivals(frame, "cutting", "parallel_ranks")
     names = list(dict.fromkeys(frame["encoding"]))
     fig, axes = style.figure(
-        style.MIDDLE if len(names) > 1 else style.SINGLE, 2.3, ncols=len(names), sharey=True, squeeze=False
+        style.MIDDLE if len(names) > 1 else style.SINGLE, 2.6, ncols=len(names), sharey=True, squeeze=False
     )
     lengths = sorted(set(frame["length"]))
     for ax, name in zip(axes[0], names, strict=True):
@@ -49,7 +49,8 @@ def draw(frame: Frame) -> Figure:
         accuracy_axes(ax, lengths, trained_on(frame), ylabel="")
         ax.set(title=label(name), xlabel="prompt (tokens)")
     axes[0, 0].set_ylabel("share whose chunk ...")
-    axes[0, -1].legend(loc="lower left")
+    ncols = 4 if len(names) > 1 else 2
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=ncols)
     return fig
 
 
@@ -60,13 +61,13 @@ def caption(frame: Frame) -> str:
     said = []
     for name, own in rows.groupby("encoding", sort=False):
         kept = {cutting: (each["rank"] <= KEEP).mean() for cutting, each in own.groupby("cutting")}
-        said.append(f"{label(name)} {kept['no overlap']:.2f}, {kept['overlap']:.2f} where chunks overlap by a key "
-                    "sentence")  # fmt: skip
+        said.append(f"{label(name)} {kept['no overlap']:.2f} and {kept['overlap']:.2f}")
     plain = rows[rows["cutting"] == "no overlap"]
     return (
-        f"How often the chunk with the key has one of the {KEEP} lowest self-informations of the question: at "
-        f"{tokens(last, trained)} {'; '.join(said)}. Without overlap a border cuts {plain['cut'].mean():.2f} of the "
-        f"keys, and the first chunk, with the description, is ranked first in {plain['first'].mean():.2f}. Lines: "
+        f"How often the chunk with the key has one of the {KEEP} lowest self-informations of the question. At "
+        f"{tokens(last, trained)}, without overlap of chunks and with one by a key sentence: {'; '.join(said)}. "
+        f"Without overlap a border cuts {plain['cut'].mean():.2f} of the keys, and the first chunk, with the "
+        f"description, is ranked first in {plain['first'].mean():.2f}. Lines: "
         f"means of {counted(rows['seed'])} with 95 % intervals; dots: seeds."
     )
 

@@ -34,7 +34,8 @@ def draw(frame: Frame) -> Figure:
             ax.plot(
                 own["step"].iloc[-1], own["accuracy"].iloc[-1], marker, color=color, markerfacecolor=face, markersize=3
             )
-        ax.set_title(label(name), color=style.darken(color, 0.25))
+        title = style.broken(label(name), style.DOUBLE / ACROSS)
+        ax.set_title(title, color=style.darken(color, 0.25), fontsize=style.SMALLEST)
         ax.set_ylim(-0.04, 1.04)
         ax.set_yticks([0, 0.5, 1])
     fig.supxlabel("training step")

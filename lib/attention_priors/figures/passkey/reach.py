@@ -4,7 +4,7 @@ import numpy as np
 
 from attention_priors.figures import style
 from attention_priors.figures.encodings.accuracy import starred
-from attention_priors.figures.encodings.families import FAMILIES
+from attention_priors.figures.encodings.families import FAMILIES, MANY
 from attention_priors.figures.methods import OURS, UNTRAINED, label, method, named_seeds
 from attention_priors.figures.passkey.accuracy import groups
 from attention_priors.figures.passkey.lines import NOTEBOOK
@@ -12,7 +12,6 @@ from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, 
 from attention_priors.figures.words import CHANCE, GOOD, REACH, times, tokens, trained_on
 
 PAPER = "BAM, abstract (reach)"
-PITCH = 0.155  # inches from row to row
 APART, WITHIN = 0.2, 0.75  # of a row: from seed to seed, or less so that all lie within
 
 
@@ -23,7 +22,8 @@ def draw(frame: Frame) -> Figure:
     order = list(middle.sort_values(["median", "mean"], kind="stable").index)
     trained = trained_on(frame)
     never = trained / 2  # where a model stands that is below the mark at its training length already
-    fig, ax = style.figure(style.SINGLE, 0.8 + PITCH * len(order))
+    width = style.SINGLE if len(order) < MANY else style.MIDDLE
+    fig, ax = style.figure(width, 0.8 + style.pitch(len(order)) * len(order))
     for y, name in enumerate(order):
         own = frame[frame["encoding"] == name].sort_values("seed")
         _, color, marker = FAMILIES[own["family"].iloc[0]]

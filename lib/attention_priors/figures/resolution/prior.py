@@ -11,6 +11,7 @@ from attention_priors.figures.spec import Figure, FigureSpec, Frame, NotCompared
 FIRST, SECOND = "goat-2d", "goat-2d-split"
 DEPTH = 8.0  # nats below the largest value, from where on a key hardly counts
 MOST = 12  # maps
+TITLE = 1.0  # inches of one
 
 
 def one(frame: Frame) -> Frame:
@@ -24,7 +25,7 @@ def one(frame: Frame) -> Frame:
 def maps(rows: Frame) -> list[tuple[str, Frame]]:
     """(title, table of κ by row and column of the lag), by encoding, layer and head."""
     each = rows.groupby(["encoding", "layer", "head"], sort=False)
-    return [(f"{label(name)}\nlayer {layer}, head {head}",
+    return [(f"{style.broken(label(name), TITLE)}\nlayer {layer}, head {head}",
              own.pivot(index="down", columns="across", values="value"))
             for (name, layer, head), own in each]  # fmt: skip
 

@@ -17,10 +17,14 @@ def scores(rows: Frame) -> Frame:
 
 
 def _drawn(frame: Frame) -> list[str]:
-    """The encodings that have a style of their own, without SSMax and then with it, and the control."""
-    return [
-        name for name in (*named(False, METHODS), *named(True, METHODS), UNTRAINED) if name in set(frame["encoding"])
-    ]
+    """The encodings without SSMax and then those with it, METHODS before the others, and the control."""
+    there = list(dict.fromkeys(frame["encoding"]))
+    known = {*named(False, METHODS), *named(True, METHODS)}
+    made = []
+    for ssmax in (False, True):
+        others = [name for name in there if name != UNTRAINED and name not in known and encoding(name).ssmax == ssmax]
+        made += [name for name in named(ssmax, METHODS) if name in there] + others
+    return made + [UNTRAINED] * (UNTRAINED in there)
 
 
 def draw(frame: Frame) -> Figure:

@@ -20,6 +20,7 @@ TITLES = {
     "variable-tracking": "Variable tracking",
 }  # fmt: skip
 ACROSS = 3  # panels of the heat map
+ROOM = 6.6  # inches for the rows of all panels below one another
 NOT_ASKED = "•"
 
 
@@ -47,7 +48,8 @@ def draw(frame: Frame) -> Figure:
     across = min(ACROSS, len(tasks))
     down = math.ceil(len(tasks) / across)
     size = {"nrows": down, "ncols": across, "sharex": True, "sharey": True, "squeeze": False}
-    fig, axes = style.figure(style.DOUBLE, 0.6 + down * (0.25 + 0.155 * len(names)), **size)
+    rows = down * len(names)
+    fig, axes = style.figure(style.DOUBLE, 0.6 + 0.25 * down + style.pitch(rows, ROOM) * rows, **size)
     for ax, task in zip(axes.flat, tasks, strict=False):
         rows = frame[frame["task"] == task]
         scores, asked = (each.loc[names] for each in columns(rows))
@@ -93,8 +95,8 @@ def caption(frame: Frame) -> str:
     failed = [TITLES[task] for task in tasks if not passed.get(task, 0)]
     said = f"No run passed the gate on {', '.join(failed)}. " if failed else ""
     return (
-        f"RULER's {', '.join(TITLES[task] for task in tasks)}, trained on up to {trained} tokens: score (share of the "
-        f"required answers of which every token is right), mean of {extremes(frame['seeds'])} seeds, "
+        f"Score on {len(tasks)} of RULER's tasks, trained on up to {trained} tokens: the share of the required answers "
+        f"of which every token is right, mean of {extremes(frame['seeds'])} seeds. "
         f"{extremes(frame['samples'])} prompts at each task, length and seed. The first column is the worst length up "
         f"to {trained}, of {sum(length <= trained for length in lengths)}; at the end of each row, how many seeds "
         f"passed the gate (0.95 pooled up to {trained} tokens, 0.90 at each length): the others decide nothing. {said}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from jaxtyping import Int
@@ -11,14 +12,15 @@ from torch import Tensor
 
 from ... import runtime
 from ...registry import nearest
-from ..baselines import halves, last_window
+from ..baselines import by_interpolation, by_ntk, by_yarn, halves, last_window
 from ..chunks import Calibration, Options
-from ..read import Condensed, Reader, condense
+from ..read import Condensed, condense
 from ..select import at_random, lexical
+from ..unrotated import Unrotated, rectified, streaming, stretched
 from .task import Row, Task
 
 Tokens = Int[Tensor, " tokens"]
-Open = Callable[[Reader, Tokens, Tokens, Options], Condensed]
+Open = Callable[..., Condensed | Unrotated]  # of reader, text, question, options, progress
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,14 @@ class Settings:
 @dataclass(frozen=True)
 class Method:
     """`changes` are those of the options, `open` what reads the text. `whole`: the text is one chunk; `cut`: it is cut
-    to fit; `budget`: B keys stay of a chunk; `chooses`: chunks are picked before they are read."""
+    to fit; `streams`: it passes through a cache of that size; `budget`: B keys stay of a chunk; `chooses`: chunks are
+    picked before they are read."""
 
     label: str
     open: Open = condense
     whole: bool = False
     cut: bool = False
+    streams: bool = False
     budget: bool = False
     calibrated: bool = False
     chooses: str | None = None
@@ -54,7 +58,7 @@ class Method:
         keep = (settings.keep or task.keep) if self.keep == 0 else self.keep
         made = Options(window=settings.window, reserve=task.answer, keep=keep, at_once=settings.at_once, bos=bos,
                        overlap=settings.overlap)  # fmt: skip
-        if self.cut:
+        if self.cut or self.streams:
             return replace(made, window=settings.cut or settings.window, overlap=0)
         if self.budget and settings.budget is None:
             raise ValueError(f"budget = None, but the method {self.label!r} keeps some of the keys; give --budget")
@@ -76,6 +80,11 @@ METHODS: dict[str, Method] = {
     "plain": Method("whole text", whole=True, keep=None),
     "last-window": Method("last window", last_window, cut=True),
     "halves": Method("first and last half", halves, cut=True),
+    "streaming": Method("StreamingLLM", streaming, streams=True),
+    "pi": Method("position interpolation", partial(stretched, how=by_interpolation, number=1.0), whole=True),
+    "dynamic-ntk": Method("dynamic NTK", partial(stretched, how=by_ntk, number=2.0), whole=True),
+    "yarn": Method("YaRN", partial(stretched, how=by_yarn, number=1.0), whole=True),
+    "rerope": Method("ReRoPE", rectified, whole=True),
     "all": Method("all chunks", keep=None),
     "k1": Method("K = 1", keep=1),
     "k3": Method("K = 3", keep=3),

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ..chunks import Options, chunk_size, split
+from ..unrotated import PIECE
 from .methods import Method
 
 
@@ -62,6 +63,8 @@ class Cost:
 def cost(shape: Shape, method: Method, options: Options, text: int, question: int, each: int) -> Cost:
     """Of a text of so many tokens; `each`: bytes of a number. ValueError for what `chunk_size` refuses."""
     size = chunk_size(text, question, options)
+    if method.streams:
+        return _streamed(shape, options, text, question, each)
     chunks = 1 if method.cut else len(split(text, size, options.overlap))
     keep = min(options.keep or chunks, chunks) if not method.cut else 1
     rows = keep if method.chooses else chunks
@@ -82,4 +85,20 @@ def cost(shape: Shape, method: Method, options: Options, text: int, question: in
         rows * (2 * shape.inner * length + pairs * length**2 / 2 + 2 * shape.output * (question + 1)),
         2 * (shape.inner + shape.output) * after + pairs * after * (entries + after / 2),
         shape.weights * each + one * (held + after) + logits,
+    )
+
+
+def _streamed(shape: Shape, options: Options, text: int, question: int, each: int) -> Cost:
+    """Of a text that passes through a cache of `options.window` positions."""
+    length = (options.bos is not None) + text
+    entries, after = min(length, options.window - 1), question + options.reserve
+    pairs = 4 * shape.layers * shape.heads * shape.width
+    one = 2 * shape.layers * shape.kv_heads * shape.width * each
+    return Cost(
+        1,
+        length + question,
+        entries,
+        2 * shape.inner * (length + question) + pairs * length * entries + 2 * shape.output * (question + 1),
+        2 * (shape.inner + shape.output) * after + pairs * after * entries,
+        shape.weights * each + one * (entries + PIECE) + 4 * (question + 1) * shape.vocabulary,
     )

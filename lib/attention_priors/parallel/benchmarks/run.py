@@ -11,11 +11,9 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from ... import runtime, store
-from ..baselines import halves, last_window
 from ..chunks import Options, chunk_size
 from ..generate import decode
 from ..hf import HuggingFace
-from ..read import condense
 from . import methods, metrics, plan
 from .methods import METHODS, Settings
 from .prompts import Wording
@@ -63,12 +61,12 @@ def wanted(
     folder: Path,
 ) -> list[Wanted]:
     """Every answer, and the file that holds it, which the whole of what it depends on names. `model`: its identity."""
-    code = store.fingerprint(condense, decode, last_window, halves, HuggingFace)
+    code = {name: store.fingerprint(METHODS[name].open, decode, HuggingFace) for name in names}
     found = []
     for task, name, row, options, text, question in _each(tasks, names, settings, wording):
         plain = {each.name: getattr(options, each.name) for each in fields(options)
                  if each.name not in ("choose", "calibration", "at_once")}  # fmt: skip
-        key = store.key(model, code, plain, repr(options.calibration), METHODS[name].chooses, METHODS[name].cut,
+        key = store.key(model, code[name], plain, repr(options.calibration), METHODS[name].chooses, METHODS[name].cut,
                         settings.seed, row.id, text, question)  # fmt: skip
         found.append(Wanted(task, name, row, options, text, question, folder / task.name / name / f"{key}.json"))
     return found
@@ -79,9 +77,8 @@ def answer(model: PreTrainedModel, wording: Wording, each: Wanted) -> dict[str, 
     reader = HuggingFace(model)
     text, question = wording.tokens(each.text), wording.tokens(each.question)
     began = time.monotonic()
-    method = METHODS[each.method]
-    beat = {"progress": _beat(f"{each.task.name} {each.row.id}")} if method.open is condense else {}
-    session = method.open(reader, text, question, each.options, **beat)
+    beat = _beat(f"{each.task.name} {each.row.id}")
+    session = METHODS[each.method].open(reader, text, question, each.options, beat)
     tokens = decode(session, question, each.task.answer, stop=ends(model, wording.tokenizer))
     return {
         "id": each.row.id,
@@ -142,6 +139,6 @@ def _beat(label: str) -> Callable[[int, int], None]:
         nonlocal last
         if time.monotonic() - last >= runtime.HEARTBEAT_SECONDS:
             last = time.monotonic()
-            runtime.say(f"[{label}] chunk {done} of {total}")
+            runtime.say(f"[{label}] {done} of {total} parts")
 
     return told
