@@ -27,7 +27,7 @@ def judged(given):
     ("shares", "outcome", "decided"),
     [
         ({"k3": 0.9}, "agrees", ""),
-        ({"k3": 0.4, "rerope": 0.9}, "disagrees", "decided by the lead over ReRoPE"),
+        ({"k3": 0.4, "rerope": 0.9}, "disagrees", "decided by the lead over Leaky ReRoPE"),
         ({"k3": 0.5, "yarn": 0.5}, "undecided", "decided by the lead over YaRN"),
         ({"k3": 0.4, "all": 1.0, "lexical": 1.0}, "agrees", ""),  # ways that read chunks are no rivals here
     ],
