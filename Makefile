@@ -47,10 +47,11 @@ PIPELINE := $(PY) -m attention_priors.pipeline --profile '$(PROFILE)' --results 
 	$(if $(SEED),--seed '$(SEED)') $(if $(DEVICE),--device '$(DEVICE)') $(if $(FORCE),--force)
 BESIDE := $(if $(filter-out 1,$(JOBS)),--side-by-side)
 RULES := .cache/reproduce-$(PROFILE).mk
+EXECUTED := tests/test_notebooks.py
 TRITON := triton==3.9.0
 
 .DEFAULT_GOAL := help
-.PHONY: help env first-look reproduce figures test properties chaos verify claim encoding bench lab site clean
+.PHONY: help env first-look reproduce figures test test-notebooks properties chaos verify claim encoding bench lab site clean
 
 help: ## list the targets
 	@echo "usage: make TARGET [PROFILE=smoke|cpu|full|gpu|paper] [ONLY=passkeys] [-j2]"
@@ -70,8 +71,11 @@ reproduce: $(STAMP) ## run all notebooks of PROFILE (or ONLY=name and its needs)
 figures: $(STAMP) ## redraw figures and tables of PROFILE from its committed numbers, without training (SVG=folder: as SVG, too)
 	@$(PY) -m attention_priors.report --profile '$(PROFILE)' --results '$(RESULTS)' $(if $(SVG),--svg '$(SVG)')
 
-test: $(STAMP) ## run the tests (TESTS=tests/test_store.py for a part)
-	@$(OFFLINE) $(PY) -m pytest $(or $(TESTS),-n 2 --dist loadfile --no-loadscope-reorder)
+test: $(STAMP) ## run the tests but those of the next line (TESTS=tests/test_store.py for a part)
+	@$(OFFLINE) $(PY) -m pytest $(or $(TESTS),-n 2 --dist loadfile --no-loadscope-reorder --ignore $(EXECUTED))
+
+test-notebooks: $(STAMP) ## execute every notebook, small, verify all of it, and see that every change is noticed
+	@$(OFFLINE) $(PY) -m pytest $(EXECUTED)
 
 properties: $(STAMP) ## try 2,000 drawn cases of attention, hostile ones too, against its formula in float64
 	@PROPERTY_CASES=600 $(PY) -m pytest tests/attention/test_properties.py

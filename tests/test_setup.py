@@ -1,5 +1,6 @@
 """What a fresh clone is built from: the lock and its two other readers, the Makefile, the floors, the style."""
 
+import itertools
 import re
 import subprocess
 import sys
@@ -70,7 +71,9 @@ def test_the_lock_holds_what_its_packages_need_on_every_platform(root, python, s
 
 
 def make(root, *arguments):
-    return subprocess.run(["make", *arguments], cwd=root, capture_output=True, text=True, timeout=60)
+    """Runs make as a user does, also where the tests themselves were started by make."""
+    command = ["make", "--no-print-directory", *arguments]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60)
 
 
 def test_help_lists_every_target(root):
@@ -135,10 +138,15 @@ def test_ignored_files_are_caches_and_results_are_not(root):
     assert subprocess.run(command, cwd=root, capture_output=True, text=True).stdout.split() == names[:4]
 
 
-def test_continuous_integration_runs_make_test(root):
+def test_continuous_integration_runs_every_test(root):
+    """What `make test` leaves out for the sake of its length, `make test-notebooks` runs, and both run there."""
     script = root / ".ci" / "run"
-    assert script.stat().st_mode & 0o111 and "make test" in script.read_text()
-    assert subprocess.run(["bash", "-n", str(script)]).returncode == 0
+    assert script.stat().st_mode & 0o111 and subprocess.run(["bash", "-n", str(script)]).returncode == 0
+    assert re.search(r"^exec make --keep-going test test-notebooks$", script.read_text(), re.M)
+    first, second = (make(root, "--dry-run", target).stdout.split() for target in ("test", "test-notebooks"))
+    left_out = [name for option, name in itertools.pairwise(first) if option == "--ignore"]
+    assert left_out == second[-1:] and (root / left_out[0]).is_file()
+    assert not {"-k", "-m", "--deselect"} & {*first[first.index("pytest") :], *second[second.index("pytest") :]}
 
 
 def test_floors_are_kept(root):

@@ -70,6 +70,22 @@ def test_a_record_goes_when_no_profile_lists_it(trained, tmp_path):
     assert {old, forgotten} <= set(touched)
 
 
+def test_no_profile_replaces_the_weights_of_another(trained, tmp_path):
+    _, named = trained
+    mine, theirs = Layout(tmp_path / "results", "cpu"), Layout(tmp_path / "results", "full")
+    keys = {name: Run(spec, tmp_path / "store", torch.device("cpu")).key for name, spec in named.items()}
+    shared, other, new = "passkey/bam/0", "passkey/bam-ssmax/0", "passkey/alibi/0"
+    alibi = passkey_run(config.profile("smoke"), "alibi", 0)
+    store.write_json(mine.own / "runs.json", {shared: keys[shared], other: "b" * 16})
+    store.write_bytes(mine.models / f"{other}.safetensors", b"of the default profile")
+    archive.archive(named | {new: alibi}, tmp_path / "store", theirs, "cpu")
+    shipped = {path.relative_to(theirs.models).as_posix(): path.read_bytes() for path in theirs.models.rglob("*.*")}
+    assert shipped.pop(f"{other}.safetensors") == b"of the default profile"
+    assert set(shipped) == {f"{shared}.safetensors", f"full/{other}.safetensors", f"full/{new}.safetensors"}
+    archive.archive(named, tmp_path / "store", mine, "cpu")
+    assert (mine.models / f"{other}.safetensors").read_bytes().decode() == f"weights of {keys[other]}"
+
+
 def test_every_run_of_a_profile_has_a_name_of_its_own():
     for name in ("smoke", "cpu", "full", "gpu", "paper"):
         profile = config.profile(name)

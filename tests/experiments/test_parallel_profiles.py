@@ -102,11 +102,13 @@ def test_shapes_of_heads_that_are_known():
     flat, ends = torch.ones(20), torch.ones(20)
     ends[:4], ends[-4:] = 2.0, 3.0
     rising = torch.linspace(0.5, 1.5, 20)
-    heads = torch.stack([flat, ends, 1 / ends, rising])[None]
+    near, apart = torch.zeros(20), torch.zeros(20)
+    near[-1] = apart[0] = apart[-1] = 1.0
+    heads = torch.stack([flat, ends, 1 / ends, rising, near, apart])[None]
     found = profiles.shapes(heads, 4)
-    assert [row["shape"] for row in found] == ["uniform", "U", "mountain", "other"]
+    assert [row["shape"] for row in found] == ["uniform", "U", "mountain", "other", "other", "U"]
     assert found[1]["first"] / found[1]["middle"] == pytest.approx(2, abs=1e-5) and found[0]["largest"] == 1
-    assert [(row["layer"], row["head"]) for row in found] == [(0, head) for head in range(4)]
+    assert [(row["layer"], row["head"]) for row in found] == [(0, head) for head in range(6)]
 
 
 def by_way(layers):

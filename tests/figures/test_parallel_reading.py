@@ -101,6 +101,20 @@ def test_a_map_has_a_panel_for_each_method_and_a_dash_where_none_was_asked():
     assert dashes == [0 if each.chunks else 1 for each in METHODS.values()]
 
 
+def test_heads_that_only_look_near_are_drawn(whole, legible):
+    spec, frame = FIGURES["parallel_shapes"], WORLD["parallel_shapes"].copy()
+    frame.loc[frame["encoding"] == "alibi", ["first", "middle", "last"]] = (0.0, 0.0, 20.0)
+    figure = spec.draw(frame)
+    low, high = figure.axes[0].get_xlim(), figure.axes[0].get_ylim()
+    for ax in figure.axes[:2]:
+        drawn = [line for line in ax.lines if line.get_marker() not in ("None", "", None)]
+        points = [point for line in drawn for point in zip(*line.get_data(), strict=True)]
+        assert len(points) == 24 and all(low[0] < x < low[1] and high[0] < y < high[1] for x, y in points)
+    legible(whole(spec, frame))
+    assert "below 0.01 of the uniform share" in spec.caption(frame)
+    assert "below 0.01" not in spec.caption(WORLD["parallel_shapes"])
+
+
 def test_one_method_alone_is_not_drawn():
     alone = world(methods=("k3",))
     for name in ("parallel_needles", "parallel_entries"):

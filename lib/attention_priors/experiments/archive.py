@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from .. import config, runtime, store
-from ..layout import Layout
+from ..layout import APART, DEFAULT, Layout
 from ..training import Run, RunSpec
 from ..vision import opened
 from . import runs as planned
@@ -21,7 +21,8 @@ def archive(named: Mapping[str, RunSpec], runs: Path, layout: Layout, device: st
 
     Each record goes to `layout.record(name, key)`, and name and key into the index of the profile, from which names go
     that the profile does not plan any more. Records that no profile's index lists are removed. The first seed of KEPT,
-    by task, goes to models/<name>.safetensors; `attention_priors.load(name)` opens it.
+    by task, goes to models/<name>.safetensors, or models/<profile>/<name>.safetensors where the default profile has
+    other weights or none under that name; `attention_priors.load` opens both.
     """
     where, index = runtime.device(device), layout.own / INDEX
     found = {name: opened(spec, runs, where) for name, spec in named.items()}
@@ -38,7 +39,7 @@ def archive(named: Mapping[str, RunSpec], runs: Path, layout: Layout, device: st
             path.unlink()
             touched.append(path)
         for run in _shipped(found):
-            touched.append(layout.models / f"{run.spec.name}.safetensors")
+            touched.append(_weights(run, layout))
             store.write_bytes(touched[-1], (run.path / "model.safetensors").read_bytes())
     return touched
 
@@ -48,6 +49,14 @@ def _unlisted(layout: Layout) -> list[Path]:
     listed = {layout.record(name, key) for index in {layout.own / INDEX, *layout.shared.glob(f"*/{INDEX}")}
               for name, key in store.read_json(index).items()}  # fmt: skip
     return sorted(set(layout.runs.rglob("*.json")) - listed)
+
+
+def _weights(run: Run, layout: Layout) -> Path:
+    """Where the weights of a run ship: no profile replaces those of another."""
+    index = Layout(layout.results, DEFAULT).own / INDEX
+    same = index.exists() and store.read_json(index).get(run.spec.name) == run.key
+    apart = "" if same or layout.profile in (DEFAULT, APART) else layout.profile
+    return layout.models / apart / f"{run.spec.name}.safetensors"
 
 
 def _shipped(found: Mapping[str, Run]) -> Iterator[Run]:

@@ -42,7 +42,7 @@ WAYS: dict[str, tuple[str, str, tuple[SDPBackend, ...]]] = {
     "rope, math": ("rope", "sdpa", MATH),
     "goat, math": ("goat-composite", "composite", MATH),
 }
-ROUNDS = 7
+ROUNDS = 25
 
 
 def stored(

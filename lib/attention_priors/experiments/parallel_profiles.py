@@ -244,13 +244,13 @@ def shapes(weights: Float[Tensor, "layers heads tokens"], edge: int) -> list[dic
     for (layer, head), own in ((at, weights[at]) for at in np.ndindex(*weights.shape[:2])):
         own = _normal(own)
         first, middle, last = (float(part.mean()) for part in (own[:edge], own[edge:-edge], own[-edge:]))
-        ends = first / middle, last / middle
+        ends = first, last
         shape = "other"
-        if min(ends) > STEEP:
+        if min(ends) > STEEP * middle:  # no ratios: heads that look near have a middle of 0
             shape = "U"
-        elif max(ends) < 1 / STEEP:
+        elif max(ends) < middle / STEEP:
             shape = "mountain"
-        elif min(ends) >= 1 / STEEP and max(ends) <= STEEP:
+        elif min(ends) >= middle / STEEP and max(ends) <= STEEP * middle:
             shape = "uniform"
         rows.append({"layer": layer, "head": head, "first": round(first, 6), "middle": round(middle, 6),
                      "last": round(last, 6), "largest": round(float(own.max()), 6), "shape": shape})  # fmt: skip

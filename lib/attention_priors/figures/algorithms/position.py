@@ -27,7 +27,9 @@ def draw(frame: Frame) -> Figure:
             drawn["label"] += f", {kind}"
         curve(left, over_seeds(own, "value", by="layer"), own.set_index("layer")["value"], drawn)
     left.set(xlabel="layer (0: embedding)", ylabel="$R^2$ of the position")
-    left.set_xticks(sorted({int(layer) for layer in probes["layer"]}))
+    layers = sorted({int(layer) for layer in probes["layer"]})
+    left.set_xticks(layers)
+    left.set_xlim(layers[0] - 0.35, layers[-1] + 0.35)  # the models of one layer stand side by side
     style.direct_labels(left)
     for ax, kind in zip(right, KINDS, strict=True):
         _losses(ax, frame[(frame["quantity"] == "loss") & (frame["kind"] == kind)])

@@ -13,6 +13,7 @@ from attention_priors.figures.methods import label
 from attention_priors.figures.spec import Frame
 from attention_priors.figures.words import times, trained_on
 
+NARROW = 12  # columns; with more, their names are turned
 MANY = 40  # rows from which on a figure is wider, for the longer names among them
 # family: name, colour, marker
 FAMILIES = {
@@ -47,8 +48,10 @@ def draw_map(
         _, color, marker = FAMILIES[families[name]]
         ax.plot(-0.12, row + 0.5, marker, color=color, markersize=4, clip_on=False)
     ax.set_yticks(np.arange(len(names)) + 0.5, labels.values())
-    ticks = [style.length_label(n) + f"\n{times(n, trained)}" * (n >= trained) for n in lengths]
-    ax.set_xticks(np.arange(len(lengths)) + 0.5, ticks)
+    narrow = len(lengths) > NARROW
+    ticks = [style.length_label(n) + (" ({})" if narrow else "\n{}").format(times(n, trained)) * (n >= trained)
+             for n in lengths]  # fmt: skip
+    ax.set_xticks(np.arange(len(lengths)) + 0.5, ticks, rotation=90 * narrow)
     heat_maps.bare(ax)
     ax.tick_params(axis="y", pad=9)
     ax.invert_yaxis()

@@ -39,14 +39,12 @@ def draw(frame: Frame) -> Figure:
                 seeds = own.set_index("length")["perplexity"]
                 curve(ax, np.exp(over_seeds(own, "loss")), seeds, style_of(name) | _missed(own), zorder=rank + 4)
             style.length_axis(ax, rows["length"], rows["trained"])
-            ax.axhline(unigram, color=style.GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
+            ends = [rows["length"].min(), rows["length"].max()]
+            ax.plot(ends, [unigram] * 2, color=style.GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1,
+                    label="Token frequencies")  # fmt: skip
             ax.set_title(f"{kind}, {title}" if title else kind)
         _perplexities(column[0], rows)
         column[-1].set_xlabel(LENGTH)
-        column[0].annotate(
-            "token frequencies alone", (rows["length"].max(), unigram), xytext=(0, -2), textcoords="offset points",
-            fontsize=style.SMALLEST, color=style.DARK, ha="right", va="top",
-        )  # fmt: skip
     for ax in axes[:, 0]:
         ax.set_ylabel("perplexity (log scale)")
     for ax in axes.flat:

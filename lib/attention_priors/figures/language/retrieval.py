@@ -32,12 +32,12 @@ def draw(frame: Frame) -> Figure:
             ax.plot([row.perplexity] * 2, [row.accuracy_low, row.accuracy_high], **bars)
             ax.plot(row.perplexity, row.accuracy, own["marker"], color=own["color"], markersize=5, label=own["label"],
                     **({} if row.decides else {"markerfacecolor": "white"}), zorder=4)  # fmt: skip
-        ax.set(xscale="log", ylim=(-0.04, 1.04), title=f"{multiple:.3g} × the training length")
+        ax.set(xscale="log", ylim=(-0.04, 1.04), title=f"at {multiple:.3g}×")
         ax.set_xlim(_span(frame))
         ax.set_xticks(ticks := _ticks(*_span(frame)), [f"{tick:g}" for tick in ticks])
         ax.xaxis.minorticks_off()
     axes[0, 0].set_ylabel("share of passkeys retrieved")
-    axes[0, len(shown) // 2].set_xlabel("perplexity of text (log scale)")
+    axes[0, len(shown) // 2].set_xlabel("perplexity of text (log scale), at multiples of the training length")
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right center")
     return fig
 

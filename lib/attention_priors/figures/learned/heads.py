@@ -31,7 +31,7 @@ def draw(frame: Frame) -> Figure:
     left.set_xticks(sorted(frame["layer"].unique() + 1))
     left.set(xlabel="layer", ylabel=r"learned $\beta$")
     right.axhline(uniform, color=style.GREY, linewidth=0.8, linestyle="--")
-    right.text(0.99, uniform, "uniform attention", transform=right.get_yaxis_transform(), ha="right", va="bottom",
+    right.text(0.01, uniform, "uniform attention", transform=right.get_yaxis_transform(), ha="left", va="bottom",
                fontsize=style.SMALLEST, color=style.DARK)  # fmt: skip
     right.set_yscale("log")
     right.xaxis.set_major_locator(MaxNLocator(5))

@@ -9,6 +9,7 @@ from attention_priors.figures.spec import Figure, FigureSpec, Frame
 from attention_priors.figures.words import CHANCE, listed, prompts, times, tokens, trained_on
 
 BANDS = 5  # of depth: with 11 lengths (BAM's Table 5) they would make the 55 cells that the paper counts
+MANY = 12  # lengths; with more, the figure is wider, for the numbers in its cells
 GAP = 0.35  # of a cell, which sets the averages apart
 
 
@@ -28,7 +29,7 @@ def draw(frame: Frame) -> Figure:
     """A heat map with averages at its edges."""
     table, trained = cells(frame), trained_on(frame)
     columns = len(table.columns)
-    fig, ax = style.figure(style.SINGLE, 2.35)
+    fig, ax = style.figure(style.SINGLE if columns <= MANY else style.MIDDLE, 2.35)
     values = np.full((BANDS + 1, columns + 1), np.nan)
     values[:BANDS, :columns] = table
     values[BANDS, :columns] = table.mean()
