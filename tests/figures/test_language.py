@@ -97,7 +97,8 @@ def test_panels_and_lines():
     for ax, ssmax in zip(figure.axes, (False, False, True, True), strict=True):
         shown = {line.get_label() for line in ax.get_lines() if not line.get_label().startswith("_")}
         plain = {look(name)["label"] for name in ("kerple-log", *named(False)) if name != "nope"} | {"NoPE †"}
-        assert shown == ({look(name)["label"] for name in named(True)} if ssmax else plain)
+        models = {look(name)["label"] for name in named(True)} if ssmax else plain
+        assert shown == models | {"Token frequencies"}
         written = {text.get_text() for text in ax.texts}
         assert shown <= written  # every line is named at its end
     for ax, kind in zip(figure.axes[:2], ("docstrings", "source"), strict=True):
@@ -124,8 +125,8 @@ def test_captions_count_what_stands_behind():
 def test_one_encoding_with_ssmax_stands_among_the_others_and_one_alone_is_not_drawn():
     frame = perplexities()
     few = frame[frame["encoding"].isin(["rope", "alibi", "bam", "bam-ssmax"])]
-    axes = by_length.draw(few).axes
-    assert [len({line.get_label() for line in ax.get_lines() if line.get_label()[0] != "_"}) for ax in axes] == [4, 4]
+    axes = by_length.draw(few).axes  # four encodings and the token frequencies
+    assert [len({line.get_label() for line in ax.get_lines() if line.get_label()[0] != "_"}) for ax in axes] == [5, 5]
     for name in ("language_by_length", "language_order", "language_training", "perplexity_and_retrieval"):
         alone = FRAMES[name]().query("encoding == 'bam'")
         with pytest.raises(NotCompared, match="bam stands alone under this profile"):
