@@ -10,7 +10,7 @@ from typing import Any
 
 import nbformat
 
-from attention_priors import config, manifest, runtime, store
+from attention_priors import claims, config, manifest, runtime, store
 from attention_priors.layout import THEORY
 from attention_priors.notebooks import file_name
 from attention_priors.pipeline import progress, stamps
@@ -20,7 +20,7 @@ from attention_priors.pipeline.scrub import machine_places, scrub
 
 
 def perform(plan: Plan, name: str) -> None:
-    """Run notebook `name` and write its executed copy, atomically, with a stamp; then its provenance.
+    """Run notebook `name`; write its executed copy, atomically, with a stamp, its provenance, and the ledger anew.
 
     Raises NotebookFailed (one line) and leaves the copy with the traceback beside, as <name>.failed.ipynb.
     """
@@ -74,6 +74,9 @@ def perform(plan: Plan, name: str) -> None:
     times = {"wall_seconds": round(seconds, 1), "ended": datetime.now(UTC).isoformat(timespec="seconds")}
     provenance = progress.record(layout, name, {**times, "key": key, **environment})
     manifest.add(layout, [copy, provenance])
+    if layout.part(name).is_file():
+        claims.merge(layout.results, layout.profile)  # a profile of which a part was run has its ledger, too
+        manifest.add(layout, [layout.own / "claims.json", layout.own / "claims.md"])
     remember(seconds, copy=manifest.digest(copy), outputs=sorted(outputs))
     print(f"[{name}] done in {progress.span(seconds)}", flush=True)
 
