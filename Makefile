@@ -16,15 +16,16 @@ KILLS ?= 20
 FILE ?=
 SHOTS ?=
 SSMAX ?=
+ANSWERS ?=
 # Notebooks side by side: while one draws and judges, in one thread, another trains. A GPU is not shared.
 JOBS ?= $(if $(filter gpu paper,$(PROFILE)),1,2)
 
 # A misspelt variable is an error, not silently the default.
-KNOWN := PROFILE RESULTS PYTHON ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX CLUSTER SHOTS STEP SHELL
+KNOWN := PROFILE RESULTS PYTHON ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX ANSWERS CLUSTER SHOTS STEP SHELL
 GIVEN := $(foreach word,$(MAKEOVERRIDES),$(if $(findstring =,$(word)),$(firstword $(subst =, ,$(word)))))
 UNKNOWN := $(filter-out $(KNOWN) MAKE%,$(GIVEN))
 ifneq ($(UNKNOWN),)
-$(error unknown variable $(firstword $(UNKNOWN)); known are PROFILE RESULTS ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX CLUSTER SHOTS PYTHON)
+$(error unknown variable $(firstword $(UNKNOWN)); known are PROFILE RESULTS ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX ANSWERS CLUSTER SHOTS PYTHON)
 endif
 
 # Values stand in single quotes below, and within double ones: one that holds a quote is refused here.
@@ -62,10 +63,10 @@ env: $(STAMP) ## build .venv with the pinned versions (the other targets do it b
 first-look: $(STAMP) ## train six encodings, two seeds each, and draw them beside the committed ones: minutes
 	@$(OFFLINE) $(PY) -m attention_priors.first_look --results '$(RESULTS)'
 
-reproduce: $(STAMP) ## run all notebooks of PROFILE (or ONLY=name and its needs), then everything is in results/
+reproduce: $(STAMP) ## run all notebooks of PROFILE (or ONLY=name and its needs) into results/ (ANSWERS=1: from committed answers)
 	@$(if $(CLUSTER),$(OFFLINE) $(PY) -m attention_priors.cluster '$(CLUSTER)' --profile '$(PROFILE)' --only '$(ONLY)' \
 	    $(if $(DEVICE),--device '$(DEVICE)'))
-	@$(PIPELINE) $(BESIDE) --rules $(RULES)
+	@$(PIPELINE) $(BESIDE) --rules $(RULES) $(if $(ANSWERS),--answers)
 	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS)) -f $(RULES) STEP="$(PIPELINE) $(BESIDE) --step"
 
 figures: $(STAMP) ## redraw figures and tables of PROFILE from its committed numbers, without training (SVG=folder: as SVG, too)

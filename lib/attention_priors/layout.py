@@ -2,7 +2,7 @@
 
     results/theory/     what no training enters: figures, tables, metrics, ledger parts, executed notebooks
     results/<profile>/  the same for notebooks that train or time something
-    results/runs/       a record for every run, by name and key
+    results/runs/       a record for every run, by name and key, and what its model answered
     results/models/     the weights that ship, with sha256.txt
 
 The tests' profile writes all of them below results/smoke/, so that it never touches what is committed.
@@ -92,6 +92,10 @@ class Layout:
     def record(self, run: str, key: str) -> Path:
         """The committed record of a run; profiles whose runs have one name and other settings keep apart."""
         return self.runs / f"{run}.{key[:8]}.json"
+
+    def answers(self, run: str, key: str) -> Path:
+        """What the model of a run was asked, beside its record."""
+        return self.runs / f"{run}.{key[:8]}.answers.xz"
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def problems(layout: Layout) -> tuple[int, list[str]]:
 
 
 def expect(path: Path) -> None:
-    """ValueError where a file is not listed in the sha256.txt of its folder of models, or has another sum."""
+    """ValueError where a file is not listed in the nearest sha256.txt above it, or has another sum."""
     folder = next((parent for parent in path.parents if (parent / NAME).is_file()), None)
     wanted = read(folder).get(path.relative_to(folder).as_posix()) if folder else None
     if wanted is None or digest(path) != wanted:

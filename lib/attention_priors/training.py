@@ -1,8 +1,9 @@
 """Training runs: one function for every task and recipe, resumable at any moment, cached by what they depend on.
 
 A run lives in <store>/<key>/: `checkpoint.safetensors` while it trains, then `model.safetensors` and `record.json`,
-written last. A run without a record is unfinished and continues from its checkpoint; every random stream is derived
-from (seed, step), so that a resumed run ends where an uninterrupted one does.
+written last; beside them, as JSON, what its model was asked. A run without a record is unfinished and continues from
+its checkpoint; every random stream is derived from (seed, step), so that a resumed run ends where an uninterrupted one
+does.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from .tasks import SOURCES
 Batch = tuple[Tensor, Tensor, Tensor, Tensor | None]  # of a row of SOURCES
 Marks = Sequence[tuple[int, float]]  # a gate's turns so far: step, share of held-out prompts answered before it
 MARKS = "gate"  # beside a source's own state in a checkpoint
+RESTORED = "restored"  # a file beside a record that was put there without the weights
 SETTLED = 20  # batches over which the answer loss is averaged before it is held against a recipe's target
 
 
@@ -234,6 +236,14 @@ class Run:
         except FileNotFoundError:
             return False
 
+    @property
+    def restored(self) -> bool:
+        """True where the record was put here without the weights (`experiments.archive.restore`)."""
+        try:
+            return (self.path / RESTORED).exists() and bool(self.record())
+        except FileNotFoundError:
+            return False
+
     def record(self) -> dict[str, Any]:
         """What was committed about the run; a damaged record counts as missing."""
         try:
@@ -243,9 +253,13 @@ class Run:
             raise FileNotFoundError(self.path / "record.json") from None
 
     def train(self, heartbeat: Callable[[str], None] | None = None, parallel: str = "ddp") -> dict[str, Any]:
-        """Train what is missing and return the record. `parallel`: how torchrun's processes share a model."""
-        if self.finished:
-            return self.record()
+        """Train what is missing and return the record. `parallel`: how torchrun's processes share a model.
+
+        A restored run counts as trained: its weights are made when `model` is asked for them.
+        """
+        return self.record() if self.finished or self.restored else self._train(heartbeat, parallel)
+
+    def _train(self, heartbeat: Callable[[str], None] | None = None, parallel: str = "ddp") -> dict[str, Any]:
         spec, began = self.spec, time.monotonic()
         sharding.check(parallel, spec.recipe)
         torch.manual_seed(runtime.seed_for(spec.seed, f"init/{spec.model.encoding}"))
@@ -269,10 +283,27 @@ class Run:
         return self._finish(model, time.monotonic() - began)
 
     def model(self) -> Transformer:
-        """The trained model, in evaluation mode."""
+        """The trained model, in evaluation mode. ValueError for a run that is not finished."""
         if not self.finished:
-            raise ValueError(f"run {self.spec.name} ({self.key}) is not finished; run its notebook to train it")
+            if not self.restored:
+                raise ValueError(f"run {self.spec.name} ({self.key}) is not finished; run its notebook to train it")
+            self._train_again()
         return self._stored().to(self.device).eval()
+
+    def _train_again(self) -> None:
+        """Make the weights of a restored run. Where they come out otherwise, on another processor, answers go."""
+        said = runtime.say if runtime.headless() else lambda line: None
+        said(f"{self.spec.name}: its answers were restored, its weights are trained again")
+        told = self.record()
+        made = self._train(said)
+        if not same_weights(told, made):
+            said(f"{self.spec.name}: the weights differ from those that answered, so it is asked again")
+            for path in self.answers():
+                path.unlink()
+
+    def answers(self) -> list[Path]:
+        """The files of what the run's model was asked so far."""
+        return sorted(path for path in self.path.glob("*.json") if path.name != "record.json")
 
     def _stored(self) -> Transformer:
         model = build(self.spec)
@@ -302,7 +333,8 @@ class Run:
         }  # fmt: skip
         if not checkpoints.follows():
             store.write_json(self.path / "record.json", record)
-            (self.path / "checkpoint.safetensors").unlink(missing_ok=True)
+            for left in ("checkpoint.safetensors", RESTORED):
+                (self.path / left).unlink(missing_ok=True)
         checkpoints.wait()
         return record
 
@@ -325,6 +357,11 @@ class Run:
             self._batches.restore(step, place)
         self._history.extend(history)
         return step, self._history
+
+
+def same_weights(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two records are of trainings that went the same way: losses and learned positions, digit for digit."""
+    return all(one.get(part) == other.get(part) for part in ("key", "loss", "learned"))
 
 
 def learned(model: Transformer) -> list[dict[str, Any]]:

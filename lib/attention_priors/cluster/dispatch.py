@@ -28,16 +28,21 @@ GONE = (CancelledError, CommClosedError, TimeoutError, OSError)  # what a future
 
 
 def waiting(specs: Iterable[RunSpec], runs: Path, device: torch.device) -> dict[str, RunSpec]:
-    """What the store lacks by key: the runs, and before each the ones that it starts from."""
+    """What the store lacks by key: the runs, and before each the ones that it starts from.
+
+    A run that was restored counts as there, but not where another one starts from its weights.
+    """
     found: dict[str, RunSpec] = {}
     for spec in specs:
-        chain = [spec]
-        while chain[-1].start is not None:
-            chain.append(chain[-1].start)
-        for each in reversed(chain):
+        missing: list[tuple[str, RunSpec]] = []
+        each: RunSpec | None = spec
+        while each is not None:
             run = opened(each, runs, device)
-            if run.key not in found and not run.finished:
-                found[run.key] = each
+            if run.finished or (run.restored and each is spec):
+                break
+            missing.append((run.key, each))
+            each = each.start
+        found |= {key: each for key, each in reversed(missing) if key not in found}
     return found
 
 

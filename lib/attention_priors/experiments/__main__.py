@@ -4,6 +4,7 @@ python -m attention_priors.experiments passkey/bam-ssmax/0
 torchrun --nproc-per-node 2 -m attention_priors.experiments language/bam-ssmax/0 --profile gpu
 torchrun --nproc-per-node 6 -m attention_priors.experiments language-stream/bam/0 --profile paper --parallel fsdp
 python -m attention_priors.experiments --list
+python -m attention_priors.experiments --keep --profile full
 python -m attention_priors.experiments --dry-run --profile paper
 """
 
@@ -16,10 +17,11 @@ import torch
 import torch.distributed as dist
 
 from .. import commands, config, runtime
+from ..layout import Layout
 from ..registry import nearest
 from ..sharding import PARALLEL
 from ..vision import opened
-from . import budget, corpus, runs, unread
+from . import archive, budget, corpus, runs, unread
 
 
 def device(name: str) -> torch.device:
@@ -44,8 +46,11 @@ def main(arguments: list[str] | None = None) -> int:
     """0 when the run is finished, 2 for bad input."""
     parser = commands.Arguments("experiments", __doc__.splitlines()[0])
     parser.sizes()
+    parser.places()
     parser.add_argument("run", nargs="?", help="task/encoding/seed")
     parser.add_argument("--list", action="store_true", help="name the profile's runs and train nothing")
+    parser.add_argument("--keep", action="store_true", help="write records and answers of the runs that the store has "
+                        "to results, as notebooks do when they end")  # fmt: skip
     parser.add_argument("--parallel", choices=PARALLEL, default="ddp", help="what torchrun's processes share: "
                         "batches, or also the model (default: ddp)")  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="build the models without memory, print their cost")
@@ -54,6 +59,10 @@ def main(arguments: list[str] | None = None) -> int:
         profile = config.profile(chosen.profile)
         if chosen.dry_run:
             return dry_run(profile)
+        if chosen.keep:
+            count = archive.keep(profile, config.CACHE / "runs", Layout(chosen.results, profile.name))
+            print(f"{count} run(s) of profile {profile.name} kept in {chosen.results.name}/runs")
+            return 0
         known = runs(profile, unread(profile))  # names need no text
         if chosen.list:
             print("\n".join(known))

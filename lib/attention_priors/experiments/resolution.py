@@ -117,7 +117,8 @@ def train_and_ask(run_spec: ImageSpec, runs: str, device: str, settings: Setting
     found = {FRAMES[0]: [common | row | told for row in rows]}
     if run_spec.model.class_token == settings.class_token[0]:
         where = {"encoding": common["encoding"], "seed": common["seed"]}
-        found[FRAMES[1]] = [where | row for row in priors(run.model())]
+        path = run.path / f"resolution-priors-{store.key(store.fingerprint(priors))}.json"
+        found[FRAMES[1]] = [where | row for row in store.kept_json(path, lambda: priors(run.model()))]
     return found
 
 

@@ -82,7 +82,8 @@ def train_and_look(spec: RunSpec, runs: str, profile: Profile) -> dict[str, list
         tokens = mixed(spec, settings.documents)
         path = run.path / f"sinks-{store.key(settings.documents, settings.factors, code)}.json"
         parts = store.kept_json(path, lambda: look(run.model(), tokens, settings.factors))
-        loss = excess(run.model(), tokens)
+        own = store.key(settings.documents, store.fingerprint(excess, mixed, Transformer))
+        loss = store.kept_json(run.path / f"sinks-loss-{own}.json", lambda: excess(run.model(), tokens))
         passed = loss <= copying.NEAR
     else:
         reader, domain = Reader(run, spec.model.encoding, profile), profile.language.domains[0]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from .. import runtime
+from .. import runtime, store
 from ..config import Profile
 from ..model import Attention, Transformer
 from ..positions.encodings import encoding
@@ -56,6 +56,13 @@ def masses(model: Transformer, length: int, trained: int) -> tuple[float, float]
     return near, max(float(tail_mass(table, trained).max()) for table in tables)
 
 
+def _kept(run: Run, length: int) -> tuple[float, float]:
+    """`masses` of a trained run, taken once and kept beside it."""
+    path = run.path / f"tails-{store.key(length, store.fingerprint(masses))}.json"
+    near, far = store.kept_json(path, lambda: masses(run.model().cpu(), length, run.spec.recipe.length))
+    return near, far
+
+
 def tails(profile: Profile, runs: Path, counts: pd.DataFrame, reached: pd.DataFrame) -> pd.DataFrame:
     """A row per seed of every trained encoding that has a prior or nothing: its masses, and what was measured.
 
@@ -72,8 +79,7 @@ def tails(profile: Profile, runs: Path, counts: pd.DataFrame, reached: pd.DataFr
         if row.rotary or row.absolute or row.trained_as:
             continue
         for seed in profile.seeds_for(name):
-            model = Run(passkey_run(profile, name, seed), runs, runtime.device(profile.device)).model().cpu()
-            near, far = masses(model, length, trained)
+            near, far = _kept(Run(passkey_run(profile, name, seed), runs, runtime.device(profile.device)), length)
             rows.append((name, seed, length, trained, near, far, min(near, far),
                          float(shares.get((name, seed, length), 0.0)), bool(gates[name, seed])))  # fmt: skip
     return pd.DataFrame(rows, columns=COLUMNS)

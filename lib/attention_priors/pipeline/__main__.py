@@ -7,7 +7,7 @@ import signal
 import sys
 from typing import Any, NoReturn
 
-from attention_priors import commands, manifest, store
+from attention_priors import commands, config, manifest, store
 from attention_priors.notebooks import slug
 from attention_priors.pipeline.order import order, rules
 from attention_priors.pipeline.plan import Plan
@@ -21,6 +21,7 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--step", metavar="NAME", help="run this one now, its needs being there (make calls this)")
     parser.add_argument("--side-by-side", action="store_true", help="two notebooks at a time (rules, estimates)")
     parser.add_argument("--rules", metavar="FILE", help="write make rules for the order to FILE and say what will run")
+    parser.add_argument("--answers", action="store_true", help="train nothing whose answers are committed in results")
     parser.add_argument("--list", action="store_true", help="say what will run, in which order, and run nothing")
     parser.add_argument("--force", action="store_true", help="run also what is up to date")
     parser.add_argument("--seed", type=commands.seed, help="the notebooks' SEED (default: as written in them)")
@@ -50,6 +51,12 @@ def act(options: argparse.Namespace) -> None:
     given = {"SEED": options.seed, "DEVICE": options.device}
     given = {name: value for name, value in given.items() if value is not None}
     plan = Plan(options.profile, options.results, only, given, options.force, 2 if options.side_by_side else 1)
+    if options.answers:
+        from attention_priors.experiments import archive  # late, because it brings torch
+
+        count = archive.restore(plan.profile, config.CACHE / "runs", plan.layout)
+        print(f"profile {plan.profile.name}: {count} run(s) taken from {plan.layout.results.name}/runs with what they "
+              "answered, instead of training them", flush=True)  # fmt: skip
     if options.rules:
         waiting = plan.waiting()
         store.write_text(options.rules, rules(plan.names, waiting, side_by_side=options.side_by_side))

@@ -47,10 +47,8 @@ class Batches:
 class ImageRun(Run):
     """One run in the store: resumable, atomic and recorded as all runs are."""
 
-    def train(self, heartbeat: Callable[[str], None] | None = None, parallel: str = "ddp") -> dict[str, Any]:
-        """Train what is missing and return the record. ValueError for pictures of other classes or channels."""
-        if self.finished:
-            return self.record()
+    def _train(self, heartbeat: Callable[[str], None] | None = None, parallel: str = "ddp") -> dict[str, Any]:
+        """ValueError for pictures of other classes or channels."""
         spec, began = self.spec, time.monotonic()
         sharding.check(parallel, spec.recipe)
         source = pictures(spec.images, config.CACHE)
