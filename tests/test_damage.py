@@ -12,6 +12,7 @@ import torch
 from safetensors.torch import save_file
 
 from attention_priors import checks, claims, manifest, report, runtime, store, verify
+from attention_priors.experiments import archive
 from attention_priors.experiments.archive import INDEX
 from attention_priors.layout import THEORY, Layout
 from attention_priors.pipeline import progress
@@ -36,6 +37,7 @@ def whole(tmp_path_factory) -> Layout:
     report.redraw(layout)  # the figures and tables of the ledger
     store.write_json(layout.own / INDEX, {"passkey/nope/0": KEY})
     store.write_json(layout.record("passkey/nope/0", KEY), {"key": KEY, "loss": [1.0, 0.5]})
+    store.write_bytes(layout.answers("passkey/nope/0", KEY), archive.packed({KEY: {"passkey-0.json": [1, 2]}}))
     layout.models.mkdir()
     save_file({"head.weight": torch.ones(2, 2)}, layout.models / "0.safetensors")
     for name in ("generalised_gaussian", "passkeys"):
@@ -54,7 +56,8 @@ KINDS = ("claims.json", "claims.md", "runs.json", "provenance.json", "sha256.txt
          "metrics/made_up.csv", "metrics/made_up.json", "tables/errata.csv", "tables/errata.md", "tables/errata.tex",
          "figures/verdicts_by_document.pdf", "figures/verdicts_by_document.png", "figures/verdicts_by_document.md",
          "notebooks/passkeys.ipynb", "models/0.safetensors",
-         "models/sha256.txt", "runs/passkey/nope/0.01234567.json", "runs/sha256.txt", "theory/provenance.json",
+         "models/sha256.txt", "runs/passkey/nope/0.01234567.json",
+         "runs/passkey/nope/0.01234567.answers.xz", "runs/sha256.txt", "theory/provenance.json",
          "theory/sha256.txt", "theory/claims/generalised_gaussian.json", "theory/metrics/prior_shapes.csv",
          "theory/metrics/prior_shapes.json", "theory/figures/prior_shapes.pdf", "theory/figures/prior_shapes.png",
          "theory/figures/prior_shapes.md", "theory/tables/guide_priors.csv", "theory/tables/guide_priors.md",

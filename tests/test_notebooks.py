@@ -17,6 +17,7 @@ import pytest
 
 from attention_priors import claims, config, experiments, manifest, store, verify
 from attention_priors.checks import CHECKS
+from attention_priors.experiments import archive
 from attention_priors.figures import FIGURES, LEDGER, TABLES
 from attention_priors.layout import Layout
 from attention_priors.notebooks import NOTEBOOKS
@@ -139,6 +140,16 @@ def _truncate(path):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
+def _answer(layout):
+    """Another number of right answers, as a model that was trained otherwise would give, and the seal of it."""
+    path = min(layout.runs.glob("needles/*/*.answers.xz"))
+    kept = archive.unpacked(path)
+    key = next(key for key, files in kept.items() if len(files) > 1)
+    kept[key] |= {name: right + 1 for name, right in kept[key].items() if name.startswith("needles-")}
+    store.write_bytes(path, archive.packed(kept))
+    manifest.add(layout, [path])
+
+
 DAMAGE = {  # what is changed, and the line in which the verifier must say so
     "a metric": (lambda place: _edit_metric(place, "ruler_over_seeds", "mean", lambda x: x + 0.01),
                  "metrics/ruler_over_seeds.csv from ruler_answers.csv"),
@@ -148,6 +159,7 @@ DAMAGE = {  # what is changed, and the line in which the verifier must say so
                                                 outcome="undecided"), " BAM-L1: verdict inconclusive committed"),
     "an empirical number": (lambda place: _verdict(place, "BAM-C21", measured=0.123),
                             " BAM-C21: measured 0.123 committed"),
+    "what a model answered": (_answer, "answers   metrics/ruler_answers.csv: is not what the models answered"),
     "a drawing": (lambda place: (place.own / "tables" / "language_table2.csv").write_text("encoding\n"),
                   "exact     smoke/tables/language_table2.csv"),
 }  # fmt: skip
@@ -179,15 +191,15 @@ def test_a_damaged_file_of_each_kind_is_named(smoke, tmp_path, damage, monkeypat
     layout = Layout(tmp_path / "results", PROFILE)
     shutil.copytree(smoke[0].results, layout.results, ignore=shutil.ignore_patterns(manifest.STATE))
     kinds = [(layout.own, kind) for kind in KINDS] + [(layout.theory, kind) for kind in KINDS[4:] + KINDS[2:3]]
-    kinds += [(layout.runs, "*.json"), (layout.models, "*.safetensors")]
+    kinds += [(layout.runs, "*.json"), (layout.runs, "*.xz"), (layout.models, "*.safetensors")]
     damaged = {_first(folder, kind) for folder, kind in kinds}
     for path in damaged:
         damage(path)
     named = {line.partition(":")[0] for line in manifest.problems(layout)[1]}
     assert named == {path.relative_to(layout.results).as_posix() for path in damaged}
     monkeypatch.setattr(verify, "verify_claims", lambda *_: None)  # which would read the damaged files
-    monkeypatch.setattr(verify, "verify_metrics", lambda *_: None)
-    monkeypatch.setattr(verify, "verify_drawings", lambda *_: None)
+    for part in ("metrics", "answers", "drawings"):
+        monkeypatch.setattr(verify, f"verify_{part}", lambda *_: None)
     (layout.own / "claims.json").touch()
     arguments = ["--profile", PROFILE, "--results", str(layout.results), "--no-training"]
     assert verify.main(arguments) == 1
@@ -198,10 +210,10 @@ def test_a_damaged_file_of_each_kind_is_named(smoke, tmp_path, damage, monkeypat
 def test_the_verifier_agrees_with_all_that_was_just_computed_and_not_changed(complaints):
     """One run of it serves both: whatever it says must come from a damage."""
     lines = complaints[1]
-    for kind in ("sealed", "exact", "bitwise"):
+    for kind in ("sealed", "exact", "answers", "bitwise"):
         assert f" {kind}" in lines[-2]
     metrics = EDITED | {LEDGER}
-    touched = EDITED | {"claims", "language_table2", "BAM-L1", "BAM-C21"}
+    touched = EDITED | {"claims", "ruler_answers", "language_table2", "BAM-L1", "BAM-C21"}
     touched |= {name for rows in (FIGURES, TABLES) for name in rows if rows[name].metrics in metrics}
     touched |= {name for name in CHECKS if EDITED & set(CHECKS[name].metrics)}
     for line in lines:
@@ -212,7 +224,7 @@ def test_the_verifier_agrees_with_all_that_was_just_computed_and_not_changed(com
 
 @pytest.mark.slow
 def test_the_verifier_says_that_all_agrees(smoke, monkeypatch, capsys):
-    for part in ("claims", "metrics", "drawings"):  # which another test runs
+    for part in ("claims", "metrics", "answers", "drawings"):  # which another test runs
         monkeypatch.setattr(verify, f"verify_{part}", lambda *_: None)
     assert verify.main(["--profile", PROFILE, "--results", str(smoke[0].results), "--no-training"]) == 0
     assert capsys.readouterr().out.endswith("sealed\nall agree\n")

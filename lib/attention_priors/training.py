@@ -37,7 +37,8 @@ from .tasks import SOURCES
 Batch = tuple[Tensor, Tensor, Tensor, Tensor | None]  # of a row of SOURCES
 Marks = Sequence[tuple[int, float]]  # a gate's turns so far: step, share of held-out prompts answered before it
 MARKS = "gate"  # beside a source's own state in a checkpoint
-RESTORED = "restored"  # a file beside a record that was put there without the weights
+RESTORED = "restored"  # a file beside a record that was put there without the weights; with SEALED in it, for good
+SEALED = "sealed"
 SETTLED = 20  # batches over which the answer loss is averaged before it is held against a recipe's target
 
 
@@ -283,10 +284,13 @@ class Run:
         return self._finish(model, time.monotonic() - began)
 
     def model(self) -> Transformer:
-        """The trained model, in evaluation mode. ValueError for a run that is not finished."""
+        """The trained model, in evaluation mode. ValueError for a run that is not finished, or sealed."""
         if not self.finished:
             if not self.restored:
                 raise ValueError(f"run {self.spec.name} ({self.key}) is not finished; run its notebook to train it")
+            if (self.path / RESTORED).read_text() == SEALED:
+                raise ValueError(f"run {self.spec.name} ({self.key}) is asked what it has not answered; run its "
+                                 "notebook anew")  # fmt: skip
             self._train_again()
         return self._stored().to(self.device).eval()
 

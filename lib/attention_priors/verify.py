@@ -5,6 +5,7 @@ Classes of comparison, each with its count:
 sealed     every file of results/theory, results/<profile>, results/runs and results/models: the sum in sha256.txt
 exact      checks of claims, verdicts drawn from committed metrics, metrics derived from other metrics: equal, floating
            point within 1e-9 of size one or 1e-9 of the value, whichever is smaller
+answers    metrics measured again from what the models answered to each prompt, where that is committed: as exact
 bitwise    redrawn figures and tables with the same matplotlib; retrained runs on the same CPU model and thread count
 tolerance  retrained runs elsewhere: the last losses within 0.05 nats and within 5 %
 ordinal    retrained runs anywhere: the learned model beats chance where the committed one does
@@ -15,6 +16,7 @@ nothing is taken from a cache.
 
 from __future__ import annotations
 
+import io
 import math
 import sys
 import tempfile
@@ -24,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import pandas as pd
 
 from attention_priors import claims, commands, config, experiments, manifest, report, runtime, store
 from attention_priors.checks import CHECKS
@@ -130,13 +133,49 @@ def verify_metrics(layout: Layout, outcome: Outcome) -> None:
         except report.NotMeasured:
             unmeasured.append(name)
             continue
-        new = derive(*rows)
-        columns = [column for column in new.columns if column in old.columns]
-        pairs = zip(old[columns].to_dict("records"), new[columns].to_dict("records"), strict=False)
-        agree = len(old) == len(new) and all(same(dict(a), _plain(b), DERIVED) for a, b in pairs)
+        agree = _agree(old, derive(*rows))
         outcome.add("exact", f"metrics/{name}.csv from {', '.join(f'{each}.csv' for each in sources)}", agree)
     if unmeasured:
         outcome.notes.append(f"not measured under profile {layout.profile}: {', '.join(unmeasured)}")
+
+
+def _agree(old: pd.DataFrame, new: pd.DataFrame) -> bool:
+    """Whether a committed frame is what was computed, in the columns that both have."""
+    columns = [column for column in new.columns if column in old.columns]
+    pairs = zip(old[columns].to_dict("records"), new[columns].to_dict("records"), strict=False)
+    return len(old) == len(new) and all(same(dict(a), _plain(b), DERIVED) for a, b in pairs)
+
+
+def verify_answers(layout: Layout, profile: config.Profile, outcome: Outcome) -> None:
+    """Measure again from the committed answers of all prompts. Nothing is trained, and no trained model is read."""
+    reader, without = report.Report(layout, "verdicts"), []
+    alone, corpora = profile.model_copy(update={"workers": 1}), config.CACHE / "corpora"
+    device = runtime.device(profile.device)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            archive.restore(profile, Path(folder), layout, sealed=True)
+        except ValueError as error:  # a damaged file, which its sum has told, too
+            outcome.add("answers", "runs", False, commands.said(error))
+            return
+        for name, experiment in experiments.EXPERIMENTS.items():
+            specs = experiment.runs(profile, corpora).values()
+            try:
+                committed = {frame: reader.read(frame)[0] for frame in experiment.frames} if specs else {}
+            except report.NotMeasured:
+                continue
+            if not all(opened(spec, folder, device).restored for spec in specs):
+                without.append(name)
+                continue
+            try:
+                found = experiment.measured(alone, Path(folder), corpora) if specs else {}
+            except RuntimeError as error:  # of a job
+                outcome.add("answers", name, False, commands.said(error))
+                continue
+            for frame, old in committed.items():
+                new = pd.read_csv(io.StringIO(found[frame].to_csv(index=False)))
+                outcome.add("answers", f"metrics/{frame}.csv", _agree(old, new), "is not what the models answered")
+    if without:
+        outcome.notes.append(f"answers are not committed of {', '.join(without)}")
 
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
@@ -241,6 +280,7 @@ def main(arguments: list[str] | None = None) -> int:
         verify_files(layout, outcome)
         verify_claims(layout, outcome)
         verify_metrics(layout, outcome)
+        verify_answers(layout, profile, outcome)
         verify_drawings(layout, outcome)
         if not chosen.no_training:
             verify_corpus(profile, outcome)

@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import config, manifest, runtime, store
 from ..layout import APART, DEFAULT, Layout
-from ..training import RESTORED, Run, RunSpec, same_weights
+from ..training import RESTORED, SEALED, Run, RunSpec, same_weights
 from ..vision import opened
 from . import runs as planned
 from .arms import corpus, unread
@@ -71,11 +71,12 @@ def keep(profile: config.Profile, runs: Path, layout: Layout) -> int:
     return len(done)
 
 
-def restore(profile: config.Profile, runs: Path, layout: Layout) -> int:
+def restore(profile: config.Profile, runs: Path, layout: Layout, sealed: bool = False) -> int:
     """Put committed records, answers and weights of a profile's runs into the store `runs`; how many runs.
 
     Those that the store has trained stay as they are. A run counts only under today's key: where its code, settings or
-    data have changed, it is trained. ValueError for a file that is damaged or not the committed one.
+    data have changed, it is trained. `sealed`: no weights, and none are made, so that nothing but what was answered can
+    be read. ValueError for a file that is damaged or not the committed one.
     """
     where, index = runtime.device(profile.device), layout.own / INDEX
     known, count = store.read_json(index) if index.exists() else {}, 0
@@ -85,9 +86,9 @@ def restore(profile: config.Profile, runs: Path, layout: Layout) -> int:
         if known.get(name) != run.key or not path.exists() or run.finished or run.restored:
             continue
         manifest.expect(path)
-        _put(run, unpacked(path))
+        _put(run, unpacked(path), SEALED if sealed else "")
         weights = _weights(run, layout)
-        if run.spec.name == name and weights.exists():
+        if run.spec.name == name and weights.exists() and not sealed:
             manifest.expect(weights)
             store.write_bytes(run.path / WEIGHTS, weights.read_bytes())
         count += 1
@@ -127,7 +128,7 @@ def _answered(name: str, run: Run, layout: Layout) -> Kept:
     return kept
 
 
-def _put(run: Run, kept: Kept) -> None:
+def _put(run: Run, kept: Kept, mark: str) -> None:
     """Write answers into the store, of each run its record last: without it a run is not there."""
     for key, files in kept.items():
         folder = run.path.parent / key
@@ -135,7 +136,7 @@ def _put(run: Run, kept: Kept) -> None:
             continue
         for file in sorted(files, key=lambda file: file == RECORD):
             if file == RECORD:
-                store.write_text(folder / RESTORED, "")
+                store.write_text(folder / RESTORED, mark)
             store.write_json(folder / file, files[file])
 
 
