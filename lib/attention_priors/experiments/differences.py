@@ -1,7 +1,8 @@
 """What carries retrieval beyond the training length: paired differences between rows of the benchmark.
 
 Rows are grouped by the property in question: the shape of the prior, the sign of its exponent, whether it is trained,
-SSMax and what it scales. KERPLE power is BAM restricted to 0 < beta <= 2 and mu = 0 (X-3), from another start.
+SSMax and what it scales. KERPLE power is BAM restricted to 0 < beta <= 2 and mu = 0 (X-3), from another start; the row
+`bam-bounded` is that from BAM's.
 """
 
 from __future__ import annotations
@@ -26,12 +27,15 @@ QUESTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "sign of the exponent": (
         ("bam", "kerple-power"),
+        ("bam", "bam-bounded"),
         ("bam-ssmax", "kerple-power-ssmax-prior"),
+        ("bam-ssmax", "bam-bounded-ssmax"),
     ),
     "trained or fixed": (("kerple-log", "sandwich"), ("kerple-power", "sandwich"), ("bam", "sandwich")),
     "SSMax on content": (
-        ("nope-ssmax", "nope"), ("alibi-ssmax", "alibi"), ("t5-ssmax", "t5"), ("kerple-power-ssmax", "kerple-power"),
-        ("kerple-log-ssmax", "kerple-log"), ("sandwich-ssmax", "sandwich"), ("bam-ssmax-content", "bam"),
+        ("nope-ssmax", "nope"), ("rope-ssmax", "rope"), ("alibi-ssmax", "alibi"), ("t5-ssmax", "t5"),
+        ("kerple-power-ssmax", "kerple-power"), ("kerple-log-ssmax", "kerple-log"), ("sandwich-ssmax", "sandwich"),
+        ("bam-ssmax-content", "bam"),
     ),
     "SSMax on the prior too": (
         ("alibi-ssmax-prior", "alibi-ssmax"), ("kerple-power-ssmax-prior", "kerple-power-ssmax"),

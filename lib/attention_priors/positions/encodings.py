@@ -174,6 +174,7 @@ _MORE = [
     Encoding("sandwich", "Sandwich", prior=Sandwich),
     Encoding("goat", "Goat", prior=_goat, whole=True),
     Encoding("bam-laplace", "BAM (Laplace start)", prior=GeneralizedGaussian.laplace, form_of="bam"),
+    Encoding("bam-bounded", "BAM (0 < β ≤ 2)", prior=variants.Bounded, form_of="bam"),
 ]  # fmt: skip
 # Evaluated on the weights of RoPE; each name and label with that of the form it extends in front.
 _EXTENSIONS = {
@@ -266,7 +267,7 @@ _PRIORS = {"": ("", None), "-bam": (" × BAM", _BAM.prior), "-kerple-power": (" 
 _COMPOSED = [
     Encoding(name + suffix, label + more, rotary=_ROPE.rotary, prior=prior, **parts)
     for name, (label, parts) in _DIVIDED.items() for suffix, (more, prior) in _PRIORS.items()
-    if prior or name.startswith("half")
+    if prior or name != _ROPE.name
 ]  # fmt: skip
 # Goat with heads that content and position share: the starts and forms of its paper and of its public code.
 _GOAT = Encoding("goat-composite", "Goat composite", rotary=composite.content, prior=composite.uniform, whole=True)

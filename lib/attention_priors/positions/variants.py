@@ -1,4 +1,4 @@
-"""BAM's prior as ablations need it: other starts, fixed signs, and a formula that reads what another one trained."""
+"""BAM's prior as ablations need it: other starts, fixed signs, bounded exponents, a formula read by another one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Iterable
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from .priors import ClosedForm, GeneralizedGaussian, alibi_slopes
 
 SIGNS = ("negative", "positive", "mixed")
+LARGEST = 2.0  # exponent of a power of the distance that is conditionally positive definite
+NEARLY_UNIFORM = 0.01  # |θ_β| has no gradient at BAM's own start, 0
 
 
 def unlogged(heads: int, trainable: Iterable[str] = ("theta_alpha", "theta_beta")) -> GeneralizedGaussian:
@@ -29,6 +31,31 @@ def signed(heads: int, sign: str) -> GeneralizedGaussian:
     steps = torch.arange(1, heads + 1)
     signs = {"negative": -torch.ones(heads), "positive": torch.ones(heads), "mixed": 1.0 - 2 * (steps % 2)}[sign]
     return GeneralizedGaussian(torch.zeros(heads), signs * steps / heads, trainable=("theta_alpha",))
+
+
+class Bounded(ClosedForm):
+    """log π(lag) = -exp(θ_α) (|lag| + ε)^β with β = min(|θ_β|, 2): BAM without negative exponents and location.
+
+    These are KERPLE's powers (BAM's at 0 < β <= 2 and μ = 0), but from BAM's start and with BAM's θ_α, so that what
+    sets it apart from BAM is the sign of the exponent alone.
+    """
+
+    headwise = True
+
+    def __init__(self, heads: int, epsilon: float = 1e-5) -> None:
+        """θ_α = 0 and θ_β = 0.01 in every head: training starts next to NoPE, as BAM's does."""
+        super().__init__()
+        self.heads, self.epsilon = heads, epsilon
+        self.theta_alpha = nn.Parameter(torch.zeros(heads))
+        self.theta_beta = nn.Parameter(torch.full((heads,), NEARLY_UNIFORM))
+
+    @property
+    def beta(self) -> Float[Tensor, " heads"]:
+        return self.theta_beta.abs().clamp(max=LARGEST)
+
+    def exact(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
+        distance = lags.double().abs() + self.epsilon
+        return -self.theta_alpha.double().exp()[:, None] * distance.pow(self.beta.double()[:, None])
 
 
 class Misread(ClosedForm):
