@@ -7,7 +7,8 @@ import torch
 
 from attention_priors.positions.encodings import encoding
 from attention_priors.positions.priors import GeneralizedGaussian, alibi_slopes
-from attention_priors.positions.variants import Misread, signed, unlogged
+from attention_priors.positions.kerple import KerplePower
+from attention_priors.positions.variants import Bounded, Misread, signed, unlogged
 
 LAGS = torch.arange(-3, 400)
 
@@ -32,6 +33,28 @@ def test_signs_are_fixed_and_the_scale_is_trained():
         assert [name for name, p in prior.named_parameters() if p.requires_grad] == ["theta_alpha"]
     with pytest.raises(ValueError, match="sign = 'both'; choose one of negative, positive, mixed"):
         signed(4, "both")
+
+
+def test_bounded_exponents_are_kerples_powers_and_bams_where_it_has_none_below_zero():
+    prior, alpha, beta = Bounded(4), [-2.0, 0.0, 0.5, 1.0], [0.3, -0.7, 1.5, 9.0]
+    with torch.no_grad():
+        prior.theta_alpha.copy_(torch.tensor(alpha))
+        prior.theta_beta.copy_(torch.tensor(beta))
+    assert prior.beta.tolist() == pytest.approx([0.3, 0.7, 1.5, 2.0])
+    bam = GeneralizedGaussian(alpha, [0.3, 0.7, 1.5, 2.0])
+    assert torch.equal(prior.log_prior(LAGS), bam.log_prior(LAGS))
+    kerple = KerplePower([math.exp(value) for value in alpha], [0.3, 0.7, 1.5, 2.0])
+    far = torch.arange(1, 400)
+    assert torch.allclose(prior.exact(far), kerple.exact(far), rtol=1e-4)
+
+
+def test_bounded_exponents_begin_next_to_bams_start_and_can_move():
+    prior, start = Bounded(4), GeneralizedGaussian.uniform(4)
+    near = torch.arange(1, 128)
+    spread = prior.exact(near).amax(1) - prior.exact(near).amin(1)
+    assert bool((start.exact(near) == start.exact(near)[:, :1]).all()) and 0 < spread.max().item() < 0.06
+    (prior.exact(near) * torch.linspace(-1, 1, len(near))).sum().backward()
+    assert bool((prior.theta_beta.grad != 0).all())
 
 
 def test_from_the_uniform_start_the_scale_alone_changes_nothing():

@@ -48,6 +48,17 @@ GOAT: dict[str, tuple[tuple, str]] = {
     "goat-eight": ((7, 1, 1, 1), "D"),
     "goat-eight-bump": ((6, 1, 2, 1), "s"),
 }
+# RoPE beside a prior or in a part of the heads: one colour, dashes and marker of their own
+COMPOSED: dict[str, tuple[tuple, str]] = {
+    "rope-bam": ((5, 1.5), "^"),
+    "rope-layer-1-bam": ((7, 1, 1, 1), "s"),
+    "half-rope": ((1, 1), "v"),
+    "half-rope-bam": ((3, 1, 1, 1), "o"),
+    "half-rope-window": ((2, 1), "<"),
+    "half-rope-window-bam": (style.SOLID, "D"),
+    "half-rope-window-kerple-power": ((6, 1, 2, 1), "P"),
+}
+FAMILIES = ((GOAT, style.RED), (COMPOSED, style.OCHRE))  # of rows that share a colour
 
 
 def method(name: str) -> str:
@@ -70,9 +81,10 @@ def look(name: str) -> dict[str, Any]:
     if name in style.CONTROLS:
         return dict(style.CONTROLS[name])
     row = encoding(name)
-    if row.unscaled in GOAT or name in GOAT:
-        dashes, marker = GOAT[name if name in GOAT else row.unscaled]
-        return {"color": style.RED, "dashes": dashes, "marker": marker, "label": label(name)}
+    for rows, color in FAMILIES:
+        if found := rows.get(name) or rows.get(row.unscaled or ""):
+            dashes, marker = found
+            return {"color": color, "dashes": dashes, "marker": marker, "label": label(name)}
     if name not in VARIANTS and (row.unscaled or name) not in METHODS:
         raise ValueError(f"no style for encoding {name!r}; add a row to METHODS or VARIANTS in figures/methods.py")
     color, dashes, marker = METHODS[method(name)]
@@ -89,7 +101,7 @@ def paint(name: str) -> tuple[str, str]:
     """Colour and marker of an encoding in a panel of its own: those of `look`, of its base, or black and a disc."""
     row = encoding(name)
     for each in (name, row.unscaled, row.base):
-        if each in METHODS or each in VARIANTS or each in GOAT:
+        if each in METHODS or each in VARIANTS or any(each in rows for rows, _ in FAMILIES):
             seen = look(each)
             return (METHODS[method(each)][0] if each in METHODS else seen["color"]), seen["marker"]
     return style.BLACK, "o"

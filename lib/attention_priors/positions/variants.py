@@ -57,6 +57,9 @@ class Bounded(ClosedForm):
         distance = lags.double().abs() + self.epsilon
         return -self.theta_alpha.double().exp()[:, None] * distance.pow(self.beta.double()[:, None])
 
+    def power(self) -> tuple[Float[Tensor, "3 heads"], float]:
+        return torch.stack([self.theta_alpha.exp(), self.beta, torch.zeros_like(self.theta_beta)]), self.epsilon
+
 
 class Misread(ClosedForm):
     """log π(lag) = -(exp(θ_α) |lag| + ε)^θ_β: what BAM's code evaluated, for a while, in models without SSMax.

@@ -1,5 +1,7 @@
 """Loss while training, a panel for each encoding."""
 
+from textwrap import fill
+
 from attention_priors.figures import style
 from attention_priors.figures.curves import t_interval
 from attention_priors.figures.language.rows import COLUMNS, groups, named_seeds, style_of
@@ -7,6 +9,8 @@ from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
 from attention_priors.figures.words import bounded
 
 ACROSS = 4  # panels in a row
+LETTERS = 24  # of a name in a line above its panel
+HIGHEST = 8.0  # inches of all rows of panels, so that a page holds them
 LAST = 0.1  # share of the steps whose mean loss counts as the final one
 
 
@@ -24,7 +28,7 @@ def draw(frame: Frame) -> Figure:
     means = {name: own.groupby("step")["loss"].mean() for name, own in curves.items()}
     down = -(-len(order) // ACROSS)
     fig, axes = style.figure(
-        style.DOUBLE, 0.5 + 1.25 * down, nrows=down, ncols=ACROSS, sharex=True, sharey=True, squeeze=False
+        style.DOUBLE, 0.5 + min(1.25 * down, HIGHEST), nrows=down, ncols=ACROSS, sharex=True, sharey=True, squeeze=False
     )
     for ax in axes.flat[len(order) :]:
         ax.set_visible(False)
@@ -35,7 +39,7 @@ def draw(frame: Frame) -> Figure:
         for _, own in curves[name].groupby("seed"):
             ax.plot(own["step"], own["loss"], color=look["color"], linewidth=0.7, label="_seed")
         final = last[name]["loss"]
-        ax.set_title(f"{look['label']}\n{bounded(final.mean(), *t_interval(final))}")
+        ax.set_title(f"{fill(look['label'], LETTERS)}\n{bounded(final.mean(), *t_interval(final))}")
         ax.title.set_color(style.darken(look["color"], 0.25))
     ends = [own["loss"].mean() for own in last.values()]
     spare = max(0.1 * (max(ends) - min(ends)), 0.02 * min(ends))
