@@ -17,20 +17,21 @@ FILE ?=
 SHOTS ?=
 SSMAX ?=
 ANSWERS ?=
+SVG ?=
 # Notebooks side by side: while one draws and judges, in one thread, another trains. A GPU is not shared.
 JOBS ?= $(if $(filter gpu paper,$(PROFILE)),1,2)
 
 # A misspelt variable is an error, not silently the default.
-KNOWN := PROFILE RESULTS PYTHON ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX ANSWERS CLUSTER SHOTS STEP SHELL
+KNOWN := PROFILE RESULTS PYTHON ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX ANSWERS CLUSTER SHOTS SVG STEP SHELL
 GIVEN := $(foreach word,$(MAKEOVERRIDES),$(if $(findstring =,$(word)),$(firstword $(subst =, ,$(word)))))
 UNKNOWN := $(filter-out $(KNOWN) MAKE%,$(GIVEN))
 ifneq ($(UNKNOWN),)
-$(error unknown variable $(firstword $(UNKNOWN)); known are PROFILE RESULTS ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX ANSWERS CLUSTER SHOTS PYTHON)
+$(error unknown variable $(firstword $(UNKNOWN)); known are PROFILE RESULTS ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX ANSWERS CLUSTER SHOTS SVG PYTHON)
 endif
 
 # Values stand in single quotes below, and within double ones: one that holds a quote is refused here.
 QUOTE := '
-QUOTED := $(strip $(foreach name,PROFILE RESULTS ONLY SEED DEVICE ID KILLS JOBS FILE CLUSTER,$(foreach mark,$(QUOTE) " `,\
+QUOTED := $(strip $(foreach name,PROFILE RESULTS ONLY SEED DEVICE ID KILLS JOBS FILE CLUSTER SVG,$(foreach mark,$(QUOTE) " `,\
 	$(if $(findstring $(mark),$($(name))),$(name)))))
 ifneq ($(QUOTED),)
 $(error $(firstword $(QUOTED)) = $($(firstword $(QUOTED))) holds a quotation mark; leave it out)
@@ -135,4 +136,4 @@ $(STAMP): requirements.lock pyproject.toml
 	    $(PY) -m pip install --quiet --disable-pip-version-check --no-deps $(TRITON) \
 	    || echo "note: no Triton for this machine; the other backends work without it"; fi
 	@touch $@
-	@echo "Done. Next: make first-look (minutes) or make reproduce (about 70 minutes on two cores)."
+	@echo "Done. Next: make first-look (minutes) or make reproduce (about 80 minutes on two cores)."

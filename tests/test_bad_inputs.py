@@ -272,6 +272,30 @@ class Mine(RelativePrior):
 """
 ROW = '\nENCODINGS["mine"] = Encoding("mine", "Mine", prior=Mine)\n'
 GOOD = "        return -self.scale[:, None] * lags.abs()\n"
+KEYS = """
+from attention_priors.positions.priors import KeyPrior
+
+
+class Mine(KeyPrior):
+    def __init__(self, heads):
+        super().__init__()
+        self.heads, self.scale = heads, torch.nn.Parameter(torch.ones(heads))
+
+    def log_prior(self, keys, length):
+        return {}
+"""
+EMBEDDED = """
+class Embedding(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.width = width
+
+    def forward(self, positions, *more):
+        return (positions / positions)[:, None].expand(-1, self.width)
+
+
+ENCODINGS["mine"] = Encoding("mine", "Mine", absolute=Embedding)
+"""
 OWN = [
     (GOOD, 0, "adds no encoding", 'end it with ENCODINGS["my-prior"] = Encoding('),
     (GOOD + ROW + ROW.replace("mine", "yours"), 0, "'mine' (line 14) and 'yours' (line 16)", "keep one in a file"),
@@ -298,6 +322,9 @@ OWN = [
     ("        return -self.scale[:, None] * torch.arange(len(lags))\n" + ROW, 11, "in another order", "each lag alone"),
     ("        return -self.scale[:, None] * torch.rand(len(lags))\n" + ROW, 11, "more than the lag", "each lag alone"),
     ("        return -(self.scale[:, None] * lags.abs()).sqrt()\n" + ROW, 11, "gradient of 'scale'", "torch.where"),
+    (GOOD + KEYS.format("keys / length") + ROW, 22, "has shape [64] for 64 keys", "each head a row"),
+    (GOOD + KEYS.format("self.scale[:, None] * (keys - 9) / (keys - 9)") + ROW, 22, "nan at key 9", "finite there"),
+    (GOOD + EMBEDDED, 0, "logits that are not finite", "a quotient, a root or a logarithm"),
 ]  # fmt: skip
 
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from attention_priors.positions.encodings import encoding
-from attention_priors.positions.priors import GeneralizedGaussian, alibi_slopes
 from attention_priors.positions.kerple import KerplePower
+from attention_priors.positions.priors import GeneralizedGaussian, alibi_slopes
 from attention_priors.positions.variants import Bounded, Misread, signed, unlogged
 
 LAGS = torch.arange(-3, 400)

@@ -11,6 +11,7 @@ import pytest
 
 from attention_priors import claims, config
 from attention_priors.figures.spec import LEDGER
+from attention_priors.positions.encodings import ENCODINGS
 from attention_priors.site import __main__ as command
 from attention_priors.site import audit, build, committed, executed, first, gallery, ledger, library, markup, numbers
 
@@ -296,6 +297,20 @@ def test_the_library_shows_signatures_and_docstrings_as_they_are_written():
     page = library.page()
     assert "### attention\n" in page and "### GeneralizedGaussian\n" in page and "### load\n" in page
     assert "prior_scale" in page and r"p\_ij ∝ exp(" in page
+
+
+def test_the_library_shows_every_part_of_every_encoding_and_what_the_readme_imports():
+    page, seen = library.page(), set()
+    for row in ENCODINGS.values():
+        prior = row.prior(4) if row.prior else None
+        parts = [part for each in prior.split() for part in each] if prior is not None else []
+        parts += [row.rotary(32, 10_000.0)] if row.rotary else []
+        seen |= {type(part).__name__ for part in [*parts, *([row.absolute(32)] if row.absolute else [])]}
+    readme = (config.ROOT / "README.md").read_text(encoding="utf-8")
+    for names in re.findall(r"^from attention_priors\S* import (.+)$", readme, re.M):
+        seen |= set(names.split(", ")) - {"ENCODINGS", "parallel"}  # a table, a package
+    assert len(seen) > 25
+    assert {name for name in seen if f"### {name}\n" not in page} == set()
 
 
 def test_the_command_has_help():

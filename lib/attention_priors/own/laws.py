@@ -130,6 +130,22 @@ def _of_lags(own: Own, factor: RelativePrior, trained: int, farthest: int) -> It
     yield Held("Toeplitz: the lag alone", f"`{name}`, {len(ways)} ways to ask for a lag", f"largest gap {worst:.1g}")
 
 
+def _of_keys(own: Own, factor: KeyPrior, length: int = 64) -> None:
+    """Refuse a prior of keys whose values are not [heads keys] and finite."""
+    name, line = type(factor).__name__, own.line(factor)
+    with own.at(f"the log-prior of {name}"), torch.no_grad():
+        found = factor.log_prior(torch.arange(length), length)
+    if not isinstance(found, Tensor) or found.shape != (factor.heads, length):
+        shape = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
+        raise own.wrong(f"the log-prior of {name} has shape {shape} for {length} keys, but [heads, keys] = "
+                        f"{[factor.heads, length]} is needed; give each head a row", line)  # fmt: skip
+    bad = (~found.isfinite()).nonzero()
+    if len(bad):
+        head, key = bad[0].tolist()
+        raise own.wrong(f"the log-prior of {name} is {float(found[head, key]):g} at key {key} of {length} (head "
+                        f"{head}); make it finite there", line)  # fmt: skip
+
+
 def _inputs(heads: int, queries: int, width: int = 16) -> list[Tensor]:
     stream = runtime.generator(0, "own/inputs")
     return [torch.randn(1, heads, queries, width, dtype=torch.float64, generator=stream) for _ in range(3)]
@@ -139,6 +155,8 @@ def _attended(own: Own, prior: Prior) -> Iterator[Held]:
     """What attention makes of a prior: a constant, gradients, the ways to compute it."""
     heads = prior.heads
     relative, keys = prior.split()
+    for factor in keys:
+        _of_keys(own, factor)
     q, k, v = _inputs(heads, 40)
     with own.at("attention with the prior"), torch.no_grad():
         for factor in relative:
@@ -188,6 +206,9 @@ def _model(own: Own, row: Encoding, profile: Profile) -> Iterator[Held]:
             whole, cache = model(tokens), Cache()
             parts = [model(tokens[:, :9], cache=cache)]
             parts += [model(tokens[:, i : i + 1], cache=cache) for i in range(9, 24)]
+        if not bool(whole.isfinite().all()):
+            raise own.wrong(f"a model with {name!r} gives logits that are not finite before it is trained: look for a "
+                            "quotient, a root or a logarithm in what it makes of positions", None)  # fmt: skip
         gap = _apart(torch.cat(parts, 1), whole)
         if not row.whole and gap > SAME:
             factors = model.blocks[0].attention.prior.split()[0] if row.prior else []

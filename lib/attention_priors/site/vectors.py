@@ -9,7 +9,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 from attention_priors import store
-from attention_priors.figures import FIGURES, style
+from attention_priors.figures import FIGURES, LEDGER, style
 from attention_priors.layout import THEORY, Layout
 from attention_priors.report import NotMeasured, Report, svg, titled
 from attention_priors.site import places
@@ -20,6 +20,8 @@ def drawable(committed: Committed, figure: Figure) -> bool:
     """Whether a committed figure is one of FIGURES whose numbers are there, and SVGs are wanted."""
     if not committed.svg or figure.name not in FIGURES:
         return False
+    if FIGURES[figure.name].metrics == LEDGER:
+        return True
     try:
         _report(committed, figure).place(FIGURES[figure.name].metrics)
     except NotMeasured:
