@@ -19,23 +19,44 @@ def counts(far: dict[str, tuple[int, ...]], near: int = 20) -> pd.DataFrame:
     )  # fmt: skip
 
 
+def masses(**near_far_accuracy: tuple[float, float, float]) -> pd.DataFrame:
+    return pd.DataFrame({"encoding": name, "seed": 0, "near": near, "far": far, "both": min(near, far),
+                         "accuracy": accuracy, "passed": True}
+                        for name, (near, far, accuracy) in near_far_accuracy.items())  # fmt: skip
+
+
+NONE = masses(nope=(0.1, 0.9, 0.0))  # too few to tell
+
+
 def test_who_reaches_is_named_and_the_last_of_them_has_the_interval():
     found = dict(zip(findings.COLUMNS, findings.who_reaches(counts(
         {"kerple-log": (20, 20), "sandwich": (18, 16), "rope": (0, 2), "rope-local": (20, 20), "alibi-ssmax": (20, 20)}
-    )), strict=True))  # fmt: skip
+    ), NONE), strict=True))  # fmt: skip
     assert found["finding"] == (
-        "KERPLE log and Sandwich answer at least 0.85 of the prompts at 64 times the length that they were trained on; "
-        "none of the others (RoPE) more than 0.05."
+        "KERPLE log and Sandwich answer 0.85 to 1.00 of the prompts at 64 times the length that they were trained on; "
+        "the others (RoPE) 0.05."
     )
     assert found["value"] == pytest.approx(0.85) and found["low"] < 0.85 < found["high"]
     assert found["measured"] == "accuracy of Sandwich, the lowest of those that still answer"
     assert found["figure"] == "passkey_main"
 
 
+def test_what_they_share_is_told_where_it_goes_with_accuracy():
+    names = ("nope", "alibi", "t5", "sandwich", "kerple-log", "kerple-power")
+    near, far = (0.1, 0.2, 0.3, 0.45, 0.5, 0.55), (0.99, 0.4, 0.98, 0.5, 0.97, 0.6)
+    table = masses(**{name: (near[i], far[i], 0.1 * i) for i, name in enumerate(names)})
+    hits = counts({"sandwich": (20, 20), "nope": (0, 0)})
+    said = findings.who_reaches(hits, table)[0]
+    assert "Over 6 encodings accuracy goes with the mass that the prior of a head has near the query (1.00, p = " in said
+    assert ", not for certain with the latter alone (" in said and said.endswith("), by rank correlation.")
+    flat = table.assign(near=[3, 1, 2, 6, 4, 5], both=[2, 1, 4, 3, 6, 1])
+    assert findings.who_reaches(hits, flat)[0].endswith("NoPE) 0.00.") and "masses" not in said
+
+
 def test_nobody_reaches_or_nobody_has_learned():
-    none = findings.who_reaches(counts({"rope": (0, 0), "nope": (2, 4)}))[0]
+    none = findings.who_reaches(counts({"rope": (0, 0), "nope": (2, 4)}), NONE)[0]
     assert none.startswith("No encoding answers 0.8 of the prompts at 64 times")
-    missed = findings.who_reaches(counts({"rope": (20, 20)}, near=10))
+    missed = findings.who_reaches(counts({"rope": (20, 20)}, near=10), NONE)
     assert missed[0] == "No encoding passed its gate." and np.isnan(missed[2])
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
 
 from .. import evaluation
 from ..positions.encodings import encoding
+from . import tails
 from .arms import FIXED, OURS, VARIED, is_table
 from .correlation import spearman_permutation
 from .experiment import Experiment
@@ -16,6 +15,12 @@ from .gate import hits_at, passing
 
 COLUMNS = ["finding", "measured", "value", "low", "high", "figure", "notebook"]
 GOOD = 0.8  # the accuracy at which an encoding still answers
+LEVEL = 0.05  # of a correlation that is certain
+MASSES = {  # of `tails.QUANTITIES`, in a sentence
+    "near": "the mass that the prior of a head has near the query",
+    "both": "the smaller of that and of its mass beyond the training length",
+    "far": "the latter alone",
+}
 FARTHEST = 64  # times the training length: what all are asked
 
 
@@ -23,8 +28,11 @@ def label(name: str) -> str:
     return encoding(name).label
 
 
-def who_reaches(counts: pd.DataFrame) -> list:
-    """Which encodings still answer at the longest length that all were asked at: without SSMax, and BAM with it."""
+def who_reaches(counts: pd.DataFrame, masses: pd.DataFrame) -> list:
+    """Which encodings still answer at the longest length that all were asked at: without SSMax, and BAM with it.
+
+    `masses` are those of `tails.tails`: what the ones that answer share.
+    """
     kept = passing(counts)
     rows = [encoding(name) for name in kept["encoding"].unique()]
     own = [row.name for row in rows if row.trained_as is None and (not row.ssmax or row.name == OURS)]
@@ -40,14 +48,30 @@ def who_reaches(counts: pd.DataFrame) -> list:
     last = (reach if len(reach) else means).index[-1]
     low, high = evaluation.share_interval(hits[last], [samples] * len(hits[last]))
     times = f"{longest / trained:g} times the length that they were trained on"
-    least = f"answer{'s' * (len(reach) == 1)} at least {math.floor(100 * reach.min()) / 100:.2f}" if len(reach) else ""
-    said = f"{_listed(reach.index)} {least} of the prompts at {times}" if len(reach) else (
-        f"No encoding answers {GOOD} of the prompts at {times}"
-    )  # fmt: skip
-    most = f"more than {math.ceil(100 * rest.max()) / 100:.2f}" if len(rest) else ""
-    others = f"; none of the others ({_listed(rest.index)}) {most}" if len(rest) else ""
+    said = f"{_listed(reach.index)} answer{'s' * (len(reach) == 1)} {_range(reach)} of the prompts at {times}" if (
+        len(reach)
+    ) else f"No encoding answers {GOOD} of the prompts at {times}"  # fmt: skip
+    others = f"; the others ({_listed(rest.index)}) {_range(rest)}" if len(rest) else ""
     measured = f"accuracy of {label(last)}" + ", the lowest of those that still answer" * bool(len(reach))
-    return [f"{said}{others}.", measured, means[last], low, high, "passkey_main", "passkeys"]
+    said = f"{said}{others}.{shared(masses) if len(reach) and len(rest) else ''}"
+    return [said, measured, means[last], low, high, "passkey_main", "passkeys"]
+
+
+def shared(masses: pd.DataFrame) -> str:
+    """Which mass of their priors goes with accuracy: nothing is said where none does for certain."""
+    found = {words: tails.correlation(masses, name) for name, words in MASSES.items()}
+    told = {words: f"{words} ({each.rho:.2f}, p = {each.p:.2g})" for words, each in found.items()}
+    certain = [told[words] for words, each in found.items() if each.p <= LEVEL]
+    rest = [told[words] for words, each in found.items() if not each.p <= LEVEL]
+    if not certain:
+        return ""
+    some = f" Over {found[next(iter(found))].n} encodings accuracy goes with {' and with '.join(certain)}"
+    return f"{some}{', not for certain with ' if rest else ''}{' or '.join(rest)}, by rank correlation."
+
+
+def _range(shares: pd.Series) -> str:
+    low, high = f"{shares.min():.2f}", f"{shares.max():.2f}"
+    return low if low == high else f"{low} to {high}"
 
 
 def tables(frame: pd.DataFrame) -> list:
@@ -112,10 +136,14 @@ def perplexity_misleads(frame: pd.DataFrame) -> list:
 
 
 def findings(
-    counts: pd.DataFrame, confound: pd.DataFrame, differences: pd.DataFrame, both: pd.DataFrame
+    counts: pd.DataFrame,
+    masses: pd.DataFrame,
+    confound: pd.DataFrame,
+    differences: pd.DataFrame,
+    both: pd.DataFrame,
 ) -> pd.DataFrame:
     """A row per finding: the sentence, what the number beside it is, the number with its interval, and the figure."""
-    rows = [who_reaches(counts), tables(confound), older_priors(differences), perplexity_misleads(both)]
+    rows = [who_reaches(counts, masses), tables(confound), older_priors(differences), perplexity_misleads(both)]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -124,7 +152,7 @@ def _listed(names: pd.Index) -> str:
     return ", ".join(labels[:-1]) + f" and {labels[-1]}" if len(labels) > 1 else "".join(labels)
 
 
-NEEDS = ("encodings_counts", "passkey_confound", "encodings_differences", "perplexity_and_retrieval")
+NEEDS = ("encodings_counts", "encodings_tails", "passkey_confound", "encodings_differences", "perplexity_and_retrieval")
 EXPERIMENT = Experiment(
     name="findings",
     sections=("passkey", "confound", "benchmark", "language"),
