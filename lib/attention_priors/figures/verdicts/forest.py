@@ -11,7 +11,7 @@ from attention_priors.figures.spec import LEDGER, Figure, FigureSpec, Frame, Not
 # outcome: colour, marker
 LOOKS = {"agrees": (style.BLUE, "s"), "disagrees": (style.ORANGE, "D"), "undecided": (style.GREY, "o")}
 PITCH = 0.142  # inches from row to row
-PLACES = (0.0, 0.63, 0.84)  # of the numbers beside them
+PLACES = (0.0, 0.61, 0.86)  # of the numbers beside them
 WORDS = {"agrees": "agree", "disagrees": "disagree", "undecided": "are undecided"}
 SIGNS = {">=": "≥", "<=": "≤"}
 NUMBERS = ("measured", "expected_value")
@@ -42,7 +42,7 @@ def draw(ledger: Frame) -> Figure:
         y += 1.6 if before not in (None, document) else 1.0
         heights.append(y)
     fig, (ax, beside) = style.figure(
-        style.DOUBLE, 0.9 + PITCH * (max(heights) + 1), ncols=2, sharey=True, width_ratios=(1, 0.8)
+        style.DOUBLE, 0.9 + PITCH * (max(heights) + 1), ncols=2, sharey=True, width_ratios=(1, 0.84)
     )
     beside.axis("off")
     for height, row in zip(heights, rows.itertuples(), strict=True):
@@ -51,14 +51,15 @@ def draw(ledger: Frame) -> Figure:
         color, marker = LOOKS[row.outcome]
         style.interval_row(ax, (low / unit, high / unit), height, color)
         ax.plot(row.measured / unit, height, marker, color=color, markersize=3.6, zorder=4, label="_mean")
-        dashes = (1, 0.8) if ours(row.id, row.expected_value) else style.SOLID
+        own = ours(row.id, row.expected_value)
+        dashes = (1, 0.8) if own else style.SOLID
         ends = [height - 0.36, height + 0.36]
         ax.plot([row.expected_value / unit] * 2, ends, color=style.BLACK, linewidth=1.4, dashes=dashes, label="_bound")
         said = f"{_number(row.measured)} [{_number(low)}, {_number(high)}]"
-        bound = f"{SIGNS.get(row.relation, row.relation)} {_number(row.expected_value)}"
+        bound = f"{SIGNS.get(row.relation, row.relation)} {_number(row.expected_value)}{' ours' if own else ''}"
         for x, text in zip(PLACES, (said, bound, row.scale), strict=True):
             beside.text(x, height, text, fontsize=style.SMALLEST, va="center")
-    for x, text in zip(PLACES, ("measured [95 %]", "claimed", "needs"), strict=True):
+    for x, text in zip(PLACES, ("measured [95 %]", "bound", "needs"), strict=True):
         beside.text(x, 0, text, fontsize=style.SMALLEST, va="center", fontweight="bold")
     ax.axvline(0, color=style.GREY, linewidth=0.7, linestyle=":", zorder=0)
     ax.set_yticks(heights, rows["id"])
@@ -68,7 +69,7 @@ def draw(ledger: Frame) -> Figure:
     handles = [ax.plot([], [], marker, color=color, markersize=3.6, linestyle="", label=outcome)[0]
                for outcome, (color, marker) in LOOKS.items()]  # fmt: skip
     handles += [ax.plot([], [], "|", color=style.BLACK, markersize=7, markeredgewidth=1.4, linestyle="",
-                        label="claimed bound (dotted: of our choice)")[0]]  # fmt: skip
+                        label="bound of the claim (dotted: ours)")[0]]  # fmt: skip
     fig.legend(handles=handles, loc="outside upper center", ncols=len(handles), handletextpad=0.2)
     return fig
 
