@@ -63,6 +63,25 @@ def model(threads: int) -> ROWS:
     ]  # fmt: skip
 
 
+LENGTHS = (8_000, 16_000, 32_000, 64_000)
+
+
+def chunks(threads: int) -> ROWS:
+    """Reading in chunks at four lengths: seconds grow with the text, memory does not."""
+    found = {length: measured(threads, "chunked_prompt", str(length)) for length in LENGTHS}
+    longest = found[LENGTHS[-1]]
+    each = _list([1e6 * one["seconds"] / length for length, one in found.items()], 0)
+    memory = _list([one["peak_bytes"] / 1e6 for one in found.values()], 0)
+    counted = " ".join(f"{length:,}" for length in LENGTHS)
+    return [
+        ("64,000 tokens in chunks of 128, three stay (<= 10 s)", f"{longest['seconds']:.1f} s", f"{threads} threads"),
+        ("  its memory (<= 300 MB)", f"{longest['peak_bytes'] / 1e6:.0f} MB", f"at {counted} tokens: {memory} MB"),
+        ("  microseconds a token, longest text over shortest",
+         f"{longest['seconds'] / found[LENGTHS[0]]['seconds'] * LENGTHS[0] / LENGTHS[-1]:.2f}",
+         f"at {counted} tokens: {each}"),
+    ]  # fmt: skip
+
+
 def _quality(run: dict[str, Any]) -> str:
     found = run["value"]
     return f"{found['steps']} steps, answer loss {found['loss']:.4f}, accuracy {found['accuracy']:.2f} at 16x"
@@ -186,6 +205,7 @@ def run(chosen: argparse.Namespace, profile: config.Profile) -> int:
         lambda: quality(chosen.results, profile),
         lambda: time_taken(chosen.results, profile),
         lambda: model(chosen.threads),
+        lambda: chunks(chosen.threads),
         lambda: backends(chosen.threads),
         lambda: steps(chosen.threads, chosen.repeats),
     )

@@ -25,6 +25,8 @@ from ..evaluation import passkey_samples
 from ..experiments import plain
 from ..experiments.arms import OURS, passkey_run
 from ..model import Transformer
+from ..parallel import condense, open_reader
+from ..parallel.chunks import Options
 from ..positions.encodings import encoding
 from ..positions.priors import GeneralizedGaussian
 from ..tasks import passkey
@@ -63,6 +65,27 @@ def long_prompt(length: str, repeats: int = 1) -> dict[str, Any]:
         return model(tokens, last=passkey.DIGITS, backend="sdpa_skip").sum().item()
 
     return _timed(step, repeats, warm=False)
+
+
+def chunked_prompt(length: str, repeats: str = "3") -> dict[str, Any]:
+    """A text of `length` tokens in chunks of the model's training length, three of which stay, and a question.
+
+    Three layers of width 64 with RoPE, as on passkeys; new weights, on which the cost does not depend. `value`: the
+    keys and values that are left, in bytes.
+    """
+    torch.manual_seed(0)
+    profile = config.profile("cpu")
+    size, window = profile.passkey.size.model_dump(), profile.passkey.recipe.length
+    model = Transformer(ModelConfig(vocabulary=len(passkey.VOCABULARY), encoding="rope", **size)).eval()
+    drawn = torch.randint(len(passkey.VOCABULARY), (int(length),), generator=runtime.generator(0, "bench"))
+    asked, options = 2 * passkey.DIGITS, Options(window=window, reserve=passkey.DIGITS, keep=3)
+
+    def step() -> float:
+        found = condense(open_reader(model), drawn[:-asked], drawn[-asked:], options)
+        found.feed(drawn[-asked:])
+        return float(found.cache.bytes)
+
+    return _timed(step, int(repeats))
 
 
 def attention_call(backend: str, length: str, backward: str, repeats: int = 3) -> dict[str, Any]:
@@ -174,7 +197,10 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-MEASURES = {each.__name__: each for each in (training_step, training_run, long_prompt, attention_call, composite_call)}
+MEASURES = {
+    each.__name__: each
+    for each in (training_step, training_run, long_prompt, chunked_prompt, attention_call, composite_call)
+}
 
 if __name__ == "__main__":
     runtime.configure(int(sys.argv[1]))
