@@ -36,7 +36,7 @@ LISTED = {
     "NoPE": ("nope",),
     "BAM": ("bam",),
     "BAM SSMax": ("bam-ssmax",),
-    "Goat": ("goat",),
+    "Goat": ("goat", "goat-composite", "goat-code"),
     "damped": ("group-damped",),
     "Jordan": ("group-defective",),
     "ParallelComp": ("parallelcomp",),  # a way of reading: not measured yet, so that the list is never complete
