@@ -5,6 +5,7 @@ import types
 
 import pandas as pd
 import pytest
+import torch
 from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -183,3 +184,11 @@ def test_another_notebook_s_metric_is_read_or_asked_for(study):
     with pytest.raises(NotMeasured, match="run the notebook passkeys"):
         study.read("passkey_by_length", notebook="passkeys")
     assert isinstance(study.layout, Layout)
+
+
+def test_what_a_cell_draws_for_itself_is_the_same_in_every_execution(tmp_path):
+    def drawn(seed):
+        Study("smoke", "needles", tmp_path, seed=seed, device="cpu")
+        return torch.rand(3).tolist()
+
+    assert drawn(0) == drawn(0) != drawn(1)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import torch
 from IPython.display import Markdown, display
 from matplotlib.figure import Figure
 
@@ -155,6 +156,7 @@ class Study:
         self._runs: dict[str, RunSpec] = {}
         self._checks: dict[str, Any] = {}  # claims that were decided: the check with its finding
         runtime.configure(self.profile.threads)
+        torch.manual_seed(runtime.seed_for(seed, f"notebook/{notebook}"))  # of models that a cell makes for itself
         pd.set_option(*OPTIONS)
 
     def draw(self, name: str) -> Picture | LeftOut:
