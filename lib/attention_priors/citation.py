@@ -1,6 +1,6 @@
 """How a figure is cited and set: BibTeX, the LaTeX that prints it, and the licence.
 
-Year, version and address come from CITATION.cff; the address stays empty until a release names the repository there.
+Year, version and address come from CITATION.cff; there is no address until a release names the repository there.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ def bibtex(name: str, path: str, source: str, paper: str) -> str:
     `path`: of the PDF below the repository's root; `source`: what the numbers come from; `paper`: as "BAM, Fig. 2".
     """
     this = release()
+    address = f"\n  url = {{{this.address}}}," if this.address else ""
     own = f"""@misc{{attention_priors_{name},
   title = {{{{Attention Priors}}: {escape(name.replace("_", " "))}}},
   author = {{{{Attention Priors contributors}}}},
   year = {{{this.year}}},
-  version = {{{this.version}}},
-  url = {{{this.address}}},
+  version = {{{this.version}}},{address}
   howpublished = {{Figure \\texttt{{{escape(path)}}}, version {this.version}}},
   note = {{{escape(source)}. {LICENCE}}}
 }}"""

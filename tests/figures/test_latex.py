@@ -1,4 +1,4 @@
-"""What pdfLaTeX reads: every committed table, and every figure under its caption, in one document."""
+"""What LaTeX reads: every committed table, figure and BibTeX entry, as they lie in results, in one document."""
 
 import re
 import shutil
@@ -7,55 +7,80 @@ import subprocess
 import pandas as pd
 import pytest
 
-from attention_priors import citation, config
-from attention_priors.figures import FIGURES, TABLES, NotCompared, style, tables
-from attention_priors.layout import Layout
-from attention_priors.report import NotMeasured, Report
+from attention_priors import config
+from attention_priors.figures import tables
 
-LAYOUT = Layout(config.ROOT / "results", "cpu")
+RESULTS = config.ROOT / "results"
+FOLDERS = ("theory", "cpu", "full")
 HEAD = r"""\documentclass[10pt]{article}
 \usepackage[letterpaper, textwidth=6.75in, textheight=9in]{geometry}
 \usepackage[utf8]{inputenc}
-\usepackage{amsmath, amssymb, array, booktabs, graphicx, longtable, pdflscape}
+\usepackage{amsmath, amssymb, array, booktabs, graphicx, longtable, pdflscape, url}
 \setcounter{totalnumber}{9}
 \begin{document}
+\nocite{*}
+"""
+TAIL = r"""\clearpage
+\sloppy
+\bibliographystyle{plain}
+\bibliography{all}
+\end{document}
 """
 OVERFULL = 5.0  # points that may stick out
 
 
-def committed(kind, rows):
-    """Name, spec, frame and report of what can be drawn from committed metrics."""
-    for name, spec in rows.items():
-        report = Report(LAYOUT, spec.notebook)
-        try:
-            frame, _ = report.read(spec.metrics)
-            spec.caption(frame)
-        except (NotMeasured, NotCompared):
-            continue
-        yield name, spec, frame, report
+def committed(kind, ending):
+    return [path for folder in FOLDERS for path in sorted((RESULTS / folder / kind).glob(f"*{ending}"))]
+
+
+def blocks(language):
+    """The fenced blocks of a language in the files of all figures."""
+    fence = re.compile(rf"^```{language}\n(.*?)^```$", re.M | re.S)
+    return [block for path in committed("figures", ".md") for block in fence.findall(path.read_text(encoding="utf-8"))]
 
 
 def printed():
-    """The tables and the figures in turn, as LaTeX."""
-    for name, spec, frame, _ in committed("table", TABLES):
-        try:
-            yield tables.render(name, spec.build(frame), spec.caption(frame), "Recipe exact.")["tex"]
-        except NotCompared:
-            continue
-    for place, (name, _, _, report) in enumerate(committed("figure", FIGURES)):
-        path = next(each for each in report.files("figure", name) if each.suffix == ".pdf")
-        shown = path if path.exists() else LAYOUT.theory / "figures" / "prior_shapes.pdf"
-        yield citation.snippet(name, shown.as_posix(), report.caption(name)[0], style.SINGLE, style.SINGLE)
+    """The tables and the figures in turn, as LaTeX; those of two profiles have one label."""
+    for path in committed("tables", ".tex"):
+        yield path.read_text(encoding="utf-8")
+    for place, block in enumerate(blocks("latex")):
+        yield block
         yield r"\clearpage" if place % 8 == 7 else ""
 
 
+def cited():
+    """Every entry once: papers stand beside many figures, and two profiles have figures of one name."""
+    found = {}
+    for block in blocks("bibtex"):
+        for entry in block.split("\n\n"):
+            found.setdefault(entry.partition(",")[0], entry)
+    return "\n".join(found.values())
+
+
+def test_every_figure_and_table_has_its_latex_and_its_bibtex():
+    figures = [path for path in committed("figures", ".md")]
+    assert len(blocks("latex")) == len(blocks("bibtex")) == len(figures) > 100
+    assert len(committed("tables", ".tex")) == len(committed("tables", ".csv")) > 30
+    assert sum("figure*" in block for block in blocks("latex")) > 20, "also those that are wider than a column"
+    assert not re.search(r"= \{\}", cited()), "an empty field"
+
+
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="no pdflatex on this machine (texlive-latex-recommended)")
-def test_tables_and_figures_compile_in_one_document_and_nothing_sticks_out(tmp_path):
-    (tmp_path / "all.tex").write_text(HEAD + "\n".join(printed()) + "\\end{document}\n", encoding="utf-8")
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-draftmode", "all.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace")
+def test_tables_figures_and_citations_compile_in_one_document_and_nothing_sticks_out(tmp_path):
+    (tmp_path / "results").symlink_to(RESULTS)
+    (tmp_path / "all.tex").write_text(HEAD + "\n".join(printed()) + TAIL, encoding="utf-8")
+    (tmp_path / "all.bib").write_text(cited(), encoding="utf-8")
+
+    def run(*command):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace")
+        assert done.returncode == 0, done.stdout[-3000:]
+        return done.stdout
+
+    compiled = "pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-draftmode", "all.tex"
+    run(*compiled)
+    assert "Warning--" not in run("bibtex", "all")
+    run(*compiled)
     log = (tmp_path / "all.log").read_text(errors="replace")
-    assert done.returncode == 0, log[-3000:]
     wide = [float(width) for width in re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\)", log)]
     assert max(wide, default=0) <= OVERFULL, re.findall(r"Overfull \\hbox.*\n.*", log)
 
