@@ -74,14 +74,17 @@ def test_no_profile_replaces_the_weights_of_another(trained, tmp_path):
     _, named = trained
     mine, theirs = Layout(tmp_path / "results", "cpu"), Layout(tmp_path / "results", "full")
     keys = {name: Run(spec, tmp_path / "store", torch.device("cpu")).key for name, spec in named.items()}
-    shared, other, new = "passkey/bam/0", "passkey/bam-ssmax/0", "passkey/alibi/0"
-    alibi = passkey_run(config.profile("smoke"), "alibi", 0)
+    shared, other, new, alone = "passkey/bam/0", "passkey/bam-ssmax/0", "passkey/rope/0", "passkey/alibi/0"
+    rope, alibi = (passkey_run(config.profile("smoke"), name, 0) for name in ("rope", "alibi"))
+    copies = alibi.model_copy(update={"task": "algorithms/copy"})
     store.write_json(mine.own / "runs.json", {shared: keys[shared], other: "b" * 16})
     store.write_bytes(mine.models / f"{other}.safetensors", b"of the default profile")
-    archive.archive(named | {new: alibi}, tmp_path / "store", theirs, "cpu")
+    archive.archive(named | {new: rope, alone: alibi, copies.name: copies}, tmp_path / "store", theirs, "cpu")
     shipped = {path.relative_to(theirs.models).as_posix(): path.read_bytes() for path in theirs.models.rglob("*.*")}
     assert shipped.pop(f"{other}.safetensors") == b"of the default profile"
-    assert set(shipped) == {f"{shared}.safetensors", f"full/{other}.safetensors", f"full/{new}.safetensors"}
+    assert set(shipped) == {f"{shared}.safetensors", f"full/{other}.safetensors", f"full/{new}.safetensors"}, (
+        "alone under another profile ships what most ask for, and no study's models"
+    )
     archive.archive(named, tmp_path / "store", mine, "cpu")
     assert (mine.models / f"{other}.safetensors").read_bytes().decode() == f"weights of {keys[other]}"
 

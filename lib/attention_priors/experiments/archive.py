@@ -23,6 +23,8 @@ from .arms import corpus, unread
 Kept = dict[str, dict[str, Any]]  # by key and file name of the store
 
 KEPT = ("bam-ssmax", "bam", "kerple-power", "alibi", "rope", "nope")  # models that ship, one seed each
+ELSEWHERE = ("bam-ssmax", "bam", "rope")  # of these, what ships of another profile than the default one
+STUDIES = ("algorithms", "causal", "masked")  # tasks of an hour, whose models are soon trained again
 INDEX = "runs.json"  # of a profile: the key of each of its runs
 RECORD, WEIGHTS = "record.json", "model.safetensors"  # files of a run in the store
 
@@ -34,7 +36,8 @@ def archive(named: Mapping[str, RunSpec], runs: Path, layout: Layout, device: st
     key into the index of the profile, from which names go that the profile does not plan any more. Records that no
     profile's index lists are removed. The first seed of KEPT,
     by task, goes to models/<name>.safetensors, or models/<profile>/<name>.safetensors where the default profile has
-    other weights or none under that name; `attention_priors.load` opens both.
+    other weights or none under that name, and then only those of ELSEWHERE; `attention_priors.load` opens both. No
+    model of STUDIES ships.
     """
     where, index = runtime.device(device), layout.own / INDEX
     found = {name: opened(spec, runs, where) for name, spec in named.items()}
@@ -54,10 +57,13 @@ def archive(named: Mapping[str, RunSpec], runs: Path, layout: Layout, device: st
             path.unlink()
             touched.append(path)
         for run in _shipped(found):
+            path = _weights(run, layout)
+            if path.is_relative_to(layout.models / layout.profile) and run.spec.model.encoding not in ELSEWHERE:
+                continue
             if not (run.path / WEIGHTS).exists():  # restored without them
                 run.model()
-            touched.append(_weights(run, layout))
-            store.write_bytes(touched[-1], (run.path / WEIGHTS).read_bytes())
+            touched.append(path)
+            store.write_bytes(path, (run.path / WEIGHTS).read_bytes())
     return touched
 
 
@@ -160,6 +166,7 @@ def _shipped(found: Mapping[str, Run]) -> Iterator[Run]:
     kinds = set()
     for name, run in sorted(found.items(), key=lambda item: item[1].spec.seed):
         kind = (run.spec.task, run.spec.model.encoding)
-        if kind[1] in KEPT and name == run.spec.name and kind not in kinds:
+        small = run.spec.task.partition("/")[0] in STUDIES
+        if not small and kind[1] in KEPT and name == run.spec.name and kind not in kinds:
             kinds.add(kind)
             yield run
