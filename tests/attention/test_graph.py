@@ -11,7 +11,8 @@ from attention_priors.positions.encodings import ENCODINGS
 
 # No prior, then one of each kind of prior, with and without SSMax.
 NAMES = ["nope-ssmax", "alibi", "bam-ssmax", "bam-bounded", "t5", "lag-table", "kerple-power", "kerple-log-ssmax",
-         "sandwich", "goat-ssmax"]  # fmt: skip
+         "sandwich",
+         "goat-ssmax"]  # fmt: skip
 SCRIPT = """
 import sys
 import torch

@@ -269,7 +269,7 @@ def test_the_readme_and_the_first_page_say_the_same():
 
 def test_every_figure_is_in_the_gallery_with_words_files_and_its_numbers():
     here = committed.Committed(RESULTS, "cpu")
-    assert {name for _, name in here.figures} == {path.stem for path in RESULTS.glob("[ct]*/figures/*.png")}
+    assert {name for _, name in here.figures} == {path.stem for path in RESULTS.glob("[cft]*/figures/*.png")}
     for (folder, name), figure in here.figures.items():
         page = gallery.shown(here, figure)
         assert markup.text(figure.alt) in page and figure.bibtex
