@@ -141,11 +141,11 @@ def _truncate(path):
 
 
 def _answer(layout):
-    """Another number of right answers, as a model that was trained otherwise would give, and the seal of it."""
-    path = min(layout.runs.glob("needles/*/*.answers.xz"))
+    """One more right symbol, as a model that was trained otherwise would give, and the seal of it."""
+    path = min(layout.runs.glob("algorithms/copy/*/*.answers.xz"))
     kept = archive.unpacked(path)
-    key = next(key for key, files in kept.items() if len(files) > 1)
-    kept[key] |= {name: right + 1 for name, right in kept[key].items() if name.startswith("needles-")}
+    (rows,) = (rows for files in kept.values() for name, rows in files.items() if name.startswith("algorithms-"))
+    rows[0]["right"] += 1
     store.write_bytes(path, archive.packed(kept))
     manifest.add(layout, [path])
 
@@ -159,7 +159,7 @@ DAMAGE = {  # what is changed, and the line in which the verifier must say so
                                                 outcome="undecided"), " BAM-L1: verdict inconclusive committed"),
     "an empirical number": (lambda place: _verdict(place, "BAM-C21", measured=0.123),
                             " BAM-C21: measured 0.123 committed"),
-    "what a model answered": (_answer, "answers   metrics/ruler_answers.csv: is not what the models answered"),
+    "what a model answered": (_answer, "answers   metrics/algorithms_answers.csv: is not what the models answered"),
     "a drawing": (lambda place: (place.own / "tables" / "language_table2.csv").write_text("encoding\n"),
                   "exact     smoke/tables/language_table2.csv"),
 }  # fmt: skip
@@ -213,7 +213,7 @@ def test_the_verifier_agrees_with_all_that_was_just_computed_and_not_changed(com
     for kind in ("sealed", "exact", "answers", "bitwise"):
         assert f" {kind}" in lines[-2]
     metrics = EDITED | {LEDGER}
-    touched = EDITED | {"claims", "ruler_answers", "language_table2", "BAM-L1", "BAM-C21"}
+    touched = EDITED | {"claims", "algorithms_answers", "language_table2", "BAM-L1", "BAM-C21"}
     touched |= {name for rows in (FIGURES, TABLES) for name in rows if rows[name].metrics in metrics}
     touched |= {name for name in CHECKS if EDITED & set(CHECKS[name].metrics)}
     for line in lines:
