@@ -168,7 +168,7 @@ def verify_answers(layout: Layout, profile: config.Profile, outcome: Outcome) ->
                 continue
             try:
                 found = experiment.measured(alone, Path(folder), corpora) if specs else {}
-            except RuntimeError as error:  # of a job
+            except (RuntimeError, ValueError) as error:  # of a job, or of what is read beside them
                 outcome.add("answers", name, False, commands.said(error))
                 continue
             for frame, old in committed.items():
