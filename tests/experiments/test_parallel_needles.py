@@ -97,7 +97,7 @@ def world(k3=1.0, plain=0.2, gate=1.0, seeds=(0, 1, 2)):
     for seed in seeds:
         for length in (96, 128):
             asked.append({"encoding": "rope", "seed": seed, "length": length, "correct": round(50 * gate),
-                          "samples": 50, "trained": 128})  # fmt: skip
+                          "samples": 50, "trained": 128, "per_token": 1000, "per_pair": 10})  # fmt: skip
         for method, share in (("plain", plain), ("k3", k3)):
             for length in (128, 2048):
                 for band in range(5):
@@ -121,6 +121,29 @@ def test_lengths_and_seeds_are_counted_and_the_gate_stands_beside_them():
     assert mean.loc["k3", 2048]["mean"] == 1 and mean.loc["k3", 2048]["passed"] == 3
     assert mean.loc["plain", 2048]["high"] < 0.3 and mean.loc["plain", 128]["mean"] == 1
     assert needles.over_models(missed).set_index("method").loc["k3"]["passed"].eq(0).all()
+
+
+def test_flops_are_those_of_rows():
+    size = {"window": 128, "per_token": 1000, "per_pair": 10}
+    row = 1000 * 124 + 10 * 124**2 / 2  # of the window, less what is kept for the answer
+    assert (
+        needles.flops("k3", 19.0, 2048, **size) == 19 * row and needles.flops("oracle", 1.2, 2048, **size) == 1.2 * row
+    )
+    assert needles.flops("last-window", float("nan"), 2048, **size) == row
+    assert needles.flops("plain", float("nan"), 2048, **size) == 1000 * 2043 + 10 * 2043**2 / 2
+    assert needles.flops("streaming", float("nan"), 2048, **size) == 1000 * 2043 + 10 * (128**2 / 2 + 1915 * 128)
+    found = needles.by_length(*world()).set_index(["method", "seed", "length"])
+    assert found.loc["k3", 0, 2048]["flops"] == pytest.approx(19 * row)
+
+
+def test_differences_are_those_of_the_seeds_that_passed():
+    both = needles.by_length(*world(k3=0.9))
+    found = needles.differences(both).set_index(["ours", "theirs", "length"])
+    row = found.loc["k3", "plain", 2048]
+    assert row["difference"] == pytest.approx(0.7) and row["seeds"] == 3 and row["low"] > 0.5 and row["high"] < 0.9
+    assert found.index.to_list() == [("k3", "plain", 128), ("k3", "plain", 2048)]
+    missed = needles.differences(needles.by_length(*world(gate=0.9)))
+    assert missed.empty and list(missed) == list(needles.COLUMNS)
 
 
 def test_a_model_is_trained_once_and_asked_once(tmp_path):

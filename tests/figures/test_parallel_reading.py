@@ -11,8 +11,8 @@ from attention_priors.figures import FIGURES, TABLES, NotCompared
 from attention_priors.figures.parallel import entries, flow, needles, profiles, ranks, regions
 from attention_priors.parallel.methods import METHODS
 
-NAMES = ("parallel_needles", "parallel_entries", "parallel_ranks", "parallel_losses", "parallel_profiles",
-         "parallel_effective", "parallel_regions", "parallel_shapes")  # fmt: skip
+NAMES = ("parallel_needles", "parallel_differences", "parallel_entries", "parallel_ranks", "parallel_losses",
+         "parallel_profiles", "parallel_effective", "parallel_regions", "parallel_shapes")  # fmt: skip
 
 
 def world(methods=METHODS, encodings=("rope", "alibi"), seeds=(0, 1)):
@@ -20,7 +20,8 @@ def world(methods=METHODS, encodings=("rope", "alibi"), seeds=(0, 1)):
     prompts, gate, ranked = [], [], []
     for encoding, seed in itertools.product(encodings, seeds):
         common = {"encoding": encoding, "seed": seed, "trained": 128}
-        gate += [common | {"length": length, "correct": 50, "samples": 50} for length in (96, 128)]
+        gate += [common | {"length": length, "correct": 50, "samples": 50, "per_token": 2e5, "per_pair": 768}
+                 for length in (96, 128)]  # fmt: skip
         for place, method in enumerate(methods):
             if METHODS[method].rope and encoding != "rope":
                 continue
@@ -120,8 +121,11 @@ def test_one_method_alone_is_not_drawn():
     for name in ("parallel_needles", "parallel_entries"):
         with pytest.raises(NotCompared, match="stands alone"):
             FIGURES[name].draw(alone[FIGURES[name].metrics])
-    with pytest.raises(NotCompared):
-        TABLES["parallel_needles"].build(alone["parallel_over_seeds"])
+    for name in ("parallel_needles", "parallel_equal_keys", "parallel_equal_window"):
+        with pytest.raises(NotCompared):
+            TABLES[name].build(alone["parallel_over_seeds"])
+    with pytest.raises(NotCompared, match="no pair"):
+        FIGURES["parallel_differences"].draw(alone["parallel_differences"])
 
 
 def test_the_table_compares_accuracy_memory_and_cost():
@@ -132,6 +136,36 @@ def test_the_table_compares_accuracy_memory_and_cost():
     assert row["pairs in reading at 16×"] == "1" and row["accuracy at 64×"] == "not asked"
     assert row["passed the gate"] == "2 of 2" and row["keys attended to at 16×"] == 2048
     assert spec.caption(WORLD["parallel_over_seeds"]).endswith(".")
+
+
+def test_fair_tables_hold_memory_or_positions_equal():
+    frame = WORLD["parallel_over_seeds"].copy()
+    keys = frame["method"].map({"k1": 108.0, "last-window": 108.0, "halves": 110.0, "snapkv": 162.0, "k3-half": 161.0})
+    frame["entries"] = keys.fillna(pd.Series(10.0 ** frame["method"].map(list(METHODS).index), frame.index))
+    spec = TABLES["parallel_equal_keys"]
+    built = spec.build(spec.check(frame)[list(spec.columns)])
+    assert set(built["way to read"]) == {METHODS[name].label for name in ("k1", "last-window", "halves", "snapkv",
+                                                                          "k3-half")}  # fmt: skip
+    assert built.iloc[:, 0].is_monotonic_increasing and "RoPE" in spec.caption(frame)
+    spec = TABLES["parallel_equal_window"]
+    built = spec.build(spec.check(frame)[list(spec.columns)])
+    inside = [each.label for name, each in METHODS.items() if each.chunks or name in needles.INSIDE]
+    assert sorted(built["way to read"]) == sorted(inside) and built["MFLOPs of reading at 16×"].is_monotonic_increasing
+    assert set(built.columns[-2:]) == {"accuracy at 16×", "accuracy at 64×"}
+    frame["entries"] = 10.0 ** frame["method"].map(list(METHODS).index)
+    with pytest.raises(NotCompared, match="as many keys"):
+        TABLES["parallel_equal_keys"].build(frame)
+
+
+def test_differences_are_taken_within_models():
+    frame = WORLD["parallel_differences"]
+    one = frame[(frame["ours"] == "k3-overlap") & (frame["encoding"] == "rope") & (frame["length"] == 2048)].iloc[0]
+    counts = WORLD["parallel_by_length"].set_index(["encoding", "method", "length", "seed"])["accuracy"]
+    told = [counts["rope", "k3-overlap", 2048, seed] - counts["rope", "k3", 2048, seed] for seed in (0, 1)]
+    assert one["difference"] == pytest.approx(sum(told) / 2) and one["low"] <= one["difference"] <= one["high"]
+    assert one["seeds"] == 2 and {"pi", "snapkv"} <= set(frame["theirs"])
+    titles = [ax.get_title() for ax in FIGURES["parallel_differences"].draw(frame).axes]
+    assert titles == ["4×", "16×", "64×"]
 
 
 def test_pairs_are_those_of_rows():

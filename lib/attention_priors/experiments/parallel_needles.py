@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from .. import evaluation, runtime, store
 from ..config import Encodings, Evaluation, Frozen, Profile
-from ..model import Transformer
+from ..model import Transformer, count
 from ..parallel import condense
 from ..parallel.methods import METHODS, Method, Text, options
 from ..parallel.ours import Ours
@@ -32,6 +32,17 @@ from .seeds import carry, over_seeds
 ASKED = passkey.QUESTION_TOKENS + passkey.DIGITS  # tokens at the end of a prompt that are no text
 BANDS = 5  # of depth
 RANKED = {"no overlap": 0, "overlap": passkey.KEY_TOKENS}  # how chunks are cut where their ranks are recorded
+# question: pairs of methods, the one that has more of it first
+QUESTIONS: dict[str, tuple[tuple[str, str], ...]] = {
+    "K = 3 against ways without chunks": tuple(("k3", name) for name, how in METHODS.items() if not how.chunks),
+    "how many chunks": (("k3", "k1"), ("k3", "all")),
+    "which chunks": (("k3", "random"), ("k3", "lexical"), ("oracle", "k3")),
+    "overlap": (("k3-overlap", "k3"),),
+    "eviction": (("k3-half", "k3"), ("k3-quarter", "k3")),
+    "the pool over neighbours": (("k3-half", "k3-half-printed"),),
+    "calibration": (("k3-calibrated", "k3"), ("k3-half-calibrated", "k3-half")),
+}
+COLUMNS = ("question", "encoding", "ours", "theirs", "length", "trained", "seeds", "difference", "low", "high")
 
 
 class Settings(Frozen):
@@ -82,12 +93,17 @@ def asked(profile: Profile, _: Corpus | None = None) -> Asked:
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """`parallel_gate`: accuracy up to T. `parallel_prompts`: hits by method, length and depth. `parallel_ranks`: how
-    the question's self-information ranks the chunk with the key."""
+    the question's self-information ranks the chunk with the key. With the gate stand the FLOPs that a token takes in
+    all layers and those of a pair of query and key (2 for each weight, 4 for each width of a head)."""
     settings = profile.parallel_needles
     gate = [length for length in profile.passkey.evaluation.lengths if length <= profile.passkey.recipe.length]
     jobs = [Job(spec.name, read, (spec, str(runs), profile.device, settings, gate, profile.passkey.evaluation.samples))
             for spec in specs(profile)]  # fmt: skip
     found = run_all(jobs, profile.workers, profile.threads, "reading in chunks")
+    for spec, tables in zip(specs(profile), found, strict=True):
+        size = {"per_token": 2 * count(Transformer(spec.model))["transformer"],
+                "per_pair": 4 * spec.model.layers * spec.model.width}  # fmt: skip
+        tables["parallel_gate"] = [row | size for row in tables["parallel_gate"]]
     return {name: pd.DataFrame([row for tables in found for row in tables[name]]).assign(
         trained=profile.passkey.recipe.length) for name in FRAMES}  # fmt: skip
 
@@ -186,9 +202,27 @@ def holder(session: Condensed, text: Text) -> tuple[int, bool]:
     return most, held[most] < stop - start
 
 
+def flops(method: str, chunks: float, length: int, window: int, per_token: float, per_pair: float) -> float:
+    """Of reading a prompt of `length` with the question, before the answer: C rows of the window for what reads
+    `chunks` = C of them, one row for what reads one, N squared for what reads all as it is."""
+    row = min(window, length) - passkey.DIGITS + 1
+    if METHODS[method].chunks:
+        return chunks * (per_token * row + per_pair * row**2 / 2)
+    if method in ("last-window", "halves"):
+        return per_token * row + per_pair * row**2 / 2
+    text = length - passkey.DIGITS
+    pairs = text**2 / 2
+    if method == "streaming" and text > window:
+        pairs = window**2 / 2 + (text - window) * window
+    return per_token * text + per_pair * pairs
+
+
 def by_length(prompts: pd.DataFrame, gate: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy per encoding, method, seed and length with its exact binomial interval; `passed`: the model's gate."""
+    """Accuracy per encoding, method, seed and length with its exact binomial interval; `passed`: the model's gate;
+    `flops` of reading a prompt."""
     passed = gated(gate).set_index(["encoding", "seed"])["passed"]
+    sizes = gate.groupby("encoding")[["per_token", "per_pair"]].first()
+    window = int(prompts["trained"].iloc[0])
 
     def say(group: pd.DataFrame) -> dict[str, Any]:
         right, n = int(group["correct"].sum()), int(group["samples"].sum())
@@ -199,7 +233,9 @@ def by_length(prompts: pd.DataFrame, gate: pd.DataFrame) -> pd.DataFrame:
                  "cut_correct": int(group["cut_correct"].sum()),
                  "chunks": float((group["chunks"] * weights).sum(min_count=1)),
                  "entries": float((group["entries"] * weights).sum(min_count=1))}  # fmt: skip
-        return found | {"passed": bool(passed[group["encoding"].iloc[0], group["seed"].iloc[0]])}
+        name, method, length = (group[column].iloc[0] for column in ("encoding", "method", "length"))
+        found["flops"] = flops(method, found["chunks"], int(length), window, *sizes.loc[name])
+        return found | {"passed": bool(passed[name, group["seed"].iloc[0]])}
 
     made = over_seeds(prompts, ("encoding", "method", "seed", "length"), say)
     return made.assign(**carry(prompts, "trained"))
@@ -207,16 +243,36 @@ def by_length(prompts: pd.DataFrame, gate: pd.DataFrame) -> pd.DataFrame:
 
 def over_models(by_length: pd.DataFrame) -> pd.DataFrame:
     """Per encoding, method and length over all seeds: mean accuracy with `evaluation.share_interval`, how many of the
-    models `passed` their gate, entries, chunks read, and the share of prompts whose key's chunk stayed."""
+    models `passed` their gate, entries, chunks read, FLOPs, and the share of prompts whose key's chunk stayed."""
 
     def say(group: pd.DataFrame) -> dict[str, Any]:
         low, high = evaluation.share_interval(group["correct"], group["samples"])
         return {"seeds": len(group), "passed": int(group["passed"].sum()), "mean": group["accuracy"].mean(),
                 "low": low, "high": high, "kept": group["kept"].mean(), "entries": group["entries"].mean(),
-                "chunks": group["chunks"].mean(),
+                "chunks": group["chunks"].mean(), "flops": group["flops"].mean(),
                 "samples": int(group["samples"].iloc[0])}  # fmt: skip
 
     return over_seeds(by_length, ("encoding", "method", "length"), say).assign(**carry(by_length, "trained"))
+
+
+def differences(by_length: pd.DataFrame) -> pd.DataFrame:
+    """What each part contributes: accuracy of `ours` less that of `theirs`, of each pair of QUESTIONS that was asked at
+    a length, over the seeds that passed their gate (`evaluation.difference_interval`, not corrected for the pairs)."""
+    rows = by_length[by_length["passed"].astype(bool)]
+    made = []
+    for (name, length), each in rows.groupby(["encoding", "length"], sort=False):
+        counts = {method: own.set_index("seed")[["correct", "samples"]] for method, own in each.groupby("method")}
+        for question, pairs in QUESTIONS.items():
+            for ours, theirs in (pair for pair in pairs if counts.keys() >= set(pair)):
+                seeds = counts[ours].index.intersection(counts[theirs].index)
+                if seeds.empty:
+                    continue
+                columns = [counts[side].loc[seeds, column].to_numpy() for side in (ours, theirs)
+                           for column in ("correct", "samples")]  # fmt: skip
+                value = float((columns[0] / columns[1] - columns[2] / columns[3]).mean())
+                found = question, name, ours, theirs, length, each["trained"].iloc[0], len(seeds), value
+                made.append((*found, *evaluation.difference_interval(*columns)))
+    return pd.DataFrame(made, columns=COLUMNS)
 
 
 FRAMES = ("parallel_gate", "parallel_prompts", "parallel_ranks")
@@ -230,5 +286,6 @@ EXPERIMENT = Experiment(
     derive={
         "parallel_by_length": (("parallel_prompts", "parallel_gate"), by_length),
         "parallel_over_seeds": ("parallel_by_length", over_models),
+        "parallel_differences": ("parallel_by_length", differences),
     },
 )

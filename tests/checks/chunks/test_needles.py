@@ -9,9 +9,9 @@ from attention_priors.checks.chunks.needles import BASELINES, BY_LENGTH
 NEAR = {"k3": 1.0, "all": 1.0}
 
 
-def frames(shares, seeds=3, missed=(), encoding="rope", samples=50):
+def frames(shares, seeds=3, missed=(), encoding="rope", samples=50, length=2048):
     """Accuracy at 16T by method; what is not named has 0.1."""
-    rows = [(encoding, method, seed, 2048, round(share * samples), samples, 128, seed not in missed)
+    rows = [(encoding, method, seed, length, round(share * samples), samples, 128, seed not in missed)
             for method, share in ({name: 0.1 for name in BASELINES} | shares).items() if share is not None
             for seed in range(seeds)]  # fmt: skip
     columns = ["encoding", "method", "seed", "length", "correct", "samples", "trained", "passed"]
@@ -53,3 +53,12 @@ def test_what_a_profile_lacks_is_named():
     assert found.outcome == "agrees" and "not in this profile: position interpolation, YaRN" in found.note
     assert judged(frames({})).outcome == "undecided"  # without K = 3
     assert judged(frames({"k3": 0.9}, encoding="alibi")).outcome == "undecided"
+
+
+def test_the_lead_at_64_times_stands_beside_and_does_not_decide():
+    near, far = frames({"k3": 0.9}), frames({"k3": 0.4, "rerope": 0.9}, length=8192)
+    both = {BY_LENGTH: pd.concat([near[BY_LENGTH], far[BY_LENGTH]])}
+    found = judged(both)
+    assert found.outcome == "agrees" and found.estimate.value == judged(near).estimate.value
+    assert "at 64 times it is -0.50 [-0.59, -0.36]" in found.note and "the lead over Leaky ReRoPE" in found.note
+    assert judged(far).outcome == "undecided" and "64 times" not in judged(near).note

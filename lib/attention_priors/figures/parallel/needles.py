@@ -1,23 +1,27 @@
 """Passkeys by length and depth, a map for each way to read further than the training length; and the table of ways."""
 
 import math
+from functools import partial
 
 import numpy as np
 
 from attention_priors.figures import heat_maps, style
 from attention_priors.figures.methods import label
-from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, NotCompared, TableSpec, rivals
 from attention_priors.figures.words import HULL, bounded, counted, extremes, times, tokens, trained_on
 from attention_priors.parallel.methods import METHODS
 
 NOTEBOOK = "reading_in_parallel"
 BANDS, ACROSS = 5, 4  # fifths of depth; panels side by side
 MULTIPLES = (1, 4, 16, 64)  # columns of the table
+ALIKE = 1.25  # memory: as many keys up to this factor
+INSIDE = ("last-window", "halves", "streaming")  # ways without chunks whose positions stay in the window
 
 
-def shown(frame: Frame) -> tuple[Frame, str]:
-    """The rows of the encoding that most methods can read, RoPE where it is there, and its name."""
-    rivals(frame, "method", "parallel_needles")
+def shown(frame: Frame, by: str = "method") -> tuple[Frame, str]:
+    """The rows of the encoding that most methods can read, RoPE where it is there, and its name. NotCompared where the
+    column `by` has one value."""
+    rivals(frame, by, "parallel_needles")
     name = "rope" if "rope" in set(frame["encoding"]) else frame["encoding"].iloc[0]
     return frame[frame["encoding"] == name], name
 
@@ -108,6 +112,61 @@ def build(frame: Frame) -> Frame:
     return Frame(made)
 
 
+def equal_keys(frame: Frame) -> Frame:
+    """Groups of methods whose question attends to as many keys at 16T, those that stand alone left out."""
+    rows, length = _at_memory(frame)
+    rows = rows.sort_values("entries", kind="stable")
+    first, groups = 0.0, []
+    for entries in rows["entries"]:
+        first = entries if entries > ALIKE * first else first
+        groups.append(first)
+    rows = rows.assign(group=groups)
+    rows = rows[rows.groupby("group")["method"].transform("size") > 1]
+    return _fair(rows, frame, length) if len(rows) else _none(frame, "as many keys")
+
+
+def equal_window(frame: Frame) -> Frame:
+    """The methods none of whose positions leave the window of training, by the FLOPs of reading at 16T."""
+    rows, length = _at_memory(frame)
+    rows = rows[[METHODS[name].chunks or name in INSIDE for name in rows["method"]]]
+    rows = rows.sort_values("flops", kind="stable")
+    return _fair(rows, frame, length) if rows["method"].nunique() > 1 else _none(frame, "positions in the window")
+
+
+def _none(frame: Frame, what: str) -> Frame:
+    raise NotCompared(f"parallel_needles: no two ways to read have {what} under this profile")
+
+
+def _at_memory(frame: Frame) -> tuple[Frame, int]:
+    """The rows that `shown` picks at 16T or the longest below that all methods were asked, and that length."""
+    rows, _ = shown(frame)
+    asked = rows.groupby("length")["method"].nunique()
+    length = max(length for length in asked.index if length <= 16 * trained_on(frame) and asked[length] == asked.max())
+    return rows[rows["length"] == length], int(length)
+
+
+def _fair(rows: Frame, frame: Frame, length: int) -> Frame:
+    """A row for each method: keys, FLOPs, accuracy at `length` and at 64T."""
+    trained, every = trained_on(frame), frame.set_index(["encoding", "method", "length"])
+    lengths = sorted({length, *({64 * trained} & set(frame["length"]))})
+    return Frame([
+        {f"keys attended to at {times(length, trained)}": round(row.entries), "way to read": METHODS[row.method].label,
+         f"MFLOPs of reading at {times(length, trained)}": round(row.flops / 1e6),
+         **{f"accuracy at {times(each, trained)}": _cell(every.loc[row.encoding].loc[row.method], each)
+            for each in lengths}}
+        for row in rows.itertuples()
+    ])  # fmt: skip
+
+
+def caption_fair(frame: Frame, compared: str) -> str:
+    _, name = shown(frame)
+    return (
+        f"Passkeys read by {label(name)}, {compared}: the keys of the text that the question attends to in each layer "
+        "and key head; the FLOPs that reading a text and the copies of its question takes (2 for each weight of the "
+        f"layers and token, 4 for each width of a head and pair of query and key); accuracy, {HULL}]."
+    )
+
+
 def _cell(cells: Frame, length: int) -> str:
     if length not in cells.index:
         return "not asked"
@@ -119,8 +178,7 @@ def caption_table(frame: Frame) -> str:
         f"Passkeys by way to read a prompt: accuracy, {HULL}], by prompt length in multiples of the "
         f"{trained_on(frame)} tokens of training; the keys of the text that the question attends to in each layer and "
         "key head, and the pairs of query and key that reading the text takes, as a share of reading it whole. "
-        "Compare rows of equal keys, and rows whose positions stay in the window: last window, first and last half, "
-        "StreamingLLM and all that read chunks. Models that miss the gate decide nothing."
+        "Models that miss the gate decide nothing."
     )
 
 
@@ -133,4 +191,13 @@ FIGURE = FigureSpec(
 TABLE = TableSpec(
     "parallel_over_seeds", build, caption_table, NOTEBOOK,
     ("encoding", "method", "length", "seeds", "passed", "mean", "low", "high", "entries", "chunks", "trained"),
+)  # fmt: skip
+FAIR = ("encoding", "method", "length", "mean", "low", "high", "entries", "flops", "trained")
+EQUAL_KEYS = TableSpec(
+    "parallel_over_seeds", equal_keys, partial(caption_fair, compared="ways that attend to as many keys beside each "
+    "other"), NOTEBOOK, FAIR,
+)  # fmt: skip
+EQUAL_WINDOW = TableSpec(
+    "parallel_over_seeds", equal_window, partial(caption_fair, compared="ways whose positions stay in the window of "
+    "training, the cheapest first"), NOTEBOOK, FAIR,
 )  # fmt: skip
