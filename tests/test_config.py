@@ -32,7 +32,32 @@ def test_every_profile_parses(name: str) -> None:
 
 
 def test_there_are_no_other_profiles() -> None:
-    assert {path.stem for path in config.PROFILES.glob("*.yaml")} == set(NAMES)
+    assert {path.stem for path in config.PROFILES.glob("*.yaml")} == {*NAMES, "c4"}
+
+
+def test_a_profile_that_rests_on_another_has_its_own_sections_and_the_rest_of_the_other(tmp_path: Path) -> None:
+    for name in ("smoke", "cpu"):
+        (tmp_path / f"{name}.yaml").write_text((config.PROFILES / f"{name}.yaml").read_text(encoding="utf-8"))
+    smoke, theirs = config.profile("smoke"), values("cpu")["confound"]
+    made = written(tmp_path, {"base": "smoke", "name": "mine", "threads": 3, "confound": theirs})
+    assert made.threads == 3 and made.confound == config.profile("cpu").confound != smoke.confound
+    assert made.passkey == smoke.passkey and made.seeds == smoke.seeds
+    with pytest.raises(ValueError, match="unknown profile 'smokey'; nearest is 'smoke'"):
+        written(tmp_path, {"base": "smokey", "name": "mine"})
+    (tmp_path / "other.yaml").write_text("base: mine\nname: other\n")
+    with pytest.raises(ValueError, match=r"^other\.yaml: base: that profile rests on another one; name 'smokey'"):
+        config.profile("other", tmp_path)
+
+
+def test_c4_has_the_recipe_of_appendix_g() -> None:
+    found, papers = config.profile("c4"), config.profile("paper")
+    text, recipe = found.language, found.language.recipe
+    assert (text.size.layers, text.size.heads, text.size.width, recipe.length) == (12, 12, 768, 2048)
+    assert recipe.steps * recipe.batch * recipe.length == pytest.approx(4.0e9, rel=1e-5)
+    assert (recipe.rate, recipe.rate * recipe.final_rate) == (1e-4, pytest.approx(3e-5))
+    assert max(text.lengths) == 16 * recipe.length and found.passkey == papers.passkey
+    assert {"goat_languages", "sinks", "corpus"}.isdisjoint(found.without)
+
 
 
 @pytest.mark.parametrize("name", ["cpu", "full", "gpu", "paper"])
@@ -100,7 +125,7 @@ def test_profiles_are_values() -> None:
 
 @pytest.mark.parametrize("name", ["cpuu", "CPU", "", "../profiles/cpu", "cpu.yaml"])
 def test_an_unknown_profile_is_named_with_the_nearest(name: str) -> None:
-    pattern = r"unknown profile .*; nearest is '.*'; all: cpu, full, gpu, paper, smoke"
+    pattern = r"unknown profile .*; nearest is '.*'; all: c4, cpu, full, gpu, paper, smoke"
     with pytest.raises(ValueError, match=pattern) as caught:
         config.profile(name)
     assert repr(name) in str(caught.value)

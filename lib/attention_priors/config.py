@@ -273,26 +273,41 @@ def read_yaml(text: str) -> Any:
 
 
 def profile(name: str, folder: Path = PROFILES) -> Profile:
-    """Read notebooks/profiles/<name>.yaml; ValueError names the file, the key and the nearest valid key."""
-    import yaml  # here: a model needs none of it
+    """Read notebooks/profiles/<name>.yaml; ValueError names the file, the key and the nearest valid key.
 
+    A file with `base: full` has the keys and sections of full.yaml where it has none of its own.
+    """
     if not folder.is_dir():
         raise ValueError(
             f"no profiles in {folder}; a clone of the repository has them, an installed library not; run this in one"
         )
+    values = _written(name, folder)
+    if isinstance(values, dict) and "base" in values:
+        base = _written(values.pop("base"), folder)
+        if isinstance(base, dict):
+            if "base" in base:
+                raise ValueError(f"{name}.yaml: base: that profile rests on another one; name {base['base']!r} or one "
+                                 "that has no base")  # fmt: skip
+            values = base | values
+    return _profile(values, f"{name}.yaml")
+
+
+def _written(name: str, folder: Path) -> Any:
+    """What stands in the file of a profile."""
+    import yaml  # here: a model needs none of it
+
     path = folder / f"{name}.yaml"
     known = sorted(file.stem for file in folder.glob("*.yaml"))
     if name not in known:
         near = difflib.get_close_matches(str(name), known, n=1, cutoff=0.0)
         raise ValueError(f"unknown profile {name!r}; nearest is {near[0] if near else None!r}; all: {', '.join(known)}")
     try:
-        values = read_yaml(path.read_text(encoding="utf-8"))
+        return read_yaml(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
         reason = f"{error.reason} at byte {error.start}"
         raise ValueError(f"{path.name} is not UTF-8 text ({reason}); save it as UTF-8") from None
     except yaml.YAMLError as error:
         raise ValueError(f"{path.name} is not valid YAML; correct it: {' '.join(str(error).split())}") from None
-    return _profile(values, path.name)
 
 
 def _profile(values: Any, source: str) -> Profile:
