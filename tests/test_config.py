@@ -59,7 +59,6 @@ def test_c4_has_the_recipe_of_appendix_g() -> None:
     assert {"goat_languages", "sinks", "corpus"}.isdisjoint(found.without)
 
 
-
 @pytest.mark.parametrize("name", ["cpu", "full", "gpu", "paper"])
 def test_rivals_have_the_same_recipe_seeds_and_prompts(name: str) -> None:
     profile = config.profile(name)
