@@ -104,6 +104,14 @@ def test_a_claim_leads_to_the_line_of_its_law_the_cell_of_its_notebook_and_its_f
     assert {"cell-verdict-d3", "cell-shapes-figure"} <= cells.anchors
 
 
+def test_a_claim_without_a_figure_says_so(site):
+    here = committed.Committed(RESULTS, "cpu")
+    bare = [name for name in here.claims if not ledger.figures(here, name)]
+    assert bare and "BAM-D3" not in bare
+    for name in here.claims:
+        assert ("No figure:" in text(site.html / "claims" / f"{name}.html")) == (name in bare), name
+
+
 def test_search_finds_a_claim_by_its_id(site):
     index = (site.html / "searchindex.js").read_text(encoding="utf-8")
     names = json.loads(index.removeprefix("Search.setIndex(").removesuffix(")"))

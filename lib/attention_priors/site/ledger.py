@@ -215,7 +215,10 @@ def _where(committed: Committed, name: str, page: str) -> list[str]:
         found.append(f"<li>Notebook {link(entry.notebook.replace('_', ' ') + where, relative(target, page))}</li>")
     else:
         found.append(f"<li>Notebook {entry.notebook.replace('_', ' ')} (no executed copy)</li>")
-    for each in figures(committed, name):
+    drawn = figures(committed, name)
+    if not drawn:
+        found.append(f"<li>No figure: {_undrawn(verdict)}</li>")
+    for each in drawn:
         target = places.figure(each.folder, each.name)
         image = relative(places.file(each.folder, "figures", f"{each.name}.png"), page)
         found.append(f'<li>Figure {link(each.title, relative(target, page))}<br><a href="{relative(target, page)}">'
@@ -226,6 +229,14 @@ def _where(committed: Committed, name: str, page: str) -> list[str]:
         if metric:
             found.append(f"<li>Numbers {link(metric[1], relative(places.metric(*metric), page))}</li>")
     return found
+
+
+def _undrawn(verdict: claims.Verdict) -> str:
+    if verdict.verdict == "not run":
+        return "nothing was measured."
+    if verdict.recipe == "exact":
+        return "the law above and its cases say all of it."
+    return "the numbers of its sentences say all of it."
 
 
 @functools.cache
