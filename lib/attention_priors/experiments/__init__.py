@@ -52,6 +52,7 @@ EXPERIMENTS = Table(
         "parallel_cost": "parallel_cost:EXPERIMENT",
         "predictions": "predictions:EXPERIMENT",
         "findings": "findings:EXPERIMENT",
+        "power": "power:EXPERIMENT",
         "pucks": "pucks:EXPERIMENT",
         "times": "times:EXPERIMENT",
     },

@@ -165,6 +165,7 @@ TABLES = Table(
         "ablation_attention": "ablations.heads:ATTENTION",
         "ablation_losses": "ablations.heads:LOSSES",
         "findings": "verdicts.findings:TABLE",
+        "power_measured": "verdicts.power:TABLE",
         "verdicts_by_document": "verdicts.counts:BY_DOCUMENT",
         "verdicts_by_kind": "verdicts.counts:BY_KIND",
         "errata": "verdicts.errata:TABLE",

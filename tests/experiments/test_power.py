@@ -1,0 +1,38 @@
+"""What the benchmark's seeds could show, in made-up worlds."""
+
+import pandas as pd
+import pytest
+
+from attention_priors.experiments import power
+from attention_priors.figures import TABLES, NotCompared
+
+
+def counts(far, seeds=3, gate=50):
+    """Hits of 50 at T and at 4T, by encoding and seed."""
+    rows = [(name, seed, length, hits, 50, 128) for name, each in far.items() for seed, right in enumerate(each)
+            for length, hits in ((96, gate), (128, gate), (512, right))]  # fmt: skip
+    return pd.DataFrame(rows, columns=["encoding", "seed", "length", "correct", "samples", "trained"])
+
+
+def test_the_spread_is_that_of_models_without_that_of_prompts():
+    found = power.spreads(counts({"bam": (50, 50, 50), "t5": (0, 50, 25), "rope": (24, 26, 25), "nope": (10,)}), 512)
+    assert list(found.index) == ["bam", "t5", "rope"]  # one seed has no spread
+    assert found["bam"] == 0 == found["rope"]  # seeds that differ by no more than prompts do
+    assert found["t5"] == pytest.approx((0.25 - (0.25 / 3) / 49) ** 0.5)
+
+
+def test_a_row_for_each_spread_and_design_and_more_seeds_show_less():
+    frame = power.shown(counts({"bam": (50, 48, 50), "t5": (20, 26, 30)}))
+    assert set(frame["multiple"]) == {4} and len(frame) == 2 * len(power.SEEDS) * len(power.PROMPTS)
+    wide = frame[(frame["of"] == "largest") & (frame["prompts"] == 50)].set_index("seeds")["difference"]
+    assert wide[5] < wide[3]
+    built = TABLES["power_measured"].build(TABLES["power_measured"].check(frame))
+    assert len(built) == 2 and "3 seeds, 20 prompts" in built and built.iloc[1, 1].startswith("largest, 0.0")
+    assert "2 encodings" in TABLES["power_measured"].caption(frame)
+
+
+def test_without_two_seeds_that_passed_nothing_is_shown():
+    frame = power.shown(counts({"bam": (50, 50, 50)}, gate=20))
+    assert len(frame) and frame["difference"].isna().all()
+    with pytest.raises(NotCompared, match="two seeds that passed"):
+        TABLES["power_measured"].build(frame)
