@@ -337,6 +337,16 @@ def test_the_note_of_an_estimate_stands_in_its_row():
     assert (row.outcome, row.note) == ("undecided", "0 is our bound; a is missing")
 
 
+@pytest.mark.parametrize(
+    ("ends", "told"),
+    [((0.1, 0.2), "[0.1, 0.2]"), ((0.1, math.inf), "[0.1, ∞)"), ((-math.inf, 2.0), "(−∞, 2]"),
+     ((-math.inf, math.inf), "–")],
+)  # fmt: skip
+def test_an_interval_with_one_end_is_shown(ends, told):
+    (row,) = judge([Finding("f", lambda frames: Estimate(0.15, lambda level: ends), ">", 0, metrics=("m",))], {})
+    assert row.row()["95 % interval"] == told
+
+
 # ---- every law of the table
 
 LAWS = {name: check for name, check in CHECKS.items() if isinstance(check, laws.Check)}

@@ -174,6 +174,8 @@ def test_from_training_to_averages(small, packed, tmp_path, tmp_path_factory, mo
     assert (found["steps"] == 0).equals(found["encoding"] == needles.UNTRAINED)
     assert (found["right"] <= found["required"] * found["samples"]).all()
     assert not found[(found["length"] > 200) & (found["right"] == 0)]["asked"].any(), "give_up is 1 at smoke"
+    control = found[found["encoding"] == needles.UNTRAINED]
+    assert control[control["length"] <= 200]["asked"].all(), "what is guessed at T is measured"
     runs = found.groupby("encoding")["run"].unique().map(set).to_dict()
     assert runs["rope-local"] == runs["rope"] != runs["bam-ssmax"]
     tables = needles.scores(found)
@@ -237,6 +239,8 @@ def test_who_misses_too_often_is_asked_no_more(small):
     assert rows.loc["single-1", "asked"].all() and rows.loc["single-2", "asked"].all()
     assert list(rows.loc["single-3", "asked"]) == [True, True, False, False]
     assert set(calls) == set(rows.index[rows["asked"]]) and not rows.loc["single-3", "right"].any()
+    patient = pd.DataFrame(needles._table(Ask(), profile, always=768)).set_index(["task", "length"])
+    assert list(patient.loc["single-3", "asked"]) == [True, True, True, False]
 
 
 def frame():

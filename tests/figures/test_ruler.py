@@ -103,7 +103,11 @@ def test_captions_count_who_learned_and_name_the_tasks_that_nobody_did(cpu):
     text = tasks.caption(needles.scores(made))
     assert "No run passed the gate on Single 3, MultiKey 3, Variable tracking." in text
     assert "scores 0.25 on MultiKey 1, MultiValue and MultiQuery, and less among needles alone (MultiKey 2 and" in text
-    assert "On Single 1, of the encodings that passed with every seed, the best at 16× is BAM (1.00), the worst" in text
+    assert (
+        "On Single 1, of the encodings that passed with every seed, the best at 16× is BAM and BAM SSMax (1.00), the "
+        "worst 19 of them (0.00)." in text
+    )
+    assert "RoPE Local: the weights of RoPE, read through a window." in text
     better = made.assign(right=made["required"] * made["samples"])
     assert "No run passed" not in tasks.caption(needles.scores(better))
     text = tasks.caption(needles.scores(answers(cpu)))
@@ -125,6 +129,11 @@ def test_the_table_has_a_row_per_task_and_encoding_with_intervals(cpu):
     low = 0.025 ** (1 / (len(cpu.seeds) * cpu.needles.evaluation.samples))
     assert row[heads[0]] == f"1.00 [{low:.2f}, 1.00]"
     assert made[made["encoding"] == "Untrained"][heads[-1]].eq("0, not asked").all()
+    some = answers(cpu)
+    one = (some["encoding"] == "bam") & (some["seed"] == 0) & (some["length"] == 256) & (some["task"] == "single-1")
+    partly = tasks.build(needles.scores(some.assign(asked=some["asked"] & ~one)))
+    told = partly["not all seeds asked at"]
+    assert set(told) == {"", "256"} and partly[told == "256"]["encoding"].tolist() == ["BAM"]
 
 
 def test_one_seed_has_no_band(cpu):

@@ -207,6 +207,13 @@ class Judged:
         ends = tuple(round(end, 6) for end in self.estimate.interval(LEVEL))
         return ends if all(map(math.isfinite, ends)) else None
 
+    def _ends(self) -> str:
+        """The interval in print, also where it excludes values on one side only."""
+        low, high = (round(end, 6) for end in self.estimate.interval(LEVEL))
+        if self.interval or not (math.isfinite(low) or math.isfinite(high)):
+            return show(self.interval)
+        return f"[{show(low)}, ∞)" if math.isfinite(low) else f"(−∞, {show(high)}]"
+
     def sentence(self) -> Sentence:
         return Sentence(text=self.finding.text, found=self.outcome, how="metrics", note=self.note)
 
@@ -218,7 +225,7 @@ class Judged:
             "sentence": finding.text,
             "found": self.outcome,
             "measured": f"{show(None if math.isnan(value) else value)} {finding.relation} {show(float(finding.bound))}",
-            "95 % interval": show(self.interval),
+            "95 % interval": self._ends(),
             "note": self.note,
         }
 

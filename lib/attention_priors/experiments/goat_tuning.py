@@ -19,7 +19,6 @@ from .. import config, runtime
 from ..config import Profile
 from ..evaluation import reader
 from ..model import Transformer
-from ..positions.encodings import encoding
 from ..tasks import addressing
 from ..training import RunSpec
 from . import goat_offsets, goat_passkeys, tuning
@@ -41,11 +40,9 @@ def tried() -> pd.DataFrame:
 
 
 def trials(profile: Profile, task: str, name: str) -> list[dict[str, float]]:
-    """What each trial of a row changes in the recipe; a row whose prior learns tries the prior's rate too."""
+    """What each trial of a row changes in the recipe."""
     recipe = (goat_passkeys if task == PASSKEYS else goat_offsets).run(profile, name, tuning.SEED).recipe
-    prior = encoding(name).prior
-    learns = prior is not None and any(each.requires_grad for each in prior(2).parameters())
-    made = tuning.trials(recipe, tuning.TRAINED_PRIORS[0] if learns else "nope")
+    made = tuning.trials(recipe, name)
     return made + [made[0] | {"rate": factor * recipe.rate} for factor in LOWER.get(name, ())]
 
 

@@ -130,8 +130,8 @@ def answers(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
     """Train what is missing, then ask: right answers per task, encoding, seed and length, an untrained control last.
 
     At a given seed all encodings are asked the same prompts. A model without a hit at `give_up` lengths in a row is not
-    asked at longer ones: `asked` is False there, and `right` 0. `steps` are those of all lessons. ValueError where some
-    model's answers are missing.
+    asked at longer ones: `asked` is False there, and `right` 0; the control is asked at all lengths up to T. `steps`
+    are those of all lessons. ValueError where some model's answers are missing.
     """
     found = corpus(profile, cache)
     every = wanted(profile, found)
@@ -186,13 +186,13 @@ class Answers:
         return store.kept_json(path, measure)
 
 
-def _table(ask: Any, profile: Profile) -> list[dict[str, Any]]:
-    """The rows of one model; `ask` is called as `Answers` are."""
+def _table(ask: Any, profile: Profile, always: int = 0) -> list[dict[str, Any]]:
+    """The rows of one model; `ask` is called as `Answers` are. Up to `always` tokens nothing is given up."""
     asked, rows = profile.needles.evaluation, []
     for task in profile.needles.tasks:
         missed = 0
         for length in asked.lengths:
-            given_up = 0 < asked.give_up <= missed
+            given_up = 0 < asked.give_up <= missed and length > always
             right = 0 if given_up else ask(task, length, asked.samples)
             missed = 0 if right else missed + 1
             rows.append({"task": task, "seed": ask.seed, "length": length, "right": right,
@@ -241,7 +241,8 @@ class _Untrained:
 
 def _untrained(run_spec: RunSpec, profile: Profile) -> list[dict[str, Any]]:
     told = {"steps": 0, "run": UNTRAINED}
-    return [{"encoding": UNTRAINED, **row, **told} for row in _table(_Untrained(run_spec), profile)]
+    rows = _table(_Untrained(run_spec), profile, always=run_spec.recipe.length)
+    return [{"encoding": UNTRAINED, **row, **told} for row in rows]
 
 
 def readings(profile: Profile, cache: Path) -> pd.DataFrame:

@@ -21,12 +21,12 @@ from .. import config, runtime, store
 from ..config import Profile, Recipe
 from ..evaluation import passkey_samples
 from ..model import Transformer
+from ..positions.encodings import encoding
 from ..training import Run, RunSpec
 from .arms import passkey_run
 from .grid import Job, run_all
 
 PATH = config.ROOT / "data" / "tuning" / "passkey_small.csv"
-TRAINED_PRIORS = ("bam", "bam-ssmax", "kerple-power", "kerple-log", "t5")
 FACTORS = {"rate": (1.0, 2.0, 0.5), "prior_rate": (1.0, 1.0, 1.0)}  # of the recipe, by trial
 OF_PRIORS = {"rate": (1.0, 2.0, 1.0), "prior_rate": (1.0, 1.0, 0.2)}
 SEED = 101
@@ -44,8 +44,10 @@ def tried() -> pd.DataFrame:
 
 
 def trials(recipe: Recipe, name: str) -> list[dict[str, float]]:
-    """What each trial of a row changes in the recipe."""
-    factors = OF_PRIORS if name in TRAINED_PRIORS else FACTORS
+    """What each trial of a row changes in the recipe; a row whose prior learns tries the prior's rate too."""
+    prior = encoding(name).prior
+    learns = prior is not None and any(each.requires_grad for each in prior(2).parameters())
+    factors = OF_PRIORS if learns else FACTORS
     return [
         {part: factor * getattr(recipe, part) for part, factor in zip(factors, each, strict=True)}
         for each in zip(*factors.values(), strict=True)

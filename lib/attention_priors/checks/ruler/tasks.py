@@ -108,7 +108,7 @@ def answered(frames: Frames) -> Estimate:
 def guessed(frames: Frames) -> Estimate:
     """Score of the untrained control at T, on the task where it is highest."""
     rows = frames[ANSWERS]
-    rows = rows[(rows["encoding"] == needles.UNTRAINED) & (rows["length"] == rows["trained"])]
+    rows = rows[(rows["encoding"] == needles.UNTRAINED) & (rows["length"] == rows["trained"]) & rows["asked"]]
     return max((estimate(each) for _, each in rows.groupby("task")), key=lambda one: one.value, default=UNKNOWN)
 
 
@@ -139,7 +139,10 @@ def _of_models(text: str, found: Callable[[Frames], Estimate], relation: str, bo
 
 
 def compared(frames: Frames) -> pd.DataFrame:
-    """What the trained models say of one another: BAM SSMax against every other encoding on every task, with Holm."""
+    """What the trained models say of one another: BAM SSMax against every other encoding on every task, with Holm.
+
+    A pair of which one has not learned the task, or nobody may speak on it, has no interval.
+    """
     rows = frames[ANSWERS]
     pairs = rows[~rows["encoding"].isin([OURS, needles.UNTRAINED])][["task", "encoding"]].drop_duplicates()
     findings = [
@@ -181,8 +184,8 @@ CHECKS = claims(
     claim("BAM-D8",
         Finding("Of each of RULER's eight tasks, most prompts are what its table says (the lowest share of a task)",
                 read, ">=", EXACT, metrics=(READINGS,), ours=True),
-        _of_models(f"The tasks can be answered: the score up to T of the {ENOUGH}th best encoding, all seeds counted, "
-                   f"on the easiest task that {ENOUGH} encodings learned", answered, ">=", ANSWERED, ours=True),
+        _of_models(f"A task can be answered: the score up to T of the {ENOUGH}th best encoding, all seeds counted, on "
+                   f"the easiest task that {ENOUGH} encodings learned", answered, ">=", ANSWERED, ours=True),
         _of_models("Nobody guesses: the score of the untrained control at T, on the task where it is highest",
                    guessed, "<=", GUESSED, ours=True),
         recipe=RECIPE, flip=_mirrored),

@@ -40,7 +40,7 @@ def draw(frame: Frame) -> Figure:
         for place, dashes in ((beyond["chance"], CHANCE), (beyond["order_free"], SAME)):
             if place < 1:
                 ax.axvline(place, color=style.GREY, linewidth=0.9, linestyle=dashes, zorder=1)
-        ax.set(title=task, xlim=(0, 1.04))
+        ax.set(title=task, xlim=(-0.04, 1.04))
         ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     axes[0, 0].set_yticks(range(len(names)), [_named(name) for name in names])
     axes[0, 0].set_ylim(len(names) - 0.5, -0.5)
@@ -89,8 +89,8 @@ def caption(frame: Frame) -> str:
         f"with {first['samples']} strings each: share of right symbols, mean over lengths. Open marker: lengths of "
         f"training; filled: beyond; bar: 95 % t interval over {seeds(beyond, 'task')} seeds (dots). Randomised "
         f"positions are drawn from those below {below}. Dotted: chance; dashed: the best that one symbol for all slots "
-        "can do beyond (a model without order; for parity that is 1). Mean over the tasks beyond: "
-        f"{gains}."
+        "can do beyond (a model without order; for parity that is 1, and no line). An untrained model may say any "
+        f"token. Mean over the tasks beyond: {gains}."
     )
 
 

@@ -10,6 +10,7 @@ from attention_priors.figures import heat_maps, style
 from attention_priors.figures.methods import UNTRAINED, label
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec
 from attention_priors.figures.words import HULL, bounded, extremes, times, trained_on
+from attention_priors.positions.encodings import encoding
 from attention_priors.tasks.needle_text import TASKS
 
 PAPER = "BAM, Tables 3 and 4"
@@ -22,6 +23,7 @@ TITLES = {
 ACROSS = 3  # panels of the heat map
 ROOM = 6.6  # inches for the rows of all panels below one another
 NOT_ASKED = "•"
+MOST_NAMED = 4
 
 
 def listed(frame: Frame) -> tuple[list[str], list[str], list[int], int]:
@@ -102,9 +104,15 @@ def caption(frame: Frame) -> str:
         f"passed the gate (0.95 pooled up to {trained} tokens, 0.90 at each length): the others decide nothing. {said}"
         f"{leaders(models, tasks, trained)}Numbers and uuids cannot be guessed; the value of any needle at random "
         f"scores {guesses(tasks)}. Dot: no seed was asked, after too many lengths without a hit; it counts as 0. "
-        f"Untrained: {label(CONTROL)} before its first step. Intervals are in the table ruler; half of them are wider "
-        f"than {(frame['high'] - frame['low']).median():.2f}."
+        f"Untrained: {label(CONTROL)} before its first step. {_read_as(models)}Intervals are in the table ruler; half "
+        f"of them are wider than {(frame['high'] - frame['low']).median():.2f}."
     )
+
+
+def _read_as(models: Frame) -> str:
+    """Of rows that are the weights of another encoding, which."""
+    rows = [encoding(name) for name in dict.fromkeys(models["encoding"]) if encoding(name).local]
+    return "".join(f"{row.label}: the weights of {label(row.trained_as)}, read through a window. " for row in rows)
 
 
 def leaders(models: Frame, tasks: list[str], trained: int) -> str:
@@ -115,10 +123,18 @@ def leaders(models: Frame, tasks: list[str], trained: int) -> str:
         at = rows[rows["task"] == task].set_index("encoding")["mean"]
         if len(at) > 1:
             far = times(models["length"].max(), trained)
-            best, worst = (f"{label(name)} ({at[name]:.2f})" for name in (at.idxmax(), at.idxmin()))
+            best, worst = (f"{_all(at, value)} ({value:.2f})" for value in (at.max(), at.min()))
             said.append(f"On {TITLES[task]}, of the encodings that passed with every seed, the best at {far} is "
                         f"{best}, the worst {worst}. ")  # fmt: skip
     return "".join(said)
+
+
+def _all(at: pd.Series, value: float) -> str:
+    """The encodings with this value to two digits, as printed: 'BAM, KERPLE log and Sandwich', '12 of them'."""
+    names = [label(name) for name in at.index[at.round(2) == round(value, 2)]]
+    if len(names) > MOST_NAMED:
+        return f"{len(names)} of them"
+    return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + names[-1:])
 
 
 def build(frame: Frame) -> Frame:
@@ -133,7 +149,9 @@ def build(frame: Frame) -> Frame:
             first = own.iloc[0]
             row = {"task": TITLES[task], "encoding": label(name), "seeds": int(first["seeds"])}
             row["passed the gate"] = "" if name == UNTRAINED else int(first["passed"])
-            rows.append(row | {heads[length]: _cell(own.loc[length]) for length in lengths})
+            row |= {heads[length]: _cell(own.loc[length]) for length in lengths}
+            partly = own.index[(own["asked"] > 0) & (own["asked"] < own["seeds"])]
+            rows.append(row | {"not all seeds asked at": ", ".join(map(style.length_label, partly))})
     return Frame(rows)
 
 
@@ -146,7 +164,8 @@ def caption_table(frame: Frame) -> str:
         f"Score on RULER's needle tasks and variable tracking, {HULL}, a prompt with several answers being one trial], "
         f"by context length in tokens (multiples of the training length of {trained_on(frame)}). "
         f"{extremes(frame['samples'])} prompts at each task, length and seed; a length that no seed was asked, after "
-        "too many without a hit, counts as 0. One seed has no interval over seeds: [0, 1]."
+        "too many without a hit, counts as 0, and so does a seed that was not asked where others were: the last column "
+        "has these lengths. One seed has no interval over seeds: [0, 1]."
     )
 
 

@@ -1,0 +1,96 @@
+"""Does a row fall short by its rate? Trials of text, of addresses and of passkeys with SSMax, as many for every row.
+
+    python -m attention_priors.experiments.rates        write data/tuning/rates.csv (about 40 minutes)
+
+Each row has the three trials that `tuning` gives the main comparison: the recipe's rate, twice that, and half of it,
+or for a row that trains a prior a fifth of the prior's rate. The seed is one that no profile uses. Nothing else reads
+the file.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from .. import config, runtime
+from ..config import Profile
+from ..training import Run, RunSpec
+from . import division, tuning
+from .arms import corpus, language_run, passkey_run
+from .documents import Reader, gate
+from .goat_tuning import addresses
+from .grid import Job, run_all
+
+PATH = config.ROOT / "data" / "tuning" / "rates.csv"
+LANGUAGE, ADDRESSES, PASSKEYS = "language", "addresses", "passkeys"
+ROWS = {
+    PASSKEYS: ("nope-ssmax", "sinusoidal-ssmax", "rope-ssmax", "alibi-ssmax", "kerple-power-ssmax", "kerple-log-ssmax",
+               "sandwich-ssmax", "t5-ssmax"),
+    ADDRESSES: ("rope", "bam", "kerple-power", "rope-bam", "half-rope", "half-rope-window", "half-rope-window-bam"),
+    LANGUAGE: ("nope", "sinusoidal", "rope", "alibi", "bam", "bam-ssmax", "kerple-power", "kerple-log", "sandwich",
+               "t5"),
+}  # fmt: skip
+
+
+def tried() -> pd.DataFrame:
+    """A row per trial: task, encoding, seed, rate, prior_rate, steps, most (steps that it could have had).
+
+    Passkeys and addresses: as `tuning.tried` has it. Language: the `loss` of the last tokens of long documents at the
+    training length, what `loss_4` and `loss_16` are at multiples of it, and what a swap of neighbours costs (`swap`).
+    """
+    return pd.read_csv(PATH)
+
+
+def usual(profile: Profile, task: str, name: str, cache: Path) -> RunSpec:
+    """The run of a row with the recipe as it is, on the seed of trials."""
+    if task == LANGUAGE:
+        return language_run(profile, name, tuning.SEED, *corpus(profile, cache))
+    return (passkey_run if task == PASSKEYS else division.spec)(profile, name, tuning.SEED)
+
+
+def grid(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
+    """Train every row at its settings, as many at a time as the profile has workers."""
+    cells = [(task, spec, each) for task, names in ROWS.items() for name in names
+             for spec in [usual(profile, task, name, cache)]
+             for each in tuning.trials(spec.recipe, name)]  # fmt: skip
+    jobs = [Job(f"{task} {spec.model.encoding} {each}", trial, (profile, task, spec, each, str(runs)))
+            for task, spec, each in cells]  # fmt: skip
+    return pd.DataFrame(run_all(jobs, profile.workers, profile.threads, "rates"))
+
+
+def trial(profile: Profile, task: str, spec: RunSpec, changed: dict[str, float], runs: str) -> dict[str, Any]:
+    """One run: how many steps it took, and what it answers or loses."""
+    about = {"task": task, "encoding": spec.model.encoding, "seed": spec.seed}
+    if task == LANGUAGE:
+        return about | losses(profile, spec, changed, runs)
+    asked = tuning.passkeys if task == PASSKEYS else addresses
+    return about | tuning.outcome(spec, changed, runs, profile.device, asked)
+
+
+def losses(profile: Profile, spec: RunSpec, changed: dict[str, float], runs: str) -> dict[str, Any]:
+    """A language model whose recipe is changed: its loss at the training length and beyond, and the gate's swap."""
+    spec = spec.model_copy(update={"recipe": spec.recipe.model_copy(update=changed)})
+    run = Run(spec, runs, runtime.device(profile.device))
+    try:
+        record = run.train()
+    except FloatingPointError:  # a rate that is too high is a result
+        return changed
+    reader, length = Reader(run, spec.model.encoding, profile), spec.recipe.length
+    lengths = tuple(n * length for n in (1, *tuning.MULTIPLES))
+    rows = pd.DataFrame(reader(profile.language.domains[0], lengths)).groupby("length")["loss"].mean()
+    told = {"loss": rows[length], **{f"loss_{n}": rows[n * length] for n in tuning.MULTIPLES}}
+    return {**changed, "steps": record["steps"], "most": spec.recipe.steps, **told,
+            "swap": gate(reader, profile)["swap"]}  # fmt: skip
+
+
+def main() -> int:
+    """Write the table."""
+    tuning.write(grid(config.profile("cpu"), config.CACHE / "runs", config.CACHE / "corpora"), PATH)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

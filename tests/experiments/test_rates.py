@@ -1,0 +1,44 @@
+"""Trials of text, addresses and passkeys with SSMax: as many for every row, on a seed that does not count."""
+
+import pandas as pd
+import pytest
+
+from attention_priors import config
+from attention_priors.experiments import rates, tuning
+
+ALL = [(task, name) for task, names in rates.ROWS.items() for name in names]
+
+
+def test_a_trial_changes_the_rates_alone_and_every_task_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(rates, "run_all", lambda jobs, *_: [job.function(*job.arguments) for job in jobs])
+    monkeypatch.setattr(rates, "ROWS", {task: names[:1] for task, names in rates.ROWS.items()})
+    profile = config.profile("smoke")
+    table = rates.grid(profile, tmp_path / "runs", tmp_path / "corpora").set_index(["task", "rate"])
+    for task, (name,) in rates.ROWS.items():
+        recipe = rates.usual(profile, task, name, tmp_path / "corpora").recipe
+        own = table.loc[task]
+        assert list(own.index) == [recipe.rate, 2 * recipe.rate, 0.5 * recipe.rate]
+        assert (own["most"] == recipe.steps).all() and (own["seed"] == tuning.SEED).all()
+        read = ["loss", "loss_4", "loss_16", "swap"] if task == rates.LANGUAGE else ["accuracy", "worst", "accuracy_16"]
+        assert own[read].notna().all(axis=None) and own["loss"].notna().all() == (task == rates.LANGUAGE)
+
+
+@pytest.mark.parametrize("name", ["cpu", "full"])
+def test_every_row_had_the_same_number_of_trials_of_todays_recipe(name):
+    profile, tried = config.profile(name), rates.tried()
+    assert not set(tried["seed"]) & {*profile.seeds, *profile.main_seeds}
+    assert list(dict.fromkeys(zip(tried["task"], tried["encoding"], strict=True))) == ALL
+    for (task, row), own in tried.groupby(["task", "encoding"]):
+        recipe = {rates.LANGUAGE: profile.language, rates.ADDRESSES: profile.division,
+                  rates.PASSKEYS: profile.passkey}[task].recipe  # fmt: skip
+        settings = {tuple(each.values()) for each in tuning.trials(recipe, row)}
+        assert settings == set(zip(own["rate"], own["prior_rate"], strict=True)), "the file is of another recipe"
+        assert (own["most"].dropna() == recipe.steps).all()
+
+
+def test_the_trials_are_of_rows_that_are_compared():
+    full = config.profile("full")
+    compared = {rates.LANGUAGE: full.language.encodings, rates.ADDRESSES: full.division.encodings,
+                rates.PASSKEYS: full.passkey.encodings}  # fmt: skip
+    assert all(name in compared[task] for task, name in ALL)
+    assert pd.Series(ALL).is_unique
