@@ -242,6 +242,7 @@ def _lead(ax: Axes, line: Line2D, end: tuple[float, float], move: float, marked:
     lead = Line2D(
         *zip(*steps, strict=True), transform=place, clip_on=False, color=line.get_color(), zorder=line.get_zorder(),
         linewidth=0.5 if pushed else 0, marker=line.get_marker() if marked else "None", markevery=[2], label="_lead",
+        markerfacecolor=line.get_markerfacecolor(),
     )  # fmt: skip
     ax.add_artist(lead)
 
