@@ -53,7 +53,8 @@ CHECKS = claims(
             ahead, ">", 0.0, metrics=(BY_LENGTH,),
         ),
         recipe="passkey-small",
-        practice="Cutting into chunks lets a model read on, but which chunks stay matters more than how many: compare "
-        "the question's self-information with a lexical score (BM25), and let chunks overlap by the longest fact.",
+        practice="Cutting into chunks lets a model with RoPE read on, and which chunks stay matters more than how "
+        "many: compare the question's self-information with a lexical score (BM25), which a question that shares words with "
+        "its answer favours, and let chunks overlap by the longest fact.",
     ),
 )  # fmt: skip

@@ -5,7 +5,7 @@ import numpy as np
 from attention_priors.evaluation import share_interval
 from attention_priors.figures import style
 from attention_priors.figures.methods import label
-from attention_priors.figures.parallel.needles import NOTEBOOK
+from attention_priors.figures.parallel.needles import NOTEBOOK, shown
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
 from attention_priors.figures.words import counted, tokens, trained_on
 from attention_priors.parallel.methods import METHODS
@@ -21,10 +21,12 @@ def at(frame: Frame) -> tuple[Frame, int]:
 
 
 def draw(frame: Frame) -> Figure:
-    """A row for each method, the best first: accuracy with its interval and seeds, then the keys attended to."""
+    """A row for each method, the best of the first encoding on top: accuracy with its interval and seeds, then keys."""
     rows, _ = at(frame)
     encodings = list(dict.fromkeys(rows["encoding"]))
-    names = list(rows.groupby("method")["accuracy"].mean().sort_values(kind="stable").index)
+    first = rows[rows["encoding"] == shown(rows)[1]]
+    names = list(first.groupby("method")["accuracy"].mean().sort_values(kind="stable").index)
+    names = [name for name in dict.fromkeys(rows["method"]) if name not in names] + names
     fig, axes = style.figure(
         style.MIDDLE, 0.95 + 0.155 * len(names), ncols=len(encodings) + 1, sharey=True, squeeze=False
     )
@@ -57,16 +59,17 @@ def _mean(each: Frame) -> tuple[float, float, float]:
 def caption(frame: Frame) -> str:
     rows, length = at(frame)
     said = []
-    for chunks, words in ((True, "of those that read chunks"), (False, "of the others")):
-        own = rows[rows["method"].map(lambda name, chunks=chunks: METHODS[name].chunks == chunks)]
-        if len(own):
-            means = own.groupby(["encoding", "method"])["accuracy"].mean()
-            encoding, method = means.idxmax()
-            said.append(f"{words}: {METHODS[method].label} ({label(encoding)}, {means.max():.2f})")
+    for encoding, own in rows[rows["method"] != "oracle"].groupby("encoding", sort=False):
+        means = own.groupby("method")["accuracy"].mean()
+        chunks = means.index.map(lambda name: METHODS[name].chunks)
+        best = [f"{METHODS[each.idxmax()].label} {each.max():.2f}" for each in (means[chunks], means[~chunks])
+                if len(each)]  # fmt: skip
+        said.append(f"{label(encoding)} {' and '.join(best)}")
     return (
         f"Passkeys at {tokens(length, trained_on(frame))} by way to read, and how many keys of the text the question "
-        f"attends to, a mean over layers and heads. Best {'; '.join(said)}. Large marks: means; dots: "
-        f"{counted(rows['seed'])}; bars: 95 % interval of the mean over seeds and prompts."
+        f"attends to, a mean over layers and heads. Best with chunks, and without: {'; '.join(said)} (the oracle "
+        f"apart). Large marks: means; dots: {counted(rows['seed'])}; bars: 95 % interval of the mean over seeds and "
+        "prompts."
     )
 
 

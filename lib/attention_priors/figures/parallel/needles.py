@@ -4,6 +4,7 @@ import math
 from functools import partial
 
 import numpy as np
+import pandas as pd
 
 from attention_priors.figures import heat_maps, style
 from attention_priors.figures.methods import label
@@ -67,14 +68,26 @@ def caption(frame: Frame) -> str:
     far = max(length for length in set(rows["length"]) if rows[rows["length"] == length]["method"].nunique() > 1)
     sums = rows[rows["length"] == far].groupby("method")[["correct", "samples"]].sum()
     shares = (sums["correct"] / sums["samples"]).loc[lambda each: [m for m in METHODS if m in each.index]]
-    best = shares.idxmax()
+    best = shares.drop("oracle", errors="ignore").idxmax()
+    worst = [METHODS[method].label for method in shares.index[shares == shares.min()]]
+    dash = any(rows[rows["method"] == method]["length"].max() < rows["length"].max() for method in shares.index)
     asked = rows.groupby(["method", "seed", "length"])["samples"].sum()
     return (
         f"Share of passkeys retrieved by {label(name)} by prompt length and depth, a map for each way to read more "
         f"than the {trained} tokens of training; {counted(rows['seed'])}, {extremes(asked)} prompts at each length. At "
-        f"{tokens(far, trained)} {METHODS[best].label} has {shares[best]:.2f}, {METHODS[shares.idxmin()].label} "
-        f"{shares.min():.2f}. Dash: not asked, since its cost is quadratic."
+        f"{tokens(far, trained)} {METHODS[best].label} has {shares[best]:.2f}{_beside(shares)}, {_and(worst)} "
+        f"{shares.min():.2f}. Keys stand at the same depths whatever the seed, and borders of chunks cut the same ones: "
+        f"bands that maps in chunks share come from there.{' Dash: not asked, its cost is quadratic.' if dash else ''}"
     )
+
+
+def _and(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + names[-1:])
+
+
+def _beside(shares: pd.Series) -> str:
+    """What a choice has that knows where the key stands."""
+    return f" (with an oracle {shares['oracle']:.2f})" if "oracle" in shares else ""
 
 
 def pairs(method: str, chunks: float, length: int, window: int) -> float:

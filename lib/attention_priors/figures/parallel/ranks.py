@@ -63,12 +63,17 @@ def caption(frame: Frame) -> str:
         kept = {cutting: (each["rank"] <= KEEP).mean() for cutting, each in own.groupby("cutting")}
         said.append(f"{label(name)} {kept['no overlap']:.2f} and {kept['overlap']:.2f}")
     plain = rows[rows["cutting"] == "no overlap"]
+    missed = plain[plain["rank"] > KEEP]
+    if len(missed):
+        why = (f"; of those whose chunk is missed a border cuts {missed['cut'].mean():.2f}, and the first chunk, with "
+               f"the description, is first in {missed['first'].mean():.2f}")  # fmt: skip
+    else:
+        why = ""
     return (
         f"How often the chunk with the key has one of the {KEEP} lowest self-informations of the question. At "
         f"{tokens(last, trained)}, without overlap of chunks and with one by a key sentence: {'; '.join(said)}. "
-        f"Without overlap a border cuts {plain['cut'].mean():.2f} of the keys, and the first chunk, with the "
-        f"description, is ranked first in {plain['first'].mean():.2f}. Lines: "
-        f"means of {counted(rows['seed'])} with 95 % intervals; dots: seeds."
+        f"Without overlap a border cuts {plain['cut'].mean():.2f} of all keys{why}. Lines: means of "
+        f"{counted(rows['seed'])} with 95 % intervals; dots: seeds."
     )
 
 

@@ -24,12 +24,15 @@ COLUMNS = ("encoding", "seed", "region", "layers", "document", "evicted", "dista
 
 
 def changes(frame: Frame) -> tuple[Frame, str]:
-    """By seed, region and layers what differs from all keys, a mean over documents; and the encoding's name."""
+    """By seed, region and layers what differs from all keys, a mean over documents; and the encoding's name.
+
+    Seeds in which there is no outlier to evict are left out there.
+    """
     rows, name = shown_of(frame, "region", "parallel_regions")
     means = rows.groupby(["seed", "region", "layers"])[["evicted", *PANELS]].mean()
     whole = means.xs((NONE, NONE), level=("region", "layers"))
     found = (means - whole.reindex(means.index.get_level_values("seed")).to_numpy()).reset_index()
-    return found[found["region"] != NONE], name
+    return found[found["evicted"] > 0], name
 
 
 def draw(frame: Frame) -> Figure:
@@ -70,8 +73,8 @@ def caption(frame: Frame) -> str:
         f"What changes in the joined attention when outliers (weights above {Calibration().threshold:g}) of one region "
         f"of every chunk go, by the layers that lose them; {label(name)}. Below zero on the left: more even. Change of "
         f"the distance: {'; '.join(said)}; without any outlier {every['distance']:+.3f}, which are "
-        f"{100 * every['evicted']:.1f} % of the keys. Bars: 95 % intervals of means of {counted(rows['seed'])}; dots: "
-        "seeds."
+        f"{100 * every['evicted']:.1f} % of the keys. Bars: 95 % intervals of means of {counted(rows['seed'])}, less "
+        "those that have no outlier there; dots: seeds."
     )
 
 
