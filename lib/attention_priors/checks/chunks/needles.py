@@ -54,7 +54,7 @@ CHECKS = claims(
         ),
         recipe="passkey-small",
         practice="Cutting into chunks lets a model with RoPE read on, and which chunks stay matters more than how "
-        "many: compare the question's self-information with a lexical score (BM25), which a question that shares words with "
-        "its answer favours, and let chunks overlap by the longest fact.",
+        "many: compare the question's self-information with a lexical score (BM25), which a question that shares "
+        "words with its answer favours, and let chunks overlap by the longest fact.",
     ),
 )  # fmt: skip

@@ -16,6 +16,7 @@ NOTEBOOK = "reading_in_parallel"
 BANDS, ACROSS = 5, 4  # fifths of depth; panels side by side
 MULTIPLES = (1, 4, 16, 64)  # columns of the table
 ALIKE = 1.25  # memory: as many keys up to this factor
+DASH = " Dash: not asked, its cost is quadratic."
 INSIDE = ("last-window", "halves", "streaming")  # ways without chunks whose positions stay in the window
 
 
@@ -76,8 +77,8 @@ def caption(frame: Frame) -> str:
         f"Share of passkeys retrieved by {label(name)} by prompt length and depth, a map for each way to read more "
         f"than the {trained} tokens of training; {counted(rows['seed'])}, {extremes(asked)} prompts at each length. At "
         f"{tokens(far, trained)} {METHODS[best].label} has {shares[best]:.2f}{_beside(shares)}, {_and(worst)} "
-        f"{shares.min():.2f}. Keys stand at the same depths whatever the seed, and borders of chunks cut the same ones: "
-        f"bands that maps in chunks share come from there.{' Dash: not asked, its cost is quadratic.' if dash else ''}"
+        f"{shares.min():.2f}. Keys stand at the same depths whatever the seed, and borders of chunks cut the same "
+        f"ones: bands that maps in chunks share come from there.{DASH if dash else ''}"
     )
 
 
