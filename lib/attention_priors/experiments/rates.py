@@ -39,7 +39,7 @@ def tried() -> pd.DataFrame:
     """A row per trial: task, encoding, seed, rate, prior_rate, steps, most (steps that it could have had).
 
     Passkeys and addresses: as `tuning.tried` has it. Language: the `loss` of the last tokens of long documents at the
-    training length, what `loss_4` and `loss_16` are at multiples of it, and what a swap of neighbours costs (`swap`).
+    training length, `loss_4` and `loss_16` at multiples of it, and what a swap of neighbours costs (`swap`).
     """
     return pd.read_csv(PATH)
 
@@ -79,9 +79,10 @@ def losses(profile: Profile, spec: RunSpec, changed: dict[str, float], runs: str
     except FloatingPointError:  # a rate that is too high is a result
         return changed
     reader, length = Reader(run, spec.model.encoding, profile), spec.recipe.length
-    lengths = tuple(n * length for n in (1, *tuning.MULTIPLES))
-    rows = pd.DataFrame(reader(profile.language.domains[0], lengths)).groupby("length")["loss"].mean()
-    told = {"loss": rows[length], **{f"loss_{n}": rows[n * length] for n in tuning.MULTIPLES}}
+    multiples = [n for n in (1, *tuning.MULTIPLES) if n * length <= max(profile.language.lengths)]
+    asked = reader(profile.language.domains[0], tuple(n * length for n in multiples))
+    rows = pd.DataFrame(asked).groupby("length")["loss"].mean()
+    told = {"loss" if n == 1 else f"loss_{n}": rows[n * length] for n in multiples}
     return {**changed, "steps": record["steps"], "most": spec.recipe.steps, **told,
             "swap": gate(reader, profile)["swap"]}  # fmt: skip
 
