@@ -143,7 +143,8 @@ def test_differences_are_those_of_the_seeds_that_passed():
     assert row["difference"] == pytest.approx(0.7) and row["seeds"] == 3 and row["low"] > 0.5 and row["high"] < 0.9
     assert found.index.to_list() == [("k3", "plain", 128), ("k3", "plain", 2048)]
     missed = needles.differences(needles.by_length(*world(gate=0.9)))
-    assert missed.empty and list(missed) == list(needles.COLUMNS)
+    assert list(missed) == list(needles.COLUMNS) and len(missed) == 2
+    assert missed["seeds"].eq(0).all() and missed["difference"].isna().all()
 
 
 def test_a_model_is_trained_once_and_asked_once(tmp_path):
@@ -167,6 +168,7 @@ def test_a_model_is_trained_once_and_asked_once(tmp_path):
     [
         ({"methods": ("k3", "k33")}, "unknown method 'k33'; choose from plain"),
         ({"far_methods": ("k1",), "methods": ("k3",)}, "'k1' is none of the methods; add it"),
+        ({"far_methods": ("k3",), "methods": ("k3",)}, "k3 have no pair to compare, such as k3 and plain; add one"),
         ({"far": Evaluation(lengths=(20,), samples=1)}, "20, but a prompt takes 77 tokens or more"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Trials of text, addresses and passkeys with SSMax: as many for every row, on a seed that does not count."""
+"""Trials of text and addresses: as many for every row, on a seed that does not count."""
 
 import pandas as pd
 import pytest
@@ -29,8 +29,7 @@ def test_every_row_had_the_same_number_of_trials_of_todays_recipe(name):
     assert not set(tried["seed"]) & {*profile.seeds, *profile.main_seeds}
     assert list(dict.fromkeys(zip(tried["task"], tried["encoding"], strict=True))) == ALL
     for (task, row), own in tried.groupby(["task", "encoding"]):
-        recipe = {rates.LANGUAGE: profile.language, rates.ADDRESSES: profile.division,
-                  rates.PASSKEYS: profile.passkey}[task].recipe  # fmt: skip
+        recipe = (profile.language if task == rates.LANGUAGE else profile.division).recipe
         settings = {tuple(each.values()) for each in tuning.trials(recipe, row)}
         assert settings == set(zip(own["rate"], own["prior_rate"], strict=True)), "the file is of another recipe"
         assert (own["most"].dropna() == recipe.steps).all()
@@ -38,7 +37,6 @@ def test_every_row_had_the_same_number_of_trials_of_todays_recipe(name):
 
 def test_the_trials_are_of_rows_that_are_compared():
     full = config.profile("full")
-    compared = {rates.LANGUAGE: full.language.encodings, rates.ADDRESSES: full.division.encodings,
-                rates.PASSKEYS: full.passkey.encodings}  # fmt: skip
+    compared = {rates.LANGUAGE: (*full.language.encodings, *full.main), rates.ADDRESSES: full.division.encodings}
     assert all(name in compared[task] for task, name in ALL)
     assert pd.Series(ALL).is_unique

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import pandas as pd
 import torch
 from pydantic import Field, model_validator
@@ -61,6 +62,11 @@ class Settings(Frozen):
                 raise ValueError(f"methods: unknown method {name!r}; choose from {', '.join(METHODS)}")
         if missing := [name for name in self.far_methods if name not in self.methods]:
             raise ValueError(f"far_methods: {missing[0]!r} is none of the methods; add it there too")
+        pairs = [pair for each in QUESTIONS.values() for pair in each]
+        if not any(set(pair) <= set(self.methods) for pair in pairs):
+            raise ValueError(
+                f"methods: {', '.join(self.methods)} have no pair to compare, such as k3 and plain; add one"
+            )
         for length in (*self.evaluation.lengths, *self.far.lengths):
             if length < passkey.SHORTEST:
                 raise ValueError(f"lengths: {length}, but a prompt takes {passkey.SHORTEST} tokens or more")
@@ -257,21 +263,23 @@ def over_models(by_length: pd.DataFrame) -> pd.DataFrame:
 
 def differences(by_length: pd.DataFrame) -> pd.DataFrame:
     """What each part contributes: accuracy of `ours` less that of `theirs`, of each pair of QUESTIONS that was asked at
-    a length, over the seeds that passed their gate (`evaluation.difference_interval`, not corrected for the pairs)."""
-    rows = by_length[by_length["passed"].astype(bool)]
+    a length, over the seeds that passed their gate (`evaluation.difference_interval`, not corrected for the pairs).
+    Where none passed: 0 `seeds` and NaN."""
     made = []
-    for (name, length), each in rows.groupby(["encoding", "length"], sort=False):
-        counts = {method: own.set_index("seed")[["correct", "samples"]] for method, own in each.groupby("method")}
+    for (name, length), each in by_length.groupby(["encoding", "length"], sort=False):
+        counts = {method: own[own["passed"].astype(bool)].set_index("seed")[["correct", "samples"]]
+                  for method, own in each.groupby("method")}  # fmt: skip
         for question, pairs in QUESTIONS.items():
             for ours, theirs in (pair for pair in pairs if counts.keys() >= set(pair)):
                 seeds = counts[ours].index.intersection(counts[theirs].index)
+                about = question, name, ours, theirs, length, each["trained"].iloc[0], len(seeds)
                 if seeds.empty:
+                    made.append((*about, np.nan, np.nan, np.nan))
                     continue
                 columns = [counts[side].loc[seeds, column].to_numpy() for side in (ours, theirs)
                            for column in ("correct", "samples")]  # fmt: skip
                 value = float((columns[0] / columns[1] - columns[2] / columns[3]).mean())
-                found = question, name, ours, theirs, length, each["trained"].iloc[0], len(seeds), value
-                made.append((*found, *evaluation.difference_interval(*columns)))
+                made.append((*about, value, *evaluation.difference_interval(*columns)))
     return pd.DataFrame(made, columns=COLUMNS)
 
 

@@ -1,6 +1,6 @@
-"""Does a row fall short by its rate? Trials of text, of addresses and of passkeys with SSMax, as many for every row.
+"""Does a row fall short by its rate? Trials of text and of addresses, as many for every row.
 
-    python -m attention_priors.experiments.rates        write data/tuning/rates.csv (about 40 minutes)
+    python -m attention_priors.experiments.rates        write data/tuning/rates.csv (about half an hour)
 
 Each row has the three trials that `tuning` gives the main comparison: the recipe's rate, twice that, and half of it,
 or for a row that trains a prior a fifth of the prior's rate. The seed is one that no profile uses. Nothing else reads
@@ -19,26 +19,24 @@ from .. import config, runtime
 from ..config import Profile
 from ..training import Run, RunSpec
 from . import division, tuning
-from .arms import corpus, language_run, passkey_run
+from .arms import corpus, language_run
 from .documents import Reader, gate
 from .goat_tuning import addresses
 from .grid import Job, run_all
 
 PATH = config.ROOT / "data" / "tuning" / "rates.csv"
-LANGUAGE, ADDRESSES, PASSKEYS = "language", "addresses", "passkeys"
+LANGUAGE, ADDRESSES = "language", "addresses"
 ROWS = {
-    PASSKEYS: ("nope-ssmax", "sinusoidal-ssmax", "rope-ssmax", "alibi-ssmax", "kerple-power-ssmax", "kerple-log-ssmax",
-               "sandwich-ssmax", "t5-ssmax"),
-    ADDRESSES: ("rope", "bam", "kerple-power", "rope-bam", "half-rope", "half-rope-window", "half-rope-window-bam"),
     LANGUAGE: ("nope", "sinusoidal", "rope", "alibi", "bam", "bam-ssmax", "kerple-power", "kerple-log", "sandwich",
                "t5"),
+    ADDRESSES: ("rope", "bam", "kerple-power", "rope-bam", "half-rope", "half-rope-window", "half-rope-window-bam"),
 }  # fmt: skip
 
 
 def tried() -> pd.DataFrame:
     """A row per trial: task, encoding, seed, rate, prior_rate, steps, most (steps that it could have had).
 
-    Passkeys and addresses: as `tuning.tried` has it. Language: the `loss` of the last tokens of long documents at the
+    Addresses: as `tuning.tried` has it. Language: the `loss` of the last tokens of long documents at the
     training length, `loss_4` and `loss_16` at multiples of it, and what a swap of neighbours costs (`swap`).
     """
     return pd.read_csv(PATH)
@@ -48,7 +46,7 @@ def usual(profile: Profile, task: str, name: str, cache: Path) -> RunSpec:
     """The run of a row with the recipe as it is, on the seed of trials."""
     if task == LANGUAGE:
         return language_run(profile, name, tuning.SEED, *corpus(profile, cache))
-    return (passkey_run if task == PASSKEYS else division.spec)(profile, name, tuning.SEED)
+    return division.spec(profile, name, tuning.SEED)
 
 
 def grid(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
@@ -66,8 +64,7 @@ def trial(profile: Profile, task: str, spec: RunSpec, changed: dict[str, float],
     about = {"task": task, "encoding": spec.model.encoding, "seed": spec.seed}
     if task == LANGUAGE:
         return about | losses(profile, spec, changed, runs)
-    asked = tuning.passkeys if task == PASSKEYS else addresses
-    return about | tuning.outcome(spec, changed, runs, profile.device, asked)
+    return about | tuning.outcome(spec, changed, runs, profile.device, addresses)
 
 
 def losses(profile: Profile, spec: RunSpec, changed: dict[str, float], runs: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ PAIR = ["question", "ours", "theirs"]
 
 def at(frame: Frame) -> tuple[Frame, str]:
     """The rows of RoPE, or of the one encoding that is there, at MULTIPLES, and its name. NotCompared without any."""
+    frame = frame[frame["seeds"] > 0]
     if frame.empty:
         raise NotCompared("parallel_differences: no pair of ways to read passed the gate under this profile")
     rows, name = shown(frame, "ours")
