@@ -211,3 +211,17 @@ def test_changes_are_taken_within_seeds():
         [-0.05] * 2
     )
     assert "sink early +0.020" in FIGURES["parallel_regions"].caption(frame)
+
+
+def test_seeds_without_an_outlier_are_left_out_and_without_any_nothing_is_drawn():
+    frame, spec = WORLD["parallel_regions"].copy(), FIGURES["parallel_regions"]
+    none = (frame["region"] == "sink") & ((frame["layers"] != "deep") | (frame["seed"] == 0))
+    some = frame.assign(evicted=frame["evicted"].mask(none, 0.0))
+    rows, _ = regions.changes(some)
+    assert rows[rows["region"] == "sink"][["layers", "seed"]].to_numpy().tolist() == [["deep", 1]]
+    spec.draw(some)
+    without = frame.assign(evicted=frame["evicted"].mask(frame["region"] == "sink", 0.0))
+    spec.draw(without)
+    assert "sink none to evict" in spec.caption(without)
+    with pytest.raises(NotCompared, match="no model has an outlier"):
+        spec.draw(frame.assign(evicted=0.0))

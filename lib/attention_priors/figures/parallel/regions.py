@@ -6,7 +6,7 @@ from attention_priors.figures.curves import over_seeds
 from attention_priors.figures.methods import label
 from attention_priors.figures.parallel.needles import NOTEBOOK
 from attention_priors.figures.parallel.profiles import shown_of
-from attention_priors.figures.spec import Figure, FigureSpec, Frame
+from attention_priors.figures.spec import Figure, FigureSpec, Frame, NotCompared
 from attention_priors.figures.words import counted
 from attention_priors.parallel.chunks import Calibration
 
@@ -26,13 +26,16 @@ COLUMNS = ("encoding", "seed", "region", "layers", "document", "evicted", "dista
 def changes(frame: Frame) -> tuple[Frame, str]:
     """By seed, region and layers what differs from all keys, a mean over documents; and the encoding's name.
 
-    Seeds in which there is no outlier to evict are left out there.
+    Seeds in which there is no outlier to evict are left out there. NotCompared where that are all.
     """
     rows, name = shown_of(frame, "region", "parallel_regions")
     means = rows.groupby(["seed", "region", "layers"])[["evicted", *PANELS]].mean()
     whole = means.xs((NONE, NONE), level=("region", "layers"))
     found = (means - whole.reindex(means.index.get_level_values("seed")).to_numpy()).reset_index()
-    return found[found["evicted"] > 0], name
+    found = found[found["evicted"] > 0]
+    if found.empty:
+        raise NotCompared("parallel_regions: no model has an outlier to evict under this profile")
+    return found, name
 
 
 def draw(frame: Frame) -> Figure:
@@ -44,6 +47,8 @@ def draw(frame: Frame) -> Figure:
     for ax, (column, called) in zip(axes, PANELS.items(), strict=True):
         for number, (region, (color, marker)) in enumerate(LOOKS.items()):
             own = rows[rows["region"] == region]
+            if own.empty:
+                continue
             aside = BESIDE * (number - (len(LOOKS) - 1) / 2)
             found = over_seeds(own, column, by="place")
             style.interval_bars(ax, found.index + aside, found["low"], found["high"], color)
@@ -67,7 +72,7 @@ def caption(frame: Frame) -> str:
     for region in (SINK, RECENCY):
         own = ", ".join(f"{depth} {means.loc[(region, depth), 'distance']:+.3f}" for depth in DEPTHS if depth != ALL
                         and (region, depth) in means.index)  # fmt: skip
-        said.append(f"{region} {own}")
+        said.append(f"{region} {own or 'none to evict'}")
     every = means.loc[(ALL, ALL)]
     return (
         f"What changes in the joined attention when outliers (weights above {Calibration().threshold:g}) of one region "
