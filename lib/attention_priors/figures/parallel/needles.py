@@ -9,7 +9,7 @@ import pandas as pd
 from attention_priors.figures import heat_maps, style
 from attention_priors.figures.methods import label
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, NotCompared, TableSpec, rivals
-from attention_priors.figures.words import HULL, bounded, counted, extremes, times, tokens, trained_on
+from attention_priors.figures.words import HULL, bounded, counted, extremes, joined, times, tokens, trained_on
 from attention_priors.parallel.methods import METHODS
 
 NOTEBOOK = "reading_in_parallel"
@@ -76,14 +76,10 @@ def caption(frame: Frame) -> str:
     return (
         f"Share of passkeys retrieved by {label(name)} by prompt length and depth, a map for each way to read more "
         f"than the {trained} tokens of training; {counted(rows['seed'])}, {extremes(asked)} prompts at each length. At "
-        f"{tokens(far, trained)} {METHODS[best].label} has {shares[best]:.2f}{_beside(shares)}, {_and(worst)} "
+        f"{tokens(far, trained)} {METHODS[best].label} has {shares[best]:.2f}{_beside(shares)}, {joined(worst)} "
         f"{shares.min():.2f}. Keys stand at the same depths whatever the seed, and borders of chunks cut the same "
         f"ones: bands that maps in chunks share come from there.{DASH if dash else ''}"
     )
-
-
-def _and(names: list[str]) -> str:
-    return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + names[-1:])
 
 
 def _beside(shares: pd.Series) -> str:

@@ -9,7 +9,7 @@ from attention_priors.experiments.needles import CONTROL, NEEDLES
 from attention_priors.figures import heat_maps, style
 from attention_priors.figures.methods import UNTRAINED, label
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec
-from attention_priors.figures.words import HULL, bounded, extremes, times, trained_on
+from attention_priors.figures.words import HULL, bounded, extremes, joined, times, trained_on
 from attention_priors.positions.encodings import encoding
 from attention_priors.tasks.needle_text import TASKS
 
@@ -134,7 +134,7 @@ def _all(at: pd.Series, value: float) -> str:
     names = [label(name) for name in at.index[at.round(2) == round(value, 2)]]
     if len(names) > MOST_NAMED:
         return f"{len(names)} of them"
-    return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + names[-1:])
+    return joined(names)
 
 
 def build(frame: Frame) -> Frame:
