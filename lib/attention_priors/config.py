@@ -44,6 +44,7 @@ SECTIONS = Table(
         "goat_language": "goat_languages:Settings",
         "goat_offsets": "goat_offsets:Settings",
         "resolution": "resolution:Settings",
+        "digits": "resolution:Settings",
         "genomes": "genomes:Settings",
         "parallel_needles": "parallel_needles:Settings",
         "parallel_language": "parallel_language:Settings",

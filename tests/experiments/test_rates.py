@@ -1,4 +1,4 @@
-"""Trials of text and addresses: as many for every row, on a seed that does not count."""
+"""Trials of text, addresses and passkeys: as many for every row, on a seed that does not count."""
 
 import pandas as pd
 import pytest
@@ -6,6 +6,7 @@ import pytest
 from attention_priors import config
 from attention_priors.experiments import rates, tuning
 
+SECTIONS = {rates.LANGUAGE: "language", rates.ADDRESSES: "division", rates.PASSKEYS: "passkey"}
 ALL = [(task, name) for task, names in rates.ROWS.items() for name in names]
 
 
@@ -17,7 +18,7 @@ def test_a_trial_changes_the_rates_alone_and_every_task_is_read(tmp_path, monkey
     for task, (name,) in rates.ROWS.items():
         recipe = rates.usual(profile, task, name, tmp_path / "corpora").recipe
         own = table.loc[task]
-        assert list(own.index) == [recipe.rate, 2 * recipe.rate, 0.5 * recipe.rate]
+        assert list(own.index) == [each["rate"] for each in tuning.trials(recipe, name)]
         assert (own["most"] == recipe.steps).all() and (own["seed"] == tuning.SEED).all()
         read = ["loss", "loss_4", "swap"] if task == rates.LANGUAGE else ["accuracy", "worst", "accuracy_16"]
         assert own[read].notna().all(axis=None) and own["loss"].notna().all() == (task == rates.LANGUAGE)
@@ -29,7 +30,7 @@ def test_every_row_had_the_same_number_of_trials_of_todays_recipe(name):
     assert not set(tried["seed"]) & {*profile.seeds, *profile.main_seeds}
     assert list(dict.fromkeys(zip(tried["task"], tried["encoding"], strict=True))) == ALL
     for (task, row), own in tried.groupby(["task", "encoding"]):
-        recipe = (profile.language if task == rates.LANGUAGE else profile.division).recipe
+        recipe = getattr(profile, SECTIONS[task]).recipe
         settings = {tuple(each.values()) for each in tuning.trials(recipe, row)}
         assert settings == set(zip(own["rate"], own["prior_rate"], strict=True)), "the file is of another recipe"
         assert (own["most"].dropna() == recipe.steps).all()
@@ -37,6 +38,6 @@ def test_every_row_had_the_same_number_of_trials_of_todays_recipe(name):
 
 def test_the_trials_are_of_rows_that_are_compared():
     full = config.profile("full")
-    compared = {rates.LANGUAGE: full.language.encodings, rates.ADDRESSES: full.division.encodings}
+    compared = {task: (full.language if task == rates.LANGUAGE else full.division).encodings for task in rates.ROWS}
     assert all(name in compared[task] for task, name in ALL)
     assert pd.Series(ALL).is_unique

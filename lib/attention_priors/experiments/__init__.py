@@ -44,6 +44,7 @@ EXPERIMENTS = Table(
         "goat_languages": "goat_languages:EXPERIMENT",
         "goat_offsets": "goat_offsets:EXPERIMENT",
         "resolution": "resolution:EXPERIMENT",
+        "digits": "resolution:DIGITS",
         "genomes": "genomes:EXPERIMENT",
         "genomes_cost": "genomes:COST",
         "parallel_needles": "parallel_needles:EXPERIMENT",

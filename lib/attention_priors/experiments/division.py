@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import pandas as pd
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field, PositiveFloat, model_validator
 
 from .. import runtime, store
 from ..config import Encodings, Evaluation, Frozen, ModelConfig, Profile, Recipe, Seeds
@@ -41,12 +41,15 @@ PROMPTS = 8  # whose attention is averaged
 class Settings(Frozen):
     """Which encodings do both tasks; sizes, and how passkeys are trained, are those of the section `passkey`.
 
-    `recipe` and `evaluation` are for addresses, which reach to half of the recipe's length.
+    `recipe`, `prior_rate` and `evaluation` are for addresses, which reach to half of the recipe's length.
     """
 
     encodings: Encodings
     seeds: Seeds
     recipe: Recipe
+    prior_rate: PositiveFloat | None = Field(
+        None, description="in place of the recipe's; trials: data/tuning/rates.csv"
+    )
     evaluation: Evaluation
     multiple: int = Field(ge=2, description="times the training length, at which heads and edits are asked")
     prompts: int = Field(ge=1, description="passkeys that a model is asked without a head, and with a late window")
@@ -72,10 +75,11 @@ class Settings(Frozen):
 
 def spec(profile: Profile, name: str, seed: int) -> RunSpec:
     """The run of an encoding on addresses."""
-    settings = profile.division
+    settings, recipe = profile.division, profile.division.recipe
     size = profile.passkey.size.model_dump()
     model = ModelConfig(vocabulary=addressing.vocabulary(settings.reach), encoding=name, **size)
-    return RunSpec(task="addressing", model=model, recipe=settings.recipe, seed=seed)
+    recipe = recipe.model_copy(update={"prior_rate": settings.prior_rate or recipe.prior_rate})
+    return RunSpec(task="addressing", model=model, recipe=recipe, seed=seed)
 
 
 def retrieval(profile: Profile) -> list[Evaluation]:

@@ -1,4 +1,4 @@
-"""Does a row fall short by its rate? Trials of text and of addresses, as many for every row.
+"""Does a row fall short by its rate? Trials of text, addresses and passkeys, as many for every row.
 
     python -m attention_priors.experiments.rates        write data/tuning/rates.csv (about half an hour)
 
@@ -19,24 +19,27 @@ from .. import config, runtime
 from ..config import Profile
 from ..training import Run, RunSpec
 from . import division, tuning
-from .arms import corpus, language_run
+from .arms import corpus, language_run, passkey_run
 from .documents import Reader, gate
 from .goat_tuning import addresses
 from .grid import Job, run_all
 
 PATH = config.ROOT / "data" / "tuning" / "rates.csv"
-LANGUAGE, ADDRESSES = "language", "addresses"
+LANGUAGE, ADDRESSES, PASSKEYS = "language", "addresses", "passkeys"
 ROWS = {
     LANGUAGE: ("nope", "sinusoidal", "rope", "alibi", "bam", "bam-ssmax", "kerple-power", "kerple-log", "sandwich",
                "t5"),
-    ADDRESSES: ("rope", "bam", "kerple-power", "rope-bam", "half-rope", "half-rope-window", "half-rope-window-bam"),
+    ADDRESSES: ("rope", "bam", "kerple-power", "rope-bam", "half-rope", "half-rope-window", "half-rope-window-bam",
+                "rope-kerple-power"),
+    PASSKEYS: ("rope-bam", "rope-kerple-power"),  # the main comparison's trials are in `tuning`
 }  # fmt: skip
+ASKED = {ADDRESSES: addresses, PASSKEYS: tuning.passkeys}
 
 
 def tried() -> pd.DataFrame:
     """A row per trial: task, encoding, seed, rate, prior_rate, steps, most (steps that it could have had).
 
-    Addresses: as `tuning.tried` has it. Language: the `loss` of the last tokens of long documents at the
+    Addresses and passkeys: as `tuning.tried` has it. Language: the `loss` of the last tokens of long documents at the
     training length, `loss_4` and `loss_16` at multiples of it, and what a swap of neighbours costs (`swap`).
     """
     return pd.read_csv(PATH)
@@ -46,7 +49,7 @@ def usual(profile: Profile, task: str, name: str, cache: Path) -> RunSpec:
     """The run of a row with the recipe as it is, on the seed of trials."""
     if task == LANGUAGE:
         return language_run(profile, name, tuning.SEED, *corpus(profile, cache))
-    return division.spec(profile, name, tuning.SEED)
+    return (division.spec if task == ADDRESSES else passkey_run)(profile, name, tuning.SEED)
 
 
 def grid(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
@@ -64,7 +67,7 @@ def trial(profile: Profile, task: str, spec: RunSpec, changed: dict[str, float],
     about = {"task": task, "encoding": spec.model.encoding, "seed": spec.seed}
     if task == LANGUAGE:
         return about | losses(profile, spec, changed, runs)
-    return about | tuning.outcome(spec, changed, runs, profile.device, addresses)
+    return about | tuning.outcome(spec, changed, runs, profile.device, ASKED[task])
 
 
 def losses(profile: Profile, spec: RunSpec, changed: dict[str, float], runs: str) -> dict[str, Any]:

