@@ -68,9 +68,10 @@ def test_captions_say_what_is_drawn() -> None:
     assert "Below the gate of 0.95: NoPE (seed 0, 1, 2)." in FIGURES["resolution_accuracy"].caption(
         lost["resolution_answers"]
     )
-    for name, told in (("resolution", "drawn anew"), ("digits", "resized from MNIST's 28 pixels")):
-        assert told in FIGURES[f"{name}_accuracy"].caption(made["resolution_answers"])
-        assert told in TABLES[name].caption(made["resolution_answers"])
+    for name, table, told in (("resolution_accuracy", "resolution", "drawn anew"),
+                              ("digits_accuracy", "digits_accuracy", "resized from MNIST's 28 pixels")):  # fmt: skip
+        assert told in FIGURES[name].caption(made["resolution_answers"])
+        assert told in TABLES[table].caption(made["resolution_answers"])
     said = FIGURES["resolution_prior"].caption(world(slope=-50.0)["resolution_priors"])
     assert "Goat 2-D 1.00" in said and "a uniform prior has 0.17" in said
 

@@ -160,7 +160,7 @@ TABLES = Table(
         "genomes_models": "genomes.bits:TABLE",
         "division": "division.tasks:TABLE",
         "resolution": "resolution.accuracy:TABLE",
-        "digits": "resolution.accuracy:DIGITS_TABLE",
+        "digits_accuracy": "resolution.accuracy:DIGITS_TABLE",
         "division_hypothesis": "division.models:TABLE",
         "ablation_priors": "ablations.table:PRIORS",
         "ablation_locations": "ablations.heads:LOCATIONS",
