@@ -7,6 +7,7 @@ import torch
 from attention_priors import config
 from attention_priors.config import ModelConfig, parse
 from attention_priors.experiments import division
+from attention_priors.experiments.arms import passkey_run
 from attention_priors.model import Transformer
 from attention_priors.positions.encodings import ENCODINGS, encoding
 from attention_priors.tasks import addressing, passkey
@@ -96,6 +97,16 @@ def frames(**found):
                 common | {"rotated": turned, "copied": mass, "whole": 20, "without": 20 - 10 * turned, "far": FAR}
             )
     return pd.DataFrame(answers), pd.DataFrame(heads)
+
+
+def test_a_prior_rate_is_of_addresses_alone() -> None:
+    profile = config.profile("smoke")
+    usual, passkeys = division.spec(profile, "rope-bam", 0), passkey_run(profile, "rope-bam", 0)
+    settings = profile.division.model_copy(update={"prior_rate": 0.25})
+    profile = profile.model_copy(update={"division": settings})
+    changed = division.spec(profile, "rope-bam", 0).recipe
+    assert changed == usual.recipe.model_copy(update={"prior_rate": 0.25}) != usual.recipe
+    assert passkey_run(profile, "rope-bam", 0) == passkeys
 
 
 def test_an_exception_copies_through_heads_that_should_have_failed_or_kept_on() -> None:

@@ -41,3 +41,12 @@ def test_the_trials_are_of_rows_that_are_compared():
     compared = {task: (full.language if task == rates.LANGUAGE else full.division).encodings for task in rates.ROWS}
     assert all(name in compared[task] for task, name in ALL)
     assert pd.Series(ALL).is_unique
+
+
+def test_the_priors_rate_on_addresses_was_tried_and_costs_no_row_anything_within_the_training_length():
+    settings = config.profile("full").division
+    tried = rates.tried()
+    own = tried[(tried["task"] == rates.ADDRESSES) & (tried["rate"] == settings.recipe.rate)]
+    table = own.pivot(index="encoding", columns="prior_rate", values="accuracy")
+    gained = (table[settings.prior_rate] - table[settings.recipe.prior_rate]).dropna()
+    assert {"bam", "rope-bam", "rope-kerple-power"} <= set(gained.index) and gained.min() > -0.02

@@ -59,9 +59,11 @@ def test_packed_digits_are_those_of_the_text(tmp_path: Path) -> None:
     text, packed = pictures("digits:digits.csv.gz", tmp_path), pictures("digits:digits.npz", tmp_path)
     assert torch.equal(text.images, packed.images) and torch.equal(text.labels, packed.labels)
     whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match=r"digits\.npz is damaged .*; restore it"):
-        pictures("digits:digits.npz", tmp_path)
+    middle = len(whole) // 3
+    for torn in (whole[: len(whole) // 2], whole[:middle] + bytes(40) + whole[middle + 40 :]):
+        path.write_bytes(torn)
+        with pytest.raises(ValueError, match=r"digits\.npz is damaged .*; restore it"):
+            pictures("digits:digits.npz", tmp_path)
     pixels, labels = (part.astype(np.uint8) for part in files.numbers(tmp_path / "images" / "digits.csv.gz"))
     pixels[3, 4, 5] += 1
     np.savez_compressed(path, pixels=pixels, labels=labels, sha256=np.array("0" * 64))

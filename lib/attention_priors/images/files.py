@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
+import zlib
 from functools import cached_property
 from pathlib import Path
 
@@ -149,7 +150,7 @@ def unpacked(path: Path) -> tuple[np.ndarray, np.ndarray]:
     try:
         with np.load(path, allow_pickle=False) as file:
             pixels, labels, wanted = file["pixels"], file["labels"], file["sha256"].item()
-    except (zipfile.BadZipFile, EOFError, KeyError, OSError, ValueError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, OSError, ValueError) as error:
         raise store.DamagedFile(f"{path} is damaged ({error}); restore it") from None
     if (found := total(pixels, labels)) != wanted:
         raise store.DamagedFile(f"{path} has pictures with the sum {found[:16]}, not {wanted[:16]}; restore it")
