@@ -22,6 +22,13 @@ from attention_priors.study import Study
 KEY = "0123456789abcdef"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def settled():
+    """No test here edits code, and `verify` asks for the keys of all runs."""
+    with store.settled():
+        yield
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory) -> Layout:
     """Small results with a file of every kind, all listed in their sha256.txt."""

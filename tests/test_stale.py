@@ -109,7 +109,12 @@ def test_a_setting_makes_stale_what_measures_with_it(today):
     profile = config.profile("cpu")
     needles = profile.needles.model_copy(update={"vocabulary": profile.needles.vocabulary + 1})
     after = keys(profile=profile.model_copy(update={"needles": needles}))
-    assert {name for name in today if after[name] != today[name]} == {"needles", "learned_spectra", "verdicts"}
+    assert {name for name in today if after[name] != today[name]} == {
+        "needles",
+        "learned_spectra",
+        "dividing_the_work",
+        "verdicts",
+    }
 
 
 def test_theory_is_the_same_under_every_profile(today):

@@ -195,6 +195,20 @@ def test_a_fingerprint_follows_a_reload(module) -> None:
     assert store.fingerprint(module().outer) == before
 
 
+def test_where_the_code_is_settled_a_fingerprint_is_made_once(module, monkeypatch) -> None:
+    outer, inner = module().outer, module().inner
+    before, asked = store.fingerprint(outer), []
+    monkeypatch.setattr(store, "reached", lambda *objects: asked.append(objects) or {"made": "up"})
+    with store.settled():
+        found = [store.fingerprint(outer) for _ in range(3)]
+        with store.settled():
+            found.append(store.fingerprint(outer))
+        store.fingerprint(inner)
+    assert len(set(found)) == 1 and found[0] != before and asked == [(outer,), (inner,)]
+    store.fingerprint(outer)
+    assert len(asked) == 3, "after it, code may have changed"
+
+
 def test_a_fingerprint_does_not_depend_on_the_process() -> None:
     """Neither on the random order of sets nor on addresses."""
     code = (

@@ -38,8 +38,8 @@ NOTEBOOKS: dict[str, Notebook] = {
     "genomes_and_images": Notebook(trained=True),
     "parallel_attention": Notebook(),
     "reading_in_parallel": Notebook(("passkeys",), trained=True),
-    "dividing_the_work": Notebook(("passkeys",), trained=True),
-    "phase_diagram": Notebook(("passkeys", "learned_priors"), trained=True),
+    "dividing_the_work": Notebook(("passkeys", "language_models", "needles"), trained=True),
+    "phase_diagram": Notebook(("passkeys", "learned_priors", "reading_in_parallel"), trained=True),
     "verdicts": Notebook(EVERYTHING, trained=True),
 }
 

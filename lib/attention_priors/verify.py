@@ -263,6 +263,7 @@ def _versions(layout: Layout) -> set[str]:
     return {entry["versions"]["matplotlib"] for each in found for entry in each}
 
 
+@store.settled()
 def main(arguments: list[str] | None = None) -> int:
     """0 when everything agrees, 1 when something differs, 2 for bad input."""
     parser = commands.Arguments("verify", __doc__.splitlines()[0])

@@ -7,6 +7,7 @@ from matplotlib.text import Text
 from attention_priors import report
 from attention_priors.config import TheoryProfile
 from attention_priors.figures import style
+from figures import looks
 
 
 @pytest.fixture
@@ -14,8 +15,7 @@ def legible():
     """legible(figure): no text that is shown is smaller than readers can read in print."""
 
     def check(figure):
-        if figure.stale:
-            figure.draw_without_rendering()
+        looks.settle(figure)
         texts = [text for text in figure.findobj(Text) if text.get_text().strip() and text.get_visible()]
         assert min(text.get_fontsize() for text in texts) >= style.SMALLEST
 
@@ -47,7 +47,7 @@ def whole():
 
     def check(spec, frame):
         figure = spec.draw(frame)
-        figure.draw_without_rendering()
+        looks.settle(figure)
         caption = spec.caption(frame)
         assert caption.endswith(".") and "nan" not in caption
         return figure

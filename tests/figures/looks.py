@@ -22,9 +22,15 @@ for _name, _row in ENCODINGS.items():
 BEHIND = ("_fill", "_other")
 
 
+def settle(figure: Figure) -> None:
+    """Lay the figure out, unless it is."""
+    if figure.stale:
+        figure.draw_without_rendering()
+
+
 def words(figure: Figure) -> list[Text]:
     """What can be read: no labels of ticks beyond the ends of their axis."""
-    figure.draw_without_rendering()
+    settle(figure)
     beyond = set()
     for ax in figure.axes:
         for axis in (ax.xaxis, ax.yaxis):
@@ -119,7 +125,7 @@ def cut(figure: Figure) -> set[str]:
 
 def touching(figure: Figure) -> set[str]:
     """Labels of neighbouring ticks of an x axis that overlap."""
-    figure.draw_without_rendering()
+    settle(figure)
     found = set()
     for ax in figure.axes:
         low, high = ax.get_window_extent().intervalx

@@ -38,6 +38,7 @@ EXPERIMENTS = Table(
         "learned": "learned:EXPERIMENT",
         "sharpness": "sharpness:EXPERIMENT",
         "division": "division:EXPERIMENT",
+        "elsewhere": "elsewhere:EXPERIMENT",
         "copying": "copying:EXPERIMENT",
         "sinks": "sinks:EXPERIMENT",
         "goat_passkeys": "goat_passkeys:EXPERIMENT",

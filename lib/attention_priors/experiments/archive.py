@@ -29,6 +29,7 @@ INDEX = "runs.json"  # of a profile: the key of each of its runs
 RECORD, WEIGHTS = "record.json", "model.safetensors"  # files of a run in the store
 
 
+@store.settled()
 def archive(named: Mapping[str, RunSpec], runs: Path, layout: Layout, device: str) -> list[Path]:
     """Copy records and models of some runs of the store `runs` into the results; returns what was written or removed.
 
@@ -67,6 +68,7 @@ def archive(named: Mapping[str, RunSpec], runs: Path, layout: Layout, device: st
     return touched
 
 
+@store.settled()
 def keep(profile: config.Profile, runs: Path, layout: Layout) -> int:
     """Archive the runs of a profile that the store holds, also those whose notebook has not ended; how many."""
     where = runtime.device(profile.device)
@@ -77,6 +79,7 @@ def keep(profile: config.Profile, runs: Path, layout: Layout) -> int:
     return len(done)
 
 
+@store.settled()
 def restore(profile: config.Profile, runs: Path, layout: Layout, sealed: bool = False) -> int:
     """Put committed records, answers and weights of a profile's runs into the store `runs`; how many runs.
 

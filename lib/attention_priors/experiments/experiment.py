@@ -109,6 +109,7 @@ class Experiment:
             found = self.plan(profile, corpus(profile, cache))
         return found
 
+    @store.settled()
     def key(self, profile: Profile, cache: Path) -> str:
         """The identifier of all metrics: the settings, the runs behind them, and the code where there are none."""
         settings = [getattr(profile, section).model_dump(mode="json") for section in self.sections]

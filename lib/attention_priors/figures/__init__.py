@@ -162,6 +162,7 @@ TABLES = Table(
         "resolution": "resolution.accuracy:TABLE",
         "digits_accuracy": "resolution.accuracy:DIGITS_TABLE",
         "division_hypothesis": "division.models:TABLE",
+        "division_elsewhere": "division.elsewhere:TABLE",
         "ablation_priors": "ablations.table:PRIORS",
         "ablation_locations": "ablations.heads:LOCATIONS",
         "ablation_attention": "ablations.heads:ATTENTION",

@@ -10,11 +10,13 @@ from attention_priors.checks.passkey import benchmark as x11
 from attention_priors.experiments.benchmark import MULTIPLES
 
 NAMES = [names[0] for names in x11.LISTED.values()]
+METHOD = x11.LISTED["ParallelComp"][0]
 
 
 def frames(names=NAMES, slope=1.0, multiples=MULTIPLES, hits=x11.HEAVY, missed=()):
     lengths = [128 * multiple for multiple in multiples]
-    by_length = pd.DataFrame(itertools.product(names, lengths), columns=["encoding", "length"]).assign(trained=128)
+    asked = pd.DataFrame(itertools.product(names, lengths), columns=["encoding", "length"]).assign(trained=128)
+    by_length, chunks = asked[asked["encoding"] != METHOD], asked.assign(method=asked["encoding"], encoding="rope")
     rows = [(name, seed, n, 50 * ((n <= 128 and name not in missed) or name in hits), 50, 128)
             for name in x11.HEAVY + x11.OTHERS for seed in range(5) for n in (96, *lengths)]  # fmt: skip
     counts = pd.DataFrame(rows, columns=["encoding", "seed", "length", "correct", "samples", "trained"])
@@ -22,7 +24,8 @@ def frames(names=NAMES, slope=1.0, multiples=MULTIPLES, hits=x11.HEAVY, missed=(
         (f"prior {i}", seed, i / 9, i / 9, 0.5 + slope * (i / 9 - 0.5), True) for i in range(10) for seed in (0, 1)
     ]
     columns = ["encoding", "seed", "far", "both", "accuracy", "passed"]
-    return {x11.BY_LENGTH: by_length, x11.COUNTS: counts, x11.TAILS: pd.DataFrame(masses, columns=columns)}
+    return {x11.BY_LENGTH: by_length, x11.CHUNKS: chunks[chunks["method"] == METHOD], x11.COUNTS: counts,
+            x11.TAILS: pd.DataFrame(masses, columns=columns)}  # fmt: skip
 
 
 def outcomes(given):
@@ -50,6 +53,9 @@ def test_what_carries_retrieval_is_decided_by_reach_and_leads(hits, expected):
 def test_what_was_not_measured_or_has_no_spread_stays_open_and_is_named():
     lacking = CHECKS["X-11"].judged(frames([name for name in NAMES if name != "nope"]))[0]
     assert (lacking.outcome, lacking.note) == ("undecided", "without NoPE")
+    unread = frames()
+    unread[x11.CHUNKS] = unread[x11.CHUNKS].query("length < 8192")
+    assert CHECKS["X-11"].judged(unread)[0].note == "without ParallelComp"
     assert outcomes(frames(multiples=(1, 4)))[:3] == ["undecided"] * 3
     assert outcomes(frames(slope=0.0))[5:] == ["undecided"] * 2
     gate = CHECKS["X-11"].judged(frames(missed=["alibi"]))[2]
