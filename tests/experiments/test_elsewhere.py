@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from attention_priors.experiments.elsewhere import NEEDLES, TEXT, both
+from attention_priors.experiments.elsewhere import NEEDLES, TEXT, scores
 from attention_priors.figures import TABLES, NotCompared
 
 TABLE = TABLES["division_elsewhere"]
@@ -27,7 +27,7 @@ def needles(name, right, passed=True, task=NEEDLES[0]):
 
 def table(names, language, *asked):
     answers, gates = (pd.DataFrame([row for each in asked for row in each[i]]) for i in (0, 1))
-    return both(pd.DataFrame({"encoding": names}), pd.DataFrame(language), answers, gates)
+    return scores(pd.DataFrame({"encoding": names}), pd.DataFrame(language), answers, gates)
 
 
 def found(frame, name, task, multiple):

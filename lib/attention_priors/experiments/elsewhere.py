@@ -16,14 +16,16 @@ from .experiment import Experiment
 
 TEXT = "text"
 NEEDLES = ("single-1", "single-2")  # a number in repeated filler, and one in prose
+NEEDS = ("division_models", "language_perplexity", "ruler_answers", "ruler_gates")  # what `scores` reads
 COLUMNS = ["encoding", "task", "multiple", "seeds", "passed", "value", "low", "high"]
 
 
-def both(models: pd.DataFrame, perplexity: pd.DataFrame, answers: pd.DataFrame, gates: pd.DataFrame) -> pd.DataFrame:
+def scores(models: pd.DataFrame, perplexity: pd.DataFrame, answers: pd.DataFrame, gates: pd.DataFrame) -> pd.DataFrame:
     """A row per encoding of the division, task, and multiple of that task's T: at T and beyond it.
 
     `value` is the mean over the seeds that passed the task's gate: of text the loss in nats at equal tokens with its t
-    interval over seeds, of a needle the share answered with `share_interval`. NaN where no seed passed.
+    interval over seeds, of a needle the share answered with `share_interval`; what was given up counts as missed. NaN
+    where no seed passed.
     """
     texts = perplexity[(perplexity["times"] == 1) & perplexity["trained_on"].astype(bool)]
     passed = gates[["task", "encoding", "seed", "passed"]]
@@ -61,7 +63,7 @@ EXPERIMENT = Experiment(
     recipe=lambda profile: f"{profile.language.recipe.name}, {profile.needles.lessons[-1].recipe.name}",
     measure=lambda profile, runs, cache: {},
     frames=(),
-    needs=("division_models", "language_perplexity", "ruler_answers", "ruler_gates"),
-    derive={"division_elsewhere": (("division_models", "language_perplexity", "ruler_answers", "ruler_gates"), both)},
-    code=(both,),
+    needs=NEEDS,
+    derive={"division_elsewhere": (NEEDS, scores)},
+    code=(scores,),
 )
