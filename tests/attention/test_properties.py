@@ -33,7 +33,7 @@ from attention_priors.positions.priors import GeneralizedGaussian, KeyPrior, Lap
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 BACKENDS = ["triton"] if INTERPRETED else ["reference", "sdpa", "sdpa_skip"]
-CASES = int(os.environ.get("PROPERTY_CASES", 15 if INTERPRETED else 250))
+CASES = int(os.environ.get("PROPERTY_CASES", 10 if INTERPRETED else 250))
 PHASES = [Phase.explicit, Phase.generate] + [Phase.shrink] * (not INTERPRETED)  # the interpreter is too slow for that
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16, "float64": torch.float64}
 FAR = 1024.0  # of a log-prior at a row's best key: beyond, backends compute in float64

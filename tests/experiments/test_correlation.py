@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from attention_priors.experiments.correlation import spearman_permutation
+from attention_priors.experiments.correlation import holm, spearman_permutation
 
 
 def frame(x, y, seeds=1):
@@ -46,3 +46,8 @@ def test_what_lacks_a_column_or_spread_decides_nothing():
     found = spearman_permutation(rows, "encoding", "x", "y")
     assert math.isnan(found.rho) and math.isnan(found.p) and found[2:] == (-1.0, 1.0, 3)
     assert math.isnan(spearman_permutation(frame([1, 1, 1, 1], [1, 2, 3, 4]), "encoding", "x", "y").rho)
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03, math.nan]) == pytest.approx([0.03, 0.06, 0.06, math.nan], nan_ok=True)
+    assert holm([0.5, 0.9]) == [1.0, 1.0] and holm([]) == []

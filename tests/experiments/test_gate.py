@@ -40,6 +40,12 @@ def test_each_is_gated_at_its_own_training_length():
     assert gated(both)[["trained", "passed"]].values.tolist() == [[128, True], [256, False]]
 
 
+def test_another_share_may_be_asked_for():
+    some = frame(a_0=(44, 43, 41, 0), b_0=(50, 38, 50, 0), c_0=(42, 42, 42, 0))
+    assert not gated(some)["passed"].any()
+    assert gated(some.assign(gate=0.85))["passed"].tolist() == [True, False, False], "b: 0.76 < 0.80; c: 0.84 pooled"
+
+
 def test_what_passes_keeps_its_rows_beyond_the_training_length():
     kept = passing(frame(a_0=(50, 50, 50, 7), a_1=(50, 50, 20, 50)))
     assert kept["seed"].unique().tolist() == [0] and kept["length"].max() == 256

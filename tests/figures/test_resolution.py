@@ -35,7 +35,8 @@ def world(names=FEW, rule=share, seeds=3, tokens=(False,), slope=-0.3):
                 )
                 answers += [{"encoding": name, "token": token, "seed": seed, "places": places, "side": side,
                              "correct": round(200 * rule(name, side / T, places)) - seed % 2, "samples": 200,
-                             "steps": 10, "run": "r", "trained": T} for places in ways for side in SIDES]  # fmt: skip
+                             "steps": 10, "run": "r", "trained": T, "images": "glyphs", "classes": 10,
+                             "gate": 0.95} for places in ways for side in SIDES]  # fmt: skip
         if prior:
             priors += [{"encoding": name, "seed": seed, "layer": 1, "head": head, "down": down, "across": across,
                         "value": round(slope * head * float(np.hypot(down, across)) - 0.01 * seed, 4)}
@@ -43,7 +44,7 @@ def world(names=FEW, rule=share, seeds=3, tokens=(False,), slope=-0.3):
                        for across in range(-7, 8)]  # fmt: skip
     columns = ["encoding", "seed", "layer", "head", "down", "across", "value"]
     made = {"resolution_answers": pd.DataFrame(answers), "resolution_priors": pd.DataFrame(priors, columns=columns)}
-    made |= {"digits_answers": made["resolution_answers"]}
+    made |= {"digits_answers": made["resolution_answers"].assign(images="digits")}
     return made | {"resolution_locality": resolution.locality(made["resolution_priors"])}
 
 
@@ -70,8 +71,12 @@ def test_captions_say_what_is_drawn() -> None:
     )
     for name, table, told in (("resolution_accuracy", "resolution", "drawn anew"),
                               ("digits_accuracy", "digits_accuracy", "resized from MNIST's 28 pixels")):  # fmt: skip
-        assert told in FIGURES[name].caption(made["resolution_answers"])
-        assert told in TABLES[table].caption(made["resolution_answers"])
+        assert told in FIGURES[name].caption(made[FIGURES[name].metrics])
+        assert told in TABLES[table].caption(made[FIGURES[name].metrics])
+    photos = lost["resolution_answers"].assign(images="folder:photos", classes=1000, gate=0.85)
+    said = FIGURES["resolution_accuracy"].caption(photos)
+    assert "photos resized" in said and "All pass the gate of 0.85." in said
+    assert "Chance is 0.001." in TABLES["resolution"].caption(photos)
     said = FIGURES["resolution_prior"].caption(world(slope=-50.0)["resolution_priors"])
     assert "Goat 2-D 1.00" in said and "a uniform prior has 0.17" in said
 

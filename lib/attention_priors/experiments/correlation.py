@@ -53,6 +53,15 @@ def spearman_permutation(frame: pd.DataFrame, by: str | Sequence[str], x: str, y
     return Correlation(rho, p, float(low), float(high), n)
 
 
+def holm(ps: Sequence[float]) -> list[float]:
+    """Holm's correction of several p for their number, in their order (Holm 1979); NaN where p is."""
+    corrected, floor = [math.nan] * len(ps), 0.0
+    known = sorted((k for k, p in enumerate(ps) if not math.isnan(p)), key=lambda k: ps[k])
+    for rank, k in enumerate(known):
+        corrected[k] = floor = max(floor, min(1.0, (len(known) - rank) * ps[k]))
+    return corrected
+
+
 def _rho(first: Float[np.ndarray, "#draws n"], second: Float[np.ndarray, "#draws n"]) -> Float[np.ndarray, " draws"]:
     """Correlation of the ranks in each row; NaN where a row is constant."""
     a, b = (rankdata(values, axis=1) for values in (first, second))

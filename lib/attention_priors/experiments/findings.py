@@ -9,7 +9,7 @@ from .. import evaluation
 from ..positions.encodings import encoding
 from . import tails
 from .arms import FIXED, OURS, VARIED, is_table
-from .correlation import spearman_permutation
+from .correlation import holm, spearman_permutation
 from .experiment import Experiment
 from .gate import hits_at, passing
 
@@ -60,13 +60,14 @@ def who_reaches(counts: pd.DataFrame, masses: pd.DataFrame) -> list:
 def shared(masses: pd.DataFrame) -> str:
     """Which mass of their priors goes with accuracy: nothing is said where none does for certain."""
     found = {words: tails.correlation(masses, name) for name, words in MASSES.items()}
-    told = {words: f"{words} ({each.rho:.2f}, p = {each.p:.2g})" for words, each in found.items()}
-    certain = [told[words] for words, each in found.items() if each.p <= LEVEL]
-    rest = [told[words] for words, each in found.items() if not each.p <= LEVEL]
+    ps = dict(zip(found, holm([each.p for each in found.values()]), strict=True))
+    told = {words: f"{words} ({each.rho:.2f}, p = {ps[words]:.2g})" for words, each in found.items()}
+    certain = [told[words] for words in found if ps[words] <= LEVEL]
+    rest = [told[words] for words in found if not ps[words] <= LEVEL]
     if not certain:
         return ""
     some = f" Over {found[next(iter(found))].n} encodings accuracy goes with {' and with '.join(certain)}"
-    return f"{some}{', not for certain with ' if rest else ''}{' or '.join(rest)}, by rank correlation."
+    return f"{some}{', not for certain with ' if rest else ''}{' or '.join(rest)}, by rank correlation (p after Holm)."
 
 
 def _range(shares: pd.Series) -> str:

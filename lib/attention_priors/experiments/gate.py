@@ -14,12 +14,15 @@ def gated(frame: pd.DataFrame) -> pd.DataFrame:
 
     `frame` has a row per encoding, seed and length with `correct`, `samples` and `trained` (T); without a column `form`
     all is of the form "plain". A column `steps` is kept. A run passes at 0.95 pooled and 0.90 at the worst length: one
-    that retrieves at T alone has learned a place, not to retrieve. ValueError for a run that was not asked up to T, or
-    that would pass though it was asked at fewer lengths than its rivals.
+    that retrieves at T alone has learned a place, not to retrieve. Where another share than 0.95 is needed pooled, a
+    column `gate` says which, and the worst length may stay as far below it. ValueError for a run that was not asked up
+    to T, or that would pass though it was asked at fewer lengths than its rivals.
     """
     frame = frame if "form" in frame else frame.assign(form="plain")
+    frame = frame if "gate" in frame else frame.assign(gate=POOLED)
     # In plain Python: every sentence of a claim asks, and pandas takes twenty times as long for so few rows.
-    wanted = ["form", "encoding", "seed", "length", "trained", "correct", "samples", *["steps"] * ("steps" in frame)]
+    wanted = ["form", "encoding", "seed", "length", "trained", "correct", "samples", "gate"]
+    wanted += ["steps"] * ("steps" in frame)
     forms: dict[str, dict[tuple[str, int], list[tuple]]] = {}
     for form, name, seed, *asked in zip(*(frame[column].tolist() for column in wanted), strict=True):
         forms.setdefault(form, {}).setdefault((name, seed), []).append(tuple(asked))
@@ -31,10 +34,10 @@ def gated(frame: pd.DataFrame) -> pd.DataFrame:
             if not own:
                 raise ValueError(f"{name}/{seed} ({form}) was asked at no length up to {group[0][1]}, "
                                  "so that its gate is unknown; ask it there")  # fmt: skip
-            of_own, trained, correct, samples, *steps = zip(*own, strict=True)
+            of_own, trained, correct, samples, needed, *steps = zip(*own, strict=True)
             shares = [right / asked for right, asked in zip(correct, samples, strict=True)]
             pooled, worst = sum(correct) / sum(samples), min(shares)
-            passed = pooled >= POOLED and worst >= WORST
+            passed = pooled >= needed[0] and worst >= WORST - (POOLED - needed[0])
             gate = {length for length in lengths if length <= trained[0]}
             if passed and (lacking := sorted(gate - set(of_own))):
                 raise ValueError(f"{name}/{seed} ({form}) was not asked at {lacking}, as its rivals were; ask it there")

@@ -26,6 +26,7 @@ from ..vision import ImageRun, ImageSpec, VisionConfig, VisionModel
 from ..vision.model import GridName, grid_of
 from .arms import UNTRAINED, Corpus
 from .experiment import Asked, Experiment, Frames, Reading
+from .gate import POOLED
 from .grid import Job, run_all
 
 COUNTED, STRETCHED, BARE = "counted in patches", "stretched", "prior at zero"  # what places are when a model is asked
@@ -50,6 +51,7 @@ class Settings(Frozen):
     seeds: Seeds
     sides: Lengths
     samples: int = Field(ge=1, description="held-out pictures, the same ones at every resolution")
+    gate: float = Field(default=POOLED, gt=0, le=1, description="share right at `side`; a run below decides nothing")
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -109,7 +111,8 @@ def tables(profile: Profile, runs: Path, section: str) -> Frames:
     jobs += [Job(f"{UNTRAINED}/{each.name}", untrained, (each, settings)) for each in first]
     found = run_all(jobs, profile.workers, profile.threads, "resolutions")
     rows = {name: pd.DataFrame([row for made in found for row in made.get(name, ())]) for name in FRAMES}
-    return rows | {FRAMES[0]: rows[FRAMES[0]].assign(trained=settings.side)}
+    about = {"trained": settings.side, "images": settings.images, "classes": settings.classes, "gate": settings.gate}
+    return rows | {FRAMES[0]: rows[FRAMES[0]].assign(**about)}
 
 
 def train_and_ask(run_spec: ImageSpec, runs: str, device: str, settings: Settings) -> dict[str, list[dict[str, Any]]]:

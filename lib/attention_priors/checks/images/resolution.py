@@ -5,8 +5,8 @@ trained, and shift invariance has to carry it; where the grid is stretched over 
 the resolution, as the table of embeddings does under bicubic interpolation. GOAT-F5 compares Goat with the table and
 takes the better of the two for Goat; GOAT-C-9 names shift invariance as the cause, so that patches are counted there.
 
-Resolutions above that of training count, all pictures being drawn anew. A model below 0.95 at its resolution of
-training decides nothing.
+Resolutions above that of training count, all pictures being drawn anew or resized. A model below the gate of its
+profile (0.95 on digits) at its resolution of training decides nothing.
 """
 
 from __future__ import annotations
