@@ -13,11 +13,12 @@ from attention_priors import config
 
 KEYS = """
 import json
-from attention_priors import config
+from attention_priors import config, store
 from attention_priors.experiments import EXPERIMENTS, unread
 profile = config.profile("cpu")
 plans = [EXPERIMENTS[name].plan(profile, unread(profile)) for name in ("passkeys", "benchmark", "languages")]
-print(json.dumps({name: spec.key() for plan in plans for name, spec in plan.items()}))
+with store.settled():
+    print(json.dumps({name: spec.key() for plan in plans for name, spec in plan.items()}))
 """
 
 
