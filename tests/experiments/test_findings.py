@@ -48,9 +48,8 @@ def test_what_they_share_is_told_where_it_goes_with_accuracy():
     hits = counts({"sandwich": (20, 20), "nope": (0, 0)})
     said = findings.who_reaches(hits, table)[0]
     assert "Over 6 encodings accuracy goes with the mass that the prior of a head has near the query (1.00, p" in said
-    assert ", not for certain with the latter alone (" in said and said.endswith(
-        "), by rank correlation (p after Holm)."
-    )
+    assert ", not for certain with the latter alone (" in said
+    assert said.endswith("), by rank correlation (p after Holm).")
     flat = table.assign(near=[3, 1, 2, 6, 4, 5], both=[2, 1, 4, 3, 6, 1])
     assert findings.who_reaches(hits, flat)[0].endswith("NoPE) 0.00.") and "masses" not in said
 
