@@ -1,5 +1,6 @@
 """For all tests: no network, no display, and shapes checked at every call of positions, attention and the model."""
 
+import gc
 import os
 import sys
 import types
@@ -19,6 +20,14 @@ sys.modules[numeric.__name__] = numeric
 # Before the first import of these modules. Compiled kernels are left out: the hook would break them.
 CHECKED = ["positions", "attention.op", "attention.reference", "attention.sdpa", "attention.visible", "model"]
 install_import_hook([f"attention_priors.{module}" for module in CHECKED], "numeric_beartype.check")
+
+gc.set_threshold(50_000, 20, 50)  # thousands of tests are collected: looking through them again costs a tenth
+
+
+def pytest_collection_finish():
+    """What was imported and collected stays to the end: the garbage collector need not look at it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
