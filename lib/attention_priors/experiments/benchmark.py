@@ -74,7 +74,8 @@ def by_length(frame: pd.DataFrame) -> pd.DataFrame:
 
     A seed that was not asked, after too many lengths without a hit, counts as 0; `asked` is the number of seeds that
     were, `samples` the prompts that each of them got. `state`: "asked"; "given up" where no seed was (no interval);
-    "undefined" beyond the encoding's longest context (accuracy NaN).
+    "left out" where none was although one still had a hit at its last length (accuracy NaN); "undefined" beyond the
+    encoding's longest context (accuracy NaN).
     """
     samples = dict(zip(frame["length"], frame["samples"], strict=True))
     lengths = sorted(samples)
@@ -86,8 +87,10 @@ def by_length(frame: pd.DataFrame) -> pd.DataFrame:
             hits = correct[length].to_numpy(dtype=float)
             asked = int((~np.isnan(hits)).sum())
             undefined = row.longest is not None and length > row.longest
-            state = "undefined" if undefined else "asked" if asked else "given up"
-            values = np.full(len(hits), np.nan) if undefined else np.nan_to_num(hits) / samples[length]
+            answers = bool(correct.ffill(axis=1)[length].any())
+            state = "undefined" if undefined else "asked" if asked else "left out" if answers else "given up"
+            known = state in ("asked", "given up")
+            values = np.nan_to_num(hits) / samples[length] if known else np.full(len(hits), np.nan)
             low, high = (np.nan, np.nan)
             if state == "asked":
                 low, high = share_interval(np.nan_to_num(hits), [samples[length]] * len(hits))
@@ -99,14 +102,19 @@ def by_length(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def reach(frame: pd.DataFrame, accuracy: float = 0.8) -> pd.DataFrame:
-    """Per encoding and seed: the longest length up to which accuracy never fell below `accuracy` (0: never reached)."""
+    """Per encoding and seed: the longest length up to which accuracy never fell below `accuracy` (0: never reached).
+
+    `longest_tested` is the last length that the seed was asked at; one that ended without a hit counts as asked to the
+    end.
+    """
     lengths = sorted(set(frame["length"]))
     rows = []
     for (name, seed), group in frame.groupby(["encoding", "seed"], sort=False):
         row = encoding(name)
         found = (group["correct"] / group["samples"]).set_axis(group["length"]).reindex(lengths, fill_value=0.0)
         longest = reached(found, accuracy)
-        limit = min(max(lengths), row.longest or max(lengths))
+        last = group.loc[group["length"].idxmax()]
+        limit = int(last["length"]) if last["correct"] else min(max(lengths), row.longest or max(lengths))
         rows.append({"encoding": name, "family": row.family, "seed": seed, "reach": longest, "longest_tested": limit,
                      "trained": int(group["trained"].iloc[0])})  # fmt: skip
     return pd.DataFrame(rows)

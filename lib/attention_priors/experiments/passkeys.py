@@ -24,7 +24,8 @@ from .seeds import carry, over_seeds, spread
 class Settings(Frozen):
     """Which encodings, how trained, how far evaluated.
 
-    All are asked `evaluation` and, with fewer prompts, `far`; `farthest_encodings` are asked `farthest` too.
+    All are asked `evaluation` and, with fewer prompts, `far`; `farthest_encodings` are asked `farthest` too, also
+    where another section lists them.
     """
 
     size: Size

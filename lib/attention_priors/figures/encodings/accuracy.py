@@ -9,10 +9,17 @@ from attention_priors.positions.encodings import encoding
 
 
 def ranked(frame: Frame) -> list[str]:
-    """Encodings from the best: by mean accuracy over all lengths above the training length (undefined counts as 0)."""
-    beyond = frame[frame["length"] > frame["trained"]]
-    order = beyond.assign(mean=beyond["mean"].fillna(0)).groupby("encoding", sort=False)["mean"].mean()
+    """Encodings from the best: by mean accuracy over the lengths of `compared` (undefined counts as 0)."""
+    common = frame[frame["length"].isin(compared(frame))]
+    order = common.assign(mean=common["mean"].fillna(0)).groupby("encoding", sort=False)["mean"].mean()
     return list(order.sort_values(ascending=False, kind="stable").index)
+
+
+def compared(frame: Frame) -> list[int]:
+    """The lengths above the training length at which no encoding is left out."""
+    beyond = frame[frame["length"] > frame["trained"]]
+    known = beyond.groupby("length")["state"].agg(lambda states: (states != "left out").all())
+    return list(known[known].index)
 
 
 def starred(name: str) -> str:
@@ -23,7 +30,7 @@ def starred(name: str) -> str:
 def draw(frame: Frame) -> Figure:
     """Rows are encodings, cells means over seeds."""
     labels = {name: starred(name) for name in ranked(frame)}
-    mesh = draw_map(frame, "mean", labels, {"undefined": "n/a", "given up": "•"}, "{:.2f}".format,
+    mesh = draw_map(frame, "mean", labels, {"undefined": "n/a", "given up": "•", "left out": ""}, "{:.2f}".format,
                     lambda value: value <= 0.5, **heat_maps.SHARES)  # fmt: skip
     heat_maps.color_bar(mesh, mesh.axes, ticks=[0, 0.5, 1], aspect=40, pad=0.02, label="share of passkeys retrieved")
     return mesh.figure
@@ -31,12 +38,15 @@ def draw(frame: Frame) -> Figure:
 
 def caption(frame: Frame) -> str:
     trained, wide = trained_on(frame), (frame["high"] - frame["low"]).where(frame["state"] == "asked")
+    lengths = compared(frame)
+    empty = " Empty: not asked, though it still answers;" if "left out" in set(frame["state"]) else ""
     return (
         f"One benchmark for {len(ranked(frame))} encodings and extensions: share of passkeys retrieved, mean of "
-        f"{extremes(frame['seeds'])} seeds, trained on {trained} tokens by one recipe, ordered by the mean above "
-        f"{trained} tokens. {prompts(frame)}. *: evaluated on another row's weights (RoPE's). Dot: no seed is asked "
-        "any more, after too many lengths in a row without a hit; n/a: the encoding ends before. Intervals are in the "
-        f"table; half of the cells' are wider than {wide.median():.2f}. Chance is {CHANCE}."
+        f"{extremes(frame['seeds'])} seeds, trained on {trained} tokens by one recipe, ordered by the mean from "
+        f"{lengths[0]:,} to {lengths[-1]:,} tokens. {prompts(frame)}. *: evaluated on another row's weights (RoPE's). "
+        f"Dot: no seed is asked any more, after too many lengths in a row without a hit;{empty} n/a: the encoding ends "
+        f"before. Intervals are in the table; half of the cells' are wider than {wide.median():.2f}. Chance is "
+        f"{CHANCE}."
     )
 
 

@@ -66,7 +66,8 @@ def caption(frame: Frame) -> str:
         f"at {tokens(length, trained)} {_best(plain, length)}, tuned {_best(tuned, length)}" for length in wanted
     )
     missed = frame[~frame["passed"].astype(bool) & ~frame["tuned"]]
-    gates = f" Gate missed, not drawn: {listed(label(name) for name in missed['encoding'])}." if len(missed) else ""
+    each = [f"{label(name)} (seed {listed(own['seed'])})" for name, own in missed.groupby("encoding")]
+    gates = f" Gate missed, not drawn: {', '.join(each)}." if each else ""
     return (
         f"RoPE's extensions as they are used, trained on {trained} tokens: the factor is L / T at every length L; "
         f"right, trained on for a few steps on longer texts with one factor. Best of RoPE's: {found}.{gates} "

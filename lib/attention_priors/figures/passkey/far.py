@@ -1,5 +1,7 @@
 """Out to 500 times the training length: the encodings that still answer at 64 times it, every seed of each."""
 
+import math
+
 import numpy as np
 
 from attention_priors.figures import style
@@ -9,6 +11,8 @@ from attention_priors.figures.passkey import lines
 from attention_priors.figures.passkey.main import FARTHEST
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
 from attention_priors.figures.words import CHANCE, GOOD, times, trained_on
+
+ABREAST = 5  # panels in a row
 
 
 def _far(frame: Frame) -> Frame:
@@ -23,8 +27,12 @@ def draw(frame: Frame) -> Figure:
     """A panel an encoding: seeds side by side with their exact intervals, and their mean."""
     rows = _far(frame)
     names = list(dict.fromkeys(rows["encoding"]))
-    fig, axes = style.figure(style.DOUBLE, 2.4, ncols=len(names), sharey=True)
-    for ax, name in zip(axes, names, strict=True):
+    high = math.ceil(len(names) / ABREAST)
+    wide = math.ceil(len(names) / high)
+    fig, axes = style.figure(style.DOUBLE, 0.6 + 1.8 * high, nrows=high, ncols=wide, sharey=True, squeeze=False)
+    for ax in axes.flat[len(names) :]:
+        ax.set_visible(False)
+    for ax, name in zip(axes.flat, names, strict=False):
         own, drawn = rows[rows["encoding"] == name], look(name)
         seeds = sorted(set(own["seed"]))
         for place, seed in enumerate(seeds):
