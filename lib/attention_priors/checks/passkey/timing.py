@@ -9,12 +9,12 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from scipy import stats
 
 from attention_priors.checks.printed import table
 from attention_priors.claims.law import Law, claim, claims
+from attention_priors.experiments.correlation import holm
 
 ROUNDING = 0.05  # milliseconds in Table 6 have one decimal
 SIZES = ("120M", "430M", "1.1B", "8B")
@@ -60,9 +60,7 @@ def time_pairs(size: str, runs: int = 100) -> pd.DataFrame:
 
 def distinguished(size: str, runs: int = 100, level: float = 0.05) -> int:
     """Pairs of encodings with different mean times: Holm's procedure on Welch's p-values of all pairs at one size."""
-    p = np.sort(time_pairs(size, runs).p.to_numpy())
-    rejected = p <= level / np.arange(len(p), 0, -1)
-    return int(len(p) if rejected.all() else np.argmin(rejected))
+    return sum(p <= level for p in holm(time_pairs(size, runs).p.tolist()))
 
 
 def ssmax_share(size: str) -> float:
