@@ -24,6 +24,10 @@ def test_tuned_rows_begin_with_ropes_weights_at_four_times_the_length():
         assert (spec.model.encoding, spec.start.model.encoding) == (name, "rope")
         assert spec.recipe.length == 4 * spec.start.recipe.length
         assert isinstance(spec, training.RunSpec) and spec.recipe.gate is None
+    longer = [(name, steps) for name, steps, spec in rows if steps > PROFILE.stretches.tuning.steps]
+    assert set(longer) == set(PROFILE.stretches.longer.items()) and len(longer) == len(PROFILE.main_seeds)
+    named = stretches.naming(PROFILE)
+    assert len(set(named.values())) == len(named) and "stretches-tuned-1600/rope-pi-4/0" in named.values()
 
 
 def test_everything_compared_has_one_size():
@@ -70,9 +74,9 @@ def test_a_method_that_finds_nothing_to_keep_cannot_act():
 
 
 def test_tuned_rows_have_the_gate_of_the_weights_they_began_with():
-    rows = [{"encoding": name, "tuned": tuned, "seed": seed, "length": length, "correct": right, "samples": 20,
+    rows = [{"encoding": name, "steps": steps, "seed": seed, "length": length, "correct": right, "samples": 20,
              "trained": 128}
-            for seed, right in ((0, 20), (1, 10)) for name, tuned in (("rope", False), ("rope-pi-4", True))
+            for seed, right in ((0, 20), (1, 10)) for name, steps in (("rope", 0), ("rope-pi-4", 400))
             for length in (96, 128, 256)]  # fmt: skip
     frame = pd.DataFrame(rows)
     passed = pd.Series(stretches._passed(frame)).groupby(frame["seed"]).all()
@@ -85,5 +89,8 @@ def test_narrow_heads_and_rows_that_do_not_extend_are_refused():
         stretches.Settings(**given | {"size": given["size"] | {"width": 64, "heads": 4}})
     with pytest.raises(ValueError, match="'bam' is not RoPE and does not extend it; take it out"):
         stretches.Settings(**given | {"tuned": ("bam",)})
+    for wrong in ({"rope-pi-4": 400}, {"rope-ntk": 1600}):
+        with pytest.raises(ValueError, match=r"longer: '.*' with \d+ steps is no row .*; name one, and more"):
+            stretches.Settings(**given | {"longer": wrong})
     with pytest.raises(ValueError, match=r"without 'rope'.*add it"):
         stretches.Settings(**given | {"encodings": ("rope-pi", "bam")})

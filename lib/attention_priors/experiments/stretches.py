@@ -2,7 +2,8 @@
 
 Everything that is compared has one size, with heads of 32 or more: in narrow ones few planes turn within the training
 length, and interpolation by parts finds nothing to keep. The factor is that of the length, at every length. Beside the
-extensions of untouched weights stand rows with a short tuning on longer texts, where a factor is fixed once.
+extensions of untouched weights stand rows with a short tuning on longer texts, where a factor is fixed once, and rows
+with a longer one.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Settings(Frozen):
     encodings: Encodings = Field(description="extensions of RoPE, RoPE itself, and rows that need none")
     tuned: Encodings = Field(description="rows that are trained on for a few steps on longer texts")
     tuning: Extension
+    longer: dict[str, int] = Field(default={}, description="tuned rows that are also trained for more steps: how many")
     evaluation: Evaluation
 
     @model_validator(mode="after")
@@ -55,6 +57,10 @@ class Settings(Frozen):
         for name in self.tuned:
             if "rope" not in (name, encoding(name).trained_as):
                 raise ValueError(f"tuned: {name!r} is not RoPE and does not extend it; take it out")
+        for name, steps in self.longer.items():
+            if name not in self.tuned or steps <= self.tuning.steps:
+                raise ValueError(f"longer: {name!r} with {steps} steps is no row of `tuned` with more than its "
+                                 f"{self.tuning.steps} steps; name one, and more")  # fmt: skip
         return self
 
 
@@ -65,32 +71,36 @@ def base_run(profile: Profile, name: str, seed: int) -> RunSpec:
     return spec.model_copy(update={"model": spec.model.model_copy(update=size)})
 
 
-def tuned_run(profile: Profile, name: str, seed: int) -> RunSpec:
-    """The short training on longer texts from RoPE's weights."""
-    return extended(base_run(profile, "rope", seed), profile.stretches.tuning, name)
+def tuned_run(profile: Profile, name: str, seed: int, steps: int) -> RunSpec:
+    """The training on longer texts from RoPE's weights."""
+    tuning = profile.stretches.tuning.model_copy(update={"steps": steps})
+    return extended(base_run(profile, "rope", seed), tuning, name)
 
 
-def wanted(profile: Profile) -> list[tuple[str, bool, RunSpec]]:
-    """Every encoding and seed: its name, whether it is tuned, and the run whose weights it has."""
+def wanted(profile: Profile) -> list[tuple[str, int, RunSpec]]:
+    """Every encoding and seed: its name, the steps of its tuning (0: none), and the run whose weights it has."""
     settings = profile.stretches
+    rows = [(name, 0) for name in settings.encodings] + [(name, settings.tuning.steps) for name in settings.tuned]
     return [
-        (name, tuned, make(profile, name, seed))
-        for names, tuned, make in ((settings.encodings, False, base_run), (settings.tuned, True, tuned_run))
-        for name in names for seed in profile.seeds_for(name)
-    ]  # fmt: skip
+        (name, steps, tuned_run(profile, name, seed, steps) if steps else base_run(profile, name, seed))
+        for name, steps in (*rows, *settings.longer.items())
+        for seed in profile.seeds_for(name)
+    ]
 
 
 def asked(profile: Profile, _: Corpus | None = None) -> Asked:
     made: dict[RunSpec, dict[str, list[Evaluation]]] = {}
-    for name, _tuned, spec in wanted(profile):
+    for name, _steps, spec in wanted(profile):
         made.setdefault(spec, {})[name] = [profile.stretches.evaluation]
     return readings(made)
 
 
 def naming(profile: Profile) -> dict[RunSpec, str]:
     named = {}
-    for name, tuned, spec in wanted(profile):
-        named[spec] = f"stretches-tuned/{name}/{spec.seed}" if tuned else f"stretches/{spec.model.encoding}/{spec.seed}"
+    for name, steps, spec in wanted(profile):
+        longer = f"-{steps}" if steps > profile.stretches.tuning.steps else ""
+        row = f"stretches-tuned{longer}/{name}" if steps else f"stretches/{spec.model.encoding}"
+        named[spec] = f"{row}/{spec.seed}"
     return named
 
 
@@ -115,27 +125,27 @@ def learn(spec: RunSpec, runs: str, device: str) -> Rows:
     return []
 
 
-def answer(name: str, tuned: bool, spec: RunSpec, runs: str, device: str, wanted: Evaluation) -> Rows:
+def answer(name: str, steps: int, spec: RunSpec, runs: str, device: str, wanted: Evaluation) -> Rows:
     """Train what is missing, then ask at every length."""
     run, record = trained(spec, runs, device)
-    by_factor = stretched(encoding(name), 1.0) is not None and not tuned
+    by_factor = stretched(encoding(name), 1.0) is not None and not steps
     answers = (StretchedAnswers if by_factor else Answers)(run, name, "plain")
-    common = {"encoding": name, "tuned": tuned, "seed": spec.seed, "trained": (spec.start or spec).recipe.length}
+    common = {"encoding": name, "steps": steps, "seed": spec.seed, "trained": (spec.start or spec).recipe.length}
     return [common | {"length": length, "run": record["key"]} | row for length in wanted.lengths
             for row in answers(length, wanted.samples)]  # fmt: skip
 
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
-    """A row per encoding, tuning, seed and length: prompts answered, with the exact binomial interval.
+    """A row per encoding, steps of tuning (0: none), seed and length: prompts answered, with the binomial interval.
 
     `passed`: the weights answer at every length up to T (`gate.gated`); of a tuned row RoPE's, with which it began.
     """
     settings = profile.stretches
     every = sorted(wanted(profile), key=lambda one: cost(one[2], 1), reverse=True)
-    first = dict.fromkeys(spec.start for _, tuned, spec in every if tuned)
+    first = dict.fromkeys(spec.start for _, steps, spec in every if steps)
     gather([Job(spec.name, learn, (spec, str(runs), profile.device)) for spec in first], profile, "RoPE, wide heads")
-    jobs = [Job(f"{name}/{spec.seed}", answer, (name, tuned, spec, str(runs), profile.device, settings.evaluation))
-            for name, tuned, spec in every]  # fmt: skip
+    jobs = [Job(f"{name}/{spec.seed}", answer, (name, steps, spec, str(runs), profile.device, settings.evaluation))
+            for name, steps, spec in every]  # fmt: skip
     rows = gather(jobs, profile, "RoPE's extensions as they are used")
 
     def say(group: pd.DataFrame) -> dict:
@@ -144,14 +154,14 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
         return {"correct": right, "samples": n, "accuracy": right / n, "low": low, "high": high,
                 "trained": int(group["trained"].iloc[0]), "run": group["run"].iloc[0]}  # fmt: skip
 
-    found = over_seeds(rows, ("encoding", "tuned", "seed", "length"), say, sort=True)
+    found = over_seeds(rows, ("encoding", "steps", "seed", "length"), say, sort=True)
     return {"extensions_retrieval": found.assign(passed=_passed(found)),
             "extensions_planes": planes(settings, profile.passkey.recipe.length)}  # fmt: skip
 
 
 def _passed(frame: pd.DataFrame) -> list[bool]:
-    gates = gated(frame[~frame["tuned"]]).set_index(["encoding", "seed"])["passed"]
-    return [bool(gates["rope" if row.tuned else row.encoding, row.seed]) for row in frame.itertuples()]
+    gates = gated(frame[frame["steps"] == 0]).set_index(["encoding", "seed"])["passed"]
+    return [bool(gates["rope" if row.steps else row.encoding, row.seed]) for row in frame.itertuples()]
 
 
 def planes(settings: Settings, length: int) -> pd.DataFrame:

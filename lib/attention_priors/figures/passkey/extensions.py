@@ -11,13 +11,13 @@ from attention_priors.figures.passkey.lines import NOTEBOOK
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
 from attention_priors.figures.words import bounded, listed, prompts, times, tokens, trained_on
 
-COLUMNS = ("encoding", "tuned", "seed", "length", "correct", "samples", "accuracy", "trained", "passed")
+COLUMNS = ("encoding", "steps", "seed", "length", "correct", "samples", "accuracy", "trained", "passed")
 # One panel for each question: title, whether tuned, and the rows in it.
 PANELS = (
     ("a factor of L / T", False, ("rope", "rope-pi", "rope-ntk", "rope-partial-ntk", "rope-yarn", "rope-llama3")),
     ("by the length, lags cut, or a prior", False,
      ("rope-dynamic-ntk", "rope-rerope", "rope-leaky-rerope", "rope-local", "alibi", "bam", "kerple-power")),
-    ("after a short tuning", True, ("rope", "rope-pi-4", "rope-yarn-4")),
+    ("tuned on longer texts", True, ("rope", "rope-pi-4", "rope-yarn-4")),
 )  # fmt: skip
 LOOKS = ((style.DARK, style.SOLID, "X"), (style.ORANGE, (5, 1.5), "o"), (style.BLUE, (3, 1), "s"),
          (style.GREEN, (1, 1), "^"), (style.PINK, (3, 1, 1, 1), "D"), (style.BROWN, (6, 1, 1, 1, 1, 1), "v"),
@@ -31,15 +31,14 @@ def draw(frame: Frame) -> Figure:
     lengths, trained = sorted(set(frame["length"])), trained_on(frame)
     kept = frame[frame["passed"].astype(bool)]
     for ax, (title, tuned, names) in zip(axes, PANELS, strict=True):
-        for name, (color, dashes, marker) in zip(names, LOOKS, strict=False):
-            own = kept[(kept["tuned"] == tuned) & (kept["encoding"] == name)]
-            if own.empty:
-                continue
+        shown = kept[((kept["steps"] > 0) == tuned) & kept["encoding"].isin(names)]
+        rows = sorted(shown.groupby(["encoding", "steps"]), key=lambda row: (names.index(row[0][0]), row[0][1]))
+        for ((name, steps), own), (color, dashes, marker) in zip(rows, LOOKS, strict=False):
             mean = over_seeds(own, "accuracy", shares)
             errors = np.maximum([mean["mean"] - mean["low"], mean["high"] - mean["mean"]], 0)
             line = "-" if dashes == style.SOLID else (0, dashes)
             ax.errorbar(mean.index, mean["mean"], errors, color=color, linestyle=line, marker=marker, markersize=3,
-                        linewidth=1.0, elinewidth=0.6, label=label(name))  # fmt: skip
+                        linewidth=1.0, elinewidth=0.6, label=_row(name, steps))  # fmt: skip
             style.seed_dots(ax, own["length"], own["accuracy"], color)
         accuracy_axes(ax, lengths, trained, most=5)
         ax.set_title(title)
@@ -50,27 +49,31 @@ def draw(frame: Frame) -> Figure:
     return fig
 
 
+def _row(name: str, steps: int) -> str:
+    return f"{label(name)}, {steps:,} steps" if steps else label(name)
+
+
 def _best(rows: Frame, length: int) -> str:
     """The best extension of RoPE at a length, with its mean."""
     own = rows[(rows["length"] == length) & rows["encoding"].str.startswith("rope")]
-    means = own.groupby("encoding")["accuracy"].mean()
-    return f"{label(means.idxmax())} {means.max():.2f}" if len(means) else "none"
+    means = own.groupby(["encoding", "steps"])["accuracy"].mean()
+    return f"{_row(*means.idxmax())} {means.max():.2f}" if len(means) else "none"
 
 
 def caption(frame: Frame) -> str:
     trained = trained_on(frame)
     good = frame[frame["passed"].astype(bool)]
     wanted = [length for length in (2 * trained, 4 * trained, 16 * trained) if length in set(frame["length"])]
-    plain, tuned = good[~good["tuned"]], good[good["tuned"]]
+    plain, tuned = good[good["steps"] == 0], good[good["steps"] > 0]
     found = "; ".join(
         f"at {tokens(length, trained)} {_best(plain, length)}, tuned {_best(tuned, length)}" for length in wanted
     )
-    missed = frame[~frame["passed"].astype(bool) & ~frame["tuned"]]
+    missed = frame[~frame["passed"].astype(bool) & (frame["steps"] == 0)]
     each = [f"{label(name)} (seed {listed(own['seed'])})" for name, own in missed.groupby("encoding")]
     gates = f" Gate missed, not drawn: {', '.join(each)}." if each else ""
     return (
         f"RoPE's extensions as they are used, trained on {trained} tokens: the factor is L / T at every length L; "
-        f"right, trained on for a few steps on longer texts with one factor. Best of RoPE's: {found}.{gates} "
+        f"right, trained on with one factor, for the steps named, on longer texts. Best of RoPE's: {found}.{gates} "
         f"{prompts(frame)}; {named_seeds(frame)}. Bars: 95 % intervals; dots: seeds."
     )
 
@@ -80,8 +83,8 @@ def build(frame: Frame) -> Frame:
     rivals(frame, "encoding", "extensions_retrieval")
     trained = trained_on(frame)
     rows = []
-    for (tuned, name), own in frame[frame["passed"].astype(bool)].groupby(["tuned", "encoding"], sort=False):
-        row = {"encoding": label(name), "tuned": "yes" if tuned else "no", "seeds": own["seed"].nunique()}
+    for (steps, name), own in frame[frame["passed"].astype(bool)].groupby(["steps", "encoding"], sort=False):
+        row = {"encoding": label(name), "tuned": f"{steps:,} steps" if steps else "no", "seeds": own["seed"].nunique()}
         for length, at in own.groupby("length"):
             if length >= trained:
                 mean = at["accuracy"].mean()
@@ -120,8 +123,8 @@ def caption_planes(frame: Frame) -> str:
 
 FIGURE = FigureSpec(
     "extensions_retrieval", draw, caption, notebook=NOTEBOOK, columns=COLUMNS,
-    alt="Two panels of passkey accuracy against context length, a line with interval bars for each extension of RoPE "
-    "and for encodings that need none: without tuning on the left, after a short tuning on the right.",
+    alt="Three panels of passkey accuracy against context length, a line with interval bars for each extension of RoPE "
+    "and for encodings that need none: without tuning on the left and in the middle, tuned on the right.",
 )  # fmt: skip
 TABLE = TableSpec("extensions_retrieval", build, caption_table, NOTEBOOK, COLUMNS)
 PLANES = TableSpec(
