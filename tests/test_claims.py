@@ -12,6 +12,7 @@ import pytest
 from attention_priors import claims, config, store
 from attention_priors.checks import CHECKS, Checks
 from attention_priors.claims import Verdict, __main__, ledger
+from attention_priors.experiments import findings
 from attention_priors.notebooks import NOTEBOOKS, file_name
 from attention_priors.registry import LIBRARY
 
@@ -304,6 +305,12 @@ def test_the_readme_opens_with_the_findings_as_they_were_computed():
         figure = f"(results/cpu/figures/{row.figure}.md)"
         after = readme[readme.index(row.finding) :].split(" 1. ")[0][: len(row.finding) + 400]
         assert interval in after and figure in after, row.finding
+
+
+def test_the_readme_says_what_more_encodings_say_of_the_masses():
+    readme = " ".join((config.ROOT / "README.md").read_text(encoding="utf-8").split())
+    said = findings.shared(pd.read_csv(config.ROOT / "results" / "full" / "metrics" / "encodings_tails.csv"))
+    assert f"weaken the link: o{said.strip().removeprefix('O').removesuffix(').')}; profile `full`" in readme
 
 
 def test_the_last_verdict_of_the_history_is_the_ledgers():
