@@ -61,7 +61,7 @@ def test_what_was_not_asked_counts_as_nothing_and_what_is_undefined_does_not_cou
     assert long.loc[left, "state"] == "left out" and np.isnan(long.loc[left, "mean"])
     assert long.loc[("rope", 10 * last), "state"] == "given up" and long.loc[("rope", 10 * last), "mean"] == 0
     said = FIGURES["encodings_accuracy"].caption(long.reset_index())
-    assert "Empty: not asked, with a hit at the last length that was;" in said
+    assert "empty: not asked, with a hit at the last length that was;" in said
     assert ranked(long.reset_index())[:2] == ranked(by_length)[:2], "what not all are asked does not count"
     tested = benchmark.reach(pd.concat([rows, further], ignore_index=True)).groupby("encoding")["longest_tested"].max()
     assert tested["bam"] == tested["rope"] == 10 * last and tested["bam-ssmax"] == last

@@ -39,7 +39,7 @@ def draw(frame: Frame) -> Figure:
 def caption(frame: Frame) -> str:
     trained, wide = trained_on(frame), (frame["high"] - frame["low"]).where(frame["state"] == "asked")
     lengths = compared(frame)
-    empty = " Empty: not asked, with a hit at the last length that was;" if "left out" in set(frame["state"]) else ""
+    empty = " empty: not asked, with a hit at the last length that was;" if "left out" in set(frame["state"]) else ""
     return (
         f"One benchmark for {len(ranked(frame))} encodings and extensions: share of passkeys retrieved, mean of "
         f"{extremes(frame['seeds'])} seeds, trained on {trained} tokens by one recipe, ordered by the mean from "

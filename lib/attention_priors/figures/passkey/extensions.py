@@ -27,7 +27,7 @@ LOOKS = ((style.DARK, style.SOLID, "X"), (style.ORANGE, (5, 1.5), "o"), (style.B
 def draw(frame: Frame) -> Figure:
     """Three panels: the mean over the seeds that passed with its interval, and every seed."""
     rivals(frame, "encoding", "extensions_retrieval")
-    fig, axes = style.figure(style.MIDDLE, 3.1, ncols=3, sharey=True)
+    fig, axes = style.figure(style.MIDDLE, 3.4, ncols=3, sharey=True)
     lengths, trained = sorted(set(frame["length"])), trained_on(frame)
     kept = frame[frame["passed"].astype(bool)]
     for ax, (title, tuned, names) in zip(axes, PANELS, strict=True):
@@ -38,7 +38,7 @@ def draw(frame: Frame) -> Figure:
             errors = np.maximum([mean["mean"] - mean["low"], mean["high"] - mean["mean"]], 0)
             line = "-" if dashes == style.SOLID else (0, dashes)
             ax.errorbar(mean.index, mean["mean"], errors, color=color, linestyle=line, marker=marker, markersize=3,
-                        linewidth=1.0, elinewidth=0.6, label=_row(name, steps))  # fmt: skip
+                        linewidth=1.0, elinewidth=0.6, label=_row(name, steps, "\n"))  # fmt: skip
             style.seed_dots(ax, own["length"], own["accuracy"], color)
         accuracy_axes(ax, lengths, trained, most=5)
         ax.set_title(title)
@@ -49,8 +49,8 @@ def draw(frame: Frame) -> Figure:
     return fig
 
 
-def _row(name: str, steps: int) -> str:
-    return f"{label(name)}, {steps:,} steps" if steps else label(name)
+def _row(name: str, steps: int, between: str = ", ") -> str:
+    return f"{label(name)}{between}{steps:,} steps" if steps else label(name)
 
 
 def _best(rows: Frame, length: int) -> str:
