@@ -13,6 +13,7 @@ from attention_priors import claims, config, store
 from attention_priors.checks import CHECKS, Checks
 from attention_priors.claims import Verdict, __main__, ledger
 from attention_priors.experiments import findings
+from attention_priors.figures.words import joined
 from attention_priors.notebooks import NOTEBOOKS, file_name
 from attention_priors.registry import LIBRARY
 
@@ -311,6 +312,12 @@ def test_the_readme_says_what_more_encodings_say_of_the_masses():
     readme = " ".join((config.ROOT / "README.md").read_text(encoding="utf-8").split())
     said = findings.shared(pd.read_csv(config.ROOT / "results" / "full" / "metrics" / "encodings_tails.csv"))
     assert f"weaken the link: o{said.strip().removeprefix('O').removesuffix(').')}; profile `full`" in readme
+
+
+def test_the_readme_names_the_notebooks_of_profile_full_that_are_committed():
+    readme = " ".join((config.ROOT / "README.md").read_text(encoding="utf-8").split())
+    found = sorted(file_name(path.stem)[:2] for path in (config.ROOT / "results" / "full" / "notebooks").glob("*.ipynb"))
+    assert f"Notebooks {joined(found)} of it are committed so far" in readme
 
 
 def test_the_last_verdict_of_the_history_is_the_ledgers():
