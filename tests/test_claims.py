@@ -316,7 +316,8 @@ def test_the_readme_says_what_more_encodings_say_of_the_masses():
 
 def test_the_readme_names_the_notebooks_of_profile_full_that_are_committed():
     readme = " ".join((config.ROOT / "README.md").read_text(encoding="utf-8").split())
-    found = sorted(file_name(path.stem)[:2] for path in (config.ROOT / "results" / "full" / "notebooks").glob("*.ipynb"))
+    folder = config.ROOT / "results" / "full" / "notebooks"
+    found = sorted(file_name(path.stem)[:2] for path in folder.glob("*.ipynb"))
     assert f"Notebooks {joined(found)} of it are committed so far" in readme
 
 
