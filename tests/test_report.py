@@ -1,10 +1,13 @@
 """Metrics that notice a changed number, and figures and tables that are the same bytes whenever they are drawn."""
 
+import io
 import os
 import subprocess
 import sys
 import types
 
+import matplotlib
+import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
@@ -146,6 +149,16 @@ from attention_priors import report
 for make in (report._pdf, report._png):
     print(hashlib.sha256(make(t.draw(t.FRAME), "A line falls.", Title="x", Key="k")).hexdigest())
 """
+
+
+def test_a_colour_of_few_pixels_stays_beside_a_map():
+    figure, ax = style.figure(style.SINGLE, 2.0)
+    ax.pcolormesh(np.linspace(0, 1, 64 * 64).reshape(64, 64), cmap="cividis")
+    ax.plot(70, 32, "D", color=style.PINK, markersize=3, clip_on=False)
+    with Image.open(io.BytesIO(report._png(figure, "A map.", "Map", KEY))) as image:
+        colours = np.array([colour for _, colour in image.convert("RGB").getcolors(1 << 16)])
+    pink = np.array(matplotlib.colors.to_rgb(style.PINK)) * 255
+    assert np.abs(colours - pink).max(axis=1).min() <= 10
 
 
 @pytest.mark.slow

@@ -207,7 +207,8 @@ def _png(figure: Figure, alt: str, Title: str, Key: str) -> bytes:
 
 
 def _in_few_colours(image: Image.Image) -> Image.Image:
-    return image.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    # Not the default, median cut, which gives away a colour of few pixels: pink markers beside a map became grey.
+    return image.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
 
 
 def screen(figure: Figure) -> bytes:
