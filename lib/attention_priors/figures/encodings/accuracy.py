@@ -1,7 +1,7 @@
 """Passkey accuracy of all encodings and extensions by length."""
 
 from attention_priors.figures import heat_maps
-from attention_priors.figures.encodings.families import draw_map
+from attention_priors.figures.encodings.families import compared, draw_map
 from attention_priors.figures.methods import label
 from attention_priors.figures.spec import Figure, FigureSpec, Frame
 from attention_priors.figures.words import CHANCE, extremes, prompts, trained_on
@@ -13,13 +13,6 @@ def ranked(frame: Frame) -> list[str]:
     common = frame[frame["length"].isin(compared(frame))]
     order = common.assign(mean=common["mean"].fillna(0)).groupby("encoding", sort=False)["mean"].mean()
     return list(order.sort_values(ascending=False, kind="stable").index)
-
-
-def compared(frame: Frame) -> list[int]:
-    """The lengths above the training length at which no encoding is left out."""
-    beyond = frame[frame["length"] > frame["trained"]]
-    known = beyond.groupby("length")["state"].agg(lambda states: (states != "left out").all())
-    return list(known[known].index)
 
 
 def starred(name: str) -> str:

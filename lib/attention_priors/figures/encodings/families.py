@@ -62,6 +62,13 @@ def draw_map(
     return mesh
 
 
+def compared(frame: Frame) -> list[int]:
+    """The lengths above the training length at which no encoding is left out."""
+    beyond = frame[frame["length"] > frame["trained"]]
+    known = beyond.groupby("length")["state"].agg(lambda states: (states != "left out").all())
+    return list(known[known].index)
+
+
 def whose(name: str, borrows: str) -> str:
     """The label, with that of the encoding whose weights it is evaluated on."""
     return label(name) if borrows == OWN else f"{label(name)} (weights of {label(borrows)})"

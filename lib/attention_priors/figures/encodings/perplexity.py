@@ -7,7 +7,7 @@ import pandas as pd
 
 from attention_priors.experiments.arms import OWN
 from attention_priors.figures import heat_maps
-from attention_priors.figures.encodings.families import FAMILIES, draw_map, whose
+from attention_priors.figures.encodings.families import FAMILIES, compared, draw_map, whose
 from attention_priors.figures.language.rows import MISSED
 from attention_priors.figures.methods import label
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
@@ -20,9 +20,7 @@ MULTIPLES = (4, 16, 64)
 
 def ranked(frame: Frame) -> list[str]:
     """Encodings from the most level: by mean growth over the lengths above the training length that all are read at."""
-    beyond = frame[frame["length"] > frame["trained"]]
-    known = beyond.groupby("length")["state"].agg(lambda states: (states != "left out").all())
-    common = beyond[beyond["length"].isin(known[known].index)]
+    common = frame[frame["length"].isin(compared(frame))]
     order = common.groupby("encoding", sort=False)["growth"].mean().fillna(math.inf)
     return list(order.sort_values(kind="stable").index)
 
