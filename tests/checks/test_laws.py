@@ -306,6 +306,7 @@ def test_estimates_over_seeds():
     assert (means - mean({1: 2.0, 2: 2.0})).interval(0.95) == pytest.approx((low - 2, high - 2))
     half = share({0: (5, 10), 1: (5, 10)})
     assert half.value == 0.5 and half.interval(0.99)[0] < half.interval(0.95)[0] < 0.5
+    assert mean({0: 0.5, 1: 0.9}, within=(-1, 1)).interval(0.95) == (-1, 1)
     assert math.isnan(mean({}).value) and mean({0: 1.0}).interval(0.95) == (-math.inf, math.inf)
 
 

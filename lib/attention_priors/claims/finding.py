@@ -58,13 +58,17 @@ def exactly(value: float, seeds: Sequence[int] = (), note: str = "") -> Estimate
     return Estimate(value, lambda level: (value, value), tuple(seeds), note)
 
 
-def mean(by_seed: Mapping[int, float]) -> Estimate:
-    """The mean over seeds with Student's t interval; `UNKNOWN` without a seed."""
+def mean(by_seed: Mapping[int, float], within: tuple[float, float] = (-math.inf, math.inf)) -> Estimate:
+    """The mean over seeds with Student's t interval, cut at what the quantity can be; `UNKNOWN` without a seed."""
     values = np.asarray(list(by_seed.values()), dtype=float)
     if not len(values):
         return UNKNOWN
-    seeds = tuple(sorted(int(seed) for seed in by_seed))
-    return Estimate(float(values.mean()), lambda level: evaluation.seed_interval(values, level), seeds)
+
+    def interval(level: float) -> tuple[float, float]:
+        low, high = evaluation.seed_interval(values, level)
+        return max(low, within[0]), min(high, within[1])
+
+    return Estimate(float(values.mean()), interval, tuple(sorted(int(seed) for seed in by_seed)))
 
 
 def share(by_seed: Mapping[int, tuple[int, int]]) -> Estimate:
