@@ -1,5 +1,6 @@
 """A file of each kind that results hold, cut short, with a flipped bit, or gone: every reader says so in one line."""
 
+import functools
 import os
 import shutil
 from collections.abc import Callable
@@ -18,14 +19,18 @@ from attention_priors.layout import THEORY, Layout
 from attention_priors.pipeline import progress
 from attention_priors.report import Report
 from attention_priors.study import Study
+from attention_priors.text import corpora
+from attention_priors.text.packing import PackedCorpus
 
 KEY = "0123456789abcdef"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def settled():
-    """No test here edits code, and `verify` asks for the keys of all runs."""
-    with store.settled():
+    """No test here edits code or data, and `verify` asks for the keys of all runs, in which both have a part."""
+    with store.settled(), pytest.MonkeyPatch.context() as patch:
+        for where, name in ((PackedCorpus, "read"), (corpora, "pinned")):
+            patch.setattr(where, name, functools.cache(getattr(where, name)))
         yield
 
 
