@@ -76,7 +76,17 @@ class Committed:
         """The register's claims that have an entry in the ledger, in its order."""
         return {name: claim for name, claim in claims.register().items() if name in self.ledger}
 
+    @functools.cached_property
+    def _ledgers(self) -> dict[str, dict[str, claims.Verdict]]:
+        return {}
+
     def verdicts(self, profile: str) -> dict[str, claims.Verdict]:
+        """A profile's verdicts by claim, read once."""
+        if profile not in self._ledgers:
+            self._ledgers[profile] = self._ledger(profile)
+        return self._ledgers[profile]
+
+    def _ledger(self, profile: str) -> dict[str, claims.Verdict]:
         path = Layout(self.results, profile).own / "claims.json"
         if not path.is_file():
             raise ValueError(f"{path} is not there; {REMEDY}")
