@@ -101,9 +101,10 @@ def test_copied_is_a_matter_of_the_training_length():
     ("change", "message"),
     [
         ({"multiples": (2, 4)}, r"multiples = \[2, 4\]; give 1, the training length, and numbers above it"),
+        ({"prior_rates": {"bam": 0.5}}, "prior_rates: bam, which encodings lacks; name rows of encodings alone"),
         ({"encodings": ("nope", "alibi")}, "encodings = nope, alibi, but none has a prior over lags and one over keys"),
     ],
 )
-def test_settings_that_cannot_be_drawn_are_refused(change, message):
+def test_settings_that_cannot_be_drawn_or_trained_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         experiment.Settings.model_validate(PROFILE.copying.model_dump() | change)

@@ -15,6 +15,19 @@ def test_every_row_had_the_same_number_of_trials_at_the_recipe_of_the_profile():
         assert expected == set(zip(own["rate"], own["prior_rate"], strict=True)), "the file is of another recipe"
 
 
+def test_rows_train_at_the_rates_of_their_best_trial_where_it_gains_a_hundredth_of_a_nat():
+    tried, recipe = copying_tuning.tried(), config.profile("cpu").copying.recipe
+    for settings in (config.profile(name).copying for name in ("cpu", "full")):
+        for name, own in tried[tried["encoding"].isin(settings.encodings)].groupby("encoding"):
+            usual = own[(own["rate"] == recipe.rate) & (own["prior_rate"] == recipe.prior_rate)].iloc[0]
+            best = own.loc[own["excess"].idxmin()]
+            taken = best if usual["excess"] - best["excess"] >= 0.01 else usual
+            found = settings.rates.get(name, 1) * recipe.rate, settings.prior_rates.get(name, 1) * recipe.prior_rate
+            assert found == (taken["rate"], taken["prior_rate"]), name
+            spec = copying.spec(config.profile("cpu").model_copy(update={"copying": settings}), name, 0)
+            assert (spec.recipe.rate, spec.recipe.prior_rate) == found
+
+
 def test_a_trial_says_how_far_from_the_best_prediction_it_ends(tmp_path):
     smoke = config.profile("smoke")
     row = copying_tuning.trial(smoke, "nope", 2.0, 1.0, str(tmp_path))

@@ -43,7 +43,7 @@ def test_the_caption_tells_of_goat_and_of_the_best_rival():
     assert "Goat composite 1.00, Goat with RoPE in the content 0.1" in said and "of the others" in said
     assert "Missed their gate" not in said and "undivided" not in said
     missed = worlds.counts(missed=("alibi",))
-    assert FIGURES["goat_passkeys"].caption(missed).endswith("ALiBi (seed 0), ALiBi (seed 1), ALiBi (seed 2).")
+    assert FIGURES["goat_passkeys"].caption(missed).endswith(": ALiBi (seeds 0, 1, 2).")
 
 
 def test_the_table_of_logits_has_both_ways_or_is_not_made():

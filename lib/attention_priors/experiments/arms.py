@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
+from pydantic import PositiveFloat
 
 from .. import runtime
 from ..config import Extension, ModelConfig, Profile, Recipe
@@ -18,11 +20,18 @@ from ..text import hub, packing
 from ..training import Run, RunSpec, build
 
 Corpus = tuple[packing.PackedCorpus, Path]  # and the file that holds it
+Rates = dict[str, PositiveFloat]  # by encoding, times that of the recipe
 OURS = "bam-ssmax"
 UNTRAINED = "untrained"  # the control: a model before training
 OWN = "own"  # weights, not those of another encoding
 FIXED, VARIED = "one length", "varied lengths"  # of training texts
 RIGHT, WRONG = 0.9, 0.5  # accuracy at the training length, and at a shorter one, of what has learned a table
+
+
+def check_rates(name: str, rates: Rates, encodings: Sequence[str]) -> None:
+    """ValueError for rates of rows that a section does not train."""
+    if unknown := [each for each in rates if each not in encodings]:
+        raise ValueError(f"{name}: {', '.join(unknown)}, which encodings lacks; name rows of encodings alone")
 
 
 def is_table(accuracy: pd.Series, trained: int) -> bool:

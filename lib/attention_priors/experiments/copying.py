@@ -25,7 +25,7 @@ from ..positions.encodings import encoding
 from ..positions.priors import Prior
 from ..tasks import copying
 from ..training import RunSpec
-from .arms import Corpus, trained
+from .arms import Corpus, Rates, check_rates, trained
 from .experiment import Asked, Experiment, Reading
 from .grid import Job, run_all
 from .induced import induced, sides
@@ -42,6 +42,8 @@ class Settings(Frozen):
     size: Size
     recipe: Recipe
     encodings: Encodings
+    rates: Rates = Field({}, description="times the recipe's rate; trials: data/tuning/copying.csv")
+    prior_rates: Rates = Field({}, description="times the recipe's rate of priors, by the same trials")
     seeds: Seeds
     multiples: tuple[int, ...] = Field(min_length=1)
     texts: int = Field(ge=1)
@@ -55,16 +57,24 @@ class Settings(Frozen):
                              "keys to take apart; add goat-eight")  # fmt: skip
         return self
 
+    @model_validator(mode="after")
+    def _rates_are_of_its_rows(self) -> Self:
+        check_rates("rates", self.rates, self.encodings)
+        check_rates("prior_rates", self.prior_rates, self.encodings)
+        return self
+
     @property
     def lengths(self) -> tuple[int, ...]:
         return tuple(multiple * self.recipe.length for multiple in self.multiples)
 
 
 def spec(profile: Profile, name: str, seed: int) -> RunSpec:
-    """The training run of an encoding."""
-    settings = profile.copying
+    """The training run of an encoding, at the rates of its best trial."""
+    settings, recipe = profile.copying, profile.copying.recipe
     model = ModelConfig(vocabulary=copying.SYMBOLS, encoding=name, **settings.size.model_dump())
-    return RunSpec(task="copying", model=model, recipe=settings.recipe, seed=seed)
+    rates = {"rate": settings.rates.get(name, 1.0) * recipe.rate,
+             "prior_rate": settings.prior_rates.get(name, 1.0) * recipe.prior_rate}  # fmt: skip
+    return RunSpec(task="copying", model=model, recipe=recipe.model_copy(update=rates), seed=seed)
 
 
 def asked(profile: Profile, _: Corpus | None = None) -> Asked:

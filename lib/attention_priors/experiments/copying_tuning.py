@@ -45,8 +45,7 @@ def grid(profile: Profile, runs: Path) -> pd.DataFrame:
 
 def trial(profile: Profile, name: str, rate: float, prior: float, runs: str) -> dict[str, Any]:
     """One run and how far from the best prediction it ends."""
-    usual = copying.spec(profile, name, SEED)
-    recipe = usual.recipe
+    usual, recipe = copying.spec(profile, name, SEED), profile.copying.recipe
     changed = {"rate": rate * recipe.rate, "prior_rate": prior * recipe.prior_rate}
     run = Run(usual.model_copy(update={"recipe": recipe.model_copy(update=changed)}), runs, runtime.device("cpu"))
     row = {"encoding": name, "seed": SEED, **changed}

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import pandas as pd
 import torch
-from pydantic import Field, PositiveFloat, model_validator
+from pydantic import Field, model_validator
 
 from .. import evaluation, runtime, store
 from ..config import Encodings, Evaluation, Frozen, ModelConfig, Profile, Seeds, Size
@@ -23,7 +23,7 @@ from ..positions.priors import Prior
 from ..tasks import passkey
 from ..training import Run, RunSpec
 from .answers import Rows, Wanted, cost, readings, train_and_answer
-from .arms import Corpus, stretched
+from .arms import Corpus, Rates, check_rates, stretched
 from .experiment import Asked, Experiment, Frames
 from .gate import gated
 from .grid import Job, gather
@@ -40,15 +40,14 @@ class Settings(Frozen):
     size: Size
     multiple: int = Field(ge=1, description="times the training length of the section `passkey`")
     encodings: Encodings
-    rates: dict[str, PositiveFloat] = Field({}, description="times the recipe's rate; trials: data/tuning/goat.csv")
+    rates: Rates = Field({}, description="times the recipe's rate; trials: data/tuning/goat.csv")
     seeds: Seeds
     evaluation: Evaluation
     far: Evaluation
 
     @model_validator(mode="after")
     def _rates_are_of_its_rows(self) -> Self:
-        if unknown := [name for name in self.rates if name not in self.encodings]:
-            raise ValueError(f"rates: {', '.join(unknown)}, which encodings lacks; name rows of encodings alone")
+        check_rates("rates", self.rates, self.encodings)
         return self
 
     @model_validator(mode="after")

@@ -18,12 +18,13 @@ from pydantic import Field
 from torch import Tensor
 
 from .. import runtime, store
-from ..config import Encodings, Frozen, ModelConfig, Profile, Seeds
+from ..config import Encodings, Frozen, Profile, Seeds
 from ..model import Transformer
 from ..positions.composite import Content
 from ..tasks import copying
 from ..training import RunSpec
 from .arms import Corpus, corpus, language_run, trained
+from .copying import spec as mixture_run
 from .documents import Reader, gate
 from .experiment import Asked, Experiment, Frames, Reading
 from .grid import Job, run_all
@@ -49,11 +50,7 @@ def wanted(profile: Profile, found: Corpus) -> list[RunSpec]:
     """Every training run; most are those of Goat as a language model, and all of copying's are that experiment's."""
     settings, mixture = profile.sinks, profile.copying
     read = [language_run(profile, name, seed, *found) for name in settings.encodings for seed in settings.seeds]
-    size = {"vocabulary": copying.SYMBOLS, **mixture.size.model_dump()}
-    return read + [
-        RunSpec(task="copying", model=ModelConfig(encoding=name, **size), recipe=mixture.recipe, seed=seed)
-        for name in mixture.encodings for seed in mixture.seeds
-    ]  # fmt: skip
+    return read + [mixture_run(profile, name, seed) for name in mixture.encodings for seed in mixture.seeds]
 
 
 def asked(profile: Profile, found: Corpus) -> Asked:

@@ -112,6 +112,12 @@ def label(name: str) -> str:
     return style.CONTROLS[name]["label"] if name in style.CONTROLS else encoding(name).label
 
 
+def named_runs(frame: Frame) -> str:
+    """'ALiBi (seed 0), RoPE (seeds 1, 2)' of the columns encoding and seed, in the order of the rows."""
+    seeds = frame.groupby("encoding", sort=False)["seed"].unique()
+    return ", ".join(f"{label(name)} (seed{'s' * (len(own) > 1)} {listed(own)})" for name, own in seeds.items())
+
+
 def named_seeds(frame: Frame) -> str:
     """'seeds 0, 1, 2' of the columns encoding and seed, with the encodings named that have others."""
     groups: dict[str, list[str]] = {}

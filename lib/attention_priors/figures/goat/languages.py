@@ -4,7 +4,7 @@ from attention_priors.figures import style
 from attention_priors.figures.curves import over_seeds
 from attention_priors.figures.goat import panels
 from attention_priors.figures.goat.panels import NOTEBOOK
-from attention_priors.figures.methods import label, named_seeds, paint
+from attention_priors.figures.methods import label, named_runs, named_seeds, paint
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, NotCompared, TableSpec, rivals
 from attention_priors.figures.words import bounded, times, trained_on
 
@@ -45,9 +45,7 @@ def caption(frame: Frame) -> str:
     table = rows.groupby(["encoding", "length"])["loss"].mean()
     each = "; ".join(f"{label(name)} {table[name, trained]:.3f} and {table[name].max() - table[name, trained]:+.3f}"
                      for name in panels.ordered(rows["encoding"]))  # fmt: skip
-    gone = rows[~rows["passed"].astype(bool)]
-    runs = gone[["encoding", "seed"]].drop_duplicates().itertuples()
-    missed = ", ".join(f"{label(run.encoding)} (seed {run.seed})" for run in runs)
+    missed = named_runs(rows[~rows["passed"].astype(bool)])
     gate = f" Missed the gate of word order: {missed}." if missed else ""
     cut = " Lines that leave the frame are cut." if rows["loss"].max() > _top(rows) else ""
     return (

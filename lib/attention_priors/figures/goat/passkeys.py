@@ -7,7 +7,7 @@ from attention_priors.figures.curves import over_seeds
 from attention_priors.figures.curves import shares as share
 from attention_priors.figures.goat import panels
 from attention_priors.figures.goat.panels import NOTEBOOK
-from attention_priors.figures.methods import label, named_seeds, paint
+from attention_priors.figures.methods import label, named_runs, named_seeds, paint
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, NotCompared, TableSpec, rivals
 from attention_priors.figures.words import HULL, bounded, prompts, times, trained_on
 from attention_priors.tasks import passkey
@@ -65,8 +65,8 @@ def caption(frame: Frame) -> str:
     best = f"; of the others {label(others.idxmax())} is best ({others.max():.2f})" if len(others) else ""
     said = ", ".join(f"{label(name)} {value:.2f}" for name, value in goats.items())
     told = f" At {times(FAR * trained, trained)} the digits right are: {said}{best}." if len(means) else ""
-    missed = [f"{label(row.encoding)} (seed {row.seed})" for row in learned[~learned["passed"]].itertuples()]
-    gate = f" Missed their gate, shown all the same: {', '.join(missed)}." if missed else ""
+    missed = named_runs(learned[~learned["passed"]])
+    gate = f" Missed their gate, shown all the same: {missed}." if missed else ""
     return (
         f"Passkeys for {len(names)} encodings with equally wide heads, trained on texts of varied lengths up to "
         f"{trained} tokens.{told} Colour: share of digits; grey: of whole passkeys; lines: means over seeds; bars: 95 "

@@ -6,10 +6,10 @@ from attention_priors.evaluation import share_interval
 from attention_priors.experiments.stretches import BETWEEN, INTERPOLATED, KEPT
 from attention_priors.figures import style
 from attention_priors.figures.curves import accuracy_axes, over_seeds, shares
-from attention_priors.figures.methods import label, named_seeds
+from attention_priors.figures.methods import label, named_runs, named_seeds
 from attention_priors.figures.passkey.lines import NOTEBOOK
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
-from attention_priors.figures.words import bounded, listed, prompts, times, tokens, trained_on
+from attention_priors.figures.words import bounded, prompts, times, tokens, trained_on
 
 COLUMNS = ("encoding", "steps", "seed", "length", "correct", "samples", "accuracy", "trained", "passed")
 # One panel for each question: title, whether tuned, and the rows in it.
@@ -68,9 +68,8 @@ def caption(frame: Frame) -> str:
     found = "; ".join(
         f"at {tokens(length, trained)} {_best(plain, length)}, tuned {_best(tuned, length)}" for length in wanted
     )
-    missed = frame[~frame["passed"].astype(bool) & (frame["steps"] == 0)]
-    each = [f"{label(name)} (seed {listed(own['seed'])})" for name, own in missed.groupby("encoding")]
-    gates = f" Gate missed, not drawn: {', '.join(each)}." if each else ""
+    missed = named_runs(frame[~frame["passed"].astype(bool) & (frame["steps"] == 0)])
+    gates = f" Gate missed, not drawn: {missed}." if missed else ""
     return (
         f"RoPE's extensions as they are used, trained on {trained} tokens: the factor is L / T at every length L; "
         f"right, trained on with one factor, for the steps named, on longer texts. Best of RoPE's: {found}.{gates} "

@@ -5,7 +5,7 @@ import numpy as np
 from attention_priors.experiments.gate import gated
 from attention_priors.figures import style
 from attention_priors.figures.curves import over_seeds, shares
-from attention_priors.figures.methods import UNTRAINED, label, named_seeds, paint
+from attention_priors.figures.methods import UNTRAINED, label, named_runs, named_seeds, paint
 from attention_priors.figures.passkey.lines import COLUMNS, NOTEBOOK, plain
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
 from attention_priors.figures.words import CHANCE, GOOD, bounded, prompts, times, tokens, trained_on
@@ -76,8 +76,8 @@ def caption(frame: Frame) -> str:
     each = "; ".join(f"{label(name)} {bounded(*ends[name][['mean', 'low', 'high']])}" for name in names)
     far = [label(name) for name in names if ends[name]["mean"] >= GOOD]
     learned = gated(rows)
-    missed = [f"{label(row.encoding)} (seed {row.seed})" for row in learned[~learned["passed"]].itertuples()]
-    gate = f" Missed their gate, shown all the same: {', '.join(missed)}." if missed else ""
+    missed = named_runs(learned[~learned["passed"]])
+    gate = f" Missed their gate, shown all the same: {missed}." if missed else ""
     return (
         f"Share of passkeys retrieved by {len(names)} encodings trained on texts of varied lengths up to {trained} "
         f"tokens. At {tokens(last, trained)}, {', '.join(far) or 'none'} still answer{'s' * (len(far) == 1)} {GOOD} or "
