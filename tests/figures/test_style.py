@@ -58,6 +58,14 @@ def test_an_unknown_method_is_refused_with_the_nearest():
         methods.look("bam-ssmaks")
 
 
+@pytest.mark.parametrize(("down", "count", "labelled"), [(2, 4, [0, 1, 1, 1]), (1, 2, [1, 1])])
+def test_the_lowest_panel_of_a_column_has_tick_labels_where_the_last_row_is_not_full(down, count, labelled):
+    _, axes = style.figure(nrows=down, ncols=3 if down > 1 else 2, sharex=True, sharey=True)
+    shown = style.panels(axes, count)
+    assert [ax.get_visible() for ax in axes.flat] == [True] * count + [False] * (axes.size - count)
+    assert [ax.xaxis.get_tick_params()["labelbottom"] for ax in shown] == list(map(bool, labelled))
+
+
 def test_ssmax_keeps_the_colour_and_the_plain_form_is_lighter_and_dashed():
     for base, (color, _, marker) in methods.METHODS.items():
         plain, scaled = methods.look(base), methods.look(f"{base}-ssmax")

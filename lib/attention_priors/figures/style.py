@@ -89,6 +89,16 @@ def figure(width: float = SINGLE, height: float = 2.2, **grid: Any) -> tuple[Fig
     return plt.subplots(figsize=(width, height), **grid)
 
 
+def panels(axes: np.ndarray, count: int) -> list[Axes]:
+    """The first `count` panels of a grid; others are hidden, and the lowest of each column has tick labels."""
+    for ax in axes.flat[count:]:
+        ax.set_visible(False)
+    for column in np.atleast_2d(axes).T:
+        for ax in [ax for ax in column if ax.get_visible()][-1:]:
+            ax.xaxis.set_tick_params(labelbottom=True)
+    return list(axes.flat[:count])
+
+
 def pitch(rows: int, room: float = PAGE) -> float:
     """Inches from row to row of a list: less where all would take more than `room`."""
     return min(ROW, room / rows)

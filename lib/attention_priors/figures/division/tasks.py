@@ -26,9 +26,7 @@ def draw(frame: Frame) -> Figure:
     fig, axes = style.figure(style.DOUBLE, 0.75 + 1.2 * down, **shape)
     lengths = sorted(set(frame["length"]))
     ticks = [n for n in lengths if n >= trained and np.log2(n / trained) % 2 == 0]
-    for ax in axes.flat[len(names) :]:
-        ax.set_visible(False)
-    for ax, name in zip(axes.flat, names, strict=False):
+    for ax, name in zip(style.panels(axes, len(names)), names, strict=True):
         color, marker = KINDS[kind(name)]
         for task, (dashes, shade) in LINES.items():
             own = frame[(frame["encoding"] == name) & (frame["task"] == task)]

@@ -32,12 +32,11 @@ def grid(names: Sequence[str], height: float = 1.2, across: int = ACROSS) -> tup
     shape = {"nrows": down, "ncols": across, "sharex": True, "sharey": True, "squeeze": False}
     width = style.SINGLE if across < 3 else style.MIDDLE if across < 5 else style.DOUBLE
     fig, axes = style.figure(width, 0.75 + height * down, **shape)
-    for ax in axes.flat[len(names) :]:
-        ax.set_visible(False)
-    for ax, name in zip(axes.flat, names, strict=False):
+    panels = style.panels(axes, len(names))
+    for ax, name in zip(panels, names, strict=True):
         title = style.broken(label(name), width / across)
         ax.set_title(title, color=style.darken(paint(name)[0], 0.25), fontsize=style.SMALLEST)
-    return fig, list(axes.flat[: len(names)])
+    return fig, panels
 
 
 def multiples(ax: Axes, lengths: Iterable[int], trained: int) -> None:

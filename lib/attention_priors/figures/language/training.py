@@ -30,9 +30,7 @@ def draw(frame: Frame) -> Figure:
     fig, axes = style.figure(
         style.DOUBLE, 0.5 + min(1.25 * down, HIGHEST), nrows=down, ncols=ACROSS, sharex=True, sharey=True, squeeze=False
     )
-    for ax in axes.flat[len(order) :]:
-        ax.set_visible(False)
-    for ax, name in zip(axes.flat, order, strict=False):
+    for ax, name in zip(style.panels(axes, len(order)), order, strict=True):
         look = style_of(name)
         for other in order:
             ax.plot(means[other], color=style.PALE, linewidth=0.4, alpha=0.7, label="_other")

@@ -36,7 +36,7 @@ def draw(frame: Frame) -> Figure:
     fig, axes = style.figure(
         style.MIDDLE, 0.75 + 0.86 * down, nrows=down, ncols=ACROSS, sharex=True, sharey=True, squeeze=False
     )
-    for ax, name in zip(axes.flat, names, strict=False):
+    for ax, name in zip(style.panels(axes, len(names)), names, strict=True):
         sums = rows[rows["method"] == name].groupby(["band", "length"])[["correct", "samples"]].sum()
         cells = (sums["correct"] / sums["samples"]).unstack().reindex(index=range(BANDS), columns=lengths)
         mesh = ax.pcolormesh(np.ma.masked_invalid(cells), edgecolor="white", linewidth=0.4, **heat_maps.SHARES)
@@ -44,14 +44,10 @@ def draw(frame: Frame) -> Figure:
             heat_maps.write(ax, column + 0.5, BANDS / 2, "–", color=style.GREY)
         ax.set_title(METHODS[name].label, fontsize=style.SMALLEST, pad=2)
         heat_maps.bare(ax)
-    for ax in axes.flat[len(names) :]:
-        ax.set_visible(False)
     axes[0, 0].invert_yaxis()
     axes[0, 0].set_yticks([0, BANDS], ["start", "end"])
     ticks = [times(length, trained) if place % 2 == 0 else "" for place, length in enumerate(lengths)]
-    for ax in axes.flat[max(0, len(names) - ACROSS) : len(names)]:
-        ax.xaxis.set_tick_params(labelbottom=True)
-        ax.set_xticks(np.arange(len(lengths)) + 0.5, ticks)
+    axes[0, 0].set_xticks(np.arange(len(lengths)) + 0.5, ticks)
     fig.supxlabel("prompt / training length")
     fig.supylabel("where the key stands")
     heat_maps.color_bar(mesh, axes, ticks=[0, 0.5, 1], aspect=40, pad=0.02, label="share retrieved")

@@ -30,9 +30,7 @@ def draw(frame: Frame) -> Figure:
     high = math.ceil(len(names) / ABREAST)
     wide = math.ceil(len(names) / high)
     fig, axes = style.figure(style.DOUBLE, 0.6 + 1.8 * high, nrows=high, ncols=wide, sharey=True, squeeze=False)
-    for ax in axes.flat[len(names) :]:
-        ax.set_visible(False)
-    for ax, name in zip(axes.flat, names, strict=False):
+    for ax, name in zip(style.panels(axes, len(names)), names, strict=True):
         own, drawn = rows[rows["encoding"] == name], look(name)
         seeds = sorted(set(own["seed"]))
         for place, seed in enumerate(seeds):

@@ -24,9 +24,7 @@ def draw(frame: Frame) -> Figure:
     fig, axes = style.figure(
         style.DOUBLE, 0.55 + 1.2 * down, nrows=down, ncols=ACROSS, sharex=True, sharey=True, squeeze=False
     )
-    for ax in axes.flat[len(names) :]:
-        ax.set_visible(False)
-    for ax, name in zip(axes.flat, names, strict=False):
+    for ax, name in zip(style.panels(axes, len(names)), names, strict=True):
         color, marker = paint(name)
         for _, own in frame[frame["encoding"] == name].groupby("seed"):
             ax.plot(own["step"], own["accuracy"], color=color, linewidth=0.9)

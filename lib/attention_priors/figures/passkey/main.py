@@ -46,9 +46,7 @@ def draw(frame: Frame) -> Figure:
     means = {name: over_seeds(rows[rows["encoding"] == name], "accuracy", shares) for name in names}
     lengths, trained = sorted(set(rows["length"])), trained_on(rows)
     ticks = [length for length in lengths if length >= trained and np.log2(length / trained) % 2 == 0]
-    for ax in axes.flat[len(names) :]:
-        ax.set_visible(False)
-    for ax, name in zip(axes.flat, names, strict=False):
+    for ax, name in zip(style.panels(axes, len(names)), names, strict=True):
         for other in names:
             ax.plot(means[other]["mean"], color=style.PALE, linewidth=0.5, alpha=0.6, zorder=1, label="_other")
         mean, own = means[name], rows[rows["encoding"] == name]

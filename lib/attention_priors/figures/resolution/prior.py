@@ -37,9 +37,7 @@ def draw(frame: Frame) -> Figure:
     down = -(-len(found) // across)
     fig, axes = style.figure(style.MIDDLE, 0.6 + 1.7 * down, nrows=down, ncols=across, squeeze=False, sharex=True,
                              sharey=True)  # fmt: skip
-    for ax in axes.flat[len(found) :]:
-        ax.set_visible(False)
-    for ax, (title, table) in zip(axes.flat, found, strict=False):
+    for ax, (title, table) in zip(style.panels(axes, len(found)), found, strict=True):
         rows, columns = table.index.to_numpy(), table.columns.to_numpy()
         mesh = ax.pcolormesh(columns, rows, table.to_numpy(), vmin=-DEPTH, vmax=0, shading="nearest", rasterized=True)
         ax.add_patch(mpl.patches.Circle((0, 0), NEAR, fill=False, color="white", linewidth=0.7, linestyle=":"))

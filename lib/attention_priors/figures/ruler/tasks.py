@@ -52,7 +52,7 @@ def draw(frame: Frame) -> Figure:
     size = {"nrows": down, "ncols": across, "sharex": True, "sharey": True, "squeeze": False}
     rows = down * len(names)
     fig, axes = style.figure(style.DOUBLE, 0.6 + 0.25 * down + style.pitch(rows, ROOM) * rows, **size)
-    for ax, task in zip(axes.flat, tasks, strict=False):
+    for ax, task in zip(style.panels(axes, len(tasks)), tasks, strict=True):
         rows = frame[frame["task"] == task]
         scores, asked = (each.loc[names] for each in columns(rows))
         gate = rows.drop_duplicates("encoding").set_index("encoding").loc[names]
@@ -67,8 +67,6 @@ def draw(frame: Frame) -> Figure:
                 heat_maps.write(ax, len(lengths) + 0.08, row + 0.53, said, ha="left")
         heat_maps.bare(ax)
         ax.set(xlim=(0, len(lengths) + 0.75), title=TITLES[task])
-    for ax in axes.flat[len(tasks) :]:
-        ax.set_visible(False)
     axes[0, 0].set_yticks(np.arange(len(names)) + 0.5, [label(name) for name in names])
     ticks = ["≤ 1×", *(times(length, trained) for length in lengths[1:])]
     axes[0, 0].set_xticks(np.arange(len(lengths)) + 0.5, ticks)
