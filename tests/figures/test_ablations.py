@@ -157,7 +157,8 @@ def test_what_the_heads_of_the_ablations_learned_is_said_or_left_out():
     with pytest.raises(NotCompared, match="nobody trains bam-location-ssmax under this profile"):
         heads.locations(rows[:2])
     found = heads.attention(rows).set_index("encoding").loc["BAM SSMax"]
-    assert found.tolist() == [0.2, 3.0]
+    assert found.tolist() == [1, 0.2, 3.0]
     losses = pd.DataFrame({"encoding": "bam-ssmax", "length": [128, 256], "trained": 128, "trained_on": True,
-                           "loss": [2.0, 9.0], "seed": 0})  # fmt: skip
+                           "loss": [2.0, 9.0], "seed": 0, "passed": True})  # fmt: skip
     assert heads.losses(losses)["loss on documents at T (nats)"].tolist() == [2.0]
+    assert heads.losses(losses)["passed the gate"].tolist() == ["1 of 1"]

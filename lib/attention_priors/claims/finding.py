@@ -18,6 +18,7 @@ from attention_priors.claims.verdict import Sentence, show
 
 Frames = Mapping[str, pd.DataFrame]
 LEVEL = 0.95
+ANY, SHARE, RANK = (-math.inf, math.inf), (0.0, 1.0), (-1.0, 1.0)  # what numbers, shares, correlations can be
 OTHER_SIDE = {"<": "at or above", "<=": "above", ">": "at or below", ">=": "below"}  # of a bound, by relation
 
 
@@ -58,7 +59,7 @@ def exactly(value: float, seeds: Sequence[int] = (), note: str = "") -> Estimate
     return Estimate(value, lambda level: (value, value), tuple(seeds), note)
 
 
-def mean(by_seed: Mapping[int, float], within: tuple[float, float] = (-math.inf, math.inf)) -> Estimate:
+def mean(by_seed: Mapping[int, float], within: tuple[float, float] = ANY) -> Estimate:
     """The mean over seeds with Student's t interval, cut at what the quantity can be; `UNKNOWN` without a seed."""
     values = np.asarray(list(by_seed.values()), dtype=float)
     if not len(values):

@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 
 from attention_priors.attention import attention
-from attention_priors.claims.finding import Estimate, Finding, Frames, mean, unknown
+from attention_priors.claims.finding import ANY, SHARE, Estimate, Finding, Frames, mean, unknown
 from attention_priors.claims.law import Law, Reading, claim, claims
 from attention_priors.positions.composite import coordinates
 from attention_priors.positions.priors import Product
@@ -34,7 +34,9 @@ def models(frames: Frames, copied: bool = True) -> pd.DataFrame:
     return own[own["copied"].astype(bool)] if copied else own
 
 
-def column(name: str, *, copied: bool = True, of: Callable = lambda values: values) -> Callable[[Frames], Estimate]:
+def column(
+    name: str, *, copied: bool = True, of: Callable = lambda values: values, within: tuple[float, float] = ANY
+) -> Callable[[Frames], Estimate]:
     """The mean of a column over seeds."""
 
     def estimate(frames: Frames) -> Estimate:
@@ -42,7 +44,7 @@ def column(name: str, *, copied: bool = True, of: Callable = lambda values: valu
         if own.empty:
             return unknown(f"no model of {GOAT} has copied" if copied else f"{GOAT} is not in this profile")
         every = len(models(frames, copied=False))
-        found = mean(of(own[name]).to_dict())
+        found = mean(of(own[name]).to_dict(), within)
         note = f"{len(own)} of {every} models have copied" if copied and len(own) < every else ""
         return Estimate(found.value, found.interval, found.seeds, note)
 
@@ -85,13 +87,15 @@ CHECKS = claims(
         "GOAT-F1",
         finding(f"The mixture is learned: on the mean over seeds at most {NEAR} nats above the best prediction",
                 column("excess", copied=False), "<=", NEAR),
-        finding(f"A sink: some head's prior gives the first key more than {MOST}", column("prior_first"), ">", MOST),
-        finding(f"A diagonal: some head's prior gives lag 1 more than {MOST}", column("prior_previous"), ">", MOST),
+        finding(f"A sink: some head's prior gives the first key more than {MOST}",
+                column("prior_first", within=SHARE), ">", MOST),
+        finding(f"A diagonal: some head's prior gives lag 1 more than {MOST}",
+                column("prior_previous", within=SHARE), ">", MOST),
         finding("The sink's u peaks at key 0 (places off, mean over seeds)", column("u_peak", of=off(0)), "<", 0.5),
         finding("The diagonal's κ peaks at lag 1 (places off, mean over seeds)", column("kappa_peak", of=off(1)), "<",
                 0.5),
-        finding("Most keys between are pushed below the row's mean (head with fewest)", column("below"), ">",
-                0.5),
+        finding("Most keys between are pushed below the row's mean (head with fewest)",
+                column("below", within=SHARE), ">", 0.5),
         recipe=RECIPE,
     ),
     claim(

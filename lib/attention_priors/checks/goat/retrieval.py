@@ -37,9 +37,12 @@ class Spans(Runs):
             self.runs[row.encoding, int(row.seed)][int(row.length)] = int(row.digits), int(row.samples)
 
     def counts(self, name: str, lengths: Iterable[int]) -> Counts:
-        """As many prompts as the digits would fill, and prompts asked, by seed: digits of one prompt go together."""
+        """As many prompts as the digits would fill, parts of one too, and prompts asked, by seed.
+
+        Prompts are what is independent: the digits of one go together.
+        """
         found = super().counts(name, lengths)
-        return {seed: (digits // passkey.DIGITS, asked) for seed, (digits, asked) in found.items()}
+        return {seed: (digits / passkey.DIGITS, asked) for seed, (digits, asked) in found.items()}
 
     def row(self, form: str) -> str:
         """The encoding that stands for a form of Goat here."""
@@ -119,8 +122,8 @@ def sinks_with_depth(frames: Frames) -> Estimate:
             digits, first, asked, all_asked = (
                 int(group[part].sum()) for part in ("digits", "early_digits", "early", "samples")
             )
-            early[int(seed)] = first // passkey.DIGITS, asked
-            late[int(seed)] = (digits - first) // passkey.DIGITS, all_asked - asked
+            early[int(seed)] = first / passkey.DIGITS, asked
+            late[int(seed)] = (digits - first) / passkey.DIGITS, all_asked - asked
         found[name] = replace(lead(early, late), note=data.why(name))
     return smallest(found)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pandas as pd
 
 from attention_priors.checks.language.losses import CLOSE, RECIPE
-from attention_priors.claims.finding import Estimate, Finding, Frames, mean, unknown
+from attention_priors.claims.finding import ANY, SHARE, Estimate, Finding, Frames, mean, unknown
 from attention_priors.claims.law import claim, claims
 from attention_priors.experiments.sinks import SINK
 
@@ -40,11 +40,12 @@ def by_seed(
 def average(
     frame: str, name: str, quantity: Callable[[pd.DataFrame], float], why: str = "", task: str = LANGUAGE
 ) -> Callable[[Frames], Estimate]:
-    """The mean of such numbers over seeds."""
+    """The mean of such numbers over seeds; those of BAND are masses."""
 
     def estimate(frames: Frames) -> Estimate:
         values = by_seed(frames[frame], name, quantity, task)
-        return mean(values) if values else unknown(why or f"{name} not in this profile, or its gate missed")
+        within = SHARE if frame == BAND else ANY
+        return mean(values, within) if values else unknown(why or f"{name} not in this profile, or its gate missed")
 
     return estimate
 

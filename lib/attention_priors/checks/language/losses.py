@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from attention_priors.claims.finding import Estimate, Finding, Frames, largest, mean, smallest, unknown
+from attention_priors.claims.finding import ANY, Estimate, Finding, Frames, largest, mean, smallest, unknown
 from attention_priors.experiments.readings import BENCHMARK, EXTENSIONS, LONGER, SMALL, TUNED
 from attention_priors.positions.encodings import encoding
 
@@ -66,6 +66,10 @@ class Losses:
         """The seeds of an encoding, and those that passed."""
         return set(self.frame[self.frame["encoding"] == name]["seed"]), set(self.of(name)["seed"])
 
+    def _times(self, name: str) -> int:
+        """With how many times the others' tokens its models passed."""
+        return int(self.of(name)["times"].max()) if "times" in self.rows and len(self.of(name)) else 1
+
     def lengths(self, *names: str, least: float = 0.0, most: float = math.inf) -> list[int]:
         """Lengths at which all of these were read, between `least` and `most` times T."""
         read = [set(self.of(name)["length"]) for name in names]
@@ -87,10 +91,10 @@ class Losses:
         means = {seed: np.mean([row.get(length, np.nan) for length in lengths]) for seed, row in sorted(read.items())}
         return pd.Series(means, dtype=float).dropna()
 
-    def at(self, name: str, column: str, lengths: int | Iterable[int]) -> Estimate:
-        """A column at one length, or its mean over several."""
+    def at(self, name: str, column: str, lengths: int | Iterable[int], within: tuple[float, float] = ANY) -> Estimate:
+        """A column, whose values lie `within` two ends, at one length, or its mean over several."""
         lengths = [lengths] if isinstance(lengths, int) else list(lengths)
-        return self._told(self.by_seed(name, column, lengths), lengths, name)
+        return self._told(self.by_seed(name, column, lengths), lengths, name, within=within)
 
     def gap(self, first: str, second: str, column: str, lengths: int | Iterable[int]) -> Estimate:
         """A column of the first less that of the second, mean over lengths; losses of equal tokens alone compare."""
@@ -118,10 +122,13 @@ class Losses:
         note = f"read up to {read[-1] / self.trained:.3g}T"
         return Estimate(found.value, lambda level: (found.interval(level)[0], math.inf), found.seeds, note)
 
-    def _told(self, values: pd.Series, lengths: Sequence[int], *names: str) -> Estimate:
+    def _told(
+        self, values: pd.Series, lengths: Sequence[int], *names: str, within: tuple[float, float] = ANY
+    ) -> Estimate:
         if len(values):
-            found = mean({int(seed): float(value) for seed, value in values.items()})
-            return replace(found, note=self.why(*names))
+            found = mean({int(seed): float(value) for seed, value in values.items()}, within)
+            more = [f"{_label(name)} at {times} × tokens" for name in names if (times := self._times(name)) > 1]
+            return replace(found, note="; ".join(filter(None, [self.why(*names), *more])))
         where = ", ".join(f"{n / self.trained:.3g}T" for n in lengths) or "any common length"
         return unknown(self.why(*names) or f"{', '.join(map(_label, names))} not read at {where}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import pandas as pd
@@ -84,14 +85,15 @@ def moved(frames: Frames, name: str) -> Losses:
 def movement(frames: Frames, name: str) -> Estimate:
     """How much more text moves an encoding's loss on a document, mean over the lengths above T."""
     data = moved(frames, name)
-    return data.at(name, "moved", data.lengths(name, least=1.001))
+    return data.at(name, "moved", data.lengths(name, least=1.001), within=(0.0, math.inf))
 
 
 def movements(frames: Frames, names: Iterable[str]) -> pd.DataFrame:
     """`movement` of several encodings with its 95 % interval, a row each; NaN where the gate was missed."""
     found = {encoding(name).label: movement(frames, name) for name in names}
-    return pd.DataFrame({name: (each.value, *each.interval(0.95)) for name, each in found.items()},
-                        index=["nats", "low", "high"]).T  # fmt: skip
+    rows = [{"nats": each.value, **dict(zip(("low", "high"), each.interval(0.95), strict=True)), "note": each.note}
+            for each in found.values()]  # fmt: skip
+    return pd.DataFrame(rows, index=list(found))
 
 
 def fails(name: str) -> Finding:

@@ -5,14 +5,13 @@ Runs that missed the gate of the passkey task decide nothing. An interval is Stu
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from attention_priors.claims.finding import UNKNOWN, Estimate, Finding, Frames, mean
+from attention_priors.claims.finding import ANY, RANK, SHARE, UNKNOWN, Estimate, Finding, Frames, mean
 from attention_priors.claims.law import claim, claims
 
 RECIPE = "passkey-small"
@@ -31,7 +30,7 @@ def learned(frames: Frames, name: str) -> pd.DataFrame:
 
 
 def over_seeds(
-    name: str, of: Callable[[pd.DataFrame], float], within: tuple[float, float] = (-math.inf, math.inf)
+    name: str, of: Callable[[pd.DataFrame], float], within: tuple[float, float] = ANY
 ) -> Callable[[Frames], Estimate]:
     """The mean over seeds of what `of` makes of a model's rows; UNKNOWN where it is NaN for one of them."""
 
@@ -44,7 +43,7 @@ def over_seeds(
 
 def correlation(reading: str) -> Callable[[Frames], Estimate]:
     """Spearman's ρ of one of `experiments.learned.CORRELATED`."""
-    return over_seeds(CORRELATIONS, lambda rows: float(rows.loc[rows["reading"] == reading, "rho"].mean()), (-1, 1))
+    return over_seeds(CORRELATIONS, lambda rows: float(rows.loc[rows["reading"] == reading, "rho"].mean()), RANK)
 
 
 def lowest(frames: Frames) -> Estimate:
@@ -85,7 +84,7 @@ def lost(edit: str, than: str, far: bool = True) -> Callable[[Frames], Estimate]
         found = accuracies(rows, far)
         return float(found.get(than, np.nan) - found.get(edit, np.nan))
 
-    return over_seeds(EDITS, of, (-1, 1))
+    return over_seeds(EDITS, of, RANK)
 
 
 def _mirrored(frames: Frames) -> Frames:
@@ -121,7 +120,7 @@ CHECKS = claims(
         Finding(f"Heads with {_NEGATIVE} give the key sentence more than its even share: their lift",
                 over_seeds(HEADS, lift), ">", 1.0, metrics=(HEADS, GATE)),
         Finding("They are those that look at the key: P(one gives it more than another head of its layer)",
-                over_seeds(HEADS, before_the_others, (0, 1)), ">", 0.5, metrics=(HEADS, GATE)),
+                over_seeds(HEADS, before_the_others, SHARE), ">", 0.5, metrics=(HEADS, GATE)),
         recipe=RECIPE, flip=_no_lift),
     claim("BAM-C21",
         Finding(f"Heads with β < 0 made uniform: accuracy lost from {LONG} T on",

@@ -23,7 +23,7 @@ PERFECT = 0.85  # no finite sample shows 1; the lower limit of 25 of 25 right is
 LONG = 64  # multiples of the training length
 MARGIN = 0.05  # of accuracy: a smaller lead is none
 
-Counts = dict[int, tuple[int, int]]  # (right, asked) by seed or by length
+Counts = dict[int, tuple[float, int]]  # (right, asked) by seed or by length
 
 
 class Runs:

@@ -9,15 +9,17 @@ STUDY = Study("subset", "trained parameters", {
         "bam-shape-ssmax": "θβ",
         "bam-scale-ssmax": "θα",
         "nope-ssmax": "none (NoPE)",
-        "sinusoidal-ssmax": "Sinusoidal",
-        "rope-ssmax": "RoPE",
-        "alibi-ssmax": "ALiBi",
     },
     "from ALiBi's slopes": {
         "bam-laplace-ssmax": "θα, θβ",
         "bam-laplace-shape-ssmax": "θβ",
         "bam-laplace-scale-ssmax": "θα",
         "alibi-ssmax-prior": "none",
+    },
+    "other encodings": {
+        "sinusoidal-ssmax": "Sinusoidal",
+        "rope-ssmax": "RoPE",
+        "alibi-ssmax": "ALiBi",
     },
 })  # fmt: skip
 FIGURE = STUDY.figure(

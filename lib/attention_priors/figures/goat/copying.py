@@ -8,6 +8,7 @@ from attention_priors.figures.goat.panels import NOTEBOOK
 from attention_priors.figures.methods import label, paint
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
 from attention_priors.figures.words import counted, listed, times, trained_on
+from attention_priors.positions.encodings import encoding
 from attention_priors.tasks.copying import NEAR
 
 PARTS = {"content": "content", "spectrum": r"spectrum $\kappa(i-j)$", "sink": r"sink $u(j)$",
@@ -80,12 +81,15 @@ def build(frame: Frame) -> Frame:
     rivals(frame, "encoding", "copying_judged")
     rows = []
     for name, own in frame.groupby("encoding", sort=False):
+        prior = encoding(name).prior
+        lags, keys = prior(1).split() if prior else ([], [])
         rows.append({
             "encoding": label(name), "seeds": len(own), "copied": int(own["copied"].sum()),
             "nats above the best": f"{own['excess'].mean():.3f} [{own['excess'].min():.3f}, {own['excess'].max():.3f}]",
             "prior on the first key": f"{own['prior_first'].mean():.3f} (least {own['prior_first'].min():.3f})",
             "prior on lag 1": f"{own['prior_previous'].mean():.3f} (least {own['prior_previous'].min():.3f})",
-            "peak of u": listed(own["u_peak"]), "peak of κ": listed(own["kappa_peak"]),
+            "peak of u": listed(own["u_peak"]) if keys else "–",
+            "peak of κ": listed(own["kappa_peak"]) if lags else "–",
         })  # fmt: skip
     return Frame(rows)
 
@@ -96,7 +100,7 @@ def caption_table(frame: Frame) -> str:
         f"The mixture of copies, {counted(frame['seed'])}: nats above the best prediction of the same symbols (mean "
         f"over seeds [extremes]); copied: at most {NEAR} above. The best loses {one['expected']:.3f} nats, one who "
         f"knows a single copy {one['one_copy']:.3f}. Masses: of the head that has most of it, without content, mean "
-        "over queries; peaks: of the parts of that head, over keys and over lags, seed by seed."
+        "over queries; peaks: of the parts of that head, over keys and over lags, seed by seed; –: no such part."
     )
 
 

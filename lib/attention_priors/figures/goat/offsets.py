@@ -49,8 +49,8 @@ def caption(frame: Frame) -> str:
     means = (at["correct"] / at["samples"]).reindex(panels.ordered(frame["encoding"]))
     each = ", ".join(f"{label(name)} {value:.2f}" for name, value in means.items())
     return (
-        f"The k-th last symbol of a text, k named by the query, after training up to {trained} tokens. Answered at "
-        f"that length: {each}. By address (in octaves), at the training length and at the longest; means "
+        f"The k-th last symbol of a text, k named by the query, after training up to {trained} tokens. Answered in "
+        f"texts of that length: {each}. By address (in octaves), at the training length and at the longest; means "
         f"over seeds; bars: 95 % intervals over seeds and questions; dots: seeds. Chance is {addressing.CHANCE:.3f}. "
         f"{named_seeds(frame).capitalize()}."
     )

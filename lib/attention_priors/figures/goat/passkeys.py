@@ -25,7 +25,7 @@ def shown(frame: Frame) -> Frame:
 def by_digits(rows: Frame) -> Frame:
     """The same with digits as what is counted; an interval's trials are prompts."""
     digits = rows["digits"] / passkey.DIGITS
-    return rows.assign(correct=digits.round().astype(int), accuracy=digits / rows["samples"])
+    return rows.assign(correct=digits, accuracy=digits / rows["samples"])
 
 
 def ranked(rows: Frame) -> list[str]:

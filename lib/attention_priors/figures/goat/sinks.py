@@ -115,7 +115,8 @@ def build(frame: Frame) -> Frame:
 
 def caption_table(frame: Frame) -> str:
     return (
-        "Attention on the first key, queries of the second half; loss: in nats, on copies above the best prediction. A "
+        "Attention on the first key, queries of the second half; loss: in nats, on copies above the best prediction of "
+        "the texts that are read here, by which such models pass or not. A "
         f"head sinks with at least {SINK} of its attention there. The next three columns are of the head of each model "
         "that sinks most; norms are relative to the median of the other keys, over all heads and over those that sink."
     )

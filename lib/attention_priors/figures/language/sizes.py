@@ -26,7 +26,8 @@ def build(frame: Frame) -> Frame:
         for part, size in SIZES.items():
             found = own[own["part"] == part]
             cells |= {f"{size}, loss (nats)": bounded(found["loss"].mean(), *t_interval(found["loss"]), digits=3),
-                      f"{size}, cost of a swap (nats)": f"{found['swap'].mean():.2f}"}  # fmt: skip
+                      f"{size}, cost of a swap (nats)": f"{found['swap'].mean():.2f}",
+                      f"{size}, know order": f"{int(found['passed'].sum())} of {len(found)}"}  # fmt: skip
         made.append({"encoding": label(name), **cells})
     return Frame(made)
 
@@ -36,12 +37,12 @@ def caption(frame: Frame) -> str:
     counts = rows.groupby(["part", "encoding"])["seed"].nunique()
     return (
         f"Loss at the training length ({trained_on(rows)} tokens) of models of two sizes, one recipe, mean over "
-        f"{extremes(counts)} seeds [95 % t interval over seeds; none for one seed], and what exchanging two neighbours "
-        "costs them."
+        f"{extremes(counts)} seeds [95 % t interval over seeds; none for one seed], what exchanging two neighbours "
+        "costs them, and how many pass the gate of word order."
     )
 
 
 TABLE = TableSpec(
     "language_readings", build, caption, "language_models",
-    ("part", "encoding", "seed", "length", "trained", "loss", "swap"), "the survey's figure on NoPE",
+    ("part", "encoding", "seed", "length", "trained", "loss", "swap", "passed"), "the survey's figure on NoPE",
 )  # fmt: skip

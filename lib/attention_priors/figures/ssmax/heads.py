@@ -49,14 +49,16 @@ def caption(frame: Frame) -> str:
     counts = ", ".join(f"{frozen(rows, keys)} at {said}" for keys, said in (
         (trained, f"{trained} keys (1×)"), (FAR[-1] * trained, f"{FAR[-1] * trained:,} ({FAR[-1]}×)"),
         (MILLION, f"{MILLION:,}")))  # fmt: skip
+    negative = int((rows["scale"] < 0).sum())
+    turned = f" {negative} of them have s < 0, which turns their order around; |s| is drawn." if negative else ""
     last = int(frame["length"].max())
     longer = frame[frame["length"] == last]["product"].median()
     return (
         f"s and σ of every head of BAM SSMax trained on passkeys ({counted(rows['seed'])}, {len(rows)} heads, all "
-        "shown). σ is the standard deviation of the content logits of the answering queries over the keys beside the "
-        f"key sentence, at {trained} tokens. Below a line SSMax leaves the head soft at so many keys, above it a "
-        f"handful of keys holds all of what content decides. Frozen heads, of {len(rows)}: {counts}. The median of s σ "
-        f"is {rows['product'].median():.2f}, and {longer:.2f} at {last:,} tokens ({times(last, trained)})."
+        f"shown).{turned} σ is the standard deviation of the content logits of the answering queries over the keys "
+        f"beside the key sentence, at {trained} tokens. Below a line SSMax leaves the head soft at so many keys, above "
+        f"it a handful of keys holds all of what content decides. Frozen heads, of {len(rows)}: {counts}. The median "
+        f"of s σ is {rows['product'].median():.2f}, and {longer:.2f} at {last:,} tokens ({times(last, trained)})."
     )
 
 
