@@ -1,7 +1,7 @@
 """What was tried for the mixture of copies is on record, with as many trials a row, on a seed that does not count."""
 
 from attention_priors import config
-from attention_priors.experiments import copying, copying_tuning
+from attention_priors.experiments import arms, copying_tuning
 
 
 def test_every_row_had_the_same_number_of_trials_at_the_recipe_of_the_profile():
@@ -24,7 +24,7 @@ def test_rows_train_at_the_rates_of_their_best_trial_where_it_gains_a_hundredth_
             taken = best if usual["excess"] - best["excess"] >= 0.01 else usual
             found = settings.rates.get(name, 1) * recipe.rate, settings.prior_rates.get(name, 1) * recipe.prior_rate
             assert found == (taken["rate"], taken["prior_rate"]), name
-            spec = copying.spec(config.profile("cpu").model_copy(update={"copying": settings}), name, 0)
+            spec = arms.copying_run(config.profile("cpu").model_copy(update={"copying": settings}), name, 0)
             assert (spec.recipe.rate, spec.recipe.prior_rate) == found
 
 
@@ -33,4 +33,4 @@ def test_a_trial_says_how_far_from_the_best_prediction_it_ends(tmp_path):
     row = copying_tuning.trial(smoke, "nope", 2.0, 1.0, str(tmp_path))
     assert list(row) == list(copying_tuning.tried().columns)
     assert row["rate"] == 2 * smoke.copying.recipe.rate and row["excess"] > 0
-    assert copying.spec(smoke, "nope", copying_tuning.SEED).seed == copying_tuning.SEED
+    assert arms.copying_run(smoke, "nope", copying_tuning.SEED).seed == copying_tuning.SEED

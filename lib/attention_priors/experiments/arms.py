@@ -15,7 +15,7 @@ from .. import runtime
 from ..config import Extension, ModelConfig, Profile, Recipe
 from ..model import Transformer
 from ..positions.encodings import encoding
-from ..tasks import passkey
+from ..tasks import copying, passkey
 from ..text import hub, packing
 from ..training import Run, RunSpec, build
 
@@ -50,6 +50,15 @@ def passkey_run(profile: Profile, name: str, seed: int, hard: bool = False) -> R
     model = ModelConfig(vocabulary=len(passkey.VOCABULARY), encoding=trained, **settings.size.model_dump())
     task = "passkey-hard" if hard else "passkey"
     return RunSpec(task=task, model=model, recipe=settings.recipe, seed=seed)
+
+
+def copying_run(profile: Profile, name: str, seed: int) -> RunSpec:
+    """The training run of an encoding on the mixture of copies, at the rates of its best trial."""
+    settings, recipe = profile.copying, profile.copying.recipe
+    model = ModelConfig(vocabulary=copying.SYMBOLS, encoding=name, **settings.size.model_dump())
+    rates = {"rate": settings.rates.get(name, 1.0) * recipe.rate,
+             "prior_rate": settings.prior_rates.get(name, 1.0) * recipe.prior_rate}  # fmt: skip
+    return RunSpec(task="copying", model=model, recipe=recipe.model_copy(update=rates), seed=seed)
 
 
 def language_run(profile: Profile, name: str, seed: int, packed: packing.PackedCorpus, path: Path) -> RunSpec:

@@ -18,14 +18,14 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from .. import runtime, store
-from ..config import Encodings, Frozen, ModelConfig, Profile, Recipe, Seeds, Size
+from ..config import Encodings, Frozen, Profile, Recipe, Seeds, Size
 from ..evaluation import TOKENS_AT_ONCE
 from ..model import Transformer
 from ..positions.encodings import encoding
 from ..positions.priors import Prior
 from ..tasks import copying
 from ..training import RunSpec
-from .arms import Corpus, Rates, check_rates, trained
+from .arms import Corpus, Rates, check_rates, copying_run, trained
 from .experiment import Asked, Experiment, Reading
 from .grid import Job, run_all
 from .induced import induced, sides
@@ -68,19 +68,10 @@ class Settings(Frozen):
         return tuple(multiple * self.recipe.length for multiple in self.multiples)
 
 
-def spec(profile: Profile, name: str, seed: int) -> RunSpec:
-    """The training run of an encoding, at the rates of its best trial."""
-    settings, recipe = profile.copying, profile.copying.recipe
-    model = ModelConfig(vocabulary=copying.SYMBOLS, encoding=name, **settings.size.model_dump())
-    rates = {"rate": settings.rates.get(name, 1.0) * recipe.rate,
-             "prior_rate": settings.prior_rates.get(name, 1.0) * recipe.prior_rate}  # fmt: skip
-    return RunSpec(task="copying", model=model, recipe=recipe.model_copy(update=rates), seed=seed)
-
-
 def asked(profile: Profile, _: Corpus | None = None) -> Asked:
     settings = profile.copying
     return {
-        spec(profile, name, seed): [Reading(name, length, settings.texts) for length in settings.lengths]
+        copying_run(profile, name, seed): [Reading(name, length, settings.texts) for length in settings.lengths]
         for name in settings.encodings for seed in settings.seeds
     }  # fmt: skip
 

@@ -18,7 +18,7 @@ import pandas as pd
 from .. import config, runtime, store
 from ..config import Profile
 from ..training import Run
-from . import copying
+from . import arms, copying
 from .grid import Job, run_all
 
 PATH = config.ROOT / "data" / "tuning" / "copying.csv"
@@ -45,7 +45,7 @@ def grid(profile: Profile, runs: Path) -> pd.DataFrame:
 
 def trial(profile: Profile, name: str, rate: float, prior: float, runs: str) -> dict[str, Any]:
     """One run and how far from the best prediction it ends."""
-    usual, recipe = copying.spec(profile, name, SEED), profile.copying.recipe
+    usual, recipe = arms.copying_run(profile, name, SEED), profile.copying.recipe
     changed = {"rate": rate * recipe.rate, "prior_rate": prior * recipe.prior_rate}
     run = Run(usual.model_copy(update={"recipe": recipe.model_copy(update=changed)}), runs, runtime.device("cpu"))
     row = {"encoding": name, "seed": SEED, **changed}

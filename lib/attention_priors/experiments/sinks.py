@@ -23,8 +23,7 @@ from ..model import Transformer
 from ..positions.composite import Content
 from ..tasks import copying
 from ..training import RunSpec
-from .arms import Corpus, corpus, language_run, trained
-from .copying import spec as mixture_run
+from .arms import Corpus, copying_run, corpus, language_run, trained
 from .documents import Reader, gate
 from .experiment import Asked, Experiment, Frames, Reading
 from .grid import Job, run_all
@@ -35,6 +34,7 @@ EVERY = 4  # of the keys whose u is kept, after the first ones
 SINK = 0.3  # of a head's attention on the first key, from which on it counts as a sink; ours
 OWN = ("alibi",)  # encodings whose prior prefers the query's own key
 FLAT = 1e-9
+TINY = 1e-300  # of a weight
 
 
 class Settings(Frozen):
@@ -50,7 +50,7 @@ def wanted(profile: Profile, found: Corpus) -> list[RunSpec]:
     """Every training run; most are those of Goat as a language model, and all of copying's are that experiment's."""
     settings, mixture = profile.sinks, profile.copying
     read = [language_run(profile, name, seed, *found) for name in settings.encodings for seed in settings.seeds]
-    return read + [mixture_run(profile, name, seed) for name in mixture.encodings for seed in mixture.seeds]
+    return read + [copying_run(profile, name, seed) for name in mixture.encodings for seed in mixture.seeds]
 
 
 def asked(profile: Profile, found: Corpus) -> Asked:
@@ -134,7 +134,8 @@ def look(
     for layer, p in enumerate(maps):
         prior = model.blocks[layer].attention.prior
         pi = induced(prior, p.shape[1], length)[:, rows]  # [heads, queries, keys]
-        z = (p.log() - pi.log()).masked_fill(hidden, 0.0)
+        # Where a steep prior leaves nothing at all, content logits cannot be told: 0.
+        z = (p.clamp(min=TINY).log() - pi.clamp(min=TINY).log()).masked_fill(hidden, 0.0)
         omega = z.masked_fill(hidden, -torch.inf).amax(-1) - z.masked_fill(hidden, torch.inf).amin(-1)
         alone = z.masked_fill(hidden, -torch.inf).softmax(-1)
         u = None if prior is None else prior.of_keys(torch.arange(length), length)
