@@ -67,6 +67,14 @@ def test_no_negative_head_anywhere_disagrees_with_c8():
     assert outcome("BAM-C8", made) == "disagrees"
 
 
+def test_one_steep_head_leaves_c8_open_and_the_note_counts_the_seeds():
+    made = frames()
+    heads = made["learned_heads"]
+    heads.loc[heads.index[0], "beta"] = -30.0
+    said = CHECKS["BAM-C8"].frame(made).iloc[0]
+    assert said["found"] == "undecided" and "of 4 seeds 4 below it, from −30.00 to −1.50" in said["note"]
+
+
 def test_an_edit_that_breaks_the_task_does_not_steer_the_reach():
     made = frames()
     edits = made["learned_edits"]

@@ -1,5 +1,7 @@
 """What a sink is made of: content told from the prior, the band, norms, and the head that is followed."""
 
+import math
+
 import pandas as pd
 import pytest
 import torch
@@ -46,6 +48,15 @@ def test_masses_are_those_of_the_attention_and_lie_in_the_band(name):
         ).all()
     assert frames["keys"].empty == (name in ("goat-no-sink", "alibi", "rope", "nope"))
     assert ("spike" in heads) == (not frames["keys"].empty)
+
+
+def test_a_prior_so_steep_that_weights_vanish_leaves_finite_numbers():
+    made, tokens, _ = found("alibi")
+    for block in made.blocks:
+        block.attention.prior.slopes.fill_(2000.0)
+    rows = sinks.look(made, tokens, FACTORS)
+    assert all(math.isfinite(value) for part in ("heads", "factors") for row in rows[part] for value in row.values())
+    assert {row["prior_mass"] for row in rows["heads"]} == {0.0}
 
 
 def test_content_alone_is_attention_without_the_prior():

@@ -116,7 +116,10 @@ def test_a_second_model_stands_for_growth_and_never_for_a_comparison_of_losses()
     assert outcome("BAM-F6", both) == "agrees"  # that it diverges is known from the second
     found = judged("BAM-TAB2", both)["NoPE has the highest loss at T"]
     assert found.outcome == "undecided" and "NoPE passed its gate with more tokens" in found.note
-    assert Losses(both[PERPLEXITY].query("trained_on")).of("nope")["times"].unique().tolist() == [3]
+    data = Losses(both[PERPLEXITY].query("trained_on"))
+    assert data.of("nope")["times"].unique().tolist() == [3]
+    assert "NoPE at 3 × tokens" in data.at("nope", "growth", TRAINED).note
+    assert "tokens" not in data.at("alibi", "growth", TRAINED).note
 
 
 def test_differences_are_taken_within_a_seed():
