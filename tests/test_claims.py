@@ -12,8 +12,6 @@ import pytest
 from attention_priors import claims, config, store
 from attention_priors.checks import CHECKS, Checks
 from attention_priors.claims import Verdict, __main__, ledger
-from attention_priors.experiments import findings
-from attention_priors.figures.words import joined
 from attention_priors.notebooks import NOTEBOOKS, file_name
 from attention_priors.registry import LIBRARY
 
@@ -283,11 +281,13 @@ def test_nothing_is_missing_in_the_committed_ledger(capsys):
     assert "stale" not in capsys.readouterr().out
 
 
-def test_the_readme_counts_the_verdicts_of_the_committed_ledger():
-    committed = claims.read(config.ROOT / "results" / "cpu" / "claims.json")
-    decided = sum(verdict.verdict != "not run" for verdict in committed.values())
+def test_the_readme_counts_the_verdicts_of_the_committed_ledgers():
+    ledgers = {name: claims.read(config.ROOT / "results" / name / "claims.json") for name in ("full", "cpu")}
+    committed = ledgers["full"]
+    full, cpu = (sum(verdict.verdict != "not run" for verdict in each.values()) for each in ledgers.values())
     readme = " ".join((config.ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert f"Of {len(committed)} registered claims {decided} have a verdict" in readme
+    assert f"Of {len(committed)} registered claims {full} have a verdict under profile `full` (" in readme
+    assert f"), {cpu} under `cpu` (" in readme
     kinds = ("verified", "verified with correction", "contradicted")
     holds, corrected, fails = (sum(verdict.verdict == kind for verdict in committed.values()) for kind in kinds)
     exact = (
@@ -298,27 +298,21 @@ def test_the_readme_counts_the_verdicts_of_the_committed_ledger():
 
 def test_the_readme_opens_with_the_findings_as_they_were_computed():
     readme = " ".join((config.ROOT / "README.md").read_text(encoding="utf-8").split())
-    found = pd.read_csv(config.ROOT / "results" / "cpu" / "metrics" / "findings.csv")
-    places = [readme.index(each) for each in found["finding"]]
+    found = pd.read_csv(config.ROOT / "results" / "full" / "metrics" / "findings.csv")
+    places = [readme.index(each.removesuffix(".")) for each in found["finding"]]
     assert places == sorted(places) and places[-1] < readme.index("## Three commands")
     for row in found.itertuples():
         interval = f"[{row.low:.2f}, {row.high:.2f}]"
-        figure = f"(results/cpu/figures/{row.figure}.md)"
-        after = readme[readme.index(row.finding) :].split(" 1. ")[0][: len(row.finding) + 400]
+        figure = f"(results/full/figures/{row.figure}.md)"
+        after = readme[readme.index(row.finding.removesuffix(".")) :].split(". ")[0]
         assert interval in after and figure in after, row.finding
 
 
-def test_the_readme_says_what_more_encodings_say_of_the_masses():
+def test_all_notebooks_of_profile_full_are_committed_as_the_readme_says():
     readme = " ".join((config.ROOT / "README.md").read_text(encoding="utf-8").split())
-    said = findings.shared(pd.read_csv(config.ROOT / "results" / "full" / "metrics" / "encodings_tails.csv"))
-    assert f"weaken the link: o{said.strip().removeprefix('O').removesuffix(').')}; profile `full`" in readme
-
-
-def test_the_readme_names_the_notebooks_of_profile_full_that_are_committed():
-    readme = " ".join((config.ROOT / "README.md").read_text(encoding="utf-8").split())
-    folder = config.ROOT / "results" / "full" / "notebooks"
-    found = sorted(file_name(path.stem)[:2] for path in folder.glob("*.ipynb"))
-    assert f"Notebooks {joined(found)} of it are committed so far" in readme
+    there = {path.stem for path in (config.ROOT / "results" / "full" / "notebooks").glob("*.ipynb")}
+    assert there == {name for name, row in NOTEBOOKS.items() if row.trained}
+    assert "All notebooks of `full` are committed" in readme
 
 
 def test_the_last_verdict_of_the_history_is_the_ledgers():

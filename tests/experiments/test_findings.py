@@ -6,6 +6,7 @@ import pytest
 
 from attention_priors.experiments import confound, findings
 from attention_priors.experiments.differences import differences
+from attention_priors.positions.encodings import ENCODINGS
 
 LENGTHS = (96, 128, 512, 2048, 8192)
 
@@ -25,6 +26,7 @@ def masses(**near_far_accuracy: tuple[float, float, float]) -> pd.DataFrame:
                         for name, (near, far, accuracy) in near_far_accuracy.items())  # fmt: skip
 
 
+SHARED = "with a prior that has mass near the query and beyond the training length."
 NONE = masses(nope=(0.1, 0.9, 0.0))  # too few to tell
 
 
@@ -33,12 +35,18 @@ def test_who_reaches_is_named_and_the_last_of_them_has_the_interval():
         {"kerple-log": (20, 20), "sandwich": (18, 16), "rope": (0, 2), "rope-local": (20, 20), "alibi-ssmax": (20, 20)}
     ), NONE), strict=True))  # fmt: skip
     assert found["finding"] == (
-        "KERPLE log and Sandwich answer 0.85 to 1.00 of the prompts at 64 times the length that they were trained on; "
-        "the others (RoPE) 0.05."
+        "KERPLE log and Sandwich answer 0.85 to 1.00 of the passkeys at 64 times their training length, 1 other "
+        "encoding 0.05."
     )
+    assert found["more"] == "The others: RoPE."
     assert found["value"] == pytest.approx(0.85) and found["low"] < 0.85 < found["high"]
     assert found["measured"] == "accuracy of Sandwich, the lowest of those that still answer"
     assert found["figure"] == "passkey_main"
+
+
+def test_the_encodings_that_readers_look_for_are_named_among_the_others():
+    said = findings.who_reaches(counts({"bam": (20, 20), "rope": (0, 0), "xpos": (0, 0)}), NONE)[0]
+    assert said.endswith("training length, 2 other encodings (RoPE among them) 0.00.")
 
 
 def test_what_they_share_is_told_where_it_goes_with_accuracy():
@@ -46,19 +54,22 @@ def test_what_they_share_is_told_where_it_goes_with_accuracy():
     near, far = (0.1, 0.2, 0.3, 0.45, 0.5, 0.55), (0.99, 0.4, 0.98, 0.5, 0.97, 0.6)
     table = masses(**{name: (near[i], far[i], 0.1 * i) for i, name in enumerate(names)})
     hits = counts({"sandwich": (20, 20), "nope": (0, 0)})
-    said = findings.who_reaches(hits, table)[0]
-    assert "Over 6 encodings accuracy goes with the mass that the prior of a head has near the query (1.00, p" in said
-    assert ", not for certain with the latter alone (" in said
-    assert said.endswith("), by rank correlation (p after Holm).")
+    said, more, *_ = findings.who_reaches(hits, table)
+    assert said.endswith(f" 0.00; over 6 encodings accuracy goes {SHARED}")
+    assert "The others: NoPE. Over 6 encodings accuracy goes with the mass that the prior of a head has near" in more
+    assert ", not for certain with " in more and more.endswith("), by rank correlation (p after Holm).")
     flat = table.assign(near=[3, 1, 2, 6, 4, 5], both=[2, 1, 4, 3, 6, 1])
-    assert findings.who_reaches(hits, flat)[0].endswith("NoPE) 0.00.") and "masses" not in said
+    said, more, *_ = findings.who_reaches(hits, flat)
+    assert said.endswith("1 other encoding 0.00.") and more == "The others: NoPE."
+    worse = table.assign(accuracy=-table["accuracy"])
+    assert f"; over 6 encodings accuracy falls {SHARED}" in findings.who_reaches(hits, worse)[0]
 
 
 def test_nobody_reaches_or_nobody_has_learned():
     none = findings.who_reaches(counts({"rope": (0, 0), "nope": (2, 4)}), NONE)[0]
-    assert none.startswith("No encoding answers 0.8 of the prompts at 64 times")
+    assert none.startswith("No encoding answers 0.8 of the passkeys at 64 times")
     missed = findings.who_reaches(counts({"rope": (20, 20)}, near=10), NONE)
-    assert missed[0] == "No encoding passed its gate." and np.isnan(missed[2])
+    assert missed[0] == "No encoding passed its gate." and np.isnan(missed[3])
 
 
 @pytest.mark.parametrize(("table", "said"), [(True, "1 answer these and fail"), (False, "0 answer these and fail")])
@@ -69,16 +80,21 @@ def test_tables_are_counted(table, said):
          "accuracy": worst if (way, seed, length) == (confound.FIXED, 0, 112) else 1.0}
         for way in (confound.FIXED, confound.VARIED) for seed in (0, 1) for length in (96, 112, 128)
     )  # fmt: skip
-    sentence, _, value, low, high, *_ = findings.tables(frame)
-    assert said in sentence and sentence.endswith("Of 2 trained at varied lengths, none does.")
+    sentence, _, _, value, low, high, *_ = findings.tables(frame)
+    assert said in sentence and sentence.endswith("; of 2 trained at varied lengths, none does.")
     assert value == 0.5 * table and low <= value <= high
 
 
 def test_the_difference_from_older_priors_has_its_sign_and_its_certainty():
     far = {"bam": (20, 20, 20), "kerple-power": (20, 20, 20), "sandwich": (0, 0, 0)}
-    sentence, _, value, *_ = findings.older_priors(differences(counts(far)))
-    assert value == 0 and "(X-3), is +0.00 [" in sentence and "trains nothing, +1.00 [" in sentence
-    assert sentence.endswith("the second differs from 0 for certain.")
+    sentence, more, _, value, *_ = findings.older_priors(differences(counts(far)))
+    assert value == 0 and "(X-3). BAM less Sandwich: +1.00 [" in more
+    assert sentence == (
+        "At 64 times the training length the accuracy of BAM differs for certain from that of Sandwich, which trains "
+        "nothing, and not from that of KERPLE power, its special case."
+    )
+    level = findings.older_priors(differences(counts(far | {"sandwich": (20, 20, 20)})))[0]
+    assert "differs for certain neither from that of KERPLE power, its special case, nor from that of" in level
     missed = findings.older_priors(differences(counts({"bam": (20, 20), "nope": (0, 0)})))
     assert "did not all pass" in missed[0]
 
@@ -87,9 +103,22 @@ def test_perplexity_that_misleads_is_named():
     names = ("bam", "alibi", "kerple-log", "sandwich", "rope")
     frame = pd.DataFrame({"encoding": names, "multiple": 16.0, "perplexity": [4.0, 4.1, 4.2, 4.3, 40.0],
                           "accuracy": [1.0, 0.1, 0.9, 1.0, 0.0], "decides": [True] * 5})  # fmt: skip
-    sentence, _, rho, *_ = findings.perplexity_misleads(frame)
-    assert "5 encodings passed the gates" in sentence and "4.00 to 40.00" in sentence
-    assert "ALiBi, within a fifth of the best (4.10 against 4.00), retrieves 0.10" in sentence
+    sentence, more, _, rho, *_ = findings.perplexity_misleads(frame)
+    assert sentence == (
+        "Perplexity at 16 times the training length does not tell for certain who retrieves, but ALiBi, within a fifth "
+        "of the best (4.10 against 4.00), retrieves 0.10."
+    )
+    assert "5 encodings passed the gates" in more and "4.00 to 40.00 (p = " in more
     assert rho == pytest.approx(frame["perplexity"].rank().corr(frame["accuracy"].rank()))
     few = findings.perplexity_misleads(frame[:2])
-    assert np.isnan(few[2]) and "2 encodings" in few[0]
+    assert np.isnan(few[3]) and few[0].startswith("2 encodings passed")
+    more = pd.concat([frame.assign(encoding=f"e{k}", perplexity=frame["perplexity"] + k) for k in range(3)])
+    falling = more.sort_values("perplexity").assign(accuracy=np.linspace(1, 0, len(more)), encoding=range(len(more)))
+    assert "training length tells who retrieves" in findings.perplexity_misleads(named(falling))[0]
+    assert (
+        "misleads: the higher" in findings.perplexity_misleads(named(falling.assign(accuracy=falling["perplexity"])))[0]
+    )
+
+
+def named(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(encoding=list(ENCODINGS)[: len(frame)])

@@ -61,6 +61,13 @@ def small(results, tmp_path):
     return shutil.copytree(results, tmp_path / "results")
 
 
+def test_the_first_page_takes_the_findings_of_the_largest_profile(results):
+    own, all_ = committed.Committed(results, "cpu"), committed.Committed(RESULTS, "cpu")
+    assert (own.largest, all_.largest) == ("cpu", "full")
+    assert all_.findings.equals(pd.read_csv(RESULTS / "full" / "metrics" / "findings.csv"))
+    assert {target for *_, target in first.findings(all_)} >= {"gallery/full/passkey_main.html"}
+
+
 def text(path):
     return " ".join(re.sub(r"<[^>]*>", " ", path.read_text(encoding="utf-8")).split())
 
@@ -270,7 +277,7 @@ def test_a_broken_registry_of_columns_is_refused(tmp_path, row):
 def test_the_readme_and_the_first_page_say_the_same():
     readme = " ".join((config.ROOT / "README.md").read_text(encoding="utf-8").split())
     for sentence, number, _ in first.findings(committed.Committed(RESULTS, "cpu")):
-        assert sentence in readme
+        assert sentence.removesuffix(".") in readme
         assert number.rpartition(" [")[2] in readme
 
 

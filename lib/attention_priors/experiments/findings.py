@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 
@@ -13,14 +15,20 @@ from .correlation import holm, spearman_permutation
 from .experiment import Experiment
 from .gate import hits_at, passing
 
-COLUMNS = ["finding", "measured", "value", "low", "high", "figure", "notebook"]
+COLUMNS = ["finding", "more", "measured", "value", "low", "high", "figure", "notebook"]
 GOOD = 0.8  # the accuracy at which an encoding still answers
 LEVEL = 0.05  # of a correlation that is certain
 MASSES = {  # of `tails.QUANTITIES`, in a sentence
     "near": "the mass that the prior of a head has near the query",
     "both": "the smaller of that and of its mass beyond the training length",
-    "far": "the latter alone",
+    "far": "the mass beyond the training length alone",
 }
+SHORT = {  # what a finding says of the one that is certain, the first of these
+    "both": "with a prior that has mass near the query and beyond the training length",
+    "near": "with the mass that a prior has near the query",
+    "far": "with the mass that a prior has beyond the training length",
+}
+KNOWN = ("rope", "alibi", "t5", "nope")  # the encodings that readers look for first
 FARTHEST = 64  # times the training length: what all are asked
 
 
@@ -38,7 +46,7 @@ def who_reaches(counts: pd.DataFrame, masses: pd.DataFrame) -> list:
     own = [row.name for row in rows if row.trained_as is None and (not row.ssmax or row.name == OURS)]
     kept, trained = kept[kept["encoding"].isin(own)], int(counts["trained"].iloc[0])
     if kept.empty:
-        return ["No encoding passed its gate.", "accuracy", np.nan, np.nan, np.nan, "passkey_main", "passkeys"]
+        return ["No encoding passed its gate.", "", "accuracy", np.nan, np.nan, np.nan, "passkey_main", "passkeys"]
     longest = max(length for length in set(kept["length"]) if length <= FARTHEST * trained)
     samples = int(kept.loc[kept["length"] == longest, "samples"].max())
     hits = {name: hits_at(rows, longest) for name, rows in kept.groupby("encoding")}
@@ -47,27 +55,38 @@ def who_reaches(counts: pd.DataFrame, masses: pd.DataFrame) -> list:
     reach, rest = means[means >= GOOD], means[means < GOOD]
     last = (reach if len(reach) else means).index[-1]
     low, high = evaluation.share_interval(hits[last], [samples] * len(hits[last]))
-    times = f"{longest / trained:g} times the length that they were trained on"
-    said = f"{_listed(reach.index)} answer{'s' * (len(reach) == 1)} {_range(reach)} of the prompts at {times}" if (
+    times = f"{longest / trained:g} times their training length"
+    said = f"{_listed(reach.index)} answer{'s' * (len(reach) == 1)} {_range(reach)} of the passkeys at {times}" if (
         len(reach)
-    ) else f"No encoding answers {GOOD} of the prompts at {times}"  # fmt: skip
-    others = f"; the others ({_listed(rest.index)}) {_range(rest)}" if len(rest) else ""
+    ) else f"No encoding answers {GOOD} of the passkeys at {times}"  # fmt: skip
+    known = [name for name in KNOWN if name in rest.index]
+    among = f" ({_listed(known)} among them)" if known and len(known) < len(rest) else ""
+    others = f"{'encodings' if len(rest) > 1 else 'encoding'}{among} {_range(rest)}" if len(rest) else ""
+    said += f", {len(rest)} other {others}" if len(reach) and len(rest) else ""
+    named = f"The others: {_listed(rest.index)}." if len(rest) else ""
+    link, more = shared(masses) if len(reach) and len(rest) else ("", "")
     measured = f"accuracy of {label(last)}" + ", the lowest of those that still answer" * bool(len(reach))
-    said = f"{said}{others}.{shared(masses) if len(reach) and len(rest) else ''}"
-    return [said, measured, means[last], low, high, "passkey_main", "passkeys"]
+    return [f"{said}{link}.", f"{named}{more}", measured, means[last], low, high, "passkey_main", "passkeys"]
 
 
-def shared(masses: pd.DataFrame) -> str:
-    """Which mass of their priors goes with accuracy: nothing is said where none does for certain."""
-    found = {words: tails.correlation(masses, name) for name, words in MASSES.items()}
+def shared(masses: pd.DataFrame) -> tuple[str, str]:
+    """Which mass of their priors goes with accuracy, in short and with all numbers; nothing where none does."""
+    found = {name: tails.correlation(masses, name) for name in MASSES}
     ps = dict(zip(found, holm([each.p for each in found.values()]), strict=True))
-    told = {words: f"{words} ({each.rho:.2f}, p = {ps[words]:.2g})" for words, each in found.items()}
-    certain = [told[words] for words in found if ps[words] <= LEVEL]
-    rest = [told[words] for words in found if not ps[words] <= LEVEL]
+    told = {name: f"{MASSES[name]} ({each.rho:.2f}, p = {ps[name]:.2g})" for name, each in found.items()}
+    certain = [name for name in found if ps[name] <= LEVEL]
+    rest = [told[name] for name in found if name not in certain]
     if not certain:
-        return ""
-    some = f" Over {found[next(iter(found))].n} encodings accuracy goes with {' and with '.join(certain)}"
-    return f"{some}{', not for certain with ' if rest else ''}{' or '.join(rest)}, by rank correlation (p after Holm)."
+        return "", ""
+    first = next(name for name in SHORT if name in certain)
+    # A mass that many have is no merit: the sign of the correlation is part of the sentence.
+    way = "goes" if found[first].rho > 0 else "falls"
+    number = found[first].n
+    return (
+        f"; over {number} encodings accuracy {way} {SHORT[first]}",
+        f" Over {number} encodings accuracy goes with {' and with '.join(told[name] for name in certain)}"
+        f"{', not for certain with ' if rest else ''}{' or '.join(rest)}, by rank correlation (p after Holm).",
+    )
 
 
 def _range(shares: pd.Series) -> str:
@@ -85,11 +104,12 @@ def tables(frame: pd.DataFrame) -> list:
     (some, models), (none, others) = found[FIXED], found[VARIED]
     said = (
         f"Of {models} models trained on prompts of {trained} tokens alone, {some} answer these and fail at some "
-        f"shorter length: they know where the key stands instead of looking for it. Of {others} trained at varied "
-        f"lengths, {none or 'none'} do{'es' * (none < 2)}."
+        f"shorter length: they learned where the key stands; of {others} trained at varied lengths, {none or 'none'} "
+        f"do{'es' * (none < 2)}."
     )
     low, high = evaluation.binomial_interval(some, models)
-    return [said, "share of models that learned a table", some / models, low, high, "passkey_confound", "passkeys"]
+    share = "share of models that learned a table"
+    return [said, "", share, some / models, low, high, "passkey_confound", "passkeys"]
 
 
 def older_priors(frame: pd.DataFrame) -> list:
@@ -99,20 +119,22 @@ def older_priors(frame: pd.DataFrame) -> list:
     bare = far[(far["ours"] == "bam") & (far["theirs"] == "sandwich")]
     if row.empty or bare.empty:
         said = "BAM and the older priors that it is compared with did not all pass their gates."
-        return [said, "accuracy", np.nan, np.nan, np.nan, "encodings_differences", "passkeys"]
+        return [said, "", "accuracy", np.nan, np.nan, np.nan, "encodings_differences", "passkeys"]
     one, two = row.iloc[0], bare.iloc[0]
-
-    def apart(each: pd.Series) -> str:
-        return f"{each['difference']:+.2f} [{each['low']:.2f}, {each['high']:.2f}]"
-
-    known = [name for name, each in (("the first", one), ("the second", two)) if each["differs"]]
-    said = (
-        f"At {one['multiple']:g} times the training length the accuracy of BAM less that of KERPLE power, which is BAM "
-        f"with exponents between 0 and 2 (X-3), is {apart(one)}, and less that of Sandwich, which trains nothing, "
-        f"{apart(two)}: {' and '.join(known) or 'neither'} differ{'s' * (len(known) < 2)} from 0 for certain."
+    kerple, sandwich = "KERPLE power, its special case", "Sandwich, which trains nothing"
+    apart = {
+        (False, False): f"neither from that of {kerple}, nor from that of {sandwich}",
+        (True, False): f"from that of {kerple}, and not from that of {sandwich}",
+        (False, True): f"from that of {sandwich}, and not from that of {kerple}",
+        (True, True): f"from that of {kerple}, and from that of {sandwich}",
+    }[bool(one["differs"]), bool(two["differs"])]
+    said = f"At {one['multiple']:g} times the training length the accuracy of BAM differs for certain {apart}."
+    more = (
+        f"KERPLE power is BAM with exponents between 0 and 2 (X-3). BAM less Sandwich: "
+        f"{two['difference']:+.2f} [{two['low']:.2f}, {two['high']:.2f}]."
     )
-    measured = "accuracy of BAM less that of KERPLE power"
-    return [said, measured, one["difference"], one["low"], one["high"], "encodings_differences", "passkeys"]
+    measured = "BAM less KERPLE power"
+    return [said, more, measured, one["difference"], one["low"], one["high"], "encodings_differences", "passkeys"]
 
 
 def perplexity_misleads(frame: pd.DataFrame) -> list:
@@ -120,20 +142,26 @@ def perplexity_misleads(frame: pd.DataFrame) -> list:
     multiple = 16.0 if 16.0 in set(frame["multiple"]) else frame["multiple"].max()
     kept = frame[(frame["multiple"] == multiple) & frame["decides"].astype(bool)].sort_values("perplexity")
     found = spearman_permutation(kept, "encoding", "perplexity", "accuracy")
-    said = f"At {multiple:g} times the training length, {len(kept)} encodings passed the gates of both tasks"
-    if len(kept) > 1:
-        best, second = kept.iloc[0]["perplexity"], kept[kept["accuracy"] < GOOD]
-        level = second[second["perplexity"] <= 1.2 * best]
-        said += f"; perplexities are {kept['perplexity'].min():.2f} to {kept['perplexity'].max():.2f}"
-        if len(level):
-            one = level.iloc[0]
-            said += (f", and {label(one['encoding'])}, within a fifth of the best ({one['perplexity']:.2f} against "
-                     f"{best:.2f}), retrieves {one['accuracy']:.2f}")  # fmt: skip
-    if not np.isnan(found.rho):
-        said += f" (rank correlation of perplexity with accuracy {found.rho:.2f}, p = {found.p:.2g})"
-    known = (found.rho, found.low, found.high) if not np.isnan(found.rho) else (np.nan, np.nan, np.nan)
-    return [f"{said}.", "rank correlation of perplexity with accuracy", *known, "perplexity_and_retrieval",
-            "language_models"]  # fmt: skip
+    measured = "rank correlation of perplexity with accuracy"
+    place = "perplexity_and_retrieval", "language_models"
+    if np.isnan(found.rho):
+        said = f"{len(kept)} encodings passed the gates of language and passkeys: too few to compare perplexities."
+        return [said, "", measured, np.nan, np.nan, np.nan, *place]
+    tells = "does not tell for certain who retrieves"
+    if found.p <= LEVEL:
+        tells = "tells who retrieves" if found.rho < 0 else "misleads: the higher, the better is the retrieval"
+    said = f"Perplexity at {multiple:g} times the training length {tells}"
+    best, poor = kept.iloc[0]["perplexity"], kept[kept["accuracy"] < GOOD]
+    level = poor[poor["perplexity"] <= 1.2 * best]
+    if len(level):
+        one = level.iloc[0]
+        said += (f", but {label(one['encoding'])}, within a fifth of the best ({one['perplexity']:.2f} against "
+                 f"{best:.2f}), retrieves {one['accuracy']:.2f}")  # fmt: skip
+    more = (
+        f"{len(kept)} encodings passed the gates of both tasks; perplexities are {kept['perplexity'].min():.2f} to "
+        f"{kept['perplexity'].max():.2f} (p = {found.p:.2g})."
+    )
+    return [f"{said}.", more, measured, found.rho, found.low, found.high, *place]
 
 
 def findings(
@@ -143,12 +171,12 @@ def findings(
     differences: pd.DataFrame,
     both: pd.DataFrame,
 ) -> pd.DataFrame:
-    """A row per finding: the sentence, what the number beside it is, the number with its interval, and the figure."""
+    """A row per finding: the sentence, what else there is to say, a number with its interval, and the figure."""
     rows = [who_reaches(counts, masses), tables(confound), older_priors(differences), perplexity_misleads(both)]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _listed(names: pd.Index) -> str:
+def _listed(names: Iterable[str]) -> str:
     labels = [label(name) for name in names]
     return ", ".join(labels[:-1]) + f" and {labels[-1]}" if len(labels) > 1 else "".join(labels)
 

@@ -137,8 +137,15 @@ class Committed:
         return pd.read_csv(path, dtype=str, keep_default_na=False)
 
     @functools.cached_property
+    def largest(self) -> str:
+        """The largest profile with findings, else the site's own: most seeds and encodings."""
+        there = [each for each in self.folders[1:] if (each, "findings") in self.metrics]
+        return there[-1] if there else self.profile
+
+    @functools.cached_property
     def findings(self) -> pd.DataFrame:
-        path = self.layout.own / "metrics" / "findings.csv"
+        """The findings of the largest profile that has any. ValueError where none has."""
+        path = self.folder(self.largest) / "metrics" / "findings.csv"
         if not path.is_file():
             raise ValueError(f"{path} is not there; {REMEDY}")
         return pd.read_csv(path)

@@ -44,11 +44,11 @@ def decided(committed: Committed) -> str:
 
 def _figure(committed: Committed, row: object) -> str:
     """Where the figure of a finding stands, else its notebook; empty where neither is there."""
-    for folder in (committed.profile, THEORY):
+    for folder in (committed.largest, THEORY):
         if (folder, row.figure) in committed.figures:
             return places.figure(folder, row.figure)
-    there = (committed.profile, row.notebook) in committed.notebooks
-    return places.notebook(committed.profile, row.notebook) if there else ""
+    there = (committed.largest, row.notebook) in committed.notebooks
+    return places.notebook(committed.largest, row.notebook) if there else ""
 
 
 def page(committed: Committed, pages: frozenset[str]) -> str:
@@ -70,10 +70,10 @@ def page(committed: Committed, pages: frozenset[str]) -> str:
         "How does attention know position? Five documents claim answers. Here their theorems are derived numerically, "
         "their encodings are trained side by side at one small size, and each claim gets a verdict that is computed, "
         "never typed in.",
-        f"## What was found\n\n*Models of profile `{committed.profile}`, small ones; 95 % intervals in brackets.*",
+        f"## What was found\n\n*Small models of profile `{committed.largest}`; 95 % intervals in brackets.*",
         raw(f'<ol class="findings">{"".join(items)}</ol>'),
     ]
-    shown = committed.figures.get((committed.profile, SHOWN))
+    shown = committed.figures.get((committed.largest, SHOWN))
     if shown:
         target = places.figure(shown.folder, shown.name)
         parts.append(raw(

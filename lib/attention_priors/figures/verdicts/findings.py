@@ -6,11 +6,11 @@ from attention_priors.figures.words import bounded
 
 def build(frame: Frame) -> Frame:
     return Frame(
-        {"finding": row.finding, "measured": row.measured,
+        {"finding": row.finding, "more": row.more, "measured": row.measured,
          "value [95 % interval]": bounded(row.value, row.low, row.high), "figure": row.figure,
          "notebook": row.notebook}
         for row in frame.itertuples()
-    ).replace("nan", "–")  # fmt: skip
+    ).fillna("–").replace({"nan": "–", "": "–"})  # fmt: skip
 
 
 def caption(frame: Frame) -> str:
@@ -21,5 +21,9 @@ def caption(frame: Frame) -> str:
 
 
 TABLE = TableSpec(
-    "findings", build, caption, "verdicts", ("finding", "measured", "value", "low", "high", "figure", "notebook")
+    "findings",
+    build,
+    caption,
+    "verdicts",
+    ("finding", "more", "measured", "value", "low", "high", "figure", "notebook"),
 )
