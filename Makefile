@@ -49,7 +49,7 @@ PIPELINE := $(PY) -m attention_priors.pipeline --profile '$(PROFILE)' --results 
 	$(if $(SEED),--seed '$(SEED)') $(if $(DEVICE),--device '$(DEVICE)') $(if $(FORCE),--force)
 BESIDE := $(if $(filter-out 1,$(JOBS)),--side-by-side)
 RULES := .cache/reproduce-$(PROFILE).mk
-EXECUTED := tests/test_notebooks.py
+EXECUTED := tests/test_notebooks.py tests/site/test_browser.py
 TRITON := triton==3.9.0
 
 .DEFAULT_GOAL := help
@@ -74,9 +74,9 @@ figures: $(STAMP) ## redraw figures and tables of PROFILE from its committed num
 	@$(PY) -m attention_priors.report --profile '$(PROFILE)' --results '$(RESULTS)' $(if $(SVG),--svg '$(SVG)')
 
 test: $(STAMP) ## run the tests but those of the next line (TESTS=tests/test_store.py for a part)
-	@$(OFFLINE) $(PY) -m pytest $(or $(TESTS),-n 2 --dist loadfile --no-loadscope-reorder --ignore $(EXECUTED))
+	@$(OFFLINE) $(PY) -m pytest $(or $(TESTS),-n 2 --dist loadfile --no-loadscope-reorder $(addprefix --ignore=,$(EXECUTED)))
 
-test-notebooks: $(STAMP) ## execute every notebook, small, verify all of it, and see that every change is noticed
+test-notebooks: $(STAMP) ## execute every notebook, small, verify all of it, see that every change is noticed; the site in a browser
 	@$(OFFLINE) $(PY) -m pytest $(EXECUTED)
 
 properties: $(STAMP) ## try 2,000 drawn cases of attention, hostile ones too, against its formula in float64

@@ -6,12 +6,13 @@ heads, rows and documents: 1 is the uniform share. Ordinary attention reads the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
 import pandas as pd
 
-from attention_priors.claims.finding import Estimate, Finding, Frames, mean, unknown
+from attention_priors.claims.finding import ANY, SHARE, Estimate, Finding, Frames, mean, unknown
 from attention_priors.claims.law import claim, claims
 from attention_priors.experiments.parallel_profiles import APART, CALIBRATED, GLOBAL, LOCAL, PLAIN, THRESHOLD, WHOLE
 
@@ -31,14 +32,15 @@ def by_seed(frame: pd.DataFrame, column: str, **where: object) -> tuple[pd.Serie
     return rows.groupby("seed")[column].mean(), f"gate missed: {ENCODING} (seed {missed})" if missed else ""
 
 
-def told(values: pd.Series, note: str) -> Estimate:
-    """The mean over seeds with what a reader must know."""
-    return replace(mean(values.dropna().to_dict()), note=note) if len(values) else unknown(note)
+def told(values: pd.Series, note: str, within: tuple[float, float] = ANY) -> Estimate:
+    """The mean over seeds with what a reader must know; `within`: what the quantity can be."""
+    return replace(mean(values.dropna().to_dict(), within), note=note) if len(values) else unknown(note)
 
 
 def of(kind: str, column: str) -> Callable[[Frames], Estimate]:
     """A bias of one kind of attention."""
-    return lambda frames: told(*by_seed(frames[BIASES], column, kind=kind))
+    within = SHARE if column == "repeats" else (0.0, math.inf)
+    return lambda frames: told(*by_seed(frames[BIASES], column, kind=kind), within)
 
 
 def gap(more: tuple[str, str], less: tuple[str, str]) -> Callable[[Frames], Estimate]:

@@ -5,6 +5,7 @@ The rule stands in experiments.parallel_profiles.shapes and was fixed before hea
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -44,7 +45,7 @@ def outliers(frames: Frames) -> Estimate:
     if rows.empty:
         return unknown(note)
     highest = rows.groupby(["layer", "seed"])["largest"].max()
-    found = smallest({f"layer {layer + 1}": mean(own.droplevel(0).to_dict())
+    found = smallest({f"layer {layer + 1}": mean(own.droplevel(0).to_dict(), (0.0, math.inf))
                       for layer, own in highest.groupby(level="layer")})  # fmt: skip
     return replace(found, note="; ".join(filter(None, (found.note, note))))
 

@@ -18,7 +18,7 @@ MARGIN = 0.05  # a lead that is certainly smaller is none
 def draw(frame: Frame) -> Figure:
     """A point a model; grey: where the hypothesis has no model."""
     rivals(frame, "encoding", METRIC)
-    fig, ax = style.figure(style.SINGLE, 2.7)
+    fig, ax = style.figure(style.SINGLE, 3.1)
     ax.fill_between([0.5, 1.05], 0.5, 1.05, color=style.PALE, alpha=0.2, linewidth=0)
     ax.fill_between([-0.05, 0.5], -0.05, 0.5, color=style.PALE, alpha=0.2, linewidth=0)
     for what, (color, marker) in KINDS.items():

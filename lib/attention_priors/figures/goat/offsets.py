@@ -37,7 +37,7 @@ def draw(frame: Frame) -> Figure:
         ax.set_xticks(ticks, [f"{tick}" for tick in ticks])
         ax.minorticks_off()
         panels.shares(ax)
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    panels.legend(fig, axes[0], f"texts of {times(trained, trained)}")
     fig.supxlabel("address: which symbol from the end (octaves, by their first)")
     fig.supylabel("share answered")
     return fig

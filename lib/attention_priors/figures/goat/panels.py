@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from attention_priors.figures import style
 from attention_priors.figures.methods import label, paint
@@ -51,6 +52,14 @@ def multiples(ax: Axes, lengths: Iterable[int], trained: int) -> None:
 def shares(ax: Axes) -> None:
     ax.set_ylim(-0.04, 1.04)
     ax.set_yticks([0, 0.5, 1])
+
+
+def legend(fig: Figure, ax: Axes, colored: str) -> None:
+    """The labels of a panel, that of the line in each panel's own colour as a dark one."""
+    handles, labels = ax.get_legend_handles_labels()
+    dark = Line2D([], [], color=style.DARK, marker="o", markersize=2.5, linewidth=1.0)
+    handles = [dark if name == colored else handle for handle, name in zip(handles, labels, strict=True)]
+    fig.legend(handles, labels, loc="outside upper center", ncols=3)
 
 
 def bars(ax: Axes, mean: Frame, color: str, marker: str | None = None, **line: object) -> None:

@@ -49,7 +49,7 @@ def draw(frame: Frame) -> Figure:
         ax.axhline(CHANCE, color=style.PALE, linewidth=0.7, linestyle=(0, (1, 2)), label="chance of a digit")
         panels.multiples(ax, rows["length"], trained)
         panels.shares(ax)
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    panels.legend(fig, axes[0], "digits")
     fig.supxlabel(f"context length / training length ({trained} tokens)")
     fig.supylabel("share that is right")
     return fig

@@ -3,6 +3,8 @@
 Two of each: of drawn pictures, and of written digits.
 """
 
+import numpy as np
+
 from attention_priors import images
 from attention_priors.evaluation import share_interval
 from attention_priors.experiments.arms import UNTRAINED
@@ -48,7 +50,8 @@ def draw(frame: Frame) -> Figure:
         ax.set_xscale("log", base=2)
         ax.set_xticks(sides, sides)
         ax.minorticks_off()
-        ax.set(title=title, ylim=(-0.03, 1.03), xlabel="pixels on a side")
+        room = 1.1 ** np.array([-1, 1])  # for the points that stand beside their place
+        ax.set(title=title, xlim=np.array([sides[0], sides[-1]]) * room, ylim=(-0.03, 1.03), xlabel="pixels on a side")
     axes[0].set_ylabel("share of pictures right")
     style.direct_labels(axes[1])
     return fig
