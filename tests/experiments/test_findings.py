@@ -56,13 +56,24 @@ def test_what_they_share_is_told_where_it_goes_with_accuracy():
     hits = counts({"sandwich": (20, 20), "nope": (0, 0)})
     said, more, *_ = findings.who_reaches(hits, table)
     assert said.endswith(f" 0.00; over 6 encodings accuracy goes {SHARED}")
-    assert "The others: NoPE. Over 6 encodings accuracy goes with the mass that the prior of a head has near" in more
+    assert (
+        "The others: NoPE. Over 6 encodings (with a prior or no position, with SSMax or without) accuracy goes with"
+        in more
+    )
     assert ", not for certain with " in more and more.endswith("), by rank correlation (p after Holm).")
     flat = table.assign(near=[3, 1, 2, 6, 4, 5], both=[2, 1, 4, 3, 6, 1])
     said, more, *_ = findings.who_reaches(hits, flat)
     assert said.endswith("1 other encoding 0.00.") and more == "The others: NoPE."
     worse = table.assign(accuracy=-table["accuracy"])
     assert f"; over 6 encodings accuracy falls {SHARED}" in findings.who_reaches(hits, worse)[0]
+
+
+def test_a_finding_is_the_same_when_it_is_read_again():
+    """An empty cell would come back as NaN."""
+    for hits in ({"rope": (0, 0)}, {"bam": (20, 20)}, {"bam": (20, 20), "rope": (0, 0)}):
+        assert all(findings.who_reaches(counts(hits), NONE)[:3])
+    assert all(findings.who_reaches(counts({"rope": (20, 20)}, near=10), NONE)[:3])
+    assert all(findings.older_priors(differences(counts({"bam": (20, 20), "nope": (0, 0)})))[:3])
 
 
 def test_nobody_reaches_or_nobody_has_learned():

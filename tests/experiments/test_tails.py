@@ -92,3 +92,13 @@ def test_a_row_for_each_seed_of_each_encoding_with_a_prior(tmp_path, monkeypatch
     assert (made["both"] == made[["near", "far"]].min(axis=1)).all()
     missed = tails.tails(profile, tmp_path, counts.assign(correct=1), reached)
     assert not missed["passed"].any()
+
+
+def test_the_hypothesis_of_near_mass_holds_or_not():
+    frame = pd.DataFrame({"encoding": list("abcdefgh"), "near": range(8), "far": [3, 1, 2, 0, 5, 4, 7, 6],
+                          "both": 0.0, "accuracy": range(8), "passed": True})  # fmt: skip
+    assert "near mass 1.00, p = " in tails.near_mass_leads(frame)
+    assert tails.near_mass_leads(frame).endswith("lower. The hypothesis holds here.")
+    turned = frame.assign(accuracy=frame["far"])
+    assert tails.near_mass_leads(turned).endswith("not lower. The hypothesis does not hold here.")
+    assert tails.near_mass_leads(frame[:2]) == "2 encodings passed their gate: too few to tell."

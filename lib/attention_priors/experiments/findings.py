@@ -10,7 +10,7 @@ import pandas as pd
 from .. import evaluation
 from ..positions.encodings import encoding
 from . import tails
-from .arms import FIXED, OURS, VARIED, is_table
+from .arms import FIXED, OURS, RIGHT, VARIED, WRONG, is_table
 from .correlation import holm, spearman_permutation
 from .experiment import Experiment
 from .gate import hits_at, passing
@@ -29,6 +29,7 @@ SHORT = {  # what a finding says of the one that is certain, the first of these
     "far": "with the mass that a prior has beyond the training length",
 }
 KNOWN = ("rope", "alibi", "t5", "nope")  # the encodings that readers look for first
+MISSED = "Longer training, or another seed, may pass it; what does not decides nothing."
 FARTHEST = 64  # times the training length: what all are asked
 
 
@@ -46,7 +47,7 @@ def who_reaches(counts: pd.DataFrame, masses: pd.DataFrame) -> list:
     own = [row.name for row in rows if row.trained_as is None and (not row.ssmax or row.name == OURS)]
     kept, trained = kept[kept["encoding"].isin(own)], int(counts["trained"].iloc[0])
     if kept.empty:
-        return ["No encoding passed its gate.", "", "accuracy", np.nan, np.nan, np.nan, "passkey_main", "passkeys"]
+        return ["No encoding passed its gate.", MISSED, "accuracy", np.nan, np.nan, np.nan, "passkey_main", "passkeys"]
     longest = max(length for length in set(kept["length"]) if length <= FARTHEST * trained)
     samples = int(kept.loc[kept["length"] == longest, "samples"].max())
     hits = {name: hits_at(rows, longest) for name, rows in kept.groupby("encoding")}
@@ -63,7 +64,7 @@ def who_reaches(counts: pd.DataFrame, masses: pd.DataFrame) -> list:
     among = f" ({_listed(known)} among them)" if known and len(known) < len(rest) else ""
     others = f"{'encodings' if len(rest) > 1 else 'encoding'}{among} {_range(rest)}" if len(rest) else ""
     said += f", {len(rest)} other {others}" if len(reach) and len(rest) else ""
-    named = f"The others: {_listed(rest.index)}." if len(rest) else ""
+    named = f"The others: {_listed(rest.index)}." if len(rest) else "No other encoding passed its gate."
     link, more = shared(masses) if len(reach) and len(rest) else ("", "")
     measured = f"accuracy of {label(last)}" + ", the lowest of those that still answer" * bool(len(reach))
     return [f"{said}{link}.", f"{named}{more}", measured, means[last], low, high, "passkey_main", "passkeys"]
@@ -84,8 +85,9 @@ def shared(masses: pd.DataFrame) -> tuple[str, str]:
     number = found[first].n
     return (
         f"; over {number} encodings accuracy {way} {SHORT[first]}",
-        f" Over {number} encodings accuracy goes with {' and with '.join(told[name] for name in certain)}"
-        f"{', not for certain with ' if rest else ''}{' or '.join(rest)}, by rank correlation (p after Holm).",
+        f" Over {number} encodings (with a prior or no position, with SSMax or without) accuracy goes with "
+        f"{' and with '.join(told[name] for name in certain)}{', not for certain with ' if rest else ''}"
+        f"{' or '.join(rest)}, by rank correlation (p after Holm).",
     )
 
 
@@ -109,7 +111,8 @@ def tables(frame: pd.DataFrame) -> list:
     )
     low, high = evaluation.binomial_interval(some, models)
     share = "share of models that learned a table"
-    return [said, "", share, some / models, low, high, "passkey_confound", "passkeys"]
+    more = f"A table: {RIGHT:g} or more at {trained} tokens, {WRONG:g} or less at a shorter length."
+    return [said, more, share, some / models, low, high, "passkey_confound", "passkeys"]
 
 
 def older_priors(frame: pd.DataFrame) -> list:
@@ -119,7 +122,7 @@ def older_priors(frame: pd.DataFrame) -> list:
     bare = far[(far["ours"] == "bam") & (far["theirs"] == "sandwich")]
     if row.empty or bare.empty:
         said = "BAM and the older priors that it is compared with did not all pass their gates."
-        return [said, "", "accuracy", np.nan, np.nan, np.nan, "encodings_differences", "passkeys"]
+        return [said, MISSED, "accuracy", np.nan, np.nan, np.nan, "encodings_differences", "passkeys"]
     one, two = row.iloc[0], bare.iloc[0]
     kerple, sandwich = "KERPLE power, its special case", "Sandwich, which trains nothing"
     apart = {
@@ -146,7 +149,7 @@ def perplexity_misleads(frame: pd.DataFrame) -> list:
     place = "perplexity_and_retrieval", "language_models"
     if np.isnan(found.rho):
         said = f"{len(kept)} encodings passed the gates of language and passkeys: too few to compare perplexities."
-        return [said, "", measured, np.nan, np.nan, np.nan, *place]
+        return [said, MISSED, measured, np.nan, np.nan, np.nan, *place]
     tells = "does not tell for certain who retrieves"
     if found.p <= LEVEL:
         tells = "tells who retrieves" if found.rho < 0 else "misleads: the higher, the better is the retrieval"

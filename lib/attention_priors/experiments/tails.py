@@ -20,6 +20,7 @@ from .arms import passkey_run
 from .correlation import Correlation, spearman_permutation
 from .gate import gated
 
+LEVEL = 0.05  # of the hypothesis of notebook 18
 MULTIPLE = 64  # of the training length: where both are taken
 NEAR = 4  # keys within T / NEAR are near
 QUANTITIES = {"near": "near mass", "far": "far mass", "both": "the smaller of the two"}
@@ -95,3 +96,17 @@ def correlations(frame: pd.DataFrame) -> pd.DataFrame:
     """`correlation` of every quantity: ρ, its p by permutation, its interval, the number of encodings."""
     rows = [{"quantity": words, **correlation(frame, name)._asdict()} for name, words in QUANTITIES.items()]
     return pd.DataFrame(rows).rename(columns={"rho": "Spearman's ρ with accuracy", "n": "encodings"})
+
+
+def near_mass_leads(frame: pd.DataFrame) -> str:
+    """What became of the hypothesis of notebook 18: near mass goes with accuracy for certain, and far mass less."""
+    near, far = (correlation(frame, name) for name in ("near", "far"))
+    if pd.isna(near.rho):
+        return f"{near.n} encodings passed their gate: too few to tell."
+    found = [
+        f"near mass {near.rho:.2f}, p = {near.p:.2g}: {'above' if near.rho > 0 else 'below'} zero"
+        f"{'' if near.p <= LEVEL else ', not for certain'}",
+        f"far mass {far.rho:.2f}: {'lower' if far.rho < near.rho else 'not lower'}",
+    ]
+    holds = near.rho > 0 and near.p <= LEVEL and far.rho < near.rho
+    return f"Over {near.n} encodings, {'; '.join(found)}. The hypothesis {'holds' if holds else 'does not hold'} here."

@@ -10,7 +10,7 @@ def build(frame: Frame) -> Frame:
          "value [95 % interval]": bounded(row.value, row.low, row.high), "figure": row.figure,
          "notebook": row.notebook}
         for row in frame.itertuples()
-    ).fillna("–").replace({"nan": "–", "": "–"})  # fmt: skip
+    ).replace("nan", "–")  # fmt: skip
 
 
 def caption(frame: Frame) -> str:
