@@ -25,14 +25,12 @@ from .experiments.arms import passkey_run
 from .experiments.gate import gated
 from .experiments.grid import Job, run_all
 from .figures import curves, style
-from .figures.encodings.families import FAMILIES
-from .figures.methods import label, named_seeds
+from .figures.methods import label, named_seeds, paint
 from .figures.spec import Figure, Frame
 from .figures.tables import FLOATS
 from .figures.words import CHANCE, bounded, prompts, times, tokens, trained_on
 from .layout import Layout
 from .pipeline.progress import span
-from .positions.encodings import encoding
 from .report import NotMeasured, Report, picture
 from .training import Run, RunSpec
 
@@ -114,7 +112,7 @@ def draw(frame: Frame) -> Figure:
     trained = trained_on(frame)
     ticks = [n for n in sorted(set(frame["length"])) if n >= trained and np.log2(n / trained) % 2 == 0]
     for ax, name in zip(axes.flat, SIX, strict=True):
-        _, color, marker = FAMILIES[encoding(name).family]
+        color, marker = paint(name)
         _, there = means(frame, THERE, name)
         if len(there):
             style.interval_band(ax, there.index, there["low"], there["high"], style.GREY)

@@ -26,7 +26,7 @@ def masses(**near_far_accuracy: tuple[float, float, float]) -> pd.DataFrame:
                         for name, (near, far, accuracy) in near_far_accuracy.items())  # fmt: skip
 
 
-SHARED = "with a prior that has mass near the query and beyond the training length."
+SHARED = "with a prior that has mass near the query and beyond the training length"
 NONE = masses(nope=(0.1, 0.9, 0.0))  # too few to tell
 
 
@@ -35,18 +35,18 @@ def test_who_reaches_is_named_and_the_last_of_them_has_the_interval():
         {"kerple-log": (20, 20), "sandwich": (18, 16), "rope": (0, 2), "rope-local": (20, 20), "alibi-ssmax": (20, 20)}
     ), NONE), strict=True))  # fmt: skip
     assert found["finding"] == (
-        "KERPLE log and Sandwich answer 0.85 to 1.00 of the passkeys at 64 times their training length, 1 other "
-        "encoding 0.05."
+        "Without SSMax KERPLE log and Sandwich answer 0.85 to 1.00 of the passkeys at 64 times their training length, "
+        "1 other at most 0.05 [0.00, 0.69]."
     )
-    assert found["more"] == "The others: RoPE."
+    assert found["more"] == "The other: RoPE 0.05. With SSMax: ALiBi SSMax 1.00."
     assert found["value"] == pytest.approx(0.85) and found["low"] < 0.85 < found["high"]
     assert found["measured"] == "accuracy of Sandwich, the lowest of those that still answer"
-    assert found["figure"] == "passkey_main"
+    assert found["figure"] == "encodings_accuracy"
 
 
 def test_the_encodings_that_readers_look_for_are_named_among_the_others():
     said = findings.who_reaches(counts({"bam": (20, 20), "rope": (0, 0), "xpos": (0, 0)}), NONE)[0]
-    assert said.endswith("training length, 2 other encodings (RoPE among them) 0.00.")
+    assert said.endswith("training length, 2 others (RoPE among them) at most 0.00 [0.00, 0.09].")
 
 
 def test_what_they_share_is_told_where_it_goes_with_accuracy():
@@ -55,17 +55,17 @@ def test_what_they_share_is_told_where_it_goes_with_accuracy():
     table = masses(**{name: (near[i], far[i], 0.1 * i) for i, name in enumerate(names)})
     hits = counts({"sandwich": (20, 20), "nope": (0, 0)})
     said, more, *_ = findings.who_reaches(hits, table)
-    assert said.endswith(f" 0.00; over 6 encodings accuracy goes {SHARED}")
+    assert f"; over 6 encodings, those with SSMax included, accuracy goes {SHARED} (rank correlation 1.00" in said
     assert (
-        "The others: NoPE. Over 6 encodings (with a prior or no position, with SSMax or without) accuracy goes with"
+        "The other: NoPE 0.00. Over 6 encodings (with a prior or no position, with SSMax or without) accuracy goes with"
         in more
     )
     assert ", not for certain with " in more and more.endswith("), by rank correlation (p after Holm).")
     flat = table.assign(near=[3, 1, 2, 6, 4, 5], both=[2, 1, 4, 3, 6, 1])
     said, more, *_ = findings.who_reaches(hits, flat)
-    assert said.endswith("1 other encoding 0.00.") and more == "The others: NoPE."
+    assert said.endswith("1 other at most 0.00 [0.00, 0.09].") and more == "The other: NoPE 0.00."
     worse = table.assign(accuracy=-table["accuracy"])
-    assert f"; over 6 encodings accuracy falls {SHARED}" in findings.who_reaches(hits, worse)[0]
+    assert f"included, accuracy falls {SHARED}" in findings.who_reaches(hits, worse)[0]
 
 
 def test_a_finding_is_the_same_when_it_is_read_again():
@@ -78,7 +78,7 @@ def test_a_finding_is_the_same_when_it_is_read_again():
 
 def test_nobody_reaches_or_nobody_has_learned():
     none = findings.who_reaches(counts({"rope": (0, 0), "nope": (2, 4)}), NONE)[0]
-    assert none.startswith("No encoding answers 0.8 of the passkeys at 64 times")
+    assert none.startswith("Without SSMax no encoding answers 0.8 of the passkeys at 64 times")
     missed = findings.who_reaches(counts({"rope": (20, 20)}, near=10), NONE)
     assert missed[0] == "No encoding passed its gate." and np.isnan(missed[3])
 
@@ -92,7 +92,7 @@ def test_tables_are_counted(table, said):
         for way in (confound.FIXED, confound.VARIED) for seed in (0, 1) for length in (96, 112, 128)
     )  # fmt: skip
     sentence, _, _, value, low, high, *_ = findings.tables(frame)
-    assert said in sentence and sentence.endswith("; of 2 trained at varied lengths, none does.")
+    assert said in sentence and "; of 2 trained at varied lengths none does (Fisher's exact test: p = 1)." in sentence
     assert value == 0.5 * table and low <= value <= high
 
 
@@ -116,9 +116,10 @@ def test_perplexity_that_misleads_is_named():
                           "accuracy": [1.0, 0.1, 0.9, 1.0, 0.0], "decides": [True] * 5})  # fmt: skip
     sentence, more, _, rho, *_ = findings.perplexity_misleads(frame)
     assert sentence == (
-        "Perplexity at 16 times the training length does not tell for certain who retrieves, but ALiBi, within a fifth "
-        "of the best (4.10 against 4.00), retrieves 0.10."
+        "Perplexity at 16 times the training length does not tell for certain who retrieves, but 1 of the 4 within a "
+        "fifth of the best retrieves 0.10."
     )
+    assert more.endswith("Level and poor: ALiBi (perplexity 4.10, accuracy 0.10)")
     assert "5 encodings passed the gates" in more and "4.00 to 40.00 (p = " in more
     assert rho == pytest.approx(frame["perplexity"].rank().corr(frame["accuracy"].rank()))
     few = findings.perplexity_misleads(frame[:2])

@@ -48,6 +48,11 @@ class Claim(BaseModel):
         """'BAM-T4' -> 'BAM'."""
         return self.id.split("-", 1)[0]
 
+    @property
+    def ours(self) -> bool:
+        """Whether no document states it: one that joins them (X), a correction as its source says, or an addition."""
+        return self.document == "X" or "correct" in self.source or self.statement.startswith("Our addition")
+
 
 @functools.lru_cache(maxsize=64)
 def _entries(path: Path, modified: int) -> tuple[Claim, ...]:

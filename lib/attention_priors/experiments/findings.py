@@ -6,11 +6,12 @@ from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from .. import evaluation
 from ..positions.encodings import encoding
 from . import tails
-from .arms import FIXED, OURS, RIGHT, VARIED, WRONG, is_table
+from .arms import FIXED, RIGHT, VARIED, WRONG, is_table
 from .correlation import holm, spearman_permutation
 from .experiment import Experiment
 from .gate import hits_at, passing
@@ -38,36 +39,44 @@ def label(name: str) -> str:
 
 
 def who_reaches(counts: pd.DataFrame, masses: pd.DataFrame) -> list:
-    """Which encodings still answer at the longest length that all were asked at: without SSMax, and BAM with it.
+    """Which encodings still answer at the longest length that all were asked at, without SSMax.
 
     `masses` are those of `tails.tails`: what the ones that answer share.
     """
-    kept = passing(counts)
-    rows = [encoding(name) for name in kept["encoding"].unique()]
-    own = [row.name for row in rows if row.trained_as is None and (not row.ssmax or row.name == OURS)]
-    kept, trained = kept[kept["encoding"].isin(own)], int(counts["trained"].iloc[0])
-    if kept.empty:
-        return ["No encoding passed its gate.", MISSED, "accuracy", np.nan, np.nan, np.nan, "passkey_main", "passkeys"]
-    longest = max(length for length in set(kept["length"]) if length <= FARTHEST * trained)
-    samples = int(kept.loc[kept["length"] == longest, "samples"].max())
-    hits = {name: hits_at(rows, longest) for name, rows in kept.groupby("encoding")}
-    means = pd.Series({name: found.mean() / samples for name, found in hits.items()})
+    kept, trained = passing(counts), int(counts["trained"].iloc[0])
+    rows = [row for row in map(encoding, kept["encoding"].unique()) if row.trained_as is None]
+    place = "encodings_accuracy", "passkeys"
+    longest = max((n for n in set(kept["length"]) if n <= FARTHEST * trained), default=0)
+    samples = kept.loc[kept["length"] == longest, "samples"].max()
+    hits = {row.name: hits_at(kept[kept["encoding"] == row.name], longest) for row in rows}
+    means = pd.Series({name: found.mean() / samples for name, found in hits.items()}, dtype=float)
     means = means.sort_values(ascending=False, kind="stable")
+    scaled = means[[name for name in means.index if encoding(name).ssmax]]
+    means = means.drop(scaled.index)
+    if means.empty:
+        return ["No encoding passed its gate.", MISSED, "accuracy", np.nan, np.nan, np.nan, *place]
+
+    def interval(name: str) -> tuple[float, float]:
+        return evaluation.share_interval(hits[name], [samples] * len(hits[name]))
+
     reach, rest = means[means >= GOOD], means[means < GOOD]
     last = (reach if len(reach) else means).index[-1]
-    low, high = evaluation.share_interval(hits[last], [samples] * len(hits[last]))
-    times = f"{longest / trained:g} times their training length"
-    said = f"{_listed(reach.index)} answer{'s' * (len(reach) == 1)} {_range(reach)} of the passkeys at {times}" if (
-        len(reach)
-    ) else f"No encoding answers {GOOD} of the passkeys at {times}"  # fmt: skip
-    known = [name for name in KNOWN if name in rest.index]
-    among = f" ({_listed(known)} among them)" if known and len(known) < len(rest) else ""
-    others = f"{'encodings' if len(rest) > 1 else 'encoding'}{among} {_range(rest)}" if len(rest) else ""
-    said += f", {len(rest)} other {others}" if len(reach) and len(rest) else ""
-    named = f"The others: {_listed(rest.index)}." if len(rest) else "No other encoding passed its gate."
+    said = f"no encoding answers {GOOD}"
+    if len(reach):
+        said = f"{_listed(reach.index)} answer{'s' * (len(reach) == 1)} {_range(reach)}"
+    said = f"Without SSMax {said} of the passkeys at {longest / trained:g} times their training length"
+    if len(reach) and len(rest):
+        known = [name for name in KNOWN if name in rest.index]
+        among = f" ({_listed(known)} among them)" if known and len(known) < len(rest) else ""
+        low, high = interval(rest.index[0])
+        said += f", {len(rest)} other{'s' * (len(rest) > 1)}{among} at most {rest.iloc[0]:.2f} [{low:.2f}, {high:.2f}]"
     link, more = shared(masses) if len(reach) and len(rest) else ("", "")
+    named = (
+        [_valued(f"The other{'s' * (len(rest) > 1)}", rest)] if len(rest) else ["No other encoding passed its gate."]
+    )
+    named += [_valued("With SSMax", scaled)] if len(scaled) else []
     measured = f"accuracy of {label(last)}" + ", the lowest of those that still answer" * bool(len(reach))
-    return [f"{said}{link}.", f"{named}{more}", measured, means[last], low, high, "passkey_main", "passkeys"]
+    return [f"{said}{link}.", f"{' '.join(named)}{more}", measured, means[last], *interval(last), *place]
 
 
 def shared(masses: pd.DataFrame) -> tuple[str, str]:
@@ -80,11 +89,11 @@ def shared(masses: pd.DataFrame) -> tuple[str, str]:
     if not certain:
         return "", ""
     first = next(name for name in SHORT if name in certain)
-    # A mass that many have is no merit: the sign of the correlation is part of the sentence.
-    way = "goes" if found[first].rho > 0 else "falls"
-    number = found[first].n
+    way = "goes" if found[first].rho > 0 else "falls"  # a mass that many have is no merit
+    number, rho = found[first].n, found[first].rho
     return (
-        f"; over {number} encodings accuracy {way} {SHORT[first]}",
+        f"; over {number} encodings, those with SSMax included, accuracy {way} {SHORT[first]} (rank correlation "
+        f"{rho:.2f}, p = {ps[first]:.2g})",
         f" Over {number} encodings (with a prior or no position, with SSMax or without) accuracy goes with "
         f"{' and with '.join(told[name] for name in certain)}{', not for certain with ' if rest else ''}"
         f"{' or '.join(rest)}, by rank correlation (p after Holm).",
@@ -104,14 +113,17 @@ def tables(frame: pd.DataFrame) -> list:
                   frame[frame["training"] == way].groupby(["encoding", "seed"])]  # fmt: skip
         found[way] = sum(is_table(own, trained) for own in models), len(models)
     (some, models), (none, others) = found[FIXED], found[VARIED]
+    low, high = evaluation.binomial_interval(none, others)
+    p = stats.fisher_exact([[some, models - some], [none, others - none]]).pvalue
     said = (
-        f"Of {models} models trained on prompts of {trained} tokens alone, {some} answer these and fail at some "
-        f"shorter length: they learned where the key stands; of {others} trained at varied lengths, {none or 'none'} "
-        f"do{'es' * (none < 2)}."
+        f"Of {models} models trained on prompts of {trained} tokens alone, {some} answer these and fail at shorter "
+        f"ones: they learned where the key stands; of {others} trained at varied lengths {none or 'none'} "
+        f"do{'es' * (none < 2)} (Fisher's exact test: p = {p:.2g})."
     )
+    varied = f"At varied lengths: {none / others:.2f} [{low:.2f}, {high:.2f}]."
     low, high = evaluation.binomial_interval(some, models)
     share = "share of models that learned a table"
-    more = f"A table: {RIGHT:g} or more at {trained} tokens, {WRONG:g} or less at a shorter length."
+    more = f"A table: {RIGHT:g} or more at {trained} tokens, {WRONG:g} or less at a shorter length. {varied}"
     return [said, more, share, some / models, low, high, "passkey_confound", "passkeys"]
 
 
@@ -154,15 +166,17 @@ def perplexity_misleads(frame: pd.DataFrame) -> list:
     if found.p <= LEVEL:
         tells = "tells who retrieves" if found.rho < 0 else "misleads: the higher, the better is the retrieval"
     said = f"Perplexity at {multiple:g} times the training length {tells}"
-    best, poor = kept.iloc[0]["perplexity"], kept[kept["accuracy"] < GOOD]
-    level = poor[poor["perplexity"] <= 1.2 * best]
-    if len(level):
-        one = level.iloc[0]
-        said += (f", but {label(one['encoding'])}, within a fifth of the best ({one['perplexity']:.2f} against "
-                 f"{best:.2f}), retrieves {one['accuracy']:.2f}")  # fmt: skip
+    best = kept.iloc[0]["perplexity"]
+    level = kept[kept["perplexity"] <= 1.2 * best]
+    poor = level[level["accuracy"] < GOOD]
+    if len(poor):
+        said += (f", but {len(poor)} of the {len(level)} within a fifth of the best "
+                 f"retrieve{'s' * (len(poor) == 1)} {_range(poor['accuracy'])}")  # fmt: skip
+    named = [f"{label(row.encoding)} (perplexity {row.perplexity:.2f}, accuracy {row.accuracy:.2f})" for row in
+             poor.itertuples()]  # fmt: skip
     more = (
         f"{len(kept)} encodings passed the gates of both tasks; perplexities are {kept['perplexity'].min():.2f} to "
-        f"{kept['perplexity'].max():.2f} (p = {found.p:.2g})."
+        f"{kept['perplexity'].max():.2f} (p = {found.p:.2g}).{' Level and poor: ' * bool(named)}{'; '.join(named)}"
     )
     return [f"{said}.", more, measured, found.rho, found.low, found.high, *place]
 
@@ -177,6 +191,10 @@ def findings(
     """A row per finding: the sentence, what else there is to say, a number with its interval, and the figure."""
     rows = [who_reaches(counts, masses), tables(confound), older_priors(differences), perplexity_misleads(both)]
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _valued(head: str, means: pd.Series) -> str:
+    return f"{head}: {'; '.join(f'{label(name)} {value:.2f}' for name, value in means.items())}."
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -33,12 +33,13 @@ def findings(committed: Committed) -> list[tuple[str, str, str]]:
 
 
 def decided(committed: Committed) -> str:
-    """How many of the claims that arithmetic decides hold."""
-    verdicts = [verdict.verdict for verdict in committed.ledger.values()]
+    """How many of the documents' statements that arithmetic decides hold; ours are not among them."""
+    verdicts = [verdict.verdict for name, verdict in committed.ledger.items() if not committed.claims[name].ours]
     holds, corrected, fails = map(verdicts.count, EXACT)
     return (
-        f"Of {holds + corrected + fails} claims that arithmetic decides, {holds} hold as they are printed, {corrected} "
-        f"need a correction and {fails} are contradicted, each with a counterexample of at most five numbers"
+        f"Of {holds + corrected + fails} statements of the documents that arithmetic decides, {holds} hold as they are "
+        f"printed, {corrected} need a correction and {fails} are contradicted, each with a counterexample of at most "
+        "five numbers"
     )
 
 

@@ -104,7 +104,7 @@ CHECKS = claims(
         "X-11",
         Finding(f"All {len(LISTED)} that are listed have numbers from 1 to {MULTIPLES[-1]} times T", covered, ">=",
                 len(LISTED), metrics=(BY_LENGTH, CHUNKS)),
-        Finding(f"Heavy tails reach: KERPLE's kernels, Sandwich and BAM, with SSMax and without, have {HIGH} at 64T",
+        Finding(f"Heavy tails reach: KERPLE's kernels, Sandwich, and BAM with SSMax and without, have {HIGH} at 64T",
                 reach(smallest, *HEAVY), ">=", HIGH, metrics=(COUNTS,), ours=True),
         Finding(f"T5's buckets, ALiBi, NoPE, RoPE and sinusoidal embeddings do not: below {HIGH} at 64T",
                 reach(largest, *OTHERS), "<", HIGH, metrics=(COUNTS,), ours=True),

@@ -33,14 +33,20 @@ def draw(frame: Frame) -> Figure:
 
 def caption(frame: Frame) -> str:
     rows = edited(frame)
-    share = (rows["correct"] / rows["samples"]).groupby([rows["encoding"], rows["edit"]], sort=False).mean()
-    said = "; ".join(f"{label(name)}: {share[name, AS_TRAINED]:.2f} as trained, {share[name, LATE]:.2f} with it"
+    shares = (rows["correct"] / rows["samples"]).groupby([rows["encoding"], rows["edit"]], sort=False)
+
+    def told(name: str, edit: str) -> str:
+        own = shares.get_group((name, edit))
+        return f"{own.mean():.2f} ({own.min():.2f} to {own.max():.2f})"
+
+    said = "; ".join(f"{label(name)}: {told(name, AS_TRAINED)} as trained, {told(name, LATE)} with it"
                      for name in rows["encoding"].unique())  # fmt: skip
     trained = trained_on(rows)
     return (
         f"Models trained without windows, read at {tokens(rows['length'].iloc[0], trained)} with a window of {trained} "
-        f"tokens on the heads that rotate, so that no angle is new; no weight is changed. {said} (means over "
-        f"{named_seeds(rows)}; {int(rows['samples'].iloc[0])} prompts each)."
+        f"tokens on the heads that rotate, so that no angle is new; no weight is changed. {said} (mean, "
+        f"lowest and highest of {named_seeds(rows)}; {int(rows['samples'].iloc[0])} prompts each, others than in the "
+        f"table)."
     )
 
 

@@ -73,7 +73,8 @@ def caption(frame: Frame) -> str:
     good = [label(name) for name in both(frame)]
     return (
         f"Two tasks, {frame['encoding'].nunique()} encodings, trained up to {trained} tokens: passkeys, and the k-th "
-        f"last symbol of a text, near (less than {trained // 4} back) or far (up to {trained // 2}). "
+        f"last symbol of a text, near (less than {trained // 4} back) or far (up to "
+        f"{trained // 2 + addressing.QUERIES - 1}). "
         f"{', '.join(good) or 'None'} answer{'s' * (len(good) == 1)} {GOOD} or more of the passkeys at "
         f"{tokens(last, trained)} and of the near addresses at {tokens(last_address, trained)}. Each task has models "
         f"of its own. Bars: 95 % interval of the mean over seeds; dots: seeds, of passkeys; dotted line: the training "
@@ -89,9 +90,11 @@ def build(frame: Frame) -> Frame:
         trained = trained_on(own)
 
         def share(column: str, own: Frame = own) -> str:
+            if column.startswith("at"):
+                own = own[own["passed"].astype(bool)]
             right, asked = own[f"{column}_correct"], own[f"{column}_samples"]
             ends = share_interval(right, asked) if len(own) > 1 else (np.nan, np.nan)
-            return bounded(own[column].mean(), *ends)
+            return bounded(own[column].mean(), *ends) if len(own) else "–"
 
         columns = ("far", "longest", "longest_address")
         far, longest, address = (times(own[column].iloc[0], trained) for column in columns)
@@ -110,7 +113,8 @@ def build(frame: Frame) -> Frame:
 def caption_table(frame: Frame) -> str:
     return (
         f"Compositions on both tasks, lengths in multiples of {trained_on(frame)} tokens: share answered, mean over "
-        "seeds [95 % interval]. Passed: models that learned passkeys up to the training length. Copied: share of the "
+        "seeds [95 % interval]; of passkeys over the models that passed, which learned them up to the training length. "
+        "Copied: share of the "
         "copying attention that rotated heads have. An exception passes, and does not do as the hypothesis says."
     )
 

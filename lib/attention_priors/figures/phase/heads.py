@@ -33,7 +33,8 @@ def _cornered(frame: Frame) -> int:
 
 
 def caption(frame: Frame) -> str:
-    half, rank = frame[frame["measured"] >= 0.5], spearman(frame, "predicted", "measured")
+    half, seen = frame[frame["measured"] >= 0.5], frame[(frame[["predicted", "measured"]] > FLOOR).all(axis=1)]
+    rank = spearman(seen, "predicted", "measured")
     nowhere = frame[frame["predicted"] < 1e-4]
     return (
         f"{len(frame)} heads of {frame['seed'].nunique()} trained models ({methods.label(methods.OURS)}): "
@@ -42,7 +43,8 @@ def caption(frame: Frame) -> str:
         f"below {FLOOR:g} are drawn there (both: {_cornered(frame)} heads). "
         f"Vertical distance from the dashed line is what content adds. {len(half)} heads give it half of their weight; "
         f"all of these have a prior mass of at least {half['predicted'].min():.2g}. Of the {len(nowhere)} heads below "
-        f"1e-4, {int((nowhere['measured'] >= 0.5).sum())} do. Spearman's correlation {rank:.2f}."
+        f"1e-4, {int((nowhere['measured'] >= 0.5).sum())} do. Spearman's correlation over the {len(seen)} "
+        f"heads of which neither is that low: {rank:.2f}."
     )
 
 

@@ -85,8 +85,8 @@ def caption(ledger: Frame) -> str:
     own = sum(ours(row.id, row.expected_value) for row in rows.itertuples())
     scales = ", ".join(f"{count} {scale}" for scale, count in rows["scale"].value_counts(sort=False).items())
     return (
-        f"All {len(rows)} claims that a number measured here was held against: mark, the measured value; bar, its 95 % "
-        f"interval; stroke, the bound of the claim. Each row has a unit of its own. {each}. "
+        f"All {len(rows)} claims that a number with an interval was held against: mark, the measured value; bar, its "
+        f"95 % interval; stroke, the bound of the claim. Each row has a unit of its own. {each}. "
         f"{own} bounds are of our choice, since the document gives none (dotted). The last column is the scale that "
         f"the claim needs ({scales}); what small models give is a scaled reproduction at most."
     )

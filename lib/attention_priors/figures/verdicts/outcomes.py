@@ -23,7 +23,7 @@ def build(ledger: Frame) -> Frame:
 def caption(ledger: Frame) -> str:
     counted = ledger.loc[ledger["verdict"].isin(claims.RUNS), "outcome"].value_counts()
     each = ", ".join(f"{counted.get(word, 0)} {word}" for word in OUTCOMES)
-    return f"Claims held against small models or timings: {each}."
+    return f"Claims held against small models or timings: {each}. An interval that is open at one end is left out."
 
 
 TABLE = TableSpec(

@@ -23,7 +23,8 @@ def caption(frame: Frame) -> str:
         "The smallest difference in accuracy between two encodings that is found four times in five, by prompt length "
         "as a multiple of the training length, seeds and prompts, around accuracies of one half. The deviation is that "
         "of models over seeds, measured in the benchmark without what the choice of prompts adds: the median and the "
-        f"largest of {extremes(frame['encodings'])} encodings with two seeds or more that passed the gate. Simulated."
+        f"largest of {extremes(frame['encodings'])} encodings with two seeds or more that passed the gate. Simulated; "
+        "a deviation that no models with such means can have counts as the largest that they can."
     )
 
 
