@@ -92,6 +92,21 @@ def test_the_hypothesis_holds_in_its_own_world_and_not_in_another() -> None:
     assert found(other)[:3] == ["agrees", "disagrees", "undecided"]
     caption = FIGURES["division_models"].caption(other["division_models"])
     assert "10 of the 16 that passed the gate are there" in caption
+    told = TABLES["division_hypothesis"].caption
+    assert "10 of 16, 0.62 [0.35, 0.85]; by the rule above, one in ten, 'exactly' is wrong." in told(
+        other["division_models"]
+    )
+    assert "'exactly' may stand" in told(world(FEW)["division_models"])
     unlearned = world(FEW)
     unlearned["division_models"]["passed"] = False
     assert found(unlearned)[:6] == ["undecided"] * 5 + ["agrees"], "passkeys and addresses have models of their own"
+    assert "there is no exception to count" in told(unlearned["division_models"])
+
+
+def test_a_model_that_missed_its_gate_is_not_in_the_mean_of_passkeys() -> None:
+    rows = world(FEW)["division_models"]
+    rows.loc[rows.index[0], ["passed", "at_far", "at_far_correct"]] = [False, 1.0, 50]
+    table = TABLES["division"].build(rows).set_index("encoding")
+    assert table["at 16×"].iloc[0] == TABLES["division"].build(rows[1:]).set_index("encoding")["at 16×"].iloc[0]
+    rows["passed"] = False
+    assert TABLES["division"].build(rows)["at 16×"].tolist() == ["–"] * 3
