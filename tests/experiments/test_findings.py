@@ -26,7 +26,7 @@ def masses(**near_far_accuracy: tuple[float, float, float]) -> pd.DataFrame:
                         for name, (near, far, accuracy) in near_far_accuracy.items())  # fmt: skip
 
 
-SHARED = "with a prior that has mass near the query and beyond the training length"
+SHARED = "with a prior's mass near the query and beyond the training length"
 NONE = masses(nope=(0.1, 0.9, 0.0))  # too few to tell
 
 
@@ -38,14 +38,19 @@ def test_who_reaches_is_named_and_the_last_of_them_has_the_interval():
         "Without SSMax KERPLE log and Sandwich answer 0.85 to 1.00 of the passkeys at 64 times their training length, "
         "1 other at most 0.05 [0.00, 0.69]."
     )
-    assert found["more"] == "The other: RoPE 0.05. With SSMax: ALiBi SSMax 1.00."
+    assert found["more"] == (
+        "These: KERPLE log 1.00; Sandwich 0.85. The other: RoPE 0.05. With SSMax: ALiBi SSMax 1.00."
+    )
     assert found["value"] == pytest.approx(0.85) and found["low"] < 0.85 < found["high"]
-    assert found["measured"] == "accuracy of Sandwich, the lowest of those that still answer"
+    assert found["measured"] == "lowest of these, Sandwich"
     assert found["figure"] == "encodings_accuracy"
 
 
 def test_the_encodings_that_readers_look_for_are_named_among_the_others():
-    said = findings.who_reaches(counts({"bam": (20, 20), "rope": (0, 0), "xpos": (0, 0)}), NONE)[0]
+    said = findings.who_reaches(
+        counts({"bam": (20, 20), "sandwich": (20, 20), "bam-bounded": (20, 20), "rope": (0, 0), "xpos": (0, 0)}), NONE
+    )[0]
+    assert said.startswith("Without SSMax BAM (2 forms) and Sandwich answer 1.00 of")
     assert said.endswith("training length, 2 others (RoPE among them) at most 0.00 [0.00, 0.09].")
 
 
@@ -55,7 +60,7 @@ def test_what_they_share_is_told_where_it_goes_with_accuracy():
     table = masses(**{name: (near[i], far[i], 0.1 * i) for i, name in enumerate(names)})
     hits = counts({"sandwich": (20, 20), "nope": (0, 0)})
     said, more, *_ = findings.who_reaches(hits, table)
-    assert f"; over 6 encodings, those with SSMax included, accuracy goes {SHARED} (rank correlation 1.00" in said
+    assert f"; over 6 encodings, with SSMax or without, accuracy goes {SHARED} (ρ = 1.00, p = " in said
     assert (
         "The other: NoPE 0.00. Over 6 encodings (with a prior or no position, with SSMax or without) accuracy goes with"
         in more
@@ -63,9 +68,9 @@ def test_what_they_share_is_told_where_it_goes_with_accuracy():
     assert ", not for certain with " in more and more.endswith("), by rank correlation (p after Holm).")
     flat = table.assign(near=[3, 1, 2, 6, 4, 5], both=[2, 1, 4, 3, 6, 1])
     said, more, *_ = findings.who_reaches(hits, flat)
-    assert said.endswith("1 other at most 0.00 [0.00, 0.09].") and more == "The other: NoPE 0.00."
+    assert said.endswith("1 other at most 0.00 [0.00, 0.09].") and more == "These: Sandwich 1.00. The other: NoPE 0.00."
     worse = table.assign(accuracy=-table["accuracy"])
-    assert f"included, accuracy falls {SHARED}" in findings.who_reaches(hits, worse)[0]
+    assert f"without, accuracy falls {SHARED}" in findings.who_reaches(hits, worse)[0]
 
 
 def test_a_finding_is_the_same_when_it_is_read_again():

@@ -25,9 +25,9 @@ MASSES = {  # of `tails.QUANTITIES`, in a sentence
     "far": "the mass beyond the training length alone",
 }
 SHORT = {  # what a finding says of the one that is certain, the first of these
-    "both": "with a prior that has mass near the query and beyond the training length",
-    "near": "with the mass that a prior has near the query",
-    "far": "with the mass that a prior has beyond the training length",
+    "both": "with a prior's mass near the query and beyond the training length",
+    "near": "with a prior's mass near the query",
+    "far": "with a prior's mass beyond the training length",
 }
 KNOWN = ("rope", "alibi", "t5", "nope")  # the encodings that readers look for first
 MISSED = "Longer training, or another seed, may pass it; what does not decides nothing."
@@ -63,7 +63,7 @@ def who_reaches(counts: pd.DataFrame, masses: pd.DataFrame) -> list:
     last = (reach if len(reach) else means).index[-1]
     said = f"no encoding answers {GOOD}"
     if len(reach):
-        said = f"{_listed(reach.index)} answer{'s' * (len(reach) == 1)} {_range(reach)}"
+        said = f"{_forms(reach.index)} answer{'s' * (len(reach) == 1)} {_range(reach)}"
     said = f"Without SSMax {said} of the passkeys at {longest / trained:g} times their training length"
     if len(reach) and len(rest):
         known = [name for name in KNOWN if name in rest.index]
@@ -71,11 +71,11 @@ def who_reaches(counts: pd.DataFrame, masses: pd.DataFrame) -> list:
         low, high = interval(rest.index[0])
         said += f", {len(rest)} other{'s' * (len(rest) > 1)}{among} at most {rest.iloc[0]:.2f} [{low:.2f}, {high:.2f}]"
     link, more = shared(masses) if len(reach) and len(rest) else ("", "")
-    named = (
-        [_valued(f"The other{'s' * (len(rest) > 1)}", rest)] if len(rest) else ["No other encoding passed its gate."]
-    )
+    named = [_valued("These", reach)] if len(reach) else []
+    others = f"The other{'s' * (len(rest) > 1)}"
+    named.append(_valued(others, rest) if len(rest) else "No other encoding passed its gate.")
     named += [_valued("With SSMax", scaled)] if len(scaled) else []
-    measured = f"accuracy of {label(last)}" + ", the lowest of those that still answer" * bool(len(reach))
+    measured = f"lowest of these, {label(last)}" if len(reach) else f"accuracy of {label(last)}"
     return [f"{said}{link}.", f"{' '.join(named)}{more}", measured, means[last], *interval(last), *place]
 
 
@@ -92,8 +92,8 @@ def shared(masses: pd.DataFrame) -> tuple[str, str]:
     way = "goes" if found[first].rho > 0 else "falls"  # a mass that many have is no merit
     number, rho = found[first].n, found[first].rho
     return (
-        f"; over {number} encodings, those with SSMax included, accuracy {way} {SHORT[first]} (rank correlation "
-        f"{rho:.2f}, p = {ps[first]:.2g})",
+        f"; over {number} encodings, with SSMax or without, accuracy {way} {SHORT[first]} (ρ = {rho:.2f}, "
+        f"p = {ps[first]:.2g})",
         f" Over {number} encodings (with a prior or no position, with SSMax or without) accuracy goes with "
         f"{' and with '.join(told[name] for name in certain)}{', not for certain with ' if rest else ''}"
         f"{' or '.join(rest)}, by rank correlation (p after Holm).",
@@ -122,7 +122,7 @@ def tables(frame: pd.DataFrame) -> list:
     )
     varied = f"At varied lengths: {none / others:.2f} [{low:.2f}, {high:.2f}]."
     low, high = evaluation.binomial_interval(some, models)
-    share = "share of models that learned a table"
+    share = "share that learned a table"
     more = f"A table: {RIGHT:g} or more at {trained} tokens, {WRONG:g} or less at a shorter length. {varied}"
     return [said, more, share, some / models, low, high, "passkey_confound", "passkeys"]
 
@@ -197,8 +197,18 @@ def _valued(head: str, means: pd.Series) -> str:
     return f"{head}: {'; '.join(f'{label(name)} {value:.2f}' for name, value in means.items())}."
 
 
+def _forms(names: Iterable[str]) -> str:
+    """Their labels; those of one encoding, told apart in parentheses, as how many forms of it."""
+    bases = [label(name).partition(" (")[0] for name in names]
+    forms = {base: bases.count(base) for base in dict.fromkeys(bases)}
+    return _joined([f"{base} ({count} forms)" if count > 1 else base for base, count in forms.items()])
+
+
 def _listed(names: Iterable[str]) -> str:
-    labels = [label(name) for name in names]
+    return _joined([label(name) for name in names])
+
+
+def _joined(labels: list[str]) -> str:
     return ", ".join(labels[:-1]) + f" and {labels[-1]}" if len(labels) > 1 else "".join(labels)
 
 
