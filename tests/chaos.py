@@ -24,18 +24,20 @@ from pathlib import Path
 
 import nbformat
 
-from attention_priors import claims, commands, manifest, store
-from attention_priors.layout import Layout
-from attention_priors.notebooks import NOTEBOOKS, Notebook
-from attention_priors.pipeline import __main__ as pipeline
-from attention_priors.pipeline import stamps
+from attention_priors import claims, store
+from attention_priors.commands import arguments as commands
+from attention_priors.commands import reproduce as pipeline
+from attention_priors.publish.pipeline import stamps
+from attention_priors.store import manifest
+from attention_priors.store.layout import Layout
+from attention_priors.store.notebooks import NOTEBOOKS, Notebook
 
 PROFILE = "smoke"
 CELLS = {
     "passkeys": ('study.measure("passkeys")', 'study.draw("passkey_by_length")', 'study.table("passkey_reach")'),
     "generalised_gaussian": ('study.draw("prior_shapes")', 'study.claim("BAM-T4", "BAM-D3")', "study.verdicts()"),
 }
-OPEN = """from attention_priors.study import Study
+OPEN = """from attention_priors.publish.study import Study
 study = Study(PROFILE, "{name}", RESULTS, seed=SEED, device=DEVICE)"""
 PARAMETERS = 'PROFILE = "smoke"\nSEED = 0\nRESULTS = "../results"\nDEVICE = "auto"'
 TIMED = ("provenance.json", manifest.NAME)  # hold times, and sums of what does
@@ -73,8 +75,8 @@ def start(folder: Path, command: str, limit: int | None = None) -> subprocess.Po
     here = ["--profile", PROFILE, "--results", str(folder / "results")]
     line = {
         "sequence": [__file__, "--sequence", str(folder)],
-        "report": ["-m", "attention_priors.report", *here],
-        "verify": ["-m", "attention_priors.verify", *here, "--no-training"],
+        "report": ["-m", "attention_priors.commands.figures", *here],
+        "verify": ["-m", "attention_priors.commands.verify", *here, "--no-training"],
     }[command]
 
     def limited() -> None:

@@ -1,6 +1,6 @@
 """Bad input of every kind: one line that names the value and what to do, and a command that does not succeed.
 
-Profiles are edits of `smoke`, whose tables stand in test_config; command lines, calls and damaged files stand here. All
+Profiles are edits of `smoke`, of each kind in test_config a few; command lines, calls and damaged files stand here. All
 run in this process, but for what make and a call without the tests' shape checks have to say.
 """
 
@@ -17,45 +17,42 @@ import pandas as pd
 import pytest
 import torch
 
-from attention_priors import (
-    checks,
-    claims,
-    config,
-    evaluation,
-    experiments,
+from attention_priors import checks, claims, config, evaluation, experiments, runtime, store
+from attention_priors.commands import (
+    bench,
+    benchmarks,
+    corpus,
+    encoding,
+    figures,
     first_look,
-    manifest,
-    report,
-    runtime,
-    store,
+    reproduce,
     verify,
 )
-from attention_priors.bench import __main__ as bench
-from attention_priors.claims import __main__ as ledger
+from attention_priors.commands import claim as ledger
+from attention_priors.commands import genome as pack
+from attention_priors.commands import train as training
 from attention_priors.config import ModelConfig
-from attention_priors.experiments import __main__ as training
-from attention_priors.extension import extend
+from attention_priors.corpora import corpora, genome, packing
 from attention_priors.figures import FIGURES, TABLES
-from attention_priors.layout import Layout
 from attention_priors.model import Cache, Transformer, paper_model
-from attention_priors.notebooks import file_name
-from attention_priors.own import __main__ as own
-from attention_priors.parallel.benchmarks import __main__ as benchmarks
-from attention_priors.pipeline import __main__ as pipeline
-from attention_priors.pipeline import progress
 from attention_priors.positions.encodings import ENCODINGS
-from attention_priors.registry import Table
-from attention_priors.study import Study
+from attention_priors.publish import report
+from attention_priors.publish.pipeline import progress
+from attention_priors.publish.study import Study
+from attention_priors.store import manifest
+from attention_priors.store.layout import Layout
+from attention_priors.store.notebooks import file_name
+from attention_priors.store.registry import Table
 from attention_priors.tasks import algorithms, needles, passkey
-from attention_priors.text import corpora, genome, hub, packing
-from attention_priors.training import load
+from attention_priors.training.extension import extend
+from attention_priors.training.runs import load
 from test_config import BAD_VALUES, NO_PROFILES, UNKNOWN_KEYS, changed
 from test_config import written as profile_of
 
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
-    "pipeline": pipeline.main, "report": report.main, "verify": verify.main, "claims": ledger.main,
-    "bench": bench.main, "experiments": training.main, "text.hub": hub.main,
-    "text.genome": genome.main, "own": own.main, "first_look": first_look.main,
+    "pipeline": reproduce.main, "report": figures.main, "verify": verify.main, "claims": ledger.main,
+    "bench": bench.main, "experiments": training.main, "corpus": corpus.main,
+    "genome": pack.main, "own": encoding.main, "first_look": first_look.main,
     "parallel.benchmarks": benchmarks.main,
 }  # fmt: skip
 
@@ -78,8 +75,8 @@ def one_line(said: str) -> str:
 
 # Profiles: an edit of `smoke` or a text, read by a command.
 
-EDITS = [(changed(path, 1), f"'{path}'.* nearest valid key is '{near}'") for path, near in UNKNOWN_KEYS]
-EDITS += [(changed(path, value), message) for path, value, message in BAD_VALUES]
+EDITS = [(changed(path, 1), f"'{path}'.* nearest valid key is '{near}'") for path, near in UNKNOWN_KEYS[:2]]
+EDITS += [(changed(path, value), message) for path, value, message in BAD_VALUES[:2]]
 
 
 @pytest.mark.parametrize(("content", "message"), EDITS + NO_PROFILES)
@@ -135,16 +132,16 @@ LINES = [
     ("experiments passkey/bam-ssmaxx/0 --profile smoke", "'passkey/bam-ssmaxx/0'", "nearest: passkey/bam-ssmax/0"),
     ("experiments passkey/bam-ssmax/0 --parallel tp", "'tp'", "choose from"),
     ("experiments --list --profile smok", "'smok'", "nearest is 'smoke'"),
-    ("experiments language-stream/bam-ssmax/0 --profile paper", "is not on this machine", "text.hub hub:fineweb"),
+    ("experiments language-stream/bam-ssmax/0 --profile paper", "is not on this machine", "corpus hub:fineweb"),
     ("experiments a b", "b", "--help"),
-    ("text.hub hub:finewebb --vocabulary 300", "'finewebb'", "nearest is 'fineweb'"),
-    ("text.hub docstrings --vocabulary 300", "'docstrings'", "all: "),
-    ("text.hub hub:fineweb --vocabulary 0", "0", "a number from 2 to"),
-    ("text.hub hub:fineweb", "--vocabulary", "--help"),
-    ("text.genome hg39 {file}", "'hg39'", "nearest: hg38"),
-    ("text.genome hg38 {here}/none.fa", "none.fa", "choose"),
-    ("text.genome hg38 {file}", "begins with 'no folder'", "give a FASTA file"),
-    ("text.genome hg38", "file", "--help"),
+    ("corpus hub:finewebb --vocabulary 300", "'finewebb'", "nearest is 'fineweb'"),
+    ("corpus docstrings --vocabulary 300", "'docstrings'", "all: "),
+    ("corpus hub:fineweb --vocabulary 0", "0", "a number from 2 to"),
+    ("corpus hub:fineweb", "--vocabulary", "--help"),
+    ("genome hg39 {file}", "'hg39'", "nearest: hg38"),
+    ("genome hg38 {here}/none.fa", "none.fa", "choose"),
+    ("genome hg38 {file}", "begins with 'no folder'", "give a FASTA file"),
+    ("genome hg38", "file", "--help"),
     ("own", "file", "--help"),
     ("own {here}/none.py", "none.py", "give FILE= the path of a Python file"),
     ("own {here}", "here", "give FILE= the path of a Python file"),
@@ -361,14 +358,14 @@ def grown() -> Cache:
 INF, NAN = float("inf"), float("nan")
 STREAM = runtime.generator(0, "bad inputs")
 WORDS = torch.zeros(1, 9, dtype=torch.long)
-ROWS = Table("row", "attention_priors", {"lost": "layout:Lost", "there": "layout:THEORY"})
+ROWS = Table("row", "attention_priors", {"lost": "store.layout:Lost", "there": "store.layout:THEORY"})
 CALLS = [
     (lambda: extend(model(), "rope-pi", NAN), "trained = nan", "at least 2 tokens"),
     (lambda: extend(model(), "rope-pi", INF), "trained = inf", "at least 2 tokens"),
     (lambda: extend(model(), "rope-pi", 1), "trained = 1", "at least 2 tokens"),
     (lambda: extend(model(), "rope-pii", 8), "'rope-pii'", "nearest is 'rope-pi'"),
     (lambda: extend(model("alibi"), "rope-pi", 8), "the model is 'alibi'", "train or open that one"),
-    (lambda: model("rope-pi")(tokens(1, 2)), "is not known", "use attention_priors.extension.extend"),
+    (lambda: model("rope-pi")(tokens(1, 2)), "is not known", "use attention_priors.training.extension.extend"),
     (lambda: model("ropee"), "'ropee'", "nearest is 'rope'"),
     (lambda: paper_model("bam-7b"), "'bam-7b'", "choose one of bam-120m"),
     (lambda: model()(tokens(1, 31)), "tokens from 1 to 31", "the vocabulary is 0 to 30"),
@@ -483,8 +480,3 @@ def test_calls_without_checks_of_shapes() -> None:
     assert done.stderr == "" and [line.partition("; ")[0].removeprefix("tokens of shape ") for line in lines] == [
         "[2], torch.int64", "[1, 1], torch.float32", "[1, 1], torch.bool", "[1, 0], torch.int64"
     ]  # fmt: skip
-
-
-def test_there_are_at_least_120() -> None:
-    tables = (EDITS, NO_PROFILES, LINES, FILES, OWN, CALLS, MAKE)
-    assert sum(map(len, tables)) >= 120 and len(MAKE) <= 10

@@ -8,8 +8,8 @@ import yaml
 
 from attention_priors import config
 from attention_priors.experiments import EXPERIMENTS, unread
-from attention_priors.notebooks import NOTEBOOKS
 from attention_priors.positions.encodings import ENCODINGS
+from attention_priors.store.notebooks import NOTEBOOKS
 
 NAMES = ("smoke", "cpu", "full", "gpu", "paper")
 
@@ -28,11 +28,7 @@ def test_every_profile_parses(name: str) -> None:
     sections = (profile.passkey, profile.language)
     assert all(set(section.encodings) <= set(ENCODINGS) for section in sections)
     assert set(profile.passkey.farthest_encodings) <= {*profile.passkey.encodings, *profile.benchmark.encodings}
-    assert list(profile.minutes) == list(NOTEBOOKS)
-
-
-def test_there_are_no_other_profiles() -> None:
-    assert {path.stem for path in config.PROFILES.glob("*.yaml")} == {*NAMES, "c4"}
+    assert list(profile.minutes) == [name for name, row in NOTEBOOKS.items() if not row.appendix]
 
 
 def test_a_profile_that_rests_on_another_has_its_own_sections_and_the_rest_of_the_other(tmp_path: Path) -> None:
@@ -151,10 +147,6 @@ def changed(path: str, value: object) -> dict:
     return data
 
 
-def test_a_profile_of_ones_own_is_read(tmp_path: Path) -> None:
-    assert written(tmp_path, values()) == config.profile("smoke").model_copy(update={"name": "mine"})
-
-
 UNKNOWN_KEYS = [
     ("thread", "threads"),
     ("pass_key", "passkey"),
@@ -199,6 +191,49 @@ BAD_VALUES = [
     ("goat_passkey.far.lengths", [40], r"goat_passkey: far\.lengths: 40, but a prompt takes 77 tokens or more"),
     ("goat_language.seeds", [0, 0], r"goat_language\.seeds: 0 stands there twice"),
     ("goat_offsets.seeds", [], r"goat_offsets\.seeds: .*at least 1 item"),
+    ("needles.lessons", [], r"needles\.lessons: .*at least 1 item"),
+    ("needles.lessons.0.mixture", {"single-1": 0}, "give at least one task, each with a weight of 1 or more"),
+    ("needles.lessons.0.mixture", {"single-4": 1}, "unknown task 'single-4': did you mean 'single-"),
+    ("needles.lessons.1.mixture", {"multiquery": 1}, "'single-1' is not in the last lesson's mixture; add it there"),
+    ("needles.lessons.0.recipe.varied.shortest", 60, r"shortest = 60, but the task 'echo-\d' takes at least 76 tokens"),
+    ("needles.lessons.0.recipe.gate.lengths", [70], r"recipe\.gate\.lengths = 70, but the task"),
+    ("needles.tasks", ["single-4"], "unknown task 'single-4': did you mean 'single-"),
+    ("needles.tasks", ["echo-1"], "'echo-1' is a lesson, which nobody is asked; choose from single-1, "),
+    ("needles.evaluation.lengths", [100, 200], "lengths = 100, but the task 'multiquery' takes at least 176 tokens"),
+    ("needles.evaluation.lengths", [400], "begin at 400, beyond the training length 200; ask up to it too"),
+    ("parallel_needles.methods", ["k3", "k33"], "unknown method 'k33'; choose from plain"),
+    ("parallel_needles.far_methods", ["k2"], "'k2' is none of the methods; add it"),
+    ("parallel_needles.far.lengths", [20], "20, but a prompt takes 77 tokens or more"),
+    ("parallel_language.methods", ["oracle"], "unknown method 'oracle'; choose from plain"),
+    ("parallel_language.far_methods", ["k1"], "'k1' is none of the methods; add it"),
+    ("genomes.beginning", 40, "40 bases and 2 pieces of 8 make 56, but a window has 49; shorten"),
+    ("genomes.scored", 46, "46 scored bases of 49 leave fewer than order = 4"),
+    ("genomes.genome", "chr2", r"'chr2' \(nearest: chr22\)"),
+    ("genomes.order", 2, "greater than or equal to 3"),
+    ("genomes.texts", 2, "greater than or equal to 3"),
+    ("division.evaluation.lengths", [40], r"lengths = 40, but addresses up to 64 need at least"),
+    ("division.evaluation.lengths", [112, 256], r"lengths lack \[128\], at which the gate"),
+    ("division.multiple", 1, r"multiple: .*greater than or equal to 2 \(got 1\)"),
+    ("nope.encodings", ["rope", "nope"], "'nope' and then others to compare it with"),
+    ("nope.encodings", ["nope"], "'nope' and then others to compare it with"),
+    ("algorithms.longest", 66, "take 132 positions, but sinusoidal-randomised-128 has 128"),
+    ("algorithms.longest", 4, "leave no length within training or none beyond it; trained up to 4"),
+    ("algorithms.tasks", ["copy", "sort"], "unknown algorithmic task 'sort'"),
+    ("copying.multiples", [2, 4], r"multiples = \[2, 4\]; give 1, the training length, and numbers above it"),
+    ("copying.prior_rates", {"bam": 0.5}, "prior_rates: bam, which encodings lacks; name rows of encodings alone"),
+    ("copying.encodings", ["nope", "alibi"], "but none has a prior over lags and one over keys"),
+    ("goat_passkey.rates", {"bam": 0.5}, "rates: bam, which encodings lacks"),
+    ("resolution.images", "glyph", "unknown pictures 'glyph'"),
+    ("resolution.sides", [32, 42], "42 x 42 pixels"),
+    ("resolution.sides", [40, 48], "lack 32, at which models are trained"),
+    ("resolution.patch", 5, "no grid of patches of 5"),
+    ("resolution.recipe.length", 60, r"recipe\.length = 60"),
+    ("resolution.encodings", ["goat-2d", "goat"], "'goat'; choose one of nope-2d"),
+    ("resolution.encodings", ["goat-2d", "goat-2d"], "name each once"),
+    ("stretches.size.heads", 4, "heads of 16, but .* heads of 32 or more"),
+    ("stretches.tuned", ["bam"], "'bam' is not RoPE and does not extend it; take it out"),
+    ("stretches.longer", {"rope-ntk": 1600}, r"longer: '.*' with \d+ steps is no row .*; name one, and more"),
+    ("stretches.encodings", ["rope-pi", "bam"], "without 'rope'.*add it"),
     ("theory.draws", 0, r"theory\.draws: .*greater than or equal to 1"),
     ("passkey.recipe.rate", -1, r"passkey\.recipe\.rate: .*\(got -1\)"),
     ("passkey.recipe.rate", INF, r"passkey\.recipe\.rate: .*finite number \(got inf\)"),
@@ -278,12 +313,6 @@ def test_files_that_are_no_profile(text: str | bytes, message: str, tmp_path: Pa
     with pytest.raises(ValueError, match=message) as caught:
         written(tmp_path, text)
     assert "\n" not in str(caught.value)
-
-
-def test_theory_has_one_size_but_for_the_tests() -> None:
-    sizes = {name: config.profile(name).theory for name in NAMES}
-    assert sizes.pop("smoke") != config.TheoryProfile()
-    assert set(sizes.values()) == {config.TheoryProfile(draws=200_000, length=512, puck_steps=1500)}
 
 
 def test_another_device() -> None:

@@ -29,3 +29,12 @@ def test_both_are_printed_and_drawn(tmp_path, monkeypatch, capsys):
 def test_an_unknown_commit_is_one_line(capsys):
     assert house.main(["no-such-commit"]) == 2
     assert capsys.readouterr().err == "error: no library at 'no-such-commit': name a commit that `git log` shows\n"
+
+
+def test_the_rooms_of_the_library_make_no_circle(root):
+    folder = root / house.LIBRARY
+    texts = {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in folder.rglob("*.py")}
+    imports = house.house(texts).set_index("room")["imports"].map(set).to_dict()
+    while free := [name for name, below in imports.items() if not below]:  # what imports nothing that is left
+        imports = {name: below - set(free) for name, below in imports.items() if name not in free}
+    assert not imports, f"these rooms import each other in a circle: {imports}"

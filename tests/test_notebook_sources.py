@@ -10,22 +10,22 @@ import nbformat
 import pytest
 
 from attention_priors import claims, config
-from attention_priors.checks import CHECKS
+from attention_priors.checks import CHECKS, derived
 from attention_priors.figures import FIGURES, TABLES
-from attention_priors.layout import Layout
-from attention_priors.notebooks import NOTEBOOKS, file_name, slug
+from attention_priors.store.layout import Layout
+from attention_priors.store.notebooks import NOTEBOOKS, file_name, slug
 
 SOURCES = sorted((config.ROOT / "notebooks").glob("*.ipynb"))
 PARAMETERS = 'PROFILE = "cpu"\nSEED = 0\nRESULTS = "../results"\nDEVICE = "auto"'
 SETUP, SCREEN = 24, 32  # lines, at most
-BENCH = {"kernel_speed"}  # drawn by `make bench` on a GPU
 every_notebook = pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
 
 
-def cells(path, kind="code"):
-    """Source by cell id."""
+def cells(path, kind="code", law=None):
+    """Source by cell id; of those that are tagged `law`, or are not, where that is asked."""
     found = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return {cell["id"]: "".join(cell["source"]) for cell in found if cell["cell_type"] == kind}
+    asked = [cell for cell in found if law is None or law == ("law" in cell["metadata"].get("tags", []))]
+    return {cell["id"]: "".join(cell["source"]) for cell in asked if cell["cell_type"] == kind}
 
 
 def called(path, method):
@@ -38,8 +38,10 @@ def called(path, method):
 def named(path, method):
     """The same as strings. What a notebook shows is found from these by name, so a name is written out."""
     arguments = called(path, f"study.{method}")
-    assert all(isinstance(each, ast.Constant) for each in arguments), [ast.unparse(each) for each in arguments]
-    return Counter(each.value for each in arguments)
+    names = [each for each in arguments if isinstance(each, ast.Constant)]
+    laws = [each for each in arguments if not isinstance(each, ast.Constant)]
+    assert all(isinstance(each, ast.Name) for each in laws) and (not laws or cells(path, law=True)), path.name
+    return Counter(each.value for each in names)
 
 
 def test_the_table_lists_the_notebooks_that_there_are():
@@ -80,7 +82,7 @@ def test_the_set_up_is_imports_and_a_study(path):
 @every_notebook
 def test_no_library_code_and_no_question_about_the_profile(path):
     code = cells(path)
-    tree = ast.parse("\n".join(code.values()))  # also: no magics, no shell
+    tree = ast.parse("\n".join(cells(path, law=False).values()))  # also: no magics, no shell
     assert sum(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in ast.walk(tree)) <= 3
     assert not [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Assert)]
     for node in ast.walk(tree):
@@ -103,11 +105,52 @@ def test_every_claim_that_it_owns_is_decided_in_it_once(path):
     assert len(written) == bool(owned) and max(claimed, default=-1) < min(written, default=len(code))
 
 
+DERIVING = sorted(set(CHECKS.notebooks.values()))
+
+
+@pytest.mark.parametrize("notebook", DERIVING)
+def test_a_law_cell_needs_the_imports_alone_and_decides_what_its_row_says(notebook, tmp_path, monkeypatch):
+    whole, found = derived.path(notebook), {}
+    raw = json.loads(whole.read_text(encoding="utf-8"))
+    monkeypatch.setattr(derived, "path", lambda name: tmp_path / whole.name)
+    for one in cells(whole, law=True):
+        kept = [cell for cell in raw["cells"] if cell["id"] == one or "law" not in cell["metadata"].get("tags", [])]
+        (tmp_path / whole.name).write_text(json.dumps(raw | {"cells": kept}))
+        derived._laws.cache_clear()
+        found |= derived.laws(notebook)
+    assert set(found) == {name for name, home in CHECKS.notebooks.items() if home == notebook}
+    derived._laws.cache_clear()
+
+
+def test_a_law_cell_that_cannot_be_run_and_one_that_is_missing_are_one_line(tmp_path, monkeypatch):
+    (notebook,) = DERIVING[:1]
+    raw = json.loads(derived.path(notebook).read_text(encoding="utf-8"))
+    place = tmp_path / derived.path(notebook).name
+    monkeypatch.setattr(derived, "path", lambda name: place)
+    for change, message in (
+        (lambda text: "1 / 0\n" + text, "its law cells cannot be run (division by zero); correct them"),
+        (lambda text: "x = 1", "has no law cell for BAM-T3; tag it `law`, or correct DERIVED"),
+    ):
+        changed = [
+            cell | {"source": change("".join(cell["source"]))} if cell["metadata"].get("tags") == ["law"] else cell
+            for cell in raw["cells"]
+        ]
+        place.write_text(json.dumps(raw | {"cells": changed}))
+        derived._laws.cache_clear()
+        with pytest.raises(ValueError) as said:
+            CHECKS["BAM-T3"]
+        assert message in str(said.value) and place.name in str(said.value) and "\n" not in str(said.value)
+    place.unlink()
+    with pytest.raises(ValueError, match="is not there, and its claims are decided in it; work in a checkout"):
+        CHECKS["BAM-T3"]
+    derived._laws.cache_clear()
+
+
 @every_notebook
 def test_every_figure_and_table_of_it_is_shown_in_it_once(path):
     mine = slug(path.name)
     for method, rows in (("draw", FIGURES), ("table", TABLES)):
-        assert named(path, method) == Counter({name for name in rows if rows[name].notebook == mine} - BENCH)
+        assert named(path, method) == Counter({name for name in rows if rows[name].notebook == mine})
 
 
 @every_notebook

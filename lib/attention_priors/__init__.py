@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import shipped
+from .store import shipped
 
 if TYPE_CHECKING:
     from .model import Transformer
@@ -24,7 +24,7 @@ def load(name: str, device: str = "cpu") -> Transformer:
     shipped.find(name)  # first: where to get a model is said without any package
     try:
         # Late, so that importing attention_priors.positions on a bare machine does not import the training code.
-        from .training import load as opened
+        from .training.runs import load as opened
     except ModuleNotFoundError as error:
         raise ImportError(f"a trained model needs {error.name}, which is not there: pip install "
                           "'attention-priors[models]'") from None  # fmt: skip

@@ -16,10 +16,11 @@ except ModuleNotFoundError as error:
         name=error.name,
     ) from None
 
-from .registry import Table
+from .store.layout import ROOT
+from .store.registry import Table
 
-ROOT = Path(__file__).resolve().parents[2]
 PROFILES = ROOT / "notebooks" / "profiles"
+MODEL = os.environ.get("ATTENTION_PRIORS_MODEL", "")  # folder of a pretrained model: MODEL= of the Makefile
 CACHE = Path(os.environ.get("ATTENTION_PRIORS_CACHE", ROOT / ".cache"))  # runs and corpora: never committed
 
 # The sections of a profile are defined beside the experiments that they set; they are opened when a profile is read.
@@ -48,6 +49,7 @@ SECTIONS = Table(
         "genomes": "genomes:Settings",
         "parallel_needles": "parallel_needles:Settings",
         "parallel_language": "parallel_language:Settings",
+        "pretrained": "pretrained:Settings",
     },
 )
 _KNOWN = Table(
@@ -72,9 +74,30 @@ class Frozen(BaseModel, metaclass=_OneLine):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
+    def settings(self, *without: str) -> dict[str, Any]:
+        """Every field as plain data, defaults included, for keys.
+
+        One that came later says with `Field(json_schema_extra={"before": x})` what it was before it could be set; at x
+        it is left out, so that older keys stay.
+        """
+        found = {}
+        for name, field in type(self).model_fields.items():
+            value, late = getattr(self, name), field.json_schema_extra or {}
+            if name not in without and not ("before" in late and value == late["before"]):
+                found[name] = _plain(value)
+        return found
+
     @classmethod
     def model_validate(cls, values: Any, **how: Any) -> Self:
         return parse(cls, values, cls.__name__, **how)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Frozen):
+        return value.settings()
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    return {name: _plain(each) for name, each in value.items()} if isinstance(value, dict) else value
 
 
 def _encoding(name: str) -> str:

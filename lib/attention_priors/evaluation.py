@@ -12,9 +12,9 @@ from scipy import stats
 
 from . import runtime
 from .attention.sdpa_skip import sdpa_skip
+from .corpora import packing
 from .model import Cache, Transformer
 from .tasks import passkey
-from .text import packing
 
 TOKENS_AT_ONCE = 8192
 CHANCE = 10.0**-passkey.DIGITS

@@ -14,11 +14,9 @@ from torch import Tensor, nn
 from .attention import Visible, attention, bidirectional, causal, documents, window
 from .attention.reference import weights
 from .config import ModelConfig
-from .positions.compositions import BiasedRotary
 from .positions.encodings import Encoding, encoding
-from .positions.priors import Prior
-from .positions.rotary import Keys, Queries
-from .positions.shares import share
+from .positions.priors import Prior, share
+from .positions.rotary import BiasedRotary, Keys, Queries
 
 # BAM App. C, Table 1. The tokenizer there has 32,768 tokens, RoPE in the authors' code the base 500,000.
 _COMMON = {"vocabulary": 32768, "rope_base": 500_000.0}
@@ -87,13 +85,15 @@ class Rows:
     backend: str
     cache: Cache | None
 
-    def part(self, start: int, stop: int | None = None, keys: int | None = None) -> Rows:
-        """The same for the queries start .. stop - 1 and the first `keys` keys; None: to the end."""
+    def part(self, start: int, stop: int | None = None) -> Rows:
+        """The same for the queries start .. stop - 1; None: to the end."""
         return replace(
-            self, q_positions=self.q_positions[start:stop], k_positions=self.k_positions[:keys],
-            visible=self.visible.rows(start, stop), near=self.near and self.near.rows(start, stop),
+            self,
+            q_positions=self.q_positions[start:stop],
+            visible=self.visible.rows(start, stop),
+            near=self.near and self.near.rows(start, stop),
             offset=self.offset + start,
-        )  # fmt: skip
+        )
 
     def last(self, count: int) -> Rows:
         """The same for the last queries only."""
@@ -178,20 +178,22 @@ class Attention(nn.Module):
         parts = []
         for group in self.groups:
             own = None if scale is None else scale[..., group.heads, :]
-            parts.append(attend(
-                q[:, group.heads], *(x[:, group.kv_heads] for x in kv), prior=group.prior,
-                visible=rows.near if group.near else rows.visible, logit_scale=own,
-                prior_scale=own if self.scales_prior else None, **how,
-            ))  # fmt: skip
+            given = {
+                "prior": group.prior,
+                "visible": rows.near if group.near else rows.visible,
+                "logit_scale": own,
+                "prior_scale": own if self.scales_prior else None,
+            }
+            parts.append(attend(q[:, group.heads], *(x[:, group.kv_heads] for x in kv), **given, **how))
         return torch.cat(parts, 1)
 
     def mix(self, q: Queries, k: Keys, v: Keys, scale: Scales | None, rows: Rows) -> Queries:
         """Σ_j p_ij v_j for the queries and keys of `rows`, which are not yet rotated."""
         q, k = self.rotate(q, k, rows)
-        return self.by_group(
-            attention, q, k, v, scale=scale, rows=rows, offset=rows.offset, backend=rows.backend,
-            positions=None if rows.exact else (rows.q_positions, rows.k_positions),
-        )  # fmt: skip
+        how = {"offset": rows.offset, "backend": rows.backend}
+        if not rows.exact:
+            how["positions"] = (rows.q_positions, rows.k_positions)
+        return self.by_group(attention, q, k, v, scale=scale, rows=rows, **how)
 
     def forward(
         self, x: Float[Tensor, "batch length channels"], rows: Rows, layer: int
@@ -209,9 +211,10 @@ class Attention(nn.Module):
         parts = []
         for start in range(0, q.shape[2], BLOCK):
             stop = min(start + BLOCK, q.shape[2])
-            seen = int(rows.visible.last[..., start:stop].max()) + 1
+            block = rows.part(start, stop)
+            seen = block.visible.facts.last + 1
+            block = replace(block, k_positions=block.k_positions[:seen])
             own = None if scale is None else scale[..., start:stop]
-            block = rows.part(start, stop, seen)
             parts.append(self.mix(q[:, :, start:stop], k[:, :, :seen], v[:, :, :seen], own, block))
         return torch.cat(parts, 2)
 
@@ -248,8 +251,10 @@ class Transformer(nn.Module):
                 "give it as many layers, or take another encoding"
             )
         if row.window and not config.causal:
-            raise ValueError(f"encoding {row.name!r} has windows that look back, but an encoder looks both ways; give "
-                             "it an encoding without windows")  # fmt: skip
+            raise ValueError(
+                f"encoding {row.name!r} has windows that look back, but an encoder looks both ways; give "
+                "it an encoding without windows"
+            )
         self.config = config
         self.window = row.window
         self.trained: int | None = None  # length that it is trained on, of which windows are shares
@@ -300,9 +305,8 @@ class Transformer(nn.Module):
             own = block.attention
             q, k, _, scale = own.project(block.attention_norm(x), asked, layer)
             q, k = own.rotate(q, k, asked)
-            maps.append(own.by_group(
-                weights, q, k, scale=scale, rows=asked, q_positions=asked.q_positions, k_positions=asked.k_positions,
-            ))  # fmt: skip
+            places = {"q_positions": asked.q_positions, "k_positions": asked.k_positions}
+            maps.append(own.by_group(weights, q, k, scale=scale, rows=asked, **places))
             x = block(x, rows, layer)
         return maps
 

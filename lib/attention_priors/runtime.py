@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import importlib.metadata
 import os
@@ -17,6 +18,10 @@ import torch
 
 Item = TypeVar("Item")
 HEARTBEAT_SECONDS = 15.0
+
+
+class NotHere(ValueError):
+    """What this machine lacks, in one line with the remedy; what needs it is left out."""
 
 
 def seed_for(seed: int, name: str) -> int:
@@ -123,3 +128,14 @@ def provenance() -> dict[str, Any]:
         "versions": versions,
         "commit": commit(),
     }
+
+
+def said(error: Exception) -> str:
+    """One line: the error's own text, or the file that cannot be used, why, and what to do."""
+    if not isinstance(error, OSError) or error.errno is None:
+        return " ".join(str(error).split())
+    where = os.path.relpath(error.filename) if isinstance(error.filename, str) else "results or cache"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return f"no space left on the disk of {where!r}; free some and run the same command again: it resumes"
+    return (f"cannot use {where!r} ({os.strerror(error.errno)}); mend it, or choose another folder: RESULTS= for "
+            "results, ATTENTION_PRIORS_CACHE= for the cache")  # fmt: skip

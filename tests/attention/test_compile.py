@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from attention_priors.attention import tiles
-from attention_priors.bench import assembly
+from attention_priors.attention.bench import assembly
 
 pytestmark = [
     pytest.mark.slow,
@@ -32,6 +32,13 @@ def test_stays_within_its_budgets(row: tuple[str, str, int, int]) -> None:
     assert found()[row].registers > 0 and found()[row].shared > 0
     if row[1] != "gfx942":
         assert found()[row].instructions > 5
+
+
+@pytest.mark.parametrize("integers", [1, 16])
+def test_compiles_where_a_launch_specialises_every_integer(integers: int) -> None:
+    """One head, one sample, one split: Triton makes constants of what is 1, which is a Python number in the kernel."""
+    rows = [(kernel, "sm_90", 64, 2, assembly.FLAGS[kernel] | {"integers": integers}) for kernel in assembly.MODULES]
+    assert all(each.registers > 0 for each in assembly.measured(rows))
 
 
 def test_the_budgets_find_the_ordinary_load_and_a_tile_too_large() -> None:

@@ -21,8 +21,10 @@ def test_what_is_visible_far_below_a_prior_s_peak_keeps_its_digits(backend: str)
     """
     alpha, beta, window_, after = 12.47, 0.01, 17, 2000
     queries, keys = 16, 16 + after + window_ - 1
-    q, k, v, w = (torch.randn(1, 1, n, 16, generator=torch.Generator().manual_seed(i))
-                  for i, n in enumerate((queries, keys, keys, queries)))  # fmt: skip
+    q, k, v, w = (
+        torch.randn(1, 1, n, 16, generator=torch.Generator().manual_seed(i))
+        for i, n in enumerate((queries, keys, keys, queries))
+    )
     rows = torch.arange(queries)
     visible = Visible(rows, rows + window_ - 1)
     lags = ((keys - queries + rows)[:, None] - torch.arange(keys)).double()
@@ -52,8 +54,10 @@ def test_a_row_that_sees_one_key_teaches_its_prior_nothing(whole: bool, monkeypa
         for name, size in (("WHOLE", 0), ("BLOCK_QUERIES", 8), ("BLOCK_KEYS", 16)):
             monkeypatch.setattr(sdpa, name, size)
     rows = torch.arange(33)
-    q, k, v, w = (torch.randn(1, 1, 65, 16, generator=torch.Generator().manual_seed(i))[..., :n, :]
-                  for i, n in enumerate((33, 65, 65, 33)))  # fmt: skip
+    q, k, v, w = (
+        torch.randn(1, 1, 65, 16, generator=torch.Generator().manual_seed(i))[..., :n, :]
+        for i, n in enumerate((33, 65, 65, 33))
+    )
     prior = GeneralizedGaussian([9.0], [1.0])
     out = attention(q, k, v, prior=prior, visible=Visible(rows, rows), offset=32, backend="sdpa")
     assert torch.allclose(out, v[..., :33, :], atol=1e-6)

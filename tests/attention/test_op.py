@@ -8,11 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from torch import nn
 
 from attention_priors.attention import BACKENDS, Visible, attention, causal, op, window
 from attention_priors.attention.visible import bidirectional
-from attention_priors.positions.priors import GeneralizedGaussian, KeyPrior, Laplace, Prior, RelativePrior, Uniform
+from attention_priors.positions.priors import GeneralizedGaussian, Laplace, Prior, RelativePrior, Uniform
+
+from .free import Free, FreeKeys
 
 HEADS = 4
 HERE = [name for name in BACKENDS if name not in ("triton", "composite")]  # see test_fused.py, test_composite.py
@@ -51,35 +52,12 @@ class Flat(Narrow):
     exact = log_prior
 
 
-class FreeKeys(KeyPrior):
-    """One number per head and key."""
-
-    def __init__(self, heads: int, keys: int) -> None:
-        super().__init__()
-        self.heads, self.values = heads, nn.Parameter(drawn(heads, keys, seed=8))
-
-    def log_prior(self, keys: torch.Tensor, length: int) -> torch.Tensor:
-        return self.values[:, keys]
-
-
-class Free(RelativePrior):
-    """A prior with one number per head and lag: its gradient is the table's."""
-
-    def __init__(self, heads: int, lowest: int, lags: int) -> None:
-        super().__init__()
-        self.heads, self.lowest = heads, lowest
-        self.values = nn.Parameter(drawn(heads, lags, seed=9))
-
-    def log_prior(self, lags: torch.Tensor) -> torch.Tensor:
-        return self.values[:, lags - self.lowest]
-
-
 @learners
 @pytest.mark.parametrize("both_ways", [False, True])
 def test_the_gradient_of_the_table_sums_to_zero(backend: str, both_ways: bool) -> None:
     """A softmax does not feel a constant, so that Σ_j dS_ij = 0 and with it Σ_lag dT[lag] = 0 for every head."""
     length = 37
-    prior = Free(HEADS, 1 - length, 2 * length - 1)
+    prior = Free(drawn(HEADS, 2 * length - 1, seed=9), 1 - length)
     visible = bidirectional(length, length) if both_ways else causal(length)
     q, k, v = (drawn(2, HEADS, length, 4, seed=s) for s in range(3))
     out = attention(q, k, v, prior=prior, visible=visible, backend=backend)
@@ -93,7 +71,7 @@ def test_the_gradient_of_the_table_sums_to_zero(backend: str, both_ways: bool) -
 def test_the_gradient_of_every_row_of_scores_sums_to_zero(backend: str) -> None:
     """With log π = 1 the gradient of the row scale b_i is Σ_j dS_ij itself."""
     length = 21
-    prior = Free(HEADS, 1 - length, 2 * length - 1)
+    prior = Free(drawn(HEADS, 2 * length - 1, seed=9), 1 - length)
     with torch.no_grad():
         prior.values.fill_(1.0)
     scale = drawn(2, HEADS, length, seed=5).requires_grad_()
@@ -199,7 +177,7 @@ def test_refuses_what_does_not_fit() -> None:
         (q.cfloat(), k.cfloat(), v.cfloat(), {}, "q is torch.complex64"),
         (q, k, v, {"logit_scale": torch.ones(HEADS, 5).long()}, "logit_scale is torch.int64"),
         (q, k, v, {"prior": Narrow(HEADS)}, r"of Narrow has shape \[4, 1\], but \[heads, positions\] = \[4, 5\]"),
-        (q, k, v, {"prior": Free(HEADS, 0, 5) * Flat(HEADS)}, r"of Flat has shape \[5\]"),
+        (q, k, v, {"prior": Free(drawn(HEADS, 5), 0) * Flat(HEADS)}, r"of Flat has shape \[5\]"),
         (q, k, v, {"visible": causal(4)}, r"visible has shape \[4\]"),
         (q, k, v, {"visible": Visible(place, place - 1)}, "without any key"),
         (q, k, v, {"visible": Visible(place, place + 1)}, "outside"),
@@ -225,7 +203,9 @@ def test_refuses_what_does_not_fit() -> None:
 
 
 def spoilt(name: str, value: float) -> Prior:
-    prior = learned() if hasattr(learned(), name) else Laplace([0.5] * HEADS).double() * FreeKeys(HEADS, 6)
+    prior = (
+        learned() if hasattr(learned(), name) else Laplace([0.5] * HEADS).double() * FreeKeys(drawn(HEADS, 6, seed=8))
+    )
     with torch.no_grad():
         dict(prior.named_parameters())[name][..., 1] = value
     return prior
@@ -258,7 +238,7 @@ def test_what_nobody_sees_must_be_finite(backend: str) -> None:
 
 
 def test_without_triton_its_backend_says_what_to_do(monkeypatch) -> None:
-    monkeypatch.setattr("attention_priors.attention.op.find_spec", lambda name: None)
+    monkeypatch.setattr("attention_priors.attention.op.TRITON", False)
     q = drawn(1, HEADS, 5, 4)
     with pytest.raises(ValueError, match="needs the package triton, which is not installed; use backend='sdpa'"):
         attention(q, q, q, backend="triton")

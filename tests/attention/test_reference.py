@@ -23,8 +23,17 @@ def test_is_the_formula() -> None:
     prior = GeneralizedGaussian([0.1, -0.5, 0.3, 0.0], [0.5, 1.2, -0.3, 2.0], [0.0, 0.4, -0.2, 0.1]).double()
     q_positions, k_positions = torch.tensor([9, 2, 50]), torch.tensor([0, 2, 2, 7, 30])
     visible = Visible(torch.tensor([0, 2, 1]), torch.tensor([4, 2, 3]))
-    found = attention(q, k, v, prior=prior, logit_scale=a, prior_scale=b, visible=visible,
-                      positions=(q_positions, k_positions), backend="reference")  # fmt: skip
+    found = attention(
+        q,
+        k,
+        v,
+        prior=prior,
+        logit_scale=a,
+        prior_scale=b,
+        visible=visible,
+        positions=(q_positions, k_positions),
+        backend="reference",
+    )
     for n in range(2):
         for h in range(HEADS):
             alpha, beta, mu = (p[h].item() for p in (prior.theta_alpha, prior.theta_beta, prior.theta_mu))
@@ -50,8 +59,16 @@ def test_without_position_is_torchs_attention() -> None:
 def test_the_rows_of_the_weights_are_distributions() -> None:
     q, k = drawn(1, 2, 7, 4), drawn(1, 1, 7, 4, seed=1)
     place = torch.arange(7)
-    found = weights(q, k, prior=Laplace([0.5, 0.1]), logit_scale=None, prior_scale=None, visible=causal(7),
-                    q_positions=place, k_positions=place)  # fmt: skip
+    found = weights(
+        q,
+        k,
+        prior=Laplace([0.5, 0.1]),
+        logit_scale=None,
+        prior_scale=None,
+        visible=causal(7),
+        q_positions=place,
+        k_positions=place,
+    )
     assert found.shape == (1, 2, 7, 7)
     torch.testing.assert_close(found.sum(-1), torch.ones(1, 2, 7, dtype=torch.float64))
     assert bool((found.triu(1) == 0).all()) and bool((found[..., place, place] > 0).all())

@@ -6,24 +6,15 @@ import pytest
 import torch
 
 from attention_priors.attention import attention, causal, documents, window
-from attention_priors.positions.priors import GeneralizedGaussian, KeyPrior, Laplace, Prior, RelativePrior
-from attention_priors.positions.spectral import Sink as LearnedSink
+from attention_priors.positions.priors import GeneralizedGaussian, Laplace, Prior, RelativePrior
+from attention_priors.positions.spectral import Sink
+
+from .free import FirstKey
 
 SDPA = sys.modules["attention_priors.attention.sdpa"]
 reference = sys.modules["attention_priors.attention.reference"]
 SKIP = sys.modules["attention_priors.attention.sdpa_skip"]
 HEADS, LENGTH, WIDTH = 4, 400, 8
-
-
-class Sink(KeyPrior):
-    """The first key is exp(30) times as likely as any other."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.heads = HEADS
-
-    def log_prior(self, keys: torch.Tensor, length: int) -> torch.Tensor:
-        return 30.0 * (keys == 0).expand(HEADS, -1)
 
 
 class Level(RelativePrior):
@@ -41,7 +32,7 @@ PRIORS = {
     "laplace": lambda: Laplace([2.0, 0.02, 0.5, 1.0]),
     "learned": lambda: GeneralizedGaussian([0.5, -1.0, 0.0, 1.0], [1.0, -0.5, 0.7, 0.2]),
     "elsewhere": lambda: GeneralizedGaussian([1.0, 0.5, 0.0, 1.0], [0.8] * 4, [0.0, -2.0, 2.0, -5.0]),
-    "sink": lambda: Laplace([2.0, 0.02, 0.5, 1.0]) * Sink(),
+    "sink": lambda: Laplace([2.0, 0.02, 0.5, 1.0]) * FirstKey(torch.full((HEADS,), 30.0), trainable=False),
 }
 SCALES = {
     "none": None,
@@ -91,7 +82,7 @@ def windows(monkeypatch):
 
     def spy(*arguments):
         found = WINDOWS(*arguments)
-        rows = torch.tensor([stop - start for start, stop, _ in arguments[-1].spans])
+        rows = torch.tensor([span[0].stop - span[0].start for span in arguments[-1].spans])
         seen.append(found.repeat_interleave(rows, 1))
         return found
 
@@ -128,17 +119,22 @@ def test_near_heads_leave_out_most_blocks_and_far_heads_none(name: str, monkeypa
     elements = []
     fused = SKIP.fused_part
 
-    def count(q, k, v, table, scale, blocks, block):
-        start, stop, left, right, _ = block
-        elements.append(q.shape[1] * (stop - start) * (right - left))
-        return fused(q, k, v, table, scale, blocks, block)
+    def count(call, block):
+        elements.append(call.q.shape[1] * (block.stop - block.start) * (block.right - block.left))
+        return fused(call, block)
 
     monkeypatch.setattr(SKIP, "fused_part", count)
     given = call("none")
     read = {}
     for label, rates in (("near", [2.0] * 4), ("one far", [2.0, 2.0, 1e-9, 2.0]), ("far", [1e-9] * 4)):
         elements.clear()
-        attention(**given, prior=Laplace(rates) if name == "laplace" else Laplace(rates) * Sink(), backend="sdpa_skip")
+        attention(
+            **given,
+            prior=Laplace(rates)
+            if name == "laplace"
+            else Laplace(rates) * FirstKey(torch.full((HEADS,), 30.0), trainable=False),
+            backend="sdpa_skip",
+        )
         read[label] = sum(elements)
     assert read["near"] < 0.4 * read["far"]
     # One far head costs a quarter of four, the three near ones what they cost alone, whatever their order.
@@ -183,7 +179,7 @@ def learning(*names: str) -> dict:
         (learning("v"), None),
         (learning("prior_scale"), PRIORS["laplace"]()),
         (learning(), Laplace([1.0] * HEADS, trainable=True)),
-        (learning(), PRIORS["laplace"]() * LearnedSink(torch.ones(HEADS))),
+        (learning(), PRIORS["laplace"]() * Sink(torch.ones(HEADS))),
     ],
     ids=["q", "without a prior", "scale", "prior over lags", "prior over keys"],
 )

@@ -42,7 +42,7 @@ def alike(computed, printed):
 @pytest.mark.parametrize("identifier", ROWS.index)
 def test_a_reader_recomputes_the_row(identifier):
     inputs, claimed, actual = read(ROWS.loc[identifier, "counterexample"])
-    failing = next(law for law, found in CHECKS[identifier].laws if not found.holds and not law.symbolic)
+    failing = next(law for law, _ in CHECKS[identifier].wanting if not law.symbolic)
     again = replace(failing, cases=[inputs], witness=()).judge()
     assert not again.holds
     found = failing.counterexample(again)

@@ -147,7 +147,7 @@ def test_who_has_not_learned_a_task_decides_nothing_about_it(name):
         return as_printed(task, encoding, multiple) * (encoding != "rope-ssmax" or multiple > 0.75)
 
     found = ruler.SMALL[name].frame(frames(unlearned))
-    about_rope = found[found["sentence"].str.contains("RoPE SSMax leads") | (name == "BAM-TAB4")]
+    about_rope = found[found["statement"].str.contains("RoPE SSMax leads") | (name == "BAM-TAB4")]
     assert len(about_rope) and set(about_rope["found"]) == {"undecided"}
     assert set(outcomes(name, as_printed, seeds=1)) == {"undecided"}
 

@@ -4,31 +4,18 @@ import pandas as pd
 import pytest
 import torch
 
-from attention_priors import config, store
+from attention_priors import config
 from attention_priors.config import ModelConfig
 from attention_priors.experiments import ablations, benchmark, passkeys
 from attention_priors.experiments.answers import misread
 from attention_priors.experiments.arms import extended, longer, passkey_run
 from attention_priors.model import Transformer
-from attention_priors.positions.encodings import ENCODINGS
 from attention_priors.positions.variants import Misread
 from attention_priors.tasks import passkey
-from attention_priors.training import Run
+from attention_priors.training.runs import Run
 
 PROFILES = ("smoke", "cpu", "full", "gpu", "paper")
 STUDIES = (*ablations.PRIORS, *ablations.TRAINING)
-
-
-@pytest.mark.parametrize("name", PROFILES)
-def test_every_profile_has_arms_of_every_study(name):
-    profile = config.profile(name)
-    arms = ablations.arms(profile, STUDIES)
-    assert {arm.study for arm in arms} == set(STUDIES)
-    assert {arm.encoding for arm in arms} <= set(ENCODINGS)
-    assert len({(arm.study, arm.name, arm.spec.seed) for arm in arms}) == len(arms)
-    assert profile.passkey.size in profile.ablations.sizes, "its run is the passkey experiment's"
-    assert profile.ablations.multiples[0] == 1
-    assert set(profile.ablations.misread) <= set(profile.ablations.version) | set(profile.ablations.start)
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -163,4 +150,3 @@ def test_a_smoke_profile_trains_answers_and_asks_nothing_twice(tmp_path, monkeyp
     assert first["beta"] < 0 and first["mu"] == 0
     monkeypatch.setattr(Run, "model", lambda run: pytest.fail("heads are kept"))
     pd.testing.assert_frame_equal(heads, ablations.heads(profile, tmp_path))
-    assert store.fingerprint(misread)

@@ -11,7 +11,7 @@ from torch import nn
 from attention_priors import config
 from attention_priors.experiments import algorithms as experiment
 from attention_priors.tasks import algorithms
-from attention_priors.training import Run, build
+from attention_priors.training.runs import Run, build
 
 
 @pytest.mark.parametrize("task", algorithms.TASKS)
@@ -105,32 +105,3 @@ def test_a_run_and_its_second_time(small, tmp_path, monkeypatch):
     assert set(made["part"]) == {"trained", "beyond"} and made["accuracy"].between(0, 1).all()
     monkeypatch.setattr(Run, "model", None)  # whoever reads or trains a model now fails
     pd.testing.assert_frame_equal(experiment.answers(small, tmp_path), found)
-
-
-def test_an_encoding_with_too_few_positions_and_an_unknown_task_are_refused():
-    settings = config.profile("smoke").algorithms.model_dump()
-    for change, message in (
-        ({"longest": 66}, "take 132 positions, but sinusoidal-randomised-128 has 128"),
-        ({"tasks": ["copy", "sort"]}, "unknown algorithmic task 'sort'"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            config.parse(experiment.Settings, settings | change, "mine")
-
-
-@pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu", "paper"])
-def test_every_profile_asks_within_training_and_beyond(name):
-    profile = config.profile(name)
-    settings, trained = profile.algorithms, profile.algorithms.recipe.length
-    assert max(settings.lengths) >= 2.5 * trained and min(settings.lengths) <= trained
-    assert set(settings.tasks) == set(algorithms.TASKS)
-    bases = {name.partition("-randomised")[0] for name in settings.encodings if "-randomised" in name}
-    assert bases == ({"sinusoidal"} if name == "cpu" else {"sinusoidal", "rope"})
-    assert bases <= set(settings.encodings), "each beside its plain form"
-    assert len(experiment.asked(profile)) == len(settings.tasks) * len(settings.encodings) * len(profile.seeds)
-
-
-def test_lengths_on_one_side_only_are_refused():
-    smoke = config.profile("smoke").algorithms
-    for change in ({"longest": 4}, {"every": 5, "longest": 10}):
-        with pytest.raises(ValueError, match=r"leave no length within training or none beyond it; trained up to 4"):
-            config.parse(experiment.Settings, smoke.model_dump() | change, "mine")

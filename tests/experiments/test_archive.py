@@ -2,12 +2,13 @@
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from attention_priors import config, store
-from attention_priors.experiments import archive, runs, unread
+from attention_priors.experiments import archive
 from attention_priors.experiments.arms import passkey_run
-from attention_priors.layout import Layout
-from attention_priors.training import Run
+from attention_priors.store.layout import Layout
+from attention_priors.training.runs import Run
 
 
 @pytest.fixture
@@ -17,7 +18,8 @@ def trained(tmp_path, monkeypatch):
 
     def record(run):
         run.path.mkdir(parents=True, exist_ok=True)
-        (run.path / "model.safetensors").write_bytes(f"weights of {run.key}".encode())
+        weights = {"matrix": torch.full((2, 2), int(run.key[:4], 16) / 7), "vector": torch.full((2,), 1 / 3)}
+        save_file(weights, run.path / "model.safetensors", {"spec": run.key})
         return {"name": run.spec.name, "key": run.key}
 
     monkeypatch.setattr(Run, "record", record)
@@ -31,7 +33,7 @@ def trained(tmp_path, monkeypatch):
 
 
 def records(layout):
-    return {path.relative_to(layout.runs).as_posix() for path in layout.runs.rglob("*.json")}
+    return {path.relative_to(layout.runs).as_posix() for path in layout.runs.rglob("*.xz")}
 
 
 def test_records_models_and_an_index(trained, tmp_path):
@@ -40,14 +42,16 @@ def test_records_models_and_an_index(trained, tmp_path):
     written = archive.archive(named, tmp_path / "store", layout, "cpu")
     keys = {name: Run(spec, tmp_path / "store", torch.device("cpu")).key for name, spec in named.items()}
     assert store.read_json(layout.own / "runs.json") == keys
-    assert records(layout) == {f"{name}.{key[:8]}.json" for name, key in keys.items()}
+    assert records(layout) == {f"{name}.{key[:8]}.xz" for name, key in keys.items()}
     assert "sandwich" not in archive.KEPT
     models = {layout.models / f"{name}.safetensors": name for name in ("passkey/bam/0", "passkey/bam-ssmax/0")}
     shipped = {path for path in layout.models.rglob("*") if path.is_file()}
     assert shipped == set(models), "the first seed ships, of the encodings that are kept"
     for path, name in models.items():
-        assert path.read_bytes().decode() == f"weights of {keys[name]}"
-    assert set(written) == {*models, layout.own / "runs.json", *(layout.record(*item) for item in keys.items())}
+        weights = load_file(path)
+        assert weights["matrix"].dtype == torch.half and weights["vector"][0] == torch.tensor(1 / 3)
+        assert weights["matrix"][0, 0] == torch.tensor(int(keys[name][:4], 16) / 7).half()
+    assert set(written) == {*models, layout.own / "runs.json", *(layout.run(*item) for item in keys.items())}
     other = passkey_run(profile, "alibi", 0)
     archive.archive({other.name: other}, tmp_path / "store", layout, "cpu")
     assert set(store.read_json(layout.own / "runs.json")) == {*keys, other.name}, "what another notebook left stays"
@@ -60,37 +64,33 @@ def test_a_record_goes_when_no_profile_lists_it(trained, tmp_path):
     gone = "passkey/an-encoding-of-old/0"
     store.write_json(mine.own / "runs.json", {name: "a" * 16, gone: "b" * 16})
     store.write_json(theirs.own / "runs.json", {name: "c" * 16})
-    old, kept, forgotten = mine.record(name, "a" * 16), mine.record(name, "c" * 16), mine.record(gone, "b" * 16)
+    old, kept, forgotten = mine.run(name, "a" * 16), mine.run(name, "c" * 16), mine.run(gone, "b" * 16)
     for path in (old, kept, forgotten):
-        store.write_json(path, {})
+        store.write_bytes(path, archive.packed({}))
     touched = archive.archive({name: spec}, tmp_path / "store", mine, "cpu")
     key = store.read_json(mine.own / "runs.json")
     assert key.keys() == {name}, "a run that the profile does not plan leaves the index"
-    assert records(mine) == {path.relative_to(mine.runs).as_posix() for path in (kept, mine.record(name, key[name]))}
+    assert records(mine) == {path.relative_to(mine.runs).as_posix() for path in (kept, mine.run(name, key[name]))}
     assert {old, forgotten} <= set(touched)
 
 
-def test_no_profile_replaces_the_weights_of_another(trained, tmp_path):
+def test_the_default_profile_alone_ships_models_and_of_two_tasks(trained, tmp_path):
     _, named = trained
     mine, theirs = Layout(tmp_path / "results", "cpu"), Layout(tmp_path / "results", "full")
-    keys = {name: Run(spec, tmp_path / "store", torch.device("cpu")).key for name, spec in named.items()}
-    shared, other, new, alone = "passkey/bam/0", "passkey/bam-ssmax/0", "passkey/rope/0", "passkey/alibi/0"
-    rope, alibi = (passkey_run(config.profile("smoke"), name, 0) for name in ("rope", "alibi"))
-    copies = alibi.model_copy(update={"task": "algorithms/copy"})
-    store.write_json(mine.own / "runs.json", {shared: keys[shared], other: "b" * 16})
-    store.write_bytes(mine.models / f"{other}.safetensors", b"of the default profile")
-    archive.archive(named | {new: rope, alone: alibi, copies.name: copies}, tmp_path / "store", theirs, "cpu")
-    shipped = {path.relative_to(theirs.models).as_posix(): path.read_bytes() for path in theirs.models.rglob("*.*")}
-    assert shipped.pop(f"{other}.safetensors") == b"of the default profile"
-    assert set(shipped) == {f"{shared}.safetensors", f"full/{other}.safetensors", f"full/{new}.safetensors"}, (
-        "alone under another profile ships what most ask for, and no study's models"
-    )
-    archive.archive(named, tmp_path / "store", mine, "cpu")
-    assert (mine.models / f"{other}.safetensors").read_bytes().decode() == f"weights of {keys[other]}"
+    spec = passkey_run(config.profile("smoke"), "alibi", 0)
+    copies = spec.model_copy(update={"task": "algorithms/copy"})
+    archive.archive(named, tmp_path / "store", theirs, "cpu")
+    assert not theirs.models.exists()
+    archive.archive(named | {copies.name: copies}, tmp_path / "store", mine, "cpu")
+    shipped = {path.relative_to(mine.models).as_posix() for path in mine.models.rglob("*.*")}
+    assert shipped == {"passkey/bam/0.safetensors", "passkey/bam-ssmax/0.safetensors"}
 
 
-def test_every_run_of_a_profile_has_a_name_of_its_own():
-    for name in ("smoke", "cpu", "full", "gpu", "paper"):
-        profile = config.profile(name)
-        named = runs(profile, unread(profile))
-        assert len(set(named.values())) == len(named)
+def test_a_file_renamed_by_hand_and_an_older_form_are_one_line_with_the_remedy(tmp_path):
+    layout, key = Layout(tmp_path, "cpu"), "0123456789abcdef"
+    store.write_bytes(layout.run("passkey/bam/0", key), archive.packed({"f" * 16: {archive.RECORD: {}}}))
+    with pytest.raises(ValueError, match=r"0\.01234567\.xz holds no run 0123.*, but ffff.*renamed by hand; restore it"):
+        archive.record(layout, "passkey/bam/0", key)
+    store.write_json(layout.run("passkey/bam/1", key).with_suffix(".json"), {})
+    with pytest.raises(ValueError, match=r"1\.01234567\.json is a record of an older form.*git checkout results"):
+        archive.record(layout, "passkey/bam/1", key)

@@ -8,8 +8,8 @@ import torch
 
 from attention_priors import config
 from attention_priors.checks.language import parameters
+from attention_priors.commands import train as command
 from attention_priors.config import ModelConfig
-from attention_priors.experiments import __main__ as command
 from attention_priors.experiments import budget
 from attention_priors.experiments.arms import passkey_run
 from attention_priors.experiments.passkeys import Settings as PasskeySettings

@@ -3,7 +3,6 @@
 import math
 
 import pandas as pd
-import pytest
 import torch
 
 from attention_priors import config
@@ -95,16 +94,3 @@ def test_copied_is_a_matter_of_the_training_length():
         row = experiment.judged(pd.DataFrame(losses(excess, far)), heads).iloc[0]
         assert (row["copied"], row["far"], row["longest"]) == (copied, far, 1024)
         assert (row["prior_first"], row["prior_previous"], row["u_peak"], row["kappa_peak"]) == (0.9, 0.7, 0, 1)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"multiples": (2, 4)}, r"multiples = \[2, 4\]; give 1, the training length, and numbers above it"),
-        ({"prior_rates": {"bam": 0.5}}, "prior_rates: bam, which encodings lacks; name rows of encodings alone"),
-        ({"encodings": ("nope", "alibi")}, "encodings = nope, alibi, but none has a prior over lags and one over keys"),
-    ],
-)
-def test_settings_that_cannot_be_drawn_or_trained_are_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        experiment.Settings.model_validate(PROFILE.copying.model_dump() | change)

@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from attention_priors import config
-from attention_priors.config import ModelConfig, parse
+from attention_priors.config import ModelConfig
 from attention_priors.experiments import division
 from attention_priors.experiments.arms import passkey_run
 from attention_priors.model import Transformer
-from attention_priors.positions.encodings import ENCODINGS, encoding
+from attention_priors.positions.encodings import ENCODINGS, encoding, still
 from attention_priors.tasks import addressing, passkey
 
 LENGTH, FAR = 128, 256
@@ -65,7 +65,18 @@ def test_a_windowed_encoding_differs_from_the_other_by_its_window() -> None:
     for name, other in division.WINDOWED.items():
         one, two = encoding(name), encoding(other)
         assert one.window is None and two.window and (one.prior, one.rotated_heads) == (two.prior, two.rotated_heads)
-    assert set(division.WINDOWED.values()) == {name for name, row in ENCODINGS.items() if row.window}
+    windowed = {name for name, row in ENCODINGS.items()
+                if row.window and row.rotary is not still and not row.rotated_layers}  # fmt: skip
+    assert set(division.WINDOWED.values()) == windowed
+
+
+def test_the_control_has_the_window_of_the_rotated_row_and_turns_nothing() -> None:
+    for prior in ("", "-bam", "-kerple-power"):
+        one, two = encoding(f"half-rope-window{prior}"), encoding(f"half-window{prior}")
+        assert (one.window, one.rotated_heads, one.prior) == (two.window, two.rotated_heads, two.prior)
+        q = torch.randn(1, 2, 5, 8)
+        turned, _ = two.rotary(8, 10_000.0)(q, q, torch.arange(5), torch.arange(5))
+        assert torch.equal(turned, q)
 
 
 def test_near_and_far_addresses_are_told_by_the_way_back(monkeypatch) -> None:
@@ -110,34 +121,19 @@ def test_a_prior_rate_is_of_addresses_alone() -> None:
 
 
 def test_an_exception_copies_through_heads_that_should_have_failed_or_kept_on() -> None:
-    found = frames(divided=(1, 1, 0.1, 0.9), turned=(1, 0, 0.9, 0.1), lucky=(1, 1, 0.9, 0.1),
-                   unlucky=(1, 0, 0.1, 0.9), unlearned=(0.5, 0, 0.1, 0.9))  # fmt: skip
+    found = frames(**{
+        "half-rope": (1, 1, 0.1, 0.9), "rope": (1, 0, 0.9, 0.1), "rope-bam": (1, 1, 0.9, 0.1),
+        "half-rope-bam": (1, 0, 0.1, 0.9), "bam": (0.5, 0, 0.1, 0.9), "half-window": (1, 0, 0.1, 0.9),
+    })  # fmt: skip
     made = division.models(*found).set_index("encoding")
     assert made["exception"].to_dict() == {
-        "divided": False, "turned": False, "lucky": True, "unlucky": True, "unlearned": False
+        "half-rope": False, "rope": False, "rope-bam": True, "half-rope-bam": True, "bam": False, "half-window": False
     }  # fmt: skip
-    assert made["rotated"].tolist() == pytest.approx([0.1, 0.9, 0.9, 0.1, 0.1]) and (made["lost"] == 1).all()
-    assert made["at_far_correct"].tolist() == [20, 0, 20, 0, 0] and (made["beyond_longest"] == 0.5).all()
+    assert made["rotated"].tolist() == pytest.approx([0.1, 0.9, 0.9, 0.1, 0.1, 0.1]) and (made["lost"] == 1).all()
+    assert made["at_far_correct"].tolist() == [20, 0, 20, 0, 0, 0] and (made["beyond_longest"] == 0.5).all()
 
 
 def test_passkeys_that_were_not_asked_where_heads_were_are_one_line() -> None:
-    answers, heads = frames(divided=(1, 1, 0.1, 0.9))
+    answers, heads = frames(rope=(1, 1, 0.1, 0.9))
     with pytest.raises(ValueError, match=r"^passkeys were not asked at 512 tokens, where heads were; ask them there"):
         division.models(answers, heads.assign(far=512))
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (
-            {"evaluation": {"lengths": [40], "samples": 2}},
-            "evaluation.lengths = 40, but addresses up to 64 need at lea",
-        ),
-        ({"evaluation": {"lengths": [112, 256], "samples": 2}}, r"evaluation.lengths lack \[128\], at which the gate"),
-        ({"multiple": 1}, r"multiple: .*greater than or equal to 2 \(got 1\)"),
-    ],
-)
-def test_settings_that_do_not_fit_are_one_line(changes, message) -> None:
-    values = config.profile("smoke").division.model_dump(mode="json") | changes
-    with pytest.raises(ValueError, match=message):
-        parse(division.Settings, values, "mine.yaml", "division")

@@ -5,7 +5,7 @@ import tomllib
 import pandas as pd
 import pytest
 
-from attention_priors import config, experiments, store
+from attention_priors import config, experiments
 from attention_priors.experiments import EXPERIMENTS, Experiment, unread
 from attention_priors.experiments.arms import passkey_run
 from attention_priors.experiments.seeds import carry, over_seeds
@@ -46,7 +46,7 @@ def test_derived_metrics_follow_their_sources(tmp_path):
     assert list(found) == ["double", "sum"] and found["sum"]["right"].tolist() == [12, 16]
 
 
-def test_a_key_follows_settings_runs_and_code(tmp_path):
+def test_a_key_follows_settings_runs_and_version(tmp_path):
     profile = config.profile("smoke")
 
     def asked(profile, corpus):
@@ -55,7 +55,7 @@ def test_a_key_follows_settings_runs_and_code(tmp_path):
     keys = {made().key(profile, tmp_path), made(name="other").key(profile, tmp_path)}
     keys.add(made(asked=asked).key(profile, tmp_path))
     keys.add(made(sections=("passkey",)).key(profile, tmp_path))
-    keys.add(made(code=(store.canonical,)).key(profile, tmp_path))
+    keys.add(made(version=2).key(profile, tmp_path))
     more = profile.passkey.model_copy(update={"farthest_encodings": ()})
     keys.add(made(sections=("passkey",)).key(profile.model_copy(update={"passkey": more}), tmp_path))
     assert len(keys) == 6

@@ -1,12 +1,13 @@
 """Findings say what their frames say, whatever that is."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from attention_priors import config
 from attention_priors.experiments import confound, findings
-from attention_priors.experiments.differences import differences
-from attention_priors.positions.encodings import ENCODINGS
 
 LENGTHS = (96, 128, 512, 2048, 8192)
 
@@ -20,20 +21,10 @@ def counts(far: dict[str, tuple[int, ...]], near: int = 20) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def masses(**near_far_accuracy: tuple[float, float, float]) -> pd.DataFrame:
-    return pd.DataFrame({"encoding": name, "seed": 0, "near": near, "far": far, "both": min(near, far),
-                         "accuracy": accuracy, "passed": True}
-                        for name, (near, far, accuracy) in near_far_accuracy.items())  # fmt: skip
-
-
-SHARED = "with a prior's mass near the query and beyond the training length"
-NONE = masses(nope=(0.1, 0.9, 0.0))  # too few to tell
-
-
 def test_who_reaches_is_named_and_the_last_of_them_has_the_interval():
     found = dict(zip(findings.COLUMNS, findings.who_reaches(counts(
         {"kerple-log": (20, 20), "sandwich": (18, 16), "rope": (0, 2), "rope-local": (20, 20), "alibi-ssmax": (20, 20)}
-    ), NONE), strict=True))  # fmt: skip
+    )), strict=True))  # fmt: skip
     assert found["finding"] == (
         "Without SSMax KERPLE log and Sandwich answer 0.85 to 1.00 of the passkeys at 64 times their training length, "
         "1 other at most 0.05 [0.00, 0.69]."
@@ -48,94 +39,150 @@ def test_who_reaches_is_named_and_the_last_of_them_has_the_interval():
 
 def test_the_encodings_that_readers_look_for_are_named_among_the_others():
     said = findings.who_reaches(
-        counts({"bam": (20, 20), "sandwich": (20, 20), "bam-bounded": (20, 20), "rope": (0, 0), "xpos": (0, 0)}), NONE
+        counts({"bam": (20, 20), "sandwich": (20, 20), "bam-bounded": (20, 20), "rope": (0, 0), "xpos": (0, 0)})
     )[0]
     assert said.startswith("Without SSMax BAM (2 forms) and Sandwich answer 1.00 of")
     assert said.endswith("training length, 2 others (RoPE among them) at most 0.00 [0.00, 0.09].")
 
 
-def test_what_they_share_is_told_where_it_goes_with_accuracy():
-    names = ("nope", "alibi", "t5", "sandwich", "kerple-log", "kerple-power")
-    near, far = (0.1, 0.2, 0.3, 0.45, 0.5, 0.55), (0.99, 0.4, 0.98, 0.5, 0.97, 0.6)
-    table = masses(**{name: (near[i], far[i], 0.1 * i) for i, name in enumerate(names)})
-    hits = counts({"sandwich": (20, 20), "nope": (0, 0)})
-    said, more, *_ = findings.who_reaches(hits, table)
-    assert f"; over 6 encodings, with SSMax or without, accuracy goes {SHARED} (ρ = 1.00, p = " in said
-    assert (
-        "The other: NoPE 0.00. Over 6 encodings (with a prior or no position, with SSMax or without) accuracy goes with"
-        in more
-    )
-    assert ", not for certain with " in more and more.endswith("), by rank correlation (p after Holm).")
-    flat = table.assign(near=[3, 1, 2, 6, 4, 5], both=[2, 1, 4, 3, 6, 1])
-    said, more, *_ = findings.who_reaches(hits, flat)
-    assert said.endswith("1 other at most 0.00 [0.00, 0.09].") and more == "These: Sandwich 1.00. The other: NoPE 0.00."
-    worse = table.assign(accuracy=-table["accuracy"])
-    assert f"without, accuracy falls {SHARED}" in findings.who_reaches(hits, worse)[0]
-
-
 def test_a_finding_is_the_same_when_it_is_read_again():
     """An empty cell would come back as NaN."""
     for hits in ({"rope": (0, 0)}, {"bam": (20, 20)}, {"bam": (20, 20), "rope": (0, 0)}):
-        assert all(findings.who_reaches(counts(hits), NONE)[:3])
-    assert all(findings.who_reaches(counts({"rope": (20, 20)}, near=10), NONE)[:3])
-    assert all(findings.older_priors(differences(counts({"bam": (20, 20), "nope": (0, 0)})))[:3])
+        assert all(findings.who_reaches(counts(hits))[:3])
+    assert all(findings.who_reaches(counts({"rope": (20, 20)}, near=10))[:3])
 
 
 def test_nobody_reaches_or_nobody_has_learned():
-    none = findings.who_reaches(counts({"rope": (0, 0), "nope": (2, 4)}), NONE)[0]
+    none = findings.who_reaches(counts({"rope": (0, 0), "nope": (2, 4)}))[0]
     assert none.startswith("Without SSMax no encoding answers 0.8 of the passkeys at 64 times")
-    missed = findings.who_reaches(counts({"rope": (20, 20)}, near=10), NONE)
+    missed = findings.who_reaches(counts({"rope": (20, 20)}, near=10))
     assert missed[0] == "No encoding passed its gate." and np.isnan(missed[3])
 
 
-@pytest.mark.parametrize(("table", "said"), [(True, "1 answer these and fail"), (False, "0 answer these and fail")])
-def test_tables_are_counted(table, said):
-    worst = {True: 0.2, False: 0.8}[table]
-    frame = pd.DataFrame(
-        {"training": way, "encoding": "rope", "seed": seed, "length": length, "trained": 128,
-         "accuracy": worst if (way, seed, length) == (confound.FIXED, 0, 112) else 1.0}
-        for way in (confound.FIXED, confound.VARIED) for seed in (0, 1) for length in (96, 112, 128)
+def models(**both: tuple[tuple[int, int], ...]) -> pd.DataFrame:
+    """Passkeys and addresses, of 20 each, of every seed of a composition."""
+    return pd.DataFrame(
+        {"encoding": name.replace("_", "-"), "seed": seed, "passed": True, "trained": 128, "longest": 8192,
+         "longest_address": 1024, "at_longest_correct": passkeys, "at_longest_samples": 20,
+         "near_longest_correct": addresses, "near_longest_samples": 20}
+        for name, each in both.items() for seed, (passkeys, addresses) in enumerate(each)
     )  # fmt: skip
-    sentence, _, _, value, low, high, *_ = findings.tables(frame)
-    assert said in sentence and "; of 2 trained at varied lengths none does (Fisher's exact test: p = 1)." in sentence
-    assert value == 0.5 * table and low <= value <= high
 
 
-def test_the_difference_from_older_priors_has_its_sign_and_its_certainty():
-    far = {"bam": (20, 20, 20), "kerple-power": (20, 20, 20), "sandwich": (0, 0, 0)}
-    sentence, more, _, value, *_ = findings.older_priors(differences(counts(far)))
-    assert value == 0 and "(X-3). BAM less Sandwich: +1.00 [" in more
+BOTH, TELLS, FINDS = ((20, 20), (18, 20)), ((0, 20), (20, 20)), ((20, 2), (20, 3))
+
+
+def test_who_divides_the_work_is_counted_beside_those_without_window_or_rotation():
+    frame = models(half_rope_window=BOTH, half_rope=TELLS, half_window=FINDS, rope=((0, 0), (0, 0)))
+    sentence, more, _, value, low, high, *_ = findings.dividing(frame)
+    assert "2 of 2 such models find at least 0.8 of the passkeys at 64 T and of the near addresses at 8 T" in sentence
+    assert "Without the window 1 of 2 do, without the rotation 0 of 2" in sentence
+    assert value == high == 1 and 0 < low < 1 and "Of 2 models that rotate all heads" in more and "0 do both." in more
+    layers = pd.concat([frame, models(rope_layer_2_bam=BOTH)])
+    assert findings.dividing(layers)[1].endswith("2 do both (RoPE in layer 2 × BAM: 2).")
+    failed = frame.assign(passed=frame["encoding"] != "half-window")
+    assert findings.dividing(failed)[0] == "Not every composition has a model that passed its gate."
+
+
+def test_what_mends_a_pretrained_model_is_told_with_the_interval_of_the_surest():
+    losses = {("as-is", 4096): (2.0, 2.2), ("as-is", 12288): (4.0, 4.4), ("yarn", 12288): (2.5, 2.7),
+              ("sinks", 12288): (2.4, 2.4)}  # fmt: skip
+    frame = pd.DataFrame({"document": f"d{k}", "way": way, "length": length, "loss": loss, "trained": 8192,
+                          "model": "Small, 4 bits"}
+                         for (way, length), each in losses.items() for k, loss in enumerate(each))  # fmt: skip
+    sentence, more, measured, value, low, high, *_ = findings.pretrained(frame)
     assert sentence == (
-        "At 64 times the training length the accuracy of BAM differs for certain from that of Sandwich, which trains "
-        "nothing, and not from that of KERPLE power, its special case."
+        "Small, a language model with RoPE trained to 8,192 tokens, loses 4.20 nats a token at 12,288; a window with "
+        "four sinks 2.40, YaRN 2.60, without training."
     )
-    level = findings.older_priors(differences(counts(far | {"sandwich": (20, 20, 20)})))[0]
-    assert "differs for certain neither from that of KERPLE power, its special case, nor from that of" in level
-    missed = findings.older_priors(differences(counts({"bam": (20, 20), "nope": (0, 0)})))
-    assert "did not all pass" in missed[0]
+    assert measured == "gain by YaRN" and 0 < low < value < high and value == pytest.approx(1.6)
+    assert "YaRN 1.50 to 1.70" in more
+    assert np.isnan(findings.pretrained(frame[frame["length"] == 4096])[3])
 
 
-def test_perplexity_that_misleads_is_named():
+def test_a_low_perplexity_that_retrieves_little_is_named():
     names = ("bam", "alibi", "kerple-log", "sandwich", "rope")
     frame = pd.DataFrame({"encoding": names, "multiple": 16.0, "perplexity": [4.0, 4.1, 4.2, 4.3, 40.0],
                           "accuracy": [1.0, 0.1, 0.9, 1.0, 0.0], "decides": [True] * 5})  # fmt: skip
-    sentence, more, _, rho, *_ = findings.perplexity_misleads(frame)
-    assert sentence == (
-        "Perplexity at 16 times the training length does not tell for certain who retrieves, but 1 of the 4 within a "
-        "fifth of the best retrieves 0.10."
+    sentence, more, _, value, *_ = findings.perplexity_misleads(frame)
+    assert sentence.endswith(
+        "of the 4 encodings within a fifth of the best at 16 times the training length, 3 find at least 0.8 of the "
+        "passkeys there and 1 only 0.10."
     )
-    assert more.endswith("Level and poor: ALiBi (perplexity 4.10, accuracy 0.10)")
-    assert "5 encodings passed the gates" in more and "4.00 to 40.00 (p = " in more
-    assert rho == pytest.approx(frame["perplexity"].rank().corr(frame["accuracy"].rank()))
-    few = findings.perplexity_misleads(frame[:2])
-    assert np.isnan(few[3]) and few[0].startswith("2 encodings passed")
-    more = pd.concat([frame.assign(encoding=f"e{k}", perplexity=frame["perplexity"] + k) for k in range(3)])
-    falling = more.sort_values("perplexity").assign(accuracy=np.linspace(1, 0, len(more)), encoding=range(len(more)))
-    assert "training length tells who retrieves" in findings.perplexity_misleads(named(falling))[0]
+    assert more.endswith("These retrieve little: ALiBi (perplexity 4.10, accuracy 0.10).") and value == 0.25
+    assert np.isnan(findings.perplexity_misleads(frame[:1])[3])
+
+
+def one_length_each(**places: tuple[float, ...]) -> pd.DataFrame:
+    """Accuracy at shorter lengths of each seed of an encoding that is trained at one length; 1 elsewhere."""
+    return pd.DataFrame(
+        {"training": way, "encoding": name, "seed": seed, "length": length, "trained": 128,
+         "accuracy": accuracy if way == confound.FIXED and length < 128 else 1.0}
+        for way in (confound.FIXED, confound.VARIED) for name, each in places.items()
+        for seed, accuracy in enumerate(each) for length in (96, 112, 128)
+    )  # fmt: skip
+
+
+def test_what_one_length_costs_is_told_by_encoding():
+    frame = one_length_each(rope=(0.2, 0.21, 0.22), nope=(0.98, 0.99, 1.0), alibi=(0.6, 0.9, 1.0))
+    sentence, more, measured, value, low, high, *_ = findings.one_length(frame)
+    assert "models of RoPE learn where the key stands, and in shorter prompts find 0.79 fewer" in sentence
+    assert sentence.endswith("; the two ways are within 0.05 of each other for NoPE; undecided for ALiBi.")
+    assert measured == "fewer, RoPE"
+    assert low < value < high and value == pytest.approx(0.79) and "3 of 9 trained at one, 0 of 9 at many" in more
+    level = findings.one_length(frame[frame["encoding"] == "nope"])
+    assert "costs no encoding for certain anything" in level[0] and level[2] == "fewer, NoPE"
+
+
+def test_a_cost_that_needs_all_seeds_is_not_called_certain():
+    frail = findings.one_length(one_length_each(rope=(0.3, 0.7, 0.6, 0.4), sinusoidal=(0.2, 0.21, 0.22, 0.2)))
     assert (
-        "misleads: the higher" in findings.perplexity_misleads(named(falling.assign(accuracy=falling["perplexity"])))[0]
+        "models of Sinusoidal learn" in frail[0] and "; certain only with all seeds: RoPE 0.50 [0.21, 0.79]" in frail[0]
     )
 
 
-def named(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.assign(encoding=list(ENCODINGS)[: len(frame)])
+RESULTS = config.ROOT / "results"
+
+
+def committed(name: str, profile: str = "full") -> pd.DataFrame:
+    (path,) = (RESULTS / profile / "metrics").glob(f"{name}.csv*")
+    return pd.read_csv(path)
+
+
+def without(frame: pd.DataFrame, *columns: str) -> list[pd.DataFrame]:
+    """The frame without each value of each column in turn."""
+    return [frame[frame[column] != value] for column in columns for value in frame[column].unique()]
+
+
+def test_the_committed_findings_stand_without_any_one_encoding_and_any_one_seed():
+    for frame in without(committed("division_models"), "encoding", "seed"):
+        sentence, *_, low, _, _, _ = findings.dividing(frame)
+        both, rest = re.search(r": (\d+) of \1 such", sentence), re.findall(r"(\d+) of (\d+)(?: do|,)", sentence)
+        assert both and low > 0.65 and all(int(some) <= 0.1 * int(of) for some, of in rest[-2:]), sentence
+    for frame in without(committed("encodings_counts"), "encoding", "seed"):
+        value = findings.who_reaches(frame)[3]
+        reach = re.search(r"at most (\d\.\d+)", findings.who_reaches(frame)[0])
+        assert value >= findings.GOOD > float(reach[1])
+    for frame in without(committed("perplexity_and_retrieval"), "encoding"):
+        assert 0.3 < findings.perplexity_misleads(frame)[3] < 0.5
+    for frame in without(committed("pretrained_losses", "cpu"), "document"):
+        assert findings.pretrained(frame)[4] > 0.5
+
+
+def test_what_one_length_costs_rests_on_one_encoding_and_on_no_seed():
+    frame = committed("passkey_confound")
+    for rest in [*without(frame, "seed"), *without(frame[frame["encoding"].isin(["sinusoidal", "bam"])], "seed")]:
+        said, *_, low, _, _, _ = findings.one_length(rest)
+        assert re.search(r"models of [^;]*Sinusoidal learn", said) and low > 0.5
+    assert "costs no encoding for certain" in findings.one_length(frame[frame["encoding"] != "sinusoidal"])[0]
+
+
+def test_a_profile_without_compositions_and_pretrained_model_has_the_other_findings():
+    perplexity = pd.DataFrame({"encoding": ["bam"], "multiple": 16.0, "perplexity": 4.0, "accuracy": 1.0,
+                               "decides": True})  # fmt: skip
+    one = pd.DataFrame({"training": way, "encoding": "nope", "seed": seed, "length": length, "trained": 128,
+                        "accuracy": 1.0} for way in (confound.FIXED, confound.VARIED) for seed in (0, 1)
+                       for length in (96, 128))  # fmt: skip
+    none = pd.DataFrame()
+    found = findings.findings(none, counts({"bam": (20, 20)}), none, perplexity, one)
+    assert list(found["figure"]) == ["encodings_accuracy", "perplexity_and_retrieval", "passkey_confound"]

@@ -8,11 +8,11 @@ import torch
 from attention_priors import config
 from attention_priors.attention import BACKENDS, attention, causal
 from attention_priors.config import ModelConfig, Size
+from attention_priors.corpora import genome
 from attention_priors.experiments import continuations, cost, genomes
 from attention_priors.model import Cache, Transformer
 from attention_priors.positions.encodings import encoding
 from attention_priors.positions.priors import KeyPrior
-from attention_priors.text import genome
 
 PROFILE = config.profile("smoke")
 SETTINGS = PROFILE.genomes
@@ -39,37 +39,6 @@ def test_a_run_depends_on_the_sum_of_the_bases():
         assert spec.inputs == ("chr22", genome.pin("chr22").sha256) and spec.corpus is None
         assert spec.model.vocabulary == 4 and spec.task == "genomes"
     assert len(genomes.asked(PROFILE)) == len(SETTINGS.encodings) * len(SETTINGS.seeds)
-
-
-@pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu", "paper"])
-def test_every_profile_compares_goat_with_rope_and_leaves_room_for_content(name):
-    settings = config.profile(name).genomes
-    assert {"goat-composite", "rope"} <= set(settings.encodings)
-    width = settings.size.width // settings.size.heads
-    rotary = encoding("goat-composite").rotary(width, settings.size.rope_base)
-    assert rotary.content >= width // 2
-
-
-def test_cpu_and_full_have_the_same_recipe_and_windows():
-    cpu, full = (config.profile(name).genomes for name in ("cpu", "full"))
-    same = {"encodings", "seeds", "lengths"}
-    assert cpu.model_dump(exclude=same) == full.model_dump(exclude=same)
-    assert set(cpu.encodings) <= set(full.encodings) and len(cpu.seeds) == 3 and len(full.seeds) == 5
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"beginning": 40}, "40 bases and 2 pieces of 8 make 56, but a window has 49; shorten"),
-        ({"scored": 46}, "46 scored bases of 49 leave fewer than order = 4"),
-        ({"genome": "chr2"}, "'chr2' \\(nearest: chr22\\)"),
-        ({"order": 2}, "greater than or equal to 3"),
-        ({"texts": 2}, "greater than or equal to 3"),
-    ],
-)
-def test_settings_that_do_not_fit(changes, said):
-    with pytest.raises(ValueError, match=said):
-        genomes.Settings(**{**SETTINGS.model_dump(), **changes})
 
 
 def test_too_few_new_windows_are_refused():

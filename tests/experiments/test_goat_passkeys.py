@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from attention_priors import config
-from attention_priors.config import parse
 from attention_priors.experiments import goat_passkeys
 from attention_priors.experiments.arms import passkey_run, stretched
 from attention_priors.positions.priors import Laplace, Uniform
@@ -93,9 +92,3 @@ def test_digits_have_intervals_of_prompts():
         0.614, abs=0.001
     )
     assert math.isclose(row["low"], 0.0) and row["high"] < 0.05
-
-
-def test_a_length_that_holds_no_key_is_refused():
-    values = PROFILE.goat_passkey.model_dump() | {"far": {"lengths": [40], "samples": 2}}
-    with pytest.raises(ValueError, match=r"far\.lengths: 40, but a prompt takes 77 tokens or more"):
-        parse(goat_passkeys.Settings, values, "mine.yaml")

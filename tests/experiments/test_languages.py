@@ -7,7 +7,7 @@ import torch
 
 from attention_priors import config, evaluation
 from attention_priors.experiments import corpus, documents, languages
-from attention_priors.training import Run
+from attention_priors.training.runs import Run
 
 
 def frame():

@@ -8,11 +8,9 @@ import torch
 from attention_priors import config, evaluation, runtime
 from attention_priors.experiments import corpus, needles
 from attention_priors.tasks import SOURCES, needle_batches
-from attention_priors.tasks.needle_reading import reading
 from attention_priors.tasks.needle_text import TASKS
 from attention_priors.tasks.needles import prompts as prompts_of
-from attention_priors.tasks.needles import training_batch
-from attention_priors.training import Run
+from attention_priors.training.runs import Run
 
 
 @pytest.fixture(scope="module")
@@ -74,19 +72,6 @@ def test_a_key_follows_the_mixture_the_tasks_and_the_words(small, packed, monkey
     assert key() == before
 
 
-def test_a_mixture_needs_weights_and_known_tasks(small, packed):
-    with pytest.raises(ValueError, match="give at least one task, each with a weight of 1 or more"):
-        config.parse(needles.Lesson, small.needles.lessons[0].model_dump() | {"mixture": {"single-1": 0}}, "mine")
-    with pytest.raises(ValueError, match="at least 1 item"):
-        config.parse(needles.Settings, small.needles.model_dump() | {"lessons": []}, "mine")
-    wrong = small.needles.lessons[0].model_copy(update={"mixture": {"single-4": 1}})
-    changed = small.needles.model_copy(update={"lessons": (wrong,)})
-    with pytest.raises(ValueError, match="unknown task 'single-4': did you mean 'single-"):
-        needles.spec(small.model_copy(update={"needles": changed}), "rope", 0, *packed)
-    with pytest.raises(ValueError, match="unknown task 'single-4'"):
-        config.parse(needles.Lesson, small.needles.lessons[0].model_dump() | {"mixture": {"single-4": 1}}, "mine")
-
-
 def test_step_and_seed_determine_a_batch(small, packed):
     spec = needles.spec(small, "rope", 0, *packed)
     source = SOURCES["needles"](spec)
@@ -126,38 +111,6 @@ def test_the_gate_asks_held_out_prompts_of_every_task_once(small, packed):
             answers.append(prompts_of(task, length + 1, 2, generator, source.source).tokens)
     assert source.accuracy(Half(), gate) == 0.5
     assert [tuple(tokens.shape) for tokens in read] == [(2, 96), (2, 120)] * 2, "once a task, whatever its weight"
-
-
-def test_a_range_of_lengths_that_cannot_hold_the_task_is_one_line(small):
-    lesson = small.needles.lessons[0].model_dump()
-    short = {"recipe": lesson["recipe"] | {"varied": {"shortest": 60, "cut": 0.2, "keyless": 0.1}}}
-    with pytest.raises(ValueError, match=r"recipe\.varied\.shortest = 60, but the task 'echo-\d' takes at least 76 "
-                                         r"tokens; use a longer one, or leave the task out"):  # fmt: skip
-        config.parse(needles.Lesson, lesson | short, "mine")
-    low = {"recipe": lesson["recipe"] | {"gate": {"lengths": [70], "samples": 1, "accuracy": 1, "every": 1}}}
-    with pytest.raises(ValueError, match=r"recipe\.gate\.lengths = 70, but the task"):
-        config.parse(needles.Lesson, lesson | low, "mine")
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"tasks": ("single-4",)}, "unknown task 'single-4': did you mean 'single-"),
-        ({"tasks": ("echo-1",)}, "'echo-1' is a lesson, which nobody is asked; choose from single-1, "),
-        ({"lessons": (0,)}, "tasks: 'single-1' is not in the last lesson's mixture; add it there"),
-        ({"evaluation": (100, 200)}, r"evaluation\.lengths = 100, but the task 'multiquery' takes at least 176 tokens"),
-        ({"evaluation": (400,)}, "evaluation.lengths begin at 400, beyond the training length 200; ask up to it too"),
-    ],
-)
-def test_settings_that_ask_what_was_not_taught_are_one_line(small, changes, message):
-    given = small.needles.model_dump()
-    if "lessons" in changes:
-        changes = {"lessons": given["lessons"][:1]}
-    if "evaluation" in changes:
-        changes = {"evaluation": given["evaluation"] | {"lengths": changes["evaluation"]}}
-    with pytest.raises(ValueError, match=message) as error:
-        config.parse(needles.Settings, given | changes, "mine")
-    assert "\n" not in str(error.value)
 
 
 def test_from_training_to_averages(small, packed, tmp_path, tmp_path_factory, monkeypatch):
@@ -304,20 +257,3 @@ def test_readings_have_a_row_per_prompt(small, tmp_path_factory):
     assert set(found["task"]) == set(needles.NEEDLES), "asked or not"
     assert set(found.groupby(["task", "length"]).size()) == {asked.samples}
     assert (found["tokens"] == found["length"] + 1).all() and found["stated"].all()
-
-
-@pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu", "paper"])
-def test_the_tasks_of_every_profile_fit_its_lengths(name, packed):
-    settings = config.profile(name).needles
-    source, words = needle_batches.read(str(packed[1]), settings.vocabulary)
-    for lesson in settings.lessons:
-        how = (source, tuple(lesson.mixture), lesson.recipe.varied)
-        made = training_batch(lesson.recipe.length, 2, runtime.generator(0, "fits"), *how)
-        assert lesson.recipe.varied.shortest <= made[1].shape[1] <= lesson.recipe.length
-    trained, lengths = settings.lessons[-1].recipe.length, settings.evaluation.lengths
-    assert trained in lengths and len([length for length in lengths if length < trained]) >= 1
-    among = [task for task in settings.tasks if TASKS[task].haystack == "needles"]
-    for task in among:
-        for tokens in needles.drawn(task, min(lengths), 5, 0, source).tokens:
-            read = reading(words.decode(tokens.tolist()))
-            assert read["keys"] >= 2, f"{task} at {min(lengths)} tokens: a needle alone is in no haystack of needles"

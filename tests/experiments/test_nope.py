@@ -11,7 +11,7 @@ from attention_priors import config
 from attention_priors.config import ModelConfig
 from attention_priors.experiments import corpus, nope
 from attention_priors.model import Transformer
-from attention_priors.training import Run
+from attention_priors.training.runs import Run
 
 VOCABULARY, LENGTH = 50, 24
 
@@ -135,10 +135,3 @@ def test_masked_models_have_one_id_more_and_say_so(small, tmp_path):
     short = spec.model_copy(update={"model": spec.model.model_copy(update={"vocabulary": 300})})
     with pytest.raises(ValueError, match="the model has 300 ids; 300 of the corpus and a mask make 301"):
         MaskedBatches(short)
-
-
-def test_a_profile_without_something_to_compare_is_refused():
-    smoke = config.profile("smoke").nope
-    for names in (("rope", "nope"), ("nope",), ()):
-        with pytest.raises(ValueError, match="'nope' and then others to compare it with"):
-            config.parse(nope.Settings, smoke.model_dump() | {"encodings": names}, "mine")

@@ -8,8 +8,6 @@ from attention_priors import config
 from attention_priors.config import ModelConfig
 from attention_priors.evaluation import document_losses
 from attention_priors.experiments import parallel_language as language
-from attention_priors.experiments.arms import unread
-from attention_priors.experiments.languages import wanted
 from attention_priors.model import Transformer
 from attention_priors.parallel.methods import METHODS
 
@@ -21,15 +19,6 @@ DOCUMENTS = torch.randint(50, (3, 1025), generator=torch.Generator().manual_seed
 def model():
     torch.manual_seed(0)
     return Transformer(ModelConfig(vocabulary=50, width=32, layers=2, heads=2, hidden=32, encoding="rope")).eval()
-
-
-@pytest.mark.parametrize("name", PROFILES)
-def test_models_are_those_of_the_experiment_on_language(name):
-    profile = PROFILES[name]
-    assert set(language.specs(profile, unread(profile))) <= set(wanted(profile, unread(profile)))
-    settings, window = profile.parallel_language, profile.language.recipe.length
-    assert settings.scored + language.QUESTION < window == min(settings.lengths)
-    assert max((*settings.lengths, *settings.far)) <= max(profile.language.lengths)
 
 
 def test_as_trained_is_the_loss_of_documents(model):
@@ -65,19 +54,6 @@ def test_growth_is_counted_from_the_training_length():
     found = language.by_seed(pd.DataFrame(rows)).set_index(["method", "length"])
     assert found["growth"].to_dict() == {("plain", 128): 0, ("plain", 256): 3, ("k3", 128): 0, ("k3", 256): 0.5}
     assert (found["documents"] == 2).all() and found.loc["plain", 128]["loss"] == 2.5
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"methods": ("oracle",), "far_methods": ()}, "unknown method 'oracle'; choose from plain"),
-        ({"methods": ("k3",), "far_methods": ("k1",)}, "'k1' is none of the methods; add it"),
-    ],
-)
-def test_settings_that_cannot_be_asked_are_refused(change, message):
-    given = PROFILES["smoke"].parallel_language.model_dump() | change
-    with pytest.raises(ValueError, match=message):
-        language.Settings(**given)
 
 
 def test_targets_have_to_leave_room(tmp_path):

@@ -9,7 +9,6 @@ from attention_priors.config import Evaluation, ModelConfig
 from attention_priors.evaluation import passkey_samples
 from attention_priors.experiments import parallel_needles as needles
 from attention_priors.experiments.arms import passkey_run
-from attention_priors.experiments.passkeys import wanted
 from attention_priors.model import Transformer
 from attention_priors.parallel.methods import METHODS
 from attention_priors.tasks import passkey
@@ -23,23 +22,6 @@ def model():
     torch.manual_seed(0)
     return Transformer(ModelConfig(vocabulary=len(passkey.VOCABULARY), width=32, layers=2, heads=2, hidden=32,
                                    encoding="rope")).eval()  # fmt: skip
-
-
-@pytest.mark.parametrize("name", PROFILES)
-def test_models_are_those_of_the_passkey_experiment(name):
-    profile = PROFILES[name]
-    assert set(needles.specs(profile)) <= set(wanted(profile))
-    far = {max(profile.parallel_needles.far.lengths)}
-    assert "k3" in profile.parallel_needles.far_methods
-    assert far == {64 * profile.passkey.recipe.length} or name == "smoke"
-
-
-@pytest.mark.parametrize("name", ["cpu", "full", "gpu", "paper"])
-def test_every_profile_compares_at_16_times_the_training_length(name):
-    settings, trained = PROFILES[name].parallel_needles, PROFILES[name].passkey.recipe.length
-    assert 16 * trained in settings.evaluation.lengths and {"plain", "last-window", "rerope", "k3"} <= {
-        *settings.methods
-    }
 
 
 def test_what_is_for_rope_is_asked_of_rope_alone():
@@ -161,18 +143,3 @@ def test_a_model_is_trained_once_and_asked_once(tmp_path):
         pd.testing.assert_frame_equal(frame, again[name])
     lengths = first["parallel_prompts"].groupby("method")["length"].max()
     assert lengths["k3"] == 512 and lengths["plain"] == 256
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"methods": ("k3", "k33")}, "unknown method 'k33'; choose from plain"),
-        ({"far_methods": ("k1",), "methods": ("k3",)}, "'k1' is none of the methods; add it"),
-        ({"far_methods": ("k3",), "methods": ("k3",)}, "k3 have no pair to compare, such as k3 and plain; add one"),
-        ({"far": Evaluation(lengths=(20,), samples=1)}, "20, but a prompt takes 77 tokens or more"),
-    ],
-)
-def test_settings_that_cannot_be_asked_are_refused(change, message):
-    given = PROFILES["smoke"].parallel_needles.model_dump() | change
-    with pytest.raises(ValueError, match=message):
-        needles.Settings(**given)

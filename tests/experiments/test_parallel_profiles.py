@@ -6,14 +6,9 @@ import math
 import pytest
 import torch
 
-from attention_priors import config
 from attention_priors.config import ModelConfig
 from attention_priors.experiments import parallel_profiles as profiles
-from attention_priors.experiments.arms import unread
-from attention_priors.experiments.languages import wanted
 from attention_priors.model import Transformer
-
-PROFILES = {name: config.profile(name) for name in ("smoke", "cpu", "full", "gpu", "paper")}
 
 
 def model(encoding="rope", layers=2):
@@ -28,13 +23,6 @@ def model(encoding="rope", layers=2):
 def text(count=100):
     drawn = torch.randint(50, (count + 16,), generator=torch.Generator().manual_seed(0))
     return drawn.split([count, 16])
-
-
-@pytest.mark.parametrize("name", PROFILES)
-def test_models_are_those_of_the_experiment_on_language(name):
-    profile = PROFILES[name]
-    assert set(profiles.specs(profile, unread(profile))) <= set(wanted(profile, unread(profile)))
-    assert profile.language.recipe.length >= profiles.QUESTION + profiles.CHUNKS * profiles.FIFTHS
 
 
 def test_plain_is_the_attention_of_the_model():

@@ -11,7 +11,7 @@ ALL = [(task, name) for task, names in rates.ROWS.items() for name in names]
 
 
 def test_a_trial_changes_the_rates_alone_and_every_task_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(rates, "run_all", lambda jobs, *_: [job.function(*job.arguments) for job in jobs])
+    monkeypatch.setattr(tuning, "run_all", lambda jobs, *_: [job.function(*job.arguments) for job in jobs])
     monkeypatch.setattr(rates, "ROWS", {task: names[:1] for task, names in rates.ROWS.items()})
     profile = config.profile("smoke")
     table = rates.grid(profile, tmp_path / "runs", tmp_path / "corpora").set_index(["task", "rate"])

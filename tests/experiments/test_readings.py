@@ -12,8 +12,7 @@ from attention_priors.config import ModelConfig
 from attention_priors.experiments import fading, languages, order, readings
 from attention_priors.experiments.arms import extended
 from attention_priors.model import Transformer
-from attention_priors.positions.encodings import encoding
-from attention_priors.training import Run
+from attention_priors.training.runs import Run
 
 
 class Packed:
@@ -44,25 +43,6 @@ def small(tmp_path):
 
 
 # What is trained
-
-
-@pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu", "paper"])
-def test_the_plan_of_every_profile(name, tmp_path):
-    profile = config.profile(name)
-    found = Packed, tmp_path
-    wanted, old = readings.wanted(profile, found), languages.wanted(profile, found)
-    names = [spec.name for spec in wanted]
-    assert len(names) == len(set(names)), "a record is filed under the run's name"
-    shared = {spec.name: spec for spec in old}
-    assert all(shared.get(spec.name, spec) == spec for spec in wanted), "one name, one run"
-    own = profile.readings
-    read = {entry for entries in wanted.values() for entry in entries}
-    for part, listed in (("extensions", own.extensions), ("tuned", own.tuned), ("small", own.small)):
-        assert {n for p, n in read if p == part} == set(listed)
-    assert all(entry in {n for p, n in read if p == "benchmark"} for entry in profile.language.encodings)
-    assert max(readings.lengths(profile, "benchmark", 1)) == max(profile.language.lengths)
-    for entry in own.extensions:
-        assert encoding(entry).trained_as in profile.language.encodings, entry
 
 
 def test_a_run_that_goes_on_keeps_tokens_a_step_and_starts_from_its_base(small, tmp_path):

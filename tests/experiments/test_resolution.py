@@ -9,10 +9,9 @@ import torch
 
 from attention_priors import config
 from attention_priors.experiments import EXPERIMENTS, resolution, unread
-from attention_priors.experiments.resolution import BARE, COUNTED, STRETCHED, Settings
-from attention_priors.positions.grids import GRIDS, GridFourier
-from attention_priors.vision import VisionModel
-from test_config import changed, written
+from attention_priors.experiments.resolution import BARE, COUNTED, STRETCHED
+from attention_priors.positions.grids import GridFourier
+from attention_priors.training.vision import VisionModel
 
 PROFILE = config.profile("smoke")
 
@@ -22,18 +21,6 @@ def small(**changes) -> config.Profile:
     given = {"encodings": ("nope-2d", "goat-2d"), "seeds": (103,), "class_token": (False,)} | changes
     settings = PROFILE.resolution.model_copy(update=given)
     return PROFILE.model_copy(update={"resolution": settings, "workers": 1})
-
-
-@pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu", "paper"])
-def test_every_profile_has_the_claims_rows_and_trains_all_alike(name: str) -> None:
-    profile = config.profile(name)
-    settings = profile.resolution
-    assert {"learned-2d", "goat-2d"} <= set(settings.encodings) <= set(GRIDS)
-    plan = EXPERIMENTS["resolution"].plan(profile, unread(profile))
-    assert len(plan) == len(settings.encodings) * len(settings.class_token) * len(settings.seeds)
-    assert len({(spec.recipe, spec.images, spec.model.side) for spec in plan.values()}) == 1
-    if name == "full":
-        assert len(settings.seeds) == 5 and set(settings.encodings) == set(GRIDS) and len(settings.class_token) == 2
 
 
 def test_it_measures_what_it_declares(tmp_path: Path) -> None:
@@ -104,14 +91,6 @@ def test_digits_are_asked_as_drawings_are(tmp_path: Path) -> None:
     assert {spec.images for spec in plan.values()} == {"digits"}
 
 
-@pytest.mark.parametrize("name", ["full", "gpu", "paper"])
-def test_larger_profiles_ask_of_digits_what_they_ask_of_drawings(name: str) -> None:
-    profile = config.profile(name)
-    settings = profile.digits
-    assert {"learned-2d", "rope-2d", "goat-2d"} <= set(settings.encodings) and len(settings.seeds) == 3
-    assert [side / settings.side for side in settings.sides] == [1, 9 / 7, 11 / 7, 2, 3]
-
-
 BAD = [
     ("resolution.images", "glyph", "unknown pictures 'glyph'"),
     ("resolution.sides", [32, 42], "42 x 42 pixels"),
@@ -122,11 +101,3 @@ BAD = [
     ("resolution.encodings", ["goat-2d", "goat-2d"], "name each once"),
     ("resolution.samples", 0, "resolution.samples"),
 ]
-
-
-@pytest.mark.parametrize(("path", "value", "said"), BAD, ids=[said for *_, said in BAD])
-def test_bad_settings(tmp_path: Path, path: str, value: object, said: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        written(tmp_path, changed(path, value))
-    assert "\n" not in str(caught.value) and said in str(caught.value)
-    assert isinstance(PROFILE.resolution, Settings)

@@ -6,12 +6,13 @@ import pandas as pd
 import pytest
 import torch
 
-from attention_priors import config, training
+from attention_priors import config
 from attention_priors.config import ModelConfig
 from attention_priors.experiments import stretches
-from attention_priors.extension import extend
 from attention_priors.model import Transformer
 from attention_priors.positions.encodings import encoding, stretched
+from attention_priors.training import runs as training
+from attention_priors.training.extension import extend
 
 PROFILE = config.profile("full")
 SMALL = ModelConfig(encoding="rope", vocabulary=11, width=64, layers=1, heads=2, hidden=16)
@@ -28,11 +29,6 @@ def test_tuned_rows_begin_with_ropes_weights_at_four_times_the_length():
     assert set(longer) == set(PROFILE.stretches.longer.items()) and len(longer) == len(PROFILE.main_seeds)
     named = stretches.naming(PROFILE)
     assert len(set(named.values())) == len(named) and "stretches-tuned-1600/rope-pi-4/0" in named.values()
-
-
-def test_everything_compared_has_one_size():
-    sizes = {spec.model.model_copy(update={"encoding": "rope"}) for _, _, spec in stretches.wanted(PROFILE)}
-    assert len(sizes) == 1 and sizes.pop().width // PROFILE.stretches.size.heads >= stretches.NARROWEST
 
 
 def test_interpolation_by_the_length_is_dynamic_interpolation():
@@ -81,16 +77,3 @@ def test_tuned_rows_have_the_gate_of_the_weights_they_began_with():
     frame = pd.DataFrame(rows)
     passed = pd.Series(stretches._passed(frame)).groupby(frame["seed"]).all()
     assert passed[0] and not pd.Series(stretches._passed(frame))[frame["seed"] == 1].any()
-
-
-def test_narrow_heads_and_rows_that_do_not_extend_are_refused():
-    given = PROFILE.stretches.model_dump()
-    with pytest.raises(ValueError, match=r"heads of 16, but .* heads of 32 or more"):
-        stretches.Settings(**given | {"size": given["size"] | {"width": 64, "heads": 4}})
-    with pytest.raises(ValueError, match="'bam' is not RoPE and does not extend it; take it out"):
-        stretches.Settings(**given | {"tuned": ("bam",)})
-    for wrong in ({"rope-pi-4": 400}, {"rope-ntk": 1600}):
-        with pytest.raises(ValueError, match=r"longer: '.*' with \d+ steps is no row .*; name one, and more"):
-            stretches.Settings(**given | {"longer": wrong})
-    with pytest.raises(ValueError, match=r"without 'rope'.*add it"):
-        stretches.Settings(**given | {"encodings": ("rope-pi", "bam")})

@@ -11,7 +11,7 @@ from attention_priors.config import ModelConfig
 from attention_priors.experiments import tails
 from attention_priors.model import Transformer
 from attention_priors.positions.priors import alibi_slopes
-from attention_priors.training import Run
+from attention_priors.training.runs import Run
 
 LENGTH, WINDOW = 512, 128
 

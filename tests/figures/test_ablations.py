@@ -1,20 +1,13 @@
 """Figures and tables of the ablations on made-up answers at every profile's arms: names, legibility, captions."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
 from attention_priors import config
 from attention_priors.experiments import ablations as experiment
-from attention_priors.figures import FIGURES, NotCompared
-from attention_priors.figures.ablations import heads, length, sign, size, start, study, subset, table, version
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
+from attention_priors.figures import NotCompared
+from attention_priors.figures.ablations import heads, studies, study, table
 
 
 def falling(arm, multiple, seed):
@@ -45,28 +38,11 @@ def metrics(profile, rule=falling):
             "ablation_training": frame(profile, experiment.TRAINING, rule)}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["smoke", "cpu", "full", "paper"])
-def test_every_figure_is_legible_and_its_caption_whole(name, whole, legible):
-    made = metrics(config.profile(name))
-    for each in (each for each in FIGURES if each.startswith("ablation_")):
-        spec, rows = FIGURES[each], made[FIGURES[each].metrics]
-        if rows[rows["study"] == each.removeprefix("ablation_")]["arm"].nunique() < 2:
-            for told in (spec.draw, spec.caption):
-                with pytest.raises(NotCompared, match=r"^study \w+: \S+ stands alone under this profile"):
-                    told(rows)
-            continue
-        figure = whole(spec, rows)
-        legible(figure)
-        named = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
-        own = rows[rows["study"] == each.removeprefix("ablation_")]
-        assert len(named) == own["arm"].nunique() and len(figure.axes) == len(study.shown(own)) >= 2
-
-
 @pytest.mark.parametrize("name", ["smoke", "cpu", "full"])
 def test_no_arm_is_left_out(name):
     for rows in metrics(config.profile(name)).values():
         for name, own in rows.groupby("study"):
-            named = [arm for group in table.STUDIES[name].named(own).values() for arm in group]
+            named = [arm for group in studies.STUDIES[name].named(own).values() for arm in group]
             assert sorted(named) == sorted(set(own["arm"])), name
         assert len(table.build(rows)) == rows.groupby(["study", "arm"]).ngroups
         assert "nan" not in table.build(rows).to_string()
@@ -75,7 +51,7 @@ def test_no_arm_is_left_out(name):
 def test_an_arm_without_a_name_is_refused():
     rows = metrics(config.profile("smoke"))["ablation_priors"].query("study == 'start'").assign(arm="new")
     with pytest.raises(ValueError, match="study start has arms without a name: new; add them to its panels in"):
-        start.STUDY.named(rows)
+        studies.START.named(rows)
 
 
 def test_means_are_over_all_seeds_and_end_where_nobody_was_asked():
@@ -95,15 +71,15 @@ def test_the_caption_gives_means_intervals_and_what_was_not_asked():
     made = metrics(profile, lambda arm, multiple, seed: float(multiple <= 1 or arm.name != "alibi-ssmax"))
     rows = made["ablation_priors"]
     few = rows.assign(correct=2 * (rows["correct"] > 0), samples=2)  # so that intervals are wider than they are rounded
-    caption = subset.FIGURE.caption(few)
+    caption = studies.SUBSET_FIGURE.caption(few)
     assert "θα, θβ 1.00 [0." in caption and "ALiBi 0.00 [0.00, 0." in caption
     assert "Empty: no seed was asked so far" in caption
     everywhere = metrics(profile, lambda *_: 1.0)["ablation_priors"]
-    assert "Empty" not in subset.FIGURE.caption(everywhere)
+    assert "Empty" not in studies.SUBSET_FIGURE.caption(everywhere)
 
 
 def test_the_caption_says_which_seeds_have_not_learned_their_own_length():
-    caption, profile = length.FIGURE.caption, config.profile("full")
+    caption, profile = studies.LENGTH_FIGURE.caption, config.profile("full")
     longest = f"bam-ssmax-{max(profile.ablations.multiples)}T"
     made = metrics(profile, lambda arm, multiple, seed: 0.4 if arm.name == longest and seed == 2 else 0.9)
     rows = made["ablation_training"]
@@ -111,19 +87,9 @@ def test_the_caption_says_which_seeds_have_not_learned_their_own_length():
     said = f"Below 0.8 at their own training length: {trained} (1 of {seeds} seeds)."
     assert said in caption(rows)
     assert "Below 0.8" not in caption(metrics(profile, lambda *_: 0.9)["ablation_training"])
-    versions = version.FIGURE.caption
+    versions = studies.VERSION_FIGURE.caption
     two = metrics(profile, lambda arm, *_: 0.1 if arm.name == "bam-misread" else 1.0)["ablation_priors"]
     assert "without: D, misread (" in versions(two) and "with SSMax: D, misread (" not in versions(two)
-
-
-def test_a_study_of_one_arm_is_neither_drawn_nor_told():
-    rows = metrics(config.profile("smoke"))["ablation_priors"].query("study == 'sign'")
-    assert "free 0" in sign.FIGURE.caption(rows) or "free 1" in sign.FIGURE.caption(rows)
-    for told in (sign.FIGURE.draw, sign.FIGURE.caption):
-        with pytest.raises(NotCompared, match="study sign: bam-ssmax stands alone"):
-            told(rows[rows["arm"] == "bam-ssmax"])
-        with pytest.raises(NotCompared, match="study sign: nothing of it is trained"):
-            told(rows[:0])
 
 
 def test_reach_and_means_in_the_table():
@@ -135,13 +101,13 @@ def test_reach_and_means_in_the_table():
 
 def test_sizes_stand_in_order_before_and_after():
     rows = metrics(config.profile("full"))["ablation_training"].query("study == 'size'")
-    before, after = size.STUDY.named(rows).values()
+    before, after = studies.SIZE.named(rows).values()
     assert list(before.values()) == list(after.values()) and len(before) == rows["parameters"].nunique()
     assert all(arm.endswith("-extended") for arm in after) and np.all([not arm.endswith("-extended") for arm in before])
 
 
 def test_the_caption_of_the_versions_names_those_that_are_drawn():
-    words = version.FIGURE.caption
+    words = studies.VERSION_FIGURE.caption
     all_ = metrics(config.profile("full"))["ablation_priors"]
     few = all_[~all_["arm"].str.startswith("bam-code")]
     assert "D: a prior for each layer" in words(few) and "A: one prior" not in words(few)

@@ -2,21 +2,13 @@
 
 import itertools
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import pytest
 
 from attention_priors import config
 from attention_priors.experiments import algorithms as experiment
 from attention_priors.figures import FIGURES, TABLES
 from attention_priors.figures.algorithms import models as shown
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
 
 
 def accuracies(profile, right=0.9):
@@ -42,17 +34,6 @@ def models(profile):
                            "reference": 0.0} for layer in range(profile.nope.size.layers + 1)]  # fmt: skip
     control = [row | {"encoding": "untrained"} for row in rows if (row["kind"], row["encoding"]) == ("causal", "nope")]
     return pd.DataFrame(rows + [row for row in control if row["quantity"] == "probe"])
-
-
-@pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu", "paper"])
-def test_figures_are_legible_and_captions_say_what_is_there(name, whole, legible, monkeypatch):
-    monkeypatch.setattr(experiment, "order_free", lambda task, length: 0.2)  # at the largest lengths it takes longest
-    profile = config.profile(name)
-    for figure, frame in (("algorithm_accuracy", accuracies(profile)), ("nope_position", models(profile))):
-        fig = whole(FIGURES[figure], frame)
-        legible(fig)
-        labels = [text.get_text() for text in fig.axes[0].get_yticklabels()]
-        assert len(set(labels)) == len(labels)
 
 
 def both():

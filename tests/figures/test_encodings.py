@@ -1,23 +1,16 @@
 """The benchmark's figures and table on made-up answers, at every profile's shape."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
-from attention_priors import config, store
+from attention_priors import config
 from attention_priors.experiments import answers as asking
 from attention_priors.experiments import benchmark
 from attention_priors.figures import FIGURES, TABLES
 from attention_priors.figures.encodings.accuracy import ranked
 from attention_priors.positions.encodings import encoding
-from attention_priors.training import Run
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
+from attention_priors.training.runs import Run
 
 
 def answers(profile):
@@ -67,26 +60,6 @@ def test_what_was_not_asked_counts_as_nothing_and_what_is_undefined_does_not_cou
     assert tested["bam"] == tested["rope"] == 10 * last and tested["bam-ssmax"] == last
     medians = reach.groupby("encoding")["reach"].median()
     assert medians["bam"] == last and medians["rope"] == 128 and medians["alibi"] == 512
-
-
-def test_the_caption_of_reach_names_all_that_share_the_longest_median():
-    _, reach = frames(config.profile("full"))
-    reach["reach"] = 128
-    reach.loc[reach["encoding"].isin(["alibi", "bam", "kerple-log", "sandwich"]), "reach"] = 512
-    said = "longest of encodings other than BAM's: 512 tokens (4×) (ALiBi, KERPLE log, Sandwich)"
-    assert said in FIGURES["passkey_reach"].caption(reach)
-
-
-@pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu"])
-def test_figures_are_legible_and_captions_say_what_is_there(name, legible):
-    profile = config.profile(name)
-    by_length, reach = frames(profile)
-    for spec, frame in ((FIGURES["encodings_accuracy"], by_length), (FIGURES["passkey_reach"], reach)):
-        fig, caption = spec.draw(frame), spec.caption(frame)
-        legible(fig)
-        labels = [text.get_text() for text in fig.axes[0].get_yticklabels()]
-        assert len(labels) == len(set(labels)) == len(profile.benchmark.encodings)
-        assert str(profile.passkey.recipe.length) in caption and "nan" not in caption
 
 
 def test_a_seed_that_gave_up_counts_as_nothing_beside_one_that_did_not():
@@ -139,7 +112,6 @@ def test_extensions_are_answered_beside_the_runs_that_they_borrow(tmp_path, monk
         return [{"depth": 0.0, "digits": 0, "correct": 0}]
 
     monkeypatch.setattr(asking, "passkey_samples", samples)
-    monkeypatch.setattr(store, "fingerprint", lambda *_: "code")
     spec = next(spec for spec in wanted if spec.model.encoding == "rope")
     rows = pd.DataFrame(asking.train_and_answer(spec, str(tmp_path), "cpu", wanted[spec]))
     assert asked == [("Attention", "rope", 112), ("Attention", "rope-yarn", 112),

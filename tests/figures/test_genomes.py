@@ -1,6 +1,5 @@
 """The figures and the table of genomes on made-up models, at every profile's shape."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,14 +8,8 @@ from attention_priors import config
 from attention_priors.experiments import genomes as experiment
 from attention_priors.experiments.continuations import rows
 from attention_priors.experiments.cost import WAYS
-from attention_priors.figures import FIGURES, TABLES, NotCompared
+from attention_priors.figures import FIGURES
 from attention_priors.figures.genomes.looks import drawn
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
 
 
 def frames(profile, names=None):
@@ -49,18 +42,6 @@ def frames(profile, names=None):
             "genomes_texts": written}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["smoke", "cpu", "full"])
-def test_figures_are_legible_and_captions_say_what_is_there(name, whole, legible):
-    profile = config.profile(name)
-    made = frames(profile)
-    for figure in ("genomes_bits", "genomes_texts", "genomes_cost"):
-        spec = FIGURES[figure]
-        legible(whole(spec, spec.check(made[figure])))
-    table = TABLES["genomes_models"]
-    assert len(table.build(table.check(made["genomes_models"]))) == len(profile.genomes.encodings)
-    assert "nan" not in table.caption(made["genomes_models"])
-
-
 @pytest.mark.parametrize("profile", ["full", "paper"])
 def test_every_encoding_of_a_profile_has_its_own_look(profile):
     names = set(config.profile(profile).genomes.encodings)
@@ -76,12 +57,3 @@ def test_captions_are_computed_from_what_is_drawn():
     assert "2.00 times RoPE's memory and 2.00 times its time" in said and "stored bias 1.5 times" in said
     said = FIGURES["genomes_texts"].caption(made["genomes_texts"])
     assert "over 50 texts" in said and "seeds 0, 1, 2" in said
-
-
-@pytest.mark.parametrize("figure", ["genomes_bits", "genomes_texts"])
-def test_one_arm_is_not_drawn(figure):
-    made = frames(config.profile("smoke"), names=("rope",))
-    with pytest.raises(NotCompared, match="rope stands alone"):
-        FIGURES[figure].draw(made[figure])
-    with pytest.raises(NotCompared):
-        TABLES["genomes_models"].build(made["genomes_models"])

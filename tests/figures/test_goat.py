@@ -4,13 +4,11 @@ import pytest
 
 from attention_priors.experiments import goat_languages
 from attention_priors.figures import FIGURES, TABLES, NotCompared, methods
-from attention_priors.figures.goat import panels
+from attention_priors.figures.goat import order
 from attention_priors.positions.encodings import ENCODINGS
 from checks.goat import worlds
 
 UNDIVIDED = ("rope-undivided",)
-DRAWN = ("goat_passkeys", "goat_heads", "goat_languages", "goat_offsets")
-TOLD = ("goat_undivided", "goat_differences")
 
 
 def world():
@@ -18,24 +16,9 @@ def world():
     return worlds.metrics(counted)
 
 
-@pytest.mark.parametrize("name", DRAWN)
-def test_figures_draw_with_all_that_is_there(name, whole, legible):
-    spec = FIGURES[name]
-    frame = world()[spec.metrics]
-    legible(whole(spec, spec.check(frame)[list(spec.columns)]))
-
-
-@pytest.mark.parametrize("name", DRAWN)
-def test_one_arm_is_no_comparison(name):
-    spec = FIGURES[name]
-    frame = world()[spec.metrics]
-    with pytest.raises(NotCompared, match="stands alone under this profile"):
-        spec.draw(frame[frame["encoding"] == worlds.PAPER])
-
-
 def test_every_encoding_of_every_profile_has_a_colour():
     assert all(methods.paint(name) for name in ENCODINGS)
-    assert panels.ordered(["rope", "goat-code", "alibi", "goat-rope"]) == ["goat-code", "goat-rope", "rope", "alibi"]
+    assert order.ordered(["rope", "goat-code", "alibi", "goat-rope"]) == ["goat-code", "goat-rope", "rope", "alibi"]
 
 
 def test_the_caption_tells_of_goat_and_of_the_best_rival():

@@ -1,6 +1,5 @@
 """The figures of notebook 01 from frames made up here: axes and colour bars are named, captions count the dots."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,28 +7,10 @@ import pytest
 from attention_priors.figures.inference import readings_of_z, score_matrices, transport
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
-
-
-def plans():
-    plan = [{"kind": kind, "tau": tau, "key": key, "weight": 0.5, "expected": 2 / tau, "entropy": 1.0}
-            for kind in ("plan", "plan with prior") for tau in transport.TEMPERATURES for key in (1, 2)]  # fmt: skip
+def test_the_caption_tells_the_dots_below_the_curve_from_those_beside_it():
     curve = [{"kind": "frontier", "tau": tau, "expected": 1 + 1 / tau, "entropy": tau / 10} for tau in (0.5, 1, 10)]
     dots = [{"kind": "other", "expected": expected, "entropy": 0.0} for expected in (0.2, 0.4, 0.6, 1.5, 1.7)]
-    return pd.DataFrame(plan + curve + dots)
-
-
-def test_priors_differ_by_their_markers_and_not_by_colour_alone():
-    _, right = transport.draw(plans()).axes
-    looks = [(line.get_marker(), line.get_markerfacecolor() == line.get_color()) for line in right.get_lines()]
-    assert len(looks) == len(set(looks)) == 6
-
-
-def test_the_caption_tells_the_dots_below_the_curve_from_those_beside_it():
-    caption = transport.caption(plans())
+    caption = transport.caption(pd.DataFrame(curve + dots))
     assert "Of the 5 random ones shown, 2 lie below the curve" in caption and "τ < 0" in caption
 
 

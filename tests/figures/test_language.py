@@ -6,11 +6,9 @@ import pandas as pd
 import pytest
 
 from attention_priors.experiments import documents, languages, misleading
-from attention_priors.figures import FIGURES, TABLES, NotCompared, style
+from attention_priors.figures import FIGURES, TABLES, NotCompared
 from attention_priors.figures.language import by_length
 from attention_priors.figures.methods import look, named
-from attention_priors.layout import Layout
-from attention_priors.report import Report
 
 TRAINED, LENGTHS = 128, (128, 256, 512, 1024, 2048, 4096, 8192)
 NAMES = named(False) + named(True) + ["kerple-log"]
@@ -39,13 +37,6 @@ def table_frame(**changes):
     return languages.perplexities(losses(**changes)).assign(trained=TRAINED, scored=64)
 
 
-def training(seeds=3):
-    return pd.DataFrame(
-        {"encoding": name, "times": 1, "seed": seed, "step": 4 * i, "loss": 7 - np.log(i) + 0.01 * seed, "window": 4}
-        for name in NAMES if "local" not in name for seed in range(seeds) for i in range(1, 101)
-    )  # fmt: skip
-
-
 def order(seeds=3):
     rows = [{"encoding": name, "times": 1, "seed": seed, "swap": 0.05 if name == "nope" else 1.0 + 0.1 * seed,
              "bag": 2.0 + 0.1 * seed} for name in NAMES for seed in range(seeds)]  # fmt: skip
@@ -69,24 +60,7 @@ FRAMES = {
     "language_order": order,
     "perplexity_and_retrieval": retrieval,
     "language_by_length": perplexities,
-    "language_training": training,
 }
-
-
-@pytest.mark.parametrize("name", FRAMES)
-@pytest.mark.parametrize("seeds", [1, 3])
-def test_figures_draw_and_explain_themselves(name, seeds, tmp_path, unwritten):
-    frame = FRAMES[name](seeds=seeds)
-    report = Report(Layout(tmp_path, "smoke"), FIGURES[name].notebook)
-    report.metrics(FIGURES[name].metrics, frame, "k", "paper")
-    figure = report.figure(name)
-    figure.draw_without_rendering()
-    assert figure.get_size_inches()[0] in style.WIDTHS
-    text = (tmp_path / "smoke" / "figures" / f"{name}.md").read_text()
-    assert "recipe paper" in text and "profile smoke" in text
-    assert "eeds 0" in text or name == "perplexity_and_retrieval"
-    assert (FIGURES[name].paper in text) and len(FIGURES[name].alt) > 40
-    plt.close("all")
 
 
 def test_panels_and_lines():
@@ -127,7 +101,7 @@ def test_one_encoding_with_ssmax_stands_among_the_others_and_one_alone_is_not_dr
     few = frame[frame["encoding"].isin(["rope", "alibi", "bam", "bam-ssmax"])]
     axes = by_length.draw(few).axes  # four encodings and the token frequencies
     assert [len({line.get_label() for line in ax.get_lines() if line.get_label()[0] != "_"}) for ax in axes] == [5, 5]
-    for name in ("language_by_length", "language_order", "language_training", "perplexity_and_retrieval"):
+    for name in ("language_by_length", "language_order", "perplexity_and_retrieval"):
         alone = FRAMES[name]().query("encoding == 'bam'")
         with pytest.raises(NotCompared, match="bam stands alone under this profile"):
             FIGURES[name].draw(alone)
@@ -185,17 +159,6 @@ def test_intervals_fit_into_the_axes_or_the_caption_names_them():
     wild = rows[rows["seed"] < 2].assign(loss=lambda one: one["loss"] + 0.3 * one["seed"] * alibi)
     assert by_length.span(wild)[0] > by_length.intervals(wild)["low"].min()
     assert "(cut at the frame: ALiBi)" in by_length.caption(wild)
-
-
-def test_every_seed_of_the_training_loss_is_a_line_and_names_stand_from_the_lowest():
-    frame = training()
-    axes = [ax for ax in FIGURES["language_training"].draw(frame).axes if ax.get_visible()]
-    assert len(axes) == frame["encoding"].nunique()
-    for ax in axes:
-        seeds = [line for line in ax.get_lines() if line.get_label() == "_seed"]
-        assert len(seeds) == frame["seed"].nunique()
-        assert ax.get_ylim()[0] < min(line.get_ydata().min() for line in seeds), "the end of every line is in the frame"
-    plt.close("all")
 
 
 def test_a_corpus_with_one_domain_is_drawn_once():

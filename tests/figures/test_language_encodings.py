@@ -1,24 +1,17 @@
 """The benchmark of language models in figures and a table, on made-up losses at every profile's shape."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
 from attention_priors import config
 from attention_priors.experiments import readings
-from attention_priors.figures import TABLES, NotCompared, style
+from attention_priors.figures import TABLES, NotCompared
 from attention_priors.figures.encodings import extensions, neighbours, perplexity
 from attention_priors.figures.language import sizes
-from attention_priors.layout import Layout
 from attention_priors.positions.encodings import encoding
-from attention_priors.report import Report
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
+from attention_priors.publish.report import Report
+from attention_priors.store.layout import Layout
 
 
 def losses(profile, seeds=None, noise=0.02):
@@ -46,16 +39,6 @@ def losses(profile, seeds=None, noise=0.02):
 
 def by_length(profile, **how):
     return readings.by_length(losses(profile, **how))
-
-
-@pytest.mark.parametrize("name", ["smoke", "full", "gpu"])
-def test_figures_are_legible_and_captions_say_what_is_there(name, legible):
-    profile = config.profile(name)
-    for spec, frame in ((perplexity.FIGURE, by_length(profile)), (extensions.FIGURE, losses(profile))):
-        fig, words = spec.draw(frame), spec.caption(frame)
-        legible(fig)
-        assert fig.get_size_inches()[0] in style.WIDTHS
-        assert str(profile.language.recipe.length) in words and "nan" not in words and "inf" not in words.split()
 
 
 def test_what_a_profile_leaves_out_is_not_drawn():

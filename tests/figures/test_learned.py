@@ -1,21 +1,13 @@
 """The figures of learned priors from frames made up here: titles and captions say no more than what is drawn."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import pytest
 import torch
 
 from attention_priors.experiments.learned import CORRELATED
 from attention_priors.figures.learned import correlations, curves, edits, maps
 from attention_priors.figures.passkey import by_length
 from attention_priors.positions.priors import GeneralizedGaussian
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
 
 
 def weights(*betas):
@@ -86,7 +78,7 @@ def test_learned_priors_as_curves_have_a_line_for_each_head(legible):
     figure = curves.draw(heads)
     legible(figure)
     assert len(figure.axes) == 6
-    assert all(sum(line.get_label() == "_head" for line in ax.get_lines()) == 3 for ax in figure.axes)
+    assert all(sum("β" in line.get_label() for line in ax.get_lines()) == 3 for ax in figure.axes)
     assert "6 of 18 heads fall with the lag, 6 rise, 6 stay" in curves.caption(heads)
 
 

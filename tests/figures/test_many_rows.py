@@ -8,22 +8,18 @@ import pytest
 
 from attention_priors import config
 from attention_priors.figures import FIGURES, style
-from attention_priors.layout import Layout
-from attention_priors.report import Report
+from attention_priors.publish.report import Report
+from attention_priors.store.layout import Layout
 from figures import looks
 
 LAYOUT = Layout(config.ROOT / "results", "cpu")
 FULL = config.profile("full")
 PASSKEYS, READ = FULL.benchmark.encodings, (*FULL.language.encodings, *FULL.readings.encodings)
 ROWS = {
-    "passkey_reach": PASSKEYS,
-    "passkey_learning": FULL.passkey.encodings,
     "encodings_accuracy": PASSKEYS,
     "encodings_perplexity": (*READ, *FULL.readings.extensions),
     "language_order": FULL.language.encodings,
-    "language_training": FULL.language.encodings,
     "ruler_average": FULL.needles.encodings,
-    "ruler_tasks": FULL.needles.encodings,
     "goat_passkeys": [name for name in FULL.goat_passkey.encodings if not name.endswith("-undivided")],
     "goat_languages": FULL.goat_language.encodings,
     "genomes_bits": FULL.genomes.encodings,
@@ -66,8 +62,3 @@ def test_a_figure_holds_the_rows_of_the_largest_profile(name: str) -> None:
 def test_rows_come_nearer_where_a_page_is_full() -> None:
     assert style.pitch(10) == style.pitch(47) == style.ROW
     assert 100 * style.pitch(100) == pytest.approx(style.PAGE)
-
-
-def test_a_long_title_is_broken_near_its_middle() -> None:
-    assert style.broken("RoPE", 1) == "RoPE" and style.broken("a" * 40, 1) == "a" * 40
-    assert style.broken("BAM (Laplace start) SSMax", 1.35) == "BAM (Laplace\nstart) SSMax"

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_priors.figures.parallel import averages, budget, calibration, counts, dimension, gains, margin, prior
+from attention_priors.figures.parallel import budget, counts, margin, prior
 from attention_priors.figures.parallel.hits import hits
 from attention_priors.theory import margins
 from attention_priors.theory.inference import softmax
@@ -42,18 +42,6 @@ def test_the_share_without_decay_is_given_as_a_range(size):
     assert f"keeps {flat.min():.3f} to {flat.max():.3f} of" in counts.caption(frame)
 
 
-def test_mass_near_the_query_falls_with_the_dimension(size):
-    near = dimension.rows(size, 0, widths=(16, 1024))
-    assert near[0]["mass"] > near[1]["mass"] and near[0]["quiet"] > near[1]["quiet"]
-    assert "within 16 lags" in dimension.caption(pd.DataFrame(near))
-
-
-def test_eviction_flattens_below_the_white_line(size):
-    three = calibration.rows(size, 0, steps=5)
-    assert all((row["largest"] < 0) == (row["second"] < row["first"] * (1 - row["first"]) - 1e-12) for row in three)
-    assert "p₂ = p₁ (1 - p₁)" in calibration.caption(pd.DataFrame(three))
-
-
 def test_errors_of_a_budget_stay_below_their_bound_and_every_curve_is_in_the_legend(size):
     rows = budget.rows(size, 0, width=4, queries=8)
     assert all(row["error"] <= row["bound"] + 1e-12 for row in rows)
@@ -88,19 +76,3 @@ def test_the_added_leads_are_those_of_the_lines_drawn(size):
     (ax,) = margin.draw(frame).axes
     added = margin.caption(frame).split("Added lead: ")[1].split("; ")
     assert len(added) == len(ax.get_lines()) == 3
-
-
-def test_captions_count(size):
-    assert "84 follow" in averages.caption(pd.DataFrame(averages.rows(size, 0)))
-    gained = pd.DataFrame(gains.rows(size, 0))
-    assert "Qwen2.5: +0.95 in the mean, 6 of 16 lost" in gains.caption(gained)
-    gained.loc[gained["gain"] < 0, "gain"] = 0.0
-    assert "0 of 16 lost" in gains.caption(gained)
-
-
-def test_each_average_of_table_1_has_its_name_on_its_own_side(size):
-    (ax,) = averages.draw(pd.DataFrame(averages.rows(size, 0))).axes
-    first = [text for text in ax.texts if text.xy[1] == 0]
-    assert len(first) == 2
-    for text in first:
-        assert text.get_ha() == ("right" if text.xy[0] < 0 else "left")

@@ -1,27 +1,18 @@
 """Figures and tables of passkeys on made-up answers: what they show, at every profile's shape, legibly."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
 from attention_priors import config
 from attention_priors.experiments import confound, passkeys
-from attention_priors.figures import FIGURES, TABLES, NotCompared, style
+from attention_priors.figures import FIGURES, TABLES
 from attention_priors.figures.curves import over_seeds, shares
 from attention_priors.figures.methods import SIX, label
 from attention_priors.figures.passkey import depth as depths
 from attention_priors.figures.passkey.lines import CONTROLS, shared
 from attention_priors.figures.words import prompts
-from attention_priors.layout import Layout
 from attention_priors.positions.encodings import encoding
-from attention_priors.report import Report
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
 
 
 def answers(profile, rule):
@@ -87,9 +78,6 @@ def falling(form, name, seed, multiple, depth):
     return multiple <= limit or (multiple <= 3 * limit and seed == 0) or (name == "bam-ssmax" and depth > 0.55)
 
 
-WORLDS = {"falling": falling, "none": lambda *_: False, "all": lambda *_: True}
-
-
 def laid_out():
     """The full profile's encodings at lengths and with seeds that do not move when its budget is set anew."""
     profile = config.profile("full").model_copy(update={"seeds": (0, 1, 2), "main_seeds": (0, 1, 2, 3, 4)})
@@ -104,33 +92,6 @@ def laid_out():
 @pytest.fixture(scope="module")
 def cpu():
     return metrics(laid_out(), falling)
-
-
-@pytest.mark.parametrize("name, world", [("smoke", "none"), ("smoke", "all"), ("cpu", "falling")])
-def test_everything_draws_and_is_legible(name, world, tmp_path, legible, unwritten):
-    profile = config.profile(name)
-    report = Report(Layout(tmp_path, name), "passkeys")
-    made = metrics(profile, WORLDS[world])
-    for metric, frame in (made | {"encodings_reach": reaches(made)}).items():
-        report.metrics(metric, frame, "k", profile.passkey.recipe.name)
-    alone = set()
-    for figure_name in (each for each in FIGURES if each.startswith("passkey_")):
-        spec = FIGURES[figure_name]
-        try:
-            figure = report.figure(figure_name)
-        except NotCompared as reason:
-            alone.add(figure_name)
-            assert "under this profile" in str(reason)
-            continue
-        legible(figure)
-        assert figure.get_size_inches()[0] in style.WIDTHS
-        caption = (tmp_path / name / "figures" / f"{figure_name}.md").read_text()
-        assert spec.paper in caption and "seeds 0, 1" in caption
-        assert "chance" in caption.lower() or figure_name == "passkey_learning"
-        assert f"Profile {name}, recipe passkey-small" in caption and "nan" not in caption
-    assert alone == ({"passkey_by_length", "passkey_far"} if name == "cpu" else {"passkey_far"})
-    for table_name in ("passkey_accuracy", "passkey_reach", "passkey_gate", "passkey_between"):
-        assert len(report.table(table_name))
 
 
 def labels(figure):
@@ -196,47 +157,6 @@ def test_every_seed_has_its_interval_in_the_far_figure(cpu):
     assert np.allclose(np.sort(ends[:, 0]), np.sort(ours["low"])) and np.allclose(
         np.sort(ends[:, 1]), np.sort(ours["high"])
     )
-
-
-def marked(axes):
-    """Seeds that reached the longest tested length, and the others."""
-    seeds = [line for line in axes.get_lines() if line.get_label() == "_seeds"]
-    return tuple(sum(len(line.get_xdata()) for line in seeds if (line.get_marker() == ">") == far) for far in (1, 0))
-
-
-def reaches(cpu):
-    """The frame of the whole benchmark, made of the plain answers."""
-    rows = cpu["passkey_reach"].query("form == 'plain' and encoding != 'untrained'")
-    return rows.assign(family=[encoding(name).family for name in rows["encoding"]]).reset_index(drop=True)
-
-
-def test_reach_marks_seeds_and_the_end_of_testing(cpu):
-    rows = reaches(cpu)
-    axes = FIGURES["passkey_reach"].draw(rows).axes[0]
-    ended = int((rows["reach"] == rows["longest_tested"]).sum())
-    assert marked(axes) == (ended, len(rows) - ended) and ended == 1
-    assert axes.get_yticklabels()[-1].get_text() == "BAM SSMax"
-
-
-def test_the_longest_of_the_others_are_all_named(cpu):
-    rows = reaches(cpu)
-    others = ~rows["encoding"].str.startswith("bam")
-    rows.loc[others, "reach"] = 128
-    rows.loc[rows["encoding"].isin(["alibi", "nope-ssmax"]), "reach"] = 512
-    said = "longest of encodings other than BAM's: 512 tokens (4×) (ALiBi, NoPE SSMax);"
-    assert said in FIGURES["passkey_reach"].caption(rows)
-
-
-def test_marks_of_seeds_do_not_touch(cpu):
-    rows = reaches(cpu)
-    figure = FIGURES["passkey_reach"].draw(rows.assign(reach=rows["longest_tested"]))
-    figure.draw_without_rendering()
-    ax = figure.axes[0]
-    marks = [line for line in ax.get_lines() if line.get_marker() == ">" and len(line.get_ydata()) == 5]
-    assert len(marks) == 11, "ten rows of the main comparison, and RoPE Local on RoPE's weights"
-    for line in marks:
-        steps = np.diff(ax.transData.transform(np.column_stack(line.get_data()))[:, 1]) * 72 / figure.dpi
-        assert steps.min() >= 0.6 * line.get_markersize(), "triangles that point to the right lie over one another"
 
 
 @pytest.mark.parametrize(

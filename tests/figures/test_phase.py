@@ -4,29 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_priors.experiments.learned import FIGURE_LENGTH
-from attention_priors.figures.phase import LOOKS, content, exponents, heads, limits, margins, planes
-
-HEADS = pd.DataFrame({"seed": [0, 0, 1, 1], "beta": [-0.5, 0.3, -0.1, 1.0], "predicted": [0.03, 1e-3, 0.03, 1e-7],
-                      "measured": [0.9, 0.01, 0.6, 1e-7]})  # fmt: skip
+from attention_priors.figures.phase import LOOKS, content, exponents, limits, margins, planes
 
 
 @pytest.fixture
 def size(small):
     return small(length=32)
-
-
-def test_points_of_trained_heads_draw_whole(whole):
-    whole(heads.FIGURE, HEADS)
-
-
-def test_heads_below_the_floor_are_drawn_at_it_and_the_caption_says_so():
-    (ax,) = heads.draw(HEADS).axes
-    drawn = np.concatenate([line.get_xydata() for line in ax.get_lines() if line.get_marker() != "None"])
-    assert len(drawn) == len(HEADS) and drawn.min() == heads.FLOOR
-    caption = heads.caption(HEADS)
-    assert "drawn there (both: 1 heads)" in caption
-    assert f"prompt of {FIGURE_LENGTH} tokens" in caption and "(BAM SSMax)" in caption
 
 
 @pytest.mark.parametrize("module", [limits, content])

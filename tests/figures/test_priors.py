@@ -6,10 +6,7 @@ import pandas as pd
 import pytest
 
 from attention_priors.figures.prior import (
-    epsilon,
     far_end,
-    gradients,
-    scaled,
     shapes,
     sharpness,
     softmax_fading,
@@ -21,9 +18,6 @@ FRAMES = {
     tails: {"lengths": (100, 1000), "windows": (4, 20)},
     far_end: {"ratios": (0.1, 1.0, 10.0)},
     sharpness: {"keys": 4096},
-    epsilon: {"theta_betas": (-0.2, -0.1, 0.0), "lags": 6},
-    gradients: {"lengths": (2, 16, 512)},
-    scaled: {"lengths": (64, 512)},
     softmax_fading: {"lengths": (2, 64, 4096)},
 }
 

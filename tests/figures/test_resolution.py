@@ -2,12 +2,11 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from attention_priors.experiments import resolution
 from attention_priors.experiments.arms import UNTRAINED
 from attention_priors.experiments.resolution import BARE, COUNTED, STRETCHED
-from attention_priors.figures import FIGURES, TABLES, NotCompared
+from attention_priors.figures import FIGURES, TABLES
 from attention_priors.figures.resolution.looks import LOOKS, drawn
 from attention_priors.positions.grids import GRIDS
 
@@ -48,13 +47,6 @@ def world(names=FEW, rule=share, seeds=3, tokens=(False,), slope=-0.3):
     return made | {"resolution_locality": resolution.locality(made["resolution_priors"])}
 
 
-@pytest.mark.parametrize("names", [FEW, tuple(GRIDS)])
-@pytest.mark.parametrize("name", [name for name in FIGURES if name.startswith(("resolution", "digits"))])
-def test_figures_draw_with_all_that_is_there(name, names, whole, legible) -> None:
-    spec, frame = FIGURES[name], world(names, tokens=(False, True))[FIGURES[name].metrics]
-    legible(whole(spec, spec.check(frame)[list(spec.columns)]))
-
-
 def test_every_row_has_a_look_of_its_own() -> None:
     assert set(LOOKS) == set(GRIDS)
     assert len({(look[1], look[2]) for look in LOOKS.values()}) == len(LOOKS)
@@ -79,15 +71,6 @@ def test_captions_say_what_is_drawn() -> None:
     assert "Chance is 0.001." in TABLES["resolution"].caption(photos)
     said = FIGURES["resolution_prior"].caption(world(slope=-50.0)["resolution_priors"])
     assert "Goat 2-D 1.00" in said and "a uniform prior has 0.17" in said
-
-
-def test_one_arm_is_not_compared() -> None:
-    made = world(("goat-2d",))["resolution_answers"]
-    for make in (FIGURES["resolution_accuracy"].draw, TABLES["resolution"].build):
-        with pytest.raises(NotCompared, match="goat-2d stands alone"):
-            make(made)
-    with pytest.raises(NotCompared, match="no prior over a grid"):
-        FIGURES["resolution_prior"].draw(world(("nope-2d", "rope-2d"))["resolution_priors"])
 
 
 def test_the_table_by_hand() -> None:

@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_priors.figures.spectra import band, beyond, fits, shapes, sinks
+from attention_priors.figures.spectra import band, fits, shapes, sinks
 from attention_priors.theory import bands, spectra
 from attention_priors.theory.inference import softmax
 
 SINKS = {"lengths": (2, 100, 10**4), "margins": (0.0, 2.0, 5.0), "bound": 2.0}
 SIZES = {band: {"omegas": (0.5, 2.0), "draws": 20, "steps": 21}, sinks: SINKS, shapes: {"modes": 6},
-         fits: {"counts": (1, 2)}, beyond: {"modes": 2, "multiple": 8}}  # fmt: skip
+         fits: {"counts": (1, 2)}}  # fmt: skip
 
 
 def made(module, small):
@@ -52,22 +52,6 @@ def test_no_two_sinks_look_alike(small):
     left = sinks.draw(made(sinks, small)).axes[0]
     looks = [(line.get_linestyle(), line._dash_pattern, line.get_marker()) for line in left.get_lines()]
     assert len(looks) == 6 and all(looks.count(look) == 1 for look in looks)
-
-
-def test_a_panel_for_each_kind_of_noise_with_both_priors(small, whole):
-    frame = made(sinks, small)
-    whole(sinks.RESPONSE, frame)
-    axes = sinks.RESPONSE.draw(frame).axes
-    assert [ax.get_title() for ax in axes] == list(sinks.KINDS.values())
-    assert all([line.get_label() for line in ax.get_lines()] == ["uniform prior", "peaked prior"] for ax in axes)
-
-
-def test_nothing_that_is_drawn_beyond_the_window_leaves_the_axes(small):
-    frame = made(beyond, small)
-    assert set(frame["frequencies"]) == set(spectra.LADDERS)
-    (ax,) = beyond.draw(frame).axes
-    shown = frame[frame["lag"] <= beyond.SHOWN * frame["window"]]
-    assert ax.get_ylim()[0] < shown["target"].min() and shown["fit"].max() < ax.get_ylim()[1]
 
 
 def test_fits_have_every_ladder_and_the_table_names_its_units(small):

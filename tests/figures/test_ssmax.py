@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from attention_priors.figures.ssmax import entropy, heads, leads, priors
+from attention_priors.figures.ssmax import entropy, leads, priors
 
 
 @pytest.fixture
@@ -44,15 +44,3 @@ def test_a_sure_winner_keeps_its_weight_under_ssmax_only():
 def test_explore_draws_both_forms():
     (ax,) = leads.explore((4, 16, 64), s=0.5, sigma=1.0, lead=3.0).axes
     assert [line.get_label() for line in ax.get_lines()] == ["softmax", "SSMax"]
-
-
-def test_trained_heads_are_counted_by_the_length_that_freezes_them(legible, whole):
-    products = [0.3, 0.55, 0.9]  # frozen beyond e^22, 743 and 12 keys
-    rows = pd.DataFrame({"seed": 0, "layer": [0, 1, 2], "head": 0, "scale": 0.5, "product": products})
-    rows = rows.assign(sigma=rows["product"] / rows["scale"], trained=128)
-    frame = pd.concat([rows.assign(length=128), rows.assign(length=2048, product=0.7)])
-    assert [heads.frozen(rows, keys) for keys in (128, 8192, 10**10)] == [1, 2, 3]
-    legible(whole(heads.FIGURE, frame))
-    words = heads.caption(frame)
-    assert "of 3: 1 at 128 keys (1×), 2 at 8,192 (64×), 2 at 1,000,000." in words
-    assert "s σ is 0.55, and 0.70 at 2,048 tokens (16×)." in words

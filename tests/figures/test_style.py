@@ -12,9 +12,9 @@ import pytest
 
 from attention_priors import config
 from attention_priors.figures import FIGURES, NotCompared, curves, methods, style, words
-from attention_priors.layout import Layout
 from attention_priors.positions.encodings import ENCODINGS
-from attention_priors.report import ROWS, Report
+from attention_priors.publish.report import ROWS, Report
+from attention_priors.store.layout import Layout, numbers
 from figures import looks
 
 # Machado, Oliveira and Fernandes (2009), severity 1: how linear RGB looks without one kind of cone.
@@ -224,13 +224,17 @@ def test_the_next_line_s_bars_stand_aside():
     assert ax.dataLim.y0 <= 0.5 and ax.dataLim.y1 >= 2.5
 
 
-LAYOUT = Layout(config.ROOT / "results", "cpu")
+LAYOUTS = [Layout(config.ROOT / "results", name) for name in ("cpu", "full")]
 
 
-def committed(rows):
-    """The names of what is drawn from committed metrics."""
-    folders = [LAYOUT.own / "metrics", LAYOUT.theory / "metrics"]
-    return sorted(name for name, spec in rows.items() if any((at / f"{spec.metrics}.csv").exists() for at in folders))
+def committed(kind):
+    """(kind, name, report) of what is drawn from committed metrics: of the smallest profile that has them."""
+    there = [{**numbers(layout.own), **numbers(layout.theory)} for layout in LAYOUTS]
+    for name, spec in sorted(ROWS[kind].items()):
+        for layout, own in zip(LAYOUTS, there, strict=True):
+            if spec.metrics in own:
+                yield pytest.param(kind, name, Report(layout, spec.notebook), id=f"{kind}-{name}")
+                break
 
 
 @contextlib.contextmanager
@@ -244,19 +248,20 @@ def compared(spec, frame):
         pytest.skip(str(alone))
 
 
-@pytest.mark.parametrize("name", committed(FIGURES))
-def test_what_is_printed_under_a_figure_is_short(name):
-    report = Report(LAYOUT, FIGURES[name].notebook)
+@pytest.mark.parametrize(("kind", "name", "report"), list(committed("figure")))
+def test_what_is_printed_under_a_figure_is_short(kind, name, report):
     with compared(FIGURES[name], report.read(FIGURES[name].metrics)[0]):
         printed, notes = report.caption(name)
         assert len(printed.split()) <= words.PRINTED and printed.endswith(".") and notes.endswith(".")
         assert notes.startswith(("To compare", "Recipe", "Profile")) or notes[0] not in string.ascii_lowercase
 
 
-@pytest.mark.parametrize("kind, name", [(kind, name) for kind in ROWS for name in committed(ROWS[kind])])
-def test_a_figure_or_table_reads_no_other_columns_than_it_says_and_is_legible_at_print_size(kind, name, legible):
+@pytest.mark.parametrize(("kind", "name", "report"), [case for kind in ROWS for case in committed(kind)])
+def test_a_figure_or_table_reads_no_other_columns_than_it_says_and_is_legible_at_print_size(
+    kind, name, report, legible
+):
     spec = ROWS[kind][name]
-    frame, _ = Report(LAYOUT, spec.notebook).read(spec.metrics)
+    frame, _ = report.read(spec.metrics)
     own = frame[[column for column in frame if column in spec.columns or column.startswith("over ")]]
     assert set(spec.columns) <= set(own)
     with compared(spec, own):

@@ -14,14 +14,14 @@ from attention_priors import config
 from attention_priors.attention import attention
 from attention_priors.positions.priors import GeneralizedGaussian
 
-PAGE = config.ROOT / "lib" / "attention_priors" / "site" / "pages" / "own_models.md"
+PAGE = config.ROOT / "lib" / "attention_priors" / "publish" / "site" / "pages" / "own_models.md"
 HEADS, LENGTH, WIDTH = 8, 1024, 64
 
 
 def test_the_code_runs(tmp_path: Path) -> None:
     """In a process of its own, since the shape checks of these tests break compiled graphs; without a C++ compiler."""
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     before = "import functools, torch\ntorch.compile = functools.partial(torch.compile, backend='aot_eager')\n"
     script = tmp_path / "page.py"
     script.write_text(before + "\n".join(blocks))

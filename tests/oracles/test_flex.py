@@ -5,8 +5,7 @@ import torch
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from attention_priors.attention import attention, causal, documents, window
-from attention_priors.positions.kerple import KerpleLog
-from attention_priors.positions.priors import GeneralizedGaussian, Laplace
+from attention_priors.positions.priors import GeneralizedGaussian, KerpleLog, Laplace
 
 HEADS, LENGTH, WIDTH = 4, 40, 8
 IDS = torch.tensor([[0] * 13 + [1] * 27, [0] * 30 + [1] * 4 + [2] * 6])

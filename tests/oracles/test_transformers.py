@@ -20,9 +20,8 @@ from transformers.models.t5.modeling_t5 import T5Attention
 
 from attention_priors.integrations.transformers import add_prior, prior_parameters
 from attention_priors.positions import extensions
-from attention_priors.positions.buckets import t5_bucket
 from attention_priors.positions.encodings import ENCODINGS, Encoding
-from attention_priors.positions.priors import GeneralizedGaussian, Laplace, alibi_slopes
+from attention_priors.positions.priors import GeneralizedGaussian, Laplace, alibi_slopes, t5_bucket
 from attention_priors.positions.rotary import Spectrum, rope
 
 

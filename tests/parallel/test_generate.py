@@ -10,10 +10,9 @@ from transformers import BloomConfig, BloomForCausalLM, GPT2Config, GPT2LMHeadMo
 
 from attention_priors.parallel import Calibration, Options, condense, generate, open_reader
 from attention_priors.parallel.baselines import Streaming, last_window
-from attention_priors.parallel.export import export
 from attention_priors.parallel.generate import decode
 from attention_priors.parallel.select import overlapping
-from parallel.tiny import VOCABULARY, ours, theirs
+from parallel.tiny import VOCABULARY, export, ours, theirs
 
 
 class Letters:
@@ -130,7 +129,6 @@ REFUSED: list[tuple[Callable[[], object], str, str]] = [
      "a sliding window of 8", "sliding_window=None"),
     (lambda: open_reader(GPT2LMHeadModel(GPT2Config(n_embd=16, **SMALL)).eval()), "no rotary positions", "with RoPE"),
     (lambda: open_reader(BloomForCausalLM(BloomConfig(**SMALL)).eval()), "no rotary positions", "with RoPE"),
-    (lambda: export(ours("alibi")), "'alibi'", "encoding 'rope'"),
     (lambda: generate(model(), Letters(60), TEXT, QUESTION, window=64), "has 60 tokens", "the model's own tokenizer"),
     (lambda: generate(theirs("llama"), Letters(60), TEXT, QUESTION, window=99), "has 60 tokens", "own tokenizer"),
     (lambda: condense(open_reader(model()), torch.tensor([50]), torch.tensor([1]), options()), "tokens from 1 to 50",

@@ -9,11 +9,10 @@ import torch
 
 from attention_priors.parallel import Calibration, Options, condense, decode, open_reader
 from attention_priors.parallel.chunks import rows
-from attention_priors.parallel.export import export
 from attention_priors.parallel.read import Joined
 from attention_priors.parallel.select import Select
 from attention_priors.theory import parallel as theory
-from parallel.tiny import ours, theirs, whole
+from parallel.tiny import export, ours, theirs, whole
 
 EXACT = {"atol": 1e-5, "rtol": 0}
 CUT = Options(window=30, keep=None, budget=6, pool=3, bos=7)

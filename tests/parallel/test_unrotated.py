@@ -11,11 +11,10 @@ from transformers import GPTNeoXConfig, GPTNeoXForCausalLM, LlamaConfig, LlamaFo
 from attention_priors.model import Transformer
 from attention_priors.parallel import Options, baselines
 from attention_priors.parallel.baselines import Direct, Streaming, by_interpolation, by_ntk, by_yarn
-from attention_priors.parallel.export import export
 from attention_priors.parallel.hf import HuggingFace
 from attention_priors.parallel.unrotated import Unrotated, rectified, spectrum_of, streaming, stretched
 from attention_priors.positions.rotary import rope
-from parallel.tiny import FAMILIES, SIZES, ours, theirs, whole
+from parallel.tiny import FAMILIES, SIZES, export, ours, theirs, whole
 
 EXACT = {"atol": 2e-5, "rtol": 0}
 TRAINED = 100

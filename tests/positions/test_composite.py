@@ -65,16 +65,18 @@ def test_several_factors_over_lags_stand_side_by_side():
     one, two = Fourier(geometric(2), drawn(3, 2), drawn(3, 2)), Fourier(geometric(3), drawn(3, 3), drawn(3, 3))
     phi, psi = coordinates(Product(one, two), torch.arange(5), torch.arange(5))
     assert phi.shape[-1] == 4 + 6 + 2
-    torch.testing.assert_close((phi @ psi.mT)[:, 4, 1], (one.log_prior(torch.tensor([3])) +
-                               two.log_prior(torch.tensor([3])))[:, 0])  # fmt: skip
+    torch.testing.assert_close(
+        (phi @ psi.mT)[:, 4, 1], (one.log_prior(torch.tensor([3])) + two.log_prior(torch.tensor([3])))[:, 0]
+    )
 
 
 def test_a_shared_sink_is_its_formula():
     torch.manual_seed(0)
     u = full(SharedSink(torch.tensor([0.5, 0.25]), length=32))
     j = torch.tensor([0, 1, 7, 100])
-    inputs = torch.cat([u.sinusoids(j).double(), (j / 32.0)[:, None].double(),
-                        (j.double().log1p() / math.log(33))[:, None]], -1)  # fmt: skip
+    inputs = torch.cat(
+        [u.sinusoids(j).double(), (j / 32.0)[:, None].double(), (j.double().log1p() / math.log(33))[:, None]], -1
+    )
     by_hand = torch.log1p(u.slopes.exp())[:, None] * j + u.gains[:, None] * u.network(inputs).T
     torch.testing.assert_close(u.log_prior(j, 101), by_hand, rtol=0, atol=1e-12)
     assert torch.equal(u.log_prior(j, 101), u.log_prior(j, 5000)), "the current length does not enter"

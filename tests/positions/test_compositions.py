@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from attention_priors.positions.compositions import BiasedRotary, GridRotary
-from attention_priors.positions.rotary import Rotary, rope
+from attention_priors.positions.rotary import BiasedRotary, GridRotary, Rotary, rope
 
 GENERATOR = torch.Generator().manual_seed(7)
 

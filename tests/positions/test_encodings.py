@@ -1,6 +1,7 @@
 """The table of encodings."""
 
 import pickle
+from dataclasses import replace
 
 import pytest
 import torch
@@ -55,11 +56,12 @@ def test_the_form_without_scalable_softmax_is_the_same_otherwise() -> None:
         assert all(getattr(row, part) == getattr(without, part) for part in same)
 
 
-def test_every_row_has_a_fingerprint_of_its_own_code() -> None:
-    prints = {name: store.fingerprint(*row.parts()) for name, row in ENCODINGS.items()}
-    assert len({prints[name] for name in ("rope-pi", "rope-pi-4", "rope-ntk", "rope-ntk-4", "rope-yarn", "rope")}) == 6
-    assert prints["rope-randomised-128"] != prints["rope-randomised-512"] != prints["rope-randomised"]
-    assert prints["rope-local"] == prints["rope"] != prints["rope-learned"]
+def test_every_row_says_what_it_is_made_with_as_plain_data() -> None:
+    keys = {name: store.key(row.settings) for name, row in ENCODINGS.items()}
+    assert len(set(keys.values())) == len(ENCODINGS)
+    assert ENCODINGS["rope-pi-4"].settings["rotary"] == {"factor": 4.0}
+    again = replace(ENCODINGS["rope"], label="Rotary", form_of="other")
+    assert store.key(again.settings) == keys["rope"] != store.key(replace(again, version=2).settings)
 
 
 def test_rotations_say_whether_they_go_by_blocks() -> None:

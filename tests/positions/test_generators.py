@@ -1,4 +1,4 @@
-"""Learned frequencies and randomised positions."""
+"""Learned frequencies and generators."""
 
 import itertools
 
@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy import linalg
 
-from attention_priors.positions.generators import LearnedGroup, LearnedRotary, RandomisedRotary
+from attention_priors.positions.generators import LearnedGroup, LearnedRotary
 from attention_priors.positions.rotary import Rotary, Spectrum, rope
 
 WIDTH = 8
@@ -91,38 +91,3 @@ def test_all_parameters_of_a_defective_group_receive_gradients_and_its_limits_ar
         made.damping.fill_(10.0)
     with pytest.raises(ValueError, match=r"overflows torch.float32; attend in blocks"):
         made(drawn(6, 0).float(), drawn(6, 1).float(), 1000 * places, 1000 * places)
-
-
-def test_randomised_positions_are_an_ordered_subset() -> None:
-    """With one plane of frequency w the angle of row p is w times the place that stands for p."""
-    torch.manual_seed(5)
-    made = RandomisedRotary(Spectrum((1e-3,)), longest=1000)
-    one = torch.tensor([1.0, 0.0], dtype=torch.float64).expand(1, 1, 40, 2)
-    q, k = made(one, one, torch.arange(40), torch.arange(40))
-    places = (torch.atan2(q[0, 0, :, 1], q[0, 0, :, 0]) / 1e-3).round().long()
-    assert torch.equal(q, k) and (places.diff() > 0).all() and places.min() >= 0 and places.max() < 1000
-    assert not torch.equal(places, torch.arange(40))
-
-
-def test_training_draws_anew_evaluation_does_not_and_the_state_says_how_often() -> None:
-    torch.manual_seed(5)
-    made = RandomisedRotary(rope(WIDTH), longest=64)
-    q, places = drawn(6, 0), torch.arange(6)
-    first, second = made(q, q, places, places)[0], made(q, q, places, places)[0]
-    assert not torch.equal(first, second) and int(made.drawn) == 2
-    torch.manual_seed(6)
-    resumed = RandomisedRotary(rope(WIDTH), longest=64)
-    resumed.load_state_dict(made.state_dict())
-    assert torch.equal(resumed(q, q, places, places)[0], made(q, q, places, places)[0])
-    made.eval()
-    assert torch.equal(made(q, q, places, places)[0], made(q, q, places, places)[0]) and int(made.drawn) == 3
-    part = made(q[:, :, 4:], q, places[4:], places)[0]
-    assert torch.equal(part, made(q, q, places, places)[0][:, :, 4:]), "the last queries alone stand where they stood"
-
-
-def test_randomised_positions_refuse_more_than_they_have() -> None:
-    q, places = drawn(6, 0), torch.arange(6)
-    with pytest.raises(ValueError, match="6 positions, but 5 can be drawn"):
-        RandomisedRotary(rope(WIDTH), longest=5)(q, q, places, places)
-    with pytest.raises(ValueError, match="longest = 0"):
-        RandomisedRotary(rope(WIDTH), longest=0)

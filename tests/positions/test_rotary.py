@@ -4,7 +4,8 @@ import mpmath
 import pytest
 import torch
 
-from attention_priors.positions.rotary import Rotary, Spectrum, rope
+from attention_priors.positions.encodings import encoding
+from attention_priors.positions.rotary import Rotary, Spectrum, Undivided, rope
 
 
 def random(*shape: int) -> torch.Tensor:
@@ -84,12 +85,38 @@ def test_keeps_the_dtype_and_saves_no_state() -> None:
     assert not rotary.state_dict()
 
 
+@pytest.mark.parametrize("width", [1, 16, 32])
+def test_logits_are_the_inner_products_themselves(width) -> None:
+    q, k = torch.randn(2, 1, 2, 5, width, dtype=torch.float64)
+    turned, same = Undivided(width)(q, k, torch.arange(5), torch.arange(5))
+    assert torch.equal(same, k)
+    assert torch.allclose(turned @ same.mT / width**0.5, q @ k.mT, rtol=1e-12)
+
+
+def test_a_rotation_inside_undivided_logits_comes_first() -> None:
+    q, k = torch.randn(2, 1, 2, 5, 16, dtype=torch.float64)
+    rotary = Rotary(rope(16))
+    (q_own, k_own), (q_turned, k_turned) = (
+        Undivided(16, rotary)(q, k, torch.arange(5), torch.arange(5)),
+        rotary(q, k, torch.arange(5), torch.arange(5)),
+    )
+    assert torch.equal(k_own, k_turned) and torch.allclose(q_own, 4 * q_turned)
+
+
+def test_three_baselines_have_a_row_without_the_factor() -> None:
+    for name in ("sinusoidal", "rope", "alibi"):
+        row, usual = encoding(f"{name}-undivided"), encoding(name)
+        assert isinstance(row.rotary(16, 10_000.0), Undivided) and row.rotary(16, 10_000.0).factor == 4
+        assert (row.absolute, row.prior, row.ssmax) == (usual.absolute, usual.prior, usual.ssmax)
+
+
 def test_refuses_what_is_outside_the_domain() -> None:
     bad = [
         (lambda: rope(3), "width = 3"),
         (lambda: rope(0), "width = 0"),
         (lambda: rope(4, 1.0), "base = 1.0"),
         (lambda: rope(4, float("nan")), "base = nan"),
+        (lambda: Undivided(0), "width = 0, but a head has at least 1 component"),
         (lambda: Rotary(Spectrum((1.0,), decay=(0.5,))), "decay"),
         (lambda: Rotary(rope(4))(random(1, 1, 2, 6), random(1, 1, 2, 6), torch.arange(2), torch.arange(2)), "width 6"),
     ]

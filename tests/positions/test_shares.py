@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from attention_priors.positions.encodings import ENCODINGS, encoding
-from attention_priors.positions.shares import share
+from attention_priors.positions.priors import share
 
 LAGS = torch.arange(-3, 40)
 PRIORS = [name for name, row in ENCODINGS.items() if row.prior and not row.rotary]

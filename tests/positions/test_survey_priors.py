@@ -1,4 +1,4 @@
-"""KERPLE, T5's buckets and Sandwich against other implementations, their special cases, and their domains."""
+"""KERPLE, T5, tables of lags and Sandwich against other implementations, their special cases, and their domains."""
 
 import math
 
@@ -7,11 +7,20 @@ import pytest
 import torch
 from scipy import stats
 
+from attention_priors.attention import attention
 from attention_priors.positions import mass
-from attention_priors.positions.buckets import T5Buckets, bucket_starts, t5_bucket
-from attention_priors.positions.kerple import KerpleLog, KerplePower
-from attention_priors.positions.priors import GeneralizedGaussian, Laplace, alibi_slopes
-from attention_priors.positions.sandwich import Sandwich
+from attention_priors.positions.priors import (
+    GeneralizedGaussian,
+    KerpleLog,
+    KerplePower,
+    LagTable,
+    Laplace,
+    Sandwich,
+    T5Buckets,
+    alibi_slopes,
+    bucket_starts,
+    t5_bucket,
+)
 
 LAGS = torch.arange(0, 4096)
 MAKERS = {
@@ -101,6 +110,31 @@ def test_sandwich_is_the_product_of_sinusoidal_embeddings():
         assert np.linalg.matrix_rank(expected) <= width
 
 
+def test_one_number_a_lag_is_t5_where_every_lag_has_a_bucket():
+    lags = torch.arange(-3, 16)
+    t5, table = T5Buckets(2, buckets=32, farthest=128), LagTable(2, 16)
+    values = torch.randn(2, 16, generator=torch.Generator().manual_seed(0))
+    t5.values.data[:, :16], table.values.data[:] = values, values
+    assert torch.equal(t5.log_prior(lags), table.log_prior(lags))
+
+
+def test_a_lag_that_training_never_met_keeps_its_start():
+    prior = LagTable(2, 64)
+    optimizer = torch.optim.RAdam(prior.parameters(), lr=0.1)
+    q, k, v = (torch.randn(1, 2, 8, 4, generator=torch.Generator().manual_seed(s)) for s in (1, 2, 3))
+    for _ in range(5):
+        optimizer.zero_grad()
+        attention(q, k, v, prior=prior, backend="sdpa").pow(2).sum().backward()
+        optimizer.step()
+    assert bool((prior.values[:, 1:8] != 0).all()) and bool((prior.values[:, 8:] == 0).all())
+
+
+def test_lags_beyond_the_table_share_its_last_number():
+    prior = LagTable(2, 4)
+    prior.values.data = torch.tensor([[0.0, 1.0, 2.0, 3.0]]).expand(2, -1).clone()
+    assert prior.log_prior(torch.tensor([-5, 0, 3, 4, 70_000]))[0].tolist() == [0, 0, 3, 3, 3]
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -115,6 +149,8 @@ def test_sandwich_is_the_product_of_sinusoidal_embeddings():
         (lambda: T5Buckets(1, 1), "buckets = 1"),
         (lambda: T5Buckets(1, 32, 16), "farthest = 16"),
         (lambda: T5Buckets(1, 33, bidirectional=True), "buckets = 33"),
+        (lambda: LagTable(0, 4), "heads = 0, longest = 4"),
+        (lambda: LagTable(2, 0), "heads = 2, longest = 0"),
         (lambda: Sandwich(0), "heads = 0"),
         (lambda: Sandwich(1, 7), "width = 7"),
         (lambda: Sandwich(1, 8, 1.0), r"base = 1.0"),

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from attention_priors.positions.encodings import encoding
-from attention_priors.positions.kerple import KerplePower
-from attention_priors.positions.priors import GeneralizedGaussian, alibi_slopes
+from attention_priors.positions.priors import GeneralizedGaussian, KerplePower, alibi_slopes
 from attention_priors.positions.variants import Bounded, Misread, signed, unlogged
 
 LAGS = torch.arange(-3, 400)
@@ -26,8 +25,11 @@ def test_a_slope_without_its_logarithm_is_steeper_than_alibi():
 
 
 def test_signs_are_fixed_and_the_scale_is_trained():
-    for sign, betas in (("negative", [-0.25, -0.5, -0.75, -1]), ("positive", [0.25, 0.5, 0.75, 1]),
-                        ("mixed", [-0.25, 0.5, -0.75, 1])):  # fmt: skip
+    for sign, betas in (
+        ("negative", [-0.25, -0.5, -0.75, -1]),
+        ("positive", [0.25, 0.5, 0.75, 1]),
+        ("mixed", [-0.25, 0.5, -0.75, 1]),
+    ):
         prior = signed(4, sign)
         assert prior.beta.tolist() == betas
         assert [name for name, p in prior.named_parameters() if p.requires_grad] == ["theta_alpha"]

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from attention_priors.positions.extensions import yarn
-from attention_priors.positions.rotary import Rotary, Spectrum, rope
-from attention_priors.positions.xpos import DampedRotary, xpos
+from attention_priors.positions.rotary import DampedRotary, Rotary, Spectrum, rope, xpos
 
 
 def random(*shape):

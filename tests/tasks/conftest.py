@@ -5,10 +5,10 @@ import re
 import pytest
 
 from attention_priors import runtime
+from attention_priors.corpora import tokenizer
 from attention_priors.tasks import needles
 from attention_priors.tasks.needle_source import Source
 from attention_priors.tasks.needle_text import NOISE
-from attention_priors.text import tokenizer
 
 PROSE = [
     f"{name} {verb} the {thing} of the old house in {place}."

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from attention_priors.corpora import genome
 from attention_priors.tasks import SOURCES
 from attention_priors.tasks import genomes as task
-from attention_priors.text import genome
 
 
 def source(length=64, batch=8, seed=0):

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from attention_priors import runtime
+from attention_priors.corpora import packing
 from attention_priors.tasks import masking
-from attention_priors.text import packing
 
 
 def test_a_fixed_share_of_every_row_is_hidden_at_random_places():

@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from attention_priors import runtime
+from attention_priors.corpora import corpora, packing
 from attention_priors.tasks import needle_source, needle_words
 from attention_priors.tasks.needle_source import Source
 from attention_priors.tasks.needle_text import NOISE, TASKS, Retrieval
-from attention_priors.text import corpora, packing
 
 RETRIEVAL = [name for name in TASKS if name != "variable-tracking"]
 STATED = re.compile(r"One of the special magic (words|numbers|uuids) for (\S+) is: (\S+)\.(?=\s)")

@@ -197,14 +197,6 @@ def test_a_training_batch_holds_only_the_tasks_asked_for(source, decode):
         needles.training_batch(400, 4, runtime.generator(0, "x"), source, ())
 
 
-def test_a_training_length_holds_the_longest_of_its_tasks(source):
-    needed = needles.shortest("multiquery", source) - 1  # a model does not read the last token
-    tasks = ("single-1", "multiquery", "multivalue")
-    with pytest.raises(ValueError, match=f"the task 'multiquery' needs at least {needed} tokens"):
-        needles.training_batch(needed - 1, 2, runtime.generator(0, "x"), source, tasks)
-    assert needles.training_batch(needed, 2, runtime.generator(0, "x"), source, tasks)[1].shape == (2, needed)
-
-
 @pytest.mark.parametrize("task", LESSONS)
 def test_lessons_say_a_value_twice_and_mark_the_second_time(task, source, decode):
     tokens, marked = needles.training_batch(260, 4, runtime.generator(0, task), source, (task,))
@@ -214,12 +206,6 @@ def test_lessons_say_a_value_twice_and_mark_the_second_time(task, source, decode
         assert value == again and targets == value * 2  # the echo, then the answer
         first, *_, last = mask.nonzero().flatten().tolist()
         assert decode(row[: first + 1]).endswith(". Remember") and last == 259
-
-
-def test_a_task_named_twice_is_drawn_twice_as_often(source, decode):
-    tokens, _ = needles.training_batch(250, 60, runtime.generator(0, "x"), source, ("single-1", "single-3", "single-3"))
-    uuids = sum(decode(row).startswith("A special magic uuid") for row in tokens)
-    assert abs(uuids - 40) < 3 * (60 * 2 / 9) ** 0.5
 
 
 # --- varied texts ---
@@ -251,9 +237,3 @@ def test_a_share_of_texts_begins_inside_the_description_and_a_share_asks_nothing
             assert "special magic" not in text.partition("mind.")[2] and "VAR" not in text
         assert begun or text in whole or text[:20] != whole
     assert 8 < sum(not answers.any() for answers in marked) < 30
-
-
-def test_a_range_whose_shortest_text_cannot_hold_the_task_is_refused(source):
-    varied = Varied(shortest=20, cut=0, keyless=0)
-    with pytest.raises(ValueError, match="length = 20, but the task 'single-1' needs at least"):
-        needles.training_batch(900, 2, runtime.generator(0, "x"), source, ("single-1",), varied)

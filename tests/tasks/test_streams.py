@@ -9,9 +9,9 @@ from pyarrow import parquet
 from safetensors.torch import load_file
 
 from attention_priors.config import ModelConfig, Recipe
+from attention_priors.corpora import hub, packing
 from attention_priors.tasks import streams
-from attention_priors.text import hub, packing
-from attention_priors.training import Run, RunSpec
+from attention_priors.training.runs import Run, RunSpec
 
 LANES, BATCH, LENGTH, VOCABULARY = 4, 8, 12, 300
 TRAIN = [f"sample/10BT/{n:03d}_00000.parquet" for n in range(3)]

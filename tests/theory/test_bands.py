@@ -24,16 +24,8 @@ def test_content_on_the_set_reaches_both_ends(pi):
     assert posterior([0, 1.7, 1.7], prior)[0] == pytest.approx(low)
 
 
-def test_most_variation_is_reached_at_half_the_range():
-    omega = 1.3
-    pi = 1 / (1 + math.exp(omega / 2))
-    assert bands.band(pi, omega)[1] - pi == pytest.approx(bands.most_variation(omega))
-
-
-def test_divergence_and_its_bound():
+def test_the_divergence_of_a_certain_key_from_two_equal_ones():
     assert bands.divergence([1.0, 0.0], [0.5, 0.5]) == pytest.approx(math.log(2))
-    p = posterior([0.1, 0.0], [0.5, 0.5])
-    assert 0.99 * bands.most_divergence(0.1) < bands.divergence(p, [0.5, 0.5]) <= bands.most_divergence(0.1)
 
 
 def test_noise_share_and_margin_are_one_formula():
@@ -48,7 +40,7 @@ def test_noise_share_and_margin_are_one_formula():
     [
         (lambda: bands.shifted(1.5, 0.0), "mass = 1.5"),
         (lambda: bands.band(0.5, -1.0), "omega = -1.0"),
-        (lambda: bands.most_divergence(math.nan), "omega = nan"),
+        (lambda: bands.band(0.5, math.nan), "omega = nan"),
         (lambda: bands.most_share(-1.0, 5), "bound = -1.0"),
     ],
 )

@@ -31,11 +31,6 @@ def test_posterior_by_hand():
     assert theory.posterior([0.0, 9.0], [1.0, 0.0]) == pytest.approx([1.0, 0.0])
 
 
-def test_a_constant_added_to_content_or_prior_changes_nothing():
-    f, g = DRAW.standard_normal((2, 7))
-    assert theory.factorised(f + 3, g - 5) == pytest.approx(theory.factorised(f, g), abs=1e-15)
-
-
 def test_overlap_and_ratio_are_reciprocals():
     f, g = DRAW.standard_normal((2, 9))
     product = theory.overlap(theory.softmax(f), theory.softmax(g)) * theory.partition_ratio(f, g)
@@ -47,11 +42,6 @@ def test_readings_of_a_uniform_prior_over_eight_keys():
     assert theory.overlap(p, uniform) == pytest.approx(1 / 8)
     assert theory.printed_information(p, uniform) == pytest.approx(np.log(8))
     assert theory.log_lift(p, uniform) == pytest.approx(0.0, abs=1e-14)
-
-
-def test_mutual_information_by_hand():
-    assert theory.mutual_information([[0.25, 0.25], [0.25, 0.25]]) == pytest.approx(0.0, abs=1e-15)
-    assert theory.mutual_information(np.diag([0.5, 0.5])) == pytest.approx(np.log(2))
 
 
 @pytest.mark.parametrize("m", [1e-9, 0.1, 1.0, 5.0])

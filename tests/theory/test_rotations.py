@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from attention_priors.positions.rotary import rope
-from attention_priors.positions.xpos import xpos
+from attention_priors.positions.rotary import rope, xpos
 from attention_priors.theory.rotations import mean_score
 
 

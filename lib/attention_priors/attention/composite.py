@@ -1,7 +1,4 @@
-"""One plain attention call with a prior inside: position as coordinates of queries and keys, and no table of biases.
-
-The backend enters `BACKENDS` from here and not in `op`, because nothing trains with it (see `sdpa_skip`).
-"""
+"""One plain attention call with a prior inside: position as coordinates of queries and keys, and no table of biases."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from torch import Tensor, nn
 from ..positions.composite import MODES, coordinates, rank, uniform
 from ..positions.finite_rank import extend
 from ..positions.priors import Prior
-from .op import BACKENDS
+from .inputs import for_all_heads
 from .visible import Visible
 
 
@@ -40,28 +37,34 @@ def composite(
     queries, keys, width = q.shape[2], k.shape[2], q.shape[3]
     places = rank(prior) + 2
     if width <= places:
-        raise ValueError(f"heads of width {width} leave no content beside the prior's {places} coordinates; give wider "
-                         "heads or fewer modes")  # fmt: skip
+        raise ValueError(
+            f"heads of width {width} leave no content beside the prior's {places} coordinates; give wider "
+            "heads or fewer modes"
+        )
     if bool(k[..., -places:].any()) and bool(q[..., -places:].any()):
-        raise ValueError(f"the last {places} components of q and k hold content, but the prior needs them; leave them "
-                         "zero (positions.composite.Content), or use backend='sdpa'")  # fmt: skip
+        raise ValueError(
+            f"the last {places} components of q and k hold content, but the prior needs them; leave them "
+            "zero (positions.composite.Content), or use backend='sdpa'"
+        )
     causal = queries == keys and visible.plainly_causal()
     if not causal and not (visible.facts.first == 0 and bool((visible.last == keys - 1).all())):
-        raise ValueError("backend 'composite' sees all keys, or each query those up to itself; use backend='sdpa' for "
-                         "windows, documents and part of the queries")  # fmt: skip
+        raise ValueError(
+            "backend 'composite' sees all keys, or each query those up to itself; use backend='sdpa' for "
+            "windows, documents and part of the queries"
+        )
     dtype = torch.promote_types(q.dtype, torch.float32)
     q, k, v, before = q.to(dtype), k.to(dtype), v.to(dtype), q.dtype
     device = q.device
-    phi, psi = coordinates(prior, torch.arange(offset, offset + queries, device=device),
-                           torch.arange(keys, device=device))  # fmt: skip
+    phi, psi = coordinates(
+        prior, torch.arange(offset, offset + queries, device=device), torch.arange(keys, device=device)
+    )
     phi, psi = phi.to(dtype)[None] * width**0.5, psi.to(dtype)[None]
     content = q[..., :-places]
     if logit_scale is not None:
         content = content * logit_scale[..., None].to(dtype)
     if prior_scale is not None:
         phi = phi * prior_scale[..., None].to(dtype)
-    if groups := q.shape[1] // k.shape[1] - 1:  # heads that share a key have priors of their own
-        k, v = k.repeat_interleave(groups + 1, 1), v.repeat_interleave(groups + 1, 1)
+    k, v = for_all_heads(q, k, v)  # heads that share a key have priors of their own
     q = torch.cat([content, phi.expand(len(q), -1, -1, -1)], -1)
     k = torch.cat([k[..., :-places], psi.expand(len(k), -1, -1, -1)], -1)
     with torch.autocast(device.type, enabled=False):
@@ -79,8 +82,10 @@ class GoatAttention(nn.Module):
         """ValueError where the heads do not divide the width, or are at most 2R + 2 wide."""
         super().__init__()
         if heads < 1 or width % heads or width // heads <= 2 * modes + 2:
-            raise ValueError(f"width = {width}, heads = {heads}, modes = {modes}: give heads that divide the width and "
-                             "are wider than 2 modes + 2")  # fmt: skip
+            raise ValueError(
+                f"width = {width}, heads = {heads}, modes = {modes}: give heads that divide the width and "
+                "are wider than 2 modes + 2"
+            )
         content = heads * (width // heads - 2 * modes - 2)
         self.heads, self.prior = heads, uniform(heads, modes)
         self.query, self.key = nn.Linear(width, content, bias=False), nn.Linear(width, content, bias=False)
@@ -92,6 +97,3 @@ class GoatAttention(nn.Module):
         places = torch.arange(x.shape[1], device=x.device)
         q, k = extend(q, k, *coordinates(self.prior, places, places))
         return self.output(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
-
-
-BACKENDS[composite.__name__] = composite

@@ -151,22 +151,42 @@ def table_attention(
     if decodes(q, k, v, table, of_keys, logit, scale, theta):
         constants, epsilon = (None, 0.0) if formula is None else formula
         return fused_decode(
-            q, k, v, table, of_keys, logit, scale, constants, first, last, needed, offset, shift, factor, epsilon,
+            q,
+            k,
+            v,
+            table,
+            of_keys,
+            logit,
+            scale,
+            constants,
+            first,
+            last,
+            needed,
+            offset,
+            shift,
+            factor,
+            epsilon,
             splits or 0,
-        )  # fmt: skip
+        )
     if formula is not None or splits is not None:
         raise ValueError(
             "formula and splits belong to decoding (no gradients, few queries, many keys); give a table instead"
         )
-    return fused_forward(
-        q, k, v, table, of_keys, logit, scale, first, last, needed, jacobian, theta, shift, factor
-    )[0]  # fmt: skip
+    return fused_forward(q, k, v, table, of_keys, logit, scale, first, last, needed, jacobian, theta, shift, factor)[0]
 
 
 def _check(
-    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, lowest: int, of_keys: Tensor | None,
-    jacobian: Tensor | None, theta: Tensor | None, offset: int, tolerance: float,
-) -> None:  # fmt: skip
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    table: Tensor | None,
+    lowest: int,
+    of_keys: Tensor | None,
+    jacobian: Tensor | None,
+    theta: Tensor | None,
+    offset: int,
+    tolerance: float,
+) -> None:
     if q.device.type != "cuda" and not INTERPRETED:
         raise ValueError(
             f"q is on {q.device}, but backend 'triton' needs a GPU; use backend='sdpa', or set TRITON_INTERPRET=1 "
@@ -205,10 +225,7 @@ def _check_values(**tensors: Tensor | None) -> None:
     """What only the numbers tell, in one transfer; not inside compiled or captured code, which cannot wait for it."""
     given = {name: x for name, x in tensors.items() if x is not None}
     first = next(iter(given.values()), None)
-    if (
-        first is None or torch.compiler.is_compiling()
-        or (first.is_cuda and torch.cuda.is_current_stream_capturing())
-    ):  # fmt: skip
+    if first is None or torch.compiler.is_compiling() or (first.is_cuda and torch.cuda.is_current_stream_capturing()):
         return
     for name, found in zip(given, torch.stack([x.isnan().any() for x in given.values()]).tolist(), strict=True):
         if found:

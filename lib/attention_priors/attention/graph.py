@@ -8,21 +8,25 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .precision import prepared
-from .sdpa import Blocks, attend, gradients
+from .sdpa import Blocks, Call, attend, gradients
 
 
 @torch.library.custom_op("attention_priors::block_attention", mutates_args=())
 def block_attention(
-    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, first: Tensor, last: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    table: Tensor | None,
+    scale: Tensor | None,
+    first: Tensor,
+    last: Tensor,
     learning: bool,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+) -> tuple[Tensor, Tensor, Tensor]:
     """`sdpa.BlockAttention`: the output, weights (if one block has all) and log-sum-exps, all in float64 or float32.
 
     The weights' columns are filled up to the width of a block, so that their shape follows from the inputs' shapes.
     """
-    blocks = Blocks.plan(q, k.shape[2], first, last, learning)
-    out, p, lse = attend(*prepared(q, k.flip(2), v.flip(2), table, scale, blocks.first, blocks.last), blocks, learning)
+    out, p, lse = attend(Call.of(q, k, v, table, scale, first, last, learning), learning)
     like = _outputs(q, k, learning)
     if p is None or not learning:
         p = like[1]
@@ -41,43 +45,44 @@ def _outputs(q: Tensor, k: Tensor, learning: bool) -> tuple[Tensor, Tensor, Tens
 
 
 @block_attention.register_fake
-def _(
-    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, first: Tensor, last: Tensor,
-    learning: bool,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    return _outputs(q, k, learning)
+def _(q: Tensor, k: Tensor, *rest: Any) -> tuple[Tensor, Tensor, Tensor]:
+    return _outputs(q, k, learning=rest[-1])
 
 
 @torch.library.custom_op("attention_priors::block_gradients", mutates_args=())
 def block_gradients(
-    d_out: Tensor, q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, first: Tensor,
-    last: Tensor, out: Tensor, p: Tensor, lse: Tensor, needs: list[bool],
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    d_out: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    table: Tensor | None,
+    scale: Tensor | None,
+    first: Tensor,
+    last: Tensor,
+    out: Tensor,
+    p: Tensor,
+    lse: Tensor,
+    needs: list[bool],
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Gradients of q, k, v, table and scale, empty where `needs` does not ask for the last two."""
-    blocks = Blocks.plan(q, k.shape[2], first, last, True)
-    tensors = prepared(q, k.flip(2), v.flip(2), table, scale, blocks.first, blocks.last)
+    call = Call.of(q, k, v, table, scale, first, last, True)
     weights = None
-    if tensors[0].dtype != out.dtype:  # what the forward pass computed in float64 was rounded on its way here
-        out, weights, lse = attend(*tensors, blocks, True)
-    elif blocks.whole():
-        _, _, [(left, right, _)] = blocks.spans[0]
-        weights = p[..., : right - left].contiguous()
-    d_out = d_out.to(out.dtype)
-    d_q, d_k, d_v, *rest = gradients(d_out, *tensors, out, weights, lse, blocks, needs)
-    grads = (d_q, d_k.flip(2), d_v.flip(2), *rest)
+    if call.q.dtype != out.dtype:  # what the forward pass computed in float64 was rounded on its way here
+        out, weights, lse = attend(call, learning=True)
+    elif call.blocks.whole():
+        [[block]] = call.blocks.spans
+        weights = p[..., : block.right - block.left].contiguous()
+    grads = gradients(d_out.to(out.dtype), call, out, weights, lse, needs)
     inputs = (q, k, v, table, scale)
     return tuple(q.new_empty(0) if g is None else g.to(x.dtype) for g, x in zip(grads, inputs, strict=True))
 
 
 @block_gradients.register_fake
-def _(
-    d_out: Tensor, q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, first: Tensor,
-    last: Tensor, out: Tensor, p: Tensor, lse: Tensor, needs: list[bool],
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    asked = (True, True, True, *needs[3:])
+def _(d_out: Tensor, *inputs: Any) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    asked = (True, True, True, *inputs[-1][3:])
     return tuple(
-        torch.empty_like(x, memory_format=torch.contiguous_format) if wanted else q.new_empty(0)
-        for x, wanted in zip((q, k, v, table, scale), asked, strict=True)
+        torch.empty_like(x, memory_format=torch.contiguous_format) if wanted else inputs[0].new_empty(0)
+        for x, wanted in zip(inputs[:5], asked, strict=True)
     )
 
 

@@ -75,6 +75,12 @@ def check_rows(q: Tensor, k: Tensor, logit_scale: Tensor | None, prior_scale: Te
         raise ValueError("visible leaves a query without any key; widen the window or the document")
 
 
+def for_all_heads(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """k and v with as many heads as q: each key head as often as there are query heads that it serves."""
+    groups = q.shape[1] // k.shape[1]
+    return (k, v) if groups == 1 else (k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1))
+
+
 def _check_float(name: str, x: Tensor) -> None:
     if not isinstance(x, Tensor):
         raise TypeError(f"{name} = {x!r} is a {type(x).__name__}, but a tensor is needed")

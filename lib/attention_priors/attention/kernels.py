@@ -83,6 +83,16 @@ def add_bias(
 
 
 @triton.jit
+def weigh(b_s, b_lse):
+    """p = 2^(s - lse) of a tile in a backward pass, never above 1.
+
+    s is made in the order of the forward pass, whose rounding is in lse: at scores of 1e15 another order is off by 1e7,
+    and 2^(s - lse) would be infinite.
+    """
+    return tl.math.exp2(tl.minimum(b_s - b_lse[:, None], 0.0))
+
+
+@triton.jit
 def key_range(b_first, b_last, b_needed, BLOCK_N: tl.constexpr):
     """Tiles of keys for a block of queries: [start, stop), of which [inner, outer) are seen whole by every query.
 

@@ -12,7 +12,7 @@ over large T or ∂T/∂θ feel it. REFINE sums r_i: since dS_ij - r_i p_ij has 
 import triton
 import triton.language as tl
 
-from .kernels import add_bias, dot, gather, key_range, narrow, read
+from .kernels import add_bias, dot, gather, key_range, narrow, read, weigh
 
 LN2 = tl.constexpr(0.6931471805599453)
 
@@ -40,7 +40,7 @@ def walk_keys(
     b_k = read(p_tile, m_n[:, None], m_d[None, :], MASKED, WIDE)
     p_tile = p_v + i_n.to(tl.int64) * s_vn + (o_n[None, :] * s_vn + o_d[:, None])
     b_v = read(p_tile, m_n[None, :], m_d[:, None], MASKED, WIDE)
-    b_s = dot(b_q, tl.trans(b_k)) * b_a[:, None] - b_lse[:, None]
+    b_s = dot(b_q, tl.trans(b_k)) * b_a[:, None]
     p_bias = (p_t - i_n + o_m)[:, None] - o_n[None, :]
     b_u = o_n[None, :].to(tl.float32)
     if HAS_U:
@@ -49,7 +49,7 @@ def walk_keys(
     if MASKED:
         o_key = i_n + o_n[None, :]
         b_s = tl.where((o_key >= b_first[:, None]) & (o_key <= b_last[:, None]), b_s, float("-inf"))
-    b_p = tl.math.exp2(b_s)
+    b_p = weigh(b_s, b_lse)
     b_ds = b_p * (dot(b_do, b_v) - b_delta[:, None])
     if REFINE:
         b_r += tl.sum(b_ds, 1)
@@ -74,14 +74,15 @@ def backward_queries(
     p_q, p_k, p_v, p_o, p_do, p_lse, p_delta, p_dq, p_t, p_u, p_a, p_b, p_da, p_db, p_j, p_dj, p_first, p_last, p_need,
     s_qb, s_qh, s_qm: tl.constexpr, s_kb, s_kh, s_kn: tl.constexpr, s_vb, s_vh, s_vn: tl.constexpr, s_ab, s_ah, s_am,
     s_bb, s_bh, s_bm,
-    s_th, s_uh, s_jh, s_j, s_ib, heads, groups, queries, keys, shift, scale,
+    s_th, s_uh, s_jh, s_j, s_ib, heads, groups, queries, keys, shift, scale, scale2,
     D: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
     HAS_T: tl.constexpr, HAS_U: tl.constexpr, HAS_A: tl.constexpr, HAS_B: tl.constexpr, GRAD_A: tl.constexpr,
     GRAD_B: tl.constexpr, JACOBIANS: tl.constexpr, SKIP: tl.constexpr, REFINE: tl.constexpr,
     ASM: tl.constexpr,
 ):  # fmt: skip
-    """dq, da, db, the block's part of dθ, and δ for the other kernels. `scale` is 1/sqrt(d); o, do and dq have q's
-    strides.
+    """dq, da, db, the block's part of dθ, and δ for the other kernels. o, do and dq have q's strides.
+
+    `scale` is 1/sqrt(d), `scale2` the same in units of ln 2, as the forward pass has it.
     """
     i_m = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M
     i_b, i_h = tl.program_id(1) // heads, tl.program_id(1) % heads
@@ -106,9 +107,10 @@ def backward_queries(
     b_do = read(p_do + o_q, m_m[:, None], m_d, True, BLOCK_D != D)
     b_delta = tl.sum(b_o.to(tl.float32) * b_do.to(tl.float32), 1)
     b_lse = tl.load(p_lse + o_flat, mask=m_m, other=float("inf"))
-    b_a = tl.full([BLOCK_M], 1.0, tl.float32) * scale
+    b_a, b_a2 = tl.full([BLOCK_M], 1.0, tl.float32) * scale, tl.full([BLOCK_M], 1.0, tl.float32) * scale2
     if HAS_A:
-        b_a *= tl.load(p_a + i_b.to(tl.int64) * s_ab + i_h * s_ah + o_row * s_am)
+        b_row = tl.load(p_a + i_b.to(tl.int64) * s_ab + i_h * s_ah + o_row * s_am)
+        b_a, b_a2 = b_a * b_row, b_a2 * b_row
     b_b = b_a
     if HAS_B:
         b_b = tl.load(p_b + i_b.to(tl.int64) * s_bb + i_h * s_bh + o_row * s_bm)
@@ -123,7 +125,6 @@ def backward_queries(
     b_r = tl.zeros([BLOCK_M], tl.float32)
     b_db, b_j0, b_j1, b_j2, b_j3 = b_r, b_r, b_r, b_r, b_r
     b_mb, b_m0, b_m1, b_m2, b_m3 = b_r, b_r, b_r, b_r, b_r
-    b_a2 = b_a / LN2  # scores in base 2
     for index in tl.range(0, outer - inner):
         b_dq, b_r, b_db, b_mb, b_j0, b_m0, b_j1, b_m1, b_j2, b_m2, b_j3, b_m3 = walk_keys(
             b_dq, b_r, b_db, b_mb, b_j0, b_m0, b_j1, b_m1, b_j2, b_m2, b_j3, b_m3, b_q, b_do, b_lse, b_delta, b_a2, b_b,
@@ -164,7 +165,7 @@ def backward_queries(
 @triton.jit
 def walk_queries(
     b_dk, b_dv, b_du, b_k, b_v, b_u, p_q, p_do, p_lse, p_delta, p_a, p_b, p_first, p_last, p_t, i_m, i_n, queries,
-    s_qm: tl.constexpr, s_am, s_bm, scale, o_m, o_n, o_d,
+    s_qm: tl.constexpr, s_am, s_bm, scale2, o_m, o_n, o_d,
     D: tl.constexpr, BLOCK_M: tl.constexpr, HAS_T: tl.constexpr, HAS_U: tl.constexpr, HAS_A: tl.constexpr,
     HAS_B: tl.constexpr, GRAD_U: tl.constexpr, ASM: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
@@ -188,7 +189,7 @@ def walk_queries(
     b_b = b_a
     if HAS_B:
         b_b = tl.load(p_b + o_row * s_bm)
-    b_s = dot(b_q, tl.trans(b_k)) * (b_a * (scale / LN2))[:, None] - b_lse[:, None]
+    b_s = dot(b_q, tl.trans(b_k)) * (b_a * scale2)[:, None]
     p_bias = (p_t + i_m + o_m)[:, None] - o_n[None, :]
     b_s = add_bias(b_s, b_b[:, None], p_bias, b_u[None, :], HAS_T, HAS_U, HAS_B, ASM)
     if MASKED:
@@ -198,7 +199,7 @@ def walk_queries(
         # rows beyond the last have q = 0 and its log-sum-exp, below which their scores may be too far for exp2
         m_seen = m_m[:, None] & (o_key >= b_first[:, None]) & (o_key <= b_last[:, None])
         b_s = tl.where(m_seen, b_s, float("-inf"))
-    b_p = tl.math.exp2(b_s)
+    b_p = weigh(b_s, b_lse)
     b_dv += dot(tl.trans(narrow(b_p, b_do.dtype)), b_do)
     b_dp = dot(b_do, tl.trans(b_v))
     if GRAD_U:
@@ -215,7 +216,7 @@ def backward_keys(
     p_q, p_k, p_v, p_do, p_lse, p_delta, p_dk, p_dv, p_t, p_u, p_a, p_b, p_du, p_first, p_last, p_span,
     s_qb, s_qh, s_qm: tl.constexpr, s_kb, s_kh, s_kn: tl.constexpr, s_vb, s_vh, s_vn: tl.constexpr, s_gb, s_gh,
     s_gn: tl.constexpr, s_ab, s_ah, s_am, s_bb, s_bh, s_bm,
-    s_th, s_uh, s_ib, s_sb, s_sh, heads, groups, queries, keys, shift, scale,
+    s_th, s_uh, s_ib, s_sb, s_sh, heads, groups, queries, keys, shift, scale, scale2,
     D: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
     HAS_T: tl.constexpr, HAS_U: tl.constexpr, HAS_A: tl.constexpr, HAS_B: tl.constexpr, GRAD_U: tl.constexpr,
     ASM: tl.constexpr,
@@ -263,15 +264,15 @@ def backward_keys(
         for index in tl.range(0, outer - inner):
             b_dk, b_dv, b_du = walk_queries(
                 b_dk, b_dv, b_du, b_k, b_v, b_u, p_heads_q, p_heads_do, p_heads_lse, p_heads_delta, p_heads_a,
-                p_heads_b, p_first, p_last, p_heads_t, (inner + index) * BLOCK_M, i_n, queries, s_qm, s_am, s_bm, scale,
-                o_m, o_n, o_d, D, BLOCK_M, HAS_T, HAS_U, HAS_A, HAS_B, GRAD_U, ASM, False,
+                p_heads_b, p_first, p_last, p_heads_t, (inner + index) * BLOCK_M, i_n, queries, s_qm, s_am, s_bm,
+                scale2, o_m, o_n, o_d, D, BLOCK_M, HAS_T, HAS_U, HAS_A, HAS_B, GRAD_U, ASM, False,
             )  # fmt: skip
         left = inner - start
         for index in tl.range(0, left + stop - outer, num_stages=1):
             tile = start + index + tl.where(index >= left, outer - inner, 0)
             b_dk, b_dv, b_du = walk_queries(
                 b_dk, b_dv, b_du, b_k, b_v, b_u, p_heads_q, p_heads_do, p_heads_lse, p_heads_delta, p_heads_a,
-                p_heads_b, p_first, p_last, p_heads_t, tile * BLOCK_M, i_n, queries, s_qm, s_am, s_bm, scale,
+                p_heads_b, p_first, p_last, p_heads_t, tile * BLOCK_M, i_n, queries, s_qm, s_am, s_bm, scale2,
                 o_m, o_n, o_d, D, BLOCK_M, HAS_T, HAS_U, HAS_A, HAS_B, GRAD_U, ASM, True,
             )  # fmt: skip
         if GRAD_U:

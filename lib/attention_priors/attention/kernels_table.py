@@ -7,7 +7,7 @@ places, so that they add up in registers, and one skewed sum at the end turns th
 import triton
 import triton.language as tl
 
-from .kernels import add_bias, dot, read
+from .kernels import add_bias, dot, read, weigh
 
 
 @triton.jit
@@ -16,15 +16,16 @@ def diagonal_tile(
     HAS_B: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
     """b_i dS of one tile, [W, W]. All of the bias comes in `b_bias`."""
-    b_bias = b_bias * b_b[:, None] if HAS_B else b_bias
-    b_s = dot(b_q, tl.trans(b_k)) * b_a[:, None] + (b_bias - b_lse[:, None])
+    b_s = dot(b_q, tl.trans(b_k)) * b_a[:, None]
+    b_s = b_s + b_bias * b_b[:, None] if HAS_B else b_s + b_bias
     if MASKED:
         b_s = tl.where((o_key >= b_first[:, None]) & (o_key <= b_last[:, None]), b_s, float("-inf"))
-    b_ds = tl.math.exp2(b_s) * (dot(b_do, tl.trans(b_v)) - b_delta[:, None])
+    b_ds = weigh(b_s, b_lse) * (dot(b_do, tl.trans(b_v)) - b_delta[:, None])
     return b_ds * b_b[:, None] if HAS_B else b_ds
 
 
-@triton.jit(do_not_specialize=["queries", "keys", "shift", "lowest", "batch", "lags", "front"])
+# A launch turns arguments that are 1 into constants: those that are added up or cast by themselves stay values.
+@triton.jit(do_not_specialize=["queries", "keys", "shift", "lowest", "batch", "heads", "splits", "lags", "front"])
 def backward_table(
     p_q, p_k, p_v, p_do, p_lse, p_delta, p_t, p_u, p_a, p_b, p_dt, p_first, p_last, p_need,
     s_qb, s_qh, s_qm: tl.constexpr, s_kb, s_kh, s_kn: tl.constexpr, s_vb, s_vh, s_vn: tl.constexpr, s_ab, s_ah, s_am,

@@ -148,6 +148,7 @@ def fused_backward(
     shape = {"D": width, "BLOCK_D": wide, "HAS_T": table is not None, "HAS_U": of_keys is not None,
              "HAS_A": logit is not None, "HAS_B": prior is not None, "ASM": inline()}  # fmt: skip
     counts = (heads, heads // kv_heads, queries, keys, shift)
+    scales = (scale, scale * LOG2E)
 
     tile = tiles.tile(name, "backward_queries", wide, size)
     blocks, parameters = cdiv(queries, tile.m), jacobian.shape[1] if grads[4] else 0
@@ -156,7 +157,7 @@ def fused_backward(
         q, k, v, out, d_out, lse, delta, d_q, *pointers(lse, table, of_keys, logit, prior, d_logit, d_prior, jacobian),
         parts, first, last, *pointers(first, needed), *strides(q), *strides(k), *strides(v), *strides(logit),
         *strides(prior),
-        *strides(table, 1), *strides(of_keys, 1), *strides(jacobian, 2), rows(first), *counts, scale,
+        *strides(table, 1), *strides(of_keys, 1), *strides(jacobian, 2), rows(first), *counts, *scales,
         BLOCK_M=tile.m, BLOCK_N=tile.n, GRAD_A=grads[2], GRAD_B=grads[3], JACOBIANS=parameters,
         SKIP=needed is not None, REFINE=any(grads[i] for i in (0, 1, 3, 4)), **shape, **options(tile),
     )  # fmt: skip
@@ -170,7 +171,7 @@ def fused_backward(
         q, k, v, d_out, lse, delta, d_k, d_v, *pointers(lse, table, of_keys, logit, prior), each, first, last, spans,
         *strides(q), *strides(k), *strides(v), *strides(d_k), *strides(logit), *strides(prior), *strides(table, 1),
         *strides(of_keys, 1), rows(first), spans.stride(0) if spans.shape[0] > 1 else 0,
-        spans.stride(1) if spans.shape[1] > 1 else 0, *counts, scale,
+        spans.stride(1) if spans.shape[1] > 1 else 0, *counts, *scales,
         BLOCK_M=tile.m, BLOCK_N=tile.n, GRAD_U=grads[1], **shape, **options(tile),
     )  # fmt: skip
     if grads[1]:

@@ -10,23 +10,33 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ..positions.priors import Prior
+from .composite import composite
 from .inputs import check_prior, check_rows, check_tensors, every_key_up_to_itself
 from .reference import reference
 from .sdpa import sdpa
+from .sdpa_skip import sdpa_skip
 from .tiles import serves
 from .visible import Visible
+
+TRITON = find_spec("triton") is not None  # found out once: a compiler cannot trace the question
 
 
 def triton(q: Tensor, k: Tensor, v: Tensor, **arguments: object) -> Tensor:
     """The fused kernels, imported at first use: this package works without Triton."""
-    if find_spec("triton") is None:
+    if not TRITON:
         raise ValueError("backend 'triton' needs the package triton, which is not installed; use backend='sdpa'")
     from .fused import fused
 
     return fused(q, k, v, **arguments)
 
 
-BACKENDS: dict[str, Callable[..., Tensor]] = {"reference": reference, "sdpa": sdpa, "triton": triton}
+BACKENDS: dict[str, Callable[..., Tensor]] = {
+    "reference": reference,
+    "sdpa": sdpa,
+    "triton": triton,
+    "sdpa_skip": sdpa_skip,
+    "composite": composite,
+}
 
 
 def attention(
@@ -78,5 +88,5 @@ def attention(
 def _automatic(q: Tensor, prior: Prior | None, positions: tuple[Tensor, Tensor] | None) -> str:
     if positions is not None:
         return "reference"
-    fused = q.is_cuda and prior is not None and serves(q.shape[3], q.dtype) and find_spec("triton")
+    fused = q.is_cuda and prior is not None and serves(q.shape[3], q.dtype) and TRITON
     return "triton" if fused else "sdpa"

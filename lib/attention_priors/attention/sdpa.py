@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ..positions.priors import Prior
+from .inputs import for_all_heads
 from .precision import far_alone, prepared, scaled
 from .visible import Visible
 
@@ -41,10 +42,8 @@ def sdpa(
     offset: int,
 ) -> Tensor:
     """Backend of `attention`; see there. [batch, heads, queries, width]."""
-    groups, queries, keys = q.shape[1] // k.shape[1], q.shape[2], k.shape[2]
-    if groups > 1:
-        k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
-    dtype, width = q.dtype, q.shape[-1]
+    queries, keys, dtype, width = q.shape[2], k.shape[2], q.dtype, q.shape[3]
+    k, v = for_all_heads(q, k, v)
     q = scaled(q, logit_scale)
     if prior is None and queries == keys and visible.plainly_causal():
         if q.dtype == dtype:
@@ -93,17 +92,33 @@ def table_of(prior: Prior, queries: int, keys: int, offset: int, visible: Visibl
     return F.pad(table, (start - low, 0)) if table is not None and start > low else table
 
 
+class Block(NamedTuple):
+    """Queries start .. stop - 1 and reversed keys left .. right - 1; where `masked`, some of them are hidden."""
+
+    start: int
+    stop: int
+    left: int
+    right: int
+    masked: bool
+
+    @property
+    def rows(self) -> slice:
+        """The queries."""
+        return slice(self.start, self.stop)
+
+    @property
+    def columns(self) -> slice:
+        """The keys."""
+        return slice(self.left, self.right)
+
+
 @dataclass(frozen=True)
 class Blocks:
-    """The plan of blocks: query ranges, and for each the key ranges (in reversed order) that some query sees."""
+    """The plan of blocks: for each range of queries the blocks of keys (in reversed order) that some query sees."""
 
-    batch: int
-    heads: int
-    queries: int
-    keys: int
     first: Tensor  # reversed: smallest visible j'
     last: Tensor
-    spans: list[tuple[int, int, list[tuple[int, int, bool]]]]
+    spans: list[list[Block]]
     scratch: list[Tensor] = field(default_factory=list)
 
     @staticmethod
@@ -117,136 +132,156 @@ class Blocks:
 
     @classmethod
     def plan(cls, q: Tensor, keys: int, first: Tensor, last: Tensor, learning: bool) -> Blocks:
+        """Of queries that see the keys first_i .. last_i, counted from the first key."""
         first, last = keys - 1 - last, keys - 1 - first
-        batch, heads, queries, _ = q.shape
+        queries = q.shape[2]
         step, width = cls.size(q, keys, learning)
-        rows = first if first.ndim == 2 else first[None]
-        ends = last if last.ndim == 2 else last[None]
-        pad = -queries % step
-        bounds = []
-        for x, reduce in ((rows, torch.amin), (rows, torch.amax), (ends, torch.amin), (ends, torch.amax)):
-            padded = torch.cat([x, x[:, -1:].expand(-1, pad)], 1)
-            bounds.append(reduce(padded.unflatten(1, (-1, step)), dim=(0, 2)).tolist())
+
+        def by_block(x: Tensor, reduce: Callable[..., Tensor]) -> list[int]:
+            x = torch.atleast_2d(x)
+            padded = torch.cat([x, x[:, -1:].expand(-1, -queries % step)], 1)
+            return reduce(padded.unflatten(1, (-1, step)), dim=(0, 2)).tolist()
+
+        bounds = (by_block(x, reduce) for x in (first, last) for reduce in (torch.amin, torch.amax))
         spans = []
         for index, (low, inner_low, inner_high, high) in enumerate(zip(*bounds, strict=True)):
-            start = index * step
-            chunks = []
+            start, stop = index * step, min((index + 1) * step, queries)
+            span = []
             for left in range(low, high + 1, width):
                 right = min(left + width, high + 1)
-                chunks.append((left, right, left < inner_low or right - 1 > inner_high))
-            spans.append((start, min(start + step, queries), chunks))
-        return cls(batch, heads, queries, keys, first, last, spans)
+                span.append(Block(start, stop, left, right, left < inner_low or right - 1 > inner_high))
+            spans.append(span)
+        return cls(first, last, spans)
 
     def whole(self) -> bool:
-        return len(self.spans) == 1 and len(self.spans[0][2]) == 1
+        """Whether one block has all."""
+        return len(self.spans) == 1 and len(self.spans[0]) == 1
 
-    def hidden(self, start: int, stop: int, left: int, right: int) -> Tensor:
+    def hidden(self, block: Block) -> Tensor:
         """True where a query of the block does not see a key: [batch or 1, 1, rows, columns]."""
-        j = torch.arange(left, right, device=self.first.device)
-        first, last = self.first[..., start:stop, None], self.last[..., start:stop, None]
+        j = torch.arange(block.left, block.right, device=self.first.device)
+        first, last = self.first[..., block.rows, None], self.last[..., block.rows, None]
         mask = (j < first) | (j > last)
         return mask[:, None] if mask.ndim == 3 else mask[None, None]
 
+    def memory(self, size: int, like: Tensor) -> Tensor:
+        """`size` elements that all blocks of one call write to in turn."""
+        if not self.scratch or self.scratch[0].numel() < size:
+            self.scratch[:] = [like.new_empty(size)]
+        return self.scratch[0][:size]
 
-def _bias(table: Tensor, start: int, stop: int, left: int, right: int) -> Tensor:
-    """The block's bias [heads, rows, columns] as a view: entry (r, j') is T[h, start + r + j']."""
-    shape, strides = (table.shape[0], stop - start, right - left), (table.stride(0), 1, 1)
-    return table.as_strided(shape, strides, table.storage_offset() + start + left)
 
+class Call(NamedTuple):
+    """What the blocks of one call share: scaled queries, keys and values backwards, the table and its row factors."""
 
-def _scores(
-    q: Tensor, k: Tensor, table: Tensor | None, scale: Tensor | None, blocks: Blocks,
-    block: tuple[int, int, int, int, bool],
-) -> Tensor:  # fmt: skip
-    """Logits of a block, [batch, heads, rows, columns], -inf where hidden."""
-    start, stop, left, right, masked = block
-    scores = q[:, :, start:stop] @ k[:, :, left:right].transpose(-1, -2)
-    if table is not None:
-        bias = _bias(table, start, stop, left, right)
-        if scale is None:
-            scores += bias
-        else:
-            scores.addcmul_(bias, scale[..., start:stop, None])
-    if masked:
-        scores.masked_fill_(blocks.hidden(start, stop, left, right), -torch.inf)
-    return scores
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    table: Tensor | None
+    scale: Tensor | None
+    blocks: Blocks
+
+    @classmethod
+    def of(
+        cls,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        table: Tensor | None,
+        scale: Tensor | None,
+        first: Tensor,
+        last: Tensor,
+        learning: bool,
+    ) -> Call:
+        """All in one dtype, with the plan of queries that see the keys first_i .. last_i."""
+        blocks = Blocks.plan(q, k.shape[2], first, last, learning)
+        return cls(*prepared(q, k.flip(2), v.flip(2), table, scale, blocks.first, blocks.last), blocks)
+
+    def bias(self, block: Block) -> Tensor:
+        """The block's bias [heads, rows, columns] as a view: entry (r, j') is T[h, start + r + j']."""
+        table = self.table
+        shape = (table.shape[0], block.stop - block.start, block.right - block.left)
+        return table.as_strided(shape, (table.stride(0), 1, 1), table.storage_offset() + block.start + block.left)
+
+    def scores(self, block: Block) -> Tensor:
+        """Logits of a block, [batch, heads, rows, columns], -inf where hidden."""
+        scores = self.q[:, :, block.rows] @ self.k[:, :, block.columns].transpose(-1, -2)
+        if self.table is not None:
+            if self.scale is None:
+                scores += self.bias(block)
+            else:
+                scores.addcmul_(self.bias(block), self.scale[..., block.rows, None])
+        if block.masked:
+            scores.masked_fill_(self.blocks.hidden(block), -torch.inf)
+        return scores
 
 
 class BlockAttention(torch.autograd.Function):
     """Online softmax over key blocks; the backward pass computes the weights again from the log-sum-exp."""
 
     @staticmethod
-    def forward(
-        ctx: Any, q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None,
-        first: Tensor, last: Tensor, learning: bool,
-    ) -> Tensor:  # fmt: skip
-        dtype, inputs = q.dtype, (q, k, v, table, scale)
-        ctx.blocks = Blocks.plan(q, k.shape[2], first, last, learning)
-        tensors = prepared(q, k.flip(2), v.flip(2), table, scale, ctx.blocks.first, ctx.blocks.last)
-        ctx.dtypes = [None if x is None else x.dtype for x in inputs]
-        out, p, lse = attend(*tensors, ctx.blocks, learning)
-        ctx.save_for_backward(*tensors, out, p, lse)
-        return out.to(dtype)
+    def forward(ctx: Any, *inputs: Any) -> Tensor:
+        """The arguments of `Call.of`."""
+        call = Call.of(*inputs)
+        ctx.blocks, ctx.dtypes = call.blocks, [None if x is None else x.dtype for x in inputs[:5]]
+        out, p, lse = attend(call, learning=inputs[-1])
+        ctx.save_for_backward(*call[:5], out, p, lse)
+        return out.to(inputs[0].dtype)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
-        d_out = d_out.to(ctx.saved_tensors[0].dtype)
-        d_q, d_k, *rest = gradients(d_out, *ctx.saved_tensors, ctx.blocks, ctx.needs_input_grad)
-        grads = (d_q, d_k.flip(2), rest[0].flip(2), *rest[1:])
+        *tensors, out, p, lse = ctx.saved_tensors  # once: a checkpoint computes them again whenever they are asked for
+        grads = gradients(d_out.to(out.dtype), Call(*tensors, ctx.blocks), out, p, lse, ctx.needs_input_grad)
         return *(None if g is None else g.to(t) for g, t in zip(grads, ctx.dtypes, strict=True)), None, None, None
 
 
-def attend(
-    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, blocks: Blocks, learning: bool
-) -> tuple[Tensor, Tensor | None, Tensor | None]:
+def attend(call: Call, learning: bool) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """The output, and what the backward pass needs: the weights of one block, or the log-sum-exps of several."""
-    if blocks.whole():
-        start, stop, [(left, right, masked)] = blocks.spans[0]
-        p = _scores(q, k, table, scale, blocks, (start, stop, left, right, masked)).softmax(-1)
-        return p @ v[:, :, left:right], p, None
-    out, lse = torch.empty_like(q), q.new_empty(q.shape[:3])
+    if call.blocks.whole():
+        [[block]] = call.blocks.spans
+        p = call.scores(block).softmax(-1)
+        return p @ call.v[:, :, block.columns], p, None
+    out, lse = torch.empty_like(call.q), call.q.new_empty(call.q.shape[:3])
     # The fused kernel's exponentials have 20 bits: enough to read, too few for the gradient of a prior, in which
     # millions of terms nearly cancel.
-    part = fused_part if q.device.type == "cpu" and not learning else unfused_part
-    for span in blocks.spans:
-        _online(part, q, k, v, table, scale, blocks, span, out, lse)
-    blocks.scratch.clear()
+    part = fused_part if call.q.device.type == "cpu" and not learning else unfused_part
+    for span in call.blocks.spans:
+        rows = span[0].rows
+        out[:, :, rows], lse[:, :, rows] = _online(part, call, span)
+    call.blocks.scratch.clear()
     return out, None, lse
 
 
 def gradients(
-    d_out: Tensor, q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, out: Tensor,
-    p_whole: Tensor | None, lse: Tensor | None, blocks: Blocks, needs: Sequence[bool],
-) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]:  # fmt: skip
-    """Those of q, k, v, table and scale; of the last two where `needs` asks for them."""
+    d_out: Tensor, call: Call, out: Tensor, p_whole: Tensor | None, lse: Tensor | None, needs: Sequence[bool]
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]:
+    """Those of q, k, v (not backwards), table and scale; of the last two where `needs` asks for them."""
+    q, k, v, table, scale, blocks = call
     delta = (d_out * out).sum(-1) if p_whole is None else None
     d_q, d_k, d_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
     d_table = None if table is None or not needs[3] else torch.zeros_like(table)
     d_scale = None if scale is None or not needs[4] else torch.zeros_like(scale)
     still = None if table is None or p_whole is not None else far_alone(table, scale, blocks.first, blocks.last)
-    for start, stop, chunks in blocks.spans:
-        rows = slice(start, stop)
-        for left, right, masked in chunks:
-            columns = slice(left, right)
-            d_s = d_out[:, :, rows] @ v[:, :, columns].transpose(-1, -2)
-            if p_whole is not None:
-                p = p_whole
-                d_s = torch.ops.aten._softmax_backward_data(d_s, p, -1, p.dtype)
-            else:
-                p = _scores(q, k, table, scale, blocks, (start, stop, left, right, masked))
-                _exp(p.sub_(lse[:, :, rows, None]))
-                d_s.sub_(delta[:, :, rows, None]).mul_(p)
-                if still is not None:
-                    d_s.masked_fill_(still[:, :, rows, None], 0)
-            d_v[:, :, columns] += p.transpose(-1, -2) @ d_out[:, :, rows]
-            d_q[:, :, rows] += d_s @ k[:, :, columns]
-            d_k[:, :, columns] += d_s.transpose(-1, -2) @ q[:, :, rows]
-            if d_scale is not None:
-                _add_scale(d_scale[..., rows], d_s, _bias(table, start, stop, left, right))
-            if d_table is not None:
-                _add_diagonals(d_table, d_s, None if scale is None else scale[..., rows, None], start + left)
-    return d_q, d_k, d_v, d_table, d_scale
+    for block in (block for span in blocks.spans for block in span):
+        rows, columns = block.rows, block.columns
+        d_s = d_out[:, :, rows] @ v[:, :, columns].transpose(-1, -2)
+        if p_whole is not None:
+            p = p_whole
+            d_s = torch.ops.aten._softmax_backward_data(d_s, p, -1, p.dtype)
+        else:
+            p = _exp(call.scores(block).sub_(lse[:, :, rows, None]))
+            d_s.sub_(delta[:, :, rows, None]).mul_(p)
+            if still is not None:
+                d_s.masked_fill_(still[:, :, rows, None], 0)
+        d_v[:, :, columns] += p.transpose(-1, -2) @ d_out[:, :, rows]
+        d_q[:, :, rows] += d_s @ k[:, :, columns]
+        d_k[:, :, columns] += d_s.transpose(-1, -2) @ q[:, :, rows]
+        if d_scale is not None:
+            _add_scale(d_scale[..., rows], d_s, call.bias(block))
+        if d_table is not None:
+            _add_diagonals(d_table, d_s, None if scale is None else scale[..., rows, None], block.start + block.left)
+    return d_q, d_k.flip(2), d_v.flip(2), d_table, d_scale
 
 
 def _exp(x: Tensor) -> Tensor:
@@ -257,65 +292,52 @@ def _exp(x: Tensor) -> Tensor:
 
 
 def _online(
-    part: Callable[..., tuple[Tensor, Tensor]], q: Tensor, k: Tensor, v: Tensor, table: Tensor | None,
-    scale: Tensor | None, blocks: Blocks, span: tuple[int, int, list[tuple[int, int, bool]]], out: Tensor, lse: Tensor,
-) -> None:  # fmt: skip
-    """One block of queries over several blocks of keys: the parts' means, weighted by their shares of the sum."""
-    start, stop, chunks = span
-    rows = slice(start, stop)
-    mean, total = part(q, k, v, table, scale, blocks, (start, stop, *chunks[0]))
-    for chunk in chunks[1:]:
-        more, more_total = part(q, k, v, table, scale, blocks, (start, stop, *chunk))
-        joint = torch.logaddexp(total, more_total)
-        mean = mean.mul_((total - joint).exp_()[..., None]).addcmul_(more, (more_total - joint).exp_()[..., None])
-        total = joint
-    out[:, :, rows], lse[:, :, rows] = mean, total
+    part: Callable[[Call, Block], tuple[Tensor, Tensor]], call: Call, span: list[Block]
+) -> tuple[Tensor, Tensor]:
+    """Mean and log-sum-exp of a block of queries over several blocks of keys: means weighted by shares of the sum."""
+    mean, total = part(call, span[0])
+    for block in span[1:]:
+        mean, total = joined(mean, total, *part(call, block))
+    return mean, total
 
 
-def unfused_part(
-    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, blocks: Blocks,
-    block: tuple[int, int, int, int, bool],
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+def joined(mean: Tensor, total: Tensor, more: Tensor, more_total: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and log-sum-exp over two sets of keys, from those of each; the first mean is written over."""
+    joint = torch.logaddexp(total, more_total)
+    mean.mul_((total - joint).exp_()[..., None]).addcmul_(more, (more_total - joint).exp_()[..., None])
+    return mean, joint
+
+
+def unfused_part(call: Call, block: Block) -> tuple[Tensor, Tensor]:
     """Mean of v [batch, heads, rows, width] and log-sum-exp [batch, heads, rows] of a block."""
-    scores = _scores(q, k, table, scale, blocks, block)
+    scores = call.scores(block)
     # Finite, so that a row that sees nothing of this block has a mean of 0 and a share of 0.
     largest = scores.amax(-1).clamp_(min=HIDDEN)
     p = _exp(scores.sub_(largest[..., None]))
     total = p.sum(-1).clamp_(min=torch.finfo(p.dtype).tiny)
-    mean = (p @ v[:, :, block[2] : block[3]]).div_(total[..., None])
+    mean = (p @ call.v[:, :, block.columns]).div_(total[..., None])
     return mean, total.log_().add_(largest)
 
 
-def fused_part(
-    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, scale: Tensor | None, blocks: Blocks,
-    block: tuple[int, int, int, int, bool],
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+def fused_part(call: Call, block: Block) -> tuple[Tensor, Tensor]:
     """The same by torch's fused CPU kernel, which returns the log-sum-exp that its public form hides."""
-    start, stop, left, right, masked = block
+    q, k, v, table, scale, blocks = call
     bias = None
     if table is not None:
-        bias = _bias(table, start, stop, left, right)
+        bias = call.bias(block)
         if scale is not None:
-            factor = scale[..., start:stop, None]
+            factor = scale[..., block.rows, None]
             shape = torch.broadcast_shapes(bias.shape, factor.shape)
             # A fresh tensor for every block would cost more in page faults than the product itself.
-            bias = torch.mul(bias, factor, out=_scratch(blocks, math.prod(shape), q).view(shape))
+            bias = torch.mul(bias, factor, out=blocks.memory(math.prod(shape), q).view(shape))
         bias = bias if bias.ndim == 4 else bias[None]
-    if masked:
-        hidden = blocks.hidden(start, stop, left, right)
+    if block.masked:
+        hidden = blocks.hidden(block)
         bias = q.new_zeros(hidden.shape) if bias is None else bias
         bias = bias.masked_fill(hidden, HIDDEN)
-    mean, total = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-        q[:, :, start:stop], k[:, :, left:right], v[:, :, left:right], attn_mask=bias, scale=1.0
+    return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+        q[:, :, block.rows], k[:, :, block.columns], v[:, :, block.columns], attn_mask=bias, scale=1.0
     )
-    return mean, total
-
-
-def _scratch(blocks: Blocks, size: int, like: Tensor) -> Tensor:
-    """`size` elements of memory that all blocks of one call write to in turn."""
-    if not blocks.scratch or blocks.scratch[0].numel() < size:
-        blocks.scratch[:] = [like.new_empty(size)]
-    return blocks.scratch[0][:size]
 
 
 def _add_scale(d_scale: Tensor, d_scores: Tensor, bias: Tensor) -> None:

@@ -3,9 +3,6 @@
 A head whose prior falls needs no key beyond some lag w. The bound of `skipping` finds w for each block of queries, and
 blocks of keys at lags of w and more are left out, head by head; what is left out of a row weighs at most an eighth of
 the dtype's epsilon. Heads that look far keep all their blocks.
-
-The backend enters `BACKENDS` from here and not in `op`, because nothing trains with it: the key of a run stands for the
-code that trained it (see `store`), and a faster way to read must not make trained models obsolete.
 """
 
 from __future__ import annotations
@@ -17,9 +14,9 @@ import torch
 from torch import Tensor
 
 from ..positions.priors import Prior
-from .op import BACKENDS
+from .inputs import for_all_heads
 from .precision import prepared, scaled
-from .sdpa import Blocks, fused_part, sdpa, table_of, with_key_prior
+from .sdpa import Block, Blocks, Call, fused_part, joined, sdpa, table_of, with_key_prior
 from .skipping import suffixes
 from .visible import Visible
 
@@ -53,22 +50,21 @@ def sdpa_skip(
     if blocks.whole():
         return sdpa(q, k, v, offset=offset, **given)
     table = table_of(prior, queries, keys, offset, visible)
-    groups, width = q.shape[1] // k.shape[1], q.shape[3]
-    if groups > 1:
-        k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
-    dtype = q.dtype
+    k, v = for_all_heads(q, k, v)
+    dtype, width = q.dtype, q.shape[3]
     with torch.autocast("cpu", enabled=False):
         q, k, v, table, scale = prepared(scaled(q, logit_scale), k, v, table, prior_scale, blocks.first, blocks.last)
         windows = _windows(q, k, table[:, keys - 1 - offset :], scale, prior, blocks)
         q, k, v = with_key_prior(q, k, v, prior, scale)
         order = windows[:, -1].argsort(descending=True)  # a block's far keys are for the first heads of this order
-        q, k, v, table, windows = q[:, order], k[:, order].flip(2), v[:, order].flip(2), table[order], windows[order]
+        windows = windows[order]
         scale = None if scale is None else scale[..., order, :]
+        call = Call(q[:, order], k[:, order].flip(2), v[:, order].flip(2), table[order], scale, blocks)
         out = torch.empty_like(q)
-        for index, (start, stop, chunks) in enumerate(blocks.spans):
-            nearest = [offset + start - (keys - 1 - left) for left, _, _ in chunks[1:]]
+        for index, span in enumerate(blocks.spans):
+            nearest = [offset + block.start - (keys - 1 - block.left) for block in span[1:]]
             active = [_active(windows[:, index], lag) for lag in nearest]
-            out[:, :, start:stop] = _online(q, k, v, table, scale, blocks, (start, stop, chunks), active)
+            out[:, :, span[0].rows] = _online(call, span, active)
         return out[:, order.argsort(), :, :width].to(dtype)
 
 
@@ -78,27 +74,19 @@ def _active(windows: Tensor, lag: int) -> int:
     return 0 if not len(needed) else int(needed[-1]) + 1
 
 
-def _online(
-    q: Tensor, k: Tensor, v: Tensor, table: Tensor, scale: Tensor | None, blocks: Blocks,
-    span: tuple[int, int, list[tuple[int, int, bool]]], active: list[int],
-) -> Tensor:  # fmt: skip
+def _online(call: Call, span: list[Block], active: list[int]) -> Tensor:
     """One block of queries over its blocks of keys, the nearest first: [batch, heads, rows, width].
 
     `active` is how many heads take part, for each block of keys but the first.
     """
-    start, stop, chunks = span
-    mean, total = fused_part(q, k, v, table, scale, blocks, (start, stop, *chunks[0]))
-    for heads, chunk in zip(active, chunks[1:], strict=True):
+    mean, total = fused_part(call, span[0])
+    for heads, block in zip(active, span[1:], strict=True):
         if heads == 0:
             break
-        some = (x[:, :heads] for x in (q, k, v))
-        factor = None if scale is None else scale[..., :heads, :]
-        more, more_total = fused_part(*some, table[:heads], factor, blocks, (start, stop, *chunk))
-        old = total[:, :heads]
-        joint = torch.logaddexp(old, more_total)
-        share = (old - joint).exp_()[..., None]
-        mean[:, :heads].mul_(share).addcmul_(more, (more_total - joint).exp_()[..., None])
-        total[:, :heads] = joint
+        q, k, v = (x[:, :heads] for x in call[:3])
+        scale = None if call.scale is None else call.scale[..., :heads, :]
+        more = fused_part(Call(q, k, v, call.table[:heads], scale, call.blocks), block)
+        _, total[:, :heads] = joined(mean[:, :heads], total[:, :heads], *more)
     return mean
 
 
@@ -138,7 +126,4 @@ def _windows(q: Tensor, k: Tensor, table: Tensor, scale: Tensor | None, prior: P
 def _by_block(rows: Tensor, blocks: Blocks, reduce: Callable[..., Tensor]) -> Tensor:
     """[heads, queries] or [batch, heads, queries] to [heads, blocks]."""
     each = rows if rows.ndim == 3 else rows[None]
-    return torch.stack([reduce(each[:, :, start:stop], dim=(0, 2)) for start, stop, _ in blocks.spans], -1)
-
-
-BACKENDS[sdpa_skip.__name__] = sdpa_skip
+    return torch.stack([reduce(each[:, :, span[0].rows], dim=(0, 2)) for span in blocks.spans], -1)

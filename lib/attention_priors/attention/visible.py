@@ -51,9 +51,12 @@ class Visible:
         facts = None
         if torch.compiler.is_compiling():
             facts = Facts(
-                max(one.first, two.first), min(one.last, two.last), min(one.behind, two.behind),
-                min(one.ahead, two.ahead), one.empty or two.empty,
-            )  # fmt: skip
+                max(one.first, two.first),
+                min(one.last, two.last),
+                min(one.behind, two.behind),
+                min(one.ahead, two.ahead),
+                one.empty or two.empty,
+            )
         return Visible(first, last, facts)
 
     @property

@@ -4,19 +4,23 @@ A check has `id`, `metrics` (names of the frames that it reads; none where arith
 
     verdict(profile, frames, evidence)   what the ledger keeps; `evidence`: paths of figures that show it
     frame(frames)                        a row per sentence, as a notebook shows it
-    summary(frames)                      one line: "3 of 4 sentences hold"
+    summary(frames)                      one line: "3 of 4 statements hold"
 
-To add a claim, write it into data/claims/*.yaml, its check into CHECKS of a module, and its id into that module's row.
+To add a claim, write it into data/claims/*.yaml, its check into CHECKS of a module, and its id into that module's row;
+or its laws into a cell of its notebook that is tagged `law`, and its id into the notebook's row of DERIVED.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from attention_priors import claims
-from attention_priors.registry import Table
+from attention_priors.checks import derived as derivation
+from attention_priors.store.registry import Table
 
 ROWS = {
     "ablation.priors": "BAM-F8 BAM-F9 BAM-C2 BAM-C3 BAM-C11",
@@ -24,7 +28,6 @@ ROWS = {
     "algorithms.positions": "PE-RAND-E PE-F5 PE-NOPE",
     "attention.kernel": "X-17 X-12 BAM-TAB6 BAM-C16",
     "attention.order": "PE-C0 PE-C1 PE-BIAS2 PE-E1",
-    "attention.transport": "GOAT-D2.1 GOAT-P2.2 GOAT-P2.2b GOAT-EQ3 GOAT-P3.1 GOAT-E7 X-1",
     "chunks.language": "PC-TAB3",
     "chunks.needles": "PC-MINI",
     "chunks.profiles": "PC-DISC PC-CQ2 PC-CQ3i PC-C18 PC-F1 PC-F4 PC-F5",
@@ -39,8 +42,7 @@ ROWS = {
     "encodings.xpos": "PE-XPOS PE-F4",
     "genomes.reading": "GOAT-F4 GOAT-C-8 GOAT-C-1",
     "goat.copying": "GOAT-F1 GOAT-EQ19 GOAT-TAB1",
-    "goat.language": "GOAT-F2a GOAT-C-6",
-    "goat.offsets": "GOAT-E.3",
+    "goat.language": "GOAT-F2a GOAT-C-6 GOAT-E.3",
     "goat.retrieval": "GOAT-F3a GOAT-F3b GOAT-F3c GOAT-C-7 GOAT-C-10",
     "goat.sinks": "GOAT-F2b GOAT-F2c GOAT-CSINK GOAT-C-11",
     "groups.axioms": "OPG-17 OPG-1 OPG-2 OPG-3 OPG-TAB1",
@@ -52,66 +54,98 @@ ROWS = {
     "groups.scope": "OPG-16 X-9",
     "images.recipe": "GOAT-TAB2",
     "images.resolution": "GOAT-F5 GOAT-C-9",
-    "inference.families": "BAM-D5 BAM-L1 BAM-L2 BAM-C10 BAM-F5",
-    "inference.normaliser": "BAM-I1 BAM-E1 BAM-I2 BAM-I2n BAM-I3",
-    "inference.posterior": "BAM-D1 BAM-D2 BAM-T1 BAM-E12",
     "language.baselines": "BAM-E6",
-    "language.contexts": "BAM-F10 BAM-C12 BAM-C5",
-    "language.decoding": "BAM-ALG1",
-    "language.extensions": "PE-PI PE-PI-E2 PE-NTK-E PE-DNTK-E PE-REROPE PE-F7 PE-F8 PE-F9",
-    "language.parameters": "BAM-TAB1 BAM-C22 BAM-E11",
-    "language.perplexity": "BAM-TAB2 BAM-F6 BAM-F7 BAM-C7 BAM-C18 BAM-C23",
-    "language.recipe": "BAM-C17",
-    "language.survey": "PE-C2 PE-C3 PE-C4 PE-C5 PE-KERPLE-E PE-BIAS PE-F3 PE-F6 PE-TAB OPG-18",
+    "language.parameters": "BAM-TAB1 BAM-C22 BAM-C25 BAM-E11 BAM-E17",
+    "language.perplexity": "BAM-TAB2 BAM-F6 BAM-F7 BAM-C7 BAM-C18 BAM-C23 BAM-F10 BAM-C12 BAM-C5",
+    "language.recipe": "BAM-ALG1 BAM-C17",
+    "language.survey": "PE-C2 PE-C3 PE-C4 PE-C5 PE-KERPLE-E PE-BIAS PE-F3 PE-F6 PE-TAB OPG-18 PE-PI "
+    "PE-PI-E2 PE-NTK-E PE-DNTK-E PE-REROPE PE-F7 PE-F8 PE-F9",
     "learned.heads": "BAM-F4 BAM-C8 BAM-C21",
-    "parallel.averages": "PC-TAB1 PC-TAB7 PC-C2 PC-TAB10 PC-C11 PC-C12 PC-C13",
-    "parallel.chunks": "PC-EQ1 PC-EQ10 PC-PRIOR X-15 PC-DISC2 PC-F2",
-    "parallel.counts": "PC-T3.1b PC-T3.1c PC-SK PC-TA.3 PC-TA.3x PC-TA.6",
-    "parallel.decay": "PC-T3.1a PC-TA.1 PC-TA.2 PC-TA.2x PC-TA.2d PC-TA.4 PC-TA.5",
-    "parallel.eviction": "PC-EQ3 PC-EQ6 PC-EQ8 PC-EQ8g",
-    "parallel.settings": "PC-TAB2 PC-TAB4 PC-TAB12 PC-TAB6 PC-TAB8 PC-C1 PC-C15 PC-C17",
-    "parallel.tables": "PC-C10 PC-C16 PC-TAB5 PC-TAB9 PC-E6 PC-TAB11 PC-E4 PC-E5",
-    "parallel.text": "PC-C3 PC-C4 PC-C5 PC-C6 PC-C7 PC-C8 PC-C9 PC-C14",
+    "parallel.chunks": "PC-EQ1 PC-F2",
+    "parallel.counts": "PC-SK",
+    "parallel.eviction": "PC-EQ3 PC-EQ8",
+    "parallel.tables": "PC-TAB1 PC-TAB2 PC-TAB4 PC-TAB5 PC-TAB6 PC-TAB7 PC-TAB8 PC-TAB9 PC-TAB10 PC-TAB11 PC-TAB12 "
+    "PC-E4 PC-E5 PC-E6",
+    "parallel.text": "PC-C1 PC-C2 PC-C3 PC-C4 PC-C5 PC-C6 PC-C7 PC-C8 PC-C9 PC-C10 PC-C11 PC-C12 PC-C13 PC-C14 PC-C15 "
+    "PC-C16 PC-C17",
     "passkey.benchmark": "X-11",
     "passkey.protocol": "BAM-D7",
     "passkey.retrieval": "BAM-F2 BAM-F3 BAM-F13 BAM-C1 BAM-C6 BAM-C13",
-    "passkey.tables": "BAM-E7 BAM-E8 BAM-E10 BAM-C19",
-    "passkey.timing": "BAM-E9",
+    "passkey.tables": "BAM-E7 BAM-E8 BAM-E10 BAM-C19 BAM-C26",
+    "passkey.timing": "BAM-E9 BAM-C27",
+    "pretrained.answers": "X-18 X-19 X-20 X-21 X-22 X-23 X-24 X-25",
     "prior.bias": "BAM-D3 BAM-D4 BAM-C-BETA",
-    "prior.families": "X-3 X-4 X-6",
-    "prior.locality": "BAM-L3 BAM-L4 BAM-T2 BAM-T4 BAM-T4b",
-    "prior.negative": "BAM-T3 BAM-E3 BAM-E2 BAM-F1",
+    "prior.families": "X-6",
+    "prior.negative": "BAM-E3 BAM-E2 BAM-F1 BAM-E16",
     "prior.phase": "X-10 X-13 X-14",
-    "prior.scaling": "BAM-D6 BAM-C4 BAM-E13",
-    "prior.start": "BAM-E14 BAM-E4 BAM-E5 BAM-E15",
+    "prior.scaling": "BAM-D6 BAM-C4",
+    "prior.start": "BAM-E4 BAM-E5 BAM-E15",
     "rotations.extensions": "PE-PI-E1 PE-NTK PE-DLIN PE-DNTK PE-PNTK PE-BETA",
     "ruler.tasks": "BAM-D8",
     "spectra.classification": "GOAT-E.1 GOAT-DF.1 GOAT-DF.2 GOAT-AF.3 GOAT-F.T2 GOAT-F.T2c GOAT-F.T2g GOAT-F.4 "
     "GOAT-F.T4 GOAT-F.5s",
-    "spectra.composite": "GOAT-EQ20 GOAT-DIM GOAT-ALG1",
-    "spectra.reach": "X-5 X-7 X-8 X-16",
-    "spectra.recency": "GOAT-P3.1b GOAT-E.2 GOAT-F.T3 GOAT-F.T3p GOAT-F.T3r GOAT-F.6 GOAT-E6",
-    "spectra.sinks": "GOAT-T5.1 GOAT-T5.1t GOAT-D5.2 GOAT-SINKGRAD GOAT-D5.3 GOAT-T5.4a GOAT-T5.4b GOAT-T5.4p GOAT-C-4 "
-    "GOAT-C-5 GOAT-E8",
-    "spectra.waves": "GOAT-EQ12 GOAT-EQ18 GOAT-C1 GOAT-C2 GOAT-C-2 GOAT-C-3 GOAT-C-12",
+    "spectra.composite": "GOAT-DIM GOAT-ALG1 GOAT-E10",
+    "spectra.recency": "GOAT-P3.1b GOAT-E.2 GOAT-F.T3 GOAT-F.T3p GOAT-F.T3r GOAT-F.6 GOAT-E6 GOAT-E11",
+    "spectra.sinks": "GOAT-D5.2 GOAT-D5.3 GOAT-T5.4p GOAT-C-4 GOAT-C-5 GOAT-E8 GOAT-E9",
+    "spectra.waves": "GOAT-EQ12 GOAT-C2 GOAT-C-2 GOAT-C-3 GOAT-C-12",
+}
+
+
+# Claims that their notebook derives in view: the notebook is the module of its laws.
+DERIVED = {
+    "attention_is_inference": "BAM-D1 BAM-D2 BAM-T1 BAM-F5 BAM-L1 BAM-L2 BAM-D5 BAM-C10 BAM-I1 BAM-I2 BAM-I2n "
+    "BAM-I3 BAM-E1 BAM-E12 GOAT-D2.1 GOAT-P2.2 GOAT-P2.2b GOAT-EQ3 GOAT-P3.1 GOAT-E7 X-1",
+    "generalised_gaussian": "X-3 X-4 BAM-L3 BAM-L4 BAM-T2 BAM-T3 BAM-T4 BAM-T4b BAM-E13 BAM-E14 BAM-E18",
+    "parallel_attention": "PC-EQ10 PC-DISC2 PC-PRIOR X-15 PC-EQ6 PC-EQ8g PC-TA.1 PC-TA.4 PC-TA.2d PC-TA.3 PC-TA.3x "
+    "PC-T3.1c PC-TA.6 PC-TA.2 PC-TA.2x PC-TA.5 PC-T3.1a PC-T3.1b",
+    "spectra_and_sinks": "GOAT-C1 GOAT-T5.1 GOAT-T5.1t GOAT-T5.4a GOAT-T5.4b X-5 X-7 X-8 GOAT-EQ18 GOAT-EQ20 "
+    "GOAT-SINKGRAD X-16",
 }
 
 
 class Checks(Table):
-    """claim -> "module:CHECKS[name]". ValueError for an id in two rows, and, where a module is opened, for one that it
-    lacks or holds beside its row."""
+    """claim -> "module:CHECKS[name]", or the notebook that derives it. ValueError for an id in two rows, and, where a
+    module is opened, for one that it lacks or holds beside its row."""
 
-    def __init__(self, rows: Mapping[str, str]) -> None:
+    def __init__(self, rows: Mapping[str, str], derived: Mapping[str, str]) -> None:
         listed: dict[str, str] = {}
-        for module, ids in rows.items():
+        for module, ids in (*rows.items(), *derived.items()):
             for name in ids.split():
                 if name in listed:
                     held = listed[name].partition(":")[0]
                     raise ValueError(f"checks/__init__.py lists {name} under {held} and under {module}; keep one")
                 listed[name] = f"{module}:CHECKS[name]"
+        self.notebooks = {name: notebook for notebook, ids in derived.items() for name in ids.split()}
         super().__init__("claim", __name__, listed)
 
+    def path(self, name: str) -> Path:
+        return derivation.path(self.notebooks[name]) if name in self.notebooks else super().path(name)
+
+    def place(self, name: str) -> tuple[Path, int]:
+        if name in self.notebooks:
+            return self.path(name), derivation.cell_of(self.notebooks[name], name)[0]
+        return super().place(name)
+
+    def source(self, name: str) -> tuple[Path, int, str]:
+        """File, line and source of what decides a claim: its `claim("BAM-T4", ...)`, or the cell that derives it."""
+        if name in self.notebooks:
+            return self.path(name), *derivation.cell_of(self.notebooks[name], name)
+        path = self.path(name)
+        text = path.read_text(encoding="utf-8")
+        calls = [
+            node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)
+            and any(isinstance(each, ast.Constant) and each.value == name for each in node.args)
+        ]  # fmt: skip
+        first, last = (calls[-1].lineno, calls[-1].end_lineno) if calls else (self.place(name)[1],) * 2
+        return path, first, "\n".join(text.splitlines()[first - 1 : last])
+
     def __getitem__(self, name: str) -> Any:
+        if name in self.notebooks:
+            found = derivation.laws(self.notebooks[name])
+            if name not in found:
+                shown = self.path(name).name
+                raise ValueError(f"notebooks/{shown} has no law cell for {name}; tag it `law`, or correct DERIVED")
+            return found[name]
         check, row = super().__getitem__(name), self.rows[name]
         for held in importlib.import_module(self.module(name)).CHECKS:
             if self.rows.get(held) != row:
@@ -120,7 +154,7 @@ class Checks(Table):
         return check
 
 
-CHECKS = Checks(ROWS)
+CHECKS = Checks(ROWS, DERIVED)
 
 
 def belonging(notebook: str) -> dict[str, Any]:

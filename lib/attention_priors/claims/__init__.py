@@ -4,8 +4,8 @@
 part, claims/<notebook>.json in the folder of theory or of the profile (`layout`); `merge` joins these parts to the
 profile's `claims.json` and `claims.md`, where every id of the register stands, decided or `not run`.
 
-    python -m attention_priors.claims results/cpu/claims.json     counts, and what is missing
-    python -m attention_priors.claims --id BAM-T4                 from a claim to its notebook cell and figures
+    python -m attention_priors.commands.claim results/cpu/claims.json     counts, and what is missing
+    python -m attention_priors.commands.claim --id BAM-T4                 from a claim to its notebook cell and figures
 """
 
 from attention_priors.claims.ledger import (
@@ -32,6 +32,7 @@ from attention_priors.claims.verdict import (
     Counterexample,
     Verdict,
     find,
+    mentions,
     not_run,
     register,
     settle,
@@ -54,6 +55,7 @@ __all__ = [
     "gather",
     "history",
     "markdown",
+    "mentions",
     "merge",
     "missing",
     "not_run",

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from attention_priors import evaluation
-from attention_priors.claims.verdict import Sentence, show
+from attention_priors.claims.verdict import UNTESTABLE, Sentence, show
 
 Frames = Mapping[str, pd.DataFrame]
 LEVEL = 0.95
@@ -135,6 +135,8 @@ class Finding:
 
     It agrees where the whole interval is on the claimed side, disagrees where none of it is. A `margin` is ours: a lead
     that is certainly smaller is undecided, and the row says so. `ours`: the bound is our choice, not the document's.
+    `beyond`: what these runs lack that the claim is about (size, data, hardware), in words or as a function of the
+    frames (empty: nothing); such a finding is measured and shown, and decides nothing.
     """
 
     text: str
@@ -145,6 +147,11 @@ class Finding:
     metrics: tuple[str, ...]
     margin: float = 0.0
     ours: bool = False
+    beyond: str | Callable[[Frames], str] = ""
+
+    def lacks(self, frames: Frames) -> str:
+        """What the runs behind the frames lack for a test of this."""
+        return self.beyond(frames) if callable(self.beyond) else self.beyond
 
     def objection(self) -> str | None:
         if self.relation not in OTHER_SIDE:
@@ -155,8 +162,8 @@ class Finding:
 
     def fixed(self, frames: Frames) -> Finding:
         """The same finding with the estimate of these frames."""
-        found = self.estimate(frames)
-        return replace(self, estimate=lambda _: found)
+        found, lacks = self.estimate(frames), self.lacks(frames)
+        return replace(self, estimate=lambda _: found, beyond=lacks)
 
     def side(self, found: Estimate, level: float) -> str:
         """The outcome of this sentence alone at a level of confidence."""
@@ -227,7 +234,7 @@ class Judged:
         value, finding = self.estimate.value, self.finding
         return {
             "": "measured",
-            "sentence": finding.text,
+            "statement": finding.text,
             "found": self.outcome,
             "measured": f"{show(None if math.isnan(value) else value)} {finding.relation} {show(float(finding.bound))}",
             "95 % interval": self._ends(),
@@ -236,10 +243,14 @@ class Judged:
 
 
 def judge(findings: Sequence[Finding], frames: Frames) -> list[Judged]:
-    """Every finding with its outcome: one of several disagrees only after Holm's correction for their number."""
+    """Every finding with its outcome: one of several disagrees only after Holm's correction for their number.
+
+    Those that the runs cannot test are not among them.
+    """
     estimates = [finding.estimate(frames) for finding in findings]
+    lacking = {k: lacks for k, finding in enumerate(findings) if (lacks := finding.lacks(frames))}
     excluded: set[int] = set()
-    while left := set(range(len(findings))) - excluded:
+    while left := set(range(len(findings))) - excluded - lacking.keys():
         level = 1 - (1 - LEVEL) / len(left)
         more = {k for k in left if findings[k].side(estimates[k], level) == "disagrees"}
         if not more:
@@ -249,5 +260,8 @@ def judge(findings: Sequence[Finding], frames: Frames) -> list[Judged]:
     for k, (finding, found) in enumerate(zip(findings, estimates, strict=True)):
         alone = finding.side(found, LEVEL)
         outcome = "disagrees" if k in excluded else "undecided" if alone == "disagrees" else alone
-        rows.append(Judged(finding, found, outcome, finding.note(found, outcome, alone)))
+        note = finding.note(found, outcome, alone)
+        if k in lacking:
+            outcome, note = UNTESTABLE, lacking[k]
+        rows.append(Judged(finding, found, outcome, note))
     return rows

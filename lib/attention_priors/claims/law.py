@@ -4,9 +4,12 @@
     Finding   a number with its interval, read from metrics, against a bound
     Reading   a quotation and its place: what only reading decides, never counted as tried
 
-The verdict on a claim of laws: all hold, verified; some hold, verified with correction; none holds, contradicted. The
-last two need corrected laws that hold. A claim with a finding has an outcome instead: it agrees if all of its sentences
-do, and disagrees if one is excluded after Holm's correction for their number.
+The verdict on a claim of laws: all hold, verified; some hold, verified with correction; none holds, contradicted. A
+claim with a finding has an outcome instead: it agrees if all of its statements do, and disagrees if one is excluded
+after Holm's correction for their number.
+
+What is held against a document is what it says. A statement that fails carries a quotation and its place, and a
+correction that holds answers it; one that nobody wrote is `ours`, an explanation that counts for nothing.
 """
 
 from __future__ import annotations
@@ -27,15 +30,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from attention_priors import store
+from attention_priors.claims import quotations
 from attention_priors.claims.finding import Finding, Frames, Judged, judge
-from attention_priors.claims.verdict import Counterexample, Sentence, Verdict, find, settle, show
-from attention_priors.registry import LIBRARY
+from attention_priors.claims.reach import reached
+from attention_priors.claims.verdict import (
+    SEVERITIES,
+    UNTESTABLE,
+    Counterexample,
+    Sentence,
+    Verdict,
+    find,
+    settle,
+    show,
+)
+from attention_priors.store.registry import LIBRARY
 
 Case = Mapping[str, Any]
 ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 MIRROR = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 QUANTIFIERS = ("all", "exists")
+EXACT = 1e-9  # the tolerance that nobody has chosen
+ROUNDING = 1e-4  # a relative gap that decides nothing beside it: floating point, or digits that no document prints
 PACKAGE = "attention_priors."
 THEORY, OWN = f"{PACKAGE}theory.", f"{PACKAGE}checks."
 
@@ -82,6 +97,10 @@ class Law:
     witness     cases that a hand can check, tried first, so that the counterexample is one of them
     quantifier  "exists": one case suffices
     symbolic    both sides are expressions of sympy without cases: a proof, not a sample
+    quote       the document's words, formulas between dollars, and `place`, where they stand ("§2.4, Theorem 3")
+    ours        nobody wrote it: a reading or an explanation of ours, which counts neither for nor against a document
+    boundary    what the cases of this law have in common where the theorem holds except at them ("β = 0")
+    answers     of a correction: which of the failing statements it replaces, counted from 1; not said: one to one
     """
 
     text: str
@@ -92,11 +111,16 @@ class Law:
     wrong: Any
     relation: str = "=="
     same: Callable[[Any, Any], bool] | None = None
-    tolerance: float | Callable[..., float] = 1e-9
+    tolerance: float | Callable[..., float] = EXACT
     witness: Sequence[Case] = ()
     repaired: Any = None
     quantifier: str = "all"
     symbolic: bool = False
+    quote: str = ""
+    place: str = ""
+    ours: bool = False
+    boundary: str = ""
+    answers: tuple[int, ...] = ()
 
     @property
     def tried(self) -> Sequence[Case]:
@@ -125,7 +149,7 @@ class Law:
                 lacking = [name for name in _parameters(function)[1] if name not in case and name != "says"]
                 if lacking:
                     return f"its {role} takes {', '.join(lacking)}, which the case {dict(case)} lacks; add it"
-        return None
+        return quotations.objection(self.quote, self.place)
 
     def judge(self, says: Any = None) -> Result:
         """The sentence, or what is put in its place, against every case."""
@@ -187,9 +211,15 @@ class Law:
             slack = tolerance if self.relation == "<=" else -tolerance if self.relation == ">=" else 0.0
             claimed, actual = np.asarray(claimed), np.asarray(actual)
             excess = claimed - actual if self.relation in ("<", "<=") else actual - claimed
-            return float(excess.max()), tolerance, bool(np.all(ORDERS[self.relation](claimed, actual + slack)))
-        distance = gap(claimed, actual)
+            rounded = (excess > 0) & (excess <= self._rounding(claimed, actual))
+            holds = ORDERS[self.relation](claimed, actual + slack) | rounded
+            return float(excess.max()), tolerance, bool(np.all(holds))
+        if not (distance := gap(claimed, actual)) <= tolerance:
+            tolerance = max(tolerance, self._rounding(claimed, actual))
         return distance, tolerance, distance <= tolerance if self.relation == "==" else distance > tolerance
+
+    def _rounding(self, claimed: Any, actual: Any) -> float:
+        return rounding(claimed, actual) if self.tolerance == EXACT else 0.0
 
     def _try(self, role: str, item: Any, case: Case) -> Any:
         """A function's value at a case; whatever it raises is one line that names the case."""
@@ -235,7 +265,8 @@ class Law:
     def sentence(self, found: Result) -> Sentence:
         how = "symbolic" if self.symbolic else "some case" if self.quantifier == "exists" else "all cases"
         counted = {} if self.symbolic else {"tried": len(found.trials), "failed": found.failed}
-        return Sentence(text=self.text, found="holds" if found.holds else "fails", how=how, **counted)
+        said = {"quote": self.quote, "place": self.place, "ours": self.ours, "boundary": self.boundary}
+        return Sentence(text=self.text, found="holds" if found.holds else "fails", how=how, **counted, **said)
 
 
 @dataclass(frozen=True)
@@ -255,8 +286,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class Check:
-    """What decides one claim. `missing`: what of it no sentence covers; such a claim is never better than inconclusive.
+    """What decides one claim.
 
+    `missing`: what of it no statement covers; such a claim is never better than inconclusive.
+    `severity`: how much of a result is left where a statement of the document fails, one of SEVERITIES.
     `flip(frames)` -> frames in which the outcome differs: the test of what reads the frames.
     """
 
@@ -265,6 +298,7 @@ class Check:
     corrected: tuple[Law, ...] = ()
     practice: str = ""
     missing: str = ""
+    severity: str = ""
     recipe: str = "exact"
     flip: Callable[[Frames], Frames] | None = None
     file: str = ""
@@ -274,25 +308,69 @@ class Check:
         """The frames that its findings read."""
         return tuple(dict.fromkeys(name for each in self._of(Finding) for name in each.metrics))
 
+    @property
+    def statements(self) -> list[Law]:
+        """The laws among its sentences, not the corrected ones."""
+        return self._of(Law)
+
     @functools.cached_property
     def laws(self) -> list[tuple[Law, Result]]:
         """Every law of the claim, decided."""
-        return [(law, law.decide(f"{self.file}: {self.id}")) for law in self._of(Law)]
+        return [(law, law.decide(f"{self.file}: {self.id}")) for law in self.statements]
 
     @functools.cached_property
-    def replacement(self) -> list[tuple[Law, Result]]:
-        """The corrected laws where a law fails. LawError where there are none, or one that fails too."""
-        fails = [law for law, found in self.laws if not found.holds]
+    def failing(self) -> list[tuple[Law, Result]]:
+        """The laws that fail, those of ours among them."""
+        return [(law, found) for law, found in self.laws if not found.holds]
+
+    @functools.cached_property
+    def wanting(self) -> list[tuple[Law, Result]]:
+        """The failing statements that count against a document. LawError for one without quotation or severity."""
         where = f"{self.file}: {self.id}"
-        if fails and not self.corrected:
-            raise LawError(f"{where}: {fails[0].text!r} fails; add `corrected`, the law that holds instead")
-        decided = [(law, law.decide(where)) for law in self.corrected if fails]
-        for law, found in decided:
+        wanting = [(law, found) for law, found in self.failing if not law.ours]
+        if not find(self.id).ours:
+            for law, _ in wanting:
+                if not law.quote:
+                    remedy = "give `quote` and `place`, or say that it is `ours`"
+                    raise LawError(f"{where}: {law.text!r} fails and quotes nothing; {remedy}")
+        if wanting and not find(self.id).ours and self.severity not in SEVERITIES:
+            raise LawError(f"{where}: {wanting[0][0].text!r} fails; give `severity`, one of {', '.join(SEVERITIES)}")
+        return wanting
+
+    @functools.cached_property
+    def replacement(self) -> list[tuple[Law, Result, tuple[int, ...]]]:
+        """The corrected laws and which failing ones they answer, counted from 0.
+
+        LawError where a statement that counts has no answer, and for a correction that fails too or answers nothing.
+        """
+        if not self.failing:
+            return []
+        where = f"{self.file}: {self.id}"
+        answers = self._answers(where)
+        for number, (law, _) in enumerate(self.failing):
+            if not law.ours and not any(number in each for each in answers):
+                raise LawError(f"{where}: {law.text!r} fails; add `corrected`, the law that holds instead")
+        decided = [(law, law.decide(where), each) for law, each in zip(self.corrected, answers, strict=True)]
+        for law, found, _ in decided:
             if not found.holds:
                 raise LawError(
                     f"{where}: its correction fails too at {dict(found.decisive.case)}: {law.text!r}; mend it"
                 )
         return decided
+
+    def _answers(self, where: str) -> list[tuple[int, ...]]:
+        """For each correction, the failing laws that it answers."""
+        count = len(self.failing)
+        if not any(law.answers for law in self.corrected):
+            if count == 1:
+                return [(0,) for _ in self.corrected]
+            if len(self.corrected) in (0, count):
+                return [(number,) for number in range(len(self.corrected))]
+        for law in self.corrected:
+            if not law.answers or not all(1 <= number <= count for number in law.answers):
+                said = f"answers {law.answers or 'nothing'}; say which of the {count} failing statements: answers=(1,)"
+                raise LawError(f"{where}: the correction {law.text!r} {said}")
+        return [tuple(number - 1 for number in law.answers) for law in self.corrected]
 
     def fixed(self, frames: Frames) -> Check:
         """The same check with the estimates of these frames, so that they are made once."""
@@ -307,10 +385,13 @@ class Check:
         return judge(self._of(Finding), frames)
 
     def summary(self, frames: Frames | None = None) -> str:
-        """One line: "2 of 3 sentences hold", of findings "2 of 3 sentences agree, 1 undecided"."""
-        found = [each.found for each in self.found(frames)]
+        """One line: "2 of 3 statements hold", of findings "2 of 3 statements agree, 1 undecided"; ours do not count."""
+        found = [each.found for each in self.found(frames) if not each.ours]
         if self.metrics:
-            line, last = counted(found.count("agrees") + found.count("holds"), len(found), "agree"), "undecided"
+            testable = len(found) - found.count(UNTESTABLE)
+            line = counted(found.count("agrees") + found.count("holds"), testable, "agree")
+            line += f", {found.count(UNTESTABLE)} {UNTESTABLE}" * (UNTESTABLE in found)
+            last = "undecided"
         else:
             line, last = counted(found.count("holds"), len(found) - found.count("read"), "hold"), "read"
         return line + (f", {found.count(last)} {last}" if last in found else "")
@@ -321,6 +402,10 @@ class Check:
 
     def _said(self, judged: Sequence[Judged]) -> list[Sentence]:
         laws = {id(law): law.sentence(found) for law, found in self.laws}
+        instead = [(law.text, {id(self.failing[number][0]) for number in each}) for law, _, each in self.replacement]
+        for known in [*laws]:
+            if said := " ".join(text for text, answered in instead if known in answered):
+                laws[known] = laws[known].model_copy(update={"instead": said})
         measured = {id(each.finding): each.sentence() for each in judged}
         known = laws | measured
         return [known[id(each)] if id(each) in known else each.sentence() for each in self.sentences]
@@ -330,7 +415,7 @@ class Check:
         laws = {id(law): _law_row(law, found) for law, found in self.laws}
         measured = {id(each.finding): each.row() for each in self.judged(frames or {})}
         rows = [(laws | measured).get(id(each)) or _reading_row(each) for each in self.sentences]
-        rows += [_law_row(law, found) | {"": "corrected"} for law, found in self.replacement]
+        rows += [_law_row(law, found) | {"": "instead"} for law, found, _ in self.replacement]
         return pd.DataFrame(rows).fillna("").set_index("")
 
     def verdict(self, profile: str, frames: Frames | None = None, evidence: Sequence[str] = ()) -> Verdict:
@@ -342,9 +427,10 @@ class Check:
         return settle(found, find(self.id))
 
     def _exact(self) -> dict[str, Any]:
-        fails = [(law, found) for law, found in self.laws if not found.holds]
+        laws = [(law, found) for law, found in self.laws if not law.ours]
+        wanting = self.wanting
         read = [f"By reading, {each.place}: {each.text}" for each in self._of(Reading)]
-        if not fails and (self.missing or not self.laws):
+        if not wanting and (self.missing or not laws):
             row = {
                 "verdict": "inconclusive",
                 "outcome": "undecided",
@@ -352,34 +438,41 @@ class Check:
             }
         else:
             row = {"verdict": "verified"}
-        if fails:
-            shown = [(law, found) for law, found in fails if not law.symbolic]
+        if wanting:
+            shown = [(law, found) for law, found in wanting if not law.symbolic]
             if not shown:
                 raise LawError(f"{self.file}: {self.id} is refuted symbolically; add a law with a case that shows it")
             law, found = shown[0]
+            counting = {number for number, (law, _) in enumerate(self.failing) if not law.ours}
+            instead = [law.text for law, _, answered in self.replacement if counting & set(answered)]
+            edges = [law.boundary for law, _ in wanting]
+            except_at = [f"Holds, except at {', '.join(dict.fromkeys(edges))}."] if all(edges) else []
             row = {
-                "verdict": "contradicted" if len(fails) == len(self.laws) else "verified with correction",
+                "verdict": "contradicted"
+                if len(wanting) == len(laws) and not except_at
+                else "verified with correction",
                 "counterexample": law.counterexample(found),
-                "corrected": " ".join([law.text for law, _ in self.replacement] + read),
+                "corrected": " ".join([*except_at, *instead, *read]),
+                "severity": self.severity or None,
             }
-        decisive = fails or self.laws
+        decisive = wanting or laws
         return row | (decisive[0][0].record(decisive[0][1]) if decisive else {})
 
     def _empirical(self, judged: Sequence[Judged]) -> dict[str, Any]:
         outcomes = [each.outcome for each in judged]
-        outcomes += ["agrees" if found.holds else "disagrees" for _, found in self.laws]
-        outcome = next((each for each in ("disagrees", "undecided") if each in outcomes), "agrees")
+        outcomes += ["agrees" if found.holds else "disagrees" for law, found in self.laws if not law.ours]
+        outcome = next((each for each in ("disagrees", UNTESTABLE, "undecided") if each in outcomes), "agrees")
         decisive = next((each for each in judged if each.outcome == outcome), judged[0])
         value = decisive.estimate.value
         return {
-            "verdict": "inconclusive" if outcome == "undecided" else "scaled reproduction",
+            "verdict": "scaled reproduction" if outcome in ("agrees", "disagrees") else "inconclusive",
             "outcome": outcome,
             "measured": "not measured" if math.isnan(value) else round(value, 6),
             "relation": decisive.finding.relation,
             "expected_value": decisive.finding.bound,
             "interval": decisive.interval,
             "seeds": sorted({seed for each in judged for seed in each.estimate.seeds}),
-            "opposite": ". ".join(each.finding.flip for each in judged),
+            "opposite": ". ".join(_opposite(each) for each in judged),
         }
 
     def _of(self, kind: type) -> list[Any]:
@@ -392,19 +485,26 @@ def claim(
     corrected: Law | Sequence[Law] = (),
     practice: str = "",
     missing: str = "",
+    severity: str = "",
     recipe: str = "exact",
     flip: Callable[[Frames], Frames] | None = None,
+    file: str = "",
 ) -> Check:
-    """What decides a claim, in the order of its sentences. LawError for a sentence that could decide nothing."""
+    """What decides a claim, in the order of its sentences. LawError for a sentence that could decide nothing.
+
+    `file`: where that stands; not said, the caller's.
+    """
     path = Path(sys._getframe(1).f_code.co_filename)
-    file = path.relative_to(LIBRARY.parent).as_posix() if path.is_relative_to(LIBRARY) else path.name
+    file = file or (path.relative_to(LIBRARY.parent).as_posix() if path.is_relative_to(LIBRARY) else path.name)
     corrected = (corrected,) if isinstance(corrected, Law) else tuple(corrected)
     if not sentences:
         raise LawError(f"{file}: {identifier} has no sentence; give a Law, a Finding or a Reading")
     for each in (*sentences, *corrected):
         if refused := each.objection():
             raise LawError(f"{file}: {identifier}: {each.text!r} {refused}")
-    return Check(identifier, sentences, corrected, practice, missing, recipe, flip, file)
+    if severity and severity not in SEVERITIES:
+        raise LawError(f"{file}: {identifier}: severity {severity!r} is none of {', '.join(SEVERITIES)}")
+    return Check(identifier, sentences, corrected, practice, missing, severity, recipe, flip, file)
 
 
 def claims(*checks: Check) -> dict[str, Check]:
@@ -442,9 +542,31 @@ def gap(claimed: Any, actual: Any) -> float:
     return 0.0 if claimed == actual else math.inf
 
 
+def rounding(claimed: Any, actual: Any) -> float:
+    """ROUNDING of the larger of two floating-point numbers (or of the largest of arrays); 0 for anything else."""
+    if not (_inexact(claimed) or _inexact(actual)):
+        return 0.0
+    sizes = [np.abs(np.asarray(each, dtype=complex)) for each in (claimed, actual) if _numeric(each)]
+    finite = [float(size[np.isfinite(size)].max(initial=0.0)) for size in sizes]
+    return ROUNDING * max(finite, default=0.0)
+
+
+def _numeric(value: Any) -> bool:
+    try:
+        return np.asarray(value).dtype.kind in "iufc"
+    except ValueError:  # parts of unequal lengths
+        return False
+
+
+def _opposite(judged: Judged) -> str:
+    """What would have to happen for the other outcome; of what cannot be tested here, what that would take."""
+    finding = judged.finding
+    return f"{finding.text}: {UNTESTABLE} ({judged.note})" if judged.outcome == UNTESTABLE else finding.flip
+
+
 def counted(holding: int, of: int, verb: str) -> str:
-    """ "3 of 4 sentences hold", "1 of 1 sentence holds"."""
-    return f"{holding} of {of} sentence{'s' if of != 1 else ''} {verb}{'s' if of == 1 else ''}"
+    """ "3 of 4 statements hold", "1 of 1 statement holds"."""
+    return f"{holding} of {of} statement{'s' if of != 1 else ''} {verb}{'s' if of == 1 else ''}"
 
 
 def _law_row(law: Law, found: Result) -> dict[str, Any]:
@@ -453,8 +575,9 @@ def _law_row(law: Law, found: Result) -> dict[str, Any]:
     cases = f"{said.tried}" + (f", {said.failed} fail" if said.failed else "") if said.tried else "symbolic"
     example = law.counterexample(found)
     return {
-        "": "printed",
-        "sentence": law.text,
+        "": "ours" if law.ours else "printed",
+        "statement": law.text,
+        "quotation": f"“{law.quote}” ({law.place})" if law.quote else "",
         "found": said.found,
         "cases": cases if said.how != "some case" else f"{said.tried}, one needed",
         "measured": f"{show(record['measured'])} {record['relation']} {show(record['expected_value'])}",
@@ -464,7 +587,7 @@ def _law_row(law: Law, found: Result) -> dict[str, Any]:
 
 def _reading_row(reading: Reading) -> dict[str, Any]:
     said = reading.sentence()
-    return {"": "read", "sentence": said.text, "found": "read", "note": said.note}
+    return {"": "read", "statement": said.text, "found": "read", "note": said.note}
 
 
 def _is_number(value: Any) -> bool:
@@ -487,8 +610,7 @@ def _library(item: Any) -> set[str]:
     if not _is_function(item):
         return set()
     code = item if isinstance(item, (FunctionType, MethodType, functools.partial)) else type(item)
-    names = {label.partition(" ")[0] for label in store.reached(code)}
-    return {name for name in names if name.startswith(PACKAGE) and not name.startswith(OWN) and ":" not in name}
+    return {name for name in reached(code) if name.startswith(PACKAGE) and not name.startswith(OWN)}
 
 
 @functools.lru_cache(maxsize=4096)

@@ -16,6 +16,7 @@ from attention_priors import config, store
 from attention_priors.claims.verdict import (
     DOCUMENTS,
     KINDS,
+    SEVERITIES,
     VERDICTS,
     Claim,
     Verdict,
@@ -26,8 +27,8 @@ from attention_priors.claims.verdict import (
     settle,
     show,
 )
-from attention_priors.layout import Layout
-from attention_priors.notebooks import file_name
+from attention_priors.store.layout import Layout
+from attention_priors.store.notebooks import file_name
 
 SCHEMA = 2
 HISTORY = ["id", "date", "verdict", "reason"]
@@ -216,15 +217,25 @@ def markdown(ledger: Mapping[str, Verdict], profile: str, known: Mapping[str, Cl
     for by in GROUPS:
         lines += ["", f"## By {by}", "", *pipe_table(counts(table, by))]
     wanting = [verdict for verdict in ledger.values() if verdict.counterexample]
-    lines += ["", "## Found wanting", ""]
-    lines += [
-        f"- **{v.id}** ({v.verdict}; {known[v.id].source}): {v.counterexample}. Instead: {v.corrected}" for v in wanting
-    ]
-    lines += [] if wanting else ["None."]
+    lines += ["", "## Found wanting"]
+    for severity in (*SEVERITIES, None):
+        group = [verdict for verdict in wanting if verdict.severity == severity]
+        lines += ["", f"### {(severity or 'ours').capitalize()}", ""] if group else []
+        lines += [
+            f"- **{v.id}** ({v.verdict}; {known[v.id].source}){quoted(v)}: {v.counterexample}. Instead: {v.corrected}"
+            for v in group
+        ]
+    lines += [] if wanting else ["", "None."]
     for key in DOCUMENTS:
         if key in set(table["document"]):
             lines += ["", section(ledger, key, known)]
     return "\n".join(lines) + "\n"
+
+
+def quoted(verdict: Verdict) -> str:
+    """The words of the document that fail, for a sentence; empty where a verdict has none."""
+    words = next((each.quote for each in verdict.sentences if each.found == "fails" and each.quote), "")
+    return f" “{words}”" if words else ""
 
 
 def section(ledger: Mapping[str, Verdict], key: str, known: Mapping[str, Claim] | None = None) -> str:
@@ -243,13 +254,13 @@ def _shown(rows: pd.DataFrame) -> pd.DataFrame:
     ]
     shown = rows[["id", "statement", "verdict", "outcome", "recipe", "kind", "scale", "notebook"]].fillna("")
     shown.insert(4, "measured against", found)
-    shown.insert(4, "sentences", [_share(each) for each in rows["sentences"]])
+    shown.insert(4, "statements", [_share(each) for each in rows["sentences"]])
     return shown
 
 
 def _share(sentences: list[dict]) -> str:
-    """How many of a claim's sentences hold or agree; readings are not counted."""
-    found = [each["found"] for each in sentences if each["found"] != "read"]
+    """How many of a claim's statements hold or agree; readings and ours are not counted."""
+    found = [each["found"] for each in sentences if each["found"] != "read" and not each["ours"]]
     return f"{sum(each in ('holds', 'agrees') for each in found)} of {len(found)}" if found else ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,8 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
 from attention_priors import config
-from attention_priors.notebooks import NOTEBOOKS
-from attention_priors.registry import nearest
+from attention_priors.store.notebooks import NOTEBOOKS
+from attention_priors.store.registry import nearest
 
 DOCUMENTS = {
     "BAM": "Bayesian Attention Mechanism",
@@ -29,6 +30,9 @@ KINDS = ("definition", "theorem", "lemma", "proposition", "algorithm", "empirica
 SCALES = ("cpu", "cpu-small", "gpu", "paper")
 # What an exact verdict says about an empirical claim; a corrected one has no automatic outcome.
 IMPLIED = {"verified": "agrees", "contradicted": "disagrees"}
+SEVERITIES = ("breaks a result", "needs a repair", "editorial")  # of what fails: how much of a result is left
+UNTESTABLE = "not testable here"  # an outcome: the runs lack what the claim is about
+OUTCOMES = ("agrees", "disagrees", "undecided", UNTESTABLE)
 MOST_NUMBERS = 5  # of a counterexample: more cannot be checked by hand
 
 
@@ -47,6 +51,11 @@ class Claim(BaseModel):
     def document(self) -> str:
         """'BAM-T4' -> 'BAM'."""
         return self.id.split("-", 1)[0]
+
+    @property
+    def slip(self) -> bool:
+        """Whether it was registered because it fails: counted apart, since no sample of statements would hold it."""
+        return self.kind == "erratum"
 
     @property
     def ours(self) -> bool:
@@ -129,18 +138,24 @@ def _count(value: Any) -> int:
 
 
 class Sentence(BaseModel):
-    """One sentence of a claim and what was found about it.
+    """One statement of a claim and what was found about it.
 
-    `how`: all cases of a sample, some case that suffices, a symbolic proof, a reading, or metrics.
+    `how`: all cases of a sample, some case that suffices, a symbolic proof, a reading, or metrics. `quote`, `place`:
+    the document's words; `ours`: nobody wrote it, and it counts for nothing; `instead`: what holds in its place.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     text: str
-    found: Literal["holds", "fails", "agrees", "disagrees", "undecided", "read"]
+    found: Literal["holds", "fails", *OUTCOMES, "read"]
     how: Literal["all cases", "some case", "symbolic", "reading", "metrics"]
     tried: int | None = None
     failed: int | None = None
     note: str = ""
+    quote: str = ""
+    place: str = ""
+    ours: bool = False
+    boundary: str = ""
+    instead: str = ""
 
 
 class Verdict(BaseModel):
@@ -152,7 +167,7 @@ class Verdict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     id: str
     verdict: Literal[VERDICTS]
-    outcome: Literal["agrees", "disagrees", "undecided"] | None = None
+    outcome: Literal[OUTCOMES] | None = None
     measured: Scalar | None = None
     relation: str | None = None
     expected_value: Scalar | None = None
@@ -162,6 +177,7 @@ class Verdict(BaseModel):
     evidence: list[str] = []
     counterexample: Counterexample | None = None
     corrected: str | None = None
+    severity: Literal[SEVERITIES] | None = None
     profile: str
     recipe: str | None = None
     opposite: str | None = None
@@ -182,8 +198,10 @@ class Verdict(BaseModel):
             yield f"needs profile paper, not {self.profile}; use 'scaled reproduction'"
         if self.verdict == "verified" and (self.counterexample or self.corrected):
             yield "has a counterexample or a corrected statement; use 'verified with correction'"
-        if self.verdict == "inconclusive" and self.outcome not in (None, "undecided"):
+        if self.verdict == "inconclusive" and self.outcome not in (None, "undecided", UNTESTABLE):
             yield f"is undecided, not {self.outcome}; use 'scaled reproduction'"
+        if self.outcome == UNTESTABLE and self.verdict != "inconclusive":
+            yield f"is {UNTESTABLE}; use 'inconclusive'"
         if self.verdict in IMPLIED and self.outcome not in (None, IMPLIED[self.verdict]):
             yield f"cannot have the outcome {self.outcome}; leave it out"
         if self.counterexample and _count(list(self.counterexample.inputs.values())) > MOST_NUMBERS:
@@ -196,7 +214,7 @@ class Verdict(BaseModel):
         if self.verdict in EXACT[1:] and not (self.counterexample and self.corrected):
             yield "needs a counterexample and the corrected statement"
         if self.verdict in RUNS and self.outcome is None:
-            yield "needs an outcome: agrees, disagrees or undecided"
+            yield f"needs an outcome: {', '.join(OUTCOMES)}"
         if self.verdict in RUNS and not self.opposite:
             yield "needs `opposite`: what would have to happen for the opposite verdict"
         if self.verdict in RUNS[:2] and not self.evidence:
@@ -234,3 +252,8 @@ def find(identifier: str, known: Mapping[str, Claim] | None = None) -> Claim:
     if identifier not in known:
         raise ValueError(f"unknown claim {identifier!r}{nearest(identifier, known)}; data/claims/*.yaml lists all")
     return known[identifier]
+
+
+def mentions(identifier: str) -> re.Pattern[str]:
+    """Finds the claim as a whole word."""
+    return re.compile(rf"(?<![\w-]){re.escape(identifier)}(?!\w|[-.]\w)")

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pandas as pd
 
 from ..config import Profile
-from ..registry import Table
-from ..training import RunSpec
+from ..store.registry import Table
+from ..training.runs import RunSpec
 from .arms import Corpus, corpus, unread
 from .experiment import Experiment, Frames, sources
 
@@ -52,6 +52,7 @@ EXPERIMENTS = Table(
         "parallel_language": "parallel_language:EXPERIMENT",
         "parallel_profiles": "parallel_profiles:EXPERIMENT",
         "parallel_cost": "parallel_cost:EXPERIMENT",
+        "pretrained": "pretrained:EXPERIMENT",
         "predictions": "predictions:EXPERIMENT",
         "findings": "findings:EXPERIMENT",
         "power": "power:EXPERIMENT",
@@ -75,3 +76,8 @@ def runs(profile: Profile, found: Corpus) -> dict[str, RunSpec]:
 def derived() -> dict[str, tuple[str | tuple[str, ...], Callable[..., pd.DataFrame]]]:
     """Every derived metric: its source or sources, and the function that makes it."""
     return {metric: row for experiment in EXPERIMENTS.values() for metric, row in experiment.derive.items()}
+
+
+def optional() -> frozenset[str]:
+    """The metrics that an experiment derives from where they are there, and does without where a profile has none."""
+    return frozenset(metric for experiment in EXPERIMENTS.values() for metric in experiment.optional)

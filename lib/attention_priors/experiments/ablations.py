@@ -11,16 +11,17 @@ from typing import Any
 import pandas as pd
 from pydantic import Field
 
-from .. import runtime, store
+from .. import runtime
 from ..config import Encodings, Evaluation, Extension, Frozen, Length, Profile, Size
 from ..positions.encodings import encoding
-from ..training import Run, RunSpec
+from ..training.runs import Run, RunSpec
 from .answers import Answers, MisreadAnswers
 from .arms import OURS, Corpus, corpus, extended, language_run, passkey_run, stretched, trained
 from .documents import asked_of, told, train_and_read
 from .experiment import Asked, Experiment, Frames, Reading
 from .grid import Job, gather, run_all
 from .heads import PROMPTS, heads_and_maps
+from .question import Question
 
 ROTATION, INTERPOLATED = "rope", "rope-pi-4"
 PRIORS = ("start", "subset", "sign", "scaling", "version")  # studies of the prior: encodings of the profile's size
@@ -28,6 +29,7 @@ TRAINING = ("length", "size", "interpolation")  # studies of how a model is trai
 EXTENDED = "extended"
 HEADS = ["encoding", "seed", "layer", "head", "theta_alpha", "beta", "mu", "scale", "passkey_mass", "passkey_lift",
          "recent_mass", "entropy", "run"]  # fmt: skip
+HEAD_MAPS = Question("heads")
 
 
 class Settings(Frozen):
@@ -155,7 +157,6 @@ def examine(arm: Arm, runs: str, device: str) -> list[dict[str, Any]]:
     """The heads of one trained model, kept beside it in the store."""
     run = Run(arm.spec, runs, runtime.device(device))
     key = run.train()["key"]
-    path = run.path / f"heads-{store.key(PROMPTS, store.fingerprint(heads_and_maps))}.json"
 
     def measure() -> list[dict[str, Any]]:
         model = run.model()
@@ -165,7 +166,7 @@ def examine(arm: Arm, runs: str, device: str) -> list[dict[str, Any]]:
             row |= {"encoding": arm.encoding, "mu": round(float(mu[row["head"]]), 6), "run": key}
         return rows
 
-    return store.kept_json(path, measure)
+    return HEAD_MAPS.put(run, PROMPTS, measure)
 
 
 def language(profile: Profile, found: Corpus) -> dict[RunSpec, list[str]]:

@@ -11,18 +11,20 @@ import torch
 from pydantic import Field, model_validator
 from scipy import stats
 
-from .. import runtime, store
+from .. import runtime
 from ..config import Encodings, Frozen, ModelConfig, Profile, Recipe, Size
 from ..evaluation import TOKENS_AT_ONCE
 from ..model import Transformer
 from ..positions.encodings import encoding
 from ..tasks import algorithms
-from ..training import RunSpec
+from ..training.runs import RunSpec
 from .arms import UNTRAINED, Corpus, trained, untrained
 from .experiment import Asked, Experiment, Reading
 from .grid import Job, gather
+from .question import Question
 
 TRAINED, BEYOND = "trained", "beyond"  # the two parts of the lengths
+SOLVED = Question("algorithms")
 
 
 class Settings(Frozen):
@@ -89,9 +91,8 @@ def train_and_solve(
 ) -> list[dict[str, Any]]:
     """One model: train it if it is not in the store, then ask what has not been asked yet."""
     run, record = trained(run_spec, runs, device)
-    code = store.fingerprint(solved, Transformer)
-    path = run.path / f"algorithms-{store.key(lengths, samples, code)}.json"
-    found = store.kept_json(path, lambda: solved(run.model(), run_spec.task, lengths, samples, run_spec.seed))
+    asked = lengths, samples
+    found = SOLVED.put(run, asked, lambda: solved(run.model(), run_spec.task, *asked, run_spec.seed))
     common = {"task": _name(run_spec), "encoding": run_spec.model.encoding, "seed": run_spec.seed}
     return [common | row | {"run": record["key"]} for row in found]
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import pandas as pd
 
-from .. import store
 from ..config import Evaluation
 from ..evaluation import passkey_samples
-from ..extension import extend
 from ..model import Transformer
 from ..positions.encodings import encoding
 from ..positions.priors import GeneralizedGaussian
 from ..positions.variants import Misread
 from ..tasks import passkey
-from ..training import Run, RunSpec
+from ..training.extension import extend
+from ..training.runs import Run, RunSpec
 from .arms import trained
 from .experiment import Asked, Reading
+from .question import Question
 
 Rows = list[dict[str, Any]]
 Wanted = dict[RunSpec, dict[str, list[Evaluation]]]  # runs, the names under which each is asked, and what
@@ -27,26 +27,24 @@ Wanted = dict[RunSpec, dict[str, list[Evaluation]]]  # runs, the names under whi
 class Answers:
     """The answers of a finished run's model under one name."""
 
+    question = Question("passkey")
+
     def __init__(self, run: Run, name: str, form: passkey.Form) -> None:
         self.run, self.name, self.form = run, name, form
         row = encoding(name)
         self.local = run.spec.recipe.length if row.local else None
         self.extends = name != run.spec.model.encoding and not row.local
-        code = store.fingerprint(passkey_samples, Transformer)
-        self.code: tuple[str, ...] = (code,)
-        if self.extends:
-            self.code = (code, name, store.fingerprint(extend, *row.parts()))
+        self.extension = row.settings if self.extends else None
         self.model: Transformer | None = None
 
     def __call__(self, length: int, samples: int) -> Rows:
         """The rows of `passkey_samples`."""
-        path = self.run.path / f"passkey-{store.key(length, samples, self.form, self.local, *self.code)}.json"
 
         def measure() -> Rows:
             self.model = self.model or self._open()
             return passkey_samples(self.model, length, samples, self.run.spec.seed, self.form, self.local)
 
-        return store.kept_json(path, measure)
+        return self.question.put(self.run, (length, samples, self.form, self.local, self.extension), measure)
 
     def _open(self) -> Transformer:
         model = self.run.model()
@@ -56,9 +54,7 @@ class Answers:
 class MisreadAnswers(Answers):
     """The answers of a model whose priors are evaluated by the formula of `variants.Misread`."""
 
-    def __init__(self, run: Run, name: str, form: passkey.Form) -> None:
-        super().__init__(run, name, form)
-        self.code = (*self.code, "misread", store.fingerprint(misread, Misread))
+    question = Question("passkey-misread")
 
     def _open(self) -> Transformer:
         return misread(super()._open())

@@ -13,11 +13,11 @@ from pydantic import PositiveFloat
 
 from .. import runtime
 from ..config import Extension, ModelConfig, Profile, Recipe
+from ..corpora import hub, packing
 from ..model import Transformer
 from ..positions.encodings import encoding
 from ..tasks import copying, passkey
-from ..text import hub, packing
-from ..training import Run, RunSpec, build
+from ..training.runs import Run, RunSpec, build
 
 Corpus = tuple[packing.PackedCorpus, Path]  # and the file that holds it
 Rates = dict[str, PositiveFloat]  # by encoding, times that of the recipe

@@ -12,7 +12,7 @@ from .. import runtime
 from ..config import Encodings, Frozen, Profile
 from ..evaluation import share_interval
 from ..positions.encodings import encoding
-from ..training import Run
+from ..training.runs import Run
 from .answers import Wanted, cost, reached, readings, train_and_answer
 from .arms import OWN, Corpus, passkey_run
 from .experiment import Asked, Experiment, Frames

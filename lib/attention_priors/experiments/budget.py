@@ -1,6 +1,6 @@
 """What a profile costs: its models built without memory, its batches and lengths checked, nothing read or trained.
 
-    python -m attention_priors.experiments --dry-run --profile paper
+    python -m attention_priors.commands.train --dry-run --profile paper
 
 Per token a model with N parameters (without the embedding), L layers of width d and a text of n tokens takes
 
@@ -23,13 +23,13 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ..config import ModelConfig, Profile
+from ..corpora import hub
 from ..evaluation import TOKENS_AT_ONCE
 from ..model import PAPER_MODELS, Transformer, count
 from ..positions.encodings import encoding
 from ..positions.grids import GRIDS
-from ..text import hub
-from ..training import RunSpec
-from ..vision import VisionConfig, VisionModel
+from ..training.runs import RunSpec
+from ..training.vision import VisionConfig, VisionModel
 from . import EXPERIMENTS
 from .arms import unread
 from .experiment import Asked, Reading
@@ -207,7 +207,7 @@ def _corpus(profile: Profile, trained: list[RunSpec]) -> Iterator[str]:
     name = profile.language.corpus
     if hub.is_remote(name):
         row = next(iter(hub.remotes(name).values()))
-        yield f"{name}: fetch it first, see attention_priors.text.hub"
+        yield f"{name}: fetch it first, see attention_priors.corpora.hub"
         if trained:
             passes = max(training(spec)[0] for spec in trained) * LETTERS / row.train.characters
             yield f"{name}: a language model passes {passes:.2g} times over the packed text"

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Self
 
 import pandas as pd
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from .. import evaluation
-from ..config import Encodings, Evaluation, Frozen, Profile
+from ..config import Encodings, Evaluation, Frozen, Profile, Seeds
 from ..tasks import passkey
-from ..training import RunSpec
+from ..training.runs import RunSpec
 from .answers import Rows, Wanted, cost, readings, train_and_answer
 from .arms import FIXED, VARIED, Corpus, is_table, passkey_run
 from .experiment import Asked, Experiment, Frames
@@ -24,9 +24,11 @@ from .seeds import carry, over_seeds
 
 
 class Settings(Frozen):
-    """Encodings that are trained both ways, and lengths on and off the one of training."""
+    """Encodings that are trained both ways, with seeds of their own or the profile's, and lengths on and off the one
+    of training."""
 
     encodings: Encodings
+    seeds: Seeds | None = Field(None, json_schema_extra={"before": None})
     evaluation: Evaluation
 
     @model_validator(mode="after")
@@ -51,7 +53,7 @@ def wanted(profile: Profile) -> dict[str, Wanted]:
     """By way of training: the runs, and what each is asked."""
     settings, made = profile.confound, {FIXED: {}, VARIED: {}}
     for name in settings.encodings:
-        for seed in profile.seeds:
+        for seed in settings.seeds or profile.seeds:
             spec = passkey_run(profile, name, seed)
             for way, run in ((FIXED, fixed(spec)), (VARIED, spec)):
                 made[way].setdefault(run, {})[name] = [settings.evaluation]

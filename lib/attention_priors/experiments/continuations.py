@@ -11,9 +11,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from .. import runtime
+from ..corpora.genome import BASES
 from ..model import Cache, Transformer
 from ..positions.priors import KeyPrior, Product
-from ..text.genome import BASES
 
 DRAWS = 2000
 GC = tuple(BASES.index(letter) for letter in "GC")

@@ -17,23 +17,25 @@ import torch.nn.functional as F
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from .. import runtime, store
+from .. import runtime
 from ..config import Encodings, Frozen, Profile, Recipe, Seeds, Size
 from ..evaluation import TOKENS_AT_ONCE
 from ..model import Transformer
 from ..positions.encodings import encoding
 from ..positions.priors import Prior
 from ..tasks import copying
-from ..training import RunSpec
+from ..training.runs import RunSpec
 from .arms import Corpus, Rates, check_rates, copying_run, trained
 from .experiment import Asked, Experiment, Reading
 from .grid import Job, run_all
 from .induced import induced, sides
+from .question import Question
 from .seeds import over_seeds
 
 MAPPED = 32  # queries and keys of the drawn decomposition
 MOST = 64  # texts over which attention is averaged
 TINY = 1e-30
+COPYING = Question("copying")
 
 
 class Settings(Frozen):
@@ -102,9 +104,8 @@ def _splits(name: str) -> bool:
 def train_and_look(run_spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...], texts: int) -> dict[str, Any]:
     """One model: train it if it is not in the store, then measure what has not been measured yet."""
     run, record = trained(run_spec, runs, device)
-    code = store.fingerprint(look, Transformer, copying.texts)
-    path = run.path / f"copying-{store.key(lengths, texts, code)}.json"
-    found = store.kept_json(path, lambda: look(run.model(), run_spec.recipe.length, lengths, texts, run_spec.seed))
+    asked = run_spec.recipe.length, lengths, texts, run_spec.seed
+    found = COPYING.put(run, (lengths, texts), lambda: look(run.model(), *asked))
     common = {"encoding": run_spec.model.encoding, "seed": run_spec.seed}
     more = {"losses": {"run": record["key"], "steps": record["steps"]}}
     return {name: [common | row | more.get(name, {}) for row in rows] for name, rows in found.items()}

@@ -8,18 +8,15 @@ trains a prior has an eighth of the prior's rate in place of the half. The noteb
 
 from __future__ import annotations
 
-import io
-import sys
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from .. import config, runtime, store
+from .. import config, runtime
 from ..config import Profile
-from ..training import Run
-from . import arms, copying
-from .grid import Job, run_all
+from ..training.runs import Run
+from . import arms, copying, tuning
 
 PATH = config.ROOT / "data" / "tuning" / "copying.csv"
 TRAINED_PRIORS = ("goat-eight", "bam")
@@ -38,9 +35,7 @@ def tried() -> pd.DataFrame:
 def grid(profile: Profile, runs: Path) -> pd.DataFrame:
     """Train every row at its settings, as many at a time as the profile has workers."""
     cells = [(name, *each) for name in ROWS for each in (OF_PRIORS if name in TRAINED_PRIORS else FACTORS)]
-    jobs = [Job(f"{name} at {rate:g} x {prior:g}", trial, (profile, name, rate, prior, str(runs)))
-            for name, rate, prior in cells]  # fmt: skip
-    return pd.DataFrame(run_all(jobs, profile.workers, profile.threads, "tuning"))
+    return tuning.table(profile, trial, cells, runs)
 
 
 def trial(profile: Profile, name: str, rate: float, prior: float, runs: str) -> dict[str, Any]:
@@ -49,22 +44,11 @@ def trial(profile: Profile, name: str, rate: float, prior: float, runs: str) -> 
     changed = {"rate": rate * recipe.rate, "prior_rate": prior * recipe.prior_rate}
     run = Run(usual.model_copy(update={"recipe": recipe.model_copy(update=changed)}), runs, runtime.device("cpu"))
     row = {"encoding": name, "seed": SEED, **changed}
-    try:
-        run.train()
-    except FloatingPointError:  # a rate that is too high is a result
+    if tuning.ended(run) is None:
         return row
     found = copying.look(run.model(), recipe.length, (recipe.length,), TEXTS, SEED)
     return row | {"excess": found["losses"][0]["excess"]}
 
 
-def main() -> int:
-    """Write the table."""
-    buffer = io.StringIO()
-    table = grid(config.profile("cpu"), config.CACHE / "runs")
-    table.to_csv(buffer, index=False, lineterminator="\n", float_format="%.7g")
-    store.write_text(PATH, buffer.getvalue())
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    tuning.write(grid(config.profile("cpu"), config.CACHE / "runs"), PATH)

@@ -27,9 +27,9 @@ from .. import runtime
 from ..attention import BACKENDS, Visible
 from ..attention.precision import scaled
 from ..config import ModelConfig, Size
+from ..corpora.genome import BASES
 from ..model import Transformer
 from ..positions.priors import Prior
-from ..text.genome import BASES
 from .memory import peak
 
 STORED = "stored"

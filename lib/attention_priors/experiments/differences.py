@@ -111,5 +111,4 @@ EXPERIMENT = Experiment(
     frames=(),
     needs=("encodings_counts",),
     derive={"encodings_differences": ("encodings_counts", differences)},
-    code=(differences,),
 )

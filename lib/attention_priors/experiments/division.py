@@ -16,18 +16,19 @@ import pandas as pd
 import torch
 from pydantic import Field, PositiveFloat, model_validator
 
-from .. import runtime, store
+from .. import runtime
 from ..config import Encodings, Evaluation, Frozen, ModelConfig, Profile, Recipe, Seeds
 from ..evaluation import TOKENS_AT_ONCE, passkey_samples, reader
 from ..model import Transformer
-from ..positions.encodings import encoding
+from ..positions.encodings import encoding, still
 from ..tasks import addressing, passkey
-from ..training import RunSpec
+from ..training.runs import RunSpec
 from .answers import Answers
 from .arms import Corpus, passkey_run, trained
 from .experiment import Asked, Experiment, Frames, Reading
 from .gate import gated
 from .grid import Job, run_all
+from .question import Question
 
 RETRIEVAL, NEAR, FAR = "retrieval", "near addresses", "far addresses"  # near: inside a window of T/4
 AS_TRAINED, LATE = "as trained", "window of T"
@@ -36,6 +37,7 @@ WINDOWED = {"half-rope": "half-rope-window", "half-rope-bam": "half-rope-window-
             "half-rope-kerple-power": "half-rope-window-kerple-power"}  # fmt: skip
 FIRST_MENTION = 3  # tokens of the key sentence before the key's first digit
 PROMPTS = 8  # whose attention is averaged
+ADDRESSED, OPENED = Question("addressing"), Question("division")
 
 
 class Settings(Frozen):
@@ -116,9 +118,8 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
 def address(run_spec: RunSpec, runs: str, device: str, settings: Settings) -> dict[str, list[dict[str, Any]]]:
     """One model of addresses: train it if it is not in the store, then ask what has not been asked yet."""
     run, record = trained(run_spec, runs, device)
-    code = store.fingerprint(addressed, Transformer)
-    path = run.path / f"addressing-{store.key(settings.evaluation.model_dump(mode='json'), code)}.json"
-    rows = store.kept_json(path, lambda: addressed(run.model(), run_spec, settings.evaluation))
+    asked = settings.evaluation
+    rows = ADDRESSED.put(run, asked.model_dump(mode="json"), lambda: addressed(run.model(), run_spec, asked))
     return {"division_answers": [_common(run_spec, record) | row for row in rows]}
 
 
@@ -155,10 +156,8 @@ def retrieve(
     for length, samples in ((length, each.samples) for each in evaluations for length in each.lengths):
         right = sum(row["correct"] for row in answers(length, samples))
         rows.append(common | {"task": RETRIEVAL, "length": length, "correct": right, "samples": samples})
-    code = store.fingerprint(_opened, copied, without, windowed, passkey_samples, Transformer)
     asked = settings.multiple, settings.prompts, PROMPTS
-    path = run.path / f"division-{store.key(asked, code)}.json"
-    opened = store.kept_json(path, lambda: _opened(run.model(), run_spec, settings))
+    opened = OPENED.put(run, asked, lambda: _opened(run.model(), run_spec, settings))
     return {"division_answers": rows} | {
         name: [common | row for row in opened[name]] for name in ("division_heads", "division_edits")
     }
@@ -246,7 +245,9 @@ def models(answers: pd.DataFrame, heads: pd.DataFrame) -> pd.DataFrame:
 
     `rotated` is the share of the copying attention at T that rotated heads have, `lost` that of what single heads are
     worth (prompts lost without them). `exception`: the model passes the gate and does not do as the hypothesis says: it
-    copies through rotated heads and answers half or more of the prompts at `far`, or through others and fewer.
+    copies through rotated heads and answers half or more of the prompts at `far`, or through others and fewer. A
+    `control` came after the hypothesis and is no exception to it: it rotates nothing, so that the heads with a window
+    stand in place of those that rotate, or its layers alternate.
     """
     trained = int(answers["trained"].iloc[0])
     plain = answers[answers["task"] == RETRIEVAL]
@@ -279,7 +280,9 @@ def models(answers: pd.DataFrame, heads: pd.DataFrame) -> pd.DataFrame:
         worth = (own["whole"] - own["without"]).clip(lower=0)
         row |= {"rotated": _share(own["copied"], turned), "lost": _share(worth, turned),
                 "rotated_heads": int(turned.sum()), "heads": len(own)}  # fmt: skip
-        row["exception"] = row["passed"] and (row["rotated"] > 0.5) == (row["at_far"] >= 0.5)
+        how = encoding(name)
+        row["control"] = how.rotary is still or bool(how.window and how.rotated_layers)
+        row["exception"] = row["passed"] and not row["control"] and (row["rotated"] > 0.5) == (row["at_far"] >= 0.5)
         rows.append(row)
     return pd.DataFrame(rows).assign(trained=trained)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +12,23 @@ import pandas as pd
 from jaxtyping import Int
 from torch import Tensor
 
-from .. import evaluation, store
+from .. import evaluation
 from ..config import Profile
+from ..corpora import packing
 from ..evaluation import document_losses
-from ..extension import extend
 from ..model import Transformer
 from ..positions.encodings import encoding
-from ..text import packing
-from ..training import Run, RunSpec
+from ..training.extension import extend
+from ..training.runs import Run, RunSpec
 from . import order
 from .arms import trained
 from .experiment import Asked, Reading
+from .question import Question
 
 Rows = list[dict[str, Any]]
 ROW = ["encoding", "times", "seed"]  # a model: `times` as many tokens as the recipe has
 GATE = ["order_loss", "swap", "bag", "preferred", "pairs", "passed"]  # what order is worth to it
+DOCUMENTS = Question("language")
 
 
 class Reader:
@@ -37,7 +39,7 @@ class Reader:
         row = encoding(name)
         self.local = run.spec.recipe.length if row.local else None
         self.extends = name != run.spec.model.encoding and not row.local
-        self.code = (name, store.fingerprint(extend, *row.parts())) if self.extends else ()
+        self.extension = row.settings if self.extends else None
         self._model: Transformer | None = None
 
     def __call__(self, domain: str, lengths: tuple[int, ...]) -> Rows:
@@ -49,17 +51,12 @@ class Reader:
         def measure() -> Rows:
             return document_losses(self.model, self.texts(domain), lengths, settings.scored, self.local)
 
-        code = store.fingerprint(document_losses, Transformer)
-        return self.kept(f"language-{store.key(wanted, self.local, code, *self.code, *cut)}", measure)
+        return DOCUMENTS.put(self.run, (wanted, self.local, self.extension, cut), measure)
 
     def texts(self, domain: str) -> Int[Tensor, "documents tokens"]:
         """The profile's validation documents of a domain."""
         settings = self.settings
         return _documents(self.run.spec.corpus, domain, max(settings.lengths), settings.documents)
-
-    def kept(self, name: str, measure: Callable[[], Rows]) -> Rows:
-        """<run>/<name>.json, measured if it is not there or damaged."""
-        return store.kept_json(self.run.path / f"{name}.json", measure)
 
     @property
     def model(self) -> Transformer:

@@ -65,5 +65,4 @@ EXPERIMENT = Experiment(
     frames=(),
     needs=NEEDS,
     derive={"division_elsewhere": (NEEDS, scores)},
-    code=(scores,),
 )

@@ -10,8 +10,8 @@ import pandas as pd
 
 from .. import runtime, store
 from ..config import Profile
-from ..registry import nearest
-from ..training import RunSpec
+from ..store.registry import nearest
+from ..training.runs import RunSpec
 from .arms import Corpus, corpus, unread
 
 Frames = dict[str, pd.DataFrame]
@@ -42,8 +42,10 @@ class Experiment:
     the runs, and what each is asked, from the corpus and the file that holds it, or from `arms.unread`. `naming` is for
     runs that go by another name than their own. `derive` gives more metrics: a source, which is a frame, a metric of
     another experiment in `needs`, or several of these, and a function of it. `exact` are the frames that no training
-    enters; `code` is what measures where nothing is trained. Where a profile leaves it out (`Profile.without`), it has
-    no runs and no frames.
+    enters, `optional` those of `needs` that a profile may lack: an empty frame stands there. `version`: raise it when
+    the same answers would give other frames.
+    `answers`: the folder of the store where answers lie that belong to no run, None where they are not committed.
+    Where a profile leaves it out (`Profile.without`), it has no runs and no frames.
 
     ValueError for a derived metric whose source is unknown.
     """
@@ -57,8 +59,10 @@ class Experiment:
     naming: Callable[[Profile], Mapping[RunSpec, str]] | None = None
     derive: Mapping[str, tuple[str | tuple[str, ...], Callable[..., pd.DataFrame]]] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
     exact: tuple[str, ...] = ()
-    code: tuple[Callable, ...] = ()
+    answers: Callable[[Profile, Path], Path | None] | None = None
+    version: int = 1
 
     def __post_init__(self) -> None:
         known = {*self.frames, *self.needs}
@@ -109,14 +113,13 @@ class Experiment:
             found = self.plan(profile, corpus(profile, cache))
         return found
 
-    @store.settled()
-    def key(self, profile: Profile, cache: Path) -> str:
-        """The identifier of all metrics: the settings, the runs behind them, and the code where there are none."""
-        settings = [getattr(profile, section).model_dump(mode="json") for section in self.sections]
-        specs = set(self.runs(profile, cache).values())
+    def key(self, profile: Profile, cache: Path | None) -> str:
+        """The identifier of all metrics: the settings, the runs behind them, its version. `cache`: of corpora, whose
+        sums are in the runs' keys; None: whatever the corpora hold."""
+        settings = [getattr(profile, section).settings() for section in self.sections]
+        specs = set((self.runs(profile, cache) if cache else self.plan(profile, unread(profile))).values())
         keys = sorted(spec.key(runtime.device(profile.device).type) for spec in specs)
-        code = store.fingerprint(*self.code) if self.code else None
-        return store.key(self.name, settings, keys, code)
+        return store.key(self.name, self.version, settings, keys)
 
 
 def sources(source: str | tuple[str, ...]) -> tuple[str, ...]:

@@ -8,10 +8,12 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from .. import store
 from ..config import Profile
 from ..model import Transformer
 from .documents import Reader
+from .question import Question
+
+FADING = Question("fading")
 
 
 def measured(reader: Reader, profile: Profile) -> list[dict[str, Any]]:
@@ -25,8 +27,7 @@ def measured(reader: Reader, profile: Profile) -> list[dict[str, Any]]:
         documents = reader.texts(wanted.domains[0])[: settings.fading_documents]
         return [row for length in asked for row in rows(reader.model, documents, length, wanted.scored, reader.local)]
 
-    code = store.fingerprint(rows, Transformer)
-    return reader.kept(f"fading-{store.key(about, reader.local, code, *reader.code)}", measure)
+    return FADING.put(reader.run, (about, reader.local, reader.extension), measure)
 
 
 @torch.no_grad()

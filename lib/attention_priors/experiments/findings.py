@@ -1,4 +1,9 @@
-"""What was found, in a sentence each, from the metrics of the other experiments (the README opens with them)."""
+"""What was found, in a sentence each, from the metrics of the other experiments (the README opens with them).
+
+A finding names whom it is about, how many they are and its exceptions. A test leaves out each encoding and each seed in
+turn of what is committed: all findings stand, but that of one length, which rests on one encoding. A correlation over a
+handful of encodings is none.
+"""
 
 from __future__ import annotations
 
@@ -6,43 +11,78 @@ from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from .. import evaluation
-from ..positions.encodings import encoding
-from . import tails
+from ..positions.encodings import Encoding, encoding, still
 from .arms import FIXED, RIGHT, VARIED, WRONG, is_table
-from .correlation import holm, spearman_permutation
 from .experiment import Experiment
 from .gate import hits_at, passing
 
 COLUMNS = ["finding", "more", "measured", "value", "low", "high", "figure", "notebook"]
 GOOD = 0.8  # the accuracy at which an encoding still answers
-LEVEL = 0.05  # of a correlation that is certain
-MASSES = {  # of `tails.QUANTITIES`, in a sentence
-    "near": "the mass that the prior of a head has near the query",
-    "both": "the smaller of that and of its mass beyond the training length",
-    "far": "the mass beyond the training length alone",
-}
-SHORT = {  # what a finding says of the one that is certain, the first of these
-    "both": "with a prior's mass near the query and beyond the training length",
-    "near": "with a prior's mass near the query",
-    "far": "with a prior's mass beyond the training length",
-}
-KNOWN = ("rope", "alibi", "t5", "nope")  # the encodings that readers look for first
+LEVEL = 1.2  # times the best perplexity: who reads a long text about as well
+KNOWN = ("rope", "alibi", "nope")  # the encodings that readers look for first
 MISSED = "Longer training, or another seed, may pass it; what does not decides nothing."
+SAME = 0.05  # of accuracy: a difference that is none, frozen before the runs of one length
 FARTHEST = 64  # times the training length: what all are asked
+MENDS = {"sinks": "a window with four sinks", "yarn": "YaRN", "ntk": "the NTK-aware base"}  # nothing is trained
 
 
 def label(name: str) -> str:
     return encoding(name).label
 
 
-def who_reaches(counts: pd.DataFrame, masses: pd.DataFrame) -> list:
-    """Which encodings still answer at the longest length that all were asked at, without SSMax.
+def share(hits: int, asked: int) -> tuple[float, float, float]:
+    """A fraction of models with its exact interval."""
+    return hits / asked, *evaluation.binomial_interval(hits, asked)
 
-    `masses` are those of `tails.tails`: what the ones that answer share.
-    """
+
+def layout(row: Encoding) -> str:
+    """Of a composition that treats half of the heads apart: what these heads have, a rotation, a window or both."""
+    if row.rotary is None or row.rotated_heads != 0.5 or row.rotated_layers:
+        return ""
+    if row.window is None:
+        return "rotation"
+    return "window" if row.rotary is still else "both"
+
+
+def dividing(models: pd.DataFrame) -> list:
+    """Which compositions retrieve far and tell places: half of the heads, with a rotation, with a window, with both."""
+    kept, place = models[models["passed"].astype(bool)], ("division_models", "dividing_the_work")
+    passkeys = kept["at_longest_correct"] / kept["at_longest_samples"]
+    addresses = kept["near_longest_correct"] / kept["near_longest_samples"]
+    kept = kept.assign(both=(passkeys >= GOOD) & (addresses >= GOOD),
+                       layout=[layout(encoding(name)) for name in kept["encoding"]])  # fmt: skip
+    counts = {name: (int(own["both"].sum()), len(own)) for name, own in kept.groupby("layout")}
+    if not {"both", "rotation", "window"} <= counts.keys():
+        return ["Not every composition has a model that passed its gate.", MISSED, "share", *[np.nan] * 3, *place]
+    (good, models_of), (bare, unwindowed), (still_good, unrotated) = (
+        counts[name] for name in ("both", "rotation", "window")
+    )
+    trained = kept["trained"].iloc[0]
+    far, texts = kept["longest"].iloc[0] / trained, kept["longest_address"].iloc[0] / trained
+    said = (
+        f"A model finds what was said and tells where, far beyond its training length T, if half of its heads rotate "
+        f"and see the latest T/4 tokens only, in training too: {good} of {models_of} such models find at least "
+        f"{GOOD:g} of the passkeys at {far:g} T and of the near addresses at {texts:g} T. Without the window {bare} of "
+        f"{unwindowed} do, without the rotation {still_good} of {unrotated}, with a prior on all heads or with none."
+    )
+    others = kept[kept["layout"] == ""]
+    more = (
+        f"Models that passed their gate; three priors (none, BAM, KERPLE power). Of {len(others)} models that rotate "
+        f"all heads, no head, or whole layers {int(others['both'].sum())} do both"
+        f"{_exceptions(others[others['both']]['encoding'])}."
+    )
+    return [said, more, "share of models that do both", *share(good, models_of), *place]
+
+
+def _exceptions(names: pd.Series) -> str:
+    counts = names.value_counts().sort_index()
+    return f" ({', '.join(f'{label(name)}: {count}' for name, count in counts.items())})" if len(counts) else ""
+
+
+def who_reaches(counts: pd.DataFrame) -> list:
+    """Which encodings still answer at the longest length that all were asked at, without SSMax."""
     kept, trained = passing(counts), int(counts["trained"].iloc[0])
     rows = [row for row in map(encoding, kept["encoding"].unique()) if row.trained_as is None]
     place = "encodings_accuracy", "passkeys"
@@ -70,34 +110,12 @@ def who_reaches(counts: pd.DataFrame, masses: pd.DataFrame) -> list:
         among = f" ({_listed(known)} among them)" if known and len(known) < len(rest) else ""
         low, high = interval(rest.index[0])
         said += f", {len(rest)} other{'s' * (len(rest) > 1)}{among} at most {rest.iloc[0]:.2f} [{low:.2f}, {high:.2f}]"
-    link, more = shared(masses) if len(reach) and len(rest) else ("", "")
     named = [_valued("These", reach)] if len(reach) else []
     others = f"The other{'s' * (len(rest) > 1)}"
     named.append(_valued(others, rest) if len(rest) else "No other encoding passed its gate.")
     named += [_valued("With SSMax", scaled)] if len(scaled) else []
     measured = f"lowest of these, {label(last)}" if len(reach) else f"accuracy of {label(last)}"
-    return [f"{said}{link}.", f"{' '.join(named)}{more}", measured, means[last], *interval(last), *place]
-
-
-def shared(masses: pd.DataFrame) -> tuple[str, str]:
-    """Which mass of their priors goes with accuracy, in short and with all numbers; nothing where none does."""
-    found = {name: tails.correlation(masses, name) for name in MASSES}
-    ps = dict(zip(found, holm([each.p for each in found.values()]), strict=True))
-    told = {name: f"{MASSES[name]} ({each.rho:.2f}, p = {ps[name]:.2g})" for name, each in found.items()}
-    certain = [name for name in found if ps[name] <= LEVEL]
-    rest = [told[name] for name in found if name not in certain]
-    if not certain:
-        return "", ""
-    first = next(name for name in SHORT if name in certain)
-    way = "goes" if found[first].rho > 0 else "falls"  # a mass that many have is no merit
-    number, rho = found[first].n, found[first].rho
-    return (
-        f"; over {number} encodings, with SSMax or without, accuracy {way} {SHORT[first]} (ρ = {rho:.2f}, "
-        f"p = {ps[first]:.2g})",
-        f" Over {number} encodings (with a prior or no position, with SSMax or without) accuracy goes with "
-        f"{' and with '.join(told[name] for name in certain)}{', not for certain with ' if rest else ''}"
-        f"{' or '.join(rest)}, by rank correlation (p after Holm).",
-    )
+    return [f"{said}.", " ".join(named), measured, means[last], *interval(last), *place]
 
 
 def _range(shares: pd.Series) -> str:
@@ -105,91 +123,121 @@ def _range(shares: pd.Series) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def tables(frame: pd.DataFrame) -> list:
-    """How many models of one training length have learned a table, and how many of varied lengths."""
-    trained, found = int(frame["trained"].iloc[0]), {}
-    for way in (FIXED, VARIED):
-        models = [own.set_index("length")["accuracy"] for _, own in
-                  frame[frame["training"] == way].groupby(["encoding", "seed"])]  # fmt: skip
-        found[way] = sum(is_table(own, trained) for own in models), len(models)
-    (some, models), (none, others) = found[FIXED], found[VARIED]
-    low, high = evaluation.binomial_interval(none, others)
-    p = stats.fisher_exact([[some, models - some], [none, others - none]]).pvalue
-    said = (
-        f"Of {models} models trained on prompts of {trained} tokens alone, {some} answer these and fail at shorter "
-        f"ones: they learned where the key stands; of {others} trained at varied lengths {none or 'none'} "
-        f"do{'es' * (none < 2)} (Fisher's exact test: p = {p:.2g})."
-    )
-    varied = f"At varied lengths: {none / others:.2f} [{low:.2f}, {high:.2f}]."
-    low, high = evaluation.binomial_interval(some, models)
-    share = "share that learned a table"
-    more = f"A table: {RIGHT:g} or more at {trained} tokens, {WRONG:g} or less at a shorter length. {varied}"
-    return [said, more, share, some / models, low, high, "passkey_confound", "passkeys"]
+def one_length(frame: pd.DataFrame) -> list:
+    """What training at one length alone costs at shorter ones, by encoding: who has learned where the key stands.
 
-
-def older_priors(frame: pd.DataFrame) -> list:
-    """BAM's prior against the ones it generalises, at the longest length."""
-    far = frame[(frame["multiple"] == frame["multiple"].max()) & (frame["seeds"] > 0)]
-    row = far[(far["ours"] == "bam") & (far["theirs"] == "kerple-power")]
-    bare = far[(far["ours"] == "bam") & (far["theirs"] == "sandwich")]
-    if row.empty or bare.empty:
-        said = "BAM and the older priors that it is compared with did not all pass their gates."
-        return [said, MISSED, "accuracy", np.nan, np.nan, np.nan, "encodings_differences", "passkeys"]
-    one, two = row.iloc[0], bare.iloc[0]
-    kerple, sandwich = "KERPLE power, its special case", "Sandwich, which trains nothing"
-    apart = {
-        (False, False): f"neither from that of {kerple}, nor from that of {sandwich}",
-        (True, False): f"from that of {kerple}, and not from that of {sandwich}",
-        (False, True): f"from that of {sandwich}, and not from that of {kerple}",
-        (True, True): f"from that of {kerple}, and from that of {sandwich}",
-    }[bool(one["differs"]), bool(two["differs"])]
-    said = f"At {one['multiple']:g} times the training length the accuracy of BAM differs for certain {apart}."
+    Certain is a cost whose interval stays above 0 whichever seed is left out; one that needs all seeds is frail.
+    """
+    trained, place = int(frame["trained"].iloc[0]), ("passkey_confound", "passkeys")
+    shorter = frame[frame["length"] < trained].groupby(["encoding", "seed", "training"])["accuracy"].mean().unstack()
+    lost = dict(iter((shorter[VARIED] - shorter[FIXED]).dropna().groupby("encoding")))
+    bounds = {name: (own.mean(), *evaluation.seed_interval(own)) for name, own in lost.items()}
+    costly = sorted((name for name in bounds if bounds[name][1] > 0), key=lambda name: bounds[name][0])
+    certain = [name for name in costly if _without_any(lost[name])]
+    level = [name for name in bounds if max(map(abs, bounds[name])) <= SAME]
+    told = {name: f"{label(name)} {mean:.2f} [{low:.2f}, {high:.2f}]" for name, (mean, low, high) in bounds.items()}
+    seeds = max(map(len, lost.values()))
     more = (
-        f"KERPLE power is BAM with exponents between 0 and 2 (X-3). BAM less Sandwich: "
-        f"{two['difference']:+.2f} [{two['low']:.2f}, {two['high']:.2f}]."
+        f"{seeds} seeds of each; the same seeds trained at varied lengths. Difference at the shorter lengths: "
+        f"{'; '.join(told.values())}. Models that answer {RIGHT:g} of the prompts of {trained} tokens and at most "
+        f"{WRONG:g} at a shorter length: {_tables(frame, FIXED)} trained at one, {_tables(frame, VARIED)} at many."
     )
-    measured = "BAM less KERPLE power"
-    return [said, more, measured, one["difference"], one["low"], one["high"], "encodings_differences", "passkeys"]
+    most = max(bounds, key=lambda name: bounds[name][0])
+    if certain:
+        most = certain[0]
+        said = (
+            f"Training at one length measures a table: on prompts of {trained} tokens alone models of "
+            f"{_listed(certain)} learn where the key stands, and in shorter prompts find "
+            f"{_range(pd.Series([bounds[name][0] for name in certain]))} fewer of the passkeys than trained at varied "
+            "lengths"
+        )
+    else:
+        said = f"Training on prompts of {trained} tokens alone costs no encoding for certain anything at shorter ones"
+    for names, what in (
+        ([told[name] for name in costly if name not in certain], "certain only with all seeds: {}"),
+        ([label(name) for name in level], f"the two ways are within {SAME:g} of each other for {{}}"),
+        ([label(name) for name in bounds if name not in {*costly, *level}], "undecided for {}"),
+    ):
+        said += f"; {what.format(_joined(names))}" if names else ""
+    return [f"{said}.", more, f"fewer, {label(most)}", *bounds[most], *place]
+
+
+def _without_any(by_seed: pd.Series) -> bool:
+    """Whether the interval of the mean stays above 0 whichever seed is left out."""
+    return len(by_seed) > 2 and all(evaluation.seed_interval(by_seed.drop(seed))[0] > 0 for seed in by_seed.index)
+
+
+def _tables(frame: pd.DataFrame, training: str) -> str:
+    """How many models have learned a table."""
+    trained = int(frame["trained"].iloc[0])
+    models = [own.set_index("length")["accuracy"]
+              for _, own in frame[frame["training"] == training].groupby(["encoding", "seed"])]  # fmt: skip
+    return f"{sum(is_table(own, trained) for own in models)} of {len(models)}"
+
+
+def pretrained(losses: pd.DataFrame) -> list:
+    """What a trained RoPE loses beyond its training length, and what a window with sinks or another rotation mends."""
+    trained, longest = int(losses["trained"].iloc[0]), int(losses["length"].max())
+    far = losses[losses["length"] == longest].pivot(index="document", columns="way", values="loss")
+    place = "pretrained_losses", "a_pretrained_model"
+    name, broken = losses["model"].iloc[0].partition(",")[0], far["as-is"]
+    mended = [way for way in MENDS if way in far]
+    if longest <= trained or not mended or len(broken) < 2:
+        return [f"{name} was not read beyond its training length.", MISSED, "loss", *[np.nan] * 3, *place]
+    said = (
+        f"{name}, a language model with RoPE trained to {trained:,} tokens, loses {broken.mean():.2f} nats a token at "
+        f"{longest:,}; " + ", ".join(f"{MENDS[way]} {far[way].mean():.2f}" for way in mended) + ", without training."
+    )
+    gains = {way: broken - far[way] for way in mended}
+    surest = max(mended, key=lambda way: evaluation.seed_interval(gains[way])[0])
+    gained = [f"{MENDS[way]} {gain.min():.2f} to {gain.max():.2f}" for way, gain in gains.items()]
+    more = f"{len(broken)} documents, {losses['model'].iloc[0]}. Gains by document: {'; '.join(gained)} nats."
+    return [
+        said,
+        more,
+        f"gain by {MENDS[surest]}",
+        gains[surest].mean(),
+        *evaluation.seed_interval(gains[surest]),
+        *place,
+    ]
 
 
 def perplexity_misleads(frame: pd.DataFrame) -> list:
     """Do encodings that read long texts well retrieve?"""
     multiple = 16.0 if 16.0 in set(frame["multiple"]) else frame["multiple"].max()
     kept = frame[(frame["multiple"] == multiple) & frame["decides"].astype(bool)].sort_values("perplexity")
-    found = spearman_permutation(kept, "encoding", "perplexity", "accuracy")
-    measured = "rank correlation of perplexity with accuracy"
     place = "perplexity_and_retrieval", "language_models"
-    if np.isnan(found.rho):
+    if len(kept) < 2:
         said = f"{len(kept)} encodings passed the gates of language and passkeys: too few to compare perplexities."
-        return [said, MISSED, measured, np.nan, np.nan, np.nan, *place]
-    tells = "does not tell for certain who retrieves"
-    if found.p <= LEVEL:
-        tells = "tells who retrieves" if found.rho < 0 else "misleads: the higher, the better is the retrieval"
-    said = f"Perplexity at {multiple:g} times the training length {tells}"
+        return [said, MISSED, "share that retrieves little", *[np.nan] * 3, *place]
     best = kept.iloc[0]["perplexity"]
-    level = kept[kept["perplexity"] <= 1.2 * best]
-    poor = level[level["accuracy"] < GOOD]
+    level = kept[kept["perplexity"] <= LEVEL * best]
+    good, poor = level[level["accuracy"] >= GOOD], level[level["accuracy"] < GOOD]
+    said = (
+        f"A low perplexity on long texts does not tell who retrieves: of the {len(level)} encodings within a fifth of "
+        f"the best at {multiple:g} times the training length, {len(good)} find at least {GOOD:g} of the passkeys there"
+    )
     if len(poor):
-        said += (f", but {len(poor)} of the {len(level)} within a fifth of the best "
-                 f"retrieve{'s' * (len(poor) == 1)} {_range(poor['accuracy'])}")  # fmt: skip
+        said += f" and {len(poor)} only {_range(poor['accuracy'])}"
     named = [f"{label(row.encoding)} (perplexity {row.perplexity:.2f}, accuracy {row.accuracy:.2f})" for row in
              poor.itertuples()]  # fmt: skip
-    more = (
-        f"{len(kept)} encodings passed the gates of both tasks; perplexities are {kept['perplexity'].min():.2f} to "
-        f"{kept['perplexity'].max():.2f} (p = {found.p:.2g}).{' Level and poor: ' * bool(named)}{'; '.join(named)}"
-    )
-    return [f"{said}.", more, measured, found.rho, found.low, found.high, *place]
+    more = f"{len(kept)} encodings passed the gates of both tasks; the best perplexity is {best:.2f}."
+    if named:
+        more += f" These retrieve little: {'; '.join(named)}."
+    return [f"{said}.", more, "share that retrieves little", *share(len(poor), len(level)), *place]
 
 
 def findings(
-    counts: pd.DataFrame,
-    masses: pd.DataFrame,
-    confound: pd.DataFrame,
-    differences: pd.DataFrame,
-    both: pd.DataFrame,
+    models: pd.DataFrame, counts: pd.DataFrame, losses: pd.DataFrame, both: pd.DataFrame, confound: pd.DataFrame
 ) -> pd.DataFrame:
-    """A row per finding: the sentence, what else there is to say, a number with its interval, and the figure."""
-    rows = [who_reaches(counts, masses), tables(confound), older_priors(differences), perplexity_misleads(both)]
+    """A row per finding: the sentence, what else there is to say, a number with its interval, and the figure.
+
+    `models` and `losses` are empty where a profile leaves their experiment out.
+    """
+    rows = [dividing(models)] if len(models) else []
+    rows += [who_reaches(counts)]
+    rows += [pretrained(losses)] if len(losses) else []
+    rows += [perplexity_misleads(both), one_length(confound)]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -212,7 +260,7 @@ def _joined(labels: list[str]) -> str:
     return ", ".join(labels[:-1]) + f" and {labels[-1]}" if len(labels) > 1 else "".join(labels)
 
 
-NEEDS = ("encodings_counts", "encodings_tails", "passkey_confound", "encodings_differences", "perplexity_and_retrieval")
+NEEDS = ("division_models", "encodings_counts", "pretrained_losses", "perplexity_and_retrieval", "passkey_confound")
 EXPERIMENT = Experiment(
     name="findings",
     sections=("passkey", "confound", "benchmark", "language"),
@@ -220,6 +268,7 @@ EXPERIMENT = Experiment(
     measure=lambda profile, runs, cache: {},
     frames=(),
     needs=NEEDS,
+    optional=("division_models", "pretrained_losses"),
     derive={"findings": (NEEDS, findings)},
-    code=(findings,),
+    version=2,
 )

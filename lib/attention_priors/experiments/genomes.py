@@ -18,23 +18,25 @@ import torch.nn.functional as F
 from pydantic import AfterValidator, Field, model_validator
 from torch import Tensor
 
-from .. import evaluation, runtime, store
+from .. import evaluation, runtime
 from ..config import Encodings, Frozen, Lengths, ModelConfig, Profile, Recipe, Seeds, Size
+from ..corpora import genome
+from ..corpora.markov import Markov
 from ..evaluation import TOKENS_AT_ONCE
 from ..model import Transformer
-from ..text import genome
-from ..text.markov import Markov
-from ..training import RunSpec
+from ..training.runs import RunSpec
 from .arms import Corpus, trained
 from .continuations import content, correlation, fixed, resampled, rows, spread, written
 from .cost import cost
 from .experiment import Asked, Experiment, Frames, Reading
 from .grid import Job, run_all
+from .question import Question
 from .seeds import carry, over_seeds
 
 GATE = 3  # order of the Markov chain that a model has to beat
 NEW, ALL = "new", "all"  # windows that share no run with the training part; all windows
 FEW = 3  # completions of the paper's figure
+GENOMES = Question("genomes")
 
 
 def _known(name: str) -> str:
@@ -123,8 +125,7 @@ def train_and_read(run_spec: RunSpec, runs: str, profile: Profile) -> dict[str, 
     run, record = trained(run_spec, runs, profile.device)
     settings = profile.genomes
     asks = settings.model_dump(mode="json", include={"windows", "scored", "texts", "beginning", "piece", "pieces"})
-    code = store.fingerprint(read, Transformer)
-    found = store.kept_json(run.path / f"genomes-{store.key(asks, code)}.json", lambda: read(run.model(), settings))
+    found = GENOMES.put(run, asks, lambda: read(run.model(), settings))
     about = {"encoding": run_spec.model.encoding, "seed": run_spec.seed}
     return {part: [about | row | {"run": record["key"]} for row in each] for part, each in found.items()}
 
@@ -251,5 +252,4 @@ COST = Experiment(
         )
     },
     frames=("genomes_cost",),
-    code=(cost,),
 )

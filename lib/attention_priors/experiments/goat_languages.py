@@ -12,7 +12,7 @@ import pandas as pd
 
 from ..config import Encodings, Frozen, Profile, Seeds
 from ..evaluation import seed_interval
-from ..training import RunSpec
+from ..training.runs import RunSpec
 from .arms import Corpus, corpus, language_run
 from .documents import GATE, ROW, asked_of, told, train_and_read
 from .experiment import Experiment, Frames

@@ -13,16 +13,19 @@ from typing import Any
 import pandas as pd
 import torch
 
-from .. import evaluation, runtime, store
+from .. import evaluation, runtime
 from ..config import Encodings, Evaluation, Frozen, ModelConfig, Profile, Seeds
 from ..evaluation import TOKENS_AT_ONCE, reader
 from ..model import Transformer
 from ..tasks import addressing
-from ..training import RunSpec
+from ..training.runs import RunSpec
 from .arms import Corpus, trained
 from .experiment import Asked, Experiment, Frames, Reading
 from .grid import Job, gather
+from .question import Question
 from .seeds import carry, over_seeds
+
+OFFSETS = Question("offsets")
 
 
 class Settings(Frozen):
@@ -66,9 +69,7 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
 def train_and_answer(spec: RunSpec, runs: str, device: str, asks: Evaluation) -> list[dict[str, Any]]:
     """One model: train it if it is not in the store, then ask what has not been asked yet."""
     done, record = trained(spec, runs, device)
-    code = store.fingerprint(answered, Transformer)
-    path = done.path / f"offsets-{store.key(asks.model_dump(mode='json'), code)}.json"
-    rows = store.kept_json(path, lambda: answered(done.model(), spec, asks))
+    rows = OFFSETS.put(done, asks.model_dump(mode="json"), lambda: answered(done.model(), spec, asks))
     common = {"encoding": spec.model.encoding, "seed": spec.seed, "steps": record["steps"], "run": record["key"]}
     return [common | row for row in rows]
 

@@ -16,22 +16,24 @@ import pandas as pd
 import torch
 from pydantic import Field, model_validator
 
-from .. import evaluation, runtime, store
+from .. import evaluation, runtime
 from ..config import Encodings, Evaluation, Frozen, ModelConfig, Profile, Seeds, Size
 from ..positions.encodings import encoding
 from ..positions.priors import Prior
 from ..tasks import passkey
-from ..training import Run, RunSpec
+from ..training.runs import Run, RunSpec
 from .answers import Rows, Wanted, cost, readings, train_and_answer
 from .arms import Corpus, Rates, check_rates, stretched
 from .experiment import Asked, Experiment, Frames
 from .gate import gated
 from .grid import Job, gather
+from .question import Question
 from .seeds import carry, over_seeds
 
 GOAT = "goat"  # begins the names of Goat's forms
 CHANCE = 0.1  # of a digit
 NEAREST = 8  # the nearest eighth of the lags counts as next to the diagonal
+GOAT_HEADS = Question("goat-heads")
 
 
 class Settings(Frozen):
@@ -122,7 +124,6 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
 
 def read(trained: Run, length: int) -> Rows:
     """Where the priors of a finished run's heads put their mass, a row a head."""
-    path = trained.path / f"goat-heads-{store.key(length, store.fingerprint(mass))}.json"
 
     def measured() -> Rows:
         rows = []
@@ -135,7 +136,7 @@ def read(trained: Run, length: int) -> Rows:
         return rows
 
     common = {"encoding": trained.spec.model.encoding, "seed": trained.spec.seed, "length": length}
-    return [common | row for row in store.kept_json(path, measured)]
+    return [common | row for row in GOAT_HEADS.put(trained, length, measured)]
 
 
 @torch.no_grad()

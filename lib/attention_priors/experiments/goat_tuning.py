@@ -9,7 +9,6 @@ The notebook learned_spectra shows the file. Nothing else reads it.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,8 @@ from ..config import Profile
 from ..evaluation import reader
 from ..model import Transformer
 from ..tasks import addressing
-from ..training import RunSpec
+from ..training.runs import RunSpec
 from . import goat_offsets, goat_passkeys, tuning
-from .grid import Job, run_all
 
 PATH = config.ROOT / "data" / "tuning" / "goat.csv"
 PASSKEYS, ADDRESSES = "passkeys", "addresses"
@@ -50,8 +48,7 @@ def grid(profile: Profile, runs: Path) -> pd.DataFrame:
     """Train every row at its settings, as many at a time as the profile has workers."""
     cells = [(task, name, each) for task, names in ROWS.items() for name in names
              for each in trials(profile, task, name)]  # fmt: skip
-    jobs = [Job(" ".join(map(str, cell)), trial, (profile, *cell, str(runs))) for cell in cells]
-    return pd.DataFrame(run_all(jobs, profile.workers, profile.threads, "tuning"))
+    return tuning.table(profile, trial, cells, runs)
 
 
 def trial(profile: Profile, task: str, name: str, changed: dict[str, float], runs: str) -> dict[str, Any]:
@@ -71,11 +68,5 @@ def addresses(model: Transformer, spec: RunSpec, length: int) -> float:
     return float(sum(right) / TEXTS)
 
 
-def main() -> int:
-    """Write the table."""
-    tuning.write(grid(config.profile("cpu"), config.CACHE / "runs"), PATH)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    tuning.write(grid(config.profile("cpu"), config.CACHE / "runs"), PATH)

@@ -127,5 +127,9 @@ def _watch(futures: Mapping[Future, float], label: str) -> None:
 
 
 def _left(spent: float, total: float, waiting: float) -> str:
-    """The end of a heartbeat: what is left after `spent` seconds, `waiting` of `total` known ones not being done."""
-    return f", about {spent / (total - waiting) * waiting:.0f} s left" if total > waiting else ""
+    """The end of a heartbeat: what is left after `spent` seconds, `waiting` of `total` known ones not being done.
+
+    Nothing, until a twentieth is done: sums of the same numbers in another order differ by rounding.
+    """
+    done = total - waiting
+    return f", about {spent / done * waiting:.0f} s left" if done >= total / 20 > 0 else ""

@@ -16,8 +16,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from .. import evaluation, runtime
 from ..config import EncodingName, Encodings, Frozen, Lengths, Profile, Recipe, Size
-from ..text import corpora, hub
-from ..training import Run, RunSpec
+from ..corpora import corpora, hub
+from ..training.runs import Run, RunSpec
 from .arms import Corpus, corpus, language_run
 from .documents import GATE, ROW, asked_of, perplexity, told, train_and_read
 from .experiment import Experiment, Frames
@@ -143,7 +143,6 @@ TEXT = Experiment(
     measure=lambda profile, runs, cache: {"language_corpus": counts(profile, cache)},
     frames=("language_corpus",),
     exact=("language_corpus",),
-    code=(counts,),
 )
 EXPERIMENT = Experiment(
     name="languages",

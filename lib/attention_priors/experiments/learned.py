@@ -9,20 +9,22 @@ import numpy as np
 import pandas as pd
 import torch
 
-from .. import runtime, store
+from .. import runtime
 from ..config import Profile
 from ..evaluation import passkey_samples
 from ..model import Transformer
 from ..positions.priors import GeneralizedGaussian
-from ..training import Run, RunSpec
+from ..training.runs import Run, RunSpec
 from .arms import OURS, Corpus, passkey_run
 from .experiment import Asked, Experiment, Frames
 from .grid import Job, run_all
 from .heads import FIGURE_LENGTH, PROMPTS, content_masses, heads_and_maps
+from .question import Question
 
 EDITS = ("as trained", "negative to uniform", "random to uniform", "positive to uniform", "all uniform")
 EDITED = 10  # prompts a length
 FARTHEST = 32  # multiples of the training length: edited models are asked from T to there
+LEARNED = Question("learned")
 
 
 def asked(profile: Profile, _: Corpus | None = None) -> Asked:
@@ -47,9 +49,7 @@ def examine(spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...]) -> 
     """Heads, attention maps and edits of one trained model, kept beside it in the store."""
     run = Run(spec, runs, runtime.device(device))
     run.train()
-    code = store.fingerprint(heads_and_maps, content_masses, edited, passkey_samples, Transformer)
-    path = run.path / f"learned-{store.key(lengths, EDITS, PROMPTS, FIGURE_LENGTH, code)}.json"
-    return store.kept_json(path, lambda: _examined(run, lengths))
+    return LEARNED.put(run, (lengths, EDITS, PROMPTS, FIGURE_LENGTH), lambda: _examined(run, lengths))
 
 
 def _examined(run: Run, lengths: tuple[int, ...]) -> dict[str, list[dict[str, Any]]]:

@@ -61,5 +61,4 @@ EXPERIMENT = Experiment(
     frames=(),
     needs=("language_perplexity", "passkey_by_length"),
     derive={"perplexity_and_retrieval": (("language_perplexity", "passkey_by_length"), both)},
-    code=(both,),
 )

@@ -11,8 +11,9 @@ import pandas as pd
 import torch
 from pydantic import AfterValidator, Field, model_validator
 
-from .. import evaluation, runtime, store
+from .. import evaluation, runtime
 from ..config import Encodings, Evaluation, Frozen, ModelConfig, Profile, Recipe, Size
+from ..corpora import packing
 from ..evaluation import TOKENS_AT_ONCE, reader
 from ..model import Transformer
 from ..positions.encodings import encoding
@@ -22,16 +23,17 @@ from ..tasks.needle_reading import reading
 from ..tasks.needle_source import Source
 from ..tasks.needle_text import TASKS, Retrieval, find
 from ..tasks.needle_tokens import fewest
-from ..text import packing
-from ..training import Run, RunSpec
+from ..training.runs import Run, RunSpec
 from .arms import OURS, UNTRAINED, Corpus, corpus, trained, untrained
 from .experiment import Asked, Experiment, Reading
 from .gate import gated
 from .grid import Job, gather
+from .question import Question
 from .seeds import over_seeds, spread
 
 CONTROL = OURS  # the encoding of the untrained control
 NEEDLES = tuple(name for name, task in TASKS.items() if isinstance(task, Retrieval))  # RULER's eight, without tracking
+ANSWERS = Question("needles")
 
 
 def _known(task: str) -> str:
@@ -170,12 +172,11 @@ class Answers:
 
     def __init__(self, run: Run, local: int | None) -> None:
         self.run, self.local, self.seed = run, local, run.spec.seed
-        self.code = store.fingerprint(answered, read, Transformer), ingredients("", tuple(TASKS))
+        self.prompts = ingredients("", tuple(TASKS))
         self.model: Transformer | None = None
 
     def __call__(self, task: str, length: int, samples: int) -> int:
         """What `answered` returns."""
-        path = self.run.path / f"needles-{store.key(task, length, samples, self.local, *self.code)}.json"
 
         def measure() -> int:
             self.model = self.model or self.run.model()
@@ -183,7 +184,7 @@ class Answers:
             source, _ = read(spec.corpus, spec.model.vocabulary)
             return answered(self.model, task, length, samples, self.seed, source, self.local)
 
-        return store.kept_json(path, measure)
+        return ANSWERS.put(self.run, (task, length, samples, self.local, self.prompts), measure)
 
 
 def _table(ask: Any, profile: Profile, always: int = 0) -> list[dict[str, Any]]:
@@ -331,7 +332,6 @@ READINGS = Experiment(
     measure=lambda profile, runs, cache: {"ruler_readings": readings(profile, cache)},
     frames=("ruler_readings",),
     exact=("ruler_readings",),
-    code=(readings,),
 )
 EXPERIMENT = Experiment(
     name="needles",

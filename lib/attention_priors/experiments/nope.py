@@ -12,20 +12,22 @@ import torch.nn.functional as F
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from .. import runtime, store
+from .. import runtime
 from ..config import Encodings, Frozen, ModelConfig, Profile, Recipe, Size
+from ..corpora import packing
 from ..evaluation import TOKENS_AT_ONCE
 from ..model import Transformer
 from ..tasks import masking
-from ..text import packing
-from ..training import RunSpec
+from ..training.runs import RunSpec
 from .arms import UNTRAINED, Corpus, corpus, trained, untrained
 from .experiment import Asked, Experiment, Reading
 from .grid import Job, gather
+from .question import Question
 
 KINDS = ("causal", "masked")
 RIDGE = 1e-6  # of the mean square of the features
 REORDERED = 32  # windows
+NOPE = Question("nope")
 
 
 class Settings(Frozen):
@@ -77,8 +79,7 @@ def study(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
 def train_and_examine(run_spec: RunSpec, runs: str, device: str, windows: int) -> list[dict[str, Any]]:
     """One model: train it if it is not in the store, then measure what has not been measured yet."""
     run, record = trained(run_spec, runs, device)
-    path = run.path / f"nope-{store.key(windows, store.fingerprint(examined, Transformer))}.json"
-    found = store.kept_json(path, lambda: examined(run.model(), run_spec, windows))
+    found = NOPE.put(run, windows, lambda: examined(run.model(), run_spec, windows))
     common = {"kind": run_spec.task, "encoding": run_spec.model.encoding, "seed": run_spec.seed}
     return [common | row | {"run": record["key"]} for row in found]
 

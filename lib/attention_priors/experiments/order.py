@@ -12,9 +12,10 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from .. import runtime, store
+from .. import runtime
 from ..config import Profile
 from ..model import Transformer
+from .question import Question
 
 if TYPE_CHECKING:  # documents measures order too
     from .documents import Reader
@@ -22,6 +23,7 @@ if TYPE_CHECKING:  # documents measures order too
 CONTEXT = 32  # tokens that are read; the last one asks, and stays
 NEAR = (2, 1)  # lags of the two that are swapped
 AT_ONCE = 256  # texts
+ORDER = Question("order")
 
 
 def measured(reader: Reader, profile: Profile) -> list[dict[str, Any]]:
@@ -37,8 +39,7 @@ def measured(reader: Reader, profile: Profile) -> list[dict[str, Any]]:
                  "bag": round(float((bag - true).mean()), 7), "preferred": float((swap > true).double().mean()),
                  "pairs": len(chosen)}]  # fmt: skip
 
-    code = store.fingerprint(losses, swapped, bags, texts, Transformer)
-    return reader.kept(f"order-{store.key(about, code, *reader.code)}", measure)
+    return ORDER.put(reader.run, (about, reader.extension), measure)
 
 
 def texts(documents: Int[Tensor, "documents tokens"], count: int) -> Int[Tensor, "count context+1"]:

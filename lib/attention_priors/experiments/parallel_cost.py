@@ -81,5 +81,4 @@ EXPERIMENT = Experiment(
     recipe=lambda profile: "random",
     measure=measure,
     frames=("parallel_cost",),
-    code=(cost,),
 )

@@ -17,20 +17,21 @@ from jaxtyping import Int
 from pydantic import Field, model_validator
 from torch import Tensor
 
-from .. import runtime, store
+from .. import runtime
 from ..config import Encodings, Frozen, Lengths, Profile
 from ..model import Transformer
-from ..parallel import condense
 from ..parallel.methods import METHODS, Method, Text
-from ..training import RunSpec
+from ..training.runs import RunSpec
 from .arms import Corpus, corpus, language_run, trained
 from .documents import Reader, gate
 from .experiment import Asked, Experiment, Frames, Reading
 from .grid import Job, gather
+from .question import Question
 from .seeds import carry, over_seeds
 
 QUESTION = 16  # tokens that choose chunks
 BY_TARGETS = "k3-by-targets"  # chunks chosen by the very tokens that are scored
+LOSSES = Question("parallel-language")
 
 
 class Settings(Frozen):
@@ -96,19 +97,19 @@ def read(spec: RunSpec, runs: str, profile: Profile) -> list[dict[str, Any]]:
     passed = gate(reader, profile)["passed"]
     documents = reader.texts(language.domains[0])
     common = {"encoding": spec.model.encoding, "seed": spec.seed, "run": record["key"], "passed": passed}
-    code, rows = store.fingerprint(losses, condense, Transformer), []
+    rows = []
     for method in settings.methods:
         how = METHODS.get(method, METHODS["k3"])
         lengths = settings.asked(spec.model.encoding, method)
         if not lengths:
             continue
         texts = language.documents, settings.scored, max(language.lengths)
-        about = method, lengths, *texts, store.fingerprint(how.prepare)
+        about = method, lengths, *texts
 
         def measured(how: Method = how, lengths: tuple[int, ...] = lengths, by: bool = method == BY_TARGETS) -> list:
             return losses(reader.model, how, documents, lengths, settings.scored, spec.recipe.length, spec.seed, by)
 
-        found = reader.kept(f"parallel-{store.key(*about, code)}", measured)
+        found = LOSSES.put(run, about, measured)
         rows += [common | {"method": method} | row for row in found]
     return rows
 

@@ -14,7 +14,7 @@ import pandas as pd
 import torch
 from pydantic import Field, model_validator
 
-from .. import evaluation, runtime, store
+from .. import evaluation, runtime
 from ..config import Encodings, Evaluation, Frozen, Profile
 from ..model import Transformer, count
 from ..parallel import condense
@@ -22,12 +22,13 @@ from ..parallel.methods import METHODS, Method, Text, options
 from ..parallel.ours import Ours
 from ..parallel.read import Condensed
 from ..tasks import passkey
-from ..training import RunSpec
+from ..training.runs import RunSpec
 from .answers import Answers
 from .arms import Corpus, passkey_run, trained
 from .experiment import Asked, Experiment, Frames, Reading
 from .gate import gated
 from .grid import Job, run_all
+from .question import Question
 from .seeds import carry, over_seeds
 
 ASKED = passkey.QUESTION_TOKENS + passkey.DIGITS  # tokens at the end of a prompt that are no text
@@ -44,6 +45,7 @@ QUESTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "calibration": (("k3-calibrated", "k3"), ("k3-half-calibrated", "k3-half")),
 }
 COLUMNS = ("question", "encoding", "ours", "theirs", "length", "trained", "seeds", "difference", "low", "high")
+BANDED, RANKS = Question("parallel"), Question("parallel-ranks")
 
 
 class Settings(Frozen):
@@ -125,17 +127,15 @@ def read(
     for length in gate:
         right = sum(row["correct"] for row in answers(length, samples))
         tables["parallel_gate"].append(common | {"length": length, "correct": right, "samples": samples})
-    code = store.fingerprint(banded, ranked, condense, Transformer)
     for method in settings.methods:
         how = METHODS[method]
         for each in settings.asked(name, method):
-            given = each.model_dump(mode="json"), method, store.fingerprint(how.prepare)
-            path = run.path / f"parallel-{store.key(*given, code)}.json"
-            rows = store.kept_json(path, lambda each=each, how=how: banded(run.model(), how, each, spec.seed, window))
+            given = each.model_dump(mode="json"), method
+            rows = BANDED.put(run, given, lambda each=each, how=how: banded(run.model(), how, each, spec.seed, window))
             tables["parallel_prompts"] += [common | {"method": method} | row for row in rows]
     for each in (settings.evaluation, settings.far):
-        path = run.path / f"parallel-ranks-{store.key(each.model_dump(mode='json'), code)}.json"
-        rows = store.kept_json(path, lambda each=each: ranked(run.model(), each, spec.seed, window))
+        given = each.model_dump(mode="json")
+        rows = RANKS.put(run, given, lambda each=each: ranked(run.model(), each, spec.seed, window))
         tables["parallel_ranks"] += [common | row for row in rows]
     return tables
 

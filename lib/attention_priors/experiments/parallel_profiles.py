@@ -20,7 +20,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from .. import store
 from ..config import Profile
 from ..model import Transformer
 from ..parallel import condense
@@ -28,11 +27,12 @@ from ..parallel.chunks import LAYERS, Calibration, Options, rows
 from ..parallel.methods import EDGE
 from ..parallel.ours import Ours
 from ..parallel.read import Joined, everything
-from ..training import RunSpec
+from ..training.runs import RunSpec
 from .arms import Corpus, corpus, language_run, trained
 from .documents import Reader, gate
 from .experiment import Asked, Experiment, Frames, Reading
 from .grid import Job, run_all
+from .question import Question
 
 CHUNKS, FIFTHS, QUESTION, LAST = 4, 5, 16, 8
 THRESHOLD = 0.05  # of a weight that counts as effective
@@ -47,6 +47,7 @@ NONE, EARLY, INTERMEDIATE, DEEP, ALL = "none", "early", "intermediate", "deep", 
 DEPTHS = {EARLY: (1, 8), INTERMEDIATE: (9, 16), DEEP: (25, LAYERS), ALL: (1, LAYERS)}
 SINK, RECENCY, MIDDLE, ENDS = "sink", "recency", "middle", "sink and recency"
 REGIONS = {SINK: (SINK,), RECENCY: (RECENCY,), MIDDLE: (MIDDLE,), ENDS: (SINK, RECENCY), ALL: (SINK, RECENCY, MIDDLE)}
+LOOKED, EVICTED = Question("parallel-profiles"), Question("parallel-regions")
 
 
 def specs(profile: Profile, found: Corpus) -> list[RunSpec]:
@@ -77,20 +78,17 @@ def read(spec: RunSpec, runs: str, profile: Profile) -> dict[str, list[dict[str,
     reader, language = Reader(run, spec.model.encoding, profile), profile.language
     common = {"encoding": spec.model.encoding, "seed": spec.seed, "run": record["key"],
               "passed": gate(reader, profile)["passed"]}  # fmt: skip
-    code = store.fingerprint(looked, condense, Transformer)
-    key = store.key(language.documents, max(language.lengths), spec.recipe.length, code)
+    asked = language.documents, max(language.lengths), spec.recipe.length
 
     def measured() -> list[dict[str, Any]]:
         return [looked(reader.model, reader.texts(language.domains[0]), spec.recipe.length)]
 
-    (found,) = reader.kept(f"parallel-profiles-{key}", measured)
-    code = store.fingerprint(regions, condense, Transformer)
-    key = store.key(language.documents, max(language.lengths), spec.recipe.length, code)
+    (found,) = LOOKED.put(run, asked, measured)
 
     def evicted() -> list[dict[str, Any]]:
         return regions(reader.model, reader.texts(language.domains[0]), spec.recipe.length)
 
-    found = found | {"parallel_regions": reader.kept(f"parallel-regions-{key}", evicted)}
+    found = found | {"parallel_regions": EVICTED.put(run, asked, evicted)}
     return {name: [common | row for row in found[name]] for name in FRAMES}
 
 

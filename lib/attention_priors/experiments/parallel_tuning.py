@@ -10,7 +10,6 @@ ParallelComp the value that did best.
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -120,11 +119,5 @@ def of_way(model: Transformer, way: str, window: int, seed: int, samples: int = 
     return rows
 
 
-def main() -> int:
-    """Write the table."""
-    tuning.write(grid(config.profile("cpu"), config.CACHE / "runs"), PATH)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    tuning.write(grid(config.profile("cpu"), config.CACHE / "runs"), PATH)

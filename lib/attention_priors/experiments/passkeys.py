@@ -12,7 +12,7 @@ from .. import evaluation, runtime
 from ..config import Encodings, Evaluation, Frozen, Profile, Recipe, Size
 from ..evaluation import passkey_samples
 from ..tasks import passkey
-from ..training import Run, RunSpec
+from ..training.runs import Run, RunSpec
 from .answers import Rows, Wanted, cost, reached, readings, train_and_answer
 from .arms import OURS, UNTRAINED, Corpus, passkey_run, untrained
 from .experiment import Asked, Experiment, Frames

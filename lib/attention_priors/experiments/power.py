@@ -53,5 +53,4 @@ EXPERIMENT = Experiment(
     frames=(),
     needs=("encodings_counts",),
     derive={"power_measured": ("encodings_counts", shown)},
-    code=(shown,),
 )

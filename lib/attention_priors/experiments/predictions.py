@@ -63,5 +63,4 @@ EXPERIMENT = Experiment(
     frames=(),
     needs=("learned_heads",),
     derive={"phase_heads": ("learned_heads", heads)},
-    code=(heads,),
 )

@@ -127,5 +127,4 @@ EXPERIMENT = Experiment(
     recipe=lambda profile: "pucks",
     measure=lambda profile, runs, cache: {"groups_pucks": accuracies(profile)},
     frames=("groups_pucks",),
-    code=(watch,),
 )

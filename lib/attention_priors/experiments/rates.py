@@ -9,7 +9,6 @@ the file.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,11 @@ import pandas as pd
 
 from .. import config, runtime
 from ..config import Profile
-from ..training import Run, RunSpec
+from ..training.runs import Run, RunSpec
 from . import division, tuning
 from .arms import corpus, language_run, passkey_run
 from .documents import Reader, gate
 from .goat_tuning import addresses
-from .grid import Job, run_all
 
 PATH = config.ROOT / "data" / "tuning" / "rates.csv"
 LANGUAGE, ADDRESSES, PASSKEYS = "language", "addresses", "passkeys"
@@ -57,9 +55,7 @@ def grid(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
     cells = [(task, spec, each) for task, names in ROWS.items() for name in names
              for spec in [usual(profile, task, name, cache)]
              for each in tuning.trials(spec.recipe, name)]  # fmt: skip
-    jobs = [Job(f"{task} {spec.model.encoding} {each}", trial, (profile, task, spec, each, str(runs)))
-            for task, spec, each in cells]  # fmt: skip
-    return pd.DataFrame(run_all(jobs, profile.workers, profile.threads, "rates"))
+    return tuning.table(profile, trial, cells, runs)
 
 
 def trial(profile: Profile, task: str, spec: RunSpec, changed: dict[str, float], runs: str) -> dict[str, Any]:
@@ -74,9 +70,7 @@ def losses(profile: Profile, spec: RunSpec, changed: dict[str, float], runs: str
     """A language model whose recipe is changed: its loss at the training length and beyond, and the gate's swap."""
     spec = spec.model_copy(update={"recipe": spec.recipe.model_copy(update=changed)})
     run = Run(spec, runs, runtime.device(profile.device))
-    try:
-        record = run.train()
-    except FloatingPointError:  # a rate that is too high is a result
+    if (record := tuning.ended(run)) is None:
         return changed
     reader, length = Reader(run, spec.model.encoding, profile), spec.recipe.length
     multiples = [n for n in (1, *tuning.MULTIPLES) if n * length <= max(profile.language.lengths)]
@@ -87,11 +81,5 @@ def losses(profile: Profile, spec: RunSpec, changed: dict[str, float], runs: str
             "swap": gate(reader, profile)["swap"]}  # fmt: skip
 
 
-def main() -> int:
-    """Write the table."""
-    tuning.write(grid(config.profile("cpu"), config.CACHE / "runs", config.CACHE / "corpora"), PATH)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    tuning.write(grid(config.profile("cpu"), config.CACHE / "runs", config.CACHE / "corpora"), PATH)

@@ -18,7 +18,7 @@ from pydantic import Field
 from ..config import Encodings, Extension, Frozen, Lengths, Profile, Size
 from ..evaluation import seed_interval
 from ..positions.encodings import encoding
-from ..training import RunSpec
+from ..training.runs import RunSpec
 from . import fading
 from .arms import OWN, Corpus, corpus, extended, language_run, longer, trained
 from .documents import GATE, Reader, gate, unigram

@@ -19,21 +19,24 @@ import pandas as pd
 import torch
 from pydantic import AfterValidator, Field, model_validator
 
-from .. import config, images, runtime, store
+from .. import config, runtime
 from ..config import Frozen, Lengths, Profile, Recipe, Seeds, Size
+from ..corpora import images
 from ..positions.grids import Grid, GridFourier, grid_encoding
-from ..vision import ImageRun, ImageSpec, VisionConfig, VisionModel
-from ..vision.model import GridName, grid_of
+from ..training.vision import ImageRun, ImageSpec, VisionConfig, VisionModel
+from ..training.vision.model import GridName, grid_of
 from .arms import UNTRAINED, Corpus
 from .experiment import Asked, Experiment, Frames, Reading
 from .gate import POOLED
 from .grid import Job, run_all
+from .question import Question
 
 COUNTED, STRETCHED, BARE = "counted in patches", "stretched", "prior at zero"  # what places are when a model is asked
 PATCHES_AT_ONCE = 8192
 NEAR = 2.0  # patches; what counts as local
 FRAMES = ("resolution_answers", "resolution_priors")
 SECTION, WRITTEN = "resolution", "digits"  # of a profile: drawings, and MNIST's digits as a check
+RESOLUTION, PRIORS = Question("resolution"), Question("resolution-priors")
 
 
 class Settings(Frozen):
@@ -119,16 +122,14 @@ def train_and_ask(run_spec: ImageSpec, runs: str, device: str, settings: Setting
     """One model: train it if it is not in the store, then ask what has not been asked yet."""
     run = ImageRun(run_spec, runs, runtime.device(device))
     record = run.train(runtime.say if runtime.headless() else None)
-    code = store.fingerprint(answers, VisionModel, images.kind(run_spec.images))
-    path = run.path / f"resolution-{store.key(list(settings.sides), settings.samples, code)}.json"
-    rows = store.kept_json(path, lambda: answers(run.model(), run_spec, settings))
+    asked = settings.sides, settings.samples
+    rows = RESOLUTION.put(run, asked, lambda: answers(run.model(), run_spec, settings))
     common = {"encoding": run_spec.model.encoding, "token": run_spec.model.class_token, "seed": run_spec.seed}
     told = {"steps": record["steps"], "run": record["key"]}
     found = {FRAMES[0]: [common | row | told for row in rows]}
     if run_spec.model.class_token == settings.class_token[0]:
         where = {"encoding": common["encoding"], "seed": common["seed"]}
-        path = run.path / f"resolution-priors-{store.key(store.fingerprint(priors))}.json"
-        found[FRAMES[1]] = [where | row for row in store.kept_json(path, lambda: priors(run.model()))]
+        found[FRAMES[1]] = [where | row for row in PRIORS.put(run, None, lambda: priors(run.model()))]
     return found
 
 

@@ -8,7 +8,6 @@ genomes_and_images shows the file.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,8 @@ import pandas as pd
 
 from .. import config, runtime
 from ..config import Profile
-from ..vision import ImageRun
+from ..training.vision import ImageRun
 from . import resolution, tuning
-from .grid import Job, run_all
 
 PATH = config.ROOT / "data" / "tuning" / "resolution.csv"
 ROWS = ("goat-2d", "learned-2d", "rope-2d", "sinusoidal-2d", "nope-2d")
@@ -36,8 +34,7 @@ def tried() -> pd.DataFrame:
 def grid(profile: Profile, runs: Path) -> pd.DataFrame:
     """Train every row at its rates, as many at a time as the profile has workers."""
     cells = [(name, factor * profile.resolution.recipe.rate) for factor in FACTORS for name in ROWS]
-    jobs = [Job(f"{name} at {rate:g}", trial, (profile, name, rate, str(runs))) for name, rate in cells]
-    return pd.DataFrame(run_all(jobs, profile.workers, profile.threads, "tuning"))
+    return tuning.table(profile, trial, cells, runs)
 
 
 def trial(profile: Profile, name: str, rate: float, runs: str) -> dict[str, Any]:
@@ -48,9 +45,7 @@ def trial(profile: Profile, name: str, rate: float, runs: str) -> dict[str, Any]
     spec = usual.model_copy(update={"recipe": usual.recipe.model_copy(update={"rate": rate})})
     row = {"encoding": name, "seed": SEED, "rate": rate, "prior_rate": spec.recipe.prior_rate}
     run = ImageRun(spec, runs, runtime.device(profile.device))
-    try:
-        record = run.train()
-    except FloatingPointError:  # a rate that is too high is a result
+    if (record := tuning.ended(run)) is None:
         return row
     asked = settings.model_copy(update={"sides": sides})
     found = {(each["places"], each["side"]): each["correct"] / each["samples"]
@@ -61,11 +56,5 @@ def trial(profile: Profile, name: str, rate: float, runs: str) -> dict[str, Any]
     return row | {f"{called}_{side}": found[way, side] for side in sides[1:] for called, way in ways.items()}
 
 
-def main() -> int:
-    """Write the table."""
-    tuning.write(grid(config.profile("full"), config.CACHE / "runs"), PATH)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    tuning.write(grid(config.profile("full"), config.CACHE / "runs"), PATH)

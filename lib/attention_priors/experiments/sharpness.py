@@ -7,18 +7,20 @@ from typing import Any
 
 import torch
 
-from .. import runtime, store
+from .. import runtime
 from ..config import Profile
 from ..model import Transformer
 from ..tasks import passkey
-from ..training import Run, RunSpec
+from ..training.runs import Run, RunSpec
 from .arms import OURS, Corpus, passkey_run
 from .experiment import Asked, Experiment, Frames
 from .grid import Job, gather
 from .heads import content_weights, key_prompts
+from .question import Question
 
 MULTIPLES = (1, 4, 16)  # of the training length
 PROMPTS = 4
+SHARPNESS = Question("sharpness")
 
 
 def asked(profile: Profile, _: Corpus | None = None) -> Asked:
@@ -37,8 +39,8 @@ def examine(spec: RunSpec, runs: str, device: str) -> list[dict[str, Any]]:
     run = Run(spec, runs, runtime.device(device))
     run.train()
     lengths = tuple(multiple * spec.recipe.length for multiple in MULTIPLES)
-    path = run.path / f"sharpness-{store.key(lengths, PROMPTS, store.fingerprint(sharpness, Transformer))}.json"
-    return store.kept_json(path, lambda: [row for n in lengths for row in sharpness(run.model(), n, spec.seed)])
+    asked = lengths, PROMPTS
+    return SHARPNESS.put(run, asked, lambda: [row for n in lengths for row in sharpness(run.model(), n, spec.seed)])
 
 
 @torch.no_grad()

@@ -17,17 +17,18 @@ from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor
 
-from .. import runtime, store
+from .. import runtime
 from ..config import Encodings, Frozen, Profile, Seeds
 from ..model import Transformer
 from ..positions.composite import Content
 from ..tasks import copying
-from ..training import RunSpec
+from ..training.runs import RunSpec
 from .arms import Corpus, copying_run, corpus, language_run, trained
 from .documents import Reader, gate
 from .experiment import Asked, Experiment, Frames, Reading
 from .grid import Job, run_all
 from .induced import induced, sides
+from .question import Question
 
 NEXT = 8  # keys after the first that its peak in u has to rise above
 EVERY = 4  # of the keys whose u is kept, after the first ones
@@ -35,6 +36,7 @@ SINK = 0.3  # of a head's attention on the first key, from which on it counts as
 OWN = ("alibi",)  # encodings whose prior prefers the query's own key
 FLAT = 1e-9
 TINY = 1e-300  # of a weight
+SINKS, EXCESS = Question("sinks"), Question("sinks-loss")
 
 
 class Settings(Frozen):
@@ -74,13 +76,11 @@ def train_and_look(spec: RunSpec, runs: str, profile: Profile) -> dict[str, list
     """One model: train it if it is not in the store, then measure what has not been measured yet."""
     run, record = trained(spec, runs, profile.device)
     settings, task = profile.sinks, "copying" if spec.task == "copying" else "language"
-    code = store.fingerprint(look, Transformer)
     if task == "copying":
         tokens = mixed(spec, settings.documents)
-        path = run.path / f"sinks-{store.key(settings.documents, settings.factors, code)}.json"
-        parts = store.kept_json(path, lambda: look(run.model(), tokens, settings.factors))
-        own = store.key(settings.documents, store.fingerprint(excess, mixed, Transformer))
-        loss = store.kept_json(run.path / f"sinks-loss-{own}.json", lambda: excess(run.model(), tokens))
+        asked = settings.documents, settings.factors
+        parts = SINKS.put(run, asked, lambda: look(run.model(), tokens, settings.factors))
+        loss = EXCESS.put(run, settings.documents, lambda: excess(run.model(), tokens))
         passed = loss <= copying.NEAR
     else:
         reader, domain = Reader(run, spec.model.encoding, profile), profile.language.domains[0]
@@ -90,7 +90,7 @@ def train_and_look(spec: RunSpec, runs: str, profile: Profile) -> dict[str, list
             texts = reader.texts(domain)[: settings.documents, -spec.recipe.length - 1 : -1]
             return look(reader.model, texts, settings.factors)
 
-        parts = reader.kept(f"sinks-{store.key(wanted, code)}", measured)
+        parts = SINKS.put(run, wanted, measured)
         own = reader(domain, (spec.recipe.length,))
         passed, loss = gate(reader, profile)["passed"], sum(row["loss"] for row in own) / len(own)
     about = {"task": task, "encoding": spec.model.encoding, "seed": spec.seed, "trained": spec.recipe.length}

@@ -15,22 +15,24 @@ from typing import Self
 import pandas as pd
 from pydantic import Field, model_validator
 
-from .. import evaluation, store
+from .. import evaluation
 from ..config import Encodings, Evaluation, Extension, Frozen, Profile, Size
-from ..extension import extend
 from ..positions.encodings import encoding, stretched
 from ..positions.extensions import turns
 from ..positions.rotary import rope
-from ..training import RunSpec
+from ..training.extension import extend
+from ..training.runs import RunSpec
 from .answers import Answers, Rows, cost, readings
 from .arms import Corpus, extended, passkey_run, trained
 from .experiment import Asked, Experiment, Frames
 from .gate import gated
 from .grid import Job, gather
+from .question import Question
 from .seeds import over_seeds
 
 NARROWEST = 32
 KEPT, BETWEEN, INTERPOLATED, BEYOND = "kept", "between", "interpolated", "slowed further"  # what becomes of a plane
+STRETCHED = Question("passkey-stretched")
 
 
 class Settings(Frozen):
@@ -110,13 +112,12 @@ class StretchedAnswers(Answers):
     def __call__(self, length: int, samples: int) -> Rows:
         trained_on = self.run.spec.recipe.length
         factor = max(1.0, length / trained_on)
-        path = self.run.path / f"passkey-{store.key(length, samples, self.form, factor, *self.code)}.json"
 
         def measure() -> Rows:
             model = extend(self.run.model(), self.name, trained_on, factor)
             return evaluation.passkey_samples(model, length, samples, self.run.spec.seed, self.form)
 
-        return store.kept_json(path, measure)
+        return STRETCHED.put(self.run, (length, samples, self.form, factor, self.extension), measure)
 
 
 def learn(spec: RunSpec, runs: str, device: str) -> Rows:

@@ -10,21 +10,23 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from .. import runtime, store
+from .. import runtime
 from ..config import Profile
 from ..model import Attention, Transformer
 from ..positions.encodings import encoding
 from ..positions.mass import normalised, tail_mass
-from ..training import Run
+from ..training.runs import Run
 from .arms import passkey_run
 from .correlation import Correlation, spearman_permutation
 from .gate import gated
+from .question import Question
 
 LEVEL = 0.05  # of the hypothesis of notebook 18
 MULTIPLE = 64  # of the training length: where both are taken
 NEAR = 4  # keys within T / NEAR are near
 QUANTITIES = {"near": "near mass", "far": "far mass", "both": "the smaller of the two"}
 COLUMNS = ["encoding", "seed", "length", "trained", "near", "far", "both", "accuracy", "passed"]
+TAILS = Question("tails")
 
 
 @torch.no_grad()
@@ -59,8 +61,7 @@ def masses(model: Transformer, length: int, trained: int) -> tuple[float, float]
 
 def _kept(run: Run, length: int) -> tuple[float, float]:
     """`masses` of a trained run, taken once and kept beside it."""
-    path = run.path / f"tails-{store.key(length, store.fingerprint(masses))}.json"
-    near, far = store.kept_json(path, lambda: masses(run.model().cpu(), length, run.spec.recipe.length))
+    near, far = TAILS.put(run, length, lambda: masses(run.model().cpu(), length, run.spec.recipe.length))
     return near, far
 
 

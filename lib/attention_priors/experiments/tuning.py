@@ -10,8 +10,7 @@ reads it.
 from __future__ import annotations
 
 import io
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from ..config import Profile, Recipe
 from ..evaluation import passkey_samples
 from ..model import Transformer
 from ..positions.encodings import encoding
-from ..training import Run, RunSpec
+from ..training.runs import Run, RunSpec
 from .arms import passkey_run
 from .grid import Job, run_all
 
@@ -57,7 +56,12 @@ def trials(recipe: Recipe, name: str) -> list[dict[str, float]]:
 def grid(profile: Profile, runs: Path) -> pd.DataFrame:
     """Train every row of the main comparison at its settings, as many at a time as the profile has workers."""
     cells = [(name, changed) for name in profile.main for changed in trials(profile.passkey.recipe, name)]
-    jobs = [Job(f"{name} at {changed}", trial, (profile, name, changed, str(runs))) for name, changed in cells]
+    return table(profile, trial, cells, runs)
+
+
+def table(profile: Profile, trial: Callable[..., dict[str, Any]], cells: Iterable[tuple], runs: Path) -> pd.DataFrame:
+    """A row for each cell: what `trial` tells of the profile, the cell and the store."""
+    jobs = [Job(" ".join(map(str, cell)), trial, (profile, *cell, str(runs))) for cell in cells]
     return pd.DataFrame(run_all(jobs, profile.workers, profile.threads, "tuning"))
 
 
@@ -76,15 +80,21 @@ def outcome(usual: RunSpec, changed: dict[str, float], runs: str, device: str, a
     """A run whose recipe is changed: what was changed, and what came of it at every length that is `asked`."""
     spec = usual.model_copy(update={"recipe": usual.recipe.model_copy(update=changed)})
     run = Run(spec, runs, runtime.device(device))
-    try:
-        record = run.train()
-    except FloatingPointError:  # a rate that is too high is a result
+    if (record := ended(run)) is None:
         return changed
     model = run.model()
     near = [asked(model, spec, length) for length in spec.recipe.gate.lengths]
     row = {**changed, "steps": record["steps"], "most": spec.recipe.steps, "answer_loss": record["loss"][-1],
            "accuracy": sum(near) / len(near), "worst": min(near)}  # fmt: skip
     return row | {f"accuracy_{n}": asked(model, spec, n * spec.recipe.length) for n in MULTIPLES}
+
+
+def ended(run: Any) -> dict[str, Any] | None:
+    """The record of a run that is trained; None where its loss was not finite: a rate that is too high is a result."""
+    try:
+        return run.train()
+    except FloatingPointError:
+        return None
 
 
 def write(table: pd.DataFrame, path: Path) -> None:
@@ -94,12 +104,5 @@ def write(table: pd.DataFrame, path: Path) -> None:
     store.write_text(path, buffer.getvalue())
 
 
-def main() -> int:
-    """Write the table."""
-    profile = config.profile("cpu")
-    write(grid(profile, config.CACHE / "runs"), PATH)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    write(grid(config.profile("cpu"), config.CACHE / "runs"), PATH)

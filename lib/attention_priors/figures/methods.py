@@ -57,6 +57,10 @@ COMPOSED: dict[str, tuple[tuple, str]] = {
     "half-rope-window": ((2, 1), "<"),
     "half-rope-window-bam": (style.SOLID, "D"),
     "half-rope-window-kerple-power": ((6, 1, 2, 1), "P"),
+    "alternating": ((7, 2), "p"),
+    "alternating-bam": ((5, 1, 2, 1), "h"),
+    "half-window": ((4, 1, 1, 1), ">"),
+    "half-window-bam": ((8, 2), "X"),
 }
 FAMILIES = ((GOAT, style.RED), (COMPOSED, style.OCHRE))  # of rows that share a colour
 
@@ -105,6 +109,12 @@ def paint(name: str) -> tuple[str, str]:
             seen = look(each)
             return (METHODS[method(each)][0] if each in METHODS else seen["color"]), seen["marker"]
     return style.BLACK, "o"
+
+
+def alone(name: str) -> dict[str, Any]:
+    """Keywords of `Axes.plot` for an encoding in a panel of its own: a solid line."""
+    color, marker = paint(name)
+    return {"color": color, "marker": marker, "markersize": 2.5, "linewidth": 1.0, "label": label(name)}
 
 
 def label(name: str) -> str:

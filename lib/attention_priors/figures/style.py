@@ -104,15 +104,6 @@ def pitch(rows: int, room: float = PAGE) -> float:
     return min(ROW, room / rows)
 
 
-def broken(text: str, inches: float) -> str:
-    """In two lines where it is wider, in small type."""
-    breaks = [place for place, letter in enumerate(text) if letter == " "]
-    if len(text) <= int(WIDE * inches) or not breaks:
-        return text
-    middle = min(breaks, key=lambda place: abs(place - len(text) / 2))
-    return f"{text[:middle]}\n{text[middle + 1 :]}"
-
-
 def contrast(color: Any, alpha: float = 1.0) -> float:
     """The contrast of a colour on white paper, from 1 to 21, as WCAG 2 defines it."""
     rgba = np.array(mpl.colors.to_rgba(color))

@@ -20,7 +20,6 @@ from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface, causal_mask_function, sdpa_mask
 
 from ..attention import Visible, attention
-from ..attention.tiles import serves
 from ..positions.encodings import Encoding
 from ..positions.priors import Prior, Product
 
@@ -178,7 +177,6 @@ def _by_op(own: Positions, q: Tensor, k: Tensor, v: Tensor, seen: Seen) -> Tenso
     if seen.plain or not of_keys:
         return attention(
             q, k, v, prior=prior, logit_scale=scale, prior_scale=by, visible=visible, offset=seen.offset,
-            backend=_backend(q),
         )  # fmt: skip
     # Rows begin at different slots: b_i is one more component of q_i, u(j) one more of k_j.
     u = _of_keys(prior, visible.first, visible.last, keys)
@@ -191,14 +189,9 @@ def _by_op(own: Positions, q: Tensor, k: Tensor, v: Tensor, seen: Seen) -> Tenso
     k = torch.cat([k, u.to(dtype).expand(k.shape[:3])[..., None]], -1)
     out = attention(
         q, k, F.pad(v, (0, 1)), prior=Product(*relative) if relative else None, prior_scale=by if relative else None,
-        visible=visible, offset=seen.offset, backend=_backend(q),
+        visible=visible, offset=seen.offset,
     )  # fmt: skip
     return out[..., :width].to(before)
-
-
-def _backend(q: Tensor) -> str:
-    """The kernels where there are any, else blocks that gradient checkpointing can compute again."""
-    return "auto" if not torch.is_grad_enabled() or (q.is_cuda and serves(q.shape[-1], q.dtype)) else "sdpa_once"
 
 
 def _of_keys(prior: Prior, first: Tensor, last: Tensor, keys: int) -> Float[Tensor, "rows heads keys"]:

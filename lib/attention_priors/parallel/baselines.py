@@ -18,10 +18,10 @@ from torch import Tensor
 from .. import model as models
 from ..attention import causal
 from ..attention.sdpa_skip import sdpa_skip
-from ..extension import extend
 from ..model import Attention, Cache, Transformer
 from ..positions.extensions import dynamic_ntk, interpolate, yarn
 from ..positions.rotary import Spectrum
+from ..training.extension import extend
 from .chunks import Options, chunk_size
 from .ours import embed, logits, readable, through, weigh
 from .read import Condensed, Reader, condense

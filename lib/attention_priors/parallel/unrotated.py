@@ -17,8 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ..positions.layouts import half_split
-from ..positions.rotary import Spectrum, rope
-from ..positions.xpos import DampedRotary
+from ..positions.rotary import DampedRotary, Spectrum, rope
 from .baselines import SINKS, Stretching
 from .chunks import Options
 from .hf import HuggingFace

@@ -8,31 +8,38 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
+from typing import Any
 
 import torch
 from torch import nn
 
 from . import composite, extensions, variants
 from .absolute import Learned, Sinusoidal
-from .buckets import T5Buckets
-from .extended import ExtendedRotary, RectifiedRotary
-from .generators import LearnedGroup, LearnedRotary, RandomisedRotary
-from .kerple import KerpleLog, KerplePower
-from .lags import LagTable
-from .priors import GeneralizedGaussian, Laplace, Prior, Product, alibi_slopes
-from .randomised import RandomisedSinusoidal
-from .rotary import Rotary, Rotation, Spectrum, rope
-from .sandwich import Sandwich
+from .extensions import ExtendedRotary, RectifiedRotary
+from .generators import LearnedGroup, LearnedRotary
+from .maps import RandomisedRotary, RandomisedSinusoidal
+from .priors import (
+    GeneralizedGaussian,
+    KerpleLog,
+    KerplePower,
+    LagTable,
+    Laplace,
+    Prior,
+    Product,
+    Sandwich,
+    T5Buckets,
+    alibi_slopes,
+)
+from .rotary import DampedRotary, Rotary, Rotation, Spectrum, Undivided, rope, xpos
 from .scaling import Constant, ScalableSoftmax
 from .spectral import Fourier, Sink, geometric
-from .undivided import Undivided
-from .xpos import DampedRotary, xpos
 
 LONGEST = 8192  # positions of learned tables and randomised positions
 FACTOR = 16.0  # of the extensions that are set once for all lengths
 MODES = 8  # of Goat's spectral prior
+_UNSAID = ("label", "form_of", "unscaled", "trained_as", "absolute", "rotary", "prior")  # of a row in a run's key
 FAMILIES = ("none", "absolute", "rotation", "prior", "composition")
 
 
@@ -57,6 +64,7 @@ class Encoding:
     unscaled: str | None = None  # the encoding that lacks SSMax and is otherwise the same
     rotated_layers: tuple[int, ...] = ()  # the layers that rotate, counted from 1; none named: all
     rotated_heads: float = 1.0  # the share of a layer's heads that rotate, the first ones
+    version: int = 1  # raise it when the same row would train or answer otherwise
     window: float | None = None  # what heads that rotate see, as a share of the training length; in training too
 
     @property
@@ -95,9 +103,14 @@ class Encoding:
         """heads -> factor per row."""
         return ScalableSoftmax if self.ssmax else Constant
 
-    def parts(self) -> list[Callable]:
-        """The code behind this row, for fingerprints."""
-        return [part for part in (self.absolute, self.rotary, self.prior, self.scale) if part is not None]
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The row as plain data, for keys, without labels and kinship; of its parts, what they are called with."""
+        said = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _UNSAID}
+        for name in ("absolute", "rotary", "prior"):
+            given = getattr(getattr(self, name), "keywords", {})
+            said[name] = {key: value for key, value in given.items() if not callable(value)}
+        return said
 
 
 def _alibi(heads: int) -> Laplace:
@@ -124,6 +137,15 @@ def _xpos(width: int, base: float) -> DampedRotary:
 
 def _rope(width: int, base: float, kind: Callable[..., Rotation], **settings: float) -> Rotation:
     return kind(rope(width, base), **settings)
+
+
+def _p_rope(width: int, base: float, share: float) -> Rotary:
+    return Rotary(extensions.p_rope(rope(width, base), share))
+
+
+def still(width: int, base: float) -> Rotary:
+    """A rotation that turns nothing: what it leaves of a composition is the window."""
+    return Rotary(Spectrum((0.0,) * (width // 2)))
 
 
 def _undivided(width: int, base: float) -> Undivided:
@@ -195,7 +217,8 @@ _EXTENSIONS = {
     "rerope": ("ReRoPE", partial(_rope, kind=RectifiedRotary)),
     "leaky-rerope": ("Leaky ReRoPE", partial(_rope, kind=RectifiedRotary, factor=FACTOR)),
 }
-# Compositions of RoPE with a prior over all heads: which layers and heads rotate, and how far those see.
+# Compositions of RoPE with a prior over all heads: which layers and heads rotate, and how far those see. Alternating
+# layers are those of Command A and SmolLM3, of three layers: two that rotate within a window, one that does neither.
 _DIVIDED = {
     "rope": ("RoPE", {}),
     "rope-layer-1": ("RoPE in layer 1", {"rotated_layers": (1,)}),
@@ -203,6 +226,8 @@ _DIVIDED = {
     "rope-layers-1-2": ("RoPE in layers 1 and 2", {"rotated_layers": (1, 2)}),
     "half-rope": ("Half RoPE", {"rotated_heads": 0.5}),
     "half-rope-window": ("Half RoPE (window T/4)", {"rotated_heads": 0.5, "window": 0.25}),
+    "alternating": ("Alternating layers", {"rotated_layers": (1, 2), "window": 0.25}),
+    "half-window": ("Window T/4 on half, no rotation", {"rotated_heads": 0.5, "window": 0.25, "rotary": still}),
 }
 _ALL = ("theta_alpha", "theta_beta", "theta_mu")
 # Ablations of BAM: which parameters are trained, from which start, and with which signs of β.
@@ -253,6 +278,9 @@ def _extended(row: Encoding) -> list[Encoding]:
 
 
 _VARIANTS = [
+    Encoding("t5-quarter", "T5 buckets to lag 32", prior=partial(T5Buckets, farthest=32), shared=True, form_of="t5"),
+    replace(_ROPE, name="rope-partial", label="p-RoPE (three quarters turn)", form_of="rope",
+            rotary=partial(_p_rope, share=0.75)),
     _ssmax(_BAM, name="bam-ssmax-content", label="BAM SSMax (content only)", scales_prior=False),
     _ssmax(_ALIBI, name="alibi-ssmax-prior", label="ALiBi SSMax (prior too)", scales_prior=True),
     *(_ssmax(row, name=f"{row.name}-ssmax-prior", label=f"{row.label} SSMax (prior too)", scales_prior=True)
@@ -265,7 +293,7 @@ _VARIANTS = [
 ]  # fmt: skip
 _PRIORS = {"": ("", None), "-bam": (" × BAM", _BAM.prior), "-kerple-power": (" × KERPLE power", _kerple_power)}
 _COMPOSED = [
-    Encoding(name + suffix, label + more, rotary=_ROPE.rotary, prior=prior, **parts)
+    Encoding(name + suffix, label + more, prior=prior, **{"rotary": _ROPE.rotary} | parts)
     for name, (label, parts) in _DIVIDED.items() for suffix, (more, prior) in _PRIORS.items()
     if prior or name != _ROPE.name
 ]  # fmt: skip
@@ -299,7 +327,7 @@ _ROWS = [
 
 
 class _Table(dict[str, Encoding]):
-    """Rows by name. One that is added later brings its form with SSMax, `<name>-ssmax`, as those below do."""
+    """Rows by name. A name that is added later brings its form with SSMax, `<name>-ssmax`, as those below do."""
 
     def __init__(self, rows: Iterable[Encoding]) -> None:
         super().__init__((row.name, row) for row in rows)
@@ -309,7 +337,7 @@ class _Table(dict[str, Encoding]):
         if not isinstance(row, Encoding):
             raise ValueError(f"ENCODINGS[{name!r}] = {row!r} is no row; give Encoding({name!r}, label, prior=...)")
         super().__setitem__(name, row)
-        if not (row.ssmax or row.trained_as or f"{name}-ssmax" in self.shipped):
+        if not (row.ssmax or row.trained_as or {name, f"{name}-ssmax"} & self.shipped):
             super().__setitem__(f"{name}-ssmax", _with_ssmax(row))
 
 

@@ -1,15 +1,19 @@
 """Longer contexts for a trained rotation: functions from a spectrum to a spectrum, the identity at factor 1.
 
 `factor` is how many times longer the context becomes, `trained` the length the model was trained on, `length` the
-current one. A plane makes `length` ω / 2π turns within a context.
+current one. A plane makes `length` ω / 2π turns within a context. `training.extension.extend` puts the rotations at the
+end into a model; by themselves they do not know the training length, and say so.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
-from .rotary import Spectrum
+from .rotary import DampedRotary, KeyAt, Keys, Queries, QueryAt, Rotation, Spectrum
+
+Stretch = Callable[[Spectrum, int, int], Spectrum]  # (spectrum, current length, trained length)
 
 
 def interpolate(spectrum: Spectrum, factor: float) -> Spectrum:
@@ -63,6 +67,17 @@ def rebase(spectrum: Spectrum, factor: float) -> Spectrum:
     _check_factor(factor)
     planes = len(spectrum.omega)
     return replace(spectrum, omega=tuple(omega * factor ** (-i / planes) for i, omega in enumerate(spectrum.omega)))
+
+
+def p_rope(spectrum: Spectrum, share: float) -> Spectrum:
+    """ω'_i = ω_i for the fastest `share` of the planes, 0 for the others (p-RoPE, Barbero et al. 2024); 1: unchanged.
+
+    ValueError for a share outside of (0, 1].
+    """
+    if not 0 < share <= 1:
+        raise ValueError(f"share = {share}, but it is the part of the planes that turn: above 0, at most 1")
+    kept = round(share * len(spectrum.omega))
+    return replace(spectrum, omega=spectrum.omega[:kept] + (0.0,) * (len(spectrum.omega) - kept))
 
 
 def partial_ntk(spectrum: Spectrum, factor: float, trained: int) -> Spectrum:
@@ -122,6 +137,55 @@ def plane_of(spectrum: Spectrum, turned: float, length: int) -> float:
     if any(abs(math.log(first / omega) - i * step) > 1e-9 for i, omega in enumerate(spectrum.omega)):
         raise ValueError("spectrum.omega is not geometric; extend the spectrum of rope(), not one extended before")
     return math.log(length * first / (2 * math.pi * turned)) / step
+
+
+class ExtendedRotary(Rotation):
+    """The rotation by stretch(spectrum, n, T) for a context of n tokens, T = `trained`, temperature included."""
+
+    def __init__(self, spectrum: Spectrum, stretch: Stretch) -> None:
+        super().__init__()
+        self.spectrum, self.stretch = spectrum, stretch
+        self.trained: int | None = None
+
+    def forward(self, q: Queries, k: Keys, q_positions: QueryAt, k_positions: KeyAt) -> tuple[Queries, Keys]:
+        """q and k rotated for the current length, which is the last position + 1: keys are cached unrotated."""
+        length = int(k_positions.max()) + 1
+        spectrum = self.stretch(self.spectrum, length, known(self.trained))
+        return DampedRotary(spectrum).to(q.device)(q, k, q_positions, k_positions)
+
+
+class RectifiedRotary(Rotation):
+    """ReRoPE and Leaky ReRoPE (Su 2023): beyond a window of T/2 lags grow 1 / `factor` as fast; infinite: not at all.
+
+    No pair of rotations does that; `extension.RectifiedAttention` computes the scores (theory.rerope).
+    """
+
+    def __init__(self, spectrum: Spectrum, factor: float = math.inf) -> None:
+        super().__init__()
+        if not factor >= 1:
+            raise ValueError(f"factor = {factor}, but it must be at least 1")
+        self.spectrum, self.factor = spectrum, factor
+        self.trained: int | None = None
+
+    @property
+    def window(self) -> int:
+        """Half of the training length: lags up to it are as in training."""
+        return known(self.trained) // 2
+
+    def forward(self, q: Queries, k: Keys, q_positions: QueryAt, k_positions: KeyAt) -> tuple[Queries, Keys]:
+        """Refused: see the class."""
+        raise ValueError(
+            "ReRoPE is no rotation of q and k; open the model with attention_priors.training.extension.extend"
+        )
+
+
+def known(trained: int | None) -> int:
+    """The training length; ValueError where nobody has given it."""
+    if trained is None:
+        raise ValueError(
+            "the length the model was trained on is not known; use attention_priors.training.extension.extend"
+        )
+    return trained
 
 
 def _ramp(spectrum: Spectrum, many: float, few: float, trained: int, truncate: bool = True) -> list[float]:

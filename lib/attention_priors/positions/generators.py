@@ -1,4 +1,4 @@
-"""One-parameter groups whose generator is learned, and rotations by randomised positions."""
+"""One-parameter groups whose generator is learned."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from .layouts import half_split
-from .maps import randomised
-from .rotary import KeyAt, Keys, PureRotation, Queries, QueryAt, Rotary, Rotation, Spectrum, rope
+from .rotary import KeyAt, Keys, PureRotation, Queries, QueryAt, Rotation, Spectrum, rope
 
 
 class LearnedRotary(PureRotation):
@@ -90,32 +89,3 @@ class LearnedGroup(Rotation):
         first, second = (half_split(half, angles) * size.repeat(1, 2) for half in x.chunk(2, -1))
         slope = (t * self.coupling).to(x.dtype).repeat(1, 2)
         return torch.cat([first, second + slope * first] if transposed else [first + slope * second, second], -1)
-
-
-class RandomisedRotary(Rotation):
-    """RoPE by a random ordered subset of 0 .. longest - 1 in the place of 0 .. n - 1 (Ruoss et al. 2023).
-
-    In training every call draws a new subset; its number is part of the state, so that a resumed run goes on with the
-    same draws. In evaluation the subset is fixed by n. All layers draw alike: their state starts from torch's seed.
-    """
-
-    def __init__(self, spectrum: Spectrum, longest: int) -> None:
-        super().__init__()
-        if longest < 1:
-            raise ValueError(f"longest = {longest}, but at least 1 position is needed")
-        self.longest = longest
-        self.rotary = Rotary(spectrum)
-        self.register_buffer("drawn", torch.zeros(1, dtype=torch.int64))
-        self.register_buffer("seed", torch.tensor([torch.initial_seed() % 2**31]))
-
-    def forward(self, q: Queries, k: Keys, q_positions: QueryAt, k_positions: KeyAt) -> tuple[Queries, Keys]:
-        """q and k rotated by the positions that stand for theirs. ValueError for more than `longest` positions."""
-        length = int(torch.maximum(q_positions.max(), k_positions.max())) + 1
-        if length > self.longest:
-            raise ValueError(f"{length} positions, but {self.longest} can be drawn; train with a larger `longest`")
-        if self.training:
-            self.drawn += 1
-        number = int(self.drawn) if self.training else 0
-        generator = torch.Generator().manual_seed(int(self.seed) * 2**31 + number)
-        places = randomised(length, self.longest, generator).to(q.device)
-        return self.rotary(q, k, places[q_positions], places[k_positions])

@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -205,10 +206,12 @@ class GridEncoding:
     absolute: Callable[[int, Grid], GridEmbedding] | None = None  # model width, grid of training -> embeddings
     rotary: Callable[[int, float, int], nn.Module] | None = None  # head width, base, extra tokens -> rotation
     prior: Callable[[int, int, int], GridFourier] | None = None  # heads, head width, extra tokens -> log-prior
+    version: int = 1  # raise it when the same row would train or answer otherwise
 
-    def parts(self) -> list[Callable]:
-        """The code behind this row, for fingerprints."""
-        return [part for part in (self.absolute, self.rotary, self.prior) if part is not None]
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The row as plain data, for keys."""
+        return {"name": self.name, "version": self.version}
 
 
 def modes(head_width: int) -> int:
@@ -218,8 +221,10 @@ def modes(head_width: int) -> int:
     """
     found = head_width // 8
     if found < 1 or 4 * found + 2 >= head_width:
-        raise ValueError(f"head width {head_width}, but a wave along both axes takes 6 coordinates and content some; "
-                         "use heads of 8 or more")  # fmt: skip
+        raise ValueError(
+            f"head width {head_width}, but a wave along both axes takes 6 coordinates and content some; "
+            "use heads of 8 or more"
+        )
     return found
 
 

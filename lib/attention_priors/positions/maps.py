@@ -1,4 +1,4 @@
-"""Maps of positions and of lags: what a rotation is given instead of the positions themselves."""
+"""Maps of positions and of lags: what an encoding is given instead of the positions themselves."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import math
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
+
+from .absolute import Sinusoidal
+from .rotary import KeyAt, Keys, Queries, QueryAt, Rotary, Rotation, Spectrum
 
 
 def interpolated(positions: Int[Tensor, " *shape"], factor: float) -> Float[Tensor, " *shape"]:
@@ -39,6 +42,57 @@ def randomised(length: int, longest: int, generator: torch.Generator) -> Int[Ten
     if not 1 <= length <= longest:
         raise ValueError(f"length = {length}, but between 1 and longest = {longest} positions can be drawn")
     return torch.randperm(longest, generator=generator)[:length].sort().values
+
+
+class Randomised(nn.Module):
+    """A random ordered subset of 0 .. longest - 1 in the place of 0 .. n - 1 (Ruoss et al. 2023, sec. 3).
+
+    In training every call draws a new subset; its number is part of the state, so that a resumed run goes on with the
+    same draws. In evaluation the subset is fixed by n. All layers draw alike: their state starts from torch's seed.
+    """
+
+    def __init__(self, longest: int) -> None:
+        super().__init__()
+        if longest < 1:
+            raise ValueError(f"longest = {longest}, but at least 1 position is needed")
+        self.longest = longest
+        self.register_buffer("drawn", torch.zeros(1, dtype=torch.int64))
+        self.register_buffer("seed", torch.tensor([torch.initial_seed() % 2**31]))
+
+    def places(self, length: int, device: torch.device) -> Int[Tensor, " length"]:
+        """What stands for the positions 0 .. length - 1. ValueError for more than `longest`."""
+        if length > self.longest:
+            raise ValueError(f"{length} positions, but {self.longest} can be drawn; train with a larger `longest`")
+        if self.training:
+            self.drawn += 1
+        number = int(self.drawn) if self.training else 0
+        generator = torch.Generator().manual_seed(int(self.seed) * 2**31 + number)
+        return randomised(length, self.longest, generator).to(device)
+
+
+class RandomisedSinusoidal(Randomised):
+    """e(s_p) for the subset s_0 < s_1 < ...; e is `Sinusoidal`. At length = longest the subset is everything: e."""
+
+    def __init__(self, width: int, longest: int) -> None:
+        super().__init__(longest)
+        self.embedding = Sinusoidal(width)
+
+    def forward(self, positions: Int[Tensor, "*batch length"]) -> Float[Tensor, "*batch length width"]:
+        """[..., length] integer positions -> [..., length, width]. ValueError for more than `longest` positions."""
+        return self.embedding(self.places(int(positions.max()) + 1, positions.device)[positions])
+
+
+class RandomisedRotary(Randomised, Rotation):
+    """RoPE by the subset."""
+
+    def __init__(self, spectrum: Spectrum, longest: int) -> None:
+        super().__init__(longest)
+        self.rotary = Rotary(spectrum)
+
+    def forward(self, q: Queries, k: Keys, q_positions: QueryAt, k_positions: KeyAt) -> tuple[Queries, Keys]:
+        """q and k rotated by the positions that stand for theirs. ValueError for more than `longest` positions."""
+        places = self.places(int(torch.maximum(q_positions.max(), k_positions.max())) + 1, q.device)
+        return self.rotary(q, k, places[q_positions], places[k_positions])
 
 
 def _check_window(window: int) -> None:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 FLOOR = -1e9  # finite, so that 0 * FLOOR is 0; exp(FLOOR) is 0 in every dtype
 DEEPEST = -1e30  # where tables end: below FLOOR only the order of values matters
 FAR = 1024.0  # a float32 log-prior of this size leaves 1e-4 to what is added to it
+EDGE = 40.0  # sigmoid(40) is 1 in float64: the exponent 2 has a finite logit
 
 
 class Prior(nn.Module, ABC):
@@ -236,6 +237,212 @@ def alibi_slopes(heads: int) -> list[float]:
     return slopes + [2.0 ** (-4.0 * h / power) for h in range(1, 2 * (heads - power), 2)]
 
 
+class KerplePower(ClosedForm):
+    """log π(lag) = -r1 |lag|^r2, r1 > 0, 0 < r2 <= 2 (Chi et al. 2022, eq. 5: the power variant).
+
+    r1 = exp(θ_1) and r2 = 2 sigmoid(θ_2) keep training inside the domain; at the edge r2 = 2 the exponent has no
+    gradient. r2 = 1 is ALiBi with slope r1, r2 = 2 a Gaussian; it is the generalised Gaussian of scale r1^(-1/r2)
+    without location. Conditionally positive definite exactly for these r2.
+    """
+
+    headwise = True
+
+    def __init__(self, r1: Iterable[float] | Tensor, r2: Iterable[float] | Tensor, trainable: bool = True) -> None:
+        """One r1 and one r2 per head. ValueError outside the domain."""
+        super().__init__()
+        first, second = _per_head(r1=r1, r2=r2)
+        if not (second <= 2).all():
+            raise ValueError(f"r2 = {second.tolist()}, but a power of the distance needs 0 < r2 <= 2 in every head")
+        self.heads = len(first)
+        self.log_r1 = nn.Parameter(first.log().float(), requires_grad=trainable)
+        self.logit_r2 = nn.Parameter((second / 2).logit().clamp(max=EDGE).float(), requires_grad=trainable)
+
+    @property
+    def r1(self) -> Float[Tensor, " heads"]:
+        return self.log_r1.double().exp()
+
+    @property
+    def r2(self) -> Float[Tensor, " heads"]:
+        return 2 * self.logit_r2.double().sigmoid()
+
+    def exact(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
+        return -self.r1[:, None] * lags.double().abs().pow(self.r2[:, None])
+
+
+class KerpleLog(ClosedForm):
+    """log π(lag) = -r1 log(1 + r2 |lag|), r1, r2 > 0 (Chi et al. 2022, eq. 5: the logarithmic variant).
+
+    π(lag) = (1 + r2 |lag|)^(-r1): a power law of exponent r1 beyond the lag 1/r2. Its normaliser over all lags d >= 0
+    is r2^(-r1) ζ(r1, 1/r2) (Hurwitz) for r1 > 1; for r1 <= 1 it grows without bound with the context. r1 = exp(θ_1),
+    r2 = exp(θ_2).
+    """
+
+    headwise = True
+
+    def __init__(self, r1: Iterable[float] | Tensor, r2: Iterable[float] | Tensor, trainable: bool = True) -> None:
+        """One r1 and one r2 per head. ValueError outside the domain."""
+        super().__init__()
+        first, second = _per_head(r1=r1, r2=r2)
+        self.heads = len(first)
+        self.log_r1 = nn.Parameter(first.log().float(), requires_grad=trainable)
+        self.log_r2 = nn.Parameter(second.log().float(), requires_grad=trainable)
+
+    @property
+    def r1(self) -> Float[Tensor, " heads"]:
+        return self.log_r1.double().exp()
+
+    @property
+    def r2(self) -> Float[Tensor, " heads"]:
+        return self.log_r2.double().exp()
+
+    def exact(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
+        return -self.r1[:, None] * (self.r2[:, None] * lags.double().abs()).log1p()
+
+
+def bucket_starts(buckets: int = 32, farthest: int = 128) -> list[int]:
+    """The first lag of every bucket: 0, 1, .., n/2, then the least d with n/2 + (n/2) ln(2d/n) / ln(2D/n) >= b.
+
+    n = `buckets`, D = `farthest`. In whole numbers, so that no rounding of a logarithm moves an edge. With n = 32 and
+    D = 128 the last bucket starts at lag 113; a bucket that no lag falls into starts with the next. ValueError unless
+    n >= 2 and D > n/2.
+    """
+    exact = buckets // 2
+    if buckets < 2 or farthest <= exact:
+        raise ValueError(f"buckets = {buckets}, farthest = {farthest}: give at least 2 buckets and farthest > {exact}")
+    coarse = buckets - exact
+    starts = list(range(exact))
+    for step in range(coarse):
+        # (d / exact)^coarse >= (farthest / exact)^step
+        bound, lag = exact**coarse * farthest**step, starts[-1] if step else exact
+        while lag**coarse * exact**step < bound:
+            lag += 1
+        starts.append(lag)
+    return starts
+
+
+def t5_bucket(
+    lags: Int[Tensor, " lags"], buckets: int = 32, farthest: int = 128, bidirectional: bool = False
+) -> Int[Tensor, " lags"]:
+    """Bucket of each lag. Causal: keys after the query go to bucket 0. Bidirectional: they have the upper half.
+
+    Each half of a bidirectional table is a causal one with n/2 buckets.
+    """
+    side = buckets // 2 if bidirectional else buckets
+    starts = torch.tensor(bucket_starts(side, farthest), device=lags.device)
+    distance = lags.abs() if bidirectional else lags.clamp(min=0)
+    bucket = torch.bucketize(distance, starts, right=True) - 1
+    return bucket + side * (lags < 0) if bidirectional else bucket
+
+
+class T5Buckets(RelativePrior):
+    """log π(lag) = b[bucket(lag)], one learned number per head and bucket; b = 0 at the start: uniform.
+
+    A histogram over lags, constant from the last bucket on (Raffel et al. 2020: 32 buckets, 128 lags, one table shared
+    by all layers).
+    """
+
+    def __init__(
+        self, heads: int, buckets: int = 32, farthest: int = 128, bidirectional: bool = False, trainable: bool = True
+    ) -> None:
+        super().__init__()
+        _positive("heads", heads)
+        if bidirectional and buckets % 2:
+            raise ValueError(f"buckets = {buckets}, but two directions need an even number")
+        bucket_starts(buckets // 2 if bidirectional else buckets, farthest)
+        self.heads, self.buckets, self.farthest, self.bidirectional = heads, buckets, farthest, bidirectional
+        self.values = nn.Parameter(torch.zeros(heads, buckets), requires_grad=trainable)
+
+    def log_prior(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
+        chosen = self.values[:, t5_bucket(lags, self.buckets, self.farthest, self.bidirectional)]
+        return chosen.to(_at_least_single(self.values.dtype))
+
+
+class LagTable(RelativePrior):
+    """log π(lag) = b[lag], one learned number per head and lag; b = 0 at the start: uniform.
+
+    T5's histogram (`T5Buckets`) with a bin for each lag: a lag that never occurs in training keeps its start. Lags from
+    `longest` - 1 on share the last number, keys after the query the first.
+    """
+
+    def __init__(self, heads: int, longest: int) -> None:
+        super().__init__()
+        if heads < 1 or longest < 1:
+            raise ValueError(f"heads = {heads}, longest = {longest}, but a table needs at least 1 of each")
+        self.heads, self.longest = heads, longest
+        self.values = nn.Parameter(torch.zeros(heads, longest))
+
+    def log_prior(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
+        chosen = self.values[:, lags.clamp(0, self.longest - 1)]
+        return chosen.to(_at_least_single(self.values.dtype))
+
+
+class Sandwich(ClosedForm):
+    """log π(lag) = (1/r_h) Σ_{i=0}^{w/2-1} cos(lag ω_i), ω_i = B^(-2i/w), r_h = 8 h / H for h = 1..H.
+
+    w = `width` is a free number, not the head's width (128 in Chi et al. 2023); the sum is <p_m, p_n> of two sinusoidal
+    embeddings, so that the kernel is positive definite and has rank <= w. Averaged over lags it falls like
+    (w/2) (1 - (ln lag + γ) / ln B), a power law of exponent w / (2 r_h ln B) below the lag B. Nothing is learned.
+    """
+
+    def __init__(self, heads: int, width: int = 128, base: float = 10_000.0) -> None:
+        super().__init__()
+        if width < 2 or width % 2:
+            raise ValueError(f"width = {width}, but sines and cosines come in pairs: give an even width of at least 2")
+        if not base > 1 or not math.isfinite(base):
+            raise ValueError(f"base = {base}, but it must be finite and above 1")
+        self.heads = _positive("heads", heads)
+        self.omega = tuple(base ** (-2 * i / width) for i in range(width // 2))
+        self.ratios = tuple(8 * h / heads for h in range(1, heads + 1))
+
+    def exact(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
+        shared = torch.zeros(lags.shape, dtype=torch.float64, device=lags.device)
+        for omega in self.omega:  # a sum in place: the table [lags planes] of a long context would not fit
+            shared += (lags.double() * omega).cos()
+        ratios = torch.tensor(self.ratios, dtype=torch.float64, device=lags.device)
+        return shared / ratios[:, None]
+
+
+class RelativeShare(RelativePrior):
+    """log π(lag) of the heads start .. stop - 1 of a relative prior, whose parameters it shares."""
+
+    def __init__(self, whole: RelativePrior, start: int, stop: int) -> None:
+        super().__init__()
+        self.whole, self.start, self.stop, self.heads = whole, start, stop, stop - start
+
+    def log_prior(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
+        return self.whole.log_prior(lags)[self.start : self.stop]
+
+    def exact(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
+        return self.whole.exact(lags)[self.start : self.stop]
+
+    def power(self) -> tuple[Float[Tensor, "3 heads"], float] | None:
+        if (power := self.whole.power()) is None:
+            return None
+        return power[0][:, self.start : self.stop], power[1]
+
+
+class KeyShare(KeyPrior):
+    """log π(key) of the heads start .. stop - 1 of a prior over keys, whose parameters it shares."""
+
+    def __init__(self, whole: KeyPrior, start: int, stop: int) -> None:
+        super().__init__()
+        self.whole, self.start, self.stop, self.heads = whole, start, stop, stop - start
+
+    def log_prior(self, keys: Int[Tensor, " keys"], length: int) -> Float[Tensor, "heads keys"]:
+        return self.whole.log_prior(keys, length)[self.start : self.stop]
+
+
+def share(prior: Prior, start: int, stop: int) -> Product:
+    """The prior of the heads start .. stop - 1. ValueError where it has no such heads."""
+    if not 0 <= start < stop <= prior.heads:
+        raise ValueError(f"heads {start} to {stop} of {prior.heads}; give 0 <= start < stop <= {prior.heads}")
+    relative, keys = prior.split()
+    return Product(
+        *(RelativeShare(factor, start, stop) for factor in relative),
+        *(KeyShare(factor, start, stop) for factor in keys),
+    )
+
+
 def _settled(factors: list[Prior], terms: list[Tensor], length: int) -> Tensor | None:
     """The sum of the factors' logs, [heads, length], finite: see `Prior.table`."""
     for factor, term in zip(factors, terms, strict=True):
@@ -267,3 +474,16 @@ def _positive(name: str, value: int) -> int:
     if value < 1:
         raise ValueError(f"{name} = {value}, but at least 1 is needed")
     return value
+
+
+def _per_head(**values: Iterable[float] | Tensor) -> list[Float[Tensor, " heads"]]:
+    given = [v if isinstance(v, Tensor) else torch.tensor(list(v), dtype=torch.float64) for v in values.values()]
+    tensors = [tensor.detach().double() for tensor in given]
+    shapes = {tuple(tensor.shape) for tensor in tensors}
+    if len(shapes) != 1 or tensors[0].ndim != 1 or not len(tensors[0]):
+        listed = ", ".join(f"{name} {list(t.shape)}" for name, t in zip(values, tensors, strict=True))
+        raise ValueError(f"shapes are {listed}, but all must be [heads] with at least one head")
+    for name, tensor in zip(values, tensors, strict=True):
+        if not all(math.isfinite(value) and value > 0 for value in tensor.tolist()):
+            raise ValueError(f"{name} = {tensor.tolist()}, but it must be finite and above 0 in every head")
+    return tensors

@@ -5,7 +5,7 @@ A source of training batches is made from a run's specification and called with 
 one document a row). Seed and step determine a batch; a source that reads on keeps a place, as `state` and `restore`.
 """
 
-from ..registry import Table
+from ..store.registry import Table
 
 _TEXTS = {"language": "windows:WindowBatches", "language-stream": "streams:StreamBatches"}
 SOURCES = Table("task", __name__, {

@@ -95,6 +95,8 @@ class AddressingBatches:
     them, and for one that cuts texts or leaves keys out, which addressing has not.
     """
 
+    version = 1  # raise it when the same seed and step would give another batch
+
     def __init__(self, spec: Any) -> None:
         self.spec, self.reach = spec, spec.model.vocabulary - SYMBOLS
         if self.reach < 1:

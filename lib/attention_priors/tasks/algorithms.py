@@ -86,6 +86,8 @@ class AlgorithmBatches:
     string's own symbols before the slots), where the slots are, no documents.
     """
 
+    version = 1  # raise it when the same seed and step would give another batch
+
     def __init__(self, spec: Any) -> None:
         self.spec, self.name = spec, spec.task.removeprefix("algorithms/")
         find(self.name)

@@ -86,6 +86,8 @@ class CopyingBatches:
     A source of training batches for the task "copying": tokens, what to predict at every place, where, no documents.
     """
 
+    version = 1  # raise it when the same seed and step would give another batch
+
     def __init__(self, spec: Any) -> None:
         if spec.model.vocabulary != SYMBOLS:
             raise ValueError(f"vocabulary = {spec.model.vocabulary}, but the task has {SYMBOLS} symbols; give as many")

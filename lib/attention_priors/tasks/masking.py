@@ -31,6 +31,8 @@ class MaskedBatches:
     each time. The mask is the last id of the model, one more than the corpus has.
     """
 
+    version = 1  # raise it when the same seed and step would give another batch
+
     def __init__(self, spec: Any) -> None:
         self.spec, self.windows = spec, WindowBatches(spec)  # those that a causal model is trained on
         self.mask, known = spec.model.vocabulary - 1, self.windows.corpus.meta["vocabulary"]

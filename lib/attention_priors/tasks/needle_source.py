@@ -9,7 +9,7 @@ from typing import Protocol
 
 import torch
 
-from attention_priors.text import packing
+from attention_priors.corpora import packing
 
 from .needle_words import KINDS, probes
 

@@ -151,6 +151,8 @@ def right_digits(model: nn.Module, drawn: Prompts, **how: Any) -> list[int]:
 class PasskeyBatches:
     """A source of training batches: prompts of the form that the task names; step and seed determine them."""
 
+    version = 1  # raise it when the same seed and step would give another batch
+
     def __init__(self, spec: Any) -> None:
         self.spec, self.form = spec, "hard" if spec.task.endswith("hard") else "plain"
 

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from ..text import hub, packing, tokenizer
+from ..corpora import hub, packing, tokenizer
 
 LANES = 24  # streams side by side: a multiple of every number of processes that may share a run
 CHUNK = 64  # documents tokenised at once
@@ -52,6 +52,8 @@ class StreamBatches:
     r mod LANES. A process reads the lanes whose number is its rank modulo the number of processes: batches are the same
     however many there are. Rows of other processes are 0, since nobody reads them here.
     """
+
+    version = 1  # raise it when the same seed and step would give another batch
 
     def __init__(self, spec: Any) -> None:
         packed = packing.PackedCorpus.read(spec.corpus)

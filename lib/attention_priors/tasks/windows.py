@@ -8,11 +8,13 @@ import torch
 from torch import Tensor
 
 from .. import runtime
-from ..text import packing
+from ..corpora import packing
 
 
 class WindowBatches:
     """Windows of the packed corpus, attention kept within documents; each window once an epoch, in random order."""
+
+    version = 1  # raise it when the same seed and step would give another batch
 
     def __init__(self, spec: Any) -> None:
         self.spec, self.corpus = spec, packing.PackedCorpus.read(spec.corpus)

@@ -38,18 +38,6 @@ def printed_band(mass: ArrayLike, omega: float) -> tuple[Vector, Vector]:
     return np.asarray(mass) * np.exp(-omega), np.asarray(mass) * np.exp(omega)
 
 
-def most_variation(omega: float) -> float:
-    """tanh(ω/4): the largest total variation of prior and posterior, at logit π(A) = -ω/2."""
-    _range(omega)
-    return float(np.tanh(omega / 4))
-
-
-def most_divergence(omega: float) -> float:
-    """ω²/8 >= KL(p‖π): KL = ∫_0^1 t Var_t(s) dt along p_t ∝ π e^(ts), and Var <= ω²/4. Tight as ω -> 0."""
-    _range(omega)
-    return omega**2 / 8
-
-
 def divergence(p: ArrayLike, q: ArrayLike) -> float:
     """KL(p‖q) = sum_j p_j ln(p_j / q_j) in nats: infinite where p has mass and q has none."""
     return float(special.rel_entr(np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)).sum())
@@ -70,11 +58,6 @@ def most_share(bound: float, keys: ArrayLike, count: int = 1) -> Vector:
     if bound < 0:
         raise ValueError(f"bound = {bound}, but it bounds an absolute value: give at least 0")
     return shifted(count / np.asarray(keys, dtype=np.float64), 2 * bound)
-
-
-def spread(p: ArrayLike) -> float:
-    """(Σ p_k²)^(1/2): the output's root mean square under independent noise of size 1 in every value."""
-    return float(np.linalg.norm(np.asarray(p, dtype=np.float64)))
 
 
 def _range(omega: float) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from attention_priors.positions import buckets as positions
+from attention_priors.positions import priors as positions
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -42,12 +42,6 @@ def posterior(content: ArrayLike, prior: ArrayLike) -> Vector:
     f, pi = np.asarray(content, dtype=np.float64), np.asarray(prior, dtype=np.float64)
     with np.errstate(divide="ignore"):
         return softmax(f + np.log(pi))
-
-
-def factorised(content: ArrayLike, position: ArrayLike) -> Vector:
-    """p_j = softmax(f)_j softmax(g)_j / Z with Z = <softmax(f), softmax(g)> (BAM, Theorem 1). Logits f, g [keys]."""
-    product = softmax(content) * softmax(position)
-    return product / product.sum()
 
 
 def overlap(p: ArrayLike, q: ArrayLike) -> float:
@@ -85,14 +79,6 @@ def log_lift(p: ArrayLike, q: ArrayLike) -> float:
     same keys, negative when they favour different ones; ln Z = lift - ln L.
     """
     return float(np.log(len(np.asarray(p)) * overlap(p, q)))
-
-
-def mutual_information(table: ArrayLike) -> float:
-    """I(X; Y) = sum_xy T_xy ln(T_xy / (T_x T_y)) of a joint probability table T [rows columns]."""
-    joint = np.asarray(table, dtype=np.float64)
-    independent = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
-    seen = joint > 0
-    return float(np.sum(joint[seen] * np.log(joint[seen] / independent[seen])))
 
 
 def gibbs(scores: ArrayLike, gamma: float) -> Vector:
@@ -158,7 +144,7 @@ def score_matrices(content: Matrix, alpha: float, beta: float, mu: float = 0.0) 
 
 
 def t5_bucket(lags: ArrayLike, buckets: int = 32, farthest: int = 128) -> NDArray[np.int64]:
-    """Bucket of each causal lag, as an array (`positions.buckets.t5_bucket`; Raffel et al. 2020).
+    """Bucket of each causal lag, as an array (`positions.priors.t5_bucket`; Raffel et al. 2020).
 
     Lags 16 to 18 share a bucket, and so do all lags from 113 on.
     """

@@ -169,11 +169,6 @@ def noise_level(keys: int, delta: float) -> float:
     return math.sqrt(2 * math.log(2 * keys / delta))
 
 
-def log_weight_bound(rate: float, lags: ArrayLike, t: float) -> Vector:
-    """2 t - R d >= ln A_d for logits -R d + g_d with |g_d| <= t: numerator <= e^(t - R d), normaliser >= e^(-t)."""
-    return 2 * t - rate * np.asarray(lags, dtype=np.float64)
-
-
 def count_bound(rate: float, epsilon: float, t: float, copies: int = 1) -> float:
     """min{1 / eps, copies (1 + (2 t + ln(1 / eps)) / R)} >= #{j : A_j > eps} where |g_j| <= t.
 
@@ -182,23 +177,6 @@ def count_bound(rate: float, epsilon: float, t: float, copies: int = 1) -> float
     if rate <= 0:
         raise ValueError(f"rate = {rate}: the bound needs a decay R > 0")
     return min(1 / epsilon, copies * (1 + (2 * t + math.log(1 / epsilon)) / rate))
-
-
-def share_above(c: float, s: float) -> float:
-    """Q((ln c + s^2 / 2) / s): the limit of #{j : A_j > c / w} / w for independent logits N(0, s^2), w to infinity."""
-    if c <= 0 or s <= 0:
-        raise ValueError(f"c = {c}, s = {s}: both must be positive")
-    return 0.5 * math.erfc((math.log(c) + s * s / 2) / s / math.sqrt(2))
-
-
-def mass_within(rate: float, lag: int, keys: int) -> float:
-    """(1 - e^(-R (D + 1))) / (1 - e^(-R w)): weight of the lags 0..D under exp(-R d), d = 0..w-1.
-
-    (D + 1) / w at R = 0.
-    """
-    if rate == 0:
-        return (lag + 1) / keys
-    return math.expm1(-rate * (lag + 1)) / math.expm1(-rate * keys)
 
 
 def noisy_rows(rate: float, keys: int, rows: int, rng: np.random.Generator) -> Matrix:

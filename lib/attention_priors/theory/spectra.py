@@ -1,8 +1,7 @@
 """What a sum of R cosines and sines can say about lags 0..L-1, and what it goes on to say beyond them.
 
-A fit is linear in its coefficients: least squares, the smallest largest error (a linear program) or the smallest
-KL(target ‖ fit) with capped coefficients. A constant is always free,
-since softmax ignores it.
+A fit is linear in its coefficients: the smallest largest error (a linear program) or the smallest KL(target ‖ fit)
+with capped coefficients. A constant is always free, since softmax ignores it.
 """
 
 from __future__ import annotations
@@ -70,12 +69,6 @@ class _Basis:
 
     def fit(self, weights: Vector) -> Fit:
         return Fit(self.omega, self.back @ weights)
-
-
-def least_squares(target: Vector, omega: ArrayLike) -> Fit:
-    """The smallest sum of squared errors of the log-prior `target` [lags], or [lags, targets], on lags 0..L-1."""
-    basis = _Basis.of(np.arange(len(target)), omega)
-    return basis.fit(basis.directions.T @ target)
 
 
 def minimax(target: Vector, omega: ArrayLike) -> Fit:
@@ -165,25 +158,12 @@ def targets(length: int) -> dict[str, Callable[[Vector], Vector]]:
 def divergence_of(log_prior: Callable, fit: Callable, length: int) -> float:
     """KL(π ‖ q) over the lags 0..length-1, from logarithms: a fit that runs away has a large KL, not an infinite one.
 
-    At most e²/2 where the fit is within e of the log-prior everywhere (`bands.most_divergence` with ω = 2 e).
+    At most e²/2 where the fit is within e of the log-prior everywhere (KL <= ω²/8 with scores of range ω = 2 e).
     """
     lags = np.arange(float(length))
     p, q = log_prior(lags), fit(lags)
     p, q = p - log_sum_exp(p), q - log_sum_exp(q)
     return float(np.exp(p) @ (p - q))
-
-
-def almost_period(omega: ArrayLike, tolerance: float, limit: int) -> int | None:
-    """The least lag τ in 1..limit with every ω_r τ within `tolerance` of a multiple of 2π; None if there is none.
-
-    |κ(d + τ) - κ(d)| <= tolerance sum_r (α_r² + β_r²)^(1/2) for every d: Bohr's almost periodicity.
-    """
-    if not tolerance > 0 or limit < 1:
-        raise ValueError(f"tolerance = {tolerance}, limit = {limit}: a positive tolerance and a limit >= 1 are needed")
-    lags = np.arange(1, limit + 1, dtype=np.float64)
-    phases = np.multiply.outer(lags, np.atleast_1d(np.asarray(omega, dtype=np.float64)) / (2 * math.pi))
-    near = (2 * math.pi * np.abs(phases - np.round(phases))).max(axis=1) <= tolerance
-    return int(np.argmax(near)) + 1 if near.any() else None
 
 
 def shapes(length: int) -> dict[str, Callable[[Vector], Vector]]:

@@ -14,8 +14,7 @@ from attention_priors.attention import attention, causal, documents, launch, win
 from attention_priors.attention.fused import fused, table_attention
 from attention_priors.attention.kernels import BACK, FRONT
 from attention_priors.attention.visible import Visible
-from attention_priors.positions.kerple import KerpleLog
-from attention_priors.positions.priors import GeneralizedGaussian, Laplace, Prior, Uniform, alibi_slopes
+from attention_priors.positions.priors import GeneralizedGaussian, KerpleLog, Laplace, Prior, Uniform, alibi_slopes
 from attention_priors.positions.spectral import Sink
 
 FUSED = sys.modules["attention_priors.attention.fused"]

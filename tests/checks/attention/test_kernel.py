@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_priors.bench import interpreted
+from attention_priors.attention.bench import interpreted
 from attention_priors.checks import CHECKS, belonging
 from attention_priors.checks.attention import kernel
 from attention_priors.checks.printed import table
@@ -79,7 +79,7 @@ def test_table_6_agrees_with_itself_and_with_nothing_slower() -> None:
     assert outcome("BAM-TAB6", made) == "agrees"
     slower = check.fixed(check.flip(made))
     assert (
-        slower.summary({}).startswith("8 of 10 sentences agree")
+        slower.summary({}).startswith("8 of 10 statements agree")
         and outcome("BAM-TAB6", check.flip(made)) == "disagrees"
     )
     noisy = made["kernel_inference"].assign(milliseconds=lambda x: x["milliseconds"] * np.where(x["round"] % 2, 3, 1))
@@ -96,3 +96,11 @@ def test_the_interval_of_a_median_holds_it_as_often_as_it_says() -> None:
     draw = np.random.default_rng(1)
     intervals = [kernel.median(draw.exponential(size=11)).interval(0.95) for _ in range(300)]
     assert np.mean([low <= np.log(2) <= high for low, high in intervals]) > 0.95
+
+
+@pytest.mark.beyond
+def test_times_of_a_cpu_cannot_be_held_against_a_gpu_s() -> None:
+    made = times(bam=9.0)
+    assert outcome("BAM-C16", made) == "not testable here"
+    on_gpu = {name: frame.assign(device="cuda") for name, frame in made.items()}
+    assert outcome("BAM-C16", on_gpu) == "disagrees"

@@ -1,5 +1,7 @@
 """Goat's claims about copies and sinks in worlds where they hold, where they fail, and where seeds or arms lack."""
 
+from dataclasses import replace
+
 import pytest
 
 from attention_priors.checks import CHECKS
@@ -89,7 +91,6 @@ def test_forms_for_another_training_length_stand_for_theirs():
     assert found("GOAT-F2b", frames) == ["agrees"] * 4
 
 
-def test_the_printed_dimensions_are_not_those_of_the_formula():
-    found = CHECKS["GOAT-TAB1"].verdict("theory")
-    assert found.verdict == "verified with correction"
-    assert found.counterexample.model_dump() == {"inputs": {"modes": 2}, "claimed": 12, "actual": 6}
+def test_two_ranks_make_the_printed_dimensions():
+    law, found = CHECKS["GOAT-TAB1"].laws[0]
+    assert found.holds and not replace(law, cases=[{"relative": 2, "absolute": 2}]).judge().holds  # 2R + 2

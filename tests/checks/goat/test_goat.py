@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from attention_priors.checks import CHECKS
-from attention_priors.checks.goat import language, offsets, retrieval
+from attention_priors.checks.goat import language, retrieval
 from attention_priors.checks.passkey.runs import BY_LENGTH
 from attention_priors.experiments import goat_offsets
 from checks.goat import worlds
@@ -20,7 +20,7 @@ def frames(rule=as_claimed, seeds=worlds.SEEDS, **other):
         retrieval.ANSWERS: worlds.needles(rule, seeds=seeds),
         BY_LENGTH: worlds.prompts(0.1, 0.3, seeds=seeds),
         language.PERPLEXITY: worlds.perplexity(worlds.text(seeds=seeds)),
-        offsets.TOTALS: goat_offsets.totals(worlds.offsets({PAPER: 1.0, "goat-rope": 0.5}, seeds=seeds)),
+        language.TOTALS: goat_offsets.totals(worlds.offsets({PAPER: 1.0, "goat-rope": 0.5}, seeds=seeds)),
     }
     return made | other
 
@@ -49,7 +49,7 @@ def failing():
         "GOAT-C-10": frames(the_reverse, **{BY_LENGTH: worlds.prompts(1.0)}),
         "GOAT-E.3": frames(
             lambda name, multiple: 1.0 if name == "goat-rope" else 0.2,
-            **{offsets.TOTALS: goat_offsets.totals(worlds.offsets()),
+            **{language.TOTALS: goat_offsets.totals(worlds.offsets()),
                language.PERPLEXITY: worlds.perplexity(worlds.text(rotated))},
         ),
     }  # fmt: skip
@@ -92,13 +92,13 @@ def test_a_profile_without_the_needle_or_the_rotated_form_says_so():
     found = CHECKS["GOAT-C-7"].judged(other)
     assert found[-1].outcome == "undecided" and "no task single-1" in found[-1].note
     alone = goat_offsets.totals(worlds.offsets()[lambda rows: rows["encoding"] == PAPER])
-    found = CHECKS["GOAT-E.3"].judged(frames(**{offsets.TOTALS: alone}))[0]
+    found = CHECKS["GOAT-E.3"].judged(frames(**{language.TOTALS: alone}))[0]
     assert found.outcome == "undecided" and found.note == "not in this profile: goat-rope"
 
 
 def test_where_nobody_learns_the_offsets_nothing_is_decided():
     none = goat_offsets.totals(worlds.offsets({PAPER: 0.1, "goat-rope": 0.2}))
-    found = CHECKS["GOAT-E.3"].judged(frames(**{offsets.TOTALS: none}))[0]
+    found = CHECKS["GOAT-E.3"].judged(frames(**{language.TOTALS: none}))[0]
     assert (found.outcome, found.note) == ("undecided", "no run learned the task")
 
 

@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 
 from attention_priors.checks import CHECKS, belonging
-from attention_priors.checks.language import contexts, extensions, losses, perplexity, survey
+from attention_priors.checks.language import losses, perplexity, survey
 from attention_priors.checks.language.losses import Losses
 from attention_priors.claims.finding import judge
 from checks.language import worlds
 from checks.language.worlds import TRAINED, as_summed_up, frames, passkeys, printed, relative_is_enough, reverse
 
-CLAIMS = [*perplexity.CHECKS, *survey.CHECKS, *extensions.CHECKS, *contexts.CHECKS]
+CLAIMS = [*perplexity.CHECKS, *survey.CHECKS]
 HOLDS = {"PE-C3": relative_is_enough, "PE-TAB": as_summed_up}
 READINGS, PERPLEXITY = losses.READINGS, losses.PERPLEXITY
 given = functools.lru_cache(frames)
@@ -165,8 +165,8 @@ def test_what_was_tuned_is_another_model_than_the_extension():
 
 
 def test_fading_is_the_mean_over_heads_from_the_shortest_to_the_longest():
-    assert contexts.faded(given(printed), "bam").tolist() == pytest.approx([4 * worlds.FADES["bam"]] * 3)
-    assert len(contexts.faded(given(printed), "sandwich")) == 0
+    assert perplexity.faded(given(printed), "bam").tolist() == pytest.approx([4 * worlds.FADES["bam"]] * 3)
+    assert len(perplexity.faded(given(printed), "sandwich")) == 0
 
 
 def test_the_sizes_are_judged_apart():

@@ -7,19 +7,8 @@ import numpy as np
 import pytest
 
 from attention_priors.checks import CHECKS
-from attention_priors.checks.parallel import chunks, counts
+from attention_priors.checks.parallel import chunks
 from attention_priors.theory import parallel
-
-VERDICTS = {
-    "verified": "PC-EQ1 PC-EQ8 PC-PRIOR PC-TA.2x PC-TA.3x PC-DISC2 PC-F2 X-15",
-    "verified with correction": "PC-EQ3 PC-EQ6 PC-EQ10 PC-T3.1a PC-TA.1 PC-TA.4",
-    "contradicted": "PC-EQ8g PC-T3.1b PC-T3.1c PC-TA.2 PC-TA.2d PC-TA.3 PC-TA.5 PC-TA.6 PC-SK",
-}
-
-
-@pytest.mark.parametrize(("name", "verdict"), [(name, v) for v, names in VERDICTS.items() for name in names.split()])
-def test_verdicts(name, verdict):
-    assert CHECKS[name].verdict("theory").verdict == verdict
 
 
 def examples(identifier):
@@ -32,7 +21,7 @@ def refused(identifier, number, **change):
 
 
 def test_eq6_three_queries_and_two_keys():
-    found = examples("PC-EQ6")[1]["inputs"]["differences"]
+    found = examples("PC-EQ6")[1]["inputs"]["favour"]
     assert sum(found) > 0 and sum(1 / (1 + math.exp(-x)) for x in found) < len(found) / 2
 
 
@@ -54,9 +43,10 @@ def test_t31a_by_hand():
 
 def test_t31b_two_equal_weights_break_every_constant():
     found = examples("PC-T3.1b")[0]
-    assert found["inputs"] == {"keys": 2, "delta": 0.5, "constant": 1.0, "R": 1, "d": 1} and found["actual"] == 2
+    assert found["inputs"] == {"w": 2, "delta": 0.5, "c": 1.0, "R": 1, "dim": 1} and found["actual"] == 2
     assert found["claimed"] == pytest.approx(2 - math.exp(math.log(0.8) ** 2) / 4)
-    assert all(counts.bound(2, 0.5, constant, 1.0, 1) < 2 for constant in np.linspace(-50, 50, 11))
+    bound = CHECKS["PC-T3.1b"].laws[0][0].says
+    assert all(bound(2, 0.5, constant, 1.0, 1) < 2 for constant in np.linspace(-50, 50, 11))
 
 
 def test_ta1_by_hand():
@@ -68,7 +58,7 @@ def test_ta1_by_hand():
 def test_ta2_by_hand():
     necessary, sufficient = examples("PC-TA.2")
     assert necessary["claimed"] == pytest.approx(math.exp(-math.sqrt(math.log(8)))) and 1 / (1 + math.e) > 0.1
-    assert sufficient["inputs"] == {"rate": 4.0, "keys": 2, "ineffective": 1, "delta": 0.5}
+    assert sufficient["inputs"] == {"R": 4.0, "w": 2, "k": 1} and sufficient["actual"] == 2
     assert math.exp(-4) / (1 + math.exp(-4)) > math.exp(-4 * math.sqrt(math.log(4)))
 
 
@@ -87,10 +77,7 @@ def test_ta5_by_hand():
 
 def test_a_limit_needs_more_than_two_widths():
     found = examples("PC-T3.1c")[0]
-    assert found["inputs"] == {"rate": 1.0, "epsilon": 0.1, "keys": 16} and (found["claimed"], found["actual"]) == (
-        0,
-        16,
-    )
+    assert found["inputs"] == {"R": 1.0, "epsilon": 0.1, "w": 16} and (found["claimed"], found["actual"]) == (0, 16)
     assert examples("PC-TA.6")[1] == examples("PC-TA.3")[0]
 
 
@@ -100,12 +87,12 @@ def test_the_excluded_number_by_hand():
 
 
 def test_small_errors_are_refused():
-    assert refused(
-        "PC-TA.2x", 1, says=lambda rate, epsilon, width: 0.8 * CHECKS["PC-TA.2x"].laws[1][0].says(rate, epsilon, width)
-    )
-    assert refused("PC-TA.2x", 2, says=lambda digits, rate, epsilon: 4 * (digits**0.25 - math.log(epsilon)) / rate)
+    window = CHECKS["PC-TA.2x"].laws[1][0].says
+    assert refused("PC-TA.2x", 1, says=lambda R, epsilon, w: 0.8 * window(R, epsilon, w))
+    assert refused("PC-TA.2x", 2, says=lambda digits, R, epsilon: 4 * (digits**0.25 - math.log(epsilon)) / R)
     assert refused("PC-TA.3x", 2, says=lambda c, s: 1.02 * CHECKS["PC-TA.3x"].laws[2][0].says(c, s))
-    assert refused("PC-EQ10", 0, says=lambda seed, scale: chunks.merged(
+    merged = CHECKS["PC-EQ10"].laws[0][0].says
+    assert refused("PC-EQ10", 0, says=lambda seed, scale: merged(
         seed, scale, weigh=lambda o, z: parallel.merge(o, [x + 1e-6 * i for i, x in enumerate(z)])))  # fmt: skip
 
 
@@ -116,5 +103,5 @@ def test_the_two_evictions_commute():
 
 
 def test_reused_positions_forget_the_chunk():
-    found = chunks.attend("ALiBi", np.zeros(36))
+    found = CHECKS["X-15"].laws[0][0].truth(slope=0.3, n=36, scale=0.0)
     assert np.allclose(found.reshape(3, -1), found[:12])

@@ -9,18 +9,6 @@ import pytest
 from attention_priors.checks import CHECKS
 from attention_priors.checks.spectra import composite, sinks, waves
 
-VERDICTS = {
-    "verified": "GOAT-EQ12 GOAT-EQ18 GOAT-DIM GOAT-ALG1 GOAT-T5.1 GOAT-T5.1t GOAT-D5.3 GOAT-T5.4a GOAT-C1 GOAT-C-3 "
-    "GOAT-C-4 GOAT-E8 X-5 X-7 X-8 X-16",
-    "verified with correction": "GOAT-EQ20 GOAT-D5.2 GOAT-SINKGRAD GOAT-T5.4b GOAT-T5.4p GOAT-C2 GOAT-C-2 GOAT-C-5 "
-    "GOAT-C-12",
-}
-
-
-@pytest.mark.parametrize(("name", "verdict"), [(name, v) for v, names in VERDICTS.items() for name in names.split()])
-def test_verdicts(name, verdict):
-    assert CHECKS[name].verdict("theory").verdict == verdict
-
 
 def example(identifier, part):
     law, found = CHECKS[identifier].laws[part]
@@ -32,8 +20,8 @@ def refused(identifier, part, says):
 
 
 def test_eq20_two_keys():
-    found = example("GOAT-EQ20", 2)
-    assert found["inputs"] == {"bias": [1.0, 0.0], "key": 0}
+    found = example("GOAT-EQ20", 1)
+    assert found["inputs"] == {"bias": [1.0, 0.0]}
     assert found["actual"] == pytest.approx(1 - math.log(math.e + 1))
 
 
@@ -76,13 +64,13 @@ def test_d52_ten_keys():
 
 def test_sinkgrad_by_hand():
     ratio, direction = example("GOAT-SINKGRAD", 1), example("GOAT-SINKGRAD", 2)
-    assert ratio["inputs"] == {"width": 4, "coordinate": 1.0} and ratio["actual"] == pytest.approx(2 / math.sqrt(4))
-    assert direction == {"inputs": {"target": 0}, "claimed": "up", "actual": "down"}  # the sink's value is 1
+    assert ratio["inputs"] == {"d_c": 4, "coordinate": 1.0} and ratio["actual"] == pytest.approx(2 / math.sqrt(4))
+    assert direction == {"inputs": {"target": 0}, "claimed": True, "actual": False}  # the sink's value is 1
 
 
 def test_t54b_ten_keys():
     """u(0) - u(1) = 1 caps the margin at 1, whatever the other eight keys are; ln 9 more is claimed."""
-    found = example("GOAT-T5.4b", 3)
+    found = example("GOAT-T5.4b", 2)
     assert found["inputs"] == {"margin_of_two": 1.0, "keys": 10}
     assert (found["claimed"], found["actual"]) == (pytest.approx(1 + math.log(9)), pytest.approx(1))
 

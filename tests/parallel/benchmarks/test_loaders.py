@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from attention_priors.corpora import hub
 from attention_priors.parallel.benchmarks import infinitebench, longbench, metrics
 from attention_priors.parallel.benchmarks.task import Row, Task
-from attention_priors.text import hub
 from parallel.benchmarks.made import INFINITE, LONG, infinite_line, long_line, written
 
 TABLE_1 = ("NtrvQA Qasper MF-en HotpotQA 2WikiMQA Musique GovReport QMSum MultiNews TREC TriviaQA SAMSum PCount PRe "

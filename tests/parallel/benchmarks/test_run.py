@@ -14,10 +14,11 @@ import pytest
 import torch
 
 from attention_priors import store
+from attention_priors.commands import benchmarks as command
 from attention_priors.parallel import generate
-from attention_priors.parallel.benchmarks import __main__ as command
-from attention_priors.parallel.benchmarks import infinitebench, opened, run, summary
+from attention_priors.parallel.benchmarks import infinitebench, opened, run
 from attention_priors.parallel.benchmarks.task import Row
+from attention_priors.publish import benchmarks as summary
 from parallel.benchmarks.made import LONG, infinite_line, long_line, tokenizer, written
 
 SMALL = ["--tasks", "passkey,kv_retrieval", "--length", "900", "--samples", "2", "--window", "400", "--budget", "40",
@@ -79,7 +80,7 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_table(
 
 KILLED = """
 import os, signal, sys
-from attention_priors.parallel.benchmarks import __main__ as command
+from attention_priors.commands import benchmarks as command
 
 replace, moves = os.replace, 0
 

@@ -152,13 +152,15 @@ CHECKS = claims(
             self_attention, permuted, [{"seed": seed} for seed in range(20)], wrong=with_alibi, tolerance=1e-10),
         Law("So does every transformer layer without positional encoding: none can tell a sequence from its "
             "rearrangements (the causal layer of a language model).",
-            causal_attention, exchanged, PAIRS, wrong=with_slope, repaired=self_attention, tolerance=1e-6),
+            causal_attention, exchanged, PAIRS, wrong=with_slope, repaired=self_attention, tolerance=1e-6,
+            quote="Transformers are permutation-equivariant by design",
+            place="Positional Encoding in Transformers"),
         corrected=Law("Without positional encoding bidirectional stacks see no order at any depth; of a causal stack, "
                       "one layer sees which tokens came before but not in which order, and two layers see the order.",
                       lambda layers, causal: causal and layers >= 2, feels, STACKS,
                       wrong=lambda layers, causal: causal),
         practice="decoders can be trained with no encoding at all (NoPE), encoders cannot",
-    ),
+        severity="needs a repair"),
     claim(
         "PE-C1",
         Law("Sinusoidal encoding adds a vector that does not depend on the content, coordinate by coordinate: its "
@@ -182,7 +184,9 @@ CHECKS = claims(
     claim(
         "PE-E1",
         Law("The opening: transformers without positions are permutation-equivariant (here a causal one).",
-            causal_attention, exchanged, PAIRS, wrong=with_slope, repaired=self_attention, tolerance=1e-6),
+            causal_attention, exchanged, PAIRS, wrong=with_slope, repaired=self_attention, tolerance=1e-6,
+            quote="Transformers are permutation-equivariant by design",
+            place="Positional Encoding in Transformers"),
         Law("The NoPE part: a causal model without encoding can find positions from its mask, as 1 / i.",
             lambda position: 1 / position, first_share, [{"position": i, "length": 200} for i in (1, 2, 3, 50, 200)],
             wrong=lambda position: 1 / (position + 1)),
@@ -191,5 +195,5 @@ CHECKS = claims(
                       tolerance=1e-10),
         practice="The opening is about encoders. A decoder has positions without being given any, which is why NoPE is "
                  "a baseline and not a bag of words.",
-    ),
+        severity="editorial"),
 )  # fmt: skip

@@ -16,7 +16,7 @@ from scipy.special import softmax
 
 from attention_priors.checks.encodings.biases import SINGLE, bloom
 from attention_priors.claims.law import Law, claim, claims
-from attention_priors.positions.sandwich import Sandwich
+from attention_priors.positions.priors import Sandwich
 
 ROUNDING = 1e-12  # of the largest eigenvalue
 WIDTH, BASE, HEADS = 128, 1e4, 12  # of the Sandwich code that the survey lists
@@ -152,14 +152,16 @@ CHECKS = claims(
             beside, inside, SCALED, wrong=lambda width, r1, r2: beside(width, r1, r2, 0.0)),
         Law("The triangle kernel c - |lag| reduces to ALiBi.",
             lambda width, keys: triangle(1.0, width, keys), nearest, NEAREST,
-            wrong=lambda width, keys: triangle(1.0, width, keys, 2), tolerance=SINGLE),
+            wrong=lambda width, keys: triangle(1.0, width, keys, 2), tolerance=SINGLE,
+            quote=r"Triangle kernel: $c-\vert m-n\vert$. This reduces to ALiBi.",
+            place="KERPLE"),
         corrected=Law("With a factor, r1 (c - |lag|), that is r2 = 1, the triangle kernel gives ALiBi: r1 = slope x "
                       "sqrt(d) in a head of width d. Without it all heads have one slope.",
                       lambda slope, width, keys: triangle(slope * math.sqrt(width), width, keys), nearest, NEAREST,
                       wrong=lambda slope, width, keys: triangle(slope, width, keys), tolerance=SINGLE),
         practice="printed r1 are sqrt(d) times those of code that adds the bias after the scaling (d is the width); "
                  "the logarithm with r1 <= 1 is the one kernel without a window",
-    ),
+        severity="editorial"),
     claim(
         "PE-SAND",
         Law("sin a sin b + cos a cos b = cos(a - b).",
@@ -167,7 +169,9 @@ CHECKS = claims(
             symbolic=True),
         Law("The product of two embeddings is the sum of the cosines for i = 1..width/2.",
             lambda width, lag: float(cosines(lag, width, first=1)), embeddings, EMBEDDED,
-            wrong=lambda width, lag: float(cosines(lag, width, first=2)), tolerance=1e-3),
+            wrong=lambda width, lag: float(cosines(lag, width, first=2)), tolerance=1e-3,
+            quote=r"$\sum_{i=1}^{\bar{d}/2} \cos \big( \frac{m-n}{10000^{2i/\bar{d}}} \big)$",
+            place="Sandwich"),
         Law("Head h of H divides it by 8 h / H.",
             divided, library, [{"head": h, "lag": d} for h in range(1, HEADS + 1) for d in (0, 1, 7, 49)],
             wrong=lambda head, lag: divided(head, lag, 0.5)),
@@ -177,7 +181,7 @@ CHECKS = claims(
                       wrong=lambda width, lag: float(cosines(lag, width, base=BASE / 2)), tolerance=1e-3),
         practice="the index shifts the fastest plane away: at width 128, 62.09 becomes 62.55 at lag 1. The bias has "
                  "rank <= width as it is; dividing it by a number per head compresses nothing",
-    ),
+        severity="editorial"),
     claim(
         "PE-SAND2",
         Law("The sum of cosines is width/2 (1 - (ln d + gamma) / ln 10^4), within 5 % of width/2, at lags 16 to 1024.",
@@ -196,7 +200,8 @@ CHECKS = claims(
                       lambda width, low: float(logarithm(width, np.arange(low, 2 * low)).mean()) - 0.5, octave,
                       [{"width": WIDTH, "low": 2**k} for k in range(4, 12)],
                       wrong=lambda width, low: float(logarithm(width, np.arange(low, 2 * low)).mean()) + 0.5,
-                      tolerance=0.2),
+                      tolerance=0.2,
+                      answers=(1, 2)),
         practice="tails beyond a window fall like a power of exponent width / (2 ratio ln 10^4); single keys far back "
                  "gain or lose up to 9 / ratio logits by where they stand",
     ),

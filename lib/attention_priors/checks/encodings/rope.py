@@ -18,8 +18,7 @@ from scipy.linalg import expm
 from attention_priors.checks.rotations import oracles
 from attention_priors.claims.law import Law, claim, claims
 from attention_priors.positions import layouts
-from attention_priors.positions.compositions import GridRotary
-from attention_priors.positions.rotary import rope
+from attention_priors.positions.rotary import GridRotary, rope
 
 FORMS = [{"width": d, "position": m} for d, m in product((2, 8, 64), (0, 1, 7, 150))]
 SHIFTS = [{"width": d, "m": m, "n": n} for d in (2, 8) for m, n in ((0, 0), (1, 0), (700, 690), (5, 300))]
@@ -260,15 +259,22 @@ CHECKS = claims(
     claim(
         "PE-E-ROPE1",
         Law("R_f e^(iΘ_f) = q e^(i(Θ(q) + mθ)).",
-            middle, polar, PHASES, wrong=lambda re, im, angle: middle(re, im, angle, -1)),
+            middle, polar, PHASES, wrong=lambda re, im, angle: middle(re, im, angle, -1),
+            quote=r"$R_f(\mathbf{q}, m)e^{i\Theta_f(\mathbf{q}, "
+                  r"m)}=\mathbf{q}e^{i(\Theta(\mathbf{q})+m\mathbf{\theta})}$",
+            place="Derivation"),
         Law("q e^(i(Θ(q) + mθ)) = Σ q_j e^(imθ_j) e_j.",
-            middle, rotated, PHASES, wrong=lambda re, im, angle: middle(re, im, angle, -1)),
+            middle, rotated, PHASES, wrong=lambda re, im, angle: middle(re, im, angle, -1),
+            quote=r"$\mathbf{q}e^{i(\Theta(\mathbf{q})+m\mathbf{\theta})} = \sum_{j=1}^{d/2} "
+                  r"q_je^{im\theta_j} \vec{e_j}$",
+            place="Derivation"),
         corrected=Law("In each plane the middle is |q_j| e^(i(Θ(q_j) + mθ_j)): the printed one, with the complex q "
                       "itself, counts the phase of q twice. The two ends of the chain agree.",
-                      polar, rotated, PHASES, wrong=lambda re, im, angle: polar(re, im, -angle)),
+                      polar, rotated, PHASES, wrong=lambda re, im, angle: polar(re, im, -angle),
+                      answers=(1, 2)),
         practice="Code written from the middle expression would rotate by the content's own angle; the sum on the "
                  "right is what everybody implements.",
-    ),
+        severity="editorial"),
     claim(
         "PE-ROPE-EQ",
         Law("rotate_half, view_as_complex and RoFormer's coding are all rotary encodings.",
@@ -292,7 +298,10 @@ CHECKS = claims(
         "PE-E2",
         Law("Matrix form: blocks j = 1 .. d/2 with θ_j = 10000^(-2j/d).",
             lambda width, plane: 10_000 ** (-2 * (plane + 1) / width), transformers_frequency, PLANES,
-            wrong=lambda width, plane: 10_000 ** (-(plane + 1) / width), tolerance=near),
+            wrong=lambda width, plane: 10_000 ** (-(plane + 1) / width), tolerance=near,
+            quote=r"where $M_j=\begin{pmatrix}\cos m\theta_j & -\sin m\theta_j \\ \sin m\theta_j & "
+                  r"\cos m\theta_j\end{pmatrix}$",
+            place="Derivation"),
         Law("Elementwise form: pairs j = 0 .. d/2 - 1 with the same θ_j.",
             lambda width, plane: 10_000 ** (-2 * plane / width), transformers_frequency, PLANES,
             wrong=lambda width, plane: 10_000 ** (-plane / width), tolerance=near),
@@ -301,7 +310,7 @@ CHECKS = claims(
                       wrong=lambda width, plane: 10_000 ** (-2 * (plane + 2) / width), tolerance=near),
         practice="Off by one, every plane turns 10000^(2/d) times slower (1.15 at d = 128, 10 at d = 8), and the "
                  "fastest is missing: a checkpoint does not survive it.",
-    ),
+        severity="editorial"),
     claim(
         "PE-ROPE-MAP",
         Law("θ_i = 10000^(-2i/d) is inv_freq.",
@@ -316,13 +325,15 @@ CHECKS = claims(
             wrong=lambda angle: matrix(angle, -1)),
         Law("x' = R x, R as in the survey's matrix equation (neighbouring coordinates), is q * cos + rotate_half(q) * "
             "sin.",
-            entry_of(neighbours), rotate_half, ENTRIES, wrong=entry_of(neighbours, last_first=True), tolerance=1e-12),
+            entry_of(neighbours), rotate_half, ENTRIES, wrong=entry_of(neighbours, last_first=True), tolerance=1e-12,
+            quote=r"$x_m' = R_{m\theta} \cdot x_m$ (q * cos) + (rotate_half(q) * sin)",
+            place="Notes:"),
         corrected=Law("q * cos + rotate_half(q) * sin is R x with the planes (x_i, x_(i + d/2)).",
                       entry_of(halves), rotate_half, ENTRIES, wrong=entry_of(halves, last_first=True),
                       tolerance=1e-12),
         practice="The first three rows hold for every coding; the last needs rotate_half's own pairing. Mixed with the "
                  "equation's pairing it is another rotation, equal at d = 2 only.",
-    ),
+        severity="needs a repair"),
     claim(
         "PE-F2",
         Law("The formula behind the drawing (which is not in the text, so it is not judged): pair i of a vector at "

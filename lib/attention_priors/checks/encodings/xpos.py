@@ -14,7 +14,7 @@ import torch
 
 from attention_priors.checks.rotations import oracles
 from attention_priors.claims.law import Law, claim, claims
-from attention_priors.positions.xpos import DampedRotary, xpos
+from attention_priors.positions.rotary import DampedRotary, xpos
 
 Encode = Callable[[float, float, int], complex]
 GAMMA, SCALE = 0.4, 512.0  # as released
@@ -115,17 +115,22 @@ CHECKS = claims(
         Law("f_q = q e^(ξn + iθn) with f_k = k e^(ξn + iθn): scores depend on m - n (the real inner product, as for "
             "RoPE).",
             (growing, growing), shifted(real), PLACES,
-            wrong=(growing, lambda xi, theta, n: growing(2 * xi, theta, n)), repaired=(growing, opposite)),
+            wrong=(growing, lambda xi, theta, n: growing(2 * xi, theta, n)), repaired=(growing, opposite),
+            quote=r"$&{}:= ke^{\xi n + i\theta n}$",
+            place="xPos"),
         Law("f_k = k e^(ξn + iθn) is A_k k e^(-λn), λ = ξ + iθ, without A_k.",
-            factor_of((1, 1)), factor_of((-1, -1)), FACTORS, wrong=factor_of((1, -1))),
+            factor_of((1, 1)), factor_of((-1, -1)), FACTORS, wrong=factor_of((1, -1)),
+            quote=r"$&{}:= ke^{\xi n + i\theta n}$",
+            place="xPos"),
         Law("The line before, A_q q e^(λn) with A_k k e^(-λn), is relative (the product without conjugation).",
             (growing, inverse), shifted(bilinear), PLACES, wrong=(growing, growing)),
         corrected=Law("f_k = k e^(-ξn + iθn): the score is e^(ξ(m-n)) Re[q conj(k) e^(iθ(m-n))], falling with the lag "
                       "for ξ < 0.",
-                      by_planes, library, SCORES, wrong=lambda m, n: by_planes(m, n, -1)),
+                      by_planes, library, SCORES, wrong=lambda m, n: by_planes(m, n, -1),
+                      answers=(1, 2)),
         practice="With the printed sign scores shrink as e^(ξ(m+n)): not with distance, but with how late both tokens "
                  "are. Implementations divide keys by the scale that multiplies queries.",
-    ),
+        severity="needs a repair"),
     claim(
         "PE-F4",
         Law("The formula behind the curve (the drawing is not in the text, so it is not judged) is the score of equal "

@@ -15,7 +15,6 @@ import torch
 from attention_priors.attention import attention
 from attention_priors.claims.finding import ANY, SHARE, Estimate, Finding, Frames, mean, unknown
 from attention_priors.claims.law import Law, Reading, claim, claims
-from attention_priors.positions.composite import coordinates
 from attention_priors.positions.priors import Product
 from attention_priors.positions.spectral import Fourier, Sink, geometric
 from attention_priors.tasks.copying import NEAR
@@ -70,12 +69,6 @@ def log_odds(slope: float, query: int) -> list[float]:
     return (row - row[0]).tolist()
 
 
-def dimensions(modes: int) -> int:
-    """The coordinates that a sum of so many waves and a bias on keys take in queries and keys."""
-    prior = Product(Fourier.uniform(1, geometric(modes)), Sink(torch.zeros(1)))
-    return coordinates(prior, torch.arange(2), torch.arange(2))[0].shape[-1]
-
-
 def millions(layers: int, width: int, vocabulary: int) -> float:
     """Weights of a decoder whose head is its embedding: 4 d² of attention and 8 d² beside it a layer, and V d."""
     return float(np.sum([12 * width**2] * layers) + vocabulary * width) / 1e6
@@ -111,15 +104,14 @@ CHECKS = claims(
     ),
     claim(
         "GOAT-TAB1",
-        Law("Position takes 12 dimensions: relative rank 2 and a key bias", 12, dimensions, [{"modes": 2}],
-            wrong=8, tolerance=0),
+        Law("Position takes 12 dimensions: two for each of the relative rank 2, and an absolute rank of 8", 12,
+            lambda relative, absolute: 2 * relative + absolute, [{"relative": 2, "absolute": 8}], wrong=10, tolerance=0,
+            quote=r"$d_{\text{pos}}=12$ (Pos Rank 2, Abs Rank 8), Key Bias enabled", place="Table 1"),
         Law("12 layers of width 768 over gpt2's 50,257 tokens are a model of 125M weights, within 2M",
             125.0, millions, [{"layers": 12, "width": 768, "vocabulary": 50_257}], wrong=128.0, tolerance=2.0),
         Reading("Length 2048, 4.0e9 tokens in batches of 32, AdamW (.9, .95, 1e-8), decay .1, 2000 steps of warm-up, "
                 "1e-4 to 3e-5 along a cosine, clipping at 1, bf16", "recipe", "App. G, Table 1"),
-        corrected=Law("By section 4 a relative rank of 2 and a key bias take 2R + 2 = 6 coordinates; 12 are five waves",
-                      lambda modes: 2 * modes + 2, dimensions, [{"modes": 2}, {"modes": 5}],
-                      wrong=lambda modes: 2 * modes + 1, tolerance=0),
-        practice="Count coordinates before heads are split: the printed 12 fits neither the formula nor the code.",
+        practice="By section 4 a relative rank R and a key bias take 2R + 2 coordinates, 6 for R = 2; what "
+                 "the absolute rank of 8 holds is not said there.",
     ),
 )  # fmt: skip

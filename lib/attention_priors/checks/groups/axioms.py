@@ -16,8 +16,7 @@ import torch
 from scipy.linalg import expm
 
 from attention_priors.claims.law import Law, claim, claims
-from attention_priors.positions.rotary import Rotary, rope
-from attention_priors.positions.xpos import DampedRotary, xpos
+from attention_priors.positions.rotary import DampedRotary, Rotary, rope, xpos
 from attention_priors.theory import groups as theory
 
 Factors = tuple[np.ndarray, np.ndarray]
@@ -226,7 +225,10 @@ CHECKS = claims(
             by_projection, kept, TALL, wrong=upside_down),
         Law("An encoding into m < n dimensions is one that keeps the dimension, after a fixed projection (here F(t) = "
             "(cos t, sin t)).",
-            by_projection, clock, CLOCK, wrong=upside_down, repaired=by_padding),
+            by_projection, clock, CLOCK, wrong=upside_down, repaired=by_padding,
+            quote="If we wanted a different dimension, we could have applied a time-independent "
+                  "projection to our keys and queries",
+            place="Formalizing a positional encoding"),
         corrected=(
             Law("Where the remark stands, before any axiom, F(t) may look in another direction at each time: fill up "
                 "the *results* with zeros.",
@@ -238,7 +240,7 @@ CHECKS = claims(
         practice="Extra coordinates (Goat's lanes, ALiBi's constant ones) are covered: project up first. One low-rank "
                  "projection before an invariant encoding loses nothing against a low-rank encoding; before one that "
                  "sees absolute time it may.",
-    ),
+        severity="editorial"),
     claim(
         "OPG-2",
         Law("A linear encoding acts by matrices: f_t(q) = F(t) q and g_s(k) = G(s) k.",

@@ -17,8 +17,7 @@ from scipy import integrate, linalg
 
 from attention_priors.checks.groups.axioms import exact, factors_of
 from attention_priors.claims.law import Law, claim, claims
-from attention_priors.positions.rotary import Rotary, Spectrum
-from attention_priors.positions.xpos import DampedRotary
+from attention_priors.positions.rotary import DampedRotary, Rotary, Spectrum
 from attention_priors.theory import groups as theory
 
 Matrix = np.ndarray

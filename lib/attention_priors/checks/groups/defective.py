@@ -108,18 +108,24 @@ CHECKS = claims(
         "OPG-15",
         Law("The class \"seems\" unexplored (\"I failed to find\" literature that \"directly addresses\" it). Read as: "
             "no published encoding comes from a defective generator.",
-            False, defective, SCORES, wrong=lambda encoding: encoding == "RoPE", tolerance=0),
+            False, defective, SCORES, wrong=lambda encoding: encoding == "RoPE", tolerance=0,
+            quote="technically legal class of positional encodings that seems to be totally "
+                  "unexplored",
+            place="Attention is a computational primitive"),
         Law("\"Most likely\" defective generators have no practical application. Read as: no method in use has a shift "
             "that is exactly defective (BLOOM's heads, by slope).",
-            False, lambda slope: defective(released(slope)), HEADS, wrong=lambda slope: slope == 0.5, tolerance=0),
+            False, lambda slope: defective(released(slope)), HEADS, wrong=lambda slope: slope == 0.5, tolerance=0,
+            quote="most likely they have no practical application",
+            place="Defective generators"),
         corrected=Law("ALiBi comes from a defective generator: the shift behind its bias is a Jordan block of size 2 "
                       "at eigenvalue 1. Those behind NoPE, RoPE, exponential decay and RetNet are not defective.",
                       lambda encoding: encoding == "ALiBi", defective, SCORES,
-                      wrong=lambda encoding: encoding in ("ALiBi", "RetNet"), tolerance=0),
+                      wrong=lambda encoding: encoding in ("ALiBi", "RetNet"), tolerance=0,
+                      answers=(1, 2)),
         practice="BLOOM and MPT ship a defective generator under the name of ALiBi; Goat's trained key slope is the "
                  "same block. On bounded lags diagonalisable generators come as close as one likes, at coefficients "
                  "that grow without bound. Polynomials of the lag are read as distance, not content.",
-    ),
+        severity="needs a repair"),
     claim(
         "X-2",
         Law("-m(t - s) = q^T exp((t - s) [[0, 1], [0, 0]]) k with q = (-m, 0) and k = (0, 1).",

@@ -19,8 +19,7 @@ from scipy.spatial.transform import Rotation
 
 from attention_priors.checks.groups.axioms import PUCK, TIMES, exact, factors_of, generated, score_table
 from attention_priors.claims.law import Law, Reading, claim, claims
-from attention_priors.positions.rotary import Rotary, Spectrum
-from attention_priors.positions.xpos import DampedRotary
+from attention_priors.positions.rotary import DampedRotary, Rotary, Spectrum
 from attention_priors.theory import groups as theory
 
 Matrix = np.ndarray
@@ -256,14 +255,16 @@ CHECKS = claims(
             lambda m, g: g @ np.linalg.inv(m), folded, [{"size": n} for n in (1, 2, 3)],
             wrong=lambda m, g: np.linalg.inv(m) @ g),
         Law("It is no loss: every invariant encoding can be treated so (here cos(2π d / period) alone).",
-            one_sided, twice, LAGS, wrong=unfolded, repaired=two_sided),
+            one_sided, twice, LAGS, wrong=unfolded, repaired=two_sided,
+            quote="We can do this without loss of generality, because if we’d started with",
+            place="Properties of good positional encodings", boundary="a singular F(0)ᵀG(0)"),
         corrected=Law("To assume the identity is no loss if M is invertible. In general B(d) = C^T e^{dX} E with fixed "
                       "maps C of queries and E of keys, in no more dimensions than before.",
                       two_sided, normal_form, [{"encoding": "singular"}, {"encoding": "cosine"}], wrong=reversed_,
                       tolerance=1e-6),
         practice="cos(omega d) alone is an admissible score and no group: it is one entry of a rotation. Reading a "
                  "trained head as a group, look for a generator behind its query and key maps, not at equal times.",
-    ),
+        severity="editorial"),
     claim(
         "OPG-5",
         Law("With F(0)^T G(0) = I, invariance gives F(t)^T G(t) = I, that is G(t) = F(t)^-T.",
@@ -301,7 +302,9 @@ CHECKS = claims(
             lambda x, t: linalg.expm(t * x), is_group, RANDOM, wrong=lambda x, t: linalg.expm(t * t * x)),
         Law("So the list is complete also where time is whole, which the post admits (\"restrict ourselves to only "
             "integer times\"): every A(1) with an inverse is e^X.",
-            True, has_generator, STEPS, wrong=lambda step: step[0][0] > 0, tolerance=0),
+            True, has_generator, STEPS, wrong=lambda step: step[0][0] > 0, tolerance=0,
+            quote="we could just as well restrict ourselves to only integer times if we prefer",
+            place="Formalizing a positional encoding"),
         corrected=(
             Law("In real time the continuous groups are the e^{tX}.",
                 lambda x, t: linalg.expm(t * x), from_one_step, MEASURED, wrong=lambda x, t: linalg.expm(-t * x)),
@@ -311,7 +314,7 @@ CHECKS = claims(
         ),
         practice="One short step determines an encoding at all times. A whole step does not: frequencies omega and "
                  "omega + 2 pi agree at every whole time, and in whole time (-1)^n is an encoding and no e^{nx}.",
-    ),
+        severity="needs a repair"),
     claim(
         "OPG-20",
         Law("F and G are defined at every real t, with the same group law.",

@@ -19,12 +19,16 @@ from attention_priors.checks.groups.axioms import factors_of, score_table
 from attention_priors.checks.rotations import oracles
 from attention_priors.claims.law import Law, claim, claims
 from attention_priors.positions.absolute import Sinusoidal
-from attention_priors.positions.buckets import T5Buckets
-from attention_priors.positions.kerple import KerpleLog, KerplePower
-from attention_priors.positions.priors import GeneralizedGaussian, Laplace, RelativePrior
-from attention_priors.positions.rotary import Rotary, Spectrum
+from attention_priors.positions.priors import (
+    GeneralizedGaussian,
+    KerpleLog,
+    KerplePower,
+    Laplace,
+    RelativePrior,
+    T5Buckets,
+)
+from attention_priors.positions.rotary import DampedRotary, Rotary, Spectrum
 from attention_priors.positions.spectral import Fourier
-from attention_priors.positions.xpos import DampedRotary
 from attention_priors.theory import groups as theory
 from attention_priors.theory import rerope
 
@@ -183,14 +187,17 @@ CHECKS = claims(
         Law("No encoding that makes sense lies outside of them. ReRoPE then scores lag 2 by A(2) = A(1)^2.",
             lambda omega, window, lag: round(math.cos(lag * min(1, window) * omega), 12), rectified,
             [{"omega": math.pi / n, "window": 1, "lag": 2} for n in (2, 3)],
-            wrong=lambda omega, window, lag: round(math.cos((lag + 1) * min(1, window) * omega), 12)),
+            wrong=lambda omega, window, lag: round(math.cos((lag + 1) * min(1, window) * omega), 12),
+            ours=True),
         Law("Nor does any other encoding in use: T5's buckets, KERPLE, added sinusoids.",
-            True, group_of, ALL, wrong=lambda encoding: encoding in OUTSIDE, tolerance=0),
+            True, group_of, ALL, wrong=lambda encoding: encoding in OUTSIDE, tolerance=0,
+            ours=True),
         corrected=Law("The families are all that there is under the axioms (linear, translation invariant, of finite "
                       "dimension, continuous in real time; in whole time there is more, OPG-7). T5's buckets, KERPLE, "
                       "ReRoPE and added sinusoids are in use and break one each.",
                       lambda encoding: encoding in INSIDE, group_of, ALL,
-                      wrong=lambda encoding: encoding in (*INSIDE, "KERPLE log"), tolerance=0),
+                      wrong=lambda encoding: encoding in (*INSIDE, "KERPLE log"), tolerance=0,
+                      answers=(1, 2)),
         practice="The classification says what one dot product can carry, not what can encode position: a table of "
                  "biases is not bound by it. Notebook 18 compares both sides by their tails.",
     ),

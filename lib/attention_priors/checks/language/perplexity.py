@@ -1,4 +1,4 @@
-"""BAM on perplexity at long contexts (section 3.1, appendix D; Table 2, Figs. 6 and 7)."""
+"""BAM on perplexity at long contexts (Table 2, Figs. 6, 7 and 10, appendix D), attention that fades (section 3)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Iterable
 import pandas as pd
 
 from attention_priors.checks.language.losses import (
+    BEYOND,
     CLOSE,
     DIVERGES,
+    FADING,
     FAR,
     LEVEL,
     LOSSES,
@@ -17,15 +19,17 @@ from attention_priors.checks.language.losses import (
     RECIPE,
     Losses,
     Read,
+    below,
     breaks,
     finding,
     first_domain,
+    longer,
     second_domain,
     stays,
 )
 from attention_priors.checks.passkey.runs import BY_LENGTH
 from attention_priors.checks.passkey.runs import read as passkeys
-from attention_priors.claims.finding import Estimate, Finding, Frames, largest, smallest
+from attention_priors.claims.finding import Estimate, Finding, Frames, largest, mean, smallest, unknown
 from attention_priors.claims.law import claim, claims
 from attention_priors.positions.encodings import encoding
 
@@ -34,6 +38,11 @@ OTHERS = ("nope", "sinusoidal", "rope", "rope-local", "alibi")
 TABLE_2 = ("sinusoidal", "rope", "alibi", "bam")  # beside NoPE
 LOCAL = 0.01  # nats by which a model that reads nearby tokens alone may move when it is given more text
 NEAR_CHANCE = 0.1  # of passkeys
+FAR_LONGER = 32  # times the training length, as in Fig. 10
+BASE_50, BASE_100 = "rope-ssmax-base-50", "rope-ssmax-base-100"
+UNTIL = 7500 / 1024  # times the training length: where RoPE SSMax leaves ALiBi in Fig. 10
+REACH_FIXED = ("alibi", "rope-local")  # what they attend to does not grow with the context
+HALF = 0.5
 
 
 def figure(bound: float, read: Read, *more: str) -> list[Finding]:
@@ -46,7 +55,7 @@ def figure(bound: float, read: Read, *more: str) -> list[Finding]:
 def gain(data: Losses, base: str) -> Estimate:
     """How many nats SSMax lowers the loss of an encoding, mean over the lengths above T."""
     scaled = f"{base}-ssmax"
-    return data.gap(base, scaled, "loss", data.lengths(base, scaled, least=1.001))
+    return data.gap(base, scaled, "loss", data.lengths(base, scaled, least=BEYOND))
 
 
 def lead(data: Losses) -> Estimate:
@@ -60,14 +69,25 @@ def table_2(read: Read) -> Iterable[Finding]:
     yield finding(
         "NoPE has the highest loss at T",
         lambda data: smallest({encoding(name).label: data.gap("nope", name, "loss", data.trained) for name in TABLE_2}),
-        ">", 0.0, read,
-    )  # fmt: skip
+        ">",
+        0.0,
+        read,
+    )
     yield finding(
         f"The other four lie within {CLOSE} nats at T",
-        lambda data: largest({f"{encoding(a).label} above {encoding(b).label}": data.gap(a, b, "loss", data.trained)
-                              for a in TABLE_2 for b in TABLE_2 if a != b}),
-        "<=", CLOSE, read, ours=True,
-    )  # fmt: skip
+        lambda data: largest(
+            {
+                f"{encoding(a).label} above {encoding(b).label}": data.gap(a, b, "loss", data.trained)
+                for a in TABLE_2
+                for b in TABLE_2
+                if a != b
+            }
+        ),
+        "<=",
+        CLOSE,
+        read,
+        ours=True,
+    )
 
 
 def moved(frames: Frames, name: str) -> Losses:
@@ -78,21 +98,26 @@ def moved(frames: Frames, name: str) -> Losses:
     by = ["times", "seed", "document"]
     at = frame[frame["length"] == frame["trained"]].set_index(by)["loss"]
     change = (frame["loss"] - at.reindex(frame.set_index(by).index).to_numpy()).abs()
-    return Losses(frame.assign(moved=change).groupby(["encoding", "times", "seed", "length"], as_index=False)
-                  .agg(moved=("moved", "mean"), trained=("trained", "first"), passed=("passed", "first")))  # fmt: skip
+    return Losses(
+        frame.assign(moved=change)
+        .groupby(["encoding", "times", "seed", "length"], as_index=False)
+        .agg(moved=("moved", "mean"), trained=("trained", "first"), passed=("passed", "first"))
+    )
 
 
 def movement(frames: Frames, name: str) -> Estimate:
     """How much more text moves an encoding's loss on a document, mean over the lengths above T."""
     data = moved(frames, name)
-    return data.at(name, "moved", data.lengths(name, least=1.001), within=(0.0, math.inf))
+    return data.at(name, "moved", data.lengths(name, least=BEYOND), within=(0.0, math.inf))
 
 
 def movements(frames: Frames, names: Iterable[str]) -> pd.DataFrame:
     """`movement` of several encodings with its 95 % interval, a row each; NaN where the gate was missed."""
     found = {encoding(name).label: movement(frames, name) for name in names}
-    rows = [{"nats": each.value, **dict(zip(("low", "high"), each.interval(0.95), strict=True)), "note": each.note}
-            for each in found.values()]  # fmt: skip
+    rows = [
+        {"nats": each.value, **dict(zip(("low", "high"), each.interval(0.95), strict=True)), "note": each.note}
+        for each in found.values()
+    ]
     return pd.DataFrame(rows, index=list(found))
 
 
@@ -105,6 +130,30 @@ def fails(name: str) -> Finding:
 
     text = f"{encoding(name).label} retrieves at most {NEAR_CHANCE} of the passkeys at the longest length"
     return Finding(text, estimate, "<=", NEAR_CHANCE, metrics=(BY_LENGTH,), ours=True)
+
+
+# A second training length, a longer base, attention that fades
+
+
+def above_alibi(data: Losses) -> Estimate:
+    """How far RoPE SSMax with a hundredfold base is above ALiBi at any length until it leaves it."""
+    lengths = data.lengths(BASE_100, "alibi", least=BEYOND, most=UNTIL)
+    found = {f"{n / data.trained:.3g}T": data.gap(BASE_100, "alibi", "loss", n) for n in lengths}
+    return largest(found) if found else unknown(data.why(BASE_100, "alibi") or "not read in common")
+
+
+def faded(frames: Frames, name: str) -> pd.Series:
+    """What ln(largest weight of a row) loses from the shortest to the longest context: mean over heads, by seed."""
+    frame = frames[FADING]
+    own = frame[(frame["encoding"] == name) & frame["passed"].astype(bool)]
+    wide = own.groupby(["seed", "length"])["peak"].mean().unstack()
+    return wide.iloc[:, 0] - wide.iloc[:, -1] if len(wide) else pd.Series(dtype=float)
+
+
+def fades(frames: Frames, first: str, second: str, share: float = 1.0) -> Estimate:
+    """The fading of the first less a share of that of the second, within seeds."""
+    difference = (faded(frames, first) - share * faded(frames, second)).dropna()
+    return mean({int(seed): float(value) for seed, value in difference.items()})
 
 
 CHECKS = claims(
@@ -144,6 +193,38 @@ CHECKS = claims(
         Finding("It moves BAM's more than ALiBi's",
                 lambda frames: movement(frames, "bam") - movement(frames, "alibi"), ">", 0.0,
                 metrics=(PERPLEXITY, LOSSES)),
+        recipe=RECIPE,
+    ),
+    claim(
+        "BAM-F10",
+        *(stays(name, LEVEL, FAR_LONGER, longer) for name in ("alibi", "rope-local", "bam-ssmax")),
+        *(breaks(name, DIVERGES, FAR_LONGER, longer) for name in ("nope", "sinusoidal")),
+        *(below(f"RoPE grows less beyond T than {encoding(name).label}", "rope", name, "growth", longer, least=BEYOND)
+          for name in ("nope", "sinusoidal")),
+        finding(f"RoPE SSMax with its base × 100 is within {LEVEL} nats of ALiBi up to {UNTIL:.2g}T", above_alibi,
+                "<=", LEVEL, longer, ours=True),
+        recipe=RECIPE,
+    ),
+    claim(
+        "BAM-C12",
+        below("RoPE SSMax with its base × 100 has a lower loss than RoPE", BASE_100, "rope", least=BEYOND,
+              most=UNTIL + 1),
+        finding(f"With its base × 50 it is no better than RoPE, by at most {CLOSE} nats",
+                lambda data: data.gap("rope", BASE_50, "loss",
+                                      data.lengths("rope", BASE_50, least=BEYOND, most=UNTIL + 1)),
+                "<=", CLOSE, ours=True),
+        below("The base × 100 is better than the base × 50", BASE_100, BASE_50, least=BEYOND, most=UNTIL + 1),
+        recipe=RECIPE,
+    ),
+    claim(
+        "BAM-C5",
+        Finding("The largest weight of BAM's rows falls from the shortest to the longest context",
+                lambda frames: mean(faded(frames, "bam").to_dict()), ">", 0.0, metrics=(FADING,)),
+        Finding("It falls more than that of ALiBi and RoPE Local, whose reach does not grow",
+                lambda frames: smallest({encoding(name).label: fades(frames, "bam", name) for name in REACH_FIXED}),
+                ">", 0.0, metrics=(FADING,)),
+        Finding(f"With SSMax it falls by no more than {HALF} of that (our share)",
+                lambda frames: fades(frames, "bam-ssmax", "bam", HALF), "<=", 0.0, metrics=(FADING,)),
         recipe=RECIPE,
     ),
 )  # fmt: skip

@@ -1,14 +1,17 @@
-"""The survey on perplexity beyond the training length, its summary table, and the post on relative positions."""
+"""The survey on perplexity beyond the training length, its summary table, and on extensions of a trained RoPE."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pandas as pd
 
 from attention_priors.checks.language.losses import (
+    AGAIN,
     BEYOND,
+    DIVERGES,
     LEVEL,
+    READINGS,
     RECIPE,
     Losses,
     Read,
@@ -19,11 +22,11 @@ from attention_priors.checks.language.losses import (
     small,
     stays,
 )
-from attention_priors.claims.finding import Estimate, Finding, Frames, smallest
+from attention_priors.claims.finding import Estimate, Finding, Frames, mean, smallest, unknown
 from attention_priors.claims.law import Law, claim, claims
 from attention_priors.experiments import properties
 from attention_priors.experiments.readings import BENCHMARK
-from attention_priors.positions.encodings import encoding
+from attention_priors.positions.encodings import FACTOR, encoding
 
 ABSOLUTE = ("sinusoidal", "learned")
 KERNELS = ("kerple-power", "kerple-log")
@@ -62,8 +65,12 @@ def nope_at(size: str, read: Read) -> Iterator[Finding]:
     for name in SIZED:
         yield finding(
             f"{size}: by at most {LEVEL} nats more than {encoding(name).label}",
-            lambda data, name=name: leads(data)[encoding(name).label], "<=", LEVEL, read, ours=True,
-        )  # fmt: skip
+            lambda data, name=name: leads(data)[encoding(name).label],
+            "<=",
+            LEVEL,
+            read,
+            ours=True,
+        )
 
 
 def tested(name: str) -> dict[str, bool]:
@@ -94,13 +101,56 @@ def property_table(frames: Frames) -> pd.DataFrame:
         at = data.at(name, "growth", length)
         outcome = stays(name).side(data.grows(name), 0.95)
         low, high = at.interval(0.95)
-        rows.append(row | {
-            "growth": at.value, "low": low, "high": high, "length": length, "trained": data.trained,
-            "extrapolates": {"agrees": "yes", "disagrees": "no"}.get(outcome, "open"),
-            "survey": "".join("NY"[each] for each in claimed) if claimed else "",
-            "seeds": len(at.seeds),
-        })  # fmt: skip
+        rows.append(
+            row
+            | {
+                "growth": at.value,
+                "low": low,
+                "high": high,
+                "length": length,
+                "trained": data.trained,
+                "extrapolates": {"agrees": "yes", "disagrees": "no"}.get(outcome, "open"),
+                "survey": "".join("NY"[each] for each in claimed) if claimed else "",
+                "seeds": len(at.seeds),
+            }
+        )
     return pd.DataFrame(rows)
+
+
+# Extensions of a trained RoPE, read on its weights. Growth is the loss above that of the trained model at T.
+
+ROPE, LINEAR_4, NTK_4, LINEAR, NTK = "rope", "rope-pi-4", "rope-ntk-4", "rope-pi", "rope-ntk"
+TUNED, TUNED_ROPE = LINEAR_4 + AGAIN, ROPE + AGAIN
+DYNAMIC, DYNAMIC_NTK, CLIPPED = "rope-dynamic-linear", "rope-dynamic-ntk", ("rope-rerope", "rope-leaky-rerope")
+BY = 4  # the survey's listing has a scale of 1/4; profiles train further at that length
+HALF = 0.5  # of what a model gains from the order of neighbours: kept less, it no longer tells them apart
+CLIPPED_TO = 8
+BLOWN = 16  # times T: four times what a factor of 4 is meant for
+TIMES = f"{FACTOR:.3g}"
+
+
+def at(lower: str, upper: str, times: float, text: str) -> Finding:
+    """`lower` has the lower loss at one length."""
+    return below(text, lower, upper, least=0.999 * times, most=1.001 * times)
+
+
+def order(text: str, value: Callable[[dict[str, float]], float], names: tuple[str, ...], relation: str) -> Finding:
+    """What exchanging two neighbours costs (nats), compared within each seed."""
+
+    def estimate(frames: Frames) -> Estimate:
+        data = readings(frames)
+        costs = [data.by_seed(name, "swap", [data.trained]).rename(name) for name in names]
+        seeds = set.intersection(*(set(cost.index) for cost in costs))
+        if not seeds:
+            return unknown(data.why(*names))
+        return mean({int(seed): value({cost.name: float(cost[seed]) for cost in costs}) for seed in sorted(seeds)})
+
+    return Finding(text, estimate, relation, 0.0, metrics=(READINGS,))
+
+
+def spoils(name: str, relation: str, bound: float, text: str) -> Finding:
+    """What an extension costs at T."""
+    return finding(text, lambda data: data.gap(name, ROPE, "loss", data.trained), relation, bound, ours=True)
 
 
 CHECKS = claims(
@@ -131,4 +181,65 @@ CHECKS = claims(
         recipe=RECIPE,
     ),
     claim("OPG-18", *less(GROUPS), recipe=RECIPE),
+    claim(
+        "PE-PI",
+        breaks(LINEAR_4, LEVEL, BY),
+        finding(f"Trained further, it is within {LEVEL} nats at {BY}T",
+                lambda data: data.at(TUNED, "growth", BY * data.trained), "<=", LEVEL, ours=True),
+        recipe=RECIPE,
+    ),
+    claim(
+        "PE-PI-E2",
+        order("RoPE loses when two neighbours are exchanged", lambda cost: cost[ROPE], (ROPE,), ">"),
+        order(f"Interpolation by {TIMES} keeps at most {HALF} of that (our share)",
+              lambda cost: cost[LINEAR] - HALF * cost[ROPE], (LINEAR, ROPE), "<="),
+        order(f"NTK-aware scaling by {TIMES} keeps more than interpolation",
+              lambda cost: cost[NTK] - cost[LINEAR], (NTK, LINEAR), ">"),
+        recipe=RECIPE,
+    ),
+    claim(
+        "PE-NTK-E",
+        *(below(f"NTK-aware scaling by {factor:.3g} has a lower loss than interpolation, up to {factor:.3g}T", ntk,
+                linear, most=factor) for ntk, linear, factor in ((NTK_4, LINEAR_4, BY), (NTK, LINEAR, FACTOR))),
+        recipe=RECIPE,
+    ),
+    claim(
+        "PE-DNTK-E",
+        at(DYNAMIC, NTK_4, 1, f"At T dynamic linear scaling is below NTK by {BY}"),
+        at(NTK_4, DYNAMIC, BY, f"At {BY}T NTK by {BY} is below dynamic linear scaling"),
+        *(breaks(name, DIVERGES, BLOWN) for name in (NTK_4, ROPE, LINEAR_4)),
+        recipe=RECIPE,
+    ),
+    claim(
+        "PE-REROPE",
+        *(below(f"{name} has a lower loss than RoPE from 2T to {CLIPPED_TO}T", name, ROPE, least=BEYOND,
+                most=CLIPPED_TO) for name in CLIPPED),
+        recipe=RECIPE,
+    ),
+    # Chen et al. 2023 and SuperHOT: interpolation with further training, against further training alone.
+    claim(
+        "PE-F7",
+        at(TUNED, ROPE, BY, f"At {BY}T interpolation trained further is below RoPE as it was trained"),
+        at(TUNED, TUNED_ROPE, BY, f"At {BY}T it is below RoPE trained further as much"),
+        stays(TUNED, LEVEL, BY),
+        recipe=RECIPE,
+    ),
+    # RoPE, linear scaling by 4 and NTK by 2, 4, 8, none of them trained further.
+    claim(
+        "PE-F8",
+        breaks(ROPE, LEVEL, BY),
+        spoils(LINEAR_4, ">", LEVEL, f"At T linear scaling by {BY} costs more than {LEVEL} nats"),
+        spoils(NTK_4, "<=", LEVEL, f"At T NTK by {BY} costs at most {LEVEL} nats"),
+        at(NTK_4, LINEAR_4, BY, f"At {BY}T NTK by {BY} is below linear scaling by {BY}"),
+        at("rope-ntk-8", "rope-ntk-2", 8, "At 8T NTK by 8 is below NTK by 2"),
+        recipe=RECIPE,
+    ),
+    claim(
+        "PE-F9",
+        at(DYNAMIC, LINEAR, 1, f"At T dynamic linear scaling is below linear scaling by {TIMES}"),
+        at(DYNAMIC_NTK, NTK, 1, f"At T dynamic NTK is below NTK by {TIMES}"),
+        below("Beyond T dynamic NTK is below dynamic linear scaling", DYNAMIC_NTK, DYNAMIC, least=BEYOND),
+        below("Beyond T dynamic NTK is below RoPE", DYNAMIC_NTK, ROPE, least=BEYOND),
+        recipe=RECIPE,
+    ),
 )  # fmt: skip

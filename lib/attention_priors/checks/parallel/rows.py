@@ -1,26 +1,27 @@
-"""ParallelComp's printed tables by cell: a row has a name ("Ours (Llama3)"), a column is a task, several or "mean".
+"""ParallelComp's printed tables by cell, and laws whose cases are rows of data over them.
 
-"<5" counts as 2.5, as in the paper's own averages, and ">100" as 100.
+A row has a name ("Ours (Llama3)"), a column is a task, several or "mean". "<5" counts as 2.5, as in the paper's own
+averages, and ">100" as 100.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
 import pandas as pd
 
-from attention_priors.checks.printed import table
+from attention_priors.checks.printed import HALF_UNIT, table, told
 from attention_priors.claims.law import Law
 
 PAPER = "parallelcomp"
 LLAMA2, LLAMA3 = "Llama2", "Llama3"
 BACKBONES = (LLAMA2, LLAMA3)
+MODELS = ("Llama3.1", "Qwen2.5")  # of Tables 4 and 5
 PERPLEXITY = 3  # the one table in which lower is better, and the one without averages
 CENSORED = {"<5": 2.5, ">100": 100.0}
-HALF_UNIT = 0.00501  # scores and averages are printed with two decimals
 
 
 def number(printed: object) -> float:
@@ -28,16 +29,20 @@ def number(printed: object) -> float:
     return CENSORED.get(str(printed)) or float(printed)
 
 
+def printed(n: int) -> pd.DataFrame:
+    """A table as it is transcribed, a printed value a row; `score` is what it prints, also where it is text."""
+    return table(PAPER, n).rename(columns={"printed": "score"})
+
+
 @functools.cache
 def wide(n: int) -> pd.DataFrame:
     """Scores of one table by row name, columns in the paper's order; without the row of lengths and rows of N/A."""
-    frame = table(PAPER, n)
-    score = "score" if "score" in frame else "printed"
-    frame = frame[(frame.label != "Max Length") & (frame[score] != "N/A")]
+    frame = printed(n)
+    frame = frame[(frame.label != "Max Length") & (frame.score != "N/A")]
     model = frame.model if "model" in frame else ""
-    value = frame[score].map(number)
     columns = "length" if "length" in frame else "task"
-    found = frame.assign(model=model, value=value).pivot_table("value", ["model", "label"], columns, sort=False)
+    values = frame.assign(model=model, value=frame.score.map(number))
+    found = values.pivot_table("value", ["model", "label"], columns, sort=False)
     return found.set_axis([f"{label} ({model})" if model else label for model, label in found.index])
 
 
@@ -51,6 +56,13 @@ def averages(n: int) -> pd.Series:
     return wide(n).iloc[:, -1]
 
 
+def lengths(n: int) -> pd.Series:
+    """The greatest length of each task ("125k" is 125)."""
+    frame = printed(n)
+    frame = frame[frame.label == "Max Length"].set_index("task").iloc[:-1]
+    return frame.score.astype(str).str.removesuffix("k").astype(float)
+
+
 def cell(n: int, column: str, row: str) -> float:
     """One score, the mean of several ("R.PK + R.KV"), or of all ("mean"): recomputed, not the printed one."""
     found = scores(n).loc[row]
@@ -61,6 +73,16 @@ def cell(n: int, column: str, row: str) -> float:
 def on(row: str, *backbones: str) -> list[str]:
     """Names of a row on backbones."""
     return [f"{row} ({backbone})" for backbone in backbones]
+
+
+def standing(n: int, row: str, column: str, whole: str, others: Iterable[str]) -> tuple[float, float, int]:
+    """A score, what it is above that of the row `whole`, and how many of the others are lower."""
+    values = scores(n)[column]
+    own = float(values[row])
+    return own, own - float(values[whole]), int((values[list(others)] < own).sum())
+
+
+# Laws
 
 
 def pairs(n: int, ahead: Iterable[str], behind: Iterable[str], columns: Iterable[str] = ("mean",)) -> list[dict]:
@@ -79,14 +101,17 @@ def score_behind(table: int, column: str, behind: str) -> float:
     return cell(table, column, behind)
 
 
-def ahead(text: str, cases: list[dict], repaired: Any = None) -> Law:
+def ahead(text: str, cases: list[dict], repaired: Any = None, **said: Any) -> Law:
     """In every case the score behind lies below the score ahead; of perplexities, above."""
     relation = ">" if cases[0]["table"] == PERPLEXITY else "<"
-    return Law(text, score_behind, score_ahead, cases, relation=relation, wrong=score_ahead, repaired=repaired)
+    return Law(text, score_behind, score_ahead, cases, relation=relation, wrong=score_ahead, repaired=repaired, **said)
 
 
-def printed_average(table: int, row: str) -> float:
-    return float(averages(table)[row])
+def lowest(
+    text: str, n: int, row: str, column: str, others: Iterable[str], repaired: float | None = None, **said: Any
+) -> Law:
+    """None of the others has so little in a column."""
+    return ahead(text, pairs(n, [name for name in others if name != row], [row], [column]), repaired, **said)
 
 
 def mean_of(total: float, tasks: int) -> float:
@@ -102,27 +127,48 @@ def average_cases(n: int, *rows: str) -> list[dict]:
     ]
 
 
-def average_law(text: str, n: int, *rows: str, wrong: float | Callable) -> Law:
+def mean(n: int, row: str) -> float:
+    """The mean of a row's tasks."""
+    (case,) = average_cases(n, row)
+    return mean_of(case["total"], case["tasks"])
+
+
+def average_law(text: str, n: int, *rows: str, **said: Any) -> Law:
     """The printed averages of rows are the means of their tasks, but for rounding."""
-    return Law(text, printed_average, mean_of, average_cases(n, *rows), wrong=wrong, tolerance=HALF_UNIT)
+    return Law(
+        text,
+        lambda row: float(averages(n)[row]),
+        mean_of,
+        average_cases(n, *rows),
+        wrong=lambda row: averages(n)[row] + 0.02,
+        tolerance=HALF_UNIT,
+        **said,
+    )
 
 
-# What the figures show
+def longest(n: int) -> dict:
+    """The sum of the greatest lengths of a table, and their number."""
+    return {"total": int(lengths(n).sum()), "tasks": len(lengths(n))}
 
 
-def average_rows() -> list[dict]:
-    """Every printed average beside the mean of its row. Rows {table, row, printed, recomputed}."""
-    return [
-        {"table": n, "row": row, "printed": float(averages(n)[row]), "recomputed": float(mean)}
-        for n in (1, 2, 4, 5, 8, 9, 11, 12)
-        for row, mean in scores(n).mean(axis=1).items()
-    ]
+def length_law(text: str, claimed: int, wrong: int, quote: str = "", place: str = "", **case: int) -> Law:
+    """What the greatest lengths of a table average."""
+    return Law(text, claimed, mean_of, [case], wrong=wrong, tolerance=0.5, quote=quote, place=place)
 
 
-def gain_rows() -> list[dict]:
-    """ParallelComp less the model alone by task, Tables 4 and 5. Rows {model, table, task, gain}."""
-    return [
-        {"model": model, "table": n, "task": task, "gain": round(float(gain), 2)}
-        for n, model in product((4, 5), ("Llama3.1", "Qwen2.5"))
-        for task, gain in (scores(n).loc[f"ParallelComp-{model}"] - scores(n).loc[model]).items()
-    ]
+def repeated(text: str, here: int, there: int, rows: dict[str, str], wrong: str) -> Law:
+    """Rows of one table stand in another number for number, averages included."""
+
+    def same(n: int, row: str) -> list[float]:
+        return wide(n).loc[row].tolist()
+
+    return told(
+        text,
+        functools.partial(same, there),
+        {rows[row]: same(here, row) for row in rows},
+        wrong=same(there, wrong),
+        tolerance=0,
+    )
+
+
+# What the figure shows

@@ -93,8 +93,12 @@ def goes_with(quantity: str) -> Callable[[Frames], Estimate]:
                 return found.low, found.high
             return min(found.low, 0.0), max(found.high, 0.0)
 
-        return Estimate(found.rho, interval, tuple(sorted({int(seed) for seed in frame["seed"]})),
-                        f"{note}, p = {found.p:.2g} by permutation")  # fmt: skip
+        return Estimate(
+            found.rho,
+            interval,
+            tuple(sorted({int(seed) for seed in frame["seed"]})),
+            f"{note}, p = {found.p:.2g} by permutation",
+        )
 
     return estimate
 

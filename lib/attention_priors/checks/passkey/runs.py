@@ -7,7 +7,7 @@ profile has not trained, or a length at which it was not asked. Two encodings ar
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import pandas as pd
@@ -24,6 +24,15 @@ LONG = 64  # multiples of the training length
 MARGIN = 0.05  # of accuracy: a smaller lead is none
 
 Counts = dict[int, tuple[float, int]]  # (right, asked) by seed or by length
+
+
+def lacking(seeds: Mapping[str, tuple[Iterable[int], Iterable[int]]]) -> str:
+    """Which models are not in the profile, and which missed their gate: by name its seeds, and those that passed."""
+    missed = {name: sorted({*there} - {*passed}) for name, (there, passed) in seeds.items()}
+    absent = ", ".join(name for name, (there, _) in seeds.items() if not there)
+    listed = ", ".join(f"{name} (seed {', '.join(map(str, each))})" for name, each in missed.items() if each)
+    said = {"not in this profile": absent, "gate missed": listed}
+    return "; ".join(f"{why}: {which}" for why, which in said.items() if which)
 
 
 class Runs:
@@ -49,12 +58,8 @@ class Runs:
 
     def why(self, *names: str) -> str:
         """Why some of these do not decide: not in the profile, or their gate missed, with the seeds."""
-        absent = [name for name in names if not any(name == other for other, _ in self.runs)]
-        missed = {name: [seed for (other, seed), passed in self.passed.items() if other == name and not passed]
-                  for name in names}  # fmt: skip
-        said = [f"not in this profile: {', '.join(absent)}"] if absent else []
-        listed = ", ".join(f"{name} (seed {', '.join(map(str, seeds))})" for name, seeds in missed.items() if seeds)
-        return "; ".join(said + ([f"gate missed: {listed}"] if listed else []))
+        there = {name: [seed for other, seed in self.runs if other == name] for name in names}
+        return lacking({name: (seeds, self.seeds(name)) for name, seeds in there.items()})
 
     def lengths(self, *names: str, least: float = 0.0, most: float = math.inf) -> list[int]:
         """Lengths at which all of these were asked, between `least` and `most` times T; of absent ones nothing."""

@@ -16,7 +16,7 @@ import torch
 from scipy import special, stats
 
 from attention_priors.attention import attention
-from attention_priors.bench import interpreted
+from attention_priors.attention.bench import interpreted
 from attention_priors.claims.law import Law, claim, claims, grid
 from attention_priors.positions.priors import GeneralizedGaussian, Laplace
 from attention_priors.theory import generalised_gaussian as theory
@@ -250,7 +250,10 @@ CHECKS = claims(
             wrong=lambda theta_alpha, theta_beta, theta_mu, lag:
                 theta_beta * log(abs(lag + 2 * sinh(theta_mu)) / exp(-theta_alpha))),
         Law("Every theta gives a scale alpha >= 0.", "a scale", scale,
-            grid(theta_beta=(0.0, 1.0, -1.0, 0.3), theta_alpha=(0.0, 1.0, -1.0)), wrong="none"),
+            grid(theta_beta=(0.0, 1.0, -1.0, 0.3), theta_alpha=(0.0, 1.0, -1.0)), wrong="none",
+            quote=r"$\alpha=e^{-\frac{\theta_{\alpha}}{\theta_{\beta}}}$, that ensures $\alpha\geq "
+                  r"0$",
+            place="App. C", boundary="θ_β = 0"),
         Law("epsilon = 1e-5 keeps the bias finite for beta < 0.", 1e-5, finite,
             grid(theta_beta=(-0.05, -0.5, -1.0, -3.0, -7.0)), wrong=0.0),
         Law("Three scalars per head.", 3, scalars, grid(heads=(1, 16)), wrong=2),
@@ -268,7 +271,7 @@ CHECKS = claims(
         ),
         practice="The recommended start theta_beta = 0 is exactly where alpha does not exist: log theta_alpha and "
                  "theta_beta, not alpha.",
-    ),
+        severity="needs a repair"),
     claim(
         "BAM-C-BETA",
         Law("The mass beyond 2 alpha falls as beta grows.", at("low", tail), at("high", tail), LONG,
@@ -277,17 +280,22 @@ CHECKS = claims(
             at("low", entropy), at("high", entropy), LONG,
             wrong=lambda alpha, keys, low: entropy(alpha, low, keys) - 0.1, relation=">="),
         Law("Sharper: the weight of the query's own key grows with beta.", at("low", own), at("high", own), SMALL,
-            wrong=lambda alpha, keys, low: own(alpha, low, keys) + 0.1, relation="<=", repaired=0),
+            wrong=lambda alpha, keys, low: own(alpha, low, keys) + 0.1, relation="<=", repaired=0,
+            quote=r"larger values of $\beta$ yield sharper, more localized priors",
+            place="App. A"),
         Law("More localised: E[d^2] falls as beta grows.", at("low", spread), at("high", spread), SMALL,
             wrong=lambda alpha, keys, low: spread(alpha, low, keys) / 2, relation=">=",
-            repaired=lambda keys: keys**2),
+            repaired=lambda keys: keys**2,
+            quote=r"larger values of $\beta$ yield sharper, more localized priors",
+            place="App. A"),
         corrected=Law("At a fixed alpha, relative to the own key, every lag 0 < d < alpha gains and every lag beyond "
                       "alpha loses as beta grows: the prior tends to a flat window of width alpha, with the lightest "
                       "tail, not the sharpest peak.", expected, moves,
                       [{"lag": d, "alpha": a, "low": low, "high": high}
                        for a in (0.5, 2.0, 10.0) for low, high in pairwise(SHAPES) for d in np.arange(0, 4 * a, a / 4)],
-                      wrong=lambda lag, alpha: -expected(lag, alpha)),
+                      wrong=lambda lag, alpha: -expected(lag, alpha),
+                      answers=(1, 2)),
         practice="Within a context shorter than alpha a larger beta flattens the prior; compare shapes at equal "
                  "reach, not at equal alpha.",
-    ),
+        severity="needs a repair"),
 )  # fmt: skip

@@ -218,14 +218,17 @@ CHECKS = claims(
         "PE-PI-E1",
         Law("The ~600 of the position interpolation paper is a largest factor, beyond which its bound fails: the error "
             "of reading a score linearly between integer lags exceeds it (is more than 1 of the bound).",
-            1.0, error_over_bound, FARTHER, wrong=1.01, relation="<", repaired=0.97),
+            1.0, error_over_bound, FARTHER, wrong=1.01, relation="<", repaired=0.97,
+            quote="this is corroborated by the recent paper by Meta … that suggests an upper bound "
+                  "of ~600x",
+            place="NTK-Aware Scaled RoPE"),
         corrected=Law("The ~600 is the ratio of two bounds on attention scores, 2 d max|h| for extrapolation to d "
                       "max|h| / (32 ln c) for interpolation: 64 ln c = 589 at base c = 10000, whatever the factor.",
                       lambda base: 64 * math.log(base), ratio_of_bounds, [{"base": c} for c in (100, 10_000, 500_000)],
                       wrong=lambda base: 32 * math.log(base)),
         practice="No theory says how far positions may be squeezed; resolution does: at factor f neighbours differ by "
                  "1/f radians in the fastest plane.",
-    ),
+        severity="needs a repair"),
     claim(
         "PE-NTK",
         Law("base' = base a^(d/(d-2)) leaves the fastest plane and divides the slowest by a.",
@@ -246,7 +249,10 @@ CHECKS = claims(
         Law("This scale grows as the text grows.",
             lambda trained, length: trained / length, no_less_later, GROWING,
             wrong=lambda trained, length: (trained / length) ** 2, relation="<=",
-            repaired=lambda trained, length: length / trained),
+            repaired=lambda trained, length: length / trained,
+            quote="set the scale to max_seq_len / current_position_length, which can slowly "
+                  "increase the scale",
+            place="Dynamic Linear RoPE"),
         corrected=(
             Law("As a multiplier of positions the scale is min(1, L_max / L_cur), which falls: up to L_max nothing is "
                 "scaled.",
@@ -259,7 +265,7 @@ CHECKS = claims(
         practice="The class listed under this heading divides positions by a fixed scale: a reader who sets that scale "
                  "to L_max / L_cur stretches positions instead. The dynamic variant is the other branch of the dynamic "
                  "NTK listing, which multiplies.",
-    ),
+        severity="editorial"),
     claim(
         "PE-DNTK",
         Law("α' = α L_cur / L_orig - (α - 1): 1 + α (k - 1) at k trained lengths, so 1 at the first, and growing.",

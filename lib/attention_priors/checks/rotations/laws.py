@@ -17,9 +17,7 @@ import torch
 from attention_priors.checks.rotations import oracles
 from attention_priors.claims.law import Law
 from attention_priors.positions import extensions, maps
-from attention_priors.positions.compositions import BiasedRotary, GridRotary
-from attention_priors.positions.rotary import Rotary, Spectrum, rope
-from attention_priors.positions.xpos import DampedRotary, xpos
+from attention_priors.positions.rotary import BiasedRotary, DampedRotary, GridRotary, Rotary, Spectrum, rope, xpos
 from attention_priors.theory import rerope
 
 POSITIONS = torch.tensor([0, 3, 10, 40, 500])

@@ -442,23 +442,30 @@ CHECKS = claims(
         Law("R <= floor(d_p / 2).", lambda gamma, half_turns: rank_of(gamma, half_turns) // 2,
             lambda half_turns: len(half_turns), FREQUENCIES, relation=">=",
             wrong=lambda gamma, half_turns: rank_of(gamma, half_turns) // 2 - 1,
-            repaired=lambda gamma, half_turns: (rank_of(gamma, half_turns) + 1) // 2),
+            repaired=lambda gamma, half_turns: (rank_of(gamma, half_turns) + 1) // 2,
+            quote=r"there exist $R\leq\lfloor d_{p}/2\rfloor$, frequencies",
+            place="App. F.2, Theorem 2"),
         Law("R frequencies, in the form with gamma, correspond to d_p = 2R.",
             lambda half_turns: 2 * len(half_turns), rank_of, FREQUENCIES, wrong=lambda half_turns: len(half_turns),
-            tolerance=0),
+            tolerance=0,
+            quote="using $R$ frequencies corresponds to choosing $d_{p}=2R$ real dimensions",
+            place="App. F.2"),
         corrected=Law("d_p >= rank = 1[gamma != 0] + 1[pi is a frequency] + 2 #{frequencies in (0, pi)}, so R <= "
                       "floor((d_p + 1) / 2), at odd d_p with equality only when pi is a frequency. gamma, which "
                       "softmax ignores, costs one.",
-                      coordinates, rank_of, FREQUENCIES, wrong=partial(coordinates, turn=2), tolerance=0),
+                      coordinates, rank_of, FREQUENCIES, wrong=partial(coordinates, turn=2), tolerance=0,
+                      answers=(1, 2)),
         practice="Leave gamma out (softmax ignores it) and give the alternating mode one coordinate: 2R "
                  "coordinates then carry R frequencies exactly.",
-    ),
+        severity="needs a repair"),
     claim(
         "GOAT-F.T2c",
         bounded_law("Bounded over all of Z, a kernel of finite rank is a finite trigonometric sum."),
         Law("So is one that is bounded on the lags d >= 0 of a causal language model.",
             lambda radius, degree: radius == 1 and degree == 0, admissible, DEGREES,
-            wrong=lambda radius, degree: radius < 1 and degree == 0),
+            wrong=lambda radius, degree: radius < 1 and degree == 0,
+            quote="uniquely restricts the admissible priors to a finite trigonometric family",
+            place="§3"),
         corrected=(
             Law("Bounded on d >= 0 are |lambda_m| < 1 with any P_m, and |lambda_m| = 1 with constant P_m.",
                 lambda radius, degree: radius < 1 or (radius == 1 and degree == 0), admissible, DEGREES,
@@ -479,7 +486,7 @@ CHECKS = claims(
         ),
         practice="A causal head may use damped modes rho^d cos(w d + c) at two coordinates each. Features grow "
                  "like rho^-j: float32 ends at j = 88 / ln(1/rho), so long contexts need a moving origin.",
-    ),
+        severity="needs a repair"),
     claim(
         "GOAT-F.T2g",
         bounded_law("Every nonzero component of a bounded kernel has |lambda| = 1."),
@@ -498,14 +505,16 @@ CHECKS = claims(
         Law("Phi(binom(i, t)) is the standard basis vector number t + 1.",
             lambda t, k: [int(s == t) for s in range(k)], differences,
             [{"t": t, "k": k} for k in range(1, 6) for t in range(k)],
-            wrong=lambda t, k: [int(s == k - 1 - t) for s in range(k)], tolerance=0),
+            wrong=lambda t, k: [int(s == k - 1 - t) for s in range(k)], tolerance=0,
+            quote="has the form of a standard basis vector",
+            place="App. F.2, Lemma F.4"),
         corrected=Law("Phi(binom(i, t)) has entries (-1)^(t-s) binom(t - 1, t - s), s <= t: a triangle with ones on "
                       "the diagonal, which is an isomorphism too. (Delta is the backward difference; for the forward "
                       "one the vectors would be the standard basis.)",
                       triangular, differences, [{"t": t, "k": k} for k in range(1, 6) for t in range(k)],
                       wrong=partial(triangular, sign=1), tolerance=0),
         practice="None for models; the lemma and all that rests on it stand.",
-    ),
+        severity="editorial"),
     claim(
         "GOAT-F.T4",
         Law("rank U <= 1, and = 1 exactly when u != 0.",

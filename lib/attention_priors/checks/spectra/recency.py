@@ -19,12 +19,17 @@ from torch.nn import functional
 from attention_priors.attention import attention
 from attention_priors.claims.law import Law, claim, claims
 from attention_priors.positions.absolute import Sinusoidal
-from attention_priors.positions.buckets import T5Buckets
 from attention_priors.positions.finite_rank import extend
-from attention_priors.positions.kerple import KerpleLog, KerplePower
-from attention_priors.positions.priors import GeneralizedGaussian, Laplace, RelativePrior
+from attention_priors.positions.priors import (
+    GeneralizedGaussian,
+    KerpleLog,
+    KerplePower,
+    Laplace,
+    RelativePrior,
+    Sandwich,
+    T5Buckets,
+)
 from attention_priors.positions.rotary import Rotary, rope
-from attention_priors.positions.sandwich import Sandwich
 from attention_priors.theory import key_slope
 from attention_priors.theory.classification import Mode, realise
 
@@ -285,17 +290,21 @@ CHECKS = claims(
             "that a lag does to logits.", 1.0, explained, [{"encoding": e} for e in ("RoPE", "sinusoidal")],
             relation=">", wrong=0.0),
         Law("They stand in for one: the best prior explains most of what a lag does (independent contents).",
-            0.5, explained, [{"encoding": e} for e in ("RoPE", "sinusoidal")], relation="<", wrong=0.9, repaired=0.0),
+            0.5, explained, [{"encoding": e} for e in ("RoPE", "sinusoidal")], relation="<", wrong=0.9, repaired=0.0,
+            ours=True),
         Law("ALiBi, BAM, KERPLE, T5 and Sandwich only stand in for one: their weights are not those of transport.",
             special.softmax, transported, [{"encoding": e} for e in PRIORS], relation="!=",
             wrong=lambda bias: np.exp(bias) / np.exp(bias).sum(), repaired=lambda bias: special.softmax(2 * bias),
-            tolerance=1e-4),
+            tolerance=1e-4,
+            ours=True),
         corrected=(
             Law("ALiBi, BAM, KERPLE, T5 and Sandwich are log-priors exactly.",
                 special.softmax, transported, [{"encoding": e} for e in PRIORS],
-                wrong=lambda bias: special.softmax(2 * bias), tolerance=1e-4),
+                wrong=lambda bias: special.softmax(2 * bias), tolerance=1e-4,
+                answers=(2,)),
             Law("RoPE is near none: over independent contents the best explains less than a fifth of what a lag does.",
-                0.2, explained, [{"encoding": "RoPE"}], relation=">", wrong=0.01),
+                0.2, explained, [{"encoding": "RoPE"}], relation=">", wrong=0.01,
+                answers=(1,)),
         ),
         practice="Tail mass, mean lag and maximum entropy speak of additive encodings only. For RoPE they depend "
                  "on the content of the pair at hand.",
@@ -332,22 +341,29 @@ CHECKS = claims(
         Law("The maximiser has full support.", 1e-6, lambda keys, mean: float(concave(keys, mean).min()),
             [{"keys": n, "mean": m} for n, m in ((3, 1.0), (10, 2.0), (10, 5.5))], relation="<", wrong=0.1),
         Law("Mass moved from one lag to another preserves the mean.", 1.0, mean_after,
-            [{"source": s, "target": 1, "mass": 0.1} for s in (0, 2)], wrong=lambda mass: 1 - mass),
+            [{"source": s, "target": 1, "mass": 0.1} for s in (0, 2)], wrong=lambda mass: 1 - mass,
+            quote="Consider a perturbation that transfers an infinitesimal amount of mass from "
+                  "$d_{1}$ to $d_{0}$ while preserving both constraints",
+            place="App. F.3"),
         Law("A law with this mean and a zero has two positive coordinates at least.",
             2, lambda keys, mean: int((np.eye(keys)[mean] > 0).sum()),
-            [{"keys": n, "mean": m} for n in (3, 4, 8) for m in range(1, n - 1)], relation="<=", wrong=3, repaired=1),
+            [{"keys": n, "mean": m} for n in (3, 4, 8) for m in range(1, n - 1)], relation="<=", wrong=3, repaired=1,
+            quote="lies on a face of the simplex with at least two active coordinates",
+            place="App. F.3"),
         corrected=Law("Mix with a law r > 0 of the same mean: the entropy of (1 - eps) q + eps r has a slope at 0 that "
                       "grows like r(zeros of q) ln(1/eps), so no maximiser has a zero.", mass_at_zeros, growth, MIXED,
-                      wrong=lambda q, r: 1 - mass_at_zeros(q, r)),
+                      wrong=lambda q, r: 1 - mass_at_zeros(q, r),
+                      answers=(1, 2)),
         practice="None for models: the theorem stands, with three coordinates moving instead of two.",
-    ),
+        severity="needs a repair"),
     claim(
         "GOAT-F.T3r",
         Law("Each row of ALiBi is the entropy maximiser for its own mean lag.",
             lambda m, keys: tilted(keys, row_mean(m, keys)), alibi, SHORT,
             wrong=lambda m, keys: tilted(keys, 0.9 * row_mean(m, keys)), tolerance=1e-7),
         Law("One slope means one mean lag in all rows.",
-            lambda m: 1 / expm1(m), lambda m, keys: float(stats.boltzmann.mean(m, keys)), ROWS, wrong=lambda m: 1 / m),
+            lambda m: 1 / expm1(m), lambda m, keys: float(stats.boltzmann.mean(m, keys)), ROWS, wrong=lambda m: 1 / m,
+            ours=True),
         corrected=(
             Law("One slope means one price of lag: every row maximises H(q) - m E[d].",
                 lambda m, keys: concave(keys, price=m), alibi, SHORT,
@@ -374,7 +390,9 @@ CHECKS = claims(
         "GOAT-E6",
         Law("m j in one bf16 coordinate gives ALiBi's weights: a newer key has e^(m lag) times that of an older.",
             lambda m, older, newer: exp(m * (newer - older)), odds, ODDS,
-            wrong=lambda m, older, newer: exp(m * (older - newer))),
+            wrong=lambda m, older, newer: exp(m * (older - newer)),
+            quote="under causal masking this is equivalent to a key-linear bias",
+            place="App. F.3"),
         corrected=(
             Law("With m a power of two, two coordinates of j = 256 a + b give them (to the rounding of bf16 weights),",
                 split_at(256), misplaced,
@@ -387,5 +405,19 @@ CHECKS = claims(
         ),
         practice="Give the slope two coordinates, or keep the bias in float32, which has no such limit. ALiBi "
                  "has it too where its bias is built in the model's dtype, as transformers' BLOOM does in bf16.",
-    ),
+        severity="needs a repair"),
+    claim(
+        "GOAT-E11",
+        Law("For every mean lag in (0, L - 1) the maximiser is a recency prior: the newest key outweighs the oldest.",
+            lambda keys, mean: concave(keys, mean)[-1], lambda keys, mean: tilted(keys, mean)[0],
+            [{"keys": 10, "mean": m} for m in (1.0, 3.0, 4.5, 7.0)], relation="<", wrong=1.0, repaired=0.0,
+            quote="Unique maximum-entropy recency prior under a mean constraint", place="App. F.3, Theorem 3",
+            boundary="mean lags from the middle, (L - 1)/2, on"),
+        corrected=Law("It is for mean lags below the middle, (L - 1)/2; there it is uniform, and beyond it rises "
+                      "with the lag.", lambda keys, mean: float(np.sign((keys - 1) / 2 - mean)),
+                      lambda keys, mean: float(np.sign(round(tilted(keys, mean)[0] - tilted(keys, mean)[-1], 9))),
+                      [{"keys": 10, "mean": m} for m in (1.0, 3.0, 4.5, 7.0)],
+                      wrong=lambda keys, mean: float(np.sign((keys + 1) / 2 - mean))),
+        practice="A learned slope may come out negative: then the head prefers old keys, and is still of this family.",
+        severity="editorial"),
 )  # fmt: skip

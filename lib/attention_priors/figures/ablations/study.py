@@ -38,7 +38,7 @@ class Study:
         if lost := there - {arm for group in self.panels.values() for arm in group}:
             raise ValueError(
                 f"study {self.name} has arms without a name: {', '.join(sorted(lost))}; add them to its panels in "
-                f"figures/ablations/{self.name}.py"
+                "figures/ablations/studies.py"
             )
         made = {title: {arm: group[arm] for arm in group if arm in there} for title, group in self.panels.items()}
         return {title: group for title, group in made.items() if group}

@@ -3,13 +3,12 @@
 import numpy as np
 
 from attention_priors.experiments.answers import reached
-from attention_priors.figures.ablations import interpolation, length, scaling, sign, size, start, study, subset, version
+from attention_priors.figures.ablations import study
+from attention_priors.figures.ablations.studies import LENGTH, SIZE, STUDIES
 from attention_priors.figures.spec import Frame, TableSpec
 from attention_priors.figures.words import GOOD, REACH, bounded, prompts, times
 
 MULTIPLES = (1, 4, 16)
-STUDIES = {each.STUDY.name: each.STUDY
-           for each in (start, subset, sign, scaling, version, length, size, interpolation)}  # fmt: skip
 
 
 def build(frame: Frame) -> Frame:
@@ -54,4 +53,4 @@ def _table(where: tuple[str, str], paper: str, *studies: study.Study) -> TableSp
 
 
 PRIORS = _table(study.PRIORS, "BAM, Figs. 8 and 9")
-TRAINING = _table(study.TRAINING, "BAM, Fig. 12 and Table 5", length.STUDY, size.STUDY)
+TRAINING = _table(study.TRAINING, "BAM, Fig. 12 and Table 5", LENGTH, SIZE)

@@ -3,7 +3,7 @@
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from attention_priors.figures import style
+from attention_priors.figures import panels, style
 from attention_priors.figures.algorithms.models import CHANCE, listed, seeds
 from attention_priors.figures.curves import curve, over_seeds, seed_row
 from attention_priors.figures.methods import UNTRAINED, label, look
@@ -34,6 +34,7 @@ def draw(frame: Frame) -> Figure:
     for ax, kind in zip(right, KINDS, strict=True):
         _losses(ax, frame[(frame["quantity"] == "loss") & (frame["kind"] == kind)])
         ax.set_title(kind)
+    panels.letter(fig.axes)
     return fig
 
 
@@ -65,10 +66,10 @@ def caption(frame: Frame) -> str:
         beside = f"{label(best)} {gains[best]:.2f}"
         kept.append(f"{kind} NoPE gains {gains['nope']:.2f} nats over token frequencies, {beside}")
     return (
-        f"Language models trained on windows of {trained_on(frame)} tokens, causal and masked. Left: R² of a "
+        f"Language models trained on windows of {trained_on(frame)} tokens, causal and masked. Panel a: R² of a "
         "linear probe of the position on held-out windows whose tokens stand in random order; in the last layer: "
-        f"{found}. Right: loss on the next token (causal) or on hidden ones (masked) of validation text; dotted: token "
-        f"frequencies alone; {'; '.join(kept)}. Bars: 95 % t intervals over {seeds(frame, 'kind')} seeds "
+        f"{found}. Panels b, c: loss on the next token (causal) or on hidden ones (masked) of validation text; dotted: "
+        f"token frequencies alone; {'; '.join(kept)}. Bars: 95 % t intervals over {seeds(frame, 'kind')} seeds "
         "(dots and marks)."
     )
 
@@ -76,6 +77,6 @@ def caption(frame: Frame) -> str:
 FIGURE = FigureSpec(
     "nope_models", draw, caption, notebook="needles", claims=("PE-NOPE",),
     columns=("kind", "encoding", "seed", "quantity", "layer", "value", "reference", "trained"),
-    alt="Left: lines of the R² of a probe of the position by layer, for causal and masked models without and with an "
-    "encoding. Right: two panels with the losses of causal and of masked models, a row for each encoding.",
+    alt="Panel a: lines of the R² of a probe of the position by layer, for causal and masked models without and with "
+    "an encoding. Panels b, c: two panels with the losses of causal and of masked models, a row for each encoding.",
 )  # fmt: skip

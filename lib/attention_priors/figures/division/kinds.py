@@ -1,7 +1,7 @@
 """Where an encoding rotates, in words, and the colour and marker that stand for it."""
 
 from attention_priors.figures import style
-from attention_priors.positions.encodings import encoding
+from attention_priors.positions.encodings import encoding, still
 
 NOTEBOOK = "dividing_the_work"
 ACROSS = 5  # panels in a row
@@ -10,8 +10,10 @@ KINDS = {
     "no head": (style.ORANGE, "o"),
     "all heads": (style.GREEN, "^"),
     "some layers": (style.BLUE, "s"),
+    "two layers, with a window": (style.TEAL, "P"),
     "half of the heads": (style.PINK, "D"),
     "half, with a window": (style.SKY, "v"),
+    "a window on half, no rotation": (style.RED, "x"),
 }
 
 
@@ -20,8 +22,10 @@ def kind(name: str) -> str:
     row = encoding(name)
     if row.rotary is None:
         return "no head"
+    if row.rotary is still:
+        return "a window on half, no rotation"
     if row.rotated_layers:
-        return "some layers"
+        return "two layers, with a window" if row.window else "some layers"
     if row.rotated_heads == 1:
         return "all heads"
     return "half, with a window" if row.window else "half of the heads"

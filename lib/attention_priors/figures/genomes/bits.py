@@ -5,7 +5,7 @@ import math
 import pandas as pd
 
 from attention_priors.experiments.genomes import ALL, GATE, NEW
-from attention_priors.figures import style
+from attention_priors.figures import panels, style
 from attention_priors.figures.curves import t_interval
 from attention_priors.figures.genomes.looks import NOTEBOOK, drawn
 from attention_priors.figures.methods import label
@@ -49,6 +49,7 @@ def draw(frame: Frame) -> Figure:
         ax.set(title=title, xlabel="order of the chain; encoding of the model")
     axes[0].set_ylabel("bits per base")
     axes[0].legend(loc="upper right")
+    panels.letter(fig.axes)
     return fig
 
 
@@ -62,7 +63,7 @@ def caption(frame: Frame) -> str:
     return (
         f"Bits per base on {int(chains['count'].iloc[0])} validation windows that share no 32 bases with the training "
         f"text. {said}; the best Markov chain {chains['bits'].min():.3f}. Dotted: order {GATE} ({floor:.3f}), which a "
-        f"model has to beat ({failed} of {len(rows)} do not). Right: all windows. Seeds "
+        f"model has to beat ({failed} of {len(rows)} do not). Panel b: all windows. Seeds "
         f"{listed(rows['seed'].astype(int))}."
     )
 
@@ -91,7 +92,7 @@ FIGURE = FigureSpec(
     "genomes_bits", draw, caption, notebook=NOTEBOOK, paper="Goat, Fig. 4", claims=("GOAT-F4", "GOAT-C-8"),
     columns=("windows", "order", "bits", "count", "encoding", "seed", "passed", "scored", "trained"),
     alt="Two panels of bits per base: Markov chains by order as a falling line, then a column for each encoding with "
-    "its seeds; on the left windows new to the training text, on the right all windows.",
+    "its seeds; a, windows new to the training text, b, all windows.",
 )  # fmt: skip
 TABLE = TableSpec(
     "genomes_models", build, caption_table, NOTEBOOK,

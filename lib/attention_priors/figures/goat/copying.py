@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from attention_priors.figures import style
-from attention_priors.figures.goat import panels
-from attention_priors.figures.goat.panels import NOTEBOOK
-from attention_priors.figures.methods import label, paint
+from attention_priors.figures import panels, style
+from attention_priors.figures.goat.order import NOTEBOOK, ordered
+from attention_priors.figures.methods import alone, label
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
 from attention_priors.figures.words import counted, listed, times, trained_on
 from attention_priors.positions.encodings import encoding
@@ -107,20 +106,12 @@ def caption_table(frame: Frame) -> str:
 def draw_lengths(frame: Frame) -> Figure:
     """A panel for each encoding: nats above the best prediction by length, extremes over seeds as bars."""
     rivals(frame, "encoding", "copying_by_length")
-    names, trained = panels.ordered(frame["encoding"]), trained_on(frame)
-    fig, axes = panels.grid(names)
-    for ax, name in zip(axes, names, strict=True):
+    made = {}
+    for name in ordered(frame["encoding"]):
         own = frame[frame["encoding"] == name].sort_values("length")
-        color, marker = paint(name)
-        errors = [own["excess"] - own["best"], own["worst"] - own["excess"]]
-        ax.errorbar(own["length"], own["excess"], errors, color=color, marker=marker, markersize=2.5, linewidth=1,
-                    elinewidth=0.6)  # fmt: skip
-        ax.axhline(NEAR, color=style.DARK, linewidth=0.6, linestyle=":")
-        panels.multiples(ax, own["length"], trained)
-        ax.set_yscale("log")
-    fig.supxlabel("length, in training lengths")
-    fig.supylabel("nats above the best")
-    return fig
+        made[label(name)] = [panels.Line(own["length"], own["excess"], alone(name), own["best"], own["worst"])]
+    axis = panels.multiples(frame["length"], trained_on(frame)) | {"levels": [NEAR], "yscale": "log"}
+    return panels.draw(made, panels.multiple(frame), "nats above the best", **axis)[0]
 
 
 def caption_lengths(frame: Frame) -> str:

@@ -1,28 +1,22 @@
 """Where the trained priors of Goat's heads put their mass: ahead without a mask, near the diagonal with one."""
 
-from attention_priors.figures import style
-from attention_priors.figures.goat import panels
-from attention_priors.figures.goat.panels import NOTEBOOK
-from attention_priors.figures.methods import label, named_seeds, paint
+from attention_priors.figures import panels, style
+from attention_priors.figures.goat.order import NOTEBOOK
+from attention_priors.figures.methods import alone, label, named_seeds
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
 
 
 def draw(frame: Frame) -> Figure:
     """A panel a form of Goat, a dot a head; lines: the uniform prior."""
     rivals(frame, "encoding", "the priors of Goat's heads")
-    names = list(frame["encoding"].unique())
-    fig, axes = panels.grid(names, height=1.6, across=5)
-    for ax, name in zip(axes, names, strict=True):
-        own = frame[frame["encoding"] == name]
-        color, marker = paint(name)
+    made = {label(name): [panels.Line(own["ahead"], own["recent"], alone(name) | {"linestyle": "", "markersize": 4})]
+            for name, own in frame.groupby("encoding", sort=False)}  # fmt: skip
+    axis = {"xlim": panels.SHARES["ylim"], "xticks": {0: "0", 0.5: "0.5", 1: "1"}, **panels.SHARES}
+    labels = ("mass on later keys, without a mask", "mass on the nearest\nkeys, with a mask")
+    fig, axes = panels.draw(made, *labels, across=5, **axis)
+    for ax, (_, own) in zip(axes, frame.groupby("encoding", sort=False), strict=True):
         ax.axvline(own["ahead_uniform"].iloc[0], color=style.GREY, linewidth=0.7, linestyle=":")
         ax.axhline(own["recent_uniform"].iloc[0], color=style.GREY, linewidth=0.7, linestyle=":")
-        ax.plot(own["ahead"], own["recent"], marker, color=color, markersize=4.5, markeredgewidth=0)
-        panels.shares(ax)
-        ax.set_xlim(-0.04, 1.04)
-        ax.set_xticks([0, 0.5, 1])
-    fig.supxlabel("mass on later keys, without a mask")
-    fig.supylabel("mass on the nearest\nkeys, with a mask")
     return fig
 
 

@@ -1,10 +1,8 @@
 """Goat and its rivals on text: loss by length, and the paired differences at the training length and far beyond."""
 
-from attention_priors.figures import style
-from attention_priors.figures.curves import over_seeds
-from attention_priors.figures.goat import panels
-from attention_priors.figures.goat.panels import NOTEBOOK
-from attention_priors.figures.methods import label, named_runs, named_seeds, paint
+from attention_priors.figures import panels
+from attention_priors.figures.goat.order import GOAT, NOTEBOOK, ordered
+from attention_priors.figures.methods import alone, label, named_runs, named_seeds
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, NotCompared, TableSpec, rivals
 from attention_priors.figures.words import bounded, times, trained_on
 
@@ -21,21 +19,12 @@ def shown(frame: Frame) -> Frame:
 def draw(frame: Frame) -> Figure:
     """A panel an encoding: its loss in colour, the others' in grey behind."""
     rows = shown(frame)
-    names, trained = panels.ordered(rows["encoding"]), trained_on(rows)
-    means = {name: over_seeds(rows[rows["encoding"] == name], "loss") for name in names}
-    fig, axes = panels.grid(names, across=5)
-    for ax, name in zip(axes, names, strict=True):
-        own = rows[rows["encoding"] == name]
-        color, marker = paint(name)
-        for other in names:
-            ax.plot(means[other]["mean"], color=style.PALE, linewidth=0.5, alpha=0.6, zorder=1, label="_other")
-        panels.bars(ax, means[name], color, marker)
-        style.seed_dots(ax, own["length"], own["loss"], style.darken(color))
-        panels.multiples(ax, rows["length"], trained)
-    axes[0].set_ylim(rows["loss"].min() - 0.1, min(rows["loss"].max() + 0.1, _top(rows)))
-    fig.supxlabel(f"context length / training length ({trained} tokens)")
-    fig.supylabel("loss (nats per token)")
-    return fig
+    by_name = {name: rows[rows["encoding"] == name] for name in ordered(rows["encoding"])}
+    made = {label(name): [*panels.behind(rows, "loss"), panels.over(own, "loss", alone(name))]
+            for name, own in by_name.items()}  # fmt: skip
+    axis = panels.multiples(rows["length"], trained_on(rows))
+    axis["ylim"] = (rows["loss"].min() - 0.1, min(rows["loss"].max() + 0.1, _top(rows)))
+    return panels.draw(made, panels.multiple(rows), "loss (nats per token)", across=5, **axis)[0]
 
 
 def caption(frame: Frame) -> str:
@@ -44,7 +33,7 @@ def caption(frame: Frame) -> str:
     first = rows.iloc[0]
     table = rows.groupby(["encoding", "length"])["loss"].mean()
     each = "; ".join(f"{label(name)} {table[name, trained]:.3f} and {table[name].max() - table[name, trained]:+.3f}"
-                     for name in panels.ordered(rows["encoding"]))  # fmt: skip
+                     for name in ordered(rows["encoding"]))  # fmt: skip
     missed = named_runs(rows[~rows["passed"].astype(bool)])
     gate = f" Missed the gate of word order: {missed}." if missed else ""
     cut = " Lines that leave the frame are cut." if rows["loss"].max() > _top(rows) else ""
@@ -62,7 +51,7 @@ def _top(rows: Frame) -> float:
 
 def pairs(frame: Frame) -> Frame:
     """Goat's forms against rivals, on text of the kind trained on."""
-    ours, theirs = (frame[column].str.startswith(panels.GOAT) for column in ("encoding", "rival"))
+    ours, theirs = (frame[column].str.startswith(GOAT) for column in ("encoding", "rival"))
     rows = frame[frame["trained_on"].astype(bool) & (frame["seeds"] > 0) & ours & ~theirs]
     if rows.empty:
         raise NotCompared("Goat's losses less its rivals': no pair passed its gate under this profile")

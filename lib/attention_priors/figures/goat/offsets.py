@@ -1,11 +1,9 @@
 """Answers at an offset that the query names, with a rotation inside Goat's content and without."""
 
-from attention_priors.figures import style
-from attention_priors.figures.curves import over_seeds
+from attention_priors.figures import panels, style
 from attention_priors.figures.curves import shares as share
-from attention_priors.figures.goat import panels
-from attention_priors.figures.goat.panels import NOTEBOOK
-from attention_priors.figures.methods import label, named_seeds, paint
+from attention_priors.figures.goat.order import NOTEBOOK, ordered
+from attention_priors.figures.methods import alone, label, named_seeds
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
 from attention_priors.figures.words import times, trained_on
 from attention_priors.tasks import addressing
@@ -19,34 +17,23 @@ def asked(frame: Frame) -> list[int]:
 def draw(frame: Frame) -> Figure:
     """A panel an encoding: the share answered by address, at T and at the longest length."""
     rivals(frame, "encoding", "offsets named in the text")
-    names, trained = panels.ordered(frame["encoding"]), trained_on(frame)
-    fig, axes = panels.grid(names, height=1.5, across=5)
-    looks = [("-", None), ((0, (3, 1)), style.GREY)]
-    for ax, name in zip(axes, names, strict=True):
-        color, marker = paint(name)
-        for length, (dashes, shade) in zip(asked(frame), looks, strict=False):
-            own = frame[(frame["encoding"] == name) & (frame["length"] == length)]
-            own = own.assign(accuracy=own["correct"] / own["samples"])
-            panels.bars(ax, over_seeds(own, "accuracy", share, by="address"), shade or color, None if shade else marker,
-                        linestyle=dashes, label=f"texts of {times(length, trained)}")  # fmt: skip
-            if shade is None:
-                style.seed_dots(ax, own["address"], own["accuracy"], style.darken(color))
-        ax.axhline(addressing.CHANCE, color=style.PALE, linewidth=0.7, linestyle=(0, (1, 2)), label="chance")
-        ax.set_xscale("log", base=2)
-        ticks = sorted(set(frame["address"]))[::2]
-        ax.set_xticks(ticks, [f"{tick}" for tick in ticks])
-        ax.minorticks_off()
-        panels.shares(ax)
-    panels.legend(fig, axes[0], f"texts of {times(trained, trained)}")
-    fig.supxlabel("address: which symbol from the end (octaves, by their first)")
-    fig.supylabel("share answered")
-    return fig
+    rows, trained, made = frame.assign(accuracy=frame["correct"] / frame["samples"]), trained_on(frame), {}
+    for name in ordered(rows["encoding"]):
+        at = {length: rows[(rows["encoding"] == name) & (rows["length"] == length)] for length in asked(rows)}
+        looks = (alone(name), {"color": style.GREY, "dashes": (3, 1)})
+        made[label(name)] = [
+            panels.over(own, "accuracy", look | {"label": f"texts of {times(length, trained)}"}, share, by="address")
+            for (length, own), look in zip(at.items(), looks, strict=False)
+        ]
+    axis = {"base": 2, "xticks": {place: f"{place}" for place in sorted(set(rows["address"]))[::2]}, **panels.SHARES}
+    labels = ("address: which symbol from the end (octaves, by their first)", "share answered")
+    return panels.draw(made, *labels, across=5, levels={addressing.CHANCE: "chance"}, legend="above", **axis)[0]
 
 
 def caption(frame: Frame) -> str:
     trained = trained_on(frame)
     at = frame[frame["length"] == trained].groupby("encoding")[["correct", "samples"]].sum()
-    means = (at["correct"] / at["samples"]).reindex(panels.ordered(frame["encoding"]))
+    means = (at["correct"] / at["samples"]).reindex(ordered(frame["encoding"]))
     each = ", ".join(f"{label(name)} {value:.2f}" for name, value in means.items())
     return (
         f"The k-th last symbol of a text, k named by the query, after training up to {trained} tokens. Answered in "

@@ -2,12 +2,10 @@
 
 from attention_priors.experiments.gate import gated
 from attention_priors.experiments.goat_passkeys import CHANCE
-from attention_priors.figures import style
-from attention_priors.figures.curves import over_seeds
+from attention_priors.figures import panels, style
 from attention_priors.figures.curves import shares as share
-from attention_priors.figures.goat import panels
-from attention_priors.figures.goat.panels import NOTEBOOK
-from attention_priors.figures.methods import label, named_runs, named_seeds, paint
+from attention_priors.figures.goat.order import GOAT, NOTEBOOK
+from attention_priors.figures.methods import alone, label, named_runs, named_seeds
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, NotCompared, TableSpec, rivals
 from attention_priors.figures.words import HULL, bounded, prompts, times, trained_on
 from attention_priors.tasks import passkey
@@ -36,23 +34,16 @@ def ranked(rows: Frame) -> list[str]:
 
 def draw(frame: Frame) -> Figure:
     """A panel an encoding: digits in colour, whole passkeys in grey, the dots of seeds; chance of a digit."""
-    rows = shown(frame)
-    names, trained = ranked(rows), trained_on(rows)
-    fig, axes = panels.grid(names)
-    for ax, name in zip(axes, names, strict=True):
+    rows, made = shown(frame), {}
+    for name in ranked(rows):
         own = rows[rows["encoding"] == name]
-        color, marker = paint(name)
-        digits, whole = by_digits(own), own.assign(accuracy=own["correct"] / own["samples"])
-        panels.bars(ax, over_seeds(whole, "accuracy", share), style.GREY, linestyle=(0, (3, 1)), label="whole passkeys")
-        panels.bars(ax, over_seeds(digits, "accuracy", share), color, marker, label="digits", zorder=4)
-        style.seed_dots(ax, digits["length"], digits["accuracy"], style.darken(color))
-        ax.axhline(CHANCE, color=style.PALE, linewidth=0.7, linestyle=(0, (1, 2)), label="chance of a digit")
-        panels.multiples(ax, rows["length"], trained)
-        panels.shares(ax)
-    panels.legend(fig, axes[0], "digits")
-    fig.supxlabel(f"context length / training length ({trained} tokens)")
-    fig.supylabel("share that is right")
-    return fig
+        whole = own.assign(accuracy=own["correct"] / own["samples"])
+        grey = {"color": style.GREY, "dashes": (3, 1), "linewidth": 1.0, "label": "whole passkeys"}
+        digits = panels.over(by_digits(own), "accuracy", alone(name) | {"label": "digits"}, share)
+        made[label(name)] = [digits, panels.over(whole, "accuracy", grey, share)]
+    axis = panels.multiples(rows["length"], trained_on(rows)) | panels.SHARES | {"legend": "above"}
+    labels, levels = (panels.multiple(rows), "share that is right"), {CHANCE: "chance of a digit"}
+    return panels.draw(made, *labels, levels=levels, **axis)[0]
 
 
 def caption(frame: Frame) -> str:
@@ -60,7 +51,7 @@ def caption(frame: Frame) -> str:
     trained, names, learned = trained_on(rows), ranked(rows), gated(rows)
     far = by_digits(rows[rows["length"] == FAR * trained])
     means = far.groupby("encoding")["accuracy"].mean()
-    goats = {name: value for name, value in means.items() if name.startswith(panels.GOAT)}
+    goats = {name: value for name, value in means.items() if name.startswith(GOAT)}
     others = means.drop(list(goats))
     best = f"; of the others {label(others.idxmax())} is best ({others.max():.2f})" if len(others) else ""
     said = ", ".join(f"{label(name)} {value:.2f}" for name, value in goats.items())

@@ -1,10 +1,9 @@
-"""What the sinks of language models are made of: u by key, mass against the range of content, keys' norms."""
+"""What the sinks of language models are made of: u by key, and keys' norms."""
 
 from attention_priors.experiments.sinks import SINK
-from attention_priors.figures import style
-from attention_priors.figures.goat import panels
-from attention_priors.figures.goat.panels import NOTEBOOK
-from attention_priors.figures.methods import label, paint
+from attention_priors.figures import panels
+from attention_priors.figures.goat.order import NOTEBOOK, ordered
+from attention_priors.figures.methods import alone, label
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, NotCompared, TableSpec, rivals
 from attention_priors.figures.words import listed
 
@@ -17,51 +16,8 @@ def arms(frame: Frame) -> list[tuple[str, str, Frame]]:
     found = []
     for task in TASKS:
         own = kept[kept["task"] == task]
-        found += [(task, name, own[own["encoding"] == name]) for name in panels.ordered(own["encoding"])]
+        found += [(task, name, own[own["encoding"] == name]) for name in ordered(own["encoding"])]
     return found
-
-
-def grid(frame: Frame, what: str, height: float) -> tuple[Figure, list, list[tuple[str, str, Frame]]]:
-    """A panel for each arm, titled with encoding and task."""
-    rivals(frame, "encoding", what)
-    each = arms(frame)
-    if not each:
-        raise NotCompared(f"{what}: no model passed its gate under this profile; a larger one has some")
-    fig, axes = panels.grid([name for _, name, _ in each], height=height)
-    for ax, (task, _, _) in zip(axes, each, strict=True):
-        ax.set_title(f"{ax.get_title()}\n({TASKS[task]})", color=ax.title.get_color(), fontsize=style.SMALLEST)
-    return fig, axes, each
-
-
-def draw(frame: Frame) -> Figure:
-    """Mass on the preferred key by the range of content, a panel for each task and encoding, a line for each seed."""
-    fig, axes, each = grid(frame, "sinks_band", 1.3)
-    for ax, (_, name, rows) in zip(axes, each, strict=True):
-        color, marker = paint(name)
-        for _, own in rows.groupby("seed"):
-            own = own.sort_values("factor")
-            ax.fill_between(own["omega"], own["least"], own["most"], color=color, alpha=0.08, linewidth=0)
-            ax.plot(own["omega"], own["mass"], color=color, marker=marker, markersize=2.5, linewidth=0.9)
-        panels.shares(ax)
-        ax.set_xscale("symlog", linthresh=1)
-        ax.set_xticks([0, 1, 10, 100], ["0", "1", "10", "100"])
-        ax.minorticks_off()
-    fig.supxlabel(r"range $\omega$ of the content logits (nats)")
-    fig.supylabel("mass on the preferred key")
-    return fig
-
-
-def caption(frame: Frame) -> str:
-    ends = []
-    for task, name, own in arms(frame):
-        first, last = (own[own["factor"] == end]["mass"].mean() for end in (0, own["factor"].max()))
-        ends.append(f"{label(name)} on {TASKS[task]} {first:.2f} to {last:.2f}")
-    return (
-        "Mass on the key that a head's prior prefers (the first; ALiBi: the query's own) as its content logits are "
-        f"multiplied by 0 to {frame['factor'].max():g}. Shaded: all that content of that range can do. From no "
-        f"content to most: {', '.join(ends)}. One head a model, the one whose prior gives that key most (without a "
-        f"prior: that attends to it most); a line a seed; {_seeds(frame)}."
-    )
 
 
 def _seeds(frame: Frame) -> str:
@@ -69,23 +25,21 @@ def _seeds(frame: Frame) -> str:
     return "; ".join(f"{TASKS[task]}: seeds {listed(own['seed'])}" for task, own in frame.groupby("task"))
 
 
-def draw_keys(frame: Frame) -> Figure:
+def draw(frame: Frame) -> Figure:
     """u by key, a panel for each task and form of Goat, a line for each head of every seed."""
-    fig, axes, each = grid(frame, "sinks_keys", 1.4)
-    for ax, (_, name, rows) in zip(axes, each, strict=True):
-        color, _ = paint(name)
-        for _, own in rows.groupby(["seed", "layer", "head"]):
-            own = own.sort_values("key")
-            ax.plot(own["key"] + 1, own["u"], color=color, linewidth=0.5)
-        ax.set_xscale("log", base=2)
-        ax.set_xticks([1, 4, 16, 64], ["0", "3", "15", "63"])
-        ax.minorticks_off()
-    fig.supxlabel("key $j$ (axis: logarithm of $j + 1$)")
-    fig.supylabel("$u(j)$ less its mean (nats)")
-    return fig
+    rivals(frame, "encoding", "sinks_keys")
+    made = {}
+    for task, name, rows in arms(frame):
+        heads = [own.sort_values("key") for _, own in rows.groupby(["seed", "layer", "head"])]
+        look = alone(name) | {"marker": "None", "linewidth": 0.5}
+        made[f"{label(name)} ({TASKS[task]})"] = [panels.Line(own["key"] + 1, own["u"], look) for own in heads]
+    if not made:
+        raise NotCompared("sinks_keys: no model passed its gate under this profile; a larger one has some")
+    axis = {"base": 2, "xticks": {1: "0", 4: "3", 16: "15", 64: "63"}}
+    return panels.draw(made, "key $j$ (axis: logarithm of $j + 1$)", "$u(j)$ less its mean (nats)", **axis)[0]
 
 
-def caption_keys(frame: Frame) -> str:
+def caption(frame: Frame) -> str:
     peaks = []
     for task, name, own in arms(frame):
         tops = own.loc[own.groupby(["seed", "layer", "head"])["u"].idxmax(), "key"]
@@ -122,14 +76,8 @@ def caption_table(frame: Frame) -> str:
     )
 
 
-BAND = FigureSpec(
-    "sinks_band", draw, caption, notebook=NOTEBOOK, paper="Goat, Fig. 2c", claims=("GOAT-F2c", "GOAT-T5.1t"),
-    columns=("task", "encoding", "seed", "passed", "factor", "omega", "mass", "least", "most"),
-    alt="A panel for each task and encoding: mass on the preferred key against the range of the content logits, a line "
-    "for each seed inside a shaded band that widens from one point.",
-)  # fmt: skip
 KEYS = FigureSpec(
-    "sinks_keys", draw_keys, caption_keys, notebook=NOTEBOOK, paper="Goat, Fig. 2b", claims=("GOAT-F2b",),
+    "sinks_keys", draw, caption, notebook=NOTEBOOK, paper="Goat, Fig. 2b", claims=("GOAT-F2b",),
     columns=("task", "encoding", "seed", "passed", "layer", "head", "key", "u"),
     alt="A panel for each task and form of Goat: the bias on keys by key on a logarithmic axis, a line for each head.",
 )  # fmt: skip

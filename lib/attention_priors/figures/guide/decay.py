@@ -4,8 +4,7 @@ import numpy as np
 
 from attention_priors.figures import style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Size, stacked
-from attention_priors.positions.rotary import rope
-from attention_priors.positions.xpos import xpos
+from attention_priors.positions.rotary import rope, xpos
 from attention_priors.theory.rotations import mean_score
 
 # colour, dashes, width

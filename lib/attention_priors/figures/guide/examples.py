@@ -4,10 +4,17 @@ import math
 
 import torch
 
-from attention_priors.positions.buckets import T5Buckets, bucket_starts
-from attention_priors.positions.kerple import KerpleLog, KerplePower
-from attention_priors.positions.priors import GeneralizedGaussian, Laplace, RelativePrior, Uniform
-from attention_priors.positions.sandwich import Sandwich
+from attention_priors.positions.priors import (
+    GeneralizedGaussian,
+    KerpleLog,
+    KerplePower,
+    Laplace,
+    RelativePrior,
+    Sandwich,
+    T5Buckets,
+    Uniform,
+    bucket_starts,
+)
 from attention_priors.positions.spectral import Fourier
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_priors.figures import style
+from attention_priors.figures import panels, style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 from attention_priors.theory.key_slope import key_slope, misplaced, split_key_slope
 
@@ -23,20 +23,19 @@ def rows(size: Size, seed: int, slopes=SLOPES, lengths=LENGTHS) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    dtypes = list(dict.fromkeys(frame["dtype"]))
-    fig, axes = style.figure(style.SINGLE, 0.5 + 1.6 * len(dtypes), nrows=len(dtypes), sharex=True)
-    for ax, dtype in zip(np.atleast_1d(axes), dtypes, strict=True):
-        for (lanes, slope), part in frame[frame["dtype"] == dtype].groupby(["lanes", "slope"], sort=False):
-            color, marker = LOOKS[slope]
-            dashes = style.SOLID if lanes == 1 else (2, 1)
-            label = rf"$m = 2^{{{int(np.log2(slope))}}}$" if lanes == 1 else "_two"
-            ax.plot(part["keys"], part["misplaced"], color=color, dashes=dashes, marker=marker, label=label)
-        style.length_axis(ax, frame["keys"], most=6)
-        ax.set(ylabel="weight on the wrong keys", title=dtype, ylim=(-0.03, 1.03))
-    axes[-1].set_xlabel("visible keys")
-    axes[0].plot([], [], color=style.GREY, dashes=(2, 1), label="two coordinates")
-    axes[0].legend(loc="upper left")
-    return fig
+    made = {}
+    for dtype, part in frame.groupby("dtype", sort=False):
+        made[dtype] = []
+        for (lanes, slope), own in part.groupby(["lanes", "slope"], sort=False):
+            look = {
+                "color": LOOKS[slope][0],
+                "marker": LOOKS[slope][1],
+                "dashes": style.SOLID if lanes == 1 else (2, 1),
+            }
+            look["label"] = rf"$m = 2^{{{int(np.log2(slope))}}}$" + ", two coordinates" * (lanes > 1)
+            made[dtype].append(panels.Line(own["keys"], own["misplaced"], look))
+    axis = panels.lengths(frame["keys"], most=6) | {"ylim": (-0.03, 1.03), "legend": "above"}
+    return panels.draw(made, "visible keys", "weight on the wrong keys", height=1.7, ncols=4, **axis)[0]
 
 
 def caption(frame: Frame) -> str:

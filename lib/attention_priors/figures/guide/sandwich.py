@@ -6,7 +6,7 @@ import pandas as pd
 from attention_priors.figures import style
 from attention_priors.figures.guide.examples import table
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Size, stacked
-from attention_priors.positions.sandwich import Sandwich
+from attention_priors.positions.priors import Sandwich
 
 # colour, dashes, width, label
 LOOKS = {

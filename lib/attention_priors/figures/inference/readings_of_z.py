@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 
-from attention_priors.figures import lines, style
+from attention_priors.figures import lines, panels, style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 from attention_priors.theory.inference import (
     cosine,
@@ -53,17 +53,18 @@ def draw(frame: Frame) -> Figure:
         _line(information, found["information", f"lift, {side}"], color, style.SOLID, f"$\\ln(LZ)$, {side}", -above)
         _line(information, found["information", f"printed, {side}"], color, (3, 1.5), f"$-\\ln Z$, {side}", above)
     slope = "slope $m$ of the prior"
-    physics.set(yscale="log", title="reciprocals, not equal", xlabel=slope, ylabel="overlap or ratio")
+    physics.set(yscale="log", title="reciprocals,\nnot equal", xlabel=slope, ylabel="overlap or ratio")
     _margins(physics, 0.25)
     _line(geometry, found["geometry", "overlap"], style.BLACK, style.SOLID, "overlap $Z$", 1)
     _line(geometry, found["geometry", "cosine"], style.GREEN, (5, 1, 1, 1), "cosine", -1)
     geometry.axvline(1, color=style.PALE, linewidth=0.7, linestyle=":")
     geometry.annotate("coincide", (1, 0.02), xytext=(3, 0), textcoords="offset points", fontsize=style.SMALLEST)
-    geometry.set(title="no maximum where they agree", xlabel="$t$, prior $\\propto$ content$^t$", ylim=(0, 1.05))
+    geometry.set(title="no maximum\nwhere they agree", xlabel="$t$, prior $\\propto$ content$^t$", ylim=(0, 1.05))
     geometry.set_ylabel("overlap or cosine")
     lines.level(information, 0, color=style.PALE)
-    information.set(title="not 0 for a uniform prior", xlabel=slope, ylabel="nats")
+    information.set(title="not 0 for a\nuniform prior", xlabel=slope, ylabel="nats")
     _margins(information, 0.14)
+    panels.letter(fig.axes)
     return fig
 
 
@@ -89,11 +90,11 @@ def caption(frame: Frame) -> str:
     shared = series["geometry", "overlap"]
     at_one = shared.iloc[int(np.argmin(np.abs(shared.index.to_numpy() - 1.0)))]
     return (
-        f"Three readings of the normaliser Z over a row of {round(float(np.exp(start)))} keys. Left: the overlap of "
+        f"Three readings of the normaliser Z over a row of {round(float(np.exp(start)))} keys. Panel a: the overlap of "
         "content and prior (solid) and the ratio of partition functions (dashed) mirror each other about 1, for "
-        "content that favours the query itself (near) or the farthest key (far). Middle: where prior and content "
+        "content that favours the query itself (near) or the farthest key (far). Panel b: where prior and content "
         f"coincide the overlap is {at_one:.2f} and still grows, to {shared.iloc[-1]:.2f}; the cosine peaks there. "
-        f"Right: under a uniform prior (slope 0) the quantity printed as mutual information is {start:.2f} nats, and "
+        f"Panel c: under a uniform prior (slope 0) the quantity printed as mutual information is {start:.2f} nats, and "
         "it falls with agreement; the lift is 0 and grows with agreement."
     )
 

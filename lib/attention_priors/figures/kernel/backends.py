@@ -1,21 +1,19 @@
 """Time and memory of one attention call with gradients on the CPU."""
 
-from attention_priors.figures import lines, style
+import dataclasses
+
+from attention_priors.figures import panels
 from attention_priors.figures.spec import Figure, FigureSpec, Frame
 
 
 def draw(frame: Frame) -> Figure:
-    fig, (times, memory) = style.figure(style.SINGLE, 3.4, nrows=2, sharex=True)
-    for (color, dashes, marker), (name, part) in zip(lines.SERIES, frame.groupby("method", sort=False), strict=False):
-        times.plot(part["keys"], part["milliseconds"], color=color, dashes=dashes, marker=marker, label=name)
-        style.interval_bars(times, part["keys"], part["low"], part["high"], color, right=style.aside(times))
-        memory.plot(part["keys"], part["memory"], color=color, dashes=dashes, marker=marker, label=name)
-    times.set(yscale="log", ylabel="milliseconds", title="time, forward and backward")
-    memory.set(yscale="log", xlabel="keys", ylabel="MB", title="memory at the peak")
-    for ax in (times, memory):
-        style.length_axis(ax, sorted(frame["keys"].unique()))
-    times.legend(loc="upper left")
-    return fig
+    times = [dataclasses.replace(line, low=own["low"], high=own["high"])
+             for line, (_, own) in zip(panels.series(frame, "keys", "milliseconds", "method"),
+                                       frame.groupby("method", sort=False), strict=True)]  # fmt: skip
+    made = {"time, forward and backward (ms)": times,
+            "memory at the peak (MB)": panels.series(frame, "keys", "memory", "method")}  # fmt: skip
+    axis = panels.lengths(frame["keys"]) | {"yscale": "log", "sharey": False, "legend": "above"}
+    return panels.draw(made, "keys", "milliseconds; MB", height=1.8, **axis)[0]
 
 
 def caption(frame: Frame) -> str:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_priors.bench import kernel_rows
+from attention_priors.experiments import kernel_rows
 from attention_priors.figures import style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 

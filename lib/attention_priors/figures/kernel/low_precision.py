@@ -1,7 +1,7 @@
 """What rounding to bfloat16 moves in priors that are carried by coordinates of queries and keys."""
 
-from attention_priors.bench import kernel_rows
-from attention_priors.figures import lines, style
+from attention_priors.experiments import kernel_rows
+from attention_priors.figures import lines, panels
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 
 WAYS = {"product": "coordinates in bfloat16", "split": "coordinates in three parts", "added": "added in float32",
@@ -17,18 +17,11 @@ def rows(size: Size, seed: int) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    carriers = list(dict.fromkeys(frame["carrier"]))
-    fig, axes = style.figure(style.MIDDLE, 2.5, ncols=len(carriers), sharey=True)
-    for ax, carrier in zip(axes, carriers, strict=True):
-        for (color, dashes, marker), (how, label) in zip(lines.SERIES, WAYS.items(), strict=False):
-            part = frame[(frame["carrier"] == carrier) & (frame["how"] == how)]
-            middle = part.groupby("keys")["variation"].median().clip(lower=1e-9)
-            ax.plot(middle.index, middle, color=color, dashes=dashes, marker=marker, label=label)
-        ax.set(yscale="log", xlabel="keys", title=carrier)
-        style.length_axis(ax, sorted(frame["keys"].unique()))
-    axes[0].set_ylabel("total variation")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    return fig
+    middle = frame.groupby(["carrier", "how", "keys"], sort=False)["variation"].median().clip(lower=1e-9).reset_index()
+    looks = {how: (*look, said) for look, (how, said) in zip(lines.SERIES, WAYS.items(), strict=False)}
+    made = {name: panels.series(own, "keys", "variation", "how", looks) for name, own in middle.groupby("carrier")}
+    axis = panels.lengths(frame["keys"]) | {"yscale": "log", "legend": "above", "ncols": 2}
+    return panels.draw(made, "keys", "total variation", height=1.7, **axis)[0]
 
 
 def caption(frame: Frame) -> str:

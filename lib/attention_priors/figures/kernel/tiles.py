@@ -1,7 +1,7 @@
 """Share of the causal tiles that must be computed when tiles of negligible weight are skipped."""
 
-from attention_priors.bench import kernel_rows
-from attention_priors.figures import lines, style
+from attention_priors.experiments import kernel_rows
+from attention_priors.figures import panels
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 
 
@@ -11,16 +11,10 @@ def rows(size: Size, seed: int) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    contents = sorted(frame["content"].unique())
-    fig, axes = style.figure(style.SINGLE, 0.7 + 1.3 * len(contents), nrows=len(contents), sharex=True)
-    for ax, content in zip(axes, contents, strict=True):
-        lines.plot(ax, frame[frame["content"] == content], "keys", "kept", "prior")
-        ax.set(ylim=(0, 1.05), title=f"content within ± {content:g}")
-        style.length_axis(ax, sorted(frame["keys"].unique()))
-    axes[-1].set_xlabel("keys")
-    fig.supylabel("share of tiles computed")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    return fig
+    made = {f"content within ± {content:g}": panels.series(own, "keys", "kept", "prior")
+            for content, own in frame.groupby("content")}  # fmt: skip
+    axis = panels.lengths(frame["keys"]) | {"ylim": (0, 1.05)}
+    return panels.draw(made, "keys", "share of tiles computed", height=1.6, legend="above", **axis)[0]
 
 
 def caption(frame: Frame) -> str:

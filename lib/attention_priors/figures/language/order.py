@@ -1,6 +1,6 @@
 """What word order is worth to every language model: the gate of all that follows."""
 
-from attention_priors.figures import style
+from attention_priors.figures import panels, style
 from attention_priors.figures.curves import seed_row
 from attention_priors.figures.language.rows import COLUMNS, groups, named_seeds, style_of
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
@@ -8,7 +8,7 @@ from attention_priors.figures.words import listed
 
 
 def draw(frame: Frame) -> Figure:
-    """Left what exchanging two neighbours costs, right what a bag of words does; a mark for each seed."""
+    """a, what exchanging two neighbours costs; b, what a bag of words does; a mark for each seed."""
     rivals(frame, "encoding", "the sense of order")
     order = sorted(groups(frame), key=lambda each: each[1]["swap"].mean())
     fig, axes = style.figure(style.MIDDLE, 0.9 + 0.17 * len(order), ncols=2, sharey=True)
@@ -23,6 +23,7 @@ def draw(frame: Frame) -> Figure:
     for tick, (name, _) in zip(axes[0].get_yticklabels(), order, strict=True):
         tick.set_color(style.darken(style_of(name)["color"]))
     axes[0].margins(y=0.06)
+    panels.letter(fig.axes)
     return fig
 
 
@@ -33,7 +34,7 @@ def caption(frame: Frame) -> str:
     verdict = f"Missed by {gone}; these runs are shown below and decide nothing" if len(missed) else "All runs pass"
     return (
         f"What order is worth to models trained on {first['trained']} tokens: cost on the next token where the two "
-        f"tokens before the last one read are exchanged (left), or all but the last are shuffled (right). Means of "
+        f"tokens before the last one read are exchanged (a), or all but the last are shuffled (b). Means of "
         f"{first['pairs']} held-out texts of 32 tokens. A mark for each seed, bar: 95 % t interval of their mean; "
         f"dotted line: the gate of {first['gate']:g} nats. {verdict}; {named_seeds(frame)}."
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_priors.figures import lines, style
+from attention_priors.figures import panels, style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame
 from attention_priors.figures.words import counted
 from attention_priors.theory.inference import log_sum_exp
@@ -12,9 +12,9 @@ EPSILON = 1e-5  # of GeneralizedGaussian
 NEAR_ZERO = 0.05  # an exponent that has hardly left its start at 0
 LEAST, MOST = 1e-4, 1e3  # of the axis
 LOOKS = {
-    1: (style.ORANGE, style.SOLID, f"β > {NEAR_ZERO:g}"),
-    0: (style.GREY, (1, 1), f"|β| ≤ {NEAR_ZERO:g}"),
-    -1: (style.BLUE, (4, 1.2), f"β < −{NEAR_ZERO:g}"),
+    1: {"color": style.ORANGE, "dashes": style.SOLID, "label": f"β > {NEAR_ZERO:g}"},
+    0: {"color": style.GREY, "dashes": (1, 1), "label": f"|β| ≤ {NEAR_ZERO:g}"},
+    -1: {"color": style.BLUE, "dashes": (4, 1.2), "label": f"β < −{NEAR_ZERO:g}"},
 }
 
 
@@ -30,30 +30,15 @@ def ratio(theta_alpha: float, beta: float) -> np.ndarray:
 
 def draw(frame: Frame) -> Figure:
     """A column a layer, a row a seed, a line a head; colour and dashes by the sign of its exponent."""
-    seeds, layers = sorted(set(frame["seed"])), sorted(set(frame["layer"]))
-    fig, axes = style.figure(style.DOUBLE, 0.75 + 1.15 * len(seeds), nrows=len(seeds), ncols=len(layers), sharex=True,
-                             sharey=True, squeeze=False)  # fmt: skip
-    lags = np.arange(1, KEYS)
-    for row, seed in zip(axes, seeds, strict=True):
-        for ax, layer in zip(row, layers, strict=True):
-            lines.level(ax, 1.0)
-            for head in frame[(frame["seed"] == seed) & (frame["layer"] == layer)].itertuples():
-                color, dashes, _ = LOOKS[sign(head.beta)]
-                ax.plot(lags, ratio(head.theta_alpha, head.beta)[1:], color=color, dashes=dashes, linewidth=1.0,
-                        label="_head")  # fmt: skip
-        row[0].set_ylabel(f"seed {seed}")
-    for ax, layer in zip(axes[0], layers, strict=True):
-        ax.set_title(f"layer {layer + 1}")
-    axes[0, 0].set(xscale="log", yscale="log", ylim=(LEAST, MOST), xlim=(1, KEYS))
-    for ax in axes.flat:
-        ax.minorticks_off()
-    fig.supxlabel("lag (tokens)")
-    fig.supylabel(f"prior / uniform share, {KEYS:,} keys")
-    there = {sign(beta) for beta in frame["beta"]}
-    handles = [axes[0, 0].plot([], [], color=color, dashes=dashes, label=name)[0]
-               for key, (color, dashes, name) in LOOKS.items() if key in there]  # fmt: skip
-    fig.legend(handles=handles, loc="outside upper center", ncols=len(handles))
-    return fig
+    made, layers = {}, frame["layer"].nunique()
+    for (seed, layer), heads in frame.groupby(["seed", "layer"]):
+        made[f"seed {seed}, layer {layer + 1}"] = [
+            panels.Line(np.arange(1, KEYS), ratio(head.theta_alpha, head.beta)[1:], LOOKS[sign(head.beta)])
+            for head in heads.itertuples()
+        ]
+    axis = {"base": 10, "yscale": "log", "ylim": (LEAST, MOST), "xlim": (1, KEYS), "levels": [1], "legend": "above"}
+    labels = ("lag (tokens)", f"prior / uniform share, {KEYS:,} keys")
+    return panels.draw(made, *labels, width=style.DOUBLE, across=layers, height=1.15, **axis)[0]
 
 
 def caption(frame: Frame) -> str:

@@ -2,7 +2,7 @@
 
 from matplotlib.ticker import MaxNLocator
 
-from attention_priors.figures import style
+from attention_priors.figures import panels, style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec
 from attention_priors.figures.words import counted
 from attention_priors.tasks import passkey
@@ -13,7 +13,7 @@ LOCAL = 1e-6  # mass below which a point is drawn at the edge of the log axis
 
 
 def draw(frame: Frame) -> Figure:
-    """Left: every head's β by layer. Right: its attention to the key sentence against β, all seeds shown."""
+    """Panel a: every head's β by layer. Panel b: its attention to the key sentence against β, all seeds shown."""
     fig, (left, right) = style.figure(style.MIDDLE, 2.5, ncols=2, width_ratios=(1, 1.4))
     uniform = passkey.KEY_TOKENS / (passkey.SHORTEST + 768)
     for layer, rows in frame.groupby("layer"):
@@ -37,14 +37,15 @@ def draw(frame: Frame) -> Figure:
     right.xaxis.set_major_locator(MaxNLocator(5))
     right.set(xlabel=r"learned $\beta$", ylabel="attention on the key sentence")
     right.legend(loc="lower left")
+    panels.letter(fig.axes)
     return fig
 
 
 def caption(frame: Frame) -> str:
     return (
-        f"Every head of BAM with SSMax after training on passkeys ({counted(frame['seed'])}, all heads shown). Left: "
-        "the exponent β by layer; all started at 0. Right: the attention that the five answering queries give to the "
-        "key sentence of an 845-token prompt whose key stands before 768 tokens of filler (mean over 8 keys), "
+        f"Every head of BAM with SSMax after training on passkeys ({counted(frame['seed'])}, all heads shown). Panel "
+        "a: the exponent β by layer; all started at 0. Panel b: the attention that the five answering queries give to "
+        "the key sentence of an 845-token prompt whose key stands before 768 tokens of filler (mean over 8 keys), "
         f"against β; masses below {LOCAL:g} are drawn there. The dashed line is what uniform attention would give."
     )
 

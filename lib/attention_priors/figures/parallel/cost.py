@@ -1,7 +1,7 @@
 """Time and memory of reading in chunks, by how many are read at once (ParallelComp, Table 7, by proxy)."""
 
 from attention_priors.experiments.parallel_cost import HALF, WHOLE
-from attention_priors.figures import lines, style
+from attention_priors.figures import lines, panels, style
 from attention_priors.figures.parallel.needles import NOTEBOOK
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
 
@@ -17,19 +17,15 @@ PANELS = {
 def draw(frame: Frame) -> Figure:
     """A panel for each cost: medians of the rounds, with their range."""
     rivals(frame, "kept", "parallel_cost")
-    fig, axes = style.figure(style.DOUBLE, 1.9, ncols=len(PANELS))
-    found = frame.groupby(["kept", "at_once"], sort=False)[list(PANELS)]
-    medians, low, high = found.median().reset_index(), found.min(), found.max()
-    counts = sorted(frame["at_once"].unique())
-    for ax, (cost, called) in zip(axes, PANELS.items(), strict=True):
-        lines.plot(ax, medians, "at_once", cost, "kept", looks=LOOKS)
-        for kept, (color, *_) in LOOKS.items():
-            ax.vlines(counts, low.loc[kept, cost].loc[counts], high.loc[kept, cost].loc[counts], color=color)
-        ax.set(xscale="log", ylim=(0, None), ylabel=called, xlabel="chunks at once")
-        ax.set_xticks(counts, [str(count) for count in counts])
-        ax.minorticks_off()
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
-    return fig
+    made = {}
+    for cost, called in PANELS.items():
+        made[called] = []
+        for kept, own in frame.groupby("kept", sort=False):
+            found, (color, dashes, marker) = own.groupby("at_once")[cost].agg(["median", "min", "max"]), LOOKS[kept]
+            look = {"color": color, "dashes": dashes, "marker": marker, "label": kept}
+            made[called].append(panels.Line(found.index, found["median"], look, found["min"], found["max"]))
+    axis = {"base": 2, "xticks": {n: f"{n}" for n in sorted(frame["at_once"].unique())}, "ylim": (0, None)}
+    return panels.draw(made, "chunks at once", "cost", width=style.DOUBLE, sharey=False, legend="above", **axis)[0]
 
 
 def caption(frame: Frame) -> str:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_priors.figures import style
+from attention_priors.figures import panels, style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 from attention_priors.runtime import seed_for
 from attention_priors.theory import parallel
@@ -54,6 +54,7 @@ def draw(frame: Frame) -> Figure:
     for ax in (counts, shares):
         style.length_axis(ax, [int(w) for w in widths], most=6)
     style.direct_labels(shares)
+    panels.letter(fig.axes)
     return fig
 
 
@@ -63,10 +64,10 @@ def caption(frame: Frame) -> str:
     flat = frame[frame["rate"] == 0]["share"]
     most = "; ".join(f"up to {row['most']:.0f}, bound {row['bound']:.0f} (R = {rate:g})" for rate, row in decaying)
     return (
-        f"Rows of logits -R d + N(0, 1). Left: entries above {epsilon:g}, mean (markers) and range (band) over "
+        f"Rows of logits -R d + N(0, 1). Panel a: entries above {epsilon:g}, mean (markers) and range (band) over "
         f"simulated rows, and the corrected bound (dashed). The count stays below 1/ε = {1 / epsilon:.0f} for every "
         f"width, where the printed theorem has nearly all w entries (dotted); at w = {frame['keys'].max()}: {most}. "
-        "Without decay (R = 0) the count first grows and then falls, as that of uniform attention does. Right: "
+        "Without decay (R = 0) the count first grows and then falls, as that of uniform attention does. Panel b: "
         f"measured against 1/w, the row without decay keeps {flat.min():.3f} to {flat.max():.3f} of its entries above; "
         "with decay the share falls."
     )
@@ -76,6 +77,6 @@ FIGURE = FigureSpec(
     "parallel_counts", draw, caption, notebook="parallel_attention", paper="ParallelComp, Theorem 3.1", rows=rows,
     columns=("rate", "keys", "epsilon", "mean", "least", "most", "bound", "share"),
     claims=("PC-TA.3", "PC-TA.3x", "PC-TA.2x"),
-    alt="Left: counts above a constant threshold, flat or falling with the width, below dashed bounds and a line at "
-    "one over the threshold. Right: the share above 1/w is nearly constant without decay and falls with it.",
+    alt="Panel a: counts above a constant threshold, flat or falling with the width, below dashed bounds and a line at "
+    "one over the threshold. Panel b: the share above 1/w is nearly constant without decay and falls with it.",
 )  # fmt: skip

@@ -1,8 +1,7 @@
 """Entries above a threshold in a row of attention, by window (ParallelComp, section 3.2)."""
 
 from attention_priors.experiments.parallel_profiles import THRESHOLD
-from attention_priors.figures import style
-from attention_priors.figures.curves import curve, over_seeds
+from attention_priors.figures import panels
 from attention_priors.figures.methods import label, look
 from attention_priors.figures.parallel.needles import NOTEBOOK
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
@@ -16,15 +15,10 @@ def by_seed(frame: Frame) -> Frame:
 
 def draw(frame: Frame) -> Figure:
     """A line for each encoding."""
-    rivals(frame, "window", "parallel_effective")
-    rows = by_seed(frame)
-    fig, ax = style.figure(style.SINGLE, 2.2)
-    for name, own in rows.groupby("encoding", sort=False):
-        curve(ax, over_seeds(own, "entries", by="window"), own.set_index("window")["entries"], look(name))
-    style.length_axis(ax, set(rows["window"]), trained_on(frame))
-    ax.set(xlabel="window (tokens)", ylabel=f"entries above {THRESHOLD}", ylim=(0, None))
-    ax.legend(loc="lower left")
-    return fig
+    rows = by_seed(rivals(frame, "window", "parallel_effective"))
+    made = [panels.over(own, "entries", look(name), by="window") for name, own in rows.groupby("encoding", sort=False)]
+    axis = panels.lengths(rows["window"], trained_on(frame)) | {"ylim": (0, None), "legend": "lower left"}
+    return panels.draw({"": made}, "window (tokens)", f"entries above {THRESHOLD}", height=1.5, **axis)[0]
 
 
 def caption(frame: Frame) -> str:

@@ -1,8 +1,7 @@
 """Loss of the same last tokens against context length, by way to read what stands before (ParallelComp, Table 3)."""
 
 from attention_priors.experiments.parallel_language import BY_TARGETS
-from attention_priors.figures import style
-from attention_priors.figures.curves import curve, over_seeds
+from attention_priors.figures import panels, style
 from attention_priors.figures.methods import label
 from attention_priors.figures.parallel.needles import NOTEBOOK
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
@@ -30,25 +29,14 @@ def name(method: str) -> str:
 def draw(frame: Frame) -> Figure:
     """A panel for each encoding: loss minus that of the model as trained at the training length."""
     rivals(frame, "method", "parallel_losses")
-    names = list(dict.fromkeys(frame["encoding"]))
-    fig, axes = style.figure(
-        style.MIDDLE if len(names) > 1 else style.SINGLE, 2.9, ncols=len(names), sharey=True, squeeze=False
-    )
-    lengths = sorted(set(frame["length"]))
-    for ax, encoding in zip(axes[0], names, strict=True):
-        own = frame[frame["encoding"] == encoding]
-        for method, (color, dashes, marker) in DRAWN.items():
-            rows = own[own["method"] == method]
-            if len(rows):
-                look = {"color": color, "dashes": dashes, "marker": marker, "label": name(method)}
-                curve(ax, over_seeds(rows, "growth"), rows.set_index("length")["growth"], look)
-        ax.axhline(0, color=style.GREY, linewidth=0.6, zorder=0)
-        style.length_axis(ax, lengths, trained_on(frame))
-        ax.set(title=label(encoding), xlabel="context (tokens)")
-    axes[0, 0].set_ylabel("loss above that at T (nats)")
-    handles = {text: line for ax in axes[0] for line, text in zip(*ax.get_legend_handles_labels(), strict=True)}
-    fig.legend(handles.values(), handles, loc="outside lower center", ncols=2 if len(names) == 1 else 4)
-    return fig
+    made = {}
+    for encoding, own in frame.groupby("encoding", sort=False):
+        looks = {method: dict(zip(("color", "dashes", "marker"), drawn, strict=True)) | {"label": name(method)}
+                 for method, drawn in DRAWN.items() if method in set(own["method"])}  # fmt: skip
+        made[label(encoding)] = [panels.over(own[own["method"] == method], "growth", drawn)
+                                 for method, drawn in looks.items()]  # fmt: skip
+    axis = panels.lengths(frame["length"], trained_on(frame), most=5) | {"levels": [0], "legend": "above"}
+    return panels.draw(made, "context (tokens)", "loss above that at T (nats)", height=1.9, ncols=4, **axis)[0]
 
 
 def caption(frame: Frame) -> str:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_priors.figures import style
+from attention_priors.figures import panels, style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 from attention_priors.theory.inference import truncated_geometric
 from attention_priors.theory.margins import chunk_prior
@@ -35,20 +35,22 @@ def _lines(slope: float) -> tuple[str, ...]:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, ax = style.figure(style.SINGLE, 2.5)
-    for (color, marker), (slope, part) in zip(SLOPES, frame.groupby("slope"), strict=False):
+    looks = {}
+    for (color, marker), slope in zip(SLOPES, sorted(frame["slope"].unique()), strict=False):
+        said = "uniform" if slope == 0 else f"slope {slope:g}"
         for layout, dashes in zip(_lines(slope), (style.SOLID, (2, 1)), strict=False):
-            line = part[part["layout"] == layout]
-            name = "uniform" if slope == 0 else f"slope {slope:g}"
-            ax.plot(line["chunks"], line["margin"], color=color, dashes=dashes, marker=marker,
-                    label=name + (", one line" if layout == "one line" else ", reused"))  # fmt: skip
-    chunks = sorted(frame["chunks"].unique())
-    ax.set_xscale("log", base=2)
-    ax.set_xticks(chunks[::2], [str(c) for c in chunks[::2]])
-    ax.set(yscale="log", xlabel="chunks $C$", ylabel="lead for half of the weight (nats)")
+            looks[slope, layout] = (
+                color,
+                dashes,
+                marker,
+                f"{said}, {'one line' if layout == 'one line' else 'reused'}",
+            )
+    shown = frame.assign(series=list(zip(frame["slope"], frame["layout"], strict=True)))
+    made = panels.series(shown[shown["series"].isin(looks)], "chunks", "margin", "series", looks)
+    axis = {"base": 2, "xticks": {n: f"{n}" for n in sorted(frame["chunks"].unique())[::2]}, "yscale": "log"}
+    fig, (ax,) = panels.draw({"": made}, "chunks $C$", "lead for half of the weight (nats)", height=1.75,
+                             legend="upper left", **axis)  # fmt: skip
     ax.set_yticks([4, 16, 64, 256, 1024], ["4", "16", "64", "256", "1024"])
-    ax.minorticks_off()
-    ax.legend(loc="upper left")
     return fig
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from attention_priors.figures import lines, style
+from attention_priors.figures import lines, panels, style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Size, stacked
 from attention_priors.theory.inference import softmax
 from attention_priors.theory.parallel import reused_lags
@@ -63,6 +63,7 @@ def draw(frame: Frame) -> Figure:
     masses.set_xticks(range(len(chunks) + 1), [*map(str, chunks), "q"])
     masses.set(xlabel="chunk, oldest first (q: own key)", ylabel="mass without content")
     masses.grid(axis="x", visible=False)
+    panels.letter(fig.axes)
     return fig
 
 
@@ -70,9 +71,9 @@ def caption(frame: Frame) -> str:
     mass, chunks = _masses(frame), int(frame["chunk"].max())
     size = int((frame[frame["positions"] == "true"]["chunk"] == 1).sum())
     return (
-        f"ALiBi without content over {chunks} chunks of {size} keys. Left: with true positions (dashed) weight decays "
-        "over the whole context; where chunks share their positions (solid) the same decay starts again in every "
-        f"chunk. Right: the oldest chunk holds {mass['true', 1]:.1e} of the mass with true positions and "
+        f"ALiBi without content over {chunks} chunks of {size} keys. Panel a: with true positions (dashed) weight "
+        "decays over the whole context; where chunks share their positions (solid) the same decay starts again in "
+        f"every chunk. Panel b: the oldest chunk holds {mass['true', 1]:.1e} of the mass with true positions and "
         f"{mass['shared', 1]:.3f} with shared ones, as much as any other; 1/C is {1 / chunks:.3f}. q: the query's own "
         "key."
     )
@@ -93,6 +94,6 @@ def explore(size: int, chunks: int, slope: float) -> Figure:
 FIGURE = FigureSpec(
     "parallel_prior", draw, caption, notebook="parallel_attention", paper="ParallelComp, Fig. 4", rows=rows,
     columns=("positions", "distance", "chunk", "share"), claims=("PC-PRIOR",),
-    alt="Left: a line that falls over the whole context and a saw-tooth that restarts in each chunk. Right: bars of "
-    "chunk mass, concentrated on the newest chunk with true positions, equal with shared ones.",
+    alt="Panel a: a line that falls over the whole context and a saw-tooth that restarts in each chunk. Panel b: bars "
+    "of chunk mass, concentrated on the newest chunk with true positions, equal with shared ones.",
 )  # fmt: skip

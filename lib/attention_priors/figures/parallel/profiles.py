@@ -1,7 +1,5 @@
 """Attention of the question along a text, in chunks or not, and after eviction (ParallelComp, Figs. 1, 4 and 5)."""
 
-import numpy as np
-
 from attention_priors.evaluation import seed_interval
 from attention_priors.experiments.parallel_profiles import (
     APART,
@@ -14,8 +12,7 @@ from attention_priors.experiments.parallel_profiles import (
     PLAIN,
     WHOLE,
 )
-from attention_priors.figures import style
-from attention_priors.figures.curves import curve, over_seeds
+from attention_priors.figures import panels, style
 from attention_priors.figures.methods import label
 from attention_priors.figures.parallel.needles import NOTEBOOK
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
@@ -30,6 +27,7 @@ LOOKS = {
     APART: (style.PINK, (2, 1), "D"),
     CALIBRATED: (style.DARK, (1, 1), "X"),
 }
+TITLES = ("three ways to read", "what eviction changes")
 PANELS = ((PLAIN, LOCAL, GLOBAL), (GLOBAL, WHOLE, APART, CALIBRATED))
 COLUMNS = ("sink", "recency", "peaks", "repeats", "distance", "largest")
 
@@ -46,25 +44,16 @@ def shown_of(frame: Frame, by: str, what: str) -> tuple[Frame, str]:
 
 
 def draw(frame: Frame) -> Figure:
-    """Left: the same text read in three ways. Right: what eviction changes. Dotted: borders of chunks."""
+    """The same text read in three ways, and what eviction changes. Dotted: borders of chunks."""
     rows, _ = shown(frame)
-    fig, axes = style.figure(style.MIDDLE, 2.7, ncols=2, sharey=True)
-    for ax, kinds in zip(axes, PANELS, strict=True):
-        for kind in kinds:
-            color, dashes, marker = LOOKS[kind]
-            own = rows[rows["kind"] == kind]
-            look = {"color": color, "dashes": dashes, "marker": marker, "label": kind, "markersize": 2.5}
-            curve(ax, over_seeds(own, "share", by="fifth"), own.set_index("fifth")["share"], look)
-        for border in range(1, CHUNKS):
-            ax.axvline(border * FIFTHS - 0.5, color=style.PALE, linewidth=0.7, linestyle=":", zorder=0)
-        ax.axhline(1, color=style.GREY, linewidth=0.6, zorder=0)
-        ax.set_xticks(np.arange(CHUNKS) * FIFTHS + (FIFTHS - 1) / 2, [f"chunk {n + 1}" for n in range(CHUNKS)])
-        ax.tick_params(axis="x", length=0)
-    axes[0].set_ylim(0, None)
-    axes[0].set_ylabel("attention / uniform share")
-    handles = {text: mark for ax in axes for mark, text in zip(*ax.get_legend_handles_labels(), strict=True)}
-    fig.legend(handles.values(), handles, loc="outside lower center", ncols=3)
-    return fig
+    made = {}
+    for title, kinds in zip(TITLES, PANELS, strict=True):
+        looks = {kind: dict(zip(("color", "dashes", "marker"), LOOKS[kind], strict=True)) for kind in kinds}
+        made[title] = [panels.over(rows[rows["kind"] == kind], "share", drawn | {"label": kind, "markersize": 2.5},
+                                   by="fifth") for kind, drawn in looks.items()]  # fmt: skip
+    axis = {"xticks": {n * FIFTHS + (FIFTHS - 1) / 2: f"chunk {n + 1}" for n in range(CHUNKS)}, "levels": [1],
+            "dotted": [border * FIFTHS - 0.5 for border in range(1, CHUNKS)], "ylim": (0, None)}  # fmt: skip
+    return panels.draw(made, "place of the key", "attention / uniform share", height=1.8, legend="above", **axis)[0]
 
 
 def caption(frame: Frame) -> str:
@@ -107,7 +96,7 @@ FIGURE = FigureSpec(
     "parallel_profiles", draw, caption, notebook=NOTEBOOK, paper="ParallelComp, Figs. 1, 4 and 5",
     claims=("PC-F1", "PC-F4", "PC-F5", "PC-C18", "PC-CQ2", "PC-CQ3i"),
     columns=("encoding", "seed", "kind", "fifth", "share", "passed", "trained"),
-    alt="Two panels of lines along a text of four chunks: attention relative to the uniform share, on the left read "
+    alt="Two panels of lines along a text of four chunks: attention relative to the uniform share, in a read "
     "without cuts, in chunks and joined, on the right after three kinds of eviction.",
 )  # fmt: skip
 TABLE = TableSpec("parallel_biases", build, caption_table, NOTEBOOK, ("encoding", "seed", "kind", *COLUMNS))

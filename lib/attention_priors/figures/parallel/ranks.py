@@ -3,14 +3,14 @@
 import numpy as np
 
 from attention_priors.evaluation import share_interval
-from attention_priors.figures import style
-from attention_priors.figures.curves import accuracy_axes, curve
+from attention_priors.figures import panels, style
 from attention_priors.figures.methods import label
 from attention_priors.figures.parallel.needles import NOTEBOOK
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
 from attention_priors.figures.words import counted, tokens, trained_on
 
 KEEP = 3
+CHANCE = {"color": style.GREY, "dashes": (1, 2), "label": "3 at random"}
 # first so many, cutting: colour, dashes, marker, name
 LINES = {
     (1, "no overlap"): (style.BLUE, (3, 1), "s", "is first"),
@@ -33,25 +33,17 @@ def shares(rows: Frame, first: int) -> tuple[Frame, Frame]:
 def draw(frame: Frame) -> Figure:
     """A panel for each encoding: three shares against length, and what a choice at random has."""
     rivals(frame, "cutting", "parallel_ranks")
-    names = list(dict.fromkeys(frame["encoding"]))
-    fig, axes = style.figure(
-        style.MIDDLE if len(names) > 1 else style.SINGLE, 2.6, ncols=len(names), sharey=True, squeeze=False
-    )
-    lengths = sorted(set(frame["length"]))
-    for ax, name in zip(axes[0], names, strict=True):
-        own = frame[frame["encoding"] == name]
+    made = {}
+    for name, own in frame.groupby("encoding", sort=False):
+        made[label(name)] = drawn = []
         for (first, cutting), (color, dashes, marker, said) in LINES.items():
             mean, seeds = shares(own[own["cutting"] == cutting], first)
             look = {"color": color, "dashes": dashes, "marker": marker, "label": said}
-            curve(ax, mean, seeds["share"], look)
+            drawn.append(panels.Line(mean.index, mean["mean"], look, mean["low"], mean["high"], seeds["share"]))
         chance = (KEEP / own[own["cutting"] == "no overlap"].groupby("length")["chunks"].mean()).clip(upper=1)
-        ax.plot(chance.index, chance, color=style.GREY, dashes=(1, 2), label="3 at random")
-        accuracy_axes(ax, lengths, trained_on(frame), ylabel="")
-        ax.set(title=label(name), xlabel="prompt (tokens)")
-    axes[0, 0].set_ylabel("share whose chunk ...")
-    ncols = 4 if len(names) > 1 else 2
-    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=ncols)
-    return fig
+        drawn.append(panels.Line(chance.index, chance, CHANCE))
+    axis = panels.lengths(frame["length"], trained_on(frame), most=5) | panels.SHARES | {"legend": "above"}
+    return panels.draw(made, "prompt (tokens)", "share whose chunk ...", height=1.7, ncols=4, **axis)[0]
 
 
 def caption(frame: Frame) -> str:

@@ -1,12 +1,12 @@
 """RoPE's extensions with the factor that each length asks for, and after a short tuning; what they do to the planes."""
 
-import numpy as np
+import itertools
 
 from attention_priors.evaluation import share_interval
 from attention_priors.experiments.stretches import BETWEEN, INTERPOLATED, KEPT
-from attention_priors.figures import style
-from attention_priors.figures.curves import accuracy_axes, over_seeds, shares
-from attention_priors.figures.methods import label, named_runs, named_seeds
+from attention_priors.figures import panels, style
+from attention_priors.figures.curves import ACCURACY, LENGTH, shares
+from attention_priors.figures.methods import METHODS, label, look, named_runs, named_seeds
 from attention_priors.figures.passkey.lines import NOTEBOOK
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
 from attention_priors.figures.words import bounded, prompts, times, tokens, trained_on
@@ -19,33 +19,30 @@ PANELS = (
      ("rope-dynamic-ntk", "rope-rerope", "rope-leaky-rerope", "rope-local", "alibi", "bam", "kerple-power")),
     ("tuned on longer texts", True, ("rope", "rope-pi-4", "rope-yarn-4")),
 )  # fmt: skip
-LOOKS = ((style.DARK, style.SOLID, "X"), (style.ORANGE, (5, 1.5), "o"), (style.BLUE, (3, 1), "s"),
-         (style.GREEN, (1, 1), "^"), (style.PINK, (3, 1, 1, 1), "D"), (style.BROWN, (6, 1, 1, 1, 1, 1), "v"),
-         (style.SKY, (2, 1), "P"))  # fmt: skip
+# of extensions in turn; the encodings of METHODS keep their own
+LOOKS = ((style.DARK, style.SOLID, "X"), (style.PINK, (5, 1.5), "D"), (style.BROWN, (3, 1), "v"),
+         (style.PURPLE, (1, 1), "<"), (style.RED, (3, 1, 1, 1), "P"))  # fmt: skip
 
 
 def draw(frame: Frame) -> Figure:
     """Three panels: the mean over the seeds that passed with its interval, and every seed."""
     rivals(frame, "encoding", "extensions_retrieval")
-    fig, axes = style.figure(style.MIDDLE, 3.4, ncols=3, sharey=True)
-    lengths, trained = sorted(set(frame["length"])), trained_on(frame)
-    kept = frame[frame["passed"].astype(bool)]
-    for ax, (title, tuned, names) in zip(axes, PANELS, strict=True):
-        shown = kept[((kept["steps"] > 0) == tuned) & kept["encoding"].isin(names)]
+    kept, made = frame[frame["passed"].astype(bool)], {}
+    for title, tuned, names in PANELS:
+        shown, looks = kept[((kept["steps"] > 0) == tuned) & kept["encoding"].isin(names)], itertools.cycle(LOOKS)
         rows = sorted(shown.groupby(["encoding", "steps"]), key=lambda row: (names.index(row[0][0]), row[0][1]))
-        for ((name, steps), own), (color, dashes, marker) in zip(rows, LOOKS, strict=False):
-            mean = over_seeds(own, "accuracy", shares)
-            errors = np.maximum([mean["mean"] - mean["low"], mean["high"] - mean["mean"]], 0)
-            line = "-" if dashes == style.SOLID else (0, dashes)
-            ax.errorbar(mean.index, mean["mean"], errors, color=color, linestyle=line, marker=marker, markersize=3,
-                        linewidth=1.0, elinewidth=0.6, label=_row(name, steps, "\n"))  # fmt: skip
-            style.seed_dots(ax, own["length"], own["accuracy"], color)
-        accuracy_axes(ax, lengths, trained, most=5)
-        ax.set_title(title)
-        if ax.get_legend_handles_labels()[0]:
-            ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.28), fontsize=style.SMALLEST)
-    for ax in axes[1:]:
-        ax.set_ylabel("")
+        made[title] = []
+        for (name, steps), own in rows:
+            drawn = (
+                look(name) if name in METHODS else dict(zip(("color", "dashes", "marker"), next(looks), strict=True))
+            )
+            drawn |= {"markersize": 3, "label": _row(name, steps, ",\n")}
+            made[title].append(panels.over(own, "accuracy", drawn, shares))
+    axis = panels.lengths(frame["length"], trained_on(frame), most=5) | panels.SHARES
+    fig, axes = panels.draw(made, "", ACCURACY, height=3.2, **axis)
+    for ax in (ax for ax in axes if ax.get_legend_handles_labels()[0]):
+        ax.set_xlabel(LENGTH)
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.19))
     return fig
 
 
@@ -123,7 +120,7 @@ def caption_planes(frame: Frame) -> str:
 FIGURE = FigureSpec(
     "extensions_retrieval", draw, caption, notebook=NOTEBOOK, columns=COLUMNS,
     alt="Three panels of passkey accuracy against context length, a line with interval bars for each extension of RoPE "
-    "and for encodings that need none: without tuning on the left and in the middle, tuned on the right.",
+    "and for encodings that need none: without tuning in a and b, tuned in c.",
 )  # fmt: skip
 TABLE = TableSpec("extensions_retrieval", build, caption_table, NOTEBOOK, COLUMNS)
 PLANES = TableSpec(

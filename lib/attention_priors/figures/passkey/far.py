@@ -1,12 +1,8 @@
 """Out to 500 times the training length: the encodings that still answer at 64 times it, every seed of each."""
 
-import math
-
-import numpy as np
-
-from attention_priors.figures import style
+from attention_priors.figures import panels
 from attention_priors.figures.curves import over_seeds, shares
-from attention_priors.figures.methods import UNTRAINED, label, look
+from attention_priors.figures.methods import UNTRAINED, alone, label
 from attention_priors.figures.passkey import lines
 from attention_priors.figures.passkey.main import FARTHEST
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
@@ -25,32 +21,15 @@ def _far(frame: Frame) -> Frame:
 
 def draw(frame: Frame) -> Figure:
     """A panel an encoding: seeds side by side with their exact intervals, and their mean."""
-    rows = _far(frame)
-    names = list(dict.fromkeys(rows["encoding"]))
-    high = math.ceil(len(names) / ABREAST)
-    wide = math.ceil(len(names) / high)
-    fig, axes = style.figure(style.DOUBLE, 0.6 + 1.8 * high, nrows=high, ncols=wide, sharey=True, squeeze=False)
-    for ax, name in zip(style.panels(axes, len(names)), names, strict=True):
-        own, drawn = rows[rows["encoding"] == name], look(name)
-        seeds = sorted(set(own["seed"]))
-        for place, seed in enumerate(seeds):
-            one = own[own["seed"] == seed].sort_values("length")
-            x = one["length"] * 2 ** (0.12 * (place - (len(seeds) - 1) / 2))  # intervals would cover one another
-            errors = np.maximum([one["accuracy"] - one["low"], one["high"] - one["accuracy"]], 0)
-            ax.errorbar(x, one["accuracy"], errors, fmt=".", markersize=3, color=drawn["color"], elinewidth=0.6,
-                        ecolor=style.lighten(drawn["color"], 0.55), zorder=4)  # fmt: skip
-        ax.plot(over_seeds(own, "accuracy", shares)["mean"], color=drawn["color"], linewidth=1, zorder=3)
-        ax.axhline(GOOD, color=style.PALE, linewidth=0.6, zorder=0)
-        lengths, trained = sorted(set(own["length"])), trained_on(own)
-        ax.set_xscale("log", base=2)
-        ticks = lengths[::3]
-        ax.set_xticks(ticks, [times(length, trained) for length in ticks], rotation=45)
-        ax.minorticks_off()
-        ax.set_title(label(name))
-        ax.set_ylim(-0.04, 1.04)
-    fig.supxlabel("context length / training length")
-    fig.supylabel("share of passkeys retrieved")
-    return fig
+    rows, made = _far(frame), {}
+    for name, own in rows.groupby("encoding", sort=False):
+        mean, look = over_seeds(own, "accuracy", shares)["mean"], alone(name)
+        made[label(name)] = [panels.Line(one["length"], one["accuracy"], look | {"linestyle": "", "label": "_seed"},
+                                         one["low"], one["high"]) for _, one in own.groupby("seed")]  # fmt: skip
+        made[label(name)].append(panels.Line(mean.index, mean, look | {"marker": "None"}))
+    ticks = {length: times(length, trained_on(rows)) for length in sorted(set(rows["length"]))[::3]}
+    axis = {"base": 2, "xticks": ticks, "rotation": 45, "levels": [GOOD], **panels.SHARES}
+    return panels.draw(made, panels.multiple(rows), "share of passkeys retrieved", across=ABREAST, **axis)[0]
 
 
 def caption(frame: Frame) -> str:

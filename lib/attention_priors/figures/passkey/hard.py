@@ -1,13 +1,11 @@
 """Accuracy where the key stands among decoy digits, beside the plain form."""
 
-import numpy as np
-
-from attention_priors.figures import style
-from attention_priors.figures.curves import curve, over_seeds, shares
-from attention_priors.figures.methods import OURS, UNTRAINED, label, look, named_seeds
+from attention_priors.figures import panels, style
+from attention_priors.figures.curves import over_seeds, shares
+from attention_priors.figures.methods import OURS, UNTRAINED, alone, label, named_seeds
 from attention_priors.figures.passkey import lines
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
-from attention_priors.figures.words import CHANCE, prompts, times, tokens, trained_on
+from attention_priors.figures.words import CHANCE, prompts, tokens, trained_on
 
 
 def _decoys(frame: Frame) -> Frame:
@@ -24,27 +22,15 @@ def _ranked(rows: Frame) -> list[str]:
 
 def draw(frame: Frame) -> Figure:
     """A panel an encoding, the best first: decoys in its colour with intervals and seeds, the plain form in grey."""
-    rows = _decoys(frame)
-    names, lengths, trained = _ranked(rows), sorted(set(rows["length"])), trained_on(rows)
-    width = style.MIDDLE if len(names) < 4 else style.DOUBLE
-    fig, axes = style.figure(width, 1.9, ncols=len(names), sharex=True, sharey=True, squeeze=False)
-    ticks = [length for length in lengths if np.log2(length / trained) % 2 == 0]
-    for ax, name in zip(axes[0], names, strict=True):
-        own = rows[rows["encoding"] == name]
-        hard, plain = (own[own["form"] == form] for form in ("hard", "plain"))
-        drawn = look(name) | {"dashes": style.SOLID, "label": "with decoys"}
-        curve(ax, over_seeds(hard, "accuracy", shares), hard.set_index("length")["accuracy"], drawn, zorder=5)
-        if len(plain):
-            ax.plot(over_seeds(plain, "accuracy", shares)["mean"], color=style.PALE, dashes=(3, 1), label="plain form")
-        ax.set_xscale("log", base=2)
-        ax.set_xticks(ticks, [times(length, trained) for length in ticks])
-        ax.minorticks_off()
-        ax.set(ylim=(-0.04, 1.06), yticks=[0, 0.5, 1], title=label(name))
-        ax.title.set_color(style.darken(drawn["color"], 0.25))
-    axes[0, 0].legend(loc="lower left")
-    fig.supxlabel(f"context length / training length ({trained} tokens)")
-    fig.supylabel("share of passkeys retrieved")
-    return fig
+    rows, made = _decoys(frame), {}
+    for name in _ranked(rows):
+        hard, plain = (rows[(rows["encoding"] == name) & (rows["form"] == form)] for form in ("hard", "plain"))
+        mean = over_seeds(plain, "accuracy", shares)["mean"]
+        without = {"color": style.PALE, "dashes": (3, 1), "label": "plain form"}
+        made[label(name)] = [panels.over(hard, "accuracy", alone(name) | {"label": "with decoys"}, shares),
+                             *[panels.Line(mean.index, mean, without)] * (len(plain) > 0)]  # fmt: skip
+    axis = panels.multiples(rows["length"], trained_on(rows)) | panels.SHARES
+    return panels.draw(made, panels.multiple(rows), "share of passkeys retrieved", legend="above", **axis)[0]
 
 
 def caption(frame: Frame) -> str:

@@ -1,14 +1,12 @@
 """The main comparison: every family of encodings from three quarters of the training length to 64 times it."""
 
-import numpy as np
-
 from attention_priors.experiments.gate import gated
-from attention_priors.figures import style
+from attention_priors.figures import panels
 from attention_priors.figures.curves import over_seeds, shares
-from attention_priors.figures.methods import UNTRAINED, label, named_runs, named_seeds, paint
+from attention_priors.figures.methods import UNTRAINED, alone, label, named_runs, named_seeds
 from attention_priors.figures.passkey.lines import COLUMNS, NOTEBOOK, plain
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
-from attention_priors.figures.words import CHANCE, GOOD, bounded, prompts, times, tokens, trained_on
+from attention_priors.figures.words import CHANCE, GOOD, bounded, prompts, tokens, trained_on
 from attention_priors.positions.encodings import encoding
 
 FARTHEST = 64  # times the training length: what all are asked
@@ -40,31 +38,11 @@ def ranked(rows: Frame) -> list[str]:
 def draw(frame: Frame) -> Figure:
     """A panel an encoding: its seeds, their mean with interval bars, and all other means in grey behind."""
     rows = shown(frame)
-    names = ranked(rows)
-    down = -(-len(names) // ACROSS)
-    fig, axes = style.figure(style.DOUBLE, 0.55 + 1.3 * down, nrows=down, ncols=ACROSS, sharex=True, sharey=True)
-    means = {name: over_seeds(rows[rows["encoding"] == name], "accuracy", shares) for name in names}
-    lengths, trained = sorted(set(rows["length"])), trained_on(rows)
-    ticks = [length for length in lengths if length >= trained and np.log2(length / trained) % 2 == 0]
-    for ax, name in zip(style.panels(axes, len(names)), names, strict=True):
-        for other in names:
-            ax.plot(means[other]["mean"], color=style.PALE, linewidth=0.5, alpha=0.6, zorder=1, label="_other")
-        mean, own = means[name], rows[rows["encoding"] == name]
-        color, marker = paint(name)
-        errors = np.maximum([mean["mean"] - mean["low"], mean["high"] - mean["mean"]], 0)
-        ax.errorbar(mean.index, mean["mean"], errors, fmt=marker, color=color, markersize=3, elinewidth=0.7,
-                    linestyle="-", linewidth=1.1, zorder=4)  # fmt: skip
-        style.seed_dots(ax, own["length"], own["accuracy"], style.DARK)
-        ax.axvline(trained, color=style.DARK, linewidth=0.6, linestyle=":")
-        ax.set_title(label(name), color=style.darken(color, 0.25))
-        ax.set_xscale("log", base=2)
-        ax.set_xticks(ticks, [times(length, trained) for length in ticks])
-        ax.minorticks_off()
-        ax.set_ylim(-0.04, 1.04)
-        ax.set_yticks([0, 0.5, 1])
-    fig.supxlabel(f"context length / training length ({trained} tokens)")
-    fig.supylabel("share of passkeys retrieved")
-    return fig
+    made = {label(name): [*panels.behind(rows, "accuracy", shares),
+                          panels.over(rows[rows["encoding"] == name], "accuracy", alone(name), shares)]
+            for name in ranked(rows)}  # fmt: skip
+    axis = panels.multiples(rows["length"], trained_on(rows)) | panels.SHARES
+    return panels.draw(made, panels.multiple(rows), "share of passkeys retrieved", across=ACROSS, **axis)[0]
 
 
 def caption(frame: Frame) -> str:

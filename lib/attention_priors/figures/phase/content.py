@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_priors.figures import lines, style
+from attention_priors.figures import panels
 from attention_priors.figures.phase import LOOKS
 from attention_priors.figures.phase.family import power
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Size, stacked
@@ -24,15 +24,13 @@ def rows(size: Size, seed: int, omega=2.0) -> Frame:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, axes = style.figure(style.MIDDLE, 2.2, ncols=frame["prior"].nunique(), sharey=True)
-    for ax, (name, part) in zip(axes, frame.groupby("prior", sort=False), strict=True):
+    made = {}
+    for name, own in frame.groupby("prior", sort=False):
         color, dashes, _ = LOOKS[name]
-        ax.fill_between(part["window"], part["low"], part["high"], color=color, alpha=0.2, linewidth=0)
-        ax.plot(part["window"], part["tail"], color=color, dashes=dashes)
-        lines.level(ax, 0.5)
-        ax.set(xscale="log", xlabel="window $D$", title=name, ylim=(-0.02, 1.02))
-    axes[0].set_ylabel("$P$(lag > $D$)")
-    return fig
+        look = {"color": color, "dashes": dashes, "label": name}
+        made[name] = [panels.Line(own["window"], own["tail"], look, own["low"], own["high"], band=True)]
+    axis = {"base": 10, "levels": [0.5], "ylim": (-0.02, 1.02)}
+    return panels.draw(made, "window $D$", "$P$(lag > $D$)", height=1.5, **axis)[0]
 
 
 def caption(frame: Frame) -> str:

@@ -3,8 +3,7 @@
 import numpy as np
 import torch
 
-from attention_priors.positions.buckets import T5Buckets, bucket_starts
-from attention_priors.positions.sandwich import Sandwich
+from attention_priors.positions.priors import Sandwich, T5Buckets, bucket_starts
 from attention_priors.theory import generalised_gaussian as gaussian
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_priors.figures import lines, style
+from attention_priors.figures import lines, panels, style
 from attention_priors.figures.phase import LOOKS
 from attention_priors.figures.phase.family import family
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
@@ -31,14 +31,11 @@ def rows(size: Size, seed: int, length=None, points=40) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, axes = style.figure(style.MIDDLE, 2.9, ncols=2, sharey=True)
-    for ax, (panel, part) in zip(axes, frame.groupby("panel", sort=False), strict=True):
-        lines.plot(ax, part, "x", "margin", "series", LOOKS, markevery=5)
-        ax.set(xscale="log", ylim=(-1, 30), title=f"key {panel}" if panel != "by lag" else "by lag, long context")
-    axes[0].set(xlabel="lag of the key", ylabel="lead for half of the weight (nats)")
-    axes[1].set(xlabel="context length $n$")
-    fig.legend(*axes[1].get_legend_handles_labels(), loc="outside right center")
-    return fig
+    titles = {"by lag": "by lag, long context", "at the far end": "oldest key, by length"}
+    made = {titles[panel]: panels.series(own, "x", "margin", "series", LOOKS, markevery=5)
+            for panel, own in frame.groupby("panel", sort=False)}  # fmt: skip
+    axis = {"base": 10, "ylim": (-1, 30), "legend": "beside"}
+    return panels.draw(made, "lag; context length", "lead for half of the weight (nats)", height=2.2, **axis)[0]
 
 
 def caption(frame: Frame) -> str:
@@ -46,9 +43,9 @@ def caption(frame: Frame) -> str:
     margins = far[far["x"] == far["x"].max()].set_index("series")["margin"]
     listed = ", ".join(f"{v:.1f} ({name})" for name, v in margins[margins < 100].items() if "SSMax" not in name)
     return (
-        f"Lead in content with which one key takes half of the weight, the others equal. Left: by its lag among "
-        f"{int(far['x'].max()):,} keys. Right: the oldest key, by context length; black is what SSMax supplies. At the "
-        f"longest context it needs {listed}; the others more than 100."
+        f"Lead in content with which one key takes half of the weight, the others equal. Panel a: by its lag among "
+        f"{int(far['x'].max()):,} keys. Panel b: the oldest key, by context length; black is what SSMax supplies. At "
+        f"the longest context it needs {listed}; the others more than 100."
     )
 
 

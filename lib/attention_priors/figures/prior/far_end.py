@@ -1,6 +1,6 @@
 """Mass of the two ends of the context under a negative shape, by scale (BAM, section 2.5)."""
 
-from attention_priors.figures import lines, style
+from attention_priors.figures import lines, panels, style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 from attention_priors.theory import generalised_gaussian as gaussian
 
@@ -22,13 +22,13 @@ def rows(size: Size, seed: int, ratios=RATIOS) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, ax = style.figure(style.SINGLE, 2.4)
-    lines.plot(ax, frame, "ratio", "farthest", "beta", FARTHEST, r"farthest, $\beta = {:g}$".format)
-    lines.plot(ax, frame, "ratio", "nearest", "beta", NEAREST, r"nearest, $\beta = {:g}$".format)
-    lines.level(ax, 0.1)
-    ax.set(xscale="log", xlabel=r"scale / context, $\alpha / n$", ylabel="mass of a tenth of the keys", ylim=(0, 1.03))
-    ax.legend(loc="upper left")
-    return fig
+    made = [
+        *panels.series(frame, "ratio", "farthest", "beta", FARTHEST, r"farthest, $\beta = {:g}$".format),
+        *panels.series(frame, "ratio", "nearest", "beta", NEAREST, r"nearest, $\beta = {:g}$".format),
+    ]
+    axis = {"base": 10, "levels": [0.1], "ylim": (0, 1.03), "legend": "upper left"}
+    labels = (r"scale / context, $\alpha / n$", "mass of a tenth of the keys")
+    return panels.draw({"": made}, *labels, height=1.65, **axis)[0]
 
 
 def caption(frame: Frame) -> str:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_priors.figures import lines, style
+from attention_priors.figures import panels
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 from attention_priors.theory import generalised_gaussian as gaussian
 
@@ -23,17 +23,14 @@ def rows(size: Size, seed: int, alpha=10.0, keys=2**16) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, ax = style.figure(style.SINGLE, 2.4)
-    laplace = frame.set_index("beta").loc[1.0]
-    for (color, dashes, marker), name in zip(lines.SERIES, laplace.index, strict=False):
-        ax.plot(frame["beta"], frame[name] / laplace[name], color=color, dashes=dashes, marker=marker,
-                label=name.replace("alpha", r"$\alpha$"))  # fmt: skip
-    ax.set(xscale="log", xlabel=r"shape $\beta$ at a fixed scale", ylabel=r"relative to $\beta = 1$")
-    ax.set(xlim=(0.45, 18), ylim=(-0.05, HIGHEST))
-    ax.set_xticks([0.5, 1, 2, 4, 8, 16], ["1/2", "1", "2", "4", "8", "16"])
-    ax.xaxis.minorticks_off()
-    ax.legend(loc="upper right")
-    return fig
+    ratios = frame.set_index("beta")
+    tall = (ratios / ratios.loc[1.0]).melt(ignore_index=False).reset_index()
+    made = panels.series(tall, "beta", "value", "variable", label=lambda name: name.replace("alpha", r"$\alpha$"))
+    ticks = {0.5: "1/2", 1: "1", 2: "2", 4: "4", 8: "8", 16: "16"}
+    axis = {"base": 2, "xticks": ticks, "xlim": (0.45, 18), "ylim": (-0.05, HIGHEST), "legend": "upper right"}
+    return panels.draw({"": made}, r"shape $\beta$ at a fixed scale", r"relative to $\beta = 1$", height=1.65, **axis)[
+        0
+    ]
 
 
 def caption(frame: Frame) -> str:

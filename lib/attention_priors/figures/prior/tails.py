@@ -1,6 +1,6 @@
 """Mass of the prior near the query by context length (BAM, Lemmas 3 and 4, Theorem 4)."""
 
-from attention_priors.figures import lines, style
+from attention_priors.figures import panels, style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 from attention_priors.theory import generalised_gaussian as gaussian
 
@@ -28,17 +28,11 @@ def rows(size: Size, seed: int, lengths=(10**3, 10**4, 10**5, 10**6, 10**7), win
 
 
 def draw(frame: Frame) -> Figure:
-    windows = sorted(frame["window"].unique())
-    fig, axes = style.figure(style.MIDDLE, 2.5, ncols=len(windows), sharey=True)
     shown, looks = frame[frame["within"] > 0], {beta: _look(beta) for beta in SHAPES}
-    for ax, window in zip(axes, windows, strict=True):
-        lines.plot(ax, shown[shown["window"] == window], "keys", "within", "beta", looks)
-        ax.set(xscale="log", yscale="log", xlabel="context length", title=rf"mass within $D = {window}$ lags")
-        ax.set_ylim(0.5 * shown["within"].min(), 2)
-    axes[0].set_ylabel(r"$P(|i - j| \leq D)$")
-    for ax in axes:
-        style.direct_labels(ax)
-    return fig
+    made = {rf"mass within $D = {window}$ lags": panels.series(own, "keys", "within", "beta", looks)
+            for window, own in shown.groupby("window")}  # fmt: skip
+    axis = {"base": 10, "yscale": "log", "ylim": (0.5 * shown["within"].min(), 2), "legend": "ends"}
+    return panels.draw(made, "context length", r"$P(|i - j| \leq D)$", height=1.75, **axis)[0]
 
 
 def caption(frame: Frame) -> str:

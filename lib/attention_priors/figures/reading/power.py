@@ -1,6 +1,6 @@
 """Which difference between two encodings some seeds with some prompts can show."""
 
-from attention_priors.figures import style
+from attention_priors.figures import panels, style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 from attention_priors.theory.power import SURE, detectable
 
@@ -20,16 +20,11 @@ def rows(size: Size, seed: int) -> Rows:
 
 def draw(frame: Frame) -> Figure:
     """Detectable difference against the number of seeds: a panel for each number of prompts, a line a spread."""
-    prompts = sorted(set(frame["prompts"]))
-    fig, axes = style.figure(style.MIDDLE, 2.2, ncols=len(prompts), sharey=True, squeeze=False)
-    for ax, count in zip(axes[0], prompts, strict=True):
-        for spread, own in frame[frame["prompts"] == count].groupby("spread"):
-            color, dashes, marker = SPREADS[spread]
-            ax.plot(own["seeds"], own["difference"], color=color, dashes=dashes, marker=marker, label=f"{spread:g}")
-        ax.set(title=f"{count} prompts a seed", xlabel="seeds of each encoding", xticks=list(SEEDS))
-    axes[0, 0].set(ylim=(0, 1), ylabel="difference in accuracy\nfound 4 times in 5")
-    axes[0, -1].legend(title="deviation over seeds", title_fontsize=style.SMALLEST, loc="upper right", ncols=2)
-    return fig
+    name = "deviation {:g}".format
+    made = {f"{count} prompts a seed": panels.series(own, "seeds", "difference", "spread", SPREADS, name)
+            for count, own in frame.groupby("prompts")}  # fmt: skip
+    axis = {"ylim": (0, 1), "xticks": {count: f"{count}" for count in SEEDS}, "legend": "above", "ncols": 4}
+    return panels.draw(made, "seeds of each encoding", "difference in accuracy\nfound 4 times in 5", **axis)[0]
 
 
 def caption(frame: Frame) -> str:

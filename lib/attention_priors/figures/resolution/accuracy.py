@@ -3,20 +3,18 @@
 Two of each: of drawn pictures, and of written digits.
 """
 
-import numpy as np
-
-from attention_priors import images
+from attention_priors.corpora import images
+from attention_priors.corpora.images.files import Digits, Folder
+from attention_priors.corpora.images.glyphs import Glyphs
 from attention_priors.evaluation import share_interval
 from attention_priors.experiments.arms import UNTRAINED
 from attention_priors.experiments.gate import gated
 from attention_priors.experiments.resolution import COUNTED, STRETCHED
-from attention_priors.figures import style
-from attention_priors.figures.curves import curve, over_seeds, shares
+from attention_priors.figures import panels, style
+from attention_priors.figures.curves import shares
 from attention_priors.figures.resolution.looks import NOTEBOOK, drawn, label
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
 from attention_priors.figures.words import bounded, listed, times, trained_on
-from attention_priors.images.files import Digits, Folder
-from attention_priors.images.glyphs import Glyphs
 
 COLUMNS = ("encoding", "token", "seed", "places", "side", "correct", "samples", "trained", "images", "classes", "gate")
 TITLES = {COUNTED: "patches counted", STRETCHED: "grid stretched over the picture"}
@@ -36,23 +34,15 @@ def shown(frame: Frame) -> Frame:
 
 def draw(frame: Frame) -> Figure:
     """A panel for each way to lay the grid; a line for each encoding, its interval, its seeds."""
-    rows = shown(frame)
-    sides, trained = sorted(set(rows["side"])), trained_on(rows)
-    fig, axes = style.figure(style.MIDDLE, 2.9, ncols=2, sharey=True)
-    control = rows[(rows["encoding"] == UNTRAINED)]
-    for ax, (places, title) in zip(axes, TITLES.items(), strict=True):
-        here = rows[(rows["places"] == places) & (rows["encoding"] != UNTRAINED)]
-        for name in dict.fromkeys([*here["encoding"], *control["encoding"]]):
-            own = control if name == UNTRAINED else here[here["encoding"] == name]
-            mean = over_seeds(own, "accuracy", shares, by="side")
-            curve(ax, mean, own.set_index("side")["accuracy"], drawn(name))
-        ax.axvline(trained, color=style.DARK, linewidth=0.6, linestyle=":", zorder=0)
-        ax.set_xscale("log", base=2)
-        ax.set_xticks(sides, sides)
-        ax.minorticks_off()
-        room = 1.1 ** np.array([-1, 1])  # for the points that stand beside their place
-        ax.set(title=title, xlim=np.array([sides[0], sides[-1]]) * room, ylim=(-0.03, 1.03), xlabel="pixels on a side")
-    axes[0].set_ylabel("share of pictures right")
+    rows, made = shown(frame), {}
+    for places, title in TITLES.items():
+        here = rows[(rows["places"] == places) | (rows["encoding"] == UNTRAINED)]
+        made[title] = [panels.over(own, "accuracy", drawn(name), shares, by="side")
+                       for name, own in here.groupby("encoding", sort=False)]  # fmt: skip
+    sides = sorted(set(rows["side"]))
+    axis = {"base": 2, "xticks": {side: f"{side}" for side in sides}, "dotted": [trained_on(rows)], **panels.SHARES}
+    room = (sides[0] / 1.1, sides[-1] * 1.1)  # for the points that stand beside their place
+    fig, axes = panels.draw(made, "pixels on a side", "share of pictures right", height=2.15, xlim=room, **axis)
     style.direct_labels(axes[1])
     return fig
 
@@ -123,7 +113,7 @@ def caption_table(frame: Frame) -> str:
 
 
 ALT = (
-    "Two panels of accuracy against resolution, patches counted on the left and the grid stretched on the right; a "
+    "Two panels of accuracy against resolution, patches counted in a and the grid stretched in b; a "
     "line with bars for each encoding, dots for seeds, a dotted line at the resolution of training."
 )
 FIGURE = FigureSpec(

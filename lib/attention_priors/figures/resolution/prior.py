@@ -3,7 +3,7 @@
 import matplotlib as mpl
 
 from attention_priors.experiments.resolution import NEAR, near_mass
-from attention_priors.figures import style
+from attention_priors.figures import panels, style
 from attention_priors.figures.heat_maps import bare, color_bar
 from attention_priors.figures.resolution.looks import NOTEBOOK, label
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, NotCompared
@@ -25,7 +25,7 @@ def one(frame: Frame) -> Frame:
 def maps(rows: Frame) -> list[tuple[str, Frame]]:
     """(title, table of κ by row and column of the lag), by encoding, layer and head."""
     each = rows.groupby(["encoding", "layer", "head"], sort=False)
-    return [(f"{style.broken(label(name), TITLE)}\nlayer {layer}, head {head}",
+    return [(f"{panels.broken(label(name), TITLE)}\nlayer {layer}, head {head}",
              own.pivot(index="down", columns="across", values="value"))
             for (name, layer, head), own in each]  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_priors.figures import lines, style
+from attention_priors.figures import lines, panels, style
 from attention_priors.figures.rotation import FACTOR, WIDTH, extended, line
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Size, stacked
 from attention_priors.positions.extensions import turns
@@ -41,6 +41,7 @@ def draw(frame: Frame) -> Figure:
     ratios.set_ylim(0, 1.05)
     ratios.invert_xaxis()  # planes in the order of the left panel
     lines.level(ratios, 1 / factor, color=style.PALE)
+    panels.letter(fig.axes)
     return fig
 
 
@@ -51,9 +52,9 @@ def caption(frame: Frame) -> str:
     listed = ", ".join(f"{count} ({name})" for name, count in kept.items() if name != "RoPE")
     return (
         f"A head of {frame['plane'].nunique()} planes, trained on {trained:,} positions, extended {factor:g} times. "
-        f"Left: the wavelength of every plane; {len(never)} planes never complete a turn in training. Right: what each "
-        "extension leaves of a frequency, against the turns that the plane made in training (slow planes on the right; "
-        f"dotted: 1/{factor:g}). Planes left untouched: {listed}."
+        f"Panel a: the wavelength of every plane; {len(never)} planes never complete a turn in training. Panel b: what "
+        "each extension leaves of a frequency, against the turns that the plane made in training (slow planes on the "
+        f"right; dotted: 1/{factor:g}). Planes left untouched: {listed}."
     )
 
 

@@ -5,14 +5,18 @@ from collections.abc import Iterable
 import numpy as np
 import torch
 
-from attention_priors.figures import lines, style
+from attention_priors.figures import panels, style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size, TableSpec
-from attention_priors.figures.spectra import LADDERS
 from attention_priors.positions.spectral import Fourier, geometric
 from attention_priors.theory import spectra
 from attention_priors.theory.classification import causal_block, numerical_rank
 
 NOTEBOOK = "spectra_and_sinks"
+# of frequencies: colour, dashes, marker
+LADDERS = {
+    "RoPE's ladder": (style.BLUE, (5, 1.5), "s"), "harmonics": (style.ORANGE, style.SOLID, "o"),
+    "slow waves": (style.GREEN, (3, 1), "^"), "free": (style.PINK, (1, 1), "D"),
+}  # fmt: skip
 BEYOND = (2, 4, 16)  # windows
 NATS = {f"kl x{n}": f"KL on {n} windows (nats)" for n in BEYOND}
 
@@ -67,19 +71,14 @@ def ranks(sizes: Iterable[int], exponents: Iterable[float], tolerances: Iterable
 
 
 def draw(frame: Frame) -> Figure:
-    names = list(dict.fromkeys(frame["target"]))
-    fig, axes = style.figure(style.MIDDLE, 2.5, ncols=len(names))
-    ticks = sorted(frame["modes"].unique())
-    rough = frame[frame["target"] != names[0]]["sup"]
-    for ax, name in zip(axes, names, strict=True):
-        lines.plot(ax, frame[frame["target"] == name], "modes", "sup", "frequencies", LADDERS)
-        ax.set(xscale="log", yscale="log", xlabel="modes $R$", title=name)
-        ax.set_xticks(ticks, ticks)
-        ax.minorticks_off()
-        if name != names[0]:
-            ax.set_ylim(0.7 * rough.min(), 1.4 * rough.max())
-    axes[0].set_ylabel("largest error (nats)")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    made = {name: panels.series(own, "modes", "sup", "frequencies", LADDERS)
+            for name, own in frame.groupby("target", sort=False)}  # fmt: skip
+    axis = {"base": 2, "xticks": {modes: f"{modes}" for modes in sorted(frame["modes"].unique())}, "yscale": "log"}
+    labels = ("modes $R$", "largest error (nats)")
+    fig, axes = panels.draw(made, *labels, height=1.8, sharey=False, legend="above", ncols=4, **axis)
+    rough = frame[frame["target"] != next(iter(made))]["sup"]
+    for ax in axes[1:]:
+        ax.set_ylim(0.7 * rough.min(), 1.4 * rough.max())
     return fig
 
 

@@ -2,13 +2,17 @@
 
 import numpy as np
 
-from attention_priors.figures import lines, style
+from attention_priors.figures import lines, panels, style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Size, stacked
 from attention_priors.positions.spectral import geometric
 from attention_priors.theory import spectra
 from attention_priors.theory.bands import divergence
 from attention_priors.theory.inference import softmax
 from attention_priors.theory.maximum_entropy import maximum_entropy
+
+# the target, the best slope, the best sum of waves
+LOOKS = ((style.PALE, style.SOLID, "None", "target"), (style.ORANGE, (1, 1), "None", "best slope"),
+         (style.BLUE, (4, 1.5), "None", "best sum of waves"))  # fmt: skip
 
 
 def rows(size: Size, seed: int, modes=24) -> Frame:
@@ -25,21 +29,14 @@ def rows(size: Size, seed: int, modes=24) -> Frame:
 
 
 def draw(frame: Frame) -> Figure:
-    names = list(dict.fromkeys(frame["target"]))
-    fig, axes = style.figure(style.MIDDLE, 2.2, ncols=len(names))
-    for ax, name in zip(axes, names, strict=True):
-        parts = dict(tuple(frame[frame["target"] == name].groupby("family", sort=False)))
-        target, slope, waves = parts.values()
-        length = len(target)
-        ax.plot(target["lag"], length * target["weight"], color=style.PALE, linewidth=2.6, label="target")
-        ax.plot(slope["lag"], length * slope["weight"], color=style.ORANGE, dashes=(1, 1), label="best slope")
-        ax.plot(waves["lag"], length * waves["weight"], color=style.BLUE, dashes=(4, 1.5), label=list(parts)[2])
-        missed = f"KL of slope {slope['kl'].iloc[0]:.2f} nats\nKL of modes {abs(waves['kl'].iloc[0]):.0e} nats"
-        ax.set_title(f"{name}\n{missed}", fontsize=style.SMALLEST)
-        ax.set(xlabel="lag $d$", ylim=(0, None))
-    axes[0].set_ylabel("weight / uniform share")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    return fig
+    made = {}
+    for name, own in frame.groupby("target", sort=False):
+        shares = own.assign(share=own["weight"] * own["lag"].nunique())
+        slope, waves = (part["kl"].iloc[0] for _, part in list(own.groupby("family", sort=False))[1:])
+        missed = f"KL {slope:.2f}, {abs(waves):.0e} nats"
+        made[f"{name}\n{missed}"] = panels.series(shares, "lag", "share", "family", LOOKS)
+    labels = ("lag $d$", "weight / uniform share")
+    return panels.draw(made, *labels, height=1.6, sharey=False, legend="above", ylim=(0, None))[0]
 
 
 def caption(frame: Frame) -> str:

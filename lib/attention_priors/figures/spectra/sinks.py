@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_priors.figures import style
+from attention_priors.figures import panels, style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 from attention_priors.theory.bands import margin_for, most_noise, most_share
 
@@ -77,17 +77,10 @@ def caption(frame: Frame) -> str:
 def draw_response(frame: Frame) -> Figure:
     """A panel for each kind of noise in values: how much of it passes, under a uniform and a peaked prior."""
     response = frame[frame["panel"] == "response"]
-    fig, axes = style.figure(style.DOUBLE, 2.1, ncols=len(KINDS), sharex=True, sharey=True)
-    for ax, (kind, title) in zip(axes, KINDS.items(), strict=True):
-        for prior, part in response[response["kind"] == kind].groupby("series", sort=False):
-            color, dashes, marker = PRIORS[prior]
-            ax.plot(part["keys"], part["value"], color=color, dashes=dashes, marker=marker, markersize=3, markevery=2,
-                    label=f"{prior} prior")  # fmt: skip
-        ax.set(xscale="log", yscale="log", title=title, xlabel="context length $L$ (keys)")
-        ax.minorticks_off()
-    axes[0].set_ylabel("change of output / of values")
-    axes[1].legend(loc="lower left")
-    return fig
+    made = {title: panels.series(response[response["kind"] == kind], "keys", "value", "series", PRIORS, markevery=2)
+            for kind, title in KINDS.items()}  # fmt: skip
+    axis = {"base": 10, "yscale": "log", "legend": "above"}
+    return panels.draw(made, "context length $L$ (keys)", "change of output / of values", height=1.6, **axis)[0]
 
 
 def caption_response(frame: Frame) -> str:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_priors.figures import style
+from attention_priors.figures import panels, style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 from attention_priors.figures.ssmax import contexts
 from attention_priors.runtime import seed_for
@@ -55,6 +55,7 @@ def draw(frame: Frame) -> Figure:
     right.set_yticks([0.02, 0.05, 0.1, 0.2, 0.5], ["0.02", "0.05", "0.1", "0.2", "0.5"])
     right.yaxis.set_minor_formatter("")
     right.legend(loc="lower left")
+    panels.letter(fig.axes)
     return fig
 
 
@@ -64,9 +65,9 @@ def caption(frame: Frame) -> str:
     trained = round(final.loc["ln n / ln N", "keys"] ** (1 / final.loc["ln n / ln N", "scale"]))
     return (
         "Attention over independent normal scores whose scale grows with the context by one of four laws, all equal to "
-        f"1 at the trained length N = {trained:,}; YaRN's is 1 below N. Left: entropy as a share "
+        f"1 at the trained length N = {trained:,}; YaRN's is 1 below N. Panel a: entropy as a share "
         "of ln n. With the root of the logarithm it keeps its share; with the logarithm it falls until a few keys hold "
-        f"everything. Right: the largest weight, at {int(frame['keys'].max()):,} keys {listed}."
+        f"everything. Panel b: the largest weight, at {int(frame['keys'].max()):,} keys {listed}."
     )
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from attention_priors.figures import lines, style
+from attention_priors.figures import panels, style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 from attention_priors.theory.generalised_gaussian import coded, laplace
 from attention_priors.theory.scalable_softmax import prior_lead
@@ -34,13 +34,10 @@ def rows(size: Size, seed: int, lengths=LENGTHS) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    fig, axes = style.figure(style.MIDDLE, 2.6, ncols=3, sharey=True)
-    for ax, (scaled, title) in zip(axes, PANELS.items(), strict=True):
-        lines.plot(ax, frame[frame["scaled"] == scaled], "keys", "lead", "prior", PRIORS)
-        ax.set(xscale="log", yscale="log", title=title, xlabel="context length $n$", ylim=(0.5, 4000))
-    axes[0].set_ylabel("lead for the oldest key (nats)")
-    axes[1].legend(loc="upper left")
-    return fig
+    made = {title: panels.series(frame[frame["scaled"] == scaled], "keys", "lead", "prior", PRIORS)
+            for scaled, title in PANELS.items()}  # fmt: skip
+    axis = {"base": 10, "yscale": "log", "ylim": (0.5, 4000), "legend": "above", "ncols": 4}
+    return panels.draw(made, "context length $n$", "lead for the oldest key (nats)", height=1.7, **axis)[0]
 
 
 def caption(frame: Frame) -> str:

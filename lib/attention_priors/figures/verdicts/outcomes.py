@@ -1,9 +1,8 @@
 """Every claim that a run was held against: what it gave, how sure that is, and what would have reversed it."""
 
 from attention_priors import claims
+from attention_priors.claims.verdict import OUTCOMES
 from attention_priors.figures.spec import LEDGER, Frame, TableSpec
-
-OUTCOMES = ("agrees", "disagrees", "undecided")
 
 
 def build(ledger: Frame) -> Frame:

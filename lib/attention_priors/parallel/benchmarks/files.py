@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...text import hub
+from ...corpora import hub
 
 
 @dataclass(frozen=True)

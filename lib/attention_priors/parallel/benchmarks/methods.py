@@ -11,7 +11,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from ... import runtime
-from ...registry import nearest
+from ...store.registry import nearest
 from ..baselines import by_interpolation, by_ntk, by_yarn, halves, last_window
 from ..chunks import Calibration, Options
 from ..read import Condensed, condense

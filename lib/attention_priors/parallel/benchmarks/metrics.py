@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ...registry import nearest
+from ...store.registry import nearest
 from .task import LETTERS
 
 Score = Callable[[str, Sequence[str], Sequence[str]], float]  # answer, right answers, options

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...registry import nearest
+from ...store.registry import nearest
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from .methods import METHODS, Settings
 from .prompts import Wording
 from .task import Row, Task
 
+VERSION = 1  # raise it when the same model would answer the same prompts otherwise
 Tasks = Mapping[str, tuple[Task, Sequence[Row]]]  # with their prompts, by name
 
 
@@ -61,13 +62,12 @@ def wanted(
     folder: Path,
 ) -> list[Wanted]:
     """Every answer, and the file that holds it, which the whole of what it depends on names. `model`: its identity."""
-    code = {name: store.fingerprint(METHODS[name].open, decode, HuggingFace) for name in names}
     found = []
     for task, name, row, options, text, question in _each(tasks, names, settings, wording):
         plain = {each.name: getattr(options, each.name) for each in fields(options)
                  if each.name not in ("choose", "calibration", "at_once")}  # fmt: skip
-        key = store.key(model, code[name], plain, repr(options.calibration), METHODS[name].chooses, METHODS[name].cut,
-                        settings.seed, row.id, text, question)  # fmt: skip
+        how = METHODS[name].chooses, METHODS[name].cut, repr(options.calibration)
+        key = store.key(VERSION, model, name, plain, how, settings.seed, row.id, text, question)
         found.append(Wanted(task, name, row, options, text, question, folder / task.name / name / f"{key}.json"))
     return found
 

@@ -1,1 +1,0 @@
-"""Attention as inference: posteriors, families of priors, what normalises them."""

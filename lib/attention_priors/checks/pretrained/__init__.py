@@ -1,0 +1,1 @@
+"""The documents' sentences, asked of a model that nobody here trained."""

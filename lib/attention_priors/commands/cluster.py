@@ -1,0 +1,65 @@
+"""Train on a dask cluster what the notebooks of a profile will look for; they then find it in the store.
+
+python -m attention_priors.commands.cluster tcp://scheduler:8786 --profile full
+python -m attention_priors.commands.cluster tcp://scheduler:8786 --profile full --only passkeys
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from .. import config, runtime
+from ..experiments import EXPERIMENTS
+from ..publish.pipeline import stamps
+from ..publish.pipeline.order import order
+from ..store.notebooks import file_name, slug
+from ..training.runs import RunSpec
+from . import arguments as commands
+
+
+def planned(profile: config.Profile, notebooks: Iterable[str]) -> list[RunSpec]:
+    """Every run of the experiments that some notebooks measure; corpora are built where one reads them."""
+    found: dict[RunSpec, None] = {}
+    for notebook in notebooks:
+        cells = stamps.named(stamps.read(stamps.NOTEBOOK_FOLDER / file_name(notebook)))
+        for name in sorted(cells["measure"]):
+            found |= dict.fromkeys(EXPERIMENTS[name].runs(profile, config.CACHE / "corpora").values())
+    return list(found)
+
+
+def train(address: str, profile: config.Profile, only: Iterable[str]) -> str:
+    """Send what is missing to the scheduler at `address`; returns a line that says what was trained."""
+    try:
+        from ..publish.cluster.dispatch import dispatch
+    except ModuleNotFoundError as error:
+        raise ValueError(f"CLUSTER needs {error.name}, which is not there: pip install 'attention-priors[cluster]', or "
+                         "leave CLUSTER out") from None  # fmt: skip
+    runtime.say(f"[cluster] profile {profile.name}: looking for what the store lacks")
+    runs = planned(profile, order(only))
+    device = runtime.device(profile.device)
+    trained = dispatch(runs, address, config.CACHE / "runs", device, profile.threads)
+    return f"[cluster] {trained} of {len(runs)} runs trained, the others were there; notebooks go on here"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 when every run is in the store, 1 where one is not, 2 for bad arguments."""
+    parser = commands.Arguments("cluster", __doc__.splitlines()[0])
+    parser.add_argument("address", help="of the scheduler, such as tcp://scheduler:8786")
+    parser.sizes()
+    parser.add_argument("--only", default="", metavar="NAMES", help="these notebooks (commas) and what they need")
+    parser.add_argument("--device", type=commands.device, default="auto", help="default: the profile's")
+    chosen = parser.parse_args(arguments)
+    only = [slug(name.strip()) for name in chosen.only.split(",") if name.strip()]
+    try:
+        print(train(chosen.address, config.profile(chosen.profile).on(chosen.device), only), flush=True)
+    except KeyboardInterrupt:
+        print("\nstopped: what came back is in the store; the same command goes on", file=sys.stderr, flush=True)
+        return 130
+    except commands.REFUSED as error:
+        return commands.refused(error, 1)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

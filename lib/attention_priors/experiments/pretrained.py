@@ -1,0 +1,102 @@
+"""What the documents say, asked of a model that nobody here trained.
+
+Losses by position under each extension, passkeys, the prior that its heads carry, and what is lost without some of the
+keys. Every answer is kept as soon as it is there, by the sum of the weights: an interrupted measurement goes on.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+from pydantic import Field
+
+from .. import config
+from ..config import Frozen, Lengths, Profile
+from .experiment import Experiment, Frames
+from .pretrained_words import READERS, WAYS
+
+FOLDER = "pretrained-"  # in the store of runs, before the key of the weights
+RANDOM = "random"  # a Llama of two layers that has learned nothing
+
+
+class Losses(Frozen):
+    """Losses by position, of one pass over each document."""
+
+    ways: tuple[Literal[tuple(WAYS)], ...] = Field(min_length=1)
+    lengths: Lengths = Field(description="the tokens before each of these are scored; the last ends the text")
+    scored: int = Field(ge=1, description="tokens before each length")
+
+
+class Eviction(Frozen):
+    """Losses without the first, the nearest or the middle keys, by thirds of the layers."""
+
+    length: int = Field(ge=2)
+    scored: int = Field(ge=1, description="tokens at the end")
+
+
+class Keys(Frozen):
+    """Passkeys by length and depth."""
+
+    document: str = Field(description="row of data/corpora.yaml, manuals, that keys are hidden in")
+    prompts: int = Field(ge=2, description="of each length, at depths spread evenly")
+    lengths: Lengths = Field(description="that the model is asked at as it is")
+    beyond: dict[Literal[(*WAYS, *READERS)], Lengths] = Field(description="lengths at which a way of reading is asked")
+    window: int = Field(ge=2, description="positions of a chunk with question and answer")
+
+
+class Heads(Frozen):
+    """What each head attends to."""
+
+    length: int = Field(ge=4, description="tokens of a document; queries are those of the second half")
+
+
+class Settings(Frozen):
+    """What the model is asked. `model`: a folder, "random", or "" for the one of data/pretrained.yaml."""
+
+    model: str = Field(default_factory=lambda: config.MODEL)
+    documents: tuple[str, ...] = Field(min_length=2, description="rows of data/corpora.yaml, manuals")
+    losses: Losses
+    eviction: Eviction
+    heads: Heads
+    keys: Keys
+
+
+def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
+    """Every frame says in `model` whose answers it holds. NotHere where there is no model that can be asked."""
+    from ..integrations import pretrained  # here: transformers takes seconds to import, and profiles are read often
+    from . import pretrained_heads, pretrained_keys, pretrained_losses
+    from .pretrained_answers import Answers
+
+    settings = profile.pretrained
+    answers = Answers(pretrained.opened(settings.model), runs)
+    heads, lags = pretrained_heads.by_head(answers, settings.documents, settings.heads)
+    found = {
+        "pretrained_losses": pretrained_losses.by_position(answers, settings.documents, settings.losses),
+        "pretrained_eviction": pretrained_losses.without_keys(answers, settings.documents, settings.eviction),
+        "pretrained_heads": heads,
+        "pretrained_lags": lags,
+        "pretrained_keys": pretrained_keys.retrieved(answers, settings.keys),
+    }
+    trained = answers.found.model.config.max_position_embeddings
+    return {name: pd.DataFrame(rows).assign(model=answers.found.label, trained=trained) for name, rows in found.items()}
+
+
+def folder(profile: Profile, runs: Path) -> Path | None:
+    """Where answers lie; None for a model of the user's, whose weights are not known before it is opened."""
+    model = profile.pretrained.model
+    if model not in ("", RANDOM):
+        return None
+    known = config.read_yaml((config.ROOT / "data" / "pretrained.yaml").read_text(encoding="utf-8"))
+    return runs / f"{FOLDER}{known['weights'][:16] if not model else RANDOM}"
+
+
+EXPERIMENT = Experiment(
+    name="pretrained",
+    sections=("pretrained",),
+    recipe=lambda profile: "pretrained",
+    measure=measure,
+    answers=folder,
+    frames=("pretrained_losses", "pretrained_eviction", "pretrained_heads", "pretrained_lags", "pretrained_keys"),
+)

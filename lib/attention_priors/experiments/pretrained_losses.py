@@ -1,0 +1,84 @@
+"""Losses of a pretrained model: by position under each extension, and without some of the keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from .. import runtime, store
+from ..corpora import manuals
+from ..integrations import extending
+from ..integrations.extending import Sight
+from ..integrations.pretrained import check_memory
+from .pretrained import Eviction, Losses
+from .pretrained_answers import CHANGES, SINKS, Answers, changed, document
+from .pretrained_words import label
+
+EVERY = "all layers"
+THIRDS = ("first third", "middle third", "last third")
+BASE = "nothing"
+REGIONS: dict[str, Sight] = {  # what a query does not see any more
+    "first keys": Sight(skipped=SINKS),
+    "nearest keys": Sight(gap=SINKS),
+    "all between": Sight(window=256, sinks=SINKS),
+}
+
+
+@torch.inference_mode()
+def losses(model: PreTrainedModel, tokens: Tensor, lengths: Iterable[int], scored: int) -> list[float]:
+    """The mean loss (nats) of the `scored` tokens before each length, in one pass."""
+    hidden = model.base_model(tokens[None], use_cache=False).last_hidden_state[0]
+    out = []
+    for length in lengths:
+        logits = model.lm_head(hidden[length - scored - 1 : length - 1]).float()
+        out.append(float(F.cross_entropy(logits, tokens[length - scored : length])))
+    return out
+
+
+def by_position(answers: Answers, documents: Iterable[str], settings: Losses) -> list[dict[str, Any]]:
+    """A row per document, way and length."""
+    found, longest, rows = answers.found, max(settings.lengths), []
+    check_memory(found, longest)
+    for name in documents:
+        tokens = document(found, name, longest)
+        lengths = list(settings.lengths)
+        for way in settings.ways:
+            given = {"way": way, "tokens": store.key(tokens.tolist()), "lengths": lengths, "scored": settings.scored}
+
+            def ask(tokens: Tensor = tokens, way: str = way, name: str = name) -> list[float]:
+                runtime.say(f"{found.name} reads {name}: {label(way)}")
+                with changed(found.model, CHANGES[way]) as model:
+                    return losses(model, tokens, settings.lengths, settings.scored)
+
+            values = answers.put("losses", 1, given, ask)
+            rows += [{"document": name, "kind": manuals.known()[name].kind, "way": way, "length": length, "loss": loss}
+                     for length, loss in zip(lengths, values, strict=True)]  # fmt: skip
+    return rows
+
+
+def without_keys(answers: Answers, documents: Iterable[str], settings: Eviction) -> list[dict[str, Any]]:
+    """A row per document, region and layers; BASE is the model as it is."""
+    found, rows = answers.found, []
+    count = found.model.config.num_hidden_layers
+    edges = [round(third * count / 3) for third in range(4)]
+    blocks = {EVERY: range(count)} | {name: range(edges[k], edges[k + 1]) for k, name in enumerate(THIRDS)}
+    asked = [(BASE, EVERY), *((region, block) for region in REGIONS for block in blocks)]
+    for name in documents:
+        tokens = document(found, name, settings.length)
+        for region, block in asked:
+            given = {"region": region, "block": block, "tokens": store.key(tokens.tolist()), "scored": settings.scored}
+
+            def ask(tokens: Tensor = tokens, region: str = region, block: str = block, name: str = name) -> float:
+                runtime.say(f"{found.name} reads {name} without {region}, {block}")
+                sight = REGIONS.get(region, Sight())
+                with changed(found.model, lambda model, _: extending.see(model, sight, layers=blocks[block])) as model:
+                    return losses(model, tokens, [settings.length], settings.scored)[0]
+
+            rows.append({"document": name, "region": region, "layers": block,
+                         "loss": answers.put("eviction", 1, given, ask)})  # fmt: skip
+    return rows

@@ -1,0 +1,116 @@
+"""What other experiments found, in a sentence each, for the notebooks that draw them: rows of `findings.COLUMNS`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from .. import evaluation
+from . import tails
+from .findings import MISSED, label
+
+LEARNED = 4  # encodings that have to learn a task before it can tell them apart, ours
+APART = 0.5  # of the near mass: below it no head of a model stays near the query
+WAYS = {  # to read a long text, in a sentence
+    "plain": "without chunks",
+    "k3": "in chunks of which its own loss chooses three",
+    "lexical": "if BM25 chooses them",
+    "oracle": "if an oracle does",
+}
+UNKNOWN = [np.nan] * 3
+
+
+def needles(gates: pd.DataFrame) -> list:
+    """How many of RULER's tasks can tell encodings apart: those that several have learned."""
+    learned = gates[gates["passed"].astype(bool)].groupby("task")["encoding"].nunique()
+    tasks = list(dict.fromkeys(gates["task"]))
+    able = [name for name in tasks if learned.get(name, 0) >= LEARNED]
+    named = f" ({', '.join(able)})" if able else ""
+    said = (
+        f"{len(able)} of the {len(tasks)} tasks are learned by at least {LEARNED} of {gates['encoding'].nunique()} "
+        f"encodings{named}: only these can tell the encodings apart."
+    )
+    share = len(able) / len(tasks), *evaluation.binomial_interval(len(able), len(tasks))
+    return [said, "", "share of tasks", *share, "ruler_tasks", "needles"]
+
+
+def exponents(correlations: pd.DataFrame) -> list:
+    """Does the exponent of a head tell how much it attends to the key, beyond the layer that it stands in?"""
+    rho = {name: own["rho"].dropna() for name, own in correlations.groupby("reading")}
+    every, within = rho["attention on the key, all heads"], rho["attention on the key, within layers"]
+    place = "learned_heads", "learned_priors"
+    if len(within) < 2:
+        return ["Too few models for an interval.", MISSED, "correlation", *UNKNOWN, *place]
+    low, high = evaluation.seed_interval(within)
+    tells = "tells" if high < 0 else "does not tell for certain"
+    said = (
+        f"Over all heads of a model the exponent goes with the attention on the key (rank correlation "
+        f"{every.mean():.2f}, mean of {len(every)} models), but heads of one layer are alike: within layers the "
+        f"exponent {tells} which head attends to the key."
+    )
+    return [said, "", "rank correlation within layers", within.mean(), max(low, -1.0), min(high, 1.0), *place]
+
+
+def spectra(differences: pd.DataFrame) -> list:
+    """The learned spectrum against BAM and RoPE on text, at the longest length."""
+    trained, longest = differences["trained"].iloc[0], differences["length"].max()
+    far = differences[(differences["length"] == longest) & differences["trained_on"].astype(bool)
+                      & (differences["encoding"] == "goat-composite")].set_index("rival")  # fmt: skip
+    told = [
+        f"{label(name)} {far.loc[name, 'gap']:+.2f} [{far.loc[name, 'low']:.2f}, {far.loc[name, 'high']:.2f}]"
+        for name in ("bam", "alibi", "rope") if name in far.index and far.loc[name, "seeds"] > 1
+    ]  # fmt: skip
+    place = "goat_languages", "learned_spectra"
+    if "bam" not in far.index or far.loc["bam", "seeds"] < 2:
+        return ["Too few models of Goat and BAM know word order.", MISSED, "difference", *UNKNOWN, *place]
+    said = (
+        f"On text of the kind trained on, at {longest / trained:g} times the training length, the loss of Goat's "
+        f"spectrum less that of others, in nats: {'; '.join(told)}."
+    )
+    row = far.loc["bam"]
+    return [said, "", "from BAM", row["gap"], row["low"], row["high"], *place]
+
+
+def genomes(losses: pd.DataFrame) -> list:
+    """Bits a base on windows that nobody was trained on: the best encoding against RoPE."""
+    own = losses[losses["new"].astype(bool) & losses["passed"].astype(bool)]
+    bits = own.groupby(["encoding", "seed"])["bits"].mean().unstack("seed")
+    means = bits.mean(axis=1).sort_values()
+    place, best = ("genomes_bits", "genomes_and_images"), means.index[0] if len(means) else ""
+    gains = (bits.loc["rope"] - bits.loc[best]).dropna() if "rope" in means and best != "rope" else []
+    if len(gains) < 2:
+        return ["Too few models passed the gate to compare encodings with RoPE.", MISSED, "gain", *UNKNOWN, *place]
+    others = "; ".join(f"{label(name)} {value:.3f}" for name, value in means.iloc[1:].items())
+    said = f"On new windows of the genome {label(best)} needs fewest bits a base, {means.iloc[0]:.3f}; {others}."
+    return [said, "", "gain over RoPE in bits a base", gains.mean(), *evaluation.seed_interval(gains), *place]
+
+
+def chunks(over: pd.DataFrame) -> list:
+    """Reading in chunks against reading as it is, and against the ways to choose the chunks, with RoPE."""
+    far = over[over["length"] == over["length"].max()].set_index(["encoding", "method"])["mean"]
+    ways = {name: far["rope", name] for name in WAYS if ("rope", name) in far.index}
+    place, multiple = ("parallel_needles", "reading_in_parallel"), over["length"].max() / over["trained"].iloc[0]
+    row = over[(over["length"] == over["length"].max()) & (over["encoding"] == "rope") & (over["method"] == "k3")]
+    if row.empty or row["passed"].iloc[0] < 2:
+        return ["Too few models with RoPE passed the gate.", MISSED, "accuracy", *UNKNOWN, *place]
+    said = (
+        f"At {multiple:g} times the training length a model with RoPE finds "
+        f"{', '.join(f'{value:.2f} {WAYS[name]}' for name, value in ways.items())} (fractions of the keys)"
+    )
+    if ("bam", "plain") in far.index:
+        said += f"; one with BAM's prior finds {far['bam', 'plain']:.2f} without any chunks"
+    return [f"{said}.", "", "RoPE in chunks", *row.iloc[0][["mean", "low", "high"]], *place]
+
+
+def masses(frame: pd.DataFrame) -> list:
+    """Does the near mass of a prior go with accuracy among the encodings that have any?"""
+    near = frame[frame["passed"].astype(bool)].groupby("encoding")["near"].mean()
+    some = frame[frame["encoding"].isin(near[near > APART].index)]
+    every, found = tails.correlation(frame, "near"), tails.correlation(some, "near")
+    turn = ", but" if every.p <= tails.LEVEL < found.p else ";"
+    said = (
+        f"Over {every.n} encodings the rank correlation of near mass with accuracy is {every.rho:.2f} (p = "
+        f"{every.p:.2g}){turn} over the {found.n} in which some head puts more than {APART:g} of its prior near the "
+        f"query it is {found.rho:.2f} (p = {found.p:.2g})."
+    )
+    return [said, "", "correlation over those", found.rho, found.low, found.high, "encodings_tails", "phase_diagram"]

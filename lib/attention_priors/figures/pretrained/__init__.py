@@ -1,0 +1,1 @@
+"""Figures of a model that nobody here trained."""

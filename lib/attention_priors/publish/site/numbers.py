@@ -1,0 +1,145 @@
+"""Numbers: the data dictionary of every metrics CSV, and the benchmark's table."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import re
+from pathlib import Path
+
+import pandas as pd
+
+from attention_priors import config
+from attention_priors.figures import FIGURES, TABLES
+from attention_priors.publish.site import places
+from attention_priors.publish.site.committed import Committed
+from attention_priors.publish.site.markup import ALONE, link, raw, relative, table, text
+from attention_priors.store.layout import THEORY
+
+COLUMNS = config.ROOT / "data" / "columns.csv"
+HEAD = ["column", "file", "meaning"]
+LONGER = re.compile(r"over (\d+)")  # a column for each length that a profile names
+
+
+@functools.cache
+def meanings(path: Path = COLUMNS) -> dict[tuple[str, str], str]:
+    """(column, file) -> what it means; file is empty where the meaning holds wherever no file says otherwise.
+
+    ValueError for a row that gives no sentence, or that is there twice.
+    """
+    with path.open(encoding="utf-8", newline="") as lines:
+        rows = csv.DictReader(lines)
+        if rows.fieldnames != HEAD:
+            raise ValueError(f"{path.name} has the columns {rows.fieldnames}; give {', '.join(HEAD)}")
+        found: dict[tuple[str, str], str] = {}
+        for row in rows:
+            key = row["column"], row["file"]
+            if key in found or not (row["meaning"] or "").endswith("."):
+                raise ValueError(f"{path.name}, line {rows.line_num}: {row['column']} needs one sentence, once")
+            found[key] = row["meaning"]
+    return found
+
+
+def meaning(column: str, file: str) -> str:
+    """What a column of a file means. ValueError, with the remedy, for one that nobody has explained."""
+    known = meanings()
+    if longer := LONGER.fullmatch(column):
+        return f"Documents longer than {int(longer[1]):,} tokens."
+    if (column, file) not in known and (column, "") not in known:
+        raise ValueError(f"metrics/{file}.csv has a column {column!r} that data/columns.csv does not explain; add it")
+    return known.get((column, file)) or known[column, ""]
+
+
+def index(committed: Committed) -> str:
+    """The list of all files of numbers."""
+    rows = []
+    for (folder, name), path in committed.metrics.items():
+        lines = len(pd.read_csv(path, dtype=str))
+        place = relative(places.metric(folder, name), "data/index.html")
+        rows.append([link(name, place), folder, f"{lines:,}", text(", ".join(_shown_in(name)))])
+    folders = "\n".join(dict.fromkeys(folder for folder, _ in committed.metrics))
+    return "\n\n".join([
+        "# Data",
+        f"Every figure, table and measured verdict is drawn from one of {len(rows)} files of numbers. Each is "
+        "explained column by column. A file's origin (profile, recipe, key) stands beside it as JSON with its hash.",
+        raw(table(("file", "folder", "rows", "shown in"), rows, "Files of numbers", filters=("folder",))),
+        f"```{{toctree}}\n:hidden:\n\n{folders}\n```",
+    ]) + "\n"  # fmt: skip
+
+
+def page(committed: Committed, folder: str) -> str:
+    """Every file of one folder with its columns."""
+    parts = [f"# Numbers of {'theory' if folder == THEORY else f'profile {folder}'}"]
+    parts += [_file(committed, *key) for key in committed.metrics if key[0] == folder]
+    return "\n\n".join(parts) + "\n"
+
+
+def benchmark(committed: Committed) -> str:
+    """The benchmark's table of all rows, for each profile that has one."""
+    parts = [f"{ALONE}# Benchmark"]
+    for folder in committed.folders:
+        if folder == THEORY or not (committed.folder(folder) / "tables" / "encodings.csv").is_file():
+            continue
+        frame = committed.table("encodings", folder)
+        rows = [[(text(cell), _key(cell)) for cell in row] for row in frame.itertuples(index=False)]
+        files = ", ".join(
+            link(kind.upper(), places.file(folder, "tables", f"encodings.{kind}")) for kind in ("csv", "tex")
+        )
+        parts += [
+            f"## Profile {folder}\n\n{_footer(committed, folder)}",
+            raw(table(list(frame.columns), rows, f"All encodings under profile {folder}", filters=("position",))),
+            raw(f"<p>Download: {files}. Figure: "
+                + link("encodings accuracy", places.figure(folder, "encodings_accuracy")) + ".</p>"
+                if (folder, "encodings_accuracy") in committed.figures else f"<p>Download: {files}.</p>"),
+        ]  # fmt: skip
+    if len(parts) == 1:
+        raise ValueError(f"no tables/encodings.csv in {committed.results}; run `make reproduce` first")
+    return "\n\n".join(parts) + "\n"
+
+
+def _key(cell: str) -> str:
+    """What a cell of the benchmark is sorted by: the number that it begins with; nothing known goes last."""
+    bare = cell.lstrip(">~").replace(",", "")
+    return {"–": "-1", "not asked": "-0.5"}.get(bare, bare)
+
+
+def _footer(committed: Committed, folder: str) -> str:
+    """The caption of the committed table, from its Markdown."""
+    lines = (committed.folder(folder) / "tables" / "encodings.md").read_text(encoding="utf-8").splitlines()
+    return "\n\n".join(line for line in lines if line.strip() and not line.startswith("|"))
+
+
+def _shown_in(metric: str) -> list[str]:
+    shown = [f"figure {name}" for name, spec in FIGURES.items() if spec.metrics == metric]
+    return shown + [f"table {name}" for name, spec in TABLES.items() if spec.metrics == metric]
+
+
+def _file(committed: Committed, folder: str, name: str) -> str:
+    path = committed.metrics[folder, name]
+    frame, here = pd.read_csv(path), f"data/{folder}.html"
+    origin = committed.origin(path)
+    rows = []
+    for column in frame:
+        rows.append([f"<code>{text(column)}</code>", text(meaning(column, name)), text(_values(frame[column]))])
+    shown = []
+    for each, spec in FIGURES.items():
+        place = next((key for key in ((folder, each), (committed.profile, each)) if key in committed.figures), None)
+        if spec.metrics == name and place:
+            shown.append(link(each.replace("_", " "), relative(places.figure(*place), here)))
+    trained = "nothing is trained for it" if origin["recipe"] == "exact" else f"recipe {origin['recipe']}"
+    file = link("CSV", relative(places.file(folder, "metrics", f"{name}.csv"), here))
+    figures = f" Drawn in {', '.join(shown)}." if shown else ""
+    return f"## {name}\n\n" + raw(
+        f"<p>{len(frame):,} rows; {trained}; key <code>{origin['key']}</code>. {file}.{figures}</p>\n"
+        + table(("column", "meaning", "values"), rows, f"Columns of {name}.csv", sorts=False)
+    )
+
+
+def _values(values: pd.Series) -> str:
+    """The range of a column of numbers, the first values of others."""
+    known = values.dropna()
+    if pd.api.types.is_numeric_dtype(known) and not pd.api.types.is_bool_dtype(known) and len(known):
+        low, high = known.min(), known.max()
+        return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+    found = [str(each) if len(str(each)) <= 24 else f"{str(each)[:23]}…" for each in known.unique()]
+    return ", ".join(found[:4]) + (f", … ({len(found)})" if len(found) > 4 else "")

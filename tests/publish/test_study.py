@@ -1,0 +1,232 @@
+"""What a notebook gets from its study: pictures with captions, claims that open, evidence, and errors in order."""
+
+import html
+import re
+import types
+
+import pandas as pd
+import pytest
+import torch
+from IPython.core.displaypub import CapturingDisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+
+from attention_priors import checks, claims, store
+from attention_priors.claims.finding import Finding, exactly
+from attention_priors.claims.law import claim
+from attention_priors.figures import FigureSpec, NotCompared
+from attention_priors.figures.spec import rivals
+from attention_priors.publish import study as study_module
+from attention_priors.publish.report import NotMeasured
+from attention_priors.publish.study import Study
+from attention_priors.runtime import NotHere
+from attention_priors.store import manifest
+from attention_priors.store.layout import THEORY, Layout
+
+
+@pytest.fixture
+def study(tmp_path):
+    return Study("smoke", "generalised_gaussian", tmp_path, seed=0, device="cpu")
+
+
+@pytest.mark.parametrize(("given", "says"), [
+    ({"profile": "smok"}, "unknown profile 'smok'"), ({"notebook": "passkey"}, "no notebook is called 'passkey'"),
+    ({"device": "tpu"}, "unknown device 'tpu'"),
+])  # fmt: skip
+def test_bad_input_is_one_line(tmp_path, given, says):
+    asked = {"profile": "smoke", "notebook": "passkeys", "results": tmp_path} | given
+    with pytest.raises(ValueError, match=says) as error:
+        Study(**asked)
+    assert "\n" not in str(error.value)
+
+
+def test_a_figure_is_simulated_written_and_shown_with_its_caption(study, monkeypatch):
+    picture = study.draw("prior_shapes")
+    assert {path.name for path in (study.layout.theory / "figures").iterdir()} == {
+        f"prior_shapes.{kind}" for kind in ("pdf", "png", "md")
+    }
+    assert manifest.problems(study.layout)[1] == []
+    publisher = CapturingDisplayPublisher()
+    shell = InteractiveShell.instance()
+    monkeypatch.setattr(shell, "display_pub", publisher)
+    picture._ipython_display_()
+    image, caption = publisher.outputs
+    assert image["metadata"]["image/png"]["alt"] == image["data"]["text/plain"] == picture.alt
+    assert 200 < image["metadata"]["image/png"]["width"] < 800 and len(image["data"]["image/png"]) > 1000
+    assert caption["data"]["text/markdown"] == f"{picture.caption}\n\n*Notes.* {picture.notes}"
+    assert "notebook generalised_gaussian, key " in picture.notes and "rofile" not in picture.caption + picture.notes
+    assert list(study.frames) == ["prior_shapes"]
+
+
+def test_rows_are_simulated_once_and_their_key_is_that_of_seed_and_size(study, monkeypatch):
+    study.draw("prior_shapes")
+    key = study._report.read("prior_shapes")[1]["key"]
+    monkeypatch.setattr(Study, "_write", lambda *_, **__: pytest.fail("written twice"))
+    study.draw("prior_shapes")
+    monkeypatch.undo()
+    keys = [key]
+    for other in (Study("smoke", "generalised_gaussian", study.layout.results, seed=1),
+                  Study("cpu", "generalised_gaussian", study.layout.results)):  # fmt: skip
+        other.draw("prior_shapes")
+        keys.append(other._report.read("prior_shapes")[1]["key"])
+    assert len(set(keys)) == 3
+
+
+def test_a_claim_is_a_line_that_opens_and_is_decided_once(study, monkeypatch):
+    shown = study.claim("BAM-D3", "BAM-T4")
+    page, text = shown._repr_html_(), repr(shown)
+    assert page.count("<details><summary>") == page.count("</table>") == 2
+    assert re.search(r"<summary>BAM-T4: \d of \d statements? holds? \(", page)
+    assert text.startswith("BAM-D3: ") and "\n\nBAM-T4: " in text and "<" not in text.splitlines()[0]
+    monkeypatch.setattr(checks.CHECKS, "rows", {})
+    assert repr(study.claim("BAM-D3", "BAM-T4")) == text
+
+
+def test_an_appendix_shows_the_statement_and_the_source_of_the_check(study):
+    shown = Study("smoke", "audit_parallelcomp", study.layout.results).claim("PC-E5", "PC-C7")
+    page = shown._repr_html_()
+    assert page.count("<blockquote>") == page.count("<pre>") == 2 and page.count("</table>") == 2
+    for name in ("PC-E5", "PC-C7"):
+        path, _, source = checks.CHECKS.source(name)
+        assert f"{path.name}</summary>" in page and html.escape(source) in page
+        assert html.escape(claims.find(name).statement) in page
+
+
+def test_the_ledger_s_part_has_the_figures_that_were_drawn_as_evidence(study):
+    study.draw("prior_tails")
+    table = study.verdicts()
+    found = claims.read(study.layout.part("generalised_gaussian"))
+    assert set(table.index) == found.keys() == set(checks.belonging("generalised_gaussian"))
+    assert found["BAM-L3"].evidence == ["figures/prior_tails.png"] and found["BAM-D3"].evidence == []
+    assert {verdict.profile for verdict in found.values()} == {THEORY}
+    assert set(study.practice().index) <= found.keys() and study.practice()["in practice"].all()
+
+
+def invented(metrics, estimate):
+    """An experiment and an empirical claim on it."""
+    frame = pd.DataFrame({"x": [1.0, 2.0]})
+    made = types.SimpleNamespace(
+        name="invented", frames=metrics, metrics=(*metrics, "twice"), needs=(), exact=(metrics[0],), derive={},
+        measured=lambda *_: {name: frame for name in metrics}, derived=lambda frames: {"twice": frames["one"] * 2},
+        key=lambda *_: "k", recipe=lambda _: "some", runs=lambda *_: {}, answers=None,
+    )  # fmt: skip
+    return made, claim("BAM-D8", Finding("x is large", estimate, ">", 0, metrics=("one",)), recipe="some")
+
+
+@pytest.fixture
+def measuring(tmp_path, monkeypatch):
+    """(study, what its check was asked)."""
+    asked = []
+
+    def estimate(frames):
+        asked.append(frames["one"]["x"].sum())
+        return exactly(asked[-1])
+
+    experiment, check = invented(("one", "two"), estimate)
+    monkeypatch.setattr("attention_priors.publish.study.EXPERIMENTS", {"invented": experiment})
+    monkeypatch.setattr("attention_priors.publish.study.checks.CHECKS", {"BAM-D8": check})
+    monkeypatch.setattr("attention_priors.publish.study.checks.belonging", lambda _: {"BAM-D8": check})
+    return Study("smoke", "needles", tmp_path), asked
+
+
+def test_an_experiment_writes_its_metrics_and_an_empirical_claim_reads_them(measuring):
+    study, asked = measuring
+    frames = study.measure("invented")
+    assert list(frames) == ["one", "two", "twice"] and list(frames["twice"]["x"]) == [2.0, 4.0]
+    recipes = {name: store.read_json(study.layout.own / "metrics" / f"{name}.json")["recipe"] for name in frames}
+    assert recipes == {"one": "exact", "two": "some", "twice": "some"}
+    study.claim("BAM-D8")
+    study.verdicts()
+    assert asked == [3.0], "decided once"
+    assert claims.read(study.layout.part("needles"))["BAM-D8"].evidence == ["metrics/one.csv"]
+
+
+def test_a_finding_is_a_sentence_with_its_number_and_the_profile(measuring):
+    study, _ = measuring
+    study.measure("invented")
+    said = study.says("one", lambda frame: ["It is large.", "", "mean", frame["x"].mean(), 1.0, 2.0, "", ""])
+    assert said.data == "**Found in profile `smoke`.** It is large. *Mean: 1.50 [1.00, 2.00].*"
+    bare = study.says("one", lambda _: ["Nobody passed.", "", "mean", *[float("nan")] * 3, "", ""])
+    assert bare.data == "**Found in profile `smoke`.** Nobody passed."
+
+
+def test_what_this_machine_lacks_leaves_its_claims_not_run(measuring, monkeypatch):
+    study, asked = measuring
+
+    def lacks(*_):
+        raise NotHere("no pretrained model: install one")
+
+    monkeypatch.setattr(study_module.EXPERIMENTS["invented"], "measured", lacks)
+    assert repr(study.measure("invented")) == "no pretrained model: install one"
+    assert "BAM-D8: no pretrained model: install one (not run)" in repr(study.claim("BAM-D8"))
+    study.verdicts()
+    verdict = claims.read(study.layout.part("needles"))["BAM-D8"]
+    assert (verdict.verdict, verdict.opposite, asked) == ("not run", "no pretrained model: install one", [])
+
+
+def test_a_claim_before_its_measurement_is_refused(measuring):
+    study, _ = measuring
+    with pytest.raises(NotMeasured, match=r"no metrics/one\.csv for profile smoke; run the notebook needles"):
+        study.claim("BAM-D8")
+    Study("smoke", "needles", study.layout.results).measure("invented")
+    study.claim("BAM-D8")  # of an earlier run
+    with pytest.raises(ValueError, match="BAM-D8 was decided before 'one' was measured; move its cell below"):
+        study.measure("invented")
+
+
+def test_what_a_profile_leaves_out_is_said_in_place_of_results(measuring, monkeypatch):
+    study, asked = measuring
+    study.profile = study.profile.model_copy(update={"without": ("invented",)})
+    reason = "profile smoke leaves invented to larger profiles"
+    frames = study.measure("invented")
+    assert not frames and repr(frames) == reason and not study.layout.own.exists()
+    with pytest.raises(KeyError, match=f"one: {reason}"):
+        frames["one"]
+    spec = types.SimpleNamespace(metrics="twice", rows=None)
+    monkeypatch.setattr("attention_priors.publish.study.FIGURES", {"pair": spec})
+    monkeypatch.setattr("attention_priors.publish.study.TABLES", {"pair": spec})
+    assert repr(study.draw("pair")) == f"No figure pair: {reason}"
+    assert study.table("pair")._repr_markdown_() == f"*No table pair: {reason}.*"
+    assert repr(study.says("one", lambda _: pytest.fail("read"))) == f"No finding: {reason}"
+    assert f"BAM-D8: {reason} (not run)" in repr(study.claim("BAM-D8"))
+    study.verdicts()
+    verdict = claims.read(study.layout.part("needles"))["BAM-D8"]
+    assert (verdict.verdict, verdict.outcome, verdict.opposite, asked) == ("not run", None, reason, [])
+
+
+def test_a_figure_of_one_arm_is_not_drawn(measuring, monkeypatch):
+    study, _ = measuring
+    study.measure("invented")
+
+    def draw(frame):
+        return rivals(frame.assign(encoding="bam"), "encoding", "pair")
+
+    spec = FigureSpec("one", draw, str, "Nothing.", "needles", ("x",))
+    monkeypatch.setattr("attention_priors.publish.study.FIGURES", {"pair": spec})
+    monkeypatch.setattr("attention_priors.publish.report.FIGURES", {"pair": spec})
+    assert repr(study.draw("pair")) == "pair: bam stands alone under this profile; a larger one has its rivals"
+    assert not (study.layout.own / "figures").exists()
+    frame = pd.DataFrame({"encoding": ["bam", "untrained"]})
+    with pytest.raises(NotCompared, match="bam stands alone"):
+        rivals(frame, "encoding", "pair", but=["untrained"])
+    with pytest.raises(NotCompared, match="pair: nothing of it is trained under this profile"):
+        rivals(frame[:0], "encoding", "pair")
+    assert rivals(frame, "encoding", "pair") is frame
+
+
+def test_what_is_explored_is_shown_once_where_nobody_watches(study):
+    slider = types.SimpleNamespace(value=2.0)
+    assert study.explore(lambda x, y: (x, y), x=slider, y="fixed") == (2.0, "fixed")
+
+
+def test_another_notebook_s_metric_is_read_or_asked_for(study):
+    with pytest.raises(NotMeasured, match="run the notebook passkeys"):
+        study.read("passkey_by_length", notebook="passkeys")
+    assert isinstance(study.layout, Layout)
+
+
+def test_what_a_cell_draws_for_itself_is_the_same_in_every_execution(tmp_path):
+    def drawn(seed):
+        Study("smoke", "needles", tmp_path, seed=seed, device="cpu")
+        return torch.rand(3).tolist()
+
+    assert drawn(0) == drawn(0) != drawn(1)
