@@ -8,8 +8,10 @@ import torch
 from attention_priors import config, evaluation, runtime
 from attention_priors.experiments import corpus, needles
 from attention_priors.tasks import SOURCES, needle_batches
+from attention_priors.tasks.needle_reading import reading
 from attention_priors.tasks.needle_text import TASKS
 from attention_priors.tasks.needles import prompts as prompts_of
+from attention_priors.tasks.needles import training_batch
 from attention_priors.training.runs import Run
 
 
@@ -257,3 +259,20 @@ def test_readings_have_a_row_per_prompt(small, tmp_path_factory):
     assert set(found["task"]) == set(needles.NEEDLES), "asked or not"
     assert set(found.groupby(["task", "length"]).size()) == {asked.samples}
     assert (found["tokens"] == found["length"] + 1).all() and found["stated"].all()
+
+
+@pytest.mark.parametrize("name", ["smoke", "cpu", "full", "gpu", "paper"])
+def test_the_tasks_of_every_profile_fit_its_lengths(name, packed):
+    settings = config.profile(name).needles
+    source, words = needle_batches.read(str(packed[1]), settings.vocabulary)
+    for lesson in settings.lessons:
+        how = (source, tuple(lesson.mixture), lesson.recipe.varied)
+        made = training_batch(lesson.recipe.length, 2, runtime.generator(0, "fits"), *how)
+        assert lesson.recipe.varied.shortest <= made[1].shape[1] <= lesson.recipe.length
+    trained, lengths = settings.lessons[-1].recipe.length, settings.evaluation.lengths
+    assert trained in lengths and len([length for length in lengths if length < trained]) >= 1
+    among = [task for task in settings.tasks if TASKS[task].haystack == "needles"]
+    for task in among:
+        for tokens in needles.drawn(task, min(lengths), 5, 0, source).tokens:
+            read = reading(words.decode(tokens.tolist()))
+            assert read["keys"] >= 2, f"{task} at {min(lengths)} tokens: a needle alone is in no haystack of needles"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -227,6 +228,50 @@ def test_every_planned_run_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     every = {run for each in EXPERIMENTS.values() for run in each.plan(profile, unread(profile)).values()}
     assert set(planned(profile, NOTEBOOKS)) == every
     assert set(planned(profile, ["how_to_read"])) == set()
+
+
+def test_the_page_says_what_the_code_does(root: Path) -> None:
+    text = (root / "lib/attention_priors/publish/site/pages/cluster.md").read_text()
+    for block in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S):
+        compile(block, "cluster.md", "exec")
+    minutes = {5: "five minutes", 10: "ten minutes"}
+    assert minutes[dispatch.SLICE_SECONDS / 60] in text and minutes[dispatch.PATIENCE_SECONDS / 60] in text
+    assert f"up to {dispatch.LARGEST_CORPUS // 2**20} MiB" in text
+
+
+SBATCH = """#!/bin/sh
+# A SLURM of one machine, whose queue is empty.
+cp "$1" "$HERE/job.sh"
+setsid sh "$HERE/job.sh" > "$HERE/job.log" 2>&1 < /dev/null &
+echo "Submitted batch job $!"
+"""
+SCANCEL = """#!/bin/sh
+echo "$1" >> "$HERE/cancelled"
+kill -- "-$1"
+"""
+
+
+def test_slurm_gives_workers_to_the_lines_of_the_page(root: Path, tmp_path: Path) -> None:
+    """With a stand-in for SLURM's two commands, one job of one core, and a question in place of the training."""
+    text = (root / "lib/attention_priors/publish/site/pages/cluster.md").read_text()
+    (block,) = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    for name, content in (("sbatch", SBATCH), ("scancel", SCANCEL)):
+        (tmp_path / name).write_text(content)
+        (tmp_path / name).chmod(0o755)
+    question = "import sys; from distributed import Client; print(Client(sys.argv[1][8:]).submit(sum, [2, 3]).result())"
+    smaller = {"cores=16": "cores=1", "processes=16": "processes=1", "32GB": "1GB", "jobs=8": "jobs=1",
+               '["make", "reproduce", "PROFILE=full", ': f"[{sys.executable!r}, '-c', {question!r}, "}  # fmt: skip
+    for old, new in smaller.items():
+        assert block.count(old) == 1
+        block = block.replace(old, new)
+    (tmp_path / "lines.py").write_text(block)
+    surroundings = os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "HERE": str(tmp_path)}
+    done = subprocess.run([sys.executable, "lines.py"], cwd=tmp_path, env=surroundings, capture_output=True, text=True,
+                          timeout=120, check=True)  # fmt: skip
+    job = (tmp_path / "job.sh").read_text()
+    assert done.stdout.strip() == "5"
+    assert "#SBATCH -p cpu" in job and "#SBATCH -t 08:00:00" in job and "OMP_NUM_THREADS=1" in job
+    assert "--nthreads 1 " in job and (tmp_path / "cancelled").read_text().strip().isdigit()
 
 
 def test_the_command_says_in_one_line_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
