@@ -218,7 +218,7 @@ _EXTENSIONS = {
     "leaky-rerope": ("Leaky ReRoPE", partial(_rope, kind=RectifiedRotary, factor=FACTOR)),
 }
 # Compositions of RoPE with a prior over all heads: which layers and heads rotate, and how far those see. Alternating
-# layers are those of Command A and SmolLM3, of three layers: two that rotate within a window, one that does neither.
+# layers are Command A's, with three layers: two that rotate within a window, one that does neither.
 _DIVIDED = {
     "rope": ("RoPE", {}),
     "rope-layer-1": ("RoPE in layer 1", {"rotated_layers": (1,)}),

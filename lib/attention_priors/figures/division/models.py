@@ -110,6 +110,14 @@ SENTENCES = (
               _lead("at_far", f"half-rope-window{prior}", f"half-window{prior}"), ">", 0, metrics=(METRIC,),
               margin=MARGIN)
       for prior, under in (("", ""), ("-bam", ", under BAM's prior"), ("-kerple-power", ", under KERPLE's power"))),
+    # Layers in place of heads, written before these runs.
+    *(Finding(f"Alternating layers{under} answer more than {text}.",
+              _of(column, lambda frame, name=f"alternating{prior}": frame["encoding"] == name, task), ">", bound,
+              metrics=(METRIC,), ours=True)
+      for prior, under in (("", ""), ("-bam", ", under BAM's prior,"))
+      for column, task, bound, text in (("at_far", "passkeys", 0.5, "half of the passkeys far beyond T"),
+                                        ("near_longest", "addresses", 0.9,
+                                         "0.9 of the near addresses in texts of the longest length"))),
 )  # fmt: skip
 
 
