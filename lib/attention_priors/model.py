@@ -15,6 +15,7 @@ from .attention import Visible, attention, bidirectional, causal, documents, win
 from .attention.reference import weights
 from .config import ModelConfig
 from .positions.encodings import Encoding, encoding
+from .positions.forget import ForgetGate
 from .positions.priors import Prior, share
 from .positions.rotary import BiasedRotary, Keys, Queries
 
@@ -129,6 +130,7 @@ class Attention(nn.Module):
         if row.biased and self.turned:
             self.rotary = BiasedRotary(self.turned, self.kv_turned, self.rotary)
         self.prior = prior
+        self.forget = ForgetGate(config.width, self.kv_heads) if row.forgets else None
         self.scale = row.scale(config.heads)
         self.scales_prior = row.scales_prior
         # Heads with a window and heads without attend apart, so that every backend has both; None: all heads at once.
@@ -146,6 +148,8 @@ class Attention(nn.Module):
         queries = len(rows.q_positions)
         q = self.query(x[:, -queries:]).unflatten(-1, (self.heads, self.head_width)).transpose(1, 2)
         k, v = self.key_value(x).unflatten(-1, (2, self.kv_heads, self.head_width)).permute(2, 0, 3, 1, 4)
+        if self.forget is not None:
+            q, k, v = self.forget.widen(q, k, v, x)
         if rows.cache is not None:
             k, v = rows.cache.append(layer, k, v)
         return q, k, v, self.factors(rows)
@@ -159,7 +163,14 @@ class Attention(nn.Module):
         return torch.cat([near[..., : self.turned, :], far[..., self.turned :, :]], -2)
 
     def rotate(self, q: Queries, k: Keys, rows: Rows) -> tuple[Queries, Keys]:
-        """q and k with their positions in them, for the queries and keys of `rows`."""
+        """q and k with their positions in them, for the queries and keys of `rows`.
+
+        ValueError for a forget gate whose keys are not all there: it sums over them.
+        """
+        if self.forget is not None:
+            if not rows.exact:
+                raise ValueError("a forget gate sums over every key, but some have been dropped; keep the whole cache")
+            return self.forget.place(q, k)
         if self.rotary is None:
             return q, k
         if self.turned == self.heads:
@@ -193,7 +204,7 @@ class Attention(nn.Module):
         how = {"offset": rows.offset, "backend": rows.backend}
         if not rows.exact:
             how["positions"] = (rows.q_positions, rows.k_positions)
-        return self.by_group(attention, q, k, v, scale=scale, rows=rows, **how)
+        return self.by_group(attention, q, k, v.to(q.dtype), scale=scale, rows=rows, **how).to(v.dtype)
 
     def forward(
         self, x: Float[Tensor, "batch length channels"], rows: Rows, layer: int
@@ -204,7 +215,7 @@ class Attention(nn.Module):
             mixed = self.mix(q, k, v, scale, rows)
         else:
             mixed = self._by_blocks(q, k, v, scale, rows)
-        return self.output(mixed.transpose(1, 2).flatten(2))
+        return self.output(mixed[..., : self.head_width].transpose(1, 2).flatten(2))
 
     def _by_blocks(self, q: Queries, k: Keys, v: Keys, scale: Scales | None, rows: Rows) -> Queries:
         """`mix` for BLOCK queries at a time, each time with the keys that they see."""

@@ -66,6 +66,11 @@ class Encoding:
     rotated_heads: float = 1.0  # the share of a layer's heads that rotate, the first ones
     version: int = 1  # raise it when the same row would train or answer otherwise
     window: float | None = None  # what heads that rotate see, as a share of the training length; in training too
+    forgets: bool = False  # a gate on every key, set by its content, fades the keys before it (`positions.forget`)
+
+    def __post_init__(self) -> None:
+        if self.forgets and (self.prior or self.rotary or self.ssmax):
+            raise ValueError(f"encoding {self.name!r} has a forget gate beside a prior, a rotation or SSMax; give one")
 
     @property
     def base(self) -> str:
@@ -80,7 +85,7 @@ class Encoding:
         """
         if self.rotary and (self.prior or self.rotated_layers or self.rotated_heads < 1 or self.window):
             return FAMILIES[-1]
-        parts = zip(FAMILIES[1:], (self.absolute, self.rotary, self.prior), strict=False)
+        parts = zip(FAMILIES[1:], (self.absolute, self.rotary, self.prior or self.forgets), strict=False)
         return next((name for name, part in parts if part), FAMILIES[0])
 
     def turned(self, layer: int, heads: int, kv_heads: int) -> tuple[int, int]:
@@ -107,6 +112,8 @@ class Encoding:
     def settings(self) -> dict[str, Any]:
         """The row as plain data, for keys, without labels and kinship; of its parts, what they are called with."""
         said = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _UNSAID}
+        if not self.forgets:
+            del said["forgets"]  # came later: said where it is so, and no older run is renamed
         for name in ("absolute", "rotary", "prior"):
             given = getattr(getattr(self, name), "keywords", {})
             said[name] = {key: value for key, value in given.items() if not callable(value)}
@@ -279,6 +286,7 @@ def _extended(row: Encoding) -> list[Encoding]:
 
 _VARIANTS = [
     Encoding("t5-quarter", "T5 buckets to lag 32", prior=partial(T5Buckets, farthest=32), shared=True, form_of="t5"),
+    Encoding("fox", "FoX", forgets=True),
     replace(_ROPE, name="rope-partial", label="p-RoPE (three quarters turn)", form_of="rope",
             rotary=partial(_p_rope, share=0.75)),
     _ssmax(_BAM, name="bam-ssmax-content", label="BAM SSMax (content only)", scales_prior=False),
