@@ -79,7 +79,7 @@ def found(frames):
 
 
 def test_the_hypothesis_holds_in_its_own_world_and_not_in_another() -> None:
-    assert len(SENTENCES) == 10
+    assert len(SENTENCES) == 14
     assert found(world(MORE, lost=("half-rope-bam", "half-rope-window")))[:7] == [
         "agrees", "agrees", "agrees", "undecided", "agrees", "agrees", "agrees"
     ], "KERPLE's rows are not there"  # fmt: skip
@@ -111,10 +111,17 @@ def test_a_control_is_held_against_its_rotation_and_is_no_exception() -> None:
     names = ("half-rope-window-bam", "half-window-bam")
     frame = world(names, odd=("half-window-bam",))["division_models"]
     assert frame["control"].tolist() == [False, False, True, True] and not frame["exception"].any()
-    assert found({"division_models": frame})[7:] == ["undecided", "agrees", "undecided"]
+    assert found({"division_models": frame})[7:10] == ["undecided", "agrees", "undecided"]
     even = world(names)["division_models"]
     assert found({"division_models": even})[8] == "undecided", "where both retrieve, rotation has no part"
     caption = FIGURES["division_models"].caption
     assert "0 of the 2 that passed" in caption(
         frame
     ) and "came after the hypothesis: a window on half, no rotation." in caption(frame)
+
+
+def test_alternating_layers_are_held_against_what_they_should_do_and_are_no_exception() -> None:
+    names = ("alternating", "alternating-bam", "rope")
+    frame = world(names, odd=("alternating-bam",))["division_models"]
+    assert frame["control"].tolist() == [True] * 4 + [False] * 2 and not frame["exception"].any()
+    assert found({"division_models": frame})[10:] == ["agrees", "agrees", "undecided", "agrees"], "2 of 100 at 16 T"
