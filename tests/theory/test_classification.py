@@ -120,15 +120,6 @@ def test_no_lags_are_named():
     assert theory.causal_softmax_rank(values(lambda d: 1, 1)) == 0
 
 
-def test_prony_finds_the_eigenvalues():
-    kappa = theory.kernel([Mode(1, math.pi, (2.0,)), Mode(0.95, 0.6, (1.0,), (0.3,))])
-    roots = theory.prony(kappa(np.arange(6)), 3)
-    expected = [-1.0, 0.95 * np.exp(0.6j), 0.95 * np.exp(-0.6j)]
-    assert max(min(abs(root - other) for root in roots) for other in expected) < 1e-9
-    with pytest.raises(ValueError, match="order 3"):
-        theory.prony(np.ones(5), 3)
-
-
 def test_projections_are_one_on_their_own_component_and_zero_on_the_others():
     x = sympy.Symbol("x")
     polynomials = theory.spectral_projections([sympy.Integer(1), sympy.Integer(2)], [2, 1])

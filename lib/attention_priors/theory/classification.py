@@ -164,16 +164,6 @@ def causal_softmax_rank(values: Sequence, rank: Callable[[list], int] = exact_ra
     return causal_rank([near - far for near, far in pairwise(values)], rank)
 
 
-def prony(values: ArrayLike, order: int) -> NDArray[np.complex128]:
-    """The eigenvalues λ of κ(d) = sum_m c_m λ_m^d from κ at 2 `order` successive lags (Prony's method)."""
-    x = np.asarray(values, dtype=np.float64)
-    if len(x) < 2 * order or order < 1:
-        raise ValueError(f"{len(x)} values for order {order}: an order r >= 1 needs 2 r of them")
-    past = np.array([x[t : t + order] for t in range(len(x) - order)])
-    recurrence = np.linalg.lstsq(past, x[order:], rcond=None)[0]
-    return np.roots(np.concatenate([[1.0], -recurrence[::-1]]))
-
-
 def spectral_projections(eigenvalues: Sequence, multiplicities: Sequence[int]) -> list[list]:
     """Polynomials p_m, lowest power first, with p_m = 1 mod (x - λ_m)^k_m and 0 mod the others (sympy, exact).
 

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, partial
 from itertools import combinations, pairwise, product
-from math import comb, exp, hypot, inf, pi
+from math import exp, hypot, inf, pi
 
 import numpy as np
 import sympy
 import torch
-from scipy import linalg, optimize, special, stats
+from scipy import linalg, optimize, special
 from torch.nn import functional
 
 from attention_priors.claims.law import Law, claim, claims
@@ -40,10 +40,6 @@ UNBOUNDED = [
     [(1, 0.0, [0.0, -0.1], [])],
     [(1, 0.4, [0.0, 1.0], []), (1, pi, [2.0], [])],
     [(0.9, 0.0, [1.0], []), (1.2, 0.0, [-1.0], [])],
-]
-FREQUENCIES = [{"gamma": gamma, "half_turns": [turns]} for gamma, turns in ((0.0, 0.5), (1.0, 0.5), (0.0, 1.0))] + [
-    {"gamma": sum(m[2][0] for m in modes if not m[1]), "half_turns": [m[1] / pi for m in modes if m[1]]}
-    for modes in BOUNDED
 ]
 HALF = Fraction(1, 2)
 PAIRS = {  # rational kernels K(i, j): of the lag, of the key, of both
@@ -188,49 +184,6 @@ def on_the_circle(modes: list) -> bool:
     return all(radius == 1 and len(even) == 1 for radius, _, even, _ in modes)
 
 
-def numerical_rank(modes: list) -> int:
-    """Of a 14 x 14 block."""
-    lags = np.subtract.outer(np.arange(14.0), np.arange(14.0))
-    return int(np.linalg.matrix_rank(on_lags(modes)(lags), rtol=1e-10))
-
-
-def by_prony(says: Callable, modes: list) -> tuple[float, float]:
-    """(0, error up to lag 400 of the sum of says(rank) exponentials through the first values)."""
-    kappa, order = on_lags(modes), says(numerical_rank(modes))
-    roots = theory.prony(kappa(np.arange(2 * order)), order)
-    fitted = np.linalg.lstsq(np.vander(roots, order, increasing=True).T, kappa(np.arange(order)), rcond=None)[0]
-    return 0.0, float(np.abs((roots[None] ** np.arange(400)[:, None]) @ fitted - kappa(np.arange(400))).max())
-
-
-def spanned(says: Callable, size: int) -> tuple[float, float]:
-    """(0, residual on lags -60..60 of c^T A^d b in says(lags, frequencies)), A similar to an orthogonal matrix."""
-    draw, lags = np.random.default_rng(size), np.arange(-60, 61)
-    turn = stats.ortho_group.rvs(size, random_state=draw) if size > 1 else np.array([[-1.0]])
-    change, start, readout = np.eye(size) + draw.uniform(0, 0.3, (size, size)), *draw.standard_normal((2, size))
-    matrix = change @ turn @ np.linalg.inv(change)
-    kappa = np.array([readout @ np.linalg.matrix_power(matrix, d) @ start for d in lags])
-    angles = np.abs(np.angle(np.linalg.eigvals(matrix)))
-    columns = says(lags.astype(float), np.unique(angles[angles > 1e-9].round(12)))
-    return 0.0, float(np.abs(columns @ np.linalg.lstsq(columns, kappa, rcond=None)[0] - kappa).max())
-
-
-def real_form(lags: np.ndarray, omegas: np.ndarray, constant: int = 1) -> np.ndarray:
-    """Columns of gamma + sum_r (alpha_r cos omega_r d + beta_r sin omega_r d)."""
-    columns = [wave(omega * lags) for omega in omegas for wave in (np.cos, np.sin)]
-    return np.stack([np.full(len(lags), float(constant)), *columns], axis=1)
-
-
-def rank_of(gamma: float, half_turns: list[float]) -> int:
-    """Rank of gamma + sum cos omega_r d, omega_r = pi half_turns_r."""
-    lags = np.subtract.outer(np.arange(14.0), np.arange(14.0))
-    return int(np.linalg.matrix_rank(gamma + sum(np.cos(pi * turns * lags) for turns in half_turns), rtol=1e-10))
-
-
-def coordinates(gamma: float, half_turns: list[float], turn: int = 1) -> int:
-    """1[gamma != 0] + 1[pi is a frequency] + 2 #{frequencies in (0, pi)}."""
-    return int(gamma != 0) + sum(turn if turns == 1 else 2 for turns in half_turns)
-
-
 # Causal lags, steps of the proof
 
 
@@ -312,39 +265,9 @@ def projected(says: Callable, number: int) -> tuple[int, int]:
     return 0, int(wrong)
 
 
-def leaves(says: Callable, k: int) -> tuple[int, int]:
-    """(0, values off the polynomial of degree says(k)) of a sequence with Delta^k w = 0, grown in both directions."""
-    draw, x = np.random.default_rng(k), sympy.Symbol("x")
-    w = {i: Fraction(int(value)) for i, value in enumerate(draw.integers(-9, 10, k) + np.arange(k) ** k)}
-    signs = [(-1) ** t * comb(k, t) for t in range(k + 1)]  # Delta^k w(i) = sum_t signs_t w(i - t)
-    for i in range(k, k + 15):
-        w[i] = -sum(signs[t] * w[i - t] for t in range(1, k + 1))
-    for i in range(-1, -15, -1):
-        w[i] = -sum(signs[t] * w[i + k - t] for t in range(k)) / signs[k]
-    fitted = sympy.interpolate([(i, sympy.Rational(w[i])) for i in range(max(says(k) + 1, 1))], x)
-    return 0, sum(fitted.subs(x, i) != sympy.Rational(w[i]) for i in w)
-
-
-def differences(t: int, k: int) -> list[int]:
-    """Phi(u) = (u(0), Delta u(0), .., Delta^(k-1) u(0)) of u = binom(i, t), Delta u(i) = u(i) - u(i - 1), by sympy."""
-    found = [sympy.binomial(-s, t) for s in range(k)]
-    return [int(sum((-1) ** s * comb(r, s) * found[s] for s in range(r + 1))) for r in range(k)]
-
-
-def triangular(t: int, k: int, sign: int = -1) -> list[int]:
-    """(-1)^(t-s) binom(t - 1, t - s) for s <= t, with binom(-1, 0) = 1; 0 beyond."""
-    if t == 0:
-        return [int(s == 0) for s in range(k)]
-    return [sign ** (t - s) * comb(t - 1, t - s) if s <= t else 0 for s in range(k)]
-
-
 def lanes(u: list[int]) -> int:
     """Singular values of U above rounding: as many coordinates hold it, one fewer miss it."""
     return int((np.linalg.svd(np.tile(np.array(u, dtype=float), (len(u), 1)), compute_uv=False) > 1e-12).sum())
-
-
-def rows(u: list[int]) -> np.ndarray:
-    return np.tile(u, (len(u), 1))
 
 
 def geometric(keys: int, mean: float) -> np.ndarray:
@@ -431,34 +354,6 @@ CHECKS = claims(
                  "trains although this assumption leaves unbounded trends to a fixed term.",
     ),
     claim(
-        "GOAT-F.T2",
-        bounded_law("Finite rank and bounded on Z means sum_m c_m exp(i theta_m d): all eigenvalues on the unit "
-                    "circle, no polynomial factors,"),
-        Law("as many terms as the rank.", lambda rank: rank, by_prony, CIRCLE, wrong=lambda rank: max(rank - 1, 1),
-            tolerance=1e-6),
-        Law("The real form gamma + sum_r (alpha_r cos + beta_r sin) covers every such kernel.",
-            real_form, spanned, [{"size": n} for n in range(1, 8)], wrong=partial(real_form, constant=0),
-            tolerance=1e-8),
-        Law("R <= floor(d_p / 2).", lambda gamma, half_turns: rank_of(gamma, half_turns) // 2,
-            lambda half_turns: len(half_turns), FREQUENCIES, relation=">=",
-            wrong=lambda gamma, half_turns: rank_of(gamma, half_turns) // 2 - 1,
-            repaired=lambda gamma, half_turns: (rank_of(gamma, half_turns) + 1) // 2,
-            quote=r"there exist $R\leq\lfloor d_{p}/2\rfloor$, frequencies",
-            place="App. F.2, Theorem 2"),
-        Law("R frequencies, in the form with gamma, correspond to d_p = 2R.",
-            lambda half_turns: 2 * len(half_turns), rank_of, FREQUENCIES, wrong=lambda half_turns: len(half_turns),
-            tolerance=0,
-            quote="using $R$ frequencies corresponds to choosing $d_{p}=2R$ real dimensions",
-            place="App. F.2"),
-        corrected=Law("d_p >= rank = 1[gamma != 0] + 1[pi is a frequency] + 2 #{frequencies in (0, pi)}, so R <= "
-                      "floor((d_p + 1) / 2), at odd d_p with equality only when pi is a frequency. gamma, which "
-                      "softmax ignores, costs one.",
-                      coordinates, rank_of, FREQUENCIES, wrong=partial(coordinates, turn=2), tolerance=0,
-                      answers=(1, 2)),
-        practice="Leave gamma out (softmax ignores it) and give the alternating mode one coordinate: 2R "
-                 "coordinates then carry R frequencies exactly.",
-        severity="needs a repair"),
-    claim(
         "GOAT-F.T2c",
         bounded_law("Bounded over all of Z, a kernel of finite rank is a finite trigonometric sum."),
         Law("So is one that is bounded on the lags d >= 0 of a causal language model.",
@@ -497,38 +392,6 @@ CHECKS = claims(
             tolerance=0),
         practice="The reason for passing from the sum to its parts is v_m in V_C, stated before the step and not "
                  "named in it. A bounded sum alone would not do (1 = d + (1 - d)), but V is the constants there.",
-    ),
-    claim(
-        "GOAT-F.4",
-        Law("Delta^k w = 0 on Z makes w a polynomial of degree at most k - 1.",
-            lambda k: k - 1, leaves, [{"k": k} for k in range(1, 6)], wrong=lambda k: k - 2, tolerance=0),
-        Law("Phi(binom(i, t)) is the standard basis vector number t + 1.",
-            lambda t, k: [int(s == t) for s in range(k)], differences,
-            [{"t": t, "k": k} for k in range(1, 6) for t in range(k)],
-            wrong=lambda t, k: [int(s == k - 1 - t) for s in range(k)], tolerance=0,
-            quote="has the form of a standard basis vector",
-            place="App. F.2, Lemma F.4"),
-        corrected=Law("Phi(binom(i, t)) has entries (-1)^(t-s) binom(t - 1, t - s), s <= t: a triangle with ones on "
-                      "the diagonal, which is an isomorphism too. (Delta is the backward difference; for the forward "
-                      "one the vectors would be the standard basis.)",
-                      triangular, differences, [{"t": t, "k": k} for k in range(1, 6) for t in range(k)],
-                      wrong=partial(triangular, sign=1), tolerance=0),
-        practice="None for models; the lemma and all that rests on it stand.",
-        severity="editorial"),
-    claim(
-        "GOAT-F.T4",
-        Law("rank U <= 1, and = 1 exactly when u != 0.",
-            lambda u: int(any(u)), lambda u: sympy.Matrix([u] * len(u)).rank(), KEY_ONLY, wrong=1, tolerance=0),
-        Law("U = <[1, 0], [u_j, 0]>, with d_p = 2.",
-            lambda u: np.array([[1, 0]] * len(u)) @ np.array([[x, 0] for x in u]).T, rows, KEY_ONLY,
-            wrong=lambda u: np.array([[1, 0]] * len(u)) @ np.array([[0, x] for x in u]).T, tolerance=0),
-        Law("Identical rows are of this form, u being any of them.",
-            lambda u: np.outer(np.ones(len(u)), rows(u)[-1]), rows, KEY_ONLY,
-            wrong=lambda u: np.outer(rows(u)[:, -1], np.ones(len(u))), tolerance=0),
-        Law("Such a prior, u != 0, requires one lane (Definition F.1).",
-            lambda u: int(any(u)), lanes, KEY_ONLY, wrong=lambda u: 2 * int(any(u)), tolerance=0),
-        practice="One lane: the second coordinate of the printed d_p = 2 is zero, and the proof itself has d_p = "
-                 "1. Softmax ignores a constant u, which then needs none. A slope m j joins a sink in one u(j).",
     ),
     claim(
         "GOAT-F.5s",
