@@ -77,7 +77,7 @@ ROWS = {
     "prior.bias": "BAM-D3 BAM-D4 BAM-C-BETA",
     "prior.families": "X-6",
     "prior.negative": "BAM-E3 BAM-E2 BAM-F1 BAM-E16",
-    "prior.phase": "X-10 X-13 X-14",
+    "prior.phase": "X-14",
     "prior.scaling": "BAM-D6 BAM-C4",
     "prior.start": "BAM-E4 BAM-E5 BAM-E15",
     "rotations.extensions": "PE-PI-E1 PE-NTK PE-DLIN PE-DNTK PE-PNTK PE-BETA",
@@ -98,6 +98,7 @@ DERIVED = {
     "one_parameter_groups": "GOAT-F.T2 GOAT-F.4 GOAT-F.T4",
     "parallel_attention": "PC-EQ10 PC-DISC2 PC-PRIOR X-15 PC-EQ6 PC-EQ8g PC-TA.1 PC-TA.4 PC-TA.2d PC-TA.3 PC-TA.3x "
     "PC-T3.1c PC-TA.6 PC-TA.2 PC-TA.2x PC-TA.5 PC-T3.1a PC-T3.1b",
+    "phase_diagram": "X-10 X-13",
     "spectra_and_sinks": "GOAT-C1 GOAT-T5.1 GOAT-T5.1t GOAT-T5.4a GOAT-T5.4b X-5 X-7 X-8 GOAT-EQ18 GOAT-EQ20 "
     "GOAT-SINKGRAD X-16",
 }
