@@ -14,12 +14,9 @@ from math import exp, hypot, inf, pi
 
 import numpy as np
 import sympy
-import torch
 from scipy import linalg, optimize, special
-from torch.nn import functional
 
 from attention_priors.claims.law import Law, claim, claims
-from attention_priors.positions.finite_rank import extend
 from attention_priors.theory import classification as theory
 
 # kernels on all lags: modes as (radius, frequency, even, odd), d^t rho^d (even_t cos wd + odd_t sin wd) summed
@@ -69,37 +66,10 @@ SINGLE = {  # those with values at single lags
     "1[d < 4]": lambda d: Fraction(int(d < 4)),
 }
 KEY_ONLY = [{"u": u} for u in ([0, 0], [1, 1], [0, 1], [0, 0, 0, 0], [2, 2, 2], [1, 0, 0, 0], [3, -1, 4, 1, 5])]
-BIASES = ("table", "-|d|/4", "-sqrt|d|", "cos .4 d", "u(j)")
 DEGREES = [{"radius": r, "degree": t} for t, r in product((0, 1, 2), (1.0, 0.5, 0.9, 0.99, 1.01, 2.0))]
 LAGS = np.concatenate([np.arange(-20_000, -19_900), np.arange(19_900, 20_000)])
 
-# E.1 and F.1
-
-
-def attended(says: Callable, width: int, rank: int) -> tuple[np.ndarray, np.ndarray]:
-    """Causal weights: torch's attention on says(q, k, phi, psi); softmax(q k / sqrt(d) + <phi, psi>) written out."""
-    draw = torch.Generator().manual_seed(width)
-    q, k = torch.randn(2, 1, 20, width, generator=draw, dtype=torch.float64)
-    phi, psi = torch.randn(2, 1, 20, rank, generator=draw, dtype=torch.float64)
-    units = torch.eye(20, dtype=torch.float64)[None]
-    found = functional.scaled_dot_product_attention(*says(q, k, phi, psi), units, is_causal=True)
-    logits = (q @ k.mT / width**0.5 + phi @ psi.mT).numpy()
-    return found.numpy(), special.softmax(np.where(np.tri(20, dtype=bool), logits, -np.inf), axis=-1)
-
-
-def table(bias: str) -> np.ndarray:
-    """A finite log-prior on 24 positions."""
-    lag = np.subtract.outer(np.arange(24), np.arange(24)).astype(float)
-    draw = np.random.default_rng(1).standard_normal((24, 24))
-    found = (draw, -np.abs(lag) / 4, -np.sqrt(np.abs(lag)), np.cos(0.4 * lag), np.tile(draw[0], (24, 1)))
-    return dict(zip(BIASES, found, strict=True))[bias]
-
-
-def product_of_factors(bias: str, fewer: int = 0) -> np.ndarray:
-    """<phi(i), psi(j)> in rank(K) coordinates, from the singular vectors."""
-    left, values, right = np.linalg.svd(table(bias))
-    rank = np.linalg.matrix_rank(table(bias)) - fewer
-    return left[:, :rank] * values[:rank] @ right[:rank]
+# F.1
 
 
 def block(kernel: str, n: int) -> list[list[Fraction]]:
@@ -305,18 +275,6 @@ def inside_the_circle(modes: list) -> bool:
 
 
 CHECKS = claims(
-    claim(
-        "GOAT-E.1",
-        Law("With q' = [q sqrt(D/d), phi sqrt(D)] and k' = [k, psi], plain attention over q', k' is attention with the "
-            "log-prior <phi(i), psi(j)>.",
-            extend, attended, [{"width": w, "rank": r} for w, r in ((8, 2), (16, 5), (6, 1))],
-            wrong=lambda q, k, phi, psi: (torch.cat([q, phi], -1), torch.cat([k, psi], -1)), tolerance=1e-12),
-        Law("Every finite log-prior on L positions is such a product, of rank(K) <= L coordinates.",
-            product_of_factors, table, [{"bias": name} for name in BIASES],
-            wrong=partial(product_of_factors, fewer=1), tolerance=1e-12),
-        practice="Any finite bias fits into q and k, at rank(K) coordinates a head. -|i - j| takes as many as "
-                 "there are positions: then a bias table is cheaper. Zeros of a prior (masks) never fit.",
-    ),
     claim(
         "GOAT-DF.1",
         Law("A factorisation with d_p coordinates is the same as blocks of rank at most d_p: the rank of a block",
