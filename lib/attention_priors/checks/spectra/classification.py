@@ -1,16 +1,15 @@
-"""Goat, appendices E.1, F.1, F.2, F.4, F.5: log-priors as inner products of positions, and which relative ones exist.
+"""Goat, appendices F.1, F.2, F.5: what is asked of a relative log-prior, and the summary of what follows.
 
-Truths: torch's attention, exact ranks and minors in sympy, null spaces and completions by scipy, cvxpy, and kernels
-c^T A^d b of random orthogonal A, which no formula of the library has built.
+Truths: exact ranks in sympy, null spaces by scipy, cvxpy. Notebook 02 decides the theorems between.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cache, partial
-from itertools import combinations, pairwise, product
-from math import exp, hypot, inf, pi
+from functools import partial
+from itertools import pairwise, product
+from math import exp, hypot, pi
 
 import numpy as np
 import sympy
@@ -49,24 +48,7 @@ PAIRS = {  # rational kernels K(i, j): of the lag, of the key, of both
     "j^2": lambda i, j: Fraction(j * j),
     "i j + i": lambda i, j: Fraction(i * j + i),
 }
-SUMS = {  # rational kernels on d >= 0, and sum (deg + 1) over their eigenvalues
-    "1": (lambda d: Fraction(1), 1),
-    "(-1)^d": (lambda d: Fraction((-1) ** d), 1),
-    "2^-d": (lambda d: HALF**d, 1),
-    "d 2^-d": (lambda d: d * HALF**d, 2),
-    "-d/4": (lambda d: -Fraction(d, 4), 2),
-    "-d^2": (lambda d: -Fraction(d * d), 3),
-    "2^-d + (-1/3)^d + 1": (lambda d: HALF**d + Fraction(-1, 3) ** d + 1, 3),
-}
-SINGLE = {  # those with values at single lags
-    "1[d = 0]": lambda d: Fraction(int(d == 0)),
-    "1[d = 1]": lambda d: Fraction(int(d == 1)),
-    "2^-d + 1[d = 0]": lambda d: HALF**d + (d == 0),
-    "1[d < 2]": lambda d: Fraction(int(d < 2)),
-    "1[d < 4]": lambda d: Fraction(int(d < 4)),
-}
 KEY_ONLY = [{"u": u} for u in ([0, 0], [1, 1], [0, 1], [0, 0, 0, 0], [2, 2, 2], [1, 0, 0, 0], [3, -1, 4, 1, 5])]
-DEGREES = [{"radius": r, "degree": t} for t, r in product((0, 1, 2), (1.0, 0.5, 0.9, 0.99, 1.01, 2.0))]
 LAGS = np.concatenate([np.arange(-20_000, -19_900), np.arange(19_900, 20_000)])
 
 # F.1
@@ -140,7 +122,7 @@ def share(says: Callable, modes: list) -> tuple[float, float]:
     return says(float(np.ptp(values))), float(len(values) * special.softmax(values).max())
 
 
-# Theorem 2
+# F.5
 
 
 def stays_bounded(modes: list) -> bool:
@@ -152,87 +134,6 @@ def stays_bounded(modes: list) -> bool:
 def on_the_circle(modes: list) -> bool:
     """|lambda| = 1 for all eigenvalues and no polynomial factors."""
     return all(radius == 1 and len(even) == 1 for radius, _, even, _ in modes)
-
-
-# Causal lags, steps of the proof
-
-
-def admissible(radius: float, degree: int) -> bool:
-    """Whether d^degree radius^d is bounded on 0 <= d < 40,000."""
-    lags = np.arange(40_000.0)
-    with np.errstate(over="ignore"):
-        values = lags**degree * radius**lags
-    return bool(values[-1] <= values[:10_000].max() < inf)
-
-
-def values(kernel: str, keys: int) -> tuple[Fraction, ...]:
-    return tuple((SUMS[kernel][0] if kernel in SUMS else SINGLE[kernel])(d) for d in range(keys))
-
-
-def excluded(lags: tuple[Fraction, ...], rank: int) -> bool:
-    """No entries i < j bring K_ij = lags[i - j] to this rank: exactly, its minors generate the unit ideal (sympy)."""
-    n, chosen = len(lags), list(combinations(range(len(lags)), rank + 1))
-    matrix = sympy.Matrix(n, n, lambda i, j: lags[i - j] if i >= j else sympy.Symbol(f"x{i}{j}"))
-    minors = [sympy.expand(matrix.extract(r, c).det(method="berkowitz")) for r, c in product(chosen, chosen)]
-    return any(minors) and sympy.groebner(minors, *sorted(matrix.free_symbols, key=str), order="grevlex").exprs == [1]
-
-
-def reached(lags: tuple[Fraction, ...], rank: int) -> bool:
-    """From one of 30 starts scipy finds real factors [n rank] whose products are lags[i - j] for i >= j."""
-    n, draw, ends = len(lags), np.random.default_rng(0), dict.fromkeys(("xtol", "ftol", "gtol"), 1e-15)
-    i, j = np.tril_indices(n)
-
-    def misses(x: np.ndarray) -> np.ndarray:
-        phi, psi = x.reshape(2, n, rank)
-        return (phi @ psi.T)[i, j] - np.array(lags, dtype=float)[i - j]
-
-    found = (optimize.least_squares(misses, start, **ends) for start in draw.normal(size=(30, 2 * n * rank)))
-    # factors that run away stand for an infimum that is not attained
-    with np.errstate(divide="ignore"):  # scipy's own, at a fit without error
-        return any(np.abs(fit.fun).max() < 1e-9 and np.abs(fit.x).max() < 1e3 for fit in found)
-
-
-@cache
-def smallest_completion(lags: tuple[Fraction, ...]) -> int:
-    """The least rank of a real matrix with K_ij = lags[i - j], not all 0, for i >= j; brute force, n <= 4."""
-    return next(rank for rank in range(1, len(lags) + 1) if not excluded(lags, rank) and reached(lags, rank))
-
-
-def by_force(kernel: str, keys: int) -> int:
-    return smallest_completion(values(kernel, keys))
-
-
-def by_formula(kernel: str, keys: int) -> int:
-    """Woerdeman's formula, in rationals."""
-    return theory.causal_rank(values(kernel, keys))
-
-
-def visible_and_whole(kernel: str, keys: int) -> tuple[int, int]:
-    """Ranks of a block that all queries see and of the sum put on at i < j: a lower and an upper bound."""
-    halves = ((keys // 2, keys // 2), (keys, 0))
-    return tuple(
-        sympy.Matrix(n, n, lambda i, j, shift=shift: SUMS[kernel][0](shift + i - j)).to_DM().rank()
-        for n, shift in halves
-    )
-
-
-def projected(says: Callable, number: int) -> tuple[int, int]:
-    """(0, components missed or beyond their bound): p_m(T) kappa against v_m in sympy, |v_m| <= |p_m|_1 sup |kappa|."""
-    one, turn = sympy.Integer(1), (3 + 4 * sympy.I) / 5
-    eigenvalues, counts, parts = (
-        ([one, -one, one / 2], [2, 1, 2], [lambda i: 3 - 2 * i, lambda i: 5 * (-1) ** i, lambda i: (i + 1) * 2**i]),
-        ([one, turn, sympy.conjugate(turn)], [1, 1, 1], [lambda i: 2, lambda i: turn**-i, lambda i: turn**i]),
-        ([one, -one], [1, 1], [lambda i: 3, lambda i: (-1) ** i]),
-    )[number]
-    lags, wrong = [sympy.Integer(i) for i in range(-8, 9)], 0
-    kappa = [sympy.expand(sum(part(i) for part in parts)) for i in lags]
-    for polynomial, part in zip(says(eigenvalues, counts), parts, strict=True):
-        degree = len(polynomial) - 1  # (T g)(i) = g(i - 1)
-        found = [sum(c * kappa[i - t] for t, c in enumerate(polynomial)) for i in range(degree, len(lags))]
-        wrong += any(sympy.expand(a - part(i)) != 0 for a, i in zip(found, lags[degree:], strict=True))
-        bound = sum(abs(complex(c)) for c in polynomial) * max(abs(complex(value)) for value in kappa)
-        wrong += max(abs(complex(value)) for value in found) > bound + 1e-9
-    return 0, int(wrong)
 
 
 def lanes(u: list[int]) -> int:
@@ -261,18 +162,7 @@ def rank_of_wave(omega: float) -> int:
     return int(np.linalg.matrix_rank(found - found.mean(axis=1, keepdims=True), rtol=1e-10))
 
 
-EVERY = [{"modes": modes} for modes in (*BOUNDED, *UNBOUNDED)]
 CIRCLE = [{"modes": modes} for modes in BOUNDED]
-BRUTE = [{"kernel": name, "keys": n} for name in (*SUMS, *SINGLE) for n in (2, 3, 4)]
-
-
-def bounded_law(text: str) -> Law:
-    return Law(text, on_the_circle, stays_bounded, EVERY, wrong=inside_the_circle)
-
-
-def inside_the_circle(modes: list) -> bool:
-    return all(radius <= 1 for radius, *_ in modes)
-
 
 CHECKS = claims(
     claim(
@@ -312,49 +202,10 @@ CHECKS = claims(
                  "trains although this assumption leaves unbounded trends to a fixed term.",
     ),
     claim(
-        "GOAT-F.T2c",
-        bounded_law("Bounded over all of Z, a kernel of finite rank is a finite trigonometric sum."),
-        Law("So is one that is bounded on the lags d >= 0 of a causal language model.",
-            lambda radius, degree: radius == 1 and degree == 0, admissible, DEGREES,
-            wrong=lambda radius, degree: radius < 1 and degree == 0,
-            quote="uniquely restricts the admissible priors to a finite trigonometric family",
-            place="§3"),
-        corrected=(
-            Law("Bounded on d >= 0 are |lambda_m| < 1 with any P_m, and |lambda_m| = 1 with constant P_m.",
-                lambda radius, degree: radius < 1 or (radius == 1 and degree == 0), admissible, DEGREES,
-                wrong=lambda radius, degree: radius <= 1),
-            Law("On causal pairs i >= j of all lengths finitely many coordinates carry exactly sum_m P_m(d) "
-                "lambda_m^d, lambda_m != 0, and the least number is sum (deg P_m + 1): by brute force,",
-                lambda kernel: SUMS[kernel][1], by_force,
-                [{"kernel": name, "keys": n} for name in SUMS for n in (2, 3, 4) if n >= 2 * SUMS[name][1] - 1],
-                wrong=lambda kernel: max(SUMS[kernel][1] - 1, 1), tolerance=0),
-            Law("between bounds on more positions,", lambda kernel: (SUMS[kernel][1], SUMS[kernel][1]),
-                visible_and_whole, [{"kernel": name, "keys": n} for name in SUMS for n in (10, 14)],
-                wrong=lambda kernel: (1, SUMS[kernel][1]), tolerance=0),
-            Law("and as Woerdeman's formula counts them.",
-                by_formula, by_force, BRUTE, wrong=lambda kernel, keys: by_formula(kernel, keys + 1), tolerance=0),
-            Law("Values at single lags (lambda = 0) take a coordinate a position.",
-                4, lambda kernel: by_formula(kernel, 14) - by_formula(kernel, 10), [{"kernel": n} for n in SINGLE],
-                wrong=0, tolerance=0),
-        ),
-        practice="A causal head may use damped modes rho^d cos(w d + c) at two coordinates each. Features grow "
-                 "like rho^-j: float32 ends at j = 88 / ln(1/rho), so long contexts need a moving origin.",
-        severity="needs a repair"),
-    claim(
-        "GOAT-F.T2g",
-        bounded_law("Every nonzero component of a bounded kernel has |lambda| = 1."),
-        Law("Each component lies in V_C, V the span of the shifts of the bounded kappa, and so is bounded: v_m = "
-            "p_m(T) kappa, sup |v_m| <= |p_m|_1 sup |kappa|.",
-            theory.spectral_projections, projected, [{"number": n} for n in range(3)],
-            wrong=lambda eigenvalues, counts: theory.spectral_projections(eigenvalues, [1] * len(counts)),
-            tolerance=0),
-        practice="The reason for passing from the sum to its parts is v_m in V_C, stated before the step and not "
-                 "named in it. A bounded sum alone would not do (1 = d + (1 - d)), but V is the constants there.",
-    ),
-    claim(
         "GOAT-F.5s",
-        bounded_law("Bounded on Z, translation equivariant and SDPA-compatible are exactly the finite trigonometric "
-                    "kernels."),
+        Law("Bounded on Z, translation equivariant and SDPA-compatible are exactly the finite trigonometric kernels.",
+            on_the_circle, stays_bounded, [*CIRCLE, *({"modes": modes} for modes in UNBOUNDED)],
+            wrong=lambda modes: all(radius <= 1 for radius, *_ in modes)),
         Law("With a mean lag fixed, as its premise says, the unique least-committal recency prior is exponential in "
             "lag.", geometric, least_committal,
             [{"keys": n, "mean": m} for n, m in ((3, 0.7), (12, 2.5), (20, 6.0))],
