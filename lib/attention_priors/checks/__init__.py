@@ -77,13 +77,12 @@ ROWS = {
     "prior.bias": "BAM-D3 BAM-D4 BAM-C-BETA",
     "prior.families": "X-6",
     "prior.negative": "BAM-E3 BAM-E2 BAM-F1 BAM-E16",
-    "prior.phase": "X-10 X-13 X-14",
+    "prior.phase": "X-14",
     "prior.scaling": "BAM-D6 BAM-C4",
     "prior.start": "BAM-E4 BAM-E5 BAM-E15",
     "rotations.extensions": "PE-PI-E1 PE-NTK PE-DLIN PE-DNTK PE-PNTK PE-BETA",
     "ruler.tasks": "BAM-D8",
-    "spectra.classification": "GOAT-E.1 GOAT-DF.1 GOAT-DF.2 GOAT-AF.3 GOAT-F.T2 GOAT-F.T2c GOAT-F.T2g GOAT-F.4 "
-    "GOAT-F.T4 GOAT-F.5s",
+    "spectra.classification": "GOAT-DF.1 GOAT-DF.2 GOAT-AF.3 GOAT-F.5s",
     "spectra.composite": "GOAT-DIM GOAT-ALG1 GOAT-E10",
     "spectra.recency": "GOAT-P3.1b GOAT-E.2 GOAT-F.T3 GOAT-F.T3p GOAT-F.T3r GOAT-F.6 GOAT-E6 GOAT-E11",
     "spectra.sinks": "GOAT-D5.2 GOAT-D5.3 GOAT-T5.4p GOAT-C-4 GOAT-C-5 GOAT-E8 GOAT-E9",
@@ -96,8 +95,10 @@ DERIVED = {
     "attention_is_inference": "BAM-D1 BAM-D2 BAM-T1 BAM-F5 BAM-L1 BAM-L2 BAM-D5 BAM-C10 BAM-I1 BAM-I2 BAM-I2n "
     "BAM-I3 BAM-E1 BAM-E12 GOAT-D2.1 GOAT-P2.2 GOAT-P2.2b GOAT-EQ3 GOAT-P3.1 GOAT-E7 X-1",
     "generalised_gaussian": "X-3 X-4 BAM-L3 BAM-L4 BAM-T2 BAM-T3 BAM-T4 BAM-T4b BAM-E13 BAM-E14 BAM-E18",
+    "one_parameter_groups": "GOAT-E.1 GOAT-F.T2 GOAT-F.T2g GOAT-F.4 GOAT-F.T2c GOAT-F.T4",
     "parallel_attention": "PC-EQ10 PC-DISC2 PC-PRIOR X-15 PC-EQ6 PC-EQ8g PC-TA.1 PC-TA.4 PC-TA.2d PC-TA.3 PC-TA.3x "
     "PC-T3.1c PC-TA.6 PC-TA.2 PC-TA.2x PC-TA.5 PC-T3.1a PC-T3.1b",
+    "phase_diagram": "X-10 X-13",
     "spectra_and_sinks": "GOAT-C1 GOAT-T5.1 GOAT-T5.1t GOAT-T5.4a GOAT-T5.4b X-5 X-7 X-8 GOAT-EQ18 GOAT-EQ20 "
     "GOAT-SINKGRAD X-16",
 }

@@ -162,34 +162,3 @@ def causal_softmax_rank(values: Sequence, rank: Callable[[list], int] = exact_ra
     if len(values) < 2:
         return 0
     return causal_rank([near - far for near, far in pairwise(values)], rank)
-
-
-def prony(values: ArrayLike, order: int) -> NDArray[np.complex128]:
-    """The eigenvalues λ of κ(d) = sum_m c_m λ_m^d from κ at 2 `order` successive lags (Prony's method)."""
-    x = np.asarray(values, dtype=np.float64)
-    if len(x) < 2 * order or order < 1:
-        raise ValueError(f"{len(x)} values for order {order}: an order r >= 1 needs 2 r of them")
-    past = np.array([x[t : t + order] for t in range(len(x) - order)])
-    recurrence = np.linalg.lstsq(past, x[order:], rcond=None)[0]
-    return np.roots(np.concatenate([[1.0], -recurrence[::-1]]))
-
-
-def spectral_projections(eigenvalues: Sequence, multiplicities: Sequence[int]) -> list[list]:
-    """Polynomials p_m, lowest power first, with p_m = 1 mod (x - λ_m)^k_m and 0 mod the others (sympy, exact).
-
-    p_m(T) picks the component of λ_m out of a sequence whose components satisfy (T - λ_m)^k_m v_m = 0, and a polynomial
-    in the shift T maps bounded sequences to bounded ones: |p_m(T) κ| <= |p_m|_1 sup |κ|. ValueError for equal
-    eigenvalues, whose components no polynomial in T separates.
-    """
-    import sympy
-
-    if len(set(eigenvalues)) != len(eigenvalues):
-        raise ValueError(f"eigenvalues = {list(eigenvalues)}: they must differ; put equal ones into one component")
-    x = sympy.Symbol("x")
-    powers = [(x - value) ** count for value, count in zip(eigenvalues, multiplicities, strict=True)]
-    found = []
-    for m, own in enumerate(powers):
-        others = sympy.expand(sympy.prod([power for k, power in enumerate(powers) if k != m]))
-        inverse = sympy.invert(others, sympy.expand(own), x)
-        found.append(sympy.Poly(sympy.expand(inverse * others), x).all_coeffs()[::-1])
-    return found

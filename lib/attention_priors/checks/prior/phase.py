@@ -1,121 +1,19 @@
-"""Across the documents: which priors are local, how far content can move them, what retrieval takes (X-10, X-13, X-14).
+"""Across the documents: the lead in content that one far key needs (X-14).
 
-Independent evidence: sympy's integrals and limits, mpmath's zeta, scipy's root finding, all vertices of a cube of
-contents, sums over 10^6 keys.
+Independent evidence: mpmath's zeta, scipy's root finding, sums over 10^6 keys.
 """
 
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
 
 from attention_priors.claims.law import Law, claim, claims
-from attention_priors.theory.inference import posterior, scalable, softmax
+from attention_priors.theory.inference import posterior, scalable
 
 CONTEXT = 10**6
-LAGS = np.arange(512.0)
-
-
-# X-10: the limit of the tail mass
-
-
-def converges(weight) -> bool:
-    """The integral of `weight(sympy, x)` over x >= 1 is finite, by sympy."""
-    import sympy
-
-    x, end = sympy.symbols("x end", positive=True)
-    density = weight(sympy, x)
-    if sympy.limit(density, x, sympy.oo) != 0:
-        return False
-    return bool(sympy.limit(sympy.integrate(density, (x, 1, end)), end, sympy.oo).is_finite)
-
-
-def shape_is_local(beta: Fraction) -> bool:
-    """exp(-(x / 2)^beta) has a finite normaliser; beta = 1 is ALiBi, 0 the uniform prior."""
-    return converges(lambda sympy, x: sympy.exp(-((x / 2) ** sympy.Rational(beta))) if beta else sympy.Integer(1))
-
-
-def power_is_local(r1: Fraction, r2: Fraction) -> bool:
-    """(1 + r2 x)^(-r1) has a finite normaliser."""
-    return converges(lambda sympy, x: (1 + sympy.Rational(r2) * x) ** -sympy.Rational(r1))
-
-
-def within(bias: np.ndarray, window: int) -> float:
-    """What the `window` + 1 nearest keys hold under a log-prior."""
-    return float(softmax(bias)[: window + 1].sum())
-
-
-def bounded_priors() -> list[dict]:
-    """Random sums of cosines (Goat's bounded priors), each after the step of its range that is high in the window."""
-    draw, made = np.random.default_rng(0), []
-    for _ in range(100):
-        length, window = int(draw.integers(50, 5000)), int(draw.integers(0, 40))
-        lags = np.arange(length)
-        a, omega, phase = draw.normal(size=(3, 4)) * np.array([[1.0], [2.0], [3.0]])
-        waves = (a[:, None] * np.cos(omega[:, None] * lags + phase[:, None])).sum(0)
-        step = np.where(lags <= window, np.ptp(waves), 0.0)
-        made += [{"bias": bias, "window": window} for bias in (step, waves)]
-    return made
-
-
-def most_within(bias: np.ndarray, window: int, spread: float = 1.0) -> float:
-    """(D + 1) e^R / ((D + 1) e^R + L - D - 1), R the range of the log-prior (times `spread`)."""
-    high = (window + 1) * math.exp(spread * float(np.ptp(bias)))
-    return high / (high + len(bias) - window - 1)
-
-
-# X-13: content against any set of keys
-
-
-def logit(p: float) -> float:
-    return math.log(p) - math.log1p(-p)
-
-
-def sets_of_keys() -> list[dict]:
-    draw, made = np.random.default_rng(1), []
-    for omega in (0.1, 1.0, 4.0):
-        for _ in range(12):
-            prior = draw.dirichlet(np.full(6, 0.5)) * 0.94 + 0.01
-            made.append({"prior": prior, "members": draw.permutation(6)[: draw.integers(1, 6)], "omega": omega})
-    return made
-
-
-def extreme_shift(prior: np.ndarray, members: np.ndarray, omega: float) -> float:
-    """max |logit P(S) - logit pi(S)| over contents in [0, omega]^n; the odds are monotone in each, so at a vertex."""
-    mass = logit(float(prior[members].sum()))
-    corners = product((0.0, omega), repeat=len(prior))
-    return max(abs(logit(float(posterior(corner, prior)[members].sum())) - mass) for corner in corners)
-
-
-PRIORS = {
-    "ALiBi": lambda d: -d / 16,
-    "KERPLE-log": lambda d: -1.5 * np.log1p(d),
-    "GGD": lambda d: -np.sqrt(d),
-    "GGD below 0": lambda d: -((1 / np.maximum(d, 1e-3)) ** 0.5),
-    "uniform": lambda d: 0 * d,
-}
-TAILS = [{"prior": name, "window": window, "omega": omega}
-         for name, window, omega in product(PRIORS, (3, 64, 300), (0.5, 3.0))]  # fmt: skip
-
-
-def shifted(prior: str, window: int, omega: float) -> float:
-    """The prior's tail mass beyond a window, moved by omega in log-odds."""
-    weights = np.exp(PRIORS[prior](LAGS))
-    odds = weights[window + 1 :].sum() / weights[: window + 1].sum() * math.exp(omega)
-    return float(odds / (1 + odds))
-
-
-def tails_with_content(prior: str, window: int, omega: float) -> list[float]:
-    """Tail masses under random contents of that range, and under the two worst."""
-    draw, far = np.random.default_rng(2), window < LAGS
-    contents = (omega * far, omega * ~far, *draw.uniform(0, omega, (20, len(LAGS))))
-    return [float(softmax(PRIORS[prior](LAGS) + content)[window + 1 :].sum()) for content in contents]
-
-
-# X-14: the margin that retrieval needs
 
 
 def competitors() -> list[dict]:
@@ -186,39 +84,6 @@ POWERS = [{"d": d, "keys": keys, "r1": r1} for r1, keys in product((0.5, 1.0, 1.
 ALIBI = [{"m": m, "d": round(far / m)} for m in (0.5, 0.0625, 2**-8) for far in (6, 50, 1000)]
 
 CHECKS = claims(
-    claim(
-        "X-10",
-        Law("exp(-(d / alpha)^beta) is local for beta > 0, ALiBi (beta = 1) among them, and has limit tail mass 1 for "
-            "beta <= 0, the uniform prior (beta = 0) among them.",
-            lambda beta: beta > 0, shape_is_local,
-            [{"beta": Fraction(*beta)} for beta in ((1, 3), (1, 2), (1, 1), (2, 1), (0, 1), (-1, 2), (-2, 1))],
-            wrong=lambda beta: beta >= 0.5),
-        Law("KERPLE-log is local exactly for r1 > 1.",
-            lambda r1: r1 > 1, power_is_local,
-            [{"r1": Fraction(*r1), "r2": Fraction(*r2)}
-             for r1, r2 in product(((1, 2), (9, 10), (1, 1), (11, 10), (3, 1)), ((1, 3), (4, 1)))],
-            wrong=lambda r1: r1 >= 1),
-        Law("A bounded log-prior has limit tail mass 1: a window of D + 1 keys holds at most what the range allows, "
-            "(D + 1) e^range against L - D - 1, which vanishes as L grows.",
-            most_within, within, bounded_priors(), relation=">=",
-            wrong=lambda bias, window: most_within(bias, window, 0.5)),
-        practice="KERPLE-log with r1 <= 1 attends over any context without a negative exponent; a finite Fourier prior "
-                 "can never be local, whatever its coefficients",
-    ),
-    claim(
-        "X-13",
-        Law("Content of range omega moves the log-odds of any set of keys by at most omega.",
-            lambda omega: omega, extreme_shift, sets_of_keys(), relation=">=", wrong=lambda omega: 0.9 * omega),
-        Law("So the tail mass under any content is at most the prior's moved by omega in log-odds,",
-            shifted, lambda prior, window, omega: max(tails_with_content(prior, window, omega)), TAILS,
-            relation=">=", wrong=lambda prior, window, omega: shifted(prior, window, omega / 2)),
-        Law("and at least the prior's moved by -omega.",
-            lambda prior, window, omega: shifted(prior, window, -omega),
-            lambda prior, window, omega: min(tails_with_content(prior, window, omega)), TAILS,
-            relation="<=", wrong=lambda prior, window, omega: shifted(prior, window, -omega / 2)),
-        practice="a head whose prior leaves mass t beyond a window needs content of range |logit t| to put half of its "
-                 "weight there, whatever it learned",
-    ),
     claim(
         "X-14",
         Law("Half of the weight takes a lead of ln((1 - pi_d) / pi_d) over uniform competitors.",

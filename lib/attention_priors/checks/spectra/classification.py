@@ -1,25 +1,21 @@
-"""Goat, appendices E.1, F.1, F.2, F.4, F.5: log-priors as inner products of positions, and which relative ones exist.
+"""Goat, appendices F.1, F.2, F.5: what is asked of a relative log-prior, and the summary of what follows.
 
-Truths: torch's attention, exact ranks and minors in sympy, null spaces and completions by scipy, cvxpy, and kernels
-c^T A^d b of random orthogonal A, which no formula of the library has built.
+Truths: exact ranks in sympy, null spaces by scipy, cvxpy. Notebook 02 decides the theorems between.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cache, partial
-from itertools import combinations, pairwise, product
-from math import comb, exp, hypot, inf, pi
+from functools import partial
+from itertools import pairwise, product
+from math import exp, hypot, pi
 
 import numpy as np
 import sympy
-import torch
-from scipy import linalg, optimize, special, stats
-from torch.nn import functional
+from scipy import linalg, optimize, special
 
 from attention_priors.claims.law import Law, claim, claims
-from attention_priors.positions.finite_rank import extend
 from attention_priors.theory import classification as theory
 
 # kernels on all lags: modes as (radius, frequency, even, odd), d^t rho^d (even_t cos wd + odd_t sin wd) summed
@@ -41,10 +37,6 @@ UNBOUNDED = [
     [(1, 0.4, [0.0, 1.0], []), (1, pi, [2.0], [])],
     [(0.9, 0.0, [1.0], []), (1.2, 0.0, [-1.0], [])],
 ]
-FREQUENCIES = [{"gamma": gamma, "half_turns": [turns]} for gamma, turns in ((0.0, 0.5), (1.0, 0.5), (0.0, 1.0))] + [
-    {"gamma": sum(m[2][0] for m in modes if not m[1]), "half_turns": [m[1] / pi for m in modes if m[1]]}
-    for modes in BOUNDED
-]
 HALF = Fraction(1, 2)
 PAIRS = {  # rational kernels K(i, j): of the lag, of the key, of both
     "-m (i - j)": lambda i, j: -HALF * (i - j),
@@ -56,54 +48,10 @@ PAIRS = {  # rational kernels K(i, j): of the lag, of the key, of both
     "j^2": lambda i, j: Fraction(j * j),
     "i j + i": lambda i, j: Fraction(i * j + i),
 }
-SUMS = {  # rational kernels on d >= 0, and sum (deg + 1) over their eigenvalues
-    "1": (lambda d: Fraction(1), 1),
-    "(-1)^d": (lambda d: Fraction((-1) ** d), 1),
-    "2^-d": (lambda d: HALF**d, 1),
-    "d 2^-d": (lambda d: d * HALF**d, 2),
-    "-d/4": (lambda d: -Fraction(d, 4), 2),
-    "-d^2": (lambda d: -Fraction(d * d), 3),
-    "2^-d + (-1/3)^d + 1": (lambda d: HALF**d + Fraction(-1, 3) ** d + 1, 3),
-}
-SINGLE = {  # those with values at single lags
-    "1[d = 0]": lambda d: Fraction(int(d == 0)),
-    "1[d = 1]": lambda d: Fraction(int(d == 1)),
-    "2^-d + 1[d = 0]": lambda d: HALF**d + (d == 0),
-    "1[d < 2]": lambda d: Fraction(int(d < 2)),
-    "1[d < 4]": lambda d: Fraction(int(d < 4)),
-}
 KEY_ONLY = [{"u": u} for u in ([0, 0], [1, 1], [0, 1], [0, 0, 0, 0], [2, 2, 2], [1, 0, 0, 0], [3, -1, 4, 1, 5])]
-BIASES = ("table", "-|d|/4", "-sqrt|d|", "cos .4 d", "u(j)")
-DEGREES = [{"radius": r, "degree": t} for t, r in product((0, 1, 2), (1.0, 0.5, 0.9, 0.99, 1.01, 2.0))]
 LAGS = np.concatenate([np.arange(-20_000, -19_900), np.arange(19_900, 20_000)])
 
-# E.1 and F.1
-
-
-def attended(says: Callable, width: int, rank: int) -> tuple[np.ndarray, np.ndarray]:
-    """Causal weights: torch's attention on says(q, k, phi, psi); softmax(q k / sqrt(d) + <phi, psi>) written out."""
-    draw = torch.Generator().manual_seed(width)
-    q, k = torch.randn(2, 1, 20, width, generator=draw, dtype=torch.float64)
-    phi, psi = torch.randn(2, 1, 20, rank, generator=draw, dtype=torch.float64)
-    units = torch.eye(20, dtype=torch.float64)[None]
-    found = functional.scaled_dot_product_attention(*says(q, k, phi, psi), units, is_causal=True)
-    logits = (q @ k.mT / width**0.5 + phi @ psi.mT).numpy()
-    return found.numpy(), special.softmax(np.where(np.tri(20, dtype=bool), logits, -np.inf), axis=-1)
-
-
-def table(bias: str) -> np.ndarray:
-    """A finite log-prior on 24 positions."""
-    lag = np.subtract.outer(np.arange(24), np.arange(24)).astype(float)
-    draw = np.random.default_rng(1).standard_normal((24, 24))
-    found = (draw, -np.abs(lag) / 4, -np.sqrt(np.abs(lag)), np.cos(0.4 * lag), np.tile(draw[0], (24, 1)))
-    return dict(zip(BIASES, found, strict=True))[bias]
-
-
-def product_of_factors(bias: str, fewer: int = 0) -> np.ndarray:
-    """<phi(i), psi(j)> in rank(K) coordinates, from the singular vectors."""
-    left, values, right = np.linalg.svd(table(bias))
-    rank = np.linalg.matrix_rank(table(bias)) - fewer
-    return left[:, :rank] * values[:rank] @ right[:rank]
+# F.1
 
 
 def block(kernel: str, n: int) -> list[list[Fraction]]:
@@ -174,7 +122,7 @@ def share(says: Callable, modes: list) -> tuple[float, float]:
     return says(float(np.ptp(values))), float(len(values) * special.softmax(values).max())
 
 
-# Theorem 2
+# F.5
 
 
 def stays_bounded(modes: list) -> bool:
@@ -188,163 +136,9 @@ def on_the_circle(modes: list) -> bool:
     return all(radius == 1 and len(even) == 1 for radius, _, even, _ in modes)
 
 
-def numerical_rank(modes: list) -> int:
-    """Of a 14 x 14 block."""
-    lags = np.subtract.outer(np.arange(14.0), np.arange(14.0))
-    return int(np.linalg.matrix_rank(on_lags(modes)(lags), rtol=1e-10))
-
-
-def by_prony(says: Callable, modes: list) -> tuple[float, float]:
-    """(0, error up to lag 400 of the sum of says(rank) exponentials through the first values)."""
-    kappa, order = on_lags(modes), says(numerical_rank(modes))
-    roots = theory.prony(kappa(np.arange(2 * order)), order)
-    fitted = np.linalg.lstsq(np.vander(roots, order, increasing=True).T, kappa(np.arange(order)), rcond=None)[0]
-    return 0.0, float(np.abs((roots[None] ** np.arange(400)[:, None]) @ fitted - kappa(np.arange(400))).max())
-
-
-def spanned(says: Callable, size: int) -> tuple[float, float]:
-    """(0, residual on lags -60..60 of c^T A^d b in says(lags, frequencies)), A similar to an orthogonal matrix."""
-    draw, lags = np.random.default_rng(size), np.arange(-60, 61)
-    turn = stats.ortho_group.rvs(size, random_state=draw) if size > 1 else np.array([[-1.0]])
-    change, start, readout = np.eye(size) + draw.uniform(0, 0.3, (size, size)), *draw.standard_normal((2, size))
-    matrix = change @ turn @ np.linalg.inv(change)
-    kappa = np.array([readout @ np.linalg.matrix_power(matrix, d) @ start for d in lags])
-    angles = np.abs(np.angle(np.linalg.eigvals(matrix)))
-    columns = says(lags.astype(float), np.unique(angles[angles > 1e-9].round(12)))
-    return 0.0, float(np.abs(columns @ np.linalg.lstsq(columns, kappa, rcond=None)[0] - kappa).max())
-
-
-def real_form(lags: np.ndarray, omegas: np.ndarray, constant: int = 1) -> np.ndarray:
-    """Columns of gamma + sum_r (alpha_r cos omega_r d + beta_r sin omega_r d)."""
-    columns = [wave(omega * lags) for omega in omegas for wave in (np.cos, np.sin)]
-    return np.stack([np.full(len(lags), float(constant)), *columns], axis=1)
-
-
-def rank_of(gamma: float, half_turns: list[float]) -> int:
-    """Rank of gamma + sum cos omega_r d, omega_r = pi half_turns_r."""
-    lags = np.subtract.outer(np.arange(14.0), np.arange(14.0))
-    return int(np.linalg.matrix_rank(gamma + sum(np.cos(pi * turns * lags) for turns in half_turns), rtol=1e-10))
-
-
-def coordinates(gamma: float, half_turns: list[float], turn: int = 1) -> int:
-    """1[gamma != 0] + 1[pi is a frequency] + 2 #{frequencies in (0, pi)}."""
-    return int(gamma != 0) + sum(turn if turns == 1 else 2 for turns in half_turns)
-
-
-# Causal lags, steps of the proof
-
-
-def admissible(radius: float, degree: int) -> bool:
-    """Whether d^degree radius^d is bounded on 0 <= d < 40,000."""
-    lags = np.arange(40_000.0)
-    with np.errstate(over="ignore"):
-        values = lags**degree * radius**lags
-    return bool(values[-1] <= values[:10_000].max() < inf)
-
-
-def values(kernel: str, keys: int) -> tuple[Fraction, ...]:
-    return tuple((SUMS[kernel][0] if kernel in SUMS else SINGLE[kernel])(d) for d in range(keys))
-
-
-def excluded(lags: tuple[Fraction, ...], rank: int) -> bool:
-    """No entries i < j bring K_ij = lags[i - j] to this rank: exactly, its minors generate the unit ideal (sympy)."""
-    n, chosen = len(lags), list(combinations(range(len(lags)), rank + 1))
-    matrix = sympy.Matrix(n, n, lambda i, j: lags[i - j] if i >= j else sympy.Symbol(f"x{i}{j}"))
-    minors = [sympy.expand(matrix.extract(r, c).det(method="berkowitz")) for r, c in product(chosen, chosen)]
-    return any(minors) and sympy.groebner(minors, *sorted(matrix.free_symbols, key=str), order="grevlex").exprs == [1]
-
-
-def reached(lags: tuple[Fraction, ...], rank: int) -> bool:
-    """From one of 30 starts scipy finds real factors [n rank] whose products are lags[i - j] for i >= j."""
-    n, draw, ends = len(lags), np.random.default_rng(0), dict.fromkeys(("xtol", "ftol", "gtol"), 1e-15)
-    i, j = np.tril_indices(n)
-
-    def misses(x: np.ndarray) -> np.ndarray:
-        phi, psi = x.reshape(2, n, rank)
-        return (phi @ psi.T)[i, j] - np.array(lags, dtype=float)[i - j]
-
-    found = (optimize.least_squares(misses, start, **ends) for start in draw.normal(size=(30, 2 * n * rank)))
-    # factors that run away stand for an infimum that is not attained
-    with np.errstate(divide="ignore"):  # scipy's own, at a fit without error
-        return any(np.abs(fit.fun).max() < 1e-9 and np.abs(fit.x).max() < 1e3 for fit in found)
-
-
-@cache
-def smallest_completion(lags: tuple[Fraction, ...]) -> int:
-    """The least rank of a real matrix with K_ij = lags[i - j], not all 0, for i >= j; brute force, n <= 4."""
-    return next(rank for rank in range(1, len(lags) + 1) if not excluded(lags, rank) and reached(lags, rank))
-
-
-def by_force(kernel: str, keys: int) -> int:
-    return smallest_completion(values(kernel, keys))
-
-
-def by_formula(kernel: str, keys: int) -> int:
-    """Woerdeman's formula, in rationals."""
-    return theory.causal_rank(values(kernel, keys))
-
-
-def visible_and_whole(kernel: str, keys: int) -> tuple[int, int]:
-    """Ranks of a block that all queries see and of the sum put on at i < j: a lower and an upper bound."""
-    halves = ((keys // 2, keys // 2), (keys, 0))
-    return tuple(
-        sympy.Matrix(n, n, lambda i, j, shift=shift: SUMS[kernel][0](shift + i - j)).to_DM().rank()
-        for n, shift in halves
-    )
-
-
-def projected(says: Callable, number: int) -> tuple[int, int]:
-    """(0, components missed or beyond their bound): p_m(T) kappa against v_m in sympy, |v_m| <= |p_m|_1 sup |kappa|."""
-    one, turn = sympy.Integer(1), (3 + 4 * sympy.I) / 5
-    eigenvalues, counts, parts = (
-        ([one, -one, one / 2], [2, 1, 2], [lambda i: 3 - 2 * i, lambda i: 5 * (-1) ** i, lambda i: (i + 1) * 2**i]),
-        ([one, turn, sympy.conjugate(turn)], [1, 1, 1], [lambda i: 2, lambda i: turn**-i, lambda i: turn**i]),
-        ([one, -one], [1, 1], [lambda i: 3, lambda i: (-1) ** i]),
-    )[number]
-    lags, wrong = [sympy.Integer(i) for i in range(-8, 9)], 0
-    kappa = [sympy.expand(sum(part(i) for part in parts)) for i in lags]
-    for polynomial, part in zip(says(eigenvalues, counts), parts, strict=True):
-        degree = len(polynomial) - 1  # (T g)(i) = g(i - 1)
-        found = [sum(c * kappa[i - t] for t, c in enumerate(polynomial)) for i in range(degree, len(lags))]
-        wrong += any(sympy.expand(a - part(i)) != 0 for a, i in zip(found, lags[degree:], strict=True))
-        bound = sum(abs(complex(c)) for c in polynomial) * max(abs(complex(value)) for value in kappa)
-        wrong += max(abs(complex(value)) for value in found) > bound + 1e-9
-    return 0, int(wrong)
-
-
-def leaves(says: Callable, k: int) -> tuple[int, int]:
-    """(0, values off the polynomial of degree says(k)) of a sequence with Delta^k w = 0, grown in both directions."""
-    draw, x = np.random.default_rng(k), sympy.Symbol("x")
-    w = {i: Fraction(int(value)) for i, value in enumerate(draw.integers(-9, 10, k) + np.arange(k) ** k)}
-    signs = [(-1) ** t * comb(k, t) for t in range(k + 1)]  # Delta^k w(i) = sum_t signs_t w(i - t)
-    for i in range(k, k + 15):
-        w[i] = -sum(signs[t] * w[i - t] for t in range(1, k + 1))
-    for i in range(-1, -15, -1):
-        w[i] = -sum(signs[t] * w[i + k - t] for t in range(k)) / signs[k]
-    fitted = sympy.interpolate([(i, sympy.Rational(w[i])) for i in range(max(says(k) + 1, 1))], x)
-    return 0, sum(fitted.subs(x, i) != sympy.Rational(w[i]) for i in w)
-
-
-def differences(t: int, k: int) -> list[int]:
-    """Phi(u) = (u(0), Delta u(0), .., Delta^(k-1) u(0)) of u = binom(i, t), Delta u(i) = u(i) - u(i - 1), by sympy."""
-    found = [sympy.binomial(-s, t) for s in range(k)]
-    return [int(sum((-1) ** s * comb(r, s) * found[s] for s in range(r + 1))) for r in range(k)]
-
-
-def triangular(t: int, k: int, sign: int = -1) -> list[int]:
-    """(-1)^(t-s) binom(t - 1, t - s) for s <= t, with binom(-1, 0) = 1; 0 beyond."""
-    if t == 0:
-        return [int(s == 0) for s in range(k)]
-    return [sign ** (t - s) * comb(t - 1, t - s) if s <= t else 0 for s in range(k)]
-
-
 def lanes(u: list[int]) -> int:
     """Singular values of U above rounding: as many coordinates hold it, one fewer miss it."""
     return int((np.linalg.svd(np.tile(np.array(u, dtype=float), (len(u), 1)), compute_uv=False) > 1e-12).sum())
-
-
-def rows(u: list[int]) -> np.ndarray:
-    return np.tile(u, (len(u), 1))
 
 
 def geometric(keys: int, mean: float) -> np.ndarray:
@@ -368,32 +162,9 @@ def rank_of_wave(omega: float) -> int:
     return int(np.linalg.matrix_rank(found - found.mean(axis=1, keepdims=True), rtol=1e-10))
 
 
-EVERY = [{"modes": modes} for modes in (*BOUNDED, *UNBOUNDED)]
 CIRCLE = [{"modes": modes} for modes in BOUNDED]
-BRUTE = [{"kernel": name, "keys": n} for name in (*SUMS, *SINGLE) for n in (2, 3, 4)]
-
-
-def bounded_law(text: str) -> Law:
-    return Law(text, on_the_circle, stays_bounded, EVERY, wrong=inside_the_circle)
-
-
-def inside_the_circle(modes: list) -> bool:
-    return all(radius <= 1 for radius, *_ in modes)
-
 
 CHECKS = claims(
-    claim(
-        "GOAT-E.1",
-        Law("With q' = [q sqrt(D/d), phi sqrt(D)] and k' = [k, psi], plain attention over q', k' is attention with the "
-            "log-prior <phi(i), psi(j)>.",
-            extend, attended, [{"width": w, "rank": r} for w, r in ((8, 2), (16, 5), (6, 1))],
-            wrong=lambda q, k, phi, psi: (torch.cat([q, phi], -1), torch.cat([k, psi], -1)), tolerance=1e-12),
-        Law("Every finite log-prior on L positions is such a product, of rank(K) <= L coordinates.",
-            product_of_factors, table, [{"bias": name} for name in BIASES],
-            wrong=partial(product_of_factors, fewer=1), tolerance=1e-12),
-        practice="Any finite bias fits into q and k, at rank(K) coordinates a head. -|i - j| takes as many as "
-                 "there are positions: then a bias table is cheaper. Zeros of a prior (masks) never fit.",
-    ),
     claim(
         "GOAT-DF.1",
         Law("A factorisation with d_p coordinates is the same as blocks of rank at most d_p: the rank of a block",
@@ -431,109 +202,10 @@ CHECKS = claims(
                  "trains although this assumption leaves unbounded trends to a fixed term.",
     ),
     claim(
-        "GOAT-F.T2",
-        bounded_law("Finite rank and bounded on Z means sum_m c_m exp(i theta_m d): all eigenvalues on the unit "
-                    "circle, no polynomial factors,"),
-        Law("as many terms as the rank.", lambda rank: rank, by_prony, CIRCLE, wrong=lambda rank: max(rank - 1, 1),
-            tolerance=1e-6),
-        Law("The real form gamma + sum_r (alpha_r cos + beta_r sin) covers every such kernel.",
-            real_form, spanned, [{"size": n} for n in range(1, 8)], wrong=partial(real_form, constant=0),
-            tolerance=1e-8),
-        Law("R <= floor(d_p / 2).", lambda gamma, half_turns: rank_of(gamma, half_turns) // 2,
-            lambda half_turns: len(half_turns), FREQUENCIES, relation=">=",
-            wrong=lambda gamma, half_turns: rank_of(gamma, half_turns) // 2 - 1,
-            repaired=lambda gamma, half_turns: (rank_of(gamma, half_turns) + 1) // 2,
-            quote=r"there exist $R\leq\lfloor d_{p}/2\rfloor$, frequencies",
-            place="App. F.2, Theorem 2"),
-        Law("R frequencies, in the form with gamma, correspond to d_p = 2R.",
-            lambda half_turns: 2 * len(half_turns), rank_of, FREQUENCIES, wrong=lambda half_turns: len(half_turns),
-            tolerance=0,
-            quote="using $R$ frequencies corresponds to choosing $d_{p}=2R$ real dimensions",
-            place="App. F.2"),
-        corrected=Law("d_p >= rank = 1[gamma != 0] + 1[pi is a frequency] + 2 #{frequencies in (0, pi)}, so R <= "
-                      "floor((d_p + 1) / 2), at odd d_p with equality only when pi is a frequency. gamma, which "
-                      "softmax ignores, costs one.",
-                      coordinates, rank_of, FREQUENCIES, wrong=partial(coordinates, turn=2), tolerance=0,
-                      answers=(1, 2)),
-        practice="Leave gamma out (softmax ignores it) and give the alternating mode one coordinate: 2R "
-                 "coordinates then carry R frequencies exactly.",
-        severity="needs a repair"),
-    claim(
-        "GOAT-F.T2c",
-        bounded_law("Bounded over all of Z, a kernel of finite rank is a finite trigonometric sum."),
-        Law("So is one that is bounded on the lags d >= 0 of a causal language model.",
-            lambda radius, degree: radius == 1 and degree == 0, admissible, DEGREES,
-            wrong=lambda radius, degree: radius < 1 and degree == 0,
-            quote="uniquely restricts the admissible priors to a finite trigonometric family",
-            place="§3"),
-        corrected=(
-            Law("Bounded on d >= 0 are |lambda_m| < 1 with any P_m, and |lambda_m| = 1 with constant P_m.",
-                lambda radius, degree: radius < 1 or (radius == 1 and degree == 0), admissible, DEGREES,
-                wrong=lambda radius, degree: radius <= 1),
-            Law("On causal pairs i >= j of all lengths finitely many coordinates carry exactly sum_m P_m(d) "
-                "lambda_m^d, lambda_m != 0, and the least number is sum (deg P_m + 1): by brute force,",
-                lambda kernel: SUMS[kernel][1], by_force,
-                [{"kernel": name, "keys": n} for name in SUMS for n in (2, 3, 4) if n >= 2 * SUMS[name][1] - 1],
-                wrong=lambda kernel: max(SUMS[kernel][1] - 1, 1), tolerance=0),
-            Law("between bounds on more positions,", lambda kernel: (SUMS[kernel][1], SUMS[kernel][1]),
-                visible_and_whole, [{"kernel": name, "keys": n} for name in SUMS for n in (10, 14)],
-                wrong=lambda kernel: (1, SUMS[kernel][1]), tolerance=0),
-            Law("and as Woerdeman's formula counts them.",
-                by_formula, by_force, BRUTE, wrong=lambda kernel, keys: by_formula(kernel, keys + 1), tolerance=0),
-            Law("Values at single lags (lambda = 0) take a coordinate a position.",
-                4, lambda kernel: by_formula(kernel, 14) - by_formula(kernel, 10), [{"kernel": n} for n in SINGLE],
-                wrong=0, tolerance=0),
-        ),
-        practice="A causal head may use damped modes rho^d cos(w d + c) at two coordinates each. Features grow "
-                 "like rho^-j: float32 ends at j = 88 / ln(1/rho), so long contexts need a moving origin.",
-        severity="needs a repair"),
-    claim(
-        "GOAT-F.T2g",
-        bounded_law("Every nonzero component of a bounded kernel has |lambda| = 1."),
-        Law("Each component lies in V_C, V the span of the shifts of the bounded kappa, and so is bounded: v_m = "
-            "p_m(T) kappa, sup |v_m| <= |p_m|_1 sup |kappa|.",
-            theory.spectral_projections, projected, [{"number": n} for n in range(3)],
-            wrong=lambda eigenvalues, counts: theory.spectral_projections(eigenvalues, [1] * len(counts)),
-            tolerance=0),
-        practice="The reason for passing from the sum to its parts is v_m in V_C, stated before the step and not "
-                 "named in it. A bounded sum alone would not do (1 = d + (1 - d)), but V is the constants there.",
-    ),
-    claim(
-        "GOAT-F.4",
-        Law("Delta^k w = 0 on Z makes w a polynomial of degree at most k - 1.",
-            lambda k: k - 1, leaves, [{"k": k} for k in range(1, 6)], wrong=lambda k: k - 2, tolerance=0),
-        Law("Phi(binom(i, t)) is the standard basis vector number t + 1.",
-            lambda t, k: [int(s == t) for s in range(k)], differences,
-            [{"t": t, "k": k} for k in range(1, 6) for t in range(k)],
-            wrong=lambda t, k: [int(s == k - 1 - t) for s in range(k)], tolerance=0,
-            quote="has the form of a standard basis vector",
-            place="App. F.2, Lemma F.4"),
-        corrected=Law("Phi(binom(i, t)) has entries (-1)^(t-s) binom(t - 1, t - s), s <= t: a triangle with ones on "
-                      "the diagonal, which is an isomorphism too. (Delta is the backward difference; for the forward "
-                      "one the vectors would be the standard basis.)",
-                      triangular, differences, [{"t": t, "k": k} for k in range(1, 6) for t in range(k)],
-                      wrong=partial(triangular, sign=1), tolerance=0),
-        practice="None for models; the lemma and all that rests on it stand.",
-        severity="editorial"),
-    claim(
-        "GOAT-F.T4",
-        Law("rank U <= 1, and = 1 exactly when u != 0.",
-            lambda u: int(any(u)), lambda u: sympy.Matrix([u] * len(u)).rank(), KEY_ONLY, wrong=1, tolerance=0),
-        Law("U = <[1, 0], [u_j, 0]>, with d_p = 2.",
-            lambda u: np.array([[1, 0]] * len(u)) @ np.array([[x, 0] for x in u]).T, rows, KEY_ONLY,
-            wrong=lambda u: np.array([[1, 0]] * len(u)) @ np.array([[0, x] for x in u]).T, tolerance=0),
-        Law("Identical rows are of this form, u being any of them.",
-            lambda u: np.outer(np.ones(len(u)), rows(u)[-1]), rows, KEY_ONLY,
-            wrong=lambda u: np.outer(rows(u)[:, -1], np.ones(len(u))), tolerance=0),
-        Law("Such a prior, u != 0, requires one lane (Definition F.1).",
-            lambda u: int(any(u)), lanes, KEY_ONLY, wrong=lambda u: 2 * int(any(u)), tolerance=0),
-        practice="One lane: the second coordinate of the printed d_p = 2 is zero, and the proof itself has d_p = "
-                 "1. Softmax ignores a constant u, which then needs none. A slope m j joins a sink in one u(j).",
-    ),
-    claim(
         "GOAT-F.5s",
-        bounded_law("Bounded on Z, translation equivariant and SDPA-compatible are exactly the finite trigonometric "
-                    "kernels."),
+        Law("Bounded on Z, translation equivariant and SDPA-compatible are exactly the finite trigonometric kernels.",
+            on_the_circle, stays_bounded, [*CIRCLE, *({"modes": modes} for modes in UNBOUNDED)],
+            wrong=lambda modes: all(radius <= 1 for radius, *_ in modes)),
         Law("With a mean lag fixed, as its premise says, the unique least-committal recency prior is exponential in "
             "lag.", geometric, least_committal,
             [{"keys": n, "mean": m} for n, m in ((3, 0.7), (12, 2.5), (20, 6.0))],
