@@ -23,6 +23,32 @@ def test_half_split_is_the_rotation_of_the_model():
     torch.testing.assert_close(half_split(X, ANGLES), Rotary(rope(12))(X, X, positions, positions)[0])
 
 
+def llama(x, angles):
+    from transformers.models.llama4.modeling_llama4 import apply_rotary_emb
+
+    heads_last, phases = x.transpose(1, 2), torch.polar(torch.ones_like(angles), angles)[None]
+    return apply_rotary_emb(heads_last, heads_last, phases)[0].transpose(1, 2)
+
+
+def neox(x, angles):
+    from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
+
+    twice = torch.cat([angles, angles], dim=-1)[None]
+    return apply_rotary_pos_emb(x, x, twice.cos(), twice.sin())[0]
+
+
+def roformer(x, angles):
+    from transformers.models.roformer.modeling_roformer import RoFormerSelfAttention
+
+    waves = torch.cat([angles.sin(), angles.cos()], dim=-1)
+    return RoFormerSelfAttention.apply_rotary_position_embeddings(waves, x, x)[0]
+
+
+@pytest.mark.parametrize(("name", "published"), [("half-split", neox), ("interleaved", roformer), ("complex", llama)])
+def test_every_layout_is_the_published_one(name, published):
+    torch.testing.assert_close(LAYOUTS[name](X, ANGLES), published(X, ANGLES).to(X.dtype), rtol=0, atol=1e-5)
+
+
 def test_the_two_interleaved_codings_are_one():
     torch.testing.assert_close(interleaved(X, ANGLES), complex_product(X, ANGLES))
 

@@ -27,18 +27,18 @@ ROWS = {
     "ablation.training": "BAM-F11 BAM-F12 BAM-TAB5 BAM-C14",
     "algorithms.positions": "PE-RAND-E PE-F5 PE-NOPE",
     "attention.kernel": "X-17 X-12 BAM-TAB6 BAM-C16",
-    "attention.order": "PE-C0 PE-C1 PE-BIAS2 PE-E1",
+    "attention.order": "PE-C0 PE-C1 PE-E1",
     "chunks.language": "PC-TAB3",
     "chunks.needles": "PC-MINI",
     "chunks.profiles": "PC-DISC PC-CQ2 PC-CQ3i PC-C18 PC-F1 PC-F4 PC-F5",
     "chunks.regions": "PC-CQ3ii",
     "chunks.shapes": "PC-CQ1 PC-F3 PC-F6",
     "encodings.biases": "PE-T5 PE-E-T5 PE-E-T5b PE-ALIBI",
-    "encodings.kernels": "PE-KERPLE PE-SAND PE-SAND2",
+    "encodings.kernels": "PE-KERPLE PE-SAND",
     "encodings.listings": "PE-E-CODE",
     "encodings.randomised": "PE-RAND",
-    "encodings.rope": "PE-ROPE PE-E-ROPE1 PE-ROPE-EQ PE-2D PE-E2 PE-ROPE-MAP PE-F2",
-    "encodings.sinusoids": "PE-SIN PE-SIN-L PE-SIN-DOT PE-F1",
+    "encodings.rope": "PE-ROPE PE-E-ROPE1 PE-2D PE-E2 PE-ROPE-MAP PE-F2",
+    "encodings.sinusoids": "PE-SIN PE-F1",
     "encodings.xpos": "PE-XPOS PE-F4",
     "genomes.reading": "GOAT-F4 GOAT-C-8 GOAT-C-1",
     "goat.copying": "GOAT-F1 GOAT-EQ19 GOAT-TAB1",
@@ -75,7 +75,6 @@ ROWS = {
     "passkey.timing": "BAM-E9 BAM-C27",
     "pretrained.answers": "X-18 X-19 X-20 X-21 X-22 X-23 X-24 X-25",
     "prior.bias": "BAM-D3 BAM-D4 BAM-C-BETA",
-    "prior.families": "X-6",
     "prior.negative": "BAM-E3 BAM-E2 BAM-F1 BAM-E16",
     "prior.phase": "X-14",
     "prior.scaling": "BAM-D6 BAM-C4",
@@ -84,7 +83,7 @@ ROWS = {
     "ruler.tasks": "BAM-D8",
     "spectra.classification": "GOAT-DF.1 GOAT-DF.2 GOAT-AF.3 GOAT-F.5s",
     "spectra.composite": "GOAT-DIM GOAT-ALG1 GOAT-E10",
-    "spectra.recency": "GOAT-P3.1b GOAT-E.2 GOAT-F.T3 GOAT-F.T3p GOAT-F.T3r GOAT-F.6 GOAT-E6 GOAT-E11",
+    "spectra.recency": "GOAT-P3.1b GOAT-E6 GOAT-E11",
     "spectra.sinks": "GOAT-D5.2 GOAT-D5.3 GOAT-T5.4p GOAT-C-4 GOAT-C-5 GOAT-E8 GOAT-E9",
     "spectra.waves": "GOAT-EQ12 GOAT-C2 GOAT-C-2 GOAT-C-3 GOAT-C-12",
 }
@@ -94,6 +93,8 @@ ROWS = {
 DERIVED = {
     "attention_is_inference": "BAM-D1 BAM-D2 BAM-T1 BAM-F5 BAM-L1 BAM-L2 BAM-D5 BAM-C10 BAM-I1 BAM-I2 BAM-I2n "
     "BAM-I3 BAM-E1 BAM-E12 GOAT-D2.1 GOAT-P2.2 GOAT-P2.2b GOAT-EQ3 GOAT-P3.1 GOAT-E7 X-1",
+    "field_guide": "PE-BIAS2 PE-SAND2 PE-SIN-L PE-SIN-DOT PE-ROPE-EQ GOAT-E.2 GOAT-F.T3 GOAT-F.T3p GOAT-F.T3r X-6 "
+    "GOAT-F.6",
     "generalised_gaussian": "X-3 X-4 BAM-L3 BAM-L4 BAM-T2 BAM-T3 BAM-T4 BAM-T4b BAM-E13 BAM-E14 BAM-E18",
     "one_parameter_groups": "GOAT-E.1 GOAT-F.T2 GOAT-F.T2g GOAT-F.4 GOAT-F.T2c GOAT-F.T4",
     "parallel_attention": "PC-EQ10 PC-DISC2 PC-PRIOR X-15 PC-EQ6 PC-EQ8g PC-TA.1 PC-TA.4 PC-TA.2d PC-TA.3 PC-TA.3x "

@@ -12,10 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-
-from attention_priors.positions.finite_rank import ExponentialPolynomial
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -80,28 +77,6 @@ def dimension(modes: Sequence[Mode]) -> int:
 def is_bounded(modes: Sequence[Mode], causal: bool = False) -> bool:
     """sup |κ(d)| < inf over all integers; over d >= 0 if `causal`, where damped modes are bounded too."""
     return all((mode.radius == 1 and mode.degree == 0) or (causal and mode.radius < 1) for mode in modes)
-
-
-def realise(modes: Sequence[Mode]) -> ExponentialPolynomial:
-    """Features of the kernel, `dimension(modes)` coordinates: a one-head prior with log π(d) = <c, A^d b>.
-
-    The state is d^t ρ^d (cos ωd, sin ωd), and (d + 1)^t = sum_s binom(t, s) d^s, so that each mode's block of A is
-    Pascal's triangle times ρ times a rotation.
-    """
-    blocks, starts, readouts = [], [], []
-    for mode in modes:
-        size, count = (1 if mode.single else 2), mode.degree + 1
-        pascal = np.array([[math.comb(t, s) for s in range(count)] for t in range(count)], dtype=np.float64)
-        cosine, sine = (-1.0 if mode.frequency == math.pi else math.cos(mode.frequency)), math.sin(mode.frequency)
-        turn = np.array([[cosine, -sine], [sine, cosine]])[:size, :size]
-        blocks.append(torch.as_tensor(mode.radius * np.kron(pascal, turn)))
-        starts.append(np.eye(1, count * size)[0])
-        coefficients = np.zeros((count, 2))
-        coefficients[: len(mode.even), 0] = mode.even[:count]
-        coefficients[: len(mode.odd), 1] = mode.odd[:count]
-        readouts.append(coefficients[:, :size].ravel())
-    vectors = (torch.as_tensor(np.concatenate(parts))[None] for parts in (starts, readouts))
-    return ExponentialPolynomial(torch.block_diag(*blocks)[None], *vectors)
 
 
 def block(kappa: Kernel, queries: ArrayLike, keys: ArrayLike) -> Matrix:

@@ -36,7 +36,7 @@ def decoded(listing: str, trained: int, steps: int) -> float:
     known, width, worst = listings.facts(listing), 8, 0.0
     x = torch.from_numpy(np.stack([np.resize(content(8 * steps, which), (1, steps, width)) for which in (0, 1)]))
     listed = listings.Listed(listing, width, *([trained] if known["length parameter"] != "none" else []))
-    q, k = oracles.codings()["rotate_half"](*x, torch.from_numpy(np.outer(np.arange(steps), frequencies(width))))
+    q, k = oracles.rotate_half(*x, torch.from_numpy(np.outer(np.arange(steps), frequencies(width))))
     expected, keys = (q @ k.mT).numpy(), []
     for t in range(steps):
         angles = listed(t + 1 if known["length"] == "all keys" else 1)

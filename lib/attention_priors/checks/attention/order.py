@@ -5,13 +5,11 @@ Independent evidence: torch's attention kernel, transformers' RoPE, and softmaxe
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 
 from attention_priors.claims.law import Law, claim, claims
-from attention_priors.theory.inference import softmax
 
 Layer = Callable[..., np.ndarray]
 
@@ -113,37 +111,9 @@ def rotary(position: float, seed: int) -> np.ndarray:
     return apply_rotary_pos_emb(row, row, turns.cos(), turns.sin())[0][0, 0, 0].numpy()
 
 
-def drawn(seed: int) -> tuple[np.ndarray, ...]:
-    """A query, biases of queries and of keys [4], and nine keys [9 4]."""
-    draw = np.random.default_rng(seed)
-    return (*draw.standard_normal((3, 4)), draw.standard_normal((9, 4)))
-
-
-def weights(seed: int, query_bias: bool) -> np.ndarray:
-    """Attention weights of (q + a)ᵀ(k_n + b), written out; without a where queries have no bias."""
-    q, a, b, keys = drawn(seed)
-    scores = [sum((q[c] + query_bias * a[c]) * (key[c] + b[c]) for c in range(4)) for key in keys]
-    found = [math.exp(score - max(scores)) for score in scores]
-    return np.array(found) / sum(found)
-
-
-def plain(seed: int) -> np.ndarray:
-    """Weights without any bias."""
-    q, _, _, keys = drawn(seed)
-    return softmax(keys @ q)
-
-
-def added(seed: int, which: int) -> np.ndarray:
-    """Weights of queries to which bias 1 (its own) or 2 (that of the keys) is added."""
-    q, *biases, keys = drawn(seed)
-    return softmax(keys @ (q + biases[which - 1]))
-
-
 PAIRS = [{"first": 0.0, "second": 1.0}, {"first": 0.0, "second": 2.0}]
 STACKS = [{"layers": layers, "causal": causal} for layers in (1, 2, 3) for causal in (False, True)]
 PLACES = [{"position": position, "seed": seed} for position in (1, 17, 300) for seed in range(3)]
-ROWS = [{"seed": seed, "query_bias": False} for seed in range(50)]
-BIASED = [{"seed": seed, "query_bias": True} for seed in range(50)]
 
 CHECKS = claims(
     claim(
@@ -171,15 +141,6 @@ CHECKS = claims(
             turned, rotary, PLACES, wrong=lambda position, seed: turned(position, seed, -1.0)),
         practice="what is added must be told from the content again by the projections; what multiplies q and k keeps "
         "their norms and leaves the values alone",
-    ),
-    claim(
-        "PE-BIAS2",
-        Law("Without positions a bias on the keys cancels in the softmax.",
-            plain, weights, ROWS, wrong=lambda seed: added(seed, 2), tolerance=1e-12),
-        Law("(Ours, not the survey's) A bias a on the queries does not cancel: the weights are softmax((q + a)ᵀ k_n).",
-            lambda seed: added(seed, 1), weights, BIASED, wrong=plain, tolerance=1e-12),
-        practice="the bias of the key projection is a wasted parameter without RoPE; the bias of the query projection "
-        "is a learned prior over keys, such as an attention sink",
     ),
     claim(
         "PE-E1",

@@ -26,7 +26,6 @@ LOGS = [{"r1": r1, "r2": r2, "points": p} for r1 in (0.1, 1.0, 5.0) for r2 in (0
 SCALED = [{"width": 5, "r1": 0.3, "r2": 0.5}, {"width": 12, "r1": 0.01, "r2": 2.0}, {"width": 64, "r1": 2.0, "r2": 1.0}]
 NEAREST = [{"slope": 2.0**-h, "width": 4, "keys": n} for n in (2, 3, 24) for h in range(1, 9)]
 EMBEDDED = [{"width": w, "lag": d} for w in (2, 16, WIDTH) for d in (1, 2, 3, 10, 50, 299)]
-TIDES = [{"head": head, "keys": keys} for keys in (2, 1024) for head in range(1, HEADS + 1)]
 A, B = sympy.symbols("a b", real=True)
 
 
@@ -107,38 +106,6 @@ def library(head: int, lag: int) -> float:
     return float(Sandwich(HEADS, WIDTH).double().log_prior(torch.tensor([lag]))[head - 1, 0])
 
 
-def logarithm(width: int, lag: float | np.ndarray, gamma: float = np.euler_gamma) -> float | np.ndarray:
-    """width/2 (1 - (ln lag + gamma) / ln base)."""
-    return width / 2 * (1 - (np.log(lag) + gamma) / math.log(BASE))
-
-
-def octave(width: int, low: int) -> float:
-    """Mean over the lags low .. 2 low - 1."""
-    return float(cosines(np.arange(low, 2 * low), width).mean())
-
-
-def gram(says: Callable, positions: int) -> tuple[float, float]:
-    """0, and the least over the largest eigenvalue."""
-    values = np.linalg.eigvalsh(says(np.subtract.outer(np.arange(positions), np.arange(positions)), WIDTH))
-    return 0.0, float(values[0] / values[-1])
-
-
-def power_law(lags: np.ndarray, head: int, factor: float = 1.0) -> np.ndarray:
-    """KERPLE-log with the slope of the logarithm: r1 = width / (2 ratio ln base), r2 = e^gamma."""
-    r1 = WIDTH / (2 * 8 * head / HEADS * math.log(BASE))
-    return -factor * r1 * np.log1p(math.exp(np.euler_gamma) * lags)
-
-
-def sandwich(lags: np.ndarray, head: int) -> np.ndarray:
-    return cosines(lags, WIDTH) / (8 * head / HEADS)
-
-
-def variation(says: Callable, head: int, keys: int) -> tuple[float, float]:
-    """Total variation of the two distributions over the nearest keys, and the .1 that it should not exceed."""
-    lags = np.arange(float(keys))
-    return float(np.abs(softmax(says(lags, head)) - softmax(sandwich(lags, head))).sum()) / 2, 0.1
-
-
 CHECKS = claims(
     claim(
         "PE-KERPLE",
@@ -182,27 +149,4 @@ CHECKS = claims(
         practice="the index shifts the fastest plane away: at width 128, 62.09 becomes 62.55 at lag 1. The bias has "
                  "rank <= width as it is; dividing it by a number per head compresses nothing",
         severity="editorial"),
-    claim(
-        "PE-SAND2",
-        Law("The sum of cosines is width/2 (1 - (ln d + gamma) / ln 10^4), within 5 % of width/2, at lags 16 to 1024.",
-            lambda width, lag: float(logarithm(width, lag)), lambda width, lag: float(cosines(lag, width)),
-            [{"width": 16, "lag": 16}, *({"width": WIDTH, "lag": d} for d in range(16, 1025))],
-            wrong=lambda width, lag: float(logarithm(width, lag, 0.0)), tolerance=lambda width: 0.05 * width / 2),
-        Law("The kernel is positive definite.",
-            cosines, gram, [{"positions": n} for n in (2, 300)],
-            wrong=lambda lag, width: cosines(lag, width) - width / 2, relation="<=", tolerance=ROUNDING),
-        Law("Each head is within total variation .1 of the KERPLE-log prior of that slope.",
-            power_law, variation, TIDES, wrong=lambda lags, head: power_law(lags, head, 2.0), relation="<=",
-            repaired=sandwich),
-        corrected=Law("At width 128, averaged over an octave of lags between 16 and 4096, the sum of cosines is "
-                      "width/2 (1 - (ln d + gamma) / ln 10^4) - 1/2. Single lags scatter around it, and the first "
-                      "lags do not have the weights of a power law.",
-                      lambda width, low: float(logarithm(width, np.arange(low, 2 * low)).mean()) - 0.5, octave,
-                      [{"width": WIDTH, "low": 2**k} for k in range(4, 12)],
-                      wrong=lambda width, low: float(logarithm(width, np.arange(low, 2 * low)).mean()) + 0.5,
-                      tolerance=0.2,
-                      answers=(1, 2)),
-        practice="tails beyond a window fall like a power of exponent width / (2 ratio ln 10^4); single keys far back "
-                 "gain or lose up to 9 / ratio logits by where they stand",
-    ),
 )  # fmt: skip

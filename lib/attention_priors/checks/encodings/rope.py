@@ -1,4 +1,4 @@
-"""The survey on RoPE: its forms, its derivation, its indices, two dimensions, three codings and a drawing.
+"""The survey on RoPE: its forms, its derivation, its indices, two dimensions, its code and a drawing.
 
 Independent evidence: scipy's matrix exponential, transformers' codings and frequencies, complex numbers in numpy.
 """
@@ -17,19 +17,14 @@ from scipy.linalg import expm
 
 from attention_priors.checks.rotations import oracles
 from attention_priors.claims.law import Law, claim, claims
-from attention_priors.positions import layouts
 from attention_priors.positions.rotary import GridRotary, rope
 
 FORMS = [{"width": d, "position": m} for d, m in product((2, 8, 64), (0, 1, 7, 150))]
 SHIFTS = [{"width": d, "m": m, "n": n} for d in (2, 8) for m, n in ((0, 0), (1, 0), (700, 690), (5, 300))]
 PHASES = [{"re": re, "im": im, "angle": a} for a in (0.0, 0.3, 4.0) for re, im in ((1.0, 0.0), (0.0, 1.0), (-0.6, 2.0))]
 PLANES = [{"width": d, "plane": i} for d in (2, 4, 8, 64) for i in range(d // 2)]
-CODINGS = [{"coding": name, "width": d} for d in (8, 64) for name in ("rotate_half", "view_as_complex", "RoFormer")]
-ORDERS = [{"coding": name, "width": d} for d in (4, 8, 64)
-          for name in ("view_as_complex", "RoFormer", "interleaved", "complex")]  # fmt: skip
 ENTRIES = [{"width": d, "position": m, "unit": u, "component": c} for d, m in product((2, 4, 8), (1, 7))
            for u, c in product(range(d), repeat=2)]  # fmt: skip
-HERE = np.array([0, 1, 5, 40, 300])
 SINGLE = 1e-5  # transformers computes in float32
 TURN = np.array([[0.0, -1.0], [1.0, 0.0]])
 
@@ -124,37 +119,6 @@ def angles_at(width: int, positions: Sequence[float]) -> torch.Tensor:
     return torch.outer(torch.as_tensor(positions).double(), torch.from_numpy(frequencies(width)))
 
 
-def drawn(width: int, positions: int) -> torch.Tensor:
-    """q and k: [2 heads, positions, width], float64."""
-    generator = torch.Generator().manual_seed(width)
-    return torch.randn(2, 2, positions, width, dtype=torch.float64, generator=generator)
-
-
-def scores(coding: Callable, q: torch.Tensor, k: torch.Tensor, width: int) -> np.ndarray:
-    q, k = coding(q, k, angles_at(width, HERE))
-    return (q @ k.mT).numpy()
-
-
-def by_planes(width: int, half_split: bool) -> np.ndarray:
-    """Scores of complex planes that turn by the lag: they see nothing of the positions but m - n."""
-    q, k = (oracles.planes(x.numpy(), half_split) for x in drawn(width, len(HERE)))
-    lags = np.subtract.outer(HERE, HERE)[..., None] * frequencies(width)
-    return oracles.score(q[:, :, None], k[:, None], 1j * lags)
-
-
-def coded(coding: str, width: int) -> np.ndarray:
-    return scores(oracles.codings()[coding], *drawn(width, len(HERE)), width)
-
-
-def permuted(says: Callable, coding: str, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Scores of a coding on q[order], k[order] (transformers' or the library's), and of rotate_half on q, k."""
-    q, k = drawn(width, len(HERE))
-    order, known = says(width), oracles.codings()
-    ours = layouts.LAYOUTS.get(coding)
-    run = known[coding] if ours is None else lambda q, k, turns: (ours(q, turns), ours(k, turns))
-    return scores(run, q[..., order], k[..., order], width), scores(known["rotate_half"], q, k, width)
-
-
 def neighbours(width: int) -> list[list[int]]:
     return [[2 * i, 2 * i + 1] for i in range(width // 2)]
 
@@ -184,7 +148,7 @@ def rotate_half(width: int, position: int, unit: int, component: int) -> float:
 @functools.cache
 def _rotate_half(width: int, position: int) -> np.ndarray:
     units = torch.eye(width, dtype=torch.float64)[None]
-    return oracles.codings()["rotate_half"](units, units, angles_at(width, [position] * width))[0][0].numpy()
+    return oracles.rotate_half(units, units, angles_at(width, [position] * width))[0][0].numpy()
 
 
 def matrix(angle: float, sign: int = 1) -> np.ndarray:
@@ -275,17 +239,6 @@ CHECKS = claims(
         practice="Code written from the middle expression would rotate by the content's own angle; the sum on the "
                  "right is what everybody implements.",
         severity="editorial"),
-    claim(
-        "PE-ROPE-EQ",
-        Law("rotate_half, view_as_complex and RoFormer's coding are all rotary encodings.",
-            lambda coding, width: by_planes(width, coding == "rotate_half"), coded, CODINGS,
-            wrong=lambda width: by_planes(width, True), tolerance=lambda width: SINGLE * width),
-        Law("They compute the same up to one permutation of features: (0, d/2, 1, d/2 + 1, ...), applied to q and k.",
-            lambda d: np.arange(d).reshape(2, d // 2).T.ravel(), permuted, ORDERS, wrong=lambda d: np.arange(d),
-            tolerance=lambda width: SINGLE * width),
-        practice="The codings agree, the weights do not: a checkpoint trained with one needs its W_Q and W_K permuted "
-                 "for another. Nothing crashes without it; scores are silently wrong.",
-    ),
     claim(
         "PE-2D",
         Law("Half of the coordinates turn with (m, n), half with (i, j): the score is g_1(m-n) + g_2(i-j).",

@@ -1,6 +1,6 @@
-"""The survey on sinusoidal embeddings: the table, where it is added, shifts and products of its rows.
+"""The survey on sinusoidal embeddings: the table and where it is added.
 
-Independent evidence: transformers' tables and its XLM, sympy, mpmath in 40 digits, sign changes that are counted.
+Independent evidence: transformers' tables and its XLM, sign changes that are counted.
 """
 
 from __future__ import annotations
@@ -8,11 +8,8 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from itertools import product
 
-import mpmath
 import numpy as np
-import sympy
 import torch
 
 from attention_priors.claims.law import Law, claim, claims
@@ -24,7 +21,6 @@ WIDTHS = (2, 8, 64)
 WIDTH, ROWS = 64, 4096  # of the map whose wavelengths are counted
 TABLES = [{"table": name, "width": d, "position": p} for name in ("RoFormer", "ours") for d in WIDTHS
           for p in (0, 1, 2, 7, 39)]  # fmt: skip
-PAIRS = [{"m": m, "n": n, "width": d} for d, (m, n) in product(WIDTHS, ((3, 0), (17, 90), (1000, 4096)))]
 
 
 def row(width: int, position: int, first: Callable = math.sin, second: Callable = math.cos) -> np.ndarray:
@@ -80,27 +76,6 @@ def ours() -> tuple[torch.nn.Module, Callable, list[torch.nn.Module]]:
 MODELS = {"XLM": xlm, "ours": ours}
 
 
-def shifted(sign: int = 1) -> sympy.Expr:
-    """(u, v) · M_k (sin, cos)(pos ω), M_k = [[cos kω, sin kω], [-sin kω, cos kω]]; `sign` turns it."""
-    cos, sin = sympy.cos(K * OMEGA), sign * sympy.sin(K * OMEGA)
-    here = sympy.sin(POS * OMEGA), sympy.cos(POS * OMEGA)
-    return U * (cos * here[0] + sin * here[1]) + V * (-sin * here[0] + cos * here[1])
-
-
-K, OMEGA, POS, U, V = sympy.symbols("k omega pos u v", real=True)
-
-
-def cosines(m: int, n: int, width: int) -> float:
-    return sum(math.cos((m - n) / 10_000 ** (2 * i / width)) for i in range(width // 2))
-
-
-def inner_product(m: int, n: int, width: int) -> float:
-    """Of two rows, in 40 digits."""
-    with mpmath.workdps(40):
-        angles = [[x / mpmath.mpf(10_000) ** (mpmath.mpf(2 * i) / width) for i in range(width // 2)] for x in (m, n)]
-        return float(mpmath.fsum(f(a) * f(b) for a, b in zip(*angles, strict=True) for f in (mpmath.sin, mpmath.cos)))
-
-
 def sign_changes(column: int) -> int:
     return int(np.diff(np.signbit(Sinusoidal(WIDTH)(torch.arange(ROWS)).numpy()[:, column])).sum())
 
@@ -115,21 +90,6 @@ CHECKS = claims(
             (0,), with_additions, [{"model": "XLM"}, {"model": "ours"}], wrong=(0, 1, 2), tolerance=1e-5),
         practice="The formula needs an even width; the printed code fails at an odd one, where sine has a column more "
                  "than cosine. The exponent belongs in float64 for long contexts.",
-    ),
-    claim(
-        "PE-SIN-L",
-        Law("PE_(pos+k) = M_k PE_pos: each pair (sin, cos) is turned by kω, whatever pos.",
-            shifted(), U * sympy.sin((POS + K) * OMEGA) + V * sympy.cos((POS + K) * OMEGA), wrong=shifted(-1),
-            symbolic=True),
-        practice="Sinusoids are already a rotation group; RoPE applies the group to queries and keys instead of adding "
-                 "one of its orbits to the embedding.",
-    ),
-    claim(
-        "PE-SIN-DOT",
-        Law("<PE_m, PE_n> = Σ_i cos((m - n) ω_i).",
-            cosines, inner_product, PAIRS, wrong=lambda m, n, width: cosines(m, -n, width)),
-        practice="Relative only before the projections: with W_Q and W_K between the two rows it depends on m and n. "
-                 "Sandwich keeps this product and drops the projections.",
     ),
     claim(
         "PE-F1",

@@ -72,7 +72,7 @@ def steps() -> dict[str, np.ndarray]:
     config = MiniMaxConfig(hidden_size=16, num_attention_heads=2, num_hidden_layers=4, block_size=4)
     lightning = MiniMaxLightningAttention(config, layer_idx=1).diagonal_decay[0, :, 1, 0].double().numpy()
     unit, angles = torch.eye(4, dtype=torch.float64)[:, None], torch.tensor([[1.0, 0.01]], dtype=torch.float64)
-    turned, _ = oracles.codings()["rotate_half"](unit, unit, angles)
+    turned, _ = oracles.rotate_half(unit, unit, angles)
     retnet = factors_of(DampedRotary(Spectrum((1.0, 0.2), (0.2, 0.2))), np.arange(2))
     return {
         "attention alone": np.eye(4),

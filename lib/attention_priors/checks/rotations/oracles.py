@@ -1,4 +1,4 @@
-"""Rotations computed by others: the scaled frequencies and the codings of transformers, complex numbers in numpy.
+"""Rotations computed by others: the scaled frequencies and the RoPE of transformers, complex numbers in numpy.
 
 Everything here is float32 where transformers is (`FLOAT32` is the relative error that this allows) and float64 else.
 """
@@ -42,30 +42,16 @@ def score(q: np.ndarray, k: np.ndarray, exponents: np.ndarray) -> np.ndarray:
     return (q * np.conj(k) * np.exp(exponents)).sum(-1).real
 
 
-def planes(x: np.ndarray, half_split: bool = True) -> np.ndarray:
-    """The complex planes of real features in either layout."""
+def planes(x: np.ndarray) -> np.ndarray:
+    """The complex planes of real features: component i is paired with i + width/2."""
     half = x.shape[-1] // 2
-    return x[..., :half] + 1j * x[..., half:] if half_split else x[..., ::2] + 1j * x[..., 1::2]
+    return x[..., :half] + 1j * x[..., half:]
 
 
-def codings() -> dict:
-    """The published codings as transformers has them: name -> f(q, k, angles) -> (q, k); [heads, length, width]."""
+def rotate_half(q, k, angles) -> tuple:
+    """q and k [heads, length, width] turned by transformers' Llama."""
     import torch
     from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
-    from transformers.models.llama4.modeling_llama4 import apply_rotary_emb
-    from transformers.models.roformer.modeling_roformer import RoFormerSelfAttention
 
-    def rotate_half(q, k, angles):
-        both = torch.cat([angles, angles], dim=-1)[None]
-        return tuple(x[0] for x in apply_rotary_pos_emb(q[None], k[None], both.cos(), both.sin()))
-
-    def view_as_complex(q, k, angles):
-        phases = torch.polar(torch.ones_like(angles), angles)[None]
-        turned = apply_rotary_emb(q.transpose(0, 1)[None], k.transpose(0, 1)[None], phases)
-        return tuple(x[0].transpose(0, 1) for x in turned)
-
-    def roformer(q, k, angles):
-        sinusoids = torch.cat([angles.sin(), angles.cos()], dim=-1)
-        return RoFormerSelfAttention.apply_rotary_position_embeddings(sinusoids, q, k)
-
-    return {"rotate_half": rotate_half, "view_as_complex": view_as_complex, "RoFormer": roformer}
+    both = torch.cat([angles, angles], dim=-1)[None]
+    return tuple(x[0] for x in apply_rotary_pos_emb(q[None], k[None], both.cos(), both.sin()))
