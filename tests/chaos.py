@@ -35,7 +35,7 @@ from attention_priors.store.notebooks import NOTEBOOKS, Notebook
 PROFILE = "smoke"
 CELLS = {
     "passkeys": ('study.measure("passkeys")', 'study.draw("passkey_by_length")', 'study.table("passkey_reach")'),
-    "generalised_gaussian": ('study.draw("prior_shapes")', 'study.claim("BAM-T4", "BAM-D3")', "study.verdicts()"),
+    "generalised_gaussian": ('study.draw("prior_shapes")', 'study.claim("BAM-T4", "BAM-E3")', "study.verdicts()"),
 }
 OPEN = """from attention_priors.publish.study import Study
 study = Study(PROFILE, "{name}", RESULTS, seed=SEED, device=DEVICE)"""

@@ -72,13 +72,13 @@ def test_rows_are_simulated_once_and_their_key_is_that_of_seed_and_size(study, m
 
 
 def test_a_claim_is_a_line_that_opens_and_is_decided_once(study, monkeypatch):
-    shown = study.claim("BAM-D3", "BAM-T4")
+    shown = study.claim("BAM-E3", "BAM-T4")
     page, text = shown._repr_html_(), repr(shown)
     assert page.count("<details><summary>") == page.count("</table>") == 2
     assert re.search(r"<summary>BAM-T4: \d of \d statements? holds? \(", page)
-    assert text.startswith("BAM-D3: ") and "\n\nBAM-T4: " in text and "<" not in text.splitlines()[0]
+    assert text.startswith("BAM-E3: ") and "\n\nBAM-T4: " in text and "<" not in text.splitlines()[0]
     monkeypatch.setattr(checks.CHECKS, "rows", {})
-    assert repr(study.claim("BAM-D3", "BAM-T4")) == text
+    assert repr(study.claim("BAM-E3", "BAM-T4")) == text
 
 
 def test_an_appendix_shows_the_statement_and_the_source_of_the_check(study):
@@ -96,7 +96,7 @@ def test_the_ledger_s_part_has_the_figures_that_were_drawn_as_evidence(study):
     table = study.verdicts()
     found = claims.read(study.layout.part("generalised_gaussian"))
     assert set(table.index) == found.keys() == set(checks.belonging("generalised_gaussian"))
-    assert found["BAM-L3"].evidence == ["figures/prior_tails.png"] and found["BAM-D3"].evidence == []
+    assert found["BAM-L3"].evidence == ["figures/prior_tails.png"] and found["BAM-E14"].evidence == []
     assert {verdict.profile for verdict in found.values()} == {THEORY}
     assert set(study.practice().index) <= found.keys() and study.practice()["in practice"].all()
 

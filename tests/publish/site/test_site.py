@@ -32,7 +32,7 @@ from attention_priors.publish.site import (
 pytestmark = pytest.mark.filterwarnings("ignore::sphinx.deprecation.RemovedInSphinx11Warning")
 RESULTS = config.ROOT / "results"
 NOTEBOOKS = ("how_to_read", "generalised_gaussian")
-CLAIMS = ("BAM-T4", "BAM-D3", "BAM-C1", "PC-TAB1", "X-3")
+CLAIMS = ("BAM-T4", "BAM-C-BETA", "BAM-C1", "PC-TAB1", "X-3")
 METRICS = ("encodings_summary", "findings", "passkey_by_length")
 
 
@@ -117,18 +117,18 @@ def test_a_stranger_comes_in_three_clicks_to_the_law_and_the_counterexample_of_a
 
 
 def test_a_claim_leads_to_the_line_of_its_law_the_cell_of_its_notebook_and_its_figures(site):
-    page = audit.Page(site.html / "claims" / "BAM-D3.html")
-    path, line, code = CHECKS.source("BAM-D3")
+    page = audit.Page(site.html / "claims" / "BAM-C-BETA.html")
+    path, line, code = CHECKS.source("BAM-C-BETA")
     assert path.read_text().splitlines()[line - 1 : line + code.count("\n")] == code.splitlines()
     assert f"../source/attention_priors/checks/prior/bias.html#L-{line}" in page.links
-    assert "../notebooks/theory/generalised_gaussian.html#cell-verdict-d3" in page.links
+    assert "../notebooks/theory/generalised_gaussian.html#cell-verdict-c-beta" in page.links
     cells = audit.Page(site.html / "notebooks" / "theory" / "generalised_gaussian.html")
-    assert {"cell-verdict-d3", "cell-shapes-figure"} <= cells.anchors
+    assert {"cell-verdict-c-beta", "cell-shapes-figure"} <= cells.anchors
 
 
 def test_a_claim_without_a_figure_says_so(site):
     here = committed.Committed(RESULTS, "cpu")
-    assert "No figure: the law above and its cases say all of it." in ledger.claim(here, "BAM-D3")
+    assert "No figure: the law above and its cases say all of it." in ledger.claim(here, "BAM-E14")
     assert "No figure" not in ledger.claim(here, "BAM-T4")
     assert "No figure: the numbers of its sentences say all of it." in text(site.html / "claims" / "BAM-C1.html")
 
@@ -145,7 +145,7 @@ def test_the_gallery_offers_every_file_of_a_figure_and_what_one_pastes(site):
 
 
 def test_formulas_are_set_by_what_lies_in_the_site_and_only_where_there_are_any(site):
-    some, none = (audit.Page(site.html / name).loads for name in ("claims/BAM-D3.html", "guides/index.html"))
+    some, none = (audit.Page(site.html / name).loads for name in ("claims/BAM-C-BETA.html", "guides/index.html"))
     assert any("katex.min.js" in each for each in some)
     assert not any("katex.min.js" in each for each in none)
     assert '<span class="math notranslate nohighlight">' in (site.html / "claims" / "BAM-T4.html").read_text()
@@ -153,7 +153,7 @@ def test_formulas_are_set_by_what_lies_in_the_site_and_only_where_there_are_any(
 
 def test_checks_of_notebooks_open_and_pictures_have_their_words(site):
     page = site.html / "notebooks" / "theory" / "generalised_gaussian.html"
-    assert "<details><summary>BAM-D3: " in page.read_text()
+    assert "<details><summary>BAM-C-BETA: " in page.read_text()
     assert audit.Page(page).silent == []
     alt = committed.figure("theory", RESULTS / "theory" / "figures" / "prior_shapes.md").alt
     assert f'alt="{markup.text(alt)}"' in page.read_text()
