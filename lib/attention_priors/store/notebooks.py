@@ -47,6 +47,7 @@ NOTEBOOKS: dict[str, Notebook] = {
     "phase_diagram": Notebook(("passkeys", "learned_priors", "reading_in_parallel"), trained=True),
     "verdicts": Notebook(EVERYTHING, trained=True),
     "a_pretrained_model": Notebook(trained=True),
+    "audit_goat": Notebook(appendix="A2"),
     "audit_parallelcomp": Notebook(appendix="A5"),
 }
 
