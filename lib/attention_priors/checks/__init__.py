@@ -84,7 +84,7 @@ ROWS = {
     "spectra.classification": "GOAT-DF.1 GOAT-DF.2 GOAT-AF.3 GOAT-F.5s",
     "spectra.composite": "GOAT-DIM GOAT-ALG1 GOAT-E10",
     "spectra.recency": "GOAT-P3.1b GOAT-E6 GOAT-E11",
-    "spectra.sinks": "GOAT-D5.2 GOAT-D5.3 GOAT-T5.4p GOAT-C-4 GOAT-C-5 GOAT-E8 GOAT-E9",
+    "spectra.sinks": "GOAT-D5.3 GOAT-T5.4p GOAT-C-4 GOAT-C-5 GOAT-E8 GOAT-E9",
     "spectra.waves": "GOAT-EQ12 GOAT-C2 GOAT-C-2 GOAT-C-3 GOAT-C-12",
 }
 
@@ -101,7 +101,7 @@ DERIVED = {
     "PC-T3.1c PC-TA.6 PC-TA.2 PC-TA.2x PC-TA.5 PC-T3.1a PC-T3.1b",
     "phase_diagram": "X-10 X-13",
     "spectra_and_sinks": "GOAT-C1 GOAT-T5.1 GOAT-T5.1t GOAT-T5.4a GOAT-T5.4b X-5 X-7 X-8 GOAT-EQ18 GOAT-EQ20 "
-    "GOAT-SINKGRAD X-16",
+    "GOAT-SINKGRAD X-16 GOAT-D5.2",
 }
 
 

@@ -48,6 +48,7 @@ NOTEBOOKS: dict[str, Notebook] = {
     "verdicts": Notebook(EVERYTHING, trained=True),
     "a_pretrained_model": Notebook(trained=True),
     "audit_bam": Notebook(appendix="A1"),
+    "audit_goat": Notebook(appendix="A2"),
     "audit_parallelcomp": Notebook(appendix="A5"),
 }
 

@@ -1,4 +1,4 @@
-"""Verdicts of notebook 05 and its counterexamples worked out by hand."""
+"""Verdicts of notebook 05 and appendix A2, and counterexamples worked out by hand."""
 
 import math
 from dataclasses import replace

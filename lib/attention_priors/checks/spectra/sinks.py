@@ -20,10 +20,6 @@ from attention_priors.claims.law import Law, claim, claims
 from attention_priors.positions.spectral import geometric
 from attention_priors.theory import inference
 
-RIVALS = [{"margin": m, "keys": n, "seed": s} for m, n, s in product((0.01, 1.0, 5.0), (2, 10, 40), range(8))]
-EQUAL = [{"margin": m, "keys": n} for m, n in product((0.1, 1.0, 5.0), (2, 10, 1000))]
-FLOORS = [{"margin": m, "keys": n} for n in (2, 10, 1000) for m in (1.0, 0.5, 5.0)]
-MASSES = [{"mass": p, "keys": n} for p, n in product((0.1, 0.5, 0.99), (2, 10, 10**4))]
 SEEDS = [{"seed": s} for s in range(8)]
 PEAKS = [{"delta": d, "keys": n, "seed": s} for d, n, s in product((0.1, 1.0, 3.0), (2, 9), range(8))]
 WAVES = [{"keys": n, "seed": s} for n, s in product((2, 8, 17, 300), range(4))]
@@ -72,41 +68,8 @@ def weakened(delta: float, keys: int, seed: int) -> float:
 # Sinks and what is off them
 
 
-def logits(margin: float, keys: int, seed: int) -> np.ndarray:
-    """Key 0 leads by exactly `margin`: one rival is that near, the others anywhere below."""
-    draw = np.random.default_rng([keys, seed])
-    return np.append([margin, 0.0], -draw.exponential(size=keys - 2) * draw.integers(0, 2, keys - 2))
-
-
-def mass_of_sink(margin: float, keys: int, seed: int) -> float:
-    return float(special.softmax(logits(margin, keys, seed))[0])
-
-
-def beside_equals(margin: float, keys: int) -> float:
-    """Mass of a sink over equal rivals."""
-    return float(special.softmax(np.append(margin, np.zeros(keys - 1)))[0])
-
-
 def floor(margin: float, keys: int) -> float:
     return 1 / (1 + (keys - 1) * exp(-margin))
-
-
-def least_margin(mass: float, keys: int) -> float:
-    """At which a sink over equal rivals has this mass, by root finding."""
-    return float(optimize.brentq(lambda margin: beside_equals(margin, keys) - mass, -30, 60, xtol=1e-12))
-
-
-def difference(seed: int) -> np.ndarray:
-    """z_sink - z_k for all other keys k of a row of 7, z = s + K."""
-    s, k = np.random.default_rng(seed).standard_normal((2, 7))
-    z = s + k
-    return z[0] - z[1:]
-
-
-def parts(seed: int, sign: int = 1) -> np.ndarray:
-    """The contribution of content plus that of the prior."""
-    s, k = np.random.default_rng(seed).standard_normal((2, 7))
-    return (s[0] - s[1:]) + sign * (k[0] - k[1:])
 
 
 def attended(seed: int) -> tuple[torch.Tensor, ...]:
@@ -193,27 +156,6 @@ def longest_sink(norm: float) -> bool:
 
 
 CHECKS = claims(
-    claim(
-        "GOAT-D5.2",
-        Law("z_sink - z_k is a difference of content plus one of the prior.",
-            parts, difference, SEEDS, wrong=partial(parts, sign=-1), tolerance=1e-12),
-        Law("A margin delta > 0 gives the sink at least 1/(1 + (L - 1) e^-delta);",
-            floor, mass_of_sink, RIVALS, relation="<=",
-            wrong=lambda margin, keys: floor(2 * margin, keys)),
-        Law("over equal rivals, that.", floor, beside_equals, EQUAL,
-            wrong=lambda margin, keys: floor(margin, keys + 1)),
-        Law("That floor is independent of the sequence length: it is what two keys give.",
-            lambda margin: floor(margin, 2), beside_equals, FLOORS, relation="<=",
-            wrong=lambda margin: floor(2 * margin, 2), repaired=floor,
-            quote="A positive margin guarantees a lower bound on probability mass, decoupling the "
-                  "sink’s stability from the sequence length",
-            place="§5, Definition 5.2"),
-        corrected=Law("A margin guarantees mass p at length L exactly from delta = ln(L - 1) + ln(p/(1 - p)) on: a "
-                      "constant floor needs a margin that grows with ln L.",
-                      lambda mass, keys: log(keys - 1) + log(mass / (1 - mass)), least_margin, MASSES,
-                      wrong=lambda mass, keys: log(keys) + log(mass / (1 - mass))),
-        practice="Report a sink's margin beside ln L. At margin 5 and 32k keys the floor is 0.0045.",
-        severity="needs a repair"),
     claim(
         "GOAT-D5.3",
         Law("Psi = 1 - p_sink bounds the output's change per unit change of the other values, and is reached.",
