@@ -101,7 +101,7 @@ DERIVED = {
     "PC-T3.1c PC-TA.6 PC-TA.2 PC-TA.2x PC-TA.5 PC-T3.1a PC-T3.1b",
     "phase_diagram": "X-10 X-13",
     "spectra_and_sinks": "GOAT-C1 GOAT-T5.1 GOAT-T5.1t GOAT-T5.4a GOAT-T5.4b X-5 X-7 X-8 GOAT-EQ18 GOAT-EQ20 "
-    "GOAT-SINKGRAD X-16 GOAT-D5.2",
+    "GOAT-SINKGRAD X-16 X-26 GOAT-D5.2",
 }
 
 
