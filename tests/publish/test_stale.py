@@ -84,7 +84,7 @@ def test_a_simulation_and_a_check_their_notebook_and_the_ledger(today, monkeypat
     monkeypatch.setattr(stamps.code, "definition", lambda each: "edited" if each is rows else definition(each))
     assert stale(today, keys()) == {"generalised_gaussian", "verdicts"}
     monkeypatch.setattr(stamps.code, "definition", definition)
-    monkeypatch.setattr(stamps.code, "module", lambda path: "" if path.stem == "families" else module(path))
+    monkeypatch.setattr(stamps.code, "module", lambda path: "" if path.stem == "recency" else module(path))
     assert stale(today, keys()) == {"field_guide", "verdicts"}
 
 
