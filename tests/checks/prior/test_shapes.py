@@ -1,4 +1,4 @@
-"""Verdicts of notebook 04, its counterexamples worked out by hand, and laws that notice small errors."""
+"""Verdicts of notebook 04 and appendix A1, counterexamples worked out by hand, and laws that notice small errors."""
 
 import math
 from dataclasses import replace
