@@ -73,15 +73,6 @@ def test_real_logarithms(step, answer):
     assert groups.has_real_logarithm(step) is answer
 
 
-def test_the_dyadic_clock_is_a_group_and_jumps():
-    for k in range(1, 50):
-        assert groups.dyadic_turn(1, k) == groups.dyadic_turn(2, k + 1)
-        assert 3 * groups.dyadic_turn(1, k) % 1 == Fraction(1, 2**k)  # a third of a turn of an ordinary clock
-        assert (groups.dyadic_turn(5, k) - 5 * groups.dyadic_turn(1, k)) % 1 == 0
-        assert Fraction(1, 4) < groups.dyadic_turn(1, k) < Fraction(4, 5)
-    assert groups.dyadic_turn(3, 4, Fraction(1)) == Fraction(3, 16)
-
-
 def test_realise_finds_the_rotation_behind_a_cosine():
     lags = np.arange(9.0)
     c, x, b = groups.realise(np.cos(0.7 * lags)[:, None, None])
@@ -115,8 +106,6 @@ def test_overflow_is_where_the_dtype_overflows(dtype, torch_dtype):
         (lambda: groups.exponential([[1.0, 2.0]], 1.0), r"shape \[1, 2\]"),
         (lambda: groups.exponential([[1.0]], math.inf), "t = inf"),
         (lambda: groups.exponential([[math.nan]], 1.0), "generator"),
-        (lambda: groups.dyadic_turn(1, -1), "power = -1"),
-        (lambda: groups.dyadic_turn(1, 3, Fraction(1, 2)), "multiplier = 1/2"),
         (lambda: groups.realise(np.array([1.0, 0, 0, 0, 0])[:, None, None]), "no real principal logarithm"),
         (lambda: groups.polynomial([]), "coefficients"),
         (lambda: groups.overflow_position(0.0, "fp16"), "rate = 0"),

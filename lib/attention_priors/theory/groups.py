@@ -11,7 +11,6 @@ import math
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -159,22 +158,6 @@ def has_real_logarithm(step: Sequence[Sequence]) -> bool:
         return False
     cells = [(cell[0, 0], cell.shape[0]) for cell in matrix.jordan_form()[1].get_diag_blocks()]
     return all(cells.count(cell) % 2 == 0 for cell in cells if cell[0].is_real and cell[0] < 0)
-
-
-def dyadic_turn(numerator: int, power: int, multiplier: Fraction = Fraction(1, 3)) -> Fraction:
-    """Turns of a clock at time a / 2^k: (a x mod 2^k) / 2^k for a fraction x with an odd denominator (its inverse is
-    taken modulo 2^k).
-
-    A one-parameter group on all times that floating point can represent, in whole numbers and without any choice. For
-    a whole x it is e^{2πixt}; for any other x it is discontinuous: with x = 1/3 the hand stands alternately near 1/3
-    and 2/3 of a turn at time 2^-k, however small. (The characters of the 2-adic integers.)
-    """
-    if power < 0:
-        raise ValueError(f"power = {power}: times are a / 2^k with k >= 0")
-    if multiplier.denominator % 2 == 0:
-        raise ValueError(f"multiplier = {multiplier}: its denominator must be odd, to be inverted modulo 2^k")
-    x = multiplier.numerator * pow(multiplier.denominator, -1, 2**power)
-    return Fraction(numerator * x % 2**power, 2**power)
 
 
 def realise(samples: ArrayLike, spacing: float = 1.0) -> tuple[Matrix, Matrix, Matrix]:
