@@ -38,24 +38,6 @@ def test_factors_give_the_group_at_the_lag():
     assert groups.drift(groups.score_table(*2 * [groups.query_factor(x, times)])) > 0.1
 
 
-def test_canonical_form_is_real_and_refuses_what_is_defective():
-    x = np.random.default_rng(3).normal(size=(5, 5))
-    blocks, basis = groups.canonical_form(x)
-    assert basis.dtype == np.float64 and sum(block.width for block in blocks) == 5
-    assert np.allclose(x @ basis, basis @ groups.direct_sum(blocks))
-    with pytest.raises(ValueError, match="defective"):
-        groups.canonical_form(np.array([[0.0, 1.0], [0.0, 0.0]]))
-
-
-def test_jordan_form_of_a_matrix_in_disguise():
-    hidden = groups.direct_sum([Block(1.0, 2.0, 2), Block(3.0, size=2)]).astype(int)
-    unit = np.eye(6, dtype=int) + np.tril(np.random.default_rng(0).integers(-1, 2, (6, 6)), -1)
-    x = unit @ hidden @ np.round(np.linalg.inv(unit)).astype(int)
-    blocks, basis = groups.jordan_form(x.tolist())
-    assert {(b.rate, b.frequency, b.size) for b in blocks} == {(1.0, 2.0, 2), (3.0, 0.0, 2)}
-    assert np.allclose(x @ basis, basis @ groups.direct_sum(blocks))
-
-
 @pytest.mark.parametrize(
     ("step", "answer"),
     [

@@ -104,47 +104,6 @@ def drift(table: ArrayLike) -> float:
     return float(np.abs(table[1:, 1:] - table[:-1, :-1]).max())
 
 
-def canonical_form(generator: ArrayLike) -> tuple[list[Block], Matrix]:
-    """(blocks, S) with X S = S direct_sum(blocks) and a real S, for an X diagonalisable over the complex numbers.
-
-    A real eigenvalue keeps its eigenvector; a pair λ ± iω with eigenvector u + iv gives the columns u, -v. ValueError
-    for a numerically defective X, where eigenvectors become parallel; `jordan_form` takes exact ones.
-    """
-    x = np.asarray(generator, dtype=np.float64)
-    values, vectors = np.linalg.eig(x)
-    if np.linalg.cond(vectors) > 1e10:
-        raise ValueError(f"generator = {x.tolist()} is defective or nearly so; give jordan_form exact entries")
-    blocks, columns = [], []
-    for value, vector in zip(values, vectors.T, strict=True):
-        if value.imag > 0:
-            blocks.append(Block(float(value.real), float(value.imag)))
-            columns += [vector.real, -vector.imag]
-        elif value.imag == 0:
-            blocks.append(Block(float(value.real)))
-            columns.append(vector.real)
-    return blocks, np.stack(columns, axis=1)
-
-
-def jordan_form(generator: Sequence[Sequence]) -> tuple[list[Block], Matrix]:
-    """(blocks, S) as `canonical_form`, for any X with exact entries (whole numbers or fractions), defective or not.
-
-    sympy finds the complex form; a chain p_1, p_2, .. of λ + iω gives the columns Re p_1, -Im p_1, Re p_2, ...
-    """
-    import sympy
-
-    entries = [[sympy.Rational(entry.numerator, entry.denominator) for entry in row] for row in generator]
-    basis, jordan = sympy.Matrix(entries).jordan_form()
-    blocks, columns, first = [], [], 0
-    for cell in jordan.get_diag_blocks():
-        size, value = cell.shape[0], complex(cell[0, 0])
-        chain = [np.array(basis[:, first + k].evalf(30), dtype=np.complex128).ravel() for k in range(size)]
-        first += size
-        if value.imag >= 0:
-            blocks.append(Block(value.real, value.imag, size))
-            columns += [part for p in chain for part in ((p.real, -p.imag) if value.imag else (p.real,))]
-    return blocks, np.stack(columns, axis=1)
-
-
 def has_real_logarithm(step: Sequence[Sequence]) -> bool:
     """Is A(1) = e^X for some real X? Exactly when A(1) is invertible and every Jordan block of a negative eigenvalue
     occurs an even number of times (Culver 1966). Entries are whole numbers or fractions.
