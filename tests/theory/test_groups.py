@@ -62,11 +62,21 @@ def test_realise_finds_the_rotation_behind_a_cosine():
     assert (c.T @ groups.exponential(x, 17.3) @ b).item() == pytest.approx(math.cos(0.7 * 17.3))
 
 
-def test_polynomials_by_hand():
-    c, x, b = groups.polynomial([0.0, -0.5])
-    assert (c.tolist(), x.tolist(), b.tolist()) == ([-0.5, 0.0], [[0.0, 1.0], [0.0, 0.0]], [0.0, 1.0])
-    c, x, b = groups.polynomial([1.0, 2.0, 3.0])
-    assert c @ groups.exponential(x, 2.0) @ b == pytest.approx(1 + 4 + 12)
+@pytest.mark.parametrize(
+    ("scores", "answer"),
+    [
+        (lambda t, s: (t - s) ** 2.0, True),
+        (lambda t, s: (t - s) ** 1.999, False),
+        (lambda t, s: 0.8 ** (t - s) * math.cos(t - s), True),
+        (lambda t, s: math.cos(t), False),  # the lag alone may be seen
+        (lambda t, s: float(t == s), False),  # a shift without an inverse
+        (lambda t, s: abs(t - s - 2.3) ** 3, False),  # a kink at the first lags
+        (lambda t, s: Block(-0.1, 2.0).group(t - s), True),
+        (lambda t, s: Block(-0.1, 2.0).group(min(t - s, 12)), False),
+    ],
+)
+def test_what_a_generator_can_tell(scores, answer):
+    assert groups.admissible(scores) is answer
 
 
 DTYPES = [("fp16", torch.float16), ("bf16", torch.bfloat16), ("fp32", torch.float32)]
@@ -89,7 +99,6 @@ def test_overflow_is_where_the_dtype_overflows(dtype, torch_dtype):
         (lambda: groups.exponential([[1.0]], math.inf), "t = inf"),
         (lambda: groups.exponential([[math.nan]], 1.0), "generator"),
         (lambda: groups.realise(np.array([1.0, 0, 0, 0, 0])[:, None, None]), "no real principal logarithm"),
-        (lambda: groups.polynomial([]), "coefficients"),
         (lambda: groups.overflow_position(0.0, "fp16"), "rate = 0"),
         (lambda: groups.overflow_position(-1.0, "fp8"), "dtype = 'fp8'"),
     ],

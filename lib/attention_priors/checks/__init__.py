@@ -47,9 +47,9 @@ ROWS = {
     "goat.sinks": "GOAT-F2b GOAT-F2c GOAT-CSINK GOAT-C-11",
     "groups.axioms": "OPG-17 OPG-1 OPG-2 OPG-3 OPG-TAB1",
     "groups.blocks": "OPG-9d OPG-F1 OPG-F2",
-    "groups.defective": "OPG-15 X-2",
+    "groups.defective": "OPG-15",
     "groups.pucks": "OPG-19",
-    "groups.scope": "OPG-16 X-9",
+    "groups.scope": "OPG-16",
     "images.recipe": "GOAT-TAB2",
     "images.resolution": "GOAT-F5 GOAT-C-9",
     "language.baselines": "BAM-E6",
@@ -95,7 +95,7 @@ DERIVED = {
     "BAM-I3 BAM-E1 BAM-E12 GOAT-D2.1 GOAT-P2.2 GOAT-P2.2b GOAT-EQ3 GOAT-P3.1 GOAT-E7 X-1",
     "generalised_gaussian": "X-3 X-4 BAM-L3 BAM-L4 BAM-T2 BAM-T3 BAM-T4 BAM-T4b BAM-E13 BAM-E14 BAM-E18",
     "one_parameter_groups": "OPG-4 OPG-5 OPG-6 OPG-7 OPG-20 OPG-8 OPG-9a OPG-9b OPG-9c OPG-10 OPG-11 "
-    "OPG-12 OPG-13 OPG-14",
+    "OPG-12 OPG-13 OPG-14 X-2 X-9",
     "parallel_attention": "PC-EQ10 PC-DISC2 PC-PRIOR X-15 PC-EQ6 PC-EQ8g PC-TA.1 PC-TA.4 PC-TA.2d PC-TA.3 PC-TA.3x "
     "PC-T3.1c PC-TA.6 PC-TA.2 PC-TA.2x PC-TA.5 PC-T3.1a PC-T3.1b",
     "spectra_and_sinks": "GOAT-C1 GOAT-T5.1 GOAT-T5.1t GOAT-T5.4a GOAT-T5.4b X-5 X-7 X-8 GOAT-EQ18 GOAT-EQ20 "

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 LARGEST = {"fp16": 65504.0, "bf16": 2.0**127 * (2 - 2.0**-7), "fp32": 2.0**127 * (2 - 2.0**-23)}
 
@@ -146,18 +145,21 @@ def realise(samples: ArrayLike, spacing: float = 1.0) -> tuple[Matrix, Matrix, M
     return observe[:n].T, generator / spacing, reach[:, :n]
 
 
-def polynomial(coefficients: ArrayLike) -> tuple[Vector, Matrix, Vector]:
-    """(c, N, b) with c^T e^{dN} b = a_0 + a_1 d + .. + a_p d^p: a Jordan block of size p + 1 at eigenvalue 0.
+def admissible(scores: Callable[[int, int], ArrayLike], known: range = range(12, 37), last: int = 100) -> bool:
+    """Are scores(t, s), numbers or matrices, of the form C^T e^{(t-s)X} E at whole times t >= s?
 
-    c and b stand on coordinates in which queries and keys are constant. (0, -m) is ALiBi: c = (-m, 0), b = (0, 1).
-    (0, 0, -1/α²) is the generalised Gaussian of shape 2.
+    C, X and E come from the `known` lags (`realise`). A group runs both ways: they must tell the lags before these as
+    well as those after them up to `last`, at s = 0 and at s = 7. (Scores that are constant after a few lags are told
+    by a generator that forgets fast, if it is taken from lag 0 on; taken from later lags, it is constant.)
     """
-    a = np.asarray(coefficients, dtype=np.float64)
-    if a.ndim != 1 or not len(a) or not np.isfinite(a).all():
-        raise ValueError(f"coefficients = {a.tolist()}; give at least one finite number, constant term first")
-    size = len(a)
-    readout = np.array([math.factorial(k) * a[k] for k in range(size)])[::-1]
-    return readout.copy(), np.eye(size, k=1), np.eye(size)[-1]
+    lags = np.arange(last + 1)
+    values = np.array([[np.atleast_2d(scores(s + d, s)) for d in lags] for s in (0, 7)], dtype=np.float64)
+    try:
+        c, x, e = realise(values[0, known])
+    except ValueError:  # no real logarithm
+        return False
+    error = np.abs(c.T @ exponential(x, lags - known.start) @ e - values)
+    return bool((error < 1e-4 * np.abs(values) + 1e-7 * np.abs(values).max()).all())
 
 
 def overflow_position(rate: float, dtype: str) -> int:
