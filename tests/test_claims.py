@@ -400,8 +400,8 @@ def test_an_id_is_listed_once_and_a_module_holds_what_its_row_says():
         Checks({"prior.start": "BAM-T4", "attention.kernel": "X-17 BAM-T4"}, {})
     with pytest.raises(ValueError, match=r"language/recipe.py has no claim 'BAM-T4'; correct the row"):
         Checks({"language.recipe": "BAM-ALG1 BAM-T4"}, {})["BAM-T4"]
-    with pytest.raises(ValueError, match=r"checks/groups/defective.py decides X-2, which its row .* lacks; add it"):
-        Checks({"groups.defective": "OPG-15"}, {})["OPG-15"]
+    with pytest.raises(ValueError, match=r"checks/groups/blocks.py decides OPG-F1, which its row .* lacks; add it"):
+        Checks({"groups.blocks": "OPG-9d OPG-F2"}, {})["OPG-9d"]
     with pytest.raises(ValueError, match=r"unknown claim 'BAM-T44' \(nearest: BAM-T4\)"):
         CHECKS["BAM-T44"]
 

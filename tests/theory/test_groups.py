@@ -38,24 +38,6 @@ def test_factors_give_the_group_at_the_lag():
     assert groups.drift(groups.score_table(*2 * [groups.query_factor(x, times)])) > 0.1
 
 
-def test_canonical_form_is_real_and_refuses_what_is_defective():
-    x = np.random.default_rng(3).normal(size=(5, 5))
-    blocks, basis = groups.canonical_form(x)
-    assert basis.dtype == np.float64 and sum(block.width for block in blocks) == 5
-    assert np.allclose(x @ basis, basis @ groups.direct_sum(blocks))
-    with pytest.raises(ValueError, match="defective"):
-        groups.canonical_form(np.array([[0.0, 1.0], [0.0, 0.0]]))
-
-
-def test_jordan_form_of_a_matrix_in_disguise():
-    hidden = groups.direct_sum([Block(1.0, 2.0, 2), Block(3.0, size=2)]).astype(int)
-    unit = np.eye(6, dtype=int) + np.tril(np.random.default_rng(0).integers(-1, 2, (6, 6)), -1)
-    x = unit @ hidden @ np.round(np.linalg.inv(unit)).astype(int)
-    blocks, basis = groups.jordan_form(x.tolist())
-    assert {(b.rate, b.frequency, b.size) for b in blocks} == {(1.0, 2.0, 2), (3.0, 0.0, 2)}
-    assert np.allclose(x @ basis, basis @ groups.direct_sum(blocks))
-
-
 @pytest.mark.parametrize(
     ("step", "answer"),
     [
@@ -73,15 +55,6 @@ def test_real_logarithms(step, answer):
     assert groups.has_real_logarithm(step) is answer
 
 
-def test_the_dyadic_clock_is_a_group_and_jumps():
-    for k in range(1, 50):
-        assert groups.dyadic_turn(1, k) == groups.dyadic_turn(2, k + 1)
-        assert 3 * groups.dyadic_turn(1, k) % 1 == Fraction(1, 2**k)  # a third of a turn of an ordinary clock
-        assert (groups.dyadic_turn(5, k) - 5 * groups.dyadic_turn(1, k)) % 1 == 0
-        assert Fraction(1, 4) < groups.dyadic_turn(1, k) < Fraction(4, 5)
-    assert groups.dyadic_turn(3, 4, Fraction(1)) == Fraction(3, 16)
-
-
 def test_realise_finds_the_rotation_behind_a_cosine():
     lags = np.arange(9.0)
     c, x, b = groups.realise(np.cos(0.7 * lags)[:, None, None])
@@ -89,11 +62,21 @@ def test_realise_finds_the_rotation_behind_a_cosine():
     assert (c.T @ groups.exponential(x, 17.3) @ b).item() == pytest.approx(math.cos(0.7 * 17.3))
 
 
-def test_polynomials_by_hand():
-    c, x, b = groups.polynomial([0.0, -0.5])
-    assert (c.tolist(), x.tolist(), b.tolist()) == ([-0.5, 0.0], [[0.0, 1.0], [0.0, 0.0]], [0.0, 1.0])
-    c, x, b = groups.polynomial([1.0, 2.0, 3.0])
-    assert c @ groups.exponential(x, 2.0) @ b == pytest.approx(1 + 4 + 12)
+@pytest.mark.parametrize(
+    ("scores", "answer"),
+    [
+        (lambda t, s: (t - s) ** 2.0, True),
+        (lambda t, s: (t - s) ** 1.999, False),
+        (lambda t, s: 0.8 ** (t - s) * math.cos(t - s), True),
+        (lambda t, s: math.cos(t), False),  # the lag alone may be seen
+        (lambda t, s: float(t == s), False),  # a shift without an inverse
+        (lambda t, s: abs(t - s - 2.3) ** 3, False),  # a kink at the first lags
+        (lambda t, s: Block(-0.1, 2.0).group(t - s), True),
+        (lambda t, s: Block(-0.1, 2.0).group(min(t - s, 12)), False),
+    ],
+)
+def test_what_a_generator_can_tell(scores, answer):
+    assert groups.admissible(scores) is answer
 
 
 DTYPES = [("fp16", torch.float16), ("bf16", torch.bfloat16), ("fp32", torch.float32)]
@@ -115,10 +98,7 @@ def test_overflow_is_where_the_dtype_overflows(dtype, torch_dtype):
         (lambda: groups.exponential([[1.0, 2.0]], 1.0), r"shape \[1, 2\]"),
         (lambda: groups.exponential([[1.0]], math.inf), "t = inf"),
         (lambda: groups.exponential([[math.nan]], 1.0), "generator"),
-        (lambda: groups.dyadic_turn(1, -1), "power = -1"),
-        (lambda: groups.dyadic_turn(1, 3, Fraction(1, 2)), "multiplier = 1/2"),
         (lambda: groups.realise(np.array([1.0, 0, 0, 0, 0])[:, None, None]), "no real principal logarithm"),
-        (lambda: groups.polynomial([]), "coefficients"),
         (lambda: groups.overflow_position(0.0, "fp16"), "rate = 0"),
         (lambda: groups.overflow_position(-1.0, "fp8"), "dtype = 'fp8'"),
     ],

@@ -46,12 +46,10 @@ ROWS = {
     "goat.retrieval": "GOAT-F3a GOAT-F3b GOAT-F3c GOAT-C-7 GOAT-C-10",
     "goat.sinks": "GOAT-F2b GOAT-F2c GOAT-CSINK GOAT-C-11",
     "groups.axioms": "OPG-17 OPG-1 OPG-2 OPG-3 OPG-TAB1",
-    "groups.blocks": "OPG-8 OPG-10 OPG-11 OPG-12 OPG-13 OPG-F1 OPG-F2",
-    "groups.decay": "OPG-9a OPG-9b OPG-9c OPG-9d OPG-14",
-    "groups.defective": "OPG-15 X-2",
-    "groups.group_law": "OPG-4 OPG-5 OPG-6 OPG-7 OPG-20",
+    "groups.blocks": "OPG-9d OPG-F1 OPG-F2",
+    "groups.defective": "OPG-15",
     "groups.pucks": "OPG-19",
-    "groups.scope": "OPG-16 X-9",
+    "groups.scope": "OPG-16",
     "images.recipe": "GOAT-TAB2",
     "images.resolution": "GOAT-F5 GOAT-C-9",
     "language.baselines": "BAM-E6",
@@ -96,7 +94,8 @@ DERIVED = {
     "field_guide": "PE-BIAS2 PE-SAND2 PE-SIN-L PE-SIN-DOT PE-ROPE-EQ GOAT-E.2 GOAT-F.T3 GOAT-F.T3p GOAT-F.T3r X-6 "
     "GOAT-F.6",
     "generalised_gaussian": "X-3 X-4 BAM-L3 BAM-L4 BAM-T2 BAM-T3 BAM-T4 BAM-T4b BAM-E13 BAM-E14 BAM-E18",
-    "one_parameter_groups": "GOAT-E.1 GOAT-F.T2 GOAT-F.T2g GOAT-F.4 GOAT-F.T2c GOAT-F.T4",
+    "one_parameter_groups": "OPG-4 OPG-5 OPG-6 OPG-7 OPG-20 OPG-8 OPG-9a OPG-9b OPG-9c OPG-10 OPG-11 OPG-12 OPG-13 "
+    "OPG-14 X-2 X-9 GOAT-E.1 GOAT-F.T2 GOAT-F.T2g GOAT-F.4 GOAT-F.T2c GOAT-F.T4",
     "parallel_attention": "PC-EQ10 PC-DISC2 PC-PRIOR X-15 PC-EQ6 PC-EQ8g PC-TA.1 PC-TA.4 PC-TA.2d PC-TA.3 PC-TA.3x "
     "PC-T3.1c PC-TA.6 PC-TA.2 PC-TA.2x PC-TA.5 PC-T3.1a PC-T3.1b",
     "phase_diagram": "X-10 X-13",

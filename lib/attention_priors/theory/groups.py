@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 LARGEST = {"fp16": 65504.0, "bf16": 2.0**127 * (2 - 2.0**-7), "fp32": 2.0**127 * (2 - 2.0**-23)}
 
@@ -105,47 +103,6 @@ def drift(table: ArrayLike) -> float:
     return float(np.abs(table[1:, 1:] - table[:-1, :-1]).max())
 
 
-def canonical_form(generator: ArrayLike) -> tuple[list[Block], Matrix]:
-    """(blocks, S) with X S = S direct_sum(blocks) and a real S, for an X diagonalisable over the complex numbers.
-
-    A real eigenvalue keeps its eigenvector; a pair λ ± iω with eigenvector u + iv gives the columns u, -v. ValueError
-    for a numerically defective X, where eigenvectors become parallel; `jordan_form` takes exact ones.
-    """
-    x = np.asarray(generator, dtype=np.float64)
-    values, vectors = np.linalg.eig(x)
-    if np.linalg.cond(vectors) > 1e10:
-        raise ValueError(f"generator = {x.tolist()} is defective or nearly so; give jordan_form exact entries")
-    blocks, columns = [], []
-    for value, vector in zip(values, vectors.T, strict=True):
-        if value.imag > 0:
-            blocks.append(Block(float(value.real), float(value.imag)))
-            columns += [vector.real, -vector.imag]
-        elif value.imag == 0:
-            blocks.append(Block(float(value.real)))
-            columns.append(vector.real)
-    return blocks, np.stack(columns, axis=1)
-
-
-def jordan_form(generator: Sequence[Sequence]) -> tuple[list[Block], Matrix]:
-    """(blocks, S) as `canonical_form`, for any X with exact entries (whole numbers or fractions), defective or not.
-
-    sympy finds the complex form; a chain p_1, p_2, .. of λ + iω gives the columns Re p_1, -Im p_1, Re p_2, ...
-    """
-    import sympy
-
-    entries = [[sympy.Rational(entry.numerator, entry.denominator) for entry in row] for row in generator]
-    basis, jordan = sympy.Matrix(entries).jordan_form()
-    blocks, columns, first = [], [], 0
-    for cell in jordan.get_diag_blocks():
-        size, value = cell.shape[0], complex(cell[0, 0])
-        chain = [np.array(basis[:, first + k].evalf(30), dtype=np.complex128).ravel() for k in range(size)]
-        first += size
-        if value.imag >= 0:
-            blocks.append(Block(value.real, value.imag, size))
-            columns += [part for p in chain for part in ((p.real, -p.imag) if value.imag else (p.real,))]
-    return blocks, np.stack(columns, axis=1)
-
-
 def has_real_logarithm(step: Sequence[Sequence]) -> bool:
     """Is A(1) = e^X for some real X? Exactly when A(1) is invertible and every Jordan block of a negative eigenvalue
     occurs an even number of times (Culver 1966). Entries are whole numbers or fractions.
@@ -159,22 +116,6 @@ def has_real_logarithm(step: Sequence[Sequence]) -> bool:
         return False
     cells = [(cell[0, 0], cell.shape[0]) for cell in matrix.jordan_form()[1].get_diag_blocks()]
     return all(cells.count(cell) % 2 == 0 for cell in cells if cell[0].is_real and cell[0] < 0)
-
-
-def dyadic_turn(numerator: int, power: int, multiplier: Fraction = Fraction(1, 3)) -> Fraction:
-    """Turns of a clock at time a / 2^k: (a x mod 2^k) / 2^k for a fraction x with an odd denominator (its inverse is
-    taken modulo 2^k).
-
-    A one-parameter group on all times that floating point can represent, in whole numbers and without any choice. For
-    a whole x it is e^{2πixt}; for any other x it is discontinuous: with x = 1/3 the hand stands alternately near 1/3
-    and 2/3 of a turn at time 2^-k, however small. (The characters of the 2-adic integers.)
-    """
-    if power < 0:
-        raise ValueError(f"power = {power}: times are a / 2^k with k >= 0")
-    if multiplier.denominator % 2 == 0:
-        raise ValueError(f"multiplier = {multiplier}: its denominator must be odd, to be inverted modulo 2^k")
-    x = multiplier.numerator * pow(multiplier.denominator, -1, 2**power)
-    return Fraction(numerator * x % 2**power, 2**power)
 
 
 def realise(samples: ArrayLike, spacing: float = 1.0) -> tuple[Matrix, Matrix, Matrix]:
@@ -204,18 +145,21 @@ def realise(samples: ArrayLike, spacing: float = 1.0) -> tuple[Matrix, Matrix, M
     return observe[:n].T, generator / spacing, reach[:, :n]
 
 
-def polynomial(coefficients: ArrayLike) -> tuple[Vector, Matrix, Vector]:
-    """(c, N, b) with c^T e^{dN} b = a_0 + a_1 d + .. + a_p d^p: a Jordan block of size p + 1 at eigenvalue 0.
+def admissible(scores: Callable[[int, int], ArrayLike], known: range = range(12, 37), last: int = 100) -> bool:
+    """Are scores(t, s), numbers or matrices, of the form C^T e^{(t-s)X} E at whole times t >= s?
 
-    c and b stand on coordinates in which queries and keys are constant. (0, -m) is ALiBi: c = (-m, 0), b = (0, 1).
-    (0, 0, -1/α²) is the generalised Gaussian of shape 2.
+    C, X and E come from the `known` lags (`realise`). A group runs both ways: they must tell the lags before these as
+    well as those after them up to `last`, at s = 0 and at s = 7. (Scores that are constant after a few lags are told
+    by a generator that forgets fast, if it is taken from lag 0 on; taken from later lags, it is constant.)
     """
-    a = np.asarray(coefficients, dtype=np.float64)
-    if a.ndim != 1 or not len(a) or not np.isfinite(a).all():
-        raise ValueError(f"coefficients = {a.tolist()}; give at least one finite number, constant term first")
-    size = len(a)
-    readout = np.array([math.factorial(k) * a[k] for k in range(size)])[::-1]
-    return readout.copy(), np.eye(size, k=1), np.eye(size)[-1]
+    lags = np.arange(last + 1)
+    values = np.array([[np.atleast_2d(scores(s + d, s)) for d in lags] for s in (0, 7)], dtype=np.float64)
+    try:
+        c, x, e = realise(values[0, known])
+    except ValueError:  # no real logarithm
+        return False
+    error = np.abs(c.T @ exponential(x, lags - known.start) @ e - values)
+    return bool((error < 1e-4 * np.abs(values) + 1e-7 * np.abs(values).max()).all())
 
 
 def overflow_position(rate: float, dtype: str) -> int:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from attention_priors.checks import CHECKS, belonging
-from attention_priors.checks.groups import blocks, defective, group_law, scope
-from attention_priors.theory import groups
+from attention_priors.checks.groups import defective, scope
 
 
 def example(identifier, which=None):
@@ -19,9 +18,9 @@ def example(identifier, which=None):
 
 
 def test_the_notebook_owns_them():
-    modules = ("axioms", "blocks", "decay", "defective", "group_law", "scope")
+    modules = ("axioms", "blocks", "defective", "scope")
     listed = {name for name, row in CHECKS.rows.items() if row.split(":")[0] in {f"groups.{each}" for each in modules}}
-    assert len(listed) == 26 and listed <= set(belonging("one_parameter_groups"))
+    assert len(listed) == 10 and listed <= set(belonging("one_parameter_groups"))
 
 
 def test_1_one_dimension_cannot_hold_a_clock_hand():
@@ -38,7 +37,6 @@ def test_4_by_hand():
 def test_7_in_whole_time_minus_one_is_a_step():
     found = example("OPG-7")
     assert found == {"inputs": {"step": [[-1]]}, "claimed": True, "actual": False}  # e^x > 0 for every real x
-    assert group_law.has_generator([[0, -1], [1, 0]]) and not group_law.has_generator([[-1, 0], [0, -2]])
 
 
 @pytest.mark.parametrize(("identifier", "rate"), [("OPG-9a", 1.0), ("OPG-9c", -1.0)])
@@ -81,26 +79,19 @@ def test_16_each_kind_is_measured_on_one_system():
 
 def test_x9_squares_have_no_third_difference():
     found = example("X-9")
-    assert found["inputs"] == {"beta": 2.0, "theta_mu": 0.0} and found["actual"] is True
+    assert found["inputs"] == {"beta": 2, "mu": 0} and found["actual"] is True
     assert 9 - 3 * 4 + 3 * 1 - 0 == 0
 
 
 @pytest.mark.parametrize(
     ("identifier", "variant"),
     [
-        ("OPG-12", lambda size, rate, t: blocks.chain(size, rate, t) * (1 + 1e-3)),
-        ("OPG-13", lambda rate, omega, t: blocks.doubled(rate, omega * (1 + 1e-3), t)),
-        ("OPG-14", lambda rate: [abs(rate) * (1 + 1e-3)] * 2),
-        ("X-2", lambda slope, lag: defective.scored(defective.line(slope * (1 + 1e-3)), lag)),
+        ("OPG-12", lambda says: lambda size, rate, t: says(size, rate, t) * (1 + 1e-3)),
+        ("OPG-13", lambda says: lambda rate, omega, t: says(rate, omega * (1 + 1e-3), t)),
+        ("OPG-14", lambda says: lambda rate: [each * (1 + 1e-3) for each in says(rate)]),
+        ("X-2", lambda says: lambda m, lag: says(m * (1 + 1e-3), lag)),
     ],
 )
 def test_near_variants_are_refused(identifier, variant):
-    assert not replace(CHECKS[identifier].sentences[0], says=variant).judge().holds
-
-
-def test_extrapolation_separates_whole_shapes_from_others():
-    lags = np.arange(25.0)
-    for beta, member in ((2.0, True), (1.999, False)):
-        c, x, b = groups.realise((lags**beta)[:, None, None])
-        predicted = (c.T @ groups.exponential(x, 100.0) @ b).item()
-        assert (abs(predicted / 100**beta - 1) < 1e-4) is member
+    law = CHECKS[identifier].sentences[0]
+    assert not replace(law, says=variant(law.says)).judge().holds

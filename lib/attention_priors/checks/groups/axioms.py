@@ -10,7 +10,6 @@ from collections.abc import Callable
 from itertools import permutations, product
 from operator import matmul
 
-import mpmath
 import numpy as np
 import torch
 from scipy.linalg import expm
@@ -61,12 +60,6 @@ def encoded(encoding: str, times: np.ndarray = TIMES) -> Factors:
         case "clock t^2":
             return (generated(0.3 * turn.T, times**2)[0],) * 2
     raise ValueError(f"no encoding {encoding!r}; choose among {', '.join((*RELATIVE, *ABSOLUTE))}")
-
-
-def exact(generator: np.ndarray, t: float) -> np.ndarray:
-    """e^{tX} in 40 digits (mpmath, Taylor and squaring)."""
-    with mpmath.workdps(40):
-        return np.array(mpmath.expm(mpmath.matrix(generator.tolist()) * mpmath.mpf(t)).tolist(), dtype=float)
 
 
 def score_table(f: np.ndarray, g: np.ndarray) -> np.ndarray:
