@@ -80,6 +80,10 @@ def test_who_divides_the_work_is_counted_beside_those_without_window_or_rotation
     assert value == high == 1 and 0 < low < 1 and "Of 2 models that rotate all heads" in more and "0 do both." in more
     layers = pd.concat([frame, models(rope_layer_2_bam=BOTH)])
     assert findings.dividing(layers)[1].endswith("2 do both (RoPE in layer 2 × BAM: 2).")
+    alternating = pd.concat([frame, models(alternating=BOTH, rope_layers_1_2=TELLS)])
+    sentence, more, *_ = findings.dividing(alternating)
+    assert "if half of its heads, or all layers but the last, rotate and see the latest T/4 tokens only" in sentence
+    assert ": 4 of 4 such models" in sentence and "Without the window 2 of 4 do" in sentence and "or one layer" in more
     failed = frame.assign(passed=frame["encoding"] != "half-window")
     assert findings.dividing(failed)[0] == "Not every composition has a model that passed its gate."
 
@@ -158,7 +162,7 @@ def test_the_committed_findings_stand_without_any_one_encoding_and_any_one_seed(
     for frame in without(committed("division_models"), "encoding", "seed"):
         sentence, *_, low, _, _, _ = findings.dividing(frame)
         both, rest = re.search(r": (\d+) of \1 such", sentence), re.findall(r"(\d+) of (\d+)(?: do|,)", sentence)
-        assert both and low > 0.65 and all(int(some) <= 0.1 * int(of) for some, of in rest[-2:]), sentence
+        assert both and low > 0.65 and all(int(some) <= 0.3 * int(of) for some, of in rest[-2:]), sentence
     for frame in without(committed("encodings_counts"), "encoding", "seed"):
         value = findings.who_reaches(frame)[3]
         reach = re.search(r"at most (\d\.\d+)", findings.who_reaches(frame)[0])

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from .. import evaluation
-from ..positions.encodings import Encoding, encoding, still
+from ..positions.encodings import encoding, still
 from .arms import FIXED, RIGHT, VARIED, WRONG, is_table
 from .experiment import Experiment
 from .gate import hits_at, passing
@@ -37,22 +37,29 @@ def share(hits: int, asked: int) -> tuple[float, float, float]:
     return hits / asked, *evaluation.binomial_interval(hits, asked)
 
 
-def layout(row: Encoding) -> str:
-    """Of a composition that treats half of the heads apart: what these heads have, a rotation, a window or both."""
-    if row.rotary is None or row.rotated_heads != 0.5 or row.rotated_layers:
-        return ""
-    if row.window is None:
-        return "rotation"
-    return "window" if row.rotary is still else "both"
+def layouts(names: Iterable[str]) -> dict[str, str]:
+    """Of compositions that treat some heads apart: what these have, a rotation, a window or both; "" for others.
+
+    Heads or layers that rotate without a window count where the same ones with a window are there.
+    """
+    rows = {name: encoding(name) for name in names}
+    apart = {name: (row.rotated_layers, row.rotated_heads) for name, row in rows.items() if row.rotary}
+    windowed = {apart[name] for name in apart if rows[name].window}
+    found = dict.fromkeys(rows, "")
+    for name, own in apart.items():
+        if own in windowed:
+            row = rows[name]
+            found[name] = "rotation" if row.window is None else "window" if row.rotary is still else "both"
+    return found
 
 
 def dividing(models: pd.DataFrame) -> list:
-    """Which compositions retrieve far and tell places: half of the heads, with a rotation, with a window, with both."""
+    """Which compositions retrieve far and tell places: some heads or layers with a rotation, a window, or both."""
     kept, place = models[models["passed"].astype(bool)], ("division_models", "dividing_the_work")
     passkeys = kept["at_longest_correct"] / kept["at_longest_samples"]
     addresses = kept["near_longest_correct"] / kept["near_longest_samples"]
-    kept = kept.assign(both=(passkeys >= GOOD) & (addresses >= GOOD),
-                       layout=[layout(encoding(name)) for name in kept["encoding"]])  # fmt: skip
+    which = layouts(kept["encoding"].unique())
+    kept = kept.assign(both=(passkeys >= GOOD) & (addresses >= GOOD), layout=kept["encoding"].map(which))
     counts = {name: (int(own["both"].sum()), len(own)) for name, own in kept.groupby("layout")}
     if not {"both", "rotation", "window"} <= counts.keys():
         return ["Not every composition has a model that passed its gate.", MISSED, "share", *[np.nan] * 3, *place]
@@ -61,16 +68,18 @@ def dividing(models: pd.DataFrame) -> list:
     )
     trained = kept["trained"].iloc[0]
     far, texts = kept["longest"].iloc[0] / trained, kept["longest_address"].iloc[0] / trained
+    layers = any(encoding(name).rotated_layers for name, own in which.items() if own == "both")
     said = (
-        f"A model finds what was said and tells where, far beyond its training length T, if half of its heads rotate "
-        f"and see the latest T/4 tokens only, in training too: {good} of {models_of} such models find at least "
-        f"{GOOD:g} of the passkeys at {far:g} T and of the near addresses at {texts:g} T. Without the window {bare} of "
-        f"{unwindowed} do, without the rotation {still_good} of {unrotated}, with a prior on all heads or with none."
+        f"A model finds what was said and tells where, far beyond its training length T, if half of its heads"
+        f"{', or all layers but the last,' * layers} rotate and see the latest T/4 tokens only, in training too: "
+        f"{good} of {models_of} such models find at least {GOOD:g} of the passkeys at {far:g} T and of the near "
+        f"addresses at {texts:g} T. Without the window {bare} of {unwindowed} do, without the rotation {still_good} of "
+        f"{unrotated}, with a prior on all heads or with none."
     )
     others = kept[kept["layout"] == ""]
     more = (
         f"Models that passed their gate; three priors (none, BAM, KERPLE power). Of {len(others)} models that rotate "
-        f"all heads, no head, or whole layers {int(others['both'].sum())} do both"
+        f"all heads, no head, or {'one layer' if layers else 'whole layers'} {int(others['both'].sum())} do both"
         f"{_exceptions(others[others['both']]['encoding'])}."
     )
     return [said, more, "share of models that do both", *share(good, models_of), *place]
