@@ -130,7 +130,7 @@ class Attention(nn.Module):
         if row.biased and self.turned:
             self.rotary = BiasedRotary(self.turned, self.kv_turned, self.rotary)
         self.prior = prior
-        self.forget = ForgetGate(config.width, self.kv_heads) if row.forgets else None
+        self.forget = ForgetGate(config.width, self.kv_heads, row.slowest) if row.forgets else None
         self.scale = row.scale(config.heads)
         self.scales_prior = row.scales_prior
         # Heads with a window and heads without attend apart, so that every backend has both; None: all heads at once.

@@ -64,3 +64,11 @@ def test_a_gate_sums_over_all_keys():
         made(tokens[:, :1], cache=cache)
     with pytest.raises(ValueError, match="'mine' has a forget gate beside a prior, a rotation or SSMax"):
         Encoding("mine", "Mine", prior=Uniform, forgets=True)
+
+
+def test_gates_start_at_one_half_or_at_decay_times_up_to_the_slowest():
+    for slowest, expected in ((None, [2, 2, 2]), (512, [2, 32, 512])):
+        gates = ForgetGate(8, 3, slowest).gate.bias.sigmoid()
+        torch.testing.assert_close(1 / (1 - gates), torch.tensor(expected, dtype=torch.float32), rtol=1e-3, atol=0)
+    with pytest.raises(ValueError, match="slowest = 1 keys, but at least 2 are needed"):
+        ForgetGate(8, 3, 1)

@@ -67,6 +67,7 @@ class Encoding:
     version: int = 1  # raise it when the same row would train or answer otherwise
     window: float | None = None  # what heads that rotate see, as a share of the training length; in training too
     forgets: bool = False  # a gate on every key, set by its content, fades the keys before it (`positions.forget`)
+    slowest: int | None = None  # how many keys its slowest gate remembers at the start; None: all forget half
 
     def __post_init__(self) -> None:
         if self.forgets and (self.prior or self.rotary or self.ssmax):
@@ -112,8 +113,9 @@ class Encoding:
     def settings(self) -> dict[str, Any]:
         """The row as plain data, for keys, without labels and kinship; of its parts, what they are called with."""
         said = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _UNSAID}
-        if not self.forgets:
-            del said["forgets"]  # came later: said where it is so, and no older run is renamed
+        for name, usual in (("forgets", False), ("slowest", None)):  # came later: no older run is renamed
+            if said[name] == usual:
+                del said[name]
         for name in ("absolute", "rotary", "prior"):
             given = getattr(getattr(self, name), "keywords", {})
             said[name] = {key: value for key, value in given.items() if not callable(value)}
@@ -286,7 +288,8 @@ def _extended(row: Encoding) -> list[Encoding]:
 
 _VARIANTS = [
     Encoding("t5-quarter", "T5 buckets to lag 32", prior=partial(T5Buckets, farthest=32), shared=True, form_of="t5"),
-    Encoding("fox", "FoX", forgets=True),
+    _FOX := Encoding("fox", "FoX", forgets=True),
+    replace(_FOX, name="fox-slow", label="FoX (slow gates)", slowest=512, form_of="fox"),
     replace(_ROPE, name="rope-partial", label="p-RoPE (three quarters turn)", form_of="rope",
             rotary=partial(_p_rope, share=0.75)),
     _ssmax(_BAM, name="bam-ssmax-content", label="BAM SSMax (content only)", scales_prior=False),

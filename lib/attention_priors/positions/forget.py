@@ -7,6 +7,8 @@ log-prior -c_j on keys alone, one coordinate of an attention call. Equal gates f
 
 from __future__ import annotations
 
+import math
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -19,12 +21,20 @@ WideKeys = Float[Tensor, "batch kv_heads keys width+1"]
 
 
 class ForgetGate(nn.Module):
-    """ln f_l = ln σ(w_h · x_l + b_h) for every key head h; w as in any linear map, b = 0 at the start (f near 1/2)."""
+    """ln f_l = ln σ(w_h · x_l + b_h) for every key head h; w as in any linear map.
 
-    def __init__(self, width: int, kv_heads: int) -> None:
+    At the start b = 0, so that f is near 1/2 and a head sees a key or two (the authors' default). Or, with `slowest`,
+    1/(1 - f) is spaced evenly in the logarithm from 2 to that many keys over the heads (their option of decay times).
+    """
+
+    def __init__(self, width: int, kv_heads: int, slowest: int | None = None) -> None:
         super().__init__()
+        if slowest is not None and slowest < 2:
+            raise ValueError(f"slowest = {slowest} keys, but at least 2 are needed; leave it out for gates of 1/2")
         self.gate = nn.Linear(width, kv_heads)
-        nn.init.zeros_(self.gate.bias)
+        times = torch.full((kv_heads,), 2.0) if slowest is None else torch.logspace(1, math.log2(slowest), kv_heads, 2)
+        with torch.no_grad():
+            self.gate.bias.copy_((times - 1).log())
 
     def widen(
         self, q: Queries, k: Keys, v: Keys, x: Float[Tensor, "batch length channels"]
