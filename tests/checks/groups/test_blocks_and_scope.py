@@ -17,10 +17,10 @@ def example(identifier, which=None):
     return law.counterexample(law.judge())
 
 
-def test_the_notebook_owns_them():
+def test_the_notebook_and_its_appendix_own_them():
     modules = ("axioms", "blocks", "defective", "scope")
     listed = {name for name, row in CHECKS.rows.items() if row.split(":")[0] in {f"groups.{each}" for each in modules}}
-    assert len(listed) == 10 and listed <= set(belonging("one_parameter_groups"))
+    assert len(listed) == 10 and listed <= {*belonging("one_parameter_groups"), *belonging("audit_groups")}
 
 
 def test_1_one_dimension_cannot_hold_a_clock_hand():

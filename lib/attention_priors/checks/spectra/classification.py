@@ -1,6 +1,7 @@
 """Goat, appendices F.1, F.2, F.5: what is asked of a relative log-prior, and the summary of what follows.
 
-Truths: exact ranks in sympy, null spaces by scipy, cvxpy. Notebook 02 decides the theorems between.
+Truths: exact ranks in sympy, null spaces by scipy, cvxpy. Notebook 02 decides the theorems between; appendix A2 shows
+these.
 """
 
 from __future__ import annotations
