@@ -49,6 +49,7 @@ NOTEBOOKS: dict[str, Notebook] = {
     "a_pretrained_model": Notebook(trained=True),
     "audit_bam": Notebook(appendix="A1"),
     "audit_goat": Notebook(appendix="A2"),
+    "audit_survey": Notebook(appendix="A4"),
     "audit_parallelcomp": Notebook(appendix="A5"),
 }
 
