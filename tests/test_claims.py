@@ -416,7 +416,7 @@ def test_listing_the_checks_of_a_notebook_opens_no_other_module():
     code += "print(*(name for name in sys.modules if name.startswith('attention_priors.checks.')))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     ids, modules = shown.splitlines()
-    assert ids.split() == ["PE-PI-E1", "PE-NTK", "PE-DLIN", "PE-DNTK", "PE-PNTK", "PE-BETA"]
+    assert ids.split() == ["PE-NTK", "PE-DNTK", "PE-PNTK"]
     assert "rotations.extensions" in modules and "bam" not in modules and "kernels" not in modules
 
 

@@ -50,6 +50,7 @@ NOTEBOOKS: dict[str, Notebook] = {
     "audit_bam": Notebook(appendix="A1"),
     "audit_goat": Notebook(appendix="A2"),
     "audit_groups": Notebook(appendix="A3"),
+    "audit_survey": Notebook(appendix="A4"),
     "audit_parallelcomp": Notebook(appendix="A5"),
 }
 
