@@ -10,7 +10,7 @@ KINDS = {
     "no head": (style.ORANGE, "o"),
     "all heads": (style.GREEN, "^"),
     "some layers": (style.BLUE, "s"),
-    "two layers, with a window": (style.TEAL, "P"),
+    "layers, with a window": (style.TEAL, "P"),
     "half of the heads": (style.PINK, "D"),
     "half, with a window": (style.SKY, "v"),
     "a window on half, no rotation": (style.RED, "x"),
@@ -25,7 +25,7 @@ def kind(name: str) -> str:
     if row.rotary is still:
         return "a window on half, no rotation"
     if row.rotated_layers:
-        return "two layers, with a window" if row.window else "some layers"
+        return "layers, with a window" if row.window else "some layers"
     if row.rotated_heads == 1:
         return "all heads"
     return "half, with a window" if row.window else "half of the heads"
