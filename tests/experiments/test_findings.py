@@ -43,6 +43,9 @@ def test_the_encodings_that_readers_look_for_are_named_among_the_others():
     )[0]
     assert said.startswith("Without SSMax BAM (2 forms) and Sandwich answer 1.00 of")
     assert said.endswith("training length, 2 others (RoPE among them) at most 0.00 [0.00, 0.09].")
+    windows = {"bam": (20, 20), "half-window-bam": (20, 20), "alternating": (20, 20), "rope": (0, 0)}
+    said = findings.who_reaches(counts(windows))[0]
+    assert said.startswith("Without SSMax BAM and 2 encodings with a window on some heads or layers answer 1.00 of")
 
 
 def test_a_finding_is_the_same_when_it_is_read_again():

@@ -18,7 +18,7 @@ from ..publish import readme
 from ..publish.report import differences, lost, redraw
 from ..publish.site.committed import Committed
 from ..store import manifest
-from ..store.layout import ROOT, Layout
+from ..store.layout import DEFAULT, ROOT, Layout
 from . import arguments as commands
 
 
@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
             return 1 if lines else 0
         written, skipped = redraw(layout, vectors=chosen.svg)
         manifest.add(layout, [layout.results / path for path in written])
-        if layout.results.resolve() == ROOT / "results" and readme.refresh(Committed(layout.results, layout.profile)):
+        if layout.results.resolve() == ROOT / "results" and readme.refresh(Committed(layout.results, DEFAULT)):
             print("README.md has other findings now")
     except commands.REFUSED as error:
         return commands.refused(error)

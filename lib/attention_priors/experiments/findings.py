@@ -255,10 +255,14 @@ def _valued(head: str, means: pd.Series) -> str:
 
 
 def _forms(names: Iterable[str]) -> str:
-    """Their labels; those of one encoding, told apart in parentheses, as how many forms of it."""
-    bases = [label(name).partition(" (")[0] for name in names]
+    """Their labels; those of one encoding, told apart in parentheses, as how many forms of it; windows last."""
+    names = list(names)
+    windowed = [name for name in names if encoding(name).window]
+    few = len(windowed) < 2
+    bases = [label(name).partition(" (")[0] for name in names if few or name not in windowed]
     forms = {base: bases.count(base) for base in dict.fromkeys(bases)}
-    return _joined([f"{base} ({count} forms)" if count > 1 else base for base, count in forms.items()])
+    told = [f"{base} ({count} forms)" if count > 1 else base for base, count in forms.items()]
+    return _joined([*told, *([] if few else [f"{len(windowed)} encodings with a window on some heads or layers"])])
 
 
 def _listed(names: Iterable[str]) -> str:
