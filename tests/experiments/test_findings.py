@@ -78,15 +78,15 @@ BOTH, TELLS, FINDS = ((20, 20), (18, 20)), ((0, 20), (20, 20)), ((20, 2), (20, 3
 def test_who_divides_the_work_is_counted_beside_those_without_window_or_rotation():
     frame = models(half_rope_window=BOTH, half_rope=TELLS, half_window=FINDS, rope=((0, 0), (0, 0)))
     sentence, more, _, value, low, high, *_ = findings.dividing(frame)
-    assert "2 of 2 such models find at least 0.8 of the passkeys at 64 T and of the near addresses at 8 T" in sentence
-    assert "Without the window 1 of 2 do, without the rotation 0 of 2" in sentence
+    assert "2 of 2 models find at least 0.8 of the passkeys at 64 T and of the near addresses at 8 T" in sentence
+    assert ", without the window 1 of 2, without the rotation 0 of 2." in sentence
     assert value == high == 1 and 0 < low < 1 and "Of 2 models that rotate all heads" in more and "0 do both." in more
     layers = pd.concat([frame, models(rope_layer_2_bam=BOTH)])
     assert findings.dividing(layers)[1].endswith("2 do both (RoPE in layer 2 × BAM: 2).")
     alternating = pd.concat([frame, models(alternating=BOTH, rope_layers_1_2=TELLS)])
     sentence, more, *_ = findings.dividing(alternating)
     assert "if half of its heads, or all layers but the last, rotate and see the latest T/4 tokens only" in sentence
-    assert ": 4 of 4 such models" in sentence and "Without the window 2 of 4 do" in sentence and "or one layer" in more
+    assert ": 4 of 4 models" in sentence and ", without the window 2 of 4" in sentence and "or one layer" in more
     failed = frame.assign(passed=frame["encoding"] != "half-window")
     assert findings.dividing(failed)[0] == "Not every composition has a model that passed its gate."
 
@@ -133,8 +133,8 @@ def one_length_each(**places: tuple[float, ...]) -> pd.DataFrame:
 def test_what_one_length_costs_is_told_by_encoding():
     frame = one_length_each(rope=(0.2, 0.21, 0.22), nope=(0.98, 0.99, 1.0), alibi=(0.6, 0.9, 1.0))
     sentence, more, measured, value, low, high, *_ = findings.one_length(frame)
-    assert "models of RoPE learn where the key stands, and in shorter prompts find 0.79 fewer" in sentence
-    assert sentence.endswith("; the two ways are within 0.05 of each other for NoPE; undecided for ALiBi.")
+    assert "tokens alone RoPE learns where the key stands, and finds 0.79 fewer of the passkeys" in sentence
+    assert sentence.endswith("; within 0.05 for NoPE; undecided for ALiBi.")
     assert measured == "fewer, RoPE"
     assert low < value < high and value == pytest.approx(0.79) and "3 of 9 trained at one, 0 of 9 at many" in more
     level = findings.one_length(frame[frame["encoding"] == "nope"])
@@ -144,7 +144,7 @@ def test_what_one_length_costs_is_told_by_encoding():
 def test_a_cost_that_needs_all_seeds_is_not_called_certain():
     frail = findings.one_length(one_length_each(rope=(0.3, 0.7, 0.6, 0.4), sinusoidal=(0.2, 0.21, 0.22, 0.2)))
     assert (
-        "models of Sinusoidal learn" in frail[0] and "; certain only with all seeds: RoPE 0.50 [0.21, 0.79]" in frail[0]
+        "alone Sinusoidal learns" in frail[0] and "; certain only with all seeds: RoPE 0.50 [0.21, 0.79]" in frail[0]
     )
 
 
@@ -164,7 +164,7 @@ def without(frame: pd.DataFrame, *columns: str) -> list[pd.DataFrame]:
 def test_the_committed_findings_stand_without_any_one_encoding_and_any_one_seed():
     for frame in without(committed("division_models"), "encoding", "seed"):
         sentence, *_, low, _, _, _ = findings.dividing(frame)
-        both, rest = re.search(r": (\d+) of \1 such", sentence), re.findall(r"(\d+) of (\d+)(?: do|,)", sentence)
+        both, rest = re.search(r": (\d+) of \1 models", sentence), re.findall(r"(\d+) of (\d+)[,.]", sentence)
         assert both and low > 0.65 and all(int(some) <= 0.3 * int(of) for some, of in rest[-2:]), sentence
     for frame in without(committed("encodings_counts"), "encoding", "seed"):
         value = findings.who_reaches(frame)[3]
@@ -180,7 +180,7 @@ def test_what_one_length_costs_rests_on_one_encoding_and_on_no_seed():
     frame = committed("passkey_confound")
     for rest in [*without(frame, "seed"), *without(frame[frame["encoding"].isin(["sinusoidal", "bam"])], "seed")]:
         said, *_, low, _, _, _ = findings.one_length(rest)
-        assert re.search(r"models of [^;]*Sinusoidal learn", said) and low > 0.5
+        assert re.search(r"alone [^;]*Sinusoidal [^;]*learns? ", said) and low > 0.5
     assert "costs no encoding for certain" in findings.one_length(frame[frame["encoding"] != "sinusoidal"])[0]
 
 

@@ -72,13 +72,12 @@ def dividing(models: pd.DataFrame) -> list:
     said = (
         f"A model finds what was said and tells where, far beyond its training length T, if half of its heads"
         f"{', or all layers but the last,' * layers} rotate and see the latest T/4 tokens only, in training too: "
-        f"{good} of {models_of} such models find at least {GOOD:g} of the passkeys at {far:g} T and of the near "
-        f"addresses at {texts:g} T. Without the window {bare} of {unwindowed} do, without the rotation {still_good} of "
-        f"{unrotated}, with a prior on all heads or with none."
+        f"{good} of {models_of} models find at least {GOOD:g} of the passkeys at {far:g} T and of the near addresses "
+        f"at {texts:g} T, without the window {bare} of {unwindowed}, without the rotation {still_good} of {unrotated}."
     )
     others = kept[kept["layout"] == ""]
     more = (
-        f"Models that passed their gate; three priors (none, BAM, KERPLE power). Of {len(others)} models that rotate "
+        f"Models that passed their gate; three priors on all heads (none, BAM, KERPLE power). Of {len(others)} models that rotate "
         f"all heads, no head, or {'one layer' if layers else 'whole layers'} {int(others['both'].sum())} do both"
         f"{_exceptions(others[others['both']]['encoding'])}."
     )
@@ -153,18 +152,18 @@ def one_length(frame: pd.DataFrame) -> list:
     )
     most = max(bounds, key=lambda name: bounds[name][0])
     if certain:
-        most = certain[0]
+        most, one = certain[0], len(certain) == 1
         said = (
-            f"Training at one length measures a table: on prompts of {trained} tokens alone models of "
-            f"{_listed(certain)} learn where the key stands, and in shorter prompts find "
-            f"{_range(pd.Series([bounds[name][0] for name in certain]))} fewer of the passkeys than trained at varied "
-            "lengths"
+            f"Training at one length measures a table: on prompts of {trained} tokens alone {_listed(certain)} "
+            f"learn{'s' * one} where the key stands, and find{'s' * one} "
+            f"{_range(pd.Series([bounds[name][0] for name in certain]))} fewer of the passkeys in shorter prompts than "
+            "after varied lengths"
         )
     else:
         said = f"Training on prompts of {trained} tokens alone costs no encoding for certain anything at shorter ones"
     for names, what in (
         ([told[name] for name in costly if name not in certain], "certain only with all seeds: {}"),
-        ([label(name) for name in level], f"the two ways are within {SAME:g} of each other for {{}}"),
+        ([label(name) for name in level], f"within {SAME:g} for {{}}"),
         ([label(name) for name in bounds if name not in {*costly, *level}], "undecided for {}"),
     ):
         said += f"; {what.format(_joined(names))}" if names else ""
