@@ -63,16 +63,16 @@ def test_one_seed_and_runs_that_missed_their_gate_decide_nothing():
 
 def test_no_negative_head_anywhere_disagrees_with_c8():
     made = frames()
-    made["learned_heads"]["beta"] = made["learned_heads"]["beta"].abs()
+    made["learned_heads"] = pd.concat([made["learned_heads"]] * 10).assign(beta=lambda rows: rows["beta"].abs())
     assert outcome("BAM-C8", made) == "disagrees"
 
 
-def test_one_steep_head_leaves_c8_open_and_the_note_counts_the_seeds():
+def test_one_steep_head_does_not_rule_c8_and_the_note_says_how_steep_it_is():
     made = frames()
     heads = made["learned_heads"]
     heads.loc[heads.index[0], "beta"] = -30.0
     said = CHECKS["BAM-C8"].frame(made).iloc[0]
-    assert said["found"] == "undecided" and "of 4 seeds 4 below it, from −30.00 to −1.50" in said["note"]
+    assert said["found"] == "agrees" and "of 4 seeds lies between −30.00 and −1.50" in said["note"]
 
 
 def test_an_edit_that_breaks_the_task_does_not_steer_the_reach():

@@ -143,9 +143,7 @@ def test_what_one_length_costs_is_told_by_encoding():
 
 def test_a_cost_that_needs_all_seeds_is_not_called_certain():
     frail = findings.one_length(one_length_each(rope=(0.3, 0.7, 0.6, 0.4), sinusoidal=(0.2, 0.21, 0.22, 0.2)))
-    assert (
-        "alone Sinusoidal learns" in frail[0] and "; certain only with all seeds: RoPE 0.50 [0.21, 0.79]" in frail[0]
-    )
+    assert "alone Sinusoidal learns" in frail[0] and "; certain only with all seeds: RoPE 0.50 [0.21, 0.79]" in frail[0]
 
 
 RESULTS = config.ROOT / "results"

@@ -463,14 +463,14 @@ class Check:
         outcomes += ["agrees" if found.holds else "disagrees" for law, found in self.laws if not law.ours]
         outcome = next((each for each in ("disagrees", UNTESTABLE, "undecided") if each in outcomes), "agrees")
         decisive = next((each for each in judged if each.outcome == outcome), judged[0])
-        value = decisive.estimate.value
+        value = decisive.estimate.value if outcome != UNTESTABLE else math.nan
         return {
             "verdict": "scaled reproduction" if outcome in ("agrees", "disagrees") else "inconclusive",
             "outcome": outcome,
             "measured": "not measured" if math.isnan(value) else round(value, 6),
             "relation": decisive.finding.relation,
             "expected_value": decisive.finding.bound,
-            "interval": decisive.interval,
+            "interval": decisive.interval if outcome != UNTESTABLE else None,
             "seeds": sorted({seed for each in judged for seed in each.estimate.seeds}),
             "opposite": ". ".join(_opposite(each) for each in judged),
         }

@@ -123,7 +123,8 @@ def frame(verdicts: Mapping[str, Verdict], known: Mapping[str, Claim] | None = N
     known = register() if known is None else known
     rows = []
     for name, verdict in verdicts.items():
-        row = {"document": known[name].document, **verdict.model_dump(), **known[name].model_dump()}
+        claim = known[name]
+        row = {"document": "X" if claim.ours else claim.document, **verdict.model_dump(), **claim.model_dump()}
         row["counterexample"] = str(verdict.counterexample) if verdict.counterexample else None
         rows.append(row)
     columns = dict.fromkeys(["id", "document", *Verdict.model_fields, *Claim.model_fields])

@@ -77,9 +77,9 @@ def dividing(models: pd.DataFrame) -> list:
     )
     others = kept[kept["layout"] == ""]
     more = (
-        f"Models that passed their gate; three priors on all heads (none, BAM, KERPLE power). Of {len(others)} models that rotate "
-        f"all heads, no head, or {'one layer' if layers else 'whole layers'} {int(others['both'].sum())} do both"
-        f"{_exceptions(others[others['both']]['encoding'])}."
+        f"Models that passed their gate; three priors on all heads (none, BAM, KERPLE power). Of {len(others)} models "
+        f"that rotate all heads, no head, or {'one layer' if layers else 'whole layers'} {int(others['both'].sum())} "
+        f"do both{_exceptions(others[others['both']]['encoding'])}."
     )
     return [said, more, "share of models that do both", *share(good, models_of), *place]
 

@@ -74,8 +74,8 @@ def test_a_run_that_misses_its_gate_decides_nothing():
     found = CHECKS["GOAT-F3a"].judged(lost)
     assert [each.outcome for each in found] == ["undecided"] * 3 + ["agrees"] * 3
     assert "gate missed: goat-composite (seed 0, 1, 2)" in found[0].note
-    deaf = frames(**{language.PERPLEXITY: worlds.perplexity(worlds.text(missed=[CODE]))})
-    assert outcomes("GOAT-F2a", deaf) == ["agrees", "undecided", "agrees", "agrees", "undecided"]
+    deaf = frames(**{language.PERPLEXITY: worlds.perplexity(worlds.text(missed=[PAPER]))})
+    assert outcomes("GOAT-F2a", deaf) == ["undecided", "agrees", "undecided"]
 
 
 def test_the_code_s_row_of_any_training_length_stands_for_the_code():
@@ -83,7 +83,7 @@ def test_the_code_s_row_of_any_training_length_stands_for_the_code():
     given = frames()
     for metric in (retrieval.COUNTS, retrieval.HEADS, language.PERPLEXITY):
         given[metric] = given[metric].replace({"encoding": longer})
-    for name in ("GOAT-F3a", "GOAT-F3b", "GOAT-F2a"):
+    for name in ("GOAT-F3a", "GOAT-F3b"):
         assert set(outcomes(name, given)) == {"agrees"}
 
 

@@ -69,6 +69,7 @@ ENDS = (said("Ordinary attention is above the uniform share at the first keys", 
         said("Ordinary attention is above the uniform share at the last keys",
              of(PLAIN, "recency"), UNIFORM))  # fmt: skip
 PEAKS = said("Parallel attention has more peaks than ordinary attention", gap((GLOBAL, "peaks"), (PLAIN, "peaks")))
+BLUE = "local attention (the blue line of Fig. 4)"
 REPEATS = said("Most chunks of parallel attention have a U, both ends above the middle", of(GLOBAL, "repeats"), HALF,
                ours=True, beyond=SINKLESS)  # fmt: skip
 WORSE = said("Evicting half of the keys makes the profile less even (distance from the uniform share)",
@@ -89,14 +90,14 @@ CHECKS = claims(
     ),
     claim(
         "PC-CQ2",
-        PEAKS,
+        said(f"Parallel attention has more peaks than {BLUE}", gap((GLOBAL, "peaks"), (LOCAL, "peaks"))),
         REPEATS,
-        said("Recency bias occurs in ordinary attention: its last keys are above the uniform share",
-             of(PLAIN, "recency"), UNIFORM),
+        said("Recency bias occurs in local attention: its last keys are above the uniform share",
+             of(LOCAL, "recency"), UNIFORM),
         said("And in parallel attention, at the end of its last chunk", of(GLOBAL, "recency"), UNIFORM),
-        said("It is weaker there in parallel attention", gap((PLAIN, "recency"), (GLOBAL, "recency"))),
+        said(f"It is weaker there than in {BLUE}", gap((LOCAL, "recency"), (GLOBAL, "recency"))),
         said("It is stronger than the bias at the beginning of the first chunk in parallel attention",
-             gap((GLOBAL, "recency"), (GLOBAL, "sink"))),
+             gap((GLOBAL, "recency"), (GLOBAL, "sink")), beyond=SINKLESS),
         recipe=RECIPE,
     ),
     claim("PC-CQ3i", WORSE, STEADIER, recipe=RECIPE),

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from scipy.linalg import expm
 
+from attention_priors.checks.encodings.sinusoids import UNSEEN
 from attention_priors.checks.rotations import oracles
 from attention_priors.claims.law import Law, claim, claims
 from attention_priors.positions.rotary import GridRotary, rope
@@ -289,17 +290,17 @@ CHECKS = claims(
         severity="needs a repair"),
     claim(
         "PE-F2",
-        Law("The formula behind the drawing (which is not in the text, so it is not judged): pair i of a vector at "
-            "position m is turned by m 10000^(-2i/d) and keeps its length.",
+        Law("Pair i of a vector at position m is turned by m 10000^(-2i/d) and keeps its length.",
             lambda width, position: np.exp(1j * position * 10_000 ** (-np.arange(0, width, 2) / width)), llama,
             [{"width": d, "position": m} for d in (8, 64) for m in (0, 1, 5, 100)],
             wrong=lambda width, position: np.exp(1j * position * 10_000 ** (-np.arange(0, width, 2) / (2 * width))),
-            tolerance=SINGLE),
+            tolerance=SINGLE, ours=True),
         Law("Between two positions it turns by the lag times that frequency, wherever they are.",
             lambda lag: np.exp(1j * lag * frequencies(8)),
             lambda start, lag: llama(8, start + lag) / llama(8, start),
             [{"start": s, "lag": d} for s in (0, 3, 40) for d in (1, 2, 7)],
-            wrong=lambda lag: np.exp(-1j * lag * frequencies(8)), tolerance=1e-4),
+            wrong=lambda lag: np.exp(-1j * lag * frequencies(8)), tolerance=1e-4, ours=True),
+        missing=UNSEEN,
         practice="the first pairs tell neighbours apart and wrap within 7 tokens; the last hardly move",
     ),
 )  # fmt: skip

@@ -80,6 +80,8 @@ def sign_changes(column: int) -> int:
     return int(np.diff(np.signbit(Sinusoidal(WIDTH)(torch.arange(ROWS)).numpy()[:, column])).sum())
 
 
+UNSEEN = "the picture is not in the survey's text: only the formula behind it can be computed"
+
 CHECKS = claims(
     claim(
         "PE-SIN",
@@ -93,11 +95,13 @@ CHECKS = claims(
     ),
     claim(
         "PE-F1",
-        Law("The formula behind the map (the printed picture is not in the text, so it is not judged): column pair i "
-            "of PE(pos, i) oscillates with wavelength 2π 10000^(2i/d), so changes sign 2 rows / wavelength times.",
+        Law("Column pair i of the table oscillates with wavelength 2π 10000^(2i/d), so changes sign 2 rows / "
+            "wavelength times.",
             lambda column: 2 * ROWS / (2 * math.pi * 10_000 ** (2 * (column // 2) / WIDTH)), sign_changes,
             [{"column": c} for c in range(WIDTH)],
-            wrong=lambda column: 2 * ROWS / (2 * math.pi * 10_000 ** ((column // 2) / WIDTH)), tolerance=1.0),
+            wrong=lambda column: 2 * ROWS / (2 * math.pi * 10_000 ** ((column // 2) / WIDTH)), tolerance=1.0,
+            ours=True),
+        missing=UNSEEN,
         practice="Most columns are slower than any context in use: half of them have wavelengths above 600.",
     ),
 )  # fmt: skip

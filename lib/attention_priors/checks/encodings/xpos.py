@@ -12,6 +12,7 @@ from itertools import product
 import numpy as np
 import torch
 
+from attention_priors.checks.encodings.sinusoids import UNSEEN
 from attention_priors.checks.rotations import oracles
 from attention_priors.claims.law import Law, claim, claims
 from attention_priors.positions.rotary import DampedRotary, xpos
@@ -133,12 +134,12 @@ CHECKS = claims(
         severity="needs a repair"),
     claim(
         "PE-F4",
-        Law("The formula behind the curve (the drawing is not in the text, so it is not judged) is the score of equal "
-            "vectors: plane i falls as zeta_i^(lag / 512) and turns as in RoPE.",
+        Law("The score of equal vectors: plane i falls as zeta_i^(lag / 512) and turns as in RoPE.",
             similarity, lambda lag: float(equal_vectors(np.array([0, lag]))[1]),
-            [{"lag": d} for d in range(0, 2000, 49)], wrong=lambda lag: similarity(lag, decay=False)),
+            [{"lag": d} for d in range(0, 2000, 49)], wrong=lambda lag: similarity(lag, decay=False), ours=True),
         Law(f"It decays to zero with the distance: below 1 % from lag {FAR:,} on.",
-            FAR, left, [{"lags": 4096}], wrong=FAR // 64, relation="<="),
+            FAR, left, [{"lags": 4096}], wrong=FAR // 64, relation="<=", ours=True),
+        missing=UNSEEN,
         practice="at the released scale of 512 and width 64 the slowest plane halves only every 15,721 tokens: what "
                  "xPos removes early are the oscillations of the fast planes",
     ),

@@ -1,7 +1,7 @@
 """Goat on text (Fig. 2a, section 6): losses at the training length T and up to 16T, of the models that know word order.
 
-Both forms of Goat (`retrieval.FORMS`) have to do as the paper says. All losses are of the same tokens, in nats; pairs
-are compared within seeds. The paper's 1.55 points of perplexity are those of another model on another text: here the
+Goat is the paper's form, with u of j over the current length. All losses are of the same tokens, in nats; pairs are
+compared within seeds. The paper's 1.55 points of perplexity are those of another model on another text: here the
 sign counts.
 
 App. E.3: does a rotation of the content add nothing once the prior is learned? On addresses ("which symbol stood k from
@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from attention_priors.checks.goat.retrieval import COUNTS, FAR, FORMS, PAPER, spans
+from attention_priors.checks.goat.retrieval import COUNTS, FAR, PAPER, spans
 from attention_priors.checks.language.losses import CLOSE, DIVERGES, LEVEL, RECIPE, Losses
 from attention_priors.checks.passkey import runs
 from attention_priors.checks.passkey.runs import MARGIN, Counts
@@ -29,7 +29,6 @@ TOTALS = "goat_offset_totals"
 ROTATED = "goat-rope"
 LEARNED = 0.9  # of the addresses at T
 NATS = 0.02  # of loss: less is none
-UNPRINTED = "the authors' u goes by j/L, and the paper does not print which L it is asked with beyond T"
 
 
 def losses(frames: Frames) -> Losses:
@@ -38,42 +37,22 @@ def losses(frames: Frames) -> Losses:
     return Losses(frame[frame["trained_on"].astype(bool)])
 
 
-def row(data: Losses, form: str) -> str:
-    """The encoding that stands for a form of Goat here."""
-    return next((name for name in data.frame["encoding"] if name.startswith(form)), form)
-
-
 def finding(text: str, estimate: Callable[[Losses], Estimate], relation: str, bound: float, **more) -> Finding:
     return Finding(text, lambda frames: estimate(losses(frames)), relation, bound, metrics=(PERPLEXITY,), **more)
 
 
-def below_alibi(form: str) -> Finding:
-    return finding(
-        f"{FORMS[form]} has a lower loss at T than ALiBi",
-        lambda data: data.gap("alibi", row(data, form), "loss", data.trained),
-        ">",
-        0.0,
-    )
+def above(data: Losses) -> Estimate:
+    """How far Goat's loss at T lies above the higher one of its rivals'."""
+    return largest({encoding(rival).label: data.gap(PAPER, rival, "loss", data.trained) for rival in RIVALS})
 
 
-def holds(form: str) -> Finding:
-    return finding(
-        f"The loss of {FORMS[form]} grows by at most {LEVEL} nats at every length up to {FAR}T",
-        lambda data: data.grows(row(data, form), FAR),
-        "<=",
-        LEVEL,
-        ours=True,
-        beyond="" if form == PAPER else UNPRINTED,
-    )
-
-
-def close(form: str) -> Finding:
-    def estimate(data: Losses) -> Estimate:
-        name = row(data, form)
-        return largest({encoding(rival).label: data.gap(name, rival, "loss", data.trained) for rival in RIVALS})
-
-    text = f"At T {FORMS[form]} is at most {CLOSE} nats above RoPE and ALiBi"
-    return finding(text, estimate, "<=", CLOSE, ours=True)
+FLAT = finding(
+    f"Its loss grows by at most {LEVEL} nats at every length up to {FAR}T",
+    lambda data: data.grows(PAPER, FAR),
+    "<=",
+    LEVEL,
+    ours=True,
+)
 
 
 def counts(frames: Frames, name: str, times: float) -> Counts:
@@ -115,15 +94,21 @@ def text(frames: Frames) -> Estimate:
 CHECKS = claims(
     claim(
         "GOAT-F2a",
-        *map(below_alibi, FORMS),
+        finding("Goat has a lower loss at T than ALiBi",
+                lambda data: data.gap("alibi", PAPER, "loss", data.trained), ">", 0.0),
         finding(f"RoPE breaks down: its loss grows by more than {DIVERGES} nats at {FAR}T",
                 lambda data: data.end("rope", FAR), ">", DIVERGES, ours=True),
-        *map(holds, FORMS),
-        practice="u is a function of j/L: whether L is the current length or that of training decides what its network "
-        "is asked beyond T.",
+        FLAT,
+        practice="u is a function of j/L: whether L is the current length (as here) or that of training (as in the "
+        "authors' code) decides what its network is asked beyond T; the figure has both.",
         recipe=RECIPE,
     ),
-    claim("GOAT-C-6", *map(close, FORMS), *map(holds, FORMS), recipe=RECIPE),
+    claim(
+        "GOAT-C-6",
+        finding(f"At T Goat is at most {CLOSE} nats above RoPE and ALiBi", above, "<=", CLOSE, ours=True),
+        FLAT,
+        recipe=RECIPE,
+    ),
     claim(
         "GOAT-E.3",
         addresses(1),

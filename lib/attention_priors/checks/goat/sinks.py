@@ -125,12 +125,12 @@ CHECKS = claims(
         "GOAT-CSINK",
         *(heads(f"Text: {label} forms sinks by a first key of larger norm than the others' median (heads with at least "
                 f"{SINK} of their attention on it)",
-                sinking, ">", 1.0, name, why=f"no head of {name} sinks")
+                sinking, ">", 1.0, name, why=f"no head of {name} sinks", beyond=SINKLESS)
           for name, label in (("rope", "RoPE"), ("alibi", "ALiBi"))),
         heads("Copies: the head that sinks most has the first key's mass from its prior, beyond content's own",
               taken, ">", 0.0, LEARNED, why=f"no head of {LEARNED} sinks", task=COPYING),
         heads("Text: adding u lowers the norm of the first key (mean over heads, waves alone less waves and u)",
-              column("norm"), ">", 0.0, WITHOUT, less=COMPOSITE),
+              column("norm"), ">", 0.0, WITHOUT, less=COMPOSITE, beyond=SINKLESS),
         recipe=f"{RECIPE}, copying",
     ),
     claim(

@@ -153,6 +153,8 @@ def spoils(name: str, relation: str, bound: float, text: str) -> Finding:
     return finding(text, lambda data: data.gap(name, ROPE, "loss", data.trained), relation, bound, ours=True)
 
 
+TOLD = ("sinusoidal", "t5", "rope", "alibi")  # whether they extrapolate the survey says in its text, too
+
 CHECKS = claims(
     claim("PE-C2", *map(stays, ("alibi", "t5")), *map(breaks, ("sinusoidal", "rope")), recipe=RECIPE),
     claim("PE-C3", *map(stays, RELATIVE), *map(breaks, ABSOLUTE), recipe=RECIPE),
@@ -175,9 +177,10 @@ CHECKS = claims(
     claim("PE-F6", *nope_at("second size", small), *nope_at("profile's size", readings), recipe=RECIPE),
     claim(
         "PE-TAB",
-        Law("Tests for relative, trainable and in each layer give the table's entries", printed, tested,
-            [{"name": name} for name in SUMMARY], wrong=swapped),
-        *(stays(name) if entries[-1] else breaks(name) for name, entries in SUMMARY.items()),
+        Law("Tests for relative, trainable and in each layer give the entries as we restore them (the survey's text "
+            "has the table's names alone)", printed, tested, [{"name": name} for name in SUMMARY], wrong=swapped,
+            ours=True),
+        *(stays(name) if SUMMARY[name][-1] else breaks(name) for name in TOLD),
         recipe=RECIPE,
     ),
     claim("OPG-18", *less(GROUPS), recipe=RECIPE),

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from attention_priors.claims.finding import ANY, RANK, SHARE, UNKNOWN, Estimate, Finding, Frames, mean
+from attention_priors.claims.finding import ANY, RANK, SHARE, UNKNOWN, Estimate, Finding, Frames, mean, share
 from attention_priors.claims.law import claim, claims
 
 RECIPE = "passkey-small"
@@ -19,6 +19,7 @@ HEADS, CORRELATIONS, EDITS, GATE = "learned_heads", "learned_correlations", "lea
 OURS = "bam-ssmax"
 NEGATIVE = -0.05  # an exponent that has clearly left its start at 0
 LONG = 8  # multiples of the training length from which on a context is long
+FEW = 0.05  # of a model's heads: fewer are none
 KEPT = 0.1  # accuracy at T: an edit that costs more has broken the task, not shortened its reach
 
 
@@ -46,12 +47,13 @@ def correlation(reading: str) -> Callable[[Frames], Estimate]:
     return over_seeds(CORRELATIONS, lambda rows: float(rows.loc[rows["reading"] == reading, "rho"].mean()), RANK)
 
 
-def lowest(frames: Frames) -> Estimate:
-    """The lowest exponent of a model, which one steep head can make very low: the note counts the seeds as well."""
-    found = over_seeds(HEADS, lambda rows: float(rows["beta"].min()))(frames)
-    each = learned(frames, HEADS).groupby("seed")["beta"].min()
-    note = f"of {len(each)} seeds {(each < NEGATIVE).sum()} below it, from {each.min():.2f} to {each.max():.2f}"
-    return replace(found, note=note.replace("-", "−")) if len(each) else found
+def negative(frames: Frames) -> Estimate:
+    """The share of a model's heads with β < NEGATIVE; the note has the lowest exponents, which one steep head rules."""
+    heads = learned(frames, HEADS).assign(below=lambda rows: rows["beta"] < NEGATIVE).groupby("seed")
+    found = share({int(seed): (int(rows["below"].sum()), len(rows)) for seed, rows in heads})
+    lowest = heads["beta"].min()
+    note = f"the lowest β of {len(lowest)} seeds lies between {lowest.min():.2f} and {lowest.max():.2f}"
+    return replace(found, note=note.replace("-", "−")) if len(lowest) else found
 
 
 def lift(rows: pd.DataFrame) -> float:
@@ -115,8 +117,8 @@ CHECKS = claims(
                 correlation("content alone on the key, within layers"), "<", 0.0, metrics=(CORRELATIONS, GATE)),
         recipe=RECIPE, flip=_mirrored),
     claim("BAM-C8",
-        Finding("From a start at 0 exponents become negative: the lowest of a model",
-                lowest, "<", NEGATIVE, metrics=(HEADS, GATE), ours=True),
+        Finding(f"From a start at 0 exponents become negative: the share of a model's heads with {_NEGATIVE}",
+                negative, ">", FEW, metrics=(HEADS, GATE), ours=True),
         Finding(f"Heads with {_NEGATIVE} give the key sentence more than its even share: their lift",
                 over_seeds(HEADS, lift), ">", 1.0, metrics=(HEADS, GATE)),
         Finding("They are those that look at the key: P(one gives it more than another head of its layer)",

@@ -291,14 +291,23 @@ CHECKS = claims(
     ),
     claim(
         "PE-BETA",
+        Law("The base b sets the effective context window: the d/2 places β = b^(2/d) count to b, the longest period "
+            "is 2π b^(1 - 2/d), and it grows with the base.",
+            lambda width, base: 2 * math.pi * base ** (1 - 2 / width),
+            lambda width, base: 2 * math.pi / float(rope(width, base).omega.min()),
+            [{"width": d, "base": b} for d in (4, 8, 64, 128) for b in (1e3, 1e4, 5e5)],
+            wrong=lambda width, base: 2 * math.pi * base, relation="==", tolerance=lambda width, base: 1e-5 * base,
+            quote="theoretical insight into the relationship between the base and the effective context window",
+            place="β-ary"),
         Law("Digit m of n in base β is floor(n / β^(m-1)) mod β. (The formula is that of the post that the survey "
             "cites for it. It is judged for whole β, where there are digits: RoPE's β = 10000^(2/d) at d = 2, 4, 8.)",
-            digits, divided, WHOLE, wrong=lambda width, number: digits(width, number, 1), tolerance=0),
+            digits, divided, WHOLE, wrong=lambda width, number: digits(width, number, 1), tolerance=0, ours=True),
         Law("RoPE takes cosine and sine of n / β^(m-1).",
-            arguments(0), angles, PLACES, wrong=arguments(1), tolerance=oracles.FLOAT32),
+            arguments(0), angles, PLACES, wrong=arguments(1), tolerance=oracles.FLOAT32, ours=True),
         Law("It only resembles positional notation: for RoPE's other β these numbers do not add up to every n.",
             lambda width: width in (2, 4, 8), adds_up,
-            [{"width": d} for d in (2, 4, 6, 8, 10, 12, 16, 32, 64, 128)], wrong=lambda width: width <= 8, tolerance=0),
+            [{"width": d} for d in (2, 4, 6, 8, 10, 12, 16, 32, 64, 128)], wrong=lambda width: width <= 8, tolerance=0,
+            ours=True),
         practice="The reading explains interpolation (divide n) and NTK (enlarge β by a^(2/(d-2))), no more: at d = "
                  "128 the base is 1.15, and a phase has period 2π β^(m-1), not β^m. At d = 16 the digits of 10 add up "
                  "to 20.",
