@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from itertools import product
 
 import pandas as pd
 
@@ -64,17 +65,31 @@ def lead(data: Losses) -> Estimate:
     return smallest({encoding(base).label: ours - gain(data, base) for base in OTHERS})
 
 
+def highest(text: str, worst: Iterable[str], others: Iterable[str], read: Read) -> Finding:
+    """Whose losses at T lie above all others'."""
+
+    def lead(data: Losses) -> Estimate:
+        return smallest(
+            {
+                f"{encoding(a).label} above {encoding(b).label}": data.gap(a, b, "loss", data.trained)
+                for a, b in product(worst, others)
+            }
+        )
+
+    return finding(text, lead, ">", 0.0, read)
+
+
 def table_2(read: Read) -> Iterable[Finding]:
-    """At T, without SSMax."""
-    yield finding(
-        "NoPE has the highest loss at T",
-        lambda data: smallest({encoding(name).label: data.gap("nope", name, "loss", data.trained) for name in TABLE_2}),
-        ">",
-        0.0,
+    """At T: who is worst without SSMax and with it, and the other four without."""
+    yield highest("NoPE has the highest loss at T", ("nope",), TABLE_2, read)
+    yield highest(
+        "With SSMax NoPE and RoPE have the highest losses at T",
+        ("nope-ssmax", "rope-ssmax"),
+        ("sinusoidal-ssmax", "alibi-ssmax", "bam-ssmax"),
         read,
     )
     yield finding(
-        f"The other four lie within {CLOSE} nats at T",
+        f"Without SSMax the other four lie within {CLOSE} nats at T",
         lambda data: largest(
             {
                 f"{encoding(a).label} above {encoding(b).label}": data.gap(a, b, "loss", data.trained)
