@@ -37,7 +37,8 @@ from attention_priors.positions.encodings import encoding
 STABLE, UNSTABLE = ("alibi", "rope-local", "bam"), ("sinusoidal", "rope", "nope")
 OTHERS = ("nope", "sinusoidal", "rope", "rope-local", "alibi")
 TABLE_2 = ("sinusoidal", "rope", "alibi", "bam")  # beside NoPE
-LOCAL = 0.01  # nats by which a model that reads nearby tokens alone may move when it is given more text
+LOCAL = 0.01  # nats by which more text may move ALiBi further than a model that reads nearby tokens alone
+FINER = "the paper's edge of 0.1 points of perplexity, 0.004 nats, is finer than these seeds resolve"
 NEAR_CHANCE = 0.1  # of passkeys
 FAR_LONGER = 32  # times the training length, as in Fig. 10
 BASE_50, BASE_100 = "rope-ssmax-base-50", "rope-ssmax-base-100"
@@ -202,9 +203,10 @@ CHECKS = claims(
     claim(
         "BAM-C23",
         finding("ALiBi has a lower loss than BAM at T", lambda data: data.gap("alibi", "bam", "loss", data.trained),
-                "<", 0.0, first_domain),
-        Finding(f"More text moves ALiBi's loss on a document by less than {LOCAL} nats",
-                lambda frames: movement(frames, "alibi"), "<", LOCAL, metrics=(PERPLEXITY, LOSSES), ours=True),
+                "<", 0.0, first_domain, beyond=FINER),
+        Finding(f"More text moves ALiBi's loss on a document no more than RoPE Local's, within {LOCAL} nats",
+                lambda frames: movement(frames, "alibi") - movement(frames, "rope-local"), "<=", LOCAL,
+                metrics=(PERPLEXITY, LOSSES), ours=True),
         Finding("It moves BAM's more than ALiBi's",
                 lambda frames: movement(frames, "bam") - movement(frames, "alibi"), ">", 0.0,
                 metrics=(PERPLEXITY, LOSSES)),

@@ -239,8 +239,6 @@ CHECKS = claims(
     ),
     claim(
         "PE-F9",
-        at(DYNAMIC, LINEAR, 1, f"At T dynamic linear scaling is below linear scaling by {TIMES}"),
-        at(DYNAMIC_NTK, NTK, 1, f"At T dynamic NTK is below NTK by {TIMES}"),
         below("Beyond T dynamic NTK is below dynamic linear scaling", DYNAMIC_NTK, DYNAMIC, least=BEYOND),
         below("Beyond T dynamic NTK is below RoPE", DYNAMIC_NTK, ROPE, least=BEYOND),
         recipe=RECIPE,

@@ -294,7 +294,7 @@ CHECKS = claims(
         Law("The base b sets the effective context window: the d/2 places β = b^(2/d) count to b, the longest period "
             "is 2π b^(1 - 2/d), and it grows with the base.",
             lambda width, base: 2 * math.pi * base ** (1 - 2 / width),
-            lambda width, base: 2 * math.pi / float(rope(width, base).omega.min()),
+            lambda width, base: 2 * math.pi / min(rope(width, base).omega),
             [{"width": d, "base": b} for d in (4, 8, 64, 128) for b in (1e3, 1e4, 5e5)],
             wrong=lambda width, base: 2 * math.pi * base, relation="==", tolerance=lambda width, base: 1e-5 * base,
             quote="theoretical insight into the relationship between the base and the effective context window",
