@@ -358,7 +358,6 @@ def test_times_are_estimated_from_the_profile_then_from_what_was_measured(tmp_pa
     progress.record(place, name, {"wall_seconds": 2.0, "key": "other code, the same trainings"})
     assert progress.estimates(place, profile)[name] == pytest.approx(60 * profile.minutes[name])
     assert "longer than the 5 min expected" in progress.heartbeat(name, 400, "cell 9 of 9", known, [])
-    assert progress.total(["new", name], known) == "at least 5 min (1 of 2 not timed yet)"
     known = {"a": 600.0, "b": 1200.0, "c": 1800.0, "d": 4800.0}
     assert progress.total(list("abc"), known) == "about 1 h 0 min"
     assert progress.total(list("abc"), known, beside=2) == "about 30 min"

@@ -18,14 +18,12 @@ import torch
 from .. import runtime
 from ..parallel.benchmarks import infinitebench, longbench, opened, plan, presets, run, synthetic
 from ..parallel.benchmarks.methods import METHODS, Settings
-from ..parallel.benchmarks.methods import find as find_method
 from ..parallel.benchmarks.prompts import CHAT, Wording
-from ..parallel.benchmarks.task import Row, Task
+from ..parallel.benchmarks.task import Known, Row, Task
 from ..publish import benchmarks as summary
-from ..store.registry import nearest
 from . import arguments as commands
 
-TASKS: dict[str, Task] = {**infinitebench.TASKS, **longbench.TASKS}
+TASKS: Known[Task] = Known("task", infinitebench.TASKS | longbench.TASKS)
 WHOLE = commands.whole(1, 2**31)
 COLUMNS = "{:<22} {:<26} {:>9} {:>7} {:>9} {:>9} {:>9} {:>8}"
 
@@ -45,13 +43,6 @@ def rows(name: str, folder: Path | None, length: int | None, samples: int | None
 def names(text: str) -> list[str]:
     """The names between commas."""
     return [each.strip() for each in text.split(",") if each.strip()]
-
-
-def find_task(name: str) -> Task:
-    """ValueError with the nearest name for a task that there is not."""
-    if name not in TASKS:
-        raise ValueError(f"unknown task {name!r}{nearest(name, TASKS)}; all: {', '.join(TASKS)}")
-    return TASKS[name]
 
 
 def settings_of(chosen: argparse.Namespace, preset: presets.Preset | None, config: Any) -> Settings:
@@ -90,7 +81,7 @@ def said(chosen: argparse.Namespace, tasks: dict[str, tuple[Task, list[Row]]], s
         text, question = wording.written(task, longest)
         tokens, asked = count(text), max(1, count(question))
         for name in names(chosen.methods):
-            method = find_method(name)
+            method = METHODS[name]
             made = plan.cost(shape, method, method.options(task, settings, wording.bos, longest), tokens, asked, each)
             lines.append(COLUMNS.format(task.name, name, tokens, made.chunks, made.entries, f"{made.bytes / 2**30:.1f}",
                                         f"{made.prefill:.1e}", f"{made.decode:.0e}"))  # fmt: skip
@@ -99,7 +90,7 @@ def said(chosen: argparse.Namespace, tasks: dict[str, tuple[Task, list[Row]]], s
 
 def arguments() -> commands.Arguments:
     """The command line."""
-    parser = commands.Arguments("benchmarks", __doc__.splitlines()[0])
+    parser = commands.Arguments("benchmarks", __doc__)
     parser.add_argument("--model", help="folder of a model, or its name on the hub (default: the preset's)")
     parser.add_argument("--preset", help=f"sizes of the paper's experiments: {', '.join(presets.PRESETS)}")
     parser.add_argument("--tasks", default="passkey", help="names with commas (default: passkey)")
@@ -126,12 +117,11 @@ def arguments() -> commands.Arguments:
 
 def asked(chosen: argparse.Namespace) -> str:
     """Do what the arguments say; what to print. ValueError for what cannot be done."""
-    preset = presets.find(chosen.preset) if chosen.preset else None
-    wanted = {name: find_task(name) for name in names(chosen.tasks)}
-    for name in names(chosen.methods):
-        find_method(name)
+    preset = presets.PRESETS[chosen.preset] if chosen.preset else None
+    wanted = {name: TASKS[name] for name in names(chosen.tasks)}
+    methods = [name for name in names(chosen.methods) if METHODS[name]]
     name = chosen.model or (preset.model if preset else None)
-    if name is None or not wanted or not names(chosen.methods):
+    if name is None or not wanted or not methods:
         raise ValueError("no model, task or method is named; give --model or --preset, --tasks and --methods")
     if not chosen.dry_run and chosen.out is None:
         raise ValueError("no folder for the answers; give --out FOLDER, or --dry-run")
@@ -148,10 +138,10 @@ def asked(chosen: argparse.Namespace) -> str:
     if chosen.dry_run:
         return "\n".join(said(chosen, tasks, settings, config, words))
     wording = Wording.of(words, chosen.chat)
-    run.check_room(tasks, names(chosen.methods), settings, wording)
+    run.check_room(tasks, methods, settings, wording)
     model = opened.model(name, words, runtime.device(chosen.device), chosen.dtype)
     key = opened.identity(model, words)
-    answers = run.wanted(tasks, names(chosen.methods), settings, wording, key, chosen.out / "answers")
+    answers = run.wanted(tasks, methods, settings, wording, key, chosen.out / "answers")
     records = run.run(model, wording, answers)
     footer = (f"Model {Path(name).name}, w = {settings.window}, K = {settings.keep or 'by task'}, "
               f"B = {settings.budget or 'all'}, chat {wording.chat}, key {key}.")  # fmt: skip
@@ -159,19 +149,15 @@ def asked(chosen: argparse.Namespace) -> str:
     return "\n".join([built.to_string(index=False), *map(str, files)])
 
 
+@commands.refusing(stopped="the same command goes on")
 def main(arguments_: list[str] | None = None) -> int:
     """0 when the table is written, 2 for bad input, 130 when it was stopped."""
     chosen = arguments().parse_args(arguments_)
     try:
         print(asked(chosen), flush=True)
-    except KeyboardInterrupt:
-        print("\nstopped: the same command goes on", file=sys.stderr, flush=True)
-        return 130
     except torch.OutOfMemoryError:
         remedy = f"give less than --at-once {chosen.at_once}, or leave out the methods that read the whole text"
-        return commands.refused(ValueError(f"the device is out of memory; {remedy}; the same command goes on"))
-    except commands.REFUSED as error:
-        return commands.refused(error)
+        raise ValueError(f"the device is out of memory; {remedy}; the same command goes on") from None
     return 0
 
 

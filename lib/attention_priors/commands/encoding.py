@@ -48,11 +48,10 @@ def limit(profile: config.Profile, seconds: float) -> int:
     return max(MINUTES, math.ceil(2 * turns * seconds * profile.passkey.recipe.steps / 60 / runs.TRAINING))
 
 
+@commands.refusing()
 def main(arguments: list[str] | None = None) -> int:
     """0 when there is a card, of what was finished in time; 2 for bad input."""
-    parser = commands.Arguments("encoding", __doc__.splitlines()[0])
-    parser.sizes()
-    parser.places()
+    parser = commands.Arguments("encoding", __doc__, "profile", "results")
     parser.add_argument("file", type=Path, help="Python file that adds one encoding to ENCODINGS")
     parser.add_argument("--ssmax", action="store_true", help="its form with scalable softmax")
     parser.add_argument("--minutes", type=commands.count, help="at most (default: what suits this machine)")
@@ -61,29 +60,26 @@ def main(arguments: list[str] | None = None) -> int:
     mpl.use("agg")
     os.environ["ATTENTION_PRIORS_HEADLESS"] = "1"  # lines instead of bars, in every worker
     began = time.time()
-    try:
-        profile = config.profile(chosen.profile)
-        own = read(chosen.file)
-        name = own.scaled if chosen.ssmax else own.name
-        runtime.configure(profile.threads)
-        held = laws.hold(own, profile, max(runs.samples(profile)))
-        seconds, price = laws.price(own, name, profile, (chosen.minutes or 4 * MINUTES) * runs.TRAINING)
-        minutes = chosen.minutes or limit(profile, seconds)
-        runtime.say(f"[encoding] {name}: {len(held)} laws hold; a training step takes {price:.1f} times NoPE's. "
-                    f"Now {len(profile.seeds)} seeds, at most {minutes} min; Ctrl-C loses nothing")  # fmt: skip
-        folder = config.CACHE / "runs"
-        until = began + 60 * minutes
-        expected = seconds * profile.passkey.recipe.steps / 2  # most have learned by then
-        found = runs.asked(own, name, profile, folder, until, minutes, expected)
-        others = cards.committed(Report(Layout(chosen.results, profile.name), "passkeys"))
-        sibling = own.name if chosen.ssmax else own.scaled
-        where = runtime.device(profile.device).type
-        keys = {runs.spec_of(own, sibling, profile, seed).key(where) for seed in profile.seeds}
-        others = cards.beside(others, chosen.into / sibling / "accuracy.csv", keys)
-        card = cards.Card(own, name, profile, held, found, others, price)
-        path = write(card, chosen.into / name)
-    except commands.REFUSED as error:
-        return commands.refused(error)
+    profile = config.profile(chosen.profile)
+    own = read(chosen.file)
+    name = own.scaled if chosen.ssmax else own.name
+    runtime.configure(profile.threads)
+    held = laws.hold(own, profile, max(runs.samples(profile)))
+    seconds, price = laws.price(own, name, profile, (chosen.minutes or 4 * MINUTES) * runs.TRAINING)
+    minutes = chosen.minutes or limit(profile, seconds)
+    runtime.say(f"[encoding] {name}: {len(held)} laws hold; a training step takes {price:.1f} times NoPE's. "
+                f"Now {len(profile.seeds)} seeds, at most {minutes} min; Ctrl-C loses nothing")  # fmt: skip
+    folder = config.CACHE / "runs"
+    until = began + 60 * minutes
+    expected = seconds * profile.passkey.recipe.steps / 2  # most have learned by then
+    found = runs.asked(own, name, profile, folder, until, minutes, expected)
+    others = cards.committed(Report(Layout(chosen.results, profile.name), "passkeys"))
+    sibling = own.name if chosen.ssmax else own.scaled
+    where = runtime.device(profile.device).type
+    keys = {runs.spec_of(own, sibling, profile, seed).key(where) for seed in profile.seeds}
+    others = cards.beside(others, chosen.into / sibling / "accuracy.csv", keys)
+    card = cards.Card(own, name, profile, held, found, others, price)
+    path = write(card, chosen.into / name)
     runtime.say(f"[encoding] {name}: {span(time.time() - began)}")
     if found.waiting:
         print(f"not finished within {minutes} min: {'; '.join(found.waiting)}. Run the same command again: it goes on "

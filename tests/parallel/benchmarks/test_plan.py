@@ -48,7 +48,7 @@ def test_a_cost_worked_out_by_hand(model: Path) -> None:
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_presets(name: str) -> None:
-    preset = presets.find(name)
+    preset = presets.PRESETS[name]
     weights, window, budget = PRINTED[name]
     assert (preset.window, preset.budget) == (window, budget)
     assert plan.Shape.of(opened.sizes(preset)).weights / 1e9 == pytest.approx(weights, abs=0.005)

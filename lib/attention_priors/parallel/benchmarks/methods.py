@@ -11,13 +11,12 @@ from jaxtyping import Int
 from torch import Tensor
 
 from ... import runtime
-from ...store.registry import nearest
 from ..baselines import by_interpolation, by_ntk, by_yarn, halves, last_window
 from ..chunks import Calibration, Options
 from ..read import Condensed, condense
 from ..select import at_random, lexical
 from ..unrotated import Unrotated, rectified, streaming, stretched
-from .task import Row, Task
+from .task import Known, Row, Task
 
 Tokens = Int[Tensor, " tokens"]
 Open = Callable[..., Condensed | Unrotated]  # of reader, text, question, options, progress
@@ -76,7 +75,7 @@ class Method:
         return replace(made, **changes)
 
 
-METHODS: dict[str, Method] = {
+METHODS: Known[Method] = Known("method", {
     "plain": Method("whole text", whole=True, keep=None),
     "last-window": Method("last window", last_window, cut=True),
     "halves": Method("first and last half", halves, cut=True),
@@ -95,11 +94,4 @@ METHODS: dict[str, Method] = {
     "random": Method("K chunks at random", chooses="random"),
     "lexical": Method("K chunks by BM25", chooses="lexical"),
     "snapkv": Method("SnapKV, K B keys", whole=True, budget=True),
-}  # fmt: skip
-
-
-def find(name: str) -> Method:
-    """A row of `METHODS`. ValueError with the nearest name for one that there is not."""
-    if name not in METHODS:
-        raise ValueError(f"unknown method {name!r}{nearest(name, METHODS)}; all: {', '.join(METHODS)}")
-    return METHODS[name]
+})  # fmt: skip

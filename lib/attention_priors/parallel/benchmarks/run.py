@@ -14,7 +14,7 @@ from ... import runtime, store
 from ..chunks import Options, chunk_size
 from ..generate import decode
 from ..hf import HuggingFace
-from . import methods, metrics, plan
+from . import metrics, plan
 from .methods import METHODS, Settings
 from .prompts import Wording
 from .task import Row, Task
@@ -107,7 +107,7 @@ def _each(
         for row in rows:
             text, question = wording.written(task, row)
             for name in names:
-                yield task, name, row, methods.find(name).options(task, settings, wording.bos, row), text, question
+                yield task, name, row, METHODS[name].options(task, settings, wording.bos, row), text, question
 
 
 def run(model: PreTrainedModel, wording: Wording, asked: Sequence[Wanted]) -> list[dict[str, Any]]:

@@ -133,17 +133,13 @@ def execute(
 def surroundings(scratch: Path) -> Iterator[None]:
     """The environment that kernels inherit, for the time of one execution."""
     folders = {"IPYTHONDIR": str(scratch / "ipython"), "JUPYTER_RUNTIME_DIR": str(scratch)}
-    ours = SURROUNDINGS | folders | {"ATTENTION_PRIORS_PROGRESS": str(scratch / PROGRESS)}
-    before = {name: os.environ.get(name) for name in ours}
-    os.environ.update(ours)
+    before = dict(os.environ)
+    os.environ.update(SURROUNDINGS | folders | {"ATTENTION_PRIORS_PROGRESS": str(scratch / PROGRESS)})
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        os.environ.clear()
+        os.environ.update(before)
 
 
 @contextlib.contextmanager
