@@ -134,7 +134,6 @@ LINES = [
     ("own {here}/none.py", "none.py", "give FILE= the path of a Python file"),
     ("own {here}", "here", "give FILE= the path of a Python file"),
     ("own {file} --profile smok", "'smok'", "nearest is 'smoke'"),
-    ("own {file} --minutes 0", "0", "a number from 1 to 1024"),
     ("first_look --profile smok", "'smok'", "nearest is 'smoke'"),
     ("parallel.benchmarks", "no model", "give --model or --preset"),
     ("parallel.benchmarks --keep 0", "0", "a number from 1 to"),

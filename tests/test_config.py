@@ -118,14 +118,6 @@ def test_profiles_are_values() -> None:
         profile.threads = 3
 
 
-@pytest.mark.parametrize("name", ["cpuu", "CPU", "", "../profiles/cpu", "cpu.yaml"])
-def test_an_unknown_profile_is_named_with_the_nearest(name: str) -> None:
-    pattern = r"unknown profile .*; nearest is '.*'; all: c4, cpu, full, gpu, paper, smoke"
-    with pytest.raises(ValueError, match=pattern) as caught:
-        config.profile(name)
-    assert repr(name) in str(caught.value)
-
-
 def written(folder: Path, data: object, name: str = "mine") -> config.Profile:
     """A profile file of this text or data, read; a profile of another name gets this one."""
     if isinstance(data, dict) and data.get("name") == "smoke":
@@ -315,13 +307,6 @@ NO_PROFILES = [
     (b"name: \xff\xfe", r"mine\.yaml is not UTF-8 text \(.* at byte 6\); save it as UTF-8"),
     (b"name: a\x00b", r"mine\.yaml is not valid YAML"),
 ]
-
-
-@pytest.mark.parametrize(("text", "message"), NO_PROFILES)
-def test_files_that_are_no_profile(text: str | bytes, message: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=message) as caught:
-        written(tmp_path, text)
-    assert "\n" not in str(caught.value)
 
 
 def test_another_device() -> None:

@@ -17,7 +17,7 @@ import torch
 
 from .. import runtime
 from ..parallel.benchmarks import infinitebench, longbench, opened, plan, presets, run, synthetic
-from ..parallel.benchmarks.methods import METHODS, Settings
+from ..parallel.benchmarks.methods import METHODS, SEED, Settings
 from ..parallel.benchmarks.prompts import CHAT, Wording
 from ..parallel.benchmarks.task import Known, Row, Task
 from ..publish import benchmarks as summary
@@ -28,10 +28,10 @@ WHOLE = commands.whole(1, 2**31)
 COLUMNS = "{:<22} {:<26} {:>9} {:>7} {:>9} {:>9} {:>9} {:>8}"
 
 
-def rows(name: str, folder: Path | None, length: int | None, samples: int | None, seed: int, count: Any) -> list[Row]:
+def rows(name: str, folder: Path | None, length: int | None, samples: int | None, count: Any) -> list[Row]:
     """The prompts of a task: made at a length, or some of its file's."""
     if length is not None:
-        made = synthetic.lines(name, length, samples or 1, seed, count)
+        made = synthetic.lines(name, length, samples or 1, SEED, count)
         return [infinitebench.row(TASKS[name], each, f"{name}:{each['id']}") for each in made]
     reader = infinitebench if name in infinitebench.TASKS else longbench
     found = run.spread(list(reader.rows(name, folder)), samples)
@@ -52,7 +52,7 @@ def settings_of(chosen: argparse.Namespace, preset: presets.Preset | None, confi
     window = chosen.window or (preset.window if preset else most)
     if window is None:
         raise ValueError("window = None, and the model does not say for how many positions it is made; give --window")
-    cut = chosen.cut or (preset.cut if preset else None)
+    cut = preset.cut if preset else None
     for name, value in (("window", window), ("cut", cut)):
         if most and value and value > most:
             raise ValueError(f"{name} = {value}, but the model is made for {most} positions; give at most {most}")
@@ -62,8 +62,6 @@ def settings_of(chosen: argparse.Namespace, preset: presets.Preset | None, confi
         budget=chosen.budget or (preset.budget if preset else None),
         cut=cut,
         at_once=chosen.at_once,
-        overlap=chosen.overlap,
-        seed=chosen.seed,
     )
 
 
@@ -99,17 +97,14 @@ def arguments() -> commands.Arguments:
     parser.add_argument("--samples", type=WHOLE, help="prompts of a task (default: all of its file; 1 that is made)")
     parser.add_argument("--data", type=Path, help="folder with the benchmarks' files (default: the hub's)")
     parser.add_argument("--window", type=WHOLE, help="positions of a chunk, question and answer (default: the model's)")
-    parser.add_argument("--cut", type=WHOLE, help="positions where a text is cut (default: the preset's, or --window)")
     parser.add_argument("--keep", type=WHOLE, help="chunks that stay (default: the preset's, or as the paper by task)")
     parser.add_argument("--budget", type=WHOLE, help="keys that stay of a chunk (default: the preset's)")
-    parser.add_argument("--overlap", type=commands.whole(0, 2**31), default=0, help="tokens that chunks share")
     parser.add_argument("--at-once", type=commands.count, default=4, help="chunks in one batch (default: 4)")
     parser.add_argument("--chat", choices=CHAT, default="question",
                         help="where the opening of a chat template stands (default: before the question)")  # fmt: skip
     parser.add_argument("--device", type=commands.device, default="auto", help="default: a GPU where there is one")
     parser.add_argument("--dtype", choices=("auto", *opened.DTYPES), default="auto",
                         help="default: bfloat16 on a GPU, else float32")  # fmt: skip
-    parser.add_argument("--seed", type=commands.seed, default=0, help="of prompts that are made (default: 0)")
     parser.add_argument("--out", type=Path, help="folder for answers and table")
     parser.add_argument("--dry-run", action="store_true", help="print what it costs; load no weight")
     return parser
@@ -132,8 +127,7 @@ def asked(chosen: argparse.Namespace) -> str:
     settings = settings_of(chosen, preset, config)
     count = opened.counter(words)
     tasks = {
-        each: (task, rows(each, chosen.data, chosen.length, chosen.samples, chosen.seed, count))
-        for each, task in wanted.items()
+        each: (task, rows(each, chosen.data, chosen.length, chosen.samples, count)) for each, task in wanted.items()
     }
     if chosen.dry_run:
         return "\n".join(said(chosen, tasks, settings, config, words))

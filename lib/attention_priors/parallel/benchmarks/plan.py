@@ -68,7 +68,7 @@ def cost(shape: Shape, method: Method, options: Options, text: int, question: in
         length, entries = bos + text + question, min(bos + text, options.window - 1)
         pairs, asked, held = (bos + text) * entries, after * entries, entries + PIECE
     else:
-        chunks = 1 if method.cut else len(split(text, size, options.overlap))
+        chunks = 1 if method.cut else len(split(text, size))
         keep = min(options.keep or chunks, chunks) if not method.cut else 1
         rows = keep if method.chooses else chunks
         at_once, length = min(options.at_once, rows), bos + size + question

@@ -15,7 +15,7 @@ from ..chunks import Options, chunk_size
 from ..generate import decode
 from ..hf import HuggingFace
 from . import metrics, plan
-from .methods import METHODS, Settings
+from .methods import METHODS, SEED, Settings
 from .prompts import Wording
 from .task import Row, Task
 
@@ -67,7 +67,7 @@ def wanted(
         plain = {each.name: getattr(options, each.name) for each in fields(options)
                  if each.name not in ("choose", "calibration", "at_once")}  # fmt: skip
         how = METHODS[name].chooses, METHODS[name].cut, repr(options.calibration)
-        key = store.key(VERSION, model, name, plain, how, settings.seed, row.id, text, question)
+        key = store.key(VERSION, model, name, plain, how, SEED, row.id, text, question)
         found.append(Wanted(task, name, row, options, text, question, folder / task.name / name / f"{key}.json"))
     return found
 

@@ -25,6 +25,7 @@ TOEPLITZ, SAME = 1e-5, 1e-6  # largest relative gap of one log-prior asked twice
 CONSTANT = 5.0
 KEYS = 64  # at which a prior over keys is asked
 STEPS = 4  # timed training steps
+PATIENCE = 960.0  # seconds that training may take from checkpoint to checkpoint
 
 
 @dataclass(frozen=True)
@@ -211,10 +212,10 @@ def _apart(one: Tensor, other: Tensor) -> float:
     return float((one - other).abs().max() / (1 + other.abs().max()))
 
 
-def price(own: Own, name: str, profile: Profile, minutes: float) -> tuple[float, float]:
+def price(own: Own, name: str, profile: Profile) -> tuple[float, float]:
     """Seconds of a training step here and now, and how many of NoPE's that is: the median of a few, in turn.
 
-    `Wrong` where `minutes` do not reach to the first checkpoint, so that training could never go on.
+    `Wrong` where a checkpoint would take longer than PATIENCE: what is stopped before it begins anew.
     """
     specs = [passkey_run(profile, each, profile.seeds[0]) for each in (name, "nope")]
     models = [build(spec) for spec in specs]
@@ -228,9 +229,9 @@ def price(own: Own, name: str, profile: Profile, minutes: float) -> tuple[float,
                 loss_of(model, batch, longest)[0].backward()
             times.append(time.perf_counter() - began)
     ours, theirs = (sorted(times[1:])[len(times[1:]) // 2] for times in spent)
-    if (steps := longest.checkpoint_every) * ours > 60 * minutes:
+    if (steps := longest.checkpoint_every) * ours > PATIENCE:
         factors = [part for part in models[0].modules() if isinstance(part, RelativePrior)]
-        said = f"a training step takes {ours:.1f} s, {ours / theirs:.0f} times NoPE's: {minutes:g} min hold less than "
-        said += f"the {steps} steps from checkpoint to checkpoint; compute all lags at once, without loops"
+        said = f"a training step takes {ours:.1f} s, {ours / theirs:.0f} times NoPE's, and {steps} steps from "
+        said += f"checkpoint to checkpoint more than {PATIENCE / 60:.0f} min; compute all lags at once, without loops"
         raise own.wrong(said, own.line(factors[0]) if factors else None)
     return ours, ours / theirs
