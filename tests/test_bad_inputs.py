@@ -32,7 +32,7 @@ from attention_priors.commands import claim as ledger
 from attention_priors.commands import genome as pack
 from attention_priors.commands import train as training
 from attention_priors.config import ModelConfig
-from attention_priors.corpora import corpora, genome, packing
+from attention_priors.corpora import genome
 from attention_priors.figures import FIGURES, TABLES
 from attention_priors.model import Cache, Transformer, paper_model
 from attention_priors.positions.encodings import ENCODINGS
@@ -340,10 +340,7 @@ ROWS = Table("row", "attention_priors", {"lost": "store.layout:Lost", "there": "
 CALLS = [
     (lambda: extend(model(), "rope-pi", NAN), "trained = nan", "at least 2 tokens"),
     (lambda: extend(model(), "rope-pi", INF), "trained = inf", "at least 2 tokens"),
-    (lambda: extend(model(), "rope-pi", 1), "trained = 1", "at least 2 tokens"),
     (lambda: extend(model(), "rope-pii", 8), "'rope-pii'", "nearest is 'rope-pi'"),
-    (lambda: extend(model("alibi"), "rope-pi", 8), "the model is 'alibi'", "train or open that one"),
-    (lambda: model("rope-pi")(tokens(1, 2)), "is not known", "use attention_priors.training.extension.extend"),
     (lambda: model("ropee"), "'ropee'", "nearest is 'rope'"),
     (lambda: paper_model("bam-7b"), "'bam-7b'", "choose one of bam-120m"),
     (lambda: model()(tokens(1, 31)), "tokens from 1 to 31", "the vocabulary is 0 to 30"),
@@ -358,11 +355,8 @@ CALLS = [
     (lambda: model()(tokens(1, 2).expand(3, 2), cache=grown()), "3 rows", "a new cache"),
     (lambda: Cache().select(torch.tensor([0])), "empty", "run the model on a prompt"),
     (lambda: model().attention_maps(tokens(1, 2), 0), "queries = 0", "ask for 1 to all"),
-    (lambda: load("passkey/bamm/0"), "'passkey/bamm/0'", "there are: "),
     (lambda: load("passkey/*/0"), "'passkey/*/0'", "there are: "),
     (lambda: load("/nowhere/*.safetensors"), "/nowhere/*.safetensors", "give the path"),
-    (lambda: runtime.device("tpu"), "'tpu'", "use 'auto', 'cpu', 'cuda' or 'cuda:<number>'"),
-    (lambda: runtime.configure(0), "threads = 0", "at least 1"),
     (lambda: evaluation.passkey_samples(model(), 128, 0, 0), "samples = 0", "at least 1"),
     (lambda: evaluation.passkey_samples(model(), 128, -1, 0), "samples = -1", "at least 1"),
     (lambda: evaluation.passkey_samples(model(), 20, 2, 0), "length = 20", "use a longer one"),
@@ -371,9 +365,7 @@ CALLS = [
     (lambda: passkey.prompts(128, torch.tensor([NAN]), STREAM), "nan", "between 0 and 1"),
     (lambda: passkey.prompts(128, torch.tensor([]), STREAM), "depths = []", "non-empty"),
     (lambda: needles.prompts("single-1", 128, 0, STREAM, None), "samples = 0", "at least 1"),
-    (lambda: algorithms.strings("copy", 0, 1, STREAM), "length = 0", "at least one"),
     (lambda: algorithms.strings("copy", 4, -1, STREAM), "count = -1", "at least one"),
-    (lambda: algorithms.strings("sort", 4, 1, STREAM), "'sort'", "choose one of copy"),
     (lambda: evaluation.document_losses(model(), WORDS, [], 2), "lengths []", "at least one"),
     (lambda: evaluation.document_losses(model(), WORDS, [4], 0), "0 scored tokens", "at least one"),
     (lambda: evaluation.document_losses(model(), WORDS, [9], 2), "lengths [9]", "documents of 10 tokens"),
@@ -383,15 +375,8 @@ CALLS = [
     (lambda: evaluation.seed_interval([1.0, 2.0], NAN), "confidence = nan", "between 0 and 1"),
     (lambda: evaluation.share_interval([1], [2, 2]), "1 successes and 2 trials", "one of each"),
     (lambda: evaluation.share_interval([], []), "0 successes and 0 trials", "one of each"),
-    (lambda: corpora.read("docstring"), "'docstring'", "did you mean 'docstrings'"),
-    (lambda: corpora.read("text:/nowhere"), "'/nowhere'", "give an existing file"),
-    (lambda: packing.PackedCorpus.read("/nowhere.npz"), "'/nowhere.npz'", "build it"),
-    (lambda: genome.find("chr21"), "'chr21'", "nearest: chr22"),
     (lambda: genome.find("hg38"), "'hg38' is not on this machine", "FILE` with a copy of test.parquet"),
-    (lambda: genome.codes("ACGU"), "'U' at place 3", "write N"),
     (lambda: genome.assemble("mine", [("one", genome.codes("NN"))]), "'mine'", "give a file with some ACGT"),
-    (lambda: genome.Genome.read("/nowhere.npz"), "'/nowhere.npz'", "pack it"),
-    (lambda: store.key(NAN), "nan", "plain finite data"),
     (lambda: Study("smoke", "passkey", "results"), "'passkey'", "known are how_to_read"),
     (lambda: Study("smok", "passkeys", "results"), "'smok'", "nearest is 'smoke'"),
     (lambda: Study("smoke", "passkeys", "results", device="tpu"), "'tpu'", "use 'auto'"),

@@ -81,43 +81,42 @@ def test_order_puts_needs_first_and_keeps_the_reading_order():
     assert set(order.order(["verdicts"])) == set(NOTEBOOKS)
 
 
-def table(**needs):
-    return {name: Notebook(others) for name, others in needs.items()}
+@pytest.fixture
+def table(monkeypatch):
+    """Notebooks of these names and needs in place of ours."""
+
+    def put(**needs):
+        monkeypatch.setattr(order, "NOTEBOOKS", {name: Notebook(others) for name, others in needs.items()})
+
+    return put
 
 
-def test_order_names_a_circle():
+def test_order_names_a_circle(table):
+    table(a=("b",), b=("a",))
     with pytest.raises(ValueError, match="a -> b -> a"):
-        order.order(table=table(a=("b",), b=("a",)))
+        order.order()
 
 
-def made(folder, rules):
-    """What make runs of rules, three at a time, in order."""
-    (folder / "rules.mk").write_text(rules)
-    command = ["make", "--no-print-directory", "-f", "rules.mk", "-j3", "STEP=sleep 0.1; echo"]
-    alone = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=alone)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+def test_make_runs_the_rules_in_order_also_side_by_side_and_what_is_waiting_alone(table, tmp_path):
+    def made(**given):
+        (tmp_path / "rules.mk").write_text(order.rules(**given))
+        command = ["make", "--no-print-directory", "-f", "rules.mk", "-j3", "STEP=sleep 0.1; echo"]
+        alone = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+        return subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, env=alone, check=True
+        ).stdout.split()
 
-
-def test_make_runs_the_rules_in_order_also_side_by_side(tmp_path):
-    seen = made(tmp_path, order.rules(table=table(a=(), b=("a",), c=(), d=EVERYTHING)))
+    table(a=(), b=("a",), c=(), d=EVERYTHING)
+    seen = made()
     assert sorted(seen) == list("abcd") and seen.index("a") < seen.index("b") and seen[-1] == "d"
+    assert made(waiting=["d", "b"]) == ["b", "d"] and made(waiting=[]) == []
 
 
-def test_make_runs_what_is_waiting_alone(tmp_path):
-    some = table(a=(), b=("a",), c=(), d=EVERYTHING)
-    assert made(tmp_path, order.rules(waiting=["d", "b"], table=some)) == ["b", "d"]
-    assert made(tmp_path, order.rules(waiting=[], table=some)) == []
-
-
-def test_side_by_side_begins_with_what_others_wait_for():
-    some = table(a=(), b=(), c=("b",), d=EVERYTHING)
-    assert "all: a b c d\n" in order.rules(table=some)
-    assert "all: b a c d\n" in order.rules(table=some, side_by_side=True)
-    assert (
-        order.rules(side_by_side=True).split("all: ")[1].startswith("passkeys language_models needles learned_priors")
-    )
+def test_side_by_side_begins_with_what_others_wait_for(table):
+    first = order.rules(side_by_side=True).split("all: ")[1]
+    assert first.startswith("passkeys language_models needles learned_priors")
+    table(a=(), b=(), c=("b",), d=EVERYTHING)
+    assert "all: a b c d\n" in order.rules() and "all: b a c d\n" in order.rules(side_by_side=True)
 
 
 # Parameters

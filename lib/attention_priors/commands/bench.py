@@ -91,9 +91,10 @@ CALLS = {"sdpa": "ours, in blocks", "none": "torch's attention without a prior",
          "reference": "the specification", "flex": "FlexAttention, eager (no training on CPU)"}  # fmt: skip
 
 
-def backends(length: int = 2048) -> ROWS:
+def backends() -> ROWS:
     """One call of attention with a learned prior, by every way that a CPU has."""
     rows: ROWS = []
+    length = 2048
     for backend, label in CALLS.items():
         forward = measured("attention_call", backend, str(length), "0")
         both = None if backend == "flex" else measured("attention_call", backend, str(length), "1")

@@ -125,8 +125,7 @@ class Session(Protocol):
 class Condensed:
     """A text after reading: `feed` it the question, then the answer token by token.
 
-    `position` is that of the next token; `largest` that of any token so far. `information` is NaN for chunks that were
-    not read.
+    `position` is that of the next token. `information` is NaN for chunks that were not read.
     """
 
     reader: Reader
@@ -136,11 +135,9 @@ class Condensed:
     kept: tuple[int, ...]
     information: Float[Tensor, " chunks"]
     limit: int | None = None
-    largest: int = field(init=False)
     entries: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.largest = self.position - 1
         self.entries = self.cache.entries
 
     @torch.inference_mode()
@@ -152,7 +149,6 @@ class Condensed:
             )
         logits = self.reader.attend(tokens.to(self.reader.device), self.cache, self.position)
         self.position += len(tokens)
-        self.largest = self.position - 1
         return logits
 
 

@@ -165,16 +165,15 @@ def _leaked(p: Tensor, window: int, number: float) -> Tensor:
 
 
 def streaming(
-    reader: HuggingFace, text: Tensor, question: Tensor, options: Options, progress: Progress | None = None,
-    *, sinks: int = SINKS,
-) -> Unrotated:  # fmt: skip
+    reader: HuggingFace, text: Tensor, question: Tensor, options: Options, progress: Progress | None = None
+) -> Unrotated:
     """StreamingLLM with a cache of `options.window` positions: see `baselines.Streaming`. ValueError for a window
     without room for recent keys, and for a rotation that is not Llama's."""
     window = options.window
-    if window is None or not 0 <= sinks < window:
-        raise ValueError(f"sinks = {sinks} of a window of {window}; leave room for recent keys")
-    attend = TwoSided(spectrum_of(reader), window - sinks, partial(torch.clamp, max=window - 1), sinks=sinks)
-    return Unrotated(reader, _begun(text, options), attend, window, sinks, progress)
+    if window is None or window <= SINKS:
+        raise ValueError(f"sinks = {SINKS} of a window of {window}; leave room for recent keys")
+    attend = TwoSided(spectrum_of(reader), window - SINKS, partial(torch.clamp, max=window - 1), sinks=SINKS)
+    return Unrotated(reader, _begun(text, options), attend, window, SINKS, progress)
 
 
 def _begun(text: Tensor, options: Options) -> Tensor:

@@ -135,9 +135,9 @@ def _of_lags(own: Own, factor: RelativePrior, trained: int, farthest: int) -> It
     yield Held("Toeplitz: the lag alone", f"`{name}`, {len(ways)} ways to ask for a lag", f"largest gap {worst:.1g}")
 
 
-def _inputs(heads: int, queries: int, width: int = 16) -> list[Tensor]:
+def _inputs(heads: int, queries: int) -> list[Tensor]:
     stream = runtime.generator(0, "own/inputs")
-    return [torch.randn(1, heads, queries, width, dtype=torch.float64, generator=stream) for _ in range(3)]
+    return [torch.randn(1, heads, queries, 16, dtype=torch.float64, generator=stream) for _ in range(3)]
 
 
 def _attended(own: Own, prior: Prior) -> Iterator[Held]:
