@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,20 +50,15 @@ def settings_of(chosen: argparse.Namespace, preset: presets.Preset | None, confi
     """What the arguments say, else the preset, else the model. ValueError for a window that the model was not made
     for."""
     most = getattr(config, "max_position_embeddings", None)
-    window = chosen.window or (preset.window if preset else most)
-    if window is None:
+    given = {name: value for name in ("window", "keep", "budget", "at_once") if (value := getattr(chosen, name))}
+    made = replace(preset.settings if preset else Settings(window=most), **given)
+    if made.window is None:
         raise ValueError("window = None, and the model does not say for how many positions it is made; give --window")
-    cut = preset.cut if preset else None
-    for name, value in (("window", window), ("cut", cut)):
+    for name in ("window", "cut"):
+        value = getattr(made, name)
         if most and value and value > most:
             raise ValueError(f"{name} = {value}, but the model is made for {most} positions; give at most {most}")
-    return Settings(
-        window=window,
-        keep=chosen.keep or (preset.keep if preset else None),
-        budget=chosen.budget or (preset.budget if preset else None),
-        cut=cut,
-        at_once=chosen.at_once,
-    )
+    return made
 
 
 def said(chosen: argparse.Namespace, tasks: dict[str, tuple[Task, list[Row]]], settings: Settings, config: Any,

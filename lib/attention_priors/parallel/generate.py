@@ -83,20 +83,14 @@ def decode(
 
 def check_vocabulary(model: nn.Module, tokenizer: Any) -> None:
     """ValueError for a tokenizer with more tokens than the model knows."""
-    size, most = _size(tokenizer), _vocabulary(model)
-    if size is not None and size > most:
-        raise ValueError(f"the tokenizer has {size} tokens, but the model knows {most}; use the model's own tokenizer")
-
-
-def _vocabulary(model: nn.Module) -> int:
-    return model.config.vocabulary if isinstance(model, Transformer) else model.get_input_embeddings().num_embeddings
-
-
-def _size(tokenizer: Any) -> int | None:
-    """Tokens that it knows; None where it does not say."""
+    ours = isinstance(model, Transformer)
+    most = model.config.vocabulary if ours else model.get_input_embeddings().num_embeddings
     if hasattr(tokenizer, "get_vocab_size"):
-        return tokenizer.get_vocab_size()
-    return len(tokenizer) if hasattr(tokenizer, "__len__") else None
+        size = tokenizer.get_vocab_size()
+    else:
+        size = len(tokenizer) if hasattr(tokenizer, "__len__") else 0  # it does not say
+    if size > most:
+        raise ValueError(f"the tokenizer has {size} tokens, but the model knows {most}; use the model's own tokenizer")
 
 
 def bos_of(tokenizer: Any) -> int | None:

@@ -189,14 +189,10 @@ def condense(
             progress(start + len(part), len(picked))
     held = queue.in_order()
     bos = options.bos is not None
-    layers = [_without_bos(entries, size - len(chunks[index])) if bos and place else entries
+    layers = [[each.row(0, without=size - len(chunks[index])) for each in entries] if bos and place else entries
               for place, (index, entries) in enumerate(held)]  # fmt: skip
     return Condensed(reader, Joined.of(layers), size + bos, spans, tuple(index for index, _ in held), information,
                      options.window)  # fmt: skip
-
-
-def _without_bos(layers: list[Entries], first: int) -> list[Entries]:
-    return [each.row(0, without=first) for each in layers]
 
 
 def everything(rows: Rows, kv_heads: int) -> Mask:

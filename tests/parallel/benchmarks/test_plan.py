@@ -49,7 +49,8 @@ def test_a_cost_worked_out_by_hand(model: Path) -> None:
 @pytest.mark.parametrize("name", PRINTED)
 def test_presets(name: str) -> None:
     preset = presets.PRESETS[name]
+    made = preset.settings
     weights, window, budget = PRINTED[name]
-    assert (preset.window, preset.budget) == (window, budget)
+    assert (made.window, made.budget) == (window, budget)
     assert plan.Shape.of(opened.sizes(preset)).weights / 1e9 == pytest.approx(weights, abs=0.005)
-    assert preset.cut is None or preset.cut == preset.keep * preset.window == 24 * 1024
+    assert made.cut is None or made.cut == made.keep * made.window == 24 * 1024

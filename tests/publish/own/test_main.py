@@ -7,7 +7,6 @@ import pytest
 
 from attention_priors import config
 from attention_priors.commands.encoding import main
-from attention_priors.positions.encodings import ENCODINGS
 from attention_priors.publish import own
 from attention_priors.publish.own import laws, runs
 from test_bad_inputs import GOOD, HEAD, ROW
@@ -32,14 +31,10 @@ ENCODINGS["mine"] = Encoding("mine", "Mine", prior=both, whole=True)
 
 @pytest.fixture(autouse=True)
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Profile smoke in this process, a cache of its own, and ENCODINGS as it was before."""
+    """Profile smoke in this process, and a cache of its own."""
     monkeypatch.setattr(config, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(config, "profile", lambda name: SMOKE)
     monkeypatch.setenv("ATTENTION_PRIORS_HEADLESS", "1")
-    before = dict(ENCODINGS)
-    yield
-    for name in [name for name in ENCODINGS if name not in before]:
-        del ENCODINGS[name]
 
 
 def written(tmp_path: Path, text: str) -> Path:

@@ -11,20 +11,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .methods import Settings
 from .task import Known
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A model of the hub, its sizes for a dry run, and w, K (None: the task's), B and the window of cut texts."""
+    """A model of the hub, its sizes for a dry run, and the settings of its experiments."""
 
     model: str
     family: str
     sizes: dict[str, Any]
-    window: int
-    keep: int | None
-    budget: int | None
-    cut: int | None = None
+    settings: Settings
 
 
 _LLAMA = {"num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32}
@@ -37,10 +35,10 @@ PRESETS: Known[Preset] = Known("preset", {
         "meta-llama/Llama-2-7b-chat-hf", "llama",
         _LLAMA | {"num_key_value_heads": 32, "intermediate_size": 11008, "vocab_size": 32000,
                   "max_position_embeddings": 4096},
-        window=4096, keep=None, budget=2000),
+        Settings(4096, budget=2000)),
     "llama-3": Preset("meta-llama/Meta-Llama-3-8B-Instruct", "llama", _LLAMA_3 | {"max_position_embeddings": 8192},
-                      window=8192, keep=None, budget=4000),
+                      Settings(8192, budget=4000)),
     "llama-3.1": Preset("meta-llama/Llama-3.1-8B-Instruct", "llama", _LLAMA_3 | {"max_position_embeddings": 131072},
-                        window=6144, keep=4, budget=None, cut=24576),
-    "qwen2.5": Preset("Qwen/Qwen2.5-7B-Instruct", "qwen2", _QWEN, window=6144, keep=4, budget=None, cut=24576),
+                        Settings(6144, keep=4, cut=24576)),
+    "qwen2.5": Preset("Qwen/Qwen2.5-7B-Instruct", "qwen2", _QWEN, Settings(6144, keep=4, cut=24576)),
 })  # fmt: skip
