@@ -110,14 +110,6 @@ def test_the_authors_form_of_goat_is_that_for_the_training_length(name: str) -> 
                 assert row == ("goat-code" if length == 128 else f"goat-code-{length}")
 
 
-def test_profiles_are_values() -> None:
-    profile = config.profile("cpu")
-    again = config.profile("cpu")
-    assert profile == again and hash(profile.passkey.recipe) == hash(again.passkey.recipe)
-    with pytest.raises(ValueError, match="frozen"):
-        profile.threads = 3
-
-
 def written(folder: Path, data: object, name: str = "mine") -> config.Profile:
     """A profile file of this text or data, read; a profile of another name gets this one."""
     if isinstance(data, dict) and data.get("name") == "smoke":

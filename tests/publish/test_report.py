@@ -264,13 +264,6 @@ def test_theory_lies_once_and_names_no_profile(registered, tmp_path):
     assert {path.as_posix() for path in written} >= {"theory/figures/try_lengths.pdf", "theory/tables/try_table.md"}
 
 
-def test_theory_of_the_tests_profile_stays_apart(registered, layout):
-    made = Report(layout, "generalised_gaussian")
-    made.metrics("try", FRAME, KEY)
-    made.figure("try_lengths")
-    assert {path.relative_to(layout.results).parts[:2] for path in layout.results.rglob("*.*")} == {("smoke", "theory")}
-
-
 def test_verdicts_reach_the_ledger_and_its_tables(layout):
     wrong = {"inputs": {"beta": -1}, "claimed": 0.0, "actual": 0.5}
     verdict = claims.Verdict(

@@ -38,9 +38,9 @@ def write(card: cards.Card, folder: Path) -> Path:
     return report
 
 
-@commands.refusing()
+@commands.refusing(stopped="the same command goes on")
 def main(arguments: list[str] | None = None) -> int:
-    """0 when there is a card; 2 for bad input."""
+    """0 when there is a card, 2 for bad input, 130 when it was stopped."""
     parser = commands.Arguments("encoding", __doc__, "profile", "results")
     parser.add_argument("file", type=Path, help="Python file that adds one encoding to ENCODINGS")
     parser.add_argument("--ssmax", action="store_true", help="its form with scalable softmax")

@@ -19,9 +19,9 @@ from ..store.layout import Layout
 from . import arguments as commands
 
 
-@commands.refusing()
+@commands.refusing(stopped="the same command goes on")
 def main(arguments: list[str] | None = None) -> int:
-    """0 when the figure is there, 2 for bad input."""
+    """0 when the figure is there, 2 for bad input, 130 when it was stopped."""
     parser = commands.Arguments("first_look", __doc__, "profile", "results")
     parser.add_argument("--into", type=Path, default=BUILD, help="folder (default: build/first-look)")
     chosen = parser.parse_args(arguments)

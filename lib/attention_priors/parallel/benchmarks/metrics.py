@@ -139,7 +139,7 @@ def _paragraph(answer: str, right: str) -> float:
     return _count(answer, found[0]) if found else 0.0
 
 
-METRICS: Known[Metric] = Known("metric", {
+_METRICS = {
     "first-number": Metric(partial(_best, _first_number), binary=True),
     "word": Metric(partial(_best, _word), binary=True),
     "option": Metric(_option, binary=True),
@@ -151,7 +151,8 @@ METRICS: Known[Metric] = Known("metric", {
     "count": Metric(partial(_best, _count)),
     "paragraph": Metric(partial(_best, _paragraph)),
     "code": Metric(partial(_best, _code)),
-})  # fmt: skip
+}
+METRICS: Known[Metric] = Known("metric", _METRICS)
 
 
 def score(name: str, answer: str, right: Sequence[str], options: Sequence[str] = ()) -> float:

@@ -68,9 +68,8 @@ def one(path: str, name: str, spec: RunSpec, runs: str, profile: Profile) -> See
     answers, common = Answers(run, name, "plain"), {"encoding": name, "seed": spec.seed, "trained": spec.recipe.length}
     for length, count in samples(profile).items():
         if length <= (encoding(name).longest or math.inf):
-            rows = answers(length, count)
-            found.counts.append(common | {"length": length, "samples": len(rows), "run": run.key,
-                                          "correct": sum(row["correct"] for row in rows)})  # fmt: skip
+            hits = [row["correct"] for row in answers(length, count)]
+            found.counts.append(common | {"length": length, "samples": len(hits), "correct": sum(hits), "run": run.key})
     if encoding(name).prior:
         length = max(samples(profile))
         near, far = masses(run.model().cpu(), length, spec.recipe.length)

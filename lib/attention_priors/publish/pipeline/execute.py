@@ -133,12 +133,14 @@ def execute(
 def surroundings(scratch: Path) -> Iterator[None]:
     """The environment that kernels inherit, for the time of one execution."""
     folders = {"IPYTHONDIR": str(scratch / "ipython"), "JUPYTER_RUNTIME_DIR": str(scratch)}
-    before = dict(os.environ)
-    os.environ.update(SURROUNDINGS | folders | {"ATTENTION_PRIORS_PROGRESS": str(scratch / PROGRESS)})
+    ours = SURROUNDINGS | folders | {"ATTENTION_PRIORS_PROGRESS": str(scratch / PROGRESS)}
+    before = {name: os.environ[name] for name in ours if name in os.environ}
+    os.environ.update(ours)
     try:
         yield
     finally:
-        os.environ.clear()
+        for name in ours:
+            del os.environ[name]
         os.environ.update(before)
 
 
