@@ -267,17 +267,6 @@ def test_the_command_exits_with_one_while_something_is_missing(goat_is_excused, 
     assert f"{len(claims.register())} claims" in shown and "theorem" in shown
 
 
-def test_the_command_exits_with_zero_when_only_exceptions_are_missing(goat_is_excused, tmp_path, capsys):
-    register = claims.register()
-    bam = [claim for claim in register.values() if claim.document == "BAM" and claim.scale == "cpu"]
-    for notebook in {claim.notebook for claim in bam}:
-        own = [exact(claim) for claim in bam if claim.notebook == notebook]
-        claims.write_part(tmp_path, "cpu", notebook, own)
-    claims.merge(tmp_path, "cpu")
-    assert __main__.main([str(tmp_path / "cpu" / "claims.json")]) == 0
-    assert " 0 of scale cpu missing" in capsys.readouterr().out
-
-
 def test_nothing_is_missing_in_the_committed_ledger(capsys):
     assert __main__.main([str(config.ROOT / "results" / "cpu" / "claims.json")]) == 0
     assert "stale" not in capsys.readouterr().out
@@ -402,8 +391,6 @@ def test_an_id_is_listed_once_and_a_module_holds_what_its_row_says():
         Checks({"language.recipe": "BAM-ALG1 BAM-T4"}, {})["BAM-T4"]
     with pytest.raises(ValueError, match=r"checks/groups/blocks.py decides OPG-F1, which its row .* lacks; add it"):
         Checks({"groups.blocks": "OPG-9d OPG-F2"}, {})["OPG-9d"]
-    with pytest.raises(ValueError, match=r"unknown claim 'BAM-T44' \(nearest: BAM-T4\)"):
-        CHECKS["BAM-T44"]
 
 
 def test_the_table_lists_claims_of_the_register_and_every_row_opens():

@@ -86,11 +86,8 @@ def test_the_default_profile_alone_ships_models_and_of_two_tasks(trained, tmp_pa
     assert shipped == {"passkey/bam/0.safetensors", "passkey/bam-ssmax/0.safetensors"}
 
 
-def test_a_file_renamed_by_hand_and_an_older_form_are_one_line_with_the_remedy(tmp_path):
+def test_a_file_renamed_by_hand_is_one_line_with_the_remedy(tmp_path):
     layout, key = Layout(tmp_path, "cpu"), "0123456789abcdef"
     store.write_bytes(layout.run("passkey/bam/0", key), archive.packed({"f" * 16: {archive.RECORD: {}}}))
     with pytest.raises(ValueError, match=r"0\.01234567\.xz holds no run 0123.*, but ffff.*renamed by hand; restore it"):
         archive.record(layout, "passkey/bam/0", key)
-    store.write_json(layout.run("passkey/bam/1", key).with_suffix(".json"), {})
-    with pytest.raises(ValueError, match=r"1\.01234567\.json is a record of an older form.*git checkout results"):
-        archive.record(layout, "passkey/bam/1", key)

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from attention_priors.parallel import Options, condense
+from attention_priors.parallel import Options
 from attention_priors.parallel.baselines import (
     Direct,
     Streaming,
@@ -40,12 +40,6 @@ def test_halves_are_both_ends(model, reader, tokens) -> None:
     torch.testing.assert_close(found.feed(question), whole(model, ends)[-9:], **EXACT)
     short = halves(reader, text[:20], question, Options(window=39, reserve=5))
     torch.testing.assert_close(short.feed(question), whole(model, torch.cat([text[:20], question]))[-9:], **EXACT)
-
-
-def test_all_chunks_are_more_than_some(reader, tokens) -> None:
-    text, question = tokens(200), tokens(9)
-    every = condense(reader, text, question, Options(window=39, keep=None))
-    assert every.kept == tuple(range(7)) and every.cache.entries == 200
 
 
 def test_direct_reads_everything(tokens) -> None:

@@ -198,13 +198,6 @@ def test_latex_and_markdown_keep_formulas_and_escape_the_rest():
     assert r"| $\Vert x\Vert _2$ |  |" in forms["md"]
 
 
-def test_unknown_names_are_refused_with_the_nearest(written):
-    with pytest.raises(ValueError, match="nearest: try_lengths"):
-        written.figure("try_length")
-    with pytest.raises(ValueError, match="nearest: try_table"):
-        written.table("try_tables")
-
-
 def test_redraw_draws_what_has_metrics_and_says_what_has_not(written, capsys):
     assert main(written.layout) == 0
     shown = capsys.readouterr().out
@@ -215,37 +208,33 @@ def test_redraw_draws_what_has_metrics_and_says_what_has_not(written, capsys):
     assert all((written.layout.own / path).exists() for path in drawn)
 
 
-def test_check_sees_a_changed_table_and_changes_nothing(written, capsys):
+def test_a_changed_table_differs_and_stays_as_it_is(written):
     main(written.layout)
-    assert main(written.layout, "--check") == 0
+    assert report.differences(written.layout)[1] == []
     path = written.layout.own / "tables" / "try_table.csv"
-    changed = path.read_text().replace("0.6666666667", "0.7666666667")
-    path.write_text(changed)
-    capsys.readouterr()
-    assert main(written.layout, "--check") == 1
-    assert "differs  smoke/tables/try_table.csv" in capsys.readouterr().out and path.read_text() == changed
+    path.write_text(changed := path.read_text().replace("0.6666666667", "0.7666666667"))
+    assert report.differences(written.layout)[1] == [path.relative_to(written.layout.results)]
+    assert path.read_text() == changed
 
 
-@pytest.mark.parametrize("arguments", [(), ("--check",)])
-def test_results_that_are_missing_or_empty_are_one_line(registered, layout, capsys, arguments):
+def test_results_that_are_missing_or_empty_are_one_line(registered, layout, capsys):
     for place in (layout, Layout(layout.results / "missing", "smoke")):
-        assert main(place, *arguments) == 2
+        assert main(place) == 2
         assert "no metrics of profile smoke" in capsys.readouterr().err.strip("\n")
 
 
-@pytest.mark.parametrize("arguments", [(), ("--check",)])
-def test_metrics_that_were_deleted_are_named(written, capsys, arguments):
+def test_metrics_that_were_deleted_are_named(written, capsys):
     other = written.metrics("another", FRAME, KEY)
     assert len(other) == 3
     manifest.add(written.layout, sorted((written.layout.own / "metrics").iterdir()))
     main(written.layout)
     written.place("another").unlink()
     capsys.readouterr()
-    assert main(written.layout, *arguments) == 1
+    assert main(written.layout) == 1
     assert "lost     smoke/metrics/another.csv is gone; restore it, or run its notebook" in capsys.readouterr().out
     for path in (written.layout.own / "metrics").iterdir():
         path.unlink()
-    assert main(written.layout, *arguments) == 2
+    assert main(written.layout) == 2
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
 
 
@@ -273,13 +262,6 @@ def test_theory_lies_once_and_names_no_profile(registered, tmp_path):
         assert image.info["Title"] == "try_lengths (recipe exact)"
     written, _ = report.redraw(Layout(tmp_path, "cpu"))
     assert {path.as_posix() for path in written} >= {"theory/figures/try_lengths.pdf", "theory/tables/try_table.md"}
-
-
-def test_theory_of_the_tests_profile_stays_apart(registered, layout):
-    made = Report(layout, "generalised_gaussian")
-    made.metrics("try", FRAME, KEY)
-    made.figure("try_lengths")
-    assert {path.relative_to(layout.results).parts[:2] for path in layout.results.rglob("*.*")} == {("smoke", "theory")}
 
 
 def test_verdicts_reach_the_ledger_and_its_tables(layout):

@@ -28,17 +28,6 @@ def study(tmp_path):
     return Study("smoke", "generalised_gaussian", tmp_path, seed=0, device="cpu")
 
 
-@pytest.mark.parametrize(("given", "says"), [
-    ({"profile": "smok"}, "unknown profile 'smok'"), ({"notebook": "passkey"}, "no notebook is called 'passkey'"),
-    ({"device": "tpu"}, "unknown device 'tpu'"),
-])  # fmt: skip
-def test_bad_input_is_one_line(tmp_path, given, says):
-    asked = {"profile": "smoke", "notebook": "passkeys", "results": tmp_path} | given
-    with pytest.raises(ValueError, match=says) as error:
-        Study(**asked)
-    assert "\n" not in str(error.value)
-
-
 def test_a_figure_is_simulated_written_and_shown_with_its_caption(study, monkeypatch):
     picture = study.draw("prior_shapes")
     assert {path.name for path in (study.layout.theory / "figures").iterdir()} == {

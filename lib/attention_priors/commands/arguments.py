@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,20 +13,19 @@ from .. import config, runtime
 
 REFUSED = (OSError, ValueError, FloatingPointError)  # bad input, a file that cannot be used, a loss that is not finite
 
+SHARED = {
+    "profile": {"default": "cpu", "help": "sizes: a file of notebooks/profiles (default: cpu)"},
+    "results": {"type": Path, "default": config.ROOT / "results", "help": "folder (default: results)"},
+}
+
 
 class Arguments(argparse.ArgumentParser):
-    """Arguments of a command; what is wrong with them is one line, and exit status 2."""
+    """Arguments of a command and the `shared` ones; what is wrong with them is one line, and exit status 2."""
 
-    def __init__(self, name: str, description: str) -> None:
-        super().__init__(prog=f"python -m attention_priors.commands.{name}", description=description)
-
-    def sizes(self) -> None:
-        """Add --profile."""
-        self.add_argument("--profile", default="cpu", help="sizes: a file of notebooks/profiles (default: cpu)")
-
-    def places(self) -> None:
-        """Add --results."""
-        self.add_argument("--results", type=Path, default=config.ROOT / "results", help="folder (default: results)")
+    def __init__(self, name: str, about: str, *shared: str) -> None:
+        super().__init__(prog=f"python -m attention_priors.commands.{name}", description=about.splitlines()[0])
+        for each in shared:
+            self.add_argument(f"--{each}", **SHARED[each])
 
     def error(self, message: str) -> NoReturn:
         print(f"error: {message}; see --help", file=sys.stderr)
@@ -55,7 +55,26 @@ def device(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def refused(error: Exception, status: int = 2) -> int:
-    """Say in one line what was REFUSED; the exit status."""
-    print(f"error: {runtime.said(error)}", file=sys.stderr, flush=True)
-    return status
+Main = Callable[..., int]  # of the words of a command line: the exit status
+
+
+def refusing(status: int = 2, stopped: str = "") -> Callable[[Main], Main]:
+    """A command that says in one line what is REFUSED, with that exit status, or how to go on when it is `stopped`."""
+
+    def wrap(main: Main) -> Main:
+        @functools.wraps(main)
+        def run(arguments: list[str] | None = None) -> int:
+            try:
+                return main(arguments)
+            except KeyboardInterrupt:
+                if not stopped:
+                    raise
+                print(f"\nstopped: {stopped}", file=sys.stderr, flush=True)
+                return 130
+            except REFUSED as error:
+                print(f"error: {runtime.said(error)}", file=sys.stderr, flush=True)
+                return status
+
+        return run
+
+    return wrap

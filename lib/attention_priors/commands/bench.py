@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,11 @@ from ..store.layout import Layout
 from . import arguments as commands
 
 ROWS = list[tuple[str, str, str]]
+THREADS, REPEATS = 2, 3  # pairs of ours and plain, in turn
+LENGTHS = (8_000, 16_000, 32_000, 64_000)
 
 
-def measured(threads: int, name: str, *arguments: str) -> dict[str, Any]:
+def measured(name: str, *arguments: str, threads: int = THREADS) -> dict[str, Any]:
     """A measurement in a fresh process; its failure is an error with the process's last line."""
     command = [sys.executable, "-m", "attention_priors.experiments.measure", str(threads), name, *arguments]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -33,10 +35,9 @@ def measured(threads: int, name: str, *arguments: str) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def steps(threads: int, repeats: int) -> ROWS:
+def steps() -> ROWS:
     """A training step against the plain version, in turn."""
-    rounds = [(measured(threads, "training_step", "sdpa"), measured(threads, "training_step", "plain"))
-              for _ in range(repeats)]  # fmt: skip
+    rounds = [(measured("training_step", "sdpa"), measured("training_step", "plain")) for _ in range(REPEATS)]
     ratios = sorted(theirs["seconds"] / ours["seconds"] for ours, theirs in rounds)
     memory = sorted(ours["peak_bytes"] / theirs["peak_bytes"] for ours, theirs in rounds)
     ours, theirs = rounds[0]
@@ -52,12 +53,12 @@ def steps(threads: int, repeats: int) -> ROWS:
     ]
 
 
-def model(threads: int) -> ROWS:
+def model() -> ROWS:
     """A long prompt through the trained model, and the training of one, against the limits set for two cores."""
-    prompt = measured(threads, "long_prompt", "64000")
-    run, plain = (measured(1, "training_run", "cpu", "0", recipe) for recipe in ("own", "straightforward"))
+    prompt = measured("long_prompt", "64000")
+    run, plain = (measured("training_run", "cpu", "0", recipe, threads=1) for recipe in ("own", "straightforward"))
     return [
-        ("64,000-token passkey prompt (<= 20 s)", f"{prompt['seconds']:.1f} s", f"{threads} threads"),
+        ("64,000-token passkey prompt (<= 20 s)", f"{prompt['seconds']:.1f} s", f"{THREADS} threads"),
         ("  its memory (<= 0.5 GB)", f"{prompt['peak_bytes'] / 1e9:.2f} GB", "beyond Python and torch"),
         ("training one seed of BAM-SSMax (<= 90 s)", f"{run['seconds']:.0f} s", _quality(run)),
         ("  the straightforward loop, same seed", f"{plain['seconds']:.0f} s", _quality(plain)),
@@ -65,18 +66,15 @@ def model(threads: int) -> ROWS:
     ]  # fmt: skip
 
 
-LENGTHS = (8_000, 16_000, 32_000, 64_000)
-
-
-def chunks(threads: int) -> ROWS:
+def chunks() -> ROWS:
     """Reading in chunks at four lengths: seconds grow with the text, memory does not."""
-    found = {length: measured(threads, "chunked_prompt", str(length)) for length in LENGTHS}
+    found = {length: measured("chunked_prompt", str(length)) for length in LENGTHS}
     longest = found[LENGTHS[-1]]
     each = _list([1e6 * one["seconds"] / length for length, one in found.items()], 0)
     memory = _list([one["peak_bytes"] / 1e6 for one in found.values()], 0)
     counted = " ".join(f"{length:,}" for length in LENGTHS)
     return [
-        ("64,000 tokens in chunks of 128, three stay (<= 10 s)", f"{longest['seconds']:.1f} s", f"{threads} threads"),
+        ("64,000 tokens in chunks of 128, three stay (<= 10 s)", f"{longest['seconds']:.1f} s", f"{THREADS} threads"),
         ("  its memory (<= 300 MB)", f"{longest['peak_bytes'] / 1e6:.0f} MB", f"at {counted} tokens: {memory} MB"),
         ("  microseconds a token, longest text over shortest",
          f"{longest['seconds'] / found[LENGTHS[0]]['seconds'] * LENGTHS[0] / LENGTHS[-1]:.2f}",
@@ -93,17 +91,18 @@ CALLS = {"sdpa": "ours, in blocks", "none": "torch's attention without a prior",
          "reference": "the specification", "flex": "FlexAttention, eager (no training on CPU)"}  # fmt: skip
 
 
-def backends(threads: int, length: int = 2048) -> ROWS:
+def backends() -> ROWS:
     """One call of attention with a learned prior, by every way that a CPU has."""
     rows: ROWS = []
+    length = 2048
     for backend, label in CALLS.items():
-        forward = measured(threads, "attention_call", backend, str(length), "0")
-        both = None if backend == "flex" else measured(threads, "attention_call", backend, str(length), "1")
+        forward = measured("attention_call", backend, str(length), "0")
+        both = None if backend == "flex" else measured("attention_call", backend, str(length), "1")
         gradients = "" if both is None else f"with gradients {both['seconds']:.3f} s, {both['peak_bytes'] / 1e6:.0f} MB"
         value = f"{forward['seconds']:.3f} s"
         rows.append((f"attention, 8 heads x {length}: {label}", value, gradients))
     for own in (length, 4 * length):
-        forward, both = (measured(threads, "composite_call", str(own), backward) for backward in "01")
+        forward, both = (measured("composite_call", str(own), backward) for backward in "01")
         said = f"with gradients {both['value']:.2f}; in turn, {_list(sorted(forward['all_ratios']))}"
         rows.append((f"  Goat's prior inside, x {own}, over none (<= 1.1)", f"{forward['value']:.2f}", said))
     return rows
@@ -180,38 +179,21 @@ def _list(values: list[float], digits: int = 2) -> str:
     return " ".join(f"{value:.{digits}f}" for value in values)
 
 
+@commands.refusing()
 def main(arguments: list[str] | None = None) -> int:
     """0 when all was measured, 1 where the kernels are wrong, 2 for bad input."""
-    parser = commands.Arguments("bench", __doc__)
-    parser.sizes()
-    parser.places()
-    parser.add_argument("--threads", type=commands.count, default=2)
-    parser.add_argument("--repeats", type=commands.count, default=3, help="pairs of ours and plain, in turn")
+    parser = commands.Arguments("bench", __doc__, "profile", "results")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     chosen = parser.parse_args(arguments)
-    try:
-        return run(chosen, config.profile(chosen.profile))
-    except commands.REFUSED as error:
-        return commands.refused(error)
-
-
-def run(chosen: argparse.Namespace, profile: config.Profile) -> int:
-    """Measure and print; the exit status."""
+    profile = config.profile(chosen.profile)
     if chosen.device == "cuda":
         from ..attention.bench import kernels
 
         return kernels.run(chosen.results)
-    machine = f"{runtime.processor()}, {chosen.threads} threads, torch {torch.__version__}"
+    machine = f"{runtime.processor()}, {THREADS} threads, torch {torch.__version__}"
     print(f"{machine}; a quarter of an hour on two cores")
-    parts = (
-        lambda: quality(chosen.results, profile),
-        lambda: time_taken(chosen.results, profile),
-        lambda: model(chosen.threads),
-        lambda: chunks(chosen.threads),
-        lambda: backends(chosen.threads),
-        lambda: steps(chosen.threads, chosen.repeats),
-    )
-    for part in parts:  # each is printed as soon as it is known
+    committed = (partial(part, chosen.results, profile) for part in (quality, time_taken))
+    for part in (*committed, model, chunks, backends, steps):  # each is printed as soon as it is known
         for label, value, comparison in part():
             print(f"{label:58s} {value:>18s}   {comparison}", flush=True)
     return 0

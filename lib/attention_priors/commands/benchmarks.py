@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +18,21 @@ import torch
 
 from .. import runtime
 from ..parallel.benchmarks import infinitebench, longbench, opened, plan, presets, run, synthetic
-from ..parallel.benchmarks.methods import METHODS, Settings
-from ..parallel.benchmarks.methods import find as find_method
+from ..parallel.benchmarks.methods import METHODS, SEED, Settings
 from ..parallel.benchmarks.prompts import CHAT, Wording
-from ..parallel.benchmarks.task import Row, Task
+from ..parallel.benchmarks.task import Known, Row, Task
 from ..publish import benchmarks as summary
-from ..store.registry import nearest
 from . import arguments as commands
 
-TASKS: dict[str, Task] = {**infinitebench.TASKS, **longbench.TASKS}
+TASKS: Known[Task] = Known("task", infinitebench.TASKS | longbench.TASKS)
 WHOLE = commands.whole(1, 2**31)
 COLUMNS = "{:<22} {:<26} {:>9} {:>7} {:>9} {:>9} {:>9} {:>8}"
 
 
-def rows(name: str, folder: Path | None, length: int | None, samples: int | None, seed: int, count: Any) -> list[Row]:
+def rows(name: str, folder: Path | None, length: int | None, samples: int | None, count: Any) -> list[Row]:
     """The prompts of a task: made at a length, or some of its file's."""
     if length is not None:
-        made = synthetic.lines(name, length, samples or 1, seed, count)
+        made = synthetic.lines(name, length, samples or 1, SEED, count)
         return [infinitebench.row(TASKS[name], each, f"{name}:{each['id']}") for each in made]
     reader = infinitebench if name in infinitebench.TASKS else longbench
     found = run.spread(list(reader.rows(name, folder)), samples)
@@ -47,33 +46,19 @@ def names(text: str) -> list[str]:
     return [each.strip() for each in text.split(",") if each.strip()]
 
 
-def find_task(name: str) -> Task:
-    """ValueError with the nearest name for a task that there is not."""
-    if name not in TASKS:
-        raise ValueError(f"unknown task {name!r}{nearest(name, TASKS)}; all: {', '.join(TASKS)}")
-    return TASKS[name]
-
-
 def settings_of(chosen: argparse.Namespace, preset: presets.Preset | None, config: Any) -> Settings:
     """What the arguments say, else the preset, else the model. ValueError for a window that the model was not made
     for."""
     most = getattr(config, "max_position_embeddings", None)
-    window = chosen.window or (preset.window if preset else most)
-    if window is None:
+    given = {name: value for name in ("window", "keep", "budget", "at_once") if (value := getattr(chosen, name))}
+    made = replace(preset.settings if preset else Settings(window=most), **given)
+    if made.window is None:
         raise ValueError("window = None, and the model does not say for how many positions it is made; give --window")
-    cut = chosen.cut or (preset.cut if preset else None)
-    for name, value in (("window", window), ("cut", cut)):
+    for name in ("window", "cut"):
+        value = getattr(made, name)
         if most and value and value > most:
             raise ValueError(f"{name} = {value}, but the model is made for {most} positions; give at most {most}")
-    return Settings(
-        window=window,
-        keep=chosen.keep or (preset.keep if preset else None),
-        budget=chosen.budget or (preset.budget if preset else None),
-        cut=cut,
-        at_once=chosen.at_once,
-        overlap=chosen.overlap,
-        seed=chosen.seed,
-    )
+    return made
 
 
 def said(chosen: argparse.Namespace, tasks: dict[str, tuple[Task, list[Row]]], settings: Settings, config: Any,
@@ -90,7 +75,7 @@ def said(chosen: argparse.Namespace, tasks: dict[str, tuple[Task, list[Row]]], s
         text, question = wording.written(task, longest)
         tokens, asked = count(text), max(1, count(question))
         for name in names(chosen.methods):
-            method = find_method(name)
+            method = METHODS[name]
             made = plan.cost(shape, method, method.options(task, settings, wording.bos, longest), tokens, asked, each)
             lines.append(COLUMNS.format(task.name, name, tokens, made.chunks, made.entries, f"{made.bytes / 2**30:.1f}",
                                         f"{made.prefill:.1e}", f"{made.decode:.0e}"))  # fmt: skip
@@ -99,7 +84,7 @@ def said(chosen: argparse.Namespace, tasks: dict[str, tuple[Task, list[Row]]], s
 
 def arguments() -> commands.Arguments:
     """The command line."""
-    parser = commands.Arguments("benchmarks", __doc__.splitlines()[0])
+    parser = commands.Arguments("benchmarks", __doc__)
     parser.add_argument("--model", help="folder of a model, or its name on the hub (default: the preset's)")
     parser.add_argument("--preset", help=f"sizes of the paper's experiments: {', '.join(presets.PRESETS)}")
     parser.add_argument("--tasks", default="passkey", help="names with commas (default: passkey)")
@@ -108,17 +93,14 @@ def arguments() -> commands.Arguments:
     parser.add_argument("--samples", type=WHOLE, help="prompts of a task (default: all of its file; 1 that is made)")
     parser.add_argument("--data", type=Path, help="folder with the benchmarks' files (default: the hub's)")
     parser.add_argument("--window", type=WHOLE, help="positions of a chunk, question and answer (default: the model's)")
-    parser.add_argument("--cut", type=WHOLE, help="positions where a text is cut (default: the preset's, or --window)")
     parser.add_argument("--keep", type=WHOLE, help="chunks that stay (default: the preset's, or as the paper by task)")
     parser.add_argument("--budget", type=WHOLE, help="keys that stay of a chunk (default: the preset's)")
-    parser.add_argument("--overlap", type=commands.whole(0, 2**31), default=0, help="tokens that chunks share")
     parser.add_argument("--at-once", type=commands.count, default=4, help="chunks in one batch (default: 4)")
     parser.add_argument("--chat", choices=CHAT, default="question",
                         help="where the opening of a chat template stands (default: before the question)")  # fmt: skip
     parser.add_argument("--device", type=commands.device, default="auto", help="default: a GPU where there is one")
     parser.add_argument("--dtype", choices=("auto", *opened.DTYPES), default="auto",
                         help="default: bfloat16 on a GPU, else float32")  # fmt: skip
-    parser.add_argument("--seed", type=commands.seed, default=0, help="of prompts that are made (default: 0)")
     parser.add_argument("--out", type=Path, help="folder for answers and table")
     parser.add_argument("--dry-run", action="store_true", help="print what it costs; load no weight")
     return parser
@@ -126,12 +108,11 @@ def arguments() -> commands.Arguments:
 
 def asked(chosen: argparse.Namespace) -> str:
     """Do what the arguments say; what to print. ValueError for what cannot be done."""
-    preset = presets.find(chosen.preset) if chosen.preset else None
-    wanted = {name: find_task(name) for name in names(chosen.tasks)}
-    for name in names(chosen.methods):
-        find_method(name)
+    preset = presets.PRESETS[chosen.preset] if chosen.preset else None
+    wanted = {name: TASKS[name] for name in names(chosen.tasks)}
+    methods = [name for name in names(chosen.methods) if METHODS[name]]
     name = chosen.model or (preset.model if preset else None)
-    if name is None or not wanted or not names(chosen.methods):
+    if name is None or not wanted or not methods:
         raise ValueError("no model, task or method is named; give --model or --preset, --tasks and --methods")
     if not chosen.dry_run and chosen.out is None:
         raise ValueError("no folder for the answers; give --out FOLDER, or --dry-run")
@@ -142,16 +123,15 @@ def asked(chosen: argparse.Namespace) -> str:
     settings = settings_of(chosen, preset, config)
     count = opened.counter(words)
     tasks = {
-        each: (task, rows(each, chosen.data, chosen.length, chosen.samples, chosen.seed, count))
-        for each, task in wanted.items()
+        each: (task, rows(each, chosen.data, chosen.length, chosen.samples, count)) for each, task in wanted.items()
     }
     if chosen.dry_run:
         return "\n".join(said(chosen, tasks, settings, config, words))
     wording = Wording.of(words, chosen.chat)
-    run.check_room(tasks, names(chosen.methods), settings, wording)
+    run.check_room(tasks, methods, settings, wording)
     model = opened.model(name, words, runtime.device(chosen.device), chosen.dtype)
     key = opened.identity(model, words)
-    answers = run.wanted(tasks, names(chosen.methods), settings, wording, key, chosen.out / "answers")
+    answers = run.wanted(tasks, methods, settings, wording, key, chosen.out / "answers")
     records = run.run(model, wording, answers)
     footer = (f"Model {Path(name).name}, w = {settings.window}, K = {settings.keep or 'by task'}, "
               f"B = {settings.budget or 'all'}, chat {wording.chat}, key {key}.")  # fmt: skip
@@ -159,19 +139,15 @@ def asked(chosen: argparse.Namespace) -> str:
     return "\n".join([built.to_string(index=False), *map(str, files)])
 
 
+@commands.refusing(stopped="the same command goes on")
 def main(arguments_: list[str] | None = None) -> int:
     """0 when the table is written, 2 for bad input, 130 when it was stopped."""
     chosen = arguments().parse_args(arguments_)
     try:
         print(asked(chosen), flush=True)
-    except KeyboardInterrupt:
-        print("\nstopped: the same command goes on", file=sys.stderr, flush=True)
-        return 130
     except torch.OutOfMemoryError:
         remedy = f"give less than --at-once {chosen.at_once}, or leave out the methods that read the whole text"
-        return commands.refused(ValueError(f"the device is out of memory; {remedy}; the same command goes on"))
-    except commands.REFUSED as error:
-        return commands.refused(error)
+        raise ValueError(f"the device is out of memory; {remedy}; the same command goes on") from None
     return 0
 
 

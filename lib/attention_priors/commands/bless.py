@@ -92,25 +92,21 @@ def trained_before(spec: RunSpec, threads: int, folder: Path) -> dict[str, Any] 
         git("worktree", "remove", "--force", str(place))
 
 
+@commands.refusing()
 def main(arguments: list[str] | None = None) -> int:
     """0: the code of every family is listed. 1: some family differs or cannot be compared. 2: bad input."""
-    parser = commands.Arguments("bless", __doc__.splitlines()[0])
-    parser.places()
+    parser = commands.Arguments("bless", __doc__, "results")
     chosen = parser.parse_args(arguments)
-    failed = False
-    try:
-        found = cheapest(chosen.results)
-        due = set(blessed.changed(spec for spec, _ in found.values())) | (found.keys() - blessed.read().keys())
-        for family in sorted(due):
-            spec, record = found[family]
-            runtime.say(f"[bless] {family}: training {spec.name}, {record['seconds']:.0f} s when it was recorded")
-            wrong = compare(spec, record)
-            failed |= bool(wrong)
-            print(f"{family}: {wrong or 'the same weights'}", flush=True)
-            if not wrong:
-                blessed.add(spec)
-    except commands.REFUSED as error:
-        return commands.refused(error)
+    failed, found = False, cheapest(chosen.results)
+    due = set(blessed.changed(spec for spec, _ in found.values())) | (found.keys() - blessed.read().keys())
+    for family in sorted(due):
+        spec, record = found[family]
+        runtime.say(f"[bless] {family}: training {spec.name}, {record['seconds']:.0f} s when it was recorded")
+        wrong = compare(spec, record)
+        failed |= bool(wrong)
+        print(f"{family}: {wrong or 'the same weights'}", flush=True)
+        if not wrong:
+            blessed.add(spec)
     if not due:
         print("nothing to bless: the code of every family is listed in data/blessed.json")
     return int(failed)

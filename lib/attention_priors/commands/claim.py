@@ -1,5 +1,4 @@
-"""The counts of a ledger and what is missing in it, the way to one claim, what changed since an older ledger, or
-whether each quotation stands in its document."""
+"""The counts of a ledger, the way to one claim, what changed since an older ledger, or whether quotations are right."""
 
 from __future__ import annotations
 
@@ -14,26 +13,22 @@ from attention_priors.store.notebooks import file_name
 from attention_priors.store.registry import LIBRARY, Table
 
 
+@commands.refusing()
 def main(arguments: list[str] | None = None) -> int:
     """0: nothing is missing that should be there, or the claim was found. 1: something is missing. 2: bad input."""
-    parser = commands.Arguments("claim", __doc__)
+    parser = commands.Arguments("claim", __doc__, "profile", "results")
     parser.add_argument("ledger", nargs="?", type=Path, help="a claims.json; default: the profile's")
     parser.add_argument("--id", help="show one claim: statement, verdict, check, notebook cells, figures")
     parser.add_argument("--before", type=Path, help="an older claims.json: list each verdict that differs, and why")
     parser.add_argument("--quotations", type=Path, help="the folder of the documents' texts: find every quotation")
-    parser.sizes()
-    parser.places()
     chosen = parser.parse_args(arguments)
-    try:
-        layout = Layout(chosen.results, config.profile(chosen.profile).name)
-        path = chosen.ledger or layout.own / "claims.json"
-        if chosen.quotations:
-            return quotations(chosen.quotations)
-        if chosen.before:
-            return compare(chosen.before, path)
-        return locate(chosen.id, path, layout) if chosen.id else audit(path)
-    except commands.REFUSED as error:
-        return commands.refused(error)
+    layout = Layout(chosen.results, config.profile(chosen.profile).name)
+    path = chosen.ledger or layout.own / "claims.json"
+    if chosen.quotations:
+        return quotations(chosen.quotations)
+    if chosen.before:
+        return compare(chosen.before, path)
+    return locate(chosen.id, path, layout) if chosen.id else audit(path)
 
 
 def audit(path: Path) -> int:

@@ -42,22 +42,16 @@ def train(address: str, profile: config.Profile, only: Iterable[str]) -> str:
     return f"[cluster] {trained} of {len(runs)} runs trained, the others were there; notebooks go on here"
 
 
+@commands.refusing(1, stopped="what came back is in the store; the same command goes on")
 def main(arguments: list[str] | None = None) -> int:
     """0 when every run is in the store, 1 where one is not, 2 for bad arguments."""
-    parser = commands.Arguments("cluster", __doc__.splitlines()[0])
+    parser = commands.Arguments("cluster", __doc__, "profile")
     parser.add_argument("address", help="of the scheduler, such as tcp://scheduler:8786")
-    parser.sizes()
     parser.add_argument("--only", default="", metavar="NAMES", help="these notebooks (commas) and what they need")
     parser.add_argument("--device", type=commands.device, default="auto", help="default: the profile's")
     chosen = parser.parse_args(arguments)
     only = [slug(name.strip()) for name in chosen.only.split(",") if name.strip()]
-    try:
-        print(train(chosen.address, config.profile(chosen.profile).on(chosen.device), only), flush=True)
-    except KeyboardInterrupt:
-        print("\nstopped: what came back is in the store; the same command goes on", file=sys.stderr, flush=True)
-        return 130
-    except commands.REFUSED as error:
-        return commands.refused(error, 1)
+    print(train(chosen.address, config.profile(chosen.profile).on(chosen.device), only), flush=True)
     return 0
 
 

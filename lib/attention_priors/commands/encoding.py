@@ -5,7 +5,6 @@ python -m attention_priors.commands.encoding my_encoding.py
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 import time
@@ -23,71 +22,52 @@ from ..publish.report import Report, picture
 from ..store.layout import Layout
 from . import arguments as commands
 
-MINUTES = 5  # at least, where nobody says how many
 BUILD = config.ROOT / "build" / "encodings"
 
 
 def write(card: cards.Card, folder: Path) -> Path:
     """The files of a report card; the report last."""
     name = card.name
-    caption = alt = ""
-    if card.done:
-        for file, frame in (("summary", cards.table(card)), ("accuracy", card.counts)):
-            text = frame.to_csv(index=False, float_format=FLOATS, lineterminator="\n")
-            store.write_text(folder / f"{file}.csv", text)
-        caption, alt = drawing.caption(card.all_counts, name), drawing.alt(name)
-        picture(drawing.draw(card.all_counts, name), folder / "figure", alt, name, card.own.digest[:16])
+    for file, frame in (("summary", cards.table(card)), ("accuracy", card.counts)):
+        text = frame.to_csv(index=False, float_format=FLOATS, lineterminator="\n")
+        store.write_text(folder / f"{file}.csv", text)
+    caption, alt = drawing.caption(card.all_counts, name), drawing.alt(name)
+    picture(drawing.draw(card.all_counts, name), folder / "figure", alt, name, card.own.digest[:16])
     report = folder / "report.md"
     store.write_text(report, cards.markdown(card, "figure.png", caption, alt))
     return report
 
 
-def limit(profile: config.Profile, seconds: float) -> int:
-    """Minutes that suit this machine: twice what all steps of all seeds take at `seconds` each, and time to ask."""
-    turns = math.ceil(len(profile.seeds) / profile.workers)
-    return max(MINUTES, math.ceil(2 * turns * seconds * profile.passkey.recipe.steps / 60 / runs.TRAINING))
-
-
+@commands.refusing(stopped="the same command goes on")
 def main(arguments: list[str] | None = None) -> int:
-    """0 when there is a card, of what was finished in time; 2 for bad input."""
-    parser = commands.Arguments("encoding", __doc__.splitlines()[0])
-    parser.sizes()
-    parser.places()
+    """0 when there is a card, 2 for bad input, 130 when it was stopped."""
+    parser = commands.Arguments("encoding", __doc__, "profile", "results")
     parser.add_argument("file", type=Path, help="Python file that adds one encoding to ENCODINGS")
     parser.add_argument("--ssmax", action="store_true", help="its form with scalable softmax")
-    parser.add_argument("--minutes", type=commands.count, help="at most (default: what suits this machine)")
     parser.add_argument("--into", type=Path, default=BUILD, help="folder of report cards (default: build/encodings)")
     chosen = parser.parse_args(arguments)
     mpl.use("agg")
     os.environ["ATTENTION_PRIORS_HEADLESS"] = "1"  # lines instead of bars, in every worker
     began = time.time()
-    try:
-        profile = config.profile(chosen.profile)
-        own = read(chosen.file)
-        name = own.scaled if chosen.ssmax else own.name
-        runtime.configure(profile.threads)
-        held = laws.hold(own, profile, max(runs.samples(profile)))
-        seconds, price = laws.price(own, name, profile, (chosen.minutes or 4 * MINUTES) * runs.TRAINING)
-        minutes = chosen.minutes or limit(profile, seconds)
-        runtime.say(f"[encoding] {name}: {len(held)} laws hold; a training step takes {price:.1f} times NoPE's. "
-                    f"Now {len(profile.seeds)} seeds, at most {minutes} min; Ctrl-C loses nothing")  # fmt: skip
-        folder = config.CACHE / "runs"
-        until = began + 60 * minutes
-        expected = seconds * profile.passkey.recipe.steps / 2  # most have learned by then
-        found = runs.asked(own, name, profile, folder, until, minutes, expected)
-        others = cards.committed(Report(Layout(chosen.results, profile.name), "passkeys"))
-        sibling = own.name if chosen.ssmax else own.scaled
-        where = runtime.device(profile.device).type
-        keys = {runs.spec_of(own, sibling, profile, seed).key(where) for seed in profile.seeds}
-        others = cards.beside(others, chosen.into / sibling / "accuracy.csv", keys)
-        card = cards.Card(own, name, profile, held, found, others, price)
-        path = write(card, chosen.into / name)
-    except commands.REFUSED as error:
-        return commands.refused(error)
+    profile = config.profile(chosen.profile)
+    own = read(chosen.file)
+    name = own.scaled if chosen.ssmax else own.name
+    runtime.configure(profile.threads)
+    held = laws.hold(own, profile, max(runs.samples(profile)))
+    seconds, price = laws.price(own, name, profile)
+    runtime.say(f"[encoding] {name}: {len(held)} laws hold; a training step takes {price:.1f} times NoPE's. "
+                f"Now {len(profile.seeds)} seeds; Ctrl-C loses nothing")  # fmt: skip
+    folder = config.CACHE / "runs"
+    expected = seconds * profile.passkey.recipe.steps / 2  # most have learned by then
+    found = runs.asked(own, name, profile, folder, expected)
+    others = cards.committed(Report(Layout(chosen.results, profile.name), "passkeys"))
+    sibling = own.name if chosen.ssmax else own.scaled
+    where = runtime.device(profile.device).type
+    keys = {runs.spec_of(own, sibling, profile, seed).key(where) for seed in profile.seeds}
+    others = cards.beside(others, chosen.into / sibling / "accuracy.csv", keys)
+    card = cards.Card(own, name, profile, held, found, others, price)
+    path = write(card, chosen.into / name)
     runtime.say(f"[encoding] {name}: {span(time.time() - began)}")
-    if found.waiting:
-        print(f"not finished within {minutes} min: {'; '.join(found.waiting)}. Run the same command again: it goes on "
-              "where it stopped", file=sys.stderr)  # fmt: skip
     print(os.path.relpath(path))
     return 0
 

@@ -2,7 +2,6 @@
 
 python -m attention_priors.commands.figures --profile cpu            redraw
 python -m attention_priors.commands.figures --profile cpu --svg x    the same, and every figure as x/<name>.svg
-python -m attention_priors.commands.figures --profile cpu --check    redraw beside the committed files and compare
 """
 
 from __future__ import annotations
@@ -15,37 +14,27 @@ import matplotlib as mpl
 
 from .. import config
 from ..publish import readme
-from ..publish.report import differences, lost, redraw
+from ..publish.report import lost, redraw
 from ..publish.site.committed import Committed
 from ..store import manifest
 from ..store.layout import DEFAULT, ROOT, Layout
 from . import arguments as commands
 
 
+@commands.refusing()
 def main(arguments: list[str] | None = None) -> int:
-    """Redraw or compare; 0 when all is well, 1 when files differ or their numbers are gone, 2 for bad input."""
-    parser = commands.Arguments("figures", __doc__.splitlines()[0])
-    parser.sizes()
-    parser.places()
+    """0 when all is well, 1 when committed numbers are gone, 2 for bad input."""
+    parser = commands.Arguments("figures", __doc__, "profile", "results")
     parser.add_argument("--svg", type=Path, metavar="FOLDER", help="write every figure there as SVG, too")
-    parser.add_argument("--check", action="store_true", help="change nothing; list the files that would change")
     chosen = parser.parse_args(arguments)
     mpl.use("agg")
     start = time.monotonic()
-    try:
-        layout = Layout(chosen.results, config.profile(chosen.profile).name)
-        gone = lost(layout)
-        if chosen.check:
-            written, differ = differences(layout)
-            lines = [*(f"differs  {path}" for path in differ), *(f"lost     {line}" for line in gone)]
-            print("\n".join([*lines, f"{len(written)} files compared"]))
-            return 1 if lines else 0
-        written, skipped = redraw(layout, vectors=chosen.svg)
-        manifest.add(layout, [layout.results / path for path in written])
-        if layout.results.resolve() == ROOT / "results" and readme.refresh(Committed(layout.results, DEFAULT)):
-            print("README.md has other findings now")
-    except commands.REFUSED as error:
-        return commands.refused(error)
+    layout = Layout(chosen.results, config.profile(chosen.profile).name)
+    gone = lost(layout)
+    written, skipped = redraw(layout, vectors=chosen.svg)
+    manifest.add(layout, [layout.results / path for path in written])
+    if layout.results.resolve() == ROOT / "results" and readme.refresh(Committed(layout.results, DEFAULT)):
+        print("README.md has other findings now")
     for line in (*(f"skipped  {line}" for line in skipped), *(f"lost     {line}" for line in gone)):
         print(line)
     print(f"{len(written)} files in {chosen.results}, {time.monotonic() - start:.0f} s")

@@ -19,29 +19,25 @@ from ..store.layout import Layout
 from . import arguments as commands
 
 
+@commands.refusing(stopped="the same command goes on")
 def main(arguments: list[str] | None = None) -> int:
-    """0 when the figure is there, 2 for bad input."""
-    parser = commands.Arguments("first_look", __doc__.splitlines()[0])
-    parser.sizes()
-    parser.places()
+    """0 when the figure is there, 2 for bad input, 130 when it was stopped."""
+    parser = commands.Arguments("first_look", __doc__, "profile", "results")
     parser.add_argument("--into", type=Path, default=BUILD, help="folder (default: build/first-look)")
     chosen = parser.parse_args(arguments)
     mpl.use("agg")
     os.environ["ATTENTION_PRIORS_HEADLESS"] = "1"  # lines instead of bars, in every worker
     began = time.monotonic()
-    try:
-        profile = config.profile(chosen.profile)
-        layout = Layout(chosen.results, profile.name)
-        here = trained_here(profile, config.CACHE / "runs", layout)
-        there = committed(Report(layout, "passkeys"), set(here["length"]))
-        frame = pd.concat([each for each in (here, there) if len(each)], ignore_index=True)
-        key = store.key([spec.key(runtime.device(profile.device).type) for spec in planned(profile)])
-        text = frame.to_csv(index=False, float_format=FLOATS, lineterminator="\n")
-        store.write_text(chosen.into / "passkey.csv", text)
-        picture(draw(frame), chosen.into / "passkey", ALT, "A first look", key)
-        store.write_text(chosen.into / "passkey.md", page(frame))
-    except commands.REFUSED as error:
-        return commands.refused(error)
+    profile = config.profile(chosen.profile)
+    layout = Layout(chosen.results, profile.name)
+    here = trained_here(profile, config.CACHE / "runs", layout)
+    there = committed(Report(layout, "passkeys"), set(here["length"]))
+    frame = pd.concat([each for each in (here, there) if len(each)], ignore_index=True)
+    key = store.key([spec.key(runtime.device(profile.device).type) for spec in planned(profile)])
+    text = frame.to_csv(index=False, float_format=FLOATS, lineterminator="\n")
+    store.write_text(chosen.into / "passkey.csv", text)
+    picture(draw(frame), chosen.into / "passkey", ALT, "A first look", key)
+    store.write_text(chosen.into / "passkey.md", page(frame))
     runtime.say(f"[first-look] {span(time.monotonic() - began)}")
     print(" ".join(os.path.relpath(chosen.into / f"passkey.{kind}") for kind in ("pdf", "png", "md")))
     return 0

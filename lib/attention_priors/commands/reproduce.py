@@ -16,9 +16,7 @@ from attention_priors.store.notebooks import NOTEBOOKS, slug
 
 
 def arguments(argv: list[str] | None = None) -> argparse.Namespace:
-    parser = commands.Arguments("reproduce", "Run the notebooks headless, in order.")
-    parser.sizes()
-    parser.places()
+    parser = commands.Arguments("reproduce", "Run the notebooks headless, in order.", "profile", "results")
     parser.add_argument("--only", default="", metavar="NAMES", help="these notebooks (commas) and what they need")
     parser.add_argument("--step", metavar="NAME", help="run this one now, its needs being there (make calls this)")
     parser.add_argument("--side-by-side", action="store_true", help="two notebooks at a time (rules, estimates)")
@@ -79,19 +77,14 @@ def act(options: argparse.Namespace) -> None:
             run(plan, name)
 
 
+@commands.refusing(1, stopped="nothing half-written was kept; the same command resumes here")
 def main(argv: list[str] | None = None) -> int:
     def stop(signum: int, frame: Any) -> NoReturn:
         raise KeyboardInterrupt
 
     options = arguments(argv)
     signal.signal(signal.SIGTERM, stop)
-    try:
-        act(options)
-    except KeyboardInterrupt:
-        print("\nstopped: nothing half-written was kept; the same command resumes here", file=sys.stderr, flush=True)
-        return 130
-    except commands.REFUSED as error:
-        return commands.refused(error, 1)
+    act(options)
     return 0
 
 

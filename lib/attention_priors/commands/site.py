@@ -12,20 +12,16 @@ from attention_priors.publish.site import audit
 from attention_priors.publish.site.build import build
 
 
+@commands.refusing()
 def main(arguments: list[str] | None = None) -> int:
     """0: built and sound. 1: built, with something that is wrong. 2: bad input."""
-    parser = commands.Arguments("site", __doc__)
-    parser.sizes()
-    parser.places()
+    parser = commands.Arguments("site", __doc__, "profile", "results")
     parser.add_argument(
         "--into", type=Path, default=config.ROOT / "build" / "site", help="folder (default: build/site)"
     )
     chosen = parser.parse_args(arguments)
     start = time.monotonic()
-    try:
-        built = build(chosen.results, chosen.into, config.profile(chosen.profile).name)
-    except commands.REFUSED as error:
-        return commands.refused(error)
+    built = build(chosen.results, chosen.into, config.profile(chosen.profile).name)
     wrong = [*built.warnings, *audit.problems(built.html)]
     for line in wrong:
         print(f"wrong    {line}", file=sys.stderr)

@@ -43,11 +43,10 @@ def dry_run(profile: config.Profile) -> int:
     return 0
 
 
+@commands.refusing()
 def main(arguments: list[str] | None = None) -> int:
     """0 when the run is finished, 2 for bad input."""
-    parser = commands.Arguments("train", __doc__.splitlines()[0])
-    parser.sizes()
-    parser.places()
+    parser = commands.Arguments("train", __doc__, "profile", "results")
     parser.add_argument("run", nargs="?", help="task/encoding/seed")
     parser.add_argument("--list", action="store_true", help="name the profile's runs and train nothing")
     parser.add_argument("--keep", action="store_true", help="write records and answers of the runs that the store has "
@@ -56,38 +55,35 @@ def main(arguments: list[str] | None = None) -> int:
                         "batches, or also the model (default: ddp)")  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="build the models without memory, print their cost")
     chosen = parser.parse_args(arguments)
-    try:
-        profile = config.profile(chosen.profile)
-        if chosen.dry_run:
-            return dry_run(profile)
-        if chosen.keep:
-            count = archive.keep(profile, config.CACHE / "runs", Layout(chosen.results, profile.name))
-            print(f"{count} run(s) of profile {profile.name} kept in {chosen.results.name}/runs")
-            return 0
-        known = runs(profile, unread(profile))  # names need no text
-        if chosen.list:
-            print("\n".join(known))
-            return 0
-        if chosen.run is None:
-            raise ValueError(f"name a run, such as {next(iter(known))}; --list names all of profile {profile.name}")
-        if chosen.run not in known:
-            raise ValueError(f"profile {profile.name} has no run {chosen.run!r}{nearest(chosen.run, known)}; "
-                             "--list names all")  # fmt: skip
-        if known[chosen.run].corpus is not None:
-            known = runs(profile, corpus(profile, config.CACHE / "corpora"))
-        where = device(profile.device)
-        runtime.configure(profile.threads)
-        together = int(os.environ.get("WORLD_SIZE", "1")) > 1
-        if together:
-            dist.init_process_group("nccl" if where.type == "cuda" else "gloo")
-        record = opened(known[chosen.run], config.CACHE / "runs", where).train(runtime.say, chosen.parallel)
-        if not together or dist.get_rank() == 0:
-            print(f"{record['name']}: last loss {record['loss'][-1]:.4f}, key {record['key']}")
-        if together:
-            dist.barrier()  # a process that leaves while another still talks to it can be aborted by gloo
-            dist.destroy_process_group()
-    except commands.REFUSED as error:
-        return commands.refused(error)
+    profile = config.profile(chosen.profile)
+    if chosen.dry_run:
+        return dry_run(profile)
+    if chosen.keep:
+        count = archive.keep(profile, config.CACHE / "runs", Layout(chosen.results, profile.name))
+        print(f"{count} run(s) of profile {profile.name} kept in {chosen.results.name}/runs")
+        return 0
+    known = runs(profile, unread(profile))  # names need no text
+    if chosen.list:
+        print("\n".join(known))
+        return 0
+    if chosen.run is None:
+        raise ValueError(f"name a run, such as {next(iter(known))}; --list names all of profile {profile.name}")
+    if chosen.run not in known:
+        raise ValueError(f"profile {profile.name} has no run {chosen.run!r}{nearest(chosen.run, known)}; "
+                         "--list names all")  # fmt: skip
+    if known[chosen.run].corpus is not None:
+        known = runs(profile, corpus(profile, config.CACHE / "corpora"))
+    where = device(profile.device)
+    runtime.configure(profile.threads)
+    together = int(os.environ.get("WORLD_SIZE", "1")) > 1
+    if together:
+        dist.init_process_group("nccl" if where.type == "cuda" else "gloo")
+    record = opened(known[chosen.run], config.CACHE / "runs", where).train(runtime.say, chosen.parallel)
+    if not together or dist.get_rank() == 0:
+        print(f"{record['name']}: last loss {record['loss'][-1]:.4f}, key {record['key']}")
+    if together:
+        dist.barrier()  # a process that leaves while another still talks to it can be aborted by gloo
+        dist.destroy_process_group()
     return 0
 
 

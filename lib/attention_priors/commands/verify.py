@@ -10,11 +10,10 @@ from ..store.layout import Layout
 from . import arguments as commands
 
 
+@commands.refusing()
 def main(arguments: list[str] | None = None) -> int:
     """0 when everything agrees, 1 when something differs, 2 for bad input."""
-    parser = commands.Arguments("verify", __doc__.splitlines()[0])
-    parser.sizes()
-    parser.places()
+    parser = commands.Arguments("verify", __doc__, "profile", "results")
     parser.add_argument("--full", action="store_true", help="train every run again")
     parser.add_argument("--no-training", action="store_true", help="leave the training runs out")
     chosen = parser.parse_args(arguments)
@@ -34,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
             verify.verify_runs(layout, profile, chosen.full, outcome)
     except commands.REFUSED as error:
         if not outcome.differ:
-            return commands.refused(error)
+            raise
         outcome.differ.append(f"stopped   {runtime.said(error)}")
     except (KeyError, TypeError, AttributeError) as error:
         if not outcome.differ:

@@ -139,12 +139,8 @@ def record(layout: Layout, name: str, key: str) -> dict[str, Any]:
 
 def _committed(layout: Layout, name: str, key: str) -> Kept:
     """What is committed of a run. `DamagedFile` where the file is damaged, ValueError where it holds another run than
-    its name says, and where results are of an older form."""
+    its name says."""
     path = layout.run(name, key)
-    old = path.with_suffix(".json")
-    if old.exists() and not path.exists():
-        raise ValueError(f"{old} is a record of an older form, without the run's answers; take the results of this "
-                         "commit (git checkout results), or train anew into an empty folder (RESULTS=)")  # fmt: skip
     kept = unpacked(path)
     if key not in kept:
         raise ValueError(f"{path} holds no run {key}, but {', '.join(kept) or 'none'}: it was renamed by hand; restore "

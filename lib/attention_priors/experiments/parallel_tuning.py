@@ -65,10 +65,10 @@ NUMBERS = {
 OWN = ("k3", "k3-half", "k3-calibrated")  # ParallelComp, which keeps the published values
 
 
-def tried(path: Path = PATH) -> pd.DataFrame:
+def tried() -> pd.DataFrame:
     """A row per trial: way, what is chosen and its value, seed, accuracy at 1, 4 and 16 times T, and the keys of the
     text that the question attends to at 16T."""
-    return pd.read_csv(path)
+    return pd.read_csv(PATH)
 
 
 def chosen(table: pd.DataFrame) -> pd.DataFrame:

@@ -38,9 +38,6 @@ def generate(
     keep: int | None = 3,
     budget: int | None = None,
     answer: int = 64,
-    temperature: float = 0.0,
-    top_p: float = 1.0,
-    seed: int = 0,
     stop: Sequence[int] | None = None,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
@@ -48,12 +45,12 @@ def generate(
     """Up to `answer` tokens about a text of any length, from a model that was trained on `window` tokens.
 
     `keep` chunks stay, and `budget` keys of each (None: all); `options` are further fields of `Options`. Decoding is
-    greedy at temperature 0; else samples come from the smallest set of tokens of mass `top_p`. It ends at a token of
-    `stop` (None: the tokenizer's end of text). `progress` is told how many chunks of how many are read (None: a line
-    now and then). The tokenizer is one of transformers, of tokenizers, or has `encode` and `decode`.
-    ValueError for what cannot be read so, in one line.
+    greedy (`decode` takes another `pick`) and ends at a token of `stop` (None: the tokenizer's end of text). `progress`
+    is told how many chunks of how many are read (None: a line now and then). The tokenizer is one of transformers, of
+    tokenizers, or has `encode` and `decode`. ValueError for what cannot be read so, in one line.
     """
-    _check_decoding(answer, temperature, top_p)
+    if answer < 1:
+        raise ValueError(f"answer = {answer}; give at least 1 token")
     reader = open_reader(model)
     check_vocabulary(model, tokenizer)
     asked = Options(window=window, reserve=answer, keep=keep, budget=budget,
@@ -62,9 +59,7 @@ def generate(
     session = condense(reader, *tokens, asked, progress or _said)
     end = set(stop if stop is not None else [each for each in [getattr(tokenizer, "eos_token_id", None)]
                                              if each is not None])  # fmt: skip
-    generator = torch.Generator().manual_seed(seed)
-    pick = _greedy if temperature == 0 else lambda logits: _sampled(logits, temperature, top_p, generator)
-    return tokenizer.decode(decode(session, tokens[1], answer, pick, end))
+    return tokenizer.decode(decode(session, tokens[1], answer, stop=end))
 
 
 def decode(
@@ -74,10 +69,11 @@ def decode(
     pick: Callable[[Float[Tensor, " vocabulary"]], int] | None = None,
     stop: set[int] = frozenset(),
 ) -> list[int]:
-    """At most so many tokens after the question, each `pick`ed (greedily) from the logits, up to one of `stop`."""
-    pick, made, fed = pick or _greedy, [], question
+    """At most so many tokens after the question, each `pick`ed (the likeliest) from the logits, up to one of `stop`."""
+    made, fed = [], question
     while len(made) < most:
-        token = pick(session.feed(fed)[-1])
+        logits = session.feed(fed)[-1]
+        token = pick(logits) if pick else int(logits.argmax())
         if token in stop:
             break
         made.append(token)
@@ -85,42 +81,16 @@ def decode(
     return made
 
 
-def _greedy(logits: Float[Tensor, " vocabulary"]) -> int:
-    return int(logits.argmax())
-
-
-def _sampled(logits: Float[Tensor, " vocabulary"], temperature: float, top_p: float, generator: torch.Generator) -> int:
-    """From the likeliest tokens whose mass reaches `top_p` (nucleus sampling, Holtzman et al. 2020)."""
-    p, order = (logits.float().cpu() / temperature).softmax(-1).sort(descending=True, stable=True)
-    p = torch.where(p.cumsum(-1) - p < top_p, p, 0)
-    return int(order[torch.multinomial(p, 1, generator=generator)])
-
-
-def _check_decoding(answer: int, temperature: float, top_p: float) -> None:
-    if answer < 1:
-        raise ValueError(f"answer = {answer}; give at least 1 token")
-    if temperature < 0:
-        raise ValueError(f"temperature = {temperature}; give 0 for greedy decoding, or a positive number")
-    if not 0 < top_p <= 1:
-        raise ValueError(f"top_p = {top_p}, but it is a share of the mass: above 0, at most 1")
-
-
 def check_vocabulary(model: nn.Module, tokenizer: Any) -> None:
     """ValueError for a tokenizer with more tokens than the model knows."""
-    size, most = _size(tokenizer), _vocabulary(model)
-    if size is not None and size > most:
-        raise ValueError(f"the tokenizer has {size} tokens, but the model knows {most}; use the model's own tokenizer")
-
-
-def _vocabulary(model: nn.Module) -> int:
-    return model.config.vocabulary if isinstance(model, Transformer) else model.get_input_embeddings().num_embeddings
-
-
-def _size(tokenizer: Any) -> int | None:
-    """Tokens that it knows; None where it does not say."""
+    ours = isinstance(model, Transformer)
+    most = model.config.vocabulary if ours else model.get_input_embeddings().num_embeddings
     if hasattr(tokenizer, "get_vocab_size"):
-        return tokenizer.get_vocab_size()
-    return len(tokenizer) if hasattr(tokenizer, "__len__") else None
+        size = tokenizer.get_vocab_size()
+    else:
+        size = len(tokenizer) if hasattr(tokenizer, "__len__") else 0  # it does not say
+    if size > most:
+        raise ValueError(f"the tokenizer has {size} tokens, but the model knows {most}; use the model's own tokenizer")
 
 
 def bos_of(tokenizer: Any) -> int | None:

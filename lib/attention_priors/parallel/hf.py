@@ -48,12 +48,8 @@ def _attention(
     return mixed.transpose(1, 2), None
 
 
-def _no_mask(*_: Any, **__: Any) -> None:
-    """What is visible is known to `Pass.attend`."""
-
-
 AttentionInterface.register(NAME, _attention)
-AttentionMaskInterface.register(NAME, _no_mask)
+AttentionMaskInterface.register(NAME, lambda *_, **__: None)  # what is visible is known to `Pass.attend`
 
 
 class HuggingFace:

@@ -68,40 +68,31 @@ class Method:
 
 
 def options(
-    window: int | None, given: Text, share: float | None = None, calibrated: bool = False, **more: Any
+    window: int | None, given: Text, share: float | None = None, threshold: float | None = None, **more: Any
 ) -> Options:
     """Options of a method for one text; `share` of a chunk's keys stay."""
     made = Options(window=window, reserve=given.reserve, **more)
     size = chunk_size(len(given.tokens), len(given.question), made)
     if share is not None:
         made = replace(made, budget=max(1, round(share * size)))
-    if calibrated:
-        made = replace(made, calibration=Calibration(edge=max(1, round(EDGE * size))))
+    if threshold is not None:
+        made = replace(made, calibration=Calibration(threshold, max(1, round(EDGE * size))))
     return replace(made, at_once=max(1, TOKENS_AT_ONCE // (size + len(given.question))))
 
 
-def _chunked(model: Transformer, window: int, choose: str | None = None, **settings: Any) -> Open:
+def _chunked(
+    model: Transformer, window: int, choose: str | None = None, threshold: float | None = None, **settings: Any
+) -> Open:
+    """Some chunks, whose keys above λ = `threshold` go."""
     reader = Ours(model)
 
     def open_(given: Text) -> Condensed:
-        how = options(window, given, **settings)
+        how = options(window, given, threshold=threshold, **settings)
         if choose == "oracle":
             size = chunk_size(len(given.tokens), len(given.question), how)
             how = replace(how, choose=overlapping(split(len(given.tokens), size, how.overlap), given.wanted))
         elif choose is not None:
             how = replace(how, choose=lexical if choose == "lexical" else at_random(given.generator))
-        return condense(reader, given.tokens, given.question, how)
-
-    return open_
-
-
-def _calibrated(model: Transformer, window: int, threshold: float, **settings: Any) -> Open:
-    """Three chunks whose keys above λ = `threshold` go."""
-    reader = Ours(model)
-
-    def open_(given: Text) -> Condensed:
-        how = options(window, given, calibrated=True, **settings)
-        how = replace(how, calibration=replace(how.calibration, threshold=threshold))
         return condense(reader, given.tokens, given.question, how)
 
     return open_
@@ -124,23 +115,14 @@ def _snapkv(model: Transformer, window: int, pool: int) -> Open:
     return open_
 
 
-def _last(model: Transformer, window: int) -> Open:
+def _cut(model: Transformer, window: int, how: Callable[..., Condensed]) -> Open:
     reader = Ours(model)
-    return lambda given: last_window(reader, given.tokens, given.question, options(window, given))
+    return lambda given: how(reader, given.tokens, given.question, options(window, given))
 
 
-def _halves(model: Transformer, window: int) -> Open:
-    reader = Ours(model)
-    return lambda given: halves(reader, given.tokens, given.question, options(window, given))
-
-
-def _stretched(model: Transformer, window: int, how: Stretching, number: float) -> Open:
-    made = stretched(model, window, how, number)
-    return lambda given: Direct(made, given.tokens)
-
-
-def _rectified(model: Transformer, window: int, number: float) -> Open:
-    made = rectified(model, window, number)
+def _turned(model: Transformer, window: int, number: float, how: Stretching | None = None) -> Open:
+    """The whole text with planes that turn as `how` says; none: rectified."""
+    made = stretched(model, window, how, number) if how else rectified(model, window, number)
     return lambda given: Direct(made, given.tokens)
 
 
@@ -149,20 +131,20 @@ def _streaming(model: Transformer, window: int, sinks: int) -> Open:
 
 
 def _rope(label: str, how: Stretching, number: float) -> Method:
-    return Method(label, partial(_stretched, how=how, number=number), rope=True)
+    return Method(label, partial(_turned, how=how, number=number), rope=True)
 
 
 _PC = {"chunks": True}
 # Rivals have the number that did best in their trials (data/tuning/parallel.csv), ParallelComp its own.
 METHODS: dict[str, Method] = {
     "plain": Method("as trained", _whole),
-    "last-window": Method("last window", _last),
-    "halves": Method("first and last half", _halves),
+    "last-window": Method("last window", partial(_cut, how=last_window)),
+    "halves": Method("first and last half", partial(_cut, how=halves)),
     "streaming": Method("StreamingLLM", partial(_streaming, sinks=SINKS)),
     "pi": _rope("position interpolation", by_interpolation, 0.25),
     "dynamic-ntk": _rope("dynamic NTK", by_ntk, 2.0),
     "yarn": _rope("YaRN", by_yarn, 1.0),
-    "rerope": Method("Leaky ReRoPE", partial(_rectified, number=64.0), rope=True),
+    "rerope": Method("Leaky ReRoPE", partial(_turned, number=64.0), rope=True),
     "snapkv": Method("SnapKV, whole text", partial(_snapkv, pool=31)),
     "all": Method("all chunks", partial(_chunked, keep=None), **_PC),
     "random": Method("K = 3 at random", partial(_chunked, choose="random"), **_PC),
@@ -174,6 +156,6 @@ METHODS: dict[str, Method] = {
     "k3-half": Method("K = 3, half the keys", partial(_chunked, share=0.5), **_PC),
     "k3-half-printed": Method("K = 3, half, as printed", partial(_chunked, share=0.5, pool=1), **_PC),
     "k3-quarter": Method("K = 3, a quarter", partial(_chunked, share=0.25), **_PC),
-    "k3-calibrated": Method("K = 3, calibrated", partial(_calibrated, threshold=CODE), **_PC),
-    "k3-half-calibrated": Method("K = 3, half, calibrated", partial(_calibrated, threshold=CODE, share=0.5), **_PC),
+    "k3-calibrated": Method("K = 3, calibrated", partial(_chunked, threshold=CODE), **_PC),
+    "k3-half-calibrated": Method("K = 3, half, calibrated", partial(_chunked, threshold=CODE, share=0.5), **_PC),
 }

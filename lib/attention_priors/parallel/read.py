@@ -125,8 +125,7 @@ class Session(Protocol):
 class Condensed:
     """A text after reading: `feed` it the question, then the answer token by token.
 
-    `position` is that of the next token; `largest` that of any token so far. `information` is NaN for chunks that were
-    not read.
+    `position` is that of the next token. `information` is NaN for chunks that were not read.
     """
 
     reader: Reader
@@ -136,11 +135,9 @@ class Condensed:
     kept: tuple[int, ...]
     information: Float[Tensor, " chunks"]
     limit: int | None = None
-    largest: int = field(init=False)
     entries: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.largest = self.position - 1
         self.entries = self.cache.entries
 
     @torch.inference_mode()
@@ -152,7 +149,6 @@ class Condensed:
             )
         logits = self.reader.attend(tokens.to(self.reader.device), self.cache, self.position)
         self.position += len(tokens)
-        self.largest = self.position - 1
         return logits
 
 
@@ -193,14 +189,10 @@ def condense(
             progress(start + len(part), len(picked))
     held = queue.in_order()
     bos = options.bos is not None
-    layers = [_without_bos(entries, size - len(chunks[index])) if bos and place else entries
+    layers = [[each.row(0, without=size - len(chunks[index])) for each in entries] if bos and place else entries
               for place, (index, entries) in enumerate(held)]  # fmt: skip
     return Condensed(reader, Joined.of(layers), size + bos, spans, tuple(index for index, _ in held), information,
                      options.window)  # fmt: skip
-
-
-def _without_bos(layers: list[Entries], first: int) -> list[Entries]:
-    return [each.row(0, without=first) for each in layers]
 
 
 def everything(rows: Rows, kv_heads: int) -> Mask:

@@ -30,6 +30,7 @@ Attend = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, int, float], Tensor]
 Progress = Callable[[int, int], None]
 
 
+@dataclass(eq=False)
 class Unrotated:
     """A text that is read whole, token after token, by another attention. See `Session`.
 
@@ -37,21 +38,19 @@ class Unrotated:
     `progress` is told how many pieces of how many are read.
     """
 
-    def __init__(
-        self,
-        reader: HuggingFace,
-        text: Int[Tensor, " tokens"],
-        attend: Attend,
-        window: int | None = None,
-        sinks: int = 0,
-        progress: Progress | None = None,
-    ) -> None:
-        self.reader, self.text, self.attend, self.progress = reader, text, attend, progress
-        self.window, self.sinks, self.length = window, sinks, 0
-        self.spans, self.kept = [(0, len(text))], (0,)
-        self.entries = float(len(text) if window is None else min(len(text), window - 1))
+    reader: HuggingFace
+    text: Int[Tensor, " tokens"]
+    attend: Attend
+    window: int | None = None
+    sinks: int = 0
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        count, self.length, self.kept = len(self.text), 0, (0,)
+        self.spans = [(0, count)]
+        self.entries = float(count if self.window is None else min(count, self.window - 1))
         self.held: list[tuple[Tensor, Tensor]] = []  # keys, not rotated, and values; `self.at` is where they stand
-        self.at = torch.arange(0, device=reader.device)
+        self.at = torch.arange(0, device=self.reader.device)
 
     @torch.inference_mode()
     def feed(self, tokens: Int[Tensor, " new"]) -> Float[Tensor, "new vocabulary"]:
@@ -156,25 +155,20 @@ def rectified(
     """The whole text, with lags beyond half of the length that the model is made for growing 1 / `number` as fast: not
     at all in ReRoPE (Su 2023). ValueError as for `stretched`."""
     window = trained(reader) // 2
-    attend = TwoSided(spectrum_of(reader), window + 1, partial(_leaked, window=window, number=number), number)
+    attend = TwoSided(spectrum_of(reader), window + 1, lambda p: p / number + window * (1 - 1 / number), number)
     return Unrotated(reader, _begun(text, options), attend, progress=progress)
 
 
-def _leaked(p: Tensor, window: int, number: float) -> Tensor:
-    return p / number + window * (1 - 1 / number)
-
-
 def streaming(
-    reader: HuggingFace, text: Tensor, question: Tensor, options: Options, progress: Progress | None = None,
-    *, sinks: int = SINKS,
-) -> Unrotated:  # fmt: skip
+    reader: HuggingFace, text: Tensor, question: Tensor, options: Options, progress: Progress | None = None
+) -> Unrotated:
     """StreamingLLM with a cache of `options.window` positions: see `baselines.Streaming`. ValueError for a window
     without room for recent keys, and for a rotation that is not Llama's."""
     window = options.window
-    if window is None or not 0 <= sinks < window:
-        raise ValueError(f"sinks = {sinks} of a window of {window}; leave room for recent keys")
-    attend = TwoSided(spectrum_of(reader), window - sinks, partial(torch.clamp, max=window - 1), sinks=sinks)
-    return Unrotated(reader, _begun(text, options), attend, window, sinks, progress)
+    if window is None or window <= SINKS:
+        raise ValueError(f"sinks = {SINKS} of a window of {window}; leave room for recent keys")
+    attend = TwoSided(spectrum_of(reader), window - SINKS, partial(torch.clamp, max=window - 1), sinks=SINKS)
+    return Unrotated(reader, _begun(text, options), attend, window, SINKS, progress)
 
 
 def _begun(text: Tensor, options: Options) -> Tensor:

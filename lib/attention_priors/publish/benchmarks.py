@@ -38,7 +38,7 @@ def table(records: Sequence[Mapping[str, Any]], tasks: Mapping[str, Task]) -> pd
     rows = []
     for (name, method), group in groups.items():
         scores = [each["score"] for each in group]
-        low, high = interval(scores, metrics.find(tasks[name].metric).binary)
+        low, high = interval(scores, metrics.METRICS[tasks[name].metric].binary)
         rows.append({
             "task": tasks[name].label,
             "method": METHODS[method].label,

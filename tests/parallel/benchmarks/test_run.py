@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -19,12 +15,13 @@ from attention_priors.parallel import generate
 from attention_priors.parallel.benchmarks import infinitebench, opened, run
 from attention_priors.parallel.benchmarks.task import Row
 from attention_priors.publish import benchmarks as summary
-from parallel.benchmarks.made import LONG, infinite_line, long_line, tokenizer, written
+from parallel.benchmarks.made import LONG, infinite_line, tokenizer, written
 
 SMALL = ["--tasks", "passkey,kv_retrieval", "--length", "900", "--samples", "2", "--window", "400", "--budget", "40",
          "--device", "cpu"]  # fmt: skip
 METHODS = ["--methods", "plain,halves,k3,chunks-budget,random"]
 ANSWERS = 20
+LINE = infinite_line("passkey", 0)
 TEXTS = ("table.csv", "table.md", "table.tex")
 
 
@@ -78,44 +75,12 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_table(
     same(whole, tmp_path)
 
 
-KILLED = """
-import os, signal, sys
-from attention_priors.commands import benchmarks as command
-
-replace, moves = os.replace, 0
-
-
-def dying(*paths):
-    global moves
-    moves += 1
-    if moves == 4:  # the answer is made, and its file not yet in place
-        os.kill(os.getpid(), signal.SIGKILL)
-    replace(*paths)
-
-
-os.replace = dying
-command.main(sys.argv[1:])
-"""
-
-
-@pytest.mark.slow
-def test_a_run_that_is_killed_while_it_writes_goes_on_to_the_same_table(
-    model: Path, whole: Path, tmp_path: Path
-) -> None:
-    line = ["--model", str(model), "--out", str(tmp_path), *SMALL, *METHODS]
-    done = subprocess.run([sys.executable, "-c", KILLED, *line], check=False, capture_output=True)
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
-    assert len(list((tmp_path / "answers").rglob("*.json"))) == 3
-    assert asked(model, tmp_path, *METHODS) == 0
-    same(whole, tmp_path)
-
-
 def test_answers_are_those_of_generate(model: Path, tmp_path: Path) -> None:
     assert asked(model, tmp_path, "--methods", "chunks-budget", "--keep", "2", "--chat", "none", "--tasks",
                  "passkey") == 0  # fmt: skip
     found, words = both(model)
     task = infinitebench.TASKS["passkey"]
-    lines = command.rows("passkey", None, 900, 2, 0, opened.counter(words))
+    lines = command.rows("passkey", None, 900, 2, opened.counter(words))
     records = [store.read_json(path) for path in (tmp_path / "answers").rglob("*.json")]
     for row in lines:
         said = generate(
@@ -232,7 +197,6 @@ REFUSED = [
     ({"preset": "llama-2", "window": ""}, "window = 4096", "at most 1024"),
     ({"window": "1100"}, "window = 1100", "at most 1024"),
     ({"window": "60"}, "passkey, row 0: a question of", "widen the window"),
-    ({"overlap": "300"}, "overlap = 300", "repeat fewer"),
     ({"length": "9"}, "length = 9", "a longer one"),
     ({"length": "", "data": "{here}"}, "no passkey.jsonl", "a copy of xinrongzhang2022/InfiniteBench"),
     ({"length": "", "data": "{empty}"}, "passkey.jsonl has no row", "as the benchmark publishes it"),
@@ -259,15 +223,10 @@ def test_what_cannot_be_done_is_one_line(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("task", ["passkey", "lcc"])
 def test_a_row_without_a_field_is_refused_before_a_model_is_opened(
-    task: str, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def never(*_: object) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr(opened, "model", never)
-    line: Callable = infinite_line if task == "passkey" else long_line
-    (tmp_path / f"{task}.jsonl").write_text(written([{k: v for k, v in line(task, 0).items() if k != "input"}]))
-    assert command.main(["--model", str(model), "--tasks", task, "--data", str(tmp_path), "--out", str(tmp_path)]) == 2
-    assert f"{task}.jsonl:1 has no field 'input'" in capsys.readouterr().err
+    monkeypatch.setattr(opened, "model", lambda *_: pytest.fail("opened"))
+    (tmp_path / "passkey.jsonl").write_text(written([{k: v for k, v in LINE.items() if k != "input"}]))
+    assert command.main(["--model", str(model), "--data", str(tmp_path), "--out", str(tmp_path)]) == 2
+    assert "passkey.jsonl:1 has no field 'input'" in capsys.readouterr().err

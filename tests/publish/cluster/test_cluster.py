@@ -181,21 +181,6 @@ def order(made: RunSpec, key: str = "", **changes: object) -> worker.Order:
     return worker.Order(made, key or made.key(), "cpu", 1, 0.0, **({"files": {}} | changes))
 
 
-def test_parts_end_where_the_whole_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each part in another store, with nothing but what the one before handed back."""
-    monkeypatch.setattr(runtime, "HEARTBEAT_SECONDS", 0)
-    made, files, step, parts = spec(0, 12), {}, 0, 0
-    while not (part := worker.follow(order(made, files=files, step=step), tmp_path / str(parts), tmp_path)).finished:
-        files, parts = part.files, parts + 1
-        worker.write(tmp_path / "seen", files)
-        step = worker.step_of(tmp_path / "seen" / made.key() / worker.CHECKPOINT)
-    assert parts == 2 and step == 8, "a checkpoint every 4 of 12 steps"
-    whole = Run(made, tmp_path / "whole", CPU)
-    whole.train()
-    worker.write(tmp_path / "runs", part.files)
-    same(Run(made, tmp_path / "runs", CPU), whole)
-
-
 def test_a_later_checkpoint_of_the_worker_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime, "HEARTBEAT_SECONDS", 0)
     made = spec(0, 12)

@@ -31,12 +31,12 @@ def short(seed: int, length: int) -> float:
 
 
 def card(share=lambda seed, length: 1.0, rivals=("bam", "rope"), near=0.9, far=0.9, price=1.1,
-         seeds=(0, 1, 2), waiting=()) -> cards.Card:  # fmt: skip
+         seeds=(0, 1, 2)) -> cards.Card:  # fmt: skip
     masses = [
         {"encoding": NAME, "seed": seed, "length": 8192, "trained": 128, "near": near, "far": far} for seed in seeds
     ]
     records = [{"spec": {"seed": seed}, "steps": 500, "parameters": {"prior": 24}} for seed in seeds]
-    found = Seed(counts(NAME, share, seeds), masses, records, list(waiting))
+    found = Seed(counts(NAME, share, seeds), masses, records)
     theirs = [row for name in rivals for row in counts(name, good if name == "bam" else short)]
     summary = pd.DataFrame({"encoding": list(rivals), "steps": [600.0] * len(rivals)})
     tails = pd.DataFrame({"encoding": ["bam"], "near": [1.0], "far": [0.98]})
@@ -95,17 +95,6 @@ def test_one_seed_has_no_interval_and_an_uncertain_mean_asks_for_more() -> None:
     assert "no interval" in asks(card(seeds=(0,)), "Is 1 seed enough")
     wide = asks(card(lambda seed, n: 1.0 if n < 8192 else 0.5 + seed / 4), "Is 3 seeds enough")
     assert "Wider than 0.2, it asks for more" in wide
-
-
-def test_an_unfinished_seed_is_left_out_and_named() -> None:
-    made = card(waiting=["passkey/kerple-log/2 step 300/2000"])
-    made.found.counts[:] = [row for row in made.found.counts if row["seed"] < 2 or row["length"] < 4096]
-    assert set(made.counts["seed"]) == {0, 1}
-    text = cards.markdown(made, "figure.png", "", "")
-    assert "Unfinished: 2 of 3 seeds" in text and "step 300/2000" in text and "Is 2 seeds enough" in text
-    made.found.counts.clear()
-    text = cards.markdown(made, "figure.png", "", "")
-    assert "Unfinished: 0 of 3" in text and "reviewer" not in text and "figure.png" not in text
 
 
 def test_the_table_ranks_and_the_row_is_bold() -> None:

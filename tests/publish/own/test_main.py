@@ -1,20 +1,17 @@
-"""`make encoding` at the smallest size: a good file, a slow one, one that was stopped, and its form with SSMax."""
+"""`make encoding` at the smallest size: good files, one trained before, one with SSMax, slow and wrong ones."""
 
-import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from attention_priors import config
-from attention_priors.commands.encoding import MINUTES, limit, main
-from attention_priors.positions.encodings import ENCODINGS
+from attention_priors.commands.encoding import main
 from attention_priors.publish import own
 from attention_priors.publish.own import laws, runs
 from test_bad_inputs import GOOD, HEAD, ROW
 
 SMOKE = config.profile("smoke").model_copy(update={"workers": 1})
-SLOW = HEAD + "        return torch.stack([-self.scale * abs(float(lag)) for lag in lags], 1)\n" + ROW
 TURNED = """
 from functools import partial
 from attention_priors.positions.encodings import ENCODINGS, Encoding
@@ -34,14 +31,10 @@ ENCODINGS["mine"] = Encoding("mine", "Mine", prior=both, whole=True)
 
 @pytest.fixture(autouse=True)
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Profile smoke in this process, a cache of its own, and ENCODINGS as it was before."""
+    """Profile smoke in this process, and a cache of its own."""
     monkeypatch.setattr(config, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(config, "profile", lambda name: SMOKE)
     monkeypatch.setenv("ATTENTION_PRIORS_HEADLESS", "1")
-    before = dict(ENCODINGS)
-    yield
-    for name in [name for name in ENCODINGS if name not in before]:
-        del ENCODINGS[name]
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -68,41 +61,15 @@ def test_a_card_and_beside_it_the_form_with_ssmax(tmp_path: Path, capsys) -> Non
     assert set(summary["encoding"]) == {"mine", "mine-ssmax"}
 
 
-def test_what_time_ran_out_on_is_taken_up_again(tmp_path: Path, monkeypatch, capsys) -> None:
-    read, store = own.read(written(tmp_path, SLOW)), tmp_path / "runs"
-    monkeypatch.setattr("attention_priors.runtime.HEARTBEAT_SECONDS", -1.0)
-    late = runs.asked(read, "mine", SMOKE, store, time.time() - 1, 1, 1.0)
-    assert late.records == [] and [each.partition(" ")[0] for each in late.waiting] == [
-        "passkey/mine/0",
-        "passkey/mine/1",
-    ]
-    trained = runs.asked(read, "mine", SMOKE, store, time.time() + 12, 1, 1.0)  # a fifth of the minute is for asking
-    assert len(trained.records) + len(trained.waiting) == 2
-    whole = runs.asked(read, "mine", SMOKE, store, time.time() + 600, 1, 1.0)
-    assert len(whole.records) == 2 and whole.waiting == [] and len(whole.counts) == 8 and len(whole.masses) == 2
-    began = [record["seconds"] for record in whole.records]
-    again = runs.asked(read, "mine", SMOKE, store, time.time() + 600, 1, 1.0)
-    assert [record["seconds"] for record in again.records] == began and again.counts == whole.counts, (
-        "nothing is done twice"
-    )
-    slow, changed = runs.spec_of(read, "mine", SMOKE, 0), own.read(written(tmp_path, HEAD + GOOD + ROW))
-    assert runs.spec_of(changed, "mine", SMOKE, 0).key() != slow.key(), "the key holds the file's code"
-
-
-def test_what_is_not_finished_is_said_with_how_to_go_on(tmp_path: Path, monkeypatch, capsys) -> None:
-    late = runs.Seed(waiting=["passkey/mine/0 step 40/2000"])
-    monkeypatch.setattr(runs, "asked", lambda *_: late)
-    path, cards = str(written(tmp_path, HEAD + GOOD + ROW)), str(tmp_path / "cards")
-    assert main([path, "--results", str(tmp_path), "--into", cards, "--minutes", "7"]) == 0
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert said.startswith("not finished within 7 min: passkey/mine/0 step 40/2000. Run the same command again")
-
-
-def test_the_time_limit_suits_the_machine() -> None:
-    cpu = SMOKE.model_copy(update={"seeds": (0, 1, 2), "workers": 2})
-    steps = cpu.passkey.recipe.steps
-    assert limit(cpu, 0.0) == MINUTES
-    assert limit(cpu, 60 / steps) == MINUTES == 5 and limit(cpu, 600 / steps) == 50
+def test_nothing_is_done_twice_and_a_run_depends_on_the_code_of_the_file(tmp_path: Path, monkeypatch) -> None:
+    read, store = own.read(written(tmp_path, HEAD + GOOD + ROW)), tmp_path / "runs"
+    whole = runs.asked(read, "mine", SMOKE, store, 1.0)
+    assert len(whole.records) == len(whole.masses) == 2 and len(whole.counts) == 8
+    monkeypatch.setattr("attention_priors.experiments.answers.passkey_samples", lambda *_: pytest.fail("asked twice"))
+    again = runs.asked(read, "mine", SMOKE, store, 1.0)
+    assert again.records == whole.records and again.counts == whole.counts
+    before, changed = runs.spec_of(read, "mine", SMOKE, 0), own.read(written(tmp_path, TURNED))
+    assert runs.spec_of(changed, "mine", SMOKE, 0).key() != before.key()
 
 
 def test_parameters_that_leave_the_domain_are_named(tmp_path: Path) -> None:
@@ -110,7 +77,7 @@ def test_parameters_that_leave_the_domain_are_named(tmp_path: Path) -> None:
     read = own.read(written(tmp_path, HEAD + body + ROW))
     laws.hold(read, SMOKE, 512)
     with pytest.raises(own.Wrong, match=r"mine\.py.*passkey/mine/0: .*nan.*keep them in it, as with scale\.exp\(\)"):
-        runs.asked(read, "mine", SMOKE, tmp_path / "runs", time.time() + 600, 1, 1.0)
+        runs.asked(read, "mine", SMOKE, tmp_path / "runs", 1.0)
 
 
 @pytest.mark.parametrize(
@@ -121,9 +88,10 @@ def test_other_kinds_of_encodings_have_their_laws(text: str, law: str, tmp_path:
     assert law in {each.law for each in held}
 
 
-def test_the_price_of_a_slow_prior_is_seen(tmp_path: Path) -> None:
+def test_the_price_of_a_slow_prior_is_seen(tmp_path: Path, monkeypatch) -> None:
     text = HEAD + "        __import__('time').sleep(0.2)\n" + GOOD + ROW
     read = own.read(written(tmp_path, text))
-    assert laws.price(read, "mine", SMOKE, 1.0)[1] > 1.5
-    with pytest.raises(own.Wrong, match=r"mine\.py, line 11: a training step .* less than the 3 steps"):
-        laws.price(read, "mine", SMOKE, 0.01)
+    assert laws.price(read, "mine", SMOKE)[1] > 1.5
+    monkeypatch.setattr(laws, "PATIENCE", 0.6)
+    with pytest.raises(own.Wrong, match=r"mine\.py, line 11: a training step .* 3 steps from checkpoint to checkpoint"):
+        laws.price(read, "mine", SMOKE)

@@ -5,27 +5,19 @@ from pathlib import Path
 import pytest
 import torch
 
+from attention_priors import config
 from attention_priors.config import ModelConfig
+from attention_priors.experiments.arms import passkey_run
 from attention_priors.model import Transformer
 from attention_priors.positions.encodings import ENCODINGS
 from attention_priors.positions.scaling import ScalableSoftmax
 from attention_priors.publish import own
 from attention_priors.publish.own import source
-from attention_priors.tasks import passkey
 from attention_priors.training import runs as training
-from attention_priors.training.runs import Run, RunSpec
+from attention_priors.training.runs import Run
 from test_bad_inputs import GOOD, HEAD, ROW
 
 TEXT = HEAD + GOOD + ROW
-
-
-@pytest.fixture(autouse=True)
-def unchanged():
-    """ENCODINGS as it was before."""
-    before = dict(ENCODINGS)
-    yield
-    for name in [name for name in ENCODINGS if name not in before]:
-        del ENCODINGS[name]
 
 
 def written(tmp_path: Path, text: str = TEXT, name: str = "mine.py") -> Path:
@@ -80,18 +72,7 @@ def test_a_file_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
 def test_a_model_opens_where_its_encoding_is_registered(tmp_path: Path) -> None:
     path = written(tmp_path)
     own.read(path)
-    recipe = {"name": "test", "optimizer": "adamw", "rate": 0.01, "prior_rate": 1.0, "steps": 1, "batch": 1,
-              "length": 80, "warmup": 0, "final_rate": 0.1, "weight_decay": 0.1, "betas": (0.9, 0.95), "clip": 1.0,
-              "text_weight": 0.1, "checkpoint_every": 5}  # fmt: skip
-    model = {
-        "vocabulary": len(passkey.VOCABULARY),
-        "encoding": "mine",
-        "width": 16,
-        "layers": 1,
-        "heads": 2,
-        "hidden": 16,
-    }
-    spec = RunSpec.model_validate({"task": "passkey", "model": model, "recipe": recipe, "seed": 0})
+    spec = passkey_run(config.profile("smoke"), "mine", 0)
     run = Run(spec, tmp_path, torch.device("cpu"))
     run.train()
     file, tokens = run.path / "model.safetensors", torch.arange(30)[None]

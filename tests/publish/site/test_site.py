@@ -4,8 +4,6 @@ import html
 import json
 import re
 import shutil
-import subprocess
-import sys
 
 import pandas as pd
 import pytest
@@ -322,10 +320,3 @@ def test_the_library_shows_every_part_of_every_encoding_and_what_the_readme_impo
         seen |= set(names.split(", ")) - {"ENCODINGS", "parallel"}  # a table, a package
     assert len(seen) > 25
     assert {name for name in seen if f"### {name}\n" not in page} == set()
-
-
-def test_the_command_has_help():
-    done = subprocess.run(
-        [sys.executable, "-m", "attention_priors.commands.site", "--help"], capture_output=True, text=True
-    )
-    assert done.returncode == 0 and "--into" in done.stdout

@@ -11,14 +11,14 @@ from jaxtyping import Int
 from torch import Tensor
 
 from ... import runtime
-from ...store.registry import nearest
 from ..baselines import by_interpolation, by_ntk, by_yarn, halves, last_window
 from ..chunks import Calibration, Options
 from ..read import Condensed, condense
 from ..select import at_random, lexical
 from ..unrotated import Unrotated, rectified, streaming, stretched
-from .task import Row, Task
+from .task import Known, Row, Task
 
+SEED = 0  # of chunks at random, and of prompts that are made
 Tokens = Int[Tensor, " tokens"]
 Open = Callable[..., Condensed | Unrotated]  # of reader, text, question, options, progress
 
@@ -33,8 +33,6 @@ class Settings:
     budget: int | None = None
     cut: int | None = None
     at_once: int = 4
-    overlap: int = 0
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -56,10 +54,9 @@ class Method:
     def options(self, task: Task, settings: Settings, bos: int | None, row: Row) -> Options:
         """What the text of a row is read with. ValueError where the method needs a B and there is none."""
         keep = (settings.keep or task.keep) if self.keep == 0 else self.keep
-        made = Options(window=settings.window, reserve=task.answer, keep=keep, at_once=settings.at_once, bos=bos,
-                       overlap=settings.overlap)  # fmt: skip
+        made = Options(window=settings.window, reserve=task.answer, keep=keep, at_once=settings.at_once, bos=bos)
         if self.cut or self.streams:
-            return replace(made, window=settings.cut or settings.window, overlap=0)
+            return replace(made, window=settings.cut or settings.window)
         if self.budget and settings.budget is None:
             raise ValueError(f"budget = None, but the method {self.label!r} keeps some of the keys; give --budget")
         changes: dict[str, Any] = {}
@@ -68,15 +65,15 @@ class Method:
         if self.calibrated:
             changes["calibration"] = Calibration()
         if self.whole:
-            changes |= {"window": None, "overlap": 0, "keep": None}
+            changes |= {"window": None, "keep": None}
         if self.chooses == "lexical":
             changes["choose"] = lexical
         elif self.chooses == "random":
-            changes["choose"] = at_random(runtime.generator(settings.seed, f"{task.name}/{row.id}"))
+            changes["choose"] = at_random(runtime.generator(SEED, f"{task.name}/{row.id}"))
         return replace(made, **changes)
 
 
-METHODS: dict[str, Method] = {
+METHODS: Known[Method] = Known("method", {
     "plain": Method("whole text", whole=True, keep=None),
     "last-window": Method("last window", last_window, cut=True),
     "halves": Method("first and last half", halves, cut=True),
@@ -95,11 +92,4 @@ METHODS: dict[str, Method] = {
     "random": Method("K chunks at random", chooses="random"),
     "lexical": Method("K chunks by BM25", chooses="lexical"),
     "snapkv": Method("SnapKV, K B keys", whole=True, budget=True),
-}  # fmt: skip
-
-
-def find(name: str) -> Method:
-    """A row of `METHODS`. ValueError with the nearest name for one that there is not."""
-    if name not in METHODS:
-        raise ValueError(f"unknown method {name!r}{nearest(name, METHODS)}; all: {', '.join(METHODS)}")
-    return METHODS[name]
+})  # fmt: skip

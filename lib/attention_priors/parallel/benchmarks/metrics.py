@@ -30,8 +30,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ...store.registry import nearest
-from .task import LETTERS
+from .task import LETTERS, Known
 
 Score = Callable[[str, Sequence[str], Sequence[str]], float]  # answer, right answers, options
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
@@ -140,7 +139,7 @@ def _paragraph(answer: str, right: str) -> float:
     return _count(answer, found[0]) if found else 0.0
 
 
-METRICS: dict[str, Metric] = {
+_METRICS = {
     "first-number": Metric(partial(_best, _first_number), binary=True),
     "word": Metric(partial(_best, _word), binary=True),
     "option": Metric(_option, binary=True),
@@ -153,20 +152,14 @@ METRICS: dict[str, Metric] = {
     "paragraph": Metric(partial(_best, _paragraph)),
     "code": Metric(partial(_best, _code)),
 }
-
-
-def find(name: str) -> Metric:
-    """A row of `METRICS`. ValueError with the nearest name for one that there is not."""
-    if name not in METRICS:
-        raise ValueError(f"unknown metric {name!r}{nearest(name, METRICS)}; all: {', '.join(METRICS)}")
-    return METRICS[name]
+METRICS: Known[Metric] = Known("metric", _METRICS)
 
 
 def score(name: str, answer: str, right: Sequence[str], options: Sequence[str] = ()) -> float:
     """The score of one answer. ValueError for an unknown metric, and where there is no right answer."""
     if not right:
         raise ValueError(f"right answers = [], but metric {name!r} compares with one; give at least one")
-    return find(name).score(answer, right, options)
+    return METRICS[name].score(answer, right, options)
 
 
 def _needed(module: str) -> Any:

@@ -62,43 +62,27 @@ class Cost:
 
 def cost(shape: Shape, method: Method, options: Options, text: int, question: int, each: int) -> Cost:
     """Of a text of so many tokens; `each`: bytes of a number. ValueError for what `chunk_size` refuses."""
-    size = chunk_size(text, question, options)
-    if method.streams:
-        return _streamed(shape, options, text, question, each)
-    chunks = 1 if method.cut else len(split(text, size, options.overlap))
-    keep = min(options.keep or chunks, chunks) if not method.cut else 1
-    rows = keep if method.chooses else chunks
-    bos = options.bos is not None
-    length = bos + size + question
-    kept = size if options.budget is None else min(size, options.budget)
-    entries = bos + min(keep * kept, text)
-    after = question + options.reserve
-    pairs = 4 * shape.layers * shape.heads * shape.width
+    size, bos, after = chunk_size(text, question, options), options.bos is not None, question + options.reserve
+    if method.streams:  # through a cache of `options.window` positions
+        rows = at_once = 1
+        length, entries = bos + text + question, min(bos + text, options.window - 1)
+        pairs, asked, held = (bos + text) * entries, after * entries, entries + PIECE
+    else:
+        chunks = 1 if method.cut else len(split(text, size))
+        keep = min(options.keep or chunks, chunks) if not method.cut else 1
+        rows = keep if method.chooses else chunks
+        at_once, length = min(options.at_once, rows), bos + size + question
+        kept = size if options.budget is None else min(size, options.budget)
+        entries = bos + min(keep * kept, text)
+        pairs, asked = length**2 / 2, after * (entries + after / 2)
+        held = after + ((keep + at_once) * kept if options.budget is not None else keep * size + at_once * length)
+    pair = 4 * shape.layers * shape.heads * shape.width
     one = 2 * shape.layers * shape.kv_heads * shape.width * each  # bytes of an entry
-    at_once = min(options.at_once, rows)
-    held = (keep + at_once) * kept if options.budget is not None else keep * size + at_once * length
-    logits = 4 * at_once * (question + 1) * shape.vocabulary
     return Cost(
         rows,
         rows * length,
         entries,
-        rows * (2 * shape.inner * length + pairs * length**2 / 2 + 2 * shape.output * (question + 1)),
-        2 * (shape.inner + shape.output) * after + pairs * after * (entries + after / 2),
-        shape.weights * each + one * (held + after) + logits,
-    )
-
-
-def _streamed(shape: Shape, options: Options, text: int, question: int, each: int) -> Cost:
-    """Of a text that passes through a cache of `options.window` positions."""
-    length = (options.bos is not None) + text
-    entries, after = min(length, options.window - 1), question + options.reserve
-    pairs = 4 * shape.layers * shape.heads * shape.width
-    one = 2 * shape.layers * shape.kv_heads * shape.width * each
-    return Cost(
-        1,
-        length + question,
-        entries,
-        2 * shape.inner * (length + question) + pairs * length * entries + 2 * shape.output * (question + 1),
-        2 * (shape.inner + shape.output) * after + pairs * after * entries,
-        shape.weights * each + one * (entries + PIECE) + 4 * (question + 1) * shape.vocabulary,
+        rows * (2 * shape.inner * length + pair * pairs + 2 * shape.output * (question + 1)),
+        2 * (shape.inner + shape.output) * after + pair * asked,
+        shape.weights * each + one * held + 4 * at_once * (question + 1) * shape.vocabulary,
     )

@@ -11,20 +11,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...store.registry import nearest
+from .methods import Settings
+from .task import Known
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A model of the hub, its sizes for a dry run, and w, K (None: the task's), B and the window of cut texts."""
+    """A model of the hub, its sizes for a dry run, and the settings of its experiments."""
 
     model: str
     family: str
     sizes: dict[str, Any]
-    window: int
-    keep: int | None
-    budget: int | None
-    cut: int | None = None
+    settings: Settings
 
 
 _LLAMA = {"num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32}
@@ -32,22 +30,15 @@ _LLAMA_3 = _LLAMA | {"num_key_value_heads": 8, "intermediate_size": 14336, "voca
 _QWEN = {"num_hidden_layers": 28, "hidden_size": 3584, "num_attention_heads": 28, "num_key_value_heads": 4,
          "intermediate_size": 18944, "vocab_size": 152064, "max_position_embeddings": 32768}  # fmt: skip
 
-PRESETS: dict[str, Preset] = {
+PRESETS: Known[Preset] = Known("preset", {
     "llama-2": Preset(
         "meta-llama/Llama-2-7b-chat-hf", "llama",
         _LLAMA | {"num_key_value_heads": 32, "intermediate_size": 11008, "vocab_size": 32000,
                   "max_position_embeddings": 4096},
-        window=4096, keep=None, budget=2000),
+        Settings(4096, budget=2000)),
     "llama-3": Preset("meta-llama/Meta-Llama-3-8B-Instruct", "llama", _LLAMA_3 | {"max_position_embeddings": 8192},
-                      window=8192, keep=None, budget=4000),
+                      Settings(8192, budget=4000)),
     "llama-3.1": Preset("meta-llama/Llama-3.1-8B-Instruct", "llama", _LLAMA_3 | {"max_position_embeddings": 131072},
-                        window=6144, keep=4, budget=None, cut=24576),
-    "qwen2.5": Preset("Qwen/Qwen2.5-7B-Instruct", "qwen2", _QWEN, window=6144, keep=4, budget=None, cut=24576),
-}  # fmt: skip
-
-
-def find(name: str) -> Preset:
-    """A row of `PRESETS`. ValueError with the nearest name for one that there is not."""
-    if name not in PRESETS:
-        raise ValueError(f"unknown preset {name!r}{nearest(name, PRESETS)}; all: {', '.join(PRESETS)}")
-    return PRESETS[name]
+                        Settings(6144, keep=4, cut=24576)),
+    "qwen2.5": Preset("Qwen/Qwen2.5-7B-Instruct", "qwen2", _QWEN, Settings(6144, keep=4, cut=24576)),
+})  # fmt: skip

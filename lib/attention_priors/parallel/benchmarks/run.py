@@ -14,8 +14,8 @@ from ... import runtime, store
 from ..chunks import Options, chunk_size
 from ..generate import decode
 from ..hf import HuggingFace
-from . import methods, metrics, plan
-from .methods import METHODS, Settings
+from . import metrics, plan
+from .methods import METHODS, SEED, Settings
 from .prompts import Wording
 from .task import Row, Task
 
@@ -67,7 +67,7 @@ def wanted(
         plain = {each.name: getattr(options, each.name) for each in fields(options)
                  if each.name not in ("choose", "calibration", "at_once")}  # fmt: skip
         how = METHODS[name].chooses, METHODS[name].cut, repr(options.calibration)
-        key = store.key(VERSION, model, name, plain, how, settings.seed, row.id, text, question)
+        key = store.key(VERSION, model, name, plain, how, SEED, row.id, text, question)
         found.append(Wanted(task, name, row, options, text, question, folder / task.name / name / f"{key}.json"))
     return found
 
@@ -107,7 +107,7 @@ def _each(
         for row in rows:
             text, question = wording.written(task, row)
             for name in names:
-                yield task, name, row, methods.find(name).options(task, settings, wording.bos, row), text, question
+                yield task, name, row, METHODS[name].options(task, settings, wording.bos, row), text, question
 
 
 def run(model: PreTrainedModel, wording: Wording, asked: Sequence[Wanted]) -> list[dict[str, Any]]:

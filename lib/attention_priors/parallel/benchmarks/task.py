@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from ...store.registry import nearest
+
+Item = TypeVar("Item")
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class Known(dict[str, Item]):
+    """Rows by name. ValueError with the nearest name for one that there is not."""
+
+    def __init__(self, what: str, rows: Mapping[str, Item]) -> None:
+        super().__init__(rows)
+        self.what = what
+
+    def __missing__(self, name: str) -> Item:
+        raise ValueError(f"unknown {self.what} {name!r}{nearest(name, self)}; all: {', '.join(self)}")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator
 from concurrent.futures import CancelledError
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -102,24 +103,22 @@ def _send_corpora(client: Client, specs: Iterable[RunSpec]) -> None:
             client.upload_file(name, load=False)
 
 
+@dataclass
 class _Work:
     """The runs of one command: waiting for others, on the cluster, or done."""
 
-    def __init__(
-        self,
-        client: Client,
-        address: str,
-        wanted: dict[str, RunSpec],
-        runs: Path,
-        device: str,
-        threads: int,
-        seconds: float,
-        patience: float,
-    ) -> None:
-        self.client, self.address, self.runs, self.device = client, address, runs, device
-        self.threads, self.seconds, self.patience = threads, seconds, patience
-        self.wanted, self.open = wanted, dict(wanted)  # `open`: neither sent nor failed
-        self.starts = {key: spec.start.key(device) for key, spec in wanted.items() if spec.start is not None}
+    client: Client
+    address: str
+    wanted: dict[str, RunSpec]
+    runs: Path
+    device: str
+    threads: int
+    seconds: float
+    patience: float
+
+    def __post_init__(self) -> None:
+        self.open = dict(self.wanted)  # neither sent nor failed
+        self.starts = {key: spec.start.key(self.device) for key, spec in self.wanted.items() if spec.start is not None}
         self.sent: dict[Future, str] = {}
         self.back: queue.Queue[Future] = queue.Queue()
         self.failed: list[str] = []

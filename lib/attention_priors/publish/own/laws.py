@@ -23,7 +23,9 @@ from .source import Own
 HEADS = (1, 4, 6)  # that a prior is made with
 TOEPLITZ, SAME = 1e-5, 1e-6  # largest relative gap of one log-prior asked twice, and of outputs in float64
 CONSTANT = 5.0
+KEYS = 64  # at which a prior over keys is asked
 STEPS = 4  # timed training steps
+PATIENCE = 960.0  # seconds that training may take from checkpoint to checkpoint
 
 
 @dataclass(frozen=True)
@@ -78,16 +80,18 @@ def made(own: Own, row: Encoding, heads: int) -> Prior:
     return prior
 
 
-def asked(own: Own, factor: RelativePrior, lags: Tensor) -> Tensor:
-    """The log-prior of a factor: [heads lags], finite."""
-    name, line = type(factor).__name__, own.line(factor)
-    formula = factor.log_prior if type(factor).exact is RelativePrior.exact else factor.exact
+def asked(own: Own, factor: RelativePrior | KeyPrior, places: Tensor) -> Tensor:
+    """The log-prior of a factor at lags, or of one over keys at all keys: [heads, lags or keys], finite."""
+    name, line, kind = type(factor).__name__, own.line(factor), "key" if isinstance(factor, KeyPrior) else "lag"
     with own.at(f"the log-prior of {name}"), torch.no_grad():
-        found = formula(lags)
-    if not isinstance(found, Tensor) or found.shape != (factor.heads, len(lags)):
+        if kind == "key":
+            found = factor.log_prior(places, len(places))
+        else:
+            found = (factor.log_prior if type(factor).exact is RelativePrior.exact else factor.exact)(places)
+    if not isinstance(found, Tensor) or found.shape != (factor.heads, len(places)):
         shape = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
-        raise own.wrong(f"the log-prior of {name} has shape {shape} for {len(lags)} lags, but [heads, lags] = "
-                        f"{[factor.heads, len(lags)]} is needed; give each head "
+        raise own.wrong(f"the log-prior of {name} has shape {shape} for {len(places)} {kind}s, but [heads, {kind}s] = "
+                        f"{[factor.heads, len(places)]} is needed; give each head "
                         "a row, as in scale[:, None]", line)  # fmt: skip
     if not found.dtype.is_floating_point:
         raise own.wrong(f"the log-prior of {name} is of {found.dtype}; return floating-point numbers", line)
@@ -96,9 +100,10 @@ def asked(own: Own, factor: RelativePrior, lags: Tensor) -> Tensor:
         head, at = bad[0].tolist()
         value = float(found[head, at])
         remedy = f"clamp it at {FLOOR:g}, which no key survives" if value == -float("inf") else "make it finite there"
-        if lags[at] < 0:
+        if places[at] < 0:
             remedy = "keys after the query are asked, too, before they are hidden: use lags.abs()"
-        raise own.wrong(f"the log-prior of {name} is {value:g} at lag {int(lags[at])} (head {head}); {remedy}", line)
+        where = f"{kind} {int(places[at])} (head {head})"
+        raise own.wrong(f"the log-prior of {name} is {value:g} at {where}; {remedy}", line)
     return found.double()
 
 
@@ -130,25 +135,9 @@ def _of_lags(own: Own, factor: RelativePrior, trained: int, farthest: int) -> It
     yield Held("Toeplitz: the lag alone", f"`{name}`, {len(ways)} ways to ask for a lag", f"largest gap {worst:.1g}")
 
 
-def _of_keys(own: Own, factor: KeyPrior, length: int = 64) -> None:
-    """Refuse a prior of keys whose values are not [heads keys] and finite."""
-    name, line = type(factor).__name__, own.line(factor)
-    with own.at(f"the log-prior of {name}"), torch.no_grad():
-        found = factor.log_prior(torch.arange(length), length)
-    if not isinstance(found, Tensor) or found.shape != (factor.heads, length):
-        shape = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
-        raise own.wrong(f"the log-prior of {name} has shape {shape} for {length} keys, but [heads, keys] = "
-                        f"{[factor.heads, length]} is needed; give each head a row", line)  # fmt: skip
-    bad = (~found.isfinite()).nonzero()
-    if len(bad):
-        head, key = bad[0].tolist()
-        raise own.wrong(f"the log-prior of {name} is {float(found[head, key]):g} at key {key} of {length} (head "
-                        f"{head}); make it finite there", line)  # fmt: skip
-
-
-def _inputs(heads: int, queries: int, width: int = 16) -> list[Tensor]:
+def _inputs(heads: int, queries: int) -> list[Tensor]:
     stream = runtime.generator(0, "own/inputs")
-    return [torch.randn(1, heads, queries, width, dtype=torch.float64, generator=stream) for _ in range(3)]
+    return [torch.randn(1, heads, queries, 16, dtype=torch.float64, generator=stream) for _ in range(3)]
 
 
 def _attended(own: Own, prior: Prior) -> Iterator[Held]:
@@ -156,7 +145,7 @@ def _attended(own: Own, prior: Prior) -> Iterator[Held]:
     heads = prior.heads
     relative, keys = prior.split()
     for factor in keys:
-        _of_keys(own, factor)
+        asked(own, factor, torch.arange(KEYS))
     q, k, v = _inputs(heads, 40)
     with own.at("attention with the prior"), torch.no_grad():
         for factor in relative:
@@ -223,10 +212,10 @@ def _apart(one: Tensor, other: Tensor) -> float:
     return float((one - other).abs().max() / (1 + other.abs().max()))
 
 
-def price(own: Own, name: str, profile: Profile, minutes: float) -> tuple[float, float]:
+def price(own: Own, name: str, profile: Profile) -> tuple[float, float]:
     """Seconds of a training step here and now, and how many of NoPE's that is: the median of a few, in turn.
 
-    `Wrong` where `minutes` do not reach to the first checkpoint, so that training could never go on.
+    `Wrong` where a checkpoint would take longer than PATIENCE: what is stopped before it begins anew.
     """
     specs = [passkey_run(profile, each, profile.seeds[0]) for each in (name, "nope")]
     models = [build(spec) for spec in specs]
@@ -240,9 +229,9 @@ def price(own: Own, name: str, profile: Profile, minutes: float) -> tuple[float,
                 loss_of(model, batch, longest)[0].backward()
             times.append(time.perf_counter() - began)
     ours, theirs = (sorted(times[1:])[len(times[1:]) // 2] for times in spent)
-    if (steps := longest.checkpoint_every) * ours > 60 * minutes:
+    if (steps := longest.checkpoint_every) * ours > PATIENCE:
         factors = [part for part in models[0].modules() if isinstance(part, RelativePrior)]
-        said = f"a training step takes {ours:.1f} s, {ours / theirs:.0f} times NoPE's: {minutes:g} min hold less than "
-        said += f"the {steps} steps from checkpoint to checkpoint; compute all lags at once, without loops"
+        said = f"a training step takes {ours:.1f} s, {ours / theirs:.0f} times NoPE's, and {steps} steps from "
+        said += f"checkpoint to checkpoint more than {PATIENCE / 60:.0f} min; compute all lags at once, without loops"
         raise own.wrong(said, own.line(factors[0]) if factors else None)
     return ours, ours / theirs

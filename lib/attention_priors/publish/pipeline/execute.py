@@ -134,16 +134,14 @@ def surroundings(scratch: Path) -> Iterator[None]:
     """The environment that kernels inherit, for the time of one execution."""
     folders = {"IPYTHONDIR": str(scratch / "ipython"), "JUPYTER_RUNTIME_DIR": str(scratch)}
     ours = SURROUNDINGS | folders | {"ATTENTION_PRIORS_PROGRESS": str(scratch / PROGRESS)}
-    before = {name: os.environ.get(name) for name in ours}
+    before = {name: os.environ[name] for name in ours if name in os.environ}
     os.environ.update(ours)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        for name in ours:
+            del os.environ[name]
+        os.environ.update(before)
 
 
 @contextlib.contextmanager

@@ -13,9 +13,7 @@ from attention_priors.store.notebooks import NOTEBOOKS, slug
 
 PROVENANCE = "provenance.json"
 APPENDIX = 20.0  # seconds of an appendix, which trains nothing and has no line in a profile
-
-# A notebook whose time nobody knows yet is left out of the sum, and the sum then says "at least".
-Estimates = Mapping[str, float]
+Estimates = Mapping[str, float]  # seconds by notebook
 
 
 def estimates(layout: Layout, profile: config.Profile) -> dict[str, float]:
@@ -51,21 +49,16 @@ def span(seconds: float) -> str:
 
 
 def total(names: list[str], known: Estimates, beside: int = 1) -> str:
-    """The time that `names` will take, as far as it is known, with `beside` notebooks at a time."""
+    """The time that `names` will take with `beside` notebooks at a time; a new one counts for nothing."""
     spent = [known.get(name, 0.0) for name in names]
-    seconds = max(sum(spent) / beside, *spent, 0.0)
-    missing = sum(name not in known for name in names)
-    if not missing:
-        return f"about {span(seconds)}"
-    return f"at least {span(seconds)} ({missing} of {len(names)} not timed yet)" if seconds else "not timed yet"
+    return f"about {span(max(sum(spent) / beside, *spent, 0.0))}"
 
 
 def heartbeat(name: str, spent: float, where: str, known: Estimates, others: list[str], beside: int = 1) -> str:
     """One line for the person who waits; `others` are the notebooks that still have to run after this one."""
-    line = f"[{name}] {where}, {span(spent)} so far"
-    if name in known:
-        left = known[name] - spent
-        line += f", about {span(left)} left" if left > 0 else f", longer than the {span(known[name])} expected"
+    expected = known.get(name, 0.0)
+    left = f"about {span(expected - spent)} left" if expected > spent else f"longer than the {span(expected)} expected"
+    line = f"[{name}] {where}, {span(spent)} so far, {left}"
     if others:
         line += f"; then {len(others)} more: {total(others, known, beside)}"
     return line

@@ -74,7 +74,6 @@ class Keys(Mapping[str, str]):
     def __init__(self, profile: config.Profile, parameters: dict[str, Any], folder: Path, layout: Layout) -> None:
         self.profile, self.parameters, self.folder, self.layout = profile, parameters, folder, layout
         self._made: dict[str, str] = {}
-        self._asked: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> str:
         if name not in self._made:
@@ -98,7 +97,9 @@ class Keys(Mapping[str, str]):
             "cells": source_hash(notebook),
             "parameters": self.parameters,
             "profile": self._settings(notebook, NOTEBOOKS[name].trained),
-            "experiments": {each: self._planned(each) for each in cells["measure"]},
+            "experiments": {
+                each: EXPERIMENTS[each].key(self.profile, None) for each in cells["measure"]
+            },  # as declared
             "drawn": [_said(each) for each in drawn],
             **({"says": [code.module(Path(each.__file__)) for each in (findings, said)]} if cells["says"] else {}),
             "claims": [claim.model_dump(mode="json") for claim in owned.values()],
@@ -114,12 +115,6 @@ class Keys(Mapping[str, str]):
             "before": {other: self[other] for other in needs(name)} if whole else {},
         }
         return store.key("notebook", parts)
-
-    def _planned(self, name: str) -> str:
-        """An experiment as it is declared; no corpus is built for it."""
-        if name not in self._asked:
-            self._asked[name] = EXPERIMENTS[name].key(self.profile, None)
-        return self._asked[name]
 
     def _read(self, metrics: set[str]) -> dict[str, str | None]:
         """Sums of the metrics that other notebooks wrote, by name; None for one that is not there yet."""

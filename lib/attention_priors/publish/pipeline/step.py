@@ -44,8 +44,7 @@ def perform(plan: Plan, name: str) -> None:
         others = [other for other in plan.waiting() if other != name]
         print(progress.heartbeat(name, before + seconds, where, plan.known, others, plan.beside), flush=True)
 
-    expected = f", about {progress.span(plan.known[name])}" if name in plan.known else ""
-    print(f"[{name}] running{expected}", flush=True)
+    print(f"[{name}] running, {progress.total([name], plan.known)}", flush=True)
     remember(before)
     start = time.monotonic()
     with scratch_folder() as scratch:

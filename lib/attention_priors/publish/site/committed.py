@@ -70,26 +70,14 @@ class Committed:
         """The profile's verdicts by claim."""
         return self.verdicts(self.profile)
 
+    def verdicts(self, profile: str) -> dict[str, claims.Verdict]:
+        """A profile's verdicts by claim."""
+        return _ledger(Layout(self.results, profile).own / "claims.json")
+
     @functools.cached_property
     def claims(self) -> dict[str, claims.Claim]:
         """The register's claims that have an entry in the ledger, in its order."""
         return {name: claim for name, claim in claims.register().items() if name in self.ledger}
-
-    @functools.cached_property
-    def _ledgers(self) -> dict[str, dict[str, claims.Verdict]]:
-        return {}
-
-    def verdicts(self, profile: str) -> dict[str, claims.Verdict]:
-        """A profile's verdicts by claim, read once."""
-        if profile not in self._ledgers:
-            self._ledgers[profile] = self._ledger(profile)
-        return self._ledgers[profile]
-
-    def _ledger(self, profile: str) -> dict[str, claims.Verdict]:
-        path = Layout(self.results, profile).own / "claims.json"
-        if not path.is_file():
-            raise ValueError(f"{path} is not there; {REMEDY}")
-        return claims.read(path)
 
     @functools.cached_property
     def notebooks(self) -> dict[tuple[str, str], Path]:
@@ -148,6 +136,13 @@ class Committed:
             raise ValueError(f"{self.folder(self.largest) / 'metrics' / 'findings.csv'} is not there; {REMEDY}")
         found = [pd.read_csv(self.metrics[each, "findings"]).assign(profile=each) for each in dict.fromkeys(there)]
         return pd.concat(found).drop_duplicates("figure", ignore_index=True)
+
+
+@functools.cache
+def _ledger(path: Path) -> dict[str, claims.Verdict]:
+    if not path.is_file():
+        raise ValueError(f"{path} is not there; {REMEDY}")
+    return claims.read(path)
 
 
 def figure(folder: str, path: Path) -> Figure:

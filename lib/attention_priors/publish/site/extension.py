@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ FORMULAS = ("katex/katex.min.js", "formulas.js")
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("site_modules", [], "")
-    app.add_html_math_renderer("katex", (_inline, None), (_block, None))
+    app.add_html_math_renderer("katex", (_formula("span", "math"), None), (_formula("div", "math display"), None))
     app.add_css_file("katex/katex.min.css")
     app.add_css_file("site.css")
     app.add_js_file("site.js", loading_method="defer")
@@ -31,16 +31,13 @@ def setup(app: Sphinx) -> dict[str, Any]:
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-def _inline(writer: Any, node: nodes.math) -> None:
-    writer.body.append(writer.starttag(node, "span", "", CLASS="math notranslate nohighlight"))
-    writer.body.append(f"{html.escape(node.astext())}</span>")
-    raise nodes.SkipNode
+def _formula(tag: str, kind: str) -> Callable[[Any, nodes.Element], None]:
+    def visit(writer: Any, node: nodes.Element) -> None:
+        writer.body.append(writer.starttag(node, tag, "", CLASS=f"{kind} notranslate nohighlight"))
+        writer.body.append(f"{html.escape(node.astext())}</{tag}>")
+        raise nodes.SkipNode
 
-
-def _block(writer: Any, node: nodes.math_block) -> None:
-    writer.body.append(writer.starttag(node, "div", "", CLASS="math display notranslate nohighlight"))
-    writer.body.append(f"{html.escape(node.astext())}</div>")
-    raise nodes.SkipNode
+    return visit
 
 
 def _cells(app: Sphinx, doctree: nodes.document) -> None:

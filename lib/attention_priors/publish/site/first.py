@@ -27,16 +27,13 @@ def findings(committed: Committed) -> list[tuple[str, str, str]]:
     rows = [
         (
             each.finding,
-            f"{each.measured}: {each.value:.2f} [{each.low:.2f}, {each.high:.2f}]{_elsewhere(committed, each)}",
+            f"{each.measured}: {each.value:.2f} [{each.low:.2f}, {each.high:.2f}]"
+            + f", profile {each.profile}" * (each.profile != committed.largest),
             _figure(committed, each),
         )
         for each in committed.findings.itertuples()
     ]
     return [*rows, (decided(committed), "", places.ERRATA)]
-
-
-def _elsewhere(committed: Committed, row: object) -> str:
-    return "" if row.profile == committed.largest else f", profile {row.profile}"
 
 
 def decided(committed: Committed) -> str:
