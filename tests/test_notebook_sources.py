@@ -160,3 +160,14 @@ def test_sliders_get_a_function(path):
     for function in called(path, "study.explore"):
         ours = isinstance(function, ast.Name) and function.id in defined
         assert ours or isinstance(function, ast.Attribute), ast.unparse(function)
+
+
+@every_notebook
+def test_what_sliders_draw_is_shown_in_three_settings(path):
+    tree = ast.parse("\n".join(cells(path).values()))
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "study.explore":
+            given = {each.arg: each.value for each in call.keywords}
+            if isinstance(call.args[0], ast.Attribute):  # a figure of the library; a notebook's own function prints
+                settings = ast.literal_eval(given.pop("settings"))
+                assert len(settings) == 2 and all(set(setting) <= set(given) for setting in settings), settings
