@@ -40,8 +40,8 @@ def caption(frame: Frame) -> str:
     return (
         "What the shape does while the scale stays fixed, each statistic relative to its value at β = 1. Tail and "
         f"entropy fall throughout. The weight of the query's own key is largest at β = {own['beta']:g} and the root "
-        f"mean square lag smallest at β = {spread['beta']:g}, by little: larger shapes approach a flat window. At β = 1/2 "
-        f"above the panel: {above or 'nothing'}."
+        f"mean square lag smallest at β = {spread['beta']:g}, by little: larger shapes approach a flat window. At "
+        f"β = 1/2 above the panel: {above or 'nothing'}."
     )
 
 
