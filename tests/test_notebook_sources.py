@@ -160,3 +160,31 @@ def test_sliders_get_a_function(path):
     for function in called(path, "study.explore"):
         ours = isinstance(function, ast.Name) and function.id in defined
         assert ours or isinstance(function, ast.Attribute), ast.unparse(function)
+
+
+@every_notebook
+def test_what_sliders_draw_is_shown_in_three_settings(path):
+    tree = ast.parse("\n".join(cells(path).values()))
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "study.explore":
+            given = {each.arg: each.value for each in call.keywords}
+            if isinstance(call.args[0], ast.Attribute):  # a figure of the library; a notebook's own function prints
+                settings = ast.literal_eval(given.pop("settings"))
+                assert len(settings) == 2 and all(set(setting) <= set(given) for setting in settings), settings
+
+
+CHAPTERS = (
+    "attention_is_inference", "one_parameter_groups", "generalised_gaussian", "spectra_and_sinks", "longer_rotations",
+    "scalable_softmax", "parallel_attention", "phase_diagram",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_chapter_asks_one_question_whose_answer_a_cell_computes(name):
+    path = next(path for path in SOURCES if slug(path.name) == name)
+    found = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    place = next(number for number, cell in enumerate(found) if cell["id"] == "exercise")
+    asked, run, answer = ("".join(cell["source"]) for cell in found[place : place + 3])
+    assert [cell["id"] for cell in found[place + 1 : place + 3]] == ["exercise-run", "exercise-answer"]
+    assert re.match(r"### Predict, then run: .+\?\n\n", asked) and 5 <= len(run.splitlines()) <= 10
+    assert answer.startswith("<details><summary>Answer</summary>\n\n") and answer.endswith("\n\n</details>")

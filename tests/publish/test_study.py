@@ -1,14 +1,19 @@
 """What a notebook gets from its study: pictures with captions, claims that open, evidence, and errors in order."""
 
+import base64
 import html
+import io
 import re
 import types
 
+import ipywidgets as widgets
+import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 import torch
 from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
+from PIL import Image
 
 from attention_priors import checks, claims, store
 from attention_priors.claims.finding import Finding, exactly
@@ -28,17 +33,20 @@ def study(tmp_path):
     return Study("smoke", "generalised_gaussian", tmp_path, seed=0, device="cpu")
 
 
-def test_a_figure_is_simulated_written_and_shown_with_its_caption(study, monkeypatch):
+@pytest.fixture
+def published(monkeypatch):
+    monkeypatch.setattr(InteractiveShell.instance(), "display_pub", CapturingDisplayPublisher())
+    return InteractiveShell.instance().display_pub
+
+
+def test_a_figure_is_simulated_written_and_shown_with_its_caption(study, published):
     picture = study.draw("prior_shapes")
     assert {path.name for path in (study.layout.theory / "figures").iterdir()} == {
         f"prior_shapes.{kind}" for kind in ("pdf", "png", "md")
     }
     assert manifest.problems(study.layout)[1] == []
-    publisher = CapturingDisplayPublisher()
-    shell = InteractiveShell.instance()
-    monkeypatch.setattr(shell, "display_pub", publisher)
     picture._ipython_display_()
-    image, caption = publisher.outputs
+    image, caption = published.outputs
     assert image["metadata"]["image/png"]["alt"] == image["data"]["text/plain"] == picture.alt
     assert 200 < image["metadata"]["image/png"]["width"] < 800 and len(image["data"]["image/png"]) > 1000
     assert caption["data"]["text/markdown"] == f"{picture.caption}\n\n*Notes.* {picture.notes}"
@@ -202,9 +210,27 @@ def test_a_figure_of_one_arm_is_not_drawn(measuring, monkeypatch):
     assert rivals(frame, "encoding", "pair") is frame
 
 
-def test_what_is_explored_is_shown_once_where_nobody_watches(study):
-    slider = types.SimpleNamespace(value=2.0)
-    assert study.explore(lambda x, y: (x, y), x=slider, y="fixed") == (2.0, "fixed")
+def test_what_is_explored_is_drawn_in_a_few_settings_where_nobody_watches(study, published):
+    def curve(x, thick, width):
+        """A curve.
+
+        The rest is not said.
+        """
+        drawn.append((x, thick))
+        return plt.figure(figsize=(width, 1.0))
+
+    sliders = {"x": widgets.FloatSlider(2.0), "thick": widgets.Checkbox(False, description="bold")}
+    for width, shape in ((2.0, (600, 150)), (6.0, (900, 300))):  # beside one another; below where a page is too narrow
+        drawn = []
+        picture = study.explore(curve, settings=[{"x": 0.5, "thick": True}], **sliders, width=widgets.fixed(width))
+        assert drawn == [(2.0, False), (0.5, True)]
+        assert picture.alt == "A curve. Here with x = 2, bold = no; x = 0.5, bold = yes."
+        picture._ipython_display_()
+        image = published.outputs[-1]
+        with Image.open(io.BytesIO(base64.b64decode(image["data"]["image/png"]))) as png:
+            assert png.size == shape
+        assert image["metadata"]["image/png"] == {"width": round(shape[0] * 96 / 150), "alt": picture.alt}
+    assert study.explore(lambda x: None, x=widgets.FloatSlider(2.0)) is None  # it prints
 
 
 def test_another_notebook_s_metric_is_read_or_asked_for(study):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -29,6 +30,7 @@ ROWS = {"figure": FIGURES, "table": TABLES}
 EXTENSIONS = {"figure": ("pdf", "png", "md"), "table": ("csv", "md", "tex")}
 LARGE = 100_000  # characters of numbers above which their file is compressed
 SCREEN = 150  # pixels to the inch of what a notebook shows
+ACROSS = 10.0  # inches of a screen that figures may take beside one another
 
 
 class NotMeasured(ValueError):
@@ -218,6 +220,21 @@ def screen(figure: Figure, **about: str) -> bytes:
         few = image.convert("RGB").quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
         few.save(buffer, format="png", optimize=True, pnginfo=texts, dpi=image.info["dpi"])
     return buffer.getvalue()
+
+
+def together(figures: Sequence[Figure]) -> tuple[bytes, float]:
+    """Figures of one size in one picture for the screen, beside one another where a page is wide enough; its inches."""
+    drawn = [Image.open(io.BytesIO(screen(figure))) for figure in figures]
+    width, height = drawn[0].size
+    inches = figures[0].get_figwidth()
+    row = len(drawn) * inches <= ACROSS
+    picture = Image.new("RGB", (width * len(drawn), height) if row else (width, height * len(drawn)), "white")
+    for place, each in enumerate(drawn):
+        picture.paste(each, (place * width, 0) if row else (0, place * height))
+    buffer = io.BytesIO()
+    few = picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.save(buffer, format="png", optimize=True)
+    return buffer.getvalue(), len(drawn) * inches if row else inches
 
 
 def _description(name: str, spec: FigureSpec, frame: pd.DataFrame, origin: dict[str, str], width: float) -> str:

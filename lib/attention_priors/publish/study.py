@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from attention_priors.claims.law import claim as decides
 from attention_priors.experiments import EXPERIMENTS, archive
 from attention_priors.figures import FIGURES, TABLES, FigureSpec, NotCompared, TableSpec
 from attention_priors.figures.words import bounded
-from attention_priors.publish.report import EXACT, Report, screen
+from attention_priors.publish.report import EXACT, Report, screen, together
 from attention_priors.store import manifest
 from attention_priors.store.layout import Layout
 from attention_priors.store.notebooks import NOTEBOOKS, file_name
@@ -52,10 +52,25 @@ class Picture:
     alt: str
 
     def _ipython_display_(self) -> None:
-        about = {"width": round(PIXELS * self.figure.get_figwidth()), "alt": self.alt}
-        image = {"image/png": base64.b64encode(self.png).decode(), "text/plain": self.alt}
-        display(image, metadata={"image/png": about}, raw=True)
+        _show(self.png, round(PIXELS * self.figure.get_figwidth()), self.alt)
         display(Markdown(f"{self.caption}\n\n*Notes.* {self.notes}"))
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What stands for sliders where nobody can move them: one figure with each of a few settings, in one picture."""
+
+    figures: tuple[Figure, ...]
+    alt: str
+
+    def _ipython_display_(self) -> None:
+        png, inches = together(self.figures)
+        _show(png, round(PIXELS * inches), self.alt)
+
+
+def _show(png: bytes, width: int, alt: str) -> None:
+    image = {"image/png": base64.b64encode(png).decode(), "text/plain": alt}
+    display(image, metadata={"image/png": {"width": width, "alt": alt}}, raw=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -306,14 +321,31 @@ class Study:
         manifest.add(self.layout, [self.layout.own / "claims.json", self.layout.own / "claims.md"])
         return ledger
 
-    def explore(self, function: Callable[..., Any], **values: Any) -> Any:
-        """What `function` gives for values; for a person, sliders (ipywidgets) that can be moved."""
-        if runtime.headless():
-            return function(**{name: getattr(value, "value", value) for name, value in values.items()})
+    def explore(
+        self, function: Callable[..., Any], *, settings: Sequence[Mapping[str, Any]] = (), **values: Any
+    ) -> Settings | None:
+        """Sliders (ipywidgets) that draw `function`; where nobody can move them, its figures in a few settings.
+
+        The first setting is where the sliders start, the others are what `settings` change of it.
+        """
         import ipywidgets as widgets
 
-        widgets.interact(function, **values)
-        return None
+        if not runtime.headless():
+            widgets.interact(function, **values)
+            return None
+        start = {name: getattr(value, "value", value) for name, value in values.items()}
+        sliders = {name: value.description or name for name, value in values.items()
+                   if not isinstance(value, widgets.fixed)}  # fmt: skip
+        drawn = {}
+        for setting in ({}, *settings):
+            chosen = start | setting
+            said = ", ".join(f"{label} = {_value(chosen[name])}" for name, label in sliders.items())
+            drawn[said] = function(**chosen)
+        if None in drawn.values():  # it prints
+            return None
+        for said, figure in drawn.items():
+            figure.suptitle(said)
+        return Settings(tuple(drawn.values()), f"{function.__doc__.splitlines()[0]} Here with {'; '.join(drawn)}.")
 
     def _frame(self, spec: FigureSpec | TableSpec) -> None:
         """Simulate the rows of a figure or table, where it has any, once in a notebook."""
@@ -347,6 +379,12 @@ class Study:
 
     def _without(self, experiment: str) -> str:
         return f"profile {self.profile.name} leaves {experiment} to larger profiles"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else f"{value:.6g}"
 
 
 def _audited(identifier: str) -> Audited:

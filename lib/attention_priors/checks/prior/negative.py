@@ -135,7 +135,7 @@ CHECKS = claims(
             Law("The prior is one profile exp(-(alpha/n)^|beta| (d/n)^-|beta|) of d/n:", profile(1), far_tenth,
                 grid(ratio=(1e-3, 0.1, 1.0, 10.0), beta=(-0.5, -1.0, -2.0)), wrong=profile(2), tolerance=2e-3),
             Law("uniform apart from the vicinity while alpha << n, and concentrated on the far end only while "
-                "alpha >> n. (For beta = -1 the farthest tenth holds .101, .235 and .729 at alpha/n = .001, 1 and 10.)",
+                "alpha >> n. (For beta = -1 the farthest tenth holds 0.101, 0.235, 0.729 at alpha/n = 0.001, 1, 10.)",
                 lambda ratio: FAR_SHARES[ratio], far_tenth, grid(ratio=FAR_SHARES, beta=[-1.0]), wrong=0.1,
                 tolerance=1e-3),
         ),

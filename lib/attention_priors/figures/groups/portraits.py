@@ -98,7 +98,7 @@ def caption(frame: Frame) -> str:
 
 
 def explore(rate: float, omega: float, defect: bool) -> Figure:
-    """Phase portrait and score of one block, for sliders."""
+    """Phase portrait and score of one block."""
     fig, (flow, score) = style.figure(style.DOUBLE, 2.2, ncols=2)
     block, t = Block(rate, omega, 2 if defect else 1), np.linspace(0, 30, 400)
     group = block.group(t)

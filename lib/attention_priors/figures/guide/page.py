@@ -7,7 +7,7 @@ from attention_priors.figures.spec import Figure
 
 
 def explore(keys: int, family: str, first: float, second: float) -> Figure:
-    """One prior for sliders: ALiBi (m), GGD (β, α), KERPLE power and log (r₁, r₂), Sandwich (ratio, width)."""
+    """One prior by lag: ALiBi (m), GGD (β, α), KERPLE power and log (r₁, r₂), Sandwich (ratio, width)."""
     lags = np.arange(keys, dtype=np.float64)
     half = max(1, round(second / 2))
     biases = {

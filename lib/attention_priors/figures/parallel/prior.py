@@ -80,7 +80,7 @@ def caption(frame: Frame) -> str:
 
 
 def explore(size: int, chunks: int, slope: float) -> Figure:
-    """Both priors of one setting, for sliders."""
+    """Both priors of one setting, by distance to the query."""
     fig, ax = style.figure(style.SINGLE, 2.0)
     frame = weights(chunks, size, slope)
     _curves(ax, frame)

@@ -63,13 +63,12 @@ def caption(frame: Frame) -> str:
 
 
 def explore(keys: int, alpha: float, beta: float, mu: float) -> Figure:
-    """The prior of one setting on `keys` visible keys, for sliders; the uniform share is dotted."""
+    """The prior of one setting on the visible keys; the uniform share is dotted."""
     fig, ax = style.figure(style.SINGLE, 2.0)
     part = curve(keys, alpha, beta, mu)
     ax.plot(part["key"], part["share"], color=style.BLUE)
     lines.level(ax, 1.0)
     ax.set(xlabel="key $j$ (the last is the query's own)", ylabel="weight / uniform share", ylim=(0, None))
-    ax.set_title(rf"$\alpha = {alpha:.3g}$, $\beta = {beta:.3g}$, $\mu = {mu:.3g}$")
     return lines.once(fig)
 
 

@@ -39,15 +39,15 @@ def caption(frame: Frame) -> str:
     above = ", ".join(f"{name.replace('alpha', 'α')} ({ratio:.2g})" for name, ratio in half.items() if ratio > HIGHEST)
     return (
         "What the shape does while the scale stays fixed, each statistic relative to its value at β = 1. Tail and "
-        f"entropy fall throughout. The weight of the own key is largest at β = {own['beta']:g} and the root mean "
-        f"square lag smallest at β = {spread['beta']:g}, by little: larger shapes approach a flat window. At β = 1/2 "
-        f"above the panel: {above or 'nothing'}."
+        f"entropy fall throughout. The weight of the query's own key is largest at β = {own['beta']:g} and the root "
+        f"mean square lag smallest at β = {spread['beta']:g}, by little: larger shapes approach a flat window. At "
+        f"β = 1/2 above the panel: {above or 'nothing'}."
     )
 
 
 FIGURE = FigureSpec(
     "prior_sharpness", draw, caption, notebook="generalised_gaussian", paper="BAM, appendix A", rows=rows,
     columns=("beta", "own key", "rms lag", "entropy", "beyond 2 alpha"), claims=("BAM-C-BETA",),
-    alt="Four statistics by shape: tail and entropy fall, the weight of the own key rises to a maximum near shape 2 "
-    "and falls again.",
+    alt="Four statistics by shape: tail and entropy fall, the weight of the query's own key rises to a maximum near "
+    "shape 2 and falls again.",
 )  # fmt: skip

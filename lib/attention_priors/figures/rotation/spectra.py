@@ -59,7 +59,7 @@ def caption(frame: Frame) -> str:
 
 
 def explore(factor: float, trained: int) -> Figure:
-    """The extensions at one factor and trained length, for sliders."""
+    """The extensions at one factor and trained length."""
     return lines.once(draw(spectra(factor, int(trained))))
 
 

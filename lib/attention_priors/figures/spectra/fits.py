@@ -89,7 +89,7 @@ def caption(frame: Frame) -> str:
     return (
         "Largest error of the best fit (a linear program) of R waves to four log-priors on a window. Smooth ones need "
         f"few waves; a window's edge defies them. Best at {int(frame['modes'].max())} modes, in nats: {errors}. The "
-        f"price are coefficients: up to {size:.0e} for the logarithm, more than low precision can store."
+        f"price is large coefficients: up to {size:.0e} for the logarithm, more than low precision can store."
     )
 
 

@@ -50,7 +50,7 @@ def caption(frame: Frame) -> str:
 
 
 def explore(length: int, modes: int, alpha: float, beta: float, shift: float) -> Figure:
-    """kappa and its prior for sliders: `modes` half waves, coefficients alpha and beta times r^-shift."""
+    """kappa and its prior: some half waves, the coefficients alpha and beta times r^-decay."""
     fig, (log_prior, prior) = style.figure(style.MIDDLE, 2.0, ncols=2)
     lags, r = np.arange(length), np.arange(1, modes + 1)
     kappa = spectra.wave(lags, np.pi * r / length, alpha / r**shift, beta / r**shift)

@@ -71,12 +71,11 @@ def weights(s: float, sigma: float, lead: float, lengths: tuple[int, ...]) -> Ro
 
 
 def explore(lengths: tuple[int, ...], s: float, sigma: float, lead: float) -> Figure:
-    """Weight of one key against normal scores by context, for sliders: softmax dashed, SSMax solid."""
+    """Weight of one key against normal scores by context: softmax dashed, SSMax solid."""
     fig, ax = style.figure(style.SINGLE, 2.1)
     looks = {"softmax": (style.GREY, (2, 1), "None"), "SSMax": (style.ORANGE, SOLID, "None")}
     lines.plot(ax, Frame(weights(s, sigma, lead, lengths)), "keys", "weight", "softmax", looks)
     ax.set(xscale="log", xlabel="context length $n$", ylabel="weight of the key", ylim=(-0.02, 1.02))
-    ax.set_title(rf"$s = {s:.2g}$, $\sigma = {sigma:.2g}$, lead ${lead:.2g}$")
     ax.legend(loc="best")
     return lines.once(fig)
 

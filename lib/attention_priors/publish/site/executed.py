@@ -67,7 +67,7 @@ def cells(notebook: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     for cell in notebook["cells"]:
         pictures = [output for output in cell.get("outputs", ()) if "image/png" in output.get("data", {})]
         alts = [each.get("metadata", {}).get("image/png", {}).get("alt", "") for each in pictures]
-        alone = f"Drawn by the cell {cell['id']} for one setting; the text above says what it shows."
+        alone = f"Drawn by the cell {cell['id']}; the text above says what it shows."
         if cell["cell_type"] == "code":
             found.append((cell["id"], [alt or alone for alt in alts]))
     return found
