@@ -1,5 +1,6 @@
 """Associative recall against a reader of its texts, and what its source of batches refuses."""
 
+import itertools
 from types import SimpleNamespace
 
 import pytest
@@ -17,7 +18,7 @@ def drawn(length, load, count=40, seed=0):
 def read(row, queries):
     """The pairs of a text and what its queries ask, by a reader that knows the kinds of tokens alone."""
     text, pairs = row[: len(row) - queries], {}
-    for key, value in zip(text, text[1:], strict=False):
+    for key, value in itertools.pairwise(text):
         if key < recall.KEYS:
             assert key not in pairs and recall.KEYS <= value < recall.KEYS + recall.VALUES
             pairs[key] = value
@@ -108,7 +109,7 @@ def test_the_gate_is_passed_by_a_reader_of_keys_alone(shifts: bool, share: float
 
 
 def test_recipes_that_recall_has_no_use_for_are_refused() -> None:
-    with pytest.raises(ValueError, match="cut = 0.5"):
+    with pytest.raises(ValueError, match=r"cut = 0\.5"):
         batches(cut=0.5)
     with pytest.raises(ValueError, match="texts of 2 tokens"):
         batches(shortest=2)

@@ -93,8 +93,8 @@ def right(model: nn.Module, drawn: Texts, **how: Any) -> Bool[Tensor, "texts que
 class RecallBatches:
     """Texts of one length and one load a step, both drawn anew; step and seed determine them.
 
-    Lengths are uniform from `recipe.varied` on, loads uniform in their logarithm up to the most that the length holds:
-    the few pairs that are learned first stay frequent, and no place and no load can be learned by heart. A source of
+    Lengths from `recipe.varied` on, and loads from 1 to the most that a length holds, are uniform in their logarithm:
+    few near pairs, which are learned first, stay frequent; no place and no load can be learned by heart. A source of
     training batches for the task "recall": tokens, what to predict at every place, where the queries are, no documents.
     ValueError for texts too short to hold pairs, and for a recipe that cuts texts or leaves keys out.
     """
@@ -113,9 +113,9 @@ class RecallBatches:
     def __call__(self, step: int) -> tuple[Tensor, Tensor, Tensor, None]:
         recipe = self.spec.recipe
         generator = runtime.generator(self.spec.seed, f"recall/{step}")
-        length = int(torch.randint(self.shortest, recipe.length + 1, (), generator=generator))
-        share = float(torch.rand((), generator=generator, dtype=torch.float64))
-        load = int(LEAST * ((largest(length) + 1) / LEAST) ** share)
+        shares = torch.rand(2, generator=generator, dtype=torch.float64).tolist()
+        length = int(self.shortest * ((recipe.length + 1) / self.shortest) ** shares[0])
+        load = int((largest(length) + 1) ** shares[1])
         drawn = texts(length, load, recipe.batch, generator)
         queries = torch.zeros_like(drawn.tokens, dtype=torch.bool)
         queries[:, -asked(load) :] = True
