@@ -40,6 +40,11 @@ def test_a_reader_finds_as_many_pairs_as_there_are_and_the_answers(length: int, 
     assert asked.part(3, 5).answers.equal(asked.answers[3:5])
 
 
+def test_a_text_is_written_by_its_kinds_of_tokens() -> None:
+    tokens = torch.tensor([3, recall.KEYS + 5, recall.VOCABULARY - 1, 3])
+    assert recall.decode(tokens) == "k3 v5 z k3"
+
+
 def test_pairs_stand_anywhere_and_seeds_differ() -> None:
     places = drawn(60, 4, 4000).places.flatten()
     counts = torch.bincount(places, minlength=56)[1:56].double() / len(places)

@@ -78,6 +78,12 @@ def texts(length: int, load: int, count: int, generator: torch.Generator) -> Tex
     return Texts(tokens, values.gather(1, chosen), places.gather(1, chosen))
 
 
+def decode(tokens: Int[Tensor, " length"]) -> str:
+    """A text in words: keys as k0, k1, ..., values as v0, v1, ..., noise as z."""
+    words = [f"k{key}" for key in range(KEYS)] + [f"v{value}" for value in range(VALUES)]
+    return " ".join(words[token] if token < len(words) else "z" for token in tokens.tolist())
+
+
 def _without_replacement(rows: int, of: int, count: int, generator: torch.Generator) -> Int[Tensor, "rows count"]:
     """In each row `count` different numbers below `of`, in random order."""
     return torch.rand(rows, of, generator=generator, dtype=torch.float64).argsort(1)[:, :count]
