@@ -38,6 +38,7 @@ SECTIONS = Table(
         "algorithms": "algorithms:Settings",
         "nope": "nope:Settings",
         "needles": "needles:Settings",
+        "recall": "recall:Settings",
         "division": "division:Settings",
         "copying": "copying:Settings",
         "sinks": "sinks:Settings",

@@ -17,7 +17,7 @@ from attention_priors.model import Transformer, count
 
 NAMES = ("smoke", "cpu", "full", "gpu", "paper")
 OWN = ["passkeys", "confound", "benchmark", "training_ablations", "languages", "readings", "algorithms", "nope",
-       "needles", "division", "copying", "goat_passkeys", "goat_offsets", "sinks", "stretches", "genomes",
+       "needles", "recall", "division", "copying", "goat_passkeys", "goat_offsets", "sinks", "stretches", "genomes",
        "resolution", "digits"]  # fmt: skip
 # Perhaps nothing of their own:
 SHARED = ["goat_languages", "prior_ablations", "language_ablations", "learned", "sharpness", "parallel_needles",

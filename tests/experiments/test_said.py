@@ -64,3 +64,19 @@ def test_a_correlation_of_few_encodings_is_told_without_them():
     frame.loc[3:, "near"] += np.array([3, 1, 4, 1, 5, 9, 2, 6, 5]) / 1000
     sentence, _, _, value, *_ = said.masses(frame)
     assert "Over 12 encodings" in sentence and ", but over the 9 in which some head" in sentence and abs(value) < 0.7
+
+
+def test_pairs_are_told_of_who_learned_them_from_the_most_on():
+    carries = {"rope": 4.0, "alibi": 8.0, "bam": 32.0, "nope": 16.0, "t5": 64.0}
+    runs = [(name, seed, n) for name in carries for seed in (0, 1) for n in (128, 2048, 8192)]
+    frame = pd.DataFrame(runs, columns=["encoding", "seed", "length"]).assign(trained=128)
+    frame["passed"], far = frame["encoding"] != "t5", frame["length"] > 128
+    frame["most"] = 32 + 32 * far
+    frame["carried"] = (frame["encoding"].map(carries) + frame["seed"]).where(far, 32.0)
+    sentence, _, measured, value, low, high, *_ = said.recall(frame)
+    assert "the 4 encodings that learned the task carry 32 to 32 of the 32 pairs" in sentence
+    assert (
+        "At 16 times that length half of them lie between 8 and 20 of 64: BAM 32, NoPE 16, ALiBi 8, RoPE 4." in sentence
+    )
+    assert measured == "pairs carried by BAM" and low < value == 32.5 < high
+    assert np.isnan(said.recall(frame.assign(passed=False))[3])

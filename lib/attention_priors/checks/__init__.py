@@ -68,6 +68,7 @@ ROWS = {
     "PC-C16 PC-C17",
     "passkey.benchmark": "X-11",
     "passkey.protocol": "BAM-D7",
+    "passkey.recall": "X-40 X-41 X-42",
     "passkey.retrieval": "BAM-F2 BAM-F3 BAM-F13 BAM-C1 BAM-C6 BAM-C13",
     "passkey.tables": "BAM-E7 BAM-E8 BAM-E10 BAM-C19 BAM-C26",
     "passkey.timing": "BAM-E9 BAM-C27",

@@ -35,6 +35,7 @@ EXPERIMENTS = Table(
         "nope": "nope:EXPERIMENT",
         "needle_readings": "needles:READINGS",
         "needles": "needles:EXPERIMENT",
+        "recall": "recall:EXPERIMENT",
         "learned": "learned:EXPERIMENT",
         "sharpness": "sharpness:EXPERIMENT",
         "division": "division:EXPERIMENT",

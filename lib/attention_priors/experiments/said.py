@@ -114,3 +114,27 @@ def masses(frame: pd.DataFrame) -> list:
         f"query it is {found.rho:.2f} (p = {found.p:.2g})."
     )
     return [said, "", "correlation over those", found.rho, found.low, found.high, "encodings_tails", "phase_diagram"]
+
+
+def recall(carried: pd.DataFrame) -> list:
+    """How many pairs are carried at T, and by whom still at 16T, of the encodings with a run that passed."""
+    trained = carried["trained"].iloc[0]
+    far = min(16 * trained, carried["length"].max())
+    kept = carried[carried["passed"].astype(bool)]
+    means = kept.pivot_table("carried", "encoding", "length")
+    place = "recall_carried", "needles"
+    if len(means) < LEARNED:
+        return ["Too few encodings have learned the task.", MISSED, "pairs", *UNKNOWN, *place]
+    order = means[far].sort_values(ascending=False)
+    told = [f"{label(name)} {value:.0f}" for name, value in order.items()]
+    low, high = order.quantile([0.25, 0.75])
+    near = means[trained]
+    said = (
+        f"At their training length the {len(means)} encodings that learned the task carry {near.min():.0f} to "
+        f"{near.max():.0f} of the {kept.loc[kept['length'] == trained, 'most'].max()} pairs that are asked "
+        f"there. At {far / trained:g} times that length half of them lie between {low:.0f} and {high:.0f} of "
+        f"{kept.loc[kept['length'] == far, 'most'].max()}: {', '.join(told)}."
+    )
+    best = kept[(kept["encoding"] == order.index[0]) & (kept["length"] == far)]["carried"]
+    ends = evaluation.seed_interval(best) if len(best) > 1 else UNKNOWN[:2]
+    return [said, "", f"pairs carried by {label(order.index[0])}", best.mean(), max(0.0, ends[0]), ends[1], *place]

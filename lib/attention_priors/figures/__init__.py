@@ -31,6 +31,7 @@ FIGURES = Table(
         "ablation_size": "ablations.studies:SIZE_FIGURE",
         "ablation_interpolation": "ablations.studies:INTERPOLATION_FIGURE",
         "ruler_average": "ruler.average:FIGURE",
+        "recall_carried": "recall.carried:FIGURE",
         "algorithm_accuracy": "algorithms.accuracy:FIGURE",
         "nope_position": "algorithms.position:FIGURE",
         "learned_heads": "learned.heads:FIGURE",

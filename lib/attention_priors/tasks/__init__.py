@@ -15,5 +15,6 @@ SOURCES = Table("task", __name__, {
     "causal": "windows:WindowBatches", "masked": "masking:MaskedBatches",
     **{f"algorithms/{name}": "algorithms:AlgorithmBatches" for name in ("copy", "reverse", "parity", "bucket-sort")},
     "genomes": "genomes:GenomeBatches",
+    "recall": "recall:RecallBatches",
     "needles": "needle_batches:NeedleBatches", "needles-lesson": "needle_batches:NeedleBatches",
 })  # fmt: skip

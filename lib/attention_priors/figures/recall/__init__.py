@@ -1,0 +1,1 @@
+"""Associative recall: the load that is carried, by length."""
