@@ -28,7 +28,7 @@ PAPER_MODELS = {
 }
 
 Scales = Float[Tensor, "*batch heads queries"]
-BLOCK = 256  # queries at once where the factors of a rotation hold for a few queries only
+BLOCK = 256  # queries at once where a rotation holds for a few queries only, or a bias is made for every pair
 
 
 def paper_model(name: str, encoding: str = "bam-ssmax") -> ModelConfig:
@@ -131,6 +131,10 @@ class Attention(nn.Module):
             self.rotary = BiasedRotary(self.turned, self.kv_turned, self.rotary)
         self.prior = prior
         self.forget = ForgetGate(config.width, self.kv_heads, row.slowest) if row.forgets else None
+        self.pairs = row.pairs(self.heads, self.head_width) if row.pairs else None
+        self.sums = self.forget is not None or (self.pairs is not None and self.pairs.sums)  # over every key
+        if self.sums and not config.causal:
+            raise ValueError(f"encoding {row.name!r} sums over the keys up to the query; give an encoder another one")
         self.scale = row.scale(config.heads)
         self.scales_prior = row.scales_prior
         # Heads with a window and heads without attend apart, so that every backend has both; None: all heads at once.
@@ -165,11 +169,11 @@ class Attention(nn.Module):
     def rotate(self, q: Queries, k: Keys, rows: Rows) -> tuple[Queries, Keys]:
         """q and k with their positions in them, for the queries and keys of `rows`.
 
-        ValueError for a forget gate whose keys are not all there: it sums over them.
+        ValueError for what sums over every key where some are not there.
         """
+        if self.sums and not rows.exact:
+            raise ValueError("this encoding sums over every key, but some have been dropped; keep the whole cache")
         if self.forget is not None:
-            if not rows.exact:
-                raise ValueError("a forget gate sums over every key, but some have been dropped; keep the whole cache")
             return self.forget.place(q, k)
         if self.rotary is None:
             return q, k
@@ -183,6 +187,8 @@ class Attention(nn.Module):
         self, attend: Callable[..., Tensor], q: Queries, *kv: Keys, scale: Scales | None, rows: Rows, **how: Any
     ) -> Tensor:
         """`attend` for all heads, with the prior, the factors and the visible keys of each group of heads."""
+        if self.pairs is not None:
+            how["pairs"] = self.pairs
         if self.groups is None:
             scales = {"logit_scale": scale, "prior_scale": scale if self.scales_prior else None}
             return attend(q, *kv, prior=self.prior, visible=rows.visible, **scales, **how)
@@ -211,7 +217,7 @@ class Attention(nn.Module):
     ) -> Float[Tensor, "batch queries channels"]:
         """Attention of the last rows of `x` to all of them, and to the cache."""
         q, k, v, scale = self.project(x, rows, layer)
-        if self.rotary is None or not self.rotary.blockwise:
+        if self.pairs is None and (self.rotary is None or not self.rotary.blockwise):
             mixed = self.mix(q, k, v, scale, rows)
         else:
             mixed = self._by_blocks(q, k, v, scale, rows)

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from ..positions.pairs import PairBias
 from ..positions.priors import Prior
 from .composite import composite
 from .inputs import check_prior, check_rows, check_tensors, every_key_up_to_itself
@@ -50,6 +51,7 @@ def attention(
     visible: Visible | None = None,
     offset: int = 0,
     positions: tuple[Int[Tensor, " queries"], Int[Tensor, " keys"]] | None = None,
+    pairs: PairBias | None = None,
     backend: str = "auto",
 ) -> Float[Tensor, "batch heads queries width"]:
     """p_ij ∝ exp(a_i <q_i, k_j> / sqrt(d) + b_i log π(i, j)) over the visible keys j; returns Σ_j p_ij v_j.
@@ -57,8 +59,9 @@ def attention(
     Each key head serves heads / kv_heads consecutive query heads. a = `logit_scale` and b = `prior_scale` have shape
     [heads, queries] or [batch, heads, queries] and default to 1. Query i stands at position offset + i and sees the
     keys up to itself unless `visible` says otherwise. `positions` gives arbitrary integer positions of queries and keys
-    to the prior (backend "reference" only). `backend="auto"` is "reference" where positions are given, else "triton"
-    for a prior on a GPU at a width and dtype that its kernels have, else "sdpa".
+    to the prior, `pairs` a bias of each pair and perhaps a sink (backend "reference" only). `backend="auto"` is
+    "reference" where either is given, else "triton" for a prior on a GPU at a width and dtype that its kernels have,
+    else "sdpa".
 
     Raises ValueError for shapes that do not fit, an unknown backend, a query that sees no key, and what a backend
     cannot do; an explicit backend never falls back to another. What no query sees, and every tensor, must be finite: a
@@ -71,7 +74,7 @@ def attention(
         visible = every_key_up_to_itself(q, k, offset)
     check_rows(q, k, logit_scale, prior_scale, visible)
     if backend == "auto":
-        backend = _automatic(q, prior, positions)
+        backend = "reference" if pairs is not None else _automatic(q, prior, positions)
     if backend not in BACKENDS:
         raise ValueError(f"unknown backend {backend!r}; choose 'auto' or one of {', '.join(map(repr, BACKENDS))}")
     arguments = {"prior": prior, "logit_scale": logit_scale, "prior_scale": prior_scale, "visible": visible}
@@ -79,7 +82,11 @@ def attention(
         if positions is None:
             keys = torch.arange(k.shape[2], device=q.device)
             positions = (torch.arange(offset, offset + q.shape[2], device=q.device), keys)
-        return BACKENDS[backend](q, k, v, q_positions=positions[0], k_positions=positions[1], **arguments)
+        places = {"q_positions": positions[0], "k_positions": positions[1]}
+        return BACKENDS[backend](q, k, v, pairs=pairs, **places, **arguments)
+    if pairs is not None:
+        named = type(pairs).__name__
+        raise ValueError(f"backend {backend!r} has tables of lags, which cannot hold {named}; use backend='reference'")
     if positions is not None:
         raise ValueError(f"backend {backend!r} takes an integer offset only; use backend='reference' for positions")
     return BACKENDS[backend](q, k, v, offset=offset, **arguments)

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from ..positions.pairs import PairBias, Pairs
 from ..positions.priors import FAR, Prior
 from .visible import Visible
 
@@ -20,8 +21,12 @@ def weights(
     visible: Visible,
     q_positions: Tensor,
     k_positions: Tensor,
+    pairs: PairBias | None = None,
 ) -> Float[Tensor, "batch heads queries keys"]:
-    """p_ij = softmax_j(a_i <q_i, k_j> / sqrt(d) + b_i log π(i, j)) over the visible keys j; in at least float32."""
+    """p_ij = softmax_j(a_i <q_i, k_j> / sqrt(d) + b_i log π(i, j)) over the visible keys j; in at least float32.
+
+    With `pairs` their bias is added, and their sink to what the weights are divided by.
+    """
     mask = visible.dense(k.shape[2])
     mask = mask[:, None] if mask.ndim == 3 else mask
     dtype = torch.promote_types(q.dtype, torch.float32)
@@ -29,10 +34,17 @@ def weights(
     logits = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
     if logit_scale is not None:
         logits = logits * logit_scale[..., None].to(logits)
+    sink = None
+    if pairs is not None:
+        bias, sink = pairs(Pairs(q, logits, mask, q_positions, k_positions))
+        logits = logits + bias
     if prior is not None:
         log_prior = _near(_log_prior(prior, q_positions, k_positions), mask).to(logits)
         logits = logits + (log_prior if prior_scale is None else log_prior * prior_scale[..., None].to(logits))
-    return logits.masked_fill(~mask, -torch.inf).softmax(-1)
+    logits = logits.masked_fill(~mask, -torch.inf)
+    if sink is None:
+        return logits.softmax(-1)
+    return torch.cat([logits, sink[..., None]], -1).softmax(-1)[..., :-1]
 
 
 def reference(q: Tensor, k: Tensor, v: Tensor, **arguments: object) -> Tensor:

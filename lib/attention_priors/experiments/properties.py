@@ -11,7 +11,7 @@ from ..config import ModelConfig
 from ..model import Transformer
 from ..positions.encodings import encoding
 
-LENGTH = 24
+LENGTH = 48  # more than FIRE's threshold
 SIZE = {"vocabulary": 5, "width": 32, "layers": 3, "heads": 4, "hidden": 8}
 CLOSE = 1e-9
 
@@ -28,9 +28,15 @@ def model(name: str) -> Transformer:
     return made
 
 
+def inside(made: Transformer) -> list[list[torch.nn.Module]]:
+    """What knows positions in each layer; a sink beside a rotation does not."""
+    parts = [(own.rotary, own.prior, own.forget, own.rotary or own.pairs) for own in (b.attention for b in made.blocks)]
+    return [[part for part in of if part is not None] for of in parts]
+
+
 def position_parameters(made: Transformer) -> list[torch.nn.Parameter]:
-    """The trainable parameters of embedding, rotations and priors, each once."""
-    owners = [made.absolute, *(part for b in made.blocks for part in (b.attention.rotary, b.attention.prior))]
+    """The trainable parameters of the embedding and of what is inside the layers, each once."""
+    owners = [made.absolute, *(part for parts in inside(made) for part in parts)]
     found = {id(p): p for owner in owners if owner is not None for p in owner.parameters() if p.requires_grad}
     return list(found.values())
 
@@ -44,10 +50,14 @@ def scores(made: Transformer) -> torch.Tensor:
 
 
 def is_relative(found: torch.Tensor) -> bool:
-    """Toeplitz up to a constant of the row: what softmax sees of (i, j) depends on i - j alone (visible keys only)."""
+    """Toeplitz up to a constant of the row: what softmax sees of (i, j) depends on i - j alone.
+
+    Only keys count that are visible and have a weight.
+    """
     steps = found.diff(dim=-1)
     along = steps[:, 1:, 1:] - steps[:, :-1, :-1]
-    return bool(along[:, torch.ones(along.shape[1:]).tril(-1).bool()].abs().max() < CLOSE)
+    along = along[:, torch.ones(along.shape[1:]).tril(-1).bool()]
+    return bool(along[along.isfinite()].abs().max() < CLOSE)
 
 
 def properties(names: Iterable[str]) -> pd.DataFrame:
@@ -55,7 +65,6 @@ def properties(names: Iterable[str]) -> pd.DataFrame:
     rows = []
     for name in names:
         made = model(name)
-        inside = [b.attention.rotary is not None or b.attention.prior is not None for b in made.blocks]
         rows.append({"encoding": name, "label": encoding(name).label, "relative": is_relative(scores(made)),
-                     "trainable": len(position_parameters(made)) > 0, "each_layer": all(inside)})  # fmt: skip
+                     "trainable": len(position_parameters(made)) > 0, "each_layer": all(inside(made))})  # fmt: skip
     return pd.DataFrame(rows)

@@ -218,7 +218,7 @@ for _model in MODELS:
 
 
 def _is_prior(row: Encoding) -> bool:
-    return row.prior is not None and not (row.rotary or row.absolute or row.window or row.local)
+    return row.prior is not None and not (row.rotary or row.absolute or row.window or row.local or row.pairs)
 
 
 def _registered(encoding: str | Encoding) -> str:

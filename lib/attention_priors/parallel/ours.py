@@ -30,7 +30,7 @@ def readable(model: Transformer) -> None:
     row = encoding(model.config.encoding)
     blockwise = any(getattr(block.attention.rotary, "blockwise", False) for block in model.blocks)
     reasons = {"is read with the weights of another": row.trained_as, "depends on the length of the text": row.whole,
-               "has windows": row.window, "has a forget gate": row.forgets,
+               "has windows": row.window, "has a forget gate": row.forgets, "has a bias of each pair": row.pairs,
                "holds only for near queries": blockwise}  # fmt: skip
     if said := [reason for reason, there in reasons.items() if there]:
         raise ValueError(f"encoding {row.name!r} {said[0]}; read a model in chunks whose encoding does not")

@@ -20,6 +20,7 @@ from .absolute import Learned, Sinusoidal
 from .extensions import ExtendedRotary, RectifiedRotary
 from .generators import LearnedGroup, LearnedRotary
 from .maps import RandomisedRotary, RandomisedSinusoidal
+from .pairs import Adaptive, Counts, Fire, LearnedSink, PairBias, StickBreaking
 from .priors import (
     GeneralizedGaussian,
     KerpleLog,
@@ -39,7 +40,7 @@ from .spectral import Fourier, Sink, geometric
 LONGEST = 8192  # positions of learned tables and randomised positions
 FACTOR = 16.0  # of the extensions that are set once for all lengths
 MODES = 8  # of Goat's spectral prior
-_UNSAID = ("label", "form_of", "unscaled", "trained_as", "absolute", "rotary", "prior")  # of a row in a run's key
+_UNSAID = ("label", "form_of", "unscaled", "trained_as", "absolute", "rotary", "prior", "pairs")  # in a run's key
 FAMILIES = ("none", "absolute", "rotation", "prior", "composition")
 
 
@@ -68,10 +69,13 @@ class Encoding:
     window: float | None = None  # what heads that rotate see, as a share of the training length; in training too
     forgets: bool = False  # a gate on every key, set by its content, fades the keys before it (`positions.forget`)
     slowest: int | None = None  # how many keys its slowest gate remembers at the start; None: all forget half
+    pairs: Callable[[int, int], PairBias] | None = None  # heads, head width -> a bias of each pair, perhaps a sink
 
     def __post_init__(self) -> None:
         if self.forgets and (self.prior or self.rotary or self.ssmax):
             raise ValueError(f"encoding {self.name!r} has a forget gate beside a prior, a rotation or SSMax; give one")
+        if self.pairs and (self.window or self.forgets):
+            raise ValueError(f"encoding {self.name!r} has pair biases beside a window or a forget gate; give one")
 
     @property
     def base(self) -> str:
@@ -86,7 +90,7 @@ class Encoding:
         """
         if self.rotary and (self.prior or self.rotated_layers or self.rotated_heads < 1 or self.window):
             return FAMILIES[-1]
-        parts = zip(FAMILIES[1:], (self.absolute, self.rotary, self.prior or self.forgets), strict=False)
+        parts = zip(FAMILIES[1:], (self.absolute, self.rotary, self.prior or self.forgets or self.pairs), strict=False)
         return next((name for name, part in parts if part), FAMILIES[0])
 
     def turned(self, layer: int, heads: int, kv_heads: int) -> tuple[int, int]:
@@ -116,7 +120,7 @@ class Encoding:
         for name, usual in (("forgets", False), ("slowest", None)):  # came later: no older run is renamed
             if said[name] == usual:
                 del said[name]
-        for name in ("absolute", "rotary", "prior"):
+        for name in ("absolute", "rotary", "prior", *(["pairs"] if self.pairs else [])):
             given = getattr(getattr(self, name), "keywords", {})
             said[name] = {key: value for key, value in given.items() if not callable(value)}
         return said
@@ -290,6 +294,11 @@ _VARIANTS = [
     Encoding("t5-quarter", "T5 buckets to lag 32", prior=partial(T5Buckets, farthest=32), shared=True, form_of="t5"),
     _FOX := Encoding("fox", "FoX", forgets=True),
     replace(_FOX, name="fox-slow", label="FoX (slow gates)", slowest=512, form_of="fox"),
+    Encoding("fire", "FIRE", pairs=partial(Fire, threshold=32)),  # T/4; up to its authors' 512 it would be a table
+    Encoding("cope", "CoPE", pairs=partial(Counts, longest=64)),
+    Encoding("stick-breaking", "Stick-breaking", pairs=StickBreaking),
+    Encoding("dape", "DAPE × KERPLE log", pairs=partial(Adaptive, prior=_kerple_log)),
+    replace(_ROPE, name="rope-sinks", label="RoPE with learned sinks", pairs=LearnedSink, form_of="rope"),
     replace(_ROPE, name="rope-partial", label="p-RoPE (three quarters turn)", form_of="rope",
             rotary=partial(_p_rope, share=0.75)),
     _ssmax(_BAM, name="bam-ssmax-content", label="BAM SSMax (content only)", scales_prior=False),

@@ -28,6 +28,7 @@ from ..model import Transformer, count
 from ..positions.encodings import ENCODINGS, Encoding, encoding
 from ..positions.extensions import ExtendedRotary
 from ..positions.forget import ForgetGate
+from ..positions.pairs import PairBias
 from ..positions.priors import Prior
 from ..positions.rotary import Rotation
 from ..positions.scaling import ScalableSoftmax
@@ -107,7 +108,7 @@ def optimizers(model: nn.Module, recipe: Recipe) -> list[torch.optim.Optimizer]:
     def owned(*kinds: type[nn.Module]) -> set[int]:
         return {id(p) for module in model.modules() if isinstance(module, kinds) for p in module.parameters()}
 
-    priors, plain = owned(Prior), owned(Rotation, ScalableSoftmax, ForgetGate)
+    priors, plain = owned(Prior), owned(Rotation, ScalableSoftmax, ForgetGate, PairBias)
     inner = {id(p) for p in model.blocks.parameters()}
     settings: dict[str, dict[str, Any]] = {
         kind: {"params": [], "weight_decay": recipe.weight_decay if decayed else 0.0, "factor": factor}

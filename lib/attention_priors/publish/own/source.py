@@ -161,7 +161,7 @@ def _one(path: Path, tree: ast.Module, changed: list[str]) -> Own:
     if row.ssmax:
         raise Wrong(f"{place(path, line)}: {name!r} has SSMax already; leave out ssmax=True, and ask for that form "
                     "with SSMAX=1")  # fmt: skip
-    if not (row.prior or row.rotary or row.absolute):
+    if not (row.prior or row.rotary or row.absolute or row.pairs):
         raise Wrong(f"{place(path, line)}: {name!r} has no prior, rotary or absolute, which is NoPE; give it one")
     # Without comments, docstrings stay: what a run depends on is the code.
     digest = hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
