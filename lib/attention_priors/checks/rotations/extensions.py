@@ -298,7 +298,7 @@ CHECKS = claims(
             [{"width": d, "base": b} for d in (4, 8, 64, 128) for b in (1e3, 1e4, 5e5)],
             wrong=lambda width, base: 2 * math.pi * base, relation="==", tolerance=lambda width, base: 1e-5 * base,
             quote="theoretical insight into the relationship between the base and the effective context window",
-            place="β-ary RoPE"),
+            place="$\\beta$-ary RoPE"),
         Law("Digit m of n in base β is floor(n / β^(m-1)) mod β. (The formula is that of the post that the survey "
             "cites for it. It is judged for whole β, where there are digits: RoPE's β = 10000^(2/d) at d = 2, 4, 8.)",
             digits, divided, WHOLE, wrong=lambda width, number: digits(width, number, 1), tolerance=0, ours=True),
