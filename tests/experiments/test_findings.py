@@ -30,7 +30,8 @@ def test_who_reaches_is_named_and_the_last_of_them_has_the_interval():
         "1 other at most 0.05 [0.00, 0.69]."
     )
     assert found["more"] == (
-        "These: KERPLE log 1.00; Sandwich 0.85. The other: RoPE 0.05. With SSMax: ALiBi SSMax 1.00."
+        "These: KERPLE log 1.00; Sandwich 0.85. The other: RoPE 0.05. With SSMax: ALiBi SSMax 1.00. The line between "
+        "them, 0.8, is ours; 1 of the 3 intervals cross it."
     )
     assert found["value"] == pytest.approx(0.85) and found["low"] < 0.85 < found["high"]
     assert found["measured"] == "lowest of these, Sandwich"
@@ -78,15 +79,16 @@ BOTH, TELLS, FINDS = ((20, 20), (18, 20)), ((0, 20), (20, 20)), ((20, 2), (20, 3
 def test_who_divides_the_work_is_counted_beside_those_without_window_or_rotation():
     frame = models(half_rope_window=BOTH, half_rope=TELLS, half_window=FINDS, rope=((0, 0), (0, 0)))
     sentence, more, _, value, low, high, *_ = findings.dividing(frame)
-    assert "2 of 2 models find at least 0.8 of the passkeys at 64 T and of the near addresses at 8 T" in sentence
+    assert "2 of 2 pairs of models, one trained on either task, find at least 0.8 of the passkeys at 64" in sentence
     assert ", without the window 1 of 2, without the rotation 0 of 2." in sentence
-    assert value == high == 1 and 0 < low < 1 and "Of 2 models that rotate all heads" in more and "0 do both." in more
+    assert value == high == 1 and 0 < low < 1 and "Of 2 pairs that rotate all heads" in more and "0 do both." in more
+    assert "Without the rotation it is the addresses that fail: 2 of 2 find the passkeys." in more
     layers = pd.concat([frame, models(rope_layer_2_bam=BOTH)])
     assert findings.dividing(layers)[1].endswith("2 do both (RoPE in layer 2 × BAM: 2).")
     alternating = pd.concat([frame, models(alternating=BOTH, rope_layers_1_2=TELLS)])
     sentence, more, *_ = findings.dividing(alternating)
     assert "if half of its heads, or all layers but the last, rotate and see the latest T/4 tokens only" in sentence
-    assert ": 4 of 4 models" in sentence and ", without the window 2 of 4" in sentence and "or one layer" in more
+    assert ": 4 of 4 pairs" in sentence and ", without the window 2 of 4" in sentence and "or one layer" in more
     failed = frame.assign(passed=frame["encoding"] != "half-window")
     assert findings.dividing(failed)[0] == "Not every composition has a model that passed its gate."
 
@@ -117,6 +119,9 @@ def test_a_low_perplexity_that_retrieves_little_is_named():
         "passkeys there and 1 only 0.10."
     )
     assert more.endswith("These retrieve little: ALiBi (perplexity 4.10, accuracy 0.10).") and value == 0.25
+    assert (
+        "Of the 1 with a higher one 0 find as much. Rank correlation of perplexity and accuracy: -0.46 over all" in more
+    )
     assert np.isnan(findings.perplexity_misleads(frame[:1])[3])
 
 
@@ -162,7 +167,7 @@ def without(frame: pd.DataFrame, *columns: str) -> list[pd.DataFrame]:
 def test_the_committed_findings_stand_without_any_one_encoding_and_any_one_seed():
     for frame in without(committed("division_models"), "encoding", "seed"):
         sentence, *_, low, _, _, _ = findings.dividing(frame)
-        both, rest = re.search(r": (\d+) of \1 models", sentence), re.findall(r"(\d+) of (\d+)[,.]", sentence)
+        both, rest = re.search(r": (\d+) of \1 pairs", sentence), re.findall(r"(\d+) of (\d+)[,.]", sentence)
         assert both and low > 0.65 and all(int(some) <= 0.3 * int(of) for some, of in rest[-2:]), sentence
     for frame in without(committed("encodings_counts"), "encoding", "seed"):
         value = findings.who_reaches(frame)[3]

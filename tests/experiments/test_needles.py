@@ -233,7 +233,10 @@ def test_over_seeds_counts_who_was_not_asked_as_nothing():
     assert silent["low"].isna().all() and (silent["mean"] == 0).all()
 
 
-def test_the_average_is_over_tasks():
+def test_the_average_is_over_the_tasks_that_tell_encodings_apart_or_over_all():
+    several = pd.concat([frame().assign(encoding=name) for name in ("bam", "alibi", "rope", "nope")])
+    told = needles.averages(several)
+    assert set(told["tasks"]) == {1} and set(told["score"]) == {1.0, 0.8} and told["passed"].sum() == 4
     found = needles.averages(frame()).set_index("seed")
     assert (
         found["score"].to_dict() == {0: 0.875, 1: 0.4} and set(found["prompts"]) == {20} and set(found["tasks"]) == {2}

@@ -52,7 +52,7 @@ def test_every_encoding_of_a_profile_has_its_own_look(profile):
 def test_captions_are_computed_from_what_is_drawn():
     made = frames(config.profile("cpu"))
     said = FIGURES["genomes_bits"].caption(made["genomes_bits"])
-    assert "Goat composite 1.952, RoPE 1.932" in said and "order 3 (1.940)" in said and "3 of 6 do not" in said
+    assert "Goat composite 1.952, RoPE 1.932" in said and "order 3 (1.940)" in said and "3 of 6 do)" in said
     said = FIGURES["genomes_cost"].caption(made["genomes_cost"])
     assert "2.00 times RoPE's memory and 2.00 times its time" in said and "stored bias 1.5 times" in said
     said = FIGURES["genomes_texts"].caption(made["genomes_texts"])

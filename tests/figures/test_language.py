@@ -66,7 +66,7 @@ FRAMES = {
 def test_panels_and_lines():
     figure = FIGURES["language_by_length"].draw(perplexities())
     assert [ax.get_title() for ax in figure.axes] == [
-        f"{kind}, {form} SSMax" for form in ("without", "with") for kind in by_length.KINDS.values()
+        f"{kind},\n{form} SSMax" for form in ("without", "with") for kind in by_length.KINDS.values()
     ]
     for ax, ssmax in zip(figure.axes, (False, False, True, True), strict=True):
         shown = {line.get_label() for line in ax.get_lines() if not line.get_label().startswith("_")}
@@ -166,8 +166,8 @@ def test_a_corpus_with_one_domain_is_drawn_once():
     assert by_length.part(frame, False).empty
     figure = FIGURES["language_by_length"].draw(frame)
     assert {ax.get_title() for ax in figure.axes} == {
-        "text as in training, without SSMax",
-        "text as in training, with SSMax",
+        "text as in training,\nwithout SSMax",
+        "text as in training,\nwith SSMax",
     }
     assert "other text" not in by_length.caption(frame)
     plt.close("all")

@@ -15,6 +15,7 @@ import pandas as pd
 from .. import evaluation
 from ..positions.encodings import encoding, still
 from .arms import FIXED, RIGHT, VARIED, WRONG, is_table
+from .correlation import spearman_permutation
 from .experiment import Experiment
 from .gate import hits_at, passing
 
@@ -54,7 +55,10 @@ def layouts(names: Iterable[str]) -> dict[str, str]:
 
 
 def dividing(models: pd.DataFrame) -> list:
-    """Which compositions retrieve far and tell places: some heads or layers with a rotation, a window, or both."""
+    """Which compositions retrieve far and tell places: some heads or layers with a rotation, a window, or both.
+
+    A row is a seed: its model of passkeys, and its model of addresses.
+    """
     kept, place = models[models["passed"].astype(bool)], ("division_models", "dividing_the_work")
     passkeys = kept["at_longest_correct"] / kept["at_longest_samples"]
     addresses = kept["near_longest_correct"] / kept["near_longest_samples"]
@@ -70,18 +74,21 @@ def dividing(models: pd.DataFrame) -> list:
     far, texts = kept["longest"].iloc[0] / trained, kept["longest_address"].iloc[0] / trained
     layers = any(encoding(name).rotated_layers for name, own in which.items() if own == "both")
     said = (
-        f"A model finds what was said and tells where, far beyond its training length T, if half of its heads"
+        f"An encoding finds what was said and tells where, far beyond the training length T, if half of its heads"
         f"{', or all layers but the last,' * layers} rotate and see the latest T/4 tokens only, in training too: "
-        f"{good} of {models_of} models find at least {GOOD:g} of the passkeys at {far:g} T and of the near addresses "
-        f"at {texts:g} T, without the window {bare} of {unwindowed}, without the rotation {still_good} of {unrotated}."
+        f"{good} of {models_of} pairs of models, one trained on either task, find at least {GOOD:g} of the passkeys at "
+        f"{far:g} T and of the near addresses at {texts:g} T, without the window {bare} of {unwindowed}, without the "
+        f"rotation {still_good} of {unrotated}."
     )
-    others = kept[kept["layout"] == ""]
+    others, alone = kept[kept["layout"] == ""], kept["layout"] == "window"
     more = (
-        f"Models that passed their gate; three priors on all heads (none, BAM, KERPLE power). Of {len(others)} models "
-        f"that rotate all heads, no head, or {'one layer' if layers else 'whole layers'} {int(others['both'].sum())} "
-        f"do both{_exceptions(others[others['both']]['encoding'])}."
+        f"A pair for each seed whose passkey model passed its gate; three priors on all heads (none, BAM, KERPLE "
+        f"power); that one model does both is not shown. Without the rotation it is the addresses that fail: "
+        f"{int((alone & (passkeys >= GOOD)).sum())} of {unrotated} find the passkeys. Of {len(others)} pairs that "
+        f"rotate all heads, no head, or {'one layer' if layers else 'whole layers'} {int(others['both'].sum())} do "
+        f"both{_exceptions(others[others['both']]['encoding'])}."
     )
-    return [said, more, "share of models that do both", *share(good, models_of), *place]
+    return [said, more, "share of pairs that do both", *share(good, models_of), *place]
 
 
 def _exceptions(names: pd.Series) -> str:
@@ -122,6 +129,8 @@ def who_reaches(counts: pd.DataFrame) -> list:
     others = f"The other{'s' * (len(rest) > 1)}"
     named.append(_valued(others, rest) if len(rest) else "No other encoding passed its gate.")
     named += [_valued("With SSMax", scaled)] if len(scaled) else []
+    crossed = sum(low < GOOD < high for low, high in map(interval, means.index))
+    named += [f"The line between them, {GOOD:g}, is ours; {crossed} of the {len(means)} intervals cross it."]
     measured = f"lowest of these, {label(last)}" if len(reach) else f"accuracy of {label(last)}"
     return [f"{said}.", " ".join(named), measured, means[last], *interval(last), *place]
 
@@ -154,8 +163,8 @@ def one_length(frame: pd.DataFrame) -> list:
     if certain:
         most, one = certain[0], len(certain) == 1
         said = (
-            f"Training at one length measures a table: on prompts of {trained} tokens alone {_listed(certain)} "
-            f"learn{'s' * one} where the key stands, and find{'s' * one} "
+            f"Training at one length can teach a table of places: on prompts of {trained} tokens alone "
+            f"{_listed(certain)} learn{'s' * one} where the key stands, and find{'s' * one} "
             f"{_range(pd.Series([bounds[name][0] for name in certain]))} fewer of the passkeys in shorter prompts than "
             "after varied lengths"
         )
@@ -166,7 +175,7 @@ def one_length(frame: pd.DataFrame) -> list:
         ([label(name) for name in level], f"within {SAME:g} for {{}}"),
         ([label(name) for name in bounds if name not in {*costly, *level}], "undecided for {}"),
     ):
-        said += f"; {what.format(_joined(names))}" if names else ""
+        said += f"; {what.format(joined(names))}" if names else ""
     return [f"{said}.", more, f"fewer, {label(most)}", *bounds[most], *place]
 
 
@@ -229,7 +238,17 @@ def perplexity_misleads(frame: pd.DataFrame) -> list:
         said += f" and {len(poor)} only {_range(poor['accuracy'])}"
     named = [f"{label(row.encoding)} (perplexity {row.perplexity:.2f}, accuracy {row.accuracy:.2f})" for row in
              poor.itertuples()]  # fmt: skip
-    more = f"{len(kept)} encodings passed the gates of both tasks; the best perplexity is {best:.2f}."
+    rest, (every, near) = kept.drop(level.index), (spearman_permutation(
+        each, "encoding", "perplexity", "accuracy") for each in (kept, level))  # fmt: skip
+    more = (
+        f"{len(kept)} encodings passed the gates of both tasks; the best perplexity is {best:.2f}. Of the {len(rest)} "
+        f"with a higher one {int((rest['accuracy'] >= GOOD).sum())} find as much."
+    )
+    if near.rho == near.rho:
+        more += (
+            f" Rank correlation of perplexity and accuracy: {every.rho:.2f} over all, {near.rho:.2f} "
+            f"[{near.low:.2f}, {near.high:.2f}] over the {near.n}."
+        )
     if named:
         more += f" These retrieve little: {'; '.join(named)}."
     return [f"{said}.", more, "share that retrieves little", *share(len(poor), len(level)), *place]
@@ -261,14 +280,14 @@ def _forms(names: Iterable[str]) -> str:
     bases = [label(name).partition(" (")[0] for name in names if few or name not in windowed]
     forms = {base: bases.count(base) for base in dict.fromkeys(bases)}
     told = [f"{base} ({count} forms)" if count > 1 else base for base, count in forms.items()]
-    return _joined([*told, *([] if few else [f"{len(windowed)} encodings with a window on some heads or layers"])])
+    return joined([*told, *([] if few else [f"{len(windowed)} encodings with a window on some heads or layers"])])
 
 
 def _listed(names: Iterable[str]) -> str:
-    return _joined([label(name) for name in names])
+    return joined([label(name) for name in names])
 
 
-def _joined(labels: list[str]) -> str:
+def joined(labels: list[str]) -> str:
     return ", ".join(labels[:-1]) + f" and {labels[-1]}" if len(labels) > 1 else "".join(labels)
 
 

@@ -33,6 +33,7 @@ from .seeds import over_seeds, spread
 
 CONTROL = OURS  # the encoding of the untrained control
 NEEDLES = tuple(name for name, task in TASKS.items() if isinstance(task, Retrieval))  # RULER's eight, without tracking
+ENOUGH = 4  # encodings that learned a task, ours: of fewer, it says nothing about encodings
 ANSWERS = Question("needles")
 
 
@@ -309,14 +310,22 @@ def scores(frame: pd.DataFrame) -> pd.DataFrame:
     return over_seeds(frame, ("task", "encoding", "length"), say)
 
 
-def averages(frame: pd.DataFrame) -> pd.DataFrame:
-    """Per encoding, seed and length: the mean score over the needle tasks that were asked, and the prompts behind it.
+def able(gates: pd.DataFrame) -> list[str]:
+    """The tasks that can tell encodings apart: those that at least ENOUGH of them have learned."""
+    learned = gates[gates["passed"].astype(bool)].groupby("task")["encoding"].nunique()
+    return [name for name in dict.fromkeys(gates["task"]) if learned.get(name, 0) >= ENOUGH]
 
-    `passed` says whether the run learned all of these tasks (`gates`).
+
+def averages(frame: pd.DataFrame) -> pd.DataFrame:
+    """Per encoding, seed and length: the mean score over the needle tasks that are `able`, and the prompts behind it.
+
+    `passed` says whether the run learned all of these tasks (`gates`). Where no task is able: over all that were asked.
     """
-    passed = gates(frame)
-    passed = passed[passed["task"].isin(NEEDLES)].groupby(["encoding", "seed"])["passed"].all()
-    rows = frame[frame["task"].isin(NEEDLES)].assign(score=score)
+    found = gates(frame)
+    asked = [name for name in NEEDLES if name in set(frame["task"])]
+    over = [name for name in able(found) if name in asked] or asked
+    passed = found[found["task"].isin(over)].groupby(["encoding", "seed"])["passed"].all()
+    rows = frame[frame["task"].isin(over)].assign(score=score)
     grouped = rows.groupby(["encoding", "seed", "length"], sort=False)
     made = grouped.agg(
         score=("score", "mean"), prompts=("samples", "sum"), tasks=("task", "nunique"), trained=("trained", "first")

@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 
 from .. import evaluation
+from ..parallel.methods import METHODS
+from . import needles as needle_tasks
 from . import tails
-from .findings import MISSED, label
+from .findings import MISSED, joined, label
 
-LEARNED = 4  # encodings that have to learn a task before it can tell them apart, ours
 APART = 0.5  # of the near mass: below it no head of a model stays near the query
 WAYS = {  # to read a long text, in a sentence
-    "plain": "without chunks",
+    "plain": "read as trained",
     "k3": "in chunks of which its own loss chooses three",
     "lexical": "if BM25 chooses them",
     "oracle": "if an oracle does",
@@ -22,16 +23,13 @@ UNKNOWN = [np.nan] * 3
 
 def needles(gates: pd.DataFrame) -> list:
     """How many of RULER's tasks can tell encodings apart: those that several have learned."""
-    learned = gates[gates["passed"].astype(bool)].groupby("task")["encoding"].nunique()
-    tasks = list(dict.fromkeys(gates["task"]))
-    able = [name for name in tasks if learned.get(name, 0) >= LEARNED]
+    able, tasks = needle_tasks.able(gates), gates["task"].nunique()
     named = f" ({', '.join(able)})" if able else ""
     said = (
-        f"{len(able)} of the {len(tasks)} tasks are learned by at least {LEARNED} of {gates['encoding'].nunique()} "
-        f"encodings{named}: only these can tell the encodings apart."
+        f"{len(able)} of the {tasks} tasks are learned by at least {needle_tasks.ENOUGH} of "
+        f"{gates['encoding'].nunique()} encodings{named}: only these can tell the encodings apart."
     )
-    share = len(able) / len(tasks), *evaluation.binomial_interval(len(able), len(tasks))
-    return [said, "", "share of tasks", *share, "ruler_tasks", "needles"]
+    return [said, "", "", *UNKNOWN, "ruler_tasks", "needles"]
 
 
 def exponents(correlations: pd.DataFrame) -> list:
@@ -45,34 +43,38 @@ def exponents(correlations: pd.DataFrame) -> list:
     tells = "tells" if high < 0 else "does not tell for certain"
     said = (
         f"Over all heads of a model the exponent goes with the attention on the key (rank correlation "
-        f"{every.mean():.2f}, mean of {len(every)} models), but heads of one layer are alike: within layers the "
-        f"exponent {tells} which head attends to the key."
+        f"{every.mean():.2f}, mean of {len(every)} models); within layers, whose heads read the same, the exponent "
+        f"{tells} which head attends to the key (a correlation below zero in {int((within < 0).sum())} of "
+        f"{len(within)} models)."
     )
     return [said, "", "rank correlation within layers", within.mean(), max(low, -1.0), min(high, 1.0), *place]
 
 
 def spectra(differences: pd.DataFrame) -> list:
-    """The learned spectrum against BAM and RoPE on text, at the longest length."""
+    """Goat's composite form against BAM, ALiBi and RoPE on text, at the longest length; its authors' code beside it."""
     trained, longest = differences["trained"].iloc[0], differences["length"].max()
-    far = differences[(differences["length"] == longest) & differences["trained_on"].astype(bool)
-                      & (differences["encoding"] == "goat-composite")].set_index("rival")  # fmt: skip
-    told = [
-        f"{label(name)} {far.loc[name, 'gap']:+.2f} [{far.loc[name, 'low']:.2f}, {far.loc[name, 'high']:.2f}]"
-        for name in ("bam", "alibi", "rope") if name in far.index and far.loc[name, "seeds"] > 1
-    ]  # fmt: skip
+    far = differences[(differences["length"] == longest) & differences["trained_on"].astype(bool)]
+    far, code = (far[far["encoding"] == name].set_index("rival") for name in ("goat-composite", "goat-code"))
+
+    def gaps(form: pd.DataFrame, *rivals: str) -> str:
+        rows = ((name, form.loc[name]) for name in rivals if name in form.index and form.loc[name, "seeds"] > 1)
+        return "; ".join(f"{label(name)} {row['gap']:+.2f} [{row['low']:.2f}, {row['high']:.2f}]" for name, row in rows)
+
     place = "goat_languages", "learned_spectra"
     if "bam" not in far.index or far.loc["bam", "seeds"] < 2:
         return ["Too few models of Goat and BAM know word order.", MISSED, "difference", *UNKNOWN, *place]
     said = (
-        f"On text of the kind trained on, at {longest / trained:g} times the training length, the loss of Goat's "
-        f"spectrum less that of others, in nats: {'; '.join(told)}."
+        f"On text of the kind trained on, at {longest / trained:g} times the training length, the loss of Goat in its "
+        f"composite form less that of others, in nats: {gaps(far, 'bam', 'alibi', 'rope')}."
     )
+    if beside := gaps(code, "bam", "alibi"):
+        said += f" In the form of the authors' code: {beside}."
     row = far.loc["bam"]
     return [said, "", "from BAM", row["gap"], row["low"], row["high"], *place]
 
 
 def genomes(losses: pd.DataFrame) -> list:
-    """Bits a base on windows that nobody was trained on: the best encoding against RoPE."""
+    """Bits a base on windows that nobody was trained on: the best encoding against RoPE, and whom it leads surely."""
     own = losses[losses["new"].astype(bool) & losses["passed"].astype(bool)]
     bits = own.groupby(["encoding", "seed"])["bits"].mean().unstack("seed")
     means = bits.mean(axis=1).sort_values()
@@ -82,13 +84,18 @@ def genomes(losses: pd.DataFrame) -> list:
         return ["Too few models passed the gate to compare encodings with RoPE.", MISSED, "gain", *UNKNOWN, *place]
     others = "; ".join(f"{label(name)} {value:.3f}" for name, value in means.iloc[1:].items())
     said = f"On new windows of the genome {label(best)} needs fewest bits a base, {means.iloc[0]:.3f}; {others}."
+    close = [name for name in means.index[1:] if evaluation.seed_interval((bits.loc[name] - bits.loc[best]).dropna())[0]
+             <= 0]  # fmt: skip
+    if close:
+        said += f" Over {joined([label(name) for name in close])} its lead is not certain."
     return [said, "", "gain over RoPE in bits a base", gains.mean(), *evaluation.seed_interval(gains), *place]
 
 
 def chunks(over: pd.DataFrame) -> list:
-    """Reading in chunks against reading as it is, and against the ways to choose the chunks, with RoPE."""
+    """Reading in chunks against the ways without, and against other ways to choose the chunks, with RoPE."""
     far = over[over["length"] == over["length"].max()].set_index(["encoding", "method"])["mean"]
     ways = {name: far["rope", name] for name in WAYS if ("rope", name) in far.index}
+    whole = far[[way for way in far.index if way[0] == "rope" and not METHODS[way[1]].chunks]].sort_values()
     place, multiple = ("parallel_needles", "reading_in_parallel"), over["length"].max() / over["trained"].iloc[0]
     row = over[(over["length"] == over["length"].max()) & (over["encoding"] == "rope") & (over["method"] == "k3")]
     if row.empty or row["passed"].iloc[0] < 2:
@@ -97,6 +104,9 @@ def chunks(over: pd.DataFrame) -> list:
         f"At {multiple:g} times the training length a model with RoPE finds "
         f"{', '.join(f'{value:.2f} {WAYS[name]}' for name, value in ways.items())} (fractions of the keys)"
     )
+    if len(whole) > 1:
+        said += f"; the best of {len(whole)} ways without chunks, {METHODS[whole.index[-1][1]].label}, finds "
+        said += f"{whole.iloc[-1]:.2f}"
     if ("bam", "plain") in far.index:
         said += f"; one with BAM's prior finds {far['bam', 'plain']:.2f} without any chunks"
     return [f"{said}.", "", "RoPE in chunks", *row.iloc[0][["mean", "low", "high"]], *place]

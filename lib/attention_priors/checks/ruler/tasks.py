@@ -15,12 +15,12 @@ from attention_priors import evaluation
 from attention_priors.claims.finding import UNKNOWN, Estimate, Finding, Frames, judge, smallest
 from attention_priors.claims.law import claim, claims
 from attention_priors.experiments import needles
+from attention_priors.experiments.needles import ENOUGH
 from attention_priors.positions.encodings import encoding
 
 RECIPE = "passkey-small"
 ANSWERS, READINGS, GATES = "ruler_answers", "ruler_readings", "ruler_gates"
 OURS, ROPE = "bam-ssmax", "rope-ssmax"
-ENOUGH = 4  # encodings that learned a task: of fewer, it says nothing about encodings
 EXACT = 0.9  # of the prompts of a task: no finite sample shows all; 48 of 48 have the interval [0.93, 1]
 ANSWERED, GUESSED, PERFECT = 0.8, 0.1, 0.85
 LEAD = 0.05  # of mean scores: less is none

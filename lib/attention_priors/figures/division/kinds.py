@@ -15,6 +15,7 @@ KINDS = {
     "half, with a window": (style.SKY, "v"),
     "a window on half, no rotation": (style.RED, "x"),
 }
+EDGES = "no head", "all heads"  # where all the copying is on one kind of head, whatever training does
 
 
 def kind(name: str) -> str:

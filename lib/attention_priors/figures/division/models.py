@@ -7,7 +7,7 @@ import pandas as pd
 from attention_priors.claims.finding import UNKNOWN, Estimate, Finding, Frames, judge, share
 from attention_priors.evaluation import binomial_interval
 from attention_priors.figures import style
-from attention_priors.figures.division.kinds import KINDS, NOTEBOOK, kind
+from attention_priors.figures.division.kinds import EDGES, KINDS, NOTEBOOK, kind
 from attention_priors.figures.methods import named_seeds
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
 from attention_priors.figures.words import bounded, listed, tokens, trained_on
@@ -44,11 +44,14 @@ def caption(frame: Frame) -> str:
     trained, far = trained_on(frame), int(frame["far"].iloc[0])
     later = " and ".join(sorted(set(control["encoding"].map(kind))))
     beside = f" Not counted, since they came after the hypothesis: {later}." if later else ""
+    mixed = passed[~passed["encoding"].map(kind).isin(EDGES)]
+    both = f"and {int(mixed['exception'].sum())} of the {len(mixed)} with heads of both kinds"
     return (
         f"Every passkey model ({named_seeds(frame)}): which part of the copying attention at "
         f"{tokens(trained, trained)} is on heads that rotate, and the share of passkeys retrieved at "
         f"{tokens(far, trained)}. The hypothesis has no model on grey: {int(passed['exception'].sum())} of the "
-        f"{len(passed)} that passed the gate are there. Hollow: missed the gate ({len(frame) - len(passed)}).{beside}"
+        f"{len(passed)} that passed the gate are there, {both}. Hollow: missed the gate "
+        f"({len(frame) - len(passed)}).{beside}"
     )
 
 

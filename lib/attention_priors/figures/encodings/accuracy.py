@@ -23,10 +23,15 @@ def starred(name: str) -> str:
 def draw(frame: Frame) -> Figure:
     """Rows are encodings, cells means over seeds."""
     labels = {name: starred(name) for name in ranked(frame)}
-    mesh = draw_map(frame, "mean", labels, {"undefined": "n/a", "given up": "•", "left out": ""}, "{:.2f}".format,
+    mesh = draw_map(frame, "mean", labels, {"undefined": "n/a", "given up": "•", "left out": ""}, _written,
                     lambda value: value <= 0.5, **heat_maps.SHARES)  # fmt: skip
     heat_maps.color_bar(mesh, mesh.axes, ticks=[0, 0.5, 1], aspect=40, pad=0.02, label="share of passkeys retrieved")
     return mesh.figure
+
+
+def _written(share: float) -> str:
+    """What the colour does not tell."""
+    return "" if (text := f"{share:.2f}") in ("0.00", "1.00") else text
 
 
 def caption(frame: Frame) -> str:
@@ -36,10 +41,10 @@ def caption(frame: Frame) -> str:
     return (
         f"One benchmark for {len(ranked(frame))} encodings and extensions: share of passkeys retrieved, mean of "
         f"{extremes(frame['seeds'])} seeds, trained on {trained} tokens by one recipe, ordered by the mean from "
-        f"{lengths[0]:,} to {lengths[-1]:,} tokens. {prompts(frame)}. *: evaluated on another row's weights (RoPE's). "
-        f"Dot: no seed is asked any more, after too many lengths in a row without a hit;{empty} n/a: the encoding ends "
-        f"before. Intervals are in the table; half of the cells' are wider than {wide.median():.2f}. Chance is "
-        f"{CHANCE}."
+        f"{lengths[0]:,} to {lengths[-1]:,} tokens. {prompts(frame)}. 1.00 and 0.00 are not written. *: evaluated on "
+        f"another row's weights (RoPE's). Dot: no seed is asked any more, after too many lengths in a row without a "
+        f"hit;{empty} n/a: the encoding ends before. Intervals are in the table; half of the cells' are wider than "
+        f"{wide.median():.2f}. Chance is {CHANCE}."
     )
 
 

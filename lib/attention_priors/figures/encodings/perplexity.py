@@ -39,7 +39,7 @@ def draw(frame: Frame) -> Figure:
     ax, right = mesh.axes, frame["length"].nunique() + 0.12
     first = frame.drop_duplicates("encoding").set_index("encoding").loc[list(labels)]
     for row, found in enumerate(first.itertuples()):
-        own = f"{math.exp(found.loss_at):.0f}" if found.borrows == OWN else "*"
+        own = f"{math.exp(found.loss_at):.1f}" if found.borrows == OWN else "*"
         heat_maps.write(ax, right, row + 0.52, own, ha="left")
     heat_maps.write(ax, right, -0.15, "perplexity\nat 1×", ha="left", va="bottom")
     heat_maps.color_bar(mesh, ax, ticks=[0, 0.1, 0.3, TOP], aspect=40, pad=0.1, extend="max",

@@ -58,12 +58,12 @@ def caption(frame: Frame) -> str:
     chains, rows = new[new["encoding"].isna()], models(new)
     means = rows.groupby("encoding", sort=False)["bits"].mean()
     floor = float(chains.loc[chains["order"] == GATE, "bits"].iloc[0])
-    failed = int((~rows["passed"].astype(bool)).sum())
+    passed = int(rows["passed"].astype(bool).sum())
     said = ", ".join(f"{label(name)} {bits:.3f}" for name, bits in means.items())
     return (
         f"Bits per base on {int(chains['count'].iloc[0])} validation windows that share no 32 bases with the training "
         f"text. {said}; the best Markov chain {chains['bits'].min():.3f}. Dotted: order {GATE} ({floor:.3f}), which a "
-        f"model has to beat ({failed} of {len(rows)} do not). Panel b: all windows. Seeds "
+        f"model has to beat ({passed} of {len(rows)} do). Panel b: all windows. Seeds "
         f"{listed(rows['seed'].astype(int))}."
     )
 

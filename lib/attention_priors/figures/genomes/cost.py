@@ -1,6 +1,6 @@
 """Memory and time of a training step, with the same attention kernel and with others."""
 
-from attention_priors.figures import lines, style
+from attention_priors.figures import lines, panels, style
 from attention_priors.figures.genomes.looks import NOTEBOOK, drawn
 from attention_priors.figures.spec import Figure, FigureSpec, Frame
 
@@ -30,6 +30,7 @@ def draw(frame: Frame) -> Figure:
     times.set(yscale="log", ylabel="ms a step", xlabel="bases")
     for ax in (memory, times):
         style.length_axis(ax, sorted(frame["length"].unique()))
+    panels.letter((memory, times))
     fig.legend(*memory.get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return fig
 
@@ -39,9 +40,9 @@ def caption(frame: Frame) -> str:
     last = frame[frame["length"] == longest].groupby("way")[["milliseconds", "memory"]].median()
     memory, time = last["memory"], last["milliseconds"]
     return (
-        f"A training step of the language model on one text, rounds in turn (median, range). At {longest:,} bases and "
-        f"with the same fused kernel Goat takes {memory['goat'] / memory['rope']:.2f} times RoPE's memory and "
-        f"{time['goat'] / time['rope']:.2f} times its time; RoPE with the unfused one "
+        f"A training step of the language model on one text, rounds in turn (a: memory; b: median time, range). At "
+        f"{longest:,} bases and with the same fused kernel Goat takes {memory['goat'] / memory['rope']:.2f} times "
+        f"RoPE's memory and {time['goat'] / time['rope']:.2f} times its time; RoPE with the unfused one "
         f"{memory['rope, math'] / memory['goat']:.1f} times Goat's memory, a stored bias "
         f"{memory['goat, stored bias'] / memory['goat']:.1f} times."
     )

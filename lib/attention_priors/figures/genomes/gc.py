@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention_priors.experiments.genomes import FEW, correlations
-from attention_priors.figures import style
+from attention_priors.figures import panels, style
 from attention_priors.figures.genomes.looks import BEGINNING, NOTEBOOK, drawn
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
 from attention_priors.figures.words import listed
@@ -29,23 +29,33 @@ def draw(frame: Frame) -> Figure:
     first.set_ylabel("share of G and C")
     axes[SHOWN // 2].set_xlabel("bases after the beginning")
     _all(axes[SHOWN], found, names)
+    panels.letter(axes)
     handles, labels = first.get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside upper center", ncols=3)
     return fig
 
 
 def _trajectory(ax: style.Axes, rows: Frame) -> None:
-    """What follows in the genome, thick, and what each model writes: mean over seeds as a line, seeds as dots."""
+    """What follows in the genome, thick, and what models write: mean over seeds as a line, seeds as dots.
+
+    One encoding for each colour, so that Goat is drawn once, beside its rivals.
+    """
     bases = int(rows["bases"].iloc[0])
     true = rows.drop_duplicates("piece").sort_values("piece")
     x = bases * (true["piece"] + 0.5)
     ax.plot(x, true["true"], color=style.BLACK, linewidth=2, label="the genome")
     ax.axhline(true["before"].iloc[0], color=style.GREY, linewidth=0.7, linestyle=":", label="the beginning")
-    for name in list(dict.fromkeys(rows["encoding"]))[:4]:
+    for name in _apart(rows):
         own, look = rows[rows["encoding"] == name], drawn(name)
         ax.plot(x, own.groupby("piece")["written"].mean(), color=look["color"], marker=look["marker"], linewidth=1,
                 label=look["label"])  # fmt: skip
         style.seed_dots(ax, bases * (own["piece"] + 0.5), own["written"], look["color"])
+
+
+def _apart(rows: Frame) -> list[str]:
+    """The first encoding of each colour."""
+    names = dict.fromkeys(rows["encoding"])
+    return list({drawn(name)["color"]: name for name in reversed(names)}.values())[::-1]
 
 
 def _all(ax: style.Axes, found: Frame, names: list[str]) -> None:
@@ -61,7 +71,7 @@ def _all(ax: style.Axes, found: Frame, names: list[str]) -> None:
     ax.axvline(0, color=style.GREY, linewidth=0.7, linestyle=":")
     ax.set_yticks(range(len(names)), [drawn(name)["label"] for name in names])
     ax.yaxis.tick_right()
-    ax.set(ylim=(len(names) - 0.4, -0.6), xlim=(-1, 1), xlabel="r", title=f"all texts (pale: {FEW} texts)")
+    ax.set(ylim=(len(names) - 0.4, -0.6), xlim=(-1, 1), xlabel="r", title="all texts")
 
 
 def caption(frame: Frame) -> str:
@@ -73,8 +83,9 @@ def caption(frame: Frame) -> str:
     few = models[["few_low", "few_high"]].mean()
     return (
         f"G and C in pieces of {int(frame['bases'].iloc[0])} bases, written against true, over "
-        f"{frame['text'].nunique()} texts. Their correlation r: {said} (means of seeds {listed(models['seed'])}); "
-        f"{copied['r']:.2f} for the beginning's own. Bars: 95 % over texts; {FEW} texts alone give "
+        f"{frame['text'].nunique()} texts. Panels a to c: the first, the middle and the last text, an encoding of each "
+        f"kind, means and seeds. Panel d: their correlation r: {said} (means of seeds {listed(models['seed'])}); "
+        f"{copied['r']:.2f} for the beginning's own. Bars: 95 % over texts; {FEW} texts alone (pale) give "
         f"{few['few_low']:.2f} to {few['few_high']:.2f}."
     )
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from attention_priors.figures import style
+from attention_priors.figures import panels, style
 from attention_priors.figures.curves import LENGTH, curve, over_seeds
 from attention_priors.figures.language.rows import COLUMNS, MISSED, Row, groups, named_seeds, style_of
 from attention_priors.figures.methods import METHODS, named
@@ -29,12 +29,12 @@ def draw(frame: Frame) -> Figure:
     kinds = {title: rows for known, title in KINDS.items() if len(rows := drawn(part(frame, known)))}
     for rows in kinds.values():
         rivals(rows, "encoding", "perplexity by length")
-    panels = split(drawn(frame))
-    grid = {"nrows": len(panels), "ncols": len(kinds), "sharex": True, "sharey": "col", "squeeze": False}
-    fig, axes = style.figure(style.DOUBLE, 0.4 + 2.3 * len(panels), **grid)
+    scaled = split(drawn(frame))
+    grid = {"nrows": len(scaled), "ncols": len(kinds), "sharex": True, "sharey": "col", "squeeze": False}
+    fig, axes = style.figure(style.DOUBLE, 0.4 + 2.3 * len(scaled), **grid)
     for column, (kind, rows) in zip(axes.T, kinds.items(), strict=True):
         unigram = float(rows["unigram"].iloc[0])
-        for ax, (title, names) in zip(column, panels.items(), strict=True):
+        for ax, (title, names) in zip(column, scaled.items(), strict=True):
             for rank, (name, own) in enumerate(groups(rows[rows["encoding"].isin(names)])):
                 seeds = own.set_index("length")["perplexity"]
                 curve(ax, np.exp(over_seeds(own, "loss")), seeds, style_of(name) | _missed(own), zorder=rank + 4)
@@ -42,11 +42,12 @@ def draw(frame: Frame) -> Figure:
             ends = [rows["length"].min(), rows["length"].max()]
             ax.plot(ends, [unigram] * 2, color=style.GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1,
                     label="Token frequencies")  # fmt: skip
-            ax.set_title(f"{kind}, {title}" if title else kind)
+            ax.set_title(f"{kind},\n{title}" if title else kind)
         _perplexities(column[0], rows)
         column[-1].set_xlabel(LENGTH)
     for ax in axes[:, 0]:
         ax.set_ylabel("perplexity (log scale)")
+    panels.letter(axes.flat)
     for ax in axes.flat:
         style.direct_labels(ax)
     return fig
@@ -128,8 +129,8 @@ def caption(frame: Frame) -> str:
     return (
         f"Perplexity of models trained on {trained} tokens, on the same last {first['scored']} tokens of "
         f"{first['documents']} held-out documents, whatever the context before them. Texts: {' and '.join(kinds)}. "
-        f"Change of perplexity from {trained} to {tokens(far, trained)}: {'; '.join(changes)}. "
-        f"{f'{MISSED}: no seed passed the gate of word order. ' * missed}Line: mean over seeds; bars: 95 % t interval "
+        f"Change of perplexity from {trained} to {tokens(far, trained)}: {'; '.join(changes)}."
+        f"{f'{MISSED}: no seed passed the gate of word order.' * missed} Line: mean over seeds; bars: 95 % t interval "
         f"of that mean; dots: seeds; dotted vertical line: training length; dotted horizontal line: a model that knows "
         f"the frequencies of tokens alone; {named_seeds(rows)}."
     )

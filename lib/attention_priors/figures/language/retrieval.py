@@ -3,12 +3,14 @@
 import math
 
 from attention_priors.experiments.correlation import spearman_permutation
-from attention_priors.figures import style
+from attention_priors.experiments.findings import LEVEL
+from attention_priors.figures import panels, style
 from attention_priors.figures.methods import label, look
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
 from attention_priors.figures.words import bounded, extremes, listed
 
 PANELS = 3
+LEGEND = 0.165  # inches for each name in it
 
 
 def multiples(frame: Frame) -> list[float]:
@@ -22,7 +24,8 @@ def draw(frame: Frame) -> Figure:
     """A panel for each of a few multiples of the training length; open: a gate was missed."""
     rivals(frame, "encoding", "perplexity against retrieval")
     shown = multiples(frame)
-    fig, axes = style.figure(style.MIDDLE, 2.6, ncols=len(shown), sharey=True, squeeze=False)
+    height = max(2.6, LEGEND * frame["encoding"].nunique())
+    fig, axes = style.figure(style.MIDDLE, height, ncols=len(shown), sharey=True, squeeze=False)
     for ax, multiple in zip(axes[0], shown, strict=True):
         for row in frame[frame["multiple"] == multiple].itertuples():
             own = look(row.encoding)
@@ -36,6 +39,7 @@ def draw(frame: Frame) -> Figure:
         ax.set_xlim(_span(frame))
         ax.set_xticks(ticks := _ticks(*_span(frame)), [f"{tick:g}" for tick in ticks])
         ax.xaxis.minorticks_off()
+    panels.letter(axes[0])
     axes[0, 0].set_ylabel("share of passkeys retrieved")
     axes[0, len(shown) // 2].set_xlabel("perplexity of text (log scale), at multiples of the training length")
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right center")
@@ -60,18 +64,23 @@ def caption(frame: Frame) -> str:
         f"Perplexity of language models and passkeys retrieved, at the same multiple of the training length of either "
         f"task. A mark for each encoding, mean over {extremes([*frame['seeds'], *frame['prompt_seeds']])} seeds with "
         f"bars for 95 % intervals.{missed} Spearman's ρ over encodings, with a bootstrap interval over them and the p "
-        f"of a permutation test: {said}. Retrieval is asked with {first['prompts']} prompts a seed at the shortest of "
+        f"of a permutation test, not corrected for the panels: {said}. Near: within {LEVEL:g} times the best "
+        f"perplexity. Retrieval is asked with {first['prompts']} prompts a seed at the shortest of "
         "these lengths."
     )
 
 
 def _told(frame: Frame, multiple: float) -> str:
-    """ρ of what passed both gates at one multiple."""
-    found = spearman_permutation(frame[(frame["multiple"] == multiple) & frame["decides"].astype(bool)],
-                                 "encoding", "perplexity", "accuracy")  # fmt: skip
+    """ρ of what passed both gates at one multiple, and of those among them whose perplexity is near the best."""
+    every = frame[(frame["multiple"] == multiple) & frame["decides"].astype(bool)]
+    near = every[every["perplexity"] <= LEVEL * every["perplexity"].min()]
+    found, level = (spearman_permutation(rows, "encoding", "perplexity", "accuracy") for rows in (every, near))
     if math.isnan(found.rho):
         return f"undefined ({found.n} encodings)"
-    return f"{bounded(found.rho, found.low, found.high)}, p = {found.p:.2g} ({found.n} encodings)"
+    told = f"{bounded(found.rho, found.low, found.high)}, p = {found.p:.2g} ({found.n} encodings)"
+    if math.isnan(level.rho) or level.n == found.n:
+        return told
+    return f"{told}, of the {level.n} near the best {bounded(level.rho, level.low, level.high)}"
 
 
 FIGURE = FigureSpec(

@@ -1,7 +1,5 @@
 """Every head's learned exponent, and how much it looks at the passkey: figure and table (BAM, Fig. 4)."""
 
-from matplotlib.ticker import MaxNLocator
-
 from attention_priors.figures import panels, style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec
 from attention_priors.figures.words import counted
@@ -10,6 +8,8 @@ from attention_priors.tasks import passkey
 LAYERS = (style.BLUE, style.ORANGE, style.GREEN, style.PINK, style.DARK, style.SKY)
 MARKERS = ("o", "s", "^", "D", "v", "P")
 LOCAL = 1e-6  # mass below which a point is drawn at the edge of the log axis
+LINEAR = 2  # |β| up to which its axis is linear; logarithmic beyond, where a single head lies far out
+TICKS = (-10, -2, -1, 0, 1, 2)
 
 
 def draw(frame: Frame) -> Figure:
@@ -34,7 +34,13 @@ def draw(frame: Frame) -> Figure:
     right.text(0.01, uniform, "uniform attention", transform=right.get_yaxis_transform(), ha="left", va="bottom",
                fontsize=style.SMALLEST, color=style.DARK)  # fmt: skip
     right.set_yscale("log")
-    right.xaxis.set_major_locator(MaxNLocator(5))
+    left.set_yscale("symlog", linthresh=LINEAR)
+    right.set_xscale("symlog", linthresh=LINEAR)
+    shown = [tick for tick in TICKS if frame["beta"].min() <= tick <= frame["beta"].max()]
+    for axis in (left.yaxis, right.xaxis):
+        axis.set_ticks(shown, [f"{tick}".replace("-", "−") for tick in shown])
+    left.margins(y=0.06)
+    right.margins(x=0.06)
     right.set(xlabel=r"learned $\beta$", ylabel="attention on the key sentence")
     right.legend(loc="lower left")
     panels.letter(fig.axes)
@@ -46,7 +52,8 @@ def caption(frame: Frame) -> str:
         f"Every head of BAM with SSMax after training on passkeys ({counted(frame['seed'])}, all heads shown). Panel "
         "a: the exponent β by layer; all started at 0. Panel b: the attention that the five answering queries give to "
         "the key sentence of an 845-token prompt whose key stands before 768 tokens of filler (mean over 8 keys), "
-        f"against β; masses below {LOCAL:g} are drawn there. The dashed line is what uniform attention would give."
+        f"against β; masses below {LOCAL:g} are drawn there. The axes of β are linear up to ±{LINEAR} and logarithmic "
+        "beyond. The dashed line is what uniform attention would give."
     )
 
 

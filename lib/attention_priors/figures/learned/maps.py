@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_priors.figures import style
+from attention_priors.figures import panels, style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame
 from attention_priors.tasks import passkey
 
@@ -11,10 +11,11 @@ FAINT = 1e-8  # weight below which a point is drawn at the edge of the log axis
 
 def draw(frame: Frame) -> Figure:
     """Attention of the answering queries over all keys, the key sentence shaded."""
-    panels = list(dict.fromkeys(frame["panel"]))
-    fig, axes = style.figure(style.MIDDLE, 2.0, ncols=len(panels), sharey=True)
+    heads = list(dict.fromkeys(frame["panel"]))
+    fig, axes = style.figure(style.MIDDLE, 2.0, ncols=len(heads), sharey=True)
     axes = np.atleast_1d(axes)
-    for ax, panel in zip(axes, panels, strict=True):
+    panels.letter(axes)
+    for ax, panel in zip(axes, heads, strict=True):
         rows = frame[frame["panel"] == panel].sort_values("key")
         start = passkey.DESCRIPTION_TOKENS
         ax.axvspan(start, start + passkey.KEY_TOKENS, color="#F0C9A8", linewidth=0)
@@ -31,9 +32,9 @@ def draw(frame: Frame) -> Figure:
 def caption(frame: Frame) -> str:
     return (
         f"Attention of three heads of seed {int(frame['seed'].iloc[0])}, picked by β alone, over the keys of the "
-        "prompt of BAM's Fig. 4. Means over the five answering queries and 8 keys. Shown are the head with the lowest "
-        "β and, of the remaining ones, those nearest to 1/2 and then to 1, however far from it. Shaded: the key "
-        "sentence; "
+        "prompt of BAM's Fig. 4. Means over the five answering queries and 8 keys. Panel a: the head with the lowest "
+        "β; b and c: of the remaining ones, those nearest to 1/2 and then to 1, however far from it. One model; the "
+        "figure of all heads shows how typical these are. Shaded: the key sentence; "
         f"weights below {FAINT:g} are drawn there."
     )
 

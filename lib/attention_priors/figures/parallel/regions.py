@@ -1,7 +1,7 @@
 """What eviction of outliers changes, by region of the chunks and by layers (ParallelComp, section 4, Q3)."""
 
 from attention_priors.experiments.parallel_profiles import ALL, DEPTHS, ENDS, MIDDLE, NONE, RECENCY, REGIONS, SINK
-from attention_priors.figures import style
+from attention_priors.figures import panels, style
 from attention_priors.figures.curves import over_seeds
 from attention_priors.figures.methods import label
 from attention_priors.figures.parallel.needles import NOTEBOOK
@@ -61,6 +61,7 @@ def draw(frame: Frame) -> Figure:
         ax.set_xticks(range(len(there)), there)
         ax.set(xlim=(-0.5, len(there) - 0.5), xlabel="layers that evict", ylabel=called)
         ax.grid(axis="x", visible=False)
+    panels.letter(axes)
     fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(REGIONS), handlelength=1)
     return fig
 
@@ -76,7 +77,7 @@ def caption(frame: Frame) -> str:
     every = means.loc[(ALL, ALL)]
     return (
         f"What changes in the joined attention when outliers (weights above {Calibration().threshold:g}) of one region "
-        f"of every chunk go, by the layers that lose them; {label(name)}. Below zero on the left: more even. Change of "
+        f"of every chunk go, by the layers that lose them; {label(name)}. Panel a: below zero is more even. Change of "
         f"the distance: {'; '.join(said)}; without any outlier {every['distance']:+.3f}, which are "
         f"{100 * every['evicted']:.1f} % of the keys. Bars: 95 % intervals of means of {counted(rows['seed'])}, less "
         "those that have no outlier there; dots: seeds."

@@ -3,7 +3,7 @@
 from matplotlib.ticker import LogLocator, NullLocator
 
 from attention_priors.experiments.parallel_profiles import SHAPES, STEEP
-from attention_priors.figures import lines, style
+from attention_priors.figures import lines, panels, style
 from attention_priors.figures.methods import label
 from attention_priors.figures.parallel.needles import NOTEBOOK
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
@@ -39,6 +39,7 @@ def draw(frame: Frame) -> Figure:
             axis.set_major_formatter("{x:g}")
             axis.set_minor_locator(NullLocator())
     axes[0, 0].set_ylabel("last keys / middle")
+    panels.letter(axes[0])
     handles = {text: mark for ax in axes[0] for mark, text in zip(*ax.get_legend_handles_labels(), strict=True)}
     fig.legend(handles.values(), handles, loc="outside lower center", ncols=4, handlelength=1)
     return fig

@@ -1,7 +1,9 @@
 """Trained at one length or at many: what is answered between the lengths that tables show."""
 
+import string
+
 from attention_priors.experiments.arms import FIXED, RIGHT, VARIED, WRONG, is_table
-from attention_priors.figures import style
+from attention_priors.figures import panels, style
 from attention_priors.figures.methods import label, look
 from attention_priors.figures.passkey.lines import NOTEBOOK
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
@@ -34,6 +36,7 @@ def draw(frame: Frame) -> Figure:
             ax.set_yticks([0, 0.5, 1])
         row[0].set_ylabel(training)
     shown = sorted({0, at, len(lengths) - 1, *range(0, at - 1, max(1, at // TICKS))})
+    panels.letter(axes.flat)
     for ax, name in zip(axes[0], names, strict=True):
         ax.set_title(label(name))
     for ax in axes[1]:
@@ -53,13 +56,14 @@ def _tables(frame: Frame, training: str) -> str:
 
 
 def caption(frame: Frame) -> str:
-    trained = trained_on(frame)
+    trained, names = trained_on(frame), frame["encoding"].nunique()
+    above, below = (string.ascii_lowercase[places] for places in (slice(names), slice(names, 2 * names)))
     return (
-        f"The same encodings trained on prompts of {trained} tokens alone (above), and on texts of varied lengths up "
-        f"to {trained} (below), asked at lengths between. Of one length, {_tables(frame, FIXED)} models answer at "
-        f"least {RIGHT} of the prompts of {trained} tokens and at most {WRONG} at some shorter length: they have "
-        f"learned where the key stands; of varied lengths, {_tables(frame, VARIED)}. Lines: seeds "
-        f"{listed(frame['seed'])}; {prompts(frame)}. Chance is {CHANCE}."
+        f"The same encodings trained on prompts of {trained} tokens alone ({above[0]} to {above[-1]}), and on texts of "
+        f"varied lengths up to {trained} ({below[0]} to {below[-1]}), asked at lengths between. Of one length, "
+        f"{_tables(frame, FIXED)} models answer at least {RIGHT} of the prompts of {trained} tokens and at most "
+        f"{WRONG} at some shorter length: they have learned where the key stands; of varied lengths, "
+        f"{_tables(frame, VARIED)}. Lines: seeds {listed(frame['seed'])}; {prompts(frame)}. Chance is {CHANCE}."
     )
 
 

@@ -69,7 +69,7 @@ def caption(frame: Frame) -> str:
     gates = f" Gate missed, not drawn: {missed}." if missed else ""
     return (
         f"RoPE's extensions as they are used, trained on {trained} tokens: the factor is L / T at every length L; "
-        f"right, trained on with one factor, for the steps named, on longer texts. Best of RoPE's: {found}.{gates} "
+        f"c: trained on with one factor, for the steps named, on longer texts. Best of RoPE's: {found}.{gates} "
         f"{prompts(frame)}; {named_seeds(frame)}. Bars: 95 % intervals; dots: seeds."
     )
 

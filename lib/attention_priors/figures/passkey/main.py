@@ -57,8 +57,8 @@ def caption(frame: Frame) -> str:
     return (
         f"Share of passkeys retrieved by {len(names)} encodings trained on texts of varied lengths up to {trained} "
         f"tokens. At {tokens(last, trained)}, {', '.join(far) or 'none'} still answer{'s' * (len(far) == 1)} {GOOD} or "
-        f"more. Dots: seeds; bars: 95 % interval of their mean, over seeds and prompts; grey: the other encodings; "
-        f"dotted: the training length. At the longest length: {each}. {prompts(rows)}; {named_seeds(rows)}. "
+        f"more on average. Dots: seeds; bars: 95 % interval of their mean, over seeds and prompts; grey: the other "
+        f"encodings; dotted: the training length. At the longest length: {each}. {prompts(rows)}; {named_seeds(rows)}. "
         f"Chance is {CHANCE}.{gate}"
     )
 
