@@ -157,9 +157,24 @@ class Checks(Table):
 
 CHECKS = Checks(ROWS, DERIVED)
 
+# A second witness: what one notebook measures of claims that others decide. It stands beside their verdicts.
+WITNESS = "a_pretrained_model"
+ALSO = Checks(
+    {
+        "pretrained.documents": "BAM-F4 BAM-C7 BAM-C12 BAM-C13 BAM-C18 GOAT-CSINK GOAT-F2a PE-C2 PE-C6 PE-NTK-E "
+        "PE-REROPE PE-F8 PE-F9 PC-CQ1 PC-C5 PC-C7 PC-C15 PC-C18 PC-F3 PC-F6 PC-TAB2 PC-TAB3 PC-TAB8",
+    },
+    {},
+)
+
 
 def belonging(notebook: str) -> dict[str, Any]:
     """The checks of the claims that a notebook (its slug) owns, in the register's order; no other module is opened."""
     return {
         name: CHECKS[name] for name, claim in claims.register().items() if claim.notebook == notebook and name in CHECKS
     }
+
+
+def witnessed(notebook: str) -> dict[str, Any]:
+    """The checks of other notebooks' claims on which a notebook is a second witness, in the register's order."""
+    return {name: ALSO[name] for name in claims.register() if notebook == WITNESS and name in ALSO}

@@ -87,24 +87,25 @@ def told_by_position(frames: Frames) -> Estimate:
     return of_heads(frames, lambda own: 1 - own["by_lag"].mean(), SHARE)
 
 
-def right(frame: pd.DataFrame, way: str) -> tuple[int, int]:
-    """Keys found and asked for at the length where readers of parts are compared: the shortest of theirs."""
-    length = frame.loc[frame["way"] == "last", "length"].min()
+def right(frame: pd.DataFrame, way: str, longest: bool = False) -> tuple[int, int]:
+    """Keys found and asked for at a length where readers of parts are compared: their shortest or their longest."""
+    length = frame.loc[frame["way"] == "last", "length"].agg("max" if longest else "min")
     own = frame[(frame["way"] == way) & (frame["length"] == length)]
     return int(own["correct"].sum()), len(own)
 
 
-def finds(frames: Frames, more: str, less: str) -> Estimate:
-    """How many more keys one way to read finds than another."""
+def finds(frames: Frames, more: str, less: str = "", longest: bool = False) -> Estimate:
+    """How many more keys one way to read finds than another, or than none."""
     frame = frames[KEYS]
-    ours, theirs = right(frame, more), right(frame, less)
-    note = f"{frame['model'].iloc[0]}, {ours[1]} prompts"
-    if not (ours[1] and theirs[1]):
+    counts = [right(frame, way, longest) for way in (more, less) if way]
+    note = f"{frame['model'].iloc[0]}, {counts[0][1]} prompts"
+    if not all(asked for _, asked in counts):
         return unknown(note)
     shortest = frame[frame["way"] == "as-is"].nsmallest(1, "length", keep="all")["correct"].mean()
     if shortest < GATE:
         return unknown(f"{note}; gate missed: as it is it finds {shortest:.2f} of the keys at the shortest length")
-    return replace(found(*ours) - found(*theirs), note=note)
+    ours, *theirs = (found(*each) for each in counts)
+    return replace(ours - theirs[0] if theirs else ours, note=note)
 
 
 def found(hits: int, asked: int) -> Estimate:
