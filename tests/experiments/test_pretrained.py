@@ -145,7 +145,7 @@ def test_a_prompt_counts_when_every_token_of_the_answer_is_right(answers: Answer
     def asked(prompt: Any) -> bool:
         if reader in READERS:
             return pretrained_keys.in_parts(answers.found, prompt, reader, SETTINGS.keys.window)
-        return pretrained_keys.whole(answers.found, prompt, reader)
+        return pretrained_keys.whole(answers.found, prompt, CHANGES[reader])
 
     answers.found.model.lm_head = Knows(torch.cat([made.text, made.question, made.answer])[1:])
     assert asked(made)

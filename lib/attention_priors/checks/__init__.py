@@ -71,7 +71,7 @@ ROWS = {
     "passkey.retrieval": "BAM-F2 BAM-F3 BAM-F13 BAM-C1 BAM-C6 BAM-C13",
     "passkey.tables": "BAM-E7 BAM-E8 BAM-E10 BAM-C19 BAM-C26",
     "passkey.timing": "BAM-E9 BAM-C27",
-    "pretrained.answers": "X-18 X-19 X-20 X-21 X-22 X-23 X-24 X-25",
+    "pretrained.answers": "X-18 X-19 X-20 X-21 X-22 X-23 X-24 X-25 X-27",
     "prior.bias": "BAM-D3 BAM-D4 BAM-C-BETA",
     "prior.negative": "BAM-E3 BAM-E2 BAM-F1 BAM-E16",
     "prior.phase": "X-14",
