@@ -190,7 +190,7 @@ def test_heads_fetch_by_their_weight_on_the_digits_of_the_key(answers: Answers) 
     model = answers.found.model
     model.set_attn_implementation("eager")
     p = model(tokens[None], output_attentions=True).attentions[1][0, 3, -len(made.answer) :]
-    assert found.shape == (2, 4) and float(found[1, 3]) == pytest.approx(float(p[:, digits].sum(-1).mean()), abs=1e-5)
+    assert found.shape == (2, 4) and float(found[1, 3]) == pytest.approx(p[:, digits].sum(-1).mean().item(), abs=1e-5)
 
 
 def test_heads_stand_in_the_order_of_what_they_are_ranked_by() -> None:
@@ -214,14 +214,16 @@ def test_heads_are_not_ranked_on_the_prompts_that_are_asked() -> None:
 
 def test_decoding_with_a_cache_is_one_pass_where_the_factor_is_fixed(answers: Answers) -> None:
     model, tokens = answers.found.model, document(answers.found, "topics-1", 90)
+    for layer in model.base_model.layers:  # which attends to almost all keys alike
+        layer.self_attn.q_proj.weight.data *= 1000
     plain = pretrained_losses.losses(model, tokens, [90], 26)[0]
-    assert pretrained_losses.decoded(model, tokens, 64) == pytest.approx(plain, abs=1e-6)
+    assert pretrained_losses.decoded(model, tokens, 64) == pytest.approx(plain, abs=1e-5)
     with changed(model, CHANGES["ntk"]) as fixed:
         whole = pretrained_losses.losses(fixed, tokens, [90], 26)[0]
-        assert pretrained_losses.decoded(fixed, tokens, 64) == pytest.approx(whole, abs=1e-6)
+        assert pretrained_losses.decoded(fixed, tokens, 64) == pytest.approx(whole, abs=1e-5)
     with changed(model, lambda model, _: extending.dynamic_ntk(model, trained=20)) as growing:
         whole = pretrained_losses.losses(growing, tokens, [90], 26)[0]
-        assert abs(pretrained_losses.decoded(growing, tokens, 64) - whole) > 1e-6
+        assert abs(pretrained_losses.decoded(growing, tokens, 64) - whole) > 1e-4
 
 
 def test_answers_are_asked_once_and_come_back_from_the_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
