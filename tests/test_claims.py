@@ -191,6 +191,29 @@ def test_the_ledger_says_how_many_sentences_hold(known, tmp_path):
     assert "| 1 of 2 |" in row
 
 
+def test_a_second_witness_stands_beside_the_verdict_and_changes_nothing_of_it(known, tmp_path):
+    said = [{"text": "it is far", "found": "agrees", "how": "metrics", "note": "a model, 4 documents"}]
+    witness = run(known["BAM-T4"], profile="cpu", sentences=said, opposite="f. Not asked: the rest")
+    first = [exact(known["BAM-T4"])]
+    claims.write_part(tmp_path, "cpu", "field_guide", first, known)
+    before = claims.merge(tmp_path, "cpu", known)["BAM-T4"]
+    assert "also" not in store.read_json(tmp_path / "cpu/claims.json")["claims"]["BAM-T4"]
+    path = claims.write_part(tmp_path, "cpu", "passkeys", [run(known["BAM-C1"])], known, also=[witness])
+    assert claims.read(path, known).keys() == {"BAM-C1"} and claims.read(path, known, "also") == {"BAM-T4": witness}
+    merged = claims.merge(tmp_path, "cpu", known)
+    assert merged["BAM-T4"].also == witness and merged["BAM-T4"].model_copy(update={"also": None}) == before
+    assert claims.read(tmp_path / "cpu" / "claims.json", known) == merged
+    text = (tmp_path / "cpu/claims.md").read_text()
+    line = f"- **BAM-T4**: {witness.outcome}. it is far: agrees (a model, 4 documents). Not asked: the rest\n"
+    assert "## Asked of a pretrained model as well\n\n1 of these were measured" in text and line in text
+    silent = claims.not_run("BAM-T4", "cpu").model_copy(update={"opposite": "no pretrained model: install one"})
+    claims.write_part(tmp_path, "cpu", "passkeys", [run(known["BAM-C1"])], known, also=[silent])
+    claims.merge(tmp_path, "cpu", known)
+    assert "- **BAM-T4**: not run: no pretrained model: install one\n" in (tmp_path / "cpu/claims.md").read_text()
+    with pytest.raises(ValueError, match="BAM-C1 is decided in passkeys itself, which is no second witness"):
+        claims.write_part(tmp_path, "cpu", "passkeys", [], known, also=[run(known["BAM-C1"])])
+
+
 def test_a_merge_always_has_all_ids(known, tmp_path):
     assert set(claims.merge(tmp_path, "cpu", known)) == set(known)
     claims.write_part(tmp_path, "cpu", "field_guide", [exact(known["BAM-T4"])], known)

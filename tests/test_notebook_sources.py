@@ -10,7 +10,7 @@ import nbformat
 import pytest
 
 from attention_priors import claims, config
-from attention_priors.checks import CHECKS, derived
+from attention_priors.checks import CHECKS, derived, witnessed
 from attention_priors.figures import FIGURES, TABLES
 from attention_priors.store.layout import Layout
 from attention_priors.store.notebooks import NOTEBOOKS, file_name, slug
@@ -98,7 +98,7 @@ def test_no_library_code_and_no_question_about_the_profile(path):
 def test_every_claim_that_it_owns_is_decided_in_it_once(path):
     mine = slug(path.name)
     owned = {name for name, claim in claims.register().items() if claim.notebook == mine and name in CHECKS}
-    assert named(path, "claim") == Counter(owned)
+    assert named(path, "claim") == Counter(owned) and named(path, "also") == Counter([*witnessed(mine)])
     code = list(cells(path).values())
     written = [number for number, text in enumerate(code) if "study.verdicts()" in text]
     claimed = [number for number, text in enumerate(code) if "study.claim(" in text]

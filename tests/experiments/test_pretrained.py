@@ -14,9 +14,17 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attention_priors import config
-from attention_priors.experiments import archive, pretrained, pretrained_heads, pretrained_keys, pretrained_losses
+from attention_priors.experiments import (
+    archive,
+    pretrained,
+    pretrained_far,
+    pretrained_heads,
+    pretrained_keys,
+    pretrained_losses,
+)
 from attention_priors.experiments.pretrained_answers import CHANGES, Answers, changed, document
 from attention_priors.experiments.pretrained_words import READERS, WAYS
+from attention_priors.integrations import extending
 from attention_priors.integrations.pretrained import RANDOM, Pretrained, opened
 from attention_priors.store.layout import Layout
 
@@ -145,11 +153,77 @@ def test_a_prompt_counts_when_every_token_of_the_answer_is_right(answers: Answer
     def asked(prompt: Any) -> bool:
         if reader in READERS:
             return pretrained_keys.in_parts(answers.found, prompt, reader, SETTINGS.keys.window)
-        return pretrained_keys.whole(answers.found, prompt, reader)
+        return pretrained_keys.whole(answers.found, prompt, CHANGES[reader])
 
     answers.found.model.lm_head = Knows(torch.cat([made.text, made.question, made.answer])[1:])
     assert asked(made)
     assert not asked(replace(made, answer=torch.cat([made.answer[:-1], made.answer[-1:] + 1])))
+
+
+EVERY = [(layer, head) for layer in range(2) for head in range(4)]
+
+
+@pytest.mark.parametrize("way", ["as-is", "ntk"])
+def test_with_all_heads_far_nothing_is_windowed_and_with_none_all_are(answers: Answers, way: str) -> None:
+    model, tokens = answers.found.model, document(answers.found, "topics-1", 192)[None]
+
+    def logits(change: Any) -> Tensor:
+        with torch.inference_mode(), changed(model, change) as read:
+            return read(tokens).logits
+
+    windowed = logits(lambda model, trained: extending.window(CHANGES[way](model, trained), 32, 4))
+    assert torch.equal(logits(pretrained_far.seeing(way, EVERY, EVERY, 32)), logits(CHANGES[way]))
+    assert torch.equal(logits(pretrained_far.seeing(way, [], EVERY, 32)), windowed)
+    some = logits(pretrained_far.seeing(way, EVERY[:3], EVERY, 32))
+    assert float((some - windowed).abs().max()) > 1e-6 < float((some - logits(CHANGES[way])).abs().max())
+    spared = logits(pretrained_far.seeing(way, EVERY[:3], EVERY, 192))  # a window that hides nothing
+    torch.testing.assert_close(spared, logits(CHANGES[way]), atol=1e-5, rtol=0)
+
+
+def test_heads_fetch_by_their_weight_on_the_digits_of_the_key(answers: Answers) -> None:
+    """The last head, from the weights that transformers gives."""
+    made = pretrained_keys.prompt(answers.found, SETTINGS.far, 150, 0)
+    tokens = torch.cat([made.text, made.question, made.answer[:-1]])
+    digits = [at for at in range(*made.wanted) if 48 <= int(tokens[at]) <= 57]
+    assert len(digits) == 2 * pretrained_keys.DIGITS
+    found = pretrained_far.on_digits(answers.found, made)
+    model = answers.found.model
+    model.set_attn_implementation("eager")
+    p = model(tokens[None], output_attentions=True).attentions[1][0, 3, -len(made.answer) :]
+    assert found.shape == (2, 4) and float(found[1, 3]) == pytest.approx(p[:, digits].sum(-1).mean().item(), abs=1e-5)
+
+
+def test_heads_stand_in_the_order_of_what_they_are_ranked_by() -> None:
+    heads = {
+        (0, 0): {"weight": 0.1, "far": 0.5},
+        (0, 1): {"weight": 0.7, "far": 0.2},
+        (1, 0): {"weight": 0.3, "far": 0.9},
+    }
+    assert pretrained_far.ranked("fetching", heads) == [(0, 1), (1, 0), (0, 0)]
+    assert pretrained_far.ranked("others", heads) == [(0, 0), (1, 0), (0, 1)]
+    assert pretrained_far.ranked("distance", heads) == [(1, 0), (0, 0), (0, 1)]
+    assert sorted(pretrained_far.ranked("random-0", heads)) == sorted(heads)
+    many = {(layer, head): {} for layer in range(9) for head in range(9)}
+    assert pretrained_far.ranked("random-0", many) != pretrained_far.ranked("random-1", many) != sorted(many)
+
+
+def test_heads_are_not_ranked_on_the_prompts_that_are_asked() -> None:
+    with pytest.raises(ValueError, match="ranked on 120 tokens, at which keys are asked for; take another length"):
+        type(SETTINGS.far)(**SETTINGS.far.model_dump() | {"ranked": 120})
+
+
+def test_decoding_with_a_cache_is_one_pass_where_the_factor_is_fixed(answers: Answers) -> None:
+    model, tokens = answers.found.model, document(answers.found, "topics-1", 90)
+    for layer in model.base_model.layers:  # which attends to almost all keys alike
+        layer.self_attn.q_proj.weight.data *= 1000
+    plain = pretrained_losses.losses(model, tokens, [90], 26)[0]
+    assert pretrained_losses.decoded(model, tokens, 64) == pytest.approx(plain, abs=1e-5)
+    with changed(model, CHANGES["ntk"]) as fixed:
+        whole = pretrained_losses.losses(fixed, tokens, [90], 26)[0]
+        assert pretrained_losses.decoded(fixed, tokens, 64) == pytest.approx(whole, abs=1e-5)
+    with changed(model, lambda model, _: extending.dynamic_ntk(model, trained=20)) as growing:
+        whole = pretrained_losses.losses(growing, tokens, [90], 26)[0]
+        assert abs(pretrained_losses.decoded(growing, tokens, 64) - whole) > 1e-4
 
 
 def test_answers_are_asked_once_and_come_back_from_the_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +232,7 @@ def test_answers_are_asked_once_and_come_back_from_the_results(tmp_path: Path, m
     assert {frame["model"].iloc[0] for frame in first.values()} == {"a random Llama of two layers"}
     folder, layout = pretrained.folder(PROFILE, tmp_path / "runs"), Layout(tmp_path / "results", "smoke")
     archive.manifest.add(layout, archive.archive_answers(folder, layout))
-    for part in (pretrained_losses, pretrained_keys, pretrained_heads):
+    for part in (pretrained_losses, pretrained_keys, pretrained_heads, pretrained_far):
         monkeypatch.setattr(part.runtime, "say", lambda *_: pytest.fail("asked again"))
     archive.restore_answers(PROFILE, tmp_path / "empty", layout)
     for runs in ("runs", "empty"):

@@ -98,6 +98,17 @@ def test_the_ledger_s_part_has_the_figures_that_were_drawn_as_evidence(study):
     assert set(study.practice().index) <= found.keys() and study.practice()["in practice"].all()
 
 
+def test_a_pretrained_model_speaks_of_other_notebooks_claims_without_deciding_them(tmp_path, monkeypatch):
+    study = Study("smoke", "a_pretrained_model", tmp_path)
+    monkeypatch.setattr(study, "_left_out", lambda metric: "no pretrained model: install one")
+    assert repr(study.also("PE-NTK-E")).startswith("PE-NTK-E: no pretrained model: install one (not run)")
+    study.verdicts()
+    path = study.layout.part("a_pretrained_model")
+    also = claims.read(path, what="also")
+    assert also.keys() == checks.ALSO.keys() and claims.read(path).keys().isdisjoint(also)
+    assert {each.opposite for each in also.values()} == {"no pretrained model: install one"}
+
+
 def invented(metrics, estimate):
     """An experiment and an empirical claim on it."""
     frame = pd.DataFrame({"x": [1.0, 2.0]})

@@ -72,7 +72,7 @@ ROWS = {
     "passkey.retrieval": "BAM-F2 BAM-F3 BAM-F13 BAM-C1 BAM-C6 BAM-C13",
     "passkey.tables": "BAM-E7 BAM-E8 BAM-E10 BAM-C19 BAM-C26",
     "passkey.timing": "BAM-E9 BAM-C27",
-    "pretrained.answers": "X-18 X-19 X-20 X-21 X-22 X-23 X-24 X-25",
+    "pretrained.answers": "X-18 X-19 X-20 X-21 X-22 X-23 X-24 X-25 X-27",
     "prior.bias": "BAM-D3 BAM-D4 BAM-C-BETA",
     "prior.negative": "BAM-E3 BAM-E2 BAM-F1 BAM-E16",
     "prior.phase": "X-14",
@@ -158,9 +158,24 @@ class Checks(Table):
 
 CHECKS = Checks(ROWS, DERIVED)
 
+# A second witness: what one notebook measures of claims that others decide. It stands beside their verdicts.
+WITNESS = "a_pretrained_model"
+ALSO = Checks(
+    {
+        "pretrained.documents": "BAM-F4 BAM-C7 BAM-C12 BAM-C13 BAM-C18 GOAT-CSINK GOAT-F2a PE-C2 PE-C6 PE-NTK-E "
+        "PE-REROPE PE-F8 PE-F9 PC-CQ1 PC-C5 PC-C7 PC-C15 PC-C18 PC-F3 PC-F6 PC-TAB2 PC-TAB3 PC-TAB8",
+    },
+    {},
+)
+
 
 def belonging(notebook: str) -> dict[str, Any]:
     """The checks of the claims that a notebook (its slug) owns, in the register's order; no other module is opened."""
     return {
         name: CHECKS[name] for name, claim in claims.register().items() if claim.notebook == notebook and name in CHECKS
     }
+
+
+def witnessed(notebook: str) -> dict[str, Any]:
+    """The checks of other notebooks' claims on which a notebook is a second witness, in the register's order."""
+    return {name: ALSO[name] for name in claims.register() if notebook == WITNESS and name in ALSO}

@@ -20,6 +20,7 @@ from attention_priors.claims.ledger import (
     read,
     reason,
     section,
+    testimony,
     write_part,
 )
 from attention_priors.claims.verdict import (
@@ -65,5 +66,6 @@ __all__ = [
     "section",
     "settle",
     "show",
+    "testimony",
     "write_part",
 ]

@@ -34,6 +34,7 @@ from attention_priors.claims import quotations
 from attention_priors.claims.finding import Finding, Frames, Judged, judge
 from attention_priors.claims.reach import reached
 from attention_priors.claims.verdict import (
+    NOT_ASKED,
     SEVERITIES,
     UNTESTABLE,
     Counterexample,
@@ -288,7 +289,8 @@ class Reading:
 class Check:
     """What decides one claim.
 
-    `missing`: what of it no statement covers; such a claim is never better than inconclusive.
+    `missing`: what of it no statement covers; a claim of laws is then never better than inconclusive, and beside
+    findings it is said.
     `severity`: how much of a result is left where a statement of the document fails, one of SEVERITIES.
     `flip(frames)` -> frames in which the outcome differs: the test of what reads the frames.
     """
@@ -394,7 +396,8 @@ class Check:
             last = "undecided"
         else:
             line, last = counted(found.count("holds"), len(found) - found.count("read"), "hold"), "read"
-        return line + (f", {found.count(last)} {last}" if last in found else "")
+        line += f", {found.count(last)} {last}" if last in found else ""
+        return line + (f"; not asked: {self.missing}" if self.metrics and self.missing else "")
 
     def found(self, frames: Frames | None = None) -> list[Sentence]:
         """Every sentence with what was found, in the order of the claim."""
@@ -472,7 +475,7 @@ class Check:
             "expected_value": decisive.finding.bound,
             "interval": decisive.interval if outcome != UNTESTABLE else None,
             "seeds": sorted({seed for each in judged for seed in each.estimate.seeds}),
-            "opposite": ". ".join(_opposite(each) for each in judged),
+            "opposite": ". ".join([*map(_opposite, judged), *([NOT_ASKED + self.missing] if self.missing else [])]),
         }
 
     def _of(self, kind: type) -> list[Any]:

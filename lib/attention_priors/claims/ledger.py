@@ -16,6 +16,7 @@ from attention_priors import config, store
 from attention_priors.claims.verdict import (
     DOCUMENTS,
     KINDS,
+    NOT_ASKED,
     SEVERITIES,
     VERDICTS,
     Claim,
@@ -44,33 +45,47 @@ def write_part(
     notebook: str,
     verdicts: Iterable[Verdict],
     known: Mapping[str, Claim] | None = None,
+    also: Iterable[Verdict] = (),
 ) -> Path:
-    """Write the verdicts of one notebook. ValueError for an id that is unknown, given twice or another notebook's."""
+    """Write the verdicts of one notebook, and what it says `also` about claims that other notebooks decide.
+
+    ValueError for an id that is unknown, given twice or another notebook's (of `also`: its own).
+    """
     known = register() if known is None else known
     layout = Layout(Path(results), profile)
     label = layout.label(notebook)
     entries: dict[str, Verdict] = {}
-    for verdict in verdicts:
+    more: dict[str, Verdict] = {}
+    for verdict, into in (*((each, entries) for each in verdicts), *((each, more) for each in also)):
         claim = find(verdict.id, known)
-        if claim.notebook != notebook:
+        if into is entries and claim.notebook != notebook:
             raise ValueError(f"{claim.id} belongs to {claim.notebook}, not to {notebook}; give its verdict there")
-        if claim.id in entries:
+        if into is more and claim.notebook == notebook:
+            raise ValueError(f"{claim.id} is decided in {notebook} itself, which is no second witness; take it out")
+        if claim.id in into:
             raise ValueError(f"{claim.id} has two verdicts in {notebook}; keep one")
         if verdict.profile != label:
             raise ValueError(f"{claim.id} was decided under profile {verdict.profile}, not {label}; run it again")
-        entries[claim.id] = settle(verdict, claim)
-    ordered = {name: entries[name] for name in known if name in entries}
+        into[claim.id] = settle(verdict, claim)
+    content = {"schema": SCHEMA, "profile": label, "notebook": notebook, "claims": _plain(_ordered(entries, known))}
     path = layout.part(notebook)
-    store.write_json(path, {"schema": SCHEMA, "profile": label, "notebook": notebook, "claims": _plain(ordered)})
+    store.write_json(path, content | ({"also": _plain(_ordered(more, known))} if more else {}))
     return path
 
 
+def _ordered(verdicts: Mapping[str, Verdict], known: Mapping[str, Claim]) -> dict[str, Verdict]:
+    return {name: verdicts[name] for name in known if name in verdicts}
+
+
 def _plain(verdicts: Mapping[str, Verdict]) -> dict[str, dict]:
-    return {name: verdict.model_dump(mode="json", exclude={"id"}) for name, verdict in verdicts.items()}
+    """For JSON; a claim without a second witness has no field for one."""
+    rows = {name: verdict.model_dump(mode="json", exclude={"id", "also"}) for name, verdict in verdicts.items()}
+    seconds = {name: verdict.also for name, verdict in verdicts.items() if verdict.also}
+    return rows | {name: rows[name] | {"also": second} for name, second in _plain(seconds).items()} if seconds else rows
 
 
-def read(path: Path | str, known: Mapping[str, Claim] | None = None) -> dict[str, Verdict]:
-    """The verdicts of a ledger or of one part, by id, held against the register of today.
+def read(path: Path | str, known: Mapping[str, Claim] | None = None, what: str = "claims") -> dict[str, Verdict]:
+    """The verdicts of a ledger or of one part, by id, held against the register of today; `what`: "also", of a part.
 
     ValueError naming the file when it is neither, or holds what the register does not know or allow.
     """
@@ -81,10 +96,11 @@ def read(path: Path | str, known: Mapping[str, Claim] | None = None) -> dict[str
     if not isinstance(content, dict) or content.get("schema") != SCHEMA or not isinstance(content.get("claims"), dict):
         raise ValueError(f"{path} is no ledger of schema {SCHEMA}; run the notebook that writes it again")
     found = {}
-    for name, row in content["claims"].items():
+    for name, row in content.get(what, {}).items():
         try:
             claim = find(name, known)
-            found[name] = settle(Verdict.model_validate({**row, "id": name}), claim)
+            second = {"also": {**row["also"], "id": name}} if row.get("also") else {}
+            found[name] = settle(Verdict.model_validate({**row, "id": name, **second}), claim)
         except (ValidationError, TypeError) as error:
             said = first_error(error) if isinstance(error, ValidationError) else f"{row!r} is no verdict"
             raise ValueError(f"{path}: {name}: {said}; run the notebook that writes it again") from None
@@ -97,14 +113,20 @@ def gather(results: Path | str, profile: str, known: Mapping[str, Claim] | None 
     """Every id of the register, in its order, with the verdict from its notebook's part, or `not run`."""
     known = register() if known is None else known
     layout = Layout(Path(results), profile)
-    found = {name: not_run(name, layout.label(claim.notebook)) for name, claim in known.items()}
-    for notebook in sorted({claim.notebook for claim in known.values()}):
+    notebooks = sorted({claim.notebook for claim in known.values()})
+    there = [path for path in map(layout.part, notebooks) if path.exists()]
+    seconds = {name: verdict for path in there for name, verdict in read(path, known, "also").items()}
+    found = {
+        name: not_run(name, layout.label(claim.notebook)).model_copy(update={"also": seconds.get(name)})
+        for name, claim in known.items()
+    }
+    for notebook in notebooks:
         path = layout.part(notebook)
         for name, verdict in read(path, known).items() if path.exists() else ():
             owner, label = known[name].notebook, layout.label(notebook)
             if (owner, label) != (notebook, verdict.profile):
                 raise ValueError(f"{path}: {name} is {owner}'s, profile {verdict.profile}; run both again")
-            found[name] = verdict
+            found[name] = verdict.model_copy(update={"also": seconds.get(name)})
     return found
 
 
@@ -126,6 +148,7 @@ def frame(verdicts: Mapping[str, Verdict], known: Mapping[str, Claim] | None = N
         claim = known[name]
         row = {"document": "X" if claim.ours else claim.document, **verdict.model_dump(), **claim.model_dump()}
         row["counterexample"] = str(verdict.counterexample) if verdict.counterexample else None
+        row["also"] = verdict.also and (verdict.also.outcome or verdict.also.verdict)
         rows.append(row)
     columns = dict.fromkeys(["id", "document", *Verdict.model_fields, *Claim.model_fields])
     return pd.DataFrame(rows, columns=list(columns))
@@ -227,10 +250,33 @@ def markdown(ledger: Mapping[str, Verdict], profile: str, known: Mapping[str, Cl
             for v in group
         ]
     lines += [] if wanting else ["", "None."]
+    if seconds := {name: verdict.also for name, verdict in ledger.items() if verdict.also}:
+        said = "were measured there. The verdicts above are those of the claims' own notebooks, and stay as they are."
+        lines += [
+            "",
+            "## Asked of a pretrained model as well",
+            "",
+            f"{_measured(seconds.values())} of these {said}",
+            "",
+        ]
+        lines += [f"- **{name}**: {testimony(also)}" for name, also in seconds.items()]
     for key in DOCUMENTS:
         if key in set(table["document"]):
             lines += ["", section(ledger, key, known)]
     return "\n".join(lines) + "\n"
+
+
+def testimony(also: Verdict) -> str:
+    """What a second witness says, in a line: the outcome, its statements, and whose answers these are."""
+    if also.verdict == "not run":
+        return f"not run: {also.opposite}"
+    said = "; ".join(f"{each.text}: {each.found} ({each.note})" for each in also.sentences)
+    left = "".join(also.opposite.rpartition(NOT_ASKED)[1:]) if NOT_ASKED in also.opposite else ""
+    return f"{also.outcome}. {said}. {left}".strip()
+
+
+def _measured(seconds: Iterable[Verdict]) -> int:
+    return sum(also.verdict != "not run" and also.measured != "not measured" for also in seconds)
 
 
 def quoted(verdict: Verdict) -> str:

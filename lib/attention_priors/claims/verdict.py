@@ -33,6 +33,7 @@ IMPLIED = {"verified": "agrees", "contradicted": "disagrees"}
 SEVERITIES = ("breaks a result", "needs a repair", "editorial")  # of what fails: how much of a result is left
 UNTESTABLE = "not testable here"  # an outcome: the runs lack what the claim is about
 OUTCOMES = ("agrees", "disagrees", "undecided", UNTESTABLE)
+NOT_ASKED = "Not asked: "  # before what a measurement leaves out of a claim
 MOST_NUMBERS = 5  # of a counterexample: more cannot be checked by hand
 
 
@@ -161,7 +162,8 @@ class Sentence(BaseModel):
 class Verdict(BaseModel):
     """What was found about one claim, and nothing that the register knows; `settle` holds the two against each other.
 
-    Combinations that would say more than the evidence are refused.
+    `also`: what a second witness says, the notebook in checks.WITNESS, from measurements of its own. It changes nothing
+    of the verdict. Combinations that would say more than the evidence are refused.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -182,6 +184,7 @@ class Verdict(BaseModel):
     recipe: str | None = None
     opposite: str | None = None
     sentences: list[Sentence] = []
+    also: Verdict | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Verdict:

@@ -121,6 +121,8 @@ def locate(identifier: str, path: Path, layout: Layout) -> int:
         lines["history"] = f"\n{'':16}".join(changed)
     lines["check"] = _check(claim.id)
     lines["notebook"] = _notebook(claim)
+    if verdict.also:
+        lines["also"] = f"of a pretrained model, {claims.testimony(verdict.also)}"
     lines["evidence"] = ", ".join(verdict.evidence) or "none"
     lines["figures"] = f"\n{'':16}".join(figures_of(claim, verdict, layout)) or "none"
     for name, text in lines.items():

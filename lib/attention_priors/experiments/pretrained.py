@@ -1,16 +1,17 @@
 """What the documents say, asked of a model that nobody here trained.
 
-Losses by position under each extension, passkeys, the prior that its heads carry, and what is lost without some of the
-keys. Every answer is kept as soon as it is there, by the sum of the weights: an interrupted measurement goes on.
+Losses by position under each extension, passkeys, the prior that its heads carry, what is lost without some of the
+keys, how many heads must see far, and what a cache changes. Every answer is kept as soon as it is there, by the sum of
+the weights: an interrupted measurement goes on.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import pandas as pd
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from .. import config
 from ..config import Frozen, Lengths, Profile
@@ -18,6 +19,7 @@ from .experiment import Experiment, Frames
 from .pretrained_words import READERS, WAYS
 
 FOLDER = "pretrained-"  # in the store of runs, before the key of the weights
+FILLER = "filler"  # in place of a document
 RANDOM = "random"  # a Llama of two layers that has learned nothing
 
 
@@ -46,6 +48,34 @@ class Keys(Frozen):
     window: int = Field(ge=2, description="positions of a chunk with question and answer")
 
 
+class Far(Frozen):
+    """Passkeys when some heads see the whole text and all others a window."""
+
+    document: str = Field(description="as of keys, or FILLER: a few sentences again and again")
+    prompts: int = Field(ge=2, description="of each length, at depths spread evenly")
+    ranked: int = Field(ge=2, description="tokens of the prompts that heads are ranked on")
+    lengths: Lengths
+    window: int = Field(ge=1, description="nearest keys that other heads see, beside the sinks")
+    counts: tuple[int, ...] = Field(min_length=1, description="heads that see far; none and all are always asked")
+    orders: tuple[Annotated[str, Field(pattern=r"^(fetching|others|distance|random-\d+)$")], ...]
+
+    @model_validator(mode="after")
+    def _apart(self) -> Far:
+        if self.ranked in self.lengths:
+            raise ValueError(
+                f"heads are ranked on {self.ranked} tokens, at which keys are asked for; take another length"
+            )
+        return self
+
+
+class Dynamic(Frozen):
+    """Dynamic NTK in one pass and with a cache."""
+
+    documents: int = Field(ge=1, description="the first ones")
+    trained: int = Field(ge=2, description="tokens read at once, from which on the factor grows with every token")
+    length: int = Field(ge=3, description="tokens of the text; those from `trained` on are scored")
+
+
 class Heads(Frozen):
     """What each head attends to."""
 
@@ -61,23 +91,29 @@ class Settings(Frozen):
     eviction: Eviction
     heads: Heads
     keys: Keys
+    far: Far
+    dynamic: Dynamic
 
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """Every frame says in `model` whose answers it holds. NotHere where there is no model that can be asked."""
     from ..integrations import pretrained  # here: transformers takes seconds to import, and profiles are read often
-    from . import pretrained_heads, pretrained_keys, pretrained_losses
+    from . import pretrained_far, pretrained_heads, pretrained_keys, pretrained_losses
     from .pretrained_answers import Answers
 
     settings = profile.pretrained
     answers = Answers(pretrained.opened(settings.model), runs)
     heads, lags = pretrained_heads.by_head(answers, settings.documents, settings.heads)
+    fetching = pretrained_far.fetching(answers, settings.far)
     found = {
         "pretrained_losses": pretrained_losses.by_position(answers, settings.documents, settings.losses),
         "pretrained_eviction": pretrained_losses.without_keys(answers, settings.documents, settings.eviction),
         "pretrained_heads": heads,
         "pretrained_lags": lags,
         "pretrained_keys": pretrained_keys.retrieved(answers, settings.keys),
+        "pretrained_fetching": fetching,
+        "pretrained_far": pretrained_far.by_count(answers, settings.far, fetching, heads),
+        "pretrained_dynamic": pretrained_losses.with_cache(answers, settings.documents, settings.dynamic),
     }
     trained = answers.found.model.config.max_position_embeddings
     return {name: pd.DataFrame(rows).assign(model=answers.found.label, trained=trained) for name, rows in found.items()}
@@ -98,5 +134,14 @@ EXPERIMENT = Experiment(
     recipe=lambda profile: "pretrained",
     measure=measure,
     answers=folder,
-    frames=("pretrained_losses", "pretrained_eviction", "pretrained_heads", "pretrained_lags", "pretrained_keys"),
+    frames=(
+        "pretrained_losses",
+        "pretrained_eviction",
+        "pretrained_heads",
+        "pretrained_lags",
+        "pretrained_keys",
+        "pretrained_fetching",
+        "pretrained_far",
+        "pretrained_dynamic",
+    ),
 )

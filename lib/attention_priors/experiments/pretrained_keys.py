@@ -17,8 +17,9 @@ from ..parallel.chunks import Options, chunk_size, split
 from ..parallel.hf import HuggingFace
 from ..parallel.read import condense
 from ..parallel.select import lexical, overlapping
-from .pretrained import Keys
-from .pretrained_answers import CHANGES, Answers, changed
+from ..tasks.needle_text import NOISE
+from .pretrained import FILLER, Far, Keys
+from .pretrained_answers import CHANGES, Answers, Change, changed
 from .pretrained_words import READERS, label
 
 DIGITS = 5
@@ -40,13 +41,14 @@ class Prompt:
     depth: float
 
 
-def prompt(found: Pretrained, settings: Keys, length: int, number: int) -> Prompt:
+def prompt(found: Pretrained, settings: Keys | Far, length: int, number: int) -> Prompt:
     """The `number`th of a length; text, question and answer have `length` tokens together."""
     draw = runtime.generator(0, f"pretrained/keys/{length}/{number}")
     key = "".join(str(int(digit)) for digit in torch.randint(10, (DIGITS,), generator=draw))
     encode = found.words.encode
     needle, question, answer = encode(KEY.format(key=key)), encode(QUESTION), encode(f" {key}")
-    hay = encode(manuals.text(settings.document))[: length - len(needle) - len(question) - len(answer)]
+    text = f"{NOISE} " * (length // 16 + 1) if settings.document == FILLER else manuals.text(settings.document)
+    hay = encode(text)[: length - len(needle) - len(question) - len(answer)]
     depth = (number + 0.5) / settings.prompts
     at = round(depth * len(hay))
     text = [*hay[:at], *needle, *hay[at:]]
@@ -54,10 +56,10 @@ def prompt(found: Pretrained, settings: Keys, length: int, number: int) -> Promp
 
 
 @torch.inference_mode()
-def whole(found: Pretrained, asked: Prompt, way: str) -> bool:
+def whole(found: Pretrained, asked: Prompt, change: Change) -> bool:
     """Whether greedy decoding gives the key: every token of the answer is the likeliest after those before it."""
     tokens = torch.cat([asked.text, asked.question, asked.answer[:-1]])
-    with changed(found.model, CHANGES[way]) as model:
+    with changed(found.model, change) as model:
         logits = model(tokens[None], use_cache=False, logits_to_keep=len(asked.answer)).logits[0]
     return bool((logits.argmax(-1) == asked.answer).all())
 
@@ -98,7 +100,9 @@ def retrieved(answers: Answers, settings: Keys) -> list[dict[str, Any]]:
 
             def ask(made: Prompt = made, way: str = way, length: int = length) -> bool:
                 runtime.say(f"{found.name} is asked for a key among {length} tokens: {label(way)}")
-                return in_parts(found, made, way, settings.window) if way in READERS else whole(found, made, way)
+                if way in READERS:
+                    return in_parts(found, made, way, settings.window)
+                return whole(found, made, CHANGES[way])
 
             rows.append({"way": way, "length": length, "prompt": number, "depth": made.depth,
                          "correct": int(answers.put("keys", 1, given, ask))})  # fmt: skip

@@ -15,7 +15,7 @@ from ..corpora import manuals
 from ..integrations import extending
 from ..integrations.extending import Sight
 from ..integrations.pretrained import check_memory
-from .pretrained import Eviction, Losses
+from .pretrained import Dynamic, Eviction, Losses
 from .pretrained_answers import CHANGES, SINKS, Answers, changed, document
 from .pretrained_words import label
 
@@ -81,4 +81,36 @@ def without_keys(answers: Answers, documents: Iterable[str], settings: Eviction)
 
             rows.append({"document": name, "region": region, "layers": block,
                          "loss": answers.put("eviction", 1, given, ask)})  # fmt: skip
+    return rows
+
+
+@torch.inference_mode()
+def decoded(model: PreTrainedModel, tokens: Tensor, start: int) -> float:
+    """The mean loss of the tokens from `start` on: the text before is read at once, they one by one with a cache."""
+    read = model(tokens[None, :start], use_cache=True, logits_to_keep=1)
+    total = 0.0
+    for at in range(start, len(tokens)):
+        total += float(F.cross_entropy(read.logits[0].float(), tokens[at : at + 1]))
+        read = model(tokens[None, at : at + 1], past_key_values=read.past_key_values, use_cache=True)
+    return total / (len(tokens) - start)
+
+
+def with_cache(answers: Answers, documents: Iterable[str], settings: Dynamic) -> list[dict[str, Any]]:
+    """Rows per document: dynamic NTK in one pass over the text, and as it is decoded; and the model as it is."""
+    found, rows = answers.found, []
+    length, start = settings.length, settings.trained
+    for name in list(documents)[: settings.documents]:
+        tokens = document(found, name, length)
+
+        def ask(tokens: Tensor = tokens, name: str = name) -> dict[str, float]:
+            runtime.say(f"{found.name} reads {name}: dynamic NTK at once and with a cache")
+            with changed(found.model, lambda model, _: model) as model:
+                plain = losses(model, tokens, [length], length - start)[0]
+            with changed(found.model, lambda model, _: extending.dynamic_ntk(model, trained=start)) as model:
+                return {"as it is": plain, "one pass": losses(model, tokens, [length], length - start)[0],
+                        "with a cache": decoded(model, tokens, start)}  # fmt: skip
+
+        given = {"tokens": store.key(tokens.tolist()), "trained": start}
+        rows += [{"document": name, "how": how, "length": length, "start": start, "loss": loss}
+                 for how, loss in answers.put("dynamic", 1, given, ask).items()]  # fmt: skip
     return rows

@@ -22,6 +22,12 @@ READERS = {  # of parts of the text
     "oracle": "the key's chunk",
     "last": "last window",
 }
+ORDERS = {  # of heads that see far; a random one has its seed
+    "fetching": "ranked by fetching",
+    "others": "those that fetch least first",
+    "distance": "ranked by the distance of their attention",
+    "random-0": "at random",
+}
 
 
 def label(way: str) -> str:

@@ -101,6 +101,7 @@ FIGURES = Table(
         "pretrained_keys": "pretrained.keys:FIGURE",
         "pretrained_heads": "pretrained.heads:FIGURE",
         "pretrained_eviction": "pretrained.eviction:FIGURE",
+        "pretrained_far": "pretrained.far:FIGURE",
         "rotation_sinusoids": "rotation.sinusoids:FIGURE",
         "rotation_spectra": "rotation.spectra:FIGURE",
         "spectra_band": "spectra.band:FIGURE",

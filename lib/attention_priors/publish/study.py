@@ -5,6 +5,7 @@
     study.draw("passkey_by_length")       simulates where the figure does, draws, writes and shows it with its caption
     study.table("passkey_reach")          the same for a table
     study.claim("BAM-F2", "BAM-C7")       decides claims: a line each that opens into its table
+    study.also("PE-NTK-E")                says what is found here about claims that other notebooks decide
     study.verdicts()                      the notebook's part of the ledger
 
 Keys, folders, run records and the evidence of verdicts are made here, so that no notebook makes them.
@@ -14,7 +15,11 @@ from __future__ import annotations
 
 import base64
 import html
+<<<<<<< HEAD
 from collections.abc import Callable, Mapping, Sequence
+=======
+from collections.abc import Callable, Iterable, Mapping
+>>>>>>> h44
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -287,14 +292,12 @@ class Study:
             identifier, *laws = identifiers
             self._checks[identifier] = decides(identifier, *laws, file=f"notebooks/{file_name(self.notebook)}", **said)
             identifiers = (identifier,)
-        lines = []
-        for identifier in identifiers:
-            check, frames = self._decide(identifier)
-            verdict = check.verdict(self.layout.label(self.notebook), frames)
-            said = ", ".join(filter(None, (verdict.verdict, verdict.outcome)))
-            lines.append((f"{identifier}: {check.summary(frames)} ({said})", check.frame(frames)))
         appendix = NOTEBOOKS[self.notebook].appendix
-        return Decided(tuple(lines), tuple(map(_audited, identifiers)) if appendix else ())
+        return Decided(self._lines(identifiers), tuple(map(_audited, identifiers)) if appendix else ())
+
+    def also(self, *identifiers: str) -> Decided:
+        """What this notebook finds about claims that others decide; their verdicts stay as they are."""
+        return Decided(self._lines(identifiers))
 
     def practice(self) -> pd.DataFrame:
         """Where the notebook's claims matter to somebody who trains models."""
@@ -311,7 +314,9 @@ class Study:
             check, frames = self._decide(name)
             shown = [f"figures/{figure}.png" for figure, spec in self._drawn.items() if name in spec.claims]
             found.append(check.verdict(self.layout.label(self.notebook), frames, shown))
-        path = claims.write_part(self.layout.results, self.layout.profile, self.notebook, found)
+        label, also = self.layout.label(self.notebook), checks.witnessed(self.notebook)
+        more = [check.verdict(label, frames) for check, frames in map(self._decide, also)]
+        path = claims.write_part(self.layout.results, self.layout.profile, self.notebook, found, also=more)
         manifest.add(self.layout, [path])
         return claims.frame(claims.read(path)).set_index("id")[SHOWN].dropna(axis=1, how="all").fillna("")
 
@@ -363,9 +368,19 @@ class Study:
         manifest.add(self.layout, [path.with_name(name) for name in names])
         self._written.add(metric)
 
+    def _lines(self, identifiers: Iterable[str]) -> tuple[tuple[str, pd.DataFrame], ...]:
+        lines = []
+        for identifier in identifiers:
+            check, frames = self._decide(identifier)
+            verdict = check.verdict(self.layout.label(self.notebook), frames)
+            said = ", ".join(filter(None, (verdict.verdict, verdict.outcome)))
+            lines.append((f"{identifier}: {check.summary(frames)} ({said})", check.frame(frames)))
+        return tuple(lines)
+
     def _decide(self, identifier: str) -> tuple[Any, dict[str, pd.DataFrame]]:
         """The check of a claim, decided once, and the frames that it reads."""
-        check = self._checks.get(identifier) or checks.CHECKS[identifier]
+        second = self.notebook == checks.WITNESS and identifier in checks.ALSO
+        check = self._checks.get(identifier) or (checks.ALSO if second else checks.CHECKS)[identifier]
         if reasons := list(filter(None, map(self._left_out, check.metrics))):
             check = Open(reasons[0], identifier, check.practice)
         frames = {metric: self.read(metric) for metric in check.metrics}

@@ -28,7 +28,7 @@ import matplotlib as mpl
 import pandas as pd
 
 from attention_priors import claims, config, experiments, runtime, store
-from attention_priors.checks import CHECKS
+from attention_priors.checks import ALSO, CHECKS
 from attention_priors.experiments import archive
 from attention_priors.publish import report
 from attention_priors.publish.pipeline import progress
@@ -95,13 +95,15 @@ def verify_claims(layout: Layout, outcome: Outcome) -> None:
     text = (layout.own / "claims.md").read_text(encoding="utf-8")
     outcome.add("exact", "claims.md", text == claims.markdown(joined, layout.profile), "does not say what the parts do")
     reader = report.Report(layout, "verdicts")
-    for name, verdict in runtime.progress(sorted(committed.items()), "claims"):
+    decided = [(name, verdict, CHECKS) for name, verdict in sorted(committed.items())]
+    decided += [(name, verdict.also, ALSO) for name, verdict, _ in decided if verdict.also]
+    for name, verdict, table in runtime.progress(decided, "claims"):
         if verdict.verdict == "not run":
             continue
-        if name not in CHECKS:
+        if name not in table:
             outcome.add("exact", name, False, "has a verdict but no check; remove it from the ledger")
             continue
-        check = CHECKS[name]
+        check = table[name]
         frames = {metric: reader.read(metric)[0] for metric in check.metrics}
         again = check.verdict(verdict.profile, frames)
         compared = ("verdict", "outcome", "relation")

@@ -12,6 +12,18 @@ LABEL, DOCUMENTS = "a model", ("a", "b", "c", "d")
 NOISE = dict(zip(DOCUMENTS, (-0.01, 0.0, 0.01, 0.02), strict=True))
 
 
+def far_seeing(sign: float) -> list[dict]:
+    """Of ten heads two fetch: with them alone, or without them, few keys are found, and fewer at random."""
+    hits = {("fetching", 0): 0, ("fetching", 2): 4, ("fetching", 5): 12, ("fetching", 10): 15, ("others", 8): 1,
+            ("random-0", 0): 0, ("random-0", 2): 0, ("random-0", 5): 0, ("random-0", 10): 15}  # fmt: skip
+    if sign < 0:
+        hits |= {("fetching", 10): 2, ("fetching", 2): 14, ("fetching", 5): 0, ("others", 8): 15, ("random-0", 5): 16,
+                 ("random-0", 2): 16}  # fmt: skip
+    return [{"order": order, "far": count, "heads": 10, "length": 200, "way": "ntk", "window": 20,
+             "prompt": prompt, "correct": int(prompt < right)}
+            for (order, count), right in hits.items() for prompt in range(16)]  # fmt: skip
+
+
 def frames(sign: float = 1.0) -> dict[str, pd.DataFrame]:
     """A world in which every sentence holds (1), or in which its opposite does (-1)."""
     cost = {"as-is": 0.0, "pi": 0.5, "ntk": 0.2, "yarn": 0.1, "sinks": 0.0}
@@ -36,7 +48,7 @@ def frames(sign: float = 1.0) -> dict[str, pd.DataFrame]:
     keys += [{"way": way, "length": 400, "prompt": prompt, "depth": prompt / 16, "correct": int(prompt < hits)}
             for way, hits in found.items() for prompt in range(16)]  # fmt: skip
     made = {"pretrained_losses": losses, "pretrained_eviction": eviction, "pretrained_heads": heads,
-            "pretrained_keys": keys}  # fmt: skip
+            "pretrained_keys": keys, "pretrained_far": far_seeing(sign)}  # fmt: skip
     return {name: pd.DataFrame(rows).assign(model=LABEL, trained=100) for name, rows in made.items()}
 
 
@@ -83,5 +95,27 @@ def test_the_words_say_the_numbers_of_the_frames() -> None:
     assert "its key is 1.50 [" in answers.told_of_heads(made)
     assert "it finds 14 of 16 at 200 tokens, 8 of 16 at 400 tokens" in answers.told_of_keys(made)
     assert "*first keys* +1.0" in answers.told_of_eviction(made)
-    for say in (answers.told, answers.told_of_heads, answers.told_of_keys, answers.told_of_eviction):
+    made["pretrained_fetching"] = pd.DataFrame({"weight": [0.7, 0.3, *[0.01] * 8]})
+    told = answers.told_of_far(made)
+    assert (
+        "Of 10 heads the one that fetches most gives the key's digits 0.70" in told
+        and "the last of the best 2 0.30" in told
+    )
+    assert (
+        "NTK-aware base, 2, keys are found in 15 of 16 prompts with all heads far and in 0 with none; 4 of 16" in told
+    )
+    assert "1 of 16 with all but the 2 that fetch best" in told
+    made["pretrained_dynamic"] = pd.DataFrame(
+        [{"document": name, "how": how, "start": 1024, "length": 1280, "loss": 2 + more + noise * k}
+         for name, noise in NOISE.items()
+         for k, (how, more) in enumerate((("as it is", 0.0), ("one pass", 0.1), ("with a cache", 0.3)))]
+    ).assign(model=LABEL)  # fmt: skip
+    assert "decoding with a cache loses +0.2050 [" in answers.told_of_cache(made)
+    assert answers.told_of_scaling(made) == ""
+    more = made["pretrained_losses"].query("way == 'ntk'")
+    made["pretrained_losses"] = pd.concat([made["pretrained_losses"], *(
+        more.assign(way=way, loss=more["loss"] - 0.25) for way in ("ssmax", "ntk-ssmax", "base-50"))])  # fmt: skip
+    assert "*NTK 2, scalable softmax* against *NTK-aware base, 2*: -0.25 [" in answers.told_of_scaling(made)
+    for say in (answers.told, answers.told_of_heads, answers.told_of_keys, answers.told_of_eviction,
+                answers.told_of_scaling, answers.told_of_far, answers.told_of_cache):  # fmt: skip
         assert say({}) == ""

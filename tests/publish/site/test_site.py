@@ -131,6 +131,16 @@ def test_a_claim_without_a_figure_says_so(site):
     assert "No figure: the numbers of its sentences say all of it." in text(site.html / "claims" / "BAM-C1.html")
 
 
+def test_a_claim_shows_what_a_pretrained_model_says_of_it(monkeypatch):
+    here = committed.Committed(RESULTS, "cpu")
+    witness = here.ledger["X-19"].model_copy(update={"opposite": "f. Not asked: longer texts"})
+    assert "pretrained model as well" not in ledger.claim(here, "X-1")
+    monkeypatch.setitem(here.ledger, "PE-NTK-E", here.ledger["PE-NTK-E"].model_copy(update={"also": witness}))
+    page = ledger.claim(here, "PE-NTK-E")
+    assert "## Asked of a pretrained model as well" in page and "agrees. Within the trained length" in page
+    assert "Not asked: longer texts" in page and "../notebooks/cpu/a_pretrained_model.html" in page
+
+
 def test_the_gallery_offers_every_file_of_a_figure_and_what_one_pastes(site):
     page = site.html / "gallery" / "cpu.html"
     links = audit.Page(page).links

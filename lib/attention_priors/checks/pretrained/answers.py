@@ -2,7 +2,9 @@
 
 The sentences and their bounds were committed before the runs, but not blindly: a pilot on one text had shown the
 direction of X-18, X-19 and X-21. How X-22 is decided, and how X-24 and X-25 are asked, was changed after first answers
-had been seen (notebook 20 says how).
+had been seen (notebook 20 says how). Before X-27 there was a pilot of six prompts of 12,000 tokens: with all heads far
+under the NTK-aware base five keys were found, with all in a window of 4,096 none, with the forty heads that fetch best
+far one, with forty at random none; with these forty windowed, all others under YaRN, none.
 """
 
 from __future__ import annotations
@@ -16,14 +18,16 @@ import pandas as pd
 from attention_priors.claims.finding import ANY, SHARE, Estimate, Finding, Frames, mean, unknown
 from attention_priors.claims.law import claim, claims
 from attention_priors.evaluation import binomial_interval
-from attention_priors.experiments.pretrained_words import label
+from attention_priors.experiments.pretrained_words import ORDERS, label
 
 LOSSES, EVICTION, HEADS, KEYS = "pretrained_losses", "pretrained_eviction", "pretrained_heads", "pretrained_keys"
 HALF = 0.5  # of the attention: a head that gives the first key more is called a sink
 SAME = 0.05  # total variation that makes no difference, ours
 GATE = 0.75  # of the keys that the model as it is must find in the shortest texts, ours
+FAR, FETCHING, DYNAMIC = "pretrained_far", "pretrained_fetching", "pretrained_dynamic"
 EVERY, BASE = "all layers", "nothing"  # of pretrained_losses, which is not imported: it needs transformers
 RECIPE = "pretrained"
+FEW, ALL, REST = -1, -2, -3  # heads that see far: the fewest asked, all, and all but the fewest
 
 
 def over(frame: pd.DataFrame, values: pd.Series, within: tuple[float, float] = ANY) -> Estimate:
@@ -87,24 +91,47 @@ def told_by_position(frames: Frames) -> Estimate:
     return of_heads(frames, lambda own: 1 - own["by_lag"].mean(), SHARE)
 
 
-def right(frame: pd.DataFrame, way: str) -> tuple[int, int]:
-    """Keys found and asked for at the length where readers of parts are compared: the shortest of theirs."""
-    length = frame.loc[frame["way"] == "last", "length"].min()
+def right(frame: pd.DataFrame, way: str, longest: bool = False) -> tuple[int, int]:
+    """Keys found and asked for at a length where readers of parts are compared: their shortest or their longest."""
+    length = frame.loc[frame["way"] == "last", "length"].agg("max" if longest else "min")
     own = frame[(frame["way"] == way) & (frame["length"] == length)]
     return int(own["correct"].sum()), len(own)
 
 
-def finds(frames: Frames, more: str, less: str) -> Estimate:
-    """How many more keys one way to read finds than another."""
+def finds(frames: Frames, more: str, less: str = "", longest: bool = False) -> Estimate:
+    """How many more keys one way to read finds than another, or than none."""
     frame = frames[KEYS]
-    ours, theirs = right(frame, more), right(frame, less)
-    note = f"{frame['model'].iloc[0]}, {ours[1]} prompts"
-    if not (ours[1] and theirs[1]):
+    counts = [right(frame, way, longest) for way in (more, less) if way]
+    note = f"{frame['model'].iloc[0]}, {counts[0][1]} prompts"
+    if not all(asked for _, asked in counts):
         return unknown(note)
     shortest = frame[frame["way"] == "as-is"].nsmallest(1, "length", keep="all")["correct"].mean()
     if shortest < GATE:
         return unknown(f"{note}; gate missed: as it is it finds {shortest:.2f} of the keys at the shortest length")
-    return replace(found(*ours) - found(*theirs), note=note)
+    ours, *theirs = (found(*each) for each in counts)
+    return replace(ours - theirs[0] if theirs else ours, note=note)
+
+
+def fewest(frame: pd.DataFrame) -> int:
+    """The fewest heads that see far, of those that were asked."""
+    return int(frame.loc[frame["far"] > 0, "far"].min())
+
+
+def far_seeing(frame: pd.DataFrame, order: str, count: int | None = None) -> tuple[int, int]:
+    """Keys found and asked for at all lengths, with `count` heads of an order far (None: every number between)."""
+    own = frame[frame["order"] == order]
+    own = own[own["far"].between(1, own["heads"] - 1) if count is None else own["far"] == count]
+    return int(own["correct"].sum()), len(own)
+
+
+def leads(frames: Frames, more: tuple[str, int | None], less: tuple[str, int | None]) -> Estimate:
+    """How many more keys are found with the heads of one order and number far than with another's."""
+    frame = frames[FAR]
+    few, every = fewest(frame), int(frame["heads"].iloc[0])
+    numbers = {FEW: few, ALL: every, REST: every - few, None: None}
+    ours, theirs = (far_seeing(frame, order, numbers[count]) for order, count in (more, less))
+    note = f"{frame['model'].iloc[0]}, {min(ours[1], theirs[1])} prompts"
+    return replace(found(*ours) - found(*theirs), note=note) if ours[1] and theirs[1] else unknown(note)
 
 
 def found(hits: int, asked: int) -> Estimate:
@@ -190,6 +217,17 @@ CHECKS = claims(
         recipe=RECIPE,
         practice="Try BM25 before a model ranks chunks.",
     ),
+    claim(
+        "X-27",
+        finding("With all heads far more keys are found than with the fewest that fetch them best far (forty), the "
+                "others in a window", partial(leads, more=("fetching", ALL), less=("fetching", FEW)), ">", 0.0, FAR),
+        finding("... and than with all but these", partial(leads, more=("fetching", ALL), less=("others", REST)), ">",
+                0.0, FAR),
+        finding("Between none and all, heads in the order of their fetching find more keys than the same number in a "
+                "random order", partial(leads, more=("fetching", None), less=("random-0", None)), ">", 0.0, FAR),
+        recipe=RECIPE,
+        practice="Before a cache keeps only some heads whole, ask it for keys.",
+    ),
 )  # fmt: skip
 
 
@@ -268,7 +306,61 @@ def told_of_eviction(frames: Mapping[str, pd.DataFrame]) -> str:
     return f"{who} Nats lost without the {parts}, a mean over the thirds of the layers."
 
 
-def ends(found: Estimate, sign: int = 1) -> str:
+def ends(found: Estimate, sign: int = 1, digits: int = 2) -> str:
     """The 95 % interval."""
     low, high = sorted(sign * end for end in found.interval(0.95))
-    return f"[{low:.2f}, {high:.2f}]"
+    return f"[{low:.{digits}f}, {high:.{digits}f}]"
+
+
+def told_of_scaling(frames: Mapping[str, pd.DataFrame]) -> str:
+    """What scalable softmax and a longer base do at the longest length, in words; "" where they were not asked."""
+    ways = {way: base for way, base in (("ssmax", "as-is"), ("ntk-ssmax", "ntk"), ("base-50", "as-is"))}
+    if LOSSES not in frames or not {*ways} <= set(frames[LOSSES]["way"]):
+        return ""
+    frame = frames[LOSSES]
+    parts = []
+    for way, base in ways.items():
+        more = {beyond: loses(frames, way, base, beyond) for beyond in (True, False)}
+        parts.append(f"- *{label(way)}* against *{label(base)}*: {more[True].value:+.2f} {ends(more[True])} at "
+                     f"{max(frame['length']):,} tokens, {more[False].value:+.2f} {ends(more[False])} up to "
+                     f"{max(lengths(frame, False)):,}.")  # fmt: skip
+    who = f"**{frame['model'].iloc[0]}, {frame['document'].nunique()} documents.** Nats, on the same tokens:"
+    return "\n".join([who, "", *parts])
+
+
+def told_of_far(frames: Mapping[str, pd.DataFrame]) -> str:
+    """How many heads must see far, in words; "" where it was not asked."""
+    if FAR not in frames:
+        return ""
+    frame, weights = frames[FAR], frames[FETCHING]["weight"].sort_values(ascending=False)
+    few, every = fewest(frame), int(frame["heads"].iloc[0])
+    lines = [f"**{frame['model'].iloc[0]}.** Of {every} heads the one that fetches most gives the key's digits "
+             f"{weights.iloc[0]:.2f} of its attention when the answer is due, the last of the best {few} "
+             f"{weights.iloc[few - 1]:.2f}, the median head {weights.median():.3f}."]  # fmt: skip
+    for length, own in frame.groupby("length"):
+        said = [f"{hits} of {asked} with {count} heads far, {ORDERS[order]}"
+                for order in ("fetching", "distance", "random-0") if order in set(own["order"])
+                for count in sorted(set(own.loc[own["order"] == order, "far"]) - {0, every})
+                for hits, asked in [far_seeing(own, order, count)]]  # fmt: skip
+        none, all_ = far_seeing(own, "fetching", 0), far_seeing(own, "fetching", every)
+        said += [f"{hits} of {asked} with all but the {few} that fetch best"
+                 for hits, asked in [far_seeing(own, "others", every - few)] if asked]  # fmt: skip
+        lines.append(f"- At {length:,} tokens, {label(own['way'].iloc[0])}, keys are found in {all_[0]} of {all_[1]} "
+                     f"prompts with all heads far and in {none[0]} with none; " + "; ".join(said) + ".")  # fmt: skip
+    return "\n".join([lines[0], "", *lines[1:]])
+
+
+def told_of_cache(frames: Mapping[str, pd.DataFrame]) -> str:
+    """What decoding with a cache changes under dynamic NTK, in words; "" where it was not asked."""
+    if DYNAMIC not in frames:
+        return ""
+    frame = frames[DYNAMIC]
+    loss_of = {how: own.set_index("document")["loss"] for how, own in frame.groupby("how")}
+    more = over(frame, loss_of["with a cache"] - loss_of["one pass"])
+    price = over(frame, loss_of["one pass"] - loss_of["as it is"])
+    return (
+        f"**{frame['model'].iloc[0]}, {frame['document'].nunique()} documents.** With a factor that grows from token "
+        f"{frame['start'].iloc[0]:,} to {frame['length'].iloc[0]:,}, decoding with a cache loses {more.value:+.4f} "
+        f"{ends(more, digits=4)} nats against one pass over the same text, which itself loses {price.value:+.4f} "
+        f"{ends(price, digits=4)} against the model as it is."
+    )

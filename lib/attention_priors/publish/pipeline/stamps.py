@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_priors import claims, config, store
-from attention_priors.checks import CHECKS
+from attention_priors.checks import ALSO, CHECKS, witnessed
 from attention_priors.experiments import EXPERIMENTS, findings, said
 from attention_priors.figures import FIGURES, LEDGER, TABLES, FigureSpec, TableSpec
 from attention_priors.positions.encodings import ENCODINGS
@@ -24,7 +24,7 @@ from attention_priors.store.notebooks import EVERYTHING, NOTEBOOKS, file_name, s
 
 NOTEBOOK_FOLDER = config.ROOT / "notebooks"
 STAMP = "attention_priors"
-VERBS = ("draw", "table", "measure", "claim", "read", "says")  # of a study, whose names a cell hands over
+VERBS = ("draw", "table", "measure", "claim", "also", "read", "says")  # of a study, whose names a cell hands over
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -92,7 +92,8 @@ class Keys(Mapping[str, str]):
         owned = {each: claim for each, claim in claims.register().items() if claim.notebook == name}
         drawn = [FIGURES[each] for each in cells["draw"]] + [TABLES[each] for each in cells["table"]]
         measured = {metric for each in cells["measure"] for metric in EXPERIMENTS[each].metrics}
-        readers = [*drawn, *(CHECKS[each] for each in owned if each in CHECKS)]
+        also = witnessed(name)
+        readers = [*drawn, *(CHECKS[each] for each in owned if each in CHECKS), *also.values()]
         parts = {
             "cells": source_hash(notebook),
             "parameters": self.parameters,
@@ -107,7 +108,8 @@ class Keys(Mapping[str, str]):
                 CHECKS.module(each): code.module(CHECKS.path(each))
                 for each in owned
                 if each in CHECKS and each not in CHECKS.notebooks
-            },  # their cells are above
+            }  # their cells are above
+            | {ALSO.module(each): code.module(ALSO.path(each)) for each in also},
             "printed": [manifest.digest(path) for path in sorted((config.ROOT / "data" / "printed").glob("*.csv"))],
             "read": self._read(
                 {*cells["read"], *cells["says"], *(metric for each in readers for metric in _metrics(each))} - measured

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from attention_priors import claims
-from attention_priors.checks import CHECKS
+from attention_priors.checks import CHECKS, WITNESS
 from attention_priors.claims import mentions
 from attention_priors.claims.verdict import UNTESTABLE
 from attention_priors.figures import FIGURES
@@ -89,6 +89,8 @@ def claim(committed: Committed, name: str) -> str:
                 for each in verdict.sentences]  # fmt: skip
         head = ("statement", "found", "cases tried", "how", "instead")
         parts.append("## Its statements\n\n" + raw(table(head, rows, f"The statements of {name}", sorts=False)))
+    if verdict.also:
+        parts += _also(committed, verdict.also, page)
     if name in CHECKS:
         parts.append(_law(name, page))
     parts.append("## Where it is decided\n\n" + raw(f"<ul>{''.join(_where(committed, name, page))}</ul>"))
@@ -151,6 +153,14 @@ def _notebook(committed: Committed, entry: claims.Claim) -> str:
     folder = _home(committed, entry.notebook)
     called = entry.notebook.replace("_", " ")
     return link(called, places.notebook(folder, entry.notebook)) if folder else called
+
+
+def _also(committed: Committed, also: claims.Verdict, page: str) -> list[str]:
+    """What a pretrained model says about the claim, beside its verdict, and the notebook that asked it."""
+    said = f"The verdict above is that of the claim's own notebook. {claims.testimony(also)}"
+    folder, called = _home(committed, WITNESS), WITNESS.replace("_", " ")
+    where = link(called, relative(places.notebook(folder, WITNESS), page)) if folder else called
+    return [f"## Asked of a pretrained model as well\n\n{markdown(said)}", raw(f"<p>Notebook {where}</p>")]
 
 
 def _verdicts(committed: Committed, name: str) -> str:
