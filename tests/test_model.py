@@ -133,8 +133,8 @@ def test_packed_documents_do_not_see_each_other(encoding):
 @torch.no_grad()
 @pytest.mark.parametrize("encoding", ["sinusoidal", "goat-code", "fire"])
 def test_packed_positions_are_not_reset(encoding):
-    # an absolute encoding, a prior over keys, or one set by the row, sees where in the stream its document stands:
-    # alone it is another text
+    # an absolute encoding, a prior over keys, or one that the row sets, sees where in the stream its document
+    # stands: alone it is another text
     model, x = small(encoding), tokens(batch=1)
     ids = torch.tensor([[0] * 9 + [1] * 14])
     packed = model(x, document_ids=ids)

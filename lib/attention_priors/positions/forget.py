@@ -2,7 +2,8 @@
 
 FoX (Lin et al. 2025, arXiv:2503.02130) adds Σ_{l=j+1..i} ln f_l to the logit of query i and key j, f_l in (0, 1) a gate
 that the token at l sets. With c_j = Σ_{l<=j} ln f_l the sum is c_i - c_j, and softmax ignores c_i: what is left is a
-log-prior -c_j on keys alone, one coordinate of an attention call. Equal gates f are ALiBi with the slope -ln f.
+log-prior -c_j on keys alone, one coordinate of an attention call. Equal gates f are ALiBi with the slope -ln f. CABLE
+(Veisi et al. 2025, arXiv:2503.08067, the code of its first release) is the same: it adds -ln(1 + e^h) = ln σ(-h).
 """
 
 from __future__ import annotations
