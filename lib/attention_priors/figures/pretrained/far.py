@@ -30,18 +30,18 @@ def draw(frame: Frame) -> Figure:
         ax.set(xlabel="heads that see far", ylim=(-0.02, 1.02), xticks=sorted(set(frame["far"])),
                title=f"{letter}: {length:,} tokens" if len(every) > 1 else "")  # fmt: skip
     axes[0][0].set_ylabel("share of keys found")
-    axes[0][0].legend(loc="upper left", bbox_to_anchor=(0, -0.25), ncols=2)
+    fig.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig
 
 
 def caption(frame: Frame) -> str:
     own = frame.iloc[0]
-    ways = " and ".join(f"{length:,} tokens {label(part['way'].iloc[0])}" for length, part in frame.groupby("length"))
+    ways = " and ".join(f"{length:,} tokens ({label(part['way'].iloc[0])})" for length, part in frame.groupby("length"))
     asked = int(frame.groupby(["order", "far", "length"]).size().max())
     return (
         f"Keys of five digits that {own['model']} finds when only some of its {own['heads']} heads see the whole text; "
-        f"all others see {own['window']:,} keys and the first four. Read are {ways}, {asked} prompts each, with exact "
-        f"95 % intervals; orders stand a little beside each other. Heads are ranked on prompts that are not asked here."
+        f"all others see {own['window']:,} keys and the first four. Texts have {ways}, {asked} prompts each, with "
+        f"exact 95 % intervals; orders stand a little beside each other. Heads are ranked on prompts that are not asked here."
     )
 
 
