@@ -15,11 +15,7 @@ from __future__ import annotations
 
 import base64
 import html
-<<<<<<< HEAD
-from collections.abc import Callable, Mapping, Sequence
-=======
-from collections.abc import Callable, Iterable, Mapping
->>>>>>> h44
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -41,7 +41,8 @@ def caption(frame: Frame) -> str:
     return (
         f"Keys of five digits that {own['model']} finds when only some of its {own['heads']} heads see the whole text; "
         f"all others see {own['window']:,} keys and the first four. Texts have {ways}, {asked} prompts each, with "
-        f"exact 95 % intervals; orders stand a little beside each other. Heads are ranked on prompts that are not asked here."
+        f"exact 95 % intervals; orders stand a little beside each other. Heads are ranked on prompts that are not "
+        "asked here."
     )
 
 
