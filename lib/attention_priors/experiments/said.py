@@ -133,7 +133,7 @@ def recall(carried: pd.DataFrame) -> list:
     kept = carried[carried["passed"].astype(bool)]
     means = kept.pivot_table("carried", "encoding", "length")
     place = "recall_carried", "needles"
-    if len(means) < LEARNED:
+    if len(means) < needle_tasks.ENOUGH:
         return ["Too few encodings have learned the task.", MISSED, "pairs", *UNKNOWN, *place]
     order = means[far].sort_values(ascending=False)
     told = [f"{label(name)} {value:.0f}" for name, value in order.items()]

@@ -17,9 +17,9 @@ def test_a_call_with_the_prior_inside_is_held_against_one_without(backward):
 @pytest.mark.slow
 def test_a_text_of_64000_tokens_is_read_in_chunks_within_300_megabytes():
     """The peak of a process of its own, beyond what Python and torch take; one round, no matter how fast."""
-    found = bench.measured(1, "chunked_prompt", "64000", "1")
+    found = bench.measured("chunked_prompt", "64000", "1", threads=1)
     assert found["peak_bytes"] < 300e6
-    assert found["value"] == bench.measured(1, "chunked_prompt", "8000", "1")["value"], "what stays does not grow"
+    assert found["value"] == bench.measured("chunked_prompt", "8000", "1", threads=1)["value"], "what stays does not grow"
 
 
 def test_the_work_of_reading_in_chunks_grows_with_the_text_alone():

@@ -58,7 +58,7 @@ def test_ta1_by_hand():
 def test_ta2_by_hand():
     necessary, sufficient = examples("PC-TA.2")
     assert necessary["claimed"] == pytest.approx(math.exp(-math.sqrt(math.log(8)))) and 1 / (1 + math.e) > 0.1
-    assert sufficient["inputs"] == {"R": 4.0, "w": 2, "k": 1} and sufficient["actual"] == 2
+    assert sufficient["inputs"] == {"c": 1.0, "R": 4.0, "w": 2, "k": 1} and sufficient["actual"] == 2
     assert math.exp(-4) / (1 + math.exp(-4)) > math.exp(-4 * math.sqrt(math.log(4)))
 
 
@@ -70,9 +70,9 @@ def test_ta2d_by_hand():
 
 
 def test_ta5_by_hand():
-    negative, threshold = examples("PC-TA.5")
-    assert (negative["claimed"], negative["actual"]) == (-1, 0)
+    threshold, others = examples("PC-TA.5")  # one key before a query of one token: weights 1 / (1 + e) and e / (1 + e)
     assert threshold["claimed"] == pytest.approx(math.exp(-math.sqrt(math.log(4))))
+    assert (others["claimed"], others["actual"]) == (1, 2) and 1 / (1 + math.e) > 0.1
 
 
 def test_a_limit_needs_more_than_two_widths():
