@@ -1,5 +1,6 @@
 """The one evaluator of laws and findings, and what holds of every law of the table."""
 
+import ast
 import functools
 import math
 from dataclasses import replace
@@ -13,7 +14,7 @@ import sympy
 from attention_priors import claims, config
 from attention_priors.checks import CHECKS
 from attention_priors.claims import law as laws
-from attention_priors.claims import quotations
+from attention_priors.claims import quotations, reach
 from attention_priors.claims.finding import (
     UNKNOWN,
     Estimate,
@@ -250,6 +251,11 @@ def test_a_truth_that_rests_on_what_its_sentence_rests_on_is_circular():
     closed = "attention_priors.theory.inference.posterior"
     assert closed in law(generalised_gaussian.coded, truth=inference.posterior).circular()  # two closed forms
     assert law(alibi_slopes, truth=inference.posterior).circular() == []
+
+
+def test_a_parameter_is_not_the_global_of_its_name():
+    tree = ast.parse("lambda a, b=c.d, *e: [a.x, f(b, e), (lambda g: g)(g)]")
+    assert sorted(reach._names(tree)) == ["c", "c.d", "f", "g"]
 
 
 # ---- what an author would accept

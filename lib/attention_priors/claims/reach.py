@@ -59,11 +59,16 @@ def _definition(item: FunctionType | type) -> ast.AST:
     raise ValueError(f"no source for {item.__qualname__}; define it at the top level of its module")
 
 
-def _names(tree: ast.AST) -> Iterator[str]:
-    """Names and dotted names in a tree."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name | ast.Attribute) and (dotted := _dotted(node)):
-            yield dotted
+def _names(tree: ast.AST, own: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Names and dotted names in a tree, but for parameters (`own`: those of the functions around it)."""
+    dotted = _dotted(tree) if isinstance(tree, ast.Name | ast.Attribute) else None
+    if dotted and dotted.partition(".")[0] not in own:
+        yield dotted
+    inside, taken = own, getattr(tree, "args", None)
+    if isinstance(taken, ast.arguments):
+        inside |= {each.arg for each in ast.walk(taken) if isinstance(each, ast.arg)}
+    for child in ast.iter_child_nodes(tree):
+        yield from _names(child, own if child is taken else inside)  # a default is computed outside
 
 
 def _dotted(node: ast.AST) -> str | None:
