@@ -64,8 +64,10 @@ def prepare(folder: Path) -> Path:
     for number, (name, cells) in enumerate(CELLS.items()):
         made = nbformat.v4.new_notebook()
         made.cells = [nbformat.v4.new_code_cell(PARAMETERS, id="parameters", metadata={"tags": ["parameters"]})]
-        made.cells += [nbformat.v4.new_code_cell(text, id=f"cell-{place}")
-                       for place, text in enumerate((OPEN.format(name=name), *cells))]  # fmt: skip
+        made.cells += [
+            nbformat.v4.new_code_cell(text, id=f"cell-{place}")
+            for place, text in enumerate((OPEN.format(name=name), *cells))
+        ]
         store.write_text(folder / "notebooks" / f"{number:02}_{name}.ipynb", nbformat.writes(made))
     return folder
 
@@ -84,8 +86,14 @@ def start(folder: Path, command: str, limit: int | None = None) -> subprocess.Po
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
     own = os.environ | {"ATTENTION_PRIORS_CACHE": str(folder / "cache")}
-    return subprocess.Popen([sys.executable, *line], env=own, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                            text=True, preexec_fn=limited)  # fmt: skip
+    return subprocess.Popen(
+        [sys.executable, *line],
+        env=own,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=limited,
+    )
 
 
 def whole(folder: Path, command: str) -> float:
@@ -223,8 +231,10 @@ def main() -> int:
         return sequence(chosen.sequence)
     began = time.monotonic()
     bad = chaos(chosen.kills, random.Random(chosen.seed), lambda line: print(line, flush=True))
-    print(f"{chosen.kills} kills, {chosen.kills - bad} equal results, {time.monotonic() - began:.0f} s "
-          f"(--seed {chosen.seed})")  # fmt: skip
+    print(
+        f"{chosen.kills} kills, {chosen.kills - bad} equal results, {time.monotonic() - began:.0f} s "
+        f"(--seed {chosen.seed})"
+    )
     return 1 if bad else 0
 
 

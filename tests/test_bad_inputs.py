@@ -49,11 +49,18 @@ from test_config import BAD_VALUES, NO_PROFILES, UNKNOWN_KEYS, changed
 from test_config import written as profile_of
 
 COMMANDS: dict[str, Callable[[list[str]], int]] = {
-    "pipeline": reproduce.main, "report": figures.main, "verify": verify.main, "claims": ledger.main,
-    "bench": bench.main, "experiments": training.main, "corpus": corpus.main,
-    "genome": pack.main, "own": encoding.main, "first_look": first_look.main,
+    "pipeline": reproduce.main,
+    "report": figures.main,
+    "verify": verify.main,
+    "claims": ledger.main,
+    "bench": bench.main,
+    "experiments": training.main,
+    "corpus": corpus.main,
+    "genome": pack.main,
+    "own": encoding.main,
+    "first_look": first_look.main,
     "parallel.benchmarks": benchmarks.main,
-}  # fmt: skip
+}
 
 
 def refused(capsys, command: str, *arguments: str) -> str:
@@ -200,9 +207,15 @@ def failing(error: int) -> Callable[..., None]:
     return write
 
 
-@pytest.mark.parametrize(("number", "remedy"), [
-    (errno.EROFS, "RESULTS="), (errno.EACCES, "RESULTS="), (errno.ENOSPC, "it resumes"), (errno.EFBIG, "it resumes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.EROFS, "RESULTS="),
+        (errno.EACCES, "RESULTS="),
+        (errno.ENOSPC, "it resumes"),
+        (errno.EFBIG, "it resumes"),
+    ],
+)
 def test_results_that_cannot_be_written(number: int, remedy: str, results: Layout, monkeypatch, capsys) -> None:
     monkeypatch.setattr(store, "write_bytes", failing(number))
     here = ("--profile", "smoke", "--results", str(results.results))
@@ -413,8 +426,9 @@ def test_make(line: str, value: str, remedy: str, root: Path) -> None:
     if not (root / ".venv" / ".built").exists():
         pytest.skip("make would build an environment first")
     alone = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    done = subprocess.run(["make", "-o", ".venv/.built", *line.split()], cwd=root, capture_output=True, text=True,
-                          env=alone)  # fmt: skip
+    done = subprocess.run(
+        ["make", "-o", ".venv/.built", *line.split()], cwd=root, capture_output=True, text=True, env=alone
+    )
     ours = [said for said in done.stderr.splitlines() if not said.startswith("make: ***")]
     said = one_line("\n".join(ours))
     assert done.returncode == 2 and value in said and remedy in said
@@ -435,5 +449,8 @@ def test_calls_without_checks_of_shapes() -> None:
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
     lines = done.stdout.splitlines()
     assert done.stderr == "" and [line.partition("; ")[0].removeprefix("tokens of shape ") for line in lines] == [
-        "[2], torch.int64", "[1, 1], torch.float32", "[1, 1], torch.bool", "[1, 0], torch.int64"
-    ]  # fmt: skip
+        "[2], torch.int64",
+        "[1, 1], torch.float32",
+        "[1, 1], torch.bool",
+        "[1, 0], torch.int64",
+    ]

@@ -102,8 +102,11 @@ def test_the_authors_base_of_rope_where_models_are_of_their_kind(name: str) -> N
 def test_the_authors_form_of_goat_is_that_for_the_training_length(name: str) -> None:
     """Their bump and slope are written for one L; our row without a number has L = 128."""
     profile = config.profile(name)
-    lengths = {"needles": profile.needles.lessons[-1].recipe.length, "genomes": profile.genomes.recipe.length,
-               "goat_passkey": profile.passkey.recipe.length * profile.goat_passkey.multiple}  # fmt: skip
+    lengths = {
+        "needles": profile.needles.lessons[-1].recipe.length,
+        "genomes": profile.genomes.recipe.length,
+        "goat_passkey": profile.passkey.recipe.length * profile.goat_passkey.multiple,
+    }
     for section, length in lengths.items():
         for row in getattr(profile, section).encodings:
             if name != "smoke" and row.startswith("goat-code"):
@@ -150,8 +153,9 @@ ENCODING_LISTS = [f"passkey.{name}" for name in ("encodings", "farthest_encoding
 ENCODING_LISTS += [f"{name}.encodings" for name in ("benchmark", "language", "algorithms", "needles", "readings")]
 ENCODING_LISTS += [f"{name}.encodings" for name in ("goat_passkey", "goat_language", "goat_offsets")]
 ENCODING_LISTS += [f"readings.{name}" for name in ("extensions", "tuned", "small", "longer", "fading")]
-ENCODING_LISTS += [f"ablations.{name}" for name in ("start", "subset", "sign", "scaling", "version", "misread",
-                                                   "language", "length")]  # fmt: skip
+ENCODING_LISTS += [
+    f"ablations.{name}" for name in ("start", "subset", "sign", "scaling", "version", "misread", "language", "length")
+]
 
 
 # Where in a profile, what stands there, what is said about it.
@@ -309,9 +313,22 @@ def test_another_device() -> None:
         profile.on("tpu")
 
 
-RECIPE = {"name": "mine", "optimizer": "adamw", "rate": 0.1, "prior_rate": 1.0, "steps": 2, "batch": 1, "length": 8,
-          "warmup": 0, "final_rate": 0.1, "weight_decay": 0.0, "betas": (0.9, 0.95), "clip": 1.0, "text_weight": 0.0,
-          "checkpoint_every": 1}  # fmt: skip
+RECIPE = {
+    "name": "mine",
+    "optimizer": "adamw",
+    "rate": 0.1,
+    "prior_rate": 1.0,
+    "steps": 2,
+    "batch": 1,
+    "length": 8,
+    "warmup": 0,
+    "final_rate": 0.1,
+    "weight_decay": 0.0,
+    "betas": (0.9, 0.95),
+    "clip": 1.0,
+    "text_weight": 0.0,
+    "checkpoint_every": 1,
+}
 
 
 @pytest.mark.parametrize(
@@ -319,12 +336,15 @@ RECIPE = {"name": "mine", "optimizer": "adamw", "rate": 0.1, "prior_rate": 1.0, 
     [
         (config.Evaluation, {"lengths": (), "samples": 1}, r"Evaluation: lengths: .*at least 1 item.* \(got \(\)\)"),
         (config.Evaluation, {"lengths": (8,), "samples": 0}, r"Evaluation: samples: .*\(got 0\)"),
-        *((config.Recipe, RECIPE | {key: value}, rf"Recipe: {key}: .*\(got {value}\)")
-          for key in ("rate", "target") for value in (INF, NAN)),
+        *(
+            (config.Recipe, RECIPE | {key: value}, rf"Recipe: {key}: .*\(got {value}\)")
+            for key in ("rate", "target")
+            for value in (INF, NAN)
+        ),
         (config.Recipe, RECIPE | {"stepz": 1}, "Recipe: unknown key 'stepz'; the nearest valid key is 'steps'"),
         (config.Size, {"width": 10, "layers": 1, "heads": 4, "hidden": 1}, "Size: file: width = 10 is not a multiple"),
     ],
-)  # fmt: skip
+)
 def test_values_made_in_code_are_refused_in_one_line_too(model: type, arguments: dict, message: str) -> None:
     for make in (lambda: model(**arguments), lambda: model.model_validate(arguments)):
         with pytest.raises(ValueError, match=f"^{message}") as caught:

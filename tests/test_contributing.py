@@ -189,10 +189,19 @@ def found(root, document, copy):
             if each.language == "python"
         ],
     }
-    environment = {"PYTHONPATH": str(copy / "lib"), "ATTENTION_PRIORS_CACHE": str(copy / ".cache"),
-                   "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", SCRIPT], input=json.dumps(told), cwd=copy, text=True,
-                          capture_output=True, env=os.environ | environment)  # fmt: skip
+    environment = {
+        "PYTHONPATH": str(copy / "lib"),
+        "ATTENTION_PRIORS_CACHE": str(copy / ".cache"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        input=json.dumps(told),
+        cwd=copy,
+        text=True,
+        capture_output=True,
+        env=os.environ | environment,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads((copy / "found.json").read_text())
 

@@ -13,8 +13,11 @@ def test_lines_and_imports_of_rooms():
     }
     found = house.house(texts).set_index("room")
     assert found["imports"].to_dict() == {
-        "model": ["positions", "store"], "positions": ["config", "store"], "config": [], "store": ["config"],
-    }  # fmt: skip
+        "model": ["positions", "store"],
+        "positions": ["config", "store"],
+        "config": [],
+        "store": ["config"],
+    }
     assert found.loc["positions", ["files", "lines"]].tolist() == [2, 4]
 
 

@@ -72,8 +72,9 @@ def empty(wheel: Path, tmp_path_factory) -> Path:
 
 def run(python: Path, code: str, folder: Path, **variables: str) -> subprocess.CompletedProcess:
     known = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "ATTENTION_PRIORS"))}
-    return subprocess.run([str(python), "-c", code], cwd=folder, capture_output=True, text=True, timeout=120,
-                          env=known | variables)  # fmt: skip
+    return subprocess.run(
+        [str(python), "-c", code], cwd=folder, capture_output=True, text=True, timeout=120, env=known | variables
+    )
 
 
 def test_the_core_needs_four_packages(root):

@@ -116,9 +116,15 @@ def test_backends_agree(encoding):
 @torch.no_grad()
 @pytest.mark.parametrize(
     "encoding",
-    [name for name in MODELS if ENCODINGS[name].absolute is None and not ENCODINGS[name].whole
-     and not name.startswith("goat-code") and name != "fire"],
-)  # fmt: skip
+    [
+        name
+        for name in MODELS
+        if ENCODINGS[name].absolute is None
+        and not ENCODINGS[name].whole
+        and not name.startswith("goat-code")
+        and name != "fire"
+    ],
+)
 def test_packed_documents_do_not_see_each_other(encoding):
     model, x = small(encoding), tokens(batch=1)
     lengths = (4, 1, 11, 7)
@@ -277,10 +283,16 @@ def test_parameters_of_table_1(name, embedding, transformer, prior, with_locatio
 
 @pytest.mark.parametrize(
     "name",
-    [name for name, row in ENCODINGS.items()
-     if row.rotary and row.trained_as is None and (name == "goat-rope" or not shares_heads(name))
-     and name not in ("sinusoidal-undivided", "alibi-undivided") and not name.startswith("half-window")],
-)  # fmt: skip
+    [
+        name
+        for name, row in ENCODINGS.items()
+        if row.rotary
+        and row.trained_as is None
+        and (name == "goat-rope" or not shares_heads(name))
+        and name not in ("sinusoidal-undivided", "alibi-undivided")
+        and not name.startswith("half-window")
+    ],
+)
 def test_every_rotation_starts_from_the_base_of_the_size(name):
     made = {base: small(name, rope_base=base) for base in (10_000.0, 500_000.0)}
     for near, far in zip(*(each(tokens()) for each in made.values()), strict=True):

@@ -174,9 +174,15 @@ def test_what_sliders_draw_is_shown_in_three_settings(path):
 
 
 CHAPTERS = (
-    "attention_is_inference", "one_parameter_groups", "generalised_gaussian", "spectra_and_sinks", "longer_rotations",
-    "scalable_softmax", "parallel_attention", "phase_diagram",
-)  # fmt: skip
+    "attention_is_inference",
+    "one_parameter_groups",
+    "generalised_gaussian",
+    "spectra_and_sinks",
+    "longer_rotations",
+    "scalable_softmax",
+    "parallel_attention",
+    "phase_diagram",
+)
 
 
 @pytest.mark.parametrize("name", CHAPTERS)

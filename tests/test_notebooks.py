@@ -110,8 +110,16 @@ def test_a_second_run_does_nothing_and_a_lost_copy_is_made_from_the_store(smoke)
     runs = {path: path.stat().st_mtime_ns for path in (cache / "runs").rglob("model.safetensors")}
     assert runs
     layout.copy("dividing_the_work").unlink()  # trains, needs another that trains, and draws little
-    again = command(cache, "attention_priors.commands.reproduce", "--profile", PROFILE,
-                    "--results", str(layout.results), "--only", "17_dividing_the_work")  # fmt: skip
+    again = command(
+        cache,
+        "attention_priors.commands.reproduce",
+        "--profile",
+        PROFILE,
+        "--results",
+        str(layout.results),
+        "--only",
+        "17_dividing_the_work",
+    )
     assert again.returncode == 0, again.stderr[-2000:]
     assert "[passkeys] up to date" in again.stdout
     assert layout.copy("dividing_the_work").exists()
@@ -188,9 +196,22 @@ def complaints(smoke, tmp_path_factory):
     return done.returncode, done.stdout.splitlines()
 
 
-KINDS = ("claims.json", "claims.md", "provenance.json", "runs.json", "claims/*.json", "metrics/*.csv", "metrics/*.json",
-         "figures/*.pdf", "figures/*.png", "figures/*.md", "tables/*.csv", "tables/*.md", "tables/*.tex",
-         "notebooks/*.ipynb")  # fmt: skip
+KINDS = (
+    "claims.json",
+    "claims.md",
+    "provenance.json",
+    "runs.json",
+    "claims/*.json",
+    "metrics/*.csv",
+    "metrics/*.json",
+    "figures/*.pdf",
+    "figures/*.png",
+    "figures/*.md",
+    "tables/*.csv",
+    "tables/*.md",
+    "tables/*.tex",
+    "notebooks/*.ipynb",
+)
 
 
 @pytest.mark.slow
@@ -247,8 +268,15 @@ def test_the_verifier_names_each_thing_that_was_changed(complaints, what):
 
 
 def test_a_retrained_run_is_compared_bitwise_here_and_by_tolerance_elsewhere():
-    old = {"name": "passkey/x/0", "key": "k", "processor": "a", "threads": 1, "loss": [2.0, 0.1], "learned": [],
-           "parameters": {}}  # fmt: skip
+    old = {
+        "name": "passkey/x/0",
+        "key": "k",
+        "processor": "a",
+        "threads": 1,
+        "loss": [2.0, 0.1],
+        "learned": [],
+        "parameters": {},
+    }
     for new, kind, agrees in (
         (old, "bitwise", True),
         (old | {"loss": [2.0, 0.1000001]}, "bitwise", False),
@@ -265,10 +293,18 @@ def test_a_retrained_run_is_compared_bitwise_here_and_by_tolerance_elsewhere():
 @pytest.mark.parametrize(
     "committed, computed, equal",
     [
-        (0.0, 3e-17, True), (1.0, 1.0 + 1e-12, True), (1.0, 1.0 + 1e-6, False), (1e6, 1e6 + 1e-4, False),
-        (1e-3, 1.001e-3, False), ([1, 2.0], [1, 2.0], True), ([1], [1, 2], False), ("a", "b", False),
-        (None, 0.0, False), (True, 1, False), ({"a": 1}, {"a": 2}, False),
+        (0.0, 3e-17, True),
+        (1.0, 1.0 + 1e-12, True),
+        (1.0, 1.0 + 1e-6, False),
+        (1e6, 1e6 + 1e-4, False),
+        (1e-3, 1.001e-3, False),
+        ([1, 2.0], [1, 2.0], True),
+        ([1], [1, 2], False),
+        ("a", "b", False),
+        (None, 0.0, False),
+        (True, 1, False),
+        ({"a": 1}, {"a": 2}, False),
     ],
-)  # fmt: skip
+)
 def test_sameness(committed, computed, equal):
     assert verify.same(committed, computed) is equal

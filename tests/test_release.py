@@ -41,8 +41,22 @@ def test_the_citation_has_what_its_format_asks_for(citation):
     """Citation File Format 1.2.0: the required keys, known keys alone, and an address or the place for one."""
     assert {"cff-version", "message", "title", "authors"} <= citation.keys()
     assert (citation["cff-version"], citation["type"], citation["license"]) == ("1.2.0", "software", "Apache-2.0")
-    known = {"abstract", "authors", "cff-version", "date-released", "doi", "keywords", "license", "message",
-             "references", "repository-code", "title", "type", "url", "version"}  # fmt: skip
+    known = {
+        "abstract",
+        "authors",
+        "cff-version",
+        "date-released",
+        "doi",
+        "keywords",
+        "license",
+        "message",
+        "references",
+        "repository-code",
+        "title",
+        "type",
+        "url",
+        "version",
+    }
     assert citation.keys() <= known
     for people in (citation["authors"], *(work["authors"] for work in citation["references"])):
         assert people and all("name" in one or {"family-names", "given-names"} <= one.keys() for one in people)

@@ -98,8 +98,13 @@ def test_a_python_that_does_not_fit_is_one_line_with_the_remedy(root, tmp_path, 
 def test_clean_deletes_leftovers_and_no_results(root, tmp_path):
     (tmp_path / "Makefile").write_bytes((root / "Makefile").read_bytes())
     kept = ["results/cpu/claims.json", "results/theory/notebooks/a.ipynb", "notebooks/a.ipynb", "lib/x.py", ".venv/x"]
-    gone = [".cache/runs/x", "results/theory/.state/a.json", "results/smoke/theory/.state/a.json",
-            "results/cpu/notebooks/a.failed.ipynb", "tests/__pycache__/x"]  # fmt: skip
+    gone = [
+        ".cache/runs/x",
+        "results/theory/.state/a.json",
+        "results/smoke/theory/.state/a.json",
+        "results/cpu/notebooks/a.failed.ipynb",
+        "tests/__pycache__/x",
+    ]
     for name in kept + gone:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")

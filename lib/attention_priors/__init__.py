@@ -26,6 +26,7 @@ def load(name: str, device: str = "cpu") -> Transformer:
         # Late, so that importing attention_priors.positions on a bare machine does not import the training code.
         from .training.runs import load as opened
     except ModuleNotFoundError as error:
-        raise ImportError(f"a trained model needs {error.name}, which is not there: pip install "
-                          "'attention-priors[models]'") from None  # fmt: skip
+        raise ImportError(
+            f"a trained model needs {error.name}, which is not there: pip install 'attention-priors[models]'"
+        ) from None
     return opened(name, device)

@@ -311,8 +311,10 @@ def profile(name: str, folder: Path = PROFILES) -> Profile:
         base = _written(values.pop("base"), folder)
         if isinstance(base, dict):
             if "base" in base:
-                raise ValueError(f"{name}.yaml: base: that profile rests on another one; name {base['base']!r} or one "
-                                 "that has no base")  # fmt: skip
+                raise ValueError(
+                    f"{name}.yaml: base: that profile rests on another one; name {base['base']!r} or one "
+                    "that has no base"
+                )
             values = base | values
     return _profile(values, f"{name}.yaml")
 
@@ -355,8 +357,10 @@ def _profile(values: Any, source: str) -> Profile:
     try:
         made = parse(Profile, own, source)
         if source != f"{made.name}.yaml":
-            problems.append(f"{source}: name: the file is called {source}; call it {made.name}.yaml, or the profile "
-                            f"{source.removesuffix('.yaml')!r} (got {made.name!r})")  # fmt: skip
+            problems.append(
+                f"{source}: name: the file is called {source}; call it {made.name}.yaml, or the profile "
+                f"{source.removesuffix('.yaml')!r} (got {made.name!r})"
+            )
     except ValueError as error:
         problems.append(str(error))
     if problems:

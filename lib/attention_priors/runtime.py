@@ -137,5 +137,7 @@ def said(error: Exception) -> str:
     where = os.path.relpath(error.filename) if isinstance(error.filename, str) else "results or cache"
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return f"no space left on the disk of {where!r}; free some and run the same command again: it resumes"
-    return (f"cannot use {where!r} ({os.strerror(error.errno)}); mend it, or choose another folder: RESULTS= for "
-            "results, ATTENTION_PRIORS_CACHE= for the cache")  # fmt: skip
+    return (
+        f"cannot use {where!r} ({os.strerror(error.errno)}); mend it, or choose another folder: RESULTS= for "
+        "results, ATTENTION_PRIORS_CACHE= for the cache"
+    )

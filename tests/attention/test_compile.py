@@ -43,10 +43,12 @@ def test_compiles_where_a_launch_specialises_every_integer(integers: int) -> Non
 
 def test_the_budgets_find_the_ordinary_load_and_a_tile_too_large() -> None:
     """Reads that are not inline assembly, and two tiles in flight more than fit."""
-    slow, large = assembly.measured([
-        ("forward", "sm_90", 128, 2, {**assembly.FLAGS["forward"], "ASM": False}),
-        ("forward", "gfx942", 128, 2, {**assembly.FLAGS["forward"], "tile": [256, 128, 8, 2]}),
-    ])  # fmt: skip
+    slow, large = assembly.measured(
+        [
+            ("forward", "sm_90", 128, 2, {**assembly.FLAGS["forward"], "ASM": False}),
+            ("forward", "gfx942", 128, 2, {**assembly.FLAGS["forward"], "tile": [256, 128, 8, 2]}),
+        ]
+    )
     problems = assembly.over_budget("forward", "sm_90", 128, 2, slow)
     assert any("per score" in problem for problem in problems)
     assert "shared memory" in " ".join(assembly.over_budget("forward", "gfx942", 128, 2, large))

@@ -56,8 +56,10 @@ def test_row_scales_grouped_heads_and_all_keys(name):
     (q, k, v), prior = inputs(name, 30, 30, kv_heads=1)
     scales = {"logit_scale": 1 + torch.rand(HEADS, 30).double(), "prior_scale": 1 + torch.rand(2, HEADS, 30).double()}
     for visible in (None, bidirectional(30, 30)):
-        one, other = (attention(q, k, v, prior=prior, visible=visible, backend=backend, **scales)
-                      for backend in ("reference", "composite"))  # fmt: skip
+        one, other = (
+            attention(q, k, v, prior=prior, visible=visible, backend=backend, **scales)
+            for backend in ("reference", "composite")
+        )
         torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
 
 

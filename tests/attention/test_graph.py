@@ -10,9 +10,18 @@ import sys
 from attention_priors.positions.encodings import ENCODINGS
 
 # No prior, then one of each kind of prior, with and without SSMax.
-NAMES = ["nope-ssmax", "alibi", "bam-ssmax", "bam-bounded", "t5", "lag-table", "kerple-power", "kerple-log-ssmax",
-         "sandwich",
-         "goat-ssmax"]  # fmt: skip
+NAMES = [
+    "nope-ssmax",
+    "alibi",
+    "bam-ssmax",
+    "bam-bounded",
+    "t5",
+    "lag-table",
+    "kerple-power",
+    "kerple-log-ssmax",
+    "sandwich",
+    "goat-ssmax",
+]
 SCRIPT = """
 import sys
 import torch

@@ -83,8 +83,21 @@ def cases() -> st.SearchStrategy[Case]:
         queries=st.sampled_from([1, 2, 31, 32, 33, 45, 64] + ([] if INTERPRETED else [70, 130])),
         more_keys=st.sampled_from([0, 0, 1, 37]),
         mask=st.sampled_from(["causal", "causal", "window", "packed", "documents", "bidirectional", "uneven"]),
-        relative=st.sampled_from(["none", "uniform", "laplace", "gaussian", "gaussian", "gaussian", "kerple-log",
-                                  "kerple-power", "t5", "free", "product"]),
+        relative=st.sampled_from(
+            [
+                "none",
+                "uniform",
+                "laplace",
+                "gaussian",
+                "gaussian",
+                "gaussian",
+                "kerple-log",
+                "kerple-power",
+                "t5",
+                "free",
+                "product",
+            ]
+        ),
         keys=st.sampled_from([False, False, True]),
         strength=st.sampled_from([-4.0, -1.0, 0.0, 1.0, 3.0, 10.0, 33.0]),
         shape=st.sampled_from([-3.0, -0.4, 0.0, 0.02, 0.5, 1.0, 1.9]),
@@ -93,7 +106,7 @@ def cases() -> st.SearchStrategy[Case]:
         logit=st.sampled_from(["none", "ssmax", "ssmax", "rows", "samples"]),
         prior=st.sampled_from(["none", "ssmax", "rows", "samples"]),
         blocks=st.sampled_from(["whole", "blocks"]),
-    )  # fmt: skip
+    )
 
 
 def mask_of(case: Case, generator: torch.Generator) -> Visible:
@@ -354,8 +367,14 @@ def small_blocks(case: Case) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@settings(max_examples=CASES, phases=PHASES, derandomize=True, deadline=None, database=None,
-          suppress_health_check=list(HealthCheck))  # fmt: skip
+@settings(
+    max_examples=CASES,
+    phases=PHASES,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
 @example(Case(1, queries=33, content="level"))  # rows beyond the last query, far from its log-sum-exp
 @example(Case(2, dtype="bfloat16", queries=64, content="large", logit="ssmax", relative="laplace", width=48))
 @example(Case(3, dtype="float16", relative="uniform", keys=True))

@@ -91,9 +91,17 @@ def test_the_smallest_failing_case_is_the_counterexample():
     assert found.counterexample.model_dump() == {"inputs": {"n": 1}, "claimed": 2, "actual": 1}
     assert (found.measured, found.relation, found.expected_value) == (1, "==", 2)
     assert found.sentences[1].model_dump() == {
-        "text": "a sentence", "found": "fails", "how": "all cases", "tried": 3, "failed": 2, "note": "", **SAID,
-        "ours": False, "boundary": "", "instead": "a sentence"
-    }  # fmt: skip
+        "text": "a sentence",
+        "found": "fails",
+        "how": "all cases",
+        "tried": 3,
+        "failed": 2,
+        "note": "",
+        **SAID,
+        "ours": False,
+        "boundary": "",
+        "instead": "a sentence",
+    }
     witnessed = law(lambda n: 2 * n, witness=[{"n": 5}]).judge()
     assert (witnessed.decisive.case, len(witnessed.trials), witnessed.failed) == ({"n": 5}, 4, 3)
 
@@ -471,9 +479,13 @@ def test_the_note_of_an_estimate_stands_in_its_row():
 
 @pytest.mark.parametrize(
     ("ends", "told"),
-    [((0.1, 0.2), "[0.1, 0.2]"), ((0.1, math.inf), "[0.1, ∞)"), ((-math.inf, 2.0), "(−∞, 2]"),
-     ((-math.inf, math.inf), "–")],
-)  # fmt: skip
+    [
+        ((0.1, 0.2), "[0.1, 0.2]"),
+        ((0.1, math.inf), "[0.1, ∞)"),
+        ((-math.inf, 2.0), "(−∞, 2]"),
+        ((-math.inf, math.inf), "–"),
+    ],
+)
 def test_an_interval_with_one_end_is_shown(ends, told):
     (row,) = judge([Finding("f", lambda frames: Estimate(0.15, lambda level: ends), ">", 0, metrics=("m",))], {})
     assert row.row()["95 % interval"] == told
@@ -536,8 +548,11 @@ def test_a_broken_evaluator_is_noticed(monkeypatch):
 
 # ---- the ledger
 
-PARTS = [(folder, path) for folder in ("theory", "cpu", "full")
-         for path in sorted((config.ROOT / "results" / folder / "claims").glob("*.json"))]  # fmt: skip
+PARTS = [
+    (folder, path)
+    for folder in ("theory", "cpu", "full")
+    for path in sorted((config.ROOT / "results" / folder / "claims").glob("*.json"))
+]
 
 
 @pytest.mark.beyond

@@ -20,18 +20,40 @@ def frames(seeds=4, spread=0.02, slope=-1.0, missed=()):
     for seed in range(seeds):
         for head, beta in enumerate(np.linspace(-1.5, 1.0, 12)):
             mass = 0.3 * np.exp(slope * beta) + noise.normal(0, 0.001)
-            heads.append({"seed": seed, "layer": head % 3, "head": head // 3, "beta": beta, "passkey_mass": mass,
-                          "passkey_lift": mass * 845 / 25, "content_mass": mass / 2})  # fmt: skip
+            heads.append(
+                {
+                    "seed": seed,
+                    "layer": head % 3,
+                    "head": head // 3,
+                    "beta": beta,
+                    "passkey_mass": mass,
+                    "passkey_lift": mass * 845 / 25,
+                    "content_mass": mass / 2,
+                }
+            )
         for edit, mean in (("as trained", 0.95), ("negative to uniform", 0.4), ("random to uniform", 0.8)):
             for length in LENGTHS[1:]:
                 accuracy = (mean if length > 128 else 0.95) + noise.normal(0, spread)
                 edits.append({"seed": seed, "edit": edit, "length": length, "trained": 128, "accuracy": accuracy})
         for length in LENGTHS:
-            asked.append({"form": "plain", "encoding": "bam-ssmax", "seed": seed, "length": length, "samples": 20,
-                          "correct": 20 * (seed not in missed or length != 96), "trained": 128})  # fmt: skip
+            asked.append(
+                {
+                    "form": "plain",
+                    "encoding": "bam-ssmax",
+                    "seed": seed,
+                    "length": length,
+                    "samples": 20,
+                    "correct": 20 * (seed not in missed or length != 96),
+                    "trained": 128,
+                }
+            )
     made = pd.DataFrame(heads)
-    return {"learned_heads": made, "learned_correlations": learned.correlations(made),
-            "learned_edits": pd.DataFrame(edits), "passkey_gate": gated(pd.DataFrame(asked))}  # fmt: skip
+    return {
+        "learned_heads": made,
+        "learned_correlations": learned.correlations(made),
+        "learned_edits": pd.DataFrame(edits),
+        "passkey_gate": gated(pd.DataFrame(asked)),
+    }
 
 
 def outcome(claim, made):
@@ -87,8 +109,18 @@ def test_an_edit_that_breaks_the_task_does_not_steer_the_reach():
 
 
 def test_within_layers_a_layer_that_looks_at_the_key_adds_nothing():
-    rows = [{"seed": 0, "layer": layer, "head": head, "beta": -layer + 0.1 * head, "passkey_mass": layer + 0.1 * head,
-             "content_mass": 0.1 * head if layer else 0.0} for layer in (0, 1) for head in range(4)]  # fmt: skip
+    rows = [
+        {
+            "seed": 0,
+            "layer": layer,
+            "head": head,
+            "beta": -layer + 0.1 * head,
+            "passkey_mass": layer + 0.1 * head,
+            "content_mass": 0.1 * head if layer else 0.0,
+        }
+        for layer in (0, 1)
+        for head in range(4)
+    ]
     found = learned.correlations(pd.DataFrame(rows)).set_index("reading")["rho"]
     assert found["attention on the key, all heads"] < 0 < found["attention on the key, within layers"]
     assert found["attention on the key, within layers"] == pytest.approx(1.0)

@@ -37,8 +37,10 @@ def test_the_facts_on_the_listings_are_as_compared_with_the_survey():
 def test_every_encoding_is_one_of_ours(number):
     frame = printed.table("bam", number)
     assert set(frame.encoding) <= set(ENCODINGS)
-    assert all(label.removesuffix(" (ours)") == ENCODINGS[name].label
-               for name, label in zip(frame.encoding, frame.label, strict=True))  # fmt: skip
+    assert all(
+        label.removesuffix(" (ours)") == ENCODINGS[name].label
+        for name, label in zip(frame.encoding, frame.label, strict=True)
+    )
 
 
 @pytest.mark.parametrize("number", [3, 4, 5])

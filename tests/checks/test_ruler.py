@@ -43,16 +43,39 @@ def frames(rule, seeds=3, longest=16, names=ENCODINGS):
     for task, name, seed, multiple in itertools.product(RULER, names, range(seeds), multiples):
         required = needles.required(task)
         right = round(rule(task, name, multiple) * SAMPLES) * required
-        rows.append({"task": task, "encoding": name, "seed": seed, "length": int(multiple * TRAINED), "right": right,
-                     "required": required, "samples": SAMPLES, "asked": True, "trained": TRAINED,
-                     "steps": 500})  # fmt: skip
+        rows.append(
+            {
+                "task": task,
+                "encoding": name,
+                "seed": seed,
+                "length": int(multiple * TRAINED),
+                "right": right,
+                "required": required,
+                "samples": SAMPLES,
+                "asked": True,
+                "trained": TRAINED,
+                "steps": 500,
+            }
+        )
     read = []
     for (task, row), multiple, _ in itertools.product(RULER.items(), multiples, range(SAMPLES)):
         haystack, key, value, keys, values, queries = row
         length = int(multiple * TRAINED)
-        read.append({"task": task, "seed": 0, "length": length, "tokens": length + 1, "haystack": haystack, "key": key,
-                     "value": value, "keys": keys or 5, "values": values, "queries": queries,
-                     "stated": True})  # fmt: skip
+        read.append(
+            {
+                "task": task,
+                "seed": 0,
+                "length": length,
+                "tokens": length + 1,
+                "haystack": haystack,
+                "key": key,
+                "value": value,
+                "keys": keys or 5,
+                "values": values,
+                "queries": queries,
+                "stated": True,
+            }
+        )
     made = pd.DataFrame(rows)
     return {"ruler_answers": made, "ruler_gates": needles.gates(made), "ruler_readings": pd.DataFrame(read)}
 
@@ -106,10 +129,18 @@ def test_flipped_numbers_change_the_answer(rule):
 
 @pytest.mark.parametrize(
     "column, value, task",
-    [("haystack", "noise", "single-2"), ("key", "words", "multikey-3"), ("value", "mixed", "single-3"),
-     ("keys", 3, "multiquery"), ("keys", 1, "multikey-2"), ("values", 3, "multivalue"), ("queries", 1, "multiquery"),
-     ("stated", False, "single-1"), ("tokens", TRAINED, "multikey-1")],
-)  # fmt: skip
+    [
+        ("haystack", "noise", "single-2"),
+        ("key", "words", "multikey-3"),
+        ("value", "mixed", "single-3"),
+        ("keys", 3, "multiquery"),
+        ("keys", 1, "multikey-2"),
+        ("values", 3, "multivalue"),
+        ("queries", 1, "multiquery"),
+        ("stated", False, "single-1"),
+        ("tokens", TRAINED, "multikey-1"),
+    ],
+)
 def test_prompts_that_are_not_ruler_s_are_found(column, value, task):
     made = frames(as_printed)
     read = made["ruler_readings"].copy()

@@ -64,10 +64,15 @@ def test_what_is_packed_is_unpacked(count):
 
 
 def test_runs_of_n_cut_and_coordinates_stay():
-    made = genome.assemble("mine", [("one", genome.codes(LETTERS)), ("two", genome.codes("NNNN")),
-                                    ("three", genome.codes("GG"))])  # fmt: skip
-    assert made.stretches == (genome.Stretch("one", 0, 4), genome.Stretch("one", 6, 11), genome.Stretch("one", 21, 1),
-                              genome.Stretch("three", 0, 2))  # fmt: skip
+    made = genome.assemble(
+        "mine", [("one", genome.codes(LETTERS)), ("two", genome.codes("NNNN")), ("three", genome.codes("GG"))]
+    )
+    assert made.stretches == (
+        genome.Stretch("one", 0, 4),
+        genome.Stretch("one", 6, 11),
+        genome.Stretch("one", 21, 1),
+        genome.Stretch("three", 0, 2),
+    )
     assert letters(made.bases(0, made.length)) == LETTERS.upper().replace("N", "") + "GG"
     assert made.ranges == ((0, 4), (4, 11), (15, 1), (16, 2))
 

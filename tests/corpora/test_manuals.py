@@ -29,10 +29,14 @@ def test_another_text_is_noticed(monkeypatch):
     assert manuals.changed("tornado-web") == f"tornado {version('tornado')}, not {row.version}"
 
 
-@pytest.mark.parametrize(("changes", "said"), [
-    ({"package": "no-such-package"}, "pip install no-such-package=="), ({"file": "tornado/none.py"}, "is not there"),
-    ({"file": "tornado/util.py"}, "characters from 0 on"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"package": "no-such-package"}, "pip install no-such-package=="),
+        ({"file": "tornado/none.py"}, "is not there"),
+        ({"file": "tornado/util.py"}, "characters from 0 on"),
+    ],
+)
 def test_missing_documents_are_one_line(monkeypatch, changes, said):
     row = manuals.known()["tornado-web"].model_copy(update=changes)
     monkeypatch.setattr(manuals, "known", lambda: {"tornado-web": row})

@@ -76,9 +76,13 @@ def test_on_the_shipped_sequence_order_three_is_below_order_zero():
 
 @pytest.mark.parametrize(
     ("order", "count", "said"),
-    [(-1, 8000, "order = -1; use an order from 0"), (256, 8000, "order = 256"), (2, 2000, "windows of 256"),
-     (2, 0, "windows of 256")],
-)  # fmt: skip
+    [
+        (-1, 8000, "order = -1; use an order from 0"),
+        (256, 8000, "order = 256"),
+        (2, 2000, "windows of 256"),
+        (2, 0, "windows of 256"),
+    ],
+)
 def test_bad_input(order, count, said):
     with pytest.raises(ValueError, match=said):
         Markov(made(drawn(9000)), ((0, count),), order)

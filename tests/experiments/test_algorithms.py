@@ -66,8 +66,20 @@ def test_an_encoder_without_positions_says_the_same_at_every_slot():
 
 
 def frame(good=3, lengths=(1, 2, 3, 4, 5), trained=3, **changes):
-    rows = [{"task": "copy", "encoding": "rope", "seed": 0, "length": n, "right": 10 * n if n <= good else 5 * n,
-             "symbols": 10 * n, "whole": 10 * (n <= good), "samples": 10, "run": "r"} for n in lengths]  # fmt: skip
+    rows = [
+        {
+            "task": "copy",
+            "encoding": "rope",
+            "seed": 0,
+            "length": n,
+            "right": 10 * n if n <= good else 5 * n,
+            "symbols": 10 * n,
+            "whole": 10 * (n <= good),
+            "samples": 10,
+            "run": "r",
+        }
+        for n in lengths
+    ]
     return pd.DataFrame(rows).assign(trained=trained, **changes)
 
 
@@ -97,9 +109,10 @@ def small():
 def test_a_run_and_its_second_time(small, tmp_path, monkeypatch):
     found = experiment.answers(small, tmp_path)
     assert found.groupby(["task", "encoding"]).size().to_dict() == {
-        (task, name): len(small.algorithms.lengths) for task in ("copy", "parity")
+        (task, name): len(small.algorithms.lengths)
+        for task in ("copy", "parity")
         for name in ("rope", "rope-randomised-128", "untrained")
-    }  # fmt: skip
+    }
     assert found["run"].nunique() == 5 and len(list(tmp_path.glob("*/record.json"))) == 4
     made = experiment.accuracy(found)
     assert set(made["part"]) == {"trained", "beyond"} and made["accuracy"].between(0, 1).all()

@@ -19,9 +19,22 @@ from attention_priors.training import runs as training
 from attention_priors.training.runs import RESTORED, Run, RunSpec
 
 CPU = torch.device("cpu")
-RECIPE = Recipe(name="test", optimizer="adamw", rate=0.01, prior_rate=10.0, steps=3, batch=2, length=80, warmup=0,
-                final_rate=0.1, weight_decay=0.1, betas=(0.9, 0.95), clip=1.0, text_weight=0.1,
-                checkpoint_every=2)  # fmt: skip
+RECIPE = Recipe(
+    name="test",
+    optimizer="adamw",
+    rate=0.01,
+    prior_rate=10.0,
+    steps=3,
+    batch=2,
+    length=80,
+    warmup=0,
+    final_rate=0.1,
+    weight_decay=0.1,
+    betas=(0.9, 0.95),
+    clip=1.0,
+    text_weight=0.1,
+    checkpoint_every=2,
+)
 
 
 def spec(encoding: str = "bam", **changes: object) -> RunSpec:
@@ -191,8 +204,13 @@ def test_the_commands_keep_and_take(tmp_path):
     environment = {"ATTENTION_PRIORS_CACHE": str(tmp_path / "cache"), "PATH": "/usr/bin:/bin"}
 
     def said(*arguments):
-        done = subprocess.run([sys.executable, "-m", *arguments, "--profile", "smoke", "--results", str(results)],
-                              capture_output=True, text=True, env=environment, check=True)  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-m", *arguments, "--profile", "smoke", "--results", str(results)],
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=True,
+        )
         return done.stdout
 
     assert "0 run(s) of profile smoke kept in results/runs" in said("attention_priors.commands.train", "--keep")

@@ -16,12 +16,38 @@ from attention_priors.experiments.passkeys import Settings as PasskeySettings
 from attention_priors.model import Transformer, count
 
 NAMES = ("smoke", "cpu", "full", "gpu", "paper")
-OWN = ["passkeys", "confound", "benchmark", "training_ablations", "languages", "readings", "algorithms", "nope",
-       "needles", "recall", "division", "copying", "goat_passkeys", "goat_offsets", "sinks", "stretches", "genomes",
-       "resolution", "digits"]  # fmt: skip
+OWN = [
+    "passkeys",
+    "confound",
+    "benchmark",
+    "training_ablations",
+    "languages",
+    "readings",
+    "algorithms",
+    "nope",
+    "needles",
+    "recall",
+    "division",
+    "copying",
+    "goat_passkeys",
+    "goat_offsets",
+    "sinks",
+    "stretches",
+    "genomes",
+    "resolution",
+    "digits",
+]
 # Perhaps nothing of their own:
-SHARED = ["goat_languages", "prior_ablations", "language_ablations", "learned", "sharpness", "parallel_needles",
-          "parallel_language", "parallel_profiles"]  # fmt: skip
+SHARED = [
+    "goat_languages",
+    "prior_ablations",
+    "language_ablations",
+    "learned",
+    "sharpness",
+    "parallel_needles",
+    "parallel_language",
+    "parallel_profiles",
+]
 DAY = 24
 
 

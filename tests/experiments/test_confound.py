@@ -30,10 +30,18 @@ def test_every_model_is_asked_at_every_length(tmp_path):
 
 def world(training: str, accuracies: dict[int, float], seed: int = 0) -> list[dict]:
     return [
-        {"training": training, "encoding": "rope", "seed": seed, "length": length, "correct": round(20 * share),
-         "samples": 20, "accuracy": share, "trained": 128}
+        {
+            "training": training,
+            "encoding": "rope",
+            "seed": seed,
+            "length": length,
+            "correct": round(20 * share),
+            "samples": 20,
+            "accuracy": share,
+            "trained": 128,
+        }
         for length, share in accuracies.items()
-    ]  # fmt: skip
+    ]
 
 
 def test_a_table_is_right_at_the_training_length_and_wrong_at_a_shorter_one():

@@ -80,8 +80,20 @@ def test_every_model_is_asked_at_every_length(tmp_path):
 
 def test_copied_is_a_matter_of_the_training_length():
     def losses(excess, far):
-        return [{"encoding": "goat-eight", "seed": 0, "length": n, "nll": 1.8, "excess": x, "expected": 1.8,
-                 "one_copy": 2.2, "steps": 4, "trained": 64} for n, x in ((64, excess), (1024, far))]  # fmt: skip
+        return [
+            {
+                "encoding": "goat-eight",
+                "seed": 0,
+                "length": n,
+                "nll": 1.8,
+                "excess": x,
+                "expected": 1.8,
+                "one_copy": 2.2,
+                "steps": 4,
+                "trained": 64,
+            }
+            for n, x in ((64, excess), (1024, far))
+        ]
 
     head = {"encoding": "goat-eight", "seed": 0, "below": 0.6}
     heads = pd.DataFrame(

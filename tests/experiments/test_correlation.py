@@ -11,8 +11,11 @@ from attention_priors.experiments.correlation import holm, spearman_permutation
 
 
 def frame(x, y, seeds=1):
-    rows = [{"encoding": f"e{k}", "seed": s, "x": a + s - (seeds - 1) / 2, "y": b}
-            for k, (a, b) in enumerate(zip(x, y, strict=True)) for s in range(seeds)]  # fmt: skip
+    rows = [
+        {"encoding": f"e{k}", "seed": s, "x": a + s - (seeds - 1) / 2, "y": b}
+        for k, (a, b) in enumerate(zip(x, y, strict=True))
+        for s in range(seeds)
+    ]
     return pd.DataFrame(rows)
 
 
@@ -28,8 +31,14 @@ def test_as_scipy_counts_them(n):
     x, y = rng.normal(size=n), rng.integers(0, 5, size=n)
     found = spearman_permutation(frame(x, y), "encoding", "x", "y")
     rho = stats.spearmanr(x, y).statistic
-    test = stats.permutation_test((x,), lambda v: stats.spearmanr(v, y).statistic, permutation_type="pairings",
-                                  n_resamples=2000 if n > 6 else np.inf, vectorized=False, rng=1)  # fmt: skip
+    test = stats.permutation_test(
+        (x,),
+        lambda v: stats.spearmanr(v, y).statistic,
+        permutation_type="pairings",
+        n_resamples=2000 if n > 6 else np.inf,
+        vectorized=False,
+        rng=1,
+    )
     assert found.rho == pytest.approx(rho)
     assert found.p == pytest.approx(test.pvalue, abs=0.04 if n > 6 else 1e-12)
     assert -1 <= found.low <= found.rho <= found.high <= 1

@@ -17,9 +17,12 @@ WANTED = {"bam-positive", *(f"{name}-ssmax-prior" for name in ("kerple-power", "
 
 def counts(**hits):
     """Hits of 50 at 96, 128 and beyond by encoding ("_" for "-"), the same for five seeds unless listed by seed."""
-    rows = [(name.replace("_", "-"), seed, length, right, 50, 128)
-            for name, each in hits.items() for seed, own in enumerate(each if isinstance(each, list) else [each] * 5)
-            for length, right in own.items()]  # fmt: skip
+    rows = [
+        (name.replace("_", "-"), seed, length, right, 50, 128)
+        for name, each in hits.items()
+        for seed, own in enumerate(each if isinstance(each, list) else [each] * 5)
+        for length, right in own.items()
+    ]
     return pd.DataFrame(rows, columns=["encoding", "seed", "length", "correct", "samples", "trained"])
 
 

@@ -65,8 +65,9 @@ def test_a_windowed_encoding_differs_from_the_other_by_its_window() -> None:
     for name, other in division.WINDOWED.items():
         one, two = encoding(name), encoding(other)
         assert one.window is None and two.window and (one.prior, one.rotated_heads) == (two.prior, two.rotated_heads)
-    windowed = {name for name, row in ENCODINGS.items()
-                if row.window and row.rotary is not still and not row.rotated_layers}  # fmt: skip
+    windowed = {
+        name for name, row in ENCODINGS.items() if row.window and row.rotary is not still and not row.rotated_layers
+    }
     assert set(division.WINDOWED.values()) == windowed
 
 
@@ -121,14 +122,25 @@ def test_a_prior_rate_is_of_addresses_alone() -> None:
 
 
 def test_an_exception_copies_through_heads_that_should_have_failed_or_kept_on() -> None:
-    found = frames(**{
-        "half-rope": (1, 1, 0.1, 0.9), "rope": (1, 0, 0.9, 0.1), "rope-bam": (1, 1, 0.9, 0.1),
-        "half-rope-bam": (1, 0, 0.1, 0.9), "bam": (0.5, 0, 0.1, 0.9), "half-window": (1, 0, 0.1, 0.9),
-    })  # fmt: skip
+    found = frames(
+        **{
+            "half-rope": (1, 1, 0.1, 0.9),
+            "rope": (1, 0, 0.9, 0.1),
+            "rope-bam": (1, 1, 0.9, 0.1),
+            "half-rope-bam": (1, 0, 0.1, 0.9),
+            "bam": (0.5, 0, 0.1, 0.9),
+            "half-window": (1, 0, 0.1, 0.9),
+        }
+    )
     made = division.models(*found).set_index("encoding")
     assert made["exception"].to_dict() == {
-        "half-rope": False, "rope": False, "rope-bam": True, "half-rope-bam": True, "bam": False, "half-window": False
-    }  # fmt: skip
+        "half-rope": False,
+        "rope": False,
+        "rope-bam": True,
+        "half-rope-bam": True,
+        "bam": False,
+        "half-window": False,
+    }
     assert made["rotated"].tolist() == pytest.approx([0.1, 0.9, 0.9, 0.1, 0.1, 0.1]) and (made["lost"] == 1).all()
     assert made["at_far_correct"].tolist() == [20, 0, 20, 0, 0, 0] and (made["beyond_longest"] == 0.5).all()
 

@@ -12,15 +12,38 @@ TABLE = TABLES["division_elsewhere"]
 
 
 def texts(name, losses, passed=True, times=1):
-    return [{"encoding": name, "times": times, "seed": seed, "trained_on": known, "length": 64 * multiple,
-             "trained": 64, "loss": loss + 0.1 * multiple + (not known), "passed": passed}
-            for seed, loss in enumerate(losses) for multiple in (1, 8) for known in (True, False)]  # fmt: skip
+    return [
+        {
+            "encoding": name,
+            "times": times,
+            "seed": seed,
+            "trained_on": known,
+            "length": 64 * multiple,
+            "trained": 64,
+            "loss": loss + 0.1 * multiple + (not known),
+            "passed": passed,
+        }
+        for seed, loss in enumerate(losses)
+        for multiple in (1, 8)
+        for known in (True, False)
+    ]
 
 
 def needles(name, right, passed=True, task=NEEDLES[0]):
-    answers = [{"encoding": name, "task": task, "seed": seed, "length": 240 * multiple, "trained": 240,
-                "right": hits if multiple > 1 else 20, "required": 1, "samples": 20}
-               for seed, hits in enumerate(right) for multiple in (0.9, 1, 16)]  # fmt: skip
+    answers = [
+        {
+            "encoding": name,
+            "task": task,
+            "seed": seed,
+            "length": 240 * multiple,
+            "trained": 240,
+            "right": hits if multiple > 1 else 20,
+            "required": 1,
+            "samples": 20,
+        }
+        for seed, hits in enumerate(right)
+        for multiple in (0.9, 1, 16)
+    ]
     gates = [{"task": task, "encoding": name, "seed": seed, "passed": passed} for seed in range(len(right))]
     return answers, gates
 
@@ -36,11 +59,15 @@ def found(frame, name, task, multiple):
 
 FRAME = table(
     ["rope", "rope-bam", "half-rope"],
-    [*texts("rope", [1.0, 1.2]), *texts("rope", [0.5], times=3), *texts("rope-bam", [2.0], passed=False),
-     *texts("t5", [1.0])],
+    [
+        *texts("rope", [1.0, 1.2]),
+        *texts("rope", [0.5], times=3),
+        *texts("rope-bam", [2.0], passed=False),
+        *texts("t5", [1.0]),
+    ],
     needles("rope", [10, 20]),
     needles("rope-bam", [7], passed=False, task=NEEDLES[1]),
-)  # fmt: skip
+)
 
 
 def test_text_is_the_loss_at_equal_tokens_on_text_of_the_kind_trained_on():

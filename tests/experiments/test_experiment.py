@@ -14,8 +14,12 @@ PROFILES = ("smoke", "cpu", "full", "gpu", "paper")
 
 
 def made(**changes) -> Experiment:
-    given = {"name": "mine", "frames": ("answers",), "recipe": lambda profile: "none",
-             "measure": lambda profile, runs, cache: {"answers": pd.DataFrame({"right": [1, 3]})}}  # fmt: skip
+    given = {
+        "name": "mine",
+        "frames": ("answers",),
+        "recipe": lambda profile: "none",
+        "measure": lambda profile, runs, cache: {"answers": pd.DataFrame({"right": [1, 3]})},
+    }
     return Experiment(**given | changes)
 
 
@@ -39,8 +43,13 @@ def test_what_is_measured_is_what_was_declared(tmp_path):
 
 
 def test_derived_metrics_follow_their_sources(tmp_path):
-    two = made(needs=("scale",), derive={"double": ("answers", lambda frame: 2 * frame),
-                                         "sum": (("double", "scale"), lambda frame, scale: frame + scale)})  # fmt: skip
+    two = made(
+        needs=("scale",),
+        derive={
+            "double": ("answers", lambda frame: 2 * frame),
+            "sum": (("double", "scale"), lambda frame, scale: frame + scale),
+        },
+    )
     frames = two.measured(config.profile("smoke"), tmp_path, tmp_path)
     found = two.derived(frames | {"scale": pd.DataFrame({"right": [10, 10]})})
     assert list(found) == ["double", "sum"] and found["sum"]["right"].tolist() == [12, 16]
@@ -95,8 +104,10 @@ def test_one_name_is_one_run(monkeypatch):
     profile = config.profile("smoke")
     spec = passkey_run(profile, "bam", 0)
     specs = [spec.model_copy(update={"seed": seed}) for seed in (0, 1)]
-    rows = {f"row{n}": made(name=f"row{n}", asked=lambda *_, spec=spec: {spec: []}, naming=lambda _: names)
-            for n, spec in enumerate(specs)}  # fmt: skip
+    rows = {
+        f"row{n}": made(name=f"row{n}", asked=lambda *_, spec=spec: {spec: []}, naming=lambda _: names)
+        for n, spec in enumerate(specs)
+    }
     names = dict.fromkeys(specs, "a/b/0")
     monkeypatch.setattr(experiments, "EXPERIMENTS", rows)
     with pytest.raises(ValueError, match=r"^experiment 'row1' calls another run 'a/b/0' .*rename it in its `plan`$"):

@@ -15,16 +15,38 @@ LENGTHS = (96, 128, 512, 2048, 8192)
 def counts(far: dict[str, tuple[int, ...]], near: int = 20) -> pd.DataFrame:
     """Hits of 20 prompts: `near` up to the training length, beyond it those of each seed."""
     return pd.DataFrame(
-        {"encoding": name, "seed": seed, "length": length, "correct": near if length <= 128 else hits, "samples": 20,
-         "trained": 128}
-        for name, each in far.items() for seed, hits in enumerate(each) for length in LENGTHS
-    )  # fmt: skip
+        {
+            "encoding": name,
+            "seed": seed,
+            "length": length,
+            "correct": near if length <= 128 else hits,
+            "samples": 20,
+            "trained": 128,
+        }
+        for name, each in far.items()
+        for seed, hits in enumerate(each)
+        for length in LENGTHS
+    )
 
 
 def test_who_reaches_is_named_and_the_last_of_them_has_the_interval():
-    found = dict(zip(findings.COLUMNS, findings.who_reaches(counts(
-        {"kerple-log": (20, 20), "sandwich": (18, 16), "rope": (0, 2), "rope-local": (20, 20), "alibi-ssmax": (20, 20)}
-    )), strict=True))  # fmt: skip
+    found = dict(
+        zip(
+            findings.COLUMNS,
+            findings.who_reaches(
+                counts(
+                    {
+                        "kerple-log": (20, 20),
+                        "sandwich": (18, 16),
+                        "rope": (0, 2),
+                        "rope-local": (20, 20),
+                        "alibi-ssmax": (20, 20),
+                    }
+                )
+            ),
+            strict=True,
+        )
+    )
     assert found["finding"] == (
         "Without SSMax KERPLE log and Sandwich answer 0.85 to 1.00 of the passkeys at 64 times their training length, "
         "1 other at most 0.05 [0.00, 0.69]."
@@ -66,11 +88,21 @@ def test_nobody_reaches_or_nobody_has_learned():
 def models(**both: tuple[tuple[int, int], ...]) -> pd.DataFrame:
     """Passkeys and addresses, of 20 each, of every seed of a composition."""
     return pd.DataFrame(
-        {"encoding": name.replace("_", "-"), "seed": seed, "passed": True, "trained": 128, "longest": 8192,
-         "longest_address": 1024, "at_longest_correct": passkeys, "at_longest_samples": 20,
-         "near_longest_correct": addresses, "near_longest_samples": 20}
-        for name, each in both.items() for seed, (passkeys, addresses) in enumerate(each)
-    )  # fmt: skip
+        {
+            "encoding": name.replace("_", "-"),
+            "seed": seed,
+            "passed": True,
+            "trained": 128,
+            "longest": 8192,
+            "longest_address": 1024,
+            "at_longest_correct": passkeys,
+            "at_longest_samples": 20,
+            "near_longest_correct": addresses,
+            "near_longest_samples": 20,
+        }
+        for name, each in both.items()
+        for seed, (passkeys, addresses) in enumerate(each)
+    )
 
 
 BOTH, TELLS, FINDS = ((20, 20), (18, 20)), ((0, 20), (20, 20)), ((20, 2), (20, 3))
@@ -94,11 +126,17 @@ def test_who_divides_the_work_is_counted_beside_those_without_window_or_rotation
 
 
 def test_what_mends_a_pretrained_model_is_told_with_the_interval_of_the_surest():
-    losses = {("as-is", 4096): (2.0, 2.2), ("as-is", 12288): (4.0, 4.4), ("yarn", 12288): (2.5, 2.7),
-              ("sinks", 12288): (2.4, 2.4)}  # fmt: skip
-    frame = pd.DataFrame({"document": f"d{k}", "way": way, "length": length, "loss": loss, "trained": 8192,
-                          "model": "Small, 4 bits"}
-                         for (way, length), each in losses.items() for k, loss in enumerate(each))  # fmt: skip
+    losses = {
+        ("as-is", 4096): (2.0, 2.2),
+        ("as-is", 12288): (4.0, 4.4),
+        ("yarn", 12288): (2.5, 2.7),
+        ("sinks", 12288): (2.4, 2.4),
+    }
+    frame = pd.DataFrame(
+        {"document": f"d{k}", "way": way, "length": length, "loss": loss, "trained": 8192, "model": "Small, 4 bits"}
+        for (way, length), each in losses.items()
+        for k, loss in enumerate(each)
+    )
     sentence, more, measured, value, low, high, *_ = findings.pretrained(frame)
     assert sentence == (
         "Small, a language model with RoPE trained to 8,192 tokens, loses 4.20 nats a token at 12,288; a window with "
@@ -111,8 +149,15 @@ def test_what_mends_a_pretrained_model_is_told_with_the_interval_of_the_surest()
 
 def test_a_low_perplexity_that_retrieves_little_is_named():
     names = ("bam", "alibi", "kerple-log", "sandwich", "rope")
-    frame = pd.DataFrame({"encoding": names, "multiple": 16.0, "perplexity": [4.0, 4.1, 4.2, 4.3, 40.0],
-                          "accuracy": [1.0, 0.1, 0.9, 1.0, 0.0], "decides": [True] * 5})  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "encoding": names,
+            "multiple": 16.0,
+            "perplexity": [4.0, 4.1, 4.2, 4.3, 40.0],
+            "accuracy": [1.0, 0.1, 0.9, 1.0, 0.0],
+            "decides": [True] * 5,
+        }
+    )
     sentence, more, _, value, *_ = findings.perplexity_misleads(frame)
     assert sentence.endswith(
         "of the 4 encodings within a fifth of the best at 16 times the training length, 3 find at least 0.8 of the "
@@ -128,11 +173,19 @@ def test_a_low_perplexity_that_retrieves_little_is_named():
 def one_length_each(**places: tuple[float, ...]) -> pd.DataFrame:
     """Accuracy at shorter lengths of each seed of an encoding that is trained at one length; 1 elsewhere."""
     return pd.DataFrame(
-        {"training": way, "encoding": name, "seed": seed, "length": length, "trained": 128,
-         "accuracy": accuracy if way == confound.FIXED and length < 128 else 1.0}
-        for way in (confound.FIXED, confound.VARIED) for name, each in places.items()
-        for seed, accuracy in enumerate(each) for length in (96, 112, 128)
-    )  # fmt: skip
+        {
+            "training": way,
+            "encoding": name,
+            "seed": seed,
+            "length": length,
+            "trained": 128,
+            "accuracy": accuracy if way == confound.FIXED and length < 128 else 1.0,
+        }
+        for way in (confound.FIXED, confound.VARIED)
+        for name, each in places.items()
+        for seed, accuracy in enumerate(each)
+        for length in (96, 112, 128)
+    )
 
 
 def test_what_one_length_costs_is_told_by_encoding():
@@ -188,11 +241,15 @@ def test_what_one_length_costs_rests_on_one_encoding_and_on_no_seed():
 
 
 def test_a_profile_without_compositions_and_pretrained_model_has_the_other_findings():
-    perplexity = pd.DataFrame({"encoding": ["bam"], "multiple": 16.0, "perplexity": 4.0, "accuracy": 1.0,
-                               "decides": True})  # fmt: skip
-    one = pd.DataFrame({"training": way, "encoding": "nope", "seed": seed, "length": length, "trained": 128,
-                        "accuracy": 1.0} for way in (confound.FIXED, confound.VARIED) for seed in (0, 1)
-                       for length in (96, 128))  # fmt: skip
+    perplexity = pd.DataFrame(
+        {"encoding": ["bam"], "multiple": 16.0, "perplexity": 4.0, "accuracy": 1.0, "decides": True}
+    )
+    one = pd.DataFrame(
+        {"training": way, "encoding": "nope", "seed": seed, "length": length, "trained": 128, "accuracy": 1.0}
+        for way in (confound.FIXED, confound.VARIED)
+        for seed in (0, 1)
+        for length in (96, 128)
+    )
     none = pd.DataFrame()
     found = findings.findings(none, counts({"bam": (20, 20)}), none, perplexity, one)
     assert list(found["figure"]) == ["encodings_accuracy", "perplexity_and_retrieval", "passkey_confound"]

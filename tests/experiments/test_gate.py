@@ -9,8 +9,11 @@ from attention_priors.experiments.gate import gated, passing
 def frame(**hits):
     """Hits of 50 by run ("name_seed") at 96, 112, 128 and beyond: 256."""
     lengths = (96, 112, 128, 256)
-    rows = [(*run.split("_"), length, right, 50, 128)
-            for run, each in hits.items() for length, right in zip(lengths, each, strict=False)]  # fmt: skip
+    rows = [
+        (*run.split("_"), length, right, 50, 128)
+        for run, each in hits.items()
+        for length, right in zip(lengths, each, strict=False)
+    ]
     made = pd.DataFrame(rows, columns=["encoding", "seed", "length", "correct", "samples", "trained"])
     return made.astype({"seed": int})
 

@@ -129,17 +129,33 @@ def test_intervals_of_r_draw_whole_texts():
 def losses(bits):
     """bits[encoding][seed] on new windows, half of it on the others."""
     return pd.DataFrame(
-        {"encoding": name, "seed": seed, "window": window, "new": window < 3, "passed": value < 1.91,
-         "bits": value if window < 3 else value / 2}
-        for name, seeds in bits.items() for seed, value in enumerate(seeds) for window in range(6)
-    )  # fmt: skip
+        {
+            "encoding": name,
+            "seed": seed,
+            "window": window,
+            "new": window < 3,
+            "passed": value < 1.91,
+            "bits": value if window < 3 else value / 2,
+        }
+        for name, seeds in bits.items()
+        for seed, value in enumerate(seeds)
+        for window in range(6)
+    )
 
 
 CHAINS = pd.DataFrame(
-    {"order": order, "windows": part, "count": 3, "strength": 1.0, "bits": 2 - 0.03 * order, "scored": 24,
-     "trained": 48}
-    for part in ("new", "all") for order in range(6)
-)  # fmt: skip
+    {
+        "order": order,
+        "windows": part,
+        "count": 3,
+        "strength": 1.0,
+        "bits": 2 - 0.03 * order,
+        "scored": 24,
+        "trained": 48,
+    }
+    for part in ("new", "all")
+    for order in range(6)
+)
 
 
 def test_encodings_are_told_beside_the_chains():

@@ -24,11 +24,23 @@ def test_the_rivals_runs_are_those_of_the_language_models():
 def rows(losses, passed=()):
     """A row per document of one domain; `losses` by encoding and seed."""
     return pd.DataFrame(
-        {"domain": "docstrings", "trained_on": True, "encoding": name, "times": 1, "seed": seed, "length": 128,
-         "document": document, "loss": loss, "run": "r", "passed": (name, seed) not in passed, "trained": 128,
-         "scored": 64}
-        for (name, seed), own in losses.items() for document, loss in enumerate(own)
-    )  # fmt: skip
+        {
+            "domain": "docstrings",
+            "trained_on": True,
+            "encoding": name,
+            "times": 1,
+            "seed": seed,
+            "length": 128,
+            "document": document,
+            "loss": loss,
+            "run": "r",
+            "passed": (name, seed) not in passed,
+            "trained": 128,
+            "scored": 64,
+        }
+        for (name, seed), own in losses.items()
+        for document, loss in enumerate(own)
+    )
 
 
 LOSSES = {("goat", 0): [1.0, 3.0], ("goat", 1): [1.2, 3.2], ("alibi", 0): [1.5, 2.9], ("alibi", 1): [1.5, 3.3]}

@@ -45,10 +45,20 @@ def test_answers_are_counted_by_octave_of_the_address():
 
 def test_totals_and_octaves_agree():
     rows = pd.DataFrame(
-        {"encoding": "goat-rope", "seed": seed, "steps": 9, "run": "r", "length": 128, "address": address,
-         "correct": right, "samples": 10, "trained": 128}
-        for seed in (0, 1) for address, right in ((1, 10), (2, 4 + seed))
-    )  # fmt: skip
+        {
+            "encoding": "goat-rope",
+            "seed": seed,
+            "steps": 9,
+            "run": "r",
+            "length": 128,
+            "address": address,
+            "correct": right,
+            "samples": 10,
+            "trained": 128,
+        }
+        for seed in (0, 1)
+        for address, right in ((1, 10), (2, 4 + seed))
+    )
     total = goat_offsets.totals(rows)
     assert total[["correct", "samples", "steps"]].values.tolist() == [[14, 20, 9], [15, 20, 9]]
     by = goat_offsets.by_address(rows).set_index("address")

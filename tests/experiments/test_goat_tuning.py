@@ -12,8 +12,11 @@ def test_every_row_had_the_same_number_of_trials_at_the_recipes_of_the_profile()
     tried = goat_tuning.tried()
     seeds = {*PROFILE.goat_passkey.seeds, *PROFILE.goat_offsets.seeds, *config.profile("full").goat_passkey.seeds}
     assert set(tried["seed"]) == {tuning.SEED} and tuning.SEED not in seeds
-    expected = {(task, name): 3 + len(goat_tuning.LOWER.get(name, ()))
-                for task, names in goat_tuning.ROWS.items() for name in names}  # fmt: skip
+    expected = {
+        (task, name): 3 + len(goat_tuning.LOWER.get(name, ()))
+        for task, names in goat_tuning.ROWS.items()
+        for name in names
+    }
     assert dict(tried.groupby(["task", "encoding"]).size()) == expected
     for (task, name), own in tried.groupby(["task", "encoding"]):
         settings = {tuple(each.values()) for each in goat_tuning.trials(PROFILE, task, name)}
@@ -21,8 +24,10 @@ def test_every_row_had_the_same_number_of_trials_at_the_recipes_of_the_profile()
 
 
 def test_a_row_whose_prior_learns_tries_the_rate_of_the_prior():
-    rates = {name: [each["prior_rate"] for each in goat_tuning.trials(PROFILE, goat_tuning.PASSKEYS, name)]
-             for name in ("goat-code", "alibi", "rope")}  # fmt: skip
+    rates = {
+        name: [each["prior_rate"] for each in goat_tuning.trials(PROFILE, goat_tuning.PASSKEYS, name)]
+        for name in ("goat-code", "alibi", "rope")
+    }
     assert rates == {"goat-code": [5.0, 5.0, 1.0], "alibi": [5.0] * 3, "rope": [5.0] * 3}
 
 

@@ -11,9 +11,12 @@ from attention_priors.training.runs import Run
 
 
 def frame():
-    rows = [(seed, length, document, loss)
-            for seed, shift in ((0, 0.0), (1, 0.2)) for length, more in ((8, 0.0), (16, 0.5))
-            for document, loss in ((0, 1.0 + shift + more), (1, 3.0 + shift + more))]  # fmt: skip
+    rows = [
+        (seed, length, document, loss)
+        for seed, shift in ((0, 0.0), (1, 0.2))
+        for length, more in ((8, 0.0), (16, 0.5))
+        for document, loss in ((0, 1.0 + shift + more), (1, 3.0 + shift + more))
+    ]
     table = pd.DataFrame(rows, columns=["seed", "length", "document", "loss"])
     return table.assign(domain="text", encoding="bam", times=1, run="r", passed=True)
 
@@ -37,8 +40,11 @@ def test_over_seeds_is_the_interval_of_the_mean_loss():
 def test_growth_is_taken_within_a_seed():
     found = documents.growth(frame(), 8)
     assert found.set_index(["seed", "length"])["growth"].round(12).to_dict() == {
-        (0, 8): 0.0, (0, 16): 0.5, (1, 8): 0.0, (1, 16): 0.5,
-    }  # fmt: skip
+        (0, 8): 0.0,
+        (0, 16): 0.5,
+        (1, 8): 0.0,
+        (1, 16): 0.5,
+    }
 
 
 @pytest.fixture
@@ -51,9 +57,17 @@ def small(tmp_path):
         words = rng.choice(["red", "green", "blue", "one", "two", "sees", "and"], 400)
         (folder / f"{name}.txt").write_text(" ".join(words), encoding="utf-8")
     smoke = config.profile("smoke")
-    changes = {"corpus": f"text:{folder}", "domains": ("text",), "vocabulary": 300, "lengths": (16, 32, 64),
-               "scored": 8, "encodings": ("rope", "rope-local", "alibi"), "documents": 1, "more_steps": {},
-               "recipe": smoke.language.recipe.model_copy(update={"length": 16, "steps": 2})}  # fmt: skip
+    changes = {
+        "corpus": f"text:{folder}",
+        "domains": ("text",),
+        "vocabulary": 300,
+        "lengths": (16, 32, 64),
+        "scored": 8,
+        "encodings": ("rope", "rope-local", "alibi"),
+        "documents": 1,
+        "more_steps": {},
+        "recipe": smoke.language.recipe.model_copy(update={"length": 16, "steps": 2}),
+    }
     language = smoke.language.model_copy(update=changes)
     return smoke.model_copy(update={"language": language, "seeds": (0,), "main_seeds": (0,), "workers": 1})
 

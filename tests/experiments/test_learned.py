@@ -50,8 +50,12 @@ def test_edits_touch_what_they_name():
         for block in built.blocks:
             block.attention.prior.theta_beta.copy_(torch.tensor([-0.5, 0.7]))
     state = {name: value.clone() for name, value in built.state_dict().items()}
-    for edit, left in (("as trained", [-0.5, 0.7]), ("negative to uniform", [0, 0.7]),
-                       ("positive to uniform", [-0.5, 0]), ("all uniform", [0, 0])):  # fmt: skip
+    for edit, left in (
+        ("as trained", [-0.5, 0.7]),
+        ("negative to uniform", [0, 0.7]),
+        ("positive to uniform", [-0.5, 0]),
+        ("all uniform", [0, 0]),
+    ):
         built.load_state_dict(state)
         edited = learned.edited(built, edit, 0)
         for block in edited.blocks:

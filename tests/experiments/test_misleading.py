@@ -8,15 +8,37 @@ from attention_priors.experiments.misleading import both
 
 
 def texts(name, losses, passed=True, times=1, multiples=(1, 4)):
-    return [{"encoding": name, "times": times, "seed": seed, "trained_on": known, "length": 64 * m, "trained": 64,
-             "loss": loss + 0.1 * m + (not known), "passed": passed}
-            for seed, loss in enumerate(losses) for m in multiples for known in (True, False)]  # fmt: skip
+    return [
+        {
+            "encoding": name,
+            "times": times,
+            "seed": seed,
+            "trained_on": known,
+            "length": 64 * m,
+            "trained": 64,
+            "loss": loss + 0.1 * m + (not known),
+            "passed": passed,
+        }
+        for seed, loss in enumerate(losses)
+        for m in multiples
+        for known in (True, False)
+    ]
 
 
 def answers(name, correct, multiples=(1, 2, 4), form="plain"):
-    return [{"form": form, "encoding": name, "seed": seed, "length": 128 * m, "trained": 128,
-             "correct": 50 if m == 1 and right >= 0 else max(right, 0), "samples": 50}
-            for seed, right in enumerate(correct) for m in multiples]  # fmt: skip
+    return [
+        {
+            "form": form,
+            "encoding": name,
+            "seed": seed,
+            "length": 128 * m,
+            "trained": 128,
+            "correct": 50 if m == 1 and right >= 0 else max(right, 0),
+            "samples": 50,
+        }
+        for seed, right in enumerate(correct)
+        for m in multiples
+    ]
 
 
 def table(language, passkeys):

@@ -21,8 +21,12 @@ def text(tmp_path_factory):
     folder = tmp_path_factory.mktemp("text")
     names = ("Anna", "Boris", "Clara", "David", "Edith", "Frank", "Greta", "Hugo", "Ida", "Jonas")
     for name in names:
-        sentences = [f"{name} {verb} the {thing} in {when}." for verb in ("paints", "sells", "draws")
-                     for thing in ("door", "roof", "kitchen") for when in ("spring", "summer", "winter")]  # fmt: skip
+        sentences = [
+            f"{name} {verb} the {thing} in {when}."
+            for verb in ("paints", "sells", "draws")
+            for thing in ("door", "roof", "kitchen")
+            for when in ("spring", "summer", "winter")
+        ]
         (folder / f"{name}.txt").write_text(" ".join(sentences * 4), encoding="utf-8")
     return folder
 
@@ -45,9 +49,11 @@ def packed(small, tmp_path_factory):
 def test_runs_have_lessons_and_rope_local_borrows(small, packed):
     wanted = needles.wanted(small, packed)
     assert [(run.name, names) for run, names in wanted.items()] == [
-        ("needles/rope/0", ["rope", "rope-local"]), ("needles/rope/1", ["rope", "rope-local"]),
-        ("needles/bam-ssmax/0", ["bam-ssmax"]), ("needles/bam-ssmax/1", ["bam-ssmax"]),
-    ]  # fmt: skip
+        ("needles/rope/0", ["rope", "rope-local"]),
+        ("needles/rope/1", ["rope", "rope-local"]),
+        ("needles/bam-ssmax/0", ["bam-ssmax"]),
+        ("needles/bam-ssmax/1", ["bam-ssmax"]),
+    ]
     first, last = small.needles.lessons
     for run in wanted:
         assert run.start.task == "needles-lesson" and run.start.start is None
@@ -200,8 +206,12 @@ def test_who_misses_too_often_is_asked_no_more(small):
 
 def frame():
     """Two seeds on two tasks: one answer a prompt and four; the second seed gave up on the second."""
-    rows = [("single-1", 0, 10, 1, True), ("single-1", 1, 8, 1, True),
-            ("multiquery", 0, 30, 4, True), ("multiquery", 1, 0, 4, False)]  # fmt: skip
+    rows = [
+        ("single-1", 0, 10, 1, True),
+        ("single-1", 1, 8, 1, True),
+        ("multiquery", 0, 30, 4, True),
+        ("multiquery", 1, 0, 4, False),
+    ]
     made = pd.DataFrame(rows, columns=["task", "seed", "right", "required", "asked"])
     return made.assign(encoding="bam", length=192, samples=10, trained=192, steps=500, run="r")
 
@@ -210,8 +220,11 @@ def test_who_learned_a_task_is_counted_by_required_answers():
     longer = frame().assign(length=384, right=0)
     gates = needles.gates(pd.concat([frame(), longer])).set_index(["task", "seed"])
     assert gates["passed"].to_dict() == {
-        ("single-1", 0): True, ("single-1", 1): False, ("multiquery", 0): False, ("multiquery", 1): False,
-    }  # fmt: skip
+        ("single-1", 0): True,
+        ("single-1", 1): False,
+        ("multiquery", 0): False,
+        ("multiquery", 1): False,
+    }
     assert gates.loc[("multiquery", 0), "pooled"] == 0.75 and set(gates["steps"]) == {500}
     assert needles.scores(frame()).set_index("task")["passed"].to_dict() == {"single-1": 1, "multiquery": 0}
     averages = needles.averages(frame().query("task == 'single-1'")).set_index("seed")
@@ -221,8 +234,11 @@ def test_who_learned_a_task_is_counted_by_required_answers():
 def test_scores_are_shares_of_required_answers():
     assert needles.score(frame()).tolist() == [1.0, 0.8, 0.75, 0.0]
     assert {task: needles.required(task) for task in ("single-1", "multivalue", "multiquery", "variable-tracking")} == {
-        "single-1": 1, "multivalue": 4, "multiquery": 4, "variable-tracking": 5,
-    }  # fmt: skip
+        "single-1": 1,
+        "multivalue": 4,
+        "multiquery": 4,
+        "variable-tracking": 5,
+    }
 
 
 def test_over_seeds_counts_who_was_not_asked_as_nothing():

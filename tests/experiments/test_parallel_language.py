@@ -32,8 +32,10 @@ def test_as_trained_is_the_loss_of_documents(model):
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "oracle"])
 def test_all_ways_are_one_at_the_training_length_and_differ_beyond(model, method):
     """At 8T: PI by a quarter of L / T is none up to 4T."""
-    plain, own = ([row["loss"] for row in language.losses(model, METHODS[name], DOCUMENTS, (128, 1024), 64, 128, 0)]
-                  for name in ("plain", method))  # fmt: skip
+    plain, own = (
+        [row["loss"] for row in language.losses(model, METHODS[name], DOCUMENTS, (128, 1024), 64, 128, 0)]
+        for name in ("plain", method)
+    )
     if method not in ("rerope", "snapkv") and "half" not in method and "quarter" not in method:
         assert own[:3] == pytest.approx(plain[:3], abs=1e-5)
     assert own[3:] != pytest.approx(plain[3:], abs=1e-4) or method == "plain"
@@ -47,10 +49,13 @@ def test_chunks_may_be_chosen_by_what_is_scored(model):
 
 def test_growth_is_counted_from_the_training_length():
     common = {"encoding": "rope", "seed": 0, "passed": True, "trained": 128, "scored": 64}
-    rows = [common | {"method": method, "length": length, "document": document,
-             "loss": 2.0 + (length > 128) * more + document}
-            for method, more in (("plain", 3.0), ("k3", 0.5)) for length in (128, 256)
-            for document in (0, 1)]  # fmt: skip
+    rows = [
+        common
+        | {"method": method, "length": length, "document": document, "loss": 2.0 + (length > 128) * more + document}
+        for method, more in (("plain", 3.0), ("k3", 0.5))
+        for length in (128, 256)
+        for document in (0, 1)
+    ]
     found = language.by_seed(pd.DataFrame(rows)).set_index(["method", "length"])
     assert found["growth"].to_dict() == {("plain", 128): 0, ("plain", 256): 3, ("k3", 128): 0, ("k3", 256): 0.5}
     assert (found["documents"] == 2).all() and found.loc["plain", 128]["loss"] == 2.5

@@ -20,8 +20,9 @@ ASKED = Evaluation(lengths=(128, 256), samples=5)
 @pytest.fixture(scope="module")
 def model():
     torch.manual_seed(0)
-    return Transformer(ModelConfig(vocabulary=len(passkey.VOCABULARY), width=32, layers=2, heads=2, hidden=32,
-                                   encoding="rope")).eval()  # fmt: skip
+    return Transformer(
+        ModelConfig(vocabulary=len(passkey.VOCABULARY), width=32, layers=2, heads=2, hidden=32, encoding="rope")
+    ).eval()
 
 
 def test_what_is_for_rope_is_asked_of_rope_alone():
@@ -57,8 +58,10 @@ def test_every_method_answers(model, method):
 
 
 def test_entries_are_what_the_question_attends_to(model):
-    found = {name: needles.banded(model, METHODS[name], Evaluation(lengths=(1024,), samples=2), 0, 128)[0]["entries"]
-             for name in METHODS}  # fmt: skip
+    found = {
+        name: needles.banded(model, METHODS[name], Evaluation(lengths=(1024,), samples=2), 0, 128)[0]["entries"]
+        for name in METHODS
+    }
     assert found["plain"] == found["rerope"] == found["all"] == 1004
     assert found["last-window"] == found["halves"] == found["k1"] == 108 and found["streaming"] == 127
     assert found["snapkv"] == 162 and found["k3-half"] in range(155, 163) and found["k3-quarter"] in range(77, 82)
@@ -78,16 +81,39 @@ def world(k3=1.0, plain=0.2, gate=1.0, seeds=(0, 1, 2)):
     prompts, asked = [], []
     for seed in seeds:
         for length in (96, 128):
-            asked.append({"encoding": "rope", "seed": seed, "length": length, "correct": round(50 * gate),
-                          "samples": 50, "trained": 128, "per_token": 1000, "per_pair": 10})  # fmt: skip
+            asked.append(
+                {
+                    "encoding": "rope",
+                    "seed": seed,
+                    "length": length,
+                    "correct": round(50 * gate),
+                    "samples": 50,
+                    "trained": 128,
+                    "per_token": 1000,
+                    "per_pair": 10,
+                }
+            )
         for method, share in (("plain", plain), ("k3", k3)):
             for length in (128, 2048):
                 for band in range(5):
                     right = 10 if length == 128 else round(10 * share)
-                    prompts.append({"encoding": "rope", "method": method, "seed": seed, "length": length, "band": band,
-                                    "correct": right, "samples": 10, "cut": 2, "cut_correct": 1, "trained": 128,
-                                    "kept": 9 if method == "k3" else None, "chunks": 19.0 if method == "k3" else None,
-                                    "entries": 324.0})  # fmt: skip
+                    prompts.append(
+                        {
+                            "encoding": "rope",
+                            "method": method,
+                            "seed": seed,
+                            "length": length,
+                            "band": band,
+                            "correct": right,
+                            "samples": 10,
+                            "cut": 2,
+                            "cut_correct": 1,
+                            "trained": 128,
+                            "kept": 9 if method == "k3" else None,
+                            "chunks": 19.0 if method == "k3" else None,
+                            "entries": 324.0,
+                        }
+                    )
     return pd.DataFrame(prompts), pd.DataFrame(asked)
 
 
@@ -131,8 +157,9 @@ def test_differences_are_those_of_the_seeds_that_passed():
 
 def test_a_model_is_trained_once_and_asked_once(tmp_path):
     smoke = PROFILES["smoke"]
-    settings = smoke.parallel_needles.model_copy(update={
-        "encodings": ("rope",), "methods": ("plain", "k3"), "far_methods": ("k3",)})  # fmt: skip
+    settings = smoke.parallel_needles.model_copy(
+        update={"encodings": ("rope",), "methods": ("plain", "k3"), "far_methods": ("k3",)}
+    )
     one = smoke.model_copy(update={"seeds": (0,), "main_seeds": (0,), "workers": 1, "parallel_needles": settings})
     first = needles.EXPERIMENT.measured(one, tmp_path, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} >= {passkey_run(one, "rope", 0).key("cpu")} or len(first) == 3

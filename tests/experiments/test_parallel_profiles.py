@@ -13,8 +13,9 @@ from attention_priors.model import Transformer
 
 def model(encoding="rope", layers=2):
     torch.manual_seed(0)
-    made = Transformer(ModelConfig(vocabulary=50, width=32, layers=layers, heads=4, kv_heads=2, hidden=32,
-                                   encoding=encoding)).eval()  # fmt: skip
+    made = Transformer(
+        ModelConfig(vocabulary=50, width=32, layers=layers, heads=4, kv_heads=2, hidden=32, encoding=encoding)
+    ).eval()
     for block in made.blocks:
         block.attention.query.weight.data *= 4
     return made
@@ -37,8 +38,10 @@ def test_plain_is_the_attention_of_the_model():
 def test_local_is_that_of_each_chunk_beside_the_question():
     whole, question = text()
     made = model("alibi")
-    each = [torch.stack(made.attention_maps(torch.cat([part, question])[None], profiles.LAST))[..., :25]
-            for part in whole.split(25)]  # fmt: skip
+    each = [
+        torch.stack(made.attention_maps(torch.cat([part, question])[None], profiles.LAST))[..., :25]
+        for part in whole.split(25)
+    ]
     expected = torch.cat([part.mean((0, 1, 2, 3)) for part in each])
     found = profiles.profile_of(made, whole, question, 25, profiles.LOCAL)
     torch.testing.assert_close(found, expected / expected.mean(), atol=1e-5, rtol=0)

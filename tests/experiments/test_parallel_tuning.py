@@ -21,8 +21,9 @@ LENGTH, WINDOW = 512, 128
 @pytest.fixture(scope="module")
 def model():
     torch.manual_seed(0)
-    made = Transformer(ModelConfig(vocabulary=len(passkey.VOCABULARY), width=32, layers=3, heads=2, hidden=32,
-                                   encoding="rope")).eval()  # fmt: skip
+    made = Transformer(
+        ModelConfig(vocabulary=len(passkey.VOCABULARY), width=32, layers=3, heads=2, hidden=32, encoding="rope")
+    ).eval()
     for block in made.blocks:
         block.attention.query.weight.data *= 6  # so that some weights are above every λ
     return made
@@ -76,9 +77,12 @@ def test_a_trial_is_a_row_of_the_file(model):
 
 
 def test_a_value_is_chosen_only_where_it_is_better():
-    rows = [{"way": way, "number": "n", "value": value, "seed": seed, "accuracy_4": mean, "accuracy_16": mean}
-            for way, means in {"k3": (0.5, 0.5, 0.4, 0.5), "pi": (0.1, 0.2, 0.4, 0.4)}.items()
-            for value, mean in zip((9, 1, 2, 3), means, strict=True) for seed in (101, 102)]  # fmt: skip
+    rows = [
+        {"way": way, "number": "n", "value": value, "seed": seed, "accuracy_4": mean, "accuracy_16": mean}
+        for way, means in {"k3": (0.5, 0.5, 0.4, 0.5), "pi": (0.1, 0.2, 0.4, 0.4)}.items()
+        for value, mean in zip((9, 1, 2, 3), means, strict=True)
+        for seed in (101, 102)
+    ]
     found = parallel_tuning.chosen(pd.DataFrame(rows))
     assert found["best"].tolist() == ["9", "2"] and found["published"].tolist() == ["9", "9"]
     assert found["in the comparison"].tolist() == ["9", "2"]

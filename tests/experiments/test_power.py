@@ -9,8 +9,12 @@ from attention_priors.figures import TABLES, NotCompared
 
 def counts(far, seeds=3, gate=50):
     """Hits of 50 at T and at 4T, by encoding and seed."""
-    rows = [(name, seed, length, hits, 50, 128) for name, each in far.items() for seed, right in enumerate(each)
-            for length, hits in ((96, gate), (128, gate), (512, right))]  # fmt: skip
+    rows = [
+        (name, seed, length, hits, 50, 128)
+        for name, each in far.items()
+        for seed, right in enumerate(each)
+        for length, hits in ((96, gate), (128, gate), (512, right))
+    ]
     return pd.DataFrame(rows, columns=["encoding", "seed", "length", "correct", "samples", "trained"])
 
 

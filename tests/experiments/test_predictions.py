@@ -12,8 +12,16 @@ from attention_priors.tasks import passkey
 
 
 def learned(**changes) -> pd.DataFrame:
-    row = {"encoding": "bam-ssmax", "seed": 0, "layer": 0, "head": 0, "theta_alpha": 0.0, "beta": 0.0, "scale": 1.0,
-           "passkey_mass": 0.5}  # fmt: skip
+    row = {
+        "encoding": "bam-ssmax",
+        "seed": 0,
+        "layer": 0,
+        "head": 0,
+        "theta_alpha": 0.0,
+        "beta": 0.0,
+        "scale": 1.0,
+        "passkey_mass": 0.5,
+    }
     return pd.DataFrame([{**row, **changes}])
 
 

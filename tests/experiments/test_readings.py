@@ -30,13 +30,30 @@ def small(tmp_path):
         (folder / f"{name}.txt").write_text(" ".join(words), encoding="utf-8")
     smoke = config.profile("smoke")
     benchmark = smoke.readings.model_copy(
-        update={"encodings": ("t5",), "extensions": ("rope-pi-4", "rope-rerope"), "lengths": (16, 32),
-                "tuned": ("rope-pi-4",), "small": ("alibi",),
-                "longer": ("alibi",), "fading": ("alibi",), "fading_lengths": (16, 64), "fading_documents": 1}
-    )  # fmt: skip
-    changes = {"corpus": f"text:{folder}", "domains": ("text",), "vocabulary": 300, "lengths": (16, 32, 64, 128),
-               "scored": 8, "encodings": ("rope", "rope-local", "alibi"), "documents": 1, "more_steps": {}, "pairs": 4,
-               "recipe": smoke.language.recipe.model_copy(update={"length": 16, "steps": 2})}  # fmt: skip
+        update={
+            "encodings": ("t5",),
+            "extensions": ("rope-pi-4", "rope-rerope"),
+            "lengths": (16, 32),
+            "tuned": ("rope-pi-4",),
+            "small": ("alibi",),
+            "longer": ("alibi",),
+            "fading": ("alibi",),
+            "fading_lengths": (16, 64),
+            "fading_documents": 1,
+        }
+    )
+    changes = {
+        "corpus": f"text:{folder}",
+        "domains": ("text",),
+        "vocabulary": 300,
+        "lengths": (16, 32, 64, 128),
+        "scored": 8,
+        "encodings": ("rope", "rope-local", "alibi"),
+        "documents": 1,
+        "more_steps": {},
+        "pairs": 4,
+        "recipe": smoke.language.recipe.model_copy(update={"length": 16, "steps": 2}),
+    }
     language = smoke.language.model_copy(update=changes)
     one = {"seeds": (0,), "main_seeds": (0,), "workers": 1}
     return smoke.model_copy(update={"language": language, "readings": benchmark, **one})
@@ -93,13 +110,18 @@ def test_measure_on_a_little_text(small, tmp_path, monkeypatch):
 
 def table():
     rows = [
-        ("benchmark", "rope", 0, 8, 8, 2.0), ("benchmark", "rope", 0, 16, 8, 2.5),
-        ("benchmark", "learned", 0, 8, 8, 2.2), ("benchmark", "rope", 1, 8, 8, 2.2),
-        ("benchmark", "rope", 1, 16, 8, 2.9), ("benchmark", "learned", 1, 8, 8, 2.4),
-        ("extensions", "rope-pi", 0, 8, 8, 3.0), ("extensions", "rope-pi", 1, 8, 8, 3.4),
-        ("tuned", "rope-pi-4", 0, 16, 16, 2.1), ("longer", "rope", 0, 16, 16, 1.5),
+        ("benchmark", "rope", 0, 8, 8, 2.0),
+        ("benchmark", "rope", 0, 16, 8, 2.5),
+        ("benchmark", "learned", 0, 8, 8, 2.2),
+        ("benchmark", "rope", 1, 8, 8, 2.2),
+        ("benchmark", "rope", 1, 16, 8, 2.9),
+        ("benchmark", "learned", 1, 8, 8, 2.4),
+        ("extensions", "rope-pi", 0, 8, 8, 3.0),
+        ("extensions", "rope-pi", 1, 8, 8, 3.4),
+        ("tuned", "rope-pi-4", 0, 16, 16, 2.1),
+        ("longer", "rope", 0, 16, 16, 1.5),
         ("longer", "rope", 0, 32, 16, 1.9),
-    ]  # fmt: skip
+    ]
     frame = pd.DataFrame(rows, columns=["part", "encoding", "seed", "length", "trained", "loss"])
     return frame.assign(passed=frame["encoding"] != "learned")
 

@@ -18,9 +18,20 @@ def world(carries, seeds=(0, 1)):
             for load in LOADS:
                 for length in (n for n in LENGTHS if n >= 2 * load + min(load, 16)):
                     good = load <= most or length <= 128
-                    rows.append({"encoding": name, "seed": seed, "steps": 300, "load": load, "length": length,
-                                 "correct": 10 * good, "queries": 10, "samples": 5, "run": "r",
-                                 "trained": 128})  # fmt: skip
+                    rows.append(
+                        {
+                            "encoding": name,
+                            "seed": seed,
+                            "steps": 300,
+                            "load": load,
+                            "length": length,
+                            "correct": 10 * good,
+                            "queries": 10,
+                            "samples": 5,
+                            "run": "r",
+                            "trained": 128,
+                        }
+                    )
     return pd.DataFrame(rows)
 
 
@@ -79,11 +90,15 @@ def test_a_smoke_profile_trains_and_answers_and_asks_nothing_twice(tmp_path, mon
     assert recall.EXPERIMENT.measured(profile, tmp_path, tmp_path)["recall_answers"].equals(answers)
 
 
-@pytest.mark.parametrize(("changes", "said"), [
-    ({"loads": (65,)}, "loads = 65"), ({"loads": (4, 8)}, "do not ask 16 pairs at the training length 128"),
-    ({"encodings": ("rope-local",)}, "rope-local has no weights of its own"),
-    ({"encodings": ("learned",)}, "learned has no weights of its own, or ends before"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"loads": (65,)}, "loads = 65"),
+        ({"loads": (4, 8)}, "do not ask 16 pairs at the training length 128"),
+        ({"encodings": ("rope-local",)}, "rope-local has no weights of its own"),
+        ({"encodings": ("learned",)}, "learned has no weights of its own, or ends before"),
+    ],
+)
 def test_settings_that_ask_what_there_is_not_are_refused(changes, said):
     values = config.profile("smoke").recall.model_dump()
     with pytest.raises(ValueError, match=said):

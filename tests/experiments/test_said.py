@@ -9,8 +9,11 @@ from attention_priors.experiments import said
 
 def test_tasks_that_several_encodings_learned_are_counted():
     names = "rope", "bam", "nope", "alibi"
-    frame = pd.DataFrame({"task": task, "encoding": name, "passed": task == "single-1" or name == "rope"}
-                         for task in ("single-1", "multikey-1") for name in names)  # fmt: skip
+    frame = pd.DataFrame(
+        {"task": task, "encoding": name, "passed": task == "single-1" or name == "rope"}
+        for task in ("single-1", "multikey-1")
+        for name in names
+    )
     sentence, _, _, value, *_ = said.needles(frame)
     assert sentence.startswith("1 of the 2 tasks are learned by at least 4 of 4 encodings (single-1)")
     assert np.isnan(value)  # tasks were chosen, not drawn: their share has no interval
@@ -18,8 +21,11 @@ def test_tasks_that_several_encodings_learned_are_counted():
 
 @pytest.mark.parametrize(("within", "tells"), [((-0.9, -0.8, -0.85), "tells"), ((-0.9, 0.8, 0.1), "does not tell for")])
 def test_an_exponent_tells_where_the_interval_is_below_zero(within, tells):
-    frame = pd.DataFrame({"reading": reading, "rho": rho} for rho in within for reading in
-                         ("attention on the key, all heads", "attention on the key, within layers"))  # fmt: skip
+    frame = pd.DataFrame(
+        {"reading": reading, "rho": rho}
+        for rho in within
+        for reading in ("attention on the key, all heads", "attention on the key, within layers")
+    )
     sentence, _, _, value, low, high, *_ = said.exponents(frame)
     assert f"the exponent {tells}" in sentence and f"below zero in {sum(rho < 0 for rho in within)} of 3" in sentence
     assert -1 <= low <= value <= high <= 1
@@ -28,9 +34,21 @@ def test_an_exponent_tells_where_the_interval_is_below_zero(within, tells):
 
 def test_the_spectrum_is_held_against_each_rival_that_was_measured():
     gaps = ("bam", 3, -0.5), ("rope", 3, -2.0), ("alibi", 0, np.nan)
-    frame = pd.DataFrame({"encoding": name, "rival": rival, "seeds": seeds, "gap": gap, "low": gap - 1,
-                          "high": gap + 1, "length": 8192, "trained": 128, "trained_on": True}
-                         for name in ("goat-composite", "goat-code") for rival, seeds, gap in gaps)  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "encoding": name,
+            "rival": rival,
+            "seeds": seeds,
+            "gap": gap,
+            "low": gap - 1,
+            "high": gap + 1,
+            "length": 8192,
+            "trained": 128,
+            "trained_on": True,
+        }
+        for name in ("goat-composite", "goat-code")
+        for rival, seeds, gap in gaps
+    )
     sentence, _, measured, value, *_ = said.spectra(frame)
     assert "at 64 times" in sentence and "BAM -0.50 [-1.50, 0.50]; RoPE -2.00 [-3.00, -1.00]." in sentence
     assert sentence.endswith(" In the form of the authors' code: BAM -0.50 [-1.50, 0.50].")
@@ -40,9 +58,11 @@ def test_the_spectrum_is_held_against_each_rival_that_was_measured():
 
 
 def test_bits_are_told_from_the_best_on():
-    frame = pd.DataFrame({"encoding": name, "seed": seed, "bits": bits + 0.001 * seed, "new": True, "passed": True}
-                         for name, bits in (("rope", 1.9), ("goat-composite", 1.8), ("bam", 1.8001))
-                         for seed in (0, 1, 2))  # fmt: skip
+    frame = pd.DataFrame(
+        {"encoding": name, "seed": seed, "bits": bits + 0.001 * seed, "new": True, "passed": True}
+        for name, bits in (("rope", 1.9), ("goat-composite", 1.8), ("bam", 1.8001))
+        for seed in (0, 1, 2)
+    )
     frame.loc[frame["encoding"].eq("bam") & frame["seed"].eq(0), "bits"] = 1.7999
     sentence, _, _, value, low, high, *_ = said.genomes(frame)
     assert "Goat composite needs fewest bits a base, 1.801; BAM 1.801; RoPE 1.901." in sentence
@@ -52,11 +72,26 @@ def test_bits_are_told_from_the_best_on():
 
 
 def test_chunks_stand_beside_other_ways_to_read_and_to_choose():
-    means = (("rope", "plain", 0.0), ("rope", "yarn", 0.2), ("rope", "k3", 0.7), ("rope", "lexical", 0.8),
-             ("bam", "plain", 0.9))  # fmt: skip
-    frame = pd.DataFrame({"encoding": name, "method": method, "length": 8192, "trained": 128, "passed": 3, "mean": mean,
-                          "low": mean - 0.1, "high": mean + 0.1}
-                         for name, method, mean in means)  # fmt: skip
+    means = (
+        ("rope", "plain", 0.0),
+        ("rope", "yarn", 0.2),
+        ("rope", "k3", 0.7),
+        ("rope", "lexical", 0.8),
+        ("bam", "plain", 0.9),
+    )
+    frame = pd.DataFrame(
+        {
+            "encoding": name,
+            "method": method,
+            "length": 8192,
+            "trained": 128,
+            "passed": 3,
+            "mean": mean,
+            "low": mean - 0.1,
+            "high": mean + 0.1,
+        }
+        for name, method, mean in means
+    )
     sentence, _, _, value, *_ = said.chunks(frame)
     assert "0.00 read as trained, 0.70 in chunks of which its own loss chooses three, 0.80 if BM25" in sentence
     assert "; the best of 2 ways without chunks, YaRN, finds 0.20; one with" in sentence
@@ -67,8 +102,9 @@ def test_chunks_stand_beside_other_ways_to_read_and_to_choose():
 def test_a_correlation_of_few_encodings_is_told_without_them():
     names = [f"e{k}" for k in range(12)]
     near, accuracy = [0.0, 0.1, 0.05, *[0.99] * 9], [0.0, 0.1, 0.0, *np.linspace(0.9, 1.0, 9)]
-    frame = pd.DataFrame({"encoding": names, "seed": 0, "near": near, "far": 0.5, "both": 0.1, "accuracy": accuracy,
-                          "passed": True})  # fmt: skip
+    frame = pd.DataFrame(
+        {"encoding": names, "seed": 0, "near": near, "far": 0.5, "both": 0.1, "accuracy": accuracy, "passed": True}
+    )
     frame.loc[3:, "near"] += np.array([3, 1, 4, 1, 5, 9, 2, 6, 5]) / 1000
     sentence, _, _, value, *_ = said.masses(frame)
     assert "Over 12 encodings" in sentence and ", but over the 9 in which some head" in sentence and abs(value) < 0.7

@@ -98,9 +98,25 @@ def test_the_head_is_followed_whose_prior_gives_its_key_most():
         for head, first in enumerate(firsts):
             for factor in (0.0, 1.0):
                 mass = first if factor == 0 or name == "goat-code" else 0.3 + 0.4 * head
-                rows.append({"task": "language", "encoding": name, "seed": 0, "passed": True, "layer": 0, "head": head,
-                             "factor": factor, "omega": factor, "trained": 24, "first": mass, "first_low": 0.0,
-                             "first_high": 1.0, "own": 0.5, "own_low": 0.0, "own_high": 1.0})  # fmt: skip
+                rows.append(
+                    {
+                        "task": "language",
+                        "encoding": name,
+                        "seed": 0,
+                        "passed": True,
+                        "layer": 0,
+                        "head": head,
+                        "factor": factor,
+                        "omega": factor,
+                        "trained": 24,
+                        "first": mass,
+                        "first_low": 0.0,
+                        "first_high": 1.0,
+                        "own": 0.5,
+                        "own_low": 0.0,
+                        "own_high": 1.0,
+                    }
+                )
     own = pd.DataFrame(rows)
     near = own[own["encoding"] == "rope"].assign(encoding="alibi", own=lambda frame: 0.5 - frame["head"])
     followed = sinks.followed(pd.concat([own, near]))

@@ -55,8 +55,12 @@ def test_a_factor_below_one_is_refused():
 def test_wide_heads_leave_every_method_something_to_do():
     found = stretches.planes(PROFILE.stretches, PROFILE.passkey.recipe.length)
     assert found["acts"].all() and set(found["encoding"]) == {
-        "rope-pi", "rope-ntk", "rope-partial-ntk", "rope-yarn", "rope-llama3"
-    }  # fmt: skip
+        "rope-pi",
+        "rope-ntk",
+        "rope-partial-ntk",
+        "rope-yarn",
+        "rope-llama3",
+    }
     yarn = found[(found["encoding"] == "rope-yarn") & (found["factor"] == 16)].set_index("plane")
     assert yarn.loc[0, "kind"] == stretches.KEPT and yarn.loc[15, "kind"] == stretches.INTERPOLATED
     assert math.isclose(yarn.loc[0, "turns"], 128 / (2 * math.pi), rel_tol=1e-9)
@@ -70,10 +74,20 @@ def test_a_method_that_finds_nothing_to_keep_cannot_act():
 
 
 def test_tuned_rows_have_the_gate_of_the_weights_they_began_with():
-    rows = [{"encoding": name, "steps": steps, "seed": seed, "length": length, "correct": right, "samples": 20,
-             "trained": 128}
-            for seed, right in ((0, 20), (1, 10)) for name, steps in (("rope", 0), ("rope-pi-4", 400))
-            for length in (96, 128, 256)]  # fmt: skip
+    rows = [
+        {
+            "encoding": name,
+            "steps": steps,
+            "seed": seed,
+            "length": length,
+            "correct": right,
+            "samples": 20,
+            "trained": 128,
+        }
+        for seed, right in ((0, 20), (1, 10))
+        for name, steps in (("rope", 0), ("rope-pi-4", 400))
+        for length in (96, 128, 256)
+    ]
     frame = pd.DataFrame(rows)
     passed = pd.Series(stretches._passed(frame)).groupby(frame["seed"]).all()
     assert passed[0] and not pd.Series(stretches._passed(frame))[frame["seed"] == 1].any()

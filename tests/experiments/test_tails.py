@@ -67,8 +67,9 @@ def test_a_sink_is_read_at_the_places_of_the_keys():
 
 def test_the_correlation_is_over_encodings_that_passed():
     accuracy = [0.1, 0.2, 0.15, 0.4, 0.5, 0.45, 0.8, 0.9]
-    rows = [(name, seed, x, y, True) for name, x, y in zip("abcdefgh", range(8), accuracy, strict=True)
-            for seed in range(3)]  # fmt: skip
+    rows = [
+        (name, seed, x, y, True) for name, x, y in zip("abcdefgh", range(8), accuracy, strict=True) for seed in range(3)
+    ]
     frame = pd.DataFrame([*rows, ("z", 0, 99, 0.0, False)], columns=["encoding", "seed", "far", "accuracy", "passed"])
     found = tails.correlation(frame, "far")
     assert found.n == 8 and found.rho == pytest.approx(1 - 6 * 4 / (8 * 63)) and found.p < 0.01
@@ -81,9 +82,15 @@ def test_a_row_for_each_seed_of_each_encoding_with_a_prior(tmp_path, monkeypatch
     profile = config.profile("smoke")
     monkeypatch.setattr(Run, "model", lambda run: Transformer(run.spec.model))
     names = profile.benchmark.encodings
-    counts = pd.DataFrame([(name, seed, n, 1 + (n == 128), 2, 128) for name in names
-                           for seed in profile.seeds_for(name) for n in (128, 256)],
-                          columns=["encoding", "seed", "length", "correct", "samples", "trained"])  # fmt: skip
+    counts = pd.DataFrame(
+        [
+            (name, seed, n, 1 + (n == 128), 2, 128)
+            for name in names
+            for seed in profile.seeds_for(name)
+            for n in (128, 256)
+        ],
+        columns=["encoding", "seed", "length", "correct", "samples", "trained"],
+    )
     reached = counts[counts["length"] == 128][["encoding", "seed"]].assign(reach=256)
     made = tails.tails(profile, tmp_path, counts, reached)
     assert list(made.columns) == tails.COLUMNS and {"nope", "bam-ssmax"} <= set(made["encoding"])
@@ -95,8 +102,16 @@ def test_a_row_for_each_seed_of_each_encoding_with_a_prior(tmp_path, monkeypatch
 
 
 def test_the_hypothesis_of_near_mass_holds_or_not():
-    frame = pd.DataFrame({"encoding": list("abcdefgh"), "near": range(8), "far": [3, 1, 2, 0, 5, 4, 7, 6],
-                          "both": 0.0, "accuracy": range(8), "passed": True})  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "encoding": list("abcdefgh"),
+            "near": range(8),
+            "far": [3, 1, 2, 0, 5, 4, 7, 6],
+            "both": 0.0,
+            "accuracy": range(8),
+            "passed": True,
+        }
+    )
     assert "near mass 1.00, p = " in tails.near_mass_leads(frame)
     assert tails.near_mass_leads(frame).endswith("lower. The hypothesis holds here.")
     turned = frame.assign(accuracy=frame["far"])

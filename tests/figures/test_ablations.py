@@ -20,10 +20,18 @@ def frame(profile, studies, rule=falling):
     rows = []
     for arm in experiment.arms(profile, studies):
         spec, missed = arm.spec, 0
-        about = {"study": arm.study, "arm": arm.name, "encoding": arm.encoding, "seed": spec.seed,
-                 "trained": spec.recipe.length, "started": spec.start.recipe.length if spec.start else 0,
-                 "width": spec.model.width, "layers": spec.model.layers,
-                 "parameters": spec.model.width**2 * spec.model.layers, "run": "k"}  # fmt: skip
+        about = {
+            "study": arm.study,
+            "arm": arm.name,
+            "encoding": arm.encoding,
+            "seed": spec.seed,
+            "trained": spec.recipe.length,
+            "started": spec.start.recipe.length if spec.start else 0,
+            "width": spec.model.width,
+            "layers": spec.model.layers,
+            "parameters": spec.model.width**2 * spec.model.layers,
+            "run": "k",
+        }
         for wanted, tokens in ((each, n) for each in arm.evaluations for n in each.lengths):
             asked = not 0 < wanted.give_up <= missed
             multiple = tokens / profile.passkey.recipe.length
@@ -34,8 +42,10 @@ def frame(profile, studies, rule=falling):
 
 
 def metrics(profile, rule=falling):
-    return {"ablation_priors": frame(profile, experiment.PRIORS, rule),
-            "ablation_training": frame(profile, experiment.TRAINING, rule)}  # fmt: skip
+    return {
+        "ablation_priors": frame(profile, experiment.PRIORS, rule),
+        "ablation_training": frame(profile, experiment.TRAINING, rule),
+    }
 
 
 @pytest.mark.parametrize("name", ["smoke", "cpu", "full"])
@@ -55,10 +65,15 @@ def test_an_arm_without_a_name_is_refused():
 
 
 def test_means_are_over_all_seeds_and_end_where_nobody_was_asked():
-    rows = pd.DataFrame({
-        "length": [128, 256, 512] * 2, "seed": [0] * 3 + [1] * 3, "samples": 20,
-        "correct": [20, 10, 0, 20, 0, 0], "asked": [1, 1, 0, 1, 0, 0],
-    })  # fmt: skip
+    rows = pd.DataFrame(
+        {
+            "length": [128, 256, 512] * 2,
+            "seed": [0] * 3 + [1] * 3,
+            "samples": 20,
+            "correct": [20, 10, 0, 20, 0, 0],
+            "asked": [1, 1, 0, 1, 0, 0],
+        }
+    )
     made = study.arm_mean(rows)
     assert made.index.tolist() == [128, 256] and made["mean"].tolist() == [1.0, 0.25]
     assert (made["low"] <= made["mean"]).all() and (made["mean"] <= made["high"]).all()
@@ -116,15 +131,31 @@ def test_the_caption_of_the_versions_names_those_that_are_drawn():
 
 def test_what_the_heads_of_the_ablations_learned_is_said_or_left_out():
     names = ["bam-ssmax", "bam-ssmax", "bam-location-ssmax"]
-    rows = pd.DataFrame({"encoding": names, "seed": 0, "mu": [0.0, 0.0, -0.5],
-                         "beta": [-0.5, 0.4, 0.1], "recent_mass": [0.1, 0.3, 0.5],
-                         "passkey_lift": [3.0, 9.0, 1.0]})  # fmt: skip
+    rows = pd.DataFrame(
+        {
+            "encoding": names,
+            "seed": 0,
+            "mu": [0.0, 0.0, -0.5],
+            "beta": [-0.5, 0.4, 0.1],
+            "recent_mass": [0.1, 0.3, 0.5],
+            "passkey_lift": [3.0, 9.0, 1.0],
+        }
+    )
     assert heads.locations(rows)["share of heads with μ < 0"].tolist() == [1.0]
     with pytest.raises(NotCompared, match="nobody trains bam-location-ssmax under this profile"):
         heads.locations(rows[:2])
     found = heads.attention(rows).set_index("encoding").loc["BAM SSMax"]
     assert found.tolist() == [1, 0.2, 3.0]
-    losses = pd.DataFrame({"encoding": "bam-ssmax", "length": [128, 256], "trained": 128, "trained_on": True,
-                           "loss": [2.0, 9.0], "seed": 0, "passed": True})  # fmt: skip
+    losses = pd.DataFrame(
+        {
+            "encoding": "bam-ssmax",
+            "length": [128, 256],
+            "trained": 128,
+            "trained_on": True,
+            "loss": [2.0, 9.0],
+            "seed": 0,
+            "passed": True,
+        }
+    )
     assert heads.losses(losses)["loss on documents at T (nats)"].tolist() == [2.0]
     assert heads.losses(losses)["passed the gate"].tolist() == ["1 of 1"]

@@ -18,8 +18,18 @@ def accuracies(profile, right=0.9):
     for task, name, seed, length in grid:
         share = right if length <= settings.recipe.length else right / 2
         symbols = 100 * (1 if task == "parity" else length)
-        rows.append({"task": task, "encoding": name, "seed": seed, "length": length, "samples": 100,
-                     "right": round(symbols * share) + seed, "symbols": symbols, "whole": 10})  # fmt: skip
+        rows.append(
+            {
+                "task": task,
+                "encoding": name,
+                "seed": seed,
+                "length": length,
+                "samples": 100,
+                "right": round(symbols * share) + seed,
+                "symbols": symbols,
+                "whole": 10,
+            }
+        )
     return experiment.accuracy(pd.DataFrame(rows).assign(trained=settings.recipe.length))
 
 
@@ -30,8 +40,10 @@ def models(profile):
         value = 5.0 + 0.1 * seed + (name == "nope")
         rows.append(common | {"quantity": "loss", "layer": np.nan, "value": value, "reference": 7.0})
         rows.append(common | {"quantity": "reordering", "layer": np.nan, "value": 0.0, "reference": 0.0})
-        rows += [common | {"quantity": "probe", "layer": layer, "value": 0.1 * layer * (kind == "causal"),
-                           "reference": 0.0} for layer in range(profile.nope.size.layers + 1)]  # fmt: skip
+        rows += [
+            common | {"quantity": "probe", "layer": layer, "value": 0.1 * layer * (kind == "causal"), "reference": 0.0}
+            for layer in range(profile.nope.size.layers + 1)
+        ]
     control = [row | {"encoding": "untrained"} for row in rows if (row["kind"], row["encoding"]) == ("causal", "nope")]
     return pd.DataFrame(rows + [row for row in control if row["quantity"] == "probe"])
 
@@ -45,22 +57,39 @@ def both():
 
 def test_the_caption_of_accuracies_prints_what_it_shows():
     caption = FIGURES["algorithm_accuracy"].caption(accuracies(both()))
-    for part in ("up to 10 symbols", "15 lengths beyond with 100 strings", "3 seeds", "below 128",
-                 "Sinusoidal 0.45, randomised 0.45", "RoPE 0.45, randomised 0.45"):  # fmt: skip
+    for part in (
+        "up to 10 symbols",
+        "15 lengths beyond with 100 strings",
+        "3 seeds",
+        "below 128",
+        "Sinusoidal 0.45, randomised 0.45",
+        "RoPE 0.45, randomised 0.45",
+    ):
         assert part in caption, part
 
 
 def test_the_caption_of_positions_prints_what_it_shows():
     caption = FIGURES["nope_position"].caption(models(config.profile("cpu")))
-    for part in ("NoPE causal 0.20", "NoPE masked 0.00", "Untrained causal 0.20", "32 tokens", "3 seeds",
-                 "causal NoPE gains 0.90 nats over token frequencies, RoPE 1.90"):  # fmt: skip
+    for part in (
+        "NoPE causal 0.20",
+        "NoPE masked 0.00",
+        "Untrained causal 0.20",
+        "32 tokens",
+        "3 seeds",
+        "causal NoPE gains 0.90 nats over token frequencies, RoPE 1.90",
+    ):
         assert part in caption, part
 
 
 def test_rows_stand_beside_their_plain_form_and_the_control_last():
     frame = accuracies(both()).sample(frac=1, random_state=0)
-    assert shown.listed(frame) == ["sinusoidal", "sinusoidal-randomised-128", "rope", "rope-randomised-128",
-                                        "untrained"]  # fmt: skip
+    assert shown.listed(frame) == [
+        "sinusoidal",
+        "sinusoidal-randomised-128",
+        "rope",
+        "rope-randomised-128",
+        "untrained",
+    ]
 
 
 def test_the_table_has_a_row_for_each_task_and_encoding():

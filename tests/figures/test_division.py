@@ -25,16 +25,30 @@ def world(names, lost=(), odd=()):
                 right = 50 if length <= 128 or not (fails or name in odd) else seed
                 answers.append(common | {"task": division.RETRIEVAL, "length": length, "correct": right, "samples": 50})
             for task, share in ((division.NEAR, 1.0 if row.rotary else 0.3), (division.FAR, 0.2)):
-                answers += [common | {"task": task, "length": length, "correct": round(80 * share), "samples": 80}
-                            for length in ADDRESSES]  # fmt: skip
+                answers += [
+                    common | {"task": task, "length": length, "correct": round(80 * share), "samples": 80}
+                    for length in ADDRESSES
+                ]
             for head in range(HEADS):
                 turned = int(row.rotary is not None and ("half" not in name or head < HEADS // 2))
-                heads.append(common | {"layer": 0, "head": head, "rotated": turned, "far": 2048, "copied_far": 0.1,
-                                       "copied": 0.6 if turned == fails else 0.1, "whole": 20, "samples": 20,
-                                       "without": 20 - 5 * head})  # fmt: skip
+                heads.append(
+                    common
+                    | {
+                        "layer": 0,
+                        "head": head,
+                        "rotated": turned,
+                        "far": 2048,
+                        "copied_far": 0.1,
+                        "copied": 0.6 if turned == fails else 0.1,
+                        "whole": 20,
+                        "samples": 20,
+                        "without": 20 - 5 * head,
+                    }
+                )
             for edit in (division.AS_TRAINED, division.LATE)[: 1 + (name in division.WINDOWED)]:
-                edits += [common | {"edit": edit, "length": length, "correct": 10, "samples": 20}
-                          for length in (128, 2048)]  # fmt: skip
+                edits += [
+                    common | {"edit": edit, "length": length, "correct": 10, "samples": 20} for length in (128, 2048)
+                ]
     made = {name: pd.DataFrame(rows) for name, rows in zip(division.FRAMES, (answers, heads, edits), strict=True)}
     return made | {"division_models": division.models(made["division_answers"], made["division_heads"])}
 
@@ -60,10 +74,17 @@ def test_a_small_profile_draws_what_has_rivals_and_leaves_out_the_rest(kind_, na
 
 def test_every_composition_has_its_kind() -> None:
     kinds = {name: kind(name) for name in MORE}
-    assert kinds == {"rope": "all heads", "bam": "no head", "half-rope-window-bam": "half, with a window",
-                     "rope-bam": "all heads", "rope-layer-1-bam": "some layers", "half-rope": "half of the heads",
-                     "half-rope-bam": "half of the heads", "half-rope-window": "half, with a window",
-                     "half-window-bam": "a window on half, no rotation"}  # fmt: skip
+    assert kinds == {
+        "rope": "all heads",
+        "bam": "no head",
+        "half-rope-window-bam": "half, with a window",
+        "rope-bam": "all heads",
+        "rope-layer-1-bam": "some layers",
+        "half-rope": "half of the heads",
+        "half-rope-bam": "half of the heads",
+        "half-rope-window": "half, with a window",
+        "half-window-bam": "a window on half, no rotation",
+    }
     assert {kind(name) for name in ENCODINGS} == set(KINDS)
 
 
@@ -81,8 +102,14 @@ def found(frames):
 def test_the_hypothesis_holds_in_its_own_world_and_not_in_another() -> None:
     assert len(SENTENCES) == 14
     assert found(world(MORE, lost=("half-rope-bam", "half-rope-window")))[:7] == [
-        "agrees", "agrees", "agrees", "undecided", "agrees", "agrees", "agrees"
-    ], "KERPLE's rows are not there"  # fmt: skip
+        "agrees",
+        "agrees",
+        "agrees",
+        "undecided",
+        "agrees",
+        "agrees",
+        "agrees",
+    ], "KERPLE's rows are not there"
     other = world(MORE, odd=("bam", "half-rope-bam", "half-rope-window", "half-rope", "half-rope-window-bam"))
     assert found(other)[:3] == ["agrees", "disagrees", "undecided"]
     caption = FIGURES["division_models"].caption(other["division_models"])

@@ -25,8 +25,16 @@ def answers(profile):
             for length in (n for n in asked if n <= (row.longest or np.inf)):
                 good = name.startswith("bam") or length <= trained * (1 if row.rotary else 4)
                 missed = 0 if good else missed + 1
-                rows.append({"encoding": name, "seed": seed, "length": length, "correct": 2 * int(good), "samples": 2,
-                             "trained": trained})  # fmt: skip
+                rows.append(
+                    {
+                        "encoding": name,
+                        "seed": seed,
+                        "length": length,
+                        "correct": 2 * int(good),
+                        "samples": 2,
+                        "trained": trained,
+                    }
+                )
                 if 0 < give_up <= missed:
                     break
     return pd.DataFrame(rows)
@@ -114,8 +122,11 @@ def test_extensions_are_answered_beside_the_runs_that_they_borrow(tmp_path, monk
     monkeypatch.setattr(asking, "passkey_samples", samples)
     spec = next(spec for spec in wanted if spec.model.encoding == "rope")
     rows = pd.DataFrame(asking.train_and_answer(spec, str(tmp_path), "cpu", wanted[spec]))
-    assert asked == [("Attention", "rope", 112), ("Attention", "rope-yarn", 112),
-                     ("RectifiedAttention", "rope-leaky-rerope", 112)]  # fmt: skip
+    assert asked == [
+        ("Attention", "rope", 112),
+        ("Attention", "rope-yarn", 112),
+        ("RectifiedAttention", "rope-leaky-rerope", 112),
+    ]
     assert set(rows["length"]) == {112}, "given up after one length without a hit"
     asked.clear()
     again = pd.DataFrame(asking.train_and_answer(spec, str(tmp_path), "cpu", wanted[spec]))

@@ -17,29 +17,56 @@ def frames(profile, names=None):
     settings, generator = profile.genomes, np.random.default_rng(0)
     names = settings.encodings if names is None else names
     chains = pd.DataFrame(
-        {"order": order, "windows": part, "count": 10, "strength": 1.0, "bits": 2 - 0.02 * order, "scored": 24,
-         "trained": 48}
-        for part in ("new", "all") for order in range(settings.order + 1)
-    )  # fmt: skip
+        {
+            "order": order,
+            "windows": part,
+            "count": 10,
+            "strength": 1.0,
+            "bits": 2 - 0.02 * order,
+            "scored": 24,
+            "trained": 48,
+        }
+        for part in ("new", "all")
+        for order in range(settings.order + 1)
+    )
     losses = pd.DataFrame(
-        {"encoding": name, "seed": seed, "window": window, "new": window < 10, "passed": place > 0,
-         "bits": 1.95 - 0.02 * place + 0.002 * seed}
-        for place, name in enumerate(names) for seed in settings.seeds for window in range(14)
-    )  # fmt: skip
+        {
+            "encoding": name,
+            "seed": seed,
+            "window": window,
+            "new": window < 10,
+            "passed": place > 0,
+            "bits": 1.95 - 0.02 * place + 0.002 * seed,
+        }
+        for place, name in enumerate(names)
+        for seed in settings.seeds
+        for window in range(14)
+    )
     true, texts = generator.random((settings.texts, settings.pieces)), []
     for name in names:
         for seed in settings.seeds:
             made = 0.5 * true + 0.5 * generator.random(true.shape)
             texts += rows(made, true, true.mean(1), encoding=name, seed=seed)
     costs = pd.DataFrame(
-        {"way": way, "length": length, "round": turn, "milliseconds": (place + 1) * length + turn,
-         "memory": (place + 1) * length}
-        for length in settings.lengths for turn in range(3) for place, way in enumerate(WAYS)
-    )  # fmt: skip
+        {
+            "way": way,
+            "length": length,
+            "round": turn,
+            "milliseconds": (place + 1) * length + turn,
+            "memory": (place + 1) * length,
+        }
+        for length in settings.lengths
+        for turn in range(3)
+        for place, way in enumerate(WAYS)
+    )
     both = experiment.beside(losses, chains)
     written = pd.DataFrame(texts).assign(bases=settings.piece, beginning=settings.beginning)
-    return {"genomes_bits": both, "genomes_models": experiment.over_models(both), "genomes_cost": costs,
-            "genomes_texts": written}  # fmt: skip
+    return {
+        "genomes_bits": both,
+        "genomes_models": experiment.over_models(both),
+        "genomes_cost": costs,
+        "genomes_texts": written,
+    }
 
 
 @pytest.mark.parametrize("profile", ["full", "paper"])

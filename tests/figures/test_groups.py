@@ -14,13 +14,20 @@ from attention_priors.theory.groups import Block, overflow_position
 
 PUCKS = pd.DataFrame(
     [
-        {"encoding": name, "seed": seed, "multiple": multiple, "correct": 40 + 20 * seed, "samples": 100,
-         "coupling": 1.0, "decay": 0.1}
+        {
+            "encoding": name,
+            "seed": seed,
+            "multiple": multiple,
+            "correct": 40 + 20 * seed,
+            "samples": 100,
+            "coupling": 1.0,
+            "decay": 0.1,
+        }
         for name in task.ENCODINGS
         for seed in (0, 1)
         for multiple in task.MULTIPLES
     ]
-)  # fmt: skip
+)
 
 
 @pytest.fixture

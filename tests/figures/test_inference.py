@@ -16,14 +16,23 @@ def test_the_caption_tells_the_dots_below_the_curve_from_those_beside_it():
 
 def test_every_panel_and_colour_bar_is_labelled():
     lags = np.subtract.outer(np.arange(3), np.arange(3))
-    rows = [{"matrix": name, "query": i + 1, "key": j + 1,
-             "value": -np.inf if lags[i, j] < 0 and name in ("mask", "score") else 0.1 * lags[i, j]}
-            for name in score_matrices.MATRICES for i in range(3) for j in range(3)]  # fmt: skip
+    rows = [
+        {
+            "matrix": name,
+            "query": i + 1,
+            "key": j + 1,
+            "value": -np.inf if lags[i, j] < 0 and name in ("mask", "score") else 0.1 * lags[i, j],
+        }
+        for name in score_matrices.MATRICES
+        for i in range(3)
+        for j in range(3)
+    ]
     bars = score_matrices.draw(pd.DataFrame(rows)).axes[len(score_matrices.MATRICES) :]
     assert {ax.get_xlabel() for ax in bars} == {"logit (nats)", "weight"}
     names = {"physics": ("overlap", "ratio"), "information": ("lift", "printed")}
-    series = [(reading, f"{kind}, {side}") for reading, kinds in names.items() for kind in kinds
-              for side in ("near", "far")] + [("geometry", "overlap"), ("geometry", "cosine")]  # fmt: skip
+    series = [
+        (reading, f"{kind}, {side}") for reading, kinds in names.items() for kind in kinds for side in ("near", "far")
+    ] + [("geometry", "overlap"), ("geometry", "cosine")]
     frame = pd.DataFrame({"reading": r, "series": s, "x": x, "value": 1.0 + x} for r, s in series for x in (0, 1))
     axes = readings_of_z.draw(frame).axes
     assert [ax.get_ylabel() for ax in axes] == ["overlap or ratio", "overlap or cosine", "nats"]
@@ -31,8 +40,10 @@ def test_every_panel_and_colour_bar_is_labelled():
 
 def test_the_matrices_add_up(small):
     frame = pd.DataFrame(score_matrices.rows(small(), 3, length=4, beta=1.0))
-    values = {name: part.pivot(index="query", columns="key", values="value").to_numpy()
-              for name, part in frame.groupby("matrix", sort=False)}  # fmt: skip
+    values = {
+        name: part.pivot(index="query", columns="key", values="value").to_numpy()
+        for name, part in frame.groupby("matrix", sort=False)
+    }
     assert list(values) == ["content", "mask", "bias", "score", "weights"]
     visible = np.tril(np.ones((4, 4), bool))
     total = values["content"] + values["bias"]

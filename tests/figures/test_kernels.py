@@ -6,8 +6,12 @@ from attention_priors.figures.kernel import errors, tiles
 
 
 def test_the_legend_of_the_tiles_covers_no_curve():
-    rows = [{"prior": prior, "keys": keys, "content": content, "kept": kept} for content in (2, 8)
-            for prior, kept in (("ALiBi", 0.0), ("GGD", 1.0)) for keys in (1024, 2048)]  # fmt: skip
+    rows = [
+        {"prior": prior, "keys": keys, "content": content, "kept": kept}
+        for content in (2, 8)
+        for prior, kept in (("ALiBi", 0.0), ("GGD", 1.0))
+        for keys in (1024, 2048)
+    ]
     figure = tiles.draw(pd.DataFrame(rows))
     figure.draw_without_rendering()
     (legend,) = figure.legends
@@ -16,8 +20,11 @@ def test_the_legend_of_the_tiles_covers_no_curve():
 
 
 def test_the_legend_of_the_errors_has_marks_and_no_lines():
-    rows = [{"way": way, "result": "out", "seed": seed, "error": 0.1 + seed}
-            for way in ("plain", "kernel") for seed in range(3)]  # fmt: skip
+    rows = [
+        {"way": way, "result": "out", "seed": seed, "error": 0.1 + seed}
+        for way in ("plain", "kernel")
+        for seed in range(3)
+    ]
     (ax,) = errors.draw(pd.DataFrame(rows)).axes
     handles = ax.get_legend().legend_handles
     assert [handle.get_marker() for handle in handles] == ["s", "o"]

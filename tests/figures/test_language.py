@@ -18,13 +18,27 @@ GROWING = {"sinusoidal": 0.4, "nope": 0.3, "rope": 0.1, "bam": 0.05}
 def losses(seeds=3, domains=("docstrings", "source")):
     rng = np.random.default_rng(1)
     return pd.DataFrame(
-        {"domain": domain, "encoding": name, "times": 1, "seed": seed, "passed": name != "nope", "length": length,
-         "document": document, "run": "r",
-         "loss": 4 + 0.5 * (domain == "source") + 0.02 * rng.standard_normal()
-         + GROWING.get(name.removesuffix("-ssmax"), 0) * np.log2(length / TRAINED) / (2 if name != base else 1)}
-        for domain in domains for name in NAMES for seed in range(seeds) for length in LENGTHS for document in range(2)
+        {
+            "domain": domain,
+            "encoding": name,
+            "times": 1,
+            "seed": seed,
+            "passed": name != "nope",
+            "length": length,
+            "document": document,
+            "run": "r",
+            "loss": 4
+            + 0.5 * (domain == "source")
+            + 0.02 * rng.standard_normal()
+            + GROWING.get(name.removesuffix("-ssmax"), 0) * np.log2(length / TRAINED) / (2 if name != base else 1),
+        }
+        for domain in domains
+        for name in NAMES
+        for seed in range(seeds)
+        for length in LENGTHS
+        for document in range(2)
         for base in [name.removesuffix("-ssmax")]
-    )  # fmt: skip
+    )
 
 
 def perplexities(**changes):
@@ -38,8 +52,17 @@ def table_frame(**changes):
 
 
 def order(seeds=3):
-    rows = [{"encoding": name, "times": 1, "seed": seed, "swap": 0.05 if name == "nope" else 1.0 + 0.1 * seed,
-             "bag": 2.0 + 0.1 * seed} for name in NAMES for seed in range(seeds)]  # fmt: skip
+    rows = [
+        {
+            "encoding": name,
+            "times": 1,
+            "seed": seed,
+            "swap": 0.05 if name == "nope" else 1.0 + 0.1 * seed,
+            "bag": 2.0 + 0.1 * seed,
+        }
+        for name in NAMES
+        for seed in range(seeds)
+    ]
     rows += [{"encoding": "nope", "times": 3, "seed": 0, "swap": 0.4, "bag": 1.7}]
     return pd.DataFrame(rows).assign(passed=lambda f: f["swap"] >= 0.3, pairs=1024, gate=0.3, trained=TRAINED)
 
@@ -50,9 +73,24 @@ def retrieval(seeds=3, names=NAMES):
     for rank, name in enumerate(names):
         for multiple in (2.0, 4.0, 16.0, 64.0):
             loss, share = 1.4 + 0.1 * rank, max(0.0, 1 - 0.05 * rank * np.log2(multiple) / 2)
-            rows.append([name, multiple, seeds, np.exp(loss), np.exp(loss - 0.1), np.exp(loss + 0.1), share,
-                         max(0.0, share - 0.2), min(1.0, share + 0.2), seeds, 50, name != "nope", True,
-                         name != "nope"])  # fmt: skip
+            rows.append(
+                [
+                    name,
+                    multiple,
+                    seeds,
+                    np.exp(loss),
+                    np.exp(loss - 0.1),
+                    np.exp(loss + 0.1),
+                    share,
+                    max(0.0, share - 0.2),
+                    min(1.0, share + 0.2),
+                    seeds,
+                    50,
+                    name != "nope",
+                    True,
+                    name != "nope",
+                ]
+            )
     return pd.DataFrame(rows, columns=misleading.COLUMNS)
 
 
@@ -115,9 +153,15 @@ def test_a_second_model_has_a_line_a_row_and_a_name_of_its_own():
     labels = {line.get_label() for line in by_length.draw(both).axes[0].get_lines()}
     assert {"NoPE †", "NoPE, 3 × tokens"} <= labels
     assert "†: no seed passed" in by_length.caption(both) and "NoPE, 3 × tokens ×" in by_length.caption(both)
-    table = TABLES["language_table2"].build(languages.perplexities(
-        pd.concat([losses(), losses().query("encoding == 'nope'").assign(times=3, passed=True)])
-    ).assign(trained=TRAINED, scored=64)).set_index("encoding")["that know order"]  # fmt: skip
+    table = (
+        TABLES["language_table2"]
+        .build(
+            languages.perplexities(
+                pd.concat([losses(), losses().query("encoding == 'nope'").assign(times=3, passed=True)])
+            ).assign(trained=TRAINED, scored=64)
+        )
+        .set_index("encoding")["that know order"]
+    )
     assert table["NoPE"] == 0 and table["NoPE, 3 × tokens"] == 3
     plt.close("all")
 
@@ -193,9 +237,20 @@ def test_one_seed_has_no_interval():
 )
 def test_the_corpus_says_whether_it_is_the_pinned_one(same, words):
     frame = pd.DataFrame(
-        [{"split": "train", "domain": "docstrings", "documents": 7, "tokens": 1234567, "over 128": 6, "corpus": "c",
-          "sha256": "f" * 64, "same": same, "vocabulary": 1024}]
-    )  # fmt: skip
+        [
+            {
+                "split": "train",
+                "domain": "docstrings",
+                "documents": 7,
+                "tokens": 1234567,
+                "over 128": 6,
+                "corpus": "c",
+                "sha256": "f" * 64,
+                "same": same,
+                "vocabulary": 1024,
+            }
+        ]
+    )
     assert words in TABLES["language_corpus"].caption(frame)
     built = TABLES["language_corpus"].build(frame)
     assert built.iloc[0]["tokens"] == "1,234,567" and "longer than 128 tokens" in built.columns

@@ -18,8 +18,11 @@ def losses(profile, seeds=None, noise=0.02):
     """Priors are level, the rest grows; interpolation starts high; readings have a little noise."""
     rng, rows, trained = np.random.default_rng(0), [], profile.language.recipe.length
     own = profile.readings
-    parts = {"benchmark": dict.fromkeys((*profile.language.encodings, *own.encodings)), "extensions": own.extensions,
-             "tuned": own.tuned}  # fmt: skip
+    parts = {
+        "benchmark": dict.fromkeys((*profile.language.encodings, *own.encodings)),
+        "extensions": own.extensions,
+        "tuned": own.tuned,
+    }
     for part, names in parts.items():
         for name in names:
             row = encoding(name)
@@ -29,11 +32,25 @@ def losses(profile, seeds=None, noise=0.02):
                         slope = 0.0 if row.prior else 0.02 if row.trained_as else 0.15
                         start = 4 + 0.8 * (name == "rope-pi") + noise * rng.standard_normal()
                         at = trained * (own.tuning.factor if part == "tuned" else 1)
-                        rows.append({"part": part, "encoding": name, "seed": seed, "length": length, "documents": 8,
-                                     "passed": name != "nope", "order_loss": 2.0, "swap": 0.5 + noise * seed,
-                                     "bag": 2.0, "preferred": 0.8, "pairs": 16,
-                                     "trained": at, "run": "r", "domain": "docstrings",
-                                     "loss": start + slope * np.log2(length / trained)})  # fmt: skip
+                        rows.append(
+                            {
+                                "part": part,
+                                "encoding": name,
+                                "seed": seed,
+                                "length": length,
+                                "documents": 8,
+                                "passed": name != "nope",
+                                "order_loss": 2.0,
+                                "swap": 0.5 + noise * seed,
+                                "bag": 2.0,
+                                "preferred": 0.8,
+                                "pairs": 16,
+                                "trained": at,
+                                "run": "r",
+                                "domain": "docstrings",
+                                "loss": start + slope * np.log2(length / trained),
+                            }
+                        )
     return readings.growth(pd.DataFrame(rows)).assign(scored=64, unigram=344.0)
 
 

@@ -14,8 +14,9 @@ def weights(*betas):
     panels = ("β ≤ 0", "0 < β < 1", "β ≈ 1")
     return pd.DataFrame(
         {"seed": 0, "layer": 2, "head": head, "key": key, "weight": 0.0 if key else 1.0, "panel": panel, "beta": beta}
-        for head, (panel, beta) in enumerate(zip(panels, betas, strict=True)) for key in range(9)
-    )  # fmt: skip
+        for head, (panel, beta) in enumerate(zip(panels, betas, strict=True))
+        for key in range(9)
+    )
 
 
 def test_a_head_is_titled_by_its_own_exponent():
@@ -27,8 +28,12 @@ def test_a_head_is_titled_by_its_own_exponent():
 
 
 def test_accuracy_is_named_alike_in_both_passkey_notebooks():
-    rows = [{"edit": edit, "length": length, "seed": seed, "accuracy": 0.5, "samples": 10, "trained": 128}
-            for edit in edits.EDITS for length in (128, 256) for seed in (0, 1)]  # fmt: skip
+    rows = [
+        {"edit": edit, "length": length, "seed": seed, "accuracy": 0.5, "samples": 10, "trained": 128}
+        for edit in edits.EDITS
+        for length in (128, 256)
+        for seed in (0, 1)
+    ]
     edited = edits.draw(pd.DataFrame(rows))
     plain = pd.DataFrame(rows[:4]).assign(form="plain", trained=128, correct=5)
     two = pd.concat([plain.assign(encoding=name) for name in ("bam-ssmax", "alibi-ssmax")])
@@ -41,10 +46,15 @@ def edited(at_training, control=0.9):
     """Accuracy 0.9 as trained and 0.2 for the edit at twice the training length."""
     rows = []
     for seed in (0, 1):
-        for edit, near, far in (("as trained", 1.0, 0.9), ("negative to uniform", at_training, 0.2),
-                                ("random to uniform", control, control)):  # fmt: skip
-            rows += [{"edit": edit, "seed": seed, "length": length, "accuracy": accuracy, "samples": 10, "trained": 128}
-                     for length, accuracy in ((128, near), (256, far))]  # fmt: skip
+        for edit, near, far in (
+            ("as trained", 1.0, 0.9),
+            ("negative to uniform", at_training, 0.2),
+            ("random to uniform", control, control),
+        ):
+            rows += [
+                {"edit": edit, "seed": seed, "length": length, "accuracy": accuracy, "samples": 10, "trained": 128}
+                for length, accuracy in ((128, near), (256, far))
+            ]
     return pd.DataFrame(rows)
 
 
@@ -61,8 +71,11 @@ def test_the_caption_of_the_edits_says_what_they_do_where_the_model_was_trained(
 
 
 def test_correlations_have_a_row_for_each_reading():
-    rows = [{"seed": seed, "reading": reading, "rho": -0.5 + 0.1 * seed, "heads": 12}
-            for reading in CORRELATED for seed in (0, 1)]  # fmt: skip
+    rows = [
+        {"seed": seed, "reading": reading, "rho": -0.5 + 0.1 * seed, "heads": 12}
+        for reading in CORRELATED
+        for seed in (0, 1)
+    ]
     built = correlations.build(pd.DataFrame(rows))
     assert list(built["β against"]) == list(CORRELATED) and list(built["seed 1"]) == ["-0.40"] * len(CORRELATED)
     assert built["mean [95 %]"].iloc[0].startswith("-0.45 [")
@@ -73,8 +86,10 @@ def test_correlations_have_a_row_for_each_reading():
 def test_learned_priors_as_curves_have_a_line_for_each_head(legible):
     heads = pd.DataFrame(
         {"seed": seed, "layer": layer, "head": head, "beta": beta, "theta_alpha": 0.0}
-        for seed in (0, 1) for layer in (0, 1, 2) for head, beta in enumerate((-0.5, 0.0, 1.0))
-    )  # fmt: skip
+        for seed in (0, 1)
+        for layer in (0, 1, 2)
+        for head, beta in enumerate((-0.5, 0.0, 1.0))
+    )
     figure = curves.draw(heads)
     legible(figure)
     assert len(figure.axes) == 6

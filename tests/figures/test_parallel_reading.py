@@ -17,24 +17,47 @@ def world(methods=METHODS, encodings=("rope", "alibi"), seeds=(0, 1)):
     prompts, gate, ranked = [], [], []
     for encoding, seed in itertools.product(encodings, seeds):
         common = {"encoding": encoding, "seed": seed, "trained": 128}
-        gate += [common | {"length": length, "correct": 50, "samples": 50, "per_token": 2e5, "per_pair": 768}
-                 for length in (96, 128)]  # fmt: skip
+        gate += [
+            common | {"length": length, "correct": 50, "samples": 50, "per_token": 2e5, "per_pair": 768}
+            for length in (96, 128)
+        ]
         for place, method in enumerate(methods):
             if METHODS[method].rope and encoding != "rope":
                 continue
             chunks = METHODS[method].chunks
             for length, band in itertools.product((128, 512, 2048, 8192)[: 4 if chunks else 3], range(5)):
-                prompts.append(common | {
-                    "method": method, "length": length, "band": band, "samples": 10,
-                    "correct": 10 if length == 128 else (place + band + seed) % 11, "cut": 2, "cut_correct": 1,
-                    "kept": 8 if chunks else None, "chunks": length / 108 if chunks else None,
-                    "entries": 324.0 if chunks else float(length),
-                })  # fmt: skip
+                prompts.append(
+                    common
+                    | {
+                        "method": method,
+                        "length": length,
+                        "band": band,
+                        "samples": 10,
+                        "correct": 10 if length == 128 else (place + band + seed) % 11,
+                        "cut": 2,
+                        "cut_correct": 1,
+                        "kept": 8 if chunks else None,
+                        "chunks": length / 108 if chunks else None,
+                        "entries": 324.0 if chunks else float(length),
+                    }
+                )
         for length, cutting, number in itertools.product((256, 2048), parallel_needles.RANKED, range(6)):
-            ranked.append(common | {"length": length, "cutting": cutting, "rank": number + 1, "chunks": length // 100,
-                                    "first": 0, "cut": number % 2})  # fmt: skip
-    frames = {"parallel_prompts": pd.DataFrame(prompts), "parallel_gate": pd.DataFrame(gate),
-              "parallel_ranks": pd.DataFrame(ranked)}  # fmt: skip
+            ranked.append(
+                common
+                | {
+                    "length": length,
+                    "cutting": cutting,
+                    "rank": number + 1,
+                    "chunks": length // 100,
+                    "first": 0,
+                    "cut": number % 2,
+                }
+            )
+    frames = {
+        "parallel_prompts": pd.DataFrame(prompts),
+        "parallel_gate": pd.DataFrame(gate),
+        "parallel_ranks": pd.DataFrame(ranked),
+    }
     return frames | parallel_needles.EXPERIMENT.derived(frames)
 
 
@@ -46,27 +69,70 @@ def texts(encodings=("rope", "alibi"), seeds=(0, 1)):
         for place, (method, length, document) in enumerate(
             itertools.product((*METHODS, parallel_language.BY_TARGETS), (128, 512, 2048), (0, 1))
         ):
-            losses.append(common | {"method": method, "length": length, "document": document, "scored": 64,
-                                    "loss": 2 + place * (length > 128) / 100 + seed / 10})  # fmt: skip
+            losses.append(
+                common
+                | {
+                    "method": method,
+                    "length": length,
+                    "document": document,
+                    "scored": 64,
+                    "loss": 2 + place * (length > 128) / 100 + seed / 10,
+                }
+            )
         for place, kind in enumerate(parallel_profiles.KINDS):
-            along += [common | {"kind": kind, "fifth": fifth, "share": 0.5 + (fifth + place + seed) % 5 / 4}
-                      for fifth in range(20)]  # fmt: skip
-            biased += [common | {"kind": kind, "document": document} | {name: 1.0 + place + seed for name in
-                       profiles.COLUMNS} for document in (0, 1)]  # fmt: skip
-        effective += [common | {"window": window, "document": document, "entries": 40 / window + seed / 10}
-                      for window in (32, 64, 128) for document in (0, 1)]  # fmt: skip
+            along += [
+                common | {"kind": kind, "fifth": fifth, "share": 0.5 + (fifth + place + seed) % 5 / 4}
+                for fifth in range(20)
+            ]
+            biased += [
+                common | {"kind": kind, "document": document} | {name: 1.0 + place + seed for name in profiles.COLUMNS}
+                for document in (0, 1)
+            ]
+        effective += [
+            common | {"window": window, "document": document, "entries": 40 / window + seed / 10}
+            for window in (32, 64, 128)
+            for document in (0, 1)
+        ]
         ways = [("none", "none"), *itertools.product(parallel_profiles.REGIONS, parallel_profiles.DEPTHS)]
-        evictions += [common | {"region": region, "layers": layers, "document": document, "evicted": place / 1000,
-                              "distance": 0.3 + (place % 5 - 2) / 50 + seed / 100, "middle": 0.9 - (place % 3) / 20}
-                    for place, (region, layers) in enumerate(ways) for document in (0, 1)]  # fmt: skip
-        heads += [common | {"layer": layer, "head": head, "first": 1 + head, "middle": 1.0, "last": 2.0 + layer,
-                            "largest": 9.0, "shape": parallel_profiles.SHAPES[head]}
-                  for layer in range(3) for head in range(4)]  # fmt: skip
+        evictions += [
+            common
+            | {
+                "region": region,
+                "layers": layers,
+                "document": document,
+                "evicted": place / 1000,
+                "distance": 0.3 + (place % 5 - 2) / 50 + seed / 100,
+                "middle": 0.9 - (place % 3) / 20,
+            }
+            for place, (region, layers) in enumerate(ways)
+            for document in (0, 1)
+        ]
+        heads += [
+            common
+            | {
+                "layer": layer,
+                "head": head,
+                "first": 1 + head,
+                "middle": 1.0,
+                "last": 2.0 + layer,
+                "largest": 9.0,
+                "shape": parallel_profiles.SHAPES[head],
+            }
+            for layer in range(3)
+            for head in range(4)
+        ]
     frames = {"parallel_losses": pd.DataFrame(losses)}
-    return frames | parallel_language.EXPERIMENT.derived(frames) | {
-        "parallel_profiles": pd.DataFrame(along), "parallel_biases": pd.DataFrame(biased),
-        "parallel_effective": pd.DataFrame(effective), "parallel_shapes": pd.DataFrame(heads),
-        "parallel_regions": pd.DataFrame(evictions)}  # fmt: skip
+    return (
+        frames
+        | parallel_language.EXPERIMENT.derived(frames)
+        | {
+            "parallel_profiles": pd.DataFrame(along),
+            "parallel_biases": pd.DataFrame(biased),
+            "parallel_effective": pd.DataFrame(effective),
+            "parallel_shapes": pd.DataFrame(heads),
+            "parallel_regions": pd.DataFrame(evictions),
+        }
+    )
 
 
 FLOW = {"parallel_flow": pd.DataFrame(flow.rows(TheoryProfile(), 0))}
@@ -122,8 +188,9 @@ def test_fair_tables_hold_memory_or_positions_equal():
     frame["entries"] = keys.fillna(pd.Series(10.0 ** frame["method"].map(list(METHODS).index), frame.index))
     spec = TABLES["parallel_equal_keys"]
     built = spec.build(spec.check(frame)[list(spec.columns)])
-    assert set(built["way to read"]) == {METHODS[name].label for name in ("k1", "last-window", "halves", "snapkv",
-                                                                          "k3-half")}  # fmt: skip
+    assert set(built["way to read"]) == {
+        METHODS[name].label for name in ("k1", "last-window", "halves", "snapkv", "k3-half")
+    }
     assert built.iloc[:, 0].is_monotonic_increasing and "RoPE" in spec.caption(frame)
     spec = TABLES["parallel_equal_window"]
     built = spec.build(spec.check(frame)[list(spec.columns)])

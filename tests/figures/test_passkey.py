@@ -28,8 +28,17 @@ def answers(profile, rule):
             for length in evaluation.lengths:
                 for depth in np.linspace(0, 1, evaluation.samples) if evaluation.samples > 1 else [0.5]:
                     hit = name != passkeys.UNTRAINED and rule(form, name, seed, length / settings.recipe.length, depth)
-                    rows.append({"form": form, "encoding": name, "seed": seed, "length": length,
-                                 "depth": round(depth, 6), "digits": 5 * int(hit), "correct": int(hit)})  # fmt: skip
+                    rows.append(
+                        {
+                            "form": form,
+                            "encoding": name,
+                            "seed": seed,
+                            "length": length,
+                            "depth": round(depth, 6),
+                            "digits": 5 * int(hit),
+                            "correct": int(hit),
+                        }
+                    )
     return pd.DataFrame(rows)
 
 
@@ -40,19 +49,30 @@ def training(profile):
     models += [("hard", name) for name in settings.hard_encodings]
     return pd.DataFrame(
         {"form": form, "encoding": name, "seed": seed, "step": step, "accuracy": step / 40, "steps": 190, "most": 2000}
-        for form, name in models for seed in profile.seeds_for(name) for step in (20, 40)
-    )  # fmt: skip
+        for form, name in models
+        for seed in profile.seeds_for(name)
+        for step in (20, 40)
+    )
 
 
 def between(profile, rule):
     """The rows of experiments.confound.measure: of one length, only that length is answered."""
     settings, trained = profile.confound, profile.passkey.recipe.length
     rows = [
-        {"training": way, "encoding": name, "seed": seed, "length": length, "samples": 20, "trained": trained,
-         "correct": 20 * int(way == confound.VARIED or length == trained)}
-        for way in (confound.FIXED, confound.VARIED) for name in settings.encodings for seed in profile.seeds
+        {
+            "training": way,
+            "encoding": name,
+            "seed": seed,
+            "length": length,
+            "samples": 20,
+            "trained": trained,
+            "correct": 20 * int(way == confound.VARIED or length == trained),
+        }
+        for way in (confound.FIXED, confound.VARIED)
+        for name in settings.encodings
+        for seed in profile.seeds
         for length in settings.evaluation.lengths
-    ]  # fmt: skip
+    ]
     frame = pd.DataFrame(rows)
     return frame.assign(accuracy=frame["correct"] / frame["samples"])
 
@@ -82,8 +102,12 @@ def laid_out():
     """The full profile's encodings at lengths and with seeds that do not move when its budget is set anew."""
     profile = config.profile("full").model_copy(update={"seeds": (0, 1, 2), "main_seeds": (0, 1, 2, 3, 4)})
     lengths = tuple(128 * 2**k for k in range(6))
-    changes = {"evaluation": (lengths, 20), "far": ((8192,), 10), "farthest": ((16384, 32768, 64000), 10),
-               "hard": (lengths[:5], 20)}  # fmt: skip
+    changes = {
+        "evaluation": (lengths, 20),
+        "far": ((8192,), 10),
+        "farthest": ((16384, 32768, 64000), 10),
+        "hard": (lengths[:5], 20),
+    }
     changed = {name: config.Evaluation(lengths=n, samples=k) for name, (n, k) in changes.items()}
     changed |= {"farthest_encodings": ("bam", "bam-ssmax"), "hard_encodings": ("alibi-ssmax", "bam-ssmax")}
     return profile.model_copy(update={"passkey": profile.passkey.model_copy(update=changed)})
@@ -122,8 +146,9 @@ def test_lengths_that_only_one_encoding_was_asked_at_are_left_out(cpu):
 
 
 def test_one_seed_has_no_band():
-    frame = pd.DataFrame({"encoding": "bam", "length": [128, 256], "accuracy": [1.0, 0.5], "correct": [2, 1],
-                          "samples": 2})  # fmt: skip
+    frame = pd.DataFrame(
+        {"encoding": "bam", "length": [128, 256], "accuracy": [1.0, 0.5], "correct": [2, 1], "samples": 2}
+    )
     assert over_seeds(frame, "accuracy", shares)[["low", "high"]].isna().all(axis=None)
 
 

@@ -32,15 +32,41 @@ def world(names=FEW, rule=share, seeds=3, tokens=(False,), slope=-0.3):
                 ways = (
                     (COUNTED,) if name == UNTRAINED else (COUNTED, STRETCHED, BARE) if prior else (COUNTED, STRETCHED)
                 )
-                answers += [{"encoding": name, "token": token, "seed": seed, "places": places, "side": side,
-                             "correct": round(200 * rule(name, side / T, places)) - seed % 2, "samples": 200,
-                             "steps": 10, "run": "r", "trained": T, "images": "glyphs", "classes": 10,
-                             "gate": 0.95} for places in ways for side in SIDES]  # fmt: skip
+                answers += [
+                    {
+                        "encoding": name,
+                        "token": token,
+                        "seed": seed,
+                        "places": places,
+                        "side": side,
+                        "correct": round(200 * rule(name, side / T, places)) - seed % 2,
+                        "samples": 200,
+                        "steps": 10,
+                        "run": "r",
+                        "trained": T,
+                        "images": "glyphs",
+                        "classes": 10,
+                        "gate": 0.95,
+                    }
+                    for places in ways
+                    for side in SIDES
+                ]
         if prior:
-            priors += [{"encoding": name, "seed": seed, "layer": 1, "head": head, "down": down, "across": across,
-                        "value": round(slope * head * float(np.hypot(down, across)) - 0.01 * seed, 4)}
-                       for seed in range(seeds) for head in (1, 2) for down in range(-7, 8)
-                       for across in range(-7, 8)]  # fmt: skip
+            priors += [
+                {
+                    "encoding": name,
+                    "seed": seed,
+                    "layer": 1,
+                    "head": head,
+                    "down": down,
+                    "across": across,
+                    "value": round(slope * head * float(np.hypot(down, across)) - 0.01 * seed, 4),
+                }
+                for seed in range(seeds)
+                for head in (1, 2)
+                for down in range(-7, 8)
+                for across in range(-7, 8)
+            ]
     columns = ["encoding", "seed", "layer", "head", "down", "across", "value"]
     made = {"resolution_answers": pd.DataFrame(answers), "resolution_priors": pd.DataFrame(priors, columns=columns)}
     made |= {"digits_answers": made["resolution_answers"].assign(images="digits")}
@@ -61,8 +87,10 @@ def test_captions_say_what_is_drawn() -> None:
     assert "Below the gate of 0.95: NoPE (seed 0, 1, 2)." in FIGURES["resolution_accuracy"].caption(
         lost["resolution_answers"]
     )
-    for name, table, told in (("resolution_accuracy", "resolution", "drawn anew"),
-                              ("digits_accuracy", "digits_accuracy", "resized from MNIST's 28 pixels")):  # fmt: skip
+    for name, table, told in (
+        ("resolution_accuracy", "resolution", "drawn anew"),
+        ("digits_accuracy", "digits_accuracy", "resized from MNIST's 28 pixels"),
+    ):
         assert told in FIGURES[name].caption(made[FIGURES[name].metrics])
         assert told in TABLES[table].caption(made[FIGURES[name].metrics])
     photos = lost["resolution_answers"].assign(images="folder:photos", classes=1000, gate=0.85)

@@ -25,9 +25,21 @@ def answers(profile, tasks_asked=()):
                     asked = missed < settings.evaluation.give_up
                     missed = 0 if good else missed + 1
                     required, samples = needles.required(task), settings.evaluation.samples
-                    rows.append({"task": task, "encoding": name, "seed": seed, "length": length, "asked": asked,
-                                 "right": required * samples * int(good), "required": required, "samples": samples,
-                                 "trained": trained, "steps": 500, "run": "r"})  # fmt: skip
+                    rows.append(
+                        {
+                            "task": task,
+                            "encoding": name,
+                            "seed": seed,
+                            "length": length,
+                            "asked": asked,
+                            "right": required * samples * int(good),
+                            "required": required,
+                            "samples": samples,
+                            "trained": trained,
+                            "steps": 500,
+                            "run": "r",
+                        }
+                    )
     return pd.DataFrame(rows)
 
 

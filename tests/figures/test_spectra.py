@@ -12,8 +12,12 @@ from attention_priors.theory import bands, spectra
 from attention_priors.theory.inference import softmax
 
 SINKS = {"lengths": (2, 100, 10**4), "margins": (0.0, 2.0, 5.0), "bound": 2.0}
-SIZES = {band: {"omegas": (0.5, 2.0), "draws": 20, "steps": 21}, sinks: SINKS, shapes: {"modes": 6},
-         fits: {"counts": (1, 2)}}  # fmt: skip
+SIZES = {
+    band: {"omegas": (0.5, 2.0), "draws": 20, "steps": 21},
+    sinks: SINKS,
+    shapes: {"modes": 6},
+    fits: {"counts": (1, 2)},
+}
 
 
 def made(module, small):

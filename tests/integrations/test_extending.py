@@ -19,8 +19,15 @@ from attention_priors.integrations.extending import Sight
 from attention_priors.theory import rerope
 
 TRAINED, LONG, LAYERS, HEADS = 32, 1100, 2, 4  # LONG: more than two blocks of queries
-SIZE = {"vocab_size": 64, "hidden_size": 64, "intermediate_size": 32, "num_hidden_layers": LAYERS,
-        "num_attention_heads": HEADS, "num_key_value_heads": 2, "max_position_embeddings": TRAINED}  # fmt: skip
+SIZE = {
+    "vocab_size": 64,
+    "hidden_size": 64,
+    "intermediate_size": 32,
+    "num_hidden_layers": LAYERS,
+    "num_attention_heads": HEADS,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": TRAINED,
+}
 TOKENS = torch.randint(64, (1, LONG), generator=torch.Generator().manual_seed(1))
 
 
@@ -112,10 +119,15 @@ def test_some_heads_see_less() -> None:
     assert (half - whole).abs().max() > 1e-3 and (half - logits(llama())).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("change", [
-    lambda model: extending.window(model, 40, 3), lambda model: extending.rerope(model, 30),
-    lambda model: extending.scalable_softmax(model), lambda model: extending.yarn(model, 2),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda model: extending.window(model, 40, 3),
+        lambda model: extending.rerope(model, 30),
+        lambda model: extending.scalable_softmax(model),
+        lambda model: extending.yarn(model, 2),
+    ],
+)
 @torch.inference_mode()
 def test_a_cache_changes_nothing(change: Callable[[PreTrainedModel], PreTrainedModel]) -> None:
     model = change(llama())
@@ -177,18 +189,26 @@ def test_restoring_restores() -> None:
     torch.testing.assert_close(logits(model), logits(llama()))
 
 
-@pytest.mark.parametrize(("call", "said"), [
-    (lambda: extending.yarn(llama(), 0.5), "factor = 0.5"),
-    (lambda: extending.p_rope(llama(), 0), "share = 0"),
-    (lambda: extending.rerope(llama(), 0), "within = 0"),
-    (lambda: extending.window(llama(), 0), "window = 0"),
-    (lambda: extending.window(llama(), 5, -1), "not negative"),
-    (lambda: extending.see(llama(), Sight(4), layers=[2]), "layer 2"),
-    (lambda: extending.window(llama(), 5, heads={0: [4]}), "has 2 layers of 4 heads"),
-    (lambda: extending.yarn(llama(rope_parameters={"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4}), 2),
-     "extended or partial already"),
-    (lambda: extending.window(MistralForCausalLM(MistralConfig(**SIZE, sliding_window=8)), 5), "sliding window of 8"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: extending.yarn(llama(), 0.5), "factor = 0.5"),
+        (lambda: extending.p_rope(llama(), 0), "share = 0"),
+        (lambda: extending.rerope(llama(), 0), "within = 0"),
+        (lambda: extending.window(llama(), 0), "window = 0"),
+        (lambda: extending.window(llama(), 5, -1), "not negative"),
+        (lambda: extending.see(llama(), Sight(4), layers=[2]), "layer 2"),
+        (lambda: extending.window(llama(), 5, heads={0: [4]}), "has 2 layers of 4 heads"),
+        (
+            lambda: extending.yarn(llama(rope_parameters={"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4}), 2),
+            "extended or partial already",
+        ),
+        (
+            lambda: extending.window(MistralForCausalLM(MistralConfig(**SIZE, sliding_window=8)), 5),
+            "sliding window of 8",
+        ),
+    ],
+)
 def test_one_line_for_bad_input(call: Callable[[], Any], said: str) -> None:
     with pytest.raises(ValueError, match=said) as error:
         call()

@@ -15,8 +15,15 @@ from attention_priors.integrations import pretrained
 from attention_priors.runtime import NotHere
 
 KNOWN = pretrained._known()
-SIZE = {"vocab_size": 32, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
-        "num_key_value_heads": 1, "max_position_embeddings": 64}  # fmt: skip
+SIZE = {
+    "vocab_size": 32,
+    "hidden_size": 16,
+    "intermediate_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "max_position_embeddings": 64,
+}
 
 
 def there() -> bool:

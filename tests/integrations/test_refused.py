@@ -127,5 +127,9 @@ def test_what_is_registered_has_the_arguments_of_transformers() -> None:
     ours, theirs = (set(inspect.signature(f).parameters) for f in (attending.intervals, sdpa_mask))
     assert theirs - ours <= {"local_size", "allow_is_causal_skip", "allow_is_bidirectional_skip", "kwargs"}
     assert {made.plain.__name__ for made in MODELS} == {
-        "LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM", "MistralForCausalLM", "GPTNeoXForCausalLM",
-    }  # fmt: skip
+        "LlamaForCausalLM",
+        "Qwen2ForCausalLM",
+        "Qwen3ForCausalLM",
+        "MistralForCausalLM",
+        "GPTNeoXForCausalLM",
+    }

@@ -40,8 +40,22 @@ def logits(model: torch.nn.Module, ids: Tensor, mask: Tensor | None = None, **mo
     return model(ids, attention_mask=mask, **more).logits
 
 
-SOME = ["alibi", "bam", "bam-ssmax", "bam-ssmax-content", "kerple-power", "kerple-log", "t5", "lag-table", "sandwich",
-        "sandwich-ssmax-prior", "goat", "goat-ssmax", "bam-shared-ssmax", "bam-location-ssmax"]  # fmt: skip
+SOME = [
+    "alibi",
+    "bam",
+    "bam-ssmax",
+    "bam-ssmax-content",
+    "kerple-power",
+    "kerple-log",
+    "t5",
+    "lag-table",
+    "sandwich",
+    "sandwich-ssmax-prior",
+    "goat",
+    "goat-ssmax",
+    "bam-shared-ssmax",
+    "bam-location-ssmax",
+]
 
 
 @pytest.mark.parametrize("encoding", SOME)
@@ -190,8 +204,9 @@ def test_saved_and_opened_in_a_fresh_process(tmp_path: Path) -> None:
         assert said["attention_prior"] == encoding and said["attention_prior_heads"] == 4
         assert said["attention_prior_rope"] is rope
         places[str(tmp_path / encoding)] = logits(model, ids)
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(READ), str(tmp_path / "ids.pt"), *places],
-                          capture_output=True, text=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(READ), str(tmp_path / "ids.pt"), *places], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr[-1000:]
     assert "attention_priors_llama" in done.stdout, "without this module it is refused: no prior is left out"
     for place, wanted in places.items():

@@ -81,8 +81,15 @@ def test_t5_s_buckets(buckets: int, bidirectional: bool) -> None:
             assert torch.equal(t5_bucket(lags, buckets, farthest, bidirectional), found), farthest
 
 
-SIZE = {"vocab_size": 37, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
-        "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 64}  # fmt: skip
+SIZE = {
+    "vocab_size": 37,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 64,
+}
 
 
 def test_a_llama_takes_our_prior_through_its_attention_interface(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,8 +96,10 @@ REFUSED: list[tuple[Callable[[], object], str, str]] = [
     (lambda: read(window=6, bos=1), "a window of 6", "widen the window"),
     (lambda: read(text=0), "the text has 0 tokens", "give at least 1"),
     (lambda: read(question=0), "the question has 0 tokens", "give at least 1"),
-    *((partial(options, **{name: 0}), f"{name} = 0", "at least 1")
-      for name in ("window", "keep", "budget", "last", "pool", "at_once")),
+    *(
+        (partial(options, **{name: 0}), f"{name} = 0", "at least 1")
+        for name in ("window", "keep", "budget", "last", "pool", "at_once")
+    ),
     *((partial(options, **{name: -1}), f"{name} = -1", "give 0 or") for name in ("reserve", "overlap")),
     (lambda: options(pool=4), "pool = 4", "an odd width"),
     (lambda: read(overlap=59), "overlap = 59", "repeat fewer"),
@@ -117,20 +119,29 @@ REFUSED: list[tuple[Callable[[], object], str, str]] = [
     (lambda: open_reader(ours("rope-yarn")), "the weights of another", "whose encoding does not"),
     (lambda: open_reader(torch.nn.Linear(2, 2)), "Linear is neither", "give one of these"),
     (lambda: open_reader(theirs("mistral", sliding_window=16)), "a sliding window of 16", "sliding_window=None"),
-    (lambda: open_reader(theirs("qwen2", use_sliding_window=True, sliding_window=8, max_window_layers=1)),
-     "a sliding window of 8", "sliding_window=None"),
+    (
+        lambda: open_reader(theirs("qwen2", use_sliding_window=True, sliding_window=8, max_window_layers=1)),
+        "a sliding window of 8",
+        "sliding_window=None",
+    ),
     (lambda: open_reader(GPT2LMHeadModel(GPT2Config(n_embd=16, **SMALL)).eval()), "no rotary positions", "with RoPE"),
     (lambda: open_reader(BloomForCausalLM(BloomConfig(**SMALL)).eval()), "no rotary positions", "with RoPE"),
     (lambda: generate(model(), Letters(60), TEXT, QUESTION, window=64), "has 60 tokens", "the model's own tokenizer"),
     (lambda: generate(theirs("llama"), Letters(60), TEXT, QUESTION, window=99), "has 60 tokens", "own tokenizer"),
-    (lambda: condense(open_reader(model()), torch.tensor([50]), torch.tensor([1]), options()), "tokens from 1 to 50",
-     "the vocabulary is 0 to 49"),
-    (lambda: condense(open_reader(theirs("llama")), torch.tensor([-1]), torch.tensor([1]), options()),
-     "tokens from -1 to 1", "the vocabulary is 0 to 49"),
+    (
+        lambda: condense(open_reader(model()), torch.tensor([50]), torch.tensor([1]), options()),
+        "tokens from 1 to 50",
+        "the vocabulary is 0 to 49",
+    ),
+    (
+        lambda: condense(open_reader(theirs("llama")), torch.tensor([-1]), torch.tensor([1]), options()),
+        "tokens from -1 to 1",
+        "the vocabulary is 0 to 49",
+    ),
     (lambda: ask(model(), answer=0), "answer = 0", "at least 1"),
     (lambda: Streaming(ours("sinusoidal"), torch.arange(9), 8), "'sinusoidal'", "relative positions"),
     (lambda: Streaming(model(), torch.arange(9), 4), "sinks = 4 of a window of 4", "leave room"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("number", range(len(REFUSED)), ids=lambda number: REFUSED[number][1])

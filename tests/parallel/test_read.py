@@ -105,9 +105,13 @@ def test_joined_attention_is_the_merge_of_its_chunks() -> None:
         prior = own.prior.table(at - torch.arange(20)).float()
         joined = []
         for head in range(4):
-            parts = [theory.partial_attention(
-                (q[0, head] @ entries.k[0, head, 20 * c : 20 * c + 20].T / 8**0.5 + prior[head]).double().numpy(),
-                entries.v[0, head, 20 * c : 20 * c + 20].double().numpy()) for c in range(3)]  # fmt: skip
+            parts = [
+                theory.partial_attention(
+                    (q[0, head] @ entries.k[0, head, 20 * c : 20 * c + 20].T / 8**0.5 + prior[head]).double().numpy(),
+                    entries.v[0, head, 20 * c : 20 * c + 20].double().numpy(),
+                )
+                for c in range(3)
+            ]
             k, v = own.key_value(x)[0, 0].unflatten(-1, (2, 4, 8))[:, head]
             itself = float(q[0, head, 0] @ k) / 8**0.5 + float(own.prior.table(torch.tensor([0]))[head])
             parts.append(theory.partial_attention([[itself]], v[None].double().numpy()))
@@ -138,10 +142,15 @@ def test_chunks_without_content_share_alike(encoding: str) -> None:
     assert (mass.sum(-1) < 1).all() and (mass > 0).all()
 
 
-@pytest.mark.parametrize("options", [
-    Options(window=40, reserve=5, keep=3), Options(window=40, reserve=5, keep=3, budget=8),
-    Options(window=40, reserve=5, keep=None, overlap=4), replace(HEAVY, window=40, reserve=5, bos=None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        Options(window=40, reserve=5, keep=3),
+        Options(window=40, reserve=5, keep=3, budget=8),
+        Options(window=40, reserve=5, keep=None, overlap=4),
+        replace(HEAVY, window=40, reserve=5, bos=None),
+    ],
+)
 def test_ours_reads_as_its_export_does(tokens, options: Options) -> None:
     model = ours("rope", width=64)
     exported = export(model)

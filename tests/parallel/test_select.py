@@ -76,9 +76,14 @@ def test_both_evictions_count_and_the_begin_of_text_stays() -> None:
     batch = rows([torch.zeros(40).long()], torch.zeros(3).long(), 40, 7)
     weights = torch.rand(1, 2, 8, 44, generator=torch.Generator().manual_seed(1)) * 0.2
     calibration = Calibration(edge=10, sink=(1, 32), middle=(1, 32), recency=(1, 32))
-    lists = {name: select.Select(Options(window=None, pool=1, **options), 3)(0, weights, 2, batch)
-             for name, options in {"budget": {"budget": 20}, "calibration": {"calibration": calibration},
-                                   "both": {"budget": 20, "calibration": calibration}}.items()}  # fmt: skip
+    lists = {
+        name: select.Select(Options(window=None, pool=1, **options), 3)(0, weights, 2, batch)
+        for name, options in {
+            "budget": {"budget": 20},
+            "calibration": {"calibration": calibration},
+            "both": {"budget": 20, "calibration": calibration},
+        }.items()
+    }
     assert torch.equal(lists["both"], lists["budget"] & lists["calibration"])
     assert (lists["budget"].sum(-1) == 21).all() and all(kept[:, :, 0].all() for kept in lists.values())
     assert not any(kept[:, :, 41:].any() for kept in lists.values())

@@ -107,17 +107,30 @@ def test_progress_is_told_by_piece(model, tokens) -> None:
 
 def test_a_spectrum_is_that_of_the_model() -> None:
     assert spectrum_of(HuggingFace(theirs("llama", head_dim=32))) == rope(32)
-    scaled = {"rope_type": "llama3", "rope_theta": 1e4, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-              "original_max_position_embeddings": 64}  # fmt: skip
+    scaled = {
+        "rope_type": "llama3",
+        "rope_theta": 1e4,
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 64,
+    }
     omega = spectrum_of(HuggingFace(theirs("llama", head_dim=32, rope_parameters=scaled))).omega
     assert omega[-1] == pytest.approx(rope(32).omega[-1] / 8, rel=1e-6)
 
 
 def test_what_turns_otherwise_is_refused(tokens) -> None:
     text, question = tokens(30), tokens(5)
-    partial = GPTNeoXForCausalLM(GPTNeoXConfig(
-        vocab_size=50, hidden_size=64, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
-        rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.25})).eval()  # fmt: skip
+    partial = GPTNeoXForCausalLM(
+        GPTNeoXConfig(
+            vocab_size=50,
+            hidden_size=64,
+            intermediate_size=48,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.25},
+        )
+    ).eval()
     with pytest.raises(ValueError, match=r"GPTNeoXForCausalLM turns 4 of 16 widths of a head; read it in a way that"):
         rectified(HuggingFace(partial), text, question, TEXT)
     backwards = theirs("llama")

@@ -116,8 +116,10 @@ def test_zero_coefficients_are_plain_attention_of_the_content_width() -> None:
 
 def test_waves_on_the_axes_are_a_sum_over_the_axes_and_others_are_not() -> None:
     prior = drawn(along_axes(LADDER, LADDER[:2]))
-    rows, columns = (Fourier(omega, prior.alpha[:, part], prior.beta[:, part])
-                     for omega, part in ((LADDER, slice(0, 3)), (LADDER[:2], slice(3, 5))))  # fmt: skip
+    rows, columns = (
+        Fourier(omega, prior.alpha[:, part], prior.beta[:, part])
+        for omega, part in ((LADDER, slice(0, 3)), (LADDER[:2], slice(3, 5)))
+    )
     lags = torch.cartesian_prod(torch.arange(-3, 4), torch.arange(-3, 4))
     expected = rows.log_prior(lags[:, 0]) + columns.log_prior(lags[:, 1])
     torch.testing.assert_close(prior.log_prior(lags.double()), expected, rtol=0, atol=1e-12)

@@ -22,8 +22,11 @@ def world(here=lambda name, n: 1.0, there=lambda name, n: 1.0, committed: bool =
     rows = []
     for source, share, seeds in ((HERE, here, 2), (THERE, there, 3))[: 1 + committed]:
         for name in SIX:
-            rows += [(source, name, seed, n, round(share(name, n) * asked), asked, 128)
-                     for seed in range(seeds) for n, asked in LENGTHS.items()]  # fmt: skip
+            rows += [
+                (source, name, seed, n, round(share(name, n) * asked), asked, 128)
+                for seed in range(seeds)
+                for n, asked in LENGTHS.items()
+            ]
     return pd.DataFrame(rows, columns=first_look.COLUMNS)
 
 

@@ -51,9 +51,14 @@ def registered(monkeypatch):
         (FIGURES, "try_lengths", figure("try")),
         (FIGURES, "try_absent", figure("absent")),
         (FIGURES, "try_other", figure("try", columns=("length", "reach"))),
-        (TABLES, "try_table", TableSpec("try", lambda frame: frame[["length", "accuracy"]], caption, "passkeys",
-                                        tuple(FRAME), "BAM, Tab. 2")),
-    ):  # fmt: skip
+        (
+            TABLES,
+            "try_table",
+            TableSpec(
+                "try", lambda frame: frame[["length", "accuracy"]], caption, "passkeys", tuple(FRAME), "BAM, Tab. 2"
+            ),
+        ),
+    ):
         setattr(trial, name.upper(), spec)
         if name != "try_other":
             monkeypatch.setitem(rows.rows, name, f"trial:{name.upper()}")
@@ -267,9 +272,17 @@ def test_theory_lies_once_and_names_no_profile(registered, tmp_path):
 def test_verdicts_reach_the_ledger_and_its_tables(layout):
     wrong = {"inputs": {"beta": -1}, "claimed": 0.0, "actual": 0.5}
     verdict = claims.Verdict(
-        id="BAM-T4", verdict="contradicted", measured=0.5, relation="==", expected_value=0.0, profile=THEORY,
-        recipe="exact", counterexample=wrong, corrected="It depends on $|x|$.", severity="breaks a result",
-    )  # fmt: skip
+        id="BAM-T4",
+        verdict="contradicted",
+        measured=0.5,
+        relation="==",
+        expected_value=0.0,
+        profile=THEORY,
+        recipe="exact",
+        counterexample=wrong,
+        corrected="It depends on $|x|$.",
+        severity="breaks a result",
+    )
     claims.write_part(layout.results, "smoke", claims.find("BAM-T4").notebook, [verdict])
     claims.merge(layout.results, "smoke")
     table = Report(layout, "verdicts").table("errata")
@@ -285,8 +298,10 @@ def test_sums_are_those_of_sha256sum_and_only_what_was_written_is_taken_over(lay
         store.write_text(path, path.name)
     manifest.add(layout, paths)
     assert {path: len(manifest.read(path)) for path in (layout.own, layout.theory, layout.models)} == {
-        layout.own: 1, layout.theory: 1, layout.models: 1,
-    }  # fmt: skip
+        layout.own: 1,
+        layout.theory: 1,
+        layout.models: 1,
+    }
     for folder in (layout.own, layout.theory, layout.models):
         subprocess.run(["sha256sum", "--check", "--quiet", manifest.NAME], cwd=folder, check=True)
     assert manifest.problems(layout) == (3, [])
@@ -297,8 +312,10 @@ def test_sums_are_those_of_sha256sum_and_only_what_was_written_is_taken_over(lay
     manifest.add(layout, [layout.own / "e"])
     looked, wrong = manifest.problems(layout)
     assert looked == 5 and [line.partition(":")[0] for line in wrong] == [
-        "smoke/runs/new.json", "smoke/models/c/d", "smoke/a",
-    ]  # fmt: skip
+        "smoke/runs/new.json",
+        "smoke/models/c/d",
+        "smoke/a",
+    ]
     (layout.own / manifest.NAME).write_text("no sum\n")
     with pytest.raises(ValueError, match=r"sha256\.txt, line 1 is no sum and path"):
         manifest.problems(layout)

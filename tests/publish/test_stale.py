@@ -74,8 +74,10 @@ def test_a_caption_its_notebook_a_row_of_encodings_those_that_list_it_and_the_le
     row = '_PLAIN = [\n    Encoding("bare", "Bare"),\n'
     caption = ("figures/passkey/depth.py", r"def caption\(frame: Frame\) -> str:\n", r"\g<0>    said = frame\n")
     assert stale(today, after_edits(tmp_path, caption, ("positions/encodings.py", r"_PLAIN = \[\n", row))) == {
-        "passkeys", "field_guide", "verdicts",
-    }  # fmt: skip
+        "passkeys",
+        "field_guide",
+        "verdicts",
+    }
 
 
 def test_a_simulation_and_a_check_their_notebook_and_the_ledger(today, monkeypatch):

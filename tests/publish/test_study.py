@@ -61,8 +61,10 @@ def test_rows_are_simulated_once_and_their_key_is_that_of_seed_and_size(study, m
     study.draw("prior_shapes")
     monkeypatch.undo()
     keys = [key]
-    for other in (Study("smoke", "generalised_gaussian", study.layout.results, seed=1),
-                  Study("cpu", "generalised_gaussian", study.layout.results)):  # fmt: skip
+    for other in (
+        Study("smoke", "generalised_gaussian", study.layout.results, seed=1),
+        Study("cpu", "generalised_gaussian", study.layout.results),
+    ):
         other.draw("prior_shapes")
         keys.append(other._report.read("prior_shapes")[1]["key"])
     assert len(set(keys)) == 3
@@ -113,10 +115,19 @@ def invented(metrics, estimate):
     """An experiment and an empirical claim on it."""
     frame = pd.DataFrame({"x": [1.0, 2.0]})
     made = types.SimpleNamespace(
-        name="invented", frames=metrics, metrics=(*metrics, "twice"), needs=(), exact=(metrics[0],), derive={},
-        measured=lambda *_: {name: frame for name in metrics}, derived=lambda frames: {"twice": frames["one"] * 2},
-        key=lambda *_: "k", recipe=lambda _: "some", runs=lambda *_: {}, answers=None,
-    )  # fmt: skip
+        name="invented",
+        frames=metrics,
+        metrics=(*metrics, "twice"),
+        needs=(),
+        exact=(metrics[0],),
+        derive={},
+        measured=lambda *_: {name: frame for name in metrics},
+        derived=lambda frames: {"twice": frames["one"] * 2},
+        key=lambda *_: "k",
+        recipe=lambda _: "some",
+        runs=lambda *_: {},
+        answers=None,
+    )
     return made, claim("BAM-D8", Finding("x is large", estimate, ">", 0, metrics=("one",)), recipe="some")
 
 

@@ -67,15 +67,39 @@ def files(layout: Layout) -> list[Path]:
     return [path for path in layout.results.rglob("*.*") if path.is_file() and manifest.STATE not in path.parts]
 
 
-KINDS = ("claims.json", "claims.md", "runs.json", "provenance.json", "sha256.txt", "claims/passkeys.json",
-         "metrics/made_up.csv", "metrics/made_up.json", "tables/errata.csv", "tables/errata.md", "tables/errata.tex",
-         "figures/verdicts_by_document.pdf", "figures/verdicts_by_document.png", "figures/verdicts_by_document.md",
-         "notebooks/passkeys.ipynb", "models/0.safetensors",
-         "models/sha256.txt", "runs/passkey/nope/0.01234567.xz", "runs/sha256.txt", "theory/provenance.json",
-         "theory/sha256.txt", "theory/claims/generalised_gaussian.json", "theory/metrics/prior_shapes.csv",
-         "theory/metrics/prior_shapes.json", "theory/figures/prior_shapes.pdf", "theory/figures/prior_shapes.png",
-         "theory/figures/prior_shapes.md", "theory/tables/guide_priors.csv", "theory/tables/guide_priors.md",
-         "theory/tables/guide_priors.tex", "theory/notebooks/generalised_gaussian.ipynb")  # fmt: skip
+KINDS = (
+    "claims.json",
+    "claims.md",
+    "runs.json",
+    "provenance.json",
+    "sha256.txt",
+    "claims/passkeys.json",
+    "metrics/made_up.csv",
+    "metrics/made_up.json",
+    "tables/errata.csv",
+    "tables/errata.md",
+    "tables/errata.tex",
+    "figures/verdicts_by_document.pdf",
+    "figures/verdicts_by_document.png",
+    "figures/verdicts_by_document.md",
+    "notebooks/passkeys.ipynb",
+    "models/0.safetensors",
+    "models/sha256.txt",
+    "runs/passkey/nope/0.01234567.xz",
+    "runs/sha256.txt",
+    "theory/provenance.json",
+    "theory/sha256.txt",
+    "theory/claims/generalised_gaussian.json",
+    "theory/metrics/prior_shapes.csv",
+    "theory/metrics/prior_shapes.json",
+    "theory/figures/prior_shapes.pdf",
+    "theory/figures/prior_shapes.png",
+    "theory/figures/prior_shapes.md",
+    "theory/tables/guide_priors.csv",
+    "theory/tables/guide_priors.md",
+    "theory/tables/guide_priors.tex",
+    "theory/notebooks/generalised_gaussian.ipynb",
+)
 
 
 def truncated(path: Path) -> None:

@@ -74,10 +74,14 @@ def planned(name="passkeys"):
     return EXPERIMENTS[name].plan(profile, unread(profile))
 
 
-@pytest.mark.parametrize(("owner", "renamed"), [
-    ("training", {"passkeys": "all", "languages": "all"}), ("task", {"passkeys": "all", "languages": "none"}),
-    ("encoding", {"passkeys": "bam-ssmax", "languages": "bam-ssmax"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("owner", "renamed"),
+    [
+        ("training", {"passkeys": "all", "languages": "all"}),
+        ("task", {"passkeys": "all", "languages": "none"}),
+        ("encoding", {"passkeys": "bam-ssmax", "languages": "bam-ssmax"}),
+    ],
+)
 def test_a_raised_version_renames_what_it_stands_for(monkeypatch, owner, renamed):
     before = {each: {name: spec.key() for name, spec in planned(each).items()} for each in renamed}
     if owner == "training":

@@ -36,9 +36,23 @@ def test_addresses_are_asked_equally_often_and_trained_near_first() -> None:
 
 
 def batches(vocabulary=addressing.SYMBOLS + REACH, **changes):
-    recipe = Recipe(name="addressing", optimizer="adamw", rate=0.01, prior_rate=1.0, steps=4, batch=6, length=40,
-                    warmup=0, final_rate=0.1, weight_decay=0.1, betas=(0.9, 0.95), clip=1.0, text_weight=0.0,
-                    checkpoint_every=5, varied=Varied(shortest=24, cut=0, keyless=0))  # fmt: skip
+    recipe = Recipe(
+        name="addressing",
+        optimizer="adamw",
+        rate=0.01,
+        prior_rate=1.0,
+        steps=4,
+        batch=6,
+        length=40,
+        warmup=0,
+        final_rate=0.1,
+        weight_decay=0.1,
+        betas=(0.9, 0.95),
+        clip=1.0,
+        text_weight=0.0,
+        checkpoint_every=5,
+        varied=Varied(shortest=24, cut=0, keyless=0),
+    )
     recipe, model = recipe.model_copy(update=changes), SimpleNamespace(vocabulary=vocabulary)
     spec = SimpleNamespace(task="addressing", seed=0, recipe=recipe, model=model)
     return SOURCES["addressing"](spec)

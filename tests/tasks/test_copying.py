@@ -30,8 +30,12 @@ def test_the_expected_loss_is_the_mean_of_the_best_prediction():
     best = copying.bayes(texts())
     error = 5 * float(best.mean(1).std()) / math.sqrt(4000)
     assert abs(float(best.mean()) - copying.expected(24)) < error
-    assert copying.expected(24) + 0.3 < copying.expected(24, previous=False) < copying.expected(24, first=False,
-           previous=False) == pytest.approx(math.log(32))  # fmt: skip
+    assert (
+        copying.expected(24) + 0.3
+        < copying.expected(24, previous=False)
+        < copying.expected(24, first=False, previous=False)
+        == pytest.approx(math.log(32))
+    )
 
 
 def test_knowing_one_copy_costs_what_a_count_of_texts_says():

@@ -12,8 +12,9 @@ from attention_priors.tasks import genomes as task
 
 
 def source(length=64, batch=8, seed=0):
-    return SOURCES["genomes"](SimpleNamespace(inputs=("chr22", ""), seed=seed,
-                                              recipe=SimpleNamespace(length=length, batch=batch)))  # fmt: skip
+    return SOURCES["genomes"](
+        SimpleNamespace(inputs=("chr22", ""), seed=seed, recipe=SimpleNamespace(length=length, batch=batch))
+    )
 
 
 def test_seed_and_step_decide():

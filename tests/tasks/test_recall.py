@@ -59,19 +59,38 @@ def test_the_largest_load_fits_and_one_more_does_not() -> None:
         assert load == recall.VALUES or recall.shortest(load + 1) > length
 
 
-@pytest.mark.parametrize(("length", "load", "count", "said"), [
-    (20, 16, 1, "16 pairs and their queries take 48 tokens"), (400, 65, 1, "load = 65"), (20, 0, 1, "load = 0"),
-    (20, 2, 0, "count = 0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("length", "load", "count", "said"),
+    [
+        (20, 16, 1, "16 pairs and their queries take 48 tokens"),
+        (400, 65, 1, "load = 65"),
+        (20, 0, 1, "load = 0"),
+        (20, 2, 0, "count = 0"),
+    ],
+)
 def test_bad_texts_are_refused_by_name(length: int, load: int, count: int, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         drawn(length, load, count)
 
 
 def batches(cut=0.0, shortest=16, **changes):
-    recipe = Recipe(name="recall", optimizer="adamw", rate=0.01, prior_rate=1.0, steps=4, batch=6, length=128, warmup=0,
-                    final_rate=0.1, weight_decay=0.1, betas=(0.9, 0.95), clip=1.0, text_weight=0.0, checkpoint_every=5,
-                    varied=Varied(shortest=shortest, cut=cut, keyless=0))  # fmt: skip
+    recipe = Recipe(
+        name="recall",
+        optimizer="adamw",
+        rate=0.01,
+        prior_rate=1.0,
+        steps=4,
+        batch=6,
+        length=128,
+        warmup=0,
+        final_rate=0.1,
+        weight_decay=0.1,
+        betas=(0.9, 0.95),
+        clip=1.0,
+        text_weight=0.0,
+        checkpoint_every=5,
+        varied=Varied(shortest=shortest, cut=cut, keyless=0),
+    )
     return SOURCES["recall"](SimpleNamespace(task="recall", seed=0, recipe=recipe.model_copy(update=changes)))
 
 

@@ -31,9 +31,22 @@ def corpus(tmp_path: Path, monkeypatch) -> Path:
 
 
 def spec(corpus: Path, **changes: object) -> RunSpec:
-    settings = {"name": "test", "optimizer": "adamw", "rate": 0.01, "prior_rate": 1.0, "steps": 5, "batch": BATCH,
-                "length": LENGTH, "warmup": 0, "final_rate": 0.1, "weight_decay": 0.1, "betas": (0.9, 0.95),
-                "clip": 1.0, "text_weight": 1.0, "checkpoint_every": 2} | changes  # fmt: skip
+    settings = {
+        "name": "test",
+        "optimizer": "adamw",
+        "rate": 0.01,
+        "prior_rate": 1.0,
+        "steps": 5,
+        "batch": BATCH,
+        "length": LENGTH,
+        "warmup": 0,
+        "final_rate": 0.1,
+        "weight_decay": 0.1,
+        "betas": (0.9, 0.95),
+        "clip": 1.0,
+        "text_weight": 1.0,
+        "checkpoint_every": 2,
+    } | changes
     model = ModelConfig(vocabulary=VOCABULARY, width=8, layers=1, heads=2, hidden=8, encoding="bam")
     return RunSpec(task="language-stream", model=model, recipe=Recipe(**settings), seed=0, corpus=str(corpus))
 
@@ -54,8 +67,11 @@ def test_rows_are_windows_of_lanes_in_order(corpus: Path) -> None:
         assert len(texts) == 12
         tokens = [[packed.tokenizer.bos, *packed.tokenizer.encode(text), packed.tokenizer.eos] for text in texts]
         stream = torch.tensor([token for one in tokens * 3 for token in one])
-        windows = [(inputs[row], targets[row], ids[row]) for inputs, targets, _, ids in drawn
-                   for row in range(lane, BATCH, LANES)]  # fmt: skip
+        windows = [
+            (inputs[row], targets[row], ids[row])
+            for inputs, targets, _, ids in drawn
+            for row in range(lane, BATCH, LANES)
+        ]
         assert len(windows) * LENGTH > sum(map(len, tokens)), "the lane began again"
         for number, (inputs, targets, ids) in enumerate(windows):
             start = number * LENGTH

@@ -71,8 +71,10 @@ def test_scores_and_caches():
 def test_regions_and_thresholds():
     found = parallel.regions(7, edge=2)
     assert {name: region.tolist() for name, region in found.items()} == {
-        "sink": [0, 1], "middle": [2, 3, 4], "recency": [5, 6],
-    }  # fmt: skip
+        "sink": [0, 1],
+        "middle": [2, 3, 4],
+        "recency": [5, 6],
+    }
     scores = np.array([9.0, 1.0, 1.0, 9.0, 1.0, 1.0, 9.0])
     assert parallel.within_threshold(scores, 5.0).tolist() == [1, 2, 4, 5]
     assert parallel.within_threshold(scores, 5.0, only=found["sink"]).tolist() == [1, 2, 3, 4, 5, 6]

@@ -55,9 +55,22 @@ dist.destroy_process_group()
 
 def spec(encoding: str = "bam-ssmax", **changes: object) -> RunSpec:
     # RAdam's first steps follow the gradient itself; AdamW's would blow the rounding of a tiny one up to a full step.
-    settings = {"name": "test", "optimizer": "radam", "rate": 0.05, "prior_rate": 1.0, "steps": STEPS, "batch": 4,
-                "length": 80, "warmup": 0, "final_rate": 0.1, "weight_decay": 0.1, "betas": (0.9, 0.95), "clip": 1.0,
-                "text_weight": 0.1, "checkpoint_every": EVERY} | changes  # fmt: skip
+    settings = {
+        "name": "test",
+        "optimizer": "radam",
+        "rate": 0.05,
+        "prior_rate": 1.0,
+        "steps": STEPS,
+        "batch": 4,
+        "length": 80,
+        "warmup": 0,
+        "final_rate": 0.1,
+        "weight_decay": 0.1,
+        "betas": (0.9, 0.95),
+        "clip": 1.0,
+        "text_weight": 0.1,
+        "checkpoint_every": EVERY,
+    } | changes
     sizes = {"width": 16, "layers": 2, "heads": 2, "hidden": 16}
     model = ModelConfig(vocabulary=len(passkey.VOCABULARY), encoding=encoding, **sizes)
     return RunSpec(task="passkey", model=model, recipe=Recipe(**settings), seed=0)

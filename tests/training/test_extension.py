@@ -37,8 +37,10 @@ def test_extensions_change_long_texts_and_no_weight(name: str) -> None:
     model = small(owner(name))
     made = extend(model, name, TRAINED)
     own, other = model.state_dict(), made.state_dict()
-    assert all(torch.equal(other[key.replace("attention.", "attention.inner.") if key not in other else key], value)
-               for key, value in own.items())  # fmt: skip
+    assert all(
+        torch.equal(other[key.replace("attention.", "attention.inner.") if key not in other else key], value)
+        for key, value in own.items()
+    )
     long = tokens(5 * TRAINED)
     assert (made(long) - model(long)).abs().max() > 1e-3
 

@@ -19,9 +19,22 @@ from attention_priors.training.runs import Run, RunSpec
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> Path:
-    recipe = Recipe(name="test", optimizer="adamw", rate=0.01, prior_rate=1.0, steps=1, batch=1, length=80, warmup=0,
-                    final_rate=0.1, weight_decay=0.1, betas=(0.9, 0.95), clip=1.0, text_weight=0.1,
-                    checkpoint_every=5)  # fmt: skip
+    recipe = Recipe(
+        name="test",
+        optimizer="adamw",
+        rate=0.01,
+        prior_rate=1.0,
+        steps=1,
+        batch=1,
+        length=80,
+        warmup=0,
+        final_rate=0.1,
+        weight_decay=0.1,
+        betas=(0.9, 0.95),
+        clip=1.0,
+        text_weight=0.1,
+        checkpoint_every=5,
+    )
     sizes = {"width": 16, "layers": 2, "heads": 2, "hidden": 16}
     model = ModelConfig(vocabulary=len(passkey.VOCABULARY), encoding="bam-ssmax", **sizes)
     made = RunSpec(task="passkey", model=model, recipe=recipe, seed=0)

@@ -23,9 +23,22 @@ CPU = torch.device("cpu")
 
 
 def spec(encoding: str = "bam-ssmax", optimizer: str = "adamw", **changes: object) -> RunSpec:
-    recipe = Recipe(name="test", optimizer=optimizer, rate=0.01, prior_rate=10.0, steps=STEPS, batch=2, length=LENGTH,
-                    warmup=0, final_rate=0.1, weight_decay=0.1, betas=(0.9, 0.95), clip=1.0, text_weight=0.1,
-                    checkpoint_every=EVERY)  # fmt: skip
+    recipe = Recipe(
+        name="test",
+        optimizer=optimizer,
+        rate=0.01,
+        prior_rate=10.0,
+        steps=STEPS,
+        batch=2,
+        length=LENGTH,
+        warmup=0,
+        final_rate=0.1,
+        weight_decay=0.1,
+        betas=(0.9, 0.95),
+        clip=1.0,
+        text_weight=0.1,
+        checkpoint_every=EVERY,
+    )
     model = ModelConfig(vocabulary=len(passkey.VOCABULARY), width=16, layers=2, heads=2, hidden=16, encoding=encoding)
     return RunSpec(**{"task": "passkey", "model": model, "recipe": recipe, "seed": 3} | changes)
 
@@ -122,8 +135,11 @@ def test_killed_and_started_again(moment: str, tmp_path: Path, whole) -> None:
 
 
 def test_a_gated_run_resumes_with_the_turns_that_it_has_had(tmp_path: Path) -> None:
-    how = {"varied": Varied(shortest=77, cut=0.5, keyless=0.2), "cooldown": 2,
-           "gate": Gate(lengths=(LENGTH,), samples=2, accuracy=0.5, every=1)}  # fmt: skip
+    how = {
+        "varied": Varied(shortest=77, cut=0.5, keyless=0.2),
+        "cooldown": 2,
+        "gate": Gate(lengths=(LENGTH,), samples=2, accuracy=0.5, every=1),
+    }
     made = spec(recipe=spec().recipe.model_copy(update=how))
     expected = finished(tmp_path / "whole", made)
     assert expected[1]["gate"] == [[step, 0.0] for step in range(1, STEPS - 2 + 1)]

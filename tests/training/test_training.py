@@ -18,9 +18,22 @@ from attention_priors.tasks.passkey import PasskeyBatches
 from attention_priors.training import runs as training
 from attention_priors.training.runs import Run, RunSpec, fit, loss_of, optimizers, rate_at, settled_at
 
-RECIPE = Recipe(name="passkey-small", optimizer="adamw", rate=0.002, prior_rate=10.0, steps=6, batch=2, length=80,
-                warmup=0, final_rate=0.1, weight_decay=0.1, betas=(0.9, 0.95), clip=1.0, text_weight=0.1,
-                checkpoint_every=2)  # fmt: skip
+RECIPE = Recipe(
+    name="passkey-small",
+    optimizer="adamw",
+    rate=0.002,
+    prior_rate=10.0,
+    steps=6,
+    batch=2,
+    length=80,
+    warmup=0,
+    final_rate=0.1,
+    weight_decay=0.1,
+    betas=(0.9, 0.95),
+    clip=1.0,
+    text_weight=0.1,
+    checkpoint_every=2,
+)
 
 
 def spec(encoding: str = "bam-ssmax", seed: int = 0, task: str = "passkey", **changes: object) -> RunSpec:
@@ -237,19 +250,35 @@ def test_batches_depend_on_seed_and_step_alone() -> None:
 def test_the_key_has_all_that_a_run_depends_on() -> None:
     base = spec()
     others = [
-        spec(seed=1), spec("bam"), spec("bam-ssmax-content"), spec("bam-laplace-ssmax"), spec("bam-shared-ssmax"),
-        spec(task="passkey-hard"), spec(rate=0.003), spec(steps=7), spec(text_weight=0.2), spec(betas=(0.9, 0.99)),
+        spec(seed=1),
+        spec("bam"),
+        spec("bam-ssmax-content"),
+        spec("bam-laplace-ssmax"),
+        spec("bam-shared-ssmax"),
+        spec(task="passkey-hard"),
+        spec(rate=0.003),
+        spec(steps=7),
+        spec(text_weight=0.2),
+        spec(betas=(0.9, 0.99)),
         base.model_copy(update={"inputs": ("0" * 64,)}),
         base.model_copy(update={"model": base.model.model_copy(update={"kv_heads": 1})}),
-    ]  # fmt: skip
+    ]
     keys = [made.key() for made in [base, *others]] + [base.key("cuda")]
     assert len(set(keys)) == len(keys)
     assert base.key() == spec().key() == base.model_copy(update={"corpus": "elsewhere.npz"}).key()
 
 
 def test_a_key_tells_which_layers_and_heads_rotate_and_how_far_they_see() -> None:
-    names = ("rope-bam", "rope-layer-1-bam", "rope-layer-2-bam", "rope-layers-1-2-bam", "half-rope-bam",
-             "half-rope-window-bam", "half-rope-kerple-power", "half-rope")  # fmt: skip
+    names = (
+        "rope-bam",
+        "rope-layer-1-bam",
+        "rope-layer-2-bam",
+        "rope-layers-1-2-bam",
+        "half-rope-bam",
+        "half-rope-window-bam",
+        "half-rope-kerple-power",
+        "half-rope",
+    )
     base = spec("rope-bam")
     rows, keys = [encodings.encoding(name) for name in names], []
     with pytest.MonkeyPatch.context() as patch:
@@ -275,8 +304,10 @@ def test_every_task_has_its_source_and_an_unknown_one_is_named() -> None:
 
 
 def test_training_does_not_import_what_divides_a_model() -> None:
-    code = ("import sys, attention_priors.training.runs; "
-            "print('torch.distributed.fsdp' in sys.modules, 'sympy' in sys.modules)")  # fmt: skip
+    code = (
+        "import sys, attention_priors.training.runs; "
+        "print('torch.distributed.fsdp' in sys.modules, 'sympy' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
 

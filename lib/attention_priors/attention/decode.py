@@ -41,10 +41,23 @@ def split(keys: int, programs: int, device: torch.device, tile: int) -> int:
 
 @torch.library.custom_op("attention_priors::fused_decode", mutates_args=())
 def fused_decode(
-    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, of_keys: Tensor | None, logit: Tensor | None,
-    prior: Tensor | None, formula: Tensor | None, first: Tensor, last: Tensor, needed: Tensor | None, offset: int,
-    shift: int, scale: float, epsilon: float, splits: int,
-) -> Tensor:  # fmt: skip
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    table: Tensor | None,
+    of_keys: Tensor | None,
+    logit: Tensor | None,
+    prior: Tensor | None,
+    formula: Tensor | None,
+    first: Tensor,
+    last: Tensor,
+    needed: Tensor | None,
+    offset: int,
+    shift: int,
+    scale: float,
+    epsilon: float,
+    splits: int,
+) -> Tensor:
     """Arguments as in `launch.fused_forward`; `formula` and `epsilon` as from `formula`. `splits` 0: as many as pay."""
     from . import kernels_decode
 
@@ -58,17 +71,57 @@ def fused_decode(
     out = torch.empty_like(q)
     block = max(16, 1 << (heads // kv_heads * queries - 1).bit_length())
     kernels_decode.decode[splits, batch * kv_heads](
-        q, k, v, part, lse, *pointers(lse, table, of_keys, logit, prior, formula), first, last,
-        *pointers(first, needed), *strides(q), *strides(k), *strides(v), *strides(logit), *strides(prior),
-        *strides(table, 1), *strides(of_keys, 1), rows(first), heads, heads // kv_heads, queries, keys, offset, shift,
-        splits, scale * LOG2E, epsilon, D=width, BLOCK_D=wide, BLOCK_M=block, BLOCK_N=tile.n, HAS_T=table is not None,
-        HAS_U=of_keys is not None, HAS_A=logit is not None, HAS_B=prior is not None, FORMULA=formula is not None,
-        SKIP=needed is not None, **options(tile),
-    )  # fmt: skip
+        q,
+        k,
+        v,
+        part,
+        lse,
+        *pointers(lse, table, of_keys, logit, prior, formula),
+        first,
+        last,
+        *pointers(first, needed),
+        *strides(q),
+        *strides(k),
+        *strides(v),
+        *strides(logit),
+        *strides(prior),
+        *strides(table, 1),
+        *strides(of_keys, 1),
+        rows(first),
+        heads,
+        heads // kv_heads,
+        queries,
+        keys,
+        offset,
+        shift,
+        splits,
+        scale * LOG2E,
+        epsilon,
+        D=width,
+        BLOCK_D=wide,
+        BLOCK_M=block,
+        BLOCK_N=tile.n,
+        HAS_T=table is not None,
+        HAS_U=of_keys is not None,
+        HAS_A=logit is not None,
+        HAS_B=prior is not None,
+        FORMULA=formula is not None,
+        SKIP=needed is not None,
+        **options(tile),
+    )
     kernels_decode.combine[(batch * heads * queries,)](
-        part, lse, out, *strides(out), heads, queries, splits, D=width, BLOCK_D=wide,
-        BLOCK_S=1 << (splits - 1).bit_length(), num_warps=4,
-    )  # fmt: skip
+        part,
+        lse,
+        out,
+        *strides(out),
+        heads,
+        queries,
+        splits,
+        D=width,
+        BLOCK_D=wide,
+        BLOCK_S=1 << (splits - 1).bit_length(),
+        num_warps=4,
+    )
     return out
 
 

@@ -65,9 +65,15 @@ def read(p_tile, m_long, m_wide, LONG: tl.constexpr, WIDE: tl.constexpr):
 
 @triton.jit
 def add_bias(
-    b_s, b_scale, p_bias, b_u,
-    HAS_T: tl.constexpr, HAS_U: tl.constexpr, HAS_B: tl.constexpr, ASM: tl.constexpr,
-):  # fmt: skip
+    b_s,
+    b_scale,
+    p_bias,
+    b_u,
+    HAS_T: tl.constexpr,
+    HAS_U: tl.constexpr,
+    HAS_B: tl.constexpr,
+    ASM: tl.constexpr,
+):
     """s + b (T[lag] + u); `b_scale` and `b_u` have the shape of a row or column of the tile.
 
     `p_bias` is (p + rows) - columns in two steps: only so are equal addresses one value to the compiler.

@@ -21,13 +21,57 @@ def generalized_gaussian(b_lag, b_strength, b_beta, b_mu, epsilon):
 
 @triton.jit(do_not_specialize=["keys", "shift", "offset"])
 def decode(
-    p_q, p_k, p_v, p_part, p_lse, p_t, p_u, p_a, p_b, p_formula, p_first, p_last, p_need,
-    s_qb, s_qh, s_qm, s_kb, s_kh, s_kn: tl.constexpr, s_vb, s_vh, s_vn: tl.constexpr, s_ab, s_ah, s_am,
-    s_bb, s_bh, s_bm, s_th, s_uh, s_ib, heads, groups, queries, keys, offset, shift, splits, scale, epsilon,
-    D: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-    HAS_T: tl.constexpr, HAS_U: tl.constexpr, HAS_A: tl.constexpr, HAS_B: tl.constexpr, FORMULA: tl.constexpr,
+    p_q,
+    p_k,
+    p_v,
+    p_part,
+    p_lse,
+    p_t,
+    p_u,
+    p_a,
+    p_b,
+    p_formula,
+    p_first,
+    p_last,
+    p_need,
+    s_qb,
+    s_qh,
+    s_qm,
+    s_kb,
+    s_kh,
+    s_kn: tl.constexpr,
+    s_vb,
+    s_vh,
+    s_vn: tl.constexpr,
+    s_ab,
+    s_ah,
+    s_am,
+    s_bb,
+    s_bh,
+    s_bm,
+    s_th,
+    s_uh,
+    s_ib,
+    heads,
+    groups,
+    queries,
+    keys,
+    offset,
+    shift,
+    splits,
+    scale,
+    epsilon,
+    D: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    HAS_T: tl.constexpr,
+    HAS_U: tl.constexpr,
+    HAS_A: tl.constexpr,
+    HAS_B: tl.constexpr,
+    FORMULA: tl.constexpr,
     SKIP: tl.constexpr,
-):  # fmt: skip
+):
     """Mean of v and log2-sum-exp2 of one part of the keys, for all queries of the heads that share a key head."""
     i_split = tl.program_id(0)
     kv_heads = heads // groups
@@ -109,9 +153,19 @@ def decode(
 
 @triton.jit
 def combine(
-    p_part, p_lse, p_o, s_ob, s_oh, s_om, heads, queries, splits, D: tl.constexpr, BLOCK_D: tl.constexpr,
+    p_part,
+    p_lse,
+    p_o,
+    s_ob,
+    s_oh,
+    s_om,
+    heads,
+    queries,
+    splits,
+    D: tl.constexpr,
+    BLOCK_D: tl.constexpr,
     BLOCK_S: tl.constexpr,
-):  # fmt: skip
+):
     """Σ_s w_s o_s / Σ_s w_s with w_s = 2^lse_s, for one query of one head."""
     i_flat = tl.program_id(0)
     i_b, i_h, i_m = i_flat // (heads * queries), i_flat // queries % heads, i_flat % queries

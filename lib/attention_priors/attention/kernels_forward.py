@@ -8,11 +8,33 @@ from .kernels import add_bias, dot, key_range, narrow, read
 
 @triton.jit
 def attend(
-    b_acc, b_sum, b_max, b_q, b_a, b_b, b_first, b_last, p_k, p_v, p_t, p_u, i_n, keys, s_kn: tl.constexpr,
-    s_vn: tl.constexpr, o_m, o_n, o_d,
-    D: tl.constexpr, BLOCK_N: tl.constexpr, HAS_T: tl.constexpr, HAS_U: tl.constexpr, HAS_B: tl.constexpr,
-    ASM: tl.constexpr, MASKED: tl.constexpr,
-):  # fmt: skip
+    b_acc,
+    b_sum,
+    b_max,
+    b_q,
+    b_a,
+    b_b,
+    b_first,
+    b_last,
+    p_k,
+    p_v,
+    p_t,
+    p_u,
+    i_n,
+    keys,
+    s_kn: tl.constexpr,
+    s_vn: tl.constexpr,
+    o_m,
+    o_n,
+    o_d,
+    D: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    HAS_T: tl.constexpr,
+    HAS_U: tl.constexpr,
+    HAS_B: tl.constexpr,
+    ASM: tl.constexpr,
+    MASKED: tl.constexpr,
+):
     """One tile of keys [i_n, i_n + BLOCK_N) into the running sum, maximum and mean."""
     WIDE: tl.constexpr = o_d.shape[0] != D
     m_n = i_n + o_n < keys
@@ -45,14 +67,53 @@ def attend(
 
 @triton.jit(do_not_specialize=["queries", "keys", "shift"])
 def forward(
-    p_q, p_k, p_v, p_o, p_lse, p_t, p_u, p_a, p_b, p_first, p_last, p_need,
-    s_qb, s_qh, s_qm: tl.constexpr, s_kb, s_kh, s_kn: tl.constexpr, s_vb, s_vh, s_vn: tl.constexpr, s_ab, s_ah, s_am,
-    s_bb, s_bh, s_bm,
-    s_th, s_uh, s_ib, heads, groups, queries, keys, shift, scale,
-    D: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-    HAS_T: tl.constexpr, HAS_U: tl.constexpr, HAS_A: tl.constexpr, HAS_B: tl.constexpr, SKIP: tl.constexpr,
+    p_q,
+    p_k,
+    p_v,
+    p_o,
+    p_lse,
+    p_t,
+    p_u,
+    p_a,
+    p_b,
+    p_first,
+    p_last,
+    p_need,
+    s_qb,
+    s_qh,
+    s_qm: tl.constexpr,
+    s_kb,
+    s_kh,
+    s_kn: tl.constexpr,
+    s_vb,
+    s_vh,
+    s_vn: tl.constexpr,
+    s_ab,
+    s_ah,
+    s_am,
+    s_bb,
+    s_bh,
+    s_bm,
+    s_th,
+    s_uh,
+    s_ib,
+    heads,
+    groups,
+    queries,
+    keys,
+    shift,
+    scale,
+    D: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    HAS_T: tl.constexpr,
+    HAS_U: tl.constexpr,
+    HAS_A: tl.constexpr,
+    HAS_B: tl.constexpr,
+    SKIP: tl.constexpr,
     ASM: tl.constexpr,
-):  # fmt: skip
+):
     """o_i = Σ_j p_ij v_j and log2 Σ_j 2^s_ij for a block of queries of one head. o has q's strides.
 
     `shift` is the entry of lag(0, 0) in the table.
@@ -91,19 +152,66 @@ def forward(
     b_acc = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
     for index in tl.range(0, outer - inner):
         b_acc, b_sum, b_max = attend(
-            b_acc, b_sum, b_max, b_q, b_a, b_b, b_first, b_last, p_k, p_v, p_t, p_u, (inner + index) * BLOCK_N, keys,
-            s_kn, s_vn,
-            o_m, o_n, o_d, D, BLOCK_N, HAS_T, HAS_U, HAS_B, ASM, False,
-        )  # fmt: skip
+            b_acc,
+            b_sum,
+            b_max,
+            b_q,
+            b_a,
+            b_b,
+            b_first,
+            b_last,
+            p_k,
+            p_v,
+            p_t,
+            p_u,
+            (inner + index) * BLOCK_N,
+            keys,
+            s_kn,
+            s_vn,
+            o_m,
+            o_n,
+            o_d,
+            D,
+            BLOCK_N,
+            HAS_T,
+            HAS_U,
+            HAS_B,
+            ASM,
+            False,
+        )
     # read again: the loop above has no register for them
     b_first, b_last = tl.load(p_first + o_row), tl.load(p_last + o_row)
     left = inner - start
     for index in tl.range(0, left + stop - outer, num_stages=1):
         tile = start + index + tl.where(index >= left, outer - inner, 0)
         b_acc, b_sum, b_max = attend(
-            b_acc, b_sum, b_max, b_q, b_a, b_b, b_first, b_last, p_k, p_v, p_t, p_u, tile * BLOCK_N, keys, s_kn, s_vn,
-            o_m, o_n, o_d, D, BLOCK_N, HAS_T, HAS_U, HAS_B, ASM, True,
-        )  # fmt: skip
+            b_acc,
+            b_sum,
+            b_max,
+            b_q,
+            b_a,
+            b_b,
+            b_first,
+            b_last,
+            p_k,
+            p_v,
+            p_t,
+            p_u,
+            tile * BLOCK_N,
+            keys,
+            s_kn,
+            s_vn,
+            o_m,
+            o_n,
+            o_d,
+            D,
+            BLOCK_N,
+            HAS_T,
+            HAS_U,
+            HAS_B,
+            ASM,
+            True,
+        )
 
     seen = b_sum > 0  # a query without any key gets 0, and a log-sum-exp that makes its weights 0 in the backward pass
     b_o = b_acc / tl.where(seen, b_sum, 1.0)[:, None]

@@ -6,12 +6,43 @@ import triton.language as tl
 
 @triton.jit(do_not_specialize=["queries", "offset", "lowest", "lags"])
 def needed_keys(
-    p_q, p_norm, p_t, p_sum, p_top, p_peak, p_reach, p_a, p_b, p_first, p_last, p_need,
-    s_qb, s_qh, s_qm: tl.constexpr, s_ab, s_ah, s_am, s_bb, s_bh, s_bm, s_ib, heads, groups, queries, offset, lowest,
-    lags, scale, limit,
-    D: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_M: tl.constexpr, STEPS: tl.constexpr, HAS_A: tl.constexpr,
+    p_q,
+    p_norm,
+    p_t,
+    p_sum,
+    p_top,
+    p_peak,
+    p_reach,
+    p_a,
+    p_b,
+    p_first,
+    p_last,
+    p_need,
+    s_qb,
+    s_qh,
+    s_qm: tl.constexpr,
+    s_ab,
+    s_ah,
+    s_am,
+    s_bb,
+    s_bh,
+    s_bm,
+    s_ib,
+    heads,
+    groups,
+    queries,
+    offset,
+    lowest,
+    lags,
+    scale,
+    limit,
+    D: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    STEPS: tl.constexpr,
+    HAS_A: tl.constexpr,
     HAS_B: tl.constexpr,
-):  # fmt: skip
+):
     """Bisection over the lag w: the bound on the weight of all lags >= w falls with w."""
     i_m = tl.program_id(0) * BLOCK_M
     i_b, i_h = tl.program_id(1) // heads, tl.program_id(1) % heads

@@ -12,9 +12,21 @@ from .kernels import add_bias, dot, read, weigh
 
 @triton.jit
 def diagonal_tile(
-    b_q, b_k, b_v, b_do, b_lse, b_delta, b_a, b_b, b_bias, b_first, b_last, o_key,
-    HAS_B: tl.constexpr, MASKED: tl.constexpr,
-):  # fmt: skip
+    b_q,
+    b_k,
+    b_v,
+    b_do,
+    b_lse,
+    b_delta,
+    b_a,
+    b_b,
+    b_bias,
+    b_first,
+    b_last,
+    o_key,
+    HAS_B: tl.constexpr,
+    MASKED: tl.constexpr,
+):
     """b_i dS of one tile, [W, W]. All of the bias comes in `b_bias`."""
     b_s = dot(b_q, tl.trans(b_k)) * b_a[:, None]
     b_s = b_s + b_bias * b_b[:, None] if HAS_B else b_s + b_bias
@@ -27,14 +39,59 @@ def diagonal_tile(
 # A launch turns arguments that are 1 into constants: those that are added up or cast by themselves stay values.
 @triton.jit(do_not_specialize=["queries", "keys", "shift", "lowest", "batch", "heads", "splits", "lags", "front"])
 def backward_table(
-    p_q, p_k, p_v, p_do, p_lse, p_delta, p_t, p_u, p_a, p_b, p_dt, p_first, p_last, p_need,
-    s_qb, s_qh, s_qm: tl.constexpr, s_kb, s_kh, s_kn: tl.constexpr, s_vb, s_vh, s_vn: tl.constexpr, s_ab, s_ah, s_am,
-    s_bb, s_bh, s_bm,
-    s_th, s_uh, s_ib, batch, heads, groups, queries, keys, shift, front, lowest, lags, splits, scale,
-    D: tl.constexpr, BLOCK_D: tl.constexpr, W: tl.constexpr,
-    HAS_T: tl.constexpr, HAS_U: tl.constexpr, HAS_A: tl.constexpr, HAS_B: tl.constexpr, SKIP: tl.constexpr,
+    p_q,
+    p_k,
+    p_v,
+    p_do,
+    p_lse,
+    p_delta,
+    p_t,
+    p_u,
+    p_a,
+    p_b,
+    p_dt,
+    p_first,
+    p_last,
+    p_need,
+    s_qb,
+    s_qh,
+    s_qm: tl.constexpr,
+    s_kb,
+    s_kh,
+    s_kn: tl.constexpr,
+    s_vb,
+    s_vh,
+    s_vn: tl.constexpr,
+    s_ab,
+    s_ah,
+    s_am,
+    s_bb,
+    s_bh,
+    s_bm,
+    s_th,
+    s_uh,
+    s_ib,
+    batch,
+    heads,
+    groups,
+    queries,
+    keys,
+    shift,
+    front,
+    lowest,
+    lags,
+    splits,
+    scale,
+    D: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+    W: tl.constexpr,
+    HAS_T: tl.constexpr,
+    HAS_U: tl.constexpr,
+    HAS_A: tl.constexpr,
+    HAS_B: tl.constexpr,
+    SKIP: tl.constexpr,
     ASM: tl.constexpr,
-):  # fmt: skip
+):
     """Tiles (m, m - diagonal), diagonal = program 0 + `lowest`, into dT[2, splits, heads, lags].
 
     The two planes hold the lags from the tiles' upper and lower triangles, which neighbouring diagonals share.

@@ -74,10 +74,21 @@ def rows(x: Tensor) -> int:
 
 @torch.library.custom_op("attention_priors::fused_forward", mutates_args=())
 def fused_forward(
-    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, of_keys: Tensor | None, logit: Tensor | None,
-    prior: Tensor | None, first: Tensor, last: Tensor, needed: Tensor | None, jacobian: Tensor | None,
-    theta: Tensor | None, shift: int, scale: float,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    table: Tensor | None,
+    of_keys: Tensor | None,
+    logit: Tensor | None,
+    prior: Tensor | None,
+    first: Tensor,
+    last: Tensor,
+    needed: Tensor | None,
+    jacobian: Tensor | None,
+    theta: Tensor | None,
+    shift: int,
+    scale: float,
+) -> tuple[Tensor, Tensor]:
     """Output [batch, heads, queries, width] and log2-sum-exp2 of the scores [batch, heads, queries].
 
     table [heads, lags] and of_keys [heads, keys]: log2 of the prior, the table padded by FRONT and BACK, `shift` the
@@ -91,13 +102,41 @@ def fused_forward(
     wide = tiles.padded(width)
     tile = tiles.tile(tiles.processor(q.device), "forward", wide, q.element_size())
     forward[cdiv(queries, tile.m), batch * heads](
-        q, k, v, out, lse, *pointers(lse, table, of_keys, logit, prior), first, last, *pointers(first, needed),
-        *strides(q), *strides(k), *strides(v), *strides(logit), *strides(prior), *strides(table, 1),
-        *strides(of_keys, 1), rows(first), heads, heads // k.shape[1], queries, k.shape[2], shift,
-        scale * LOG2E, D=width, BLOCK_D=wide, BLOCK_M=tile.m, BLOCK_N=tile.n, HAS_T=table is not None,
-        HAS_U=of_keys is not None, HAS_A=logit is not None, HAS_B=prior is not None, SKIP=needed is not None,
-        ASM=inline(), **options(tile),
-    )  # fmt: skip
+        q,
+        k,
+        v,
+        out,
+        lse,
+        *pointers(lse, table, of_keys, logit, prior),
+        first,
+        last,
+        *pointers(first, needed),
+        *strides(q),
+        *strides(k),
+        *strides(v),
+        *strides(logit),
+        *strides(prior),
+        *strides(table, 1),
+        *strides(of_keys, 1),
+        rows(first),
+        heads,
+        heads // k.shape[1],
+        queries,
+        k.shape[2],
+        shift,
+        scale * LOG2E,
+        D=width,
+        BLOCK_D=wide,
+        BLOCK_M=tile.m,
+        BLOCK_N=tile.n,
+        HAS_T=table is not None,
+        HAS_U=of_keys is not None,
+        HAS_A=logit is not None,
+        HAS_B=prior is not None,
+        SKIP=needed is not None,
+        ASM=inline(),
+        **options(tile),
+    )
     return out, lse
 
 
@@ -125,18 +164,36 @@ def key_spans(first: Tensor, last: Tensor, needed: Tensor | None, keys: int, blo
         wide = values.expand(*sorted_rows.shape[:2], -1).contiguous()
         return torch.searchsorted(sorted_rows.contiguous(), wide, right=right_side, out_int32=True)
 
-    parts = (count(behind, left, False), count(wanted, right, True), count(settled, right, False),
-             count(ahead, left, True))  # fmt: skip
+    parts = (
+        count(behind, left, False),
+        count(wanted, right, True),
+        count(settled, right, False),
+        count(ahead, left, True),
+    )
     shape = torch.broadcast_shapes(*(part.shape for part in parts))
     return torch.stack([part.expand(shape) for part in parts], -1).contiguous()
 
 
 @torch.library.custom_op("attention_priors::fused_backward", mutates_args=())
 def fused_backward(
-    d_out: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, table: Tensor | None,
-    of_keys: Tensor | None, logit: Tensor | None, prior: Tensor | None, first: Tensor, last: Tensor,
-    needed: Tensor | None, jacobian: Tensor | None, grads: list[bool], shift: int, scale: float,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    d_out: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    table: Tensor | None,
+    of_keys: Tensor | None,
+    logit: Tensor | None,
+    prior: Tensor | None,
+    first: Tensor,
+    last: Tensor,
+    needed: Tensor | None,
+    jacobian: Tensor | None,
+    grads: list[bool],
+    shift: int,
+    scale: float,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Gradients of q, k, v, table, of_keys, logit, prior, theta; empty where `grads` (the last five) asks for none."""
     q, k, v = dense(q), rows_of(k), rows_of(v)
     d_out, out = laid_out_like(d_out, q), laid_out_like(out, q)
@@ -145,8 +202,15 @@ def fused_backward(
     batch, heads, queries, width = q.shape
     kv_heads, keys, wide = k.shape[1], k.shape[2], tiles.padded(width)
     name, size, delta = tiles.processor(q.device), q.element_size(), torch.empty_like(lse)
-    shape = {"D": width, "BLOCK_D": wide, "HAS_T": table is not None, "HAS_U": of_keys is not None,
-             "HAS_A": logit is not None, "HAS_B": prior is not None, "ASM": inline()}  # fmt: skip
+    shape = {
+        "D": width,
+        "BLOCK_D": wide,
+        "HAS_T": table is not None,
+        "HAS_U": of_keys is not None,
+        "HAS_A": logit is not None,
+        "HAS_B": prior is not None,
+        "ASM": inline(),
+    }
     counts = (heads, heads // kv_heads, queries, keys, shift)
     scales = (scale, scale * LOG2E)
 
@@ -154,13 +218,40 @@ def fused_backward(
     blocks, parameters = cdiv(queries, tile.m), jacobian.shape[1] if grads[4] else 0
     parts = q.new_empty(batch, heads, blocks, parameters, dtype=torch.float32)
     backward_queries[blocks, batch * heads](
-        q, k, v, out, d_out, lse, delta, d_q, *pointers(lse, table, of_keys, logit, prior, d_logit, d_prior, jacobian),
-        parts, first, last, *pointers(first, needed), *strides(q), *strides(k), *strides(v), *strides(logit),
+        q,
+        k,
+        v,
+        out,
+        d_out,
+        lse,
+        delta,
+        d_q,
+        *pointers(lse, table, of_keys, logit, prior, d_logit, d_prior, jacobian),
+        parts,
+        first,
+        last,
+        *pointers(first, needed),
+        *strides(q),
+        *strides(k),
+        *strides(v),
+        *strides(logit),
         *strides(prior),
-        *strides(table, 1), *strides(of_keys, 1), *strides(jacobian, 2), rows(first), *counts, *scales,
-        BLOCK_M=tile.m, BLOCK_N=tile.n, GRAD_A=grads[2], GRAD_B=grads[3], JACOBIANS=parameters,
-        SKIP=needed is not None, REFINE=any(grads[i] for i in (0, 1, 3, 4)), **shape, **options(tile),
-    )  # fmt: skip
+        *strides(table, 1),
+        *strides(of_keys, 1),
+        *strides(jacobian, 2),
+        rows(first),
+        *counts,
+        *scales,
+        BLOCK_M=tile.m,
+        BLOCK_N=tile.n,
+        GRAD_A=grads[2],
+        GRAD_B=grads[3],
+        JACOBIANS=parameters,
+        SKIP=needed is not None,
+        REFINE=any(grads[i] for i in (0, 1, 3, 4)),
+        **shape,
+        **options(tile),
+    )
     if grads[4]:
         d_theta.copy_(parts.sum((0, 2), dtype=torch.float64).T)
 
@@ -168,12 +259,38 @@ def fused_backward(
     spans = key_spans(first, last, needed, keys, tile.n)
     each = q.new_empty((batch, heads, keys) if grads[1] else 0, dtype=torch.float32)
     backward_keys[cdiv(keys, tile.n), batch * kv_heads](
-        q, k, v, d_out, lse, delta, d_k, d_v, *pointers(lse, table, of_keys, logit, prior), each, first, last, spans,
-        *strides(q), *strides(k), *strides(v), *strides(d_k), *strides(logit), *strides(prior), *strides(table, 1),
-        *strides(of_keys, 1), rows(first), spans.stride(0) if spans.shape[0] > 1 else 0,
-        spans.stride(1) if spans.shape[1] > 1 else 0, *counts, *scales,
-        BLOCK_M=tile.m, BLOCK_N=tile.n, GRAD_U=grads[1], **shape, **options(tile),
-    )  # fmt: skip
+        q,
+        k,
+        v,
+        d_out,
+        lse,
+        delta,
+        d_k,
+        d_v,
+        *pointers(lse, table, of_keys, logit, prior),
+        each,
+        first,
+        last,
+        spans,
+        *strides(q),
+        *strides(k),
+        *strides(v),
+        *strides(d_k),
+        *strides(logit),
+        *strides(prior),
+        *strides(table, 1),
+        *strides(of_keys, 1),
+        rows(first),
+        spans.stride(0) if spans.shape[0] > 1 else 0,
+        spans.stride(1) if spans.shape[1] > 1 else 0,
+        *counts,
+        *scales,
+        BLOCK_M=tile.m,
+        BLOCK_N=tile.n,
+        GRAD_U=grads[1],
+        **shape,
+        **options(tile),
+    )
     if grads[1]:
         torch.sum(each / LOG2E, 0, out=d_of_keys)
 
@@ -186,38 +303,85 @@ def fused_backward(
         splits = min(SPLITS, cdiv(min(across, down) * batch, WALK))
         planes = table.new_zeros(2, splits, heads, lags)
         backward_table[max(across - lowest, 1), heads * splits](
-            q, k, v, d_out, lse, delta, *pointers(lse, table, of_keys, logit, prior), planes, first, last,
+            q,
+            k,
+            v,
+            d_out,
+            lse,
+            delta,
+            *pointers(lse, table, of_keys, logit, prior),
+            planes,
+            first,
+            last,
             *pointers(first, needed),
-            *strides(q), *strides(k), *strides(v), *strides(logit), *strides(prior), *strides(table, 1),
-            *strides(of_keys, 1), rows(first), batch, *counts, FRONT, lowest, lags, splits,
-            scale * LOG2E, W=tile.m, SKIP=needed is not None, **shape, **options(tile),
-        )  # fmt: skip
+            *strides(q),
+            *strides(k),
+            *strides(v),
+            *strides(logit),
+            *strides(prior),
+            *strides(table, 1),
+            *strides(of_keys, 1),
+            rows(first),
+            batch,
+            *counts,
+            FRONT,
+            lowest,
+            lags,
+            splits,
+            scale * LOG2E,
+            W=tile.m,
+            SKIP=needed is not None,
+            **shape,
+            **options(tile),
+        )
         torch.sum(planes / LOG2E, (0, 1), out=d_table[:, FRONT : FRONT + lags])
     return made
 
 
 def _gradients(
-    q: Tensor, k: Tensor, v: Tensor, table: Tensor | None, of_keys: Tensor | None, jacobian: Tensor | None,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    table: Tensor | None,
+    of_keys: Tensor | None,
+    jacobian: Tensor | None,
     grads: list[bool],
-) -> tuple[Tensor, ...]:  # fmt: skip
+) -> tuple[Tensor, ...]:
     """The results' memory: the table's gradient is 0 in its padding, what is not asked for has no element."""
     none = q.new_empty(0, dtype=torch.float32)
     scale = lambda wanted: none.new_empty(q.shape[:3]) if wanted else none.clone()  # noqa: E731
     return (
-        torch.empty_like(q), torch.empty_like(k), torch.empty_like(k),
+        torch.empty_like(q),
+        torch.empty_like(k),
+        torch.empty_like(k),
         torch.zeros_like(table) if grads[0] else none.clone(),
         torch.empty_like(of_keys) if grads[1] else none.clone(),
-        scale(grads[2]), scale(grads[3]),
+        scale(grads[2]),
+        scale(grads[3]),
         none.new_empty(jacobian.shape[1], jacobian.shape[0]) if grads[4] else none.clone(),
-    )  # fmt: skip
+    )
 
 
 @fused_backward.register_fake
 def _(
-    d_out: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, table: Tensor | None,
-    of_keys: Tensor | None, logit: Tensor | None, prior: Tensor | None, first: Tensor, last: Tensor,
-    needed: Tensor | None, jacobian: Tensor | None, grads: list[bool], shift: int, scale: float,
-) -> tuple[Tensor, ...]:  # fmt: skip
+    d_out: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    table: Tensor | None,
+    of_keys: Tensor | None,
+    logit: Tensor | None,
+    prior: Tensor | None,
+    first: Tensor,
+    last: Tensor,
+    needed: Tensor | None,
+    jacobian: Tensor | None,
+    grads: list[bool],
+    shift: int,
+    scale: float,
+) -> tuple[Tensor, ...]:
     return _gradients(dense(q), k, v, table, of_keys, jacobian, grads)
 
 
@@ -233,9 +397,24 @@ def _differentiate(ctx: Any, d_out: Tensor, _: Tensor | None) -> tuple[Tensor | 
     need = ctx.needs_input_grad
     grads = [need[3], need[4], need[5], need[6], ctx.theta and need[11]]
     found = fused_backward(
-        d_out, q, k, v, out, lse, table, of_keys, logit, prior, first, last, needed, jacobian, grads, ctx.shift,
+        d_out,
+        q,
+        k,
+        v,
+        out,
+        lse,
+        table,
+        of_keys,
+        logit,
+        prior,
+        first,
+        last,
+        needed,
+        jacobian,
+        grads,
+        ctx.shift,
         ctx.scale,
-    )  # fmt: skip
+    )
     rest = [gradient if wanted else None for gradient, wanted in zip(found[3:], grads, strict=True)]
     return *found[:3], *rest[:4], None, None, None, None, rest[4], None, None
 

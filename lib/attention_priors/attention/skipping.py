@@ -51,9 +51,18 @@ def window(table: Tensor, content: float, tolerance: float, scale: float = 1.0) 
 
 @torch.library.custom_op("attention_priors::first_needed", mutates_args=())
 def first_needed(
-    q: Tensor, k: Tensor, table: Tensor, of_keys: Tensor | None, logit: Tensor | None, prior: Tensor | None,
-    first: Tensor, last: Tensor, offset: int, lowest: int, tolerance: float,
-) -> Tensor:  # fmt: skip
+    q: Tensor,
+    k: Tensor,
+    table: Tensor,
+    of_keys: Tensor | None,
+    logit: Tensor | None,
+    prior: Tensor | None,
+    first: Tensor,
+    last: Tensor,
+    offset: int,
+    lowest: int,
+    tolerance: float,
+) -> Tensor:
     """The first key that a row needs: first <= needed <= last, [batch, heads, queries] int32.
 
     table [heads, lags] from lag `lowest` on and of_keys [heads, keys], natural logarithms; the rest as in `launch`.
@@ -69,11 +78,37 @@ def first_needed(
     needed = torch.empty(batch, heads, queries, dtype=torch.int32, device=q.device)
     block, lags = 64, table.shape[1]
     needed_keys[cdiv(queries, block), batch * heads](
-        q, norm, table, total, top, peak, reach, *pointers(norm, logit, prior), first, last, needed, *strides(q),
-        *strides(logit), *strides(prior), rows(first), heads, heads // k.shape[1], queries, offset, lowest, lags,
-        width**-0.5, math.log(tolerance), D=width, BLOCK_D=tiles.padded(width), BLOCK_M=block,
-        STEPS=lags.bit_length() + 1, HAS_A=logit is not None, HAS_B=prior is not None, num_warps=4,
-    )  # fmt: skip
+        q,
+        norm,
+        table,
+        total,
+        top,
+        peak,
+        reach,
+        *pointers(norm, logit, prior),
+        first,
+        last,
+        needed,
+        *strides(q),
+        *strides(logit),
+        *strides(prior),
+        rows(first),
+        heads,
+        heads // k.shape[1],
+        queries,
+        offset,
+        lowest,
+        lags,
+        width**-0.5,
+        math.log(tolerance),
+        D=width,
+        BLOCK_D=tiles.padded(width),
+        BLOCK_M=block,
+        STEPS=lags.bit_length() + 1,
+        HAS_A=logit is not None,
+        HAS_B=prior is not None,
+        num_warps=4,
+    )
     return needed
 
 

@@ -135,9 +135,11 @@ class Checks(Table):
         path = self.path(name)
         text = path.read_text(encoding="utf-8")
         calls = [
-            node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)
+            node
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.Call)
             and any(isinstance(each, ast.Constant) and each.value == name for each in node.args)
-        ]  # fmt: skip
+        ]
         first, last = (calls[-1].lineno, calls[-1].end_lineno) if calls else (self.place(name)[1],) * 2
         return path, first, "\n".join(text.splitlines()[first - 1 : last])
 

@@ -63,7 +63,7 @@ def model() -> ROWS:
         ("training one seed of BAM-SSMax (<= 90 s)", f"{run['seconds']:.0f} s", _quality(run)),
         ("  the straightforward loop, same seed", f"{plain['seconds']:.0f} s", _quality(plain)),
         ("  share of its time (<= 0.5)", f"{run['seconds'] / plain['seconds']:.2f}", "one thread each, in turn"),
-    ]  # fmt: skip
+    ]
 
 
 def chunks() -> ROWS:
@@ -76,10 +76,12 @@ def chunks() -> ROWS:
     return [
         ("64,000 tokens in chunks of 128, three stay (<= 10 s)", f"{longest['seconds']:.1f} s", f"{THREADS} threads"),
         ("  its memory (<= 300 MB)", f"{longest['peak_bytes'] / 1e6:.0f} MB", f"at {counted} tokens: {memory} MB"),
-        ("  microseconds a token, longest text over shortest",
-         f"{longest['seconds'] / found[LENGTHS[0]]['seconds'] * LENGTHS[0] / LENGTHS[-1]:.2f}",
-         f"at {counted} tokens: {each}"),
-    ]  # fmt: skip
+        (
+            "  microseconds a token, longest text over shortest",
+            f"{longest['seconds'] / found[LENGTHS[0]]['seconds'] * LENGTHS[0] / LENGTHS[-1]:.2f}",
+            f"at {counted} tokens: {each}",
+        ),
+    ]
 
 
 def _quality(run: dict[str, Any]) -> str:
@@ -87,8 +89,13 @@ def _quality(run: dict[str, Any]) -> str:
     return f"{found['steps']} steps, answer loss {found['loss']:.4f}, accuracy {found['accuracy']:.2f} at 16x"
 
 
-CALLS = {"sdpa": "ours, in blocks", "none": "torch's attention without a prior", "plain": "bias in memory",
-         "reference": "the specification", "flex": "FlexAttention, eager (no training on CPU)"}  # fmt: skip
+CALLS = {
+    "sdpa": "ours, in blocks",
+    "none": "torch's attention without a prior",
+    "plain": "bias in memory",
+    "reference": "the specification",
+    "flex": "FlexAttention, eager (no training on CPU)",
+}
 
 
 def backends() -> ROWS:
@@ -127,8 +134,11 @@ def quality(results: Path, profile: config.Profile) -> ROWS:
         row = ours.loc[factor * length] if factor * length in ours.index else None
         limit = f" (>= {wanted})" if wanted else ""
         label = f"BAM-SSMax median accuracy at {factor} x{limit}"
-        rows.append((label, "not measured", "") if row is None else
-                    (label, f"{row['median']:.2f}", f"seeds {row['worst']:.2f} to {row['best']:.2f}"))  # fmt: skip
+        rows.append(
+            (label, "not measured", "")
+            if row is None
+            else (label, f"{row['median']:.2f}", f"seeds {row['worst']:.2f} to {row['best']:.2f}")
+        )
     reach = pd.read_csv(table.with_name("passkey_reach.csv"))
     for name, group in reach[reach["form"] == "plain"].groupby("encoding"):
         rows.append(

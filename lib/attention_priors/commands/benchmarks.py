@@ -61,15 +61,22 @@ def settings_of(chosen: argparse.Namespace, preset: presets.Preset | None, confi
     return made
 
 
-def said(chosen: argparse.Namespace, tasks: dict[str, tuple[Task, list[Row]]], settings: Settings, config: Any,
-         words: Any | None) -> list[str]:  # fmt: skip
+def said(
+    chosen: argparse.Namespace,
+    tasks: dict[str, tuple[Task, list[Row]]],
+    settings: Settings,
+    config: Any,
+    words: Any | None,
+) -> list[str]:
     """The lines of a dry run: of each task and method the prompt with the longest text."""
     shape, count = plan.Shape.of(config), opened.counter(words)
     wording = Wording.of(words, chosen.chat) if words is not None else Wording(None, "none", "", "", 1)
     each = 4 if chosen.dtype == "float32" else 2
     exact = "tokens as the tokenizer counts them" if words is not None else "tokens: a fourth of the characters"
-    lines = [f"{shape.weights / 1e9:.2f} billion weights, {each} bytes each; {exact}; estimates, not measured",
-             COLUMNS.format("task", "method", "tokens", "chunks", "entries", "GiB", "prefill", "decode")]  # fmt: skip
+    lines = [
+        f"{shape.weights / 1e9:.2f} billion weights, {each} bytes each; {exact}; estimates, not measured",
+        COLUMNS.format("task", "method", "tokens", "chunks", "entries", "GiB", "prefill", "decode"),
+    ]
     for task, found in tasks.values():
         longest = max(found, key=lambda row: len(row.context))
         text, question = wording.written(task, longest)
@@ -77,8 +84,18 @@ def said(chosen: argparse.Namespace, tasks: dict[str, tuple[Task, list[Row]]], s
         for name in names(chosen.methods):
             method = METHODS[name]
             made = plan.cost(shape, method, method.options(task, settings, wording.bos, longest), tokens, asked, each)
-            lines.append(COLUMNS.format(task.name, name, tokens, made.chunks, made.entries, f"{made.bytes / 2**30:.1f}",
-                                        f"{made.prefill:.1e}", f"{made.decode:.0e}"))  # fmt: skip
+            lines.append(
+                COLUMNS.format(
+                    task.name,
+                    name,
+                    tokens,
+                    made.chunks,
+                    made.entries,
+                    f"{made.bytes / 2**30:.1f}",
+                    f"{made.prefill:.1e}",
+                    f"{made.decode:.0e}",
+                )
+            )
     return lines
 
 
@@ -96,11 +113,16 @@ def arguments() -> commands.Arguments:
     parser.add_argument("--keep", type=WHOLE, help="chunks that stay (default: the preset's, or as the paper by task)")
     parser.add_argument("--budget", type=WHOLE, help="keys that stay of a chunk (default: the preset's)")
     parser.add_argument("--at-once", type=commands.count, default=4, help="chunks in one batch (default: 4)")
-    parser.add_argument("--chat", choices=CHAT, default="question",
-                        help="where the opening of a chat template stands (default: before the question)")  # fmt: skip
+    parser.add_argument(
+        "--chat",
+        choices=CHAT,
+        default="question",
+        help="where the opening of a chat template stands (default: before the question)",
+    )
     parser.add_argument("--device", type=commands.device, default="auto", help="default: a GPU where there is one")
-    parser.add_argument("--dtype", choices=("auto", *opened.DTYPES), default="auto",
-                        help="default: bfloat16 on a GPU, else float32")  # fmt: skip
+    parser.add_argument(
+        "--dtype", choices=("auto", *opened.DTYPES), default="auto", help="default: bfloat16 on a GPU, else float32"
+    )
     parser.add_argument("--out", type=Path, help="folder for answers and table")
     parser.add_argument("--dry-run", action="store_true", help="print what it costs; load no weight")
     return parser
@@ -133,8 +155,10 @@ def asked(chosen: argparse.Namespace) -> str:
     key = opened.identity(model, words)
     answers = run.wanted(tasks, methods, settings, wording, key, chosen.out / "answers")
     records = run.run(model, wording, answers)
-    footer = (f"Model {Path(name).name}, w = {settings.window}, K = {settings.keep or 'by task'}, "
-              f"B = {settings.budget or 'all'}, chat {wording.chat}, key {key}.")  # fmt: skip
+    footer = (
+        f"Model {Path(name).name}, w = {settings.window}, K = {settings.keep or 'by task'}, "
+        f"B = {settings.budget or 'all'}, chat {wording.chat}, key {key}."
+    )
     built, files = summary.write(records, wanted, footer, chosen.out)
     return "\n".join([built.to_string(index=False), *map(str, files)])
 

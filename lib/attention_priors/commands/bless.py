@@ -23,8 +23,10 @@ from ..training.runs import RunSpec, same_weights
 from ..training.vision import opened
 from . import arguments as commands
 
-OTHER = ("trains other weights than the code that was blessed last; raise TRAINING_VERSION in training/runs.py where "
-         "all runs change, else the version of its task or encoding")  # fmt: skip
+OTHER = (
+    "trains other weights than the code that was blessed last; raise TRAINING_VERSION in training/runs.py where "
+    "all runs change, else the version of its task or encoding"
+)
 # With the code of another commit, whose package stands first on the path.
 TRAIN = """
 import importlib, sys

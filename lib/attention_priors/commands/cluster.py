@@ -33,8 +33,10 @@ def train(address: str, profile: config.Profile, only: Iterable[str]) -> str:
     try:
         from ..publish.cluster.dispatch import dispatch
     except ModuleNotFoundError as error:
-        raise ValueError(f"CLUSTER needs {error.name}, which is not there: pip install 'attention-priors[cluster]', or "
-                         "leave CLUSTER out") from None  # fmt: skip
+        raise ValueError(
+            f"CLUSTER needs {error.name}, which is not there: pip install 'attention-priors[cluster]', or "
+            "leave CLUSTER out"
+        ) from None
     runtime.say(f"[cluster] profile {profile.name}: looking for what the store lacks")
     runs = planned(profile, order(only))
     device = runtime.device(profile.device)

@@ -14,8 +14,9 @@ def main(arguments: list[str] | None = None) -> int:
     """0 when the packed file is there, 2 for bad input."""
     parser = commands.Arguments("corpus", __doc__)
     parser.add_argument("corpus", help="such as hub:fineweb+wikipedia")
-    parser.add_argument("--vocabulary", type=commands.whole(2, 2**20), required=True,
-                        help="that of the profile's language section")  # fmt: skip
+    parser.add_argument(
+        "--vocabulary", type=commands.whole(2, 2**20), required=True, help="that of the profile's language section"
+    )
     chosen = parser.parse_args(arguments)
     print(fetch(chosen.corpus, chosen.vocabulary, config.CACHE / "corpora"))
     return 0

@@ -55,8 +55,10 @@ def main(arguments: list[str] | None = None) -> int:
     runtime.configure(profile.threads)
     held = laws.hold(own, profile, max(runs.samples(profile)))
     seconds, price = laws.price(own, name, profile)
-    runtime.say(f"[encoding] {name}: {len(held)} laws hold; a training step takes {price:.1f} times NoPE's. "
-                f"Now {len(profile.seeds)} seeds; Ctrl-C loses nothing")  # fmt: skip
+    runtime.say(
+        f"[encoding] {name}: {len(held)} laws hold; a training step takes {price:.1f} times NoPE's. "
+        f"Now {len(profile.seeds)} seeds; Ctrl-C loses nothing"
+    )
     folder = config.CACHE / "runs"
     expected = seconds * profile.passkey.recipe.steps / 2  # most have learned by then
     found = runs.asked(own, name, profile, folder, expected)

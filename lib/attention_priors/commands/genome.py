@@ -20,8 +20,10 @@ def main(arguments: list[str] | None = None) -> int:
     genome = assemble(chosen.name, read(chosen.file))
     expected = pin(chosen.name).sha256
     if expected not in (None, genome.sha256):
-        raise ValueError(f"{chosen.file} has bases with the sum {genome.sha256[:16]}, but genome {chosen.name!r} "
-                         f"has {expected[:16]}; give its own file")  # fmt: skip
+        raise ValueError(
+            f"{chosen.file} has bases with the sum {genome.sha256[:16]}, but genome {chosen.name!r} "
+            f"has {expected[:16]}; give its own file"
+        )
     genome.write(path)
     print(path)
     return 0

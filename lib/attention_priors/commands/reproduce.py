@@ -55,8 +55,11 @@ def act(options: argparse.Namespace) -> None:
         from attention_priors.experiments import archive  # late, because it brings torch
 
         count = archive.restore(plan.profile, config.CACHE / "runs", plan.layout)
-        print(f"profile {plan.profile.name}: {count} run(s) taken from {plan.layout.results.name}/runs with what they "
-              "answered, instead of training them", flush=True)  # fmt: skip
+        print(
+            f"profile {plan.profile.name}: {count} run(s) taken from {plan.layout.results.name}/runs with what they "
+            "answered, instead of training them",
+            flush=True,
+        )
     if not step and any(NOTEBOOKS[name].trained for name in plan.names):
         from attention_priors.experiments import runs, unread
         from attention_priors.training import blessed

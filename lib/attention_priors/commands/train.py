@@ -49,10 +49,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser = commands.Arguments("train", __doc__, "profile", "results")
     parser.add_argument("run", nargs="?", help="task/encoding/seed")
     parser.add_argument("--list", action="store_true", help="name the profile's runs and train nothing")
-    parser.add_argument("--keep", action="store_true", help="write records and answers of the runs that the store has "
-                        "to results, as notebooks do when they end")  # fmt: skip
-    parser.add_argument("--parallel", choices=PARALLEL, default="ddp", help="what torchrun's processes share: "
-                        "batches, or also the model (default: ddp)")  # fmt: skip
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="write records and answers of the runs that the store has to results, as notebooks do when they end",
+    )
+    parser.add_argument(
+        "--parallel",
+        choices=PARALLEL,
+        default="ddp",
+        help="what torchrun's processes share: batches, or also the model (default: ddp)",
+    )
     parser.add_argument("--dry-run", action="store_true", help="build the models without memory, print their cost")
     chosen = parser.parse_args(arguments)
     profile = config.profile(chosen.profile)
@@ -69,8 +76,9 @@ def main(arguments: list[str] | None = None) -> int:
     if chosen.run is None:
         raise ValueError(f"name a run, such as {next(iter(known))}; --list names all of profile {profile.name}")
     if chosen.run not in known:
-        raise ValueError(f"profile {profile.name} has no run {chosen.run!r}{nearest(chosen.run, known)}; "
-                         "--list names all")  # fmt: skip
+        raise ValueError(
+            f"profile {profile.name} has no run {chosen.run!r}{nearest(chosen.run, known)}; --list names all"
+        )
     if known[chosen.run].corpus is not None:
         known = runs(profile, corpus(profile, config.CACHE / "corpora"))
     where = device(profile.device)

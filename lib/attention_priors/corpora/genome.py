@@ -73,8 +73,10 @@ class Genome:
     def bases(self, start: int, count: int) -> Codes:
         """Codes of the known bases `start` to `start + count - 1`. ValueError beyond the end."""
         if start < 0 or count < 1 or start + count > self.length:
-            raise ValueError(f"bases {start} to {start + count} of genome {self.name!r}, which has {self.length} known "
-                             "bases; ask for at least one of these")  # fmt: skip
+            raise ValueError(
+                f"bases {start} to {start + count} of genome {self.name!r}, which has {self.length} known "
+                "bases; ask for at least one of these"
+            )
         first = start // 4
         return unpack(self.packed[first : -(-(start + count) // 4)])[start - 4 * first :][:count]
 
@@ -125,8 +127,10 @@ class Genome:
         except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, OSError, ValueError) as error:
             raise store.DamagedFile(f"packed genome {str(path)!r} is damaged ({error}); restore or pack it") from None
         if found != expected:
-            raise store.DamagedFile(f"packed genome {str(path)!r} has bases with the sum {found[:16]}, not "
-                                    f"{expected[:16]}; restore or pack it again")  # fmt: skip
+            raise store.DamagedFile(
+                f"packed genome {str(path)!r} has bases with the sum {found[:16]}, not "
+                f"{expected[:16]}; restore or pack it again"
+            )
         return genome
 
 
@@ -189,8 +193,9 @@ def codes(letters: str | bytes, where: str = "the sequence") -> Codes:
     found = table[np.frombuffer(data, dtype=np.uint8)]
     if (found == 255).any():
         place = int(np.argmax(found == 255))
-        raise ValueError(f"base {chr(data[place])!r} at place {place} of {where} is none of {BASES}N; write N for what "
-                         "is ambiguous")  # fmt: skip
+        raise ValueError(
+            f"base {chr(data[place])!r} at place {place} of {where} is none of {BASES}N; write N for what is ambiguous"
+        )
     return found
 
 
@@ -217,8 +222,9 @@ def assemble(name: str, sequences: Iterable[tuple[str, Codes]]) -> Genome:
         pieces.append(pack(left[:whole]))
         left = left[whole:]
     if not stretches:
-        raise ValueError(f"genome {name!r} has no known base, only a run of N or nothing; give a file with some "
-                         f"{BASES}")  # fmt: skip
+        raise ValueError(
+            f"genome {name!r} has no known base, only a run of N or nothing; give a file with some {BASES}"
+        )
     return Genome(name, np.concatenate([*pieces, pack(left)]), tuple(stretches))
 
 
@@ -232,8 +238,10 @@ def read_fasta(path: Path | str) -> Iterator[tuple[str, Codes]]:
                     yield name, codes(b"".join(lines), name)
                 name, lines, any_found = line[1:].decode("utf-8", "replace").partition(" ")[0], [], True
             elif line and name is None:
-                raise ValueError(f"{path} begins with {line[:20].decode('ascii', 'replace')!r}, not with a '>' line; "
-                                 "give a FASTA file")  # fmt: skip
+                raise ValueError(
+                    f"{path} begins with {line[:20].decode('ascii', 'replace')!r}, not with a '>' line; "
+                    "give a FASTA file"
+                )
             else:
                 lines.append(line)
     if not any_found:
@@ -251,8 +259,10 @@ def read_parquet(path: Path | str) -> Iterator[tuple[str, Codes]]:
             for row in batch.to_pylist():
                 yield row["ID"], codes(row["Sequence"], row["ID"])
     except (ArrowException, OSError, KeyError) as error:
-        raise ValueError(f"{path} has no columns ID and Sequence ({' '.join(str(error).split())[:100]}); give the "
-                         "parquet file of the repository, or a FASTA file") from None  # fmt: skip
+        raise ValueError(
+            f"{path} has no columns ID and Sequence ({' '.join(str(error).split())[:100]}); give the "
+            "parquet file of the repository, or a FASTA file"
+        ) from None
 
 
 def starts(ranges: Sequence[Range], length: int, limit: int | None = None) -> Int[np.ndarray, " windows"]:

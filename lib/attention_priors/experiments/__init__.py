@@ -69,8 +69,10 @@ def runs(profile: Profile, found: Corpus) -> dict[str, RunSpec]:
     for experiment in EXPERIMENTS.values():
         for name, spec in experiment.plan(profile, found).items():
             if named.setdefault(name, spec) != spec:
-                raise ValueError(f"experiment {experiment.name!r} calls another run {name!r} than those before it; "
-                                 "rename it in its `plan`")  # fmt: skip
+                raise ValueError(
+                    f"experiment {experiment.name!r} calls another run {name!r} than those before it; "
+                    "rename it in its `plan`"
+                )
     return named
 
 

@@ -27,8 +27,21 @@ ROTATION, INTERPOLATED = "rope", "rope-pi-4"
 PRIORS = ("start", "subset", "sign", "scaling", "version")  # studies of the prior: encodings of the profile's size
 TRAINING = ("length", "size", "interpolation")  # studies of how a model is trained
 EXTENDED = "extended"
-HEADS = ["encoding", "seed", "layer", "head", "theta_alpha", "beta", "mu", "scale", "passkey_mass", "passkey_lift",
-         "recent_mass", "entropy", "run"]  # fmt: skip
+HEADS = [
+    "encoding",
+    "seed",
+    "layer",
+    "head",
+    "theta_alpha",
+    "beta",
+    "mu",
+    "scale",
+    "passkey_mass",
+    "passkey_lift",
+    "recent_mass",
+    "entropy",
+    "run",
+]
 HEAD_MAPS = Question("heads")
 
 
@@ -110,17 +123,31 @@ def answer(chosen: Sequence[Arm], runs: str, device: str) -> list[dict[str, Any]
     for arm in chosen:
         answers = (MisreadAnswers if arm.misread else Answers)(run, arm.encoding, "plain")
         about = {
-            "study": arm.study, "arm": arm.name, "encoding": arm.encoding, "seed": spec.seed,
-            "trained": spec.recipe.length, "started": spec.start.recipe.length if spec.start else 0,
-            "width": spec.model.width, "layers": spec.model.layers, "parameters": record["parameters"]["transformer"],
-        }  # fmt: skip
+            "study": arm.study,
+            "arm": arm.name,
+            "encoding": arm.encoding,
+            "seed": spec.seed,
+            "trained": spec.recipe.length,
+            "started": spec.start.recipe.length if spec.start else 0,
+            "width": spec.model.width,
+            "layers": spec.model.layers,
+            "parameters": record["parameters"]["transformer"],
+        }
         missed = 0
         for wanted, length in ((each, length) for each in arm.evaluations for length in each.lengths):
             asked = not 0 < wanted.give_up <= missed
             correct = sum(row["correct"] for row in answers(length, wanted.samples)) if asked else 0
             missed = 0 if correct else missed + 1
-            rows.append(about | {"length": length, "correct": correct, "samples": wanted.samples, "asked": int(asked),
-                                 "run": record["key"]})  # fmt: skip
+            rows.append(
+                about
+                | {
+                    "length": length,
+                    "correct": correct,
+                    "samples": wanted.samples,
+                    "asked": int(asked),
+                    "run": record["key"],
+                }
+            )
     return rows
 
 
@@ -181,8 +208,10 @@ def language(profile: Profile, found: Corpus) -> dict[RunSpec, list[str]]:
 def losses(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
     """Losses on long documents as in `documents.told`."""
     found = corpus(profile, cache)
-    jobs = [Job(spec.name, train_and_read, (spec, str(runs), profile, tuple(names)))
-            for spec, names in language(profile, found).items()]  # fmt: skip
+    jobs = [
+        Job(spec.name, train_and_read, (spec, str(runs), profile, tuple(names)))
+        for spec, names in language(profile, found).items()
+    ]
     frame = gather(jobs, profile, "language models of ablations")
     return told(frame, profile, *found, trained=profile.language.recipe.length)
 

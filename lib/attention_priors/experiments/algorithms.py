@@ -46,15 +46,19 @@ class Settings(Frozen):
     @model_validator(mode="after")
     def _both_sides(self) -> Self:
         if not self.every <= self.recipe.length <= self.longest - self.every:
-            raise ValueError(f"every = {self.every} and longest = {self.longest} leave no length within training or "
-                             f"none beyond it; trained up to {self.recipe.length}")  # fmt: skip
+            raise ValueError(
+                f"every = {self.every} and longest = {self.longest} leave no length within training or "
+                f"none beyond it; trained up to {self.recipe.length}"
+            )
         for task in self.tasks:
             algorithms.find(task)
         for name in self.encodings:
             longest = encoding(name).longest
             if longest is not None and longest < 2 * self.longest:
-                raise ValueError(f"strings of {self.longest} symbols and their slots take {2 * self.longest} "
-                                 f"positions, but {name} has {longest}; take an encoding with more")  # fmt: skip
+                raise ValueError(
+                    f"strings of {self.longest} symbols and their slots take {2 * self.longest} "
+                    f"positions, but {name} has {longest}; take an encoding with more"
+                )
         return self
 
 
@@ -70,8 +74,10 @@ def asked(profile: Profile, _: Corpus | None = None) -> Asked:
     settings = profile.algorithms
     return {
         spec(profile, task, name, seed): [Reading(name, 2 * length, settings.samples) for length in settings.lengths]
-        for task in settings.tasks for name in settings.encodings for seed in profile.seeds
-    }  # fmt: skip
+        for task in settings.tasks
+        for name in settings.encodings
+        for seed in profile.seeds
+    }
 
 
 def answers(profile: Profile, runs: Path) -> pd.DataFrame:
@@ -111,8 +117,15 @@ def solved(model: Transformer, task: str, lengths: tuple[int, ...], samples: int
         step, slots = max(1, TOKENS_AT_ONCE // tokens.shape[1]), expected.shape[1]
         guesses = [model(part.to(device), last=slots).argmax(-1).cpu() for part in tokens.split(step)]
         right = torch.cat(guesses) == expected
-        rows.append({"length": length, "right": int(right.sum()), "symbols": right.numel(),
-                     "whole": int(right.all(1).sum()), "samples": samples})  # fmt: skip
+        rows.append(
+            {
+                "length": length,
+                "right": int(right.sum()),
+                "symbols": right.numel(),
+                "whole": int(right.all(1).sum()),
+                "samples": samples,
+            }
+        )
     return rows
 
 
@@ -156,17 +169,32 @@ def accuracy(frame: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (task, part), group in frame.assign(part=_part(frame)).groupby(["task", "part"], sort=False):
         lengths = sorted(set(group["length"]))
-        common = {"part": part, "shortest": lengths[0], "longest": lengths[-1], "lengths": len(lengths),
-                  "samples": int(group["samples"].iloc[0]), "trained": int(group["trained"].iloc[0]),
-                  "chance": algorithms.find(task).chance,
-                  "order_free": float(np.mean([order_free(task, length) for length in lengths]))}  # fmt: skip
+        common = {
+            "part": part,
+            "shortest": lengths[0],
+            "longest": lengths[-1],
+            "lengths": len(lengths),
+            "samples": int(group["samples"].iloc[0]),
+            "trained": int(group["trained"].iloc[0]),
+            "chance": algorithms.find(task).chance,
+            "order_free": float(np.mean([order_free(task, length) for length in lengths])),
+        }
         for (name, seed), own in group.groupby(["encoding", "seed"], sort=False):
             if sorted(own["length"]) != lengths:
-                raise ValueError(f"{name} on {task} with seed {seed} was asked at {sorted(own['length'])}, others at "
-                                 f"{lengths}; ask all models at the same lengths")  # fmt: skip
-            rows.append({"task": task, "encoding": name, "seed": seed, **common,
-                         "accuracy": float((own["right"] / own["symbols"]).mean()),
-                         "whole": float((own["whole"] / own["samples"]).mean())})  # fmt: skip
+                raise ValueError(
+                    f"{name} on {task} with seed {seed} was asked at {sorted(own['length'])}, others at "
+                    f"{lengths}; ask all models at the same lengths"
+                )
+            rows.append(
+                {
+                    "task": task,
+                    "encoding": name,
+                    "seed": seed,
+                    **common,
+                    "accuracy": float((own["right"] / own["symbols"]).mean()),
+                    "whole": float((own["whole"] / own["samples"]).mean()),
+                }
+            )
     return pd.DataFrame(rows)
 
 

@@ -103,10 +103,14 @@ def train_and_answer(spec: RunSpec, runs: str, device: str, wanted: dict[str, li
 def readings(runs: Wanted) -> Asked:
     """What runs are asked, for the budget."""
     return {
-        spec: [Reading(name, length, each.samples) for name, asked in names.items() for each in asked
-               for length in each.lengths]
+        spec: [
+            Reading(name, length, each.samples)
+            for name, asked in names.items()
+            for each in asked
+            for length in each.lengths
+        ]
         for spec, names in runs.items()
-    }  # fmt: skip
+    }
 
 
 def reached(accuracies: pd.Series, accuracy: float) -> int:

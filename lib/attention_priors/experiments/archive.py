@@ -143,8 +143,10 @@ def _committed(layout: Layout, name: str, key: str) -> Kept:
     path = layout.run(name, key)
     kept = unpacked(path)
     if key not in kept:
-        raise ValueError(f"{path} holds no run {key}, but {', '.join(kept) or 'none'}: it was renamed by hand; restore "
-                         "it (git checkout)")  # fmt: skip
+        raise ValueError(
+            f"{path} holds no run {key}, but {', '.join(kept) or 'none'}: it was renamed by hand; restore "
+            "it (git checkout)"
+        )
     return kept
 
 
@@ -176,8 +178,11 @@ def _put(run: Run, kept: Kept, mark: str) -> None:
 
 def _unlisted(layout: Layout) -> list[Path]:
     """Records and answers of runs that no profile's index lists."""
-    listed = {layout.run(name, key) for index in {layout.own / INDEX, *layout.shared.glob(f"*/{INDEX}")}
-              for name, key in store.read_json(index).items()}  # fmt: skip
+    listed = {
+        layout.run(name, key)
+        for index in {layout.own / INDEX, *layout.shared.glob(f"*/{INDEX}")}
+        for name, key in store.read_json(index).items()
+    }
     return sorted(set(layout.runs.rglob("*.xz")) - listed)
 
 

@@ -56,8 +56,10 @@ def copying_run(profile: Profile, name: str, seed: int) -> RunSpec:
     """The training run of an encoding on the mixture of copies, at the rates of its best trial."""
     settings, recipe = profile.copying, profile.copying.recipe
     model = ModelConfig(vocabulary=copying.SYMBOLS, encoding=name, **settings.size.model_dump())
-    rates = {"rate": settings.rates.get(name, 1.0) * recipe.rate,
-             "prior_rate": settings.prior_rates.get(name, 1.0) * recipe.prior_rate}  # fmt: skip
+    rates = {
+        "rate": settings.rates.get(name, 1.0) * recipe.rate,
+        "prior_rate": settings.prior_rates.get(name, 1.0) * recipe.prior_rate,
+    }
     return RunSpec(task="copying", model=model, recipe=recipe.model_copy(update=rates), seed=seed)
 
 
@@ -111,9 +113,15 @@ def stretched(recipe: Recipe, multiple: int) -> Recipe:
 def extended(spec: RunSpec, extension: Extension, name: str | None = None) -> RunSpec:
     """A short training from the weights of `spec` on longer texts, as the encoding `name` (default: its own)."""
     recipe = longer(spec.recipe, extension.factor).model_copy(
-        update={"steps": extension.steps, "warmup": extension.warmup, "rate": extension.rate * spec.recipe.rate,
-                "target": None, "gate": None, "cooldown": 0}
-    )  # fmt: skip
+        update={
+            "steps": extension.steps,
+            "warmup": extension.warmup,
+            "rate": extension.rate * spec.recipe.rate,
+            "target": None,
+            "gate": None,
+            "cooldown": 0,
+        }
+    )
     model = spec.model.model_copy(update={"encoding": name or spec.model.encoding})
     return spec.model_copy(update={"model": model, "recipe": recipe, "start": spec})
 

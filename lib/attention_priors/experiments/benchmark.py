@@ -94,10 +94,24 @@ def by_length(frame: pd.DataFrame) -> pd.DataFrame:
             low, high = (np.nan, np.nan)
             if state == "asked":
                 low, high = share_interval(np.nan_to_num(hits), [samples[length]] * len(hits))
-            rows.append({"encoding": name, "family": row.family, "borrows": row.trained_as or OWN, "length": length,
-                         "trained": trained, "seeds": len(hits), "asked": asked, "samples": samples[length],
-                         "mean": values.mean(), "low": low, "high": high, "worst": values.min(), "best": values.max(),
-                         "state": state})  # fmt: skip
+            rows.append(
+                {
+                    "encoding": name,
+                    "family": row.family,
+                    "borrows": row.trained_as or OWN,
+                    "length": length,
+                    "trained": trained,
+                    "seeds": len(hits),
+                    "asked": asked,
+                    "samples": samples[length],
+                    "mean": values.mean(),
+                    "low": low,
+                    "high": high,
+                    "worst": values.min(),
+                    "best": values.max(),
+                    "state": state,
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -115,8 +129,16 @@ def reach(frame: pd.DataFrame, accuracy: float = 0.8) -> pd.DataFrame:
         longest = reached(found, accuracy)
         last = group.loc[group["length"].idxmax()]
         limit = int(last["length"]) if last["correct"] else min(max(lengths), row.longest or max(lengths))
-        rows.append({"encoding": name, "family": row.family, "seed": seed, "reach": longest, "longest_tested": limit,
-                     "trained": int(group["trained"].iloc[0])})  # fmt: skip
+        rows.append(
+            {
+                "encoding": name,
+                "family": row.family,
+                "seed": seed,
+                "reach": longest,
+                "longest_tested": limit,
+                "trained": int(group["trained"].iloc[0]),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -132,17 +154,26 @@ def summary(frame: pd.DataFrame, reached: pd.DataFrame, profile: Profile, runs: 
         records = [Run(passkey_run(profile, name, seed), runs, where).record() for seed in profile.seeds_for(name)]
         group = frame[frame["encoding"] == name].set_index("length")
         own = reached[reached["encoding"] == name]["reach"]
-        row = {"encoding": name, "family": group["family"].iloc[0], "borrows": group["borrows"].iloc[0],
-               "seeds": int(group["seeds"].iloc[0]), "trained": int(group["trained"].iloc[0])}  # fmt: skip
+        row = {
+            "encoding": name,
+            "family": group["family"].iloc[0],
+            "borrows": group["borrows"].iloc[0],
+            "seeds": int(group["seeds"].iloc[0]),
+            "trained": int(group["trained"].iloc[0]),
+        }
         for multiple in MULTIPLES:
             length = multiple * row["trained"]
             found = group.loc[length] if length in group.index else None
             for part in ("mean", "low", "high"):
                 row[f"{part}_{multiple}"] = np.nan if found is None else found[part]
-        row |= {"reach": float(own.median()), "reach_low": int(own.min()), "reach_high": int(own.max()),
-                "longest_tested": int(reached[reached["encoding"] == name]["longest_tested"].max()),
-                "parameters": sum(records[0]["parameters"][part] for part in ("embedding", "transformer", "prior")),
-                "steps": float(np.median([record["steps"] for record in records]))}  # fmt: skip
+        row |= {
+            "reach": float(own.median()),
+            "reach_low": int(own.min()),
+            "reach_high": int(own.max()),
+            "longest_tested": int(reached[reached["encoding"] == name]["longest_tested"].max()),
+            "parameters": sum(records[0]["parameters"][part] for part in ("embedding", "transformer", "prior")),
+            "steps": float(np.median([record["steps"] for record in records])),
+        }
         rows.append(row)
     made = pd.DataFrame(rows)
     bare = made[made["encoding"] == "nope"]

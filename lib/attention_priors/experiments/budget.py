@@ -130,13 +130,20 @@ def estimate(profile: Profile) -> Budget:
         sizes = [sum(parameters(spec.model).values()) for spec in chain]
         costs = [training(spec) for spec in new]
         read = [reading(spec.model, one) for spec, one in asked]
-        rows.append({
-            "part": part, "runs": len(new), "parameters": f"{min(sizes) / 1e6:.3g}M to {max(sizes) / 1e6:.3g}M",
-            "tokens": sum(c[0] for c in costs), "operations": sum(c[1] for c in costs),
-            "hours": sum(c[2] for c in costs), "read": sum(c[0] for c in read), "read_hours": sum(c[2] for c in read),
-            "memory": max(training_memory(spec, processes(profile, spec)) for spec in chain),
-            "read_memory": max((reading_memory(spec.model, one) for spec, one in asked), default=0.0),
-        })  # fmt: skip
+        rows.append(
+            {
+                "part": part,
+                "runs": len(new),
+                "parameters": f"{min(sizes) / 1e6:.3g}M to {max(sizes) / 1e6:.3g}M",
+                "tokens": sum(c[0] for c in costs),
+                "operations": sum(c[1] for c in costs),
+                "hours": sum(c[2] for c in costs),
+                "read": sum(c[0] for c in read),
+                "read_hours": sum(c[2] for c in read),
+                "memory": max(training_memory(spec, processes(profile, spec)) for spec in chain),
+                "read_memory": max((reading_memory(spec.model, one) for spec, one in asked), default=0.0),
+            }
+        )
         made.problems += [f"{part}: {problem}" for spec in chain for problem in _problems(spec, profile)]
         made.problems += [f"{part}: {problem}" for spec, one in asked for problem in _too_large(spec, one)]
         made.notes += _undefined(part, runs)
@@ -172,8 +179,10 @@ def _problems(spec: RunSpec, profile: Profile) -> Iterator[str]:
     """Why a run cannot be trained as it stands."""
     recipe, longest, many = spec.recipe, _longest(spec.model.encoding), processes(profile, spec)
     if recipe.batch % (many * recipe.accumulate):
-        yield (f"{spec.name}: batch = {recipe.batch} is not a multiple of {many} processes x accumulate = "
-               f"{recipe.accumulate}")  # fmt: skip
+        yield (
+            f"{spec.name}: batch = {recipe.batch} is not a multiple of {many} processes x accumulate = "
+            f"{recipe.accumulate}"
+        )
     if longest is not None and recipe.length > longest:
         yield f"{spec.name}: trained at {recipe.length}, but it has {longest} positions"
     if (needed := training_memory(spec, many)) > MEMORY:
@@ -182,8 +191,10 @@ def _problems(spec: RunSpec, profile: Profile) -> Iterator[str]:
 
 def _too_large(spec: RunSpec, asked: Reading) -> Iterator[str]:
     if (needed := reading_memory(spec.model, asked)) > MEMORY:
-        yield (f"{spec.model.width} x {spec.model.layers} at {asked.length}: reading takes {needed / 1e9:.0f} GB of "
-               f"{MEMORY / 1e9:.0f}; leave the length out")  # fmt: skip
+        yield (
+            f"{spec.model.width} x {spec.model.layers} at {asked.length}: reading takes {needed / 1e9:.0f} GB of "
+            f"{MEMORY / 1e9:.0f}; leave the length out"
+        )
 
 
 def _undefined(part: str, runs: Asked) -> Iterator[str]:
@@ -220,15 +231,35 @@ def shown(budget: Budget, profile: Profile) -> str:
     lines = [f"profile {profile.name}: hours of one GPU of the H100 class at {UTILISATION:.0%} of its peak, at most"]
     lines.append(columns.format(*heads))
     for row in budget.parts.itertuples():
-        lines.append(columns.format(
-            row.part, row.runs, row.parameters, f"{row.tokens:.2g}", f"{row.operations:.2g}", f"{row.hours:.1f}",
-            f"{row.read:.2g}", f"{row.read_hours:.1f}", f"{row.memory / 1e9:.1f}", f"{row.read_memory / 1e9:.1f}",
-        ))  # fmt: skip
+        lines.append(
+            columns.format(
+                row.part,
+                row.runs,
+                row.parameters,
+                f"{row.tokens:.2g}",
+                f"{row.operations:.2g}",
+                f"{row.hours:.1f}",
+                f"{row.read:.2g}",
+                f"{row.read_hours:.1f}",
+                f"{row.memory / 1e9:.1f}",
+                f"{row.read_memory / 1e9:.1f}",
+            )
+        )
     total = budget.parts[["runs", "tokens", "operations", "hours", "read", "read_hours"]].sum()
-    lines.append(columns.format(
-        "all", int(total["runs"]), "", f"{total['tokens']:.2g}", f"{total['operations']:.2g}", f"{total['hours']:.1f}",
-        f"{total['read']:.2g}", f"{total['read_hours']:.1f}", "", "",
-    ))  # fmt: skip
+    lines.append(
+        columns.format(
+            "all",
+            int(total["runs"]),
+            "",
+            f"{total['tokens']:.2g}",
+            f"{total['operations']:.2g}",
+            f"{total['hours']:.1f}",
+            f"{total['read']:.2g}",
+            f"{total['read_hours']:.1f}",
+            "",
+            "",
+        )
+    )
     together = total["hours"] + total["read_hours"]
     lines.append(f"together {together:.1f} hours; language models are meant for {profile.processes} process(es)")
     return "\n".join([*lines, *(f"note: {note}" for note in budget.notes)])

@@ -85,8 +85,14 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     def say(group: pd.DataFrame) -> dict:
         right, n = int(group["correct"].sum()), len(group)
         low, high = evaluation.binomial_interval(right, n)
-        return {"correct": right, "samples": n, "accuracy": right / n, "low": low, "high": high,
-                "run": group["run"].iloc[0]}  # fmt: skip
+        return {
+            "correct": right,
+            "samples": n,
+            "accuracy": right / n,
+            "low": low,
+            "high": high,
+            "run": group["run"].iloc[0],
+        }
 
     made = over_seeds(rows, ("training", "encoding", "seed", "length"), say, sort=True)
     return {"passkey_confound": made.assign(trained=profile.passkey.recipe.length)}

@@ -96,7 +96,14 @@ def spread(
 def rows(made: np.ndarray, true: np.ndarray, before: np.ndarray, **about: Any) -> list[dict[str, Any]]:
     """A row per text and piece: G and C of what was written, of what follows there, and of the beginning."""
     return [
-        about | {"text": text, "piece": piece, "written": round(float(made[text, piece]), 6),
-                 "true": round(float(true[text, piece]), 6), "before": round(float(before[text]), 6)}
-        for text in range(made.shape[0]) for piece in range(made.shape[1])
-    ]  # fmt: skip
+        about
+        | {
+            "text": text,
+            "piece": piece,
+            "written": round(float(made[text, piece]), 6),
+            "true": round(float(true[text, piece]), 6),
+            "before": round(float(before[text]), 6),
+        }
+        for text in range(made.shape[0])
+        for piece in range(made.shape[1])
+    ]

@@ -55,8 +55,10 @@ class Settings(Frozen):
         if 1 not in self.multiples or min(self.multiples) < 1:
             raise ValueError(f"multiples = {list(self.multiples)}; give 1, the training length, and numbers above it")
         if not any(map(_splits, self.encodings)):
-            raise ValueError(f"encodings = {', '.join(self.encodings)}, but none has a prior over lags and one over "
-                             "keys to take apart; add goat-eight")  # fmt: skip
+            raise ValueError(
+                f"encodings = {', '.join(self.encodings)}, but none has a prior over lags and one over "
+                "keys to take apart; add goat-eight"
+            )
         return self
 
     @model_validator(mode="after")
@@ -74,15 +76,18 @@ def asked(profile: Profile, _: Corpus | None = None) -> Asked:
     settings = profile.copying
     return {
         copying_run(profile, name, seed): [Reading(name, length, settings.texts) for length in settings.lengths]
-        for name in settings.encodings for seed in settings.seeds
-    }  # fmt: skip
+        for name in settings.encodings
+        for seed in settings.seeds
+    }
 
 
 def measure(profile: Profile, runs: Path, cache: Path) -> dict[str, pd.DataFrame]:
     """Frames `copying_losses` (a row per model and length), `copying_heads` (per head), `copying_map` (one model)."""
     settings = profile.copying
-    jobs = [Job(run.name, train_and_look, (run, str(runs), profile.device, settings.lengths, settings.texts))
-            for run in asked(profile)]  # fmt: skip
+    jobs = [
+        Job(run.name, train_and_look, (run, str(runs), profile.device, settings.lengths, settings.texts))
+        for run in asked(profile)
+    ]
     found = run_all(jobs, profile.workers, profile.threads, "copying")
     parts = {name: pd.DataFrame([row for one in found for row in one[name]]) for name in ("losses", "heads", "map")}
     drawn = next(name for name in settings.encodings if _splits(name))
@@ -126,9 +131,17 @@ def look(model: Transformer, length: int, lengths: Sequence[int], texts: int, se
             logits = model(part.to(device)).float().cpu()
             found.append(F.cross_entropy(logits.mT, answer, reduction="none")[:, 1:-1].double())
         nll = torch.cat(found)
-        losses.append({"length": asked_at, "texts": texts, "nll": float(nll.mean()), "best": float(best.mean()),
-                       "excess": float((nll - best).mean()), "expected": copying.expected(asked_at),
-                       "one_copy": copying.expected(asked_at, previous=False)})  # fmt: skip
+        losses.append(
+            {
+                "length": asked_at,
+                "texts": texts,
+                "nll": float(nll.mean()),
+                "best": float(best.mean()),
+                "excess": float((nll - best).mean()),
+                "expected": copying.expected(asked_at),
+                "one_copy": copying.expected(asked_at, previous=False),
+            }
+        )
     tokens = copying.texts(texts, length, runtime.generator(seed, f"copying/held/{length}")).to(device)
     prior, weights = model.blocks[0].attention.prior, model.attention_maps(tokens[:MOST], length)[0].double().cpu()
     return {"losses": losses, "heads": _heads(prior, weights.mean(0), length), "map": _parts(prior, weights, length)}
@@ -150,8 +163,11 @@ def _heads(prior: Prior | None, maps: Tensor, length: int) -> list[dict[str, Any
             row[f"{name}_previous"] = float(p[queries, queries - 1].mean())
         logs = pi[head].clamp(min=1e-300).log()
         between = [(logs[i, 1 : i - 1] < logs[i, : i + 1].mean()).double().mean() for i in queries.tolist()]
-        row |= {"kappa_peak": int(kappa[head].argmax()), "u_peak": int(u[head].argmax()),
-                "below": float(torch.stack(between).mean())}  # fmt: skip
+        row |= {
+            "kappa_peak": int(kappa[head].argmax()),
+            "u_peak": int(u[head].argmax()),
+            "below": float(torch.stack(between).mean()),
+        }
         rows.append({key: round(value, 6) if isinstance(value, float) else value for key, value in row.items()})
     return rows
 
@@ -185,13 +201,26 @@ def judged(losses: pd.DataFrame, heads: pd.DataFrame) -> pd.DataFrame:
         at = own.set_index("length")
         trained_at = int(own["trained"].iloc[0])
         first, previous = mine.loc[mine["prior_first"].idxmax()], mine.loc[mine["prior_previous"].idxmax()]
-        rows.append({"encoding": name, "seed": seed, "trained": trained_at, "nll": at.loc[trained_at, "nll"],
-                     "excess": at.loc[trained_at, "excess"], "expected": at.loc[trained_at, "expected"],
-                     "one_copy": at.loc[trained_at, "one_copy"], "copied": at.loc[trained_at, "excess"] <= copying.NEAR,
-                     "prior_first": first["prior_first"], "prior_previous": previous["prior_previous"],
-                     "u_peak": int(first["u_peak"]), "kappa_peak": int(previous["kappa_peak"]),
-                     "below": mine["below"].min(), "longest": int(own["length"].max()),
-                     "far": at.loc[own["length"].max(), "excess"], "steps": int(own["steps"].iloc[0])})  # fmt: skip
+        rows.append(
+            {
+                "encoding": name,
+                "seed": seed,
+                "trained": trained_at,
+                "nll": at.loc[trained_at, "nll"],
+                "excess": at.loc[trained_at, "excess"],
+                "expected": at.loc[trained_at, "expected"],
+                "one_copy": at.loc[trained_at, "one_copy"],
+                "copied": at.loc[trained_at, "excess"] <= copying.NEAR,
+                "prior_first": first["prior_first"],
+                "prior_previous": previous["prior_previous"],
+                "u_peak": int(first["u_peak"]),
+                "kappa_peak": int(previous["kappa_peak"]),
+                "below": mine["below"].min(),
+                "longest": int(own["length"].max()),
+                "far": at.loc[own["length"].max(), "excess"],
+                "steps": int(own["steps"].iloc[0]),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -199,8 +228,13 @@ def by_length(losses: pd.DataFrame) -> pd.DataFrame:
     """Per encoding and length: the mean excess over seeds and its extremes."""
 
     def say(group: pd.DataFrame) -> dict:
-        return {"seeds": len(group), "excess": group["excess"].mean(), "worst": group["excess"].max(),
-                "best": group["excess"].min(), "trained": int(group["trained"].iloc[0])}  # fmt: skip
+        return {
+            "seeds": len(group),
+            "excess": group["excess"].mean(),
+            "worst": group["excess"].max(),
+            "best": group["excess"].min(),
+            "trained": int(group["trained"].iloc[0]),
+        }
 
     return over_seeds(losses, ("encoding", "length"), say)
 
@@ -212,6 +246,8 @@ EXPERIMENT = Experiment(
     asked=asked,
     measure=measure,
     frames=("copying_losses", "copying_heads", "copying_map"),
-    derive={"copying_judged": (("copying_losses", "copying_heads"), judged),
-            "copying_by_length": ("copying_losses", by_length)},
-)  # fmt: skip
+    derive={
+        "copying_judged": (("copying_losses", "copying_heads"), judged),
+        "copying_by_length": ("copying_losses", by_length),
+    },
+)

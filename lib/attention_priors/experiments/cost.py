@@ -46,9 +46,16 @@ ROUNDS = 25
 
 
 def stored(
-    q: Tensor, k: Tensor, v: Tensor, *, prior: Prior, logit_scale: Tensor | None, prior_scale: None, visible: Visible,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    prior: Prior,
+    logit_scale: Tensor | None,
+    prior_scale: None,
+    visible: Visible,
     offset: int,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Backend of `attention` that writes log-prior and mask out, [1, heads, queries, keys], for torch to add."""
     keys = torch.arange(k.shape[2], device=q.device)
     queries = torch.arange(offset, offset + q.shape[2], device=q.device)
@@ -95,8 +102,9 @@ def cost(size: Size, lengths: Iterable[int], device: torch.device, rounds: int =
                         torch.cuda.synchronize(device)
                     taken = 1000 * (time.perf_counter() - begun)
                     if turn >= 0:
-                        made.append({"way": way, "length": length, "round": turn, "milliseconds": taken,
-                                     "memory": held[way]})  # fmt: skip
+                        made.append(
+                            {"way": way, "length": length, "round": turn, "milliseconds": taken, "memory": held[way]}
+                        )
     return made
 
 

@@ -47,8 +47,19 @@ QUESTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("bam-ssmax", "nope"),
     ),
 }  # fmt: skip
-COLUMNS = ["question", "ours", "theirs", "multiple", "length", "trained", "seeds", "difference", "low", "high",
-           "differs"]  # fmt: skip
+COLUMNS = [
+    "question",
+    "ours",
+    "theirs",
+    "multiple",
+    "length",
+    "trained",
+    "seeds",
+    "difference",
+    "low",
+    "high",
+    "differs",
+]
 
 
 def differences(counts: pd.DataFrame) -> pd.DataFrame:
@@ -99,8 +110,9 @@ def _after_holm(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             break
         found += map(id, out)
         left = [row for row in left if id(row) not in found]
-    return [{name: value for name, value in row.items() if name != "counts"} | {"differs": id(row) in found}
-            for row in rows]  # fmt: skip
+    return [
+        {name: value for name, value in row.items() if name != "counts"} | {"differs": id(row) in found} for row in rows
+    ]
 
 
 EXPERIMENT = Experiment(

@@ -33,8 +33,11 @@ from .question import Question
 RETRIEVAL, NEAR, FAR = "retrieval", "near addresses", "far addresses"  # near: inside a window of T/4
 AS_TRAINED, LATE = "as trained", "window of T"
 # Models without a window in training, and the encoding that has one, as which they can be read.
-WINDOWED = {"half-rope": "half-rope-window", "half-rope-bam": "half-rope-window-bam",
-            "half-rope-kerple-power": "half-rope-window-kerple-power"}  # fmt: skip
+WINDOWED = {
+    "half-rope": "half-rope-window",
+    "half-rope-bam": "half-rope-window-bam",
+    "half-rope-kerple-power": "half-rope-window-kerple-power",
+}
 FIRST_MENTION = 3  # tokens of the key sentence before the key's first digit
 PROMPTS = 8  # whose attention is averaged
 ADDRESSED, OPENED = Question("addressing"), Question("division")
@@ -140,8 +143,9 @@ def addressed(model: Transformer, run_spec: RunSpec, evaluation: Evaluation) -> 
         right = torch.cat([addressing.right(model, part, backend=reader(model)) for part in parts])
         back = questions.addresses + torch.arange(addressing.QUERIES)
         for task, which in ((NEAR, back < near), (FAR, back >= near)):
-            rows.append({"task": task, "length": length, "correct": int(right[which].sum()),
-                         "samples": int(which.sum())})  # fmt: skip
+            rows.append(
+                {"task": task, "length": length, "correct": int(right[which].sum()), "samples": int(which.sum())}
+            )
     return rows
 
 
@@ -176,18 +180,33 @@ def _opened(model: Transformer, run_spec: RunSpec, settings: Settings) -> dict[s
         for head in range(block.attention.heads):
             with without(model, layer, head):
                 left = _right(model, length, settings.prompts, seed)
-            heads.append({"layer": layer, "head": head, "rotated": int(head < block.attention.turned),
-                          "copied": round(float(here[layer, head]), 6), "far": far,
-                          "copied_far": round(float(there[layer, head]), 6), "whole": whole, "without": left,
-                          "samples": settings.prompts})  # fmt: skip
+            heads.append(
+                {
+                    "layer": layer,
+                    "head": head,
+                    "rotated": int(head < block.attention.turned),
+                    "copied": round(float(here[layer, head]), 6),
+                    "far": far,
+                    "copied_far": round(float(there[layer, head]), 6),
+                    "whole": whole,
+                    "without": left,
+                    "samples": settings.prompts,
+                }
+            )
     name, edits = run_spec.model.encoding, []
     readings = {AS_TRAINED: model}
     if name in WINDOWED:
         readings[LATE] = windowed(model, WINDOWED[name], length)
     for edit, edited in readings.items():
         for asked in (length, far):
-            edits.append({"edit": edit, "length": asked, "correct": _right(edited, asked, settings.prompts, seed),
-                          "samples": settings.prompts})  # fmt: skip
+            edits.append(
+                {
+                    "edit": edit,
+                    "length": asked,
+                    "correct": _right(edited, asked, settings.prompts, seed),
+                    "samples": settings.prompts,
+                }
+            )
     return {"division_heads": heads, "division_edits": edits}
 
 
@@ -255,8 +274,9 @@ def models(answers: pd.DataFrame, heads: pd.DataFrame) -> pd.DataFrame:
     counts = answers.set_index(["task", "encoding", "seed", "length"])[["correct", "samples"]].sort_index()
     far = int(heads["far"].iloc[0])
     if far not in set(plain["length"]):
-        raise ValueError(f"passkeys were not asked at {far} tokens, where heads were; ask them there, or set "
-                         "division.multiple anew")  # fmt: skip
+        raise ValueError(
+            f"passkeys were not asked at {far} tokens, where heads were; ask them there, or set division.multiple anew"
+        )
     ends = answers.groupby("task")["length"].max()
     steps = plain.groupby(["encoding", "seed"])["steps"].first()
     rows = []
@@ -278,8 +298,12 @@ def models(answers: pd.DataFrame, heads: pd.DataFrame) -> pd.DataFrame:
             row |= {column: right / n, f"{column}_correct": int(right), f"{column}_samples": int(n)}
         turned = own["rotated"] == 1
         worth = (own["whole"] - own["without"]).clip(lower=0)
-        row |= {"rotated": _share(own["copied"], turned), "lost": _share(worth, turned),
-                "rotated_heads": int(turned.sum()), "heads": len(own)}  # fmt: skip
+        row |= {
+            "rotated": _share(own["copied"], turned),
+            "lost": _share(worth, turned),
+            "rotated_heads": int(turned.sum()),
+            "heads": len(own),
+        }
         how = encoding(name)
         row["control"] = how.rotary is still or bool(how.window and how.rotated_layers)
         row["exception"] = row["passed"] and not row["control"] and (row["rotated"] > 0.5) == (row["at_far"] >= 0.5)

@@ -118,8 +118,10 @@ def growth(frame: pd.DataFrame, trained: int) -> pd.DataFrame:
 def told(frame: pd.DataFrame, profile: Profile, packed: packing.PackedCorpus, path: Path, **about: Any) -> pd.DataFrame:
     """`growth` with the columns `about`, the perplexity of token frequencies, and whether the domain was trained on."""
     table = growth(frame, profile.language.recipe.length).assign(**about)
-    return table.assign(unigram=table["domain"].map(unigram(profile, packed, path)),
-                        trained_on=table["domain"] == profile.language.domains[0])  # fmt: skip
+    return table.assign(
+        unigram=table["domain"].map(unigram(profile, packed, path)),
+        trained_on=table["domain"] == profile.language.domains[0],
+    )
 
 
 def unigram(profile: Profile, packed: packing.PackedCorpus, path: Path) -> dict[str, float]:

@@ -69,8 +69,10 @@ class Experiment:
         for metric, (source, _) in self.derive.items():
             for name in sources(source):
                 if name not in known:
-                    raise ValueError(f"experiment {self.name!r} derives {metric!r} from {name!r}, which it neither "
-                                     f"measures nor needs{nearest(name, known)}; correct its `derive`")  # fmt: skip
+                    raise ValueError(
+                        f"experiment {self.name!r} derives {metric!r} from {name!r}, which it neither "
+                        f"measures nor needs{nearest(name, known)}; correct its `derive`"
+                    )
             known.add(metric)
 
     def plan(self, profile: Profile, corpus: Corpus) -> dict[str, RunSpec]:
@@ -87,11 +89,14 @@ class Experiment:
         found = self.measure(profile, runs, cache)
         for name in dict.fromkeys((*found, *self.frames)):
             if name not in self.frames:
-                raise ValueError(f"experiment {self.name!r} measured {name!r}, which it does not declare"
-                                 f"{nearest(name, self.frames)}; add it to its `frames`")  # fmt: skip
+                raise ValueError(
+                    f"experiment {self.name!r} measured {name!r}, which it does not declare"
+                    f"{nearest(name, self.frames)}; add it to its `frames`"
+                )
             if name not in found:
-                raise ValueError(f"experiment {self.name!r} declares {name!r}, which it did not measure; take it "
-                                 "out of its `frames`")  # fmt: skip
+                raise ValueError(
+                    f"experiment {self.name!r} declares {name!r}, which it did not measure; take it out of its `frames`"
+                )
         return {name: found[name] for name in self.frames}
 
     @property

@@ -20,8 +20,15 @@ def measured(reader: Reader, profile: Profile) -> list[dict[str, Any]]:
     """A row per length, layer and head: means over the last queries of the documents."""
     wanted, settings = profile.language, profile.readings
     longest, asked = max(wanted.lengths), settings.fading_lengths
-    about = (asked, settings.fading_documents, wanted.scored, wanted.documents, longest, wanted.domains[0],
-             reader.run.spec.inputs)  # fmt: skip
+    about = (
+        asked,
+        settings.fading_documents,
+        wanted.scored,
+        wanted.documents,
+        longest,
+        wanted.domains[0],
+        reader.run.spec.inputs,
+    )
 
     def measure() -> list[dict[str, Any]]:
         documents = reader.texts(wanted.domains[0])[: settings.fading_documents]
@@ -45,8 +52,12 @@ def rows(
             for head, pair in enumerate(zip(peak.tolist(), entropy.tolist(), strict=True)):
                 made.setdefault((layer, head), []).append(pair)
     return [
-        {"length": length, "layer": layer, "head": head,
-         "peak": round(sum(peak for peak, _ in found) / len(found), 6),
-         "entropy": round(sum(entropy for _, entropy in found) / len(found), 6)}
+        {
+            "length": length,
+            "layer": layer,
+            "head": head,
+            "peak": round(sum(peak for peak, _ in found) / len(found), 6),
+            "entropy": round(sum(entropy for _, entropy in found) / len(found), 6),
+        }
         for (layer, head), found in made.items()
-    ]  # fmt: skip
+    ]

@@ -187,8 +187,10 @@ def _without_any(by_seed: pd.Series) -> bool:
 def _tables(frame: pd.DataFrame, training: str) -> str:
     """How many models have learned a table."""
     trained = int(frame["trained"].iloc[0])
-    models = [own.set_index("length")["accuracy"]
-              for _, own in frame[frame["training"] == training].groupby(["encoding", "seed"])]  # fmt: skip
+    models = [
+        own.set_index("length")["accuracy"]
+        for _, own in frame[frame["training"] == training].groupby(["encoding", "seed"])
+    ]
     return f"{sum(is_table(own, trained) for own in models)} of {len(models)}"
 
 
@@ -236,10 +238,14 @@ def perplexity_misleads(frame: pd.DataFrame) -> list:
     )
     if len(poor):
         said += f" and {len(poor)} only {_range(poor['accuracy'])}"
-    named = [f"{label(row.encoding)} (perplexity {row.perplexity:.2f}, accuracy {row.accuracy:.2f})" for row in
-             poor.itertuples()]  # fmt: skip
-    rest, (every, near) = kept.drop(level.index), (spearman_permutation(
-        each, "encoding", "perplexity", "accuracy") for each in (kept, level))  # fmt: skip
+    named = [
+        f"{label(row.encoding)} (perplexity {row.perplexity:.2f}, accuracy {row.accuracy:.2f})"
+        for row in poor.itertuples()
+    ]
+    rest, (every, near) = (
+        kept.drop(level.index),
+        (spearman_permutation(each, "encoding", "perplexity", "accuracy") for each in (kept, level)),
+    )
     more = (
         f"{len(kept)} encodings passed the gates of both tasks; the best perplexity is {best:.2f}. Of the {len(rest)} "
         f"with a higher one {int((rest['accuracy'] >= GOOD).sum())} find as much."

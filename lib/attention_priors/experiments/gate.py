@@ -32,8 +32,10 @@ def gated(frame: pd.DataFrame) -> pd.DataFrame:
         for (name, seed), group in rivals.items():
             own = [asked for asked in group if asked[0] <= asked[1]]
             if not own:
-                raise ValueError(f"{name}/{seed} ({form}) was asked at no length up to {group[0][1]}, "
-                                 "so that its gate is unknown; ask it there")  # fmt: skip
+                raise ValueError(
+                    f"{name}/{seed} ({form}) was asked at no length up to {group[0][1]}, "
+                    "so that its gate is unknown; ask it there"
+                )
             of_own, trained, correct, samples, needed, *steps = zip(*own, strict=True)
             shares = [right / asked for right, asked in zip(correct, samples, strict=True)]
             pooled, worst = sum(correct) / sum(samples), min(shares)
@@ -41,8 +43,17 @@ def gated(frame: pd.DataFrame) -> pd.DataFrame:
             gate = {length for length in lengths if length <= trained[0]}
             if passed and (lacking := sorted(gate - set(of_own))):
                 raise ValueError(f"{name}/{seed} ({form}) was not asked at {lacking}, as its rivals were; ask it there")
-            row = [form, name, seed, int(trained[0]), int(sum(samples)), pooled, worst,
-                   int(of_own[shares.index(worst)]), passed]  # fmt: skip
+            row = [
+                form,
+                name,
+                seed,
+                int(trained[0]),
+                int(sum(samples)),
+                pooled,
+                worst,
+                int(of_own[shares.index(worst)]),
+                passed,
+            ]
             rows.append(row + [first for first, *_ in steps])
     return pd.DataFrame(rows, columns=COLUMNS + ["steps"] * ("steps" in frame))
 

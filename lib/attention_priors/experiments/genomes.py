@@ -65,11 +65,15 @@ class Settings(Frozen):
     def _within_a_window(self) -> Self:
         length, needed = self.recipe.length, self.beginning + self.piece * self.pieces
         if needed > length + 1:
-            raise ValueError(f"a beginning of {self.beginning} bases and {self.pieces} pieces of {self.piece} make "
-                             f"{needed}, but a window has {length + 1}; shorten them")  # fmt: skip
+            raise ValueError(
+                f"a beginning of {self.beginning} bases and {self.pieces} pieces of {self.piece} make "
+                f"{needed}, but a window has {length + 1}; shorten them"
+            )
         if not self.order <= length + 1 - self.scored:
-            raise ValueError(f"{self.scored} scored bases of {length + 1} leave fewer than order = {self.order} before "
-                             "them; score fewer")  # fmt: skip
+            raise ValueError(
+                f"{self.scored} scored bases of {length + 1} leave fewer than order = {self.order} before "
+                "them; score fewer"
+            )
         return self
 
 
@@ -85,8 +89,9 @@ def asked(profile: Profile, _: Corpus | None = None) -> Asked:
     settings = profile.genomes
     return {
         spec(profile, name, seed): [Reading(name, settings.recipe.length, settings.windows)]
-        for name in settings.encodings for seed in settings.seeds
-    }  # fmt: skip
+        for name in settings.encodings
+        for seed in settings.seeds
+    }
 
 
 @lru_cache(maxsize=2)
@@ -96,8 +101,10 @@ def windows(settings: Settings) -> tuple[np.ndarray, np.ndarray]:
     first = genome.starts(found.part("validation"), length, settings.windows)
     new = genome.novel(found, first, length, found.part("train"))
     if new.sum() < settings.texts:
-        raise ValueError(f"{new.sum()} of {len(first)} validation windows are new, but {settings.texts} texts are to "
-                         "be continued; ask for fewer, or for more windows")  # fmt: skip
+        raise ValueError(
+            f"{new.sum()} of {len(first)} validation windows are new, but {settings.texts} texts are to "
+            "be continued; ask for fewer, or for more windows"
+        )
     return first, new
 
 
@@ -140,10 +147,12 @@ def read(model: Transformer, settings: Settings) -> dict[str, list[dict[str, Any
     made = written(fixed(model, settings.recipe.length), beginnings, written_bases, 0)
     before = content(beginnings, settings.beginning)[:, 0]
     return {
-        "losses": [{"window": int(at), "new": bool(own), "bits": value}
-                   for at, own, value in zip(first, new, losses, strict=True)],
+        "losses": [
+            {"window": int(at), "new": bool(own), "bits": value}
+            for at, own, value in zip(first, new, losses, strict=True)
+        ],
         "texts": rows(content(made, settings.piece), content(rest, settings.piece), before),
-    }  # fmt: skip
+    }
 
 
 def orders(settings: Settings) -> pd.DataFrame:
@@ -154,10 +163,16 @@ def orders(settings: Settings) -> pd.DataFrame:
     each = chain.bits(found, scored.reshape(-1)).reshape(settings.order + 1, *scored.shape).mean(-1)
     about = [(NEW, each[:, new]), (ALL, each)]
     return pd.DataFrame(
-        {"order": order, "windows": part, "count": rows.shape[1], "strength": chain.strengths[order],
-         "bits": float(rows[order].mean())}
-        for part, rows in about for order in range(settings.order + 1)
-    )  # fmt: skip
+        {
+            "order": order,
+            "windows": part,
+            "count": rows.shape[1],
+            "strength": chain.strengths[order],
+            "bits": float(rows[order].mean()),
+        }
+        for part, rows in about
+        for order in range(settings.order + 1)
+    )
 
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
@@ -219,13 +234,25 @@ def correlations(texts: pd.DataFrame) -> pd.DataFrame:
     models = list(texts.groupby(["encoding", "seed"], sort=False))
     (_, one) = models[0]
     wide = {column: one.pivot(index="text", columns="piece", values=column).to_numpy() for column in ("true", "before")}
-    every = [((name, seed), own.pivot(index="text", columns="piece", values="written").to_numpy())
-             for (name, seed), own in models]  # fmt: skip
+    every = [
+        ((name, seed), own.pivot(index="text", columns="piece", values="written").to_numpy())
+        for (name, seed), own in models
+    ]
     for (name, seed), values in [*every, (("beginning", 0), wide["before"])]:
         whole, few = (spread(values, wide["true"], resampled(len(values), size)) for size in (None, FEW))
         (low, high), (few_low, few_high) = (np.nanpercentile(each, [2.5, 97.5]) for each in (whole, few))
-        made.append({"encoding": name, "seed": seed, "texts": len(values), "r": correlation(values, wide["true"]),
-                     "low": low, "high": high, "few_low": few_low, "few_high": few_high})  # fmt: skip
+        made.append(
+            {
+                "encoding": name,
+                "seed": seed,
+                "texts": len(values),
+                "r": correlation(values, wide["true"]),
+                "low": low,
+                "high": high,
+                "few_low": few_low,
+                "few_high": few_high,
+            }
+        )
     return pd.DataFrame(made)
 
 

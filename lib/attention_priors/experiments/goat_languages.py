@@ -49,9 +49,11 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     return {
         "goat_language_order": order.assign(gate=profile.language.swap_gate, **about).reset_index(drop=True),
         "goat_language_perplexity": told(frame, profile, packed, path, **about),
-        "goat_language_losses": frame[[*by, "document", "loss", "run", "passed"]].assign(**about, **known)
-        .sort_values([*by, "document"], kind="stable").reset_index(drop=True),
-    }  # fmt: skip
+        "goat_language_losses": frame[[*by, "document", "loss", "run", "passed"]]
+        .assign(**about, **known)
+        .sort_values([*by, "document"], kind="stable")
+        .reset_index(drop=True),
+    }
 
 
 def differences(frame: pd.DataFrame) -> pd.DataFrame:
@@ -71,8 +73,18 @@ def differences(frame: pd.DataFrame) -> pd.DataFrame:
             own = every.dropna()
             by_seed, by_document = own.groupby(level="seed").mean(), own.groupby(level="document").mean()
             interval = seed_interval(by_seed)
-            rows.append((*place, name, rival, len(by_seed), len(by_document), by_seed.mean(), *interval,
-                         (by_document < 0).mean()))  # fmt: skip
+            rows.append(
+                (
+                    *place,
+                    name,
+                    rival,
+                    len(by_seed),
+                    len(by_document),
+                    by_seed.mean(),
+                    *interval,
+                    (by_document < 0).mean(),
+                )
+            )
     return pd.DataFrame(rows, columns=columns).assign(**carry(frame, "trained", "scored"))
 
 

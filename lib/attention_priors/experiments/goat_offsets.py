@@ -49,8 +49,10 @@ def wanted(profile: Profile) -> list[RunSpec]:
 
 def asked(profile: Profile, _: Corpus | None = None) -> Asked:
     each = profile.division.evaluation
-    return {spec: [Reading(spec.model.encoding, length, each.samples) for length in each.lengths]
-            for spec in wanted(profile)}  # fmt: skip
+    return {
+        spec: [Reading(spec.model.encoding, length, each.samples) for length in each.lengths]
+        for spec in wanted(profile)
+    }
 
 
 def naming(profile: Profile) -> dict[RunSpec, str]:
@@ -91,8 +93,9 @@ def answered(model: Transformer, spec: RunSpec, asks: Evaluation) -> list[dict[s
         octave = 2 ** questions.addresses.double().log2().floor().long()
         for first in sorted(set(octave.flatten().tolist())):
             chosen = octave == first
-            rows.append({"length": length, "address": first, "correct": int(right[chosen].sum()),
-                         "samples": int(chosen.sum())})  # fmt: skip
+            rows.append(
+                {"length": length, "address": first, "correct": int(right[chosen].sum()), "samples": int(chosen.sum())}
+            )
     return rows
 
 

@@ -108,9 +108,15 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     def say(group: pd.DataFrame) -> dict[str, Any]:
         early = group[group["depth"] < 0.5]
         trained_as = encoding(group["encoding"].iloc[0]).trained_as or group["encoding"].iloc[0]
-        return {"correct": int(group["correct"].sum()), "digits": int(group["digits"].sum()), "samples": len(group),
-                "early_digits": int(early["digits"].sum()), "early": len(early),
-                "steps": steps[trained_as, group["seed"].iloc[0]], "run": group["run"].iloc[0]}  # fmt: skip
+        return {
+            "correct": int(group["correct"].sum()),
+            "digits": int(group["digits"].sum()),
+            "samples": len(group),
+            "early_digits": int(early["digits"].sum()),
+            "early": len(early),
+            "steps": steps[trained_as, group["seed"].iloc[0]],
+            "run": group["run"].iloc[0],
+        }
 
     counts = over_seeds(answers, ("encoding", "seed", "length"), say)
     goats = [spec for spec in every if spec.model.encoding.startswith(GOAT)]
@@ -180,10 +186,16 @@ def by_length(frame: pd.DataFrame) -> pd.DataFrame:
         low, high = evaluation.share_interval(group["correct"], group["samples"])
         prompts = (group["digits"] / passkey.DIGITS).round().astype(int)
         digits_low, digits_high = evaluation.share_interval(prompts, group["samples"])
-        return {"seeds": len(group), "samples": int(group["samples"].iloc[0]),
-                "mean": (group["correct"] / group["samples"]).mean(), "low": low, "high": high,
-                "digits": (group["digits"] / group["samples"]).mean() / passkey.DIGITS, "digits_low": digits_low,
-                "digits_high": digits_high}  # fmt: skip
+        return {
+            "seeds": len(group),
+            "samples": int(group["samples"].iloc[0]),
+            "mean": (group["correct"] / group["samples"]).mean(),
+            "low": low,
+            "high": high,
+            "digits": (group["digits"] / group["samples"]).mean() / passkey.DIGITS,
+            "digits_low": digits_low,
+            "digits_high": digits_high,
+        }
 
     return over_seeds(frame, ("encoding", "length"), say).assign(**carry(frame, "trained"))
 

@@ -46,8 +46,9 @@ def trials(profile: Profile, task: str, name: str) -> list[dict[str, float]]:
 
 def grid(profile: Profile, runs: Path) -> pd.DataFrame:
     """Train every row at its settings, as many at a time as the profile has workers."""
-    cells = [(task, name, each) for task, names in ROWS.items() for name in names
-             for each in trials(profile, task, name)]  # fmt: skip
+    cells = [
+        (task, name, each) for task, names in ROWS.items() for name in names for each in trials(profile, task, name)
+    ]
     return tuning.table(profile, trial, cells, runs)
 
 

@@ -35,14 +35,20 @@ def heads_and_maps(model: Transformer, seed: int) -> tuple[list[dict[str, Any]],
         prior, scale = model.blocks[layer].attention.prior, model.blocks[layer].attention.scale
         for head, row in enumerate(mean):
             mass = float(row[start : start + passkey.KEY_TOKENS].sum())
-            heads.append({
-                "seed": seed, "layer": layer, "head": head,
-                "theta_alpha": round(float(prior.theta_alpha[head]), 6), "beta": round(float(prior.beta[head]), 6),
-                "scale": round(float(scale.scale[head]), 6), "passkey_mass": round(mass, 7),
-                "passkey_lift": round(mass * len(row) / passkey.KEY_TOKENS, 5),
-                "recent_mass": round(float(row[-RECENT:].sum()), 7),
-                "entropy": round(float(-(row * np.log(np.maximum(row, 1e-300))).sum()), 6),
-            })  # fmt: skip
+            heads.append(
+                {
+                    "seed": seed,
+                    "layer": layer,
+                    "head": head,
+                    "theta_alpha": round(float(prior.theta_alpha[head]), 6),
+                    "beta": round(float(prior.beta[head]), 6),
+                    "scale": round(float(scale.scale[head]), 6),
+                    "passkey_mass": round(mass, 7),
+                    "passkey_lift": round(mass * len(row) / passkey.KEY_TOKENS, 5),
+                    "recent_mass": round(float(row[-RECENT:].sum()), 7),
+                    "entropy": round(float(-(row * np.log(np.maximum(row, 1e-300))).sum()), 6),
+                }
+            )
             for key, weight in enumerate(row):
                 maps.append({"seed": seed, "layer": layer, "head": head, "key": key, "weight": round(float(weight), 8)})
     return heads, maps

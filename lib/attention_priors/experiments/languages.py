@@ -129,8 +129,14 @@ def perplexities(frame: pd.DataFrame) -> pd.DataFrame:
 
     def say(group: pd.DataFrame) -> dict:
         low, high = evaluation.seed_interval(group["loss"])
-        return {"seeds": len(group), "passed": int(group["passed"].sum()), "documents": int(group["documents"].iloc[0]),
-                "perplexity": np.exp(group["loss"].mean()), "low": np.exp(low), "high": np.exp(high)}  # fmt: skip
+        return {
+            "seeds": len(group),
+            "passed": int(group["passed"].sum()),
+            "documents": int(group["documents"].iloc[0]),
+            "perplexity": np.exp(group["loss"].mean()),
+            "low": np.exp(low),
+            "high": np.exp(high),
+        }
 
     made = over_seeds(perplexity(frame), ("domain", "encoding", "times", "length"), say, sort=True)
     return made.assign(**carry(frame, "trained", "scored"))

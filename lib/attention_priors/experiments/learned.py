@@ -36,11 +36,13 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """Frames `learned_heads`, `learned_maps` (three heads of the first seed) and `learned_edits`."""
     trained = profile.passkey.recipe.length
     lengths = tuple(n for n in profile.passkey.evaluation.lengths if trained <= n <= FARTHEST * trained)
-    jobs = [Job(f"learned/{OURS}/{run.seed}", examine, (run, str(runs), profile.device, lengths))
-            for run in asked(profile)]  # fmt: skip
+    jobs = [
+        Job(f"learned/{OURS}/{run.seed}", examine, (run, str(runs), profile.device, lengths)) for run in asked(profile)
+    ]
     results = run_all(jobs, profile.workers, profile.threads, "learned priors")
-    heads, maps, edits = (pd.DataFrame([row for result in results for row in result[table]])
-                          for table in ("heads", "maps", "edits"))  # fmt: skip
+    heads, maps, edits = (
+        pd.DataFrame([row for result in results for row in result[table]]) for table in ("heads", "maps", "edits")
+    )
     chosen = chosen_maps(heads, maps, profile.seeds_for(OURS)[0])
     return {"learned_heads": heads, "learned_maps": chosen, "learned_edits": edits.assign(trained=trained)}
 
@@ -79,9 +81,13 @@ def edited(model: Transformer, edit: str, seed: int) -> Transformer:
     priors = [module for module in model.modules() if isinstance(module, GeneralizedGaussian)]
     beta = torch.cat([prior.theta_beta for prior in priors])
     order = torch.randperm(len(beta), generator=runtime.generator(seed, "learned/random"))
-    chosen = {"as trained": torch.zeros_like(beta, dtype=torch.bool), "negative to uniform": beta < 0,
-              "random to uniform": (order < int((beta < 0).sum())).to(beta.device), "positive to uniform": beta > 0,
-              "all uniform": torch.ones_like(beta, dtype=torch.bool)}[edit]  # fmt: skip
+    chosen = {
+        "as trained": torch.zeros_like(beta, dtype=torch.bool),
+        "negative to uniform": beta < 0,
+        "random to uniform": (order < int((beta < 0).sum())).to(beta.device),
+        "positive to uniform": beta > 0,
+        "all uniform": torch.ones_like(beta, dtype=torch.bool),
+    }[edit]
     for prior, own in zip(priors, chosen.split([len(prior.theta_beta) for prior in priors]), strict=True):
         prior.theta_beta[own] = 0.0
     return model

@@ -135,13 +135,19 @@ def composite_call(length: str, backward: str, repeats: int = 9) -> dict[str, An
                 out.sum().backward()
         return time.perf_counter() - begun
 
-    ways = (lambda: attention(q, k, v, prior=prior, backend="composite"),
-            lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True))  # fmt: skip
+    ways = (
+        lambda: attention(q, k, v, prior=prior, backend="composite"),
+        lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+    )
     before = _peak()
     rounds = [[seconds(way) for way in ways] for _ in range(repeats + 1)][1:]
     ratios = [ours / theirs for ours, theirs in rounds]
-    return {"seconds": statistics.median(ours for ours, _ in rounds), "all_ratios": ratios,
-            "peak_bytes": _peak() - before, "value": statistics.median(ratios)}  # fmt: skip
+    return {
+        "seconds": statistics.median(ours for ours, _ in rounds),
+        "all_ratios": ratios,
+        "peak_bytes": _peak() - before,
+        "value": statistics.median(ratios),
+    }
 
 
 def flex(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, prior: GeneralizedGaussian) -> torch.Tensor:
@@ -156,8 +162,15 @@ def flex(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, prior: GeneralizedGa
 
 
 # The loop that one would write first: every step with AdamW, a batch of 32 and a cosine to the end.
-STRAIGHTFORWARD = {"optimizer": "adamw", "rate": 0.002, "prior_rate": 10.0, "steps": 1000, "batch": 32, "target": None,
-                   "cooldown": 0}  # fmt: skip
+STRAIGHTFORWARD = {
+    "optimizer": "adamw",
+    "rate": 0.002,
+    "prior_rate": 10.0,
+    "steps": 1000,
+    "batch": 32,
+    "target": None,
+    "cooldown": 0,
+}
 
 
 def training_run(profile: str, seed: str, recipe: str) -> dict[str, Any]:
@@ -175,8 +188,11 @@ def training_run(profile: str, seed: str, recipe: str) -> dict[str, Any]:
         record = run.train()
         peak = _peak() - before
         answers = passkey_samples(run.model(), 16 * spec.recipe.length, 20, spec.seed)
-    found = {"steps": record["steps"], "loss": record["loss"][-1],
-             "accuracy": sum(answer["correct"] for answer in answers) / len(answers)}  # fmt: skip
+    found = {
+        "steps": record["steps"],
+        "loss": record["loss"][-1],
+        "accuracy": sum(answer["correct"] for answer in answers) / len(answers),
+    }
     return {"seconds": record["seconds"], "peak_bytes": peak, "value": found}
 
 

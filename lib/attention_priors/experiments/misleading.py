@@ -13,8 +13,22 @@ from ..evaluation import seed_interval, share_interval
 from .experiment import Experiment
 from .gate import gated
 
-COLUMNS = ["encoding", "multiple", "seeds", "perplexity", "low", "high", "accuracy", "accuracy_low", "accuracy_high",
-           "prompt_seeds", "prompts", "learned", "retrieves", "decides"]  # fmt: skip
+COLUMNS = [
+    "encoding",
+    "multiple",
+    "seeds",
+    "perplexity",
+    "low",
+    "high",
+    "accuracy",
+    "accuracy_low",
+    "accuracy_high",
+    "prompt_seeds",
+    "prompts",
+    "learned",
+    "retrieves",
+    "decides",
+]
 
 
 def both(perplexity: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
@@ -40,9 +54,23 @@ def both(perplexity: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
             shares = share_interval(asked["correct"], asked["samples"])
             accuracy = (asked["correct"] / asked["samples"]).mean()
             learned, retrieves = bool(read["passed"].all()), bool(asked["passed"].all())
-            rows.append([name, multiple, len(read), np.exp(read["loss"].mean()), np.exp(low), np.exp(high), accuracy,
-                         *shares, len(asked), int(asked["samples"].iloc[0]), learned, retrieves,
-                         learned and retrieves])  # fmt: skip
+            rows.append(
+                [
+                    name,
+                    multiple,
+                    len(read),
+                    np.exp(read["loss"].mean()),
+                    np.exp(low),
+                    np.exp(high),
+                    accuracy,
+                    *shares,
+                    len(asked),
+                    int(asked["samples"].iloc[0]),
+                    learned,
+                    retrieves,
+                    learned and retrieves,
+                ]
+            )
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

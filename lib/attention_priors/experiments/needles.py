@@ -48,8 +48,10 @@ def _holds(name: str, length: int, tasks: Sequence[str]) -> None:
     """ValueError where a model that reads `length` tokens cannot have read a whole prompt of each task."""
     needy = max(tasks, key=fewest)
     if length + 1 < fewest(needy):
-        raise ValueError(f"{name} = {length}, but the task {needy!r} takes at least {fewest(needy) - 1} tokens; "
-                         "use a longer one, or leave the task out")  # fmt: skip
+        raise ValueError(
+            f"{name} = {length}, but the task {needy!r} takes at least {fewest(needy) - 1} tokens; "
+            "use a longer one, or leave the task out"
+        )
 
 
 class Lesson(Frozen):
@@ -90,8 +92,10 @@ class Settings(Frozen):
         if missing := [task for task in self.tasks if task not in taught.mixture]:
             raise ValueError(f"tasks: {missing[0]!r} is not in the last lesson's mixture; add it there")
         if min(lengths) > taught.recipe.length:
-            raise ValueError(f"evaluation.lengths begin at {min(lengths)}, beyond the training length "
-                             f"{taught.recipe.length}; ask up to it too, or the gate is unknown")  # fmt: skip
+            raise ValueError(
+                f"evaluation.lengths begin at {min(lengths)}, beyond the training length "
+                f"{taught.recipe.length}; ask up to it too, or the gate is unknown"
+            )
         _holds("evaluation.lengths", min(lengths), self.tasks)
         return self
 
@@ -106,9 +110,14 @@ def spec(profile: Profile, name: str, seed: int, packed: packing.PackedCorpus, p
         stage = "needles" if lesson is settings.lessons[-1] else "needles-lesson"
         tasks = tuple(task for task, weight in lesson.mixture.items() for _ in range(weight))
         made = RunSpec(
-            task=stage, model=model, recipe=lesson.recipe, seed=seed,
-            inputs=(ingredients(packed.meta["tokens_sha256"], tasks), *tasks), corpus=str(path), start=made,
-        )  # fmt: skip
+            task=stage,
+            model=model,
+            recipe=lesson.recipe,
+            seed=seed,
+            inputs=(ingredients(packed.meta["tokens_sha256"], tasks), *tasks),
+            corpus=str(path),
+            start=made,
+        )
     return made
 
 
@@ -197,8 +206,17 @@ def _table(ask: Any, profile: Profile, always: int = 0) -> list[dict[str, Any]]:
             given_up = 0 < asked.give_up <= missed and length > always
             right = 0 if given_up else ask(task, length, asked.samples)
             missed = 0 if right else missed + 1
-            rows.append({"task": task, "seed": ask.seed, "length": length, "right": right,
-                         "required": required(task), "samples": asked.samples, "asked": not given_up})  # fmt: skip
+            rows.append(
+                {
+                    "task": task,
+                    "seed": ask.seed,
+                    "length": length,
+                    "right": right,
+                    "required": required(task),
+                    "samples": asked.samples,
+                    "asked": not given_up,
+                }
+            )
     return rows
 
 
@@ -304,8 +322,14 @@ def scores(frame: pd.DataFrame) -> pd.DataFrame:
         values, asked = score(group), int(group["asked"].sum())
         interval = score_interval(values, group["samples"]) if asked else (np.nan, np.nan)
         passed = int(counts.get((group["task"].iloc[0], group["encoding"].iloc[0]), 0))
-        return {"trained": int(group["trained"].iloc[0]), "seeds": len(group), "asked": asked, "passed": passed,
-                "samples": int(group["samples"].iloc[0]), **spread(values, interval)}  # fmt: skip
+        return {
+            "trained": int(group["trained"].iloc[0]),
+            "seeds": len(group),
+            "asked": asked,
+            "passed": passed,
+            "samples": int(group["samples"].iloc[0]),
+            **spread(values, interval),
+        }
 
     return over_seeds(frame, ("task", "encoding", "length"), say)
 
@@ -329,7 +353,7 @@ def averages(frame: pd.DataFrame) -> pd.DataFrame:
     grouped = rows.groupby(["encoding", "seed", "length"], sort=False)
     made = grouped.agg(
         score=("score", "mean"), prompts=("samples", "sum"), tasks=("task", "nunique"), trained=("trained", "first")
-    ).reset_index()  # fmt: skip
+    ).reset_index()
     runs = zip(made["encoding"], made["seed"], strict=True)
     return made.assign(passed=[bool(passed.get(run, False)) for run in runs])
 

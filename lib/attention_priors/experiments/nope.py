@@ -41,8 +41,9 @@ class Settings(Frozen):
     @model_validator(mode="after")
     def _compared(self) -> Self:
         if self.encodings[:1] != ("nope",) or len(self.encodings) < 2:
-            raise ValueError(f"encodings = {list(self.encodings)}, but 'nope' and then others to compare it with are "
-                             "needed")  # fmt: skip
+            raise ValueError(
+                f"encodings = {list(self.encodings)}, but 'nope' and then others to compare it with are needed"
+            )
         return self
 
 
@@ -58,8 +59,10 @@ def spec(profile: Profile, kind: str, name: str, seed: int, packed: packing.Pack
 def asked(profile: Profile, found: Corpus) -> Asked:
     return {
         spec(profile, kind, name, seed, *found): [Reading(name, profile.nope.recipe.length, profile.nope.windows)]
-        for kind in KINDS for name in profile.nope.encodings for seed in profile.seeds
-    }  # fmt: skip
+        for kind in KINDS
+        for name in profile.nope.encodings
+        for seed in profile.seeds
+    }
 
 
 def study(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
@@ -91,10 +94,13 @@ def examined(model: Transformer, run_spec: RunSpec, windows: int) -> list[dict[s
     found, reference = loss(model, text, ids, packed)
     mixed = shuffled(text[:, :-1], packed.tokenizer.bos)
     rows = [{"quantity": "loss", "layer": None, "value": round(found, 7), "reference": round(reference, 7)}]
-    rows += [{"quantity": "probe", "layer": layer, "value": round(score, 6), "reference": 0.0}
-             for layer, score in enumerate(probe(model, mixed))]  # fmt: skip
-    rows.append({"quantity": "reordering", "layer": None, "value": float(f"{reordering(model, mixed):.3g}"),
-                 "reference": 0.0})  # fmt: skip
+    rows += [
+        {"quantity": "probe", "layer": layer, "value": round(score, 6), "reference": 0.0}
+        for layer, score in enumerate(probe(model, mixed))
+    ]
+    rows.append(
+        {"quantity": "reordering", "layer": None, "value": float(f"{reordering(model, mixed):.3g}"), "reference": 0.0}
+    )
     return rows
 
 

@@ -35,9 +35,15 @@ def measured(reader: Reader, profile: Profile) -> list[dict[str, Any]]:
     def measure() -> list[dict[str, Any]]:
         chosen = texts(reader.texts(wanted.domains[0]), pairs)
         true, swap, bag = (losses(reader.model, each, reader.local) for each in (chosen, swapped(chosen), bags(chosen)))
-        return [{"order_loss": round(float(true.mean()), 7), "swap": round(float((swap - true).mean()), 7),
-                 "bag": round(float((bag - true).mean()), 7), "preferred": float((swap > true).double().mean()),
-                 "pairs": len(chosen)}]  # fmt: skip
+        return [
+            {
+                "order_loss": round(float(true.mean()), 7),
+                "swap": round(float((swap - true).mean()), 7),
+                "bag": round(float((bag - true).mean()), 7),
+                "preferred": float((swap > true).double().mean()),
+                "pairs": len(chosen),
+            }
+        ]
 
     return ORDER.put(reader.run, (about, reader.extension), measure)
 

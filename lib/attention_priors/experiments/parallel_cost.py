@@ -40,8 +40,11 @@ def cost(size: Size, window: int, length: int, device: torch.device, rounds: int
     reader = Ours(model)
     plain = Options(window=window, reserve=ANSWER, keep=None)
     half = chunk_size(len(text), QUESTION, plain) // 2
-    ways = {(count, kept): Options(window=window, reserve=ANSWER, keep=None, budget=budget, at_once=count)
-            for count in AT_ONCE for kept, budget in ((WHOLE, None), (HALF, half))}  # fmt: skip
+    ways = {
+        (count, kept): Options(window=window, reserve=ANSWER, keep=None, budget=budget, at_once=count)
+        for count in AT_ONCE
+        for kept, budget in ((WHOLE, None), (HALF, half))
+    }
     held = {way: peak(lambda how=how: condense(reader, text, question, how), device) for way, how in ways.items()}
     made = []
     for turn in range(-1, rounds):
@@ -52,9 +55,19 @@ def cost(size: Size, window: int, length: int, device: torch.device, rounds: int
             answer = text[:ANSWER]
             token, _ = timed(lambda found=found, answer=answer: [found.feed(each[None]) for each in answer], device)
             if turn >= 0:
-                made.append({"at_once": count, "kept": kept, "length": length, "window": window, "round": turn,
-                             "prefill": prefill, "token": 1000 * token / ANSWER, "cache": size_of_cache / 2**20,
-                             "memory": held[count, kept] / 2**20})  # fmt: skip
+                made.append(
+                    {
+                        "at_once": count,
+                        "kept": kept,
+                        "length": length,
+                        "window": window,
+                        "round": turn,
+                        "prefill": prefill,
+                        "token": 1000 * token / ANSWER,
+                        "cache": size_of_cache / 2**20,
+                        "memory": held[count, kept] / 2**20,
+                    }
+                )
     return made
 
 

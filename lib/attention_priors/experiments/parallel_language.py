@@ -71,18 +71,23 @@ def asked(profile: Profile, found: Corpus) -> Asked:
     """For the budget: a text in chunks costs no more than as it is."""
     settings, texts = profile.parallel_language, profile.language.documents
     return {
-        spec: [Reading(spec.model.encoding, length, texts) for method in settings.methods
-               for length in settings.asked(spec.model.encoding, method)]
+        spec: [
+            Reading(spec.model.encoding, length, texts)
+            for method in settings.methods
+            for length in settings.asked(spec.model.encoding, method)
+        ]
         for spec in specs(profile, found)
-    }  # fmt: skip
+    }
 
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """`parallel_losses`: a row per encoding, seed, method, length and document, and if the model passed its gate."""
     scored, window = profile.parallel_language.scored, profile.language.recipe.length
     if window - scored - QUESTION < 1:
-        raise ValueError(f"scored = {scored} and a question of {QUESTION} tokens leave no room in a "
-                         f"window of {window}; score fewer tokens")  # fmt: skip
+        raise ValueError(
+            f"scored = {scored} and a question of {QUESTION} tokens leave no room in a "
+            f"window of {window}; score fewer tokens"
+        )
     every = specs(profile, corpus(profile, cache))
     jobs = [Job(spec.name, read, (spec, str(runs), profile)) for spec in every]
     about = {"trained": window, "scored": scored}
@@ -116,9 +121,15 @@ def read(spec: RunSpec, runs: str, profile: Profile) -> list[dict[str, Any]]:
 
 @torch.inference_mode()
 def losses(
-    model: Transformer, method: Method, documents: Int[Tensor, "documents tokens"], lengths: tuple[int, ...],
-    scored: int, window: int, seed: int, by_targets: bool = False,
-) -> list[dict[str, Any]]:  # fmt: skip
+    model: Transformer,
+    method: Method,
+    documents: Int[Tensor, "documents tokens"],
+    lengths: tuple[int, ...],
+    scored: int,
+    window: int,
+    seed: int,
+    by_targets: bool = False,
+) -> list[dict[str, Any]]:
     """Mean loss (nats) of each document's last `scored` tokens, after a context of each length is read by a method."""
     open_, rows, device = method.prepare(model, window), [], next(model.parameters()).device
     for length in lengths:

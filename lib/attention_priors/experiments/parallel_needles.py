@@ -105,15 +105,23 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     all layers and those of a pair of query and key (2 for each weight, 4 for each width of a head)."""
     settings = profile.parallel_needles
     gate = [length for length in profile.passkey.evaluation.lengths if length <= profile.passkey.recipe.length]
-    jobs = [Job(spec.name, read, (spec, str(runs), profile.device, settings, gate, profile.passkey.evaluation.samples))
-            for spec in specs(profile)]  # fmt: skip
+    jobs = [
+        Job(spec.name, read, (spec, str(runs), profile.device, settings, gate, profile.passkey.evaluation.samples))
+        for spec in specs(profile)
+    ]
     found = run_all(jobs, profile.workers, profile.threads, "reading in chunks")
     for spec, tables in zip(specs(profile), found, strict=True):
-        size = {"per_token": 2 * count(Transformer(spec.model))["transformer"],
-                "per_pair": 4 * spec.model.layers * spec.model.width}  # fmt: skip
+        size = {
+            "per_token": 2 * count(Transformer(spec.model))["transformer"],
+            "per_pair": 4 * spec.model.layers * spec.model.width,
+        }
         tables["parallel_gate"] = [row | size for row in tables["parallel_gate"]]
-    return {name: pd.DataFrame([row for tables in found for row in tables[name]]).assign(
-        trained=profile.passkey.recipe.length) for name in FRAMES}  # fmt: skip
+    return {
+        name: pd.DataFrame([row for tables in found for row in tables[name]]).assign(
+            trained=profile.passkey.recipe.length
+        )
+        for name in FRAMES
+    }
 
 
 def read(
@@ -172,11 +180,19 @@ def banded(model: Transformer, method: Method, asked: Evaluation, seed: int, win
         for band, each in sorted(found.items()):
             frame = pd.DataFrame(each)
             cut = frame.get("cut", pd.Series(0.0, frame.index)) == 1
-            rows.append({"length": length, "band": band, "correct": int(frame["correct"].sum()), "samples": len(frame),
-                         "cut": int(cut.sum()), "cut_correct": int(frame.loc[cut, "correct"].sum()),
-                         "kept": int(frame["kept"].sum()) if method.chunks else None,
-                         "chunks": float(frame["chunks"].mean()) if method.chunks else None,
-                         "entries": round(float(frame["entries"].mean()), 1)})  # fmt: skip
+            rows.append(
+                {
+                    "length": length,
+                    "band": band,
+                    "correct": int(frame["correct"].sum()),
+                    "samples": len(frame),
+                    "cut": int(cut.sum()),
+                    "cut_correct": int(frame.loc[cut, "correct"].sum()),
+                    "kept": int(frame["kept"].sum()) if method.chunks else None,
+                    "chunks": float(frame["chunks"].mean()) if method.chunks else None,
+                    "entries": round(float(frame["entries"].mean()), 1),
+                }
+            )
     return rows
 
 
@@ -194,9 +210,17 @@ def ranked(model: Transformer, asked: Evaluation, seed: int, window: int) -> lis
                     continue
                 holding, cut = holder(session, text)
                 rank = int((session.information < session.information[holding]).sum()) + 1
-                rows.append({"length": length, "depth": round(depth, 6), "cutting": cutting, "rank": rank,
-                             "chunks": len(session.spans), "first": int(session.information.argmin() == 0),
-                             "cut": int(cut)})  # fmt: skip
+                rows.append(
+                    {
+                        "length": length,
+                        "depth": round(depth, 6),
+                        "cutting": cutting,
+                        "rank": rank,
+                        "chunks": len(session.spans),
+                        "first": int(session.information.argmin() == 0),
+                        "cut": int(cut),
+                    }
+                )
     return rows
 
 
@@ -234,11 +258,18 @@ def by_length(prompts: pd.DataFrame, gate: pd.DataFrame) -> pd.DataFrame:
         right, n = int(group["correct"].sum()), int(group["samples"].sum())
         low, high = evaluation.binomial_interval(right, n)
         weights = group["samples"] / n
-        found = {"correct": right, "samples": n, "accuracy": right / n, "low": low, "high": high,
-                 "kept": float((group["kept"] / n).sum(min_count=1)), "cut": int(group["cut"].sum()),
-                 "cut_correct": int(group["cut_correct"].sum()),
-                 "chunks": float((group["chunks"] * weights).sum(min_count=1)),
-                 "entries": float((group["entries"] * weights).sum(min_count=1))}  # fmt: skip
+        found = {
+            "correct": right,
+            "samples": n,
+            "accuracy": right / n,
+            "low": low,
+            "high": high,
+            "kept": float((group["kept"] / n).sum(min_count=1)),
+            "cut": int(group["cut"].sum()),
+            "cut_correct": int(group["cut_correct"].sum()),
+            "chunks": float((group["chunks"] * weights).sum(min_count=1)),
+            "entries": float((group["entries"] * weights).sum(min_count=1)),
+        }
         name, method, length = (group[column].iloc[0] for column in ("encoding", "method", "length"))
         found["flops"] = flops(method, found["chunks"], int(length), window, *sizes.loc[name])
         return found | {"passed": bool(passed[name, group["seed"].iloc[0]])}
@@ -253,10 +284,18 @@ def over_models(by_length: pd.DataFrame) -> pd.DataFrame:
 
     def say(group: pd.DataFrame) -> dict[str, Any]:
         low, high = evaluation.share_interval(group["correct"], group["samples"])
-        return {"seeds": len(group), "passed": int(group["passed"].sum()), "mean": group["accuracy"].mean(),
-                "low": low, "high": high, "kept": group["kept"].mean(), "entries": group["entries"].mean(),
-                "chunks": group["chunks"].mean(), "flops": group["flops"].mean(),
-                "samples": int(group["samples"].iloc[0])}  # fmt: skip
+        return {
+            "seeds": len(group),
+            "passed": int(group["passed"].sum()),
+            "mean": group["accuracy"].mean(),
+            "low": low,
+            "high": high,
+            "kept": group["kept"].mean(),
+            "entries": group["entries"].mean(),
+            "chunks": group["chunks"].mean(),
+            "flops": group["flops"].mean(),
+            "samples": int(group["samples"].iloc[0]),
+        }
 
     return over_seeds(by_length, ("encoding", "method", "length"), say).assign(**carry(by_length, "trained"))
 
@@ -267,8 +306,10 @@ def differences(by_length: pd.DataFrame) -> pd.DataFrame:
     Where none passed: 0 `seeds` and NaN."""
     made = []
     for (name, length), each in by_length.groupby(["encoding", "length"], sort=False):
-        counts = {method: own[own["passed"].astype(bool)].set_index("seed")[["correct", "samples"]]
-                  for method, own in each.groupby("method")}  # fmt: skip
+        counts = {
+            method: own[own["passed"].astype(bool)].set_index("seed")[["correct", "samples"]]
+            for method, own in each.groupby("method")
+        }
         for question, pairs in QUESTIONS.items():
             for ours, theirs in (pair for pair in pairs if counts.keys() >= set(pair)):
                 seeds = counts[ours].index.intersection(counts[theirs].index)
@@ -276,8 +317,11 @@ def differences(by_length: pd.DataFrame) -> pd.DataFrame:
                 if seeds.empty:
                     made.append((*about, np.nan, np.nan, np.nan))
                     continue
-                columns = [counts[side].loc[seeds, column].to_numpy() for side in (ours, theirs)
-                           for column in ("correct", "samples")]  # fmt: skip
+                columns = [
+                    counts[side].loc[seeds, column].to_numpy()
+                    for side in (ours, theirs)
+                    for column in ("correct", "samples")
+                ]
                 value = float((columns[0] / columns[1] - columns[2] / columns[3]).mean())
                 made.append((*about, value, *evaluation.difference_interval(*columns)))
     return pd.DataFrame(made, columns=COLUMNS)

@@ -66,8 +66,12 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     `parallel_effective`: entries above THRESHOLD in a row of local attention, by window. `parallel_shapes`: by layer
     and head. `parallel_regions`: by region and layers that lose their outliers, and document."""
     every = specs(profile, corpus(profile, cache))
-    found = run_all([Job(spec.name, read, (spec, str(runs), profile)) for spec in every], profile.workers,
-                    profile.threads, "attention in chunks")  # fmt: skip
+    found = run_all(
+        [Job(spec.name, read, (spec, str(runs), profile)) for spec in every],
+        profile.workers,
+        profile.threads,
+        "attention in chunks",
+    )
     about = {"trained": profile.language.recipe.length}
     return {name: pd.DataFrame([row for each in found for row in each[name]]).assign(**about) for name in FRAMES}
 
@@ -76,8 +80,12 @@ def read(spec: RunSpec, runs: str, profile: Profile) -> dict[str, list[dict[str,
     """One model: train it if the store lacks it, then look where it attends."""
     run, record = trained(spec, runs, profile.device)
     reader, language = Reader(run, spec.model.encoding, profile), profile.language
-    common = {"encoding": spec.model.encoding, "seed": spec.seed, "run": record["key"],
-              "passed": gate(reader, profile)["passed"]}  # fmt: skip
+    common = {
+        "encoding": spec.model.encoding,
+        "seed": spec.seed,
+        "run": record["key"],
+        "passed": gate(reader, profile)["passed"],
+    }
     asked = language.documents, max(language.lengths), spec.recipe.length
 
     def measured() -> list[dict[str, Any]]:
@@ -111,12 +119,15 @@ def looked(model: Transformer, documents: Int[Tensor, "documents tokens"], windo
             effective.append({"window": width, "document": index, "entries": above(model, *part)})
     means = {kind: torch.stack(each).mean(0) for kind, each in profiles.items()}
     return {
-        "parallel_profiles": [{"kind": kind, "fifth": fifth, "share": round(share, 6)}
-                              for kind, mean in means.items() for fifth, share in enumerate(mean.tolist())],
+        "parallel_profiles": [
+            {"kind": kind, "fifth": fifth, "share": round(share, 6)}
+            for kind, mean in means.items()
+            for fifth, share in enumerate(mean.tolist())
+        ],
         "parallel_biases": biased,
         "parallel_effective": effective,
         "parallel_shapes": shapes(torch.stack(heads).mean(0), size // FIFTHS),
-    }  # fmt: skip
+    }
 
 
 @torch.inference_mode()
@@ -141,9 +152,16 @@ def regions(model: Transformer, documents: Int[Tensor, "documents tokens"], wind
             profile, kept = joined(model, text, question, how)
             told = fifths(profile).view(CHUNKS, FIFTHS)
             gone = (1 - kept / len(text)) * len(model.blocks) / there
-            made.append({"region": region, "layers": depth, "document": index, "evicted": round(gone, 6),
-                         "distance": biases(told.flatten())["distance"],
-                         "middle": round(float(told[:, 1:-1].mean()), 6)})  # fmt: skip
+            made.append(
+                {
+                    "region": region,
+                    "layers": depth,
+                    "document": index,
+                    "evicted": round(gone, 6),
+                    "distance": biases(told.flatten())["distance"],
+                    "middle": round(float(told[:, 1:-1].mean()), 6),
+                }
+            )
     return made
 
 
@@ -169,8 +187,12 @@ def profile_of(
     parts = Options(window=size + len(question), keep=None)
     halved = Options(window=size + len(question), keep=None, budget=size // 2)
     edge = max(1, round(EDGE * size))
-    calibrated = Options(window=size + len(question), keep=None, budget=size // 2,
-                         calibration=Calibration(edge=edge, sink=(1, 32), middle=(1, 32), recency=(1, 32)))  # fmt: skip
+    calibrated = Options(
+        window=size + len(question),
+        keep=None,
+        budget=size // 2,
+        calibration=Calibration(edge=edge, sink=(1, 32), middle=(1, 32), recency=(1, 32)),
+    )
     return joined(model, text, question, {GLOBAL: parts, WHOLE: whole, APART: halved, CALIBRATED: calibrated}[kind])[0]
 
 
@@ -183,8 +205,9 @@ def joined(
 
     def observe(layer: int, p: Tensor, cache: Joined) -> None:
         held, groups = cache.layers[layer], p.shape[1] // cache.layers[layer].k.shape[1]
-        starts = torch.cat([torch.full((count,), start) for (start, _), count in
-                            zip(session.spans, cache.sizes[layer], strict=True)])  # fmt: skip
+        starts = torch.cat(
+            [torch.full((count,), start) for (start, _), count in zip(session.spans, cache.sizes[layer], strict=True)]
+        )
         at = held.positions[0, :, : len(starts)] + starts
         mass = p[0, :, -LAST:, : len(starts)].mean(1).unflatten(0, (-1, groups)).mean(1).cpu()
         valid = held.valid[0, :, : len(starts)]
@@ -228,9 +251,15 @@ def biases(profile: Float[Tensor, " fifths"]) -> dict[str, float]:
     each = profile.view(CHUNKS, FIFTHS)
     middle = each[:, 1:-1].mean(1)
     repeats = (each[:, 0] > middle) & (each[:, -1] > middle)
-    found = {"sink": profile[0], "recency": profile[-1], "middle": profile[1:-1].mean(), "peaks": peak.sum(),
-             "repeats": repeats.double().mean(), "distance": (profile - 1).abs().mean() / 2,
-             "largest": profile.max()}  # fmt: skip
+    found = {
+        "sink": profile[0],
+        "recency": profile[-1],
+        "middle": profile[1:-1].mean(),
+        "peaks": peak.sum(),
+        "repeats": repeats.double().mean(),
+        "distance": (profile - 1).abs().mean() / 2,
+        "largest": profile.max(),
+    }
     return {name: round(float(value), 6) for name, value in found.items()}
 
 
@@ -250,8 +279,17 @@ def shapes(weights: Float[Tensor, "layers heads tokens"], edge: int) -> list[dic
             shape = "mountain"
         elif min(ends) >= middle / STEEP and max(ends) <= STEEP * middle:
             shape = "uniform"
-        rows.append({"layer": layer, "head": head, "first": round(first, 6), "middle": round(middle, 6),
-                     "last": round(last, 6), "largest": round(float(own.max()), 6), "shape": shape})  # fmt: skip
+        rows.append(
+            {
+                "layer": layer,
+                "head": head,
+                "first": round(first, 6),
+                "middle": round(middle, 6),
+                "last": round(last, 6),
+                "largest": round(float(own.max()), 6),
+                "shape": shape,
+            }
+        )
     return rows
 
 

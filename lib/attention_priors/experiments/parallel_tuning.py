@@ -82,10 +82,18 @@ def chosen(table: pd.DataFrame) -> pd.DataFrame:
     for way, own in counted.groupby("way", sort=False):
         means = own.groupby("value", sort=False)["mean"].mean()
         published, best = means.index[0], means.index[means.to_numpy().argmax()]
-        rows.append({"way": METHODS[way].label, "chosen": own["number"].iloc[0], "published": f"{published:g}",
-                     "accuracy as published": means[published], "best": f"{best:g}", "accuracy at best": means[best],
-                     "in the comparison": f"{published if way in OWN else best:g}",
-                     "all trials": ", ".join(f"{value:g}: {mean:.2f}" for value, mean in means.items())})  # fmt: skip
+        rows.append(
+            {
+                "way": METHODS[way].label,
+                "chosen": own["number"].iloc[0],
+                "published": f"{published:g}",
+                "accuracy as published": means[published],
+                "best": f"{best:g}",
+                "accuracy at best": means[best],
+                "in the comparison": f"{published if way in OWN else best:g}",
+                "all trials": ", ".join(f"{value:g}: {mean:.2f}" for value, mean in means.items()),
+            }
+        )
     return pd.DataFrame(rows).set_index("way")
 
 
@@ -113,9 +121,16 @@ def of_way(model: Transformer, way: str, window: int, seed: int, samples: int = 
         right = (counts["correct"] / counts["samples"]).tolist()
         last = found[found["length"] == max(asked.lengths)]
         keys = float((last["entries"] * last["samples"]).sum() / last["samples"].sum())
-        rows.append({"way": way, "number": number.called, "value": value, "seed": seed,
-                     **{f"accuracy_{n}": share for n, share in zip(MULTIPLES, right, strict=True)},
-                     "keys_16": round(keys, 1)})  # fmt: skip
+        rows.append(
+            {
+                "way": way,
+                "number": number.called,
+                "value": value,
+                "seed": seed,
+                **{f"accuracy_{n}": share for n, share in zip(MULTIPLES, right, strict=True)},
+                "keys_16": round(keys, 1),
+            }
+        )
     return rows
 
 

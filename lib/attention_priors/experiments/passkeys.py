@@ -55,8 +55,10 @@ class Settings(Frozen):
         if self.recipe.gate is not None:
             for name, asked in (("evaluation", self.evaluation), ("hard", self.hard)):
                 if missing := sorted(set(self.recipe.gate.lengths) - set(asked.lengths)):
-                    raise ValueError(f"{name}.lengths lack {missing}, at which the gate asks; add them, so that a run "
-                                     "shows what it learned")  # fmt: skip
+                    raise ValueError(
+                        f"{name}.lengths lack {missing}, at which the gate asks; add them, so that a run "
+                        "shows what it learned"
+                    )
         return self
 
     def asked(self, name: str) -> list[Evaluation]:
@@ -108,8 +110,10 @@ def turns(profile: Profile, runs: Path) -> pd.DataFrame:
     for spec in wanted(profile):
         record = Run(spec, runs, runtime.device(profile.device)).record()
         form = "hard" if spec.task.endswith("hard") else "plain"
-        found += [(form, spec.model.encoding, spec.seed, step, accuracy, record["steps"], most, record["key"])
-                  for step, accuracy in record["gate"]]  # fmt: skip
+        found += [
+            (form, spec.model.encoding, spec.seed, step, accuracy, record["steps"], most, record["key"])
+            for step, accuracy in record["gate"]
+        ]
     return pd.DataFrame(found, columns=["form", "encoding", "seed", "step", "accuracy", "steps", "most", "run"])
 
 
@@ -134,8 +138,14 @@ def by_length(frame: pd.DataFrame) -> pd.DataFrame:
     def say(group: pd.DataFrame) -> dict:
         right, n = int(group["correct"].sum()), len(group)
         low, high = evaluation.binomial_interval(right, n)
-        return {"correct": right, "samples": n, "accuracy": right / n, "low": low, "high": high,
-                "digit_accuracy": group["digits"].mean() / passkey.DIGITS}  # fmt: skip
+        return {
+            "correct": right,
+            "samples": n,
+            "accuracy": right / n,
+            "low": low,
+            "high": high,
+            "digit_accuracy": group["digits"].mean() / passkey.DIGITS,
+        }
 
     made = over_seeds(frame, ("form", "encoding", "seed", "length"), say, sort=True)
     return made.assign(**carry(frame, "trained"))
@@ -146,8 +156,13 @@ def accuracy(frame: pd.DataFrame) -> pd.DataFrame:
 
     def say(group: pd.DataFrame) -> dict:
         found = spread(group["accuracy"].to_numpy(), evaluation.share_interval(group["correct"], group["samples"]))
-        return {"seeds": len(group), "mean": found.pop("mean"), "median": float(group["accuracy"].median()), **found,
-                "samples": int(group["samples"].iloc[0])}  # fmt: skip
+        return {
+            "seeds": len(group),
+            "mean": found.pop("mean"),
+            "median": float(group["accuracy"].median()),
+            **found,
+            "samples": int(group["samples"].iloc[0]),
+        }
 
     made = over_seeds(by_length(frame), ("form", "encoding", "length"), say, sort=True)
     return made.assign(**carry(frame, "trained"))

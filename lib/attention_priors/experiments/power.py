@@ -39,9 +39,21 @@ def shown(counts: pd.DataFrame) -> pd.DataFrame:
             continue
         found = spreads(counts, multiple * trained)
         for of, spread in (("median", found.median()), ("largest", found.max())):
-            rows += [(multiple, multiple * trained, trained, len(found), of, spread, seeds, prompts,
-                      detectable(spread, seeds, prompts, DRAWS) if len(found) else np.nan)
-                     for seeds in SEEDS for prompts in PROMPTS]  # fmt: skip
+            rows += [
+                (
+                    multiple,
+                    multiple * trained,
+                    trained,
+                    len(found),
+                    of,
+                    spread,
+                    seeds,
+                    prompts,
+                    detectable(spread, seeds, prompts, DRAWS) if len(found) else np.nan,
+                )
+                for seeds in SEEDS
+                for prompts in PROMPTS
+            ]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

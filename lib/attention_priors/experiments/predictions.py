@@ -35,9 +35,14 @@ def heads(learned: pd.DataFrame) -> pd.DataFrame:
         predicted, measured = _inside(np.mean(masses)), _inside(head["passkey_mass"])
         required = -_logit(predicted)
         rows.append(
-            {**{name: head[name] for name in ("seed", "layer", "head", "beta")}, "predicted": predicted,
-             "measured": measured, "required": required, "supplied": _logit(measured) + required}
-        )  # fmt: skip
+            {
+                **{name: head[name] for name in ("seed", "layer", "head", "beta")},
+                "predicted": predicted,
+                "measured": measured,
+                "required": required,
+                "supplied": _logit(measured) + required,
+            }
+        )
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

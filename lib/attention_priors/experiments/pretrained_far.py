@@ -59,8 +59,11 @@ def fetching(answers: Answers, settings: Far) -> list[dict[str, Any]]:
 
         every.append(torch.tensor(answers.put("fetching", 1, _tokens(made), ask)))
     mean = torch.stack(every).mean(0)
-    return [{"layer": layer, "head": head, "weight": float(weight)}
-            for layer, own in enumerate(mean) for head, weight in enumerate(own)]  # fmt: skip
+    return [
+        {"layer": layer, "head": head, "weight": float(weight)}
+        for layer, own in enumerate(mean)
+        for head, weight in enumerate(own)
+    ]
 
 
 def ranked(name: str, heads: dict[Head, dict[str, float]]) -> list[Head]:
@@ -88,15 +91,16 @@ def seeing(way: str, far: Collection[Head], every: Collection[Head], window: int
 
 def by_count(
     answers: Answers, settings: Far, weights: Iterable[dict[str, Any]], heads: Iterable[dict[str, Any]]
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[dict[str, Any]]:
     """A row per order, number of far-seeing heads, length and prompt.
 
     `weights`: of `fetching`; `heads`: of pretrained_heads, whose `far` is meant over documents. No head and all heads
     are asked once, and stand in every order but "others", which is asked for all but as many as the fewest.
     """
     found, rows = answers.found, []
-    known: dict[Head, dict[str, float]] = {(row["layer"], row["head"]): {"weight": row["weight"], "far": 0.0}
-                                           for row in weights}  # fmt: skip
+    known: dict[Head, dict[str, float]] = {
+        (row["layer"], row["head"]): {"weight": row["weight"], "far": 0.0} for row in weights
+    }
     for row in heads:
         known[row["layer"], row["head"]]["far"] += row["far"]
     between = [count for count in settings.counts if 0 < count < len(known)]
@@ -111,16 +115,24 @@ def by_count(
                     far = sorted(order[:count])
                     given = {"way": way, "window": settings.window if count < len(known) else 0, **_tokens(made)}
 
-                    def ask(
-                        made: Prompt = made, far: list[Head] = far, way: str = way, length: int = length
-                    ) -> bool:  # fmt: skip
+                    def ask(made: Prompt = made, far: list[Head] = far, way: str = way, length: int = length) -> bool:
                         runtime.say(f"{found.name} is asked for a key among {length} tokens, {len(far)} heads see far")
                         return whole(found, made, seeing(way, far, known, settings.window))
 
                     correct = answers.put("far", 1, given | {"far": store.key(far)}, ask)
-                    rows.append({"order": name, "far": count, "heads": len(known), "length": length, "way": way,
-                                 "window": settings.window, "prompt": number, "depth": made.depth,
-                                 "correct": int(correct)})  # fmt: skip
+                    rows.append(
+                        {
+                            "order": name,
+                            "far": count,
+                            "heads": len(known),
+                            "length": length,
+                            "way": way,
+                            "window": settings.window,
+                            "prompt": number,
+                            "depth": made.depth,
+                            "correct": int(correct),
+                        }
+                    )
     return rows
 
 

@@ -25,9 +25,7 @@ POWERS = np.concatenate([-np.geomspace(2, 0.05, 12), np.geomspace(0.05, 3, 24)])
 EPSILON = 1e-5
 
 
-def of_head(
-    logits: Float[Tensor, "queries keys"], first: int
-) -> tuple[dict[str, float], Float[Tensor, " lags"]]:  # fmt: skip
+def of_head(logits: Float[Tensor, "queries keys"], first: int) -> tuple[dict[str, float], Float[Tensor, " lags"]]:
     """Numbers of one head, and its mean logit by lag, 0 at its mean over lags.
 
     `logits`: of queries at `first`, first + 1, ... `sink`: mean weight of the first key; `near`, `far`: of lags below
@@ -73,9 +71,7 @@ def of_head(
     return found | {"beta": beta, "alpha": alpha}, mean
 
 
-def ggd(
-    curve: Float[Tensor, " lags"], weight: Float[Tensor, " lags"]
-) -> tuple[float, float, Float[Tensor, " lags"]]:  # fmt: skip
+def ggd(curve: Float[Tensor, " lags"], weight: Float[Tensor, " lags"]) -> tuple[float, float, Float[Tensor, " lags"]]:
     """(β, e^θα, fit) of c - e^θα (lag + ε)^β, least squares over POWERS, each lag weighted by its mean attention."""
     x, y = np.arange(len(curve), dtype=float), curve.double().numpy()
     w = np.sqrt(weight.double().numpy() + 1.0 / len(y) ** 2)
@@ -107,10 +103,20 @@ def anatomy(answers: Answers, tokens: Tensor) -> list[dict[str, Any]]:
         k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
         for head in range(q.shape[1]):
             numbers, curve = of_head((q[0, head, first:] * factor) @ k[0, head].mT, first)
-            ratios = {f"{name}_ratio": float(size[head // groups, 0] / size[head // groups].median())
-                      for name, size in sizes.items()}  # fmt: skip
-            rows.append({"layer": layer, "head": head, **numbers, **ratios, "lags": lags,
-                         "logits": [round(float(curve[lag]), 5) for lag in lags]})  # fmt: skip
+            ratios = {
+                f"{name}_ratio": float(size[head // groups, 0] / size[head // groups].median())
+                for name, size in sizes.items()
+            }
+            rows.append(
+                {
+                    "layer": layer,
+                    "head": head,
+                    **numbers,
+                    **ratios,
+                    "lags": lags,
+                    "logits": [round(float(curve[lag]), 5) for lag in lags],
+                }
+            )
         return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=factor)
 
     HuggingFace(found.model).run(tokens[None], torch.arange(length), attend, 1)
@@ -135,6 +141,8 @@ def by_head(
     for row in rows:
         for lag, logit in zip(row.pop("lags"), row.pop("logits"), strict=True):
             curves.setdefault((row["layer"], row["head"], lag), []).append(logit)
-    lags = [{"layer": layer, "head": head, "lag": lag, "logit": float(np.mean(values))}
-            for (layer, head, lag), values in curves.items()]  # fmt: skip
+    lags = [
+        {"layer": layer, "head": head, "lag": lag, "logit": float(np.mean(values))}
+        for (layer, head, lag), values in curves.items()
+    ]
     return rows, lags

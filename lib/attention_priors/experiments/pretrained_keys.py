@@ -104,6 +104,13 @@ def retrieved(answers: Answers, settings: Keys) -> list[dict[str, Any]]:
                     return in_parts(found, made, way, settings.window)
                 return whole(found, made, CHANGES[way])
 
-            rows.append({"way": way, "length": length, "prompt": number, "depth": made.depth,
-                         "correct": int(answers.put("keys", 1, given, ask))})  # fmt: skip
+            rows.append(
+                {
+                    "way": way,
+                    "length": length,
+                    "prompt": number,
+                    "depth": made.depth,
+                    "correct": int(answers.put("keys", 1, given, ask)),
+                }
+            )
     return rows

@@ -56,8 +56,10 @@ def by_position(answers: Answers, documents: Iterable[str], settings: Losses) ->
                     return losses(model, tokens, settings.lengths, settings.scored)
 
             values = answers.put("losses", 1, given, ask)
-            rows += [{"document": name, "kind": manuals.known()[name].kind, "way": way, "length": length, "loss": loss}
-                     for length, loss in zip(lengths, values, strict=True)]  # fmt: skip
+            rows += [
+                {"document": name, "kind": manuals.known()[name].kind, "way": way, "length": length, "loss": loss}
+                for length, loss in zip(lengths, values, strict=True)
+            ]
     return rows
 
 
@@ -79,8 +81,9 @@ def without_keys(answers: Answers, documents: Iterable[str], settings: Eviction)
                 with changed(found.model, lambda model, _: extending.see(model, sight, layers=blocks[block])) as model:
                     return losses(model, tokens, [settings.length], settings.scored)[0]
 
-            rows.append({"document": name, "region": region, "layers": block,
-                         "loss": answers.put("eviction", 1, given, ask)})  # fmt: skip
+            rows.append(
+                {"document": name, "region": region, "layers": block, "loss": answers.put("eviction", 1, given, ask)}
+            )
     return rows
 
 
@@ -107,10 +110,15 @@ def with_cache(answers: Answers, documents: Iterable[str], settings: Dynamic) ->
             with changed(found.model, lambda model, _: model) as model:
                 plain = losses(model, tokens, [length], length - start)[0]
             with changed(found.model, lambda model, _: extending.dynamic_ntk(model, trained=start)) as model:
-                return {"as it is": plain, "one pass": losses(model, tokens, [length], length - start)[0],
-                        "with a cache": decoded(model, tokens, start)}  # fmt: skip
+                return {
+                    "as it is": plain,
+                    "one pass": losses(model, tokens, [length], length - start)[0],
+                    "with a cache": decoded(model, tokens, start),
+                }
 
         given = {"tokens": store.key(tokens.tolist()), "trained": start}
-        rows += [{"document": name, "how": how, "length": length, "start": start, "loss": loss}
-                 for how, loss in answers.put("dynamic", 1, given, ask).items()]  # fmt: skip
+        rows += [
+            {"document": name, "how": how, "length": length, "start": start, "loss": loss}
+            for how, loss in answers.put("dynamic", 1, given, ask).items()
+        ]
     return rows

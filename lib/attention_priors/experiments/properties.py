@@ -65,6 +65,13 @@ def properties(names: Iterable[str]) -> pd.DataFrame:
     rows = []
     for name in names:
         made = model(name)
-        rows.append({"encoding": name, "label": encoding(name).label, "relative": is_relative(scores(made)),
-                     "trainable": len(position_parameters(made)) > 0, "each_layer": all(inside(made))})  # fmt: skip
+        rows.append(
+            {
+                "encoding": name,
+                "label": encoding(name).label,
+                "relative": is_relative(scores(made)),
+                "trainable": len(position_parameters(made)) > 0,
+                "each_layer": all(inside(made)),
+            }
+        )
     return pd.DataFrame(rows)

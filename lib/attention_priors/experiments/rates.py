@@ -52,9 +52,13 @@ def usual(profile: Profile, task: str, name: str, cache: Path) -> RunSpec:
 
 def grid(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
     """Train every row at its settings, as many at a time as the profile has workers."""
-    cells = [(task, spec, each) for task, names in ROWS.items() for name in names
-             for spec in [usual(profile, task, name, cache)]
-             for each in tuning.trials(spec.recipe, name)]  # fmt: skip
+    cells = [
+        (task, spec, each)
+        for task, names in ROWS.items()
+        for name in names
+        for spec in [usual(profile, task, name, cache)]
+        for each in tuning.trials(spec.recipe, name)
+    ]
     return tuning.table(profile, trial, cells, runs)
 
 
@@ -77,8 +81,13 @@ def losses(profile: Profile, spec: RunSpec, changed: dict[str, float], runs: str
     asked = reader(profile.language.domains[0], tuple(n * length for n in multiples))
     rows = pd.DataFrame(asked).groupby("length")["loss"].mean()
     told = {"loss" if n == 1 else f"loss_{n}": rows[n * length] for n in multiples}
-    return {**changed, "steps": record["steps"], "most": spec.recipe.steps, **told,
-            "swap": gate(reader, profile)["swap"]}  # fmt: skip
+    return {
+        **changed,
+        "steps": record["steps"],
+        "most": spec.recipe.steps,
+        **told,
+        "swap": gate(reader, profile)["swap"],
+    }
 
 
 if __name__ == "__main__":

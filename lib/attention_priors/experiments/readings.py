@@ -81,10 +81,14 @@ def wanted(profile: Profile, found: Corpus) -> dict[RunSpec, list[Wanted]]:
 
 def asked(profile: Profile, found: Corpus) -> Asked:
     return {
-        spec: [Reading(name, length, profile.language.documents) for part, name in names if part in LOSSES
-               for length in lengths(profile, part, spec.recipe.length)]
+        spec: [
+            Reading(name, length, profile.language.documents)
+            for part, name in names
+            if part in LOSSES
+            for length in lengths(profile, part, spec.recipe.length)
+        ]
         for spec, names in wanted(profile, found).items()
-    }  # fmt: skip
+    }
 
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
@@ -122,8 +126,13 @@ def train_and_measure(chain: dict[RunSpec, list[Wanted]], runs: str, profile: Pr
         run, record = trained(spec, runs, profile.device)
         for part, name in names:
             reader = Reader(run, name, profile)
-            common = {"part": part, "encoding": name, "seed": spec.seed, "trained": spec.recipe.length,
-                      "run": record["key"]} | gate(reader, profile)  # fmt: skip
+            common = {
+                "part": part,
+                "encoding": name,
+                "seed": spec.seed,
+                "trained": spec.recipe.length,
+                "run": record["key"],
+            } | gate(reader, profile)
             rows += [common | row for row in _measured(reader, part, profile)]
     return rows
 
@@ -151,12 +160,19 @@ def mean_losses(rows: pd.DataFrame) -> pd.DataFrame:
     """The mean loss over documents, a row per part, encoding, seed and length."""
     by = ["part", "encoding", "seed", "length"]
     table = rows.groupby(by, sort=False, as_index=False).agg(
-        loss=("loss", "mean"), documents=("loss", "size"), trained=("trained", "first"), domain=("domain", "first"),
-        run=("run", "first"), **{column: (column, "first") for column in GATE},
-    )  # fmt: skip
+        loss=("loss", "mean"),
+        documents=("loss", "size"),
+        trained=("trained", "first"),
+        domain=("domain", "first"),
+        run=("run", "first"),
+        **{column: (column, "first") for column in GATE},
+    )
     ranks = {part: rank for rank, part in enumerate(LOSSES)}
-    return table.sort_values(by, key=lambda column: column.map(ranks) if column.name == "part" else column,
-                             kind="stable").astype({"trained": int}).reset_index(drop=True)  # fmt: skip
+    return (
+        table.sort_values(by, key=lambda column: column.map(ranks) if column.name == "part" else column, kind="stable")
+        .astype({"trained": int})
+        .reset_index(drop=True)
+    )
 
 
 def growth(table: pd.DataFrame) -> pd.DataFrame:
@@ -193,10 +209,18 @@ def by_length(table: pd.DataFrame) -> pd.DataFrame:
         row, trained = encoding(name), int(group["trained"].iloc[0])
         at = group[group["length"] == trained]["loss"]
         low, high = seed_interval(at)
-        common = {"encoding": name, "family": row.family, "borrows": row.trained_as or OWN, "part": part,
-                  "trained": trained, "seeds": group["seed"].nunique(),
-                  "passed": group.loc[group["passed"], "seed"].nunique(), "loss_at": at.mean(), "low_at": low,
-                  "high_at": high}  # fmt: skip
+        common = {
+            "encoding": name,
+            "family": row.family,
+            "borrows": row.trained_as or OWN,
+            "part": part,
+            "trained": trained,
+            "seeds": group["seed"].nunique(),
+            "passed": group.loc[group["passed"], "seed"].nunique(),
+            "loss_at": at.mean(),
+            "low_at": low,
+            "high_at": high,
+        }
         for length in every:
             values = group[group["length"] == length]["growth"]
             state = (

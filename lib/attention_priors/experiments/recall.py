@@ -50,8 +50,12 @@ class Settings(Frozen):
     @property
     def cells(self) -> list[tuple[int, int]]:
         """Every load with every length that holds it."""
-        return [(load, length) for load in self.loads for length in self.evaluation.lengths
-                if length >= recall.shortest(load)]  # fmt: skip
+        return [
+            (load, length)
+            for load in self.loads
+            for length in self.evaluation.lengths
+            if length >= recall.shortest(load)
+        ]
 
     @model_validator(mode="after")
     def _of_its_own(self) -> Self:
@@ -59,8 +63,9 @@ class Settings(Frozen):
         for name in self.encodings:
             row = encoding(name)
             if row.trained_as or (row.longest or longest) < longest:
-                raise ValueError(f"encodings: {name} has no weights of its own, or ends before {longest} tokens; "
-                                 "leave it out")  # fmt: skip
+                raise ValueError(
+                    f"encodings: {name} has no weights of its own, or ends before {longest} tokens; leave it out"
+                )
         return self
 
     @model_validator(mode="after")
@@ -68,9 +73,11 @@ class Settings(Frozen):
         if (most := max(self.loads)) > recall.VALUES:
             raise ValueError(f"loads = {most}, but there are {recall.VALUES} values; give at most so many pairs")
         if (LEARNED, self.recipe.length) not in self.cells:
-            raise ValueError(f"loads = {list(self.loads)} and evaluation.lengths = {list(self.evaluation.lengths)} do "
-                             f"not ask {LEARNED} pairs at the training length {self.recipe.length}; add them, so that "
-                             "a run shows what it learned")  # fmt: skip
+            raise ValueError(
+                f"loads = {list(self.loads)} and evaluation.lengths = {list(self.evaluation.lengths)} do "
+                f"not ask {LEARNED} pairs at the training length {self.recipe.length}; add them, so that "
+                "a run shows what it learned"
+            )
         return self
 
 
@@ -85,8 +92,9 @@ def asked(profile: Profile, _: Corpus | None = None) -> Asked:
     settings = profile.recall
     return {
         spec(profile, name, seed): [Reading(name, length, settings.evaluation.samples) for _, length in settings.cells]
-        for name in settings.encodings for seed in settings.seeds
-    }  # fmt: skip
+        for name in settings.encodings
+        for seed in settings.seeds
+    }
 
 
 def answers(profile: Profile, runs: Path) -> pd.DataFrame:
@@ -114,8 +122,9 @@ def recalled(model: Transformer, cells: list[tuple[int, int]], samples: int, see
         step = max(1, TOKENS_AT_ONCE // length)
         parts = [drawn.part(start, start + step) for start in range(0, samples, step)]
         right = sum(int(recall.right(model, part, backend=reader(model)).sum()) for part in parts)
-        rows.append({"load": load, "length": length, "correct": right, "queries": drawn.answers.numel(),
-                     "samples": samples})  # fmt: skip
+        rows.append(
+            {"load": load, "length": length, "correct": right, "queries": drawn.answers.numel(), "samples": samples}
+        )
     return rows
 
 
@@ -143,9 +152,12 @@ def surface(frame: pd.DataFrame, gates: pd.DataFrame) -> pd.DataFrame:
 
     def say(group: pd.DataFrame) -> dict:
         values = accuracy(group)
-        return {"seeds": len(group), "passed": int(counts[group["encoding"].iloc[0]]),
-                "samples": int(group["samples"].iloc[0]),
-                **spread(values, score_interval(values, group["samples"]))}  # fmt: skip
+        return {
+            "seeds": len(group),
+            "passed": int(counts[group["encoding"].iloc[0]]),
+            "samples": int(group["samples"].iloc[0]),
+            **spread(values, score_interval(values, group["samples"])),
+        }
 
     made = over_seeds(frame, ("encoding", "load", "length"), say)
     return made.assign(**carry(frame, "trained"))
@@ -162,8 +174,12 @@ def carried(frame: pd.DataFrame, gates: pd.DataFrame) -> pd.DataFrame:
     def say(group: pd.DataFrame) -> dict:
         found = accuracy(group).set_axis(group["load"]).sort_index()
         name, seed = group["encoding"].iloc[0], group["seed"].iloc[0]
-        return {"carried": crossing(list(found.index), list(found)), "most": int(found.index.max()),
-                "least": int(found.index.min()), "passed": bool(passed[name, seed])}  # fmt: skip
+        return {
+            "carried": crossing(list(found.index), list(found)),
+            "most": int(found.index.max()),
+            "least": int(found.index.min()),
+            "passed": bool(passed[name, seed]),
+        }
 
     made = over_seeds(frame, ("encoding", "seed", "length"), say)
     return made.assign(**carry(frame, "trained"))

@@ -65,8 +65,10 @@ class Settings(Frozen):
             grid_of(side, side, self.patch)
         grid = grid_of(self.side, self.side, self.patch)
         if self.recipe.length != grid.patches:
-            raise ValueError(f"recipe.length = {self.recipe.length}, but a picture of training has {grid.patches} "
-                             f"patches ({grid.height} x {grid.width}); give that")  # fmt: skip
+            raise ValueError(
+                f"recipe.length = {self.recipe.length}, but a picture of training has {grid.patches} "
+                f"patches ({grid.height} x {grid.width}); give that"
+            )
         if self.side not in self.sides:
             raise ValueError(f"sides = {list(self.sides)} lack {self.side}, at which models are trained: add it")
         return self
@@ -76,9 +78,14 @@ def spec(profile: Profile, name: str, seed: int, class_token: bool, section: str
     """The run of an encoding, with a class token or without, by the settings of a section."""
     settings = getattr(profile, section)
     model = VisionConfig(
-        vocabulary=settings.classes, channels=settings.channels, encoding=name, side=settings.side,
-        patch=settings.patch, class_token=class_token, **settings.size.model_dump(),
-    )  # fmt: skip
+        vocabulary=settings.classes,
+        channels=settings.channels,
+        encoding=name,
+        side=settings.side,
+        patch=settings.patch,
+        class_token=class_token,
+        **settings.size.model_dump(),
+    )
     task = f"{section}/token" if class_token else section
     return ImageSpec(task=task, model=model, recipe=settings.recipe, seed=seed, images=settings.images)
 
@@ -90,8 +97,10 @@ def asked(profile: Profile, _: Corpus | None = None, section: str = SECTION) -> 
         spec(profile, name, seed, token, section): [
             Reading(name, grid.patches, settings.samples * len(ways(name))) for grid in grids
         ]
-        for token in settings.class_token for name in settings.encodings for seed in settings.seeds
-    }  # fmt: skip
+        for token in settings.class_token
+        for name in settings.encodings
+        for seed in settings.seeds
+    }
 
 
 def ways(name: str) -> tuple[str, ...]:
@@ -151,8 +160,9 @@ def answers(model: VisionModel, run_spec: ImageSpec, settings: Settings) -> list
         pictures, labels = source.test(settings.samples, side, run_spec.seed)
         for way in ways(run_spec.model.encoding):
             with at_zero(model, way == BARE):
-                logits = torch.cat([model(part.to(device), stretched=way == STRETCHED)[:, 0].cpu()
-                                    for part in pictures.split(step)])  # fmt: skip
+                logits = torch.cat(
+                    [model(part.to(device), stretched=way == STRETCHED)[:, 0].cpu() for part in pictures.split(step)]
+                )
             right = int((logits.argmax(-1) == labels).sum())
             rows.append({"places": way, "side": side, "correct": right, "samples": settings.samples})
     return rows
@@ -201,8 +211,9 @@ def locality(frame: pd.DataFrame) -> pd.DataFrame:
     for names, own in frame.groupby(["encoding", "seed", "layer", "head"], sort=False):
         table = own.pivot(index="down", columns="across", values="value").to_numpy()
         near, uniform = near_mass(table)
-        rows.append(dict(zip(("encoding", "seed", "layer", "head"), names, strict=True))
-                    | {"near": near, "uniform": uniform})  # fmt: skip
+        rows.append(
+            dict(zip(("encoding", "seed", "layer", "head"), names, strict=True)) | {"near": near, "uniform": uniform}
+        )
     return pd.DataFrame(rows, columns=["encoding", "seed", "layer", "head", "near", "uniform"])
 
 

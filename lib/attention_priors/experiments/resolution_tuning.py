@@ -48,10 +48,15 @@ def trial(profile: Profile, name: str, rate: float, runs: str) -> dict[str, Any]
     if (record := tuning.ended(run)) is None:
         return row
     asked = settings.model_copy(update={"sides": sides})
-    found = {(each["places"], each["side"]): each["correct"] / each["samples"]
-             for each in resolution.answers(run.model(), spec, asked)}  # fmt: skip
-    row |= {"steps": record["steps"], "loss": round(record["loss"][-1], 6),
-            f"accuracy_{sides[0]}": found[resolution.COUNTED, sides[0]]}  # fmt: skip
+    found = {
+        (each["places"], each["side"]): each["correct"] / each["samples"]
+        for each in resolution.answers(run.model(), spec, asked)
+    }
+    row |= {
+        "steps": record["steps"],
+        "loss": round(record["loss"][-1], 6),
+        f"accuracy_{sides[0]}": found[resolution.COUNTED, sides[0]],
+    }
     ways = {"counted": resolution.COUNTED, "stretched": resolution.STRETCHED}
     return row | {f"{called}_{side}": found[way, side] for side in sides[1:] for called, way in ways.items()}
 

@@ -84,8 +84,9 @@ def genomes(losses: pd.DataFrame) -> list:
         return ["Too few models passed the gate to compare encodings with RoPE.", MISSED, "gain", *UNKNOWN, *place]
     others = "; ".join(f"{label(name)} {value:.3f}" for name, value in means.iloc[1:].items())
     said = f"On new windows of the genome {label(best)} needs fewest bits a base, {means.iloc[0]:.3f}; {others}."
-    close = [name for name in means.index[1:] if evaluation.seed_interval((bits.loc[name] - bits.loc[best]).dropna())[0]
-             <= 0]  # fmt: skip
+    close = [
+        name for name in means.index[1:] if evaluation.seed_interval((bits.loc[name] - bits.loc[best]).dropna())[0] <= 0
+    ]
     if close:
         said += f" Over {joined([label(name) for name in close])} its lead is not certain."
     return [said, "", "gain over RoPE in bits a base", gains.mean(), *evaluation.seed_interval(gains), *place]

@@ -65,9 +65,18 @@ def sharpness(model: Transformer, length: int, seed: int) -> list[dict[str, Any]
         own = model.blocks[layer].attention
         for head, product in enumerate(variances.sqrt().tolist()):
             scale = float(own.scale.scale[head])
-            rows.append({"seed": seed, "layer": layer, "head": head, "length": length,
-                         "beta": round(float(own.prior.beta[head]), 6), "scale": round(scale, 6),
-                         "sigma": round(product / abs(scale), 6), "product": round(product, 6)})  # fmt: skip
+            rows.append(
+                {
+                    "seed": seed,
+                    "layer": layer,
+                    "head": head,
+                    "length": length,
+                    "beta": round(float(own.prior.beta[head]), 6),
+                    "scale": round(scale, 6),
+                    "sigma": round(product / abs(scale), 6),
+                    "product": round(product, 6),
+                }
+            )
     return rows
 
 

@@ -63,8 +63,10 @@ def asked(profile: Profile, found: Corpus) -> Asked:
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """Frames `sinks_heads` (a row per model and head), `sinks_factors` (and factor), `sinks_keys` (and key: u)."""
-    jobs = [Job(f"sinks/{spec.name}", train_and_look, (spec, str(runs), profile))
-            for spec in wanted(profile, corpus(profile, cache))]  # fmt: skip
+    jobs = [
+        Job(f"sinks/{spec.name}", train_and_look, (spec, str(runs), profile))
+        for spec in wanted(profile, corpus(profile, cache))
+    ]
     found = run_all(jobs, profile.workers, profile.threads, "sinks")
     return {
         f"sinks_{part}": pd.DataFrame([row for one in found for row in one[part]])
@@ -142,9 +144,14 @@ def look(
         flat = sides(prior, p.shape[1], length)[1]
         for head in range(p.shape[1]):
             own = {"layer": layer, "head": head}
-            row = {"mass": p[:, head, :, 0].mean(), "content_mass": alone[:, head, :, 0].mean(),
-                   "prior_mass": pi[head, :, 0].mean(), "own_prior": pi[head, range(queries), rows].mean(),
-                   "omega": omega[:, head].mean(), "norm": norms[layer][:, head].mean()}  # fmt: skip
+            row = {
+                "mass": p[:, head, :, 0].mean(),
+                "content_mass": alone[:, head, :, 0].mean(),
+                "prior_mass": pi[head, :, 0].mean(),
+                "own_prior": pi[head, range(queries), rows].mean(),
+                "omega": omega[:, head].mean(),
+                "norm": norms[layer][:, head].mean(),
+            }
             if u is not None:
                 row |= {
                     "spike": flat[head, 0] - flat[head, 1 : NEXT + 1].amax(),

@@ -48,8 +48,10 @@ class Settings(Frozen):
     @model_validator(mode="after")
     def _wide(self) -> Self:
         if self.size.width // self.size.heads < NARROWEST:
-            raise ValueError(f"size: heads of {self.size.width // self.size.heads}, but extensions are compared with "
-                             f"heads of {NARROWEST} or more; use fewer heads or a wider model")  # fmt: skip
+            raise ValueError(
+                f"size: heads of {self.size.width // self.size.heads}, but extensions are compared with "
+                f"heads of {NARROWEST} or more; use fewer heads or a wider model"
+            )
         return self
 
     @model_validator(mode="after")
@@ -61,8 +63,10 @@ class Settings(Frozen):
                 raise ValueError(f"tuned: {name!r} is not RoPE and does not extend it; take it out")
         for name, steps in self.longer.items():
             if name not in self.tuned or steps <= self.tuning.steps:
-                raise ValueError(f"longer: {name!r} with {steps} steps is no row of `tuned` with more than its "
-                                 f"{self.tuning.steps} steps; name one, and more")  # fmt: skip
+                raise ValueError(
+                    f"longer: {name!r} with {steps} steps is no row of `tuned` with more than its "
+                    f"{self.tuning.steps} steps; name one, and more"
+                )
         return self
 
 
@@ -132,8 +136,11 @@ def answer(name: str, steps: int, spec: RunSpec, runs: str, device: str, wanted:
     by_factor = stretched(encoding(name), 1.0) is not None and not steps
     answers = (StretchedAnswers if by_factor else Answers)(run, name, "plain")
     common = {"encoding": name, "steps": steps, "seed": spec.seed, "trained": (spec.start or spec).recipe.length}
-    return [common | {"length": length, "run": record["key"]} | row for length in wanted.lengths
-            for row in answers(length, wanted.samples)]  # fmt: skip
+    return [
+        common | {"length": length, "run": record["key"]} | row
+        for length in wanted.lengths
+        for row in answers(length, wanted.samples)
+    ]
 
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
@@ -145,19 +152,30 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     every = sorted(wanted(profile), key=lambda one: cost(one[2], 1), reverse=True)
     first = dict.fromkeys(spec.start for _, steps, spec in every if steps)
     gather([Job(spec.name, learn, (spec, str(runs), profile.device)) for spec in first], profile, "RoPE, wide heads")
-    jobs = [Job(f"{name}/{spec.seed}", answer, (name, steps, spec, str(runs), profile.device, settings.evaluation))
-            for name, steps, spec in every]  # fmt: skip
+    jobs = [
+        Job(f"{name}/{spec.seed}", answer, (name, steps, spec, str(runs), profile.device, settings.evaluation))
+        for name, steps, spec in every
+    ]
     rows = gather(jobs, profile, "RoPE's extensions as they are used")
 
     def say(group: pd.DataFrame) -> dict:
         right, n = int(group["correct"].sum()), len(group)
         low, high = evaluation.binomial_interval(right, n)
-        return {"correct": right, "samples": n, "accuracy": right / n, "low": low, "high": high,
-                "trained": int(group["trained"].iloc[0]), "run": group["run"].iloc[0]}  # fmt: skip
+        return {
+            "correct": right,
+            "samples": n,
+            "accuracy": right / n,
+            "low": low,
+            "high": high,
+            "trained": int(group["trained"].iloc[0]),
+            "run": group["run"].iloc[0],
+        }
 
     found = over_seeds(rows, ("encoding", "steps", "seed", "length"), say, sort=True)
-    return {"extensions_retrieval": found.assign(passed=_passed(found)),
-            "extensions_planes": planes(settings, profile.passkey.recipe.length)}  # fmt: skip
+    return {
+        "extensions_retrieval": found.assign(passed=_passed(found)),
+        "extensions_planes": planes(settings, profile.passkey.recipe.length),
+    }
 
 
 def _passed(frame: pd.DataFrame) -> list[bool]:

@@ -82,8 +82,19 @@ def tails(profile: Profile, runs: Path, counts: pd.DataFrame, reached: pd.DataFr
             continue
         for seed in profile.seeds_for(name):
             near, far = _kept(Run(passkey_run(profile, name, seed), runs, runtime.device(profile.device)), length)
-            rows.append((name, seed, length, trained, near, far, min(near, far),
-                         float(shares.get((name, seed, length), 0.0)), bool(gates[name, seed])))  # fmt: skip
+            rows.append(
+                (
+                    name,
+                    seed,
+                    length,
+                    trained,
+                    near,
+                    far,
+                    min(near, far),
+                    float(shares.get((name, seed, length), 0.0)),
+                    bool(gates[name, seed]),
+                )
+            )
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

@@ -79,8 +79,16 @@ def speed(lengths: Iterable[int], repeats: int = 5) -> list[dict[str, Any]]:
             with Peak() as peak:
                 call().sum().backward()
             times = sorted(taken[name][1:])
-            rows.append({"method": name, "keys": length, "milliseconds": statistics.median(times), "low": times[0],
-                         "high": times[-1], "memory": peak.bytes / 2**20})  # fmt: skip
+            rows.append(
+                {
+                    "method": name,
+                    "keys": length,
+                    "milliseconds": statistics.median(times),
+                    "low": times[0],
+                    "high": times[-1],
+                    "memory": peak.bytes / 2**20,
+                }
+            )
     return rows
 
 

@@ -84,8 +84,14 @@ def outcome(usual: RunSpec, changed: dict[str, float], runs: str, device: str, a
         return changed
     model = run.model()
     near = [asked(model, spec, length) for length in spec.recipe.gate.lengths]
-    row = {**changed, "steps": record["steps"], "most": spec.recipe.steps, "answer_loss": record["loss"][-1],
-           "accuracy": sum(near) / len(near), "worst": min(near)}  # fmt: skip
+    row = {
+        **changed,
+        "steps": record["steps"],
+        "most": spec.recipe.steps,
+        "answer_loss": record["loss"][-1],
+        "accuracy": sum(near) / len(near),
+        "worst": min(near),
+    }
     return row | {f"accuracy_{n}": asked(model, spec, n * spec.recipe.length) for n in MULTIPLES}
 
 

@@ -39,9 +39,14 @@ class Row:
 
 
 def draw(
-    rows: Sequence[Row], panels: Sequence[str], xlabel: str, *, width: float = style.DOUBLE,
-    xlim: tuple[float, float] | None = SHARES, above: float = 0.75,
-) -> tuple[Figure, list[Axes]]:  # fmt: skip
+    rows: Sequence[Row],
+    panels: Sequence[str],
+    xlabel: str,
+    *,
+    width: float = style.DOUBLE,
+    xlim: tuple[float, float] | None = SHARES,
+    above: float = 0.75,
+) -> tuple[Figure, list[Axes]]:
     """A panel for each title of `panels`: marks for means on interval bars, small dots above for seeds, the first row
     on top. `above`: inches for titles and labels."""
     heights = _heights(rows)
@@ -59,9 +64,17 @@ def draw(
             ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     first.set_yticks(heights, [row.name for row in rows])
     for group, y in _headings(rows, heights).items():
-        first.annotate(group, (0, y), xytext=(-5, 0), xycoords=first.get_yaxis_transform(),
-                       textcoords="offset points", ha="right", va="center", fontsize=style.SMALLEST,
-                       fontweight="bold")  # fmt: skip
+        first.annotate(
+            group,
+            (0, y),
+            xytext=(-5, 0),
+            xycoords=first.get_yaxis_transform(),
+            textcoords="offset points",
+            ha="right",
+            va="center",
+            fontsize=style.SMALLEST,
+            fontweight="bold",
+        )
     first.set_ylim(max(heights) + 0.7, -0.8)
     fig.supxlabel(xlabel)
     return fig, list(axes[0])

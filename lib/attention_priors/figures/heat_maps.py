@@ -13,9 +13,13 @@ SHARES = {"vmin": 0, "vmax": 1}
 
 
 def cells(
-    ax: Axes, values: np.ndarray, text: Callable[[int, int, float], str], white: Callable[[float], bool],
-    middle: float = 0.52, **colours: Any,
-) -> mpl.collections.QuadMesh:  # fmt: skip
+    ax: Axes,
+    values: np.ndarray,
+    text: Callable[[int, int, float], str],
+    white: Callable[[float], bool],
+    middle: float = 0.52,
+    **colours: Any,
+) -> mpl.collections.QuadMesh:
     """Values as colours, each with text(row, column, value) in black, or in white where white(value)."""
     mesh = ax.pcolormesh(np.ma.masked_invalid(values), edgecolor="white", linewidth=0.6, **colours)
     for (row, column), value in np.ndenumerate(values):

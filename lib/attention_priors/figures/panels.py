@@ -92,11 +92,23 @@ def multiples(values: Iterable[int], trained: int) -> dict[str, Any]:
 
 
 def draw(
-    panels: Mapping[str, Sequence[Line]], xlabel: str, ylabel: str, *, across: int = 6, height: float = 1.3,
-    width: float | None = None, base: int | None = None, xticks: Mapping[float, str] | None = None,
-    dotted: Iterable[float] = (), levels: Mapping[float, str] | Iterable[float] = (), legend: str = "", ncols: int = 3,
-    sharey: bool | str = True, rotation: float = 0, **axes: Any,
-) -> tuple[Figure, list[Axes]]:  # fmt: skip
+    panels: Mapping[str, Sequence[Line]],
+    xlabel: str,
+    ylabel: str,
+    *,
+    across: int = 6,
+    height: float = 1.3,
+    width: float | None = None,
+    base: int | None = None,
+    xticks: Mapping[float, str] | None = None,
+    dotted: Iterable[float] = (),
+    levels: Mapping[float, str] | Iterable[float] = (),
+    legend: str = "",
+    ncols: int = 3,
+    sharey: bool | str = True,
+    rotation: float = 0,
+    **axes: Any,
+) -> tuple[Figure, list[Axes]]:
     """A panel for each title, lettered where there are several; `axes`: keywords of `Axes.set` for every panel.
 
     `base`: of a log axis; `dotted`: places, and `levels` heights (with their names for the legend) that mean something.

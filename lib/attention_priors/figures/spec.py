@@ -24,8 +24,11 @@ def rivals(frame: Frame, by: str, what: str, *, but: Iterable[str] = ()) -> Fram
     """The frame. NotCompared where the column `by` has fewer than two values, those in `but` not counted."""
     there = sorted(set(frame[by]) - set(but))
     if len(there) < 2:
-        raise NotCompared(f"{what}: {there[0]} stands alone under this profile; a larger one has its rivals" if there
-                          else f"{what}: nothing of it is trained under this profile; a larger one has it")  # fmt: skip
+        raise NotCompared(
+            f"{what}: {there[0]} stands alone under this profile; a larger one has its rivals"
+            if there
+            else f"{what}: nothing of it is trained under this profile; a larger one has it"
+        )
     return frame
 
 

@@ -229,9 +229,16 @@ def direct_labels(ax: Axes, *, gap: float = 1.15) -> None:
         marked = line.get_marker() not in ("None", "", " ", None)
         _lead(ax, line, (right, y), move, marked)
         ax.annotate(
-            line.get_label(), (right, y), xytext=(LEAD + (8.5 if marked else 1.5), move), textcoords="offset points",
-            color=darken(line.get_color()), fontsize=SMALLEST, va="center", ha="left", annotation_clip=False,
-        )  # fmt: skip
+            line.get_label(),
+            (right, y),
+            xytext=(LEAD + (8.5 if marked else 1.5), move),
+            textcoords="offset points",
+            color=darken(line.get_color()),
+            fontsize=SMALLEST,
+            va="center",
+            ha="left",
+            annotation_clip=False,
+        )
 
 
 def _lead(ax: Axes, line: Line2D, end: tuple[float, float], move: float, marked: bool) -> None:
@@ -241,10 +248,17 @@ def _lead(ax: Axes, line: Line2D, end: tuple[float, float], move: float, marked:
     steps = [(3, 0), (LEAD, move), (LEAD + (4 if marked else 0), move)]
     pushed = abs(move) > 1
     lead = Line2D(
-        *zip(*steps, strict=True), transform=place, clip_on=False, color=line.get_color(), zorder=line.get_zorder(),
-        linewidth=0.5 if pushed else 0, marker=line.get_marker() if marked else "None", markevery=[2], label="_lead",
+        *zip(*steps, strict=True),
+        transform=place,
+        clip_on=False,
+        color=line.get_color(),
+        zorder=line.get_zorder(),
+        linewidth=0.5 if pushed else 0,
+        marker=line.get_marker() if marked else "None",
+        markevery=[2],
+        label="_lead",
         markerfacecolor=line.get_markerfacecolor(),
-    )  # fmt: skip
+    )
     ax.add_artist(lead)
 
 

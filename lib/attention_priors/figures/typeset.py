@@ -55,17 +55,38 @@ def table(name: str, frame: pd.DataFrame, caption: str, footer: str) -> str:
     if layout.sideways or layout.lines > LONG:
         lines = [
             f"\\begingroup\\setlength{{\\LTcapwidth}}{{\\linewidth}}{type_}",
-            f"\\begin{{longtable}}{{{columns}}}", f"  {title} {label} \\\\",
-            r"  \toprule", head, r"  \midrule", r"  \endfirsthead", r"  \toprule", head, r"  \midrule", r"  \endhead",
-            r"  \bottomrule", r"  \endfoot", *body, r"\end{longtable}", r"\endgroup",
-        ]  # fmt: skip
+            f"\\begin{{longtable}}{{{columns}}}",
+            f"  {title} {label} \\\\",
+            r"  \toprule",
+            head,
+            r"  \midrule",
+            r"  \endfirsthead",
+            r"  \toprule",
+            head,
+            r"  \midrule",
+            r"  \endhead",
+            r"  \bottomrule",
+            r"  \endfoot",
+            *body,
+            r"\end{longtable}",
+            r"\endgroup",
+        ]
         lines = [r"\begin{landscape}", *lines, r"\end{landscape}"] if layout.sideways else lines
     else:
         lines = [
-            r"\begin{table*}", f"  \\centering{type_}", f"  {title}", f"  {label}",
+            r"\begin{table*}",
+            f"  \\centering{type_}",
+            f"  {title}",
+            f"  {label}",
             f"  \\begin{{tabular}}{{{columns}}}",
-            r"  \toprule", head, r"  \midrule", *body, r"  \bottomrule", r"  \end{tabular}", r"\end{table*}",
-        ]  # fmt: skip
+            r"  \toprule",
+            head,
+            r"  \midrule",
+            *body,
+            r"  \bottomrule",
+            r"  \end{tabular}",
+            r"\end{table*}",
+        ]
     return "\n".join([*lines, ""])
 
 
@@ -74,8 +95,12 @@ def _layout(heads: Sequence[str], texts: Sequence[Sequence[str]]) -> _Layout:
     for sideways in (False, True):
         room = (TALL if sideways else LINE) - 2 * GAP * len(heads)
         for size, points in SIZES:
-            least = np.array([max(_widest(text, points) for text in (head, *column))
-                              for head, column in zip(heads, texts, strict=True)])  # fmt: skip
+            least = np.array(
+                [
+                    max(_widest(text, points) for text in (head, *column))
+                    for head, column in zip(heads, texts, strict=True)
+                ]
+            )
             whole = np.array([[_whole(text, points) for text in column] for column in texts], dtype=float)
             if least.sum() <= room:
                 widths = _shared(least, whole, room)
@@ -125,8 +150,10 @@ def _breakable(text: str) -> str:
     words = text.split(" ")
     return " ".join(
         re.sub(r"(\\_|\\textless\{\}|\\textgreater\{\}|[/=)*+,-])(?=[^\s])", r"\1\\allowbreak{}", word)
-        if len(word) > _LONGEST else word for word in words
-    )  # fmt: skip
+        if len(word) > _LONGEST
+        else word
+        for word in words
+    )
 
 
 def _widest(text: str, points: float) -> float:

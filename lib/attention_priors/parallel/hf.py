@@ -63,13 +63,16 @@ class HuggingFace:
         if model.training:
             raise ValueError("the model is in training mode; call model.eval() first")
         if not getattr(config, "rope_parameters", None):
-            raise ValueError(f"{type(model).__name__} has no rotary positions that chunks could share; read a model "
-                             "with RoPE")  # fmt: skip
+            raise ValueError(
+                f"{type(model).__name__} has no rotary positions that chunks could share; read a model with RoPE"
+            )
         kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
         window = getattr(config, "sliding_window", None)
         if kinds != {"full_attention"} or (window and not hasattr(config, "layer_types")):
-            raise ValueError(f"{type(model).__name__} has a sliding window of {window} tokens; load it with "
-                             "sliding_window=None, or read a model without")  # fmt: skip
+            raise ValueError(
+                f"{type(model).__name__} has a sliding window of {window} tokens; load it with "
+                "sliding_window=None, or read a model without"
+            )
         self.model, self.device = model, model.device
         self.layers = config.num_hidden_layers
 
@@ -120,17 +123,24 @@ class HuggingFace:
         """
         most = self.model.get_input_embeddings().num_embeddings
         if int(tokens.min()) < 0 or int(tokens.max()) >= most:
-            raise ValueError(f"tokens from {int(tokens.min())} to {int(tokens.max())}, but the vocabulary is 0 to "
-                             f"{most - 1}; use the model's tokenizer")  # fmt: skip
+            raise ValueError(
+                f"tokens from {int(tokens.min())} to {int(tokens.max())}, but the vocabulary is 0 to "
+                f"{most - 1}; use the model's tokenizer"
+            )
         running = Pass(attend)
         with _attending(self.model):
             found = self.model(
-                input_ids=tokens, position_ids=positions[None].expand(len(tokens), -1), use_cache=False,
-                logits_to_keep=last, **{STATE: running},
-            )  # fmt: skip
+                input_ids=tokens,
+                position_ids=positions[None].expand(len(tokens), -1),
+                use_cache=False,
+                logits_to_keep=last,
+                **{STATE: running},
+            )
         if running.layers != self.layers:
-            raise ValueError(f"{type(self.model).__name__} sent {running.layers} of {self.layers} layers through the "
-                             "registered attention; read a model that supports AttentionInterface")  # fmt: skip
+            raise ValueError(
+                f"{type(self.model).__name__} sent {running.layers} of {self.layers} layers through the "
+                "registered attention; read a model that supports AttentionInterface"
+            )
         return found.logits
 
 

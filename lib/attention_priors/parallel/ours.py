@@ -29,9 +29,14 @@ def readable(model: Transformer) -> None:
     a model in training mode."""
     row = encoding(model.config.encoding)
     blockwise = any(getattr(block.attention.rotary, "blockwise", False) for block in model.blocks)
-    reasons = {"is read with the weights of another": row.trained_as, "depends on the length of the text": row.whole,
-               "has windows": row.window, "has a forget gate": row.forgets, "has a bias of each pair": row.pairs,
-               "holds only for near queries": blockwise}  # fmt: skip
+    reasons = {
+        "is read with the weights of another": row.trained_as,
+        "depends on the length of the text": row.whole,
+        "has windows": row.window,
+        "has a forget gate": row.forgets,
+        "has a bias of each pair": row.pairs,
+        "holds only for near queries": blockwise,
+    }
     if said := [reason for reason, there in reasons.items() if there]:
         raise ValueError(f"encoding {row.name!r} {said[0]}; read a model in chunks whose encoding does not")
     if not model.config.causal:
@@ -74,8 +79,15 @@ class Ours:
                 kept = everything(rows, k.shape[1])
             else:
                 asked = here.last(last)
-                p = own.by_group(weights, q[:, :, -last:], k, scale=None if scale is None else scale[..., -last:],
-                                 rows=asked, q_positions=asked.q_positions, k_positions=asked.k_positions)  # fmt: skip
+                p = own.by_group(
+                    weights,
+                    q[:, :, -last:],
+                    k,
+                    scale=None if scale is None else scale[..., -last:],
+                    rows=asked,
+                    q_positions=asked.q_positions,
+                    k_positions=asked.k_positions,
+                )
                 kept = select(layer, p, k.shape[1], rows)
             entries.append(Entries.of(k, v, kept, gathered))
             mixed = own.by_group(attention, q, k, v, scale=scale, rows=here, offset=here.offset, backend=self.backend)

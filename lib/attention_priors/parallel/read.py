@@ -72,9 +72,11 @@ class Joined:
         old = self.layers[layer]
         where = positions.expand(1, k.shape[1], -1)
         self.layers[layer] = Entries(
-            torch.cat([old.k, k], 2), torch.cat([old.v, v], 2), torch.cat([old.positions, where], 2),
+            torch.cat([old.k, k], 2),
+            torch.cat([old.v, v], 2),
+            torch.cat([old.positions, where], 2),
             torch.cat([old.valid, torch.ones_like(where, dtype=torch.bool)], 2),
-        )  # fmt: skip
+        )
         return self.layers[layer]
 
     @property
@@ -189,10 +191,13 @@ def condense(
             progress(start + len(part), len(picked))
     held = queue.in_order()
     bos = options.bos is not None
-    layers = [[each.row(0, without=size - len(chunks[index])) for each in entries] if bos and place else entries
-              for place, (index, entries) in enumerate(held)]  # fmt: skip
-    return Condensed(reader, Joined.of(layers), size + bos, spans, tuple(index for index, _ in held), information,
-                     options.window)  # fmt: skip
+    layers = [
+        [each.row(0, without=size - len(chunks[index])) for each in entries] if bos and place else entries
+        for place, (index, entries) in enumerate(held)
+    ]
+    return Condensed(
+        reader, Joined.of(layers), size + bos, spans, tuple(index for index, _ in held), information, options.window
+    )
 
 
 def everything(rows: Rows, kv_heads: int) -> Mask:

@@ -124,8 +124,10 @@ class TwoSided:
         for start in range(0, len(at), block):
             p = at[start : start + block]
             part, gap = q[..., start : start + block, :], p[:, None] - keys
-            near, far = (self._turned(part, at_, omega) @ side.mT
-                         for at_, side in zip((p.double(), self.far(p.double())), sides, strict=True))  # fmt: skip
+            near, far = (
+                self._turned(part, at_, omega) @ side.mT
+                for at_, side in zip((p.double(), self.far(p.double())), sides, strict=True)
+            )
             logits = torch.where(gap < self.near, near, far)
             hidden = gap < 0
             if self.sinks is not None:
@@ -139,9 +141,15 @@ class TwoSided:
 
 
 def stretched(
-    reader: HuggingFace, text: Tensor, question: Tensor, options: Options, progress: Progress | None = None,
-    *, how: Stretching, number: float,
-) -> Unrotated:  # fmt: skip
+    reader: HuggingFace,
+    text: Tensor,
+    question: Tensor,
+    options: Options,
+    progress: Progress | None = None,
+    *,
+    how: Stretching,
+    number: float,
+) -> Unrotated:
     """The whole text, with RoPE stretched (see `baselines.stretched`) from the length that the model is made for.
     ValueError where that is not known, and for a rotation that is not Llama's."""
     attend = Stretched(spectrum_of(reader), how, number, trained(reader))
@@ -149,9 +157,14 @@ def stretched(
 
 
 def rectified(
-    reader: HuggingFace, text: Tensor, question: Tensor, options: Options, progress: Progress | None = None,
-    *, number: float = math.inf,
-) -> Unrotated:  # fmt: skip
+    reader: HuggingFace,
+    text: Tensor,
+    question: Tensor,
+    options: Options,
+    progress: Progress | None = None,
+    *,
+    number: float = math.inf,
+) -> Unrotated:
     """The whole text, with lags beyond half of the length that the model is made for growing 1 / `number` as fast: not
     at all in ReRoPE (Su 2023). ValueError as for `stretched`."""
     window = trained(reader) // 2
@@ -179,8 +192,10 @@ def trained(reader: HuggingFace) -> int:
     """The length that the model is made for. ValueError where it does not say."""
     most = getattr(reader.model.config, "max_position_embeddings", None)
     if not most:
-        raise ValueError(f"{type(reader.model).__name__} does not say for how many positions it is made; set "
-                         "config.max_position_embeddings")  # fmt: skip
+        raise ValueError(
+            f"{type(reader.model).__name__} does not say for how many positions it is made; set "
+            "config.max_position_embeddings"
+        )
     return most
 
 

@@ -262,13 +262,22 @@ _ABLATED = {
 
 def _drawn(longest: int) -> list[Encoding]:
     """Randomised positions for short texts: Ruoss et al. 2023 draw from 2048 for lengths up to 500."""
-    parts = {"sinusoidal": {"absolute": partial(RandomisedSinusoidal, longest=longest)},
-             "rope": {"rotary": partial(_rope, kind=RandomisedRotary, longest=longest)}}  # fmt: skip
+    parts = {
+        "sinusoidal": {"absolute": partial(RandomisedSinusoidal, longest=longest)},
+        "rope": {"rotary": partial(_rope, kind=RandomisedRotary, longest=longest)},
+    }
     return [
-        Encoding(f"{row.name}-randomised-{longest}", f"{row.label}, positions below {longest}", longest=longest,
-                 whole=True, form_of=row.name, **parts[row.name])
-        for row in _PLAIN if row.name in parts
-    ]  # fmt: skip
+        Encoding(
+            f"{row.name}-randomised-{longest}",
+            f"{row.label}, positions below {longest}",
+            longest=longest,
+            whole=True,
+            form_of=row.name,
+            **parts[row.name],
+        )
+        for row in _PLAIN
+        if row.name in parts
+    ]
 
 
 def _ssmax(row: Encoding, **changes: object) -> Encoding:
@@ -284,10 +293,18 @@ def _with_ssmax(row: Encoding) -> Encoding:
 
 def _extended(row: Encoding) -> list[Encoding]:
     return [
-        replace(row, name=f"{row.name}-{name}", label=f"{row.label} + {label}", rotary=rotary, trained_as=row.name,
-                whole=rotary.func is _dynamic, form_of=row.base, unscaled=row.unscaled and f"{row.unscaled}-{name}")
+        replace(
+            row,
+            name=f"{row.name}-{name}",
+            label=f"{row.label} + {label}",
+            rotary=rotary,
+            trained_as=row.name,
+            whole=rotary.func is _dynamic,
+            form_of=row.base,
+            unscaled=row.unscaled and f"{row.unscaled}-{name}",
+        )
         for name, (label, rotary) in _EXTENSIONS.items()
-    ]  # fmt: skip
+    ]
 
 
 _VARIANTS = [
@@ -299,24 +316,39 @@ _VARIANTS = [
     Encoding("stick-breaking", "Stick-breaking", pairs=StickBreaking),
     Encoding("dape", "DAPE × KERPLE log", pairs=partial(Adaptive, prior=_kerple_log)),
     replace(_ROPE, name="rope-sinks", label="RoPE with learned sinks", pairs=LearnedSink, form_of="rope"),
-    replace(_ROPE, name="rope-partial", label="p-RoPE (three quarters turn)", form_of="rope",
-            rotary=partial(_p_rope, share=0.75)),
+    replace(
+        _ROPE,
+        name="rope-partial",
+        label="p-RoPE (three quarters turn)",
+        form_of="rope",
+        rotary=partial(_p_rope, share=0.75),
+    ),
     _ssmax(_BAM, name="bam-ssmax-content", label="BAM SSMax (content only)", scales_prior=False),
     _ssmax(_ALIBI, name="alibi-ssmax-prior", label="ALiBi SSMax (prior too)", scales_prior=True),
-    *(_ssmax(row, name=f"{row.name}-ssmax-prior", label=f"{row.label} SSMax (prior too)", scales_prior=True)
-      for row in _MORE if row.name in ("t5", "kerple-power", "kerple-log", "sandwich")),
-    _ssmax(_BAM, name="bam-location-ssmax", label="BAM SSMax (with θμ)",
-           prior=partial(GeneralizedGaussian.uniform, trainable=_ALL)),
+    *(
+        _ssmax(row, name=f"{row.name}-ssmax-prior", label=f"{row.label} SSMax (prior too)", scales_prior=True)
+        for row in _MORE
+        if row.name in ("t5", "kerple-power", "kerple-log", "sandwich")
+    ),
+    _ssmax(
+        _BAM,
+        name="bam-location-ssmax",
+        label="BAM SSMax (with θμ)",
+        prior=partial(GeneralizedGaussian.uniform, trainable=_ALL),
+    ),
     _ssmax(_BAM, name="bam-shared-ssmax", label="BAM SSMax (one prior)", shared=True),
-    *(_ssmax(_BAM, name=name, label=f"BAM SSMax ({label})", prior=prior, shared=name == "bam-code-a-ssmax")
-      for name, (label, prior) in _ABLATED.items()),
-]  # fmt: skip
+    *(
+        _ssmax(_BAM, name=name, label=f"BAM SSMax ({label})", prior=prior, shared=name == "bam-code-a-ssmax")
+        for name, (label, prior) in _ABLATED.items()
+    ),
+]
 _PRIORS = {"": ("", None), "-bam": (" × BAM", _BAM.prior), "-kerple-power": (" × KERPLE power", _kerple_power)}
 _COMPOSED = [
     Encoding(name + suffix, label + more, prior=prior, **{"rotary": _ROPE.rotary} | parts)
-    for name, (label, parts) in _DIVIDED.items() for suffix, (more, prior) in _PRIORS.items()
+    for name, (label, parts) in _DIVIDED.items()
+    for suffix, (more, prior) in _PRIORS.items()
     if prior or name != _ROPE.name
-]  # fmt: skip
+]
 # Goat with heads that content and position share: the starts and forms of its paper and of its public code.
 _GOAT = Encoding("goat-composite", "Goat composite", rotary=composite.content, prior=composite.uniform, whole=True)
 _EIGHT = {"modes": 8, "shortest": 2.0}
@@ -325,25 +357,54 @@ _COMPOSITE = [
     replace(_GOAT, name="goat-bump", label="Goat + bump at key 0", prior=partial(composite.uniform, bump=True)),
     replace(_GOAT, name="goat-seeded", label="Goat from ALiBi", prior=composite.seeded),
     replace(_GOAT, name="goat-code", label="Goat (authors' code)", prior=composite.coded, whole=False),
-    *(replace(_GOAT, name=f"goat-code-{length}", label=f"Goat (authors' code, L = {length})", whole=False,
-              prior=partial(composite.coded, length=length)) for length in (240, 256, 1024, 2048)),
+    *(
+        replace(
+            _GOAT,
+            name=f"goat-code-{length}",
+            label=f"Goat (authors' code, L = {length})",
+            whole=False,
+            prior=partial(composite.coded, length=length),
+        )
+        for length in (240, 256, 1024, 2048)
+    ),
     replace(_GOAT, name="goat-no-sink", label="Goat without sink", prior=composite.without_sink, whole=False),
     replace(_GOAT, name="goat-rope", label="Goat with RoPE in the content", rotary=composite.rotated_content),
-    *(replace(_GOAT, name=f"goat-eight{name}", label=f"Goat composite, 8 modes{label}",
-              rotary=partial(composite.content, modes=8), prior=partial(composite.uniform, **_EIGHT, bump=bool(name)))
-      for name, label in (("", ""), ("-bump", " + bump at key 0"))),
-]  # fmt: skip
+    *(
+        replace(
+            _GOAT,
+            name=f"goat-eight{name}",
+            label=f"Goat composite, 8 modes{label}",
+            rotary=partial(composite.content, modes=8),
+            prior=partial(composite.uniform, **_EIGHT, bump=bool(name)),
+        )
+        for name, label in (("", ""), ("-bump", " + bump at key 0"))
+    ),
+]
 # Baselines whose logits are not divided by sqrt(d), as in Goat's public code.
 _UNDIVIDED = [
-    replace(row, name=f"{row.name}-undivided", label=f"{row.label} without 1/√d", form_of=form,
-            rotary=_rope_undivided if row is _ROPE else _undivided)
+    replace(
+        row,
+        name=f"{row.name}-undivided",
+        label=f"{row.label} without 1/√d",
+        form_of=form,
+        rotary=_rope_undivided if row is _ROPE else _undivided,
+    )
     for row, form in ((_PLAIN[1], "sinusoidal"), (_ROPE, "rope"), (_ALIBI, None))
-]  # fmt: skip
+]
 _ROWS = [
-    *_PLAIN, *_MORE, *_drawn(128), *_drawn(512), *_drawn(2048), *map(_with_ssmax, _PLAIN + _MORE), *_VARIANTS,
-    *_extended(_ROPE), *_extended(_with_ssmax(_ROPE)), *_COMPOSED, *_COMPOSITE,
+    *_PLAIN,
+    *_MORE,
+    *_drawn(128),
+    *_drawn(512),
+    *_drawn(2048),
+    *map(_with_ssmax, _PLAIN + _MORE),
+    *_VARIANTS,
+    *_extended(_ROPE),
+    *_extended(_with_ssmax(_ROPE)),
+    *_COMPOSED,
+    *_COMPOSITE,
     *_UNDIVIDED,
-]  # fmt: skip
+]
 
 
 class _Table(dict[str, Encoding]):

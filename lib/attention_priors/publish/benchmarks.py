@@ -17,9 +17,11 @@ from ..parallel.benchmarks import metrics
 from ..parallel.benchmarks.methods import METHODS
 from ..parallel.benchmarks.task import Task
 
-CAPTION = ("Mean score of each task and method, with a 95 % interval over prompts: exact binomial where an answer is "
-           "right or wrong, else Student's t. Entries: keys of the text that the question attends to. "
-           "TFLOPs: of reading, counted.")  # fmt: skip
+CAPTION = (
+    "Mean score of each task and method, with a 95 % interval over prompts: exact binomial where an answer is "
+    "right or wrong, else Student's t. Entries: keys of the text that the question attends to. "
+    "TFLOPs: of reading, counted."
+)
 
 
 def interval(scores: Sequence[float], binary: bool) -> tuple[float, float]:
@@ -39,15 +41,17 @@ def table(records: Sequence[Mapping[str, Any]], tasks: Mapping[str, Task]) -> pd
     for (name, method), group in groups.items():
         scores = [each["score"] for each in group]
         low, high = interval(scores, metrics.METRICS[tasks[name].metric].binary)
-        rows.append({
-            "task": tasks[name].label,
-            "method": METHODS[method].label,
-            "score [95 % interval]": f"{np.mean(scores):.3f} [{low:.3f}, {high:.3f}]",
-            "prompts": len(group),
-            "tokens": round(float(np.mean([each["tokens"] for each in group]))),
-            "entries": round(float(np.mean([each["entries"] for each in group]))),
-            "TFLOPs": float(np.mean([each["flops"] for each in group])) / 1e12,
-        })  # fmt: skip
+        rows.append(
+            {
+                "task": tasks[name].label,
+                "method": METHODS[method].label,
+                "score [95 % interval]": f"{np.mean(scores):.3f} [{low:.3f}, {high:.3f}]",
+                "prompts": len(group),
+                "tokens": round(float(np.mean([each["tokens"] for each in group]))),
+                "entries": round(float(np.mean([each["entries"] for each in group]))),
+                "TFLOPs": float(np.mean([each["flops"] for each in group])) / 1e12,
+            }
+        )
     return pd.DataFrame(rows)
 
 

@@ -50,8 +50,10 @@ def wanted(profile: Profile) -> list[Evaluation]:
     trained, settings = profile.passkey.recipe.length, profile.passkey
     kept = [n for n in settings.evaluation.lengths if n <= trained or math.log2(n / trained).is_integer()]
     last = max(settings.far.lengths)
-    return [Evaluation(lengths=tuple(kept), samples=min(PROMPTS, settings.evaluation.samples)),
-            Evaluation(lengths=(last,), samples=min(FAR_PROMPTS, settings.far.samples))]  # fmt: skip
+    return [
+        Evaluation(lengths=tuple(kept), samples=min(PROMPTS, settings.evaluation.samples)),
+        Evaluation(lengths=(last,), samples=min(FAR_PROMPTS, settings.far.samples)),
+    ]
 
 
 def planned(profile: Profile) -> list[RunSpec]:
@@ -70,15 +72,20 @@ def recorded(spec: RunSpec, layout: Layout) -> float:
 def trained_here(profile: Profile, runs: Path, layout: Layout) -> Frame:
     """Train what the store lacks, ask all: hits per encoding, seed and length."""
     where, evaluations = runtime.device(profile.device), wanted(profile)
-    left = {spec: ASKING + (0.0 if Run(spec, runs, where).finished else recorded(spec, layout))
-            for spec in planned(profile)}  # fmt: skip
+    left = {
+        spec: ASKING + (0.0 if Run(spec, runs, where).finished else recorded(spec, layout)) for spec in planned(profile)
+    }
     ready = sum(seconds <= ASKING for seconds in left.values())
     total = sum(left.values()) / min(profile.workers, len(left))
-    runtime.say(f"[first-look] {len(left)} models, {ready} of them trained already; about {span(total)} by the seconds "
-                "that the committed runs took. Ctrl-C loses nothing")  # fmt: skip
+    runtime.say(
+        f"[first-look] {len(left)} models, {ready} of them trained already; about {span(total)} by the seconds "
+        "that the committed runs took. Ctrl-C loses nothing"
+    )
     order = sorted(left, key=left.get, reverse=True)  # no worker is left alone with a long one at the end
-    jobs = [Job(spec.name, train_and_answer, (spec, str(runs), profile.device, {spec.model.encoding: evaluations}))
-            for spec in order]  # fmt: skip
+    jobs = [
+        Job(spec.name, train_and_answer, (spec, str(runs), profile.device, {spec.model.encoding: evaluations}))
+        for spec in order
+    ]
     answers = run_all(jobs, profile.workers, profile.threads, "first-look", [left[spec] for spec in order])
     frame = pd.DataFrame([row for rows in answers for row in rows])
     made = frame.groupby(["encoding", "seed", "length"])["correct"].agg(correct="sum", samples="size").reset_index()
@@ -133,17 +140,25 @@ def caption(frame: Frame) -> str:
     here, there = (frame[frame["from"] == source] for source in (HERE, THERE))
     trained, last = trained_on(here), int(here["length"].max())
     ends = {name: [means(frame, source, name)[1] for source in (HERE, THERE)] for name in SIX}
-    text = (f"A first look: share of passkeys retrieved by six encodings that this machine trained on texts of varied "
-            f"lengths up to {trained} tokens (colour: mean; dots: {named_seeds(here)}; {prompts(here)})")  # fmt: skip
+    text = (
+        f"A first look: share of passkeys retrieved by six encodings that this machine trained on texts of varied "
+        f"lengths up to {trained} tokens (colour: mean; dots: {named_seeds(here)}; {prompts(here)})"
+    )
     if len(there):
         text += ", beside the committed results (grey: mean and 95 % interval; "
         text += f"{named_seeds(there)}; {prompts(there)})"
-    each = [f"{label(name)} {own.loc[last, 'mean']:.2f}" + (f" ({known.loc[last, 'mean']:.2f})" if len(known) else "")
-            for name, (own, known) in ends.items()]  # fmt: skip
+    each = [
+        f"{label(name)} {own.loc[last, 'mean']:.2f}" + (f" ({known.loc[last, 'mean']:.2f})" if len(known) else "")
+        for name, (own, known) in ends.items()
+    ]
     text += f". At {tokens(last, trained)}{', committed in brackets' * bool(len(there))}: {'; '.join(each)}."
     if len(there):
-        inside = [known.loc[n, "low"] <= own.loc[n, "mean"] <= known.loc[n, "high"]
-                  for own, known in ends.values() for n in own.index if n in known.index]  # fmt: skip
+        inside = [
+            known.loc[n, "low"] <= own.loc[n, "mean"] <= known.loc[n, "high"]
+            for own, known in ends.values()
+            for n in own.index
+            if n in known.index
+        ]
         text += f" {sum(inside)} of {len(inside)} means lie within the committed interval."
     missed = [f"{label(row.encoding)} (seed {row.seed})" for row in gated(here).itertuples() if not row.passed]
     text += f" Missed their gate: {', '.join(missed)}." if missed else ""

@@ -58,10 +58,21 @@ def leave_one_out(layout: Layout, fewest: int = FEWEST) -> pd.DataFrame:
             again = check.verdict(verdict.profile, {metric: left(metric, seed) for metric in check.metrics})
             outcome = again.outcome if again.outcome in DECIDED else "undecided"
             found[seed] = "fixed" if seed in (again.seeds or ()) else outcome
-        without = {each: [seed for seed, outcome in found.items() if outcome == each]
-                   for each in ("fixed", "undecided", *DECIDED)}  # fmt: skip
+        without = {
+            each: [seed for seed, outcome in found.items() if outcome == each]
+            for each in ("fixed", "undecided", *DECIDED)
+        }
         (other,) = (each for each in DECIDED if each != verdict.outcome)
-        rows.append((name, verdict.outcome, len(seeds), len(without[verdict.outcome]), without["undecided"],
-                     without[other], without["fixed"]))  # fmt: skip
+        rows.append(
+            (
+                name,
+                verdict.outcome,
+                len(seeds),
+                len(without[verdict.outcome]),
+                without["undecided"],
+                without[other],
+                without["fixed"],
+            )
+        )
     columns = ["id", "outcome", "seeds", "kept", "undecided", "opposite", "fixed"]
     return pd.DataFrame(rows, columns=columns).set_index("id")

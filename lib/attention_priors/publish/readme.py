@@ -35,8 +35,9 @@ def _link(path: Path) -> str:
 def refresh(committed: Committed, path: Path = ROOT / "README.md") -> bool:
     """Write the findings between the marks; whether they were others. ValueError where a mark is missing."""
     text = path.read_text(encoding="utf-8")
-    made, times = re.subn(f"(?s){re.escape(BEGIN)}.*{re.escape(END)}",
-                          lambda _: f"{BEGIN}\n\n{findings(committed)}\n\n{END}", text)  # fmt: skip
+    made, times = re.subn(
+        f"(?s){re.escape(BEGIN)}.*{re.escape(END)}", lambda _: f"{BEGIN}\n\n{findings(committed)}\n\n{END}", text
+    )
     if times != 1:
         raise ValueError(f"{path.name} needs {BEGIN!r} and {END!r}, once each; restore it (git checkout)")
     if made != text:

@@ -335,8 +335,9 @@ class Study:
             widgets.interact(function, **values)
             return None
         start = {name: getattr(value, "value", value) for name, value in values.items()}
-        sliders = {name: value.description or name for name, value in values.items()
-                   if not isinstance(value, widgets.fixed)}  # fmt: skip
+        sliders = {
+            name: value.description or name for name, value in values.items() if not isinstance(value, widgets.fixed)
+        }
         drawn = {}
         for setting in ({}, *settings):
             chosen = start | setting

@@ -259,8 +259,10 @@ def verify_corpus(profile: config.Profile, outcome: Outcome) -> None:
     packed, _ = experiments.corpus(profile, config.CACHE / "corpora")
     status = packed.status()
     if status["same"] is False:
-        outcome.notes.append(f"corpus {status['corpus']} differs from the pinned one ({status['changed']}): language "
-                             "models are compared over different data")  # fmt: skip
+        outcome.notes.append(
+            f"corpus {status['corpus']} differs from the pinned one ({status['changed']}): language "
+            "models are compared over different data"
+        )
 
 
 def _versions(layout: Layout) -> set[str]:

@@ -29,8 +29,10 @@ def find(name: str) -> Path:
     models = folder()
     if not models.is_dir():
         said = f"{VARIABLE} = {models} is no folder" if os.environ.get(VARIABLE) else "this installation has no models"
-        raise ValueError(f"no trained model {name!r}: {said}; a clone of the repository has some: set {VARIABLE} "
-                         "to its results/models, or give the path of a .safetensors file")  # fmt: skip
+        raise ValueError(
+            f"no trained model {name!r}: {said}; a clone of the repository has some: set {VARIABLE} "
+            "to its results/models, or give the path of a .safetensors file"
+        )
     path = models / f"{name}.safetensors"
     if not path.exists():
         known = sorted(p.relative_to(models).with_suffix("").as_posix() for p in models.rglob("*.safetensors"))

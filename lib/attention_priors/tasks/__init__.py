@@ -8,13 +8,24 @@ one document a row). Seed and step determine a batch; a source that reads on kee
 from ..store.registry import Table
 
 _TEXTS = {"language": "windows:WindowBatches", "language-stream": "streams:StreamBatches"}
-SOURCES = Table("task", __name__, {
-    "addressing": "addressing:AddressingBatches", "copying": "copying:CopyingBatches",
-    "passkey": "passkey:PasskeyBatches", "passkey-hard": "passkey:PasskeyBatches", **_TEXTS,
-    **{f"{task}-{part}": text for task, text in _TEXTS.items() for part in ("more", "tuned", "small", "longer")},
-    "causal": "windows:WindowBatches", "masked": "masking:MaskedBatches",
-    **{f"algorithms/{name}": "algorithms:AlgorithmBatches" for name in ("copy", "reverse", "parity", "bucket-sort")},
-    "genomes": "genomes:GenomeBatches",
-    "recall": "recall:RecallBatches",
-    "needles": "needle_batches:NeedleBatches", "needles-lesson": "needle_batches:NeedleBatches",
-})  # fmt: skip
+SOURCES = Table(
+    "task",
+    __name__,
+    {
+        "addressing": "addressing:AddressingBatches",
+        "copying": "copying:CopyingBatches",
+        "passkey": "passkey:PasskeyBatches",
+        "passkey-hard": "passkey:PasskeyBatches",
+        **_TEXTS,
+        **{f"{task}-{part}": text for task, text in _TEXTS.items() for part in ("more", "tuned", "small", "longer")},
+        "causal": "windows:WindowBatches",
+        "masked": "masking:MaskedBatches",
+        **{
+            f"algorithms/{name}": "algorithms:AlgorithmBatches" for name in ("copy", "reverse", "parity", "bucket-sort")
+        },
+        "genomes": "genomes:GenomeBatches",
+        "recall": "recall:RecallBatches",
+        "needles": "needle_batches:NeedleBatches",
+        "needles-lesson": "needle_batches:NeedleBatches",
+    },
+)

@@ -55,8 +55,10 @@ def questions(
     ValueError for a text that cannot hold every address, and for an address that is none.
     """
     if length < shortest(reach):
-        raise ValueError(f"length = {length}, but {QUERIES} queries for addresses up to {reach} need at least "
-                         f"{shortest(reach)} tokens; use a longer text")  # fmt: skip
+        raise ValueError(
+            f"length = {length}, but {QUERIES} queries for addresses up to {reach} need at least "
+            f"{shortest(reach)} tokens; use a longer text"
+        )
     if addresses.ndim != 2 or not len(addresses) or addresses.shape[1] != QUERIES:
         raise ValueError(f"addresses have shape {list(addresses.shape)}, but [texts, {QUERIES}] with a text is needed")
     if not bool(((addresses >= 1) & (addresses <= reach)).all()):
@@ -104,8 +106,10 @@ class AddressingBatches:
         varied = spec.recipe.varied
         self.shortest = spec.recipe.length if varied is None else varied.shortest
         if self.shortest < shortest(self.reach):
-            raise ValueError(f"texts of {self.shortest} tokens, but {QUERIES} queries for addresses up to {self.reach} "
-                             f"need {shortest(self.reach)}; give the recipe a longer one")  # fmt: skip
+            raise ValueError(
+                f"texts of {self.shortest} tokens, but {QUERIES} queries for addresses up to {self.reach} "
+                f"need {shortest(self.reach)}; give the recipe a longer one"
+            )
         if varied is not None and (varied.cut or varied.keyless):
             raise ValueError(
                 f"cut = {varied.cut} and keyless = {varied.keyless} are for passkeys; give 0 for addresses"

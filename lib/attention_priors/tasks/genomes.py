@@ -26,8 +26,10 @@ class GenomeBatches:
         length = spec.recipe.length
         ranges = [(start, count - length) for start, count in self.genome.part("train") if count > length]
         if not ranges:
-            raise ValueError(f"windows of {length} bases and the one after, but no stretch of genome "
-                             f"{self.genome.name!r} has as many to train on; use a shorter length")  # fmt: skip
+            raise ValueError(
+                f"windows of {length} bases and the one after, but no stretch of genome "
+                f"{self.genome.name!r} has as many to train on; use a shorter length"
+            )
         self.first, counts = (np.array(column) for column in zip(*ranges, strict=True))
         self.ends = np.cumsum(counts)
 

@@ -62,8 +62,10 @@ def texts(length: int, load: int, count: int, generator: torch.Generator) -> Tex
     if not 1 <= load <= VALUES or count < 1:
         raise ValueError(f"load = {load}, count = {count}, but 1 to {VALUES} pairs and at least 1 text are needed")
     if length < shortest(load):
-        raise ValueError(f"length = {length}, but {load} pairs and their queries take {shortest(load)} tokens; use a "
-                         "longer text or fewer pairs")  # fmt: skip
+        raise ValueError(
+            f"length = {length}, but {load} pairs and their queries take {shortest(load)} tokens; use a "
+            "longer text or fewer pairs"
+        )
     queries = asked(load)
     keys = _without_replacement(count, KEYS, load, generator)
     values = KEYS + _without_replacement(count, VALUES, load, generator)
@@ -111,8 +113,10 @@ class RecallBatches:
         self.spec, varied = spec, spec.recipe.varied
         self.shortest = spec.recipe.length if varied is None else varied.shortest
         if self.shortest < shortest(LEAST):
-            raise ValueError(f"texts of {self.shortest} tokens, but {LEAST} pairs and their queries take "
-                             f"{shortest(LEAST)}; give the recipe a longer shortest text")  # fmt: skip
+            raise ValueError(
+                f"texts of {self.shortest} tokens, but {LEAST} pairs and their queries take "
+                f"{shortest(LEAST)}; give the recipe a longer shortest text"
+            )
         if varied is not None and (varied.cut or varied.keyless):
             raise ValueError(f"cut = {varied.cut} and keyless = {varied.keyless} are for passkeys; give 0 for recall")
 

@@ -45,8 +45,10 @@ def power(difference: float, spread: float, seeds: int, prompts: int, draws: int
     ValueError for a difference outside (0, 1), fewer than two seeds, or no prompt.
     """
     if not 0 < difference < 1 or seeds < 2 or prompts < 1:
-        raise ValueError(f"difference {difference}, {seeds} seeds, {prompts} prompts: it must lie between 0 and 1, "
-                         "with at least two seeds and one prompt")  # fmt: skip
+        raise ValueError(
+            f"difference {difference}, {seeds} seeds, {prompts} prompts: it must lie between 0 and 1, "
+            "with at least two seeds and one prompt"
+        )
     generator = np.random.default_rng(seed)
     better, worse = (
         interval(drawn(0.5 + sign * difference / 2, spread, seeds, prompts, draws, generator), prompts)

@@ -78,9 +78,12 @@ def minimax(target: Vector, omega: ArrayLike) -> Fit:
     basis = _Basis.of(np.arange(len(target)), omega)
     q, slack = basis.directions, np.ones((len(target), 1))
     found = linprog(
-        np.append(np.zeros(q.shape[1]), 1.0), np.block([[q, -slack], [-q, -slack]]), np.concatenate([target, -target]),
-        bounds=[(None, None)] * q.shape[1] + [(0, None)], method="highs",
-    )  # fmt: skip
+        np.append(np.zeros(q.shape[1]), 1.0),
+        np.block([[q, -slack], [-q, -slack]]),
+        np.concatenate([target, -target]),
+        bounds=[(None, None)] * q.shape[1] + [(0, None)],
+        method="highs",
+    )
     return basis.fit(found.x[:-1])
 
 
@@ -141,8 +144,10 @@ def slow(modes: int, length: int) -> Vector:
 
 
 LADDERS: dict[str, Callable[[int, int], Vector]] = {
-    "RoPE's ladder": rope_ladder, "harmonics": harmonics, "slow waves": slow,
-}  # fmt: skip
+    "RoPE's ladder": rope_ladder,
+    "harmonics": harmonics,
+    "slow waves": slow,
+}
 
 
 def targets(length: int) -> dict[str, Callable[[Vector], Vector]]:

@@ -48,8 +48,10 @@ def changed(specs: Iterable[RunSpec], path: Path = FILE) -> list[str]:
         if entry is None:
             continue
         if any(now < then for now, then in zip(spec.versions, entry["versions"], strict=True)):
-            raise ValueError(f"{family} has versions {list(spec.versions)} of training and task, but {path.name} knows "
-                             f"{entry['versions']}; versions only go up: raise the one that went down")  # fmt: skip
+            raise ValueError(
+                f"{family} has versions {list(spec.versions)} of training and task, but {path.name} knows "
+                f"{entry['versions']}; versions only go up: raise the one that went down"
+            )
         if list(spec.versions) == entry["versions"] and spec.fingerprint not in entry["fingerprints"]:
             found.append(family)
     return found

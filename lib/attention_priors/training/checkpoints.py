@@ -103,8 +103,10 @@ def read(path: Path, model: nn.Module, optims: Optimizers) -> tuple[int, list[fl
         states[int(number)].setdefault(int(index), {})[entry] = value
     for optim, state in zip(optims, states, strict=True):
         stepped = [parameter for group in optim.param_groups for parameter in group["params"]]
-        placed = {index: {entry: share(value, stepped[index]) if value.ndim else value for entry, value in one.items()}
-                  for index, one in state.items()}  # fmt: skip
+        placed = {
+            index: {entry: share(value, stepped[index]) if value.ndim else value for entry, value in one.items()}
+            for index, one in state.items()
+        }
         optim.load_state_dict({"state": placed, "param_groups": optim.state_dict()["param_groups"]})
     return step, tensors["history"].tolist(), parts["source"]
 

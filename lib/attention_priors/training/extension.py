@@ -69,9 +69,14 @@ class RectifiedAttention(nn.Module):
         for start in range(0, q.shape[2], ROWS):
             block = slice(start, start + ROWS)
             logits = scores(
-                q[:, :, block] * q.shape[-1] ** -0.5, k, self.rotary.spectrum, rows.q_positions[block],
-                rows.k_positions, window=self.rotary.window, factor=self.rotary.factor,
-            )  # fmt: skip
+                q[:, :, block] * q.shape[-1] ** -0.5,
+                k,
+                self.rotary.spectrum,
+                rows.q_positions[block],
+                rows.k_positions,
+                window=self.rotary.window,
+                factor=self.rotary.factor,
+            )
             if scale is not None:
                 logits = logits * scale[..., block, None]
             hidden = (keys < first[:, :, block]) | (keys > last[:, :, block])

@@ -113,9 +113,12 @@ def optimizers(model: nn.Module, recipe: Recipe) -> list[torch.optim.Optimizer]:
     settings: dict[str, dict[str, Any]] = {
         kind: {"params": [], "weight_decay": recipe.weight_decay if decayed else 0.0, "factor": factor}
         for kind, decayed, factor in (
-            ("inner", True, 1.0), ("outer", True, 1.0), ("vectors", False, 1.0), ("prior", False, recipe.prior_rate)
+            ("inner", True, 1.0),
+            ("outer", True, 1.0),
+            ("vectors", False, 1.0),
+            ("prior", False, recipe.prior_rate),
         )
-    }  # fmt: skip
+    }
     for p in model.parameters():
         if p.requires_grad:
             matrix = "inner" if id(p) in inner else "outer"
@@ -300,8 +303,10 @@ class Run:
             sharding.shard(model)
         self._batches, self._marks = SOURCES[spec.task](spec), []
         if spec.recipe.gate and not hasattr(self._batches, "accuracy"):
-            raise ValueError(f"task {spec.task!r} has no held-out prompts for a gate; give recipe {spec.recipe.name!r} "
-                             "a target or a number of steps alone")  # fmt: skip
+            raise ValueError(
+                f"task {spec.task!r} has no held-out prompts for a gate; give recipe {spec.recipe.name!r} "
+                "a target or a number of steps alone"
+            )
         last = time.monotonic()
         keep = self._resume, self._checkpoint, self._marks
         for step, loss in fit(model, self._batches, spec.recipe, self.device, *keep):
@@ -316,8 +321,9 @@ class Run:
             if not self.restored:
                 raise ValueError(f"run {self.spec.name} ({self.key}) is not finished; run its notebook to train it")
             if (self.path / RESTORED).read_text() == SEALED:
-                raise ValueError(f"run {self.spec.name} ({self.key}) is asked what it has not answered; run its "
-                                 "notebook anew")  # fmt: skip
+                raise ValueError(
+                    f"run {self.spec.name} ({self.key}) is asked what it has not answered; run its notebook anew"
+                )
             self._train_again()
         return self._stored().to(self.device).eval()
 
@@ -357,14 +363,16 @@ class Run:
             "spec": self.spec.plain(),
             "parameters": count(model),
             "steps": len(history),
-            "loss": [round(sum(history[i : i + stride]) / len(history[i : i + stride]), 6)
-                     for i in range(0, len(history), stride)],
+            "loss": [
+                round(sum(history[i : i + stride]) / len(history[i : i + stride]), 6)
+                for i in range(0, len(history), stride)
+            ],
             **({"gate": [[step, round(accuracy, 4)] for step, accuracy in self._marks]} if self._marks else {}),
             "learned": learned(model),
             "seconds": round(seconds, 1),
             "processor": runtime.processor(),
             "threads": torch.get_num_threads(),
-        }  # fmt: skip
+        }
         if not checkpoints.follows():
             store.write_json(self.path / "record.json", record)
             for left in ("checkpoint.safetensors", RESTORED):
@@ -435,9 +443,11 @@ def load(name: str, device: str = "cpu") -> Transformer:
         with safe_open(path, "pt") as file:
             described = json.loads(file.metadata()["spec"])
         if (name := described["model"]["encoding"]) not in ENCODINGS:
-            raise Unregistered(f"{path} was trained with the encoding {name!r}, which is not registered here"
-                               f"{nearest(name, ENCODINGS)}; run the file that puts it into ENCODINGS first, such as "
-                               "attention_priors.publish.own.read('my_encoding.py'), then load again")  # fmt: skip
+            raise Unregistered(
+                f"{path} was trained with the encoding {name!r}, which is not registered here"
+                f"{nearest(name, ENCODINGS)}; run the file that puts it into ENCODINGS first, such as "
+                "attention_priors.publish.own.read('my_encoding.py'), then load again"
+            )
         spec = RunSpec.model_validate(described)
         model = build(spec)
         model.load_state_dict({name: value.float() for name, value in load_file(path).items()})

@@ -286,10 +286,17 @@ def test_the_comparison_finds_kernels_broken_on_purpose(mutant: str, tmp_path) -
 
 @pytest.mark.parametrize(
     ("term", "name", "result"),
-    [("q", "two", "q"), ("k", "two", "k"), ("v", "two", "v"), ("table", "free-with-keys", "factors.0.values"),
-     ("of_keys", "free-with-keys", "factors.1.values"), ("logit_scale", "ragged", "logit_scale"),
-     ("prior_scale", "ragged", "prior_scale"), ("theta", "ragged", "theta_beta")],
-)  # fmt: skip
+    [
+        ("q", "two", "q"),
+        ("k", "two", "k"),
+        ("v", "two", "v"),
+        ("table", "free-with-keys", "factors.0.values"),
+        ("of_keys", "free-with-keys", "factors.1.values"),
+        ("logit_scale", "ragged", "logit_scale"),
+        ("prior_scale", "ragged", "prior_scale"),
+        ("theta", "ragged", "theta_beta"),
+    ],
+)
 def test_the_comparison_finds_a_dropped_gradient(term: str, name: str, result: str, monkeypatch) -> None:
     right = launch.fused_backward
 
@@ -314,7 +321,8 @@ def test_a_log_sum_exp_that_is_off_by_its_rounding_makes_no_weight_above_1(stren
     shift, given = launch.FRONT + 39, (table, None, rows, rows)
     out, lse = launch.fused_forward(q, k, v, *given, first, last, None, jacobian, theta, shift, 0.25)
     lse = torch.nextafter(lse, torch.full_like(lse, step))
-    made = launch.fused_backward(d_out, q, k, v, out, lse, *given, first, last, None, jacobian,
-                                 [True, False, True, True, True], shift, 0.25)  # fmt: skip
+    made = launch.fused_backward(
+        d_out, q, k, v, out, lse, *given, first, last, None, jacobian, [True, False, True, True, True], shift, 0.25
+    )
     assert all(gradient.isfinite().all() for gradient in made)
     assert (made[2].abs() <= d_out.abs().sum(2, keepdim=True) * (1 + 1e-5)).all(), "dv = pᵀ dO, and p is at most 1"

@@ -161,8 +161,10 @@ def test_the_padding_of_the_table_is_never_used_and_nothing_beyond_it_read() -> 
     length = 45
     q, k, v, d_out = (drawn(2, HEADS, length, WIDTH, seed=seed) for seed in range(4))
     scale = drawn(2, HEADS, length, seed=6)
-    first, last = (x.to(torch.int32) for x in (lambda v: (v.first, v.last))(
-        causal(length) & documents(torch.arange(length).expand(2, -1) // 19)))  # fmt: skip
+    first, last = (
+        x.to(torch.int32)
+        for x in (lambda v: (v.first, v.last))(causal(length) & documents(torch.arange(length).expand(2, -1) // 19))
+    )
     found = []
     for padding in (0.0, 1e30):
         wide = torch.full((HEADS, 3, FRONT + length + BACK), torch.nan)
@@ -173,8 +175,9 @@ def test_the_padding_of_the_table_is_never_used_and_nothing_beyond_it_read() -> 
         place = (first, last, None)
         out, lse = launch.fused_forward(q, k, v, table, None, None, scale, *place, None, None, FRONT, 0.25)
         grads = [True, False, False, True, True]
-        back = launch.fused_backward(d_out, q, k, v, out, lse, table, None, None, scale, *place, slopes, grads, FRONT,
-                                     0.25)  # fmt: skip
+        back = launch.fused_backward(
+            d_out, q, k, v, out, lse, table, None, None, scale, *place, slopes, grads, FRONT, 0.25
+        )
         found.append([out, *back])
     assert all(torch.equal(a, b) and not a.isnan().any() for a, b in zip(*found, strict=True))
 
@@ -211,10 +214,27 @@ def test_the_operators_are_what_torch_expects() -> None:
     torch.library.opcheck(launch.fused_forward, inputs, test_utils=kinds)
     out, lse = launch.fused_forward(*inputs)
     assert out.stride() == q.stride()
-    back = (out, q, k, v, out, lse, *inputs[3:7], first, last, None, None, [False, True, False, False, False], FRONT,
-            0.25)  # fmt: skip
-    torch.library.opcheck(launch.fused_backward, tuple(x.detach() if isinstance(x, torch.Tensor) else x for x in back),
-                          test_utils=kinds[:2])  # fmt: skip
+    back = (
+        out,
+        q,
+        k,
+        v,
+        out,
+        lse,
+        *inputs[3:7],
+        first,
+        last,
+        None,
+        None,
+        [False, True, False, False, False],
+        FRONT,
+        0.25,
+    )
+    torch.library.opcheck(
+        launch.fused_backward,
+        tuple(x.detach() if isinstance(x, torch.Tensor) else x for x in back),
+        test_utils=kinds[:2],
+    )
 
 
 def test_checkpoints_recompute_the_same_bits() -> None:
@@ -300,7 +320,7 @@ def test_refuses_what_it_cannot_do() -> None:
         (q, k, v, {"tolerance": 1.0}, "tolerance = 1.0"),
         (q, k, v, {"splits": 2}, "belong to decoding"),
         (q, k, v, {"offset": -1}, "offset = -1"),
-    ]  # fmt: skip
+    ]
     for *tensors, given, message in bad:
         with pytest.raises(ValueError, match=message) as caught:
             table_attention(*tensors, **given)

@@ -51,12 +51,17 @@ def reverse(name, arm, multiple):
 def arms():
     made = config.profile("cpu").model_copy(update={"seeds": SEEDS, "main_seeds": SEEDS})
     sizes = tuple(config.Size(width=w, layers=n, heads=2, hidden=w) for w, n in ((32, 2), (64, 3), (96, 4)))
-    settings = made.ablations.model_copy(update={
-        "start": (OURS, LAPLACE, CODED, "bam", "bam-laplace"),
-        "subset": (OURS, LOCATION, SHAPE, *priors.OTHERS), "sign": (OURS, NEGATIVE, POSITIVE),
-        "multiples": (1, 2, 4), "length": (OURS,), "sizes": sizes,
-        "far": config.Evaluation(lengths=FAR, samples=20),
-    })  # fmt: skip
+    settings = made.ablations.model_copy(
+        update={
+            "start": (OURS, LAPLACE, CODED, "bam", "bam-laplace"),
+            "subset": (OURS, LOCATION, SHAPE, *priors.OTHERS),
+            "sign": (OURS, NEGATIVE, POSITIVE),
+            "multiples": (1, 2, 4),
+            "length": (OURS,),
+            "sizes": sizes,
+            "far": config.Evaluation(lengths=FAR, samples=20),
+        }
+    )
     near = config.Evaluation(lengths=NEAR, samples=20)
     passkey = made.passkey.model_copy(update={"evaluation": near, "size": sizes[1]})
     made = made.model_copy(update={"ablations": settings, "passkey": passkey})
@@ -75,13 +80,34 @@ def frames(rule=printed, far=FAR, seeds=SEEDS):
             rows.append(about | {"length": length, "correct": right, "parameters": spec.model.width})
     every = pd.DataFrame(rows).drop_duplicates(["study", "arm", "seed", "length"])
     holds, noise = rule is printed, np.random.default_rng(0)
-    heads = [{"encoding": name, "seed": seed, "head": head, "beta": beta, "passkey_lift": 20.0 if holds else 0.5,
-              "recent_mass": 0.3 if (name == OURS) == holds else 0.05}
-             for name in (OURS, NEGATIVE) for seed in seeds for head, beta in enumerate((-0.5, 0.5, 1.0))]  # fmt: skip
+    heads = [
+        {
+            "encoding": name,
+            "seed": seed,
+            "head": head,
+            "beta": beta,
+            "passkey_lift": 20.0 if holds else 0.5,
+            "recent_mass": 0.3 if (name == OURS) == holds else 0.05,
+        }
+        for name in (OURS, NEGATIVE)
+        for seed in seeds
+        for head, beta in enumerate((-0.5, 0.5, 1.0))
+    ]
     more = {NEGATIVE: 0.5, LOCATION: 0.0} if holds else {NEGATIVE: -0.5, LOCATION: -0.5}
-    losses = [{"trained_on": True, "encoding": name, "seed": seed, "length": length, "trained": 128, "passed": True,
-               "loss": 2 + more.get(name, 0.0) + noise.normal(0, 0.005)}
-              for name in (OURS, LOCATION, NEGATIVE) for seed in seeds for length in (128, 256, 1024)]  # fmt: skip
+    losses = [
+        {
+            "trained_on": True,
+            "encoding": name,
+            "seed": seed,
+            "length": length,
+            "trained": 128,
+            "passed": True,
+            "loss": 2 + more.get(name, 0.0) + noise.normal(0, 0.005),
+        }
+        for name in (OURS, LOCATION, NEGATIVE)
+        for seed in seeds
+        for length in (128, 256, 1024)
+    ]
     of = every["study"].isin(["length", "size"])
     return {PRIORS: every[~of], TRAINING: every[of], HEADS: pd.DataFrame(heads), LANGUAGE: pd.DataFrame(losses)}
 

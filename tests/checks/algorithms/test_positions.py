@@ -89,10 +89,15 @@ def test_the_size_of_the_gain(gain, expected):
     assert "4 tasks, 2 encodings" in found.note and ("our margin" in found.note) == (gain == 0.03)
 
 
-@pytest.mark.parametrize(("lags", "world", "expected"), [
-    ("plain", helps, "undecided"), ("plain", hurts, "disagrees"), ("randomised", helps, "agrees"),
-    ("randomised", hurts, "undecided"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lags", "world", "expected"),
+    [
+        ("plain", helps, "undecided"),
+        ("plain", hurts, "disagrees"),
+        ("randomised", helps, "agrees"),
+        ("randomised", hurts, "undecided"),
+    ],
+)
 def test_who_lags_within_training_is_a_lower_bound(lags, world, expected):
     def answers(task, name, part):
         low = part == TRAINED and ("-randomised" in name) == (lags == "randomised")
@@ -104,8 +109,9 @@ def test_who_lags_within_training_is_a_lower_bound(lags, world, expected):
 
 @pytest.mark.parametrize("task", GAINING)
 def test_the_table_needs_every_task(task):
-    made = frames(lambda which, name, part: 0.3 if which == task and part == BEYOND and "-" in name
-                  else helps(which, name, part))  # fmt: skip
+    made = frames(
+        lambda which, name, part: 0.3 if which == task and part == BEYOND and "-" in name else helps(which, name, part)
+    )
     assert outcomes("PE-F5", made)[GAINING.index(task)] == "disagrees" and outcome("PE-F5", made) == "disagrees"
 
 
@@ -116,11 +122,17 @@ def test_one_encoding_that_knows_the_parity_refutes_the_table(level, expected):
     assert found.outcome == expected and (level == 0.5 or "decided by rope" in found.note)
 
 
-@pytest.mark.parametrize(("change", "wrong"), [
-    (("causal", "nope", "loss", -1.6), 0), (("causal", "nope", "loss", -1.0), 1), (("masked", "nope", "loss", -1.2), 2),
-    (("causal", "nope", "probe", 0.01), 3), (("masked", "nope", "probe", 0.1), 4),
-    (("masked", "nope", "reordering", 0.1), 5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "wrong"),
+    [
+        (("causal", "nope", "loss", -1.6), 0),
+        (("causal", "nope", "loss", -1.0), 1),
+        (("masked", "nope", "loss", -1.2), 2),
+        (("causal", "nope", "probe", 0.01), 3),
+        (("masked", "nope", "probe", 0.1), 4),
+        (("masked", "nope", "reordering", 0.1), 5),
+    ],
+)
 def test_every_sentence_on_no_positions_can_fail_alone(change, wrong):
     def minds(kind, name, quantity, layer):
         return change[3] if (kind, name, quantity) == change[:3] else mask_tells(kind, name, quantity, layer)

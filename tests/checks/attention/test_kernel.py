@@ -50,9 +50,13 @@ def test_one_interface_and_its_kernel() -> None:
 
 @pytest.mark.parametrize(
     ("product", "added", "keys", "found"),
-    [(0.1, 1e-9, 4096, "agrees"), (1e-3, 1e-9, 4096, "disagrees"), (0.1, 1e-3, 4096, "disagrees"),
-     (0.1, 1e-9, 256, "undecided")],
-)  # fmt: skip
+    [
+        (0.1, 1e-9, 4096, "agrees"),
+        (1e-3, 1e-9, 4096, "disagrees"),
+        (0.1, 1e-3, 4096, "disagrees"),
+        (0.1, 1e-9, 256, "undecided"),
+    ],
+)
 def test_low_precision(product: float, added: float, keys: int, found: str) -> None:
     made = precision(product, added, keys)
     assert outcome("X-12", made) == found

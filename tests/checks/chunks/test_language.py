@@ -14,8 +14,18 @@ def frames(plain=2.0, chunks=0.1, seeds=3, passed=True, methods=("plain", "k3"))
     rows = []
     for method, seed, multiple in itertools.product(methods, range(seeds), (1, 16, 64)):
         grown = ({"plain": plain, "k3": chunks}[method] + seed / 100) * (multiple > 1)
-        rows.append({"encoding": "rope", "method": method, "seed": seed, "length": 128 * multiple, "trained": 128,
-                     "growth": grown, "loss": 1.5 + grown, "passed": passed})  # fmt: skip
+        rows.append(
+            {
+                "encoding": "rope",
+                "method": method,
+                "seed": seed,
+                "length": 128 * multiple,
+                "trained": 128,
+                "growth": grown,
+                "loss": 1.5 + grown,
+                "passed": passed,
+            }
+        )
     return {BY_SEED: pd.DataFrame(rows)}
 
 

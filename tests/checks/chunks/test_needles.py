@@ -11,9 +11,12 @@ NEAR = {"k3": 1.0, "all": 1.0}
 
 def frames(shares, seeds=3, missed=(), encoding="rope", samples=50, length=2048):
     """Accuracy at 16T by method; what is not named has 0.1."""
-    rows = [(encoding, method, seed, length, round(share * samples), samples, 128, seed not in missed)
-            for method, share in ({name: 0.1 for name in BASELINES} | shares).items() if share is not None
-            for seed in range(seeds)]  # fmt: skip
+    rows = [
+        (encoding, method, seed, length, round(share * samples), samples, 128, seed not in missed)
+        for method, share in ({name: 0.1 for name in BASELINES} | shares).items()
+        if share is not None
+        for seed in range(seeds)
+    ]
     columns = ["encoding", "method", "seed", "length", "correct", "samples", "trained", "passed"]
     return {BY_LENGTH: pd.DataFrame(rows, columns=columns)}
 

@@ -29,8 +29,10 @@ def frames(world, effective=(3.0, 2.0, 1.0), seeds=3, passed=True):
         for kind in KINDS:
             own = {name: value * shift for name, value in zip(COLUMNS, world[kind], strict=True)}
             biased.append(common | {"kind": kind} | own)
-        counts += [common | {"window": window, "entries": entries * shift}
-                   for window, entries in zip((32, 64, 128), effective, strict=True)]  # fmt: skip
+        counts += [
+            common | {"window": window, "entries": entries * shift}
+            for window, entries in zip((32, 64, 128), effective, strict=True)
+        ]
     return {BIASES: pd.DataFrame(biased), EFFECTIVE: pd.DataFrame(counts)}
 
 

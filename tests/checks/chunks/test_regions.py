@@ -35,8 +35,16 @@ def frames(sign=1, seeds=3, passed=True, evicted=0.02, but=()):
             shift = sign * (1 + 0.01 * seed + 0.1 * document)
             distance, middle = (shift * change for change in PAPER.get(way, (0, 0)))
             gone = 0 if way == (NONE, NONE) or way in but else evicted
-            rows.append(common | {"region": way[0], "layers": way[1], "evicted": gone,
-                                  "distance": 0.4 + 0.05 * seed + distance, "middle": 0.9 + middle})  # fmt: skip
+            rows.append(
+                common
+                | {
+                    "region": way[0],
+                    "layers": way[1],
+                    "evicted": gone,
+                    "distance": 0.4 + 0.05 * seed + distance,
+                    "middle": 0.9 + middle,
+                }
+            )
     return {REGIONS: pd.DataFrame(rows)}
 
 

@@ -14,9 +14,18 @@ NONE = ("other",) * 4
 
 
 def frames(shapes=ALL, largest=9.0, seeds=3, passed=True):
-    rows = [{"encoding": "rope", "seed": seed, "layer": layer, "head": head, "shape": shapes[head], "passed": passed,
-             "largest": largest + head / 100 + seed / 10} for seed, layer, head in
-            itertools.product(range(seeds), range(6), range(4))]  # fmt: skip
+    rows = [
+        {
+            "encoding": "rope",
+            "seed": seed,
+            "layer": layer,
+            "head": head,
+            "shape": shapes[head],
+            "passed": passed,
+            "largest": largest + head / 100 + seed / 10,
+        }
+        for seed, layer, head in itertools.product(range(seeds), range(6), range(4))
+    ]
     return {HEADS: pd.DataFrame(rows)}
 
 

@@ -58,8 +58,10 @@ CALLS = (2048, 4096, 4096, 2049, 4097, 1)
 def test_a_short_call_rebuilds_nothing():
     law, found = CHECKS["PE-E-CODE"].failing[0]
     assert law.ours and law.counterexample(found) == {
-        "inputs": {"trained": 2048, "first": 1, "length": 1}, "claimed": True, "actual": False
-    }  # fmt: skip
+        "inputs": {"trained": 2048, "first": 1, "length": 1},
+        "claimed": True,
+        "actual": False,
+    }
 
 
 @pytest.mark.parametrize("listing", ["linear", "dynamic", "partial"])
@@ -95,8 +97,11 @@ def test_decoding_with_the_listings():
     q, k = (np.resize(content(192, which), (24, 8)) for which in (0, 1))
     halves = (x[..., :4] + 1j * x[..., 4:] for x in (q, k))
     lag = np.subtract.outer(np.arange(24), np.arange(24))
-    turned = np.einsum("ip,jp,ijp->ij", *(x.conj() if n else x for n, x in enumerate(halves)),
-                       np.exp(1j * lag[..., None] * frequencies(8))).real  # fmt: skip
+    turned = np.einsum(
+        "ip,jp,ijp->ij",
+        *(x.conj() if n else x for n, x in enumerate(halves)),
+        np.exp(1j * lag[..., None] * frequencies(8)),
+    ).real
     missed = np.abs(np.tril(q @ k.T - turned)).max()
     assert missed > 1 and decoded("neox", 8, 24) == pytest.approx(missed, abs=1e-5)
 
@@ -109,7 +114,8 @@ def test_names_that_are_defined_are_found():
 
 def test_other_limits_of_the_ramp_are_refuted():
     for clamp, entries in ((-2, 0), (0, 0), (-1, 1)):
-        assert not RAMP.judge(lambda width, trained, c=clamp, e=entries:
-                              listings.ramp(width, trained, width + c, width // 2 * (1 + e))).holds  # fmt: skip
+        assert not RAMP.judge(
+            lambda width, trained, c=clamp, e=entries: listings.ramp(width, trained, width + c, width // 2 * (1 + e))
+        ).holds
     # clamped to d/2 - 1, the fastest plane at 131,072 positions would not keep its frequency
     assert listings.ramp(128, 131_072, 63, 64)[0] > 0 == listings.ramp(128, 131_072, 127, 64)[0]

@@ -10,8 +10,19 @@ from attention_priors.checks.genomes import reading
 TEXTS, PIECES, WINDOWS = 50, 4, 60
 
 
-def frames(lead=0.02, ours=0.8, theirs=0.2, seeds=3, passed=True, names=("goat-composite", "rope"), ratio=1.0,
-           held=1.0, stored=8.0, growth=2.0, noise=0.002):  # fmt: skip
+def frames(
+    lead=0.02,
+    ours=0.8,
+    theirs=0.2,
+    seeds=3,
+    passed=True,
+    names=("goat-composite", "rope"),
+    ratio=1.0,
+    held=1.0,
+    stored=8.0,
+    growth=2.0,
+    noise=0.002,
+):
     """Goat needs `lead` bits fewer, writes G and C like the genome with weight `ours`, takes `ratio` times the time and
     `held` times the memory of RoPE with the same kernel; a stored bias takes `stored` times its memory."""
     generator = np.random.default_rng(0)
@@ -21,22 +32,58 @@ def frames(lead=0.02, ours=0.8, theirs=0.2, seeds=3, passed=True, names=("goat-c
         gain, weight = (lead, ours) if name == "goat-composite" else (0.0, theirs)
         for seed in range(seeds):
             bits = hard - gain + generator.normal(0, noise, WINDOWS)
-            losses.append(pd.DataFrame({"encoding": name, "seed": seed, "window": range(WINDOWS), "bits": bits,
-                                        "new": True, "passed": passed}))  # fmt: skip
+            losses.append(
+                pd.DataFrame(
+                    {
+                        "encoding": name,
+                        "seed": seed,
+                        "window": range(WINDOWS),
+                        "bits": bits,
+                        "new": True,
+                        "passed": passed,
+                    }
+                )
+            )
             # What was seen in training favours whoever remembers, and must not count.
-            losses.append(pd.DataFrame({"encoding": name, "seed": seed, "window": range(1000, 1060), "new": False,
-                                        "bits": 0.1 if name == "rope" else 1.9, "passed": passed}))  # fmt: skip
+            losses.append(
+                pd.DataFrame(
+                    {
+                        "encoding": name,
+                        "seed": seed,
+                        "window": range(1000, 1060),
+                        "new": False,
+                        "bits": 0.1 if name == "rope" else 1.9,
+                        "passed": passed,
+                    }
+                )
+            )
             written = weight * true + (1 - weight) * generator.random((TEXTS, PIECES))
-            texts.append(pd.DataFrame({"encoding": name, "seed": seed, "text": np.repeat(range(TEXTS), PIECES),
-                                       "piece": np.tile(range(PIECES), TEXTS), "written": written.ravel(),
-                                       "true": true.ravel()}))  # fmt: skip
+            texts.append(
+                pd.DataFrame(
+                    {
+                        "encoding": name,
+                        "seed": seed,
+                        "text": np.repeat(range(TEXTS), PIECES),
+                        "piece": np.tile(range(PIECES), TEXTS),
+                        "written": written.ravel(),
+                        "true": true.ravel(),
+                    }
+                )
+            )
     goat = {"goat": ratio, "rope": 1.0, "goat, stored bias": 9.0, "rope, math": 3.0, "goat, math": 3.0}
     memory = {"goat": held, "rope": 1.0, "goat, stored bias": stored * held, "rope, math": 5.0, "goat, math": 5.0}
     cost = [
-        {"way": way, "length": length, "round": turn, "milliseconds": 10 * goat[way] * (1 + 0.02 * generator.normal()),
-         "memory": 100 * memory[way] * (1 if length == 512 else 1 / growth)}
-        for length in (256, 512) for turn in range(7) for way in goat
-    ]  # fmt: skip
+        {
+            "way": way,
+            "length": length,
+            "round": turn,
+            "milliseconds": 10 * goat[way] * (1 + 0.02 * generator.normal()),
+            "memory": 100 * memory[way] * (1 if length == 512 else 1 / growth),
+        }
+        for length in (256, 512)
+        for turn in range(7)
+        for way in goat
+    ]
     return {reading.LOSSES: pd.concat(losses), reading.TEXTS: pd.concat(texts), reading.COST: pd.DataFrame(cost)}
 
 
@@ -81,11 +128,14 @@ def test_one_seed_decides_nothing_about_models():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"passed": False}, "gate (Markov order 3) missed: Goat composite, seed 0, 1, 2; gate (Markov order 3) missed: "
-                            "RoPE, seed 0, 1, 2"),
+        (
+            {"passed": False},
+            "gate (Markov order 3) missed: Goat composite, seed 0, 1, 2; gate (Markov order 3) missed: "
+            "RoPE, seed 0, 1, 2",
+        ),
         ({"names": ("rope",)}, "Goat composite not in this profile"),
     ],
-)  # fmt: skip
+)
 def test_models_that_miss_their_gate_or_are_missing_decide_nothing_and_are_named(changes, said):
     found = CHECKS["GOAT-F4"].judged(frames(**changes))
     assert [found[0].outcome, found[3].outcome] == ["undecided"] * 2 and said in found[0].note and said in found[3].note

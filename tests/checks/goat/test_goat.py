@@ -49,10 +49,12 @@ def failing():
         "GOAT-C-10": frames(the_reverse, **{BY_LENGTH: worlds.prompts(1.0)}),
         "GOAT-E.3": frames(
             lambda name, multiple: 1.0 if name == "goat-rope" else 0.2,
-            **{language.TOTALS: goat_offsets.totals(worlds.offsets()),
-               language.PERPLEXITY: worlds.perplexity(worlds.text(rotated))},
+            **{
+                language.TOTALS: goat_offsets.totals(worlds.offsets()),
+                language.PERPLEXITY: worlds.perplexity(worlds.text(rotated)),
+            },
         ),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("name", IDS)

@@ -31,39 +31,83 @@ def counts(rule=as_claimed, rows=ROWS, seeds=SEEDS, early=0.5, samples=40, misse
                 whole = round(samples * (share if share == 1 else share**2))
                 digits = round(5 * samples * share) - seed * (share < 1)
                 first = min(round(2 * early * digits / 2), 5 * samples // 2)
-                made.append({"encoding": name, "seed": seed, "length": round(multiple * T), "correct": whole,
-                             "digits": digits, "samples": samples, "early_digits": first, "early": samples // 2,
-                             "steps": 400 + seed, "run": "r", "trained": T})  # fmt: skip
+                made.append(
+                    {
+                        "encoding": name,
+                        "seed": seed,
+                        "length": round(multiple * T),
+                        "correct": whole,
+                        "digits": digits,
+                        "samples": samples,
+                        "early_digits": first,
+                        "early": samples // 2,
+                        "steps": 400 + seed,
+                        "run": "r",
+                        "trained": T,
+                    }
+                )
     return pd.DataFrame(made)
 
 
 def heads(ahead=0.2, recent=0.2, rows=(PAPER, CODE), seeds=SEEDS):
     """Priors whose mass differs from the uniform prior's by so much, a little more with every head and seed."""
     return pd.DataFrame(
-        {"encoding": name, "seed": seed, "layer": 0, "head": head, "length": 64, "ahead": 0.5 + ahead + 0.01 * seed,
-         "ahead_uniform": 0.5, "recent": 0.4 + recent + 0.01 * head + 0.005 * seed, "recent_uniform": 0.4}
-        for name in rows for seed in seeds for head in (0, 1)
-    )  # fmt: skip
+        {
+            "encoding": name,
+            "seed": seed,
+            "layer": 0,
+            "head": head,
+            "length": 64,
+            "ahead": 0.5 + ahead + 0.01 * seed,
+            "ahead_uniform": 0.5,
+            "recent": 0.4 + recent + 0.01 * head + 0.005 * seed,
+            "recent_uniform": 0.4,
+        }
+        for name in rows
+        for seed in seeds
+        for head in (0, 1)
+    )
 
 
 def needles(rule=as_claimed, task="single-1", seeds=SEEDS):
     """Needles of Goat and of encodings with the uniform prior, with an untrained control."""
     names = (PAPER, "sinusoidal", "rope", "untrained")
     return pd.DataFrame(
-        {"task": task, "encoding": name, "seed": seed, "length": round(multiple * T), "required": 1, "samples": 40,
-         "right": round(40 * rule(name, multiple)) if name != "untrained" else 0, "asked": True, "steps": 9,
-         "run": "r", "trained": T}
-        for name in names for seed in seeds for multiple in MULTIPLES
-    )  # fmt: skip
+        {
+            "task": task,
+            "encoding": name,
+            "seed": seed,
+            "length": round(multiple * T),
+            "required": 1,
+            "samples": 40,
+            "right": round(40 * rule(name, multiple)) if name != "untrained" else 0,
+            "asked": True,
+            "steps": 9,
+            "run": "r",
+            "trained": T,
+        }
+        for name in names
+        for seed in seeds
+        for multiple in MULTIPLES
+    )
 
 
 def prompts(scaled=1.0, plain=0.2, seeds=SEEDS):
     """Whole passkeys of NoPE with SSMax and without beyond T."""
     return pd.DataFrame(
-        {"form": "plain", "encoding": name, "seed": seed, "length": round(multiple * T), "samples": 40,
-         "correct": 40 if multiple <= 1 else round(40 * share), "trained": T}
-        for name, share in (("nope-ssmax", scaled), ("nope", plain)) for seed in seeds for multiple in MULTIPLES
-    )  # fmt: skip
+        {
+            "form": "plain",
+            "encoding": name,
+            "seed": seed,
+            "length": round(multiple * T),
+            "samples": 40,
+            "correct": 40 if multiple <= 1 else round(40 * share),
+            "trained": T,
+        }
+        for name, share in (("nope-ssmax", scaled), ("nope", plain))
+        for seed in seeds
+        for multiple in MULTIPLES
+    )
 
 
 def text(start=None, slope=None, rows=ROWS, seeds=SEEDS, missed=()):
@@ -77,10 +121,22 @@ def text(start=None, slope=None, rows=ROWS, seeds=SEEDS, missed=()):
                 for doubling in range(5):
                     for document in range(4):
                         loss = 1.5 + start.get(name, 0.0) + doubling * slope.get(name, 0.001) + 0.003 * seed
-                        made.append({"domain": domain, "trained_on": known, "encoding": name, "times": 1, "seed": seed,
-                                     "length": T << doubling, "document": document, "passed": name not in missed,
-                                     "loss": loss + 0.1 * document + 0.001 * (document * len(name) % 3), "run": "r",
-                                     "trained": T, "scored": 64})  # fmt: skip
+                        made.append(
+                            {
+                                "domain": domain,
+                                "trained_on": known,
+                                "encoding": name,
+                                "times": 1,
+                                "seed": seed,
+                                "length": T << doubling,
+                                "document": document,
+                                "passed": name not in missed,
+                                "loss": loss + 0.1 * document + 0.001 * (document * len(name) % 3),
+                                "run": "r",
+                                "trained": T,
+                                "scored": 64,
+                            }
+                        )
     return pd.DataFrame(made)
 
 
@@ -99,10 +155,22 @@ def offsets(shares=None, seeds=SEEDS):
     """Answers by offset: a rotation answers, a prior alone does not."""
     shares = {PAPER: 0.1, "goat-rope": 1.0} | (shares or {})
     return pd.DataFrame(
-        {"encoding": name, "seed": seed, "steps": 1500, "run": "r", "length": round(multiple * T), "address": address,
-         "correct": max(0, round(60 * share) - seed), "samples": 60, "trained": T}
-        for name, share in shares.items() for seed in seeds for multiple in (0.75, 1, 4, 8) for address in (1, 2, 4, 8)
-    )  # fmt: skip
+        {
+            "encoding": name,
+            "seed": seed,
+            "steps": 1500,
+            "run": "r",
+            "length": round(multiple * T),
+            "address": address,
+            "correct": max(0, round(60 * share) - seed),
+            "samples": 60,
+            "trained": T,
+        }
+        for name, share in shares.items()
+        for seed in seeds
+        for multiple in (0.75, 1, 4, 8)
+        for address in (1, 2, 4, 8)
+    )
 
 
 def metrics(counted=None, read=None):

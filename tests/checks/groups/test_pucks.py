@@ -11,10 +11,20 @@ from attention_priors.experiments import pucks
 
 
 def world(ours=0.9, others=0.5, coupling=3.0):
-    rows = [{"encoding": name, "seed": seed, "multiple": multiple, "samples": 1000,
-             "correct": int(1000 * (ours if name == OURS else others)),
-             "coupling": coupling + 0.01 * seed if name == OURS else 0.0, "decay": 0.0}
-            for name in pucks.ENCODINGS for seed in range(10) for multiple in pucks.MULTIPLES]  # fmt: skip
+    rows = [
+        {
+            "encoding": name,
+            "seed": seed,
+            "multiple": multiple,
+            "samples": 1000,
+            "correct": int(1000 * (ours if name == OURS else others)),
+            "coupling": coupling + 0.01 * seed if name == OURS else 0.0,
+            "decay": 0.0,
+        }
+        for name in pucks.ENCODINGS
+        for seed in range(10)
+        for multiple in pucks.MULTIPLES
+    ]
     return {METRIC: pd.DataFrame(rows)}
 
 

@@ -40,8 +40,9 @@ def test_both_answers_and_what_cannot_be_told(claim):
     assert outcome(claim, given(holds, seeds=(0,))) == "undecided"  # one seed has no spread
     missed = {name: frame.assign(passed=False) if "passed" in frame else frame for name, frame in given(holds).items()}
     assert outcome(claim, missed) == "undecided"
-    assert all("gate missed" in each.note or each.finding.metrics != (READINGS,)
-               for each in CHECKS[claim].judged(missed))  # fmt: skip
+    assert all(
+        "gate missed" in each.note or each.finding.metrics != (READINGS,) for each in CHECKS[claim].judged(missed)
+    )
 
 
 def test_verdicts_are_scaled_reproductions_with_their_recipe_and_seeds():
@@ -51,8 +52,9 @@ def test_verdicts_are_scaled_reproductions_with_their_recipe_and_seeds():
     assert "0.1 is our bound" in found.sentences[0].note
 
 
-@pytest.mark.parametrize("claim", ["BAM-F6", "BAM-F7", "BAM-C7", "BAM-C18", "PE-C2", "PE-C3", "PE-KERPLE-E", "PE-F3",
-                                   "BAM-F10"])  # fmt: skip
+@pytest.mark.parametrize(
+    "claim", ["BAM-F6", "BAM-F7", "BAM-C7", "BAM-C18", "PE-C2", "PE-C3", "PE-KERPLE-E", "PE-F3", "BAM-F10"]
+)
 def test_level_up_to_four_times_is_not_level_up_to_64(claim):
     assert outcome(claim, given(HOLDS.get(claim, printed), multiples=(1, 2, 4))) == "undecided"
 

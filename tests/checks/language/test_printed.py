@@ -60,9 +60,15 @@ def test_tab1_by_hand():
 
 def test_built_model_has_the_scalars_it_would_train():
     assert parameters.built("120M") == {
-        "embedding": 25_165_824, "transformer": 95_963_904, "prior": 0, "prior_fixed": 0,
-        1: 192, 2: 384, 3: 576, "scale": 192,
-    }  # fmt: skip
+        "embedding": 25_165_824,
+        "transformer": 95_963_904,
+        "prior": 0,
+        "prior_fixed": 0,
+        1: 192,
+        2: 384,
+        3: 576,
+        "scale": 192,
+    }
 
 
 def test_a_small_model_counts_like_its_pieces():

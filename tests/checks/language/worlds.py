@@ -17,10 +17,26 @@ ROWS = PROFILE.readings
 BASES = ("nope", "sinusoidal", "rope", "rope-local", "alibi", "bam")
 SIX = (*BASES, *(f"{base}-ssmax" for base in BASES))
 # slopes per doubling of the length
-GROWING = {"nope": 0.3, "sinusoidal": 0.3, "learned": 0.35, "rope": 0.2, "rope-ssmax": 0.2, "rope-bias": 0.05,
-           "xpos": 0.1, "rope-learned": 0.1, "group-damped": 0.1, "group-defective": 0.1, "lag-table": 0.1,
-           "rope+": 0.1, "rope-ssmax-base-50": 0.2, "rope-ssmax-base-100": 0.02, "rope-dynamic-linear": 0.115,
-           "rope-dynamic-ntk": 0.05, "rope-rerope": 0.03, "rope-leaky-rerope": 0.04}  # fmt: skip
+GROWING = {
+    "nope": 0.3,
+    "sinusoidal": 0.3,
+    "learned": 0.35,
+    "rope": 0.2,
+    "rope-ssmax": 0.2,
+    "rope-bias": 0.05,
+    "xpos": 0.1,
+    "rope-learned": 0.1,
+    "group-damped": 0.1,
+    "group-defective": 0.1,
+    "lag-table": 0.1,
+    "rope+": 0.1,
+    "rope-ssmax-base-50": 0.2,
+    "rope-ssmax-base-100": 0.02,
+    "rope-dynamic-linear": 0.115,
+    "rope-dynamic-ntk": 0.05,
+    "rope-rerope": 0.03,
+    "rope-leaky-rerope": 0.04,
+}
 # extensions by a factor: loss at the training length, slope up to the factor, the factor; 0.4 per doubling beyond
 FIXED = {"rope-pi-4": (0.3, 0.0, 4), "rope-ntk-4": (0.05, 0.025, 4), "rope-ntk-2": (0.03, 0.02, 2),
          "rope-ntk-8": (0.08, 0.02, 8), "rope-pi": (0.8, 0.0, 16), "rope-ntk": (0.2, 0.0, 16)}  # fmt: skip
@@ -78,10 +94,21 @@ def read(rule, seeds=SEEDS, multiples=MULTIPLES, noise=0.001):
         for seed in seeds:
             for multiple in wanted:
                 jitter = noise * rng.standard_normal()
-                rows.append({"part": part, "encoding": name, "seed": seed, "trained": trained, "documents": 8,
-                             "length": int(multiple * (known or trained)), "domain": "docstrings", "run": "r",
-                             "swap": swaps.get(name, 1.0) + jitter, "passed": True,
-                             "loss": 1 + rule(name + "+" * (part == TUNED), multiple) + jitter})  # fmt: skip
+                rows.append(
+                    {
+                        "part": part,
+                        "encoding": name,
+                        "seed": seed,
+                        "trained": trained,
+                        "documents": 8,
+                        "length": int(multiple * (known or trained)),
+                        "domain": "docstrings",
+                        "run": "r",
+                        "swap": swaps.get(name, 1.0) + jitter,
+                        "passed": True,
+                        "loss": 1 + rule(name + "+" * (part == TUNED), multiple) + jitter,
+                    }
+                )
 
     near = [multiple for multiple in multiples if multiple <= 16]
     for name in dict.fromkeys((*PROFILE.language.encodings, *ROWS.encodings)):
@@ -106,8 +133,15 @@ def perplexity(rule, seeds=SEEDS, multiples=MULTIPLES, noise=0.001):
                 jitter = noise * rng.standard_normal()
                 for multiple in multiples:
                     loss, base = 1 + rule(name, multiple) + jitter, 1 + rule(name, 1) + jitter
-                    common = {"domain": domain, "encoding": name, "times": 1, "seed": seed, "passed": True,
-                              "length": multiple * TRAINED, "trained": TRAINED}  # fmt: skip
+                    common = {
+                        "domain": domain,
+                        "encoding": name,
+                        "times": 1,
+                        "seed": seed,
+                        "passed": True,
+                        "length": multiple * TRAINED,
+                        "trained": TRAINED,
+                    }
                     rows.append(common | {"loss": loss, "growth": loss - base, "trained_on": domain == "docstrings"})
                     documents += [common | {"document": d, "loss": loss + (-1) ** d} for d in range(4)]
     return {"language_perplexity": pd.DataFrame(rows), "language_losses": pd.DataFrame(documents)}
@@ -116,18 +150,42 @@ def perplexity(rule, seeds=SEEDS, multiples=MULTIPLES, noise=0.001):
 def passkeys(far=0.0):
     """ALiBi and RoPE Local find every passkey up to T and a share `far` beyond."""
     return pd.DataFrame(
-        {"form": "plain", "encoding": name, "seed": seed, "length": int(m * TRAINED), "correct": round(20 * share),
-         "samples": 20, "accuracy": share, "trained": TRAINED}
-        for name in ("alibi", "rope-local") for seed in SEEDS for m, share in ((0.75, 1.0), (1, 1.0), (32, far))
-    )  # fmt: skip
+        {
+            "form": "plain",
+            "encoding": name,
+            "seed": seed,
+            "length": int(m * TRAINED),
+            "correct": round(20 * share),
+            "samples": 20,
+            "accuracy": share,
+            "trained": TRAINED,
+        }
+        for name in ("alibi", "rope-local")
+        for seed in SEEDS
+        for m, share in ((0.75, 1.0), (1, 1.0), (32, far))
+    )
 
 
 def frames(rule, **how):
     slopes = STEADY if rule is reverse else FADES
     fading = pd.DataFrame(
-        {"encoding": name, "seed": seed, "length": multiple * TRAINED, "layer": 0, "head": head, "passed": True,
-         "peak": -slopes.get(name, 0.0) * math.log2(multiple) + 0.1 * head}
-        for name in ROWS.fading for seed in how.get("seeds", SEEDS) for multiple in (1, 4, 16) for head in (0, 1)
-    )  # fmt: skip
-    return {"language_readings": read(rule, **how), "language_fading": fading, "passkey_by_length": passkeys(),
-            **perplexity(rule, **how)}  # fmt: skip
+        {
+            "encoding": name,
+            "seed": seed,
+            "length": multiple * TRAINED,
+            "layer": 0,
+            "head": head,
+            "passed": True,
+            "peak": -slopes.get(name, 0.0) * math.log2(multiple) + 0.1 * head,
+        }
+        for name in ROWS.fading
+        for seed in how.get("seeds", SEEDS)
+        for multiple in (1, 4, 16)
+        for head in (0, 1)
+    )
+    return {
+        "language_readings": read(rule, **how),
+        "language_fading": fading,
+        "passkey_by_length": passkeys(),
+        **perplexity(rule, **how),
+    }

@@ -99,9 +99,11 @@ def test_below_five_counts_as_two_and_a_half_in_the_papers_averages():
     assert rows.number("<5") == 2.5
     gaps = {n: (rows.averages(n) - rows.scores(n).mean(axis=1)).abs() for n in (1, 2, 4, 5, 6, 8, 9, 11, 12)}
     assert [(n, row) for n, each in gaps.items() for row in each.index[each > 0.0051]] == [
-        (1, f"Ours-calibration ({LLAMA3})"), (1, f"Ours-calibration-compression ({LLAMA3})"),
-        (5, "Llama3.1"), (5, "ParallelComp-Llama3.1"),
-    ]  # fmt: skip
+        (1, f"Ours-calibration ({LLAMA3})"),
+        (1, f"Ours-calibration-compression ({LLAMA3})"),
+        (5, "Llama3.1"),
+        (5, "ParallelComp-Llama3.1"),
+    ]
 
 
 def test_an_average_that_is_mended_is_accepted(edit):

@@ -92,8 +92,13 @@ def test_small_errors_are_refused():
     assert refused("PC-TA.2x", 2, says=lambda digits, R, epsilon: 4 * (digits**0.25 - math.log(epsilon)) / R)
     assert refused("PC-TA.3x", 2, says=lambda c, s: 1.02 * CHECKS["PC-TA.3x"].laws[2][0].says(c, s))
     merged = CHECKS["PC-EQ10"].laws[0][0].says
-    assert refused("PC-EQ10", 0, says=lambda seed, scale: merged(
-        seed, scale, weigh=lambda o, z: parallel.merge(o, [x + 1e-6 * i for i, x in enumerate(z)])))  # fmt: skip
+    assert refused(
+        "PC-EQ10",
+        0,
+        says=lambda seed, scale: merged(
+            seed, scale, weigh=lambda o, z: parallel.merge(o, [x + 1e-6 * i for i, x in enumerate(z)])
+        ),
+    )
 
 
 def test_the_two_evictions_commute():

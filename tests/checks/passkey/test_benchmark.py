@@ -17,15 +17,23 @@ def frames(names=NAMES, slope=1.0, multiples=MULTIPLES, hits=x11.HEAVY, missed=(
     lengths = [128 * multiple for multiple in multiples]
     asked = pd.DataFrame(itertools.product(names, lengths), columns=["encoding", "length"]).assign(trained=128)
     by_length, chunks = asked[asked["encoding"] != METHOD], asked.assign(method=asked["encoding"], encoding="rope")
-    rows = [(name, seed, n, 50 * ((n <= 128 and name not in missed) or name in hits), 50, 128)
-            for name in x11.HEAVY + x11.OTHERS for seed in range(5) for n in (96, *lengths)]  # fmt: skip
+    rows = [
+        (name, seed, n, 50 * ((n <= 128 and name not in missed) or name in hits), 50, 128)
+        for name in x11.HEAVY + x11.OTHERS
+        for seed in range(5)
+        for n in (96, *lengths)
+    ]
     counts = pd.DataFrame(rows, columns=["encoding", "seed", "length", "correct", "samples", "trained"])
     masses = [
         (f"prior {i}", seed, i / 9, i / 9, 0.5 + slope * (i / 9 - 0.5), True) for i in range(10) for seed in (0, 1)
     ]
     columns = ["encoding", "seed", "far", "both", "accuracy", "passed"]
-    return {x11.BY_LENGTH: by_length, x11.CHUNKS: chunks[chunks["method"] == METHOD], x11.COUNTS: counts,
-            x11.TAILS: pd.DataFrame(masses, columns=columns)}  # fmt: skip
+    return {
+        x11.BY_LENGTH: by_length,
+        x11.CHUNKS: chunks[chunks["method"] == METHOD],
+        x11.COUNTS: counts,
+        x11.TAILS: pd.DataFrame(masses, columns=columns),
+    }
 
 
 def outcomes(given):

@@ -6,9 +6,25 @@ import pytest
 from attention_priors.checks import CHECKS
 from attention_priors.checks.passkey import recall
 
-FAR = {"half-rope-window": 1.0, "half-rope-window-bam": 1.0, "bam": 0.9, "bam-ssmax": 0.9, "kerple-power": 0.9,
-       "kerple-log": 0.9, "fox-slow": 0.5, "alibi": 0.1, "nope": 0.0, "rope": 0.0, "sinusoidal": 0.0,
-       "t5": 0.3, "sandwich": 0.7, "xpos": 0.1, "goat": 0.5, "bam-laplace": 0.8, "half-window": 0.4}  # fmt: skip
+FAR = {
+    "half-rope-window": 1.0,
+    "half-rope-window-bam": 1.0,
+    "bam": 0.9,
+    "bam-ssmax": 0.9,
+    "kerple-power": 0.9,
+    "kerple-log": 0.9,
+    "fox-slow": 0.5,
+    "alibi": 0.1,
+    "nope": 0.0,
+    "rope": 0.0,
+    "sinusoidal": 0.0,
+    "t5": 0.3,
+    "sandwich": 0.7,
+    "xpos": 0.1,
+    "goat": 0.5,
+    "bam-laplace": 0.8,
+    "half-window": 0.4,
+}
 
 
 def frames(far=FAR, heavy=0.4, missed=(), seeds=range(5)):
@@ -21,9 +37,19 @@ def frames(far=FAR, heavy=0.4, missed=(), seeds=range(5)):
                     asked = 200 - 20 * (seed % 2)
                     within = float(name not in missed)
                     value = within if length <= 128 else share * (heavy if load == 64 else 1)
-                    rows.append({"encoding": name, "seed": seed, "steps": 300, "load": load, "length": length,
-                                 "correct": round(asked * value), "queries": asked, "samples": 10,
-                                 "trained": 128})  # fmt: skip
+                    rows.append(
+                        {
+                            "encoding": name,
+                            "seed": seed,
+                            "steps": 300,
+                            "load": load,
+                            "length": length,
+                            "correct": round(asked * value),
+                            "queries": asked,
+                            "samples": 10,
+                            "trained": 128,
+                        }
+                    )
     return {recall.ANSWERS: pd.DataFrame(rows)}
 
 
@@ -39,12 +65,15 @@ def test_all_can_agree_and_disagree():
     assert outcomes("X-42", frames(heavy=1.0)) == ["disagrees"]
 
 
-@pytest.mark.parametrize(("changes", "expected"), [
-    ({"kerple-log": 0.2}, ["agrees", "disagrees", "agrees", "agrees", "agrees", "agrees"]),
-    ({"rope": 0.8}, ["agrees", "agrees", "disagrees", "agrees", "agrees", "agrees"]),
-    ({"nope": 0.8}, ["agrees", "agrees", "agrees", "disagrees", "agrees", "agrees"]),
-    ({"fox-slow": 0.0}, ["agrees", "agrees", "agrees", "agrees", "disagrees", "agrees"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"kerple-log": 0.2}, ["agrees", "disagrees", "agrees", "agrees", "agrees", "agrees"]),
+        ({"rope": 0.8}, ["agrees", "agrees", "disagrees", "agrees", "agrees", "agrees"]),
+        ({"nope": 0.8}, ["agrees", "agrees", "agrees", "disagrees", "agrees", "agrees"]),
+        ({"fox-slow": 0.0}, ["agrees", "agrees", "agrees", "agrees", "disagrees", "agrees"]),
+    ],
+)
 def test_each_sentence_is_about_its_encodings(changes, expected):
     assert outcomes("X-41", frames(FAR | changes)) == expected
 

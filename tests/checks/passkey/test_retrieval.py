@@ -50,10 +50,13 @@ def frames(rule, seeds=5, far=FAR, names=ENCODINGS):
                 right = round(rule(name, n / T) * asked)
                 rows.append(one | {"length": n, "correct": right, "samples": asked, "accuracy": right / asked})
                 if name == OURS:
-                    samples += [one | {"length": n, "depth": k / (asked - 1), "correct": int(k < right)}
-                                for k in range(asked)]  # fmt: skip
-    return {name: pd.DataFrame(made) for name, made in
-            (("passkey_samples", samples), ("passkey_by_length", rows), ("passkey_reach", reach))}  # fmt: skip
+                    samples += [
+                        one | {"length": n, "depth": k / (asked - 1), "correct": int(k < right)} for k in range(asked)
+                    ]
+    return {
+        name: pd.DataFrame(made)
+        for name, made in (("passkey_samples", samples), ("passkey_by_length", rows), ("passkey_reach", reach))
+    }
 
 
 def test_the_made_up_metrics_are_those_of_the_experiment():

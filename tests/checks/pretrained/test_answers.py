@@ -14,41 +14,102 @@ NOISE = dict(zip(DOCUMENTS, (-0.01, 0.0, 0.01, 0.02), strict=True))
 
 def far_seeing(sign: float) -> list[dict]:
     """Of ten heads two fetch: with them alone, or without them, few keys are found, and fewer at random."""
-    hits = {("fetching", 0): 0, ("fetching", 2): 4, ("fetching", 5): 12, ("fetching", 10): 15, ("others", 8): 1,
-            ("random-0", 0): 0, ("random-0", 2): 0, ("random-0", 5): 0, ("random-0", 10): 15}  # fmt: skip
+    hits = {
+        ("fetching", 0): 0,
+        ("fetching", 2): 4,
+        ("fetching", 5): 12,
+        ("fetching", 10): 15,
+        ("others", 8): 1,
+        ("random-0", 0): 0,
+        ("random-0", 2): 0,
+        ("random-0", 5): 0,
+        ("random-0", 10): 15,
+    }
     if sign < 0:
-        hits |= {("fetching", 10): 2, ("fetching", 2): 14, ("fetching", 5): 0, ("others", 8): 15, ("random-0", 5): 16,
-                 ("random-0", 2): 16}  # fmt: skip
-    return [{"order": order, "far": count, "heads": 10, "length": 200, "way": "ntk", "window": 20,
-             "prompt": prompt, "correct": int(prompt < right)}
-            for (order, count), right in hits.items() for prompt in range(16)]  # fmt: skip
+        hits |= {
+            ("fetching", 10): 2,
+            ("fetching", 2): 14,
+            ("fetching", 5): 0,
+            ("others", 8): 15,
+            ("random-0", 5): 16,
+            ("random-0", 2): 16,
+        }
+    return [
+        {
+            "order": order,
+            "far": count,
+            "heads": 10,
+            "length": 200,
+            "way": "ntk",
+            "window": 20,
+            "prompt": prompt,
+            "correct": int(prompt < right),
+        }
+        for (order, count), right in hits.items()
+        for prompt in range(16)
+    ]
 
 
 def frames(sign: float = 1.0) -> dict[str, pd.DataFrame]:
     """A world in which every sentence holds (1), or in which its opposite does (-1)."""
     cost = {"as-is": 0.0, "pi": 0.5, "ntk": 0.2, "yarn": 0.1, "sinks": 0.0}
     far = {"as-is": 2.0, "pi": 1.0, "ntk": 0.4, "yarn": 0.3, "sinks": 0.2}
-    losses = [{"document": name, "way": way, "length": length, "loss": 2 + noise * (1 + k) + sign * more[way]}
-              for name, noise in NOISE.items() for length, more in ((50, cost), (100, cost), (200, far))
-              for k, way in enumerate(more)]  # fmt: skip
+    losses = [
+        {"document": name, "way": way, "length": length, "loss": 2 + noise * (1 + k) + sign * more[way]}
+        for name, noise in NOISE.items()
+        for length, more in ((50, cost), (100, cost), (200, far))
+        for k, way in enumerate(more)
+    ]
     evicted = {"nothing": 0.0, "first keys": 1.0, "nearest keys": 0.3, "all between": 0.2}
-    eviction = [{"document": name, "region": region, "layers": layers,
-                 "loss": 2 + noise * k + (sign * more if layers != "all layers" else -sign)}
-                for name, noise in NOISE.items() for k, (region, more) in enumerate(evicted.items())
-                for layers in ("all layers", "first third", "last third") if region != "nothing"]  # fmt: skip
+    eviction = [
+        {
+            "document": name,
+            "region": region,
+            "layers": layers,
+            "loss": 2 + noise * k + (sign * more if layers != "all layers" else -sign),
+        }
+        for name, noise in NOISE.items()
+        for k, (region, more) in enumerate(evicted.items())
+        for layers in ("all layers", "first third", "last third")
+        if region != "nothing"
+    ]
     eviction += [{"document": name, "region": "nothing", "layers": "all layers", "loss": 2} for name in NOISE]
-    heads = [{"document": name, "layer": layer, "head": 0, "sink": 0.8 - 0.4 * layer, "value_ratio": 0.5,
-              "key_ratio": 1 + sign * 0.5 + noise if layer == 0 else 1.0, "by_nothing": 0.5 + sign * 0.3,
-              "by_lag": 0.5 - sign * 0.3 + noise, "by_ggd": 0.5 - sign * 0.3 + noise + (0.01 if sign > 0 else 0.2)}
-             for name, noise in NOISE.items() for layer in (0, 1)]  # fmt: skip
-    found = {"parallel": 16, "as-is": 8, "lexical": 2, "last": 1} if sign > 0 else {
-        "parallel": 1, "as-is": 12, "lexical": 14, "last": 15}  # fmt: skip
-    keys = [{"way": "as-is", "length": 200, "prompt": prompt, "depth": prompt / 16, "correct": int(prompt > 1)}
-            for prompt in range(16)]  # fmt: skip
-    keys += [{"way": way, "length": 400, "prompt": prompt, "depth": prompt / 16, "correct": int(prompt < hits)}
-            for way, hits in found.items() for prompt in range(16)]  # fmt: skip
-    made = {"pretrained_losses": losses, "pretrained_eviction": eviction, "pretrained_heads": heads,
-            "pretrained_keys": keys, "pretrained_far": far_seeing(sign)}  # fmt: skip
+    heads = [
+        {
+            "document": name,
+            "layer": layer,
+            "head": 0,
+            "sink": 0.8 - 0.4 * layer,
+            "value_ratio": 0.5,
+            "key_ratio": 1 + sign * 0.5 + noise if layer == 0 else 1.0,
+            "by_nothing": 0.5 + sign * 0.3,
+            "by_lag": 0.5 - sign * 0.3 + noise,
+            "by_ggd": 0.5 - sign * 0.3 + noise + (0.01 if sign > 0 else 0.2),
+        }
+        for name, noise in NOISE.items()
+        for layer in (0, 1)
+    ]
+    found = (
+        {"parallel": 16, "as-is": 8, "lexical": 2, "last": 1}
+        if sign > 0
+        else {"parallel": 1, "as-is": 12, "lexical": 14, "last": 15}
+    )
+    keys = [
+        {"way": "as-is", "length": 200, "prompt": prompt, "depth": prompt / 16, "correct": int(prompt > 1)}
+        for prompt in range(16)
+    ]
+    keys += [
+        {"way": way, "length": 400, "prompt": prompt, "depth": prompt / 16, "correct": int(prompt < hits)}
+        for way, hits in found.items()
+        for prompt in range(16)
+    ]
+    made = {
+        "pretrained_losses": losses,
+        "pretrained_eviction": eviction,
+        "pretrained_heads": heads,
+        "pretrained_keys": keys,
+        "pretrained_far": far_seeing(sign),
+    }
     return {name: pd.DataFrame(rows).assign(model=LABEL, trained=100) for name, rows in made.items()}
 
 
@@ -106,16 +167,29 @@ def test_the_words_say_the_numbers_of_the_frames() -> None:
     )
     assert "1 of 16 with all but the 2 that fetch best" in told
     made["pretrained_dynamic"] = pd.DataFrame(
-        [{"document": name, "how": how, "start": 1024, "length": 1280, "loss": 2 + more + noise * k}
-         for name, noise in NOISE.items()
-         for k, (how, more) in enumerate((("as it is", 0.0), ("one pass", 0.1), ("with a cache", 0.3)))]
-    ).assign(model=LABEL)  # fmt: skip
+        [
+            {"document": name, "how": how, "start": 1024, "length": 1280, "loss": 2 + more + noise * k}
+            for name, noise in NOISE.items()
+            for k, (how, more) in enumerate((("as it is", 0.0), ("one pass", 0.1), ("with a cache", 0.3)))
+        ]
+    ).assign(model=LABEL)
     assert "decoding with a cache loses +0.2050 [" in answers.told_of_cache(made)
     assert answers.told_of_scaling(made) == ""
     more = made["pretrained_losses"].query("way == 'ntk'")
-    made["pretrained_losses"] = pd.concat([made["pretrained_losses"], *(
-        more.assign(way=way, loss=more["loss"] - 0.25) for way in ("ssmax", "ntk-ssmax", "base-50"))])  # fmt: skip
+    made["pretrained_losses"] = pd.concat(
+        [
+            made["pretrained_losses"],
+            *(more.assign(way=way, loss=more["loss"] - 0.25) for way in ("ssmax", "ntk-ssmax", "base-50")),
+        ]
+    )
     assert "*NTK 2, scalable softmax* against *NTK-aware base, 2*: -0.25 [" in answers.told_of_scaling(made)
-    for say in (answers.told, answers.told_of_heads, answers.told_of_keys, answers.told_of_eviction,
-                answers.told_of_scaling, answers.told_of_far, answers.told_of_cache):  # fmt: skip
+    for say in (
+        answers.told,
+        answers.told_of_heads,
+        answers.told_of_keys,
+        answers.told_of_eviction,
+        answers.told_of_scaling,
+        answers.told_of_far,
+        answers.told_of_cache,
+    ):
         assert say({}) == ""

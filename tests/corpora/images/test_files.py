@@ -13,8 +13,9 @@ from attention_priors.corpora.images.glyphs import glyph
 
 def digits(folder: Path, count: int = 100) -> Path:
     """A file of the form of mnist_5k.csv.gz, with drawn digits of 28 x 28."""
-    rows = [[*np.rint(glyph("DejaVuSans", str(k % 10), 28, 0.6 + 0.003 * k).ravel() * 255), k % 10]
-            for k in range(count)]  # fmt: skip
+    rows = [
+        [*np.rint(glyph("DejaVuSans", str(k % 10), 28, 0.6 + 0.003 * k).ravel() * 255), k % 10] for k in range(count)
+    ]
     path = folder / "images" / "digits.csv.gz"
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savetxt(path, rows, fmt="%d", delimiter=",")
@@ -38,8 +39,9 @@ def test_digits_are_held_out_in_every_class_and_resized(tmp_path: Path) -> None:
     held = {int(k): int((source.labels[source.held_out] == k).sum()) for k in range(10)}
     assert held == dict.fromkeys(range(10), 2) and source.images.shape == (100, 1, 28, 28)
     images, labels = source.test(30, 28, 1)
-    assert all(any(torch.allclose(image, other, atol=1e-5) for other in source.images[source.held_out])
-               for image in images)  # fmt: skip
+    assert all(
+        any(torch.allclose(image, other, atol=1e-5) for other in source.images[source.held_out]) for image in images
+    )
     larger, same = source.test(30, 56, 1)
     assert torch.equal(same, labels) and larger.shape == (30, 1, 56, 56) and 0 <= larger.min() <= larger.max() <= 1
     learned, _ = source.training(50, 28, torch.Generator())

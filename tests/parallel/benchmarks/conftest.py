@@ -18,8 +18,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("model")
     torch.manual_seed(0)
     config, kind, more = FAMILIES["llama"]
-    sizes = SIZES | more | {"vocab_size": 258, "max_position_embeddings": 1024, "num_hidden_layers": 2,
-                            "eos_token_id": 257}  # fmt: skip
+    sizes = (
+        SIZES | more | {"vocab_size": 258, "max_position_embeddings": 1024, "num_hidden_layers": 2, "eos_token_id": 257}
+    )
     kind(config(**sizes)).save_pretrained(folder)
     tokenizer().save_pretrained(folder)
     return folder

@@ -7,8 +7,10 @@ import json
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
-TEMPLATE = ("{{ bos_token }}{% for each in messages %}[{{ each.role }}]{{ each.content }}{% endfor %}"
-            "{% if add_generation_prompt %}[model]{% endif %}")  # fmt: skip
+TEMPLATE = (
+    "{{ bos_token }}{% for each in messages %}[{{ each.role }}]{{ each.content }}{% endfor %}"
+    "{% if add_generation_prompt %}[model]{% endif %}"
+)
 
 
 def tokenizer(template: str | None = TEMPLATE) -> PreTrainedTokenizerFast:
@@ -53,8 +55,16 @@ def infinite_line(task: str, number: int) -> dict:
 def long_line(task: str, number: int) -> dict:
     asked, answers = LONG[task]
     classes = ["Individual", "Group"] if task == "trec" else None
-    return {"input": asked, "context": "Some words of a text. " * 20, "answers": answers, "length": 100,
-            "dataset": task, "language": "en", "all_classes": classes, "_id": f"{number:048x}"}  # fmt: skip
+    return {
+        "input": asked,
+        "context": "Some words of a text. " * 20,
+        "answers": answers,
+        "length": 100,
+        "dataset": task,
+        "language": "en",
+        "all_classes": classes,
+        "_id": f"{number:048x}",
+    }
 
 
 def written(lines: list[dict]) -> str:

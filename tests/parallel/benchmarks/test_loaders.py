@@ -15,8 +15,9 @@ from attention_priors.parallel.benchmarks import infinitebench, longbench, metri
 from attention_priors.parallel.benchmarks.task import Row, Task
 from parallel.benchmarks.made import INFINITE, LONG, infinite_line, long_line, written
 
-TABLE_1 = ("NtrvQA Qasper MF-en HotpotQA 2WikiMQA Musique GovReport QMSum MultiNews TREC TriviaQA SAMSum PCount PRe "
-           "LCC RB-P")  # fmt: skip
+TABLE_1 = (
+    "NtrvQA Qasper MF-en HotpotQA 2WikiMQA Musique GovReport QMSum MultiNews TREC TriviaQA SAMSum PCount PRe LCC RB-P"
+)
 TABLE_2 = "R.PK R.Num R.KV En.MC Math.F Code.Debug"
 
 
@@ -97,27 +98,44 @@ def without(name: str) -> str:
 
 
 REFUSED: list[tuple[Callable[[Path], object], str, str]] = [
-    (lambda folder: list(infinitebench.rows("passkey", folder)), "no passkey.jsonl or data/passkey.jsonl",
-     "the folder of a copy of xinrongzhang2022/InfiniteBench"),
+    (
+        lambda folder: list(infinitebench.rows("passkey", folder)),
+        "no passkey.jsonl or data/passkey.jsonl",
+        "the folder of a copy of xinrongzhang2022/InfiniteBench",
+    ),
     (lambda folder: list(longbench.rows("lcc", folder)), "data.zip in", "a copy of THUDM/LongBench"),
-    (lambda folder: list(infinitebench.rows("passkey")), "passkey.jsonl of xinrongzhang2022/InfiniteBench at 90f0394",
-     "--data FOLDER"),
+    (
+        lambda folder: list(infinitebench.rows("passkey")),
+        "passkey.jsonl of xinrongzhang2022/InfiniteBench at 90f0394",
+        "--data FOLDER",
+    ),
     (lambda folder: list(longbench.rows("lcc")), "data.zip of THUDM/LongBench at 5e628be", "--data FOLDER"),
     (zipped(trec=""), "has no lcc.jsonl", "copy data.zip"),
     (read("PK cut short", "lcc", "data.zip"), "is no zip archive", "copy it again"),
     (read(json.dumps(LINE) + "\n{'id': 1}\n"), "passkey.jsonl:2", "copy the file again"),
     (read("[1]\n"), "passkey.jsonl:1 is list", "one JSON object a line"),
-    *((read(without(name)), f"passkey.jsonl:1 has no field '{name}'", "as the benchmark publishes it")
-      for name in ("id", "context", "input", "answer")),
+    *(
+        (read(without(name)), f"passkey.jsonl:1 has no field '{name}'", "as the benchmark publishes it")
+        for name in ("id", "context", "input", "answer")
+    ),
     (read(json.dumps(LINE | {"answer": []})), "answer = []", "at least one"),
     (read(json.dumps(LINE | {"answer": None})), "answer = None", "at least one"),
-    *((read(written([infinite_line("code_debug", 0) | {"answer": each}]), "code_debug", "code_debug.jsonl"),
-       f"answer {each!r} is none of 4 options", "the option's text") for each in ("", "AB", "E")),
+    *(
+        (
+            read(written([infinite_line("code_debug", 0) | {"answer": each}]), "code_debug", "code_debug.jsonl"),
+            f"answer {each!r} is none of 4 options",
+            "the option's text",
+        )
+        for each in ("", "AB", "E")
+    ),
     (read(json.dumps(LINE | {"context": ""})), "context is empty", "with a text"),
-    (read(written([infinite_line("code_debug", 0) | {"answer": "z"}]), "code_debug", "code_debug.jsonl"),
-     "answer 'z' is none of 4 options", "the option's text"),
+    (
+        read(written([infinite_line("code_debug", 0) | {"answer": "z"}]), "code_debug", "code_debug.jsonl"),
+        "answer 'z' is none of 4 options",
+        "the option's text",
+    ),
     (read(written([long_line("lcc", 0) | {"answers": []}]), "lcc", "lcc.jsonl"), "answers = []", "at least one"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("number", range(len(REFUSED)), ids=lambda number: f"{number}-{REFUSED[number][1]}")

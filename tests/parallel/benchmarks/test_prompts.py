@@ -16,9 +16,12 @@ ASKED = TASK.question(ROW)
 
 @pytest.mark.parametrize(
     ("chat", "text", "question"),
-    [("question", "a text", "[user]" + ASKED.lstrip("\n") + "[model]"), ("text", "[user]a text", ASKED + "[model]"),
-     ("none", "a text", ASKED)],
-)  # fmt: skip
+    [
+        ("question", "a text", "[user]" + ASKED.lstrip("\n") + "[model]"),
+        ("text", "[user]a text", ASKED + "[model]"),
+        ("none", "a text", ASKED),
+    ],
+)
 def test_where_the_template_stands(chat: str, text: str, question: str) -> None:
     made = Wording.of(tokenizer(), chat)
     assert made.bos == 256
@@ -41,9 +44,11 @@ def test_the_end_of_an_answer_that_does_not_count() -> None:
 
 @pytest.mark.parametrize(
     ("template", "chat", "value", "remedy"),
-    [(TEMPLATE, "system", "'system'", "choose one of question, text, none"),
-     ("{% for each in messages %}{{ each.content | upper }}{% endfor %}", "text", "changes its message", "'none'")],
-)  # fmt: skip
+    [
+        (TEMPLATE, "system", "'system'", "choose one of question, text, none"),
+        ("{% for each in messages %}{{ each.content | upper }}{% endfor %}", "text", "changes its message", "'none'"),
+    ],
+)
 def test_what_is_refused(template: str, chat: str, value: str, remedy: str) -> None:
     with pytest.raises(ValueError) as caught:
         Wording.of(tokenizer(template), chat)

@@ -17,8 +17,20 @@ from attention_priors.parallel.benchmarks.task import Row
 from attention_priors.publish import benchmarks as summary
 from parallel.benchmarks.made import LONG, infinite_line, tokenizer, written
 
-SMALL = ["--tasks", "passkey,kv_retrieval", "--length", "900", "--samples", "2", "--window", "400", "--budget", "40",
-         "--device", "cpu"]  # fmt: skip
+SMALL = [
+    "--tasks",
+    "passkey,kv_retrieval",
+    "--length",
+    "900",
+    "--samples",
+    "2",
+    "--window",
+    "400",
+    "--budget",
+    "40",
+    "--device",
+    "cpu",
+]
 METHODS = ["--methods", "plain,halves,k3,chunks-budget,random"]
 ANSWERS = 20
 LINE = infinite_line("passkey", 0)
@@ -76,8 +88,9 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_table(
 
 
 def test_answers_are_those_of_generate(model: Path, tmp_path: Path) -> None:
-    assert asked(model, tmp_path, "--methods", "chunks-budget", "--keep", "2", "--chat", "none", "--tasks",
-                 "passkey") == 0  # fmt: skip
+    assert (
+        asked(model, tmp_path, "--methods", "chunks-budget", "--keep", "2", "--chat", "none", "--tasks", "passkey") == 0
+    )
     found, words = both(model)
     task = infinitebench.TASKS["passkey"]
     lines = command.rows("passkey", None, 900, 2, opened.counter(words))

@@ -58,9 +58,12 @@ def test_a_length_is_counted_as_it_is_told() -> None:
 
 @pytest.mark.parametrize(
     ("call", "value", "remedy"),
-    [(("trec", 500, 1), "'trec'", "leave --length out"), (("passkey", 20, 1), "length = 20", "a longer one"),
-     (("passkey", 500, 0), "samples = 0", "at least 1")],
-)  # fmt: skip
+    [
+        (("trec", 500, 1), "'trec'", "leave --length out"),
+        (("passkey", 20, 1), "length = 20", "a longer one"),
+        (("passkey", 500, 0), "samples = 0", "at least 1"),
+    ],
+)
 def test_what_cannot_be_made_is_one_line(call: tuple, value: str, remedy: str) -> None:
     with pytest.raises(ValueError) as caught:
         synthetic.lines(*call, seed=100)

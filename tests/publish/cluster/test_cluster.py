@@ -36,9 +36,22 @@ PRELOAD = (
 
 
 def spec(seed: int, steps: int = 40, start: RunSpec | None = None, **changes: object) -> RunSpec:
-    settings = {"name": "test", "optimizer": "adamw", "rate": 0.01, "prior_rate": 1.0, "steps": steps, "batch": 2,
-                "length": 80, "warmup": 0, "final_rate": 0.1, "weight_decay": 0.1, "betas": (0.9, 0.95), "clip": 1.0,
-                "text_weight": 0.1, "checkpoint_every": 4} | changes  # fmt: skip
+    settings = {
+        "name": "test",
+        "optimizer": "adamw",
+        "rate": 0.01,
+        "prior_rate": 1.0,
+        "steps": steps,
+        "batch": 2,
+        "length": 80,
+        "warmup": 0,
+        "final_rate": 0.1,
+        "weight_decay": 0.1,
+        "betas": (0.9, 0.95),
+        "clip": 1.0,
+        "text_weight": 0.1,
+        "checkpoint_every": 4,
+    } | changes
     sizes = {"width": 16, "layers": 2, "heads": 2, "hidden": 16}
     model = ModelConfig(vocabulary=len(passkey.VOCABULARY), encoding="bam-ssmax", **sizes)
     return RunSpec(task="passkey", model=model, recipe=Recipe(**settings), seed=seed, start=start)
@@ -57,8 +70,13 @@ def same(one: Run, other: Run) -> None:
 @contextmanager
 def process(folder: Path, *arguments: str, **variables: str) -> Iterator[subprocess.Popen]:
     with open(folder / f"{arguments[0]}-{time.monotonic_ns()}.log", "w") as log:
-        made = subprocess.Popen([sys.executable, "-m", "dask", *arguments], env=os.environ | variables, stdout=log,
-                                stderr=subprocess.STDOUT, cwd=folder)  # fmt: skip
+        made = subprocess.Popen(
+            [sys.executable, "-m", "dask", *arguments],
+            env=os.environ | variables,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+        )
     try:
         yield made
     finally:
@@ -70,8 +88,9 @@ def process(folder: Path, *arguments: str, **variables: str) -> Iterator[subproc
 def scheduler(folder: Path) -> Iterator[tuple[subprocess.Popen, str]]:
     """A scheduler of its own and its address."""
     file = folder / "scheduler.json"
-    with process(folder, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file",
-                 str(file)) as made:  # fmt: skip
+    with process(
+        folder, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)
+    ) as made:
         until = time.monotonic() + 60
         while not file.exists():
             assert time.monotonic() < until and made.poll() is None, "the scheduler never began"
@@ -83,10 +102,23 @@ def scheduler(folder: Path) -> Iterator[tuple[subprocess.Popen, str]]:
 def at_work(folder: Path, address: str, name: str):
     """A worker with a store of its own."""
     (folder / "preload.py").write_text(PRELOAD)
-    return process(folder, "worker", address, "--name", name, "--nthreads", "1", "--no-nanny",
-                   "--no-dashboard", "--preload", str(folder / "preload.py"), "--local-directory",
-                   str(folder / f"scratch-{name}"),
-                   ATTENTION_PRIORS_CACHE=str(folder / name), OMP_NUM_THREADS="1")  # fmt: skip
+    return process(
+        folder,
+        "worker",
+        address,
+        "--name",
+        name,
+        "--nthreads",
+        "1",
+        "--no-nanny",
+        "--no-dashboard",
+        "--preload",
+        str(folder / "preload.py"),
+        "--local-directory",
+        str(folder / f"scratch-{name}"),
+        ATTENTION_PRIORS_CACHE=str(folder / name),
+        OMP_NUM_THREADS="1",
+    )
 
 
 def kill_at_a_checkpoint(workers: dict[Path, subprocess.Popen], killed: list[Path]) -> None:
@@ -244,15 +276,27 @@ def test_slurm_gives_workers_to_the_lines_of_the_page(root: Path, tmp_path: Path
         (tmp_path / name).write_text(content)
         (tmp_path / name).chmod(0o755)
     question = "import sys; from distributed import Client; print(Client(sys.argv[1][8:]).submit(sum, [2, 3]).result())"
-    smaller = {"cores=16": "cores=1", "processes=16": "processes=1", "32GB": "1GB", "jobs=8": "jobs=1",
-               '["make", "reproduce", "PROFILE=full", ': f"[{sys.executable!r}, '-c', {question!r}, "}  # fmt: skip
+    smaller = {
+        "cores=16": "cores=1",
+        "processes=16": "processes=1",
+        "32GB": "1GB",
+        "jobs=8": "jobs=1",
+        '["make", "reproduce", "PROFILE=full", ': f"[{sys.executable!r}, '-c', {question!r}, ",
+    }
     for old, new in smaller.items():
         assert block.count(old) == 1
         block = block.replace(old, new)
     (tmp_path / "lines.py").write_text(block)
     surroundings = os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "HERE": str(tmp_path)}
-    done = subprocess.run([sys.executable, "lines.py"], cwd=tmp_path, env=surroundings, capture_output=True, text=True,
-                          timeout=120, check=True)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "lines.py"],
+        cwd=tmp_path,
+        env=surroundings,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
     job = (tmp_path / "job.sh").read_text()
     assert done.stdout.strip() == "5"
     assert "#SBATCH -p cpu" in job and "#SBATCH -t 08:00:00" in job and "OMP_NUM_THREADS=1" in job

@@ -18,8 +18,18 @@ NAME = "kerple-log"  # stands for a reader's: its row is known
 
 def counts(name: str, share=lambda seed, length: 1.0, seeds=(0, 1, 2)) -> list[dict]:
     common = {"encoding": name, "trained": 128}
-    return [common | {"seed": seed, "length": length, "samples": asked, "correct": round(asked * share(seed, length)),
-                      "run": f"{name}{seed}"} for seed in seeds for length, asked in LENGTHS.items()]  # fmt: skip
+    return [
+        common
+        | {
+            "seed": seed,
+            "length": length,
+            "samples": asked,
+            "correct": round(asked * share(seed, length)),
+            "run": f"{name}{seed}",
+        }
+        for seed in seeds
+        for length, asked in LENGTHS.items()
+    ]
 
 
 def good(seed: int, length: int) -> float:
@@ -30,8 +40,9 @@ def short(seed: int, length: int) -> float:
     return float(length < 512)
 
 
-def card(share=lambda seed, length: 1.0, rivals=("bam", "rope"), near=0.9, far=0.9, price=1.1,
-         seeds=(0, 1, 2)) -> cards.Card:  # fmt: skip
+def card(
+    share=lambda seed, length: 1.0, rivals=("bam", "rope"), near=0.9, far=0.9, price=1.1, seeds=(0, 1, 2)
+) -> cards.Card:
     masses = [
         {"encoding": NAME, "seed": seed, "length": 8192, "trained": 128, "near": near, "far": far} for seed in seeds
     ]

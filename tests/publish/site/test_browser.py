@@ -269,8 +269,9 @@ def test_three_clicks_lead_from_the_first_page_to_counterexample_and_law(tab, ad
     assert "/source/" in path and line
     tab.wait_for_function(
         "line => { const top = document.getElementById(line).getBoundingClientRect().top;"
-        " return top >= 0 && top < innerHeight; }", arg=line,
-    )  # fmt: skip
+        " return top >= 0 && top < innerHeight; }",
+        arg=line,
+    )
     assert "PC-TAB1" in tab.locator(f"[id='{line}']").locator("xpath=ancestor::pre").inner_text()
 
 

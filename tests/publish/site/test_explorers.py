@@ -99,9 +99,12 @@ def presets(root, name):
 
 @pytest.mark.parametrize(
     ("label", "prior"),
-    [("ALiBi, m = 1/2", Laplace([1 / 2])), ("ALiBi (Laplace), m = 1/256", Laplace([1 / 256])),
-     ("KERPLE power, r₁ = 1, r₂ = 1/2", KerplePower([1.0], [0.5]))],
-)  # fmt: skip
+    [
+        ("ALiBi, m = 1/2", Laplace([1 / 2])),
+        ("ALiBi (Laplace), m = 1/256", Laplace([1 / 256])),
+        ("KERPLE power, r₁ = 1, r₂ = 1/2", KerplePower([1.0], [0.5])),
+    ],
+)
 def test_presets_are_what_they_are_called(root, script, label, prior):
     chosen, lags = presets(root, "prior")[label], torch.arange(256)
     case = (2.0 ** chosen["alpha"], chosen["beta"], chosen["mu"])
@@ -112,9 +115,13 @@ def test_presets_are_what_they_are_called(root, script, label, prior):
 
 
 METHODS = {
-    "none": "rope", "pi": "rope-pi", "ntk": "rope-ntk", "dynamic-ntk": "rope-dynamic-ntk", "yarn": "rope-yarn",
+    "none": "rope",
+    "pi": "rope-pi",
+    "ntk": "rope-ntk",
+    "dynamic-ntk": "rope-dynamic-ntk",
+    "yarn": "rope-yarn",
     "llama3": "rope-llama3",
-}  # fmt: skip
+}
 HEADS = list(itertools.product((4, 16, 64, 256), (100.0, 10_000.0, 1e7), (32, 2048, 131_072), (1.0, 2.0, 7.5, 128.0)))
 
 
@@ -147,13 +154,16 @@ def sandwich(head):
 
 PRIORS = {
     "alibi": [({"m": m}, gaussian.laplace(m)) for m in (0.5, 1 / 256)],
-    "gaussian": [({"alpha": a, "beta": b}, gaussian.coded(-b * np.log(a), b))
-                 for a, b in itertools.product((0.5, 30.0), (-0.5, 0.1, 0.5, 1.5))],
-    "kerple": [({"r1": r1, "r2": r2}, power(r1, r2))
-               for r1, r2 in itertools.product((0.5, 1.0, 2.0), (0.125, 1.0, 8.0))],
+    "gaussian": [
+        ({"alpha": a, "beta": b}, gaussian.coded(-b * np.log(a), b))
+        for a, b in itertools.product((0.5, 30.0), (-0.5, 0.1, 0.5, 1.5))
+    ],
+    "kerple": [
+        ({"r1": r1, "r2": r2}, power(r1, r2)) for r1, r2 in itertools.product((0.5, 1.0, 2.0), (0.125, 1.0, 8.0))
+    ],
     "sandwich": [({"head": head}, sandwich(head)) for head in (1, 3, 12)],
     "uniform": [({}, gaussian.laplace(0.0))],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PRIORS)
@@ -191,8 +201,12 @@ def test_limits_are_the_librarys(script):
     found = script("exponent", source, [["alibi", {"m": m}, D] for m, D in slopes])
     assert [each["value"] for each in found] == pytest.approx([np.exp(-m * (D + 1)) for m, D in slopes], **EXACT)
 
-    flat = [["uniform", {}, 8], ["sandwich", {"head": 3}, 8], ["gaussian", {"alpha": 2, "beta": -0.5}, 8],
-            ["gaussian", {"alpha": 2, "beta": 0}, 8]]  # fmt: skip
+    flat = [
+        ["uniform", {}, 8],
+        ["sandwich", {"head": 3}, 8],
+        ["gaussian", {"alpha": 2, "beta": -0.5}, 8],
+        ["gaussian", {"alpha": 2, "beta": 0}, 8],
+    ]
     assert script("exponent", source, flat) == [{"value": 1, "kind": "exact"}] * len(flat)
 
 
@@ -203,10 +217,17 @@ def test_presets_of_the_exponents_are_those_of_the_figure(root, script):
     for label, chosen in presets(root, "exponent").items():
         if label not in named:
             continue
-        raised = {"m": 2.0 ** chosen.get("m", 0), "alpha": 2.0 ** chosen.get("alpha", 0), "beta": chosen.get("beta"),
-                  "r1": chosen.get("r1"), "r2": 10.0 ** chosen.get("r2", 0), "head": chosen.get("head")}  # fmt: skip
-        found = script("exponent", "(family, p) => page.octaveExponents(page.table(family, p, 1024))",
-                       [[chosen["family"], raised]])[0]  # fmt: skip
+        raised = {
+            "m": 2.0 ** chosen.get("m", 0),
+            "alpha": 2.0 ** chosen.get("alpha", 0),
+            "beta": chosen.get("beta"),
+            "r1": chosen.get("r1"),
+            "r2": 10.0 ** chosen.get("r2", 0),
+            "head": chosen.get("head"),
+        }
+        found = script(
+            "exponent", "(family, p) => page.octaveExponents(page.table(family, p, 1024))", [[chosen["family"], raised]]
+        )[0]
         _, exponents = phase.octave_exponents(named[label](np.arange(1024.0)))
         assert [rho for _, rho in found] == pytest.approx(exponents.tolist(), rel=1e-4, abs=1e-5), label
         tried += 1

@@ -43,8 +43,9 @@ def test_one_call_is_attention_written_out(name: str, token: bool) -> None:
     made = model(name, class_token=token).double()
     attention, grid = made.blocks[0].attention, Grid(3, 2)
     places, x = grid.places(), torch.randn(2, 6 + token, 32, dtype=torch.float64)
-    q, k, v = (linear(x).unflatten(-1, (2, -1)).transpose(1, 2)
-               for linear in (attention.query, attention.key, attention.value))  # fmt: skip
+    q, k, v = (
+        linear(x).unflatten(-1, (2, -1)).transpose(1, 2) for linear in (attention.query, attention.key, attention.value)
+    )
     if attention.rotary is not None:
         q, k = attention.rotary(q, places), attention.rotary(k, places)
     scores = q @ k.mT / attention.content**0.5

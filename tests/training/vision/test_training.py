@@ -15,9 +15,22 @@ CPU = torch.device("cpu")
 
 
 def spec(name: str = "goat-2d", **changes) -> ImageSpec:
-    recipe = Recipe(name="test", optimizer="muon", rate=0.01, prior_rate=5.0, steps=6, batch=4, length=9, warmup=0,
-                    final_rate=0.1, weight_decay=0.1, betas=(0.9, 0.95), clip=1.0, text_weight=0.0,
-                    checkpoint_every=2)  # fmt: skip
+    recipe = Recipe(
+        name="test",
+        optimizer="muon",
+        rate=0.01,
+        prior_rate=5.0,
+        steps=6,
+        batch=4,
+        length=9,
+        warmup=0,
+        final_rate=0.1,
+        weight_decay=0.1,
+        betas=(0.9, 0.95),
+        clip=1.0,
+        text_weight=0.0,
+        checkpoint_every=2,
+    )
     model = VisionConfig(encoding=name, vocabulary=10, width=32, layers=2, heads=2, hidden=32, side=12, patch=4)
     given = {"task": "resolution", "model": model, "recipe": recipe, "seed": 103, "images": "glyphs"}
     return ImageSpec(**given | changes)
@@ -73,9 +86,15 @@ def test_an_interrupted_run_ends_where_a_whole_one_does(tmp_path: Path, monkeypa
 
 def test_keys_follow_what_a_run_depends_on() -> None:
     recipe, model = spec().recipe, spec().model
-    specs = [spec(), spec("rope-2d"), spec("goat-2d-split"), spec(seed=104), spec(images="digits:none.csv"),
-             spec(recipe=recipe.model_copy(update={"steps": 7})),
-             spec(model=model.model_copy(update={"class_token": True}))]  # fmt: skip
+    specs = [
+        spec(),
+        spec("rope-2d"),
+        spec("goat-2d-split"),
+        spec(seed=104),
+        spec(images="digits:none.csv"),
+        spec(recipe=recipe.model_copy(update={"steps": 7})),
+        spec(model=model.model_copy(update={"class_token": True})),
+    ]
     keys = [each.key() for each in specs]
     assert len(set(keys)) == len(keys) and spec().key() == keys[0]
 

@@ -24,8 +24,13 @@ from typing import Any
 
 from .. import tiles
 
-MODULES = {"forward": "kernels_forward", "backward_queries": "kernels_backward", "backward_keys": "kernels_backward",
-           "backward_table": "kernels_table", "decode": "kernels_decode"}  # fmt: skip
+MODULES = {
+    "forward": "kernels_forward",
+    "backward_queries": "kernels_backward",
+    "backward_keys": "kernels_backward",
+    "backward_table": "kernels_table",
+    "decode": "kernels_decode",
+}
 ELEMENTS = {"p_q", "p_k", "p_v", "p_o", "p_do", "p_dq", "p_dk", "p_dv"}  # in the inputs' dtype; other floats are fp32
 INTEGERS = {"p_first", "p_last", "p_need", "p_span"}
 NAMES = {2: "bf16", 4: "fp32"}
@@ -40,11 +45,19 @@ FLAGS: dict[str, dict[str, Any]] = {
 }
 # of these variants in bfloat16, by width: instructions, reads of global memory and exponentials per score
 INSTRUCTIONS = {
-    "sm_90": {"forward": {64: 12.7, 128: 11.7}, "backward_queries": {64: 27.6, 128: 29.5},
-              "backward_keys": {64: 15, 128: 20}, "backward_table": {64: 40, 128: 50}},
-    "sm_80": {"forward": {64: 13.5, 128: 19}, "backward_queries": {64: 28.7, 128: 38.7},
-              "backward_keys": {64: 19.8, 128: 34}, "backward_table": {64: 84, 128: 107}},
-}  # fmt: skip
+    "sm_90": {
+        "forward": {64: 12.7, 128: 11.7},
+        "backward_queries": {64: 27.6, 128: 29.5},
+        "backward_keys": {64: 15, 128: 20},
+        "backward_table": {64: 40, 128: 50},
+    },
+    "sm_80": {
+        "forward": {64: 13.5, 128: 19},
+        "backward_queries": {64: 28.7, 128: 38.7},
+        "backward_keys": {64: 19.8, 128: 34},
+        "backward_table": {64: 84, 128: 107},
+    },
+}
 READS = {"forward": 0.63, "backward_queries": 2.13, "backward_keys": 0.66}  # sm_90
 STACK = 208  # bytes a thread may save around its loops; Triton 3.6 saves twice as much as 3.9
 
@@ -97,8 +110,19 @@ def compiled(
     tile = tiles.Tile(*tile) if tile else tiles.tile(target, kernel, wide, size)
     hip = target.startswith("gfx")
     row = 4096  # elements between the rows of q, k and v
-    constants = {"D": width, "BLOCK_D": wide, "BLOCK_M": tile.m, "BLOCK_N": tile.n, "W": tile.m, "ASM": not hip,
-                 "s_qm": row, "s_kn": row, "s_vn": row, "s_gn": row, "JACOBIANS": 0}  # fmt: skip
+    constants = {
+        "D": width,
+        "BLOCK_D": wide,
+        "BLOCK_M": tile.m,
+        "BLOCK_N": tile.n,
+        "W": tile.m,
+        "ASM": not hip,
+        "s_qm": row,
+        "s_kn": row,
+        "s_vn": row,
+        "s_gn": row,
+        "JACOBIANS": 0,
+    }
     constants = {p.name: flags.get(p.name, constants.get(p.name, False)) for p in function.params if p.is_constexpr}
     constants |= dict.fromkeys({"s_am", "s_bm"} & set(function.arg_names), 1)
     free = [p.name for p in function.params if not (p.is_constexpr or p.do_not_specialize)]
@@ -195,15 +219,24 @@ def _opcode(text: str) -> str:
 
 def main() -> int:
     """All rows of the table with what they take; the exit status is the number of rows over budget."""
-    rows = [(kernel, target, width, size) for target, kernels in tiles.TILES.items() for kernel in tiles.KERNELS
-            for width, size in kernels[kernel]]  # fmt: skip
+    rows = [
+        (kernel, target, width, size)
+        for target, kernels in tiles.TILES.items()
+        for kernel in tiles.KERNELS
+        for width, size in kernels[kernel]
+    ]
     bad = 0
     for row in rows:
         found = compiled(*row, **FLAGS[row[0]])
         problems = over_budget(*row, found)
         bad += bool(problems)
-        print(*row, f"registers {found.registers} stack {found.stack} shared {found.shared}",
-              f"instructions {found.instructions:.1f}", "; ".join(problems) or "ok", flush=True)  # fmt: skip
+        print(
+            *row,
+            f"registers {found.registers} stack {found.stack} shared {found.shared}",
+            f"instructions {found.instructions:.1f}",
+            "; ".join(problems) or "ok",
+            flush=True,
+        )
     return bad
 
 

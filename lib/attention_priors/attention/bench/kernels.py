@@ -175,8 +175,10 @@ def check() -> pd.DataFrame:
                 error, plain = (float((x.double() - true).norm() / true.norm()) for x in (mine, theirs))
                 rows.append({"dtype": str(dtype), "width": width, "result": name, "error": error, "of PyTorch": plain})
                 if not error < max(limit, 2 * plain):
-                    raise RuntimeError(f"{name} in {dtype} at width {width} has a relative error of {error:.1e}, "
-                                       f"PyTorch's own operations {plain:.1e}")  # fmt: skip
+                    raise RuntimeError(
+                        f"{name} in {dtype} at width {width} has a relative error of {error:.1e}, "
+                        f"PyTorch's own operations {plain:.1e}"
+                    )
     return pd.DataFrame(rows)
 
 
@@ -236,8 +238,16 @@ def prefill(deadline: float) -> list[dict[str, Any]]:
                 if name.startswith("Flex") and (length not in FLEX_LENGTHS or width != 128):
                     continue
                 if time.monotonic() > deadline:
-                    rows.append({"part": "prefill", "method": name, "width": width, "length": length, "pass": "all",
-                                 "note": "no time left"})  # fmt: skip
+                    rows.append(
+                        {
+                            "part": "prefill",
+                            "method": name,
+                            "width": width,
+                            "length": length,
+                            "pass": "all",
+                            "note": "no time left",
+                        }
+                    )
                 else:
                     rows += measure(name, setting)
     return rows
@@ -286,8 +296,12 @@ def decode(deadline: float) -> list[dict[str, Any]]:
         sdpa = functools.partial(F.scaled_dot_product_attention, q, k, v, enable_gqa=True)
         rows.append({"part": "decode", "method": "SDPA, no bias", "length": length, **timed(sdpa)})
         for row in rows[-4:]:
-            row |= {"width": 128, "pass": "forward", "batch": 1,
-                    "bandwidth": (k.nbytes + v.nbytes) / row["milliseconds"] / fastest}  # fmt: skip
+            row |= {
+                "width": 128,
+                "pass": "forward",
+                "batch": 1,
+                "bandwidth": (k.nbytes + v.nbytes) / row["milliseconds"] / fastest,
+            }
     return rows
 
 

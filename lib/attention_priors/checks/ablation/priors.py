@@ -47,8 +47,11 @@ def loss(first: str, second: str, longer: bool) -> Callable[[Frames], Estimate]:
         one, other = (passed[passed["encoding"] == name].groupby("seed")["loss"].mean() for name in (first, second))
         gap = (one - other).dropna()
         there = set(rows["encoding"])
-        why = [f"gate of word order missed: {name}" if name in there else f"not in this profile: {name}"
-               for name, own in ((first, one), (second, other)) if own.empty]  # fmt: skip
+        why = [
+            f"gate of word order missed: {name}" if name in there else f"not in this profile: {name}"
+            for name, own in ((first, one), (second, other))
+            if own.empty
+        ]
         return mean(gap.to_dict()) if len(gap) else unknown("; ".join(why))
 
     return estimate
@@ -109,25 +112,58 @@ CHECKS = claims(
     ),
     claim(
         "BAM-C2",
-        measured(f"mu = 0 costs at most {LITTLE} of mean accuracy from 2T on",
-                 asked(PRIORS, "subset", lambda data: data.ahead([LOCATION], [OURS])), "<=", LITTLE, [PRIORS],
-                 ours=True),
-        measured(f"mu = 0 costs at most {CLOSE} nats, mean over lengths", loss(OURS, LOCATION, True), "<=", CLOSE,
-                 [LANGUAGE], ours=True),
-        measured("Freeing beta gains more than freeing mu on top of it, in mean accuracy from 2T on",
-                 asked(PRIORS, "subset", matters), ">", 0.0, [PRIORS], margin=MARGIN),
-        Law("mu > 0 puts the mode at the lag -mu of a masked key.",
-            lambda mu: -mu, mode, [{"mu": mu} for mu in (1, 2, 5)], wrong=lambda mu: mu, tolerance=0),
+        measured(
+            f"mu = 0 costs at most {LITTLE} of mean accuracy from 2T on",
+            asked(PRIORS, "subset", lambda data: data.ahead([LOCATION], [OURS])),
+            "<=",
+            LITTLE,
+            [PRIORS],
+            ours=True,
+        ),
+        measured(
+            f"mu = 0 costs at most {CLOSE} nats, mean over lengths",
+            loss(OURS, LOCATION, True),
+            "<=",
+            CLOSE,
+            [LANGUAGE],
+            ours=True,
+        ),
+        measured(
+            "Freeing beta gains more than freeing mu on top of it, in mean accuracy from 2T on",
+            asked(PRIORS, "subset", matters),
+            ">",
+            0.0,
+            [PRIORS],
+            margin=MARGIN,
+        ),
+        Law(
+            "mu > 0 puts the mode at the lag -mu of a masked key.",
+            lambda mu: -mu,
+            mode,
+            [{"mu": mu} for mu in (1, 2, 5)],
+            wrong=lambda mu: mu,
+            tolerance=0,
+        ),
         recipe=BOTH,
     ),
     claim(
         "BAM-C3",
-        measured("Models with beta < 0 alone give the 32 latest tokens less attention than free ones (difference)",
-                 over_seeds(recent, OURS, NEGATIVE), ">", 0.0, [HEADS, PRIORS]),
-        measured("Their loss at T is higher, in nats", loss(NEGATIVE, OURS, False), ">", 0.0, [LANGUAGE],
-                 margin=CLOSE),
-        measured(f"In free models a head with beta < 0 gives the key over {RETRIEVES} times its even share",
-                 over_seeds(best_negative, OURS), ">", RETRIEVES, [HEADS, PRIORS], ours=True),
+        measured(
+            "Models with beta < 0 alone give the 32 latest tokens less attention than free ones (difference)",
+            over_seeds(recent, OURS, NEGATIVE),
+            ">",
+            0.0,
+            [HEADS, PRIORS],
+        ),
+        measured("Their loss at T is higher, in nats", loss(NEGATIVE, OURS, False), ">", 0.0, [LANGUAGE], margin=CLOSE),
+        measured(
+            f"In free models a head with beta < 0 gives the key over {RETRIEVES} times its even share",
+            over_seeds(best_negative, OURS),
+            ">",
+            RETRIEVES,
+            [HEADS, PRIORS],
+            ours=True,
+        ),
         leads("Free models lead those of one sign", PRIORS, "sign", [OURS], [NEGATIVE, POSITIVE]),
         recipe=BOTH,
     ),
@@ -137,4 +173,4 @@ CHECKS = claims(
         leads("Without SSMax it leads ALiBi's", PRIORS, "start", ["bam"], ["bam-laplace"], LONG),
         recipe=RECIPE,
     ),
-)  # fmt: skip
+)

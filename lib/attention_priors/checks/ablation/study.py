@@ -32,6 +32,11 @@ def leads(text: str, metric: str, name: str, ours: Sequence[str], others: Iterab
     """Every one of `ours` leads every one of the others, in mean accuracy from `least` times T on."""
     others, where = tuple(others), f"mean accuracy from {least:g}T on"
     few = math.prod((len(ours), len(others))) == 1
-    return Finding(f"{text} ({'lead' if few else 'smallest lead'} in {where})",
-                   asked(metric, name, lambda data: data.ahead(ours, others, least)), ">", 0.0, metrics=(metric,),
-                   margin=MARGIN)  # fmt: skip
+    return Finding(
+        f"{text} ({'lead' if few else 'smallest lead'} in {where})",
+        asked(metric, name, lambda data: data.ahead(ours, others, least)),
+        ">",
+        0.0,
+        metrics=(metric,),
+        margin=MARGIN,
+    )

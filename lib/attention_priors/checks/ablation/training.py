@@ -33,8 +33,14 @@ def doubled(text: str, relation: str, bound: float, least: float, most: float, *
             cells["further"] = unknown(data.why(TWO) or f"not asked at {most:g} x 2T")
         return smallest(cells)
 
-    return Finding(f"BAM SSMax, trained on 2T, {text}", asked(TRAINING, "length", estimate), relation, bound,
-                   metrics=(TRAINING,), **more)  # fmt: skip
+    return Finding(
+        f"BAM SSMax, trained on 2T, {text}",
+        asked(TRAINING, "length", estimate),
+        relation,
+        bound,
+        metrics=(TRAINING,),
+        **more,
+    )
 
 
 def behind(data: Runs) -> Estimate:
@@ -97,10 +103,14 @@ def profits(data: Runs, names: list[str]) -> Estimate:
     """The smallest lead of the largest model's gain over that of another size."""
     *others, large = names
     gains = {name: data.lead(f"{name}{EXTENDED}", name, data.beyond(f"{name}{EXTENDED}", name)) for name in names}
-    return smallest({
-        f"{large} over {name}": unknown(data.why(large, name, f"{large}{EXTENDED}", f"{name}{EXTENDED}"))
-        if math.isnan(gains[large].value - gains[name].value) else gains[large] - gains[name] for name in others
-    })  # fmt: skip
+    return smallest(
+        {
+            f"{large} over {name}": unknown(data.why(large, name, f"{large}{EXTENDED}", f"{name}{EXTENDED}"))
+            if math.isnan(gains[large].value - gains[name].value)
+            else gains[large] - gains[name]
+            for name in others
+        }
+    )
 
 
 def of_size(text: str, estimate: Callable[[Frames], Estimate], relation: str, bound: float, **more) -> Finding:
@@ -123,27 +133,51 @@ CHECKS = claims(
         "BAM-F12",
         leads("Trained on 4T, BAM SSMax leads the one trained on T", TRAINING, "length", [FOUR], [ONE]),
         leads("Trained on 2T, it leads the one trained on T", TRAINING, "length", [TWO], [ONE]),
-        of_size(f"Trained on T, it is at most {COMPETITIVE} behind the others in mean accuracy up to {LONG}T",
-                asked(TRAINING, "length", behind), "<=", COMPETITIVE, ours=True),
+        of_size(
+            f"Trained on T, it is at most {COMPETITIVE} behind the others in mean accuracy up to {LONG}T",
+            asked(TRAINING, "length", behind),
+            "<=",
+            COMPETITIVE,
+            ours=True,
+        ),
         recipe=RECIPE,
     ),
     claim(
         "BAM-TAB5",
         of_size(f"The smallest keeps {HIGH} up to {LONG}T", keeps(lambda arms: arms[:1], LONG), ">=", HIGH, ours=True),
         of_size("At the longest length it leads the largest", of_sizes(at_the_end), ">", 0.0, margin=MARGIN),
-        of_size(f"Extended, all but the largest are perfect at every length: at least {PERFECT}",
-                keeps(lambda arms: extended(arms[:-1]), math.inf), ">=", PERFECT, ours=True),
-        of_size(f"Extended, the largest keeps {LARGEST} at every length",
-                keeps(lambda arms: extended(arms[-1:]), math.inf), ">=", LARGEST),
+        of_size(
+            f"Extended, all but the largest are perfect at every length: at least {PERFECT}",
+            keeps(lambda arms: extended(arms[:-1]), math.inf),
+            ">=",
+            PERFECT,
+            ours=True,
+        ),
+        of_size(
+            f"Extended, the largest keeps {LARGEST} at every length",
+            keeps(lambda arms: extended(arms[-1:]), math.inf),
+            ">=",
+            LARGEST,
+        ),
         recipe=RECIPE,
     ),
     claim(
         "BAM-C14",
-        of_size("The larger, the worse: the smallest leads the largest in mean accuracy from 2T on",
-                of_sizes(lambda data, names: data.ahead(names[:1], names[-1:])), ">", 0.0, margin=MARGIN),
-        of_size(f"The extension restores every size: at least {HIGH} in mean accuracy from 2T on",
-                of_sizes(restored), ">=", HIGH, ours=True),
+        of_size(
+            "The larger, the worse: the smallest leads the largest in mean accuracy from 2T on",
+            of_sizes(lambda data, names: data.ahead(names[:1], names[-1:])),
+            ">",
+            0.0,
+            margin=MARGIN,
+        ),
+        of_size(
+            f"The extension restores every size: at least {HIGH} in mean accuracy from 2T on",
+            of_sizes(restored),
+            ">=",
+            HIGH,
+            ours=True,
+        ),
         of_size("The largest gains most, in mean accuracy from 2T on", of_sizes(profits), ">", 0.0, margin=MARGIN),
         recipe=RECIPE,
     ),
-)  # fmt: skip
+)

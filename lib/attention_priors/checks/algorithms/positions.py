@@ -54,9 +54,12 @@ def gain(*tasks: str) -> Callable[[Frames], Estimate]:
             return unknown(f"no pair of encodings, or not in this profile: {', '.join(tasks) or 'tasks'}")
 
         def gains(part: str) -> pd.Series:
-            each = [by_seed(frame, task=task, encoding=drawn, part=part)
-                    - by_seed(frame, task=task, encoding=plain, part=part)
-                    for task in chosen for drawn, plain in pairs]  # fmt: skip
+            each = [
+                by_seed(frame, task=task, encoding=drawn, part=part)
+                - by_seed(frame, task=task, encoding=plain, part=part)
+                for task in chosen
+                for drawn, plain in pairs
+            ]
             return (sum(each) / len(each)).dropna()
 
         found, within = mean(gains(BEYOND).to_dict()), gains(TRAINED).mean()
@@ -146,41 +149,99 @@ def found(text: str, estimate: Callable, relation: str, bound: float, metric: st
 
 def said(statements: Iterable[tuple[str, str, Callable[[Models], pd.Series], str, float]]) -> list[Finding]:
     """Sentences about models of one kind, with bounds of ours."""
-    return [found(text, models(kind, estimate), relation, bound, MODELS, ours=bound != 0)
-            for text, kind, estimate, relation, bound in statements]  # fmt: skip
+    return [
+        found(text, models(kind, estimate), relation, bound, MODELS, ours=bound != 0)
+        for text, kind, estimate, relation, bound in statements
+    ]
 
 
 CHECKS = claims(
     claim(
         "PE-RAND-E",
-        found("Randomised positions raise the accuracy beyond training, mean over tasks and encodings", gain(), ">",
-              0.0, ACCURACY, margin=MARGIN, beyond=unlearned()),
+        found(
+            "Randomised positions raise the accuracy beyond training, mean over tasks and encodings",
+            gain(),
+            ">",
+            0.0,
+            ACCURACY,
+            margin=MARGIN,
+            beyond=unlearned(),
+        ),
         recipe="algorithms",
     ),
     claim(
         "PE-F5",
-        *(found(f"Randomised positions help to {task}, beyond training", gain(task), ">", 0.0, ACCURACY, margin=MARGIN,
-                beyond=unlearned(task)) for task in GAINING),
-        found(f"No encoding computes the {HARD} of longer strings: at most {NEAR} above chance", unsolved, "<=", NEAR,
-              ACCURACY, ours=True, beyond=unlearned(HARD)),
+        *(
+            found(
+                f"Randomised positions help to {task}, beyond training",
+                gain(task),
+                ">",
+                0.0,
+                ACCURACY,
+                margin=MARGIN,
+                beyond=unlearned(task),
+            )
+            for task in GAINING
+        ),
+        found(
+            f"No encoding computes the {HARD} of longer strings: at most {NEAR} above chance",
+            unsolved,
+            "<=",
+            NEAR,
+            ACCURACY,
+            ours=True,
+            beyond=unlearned(HARD),
+        ),
         recipe="algorithms",
     ),
     claim(
         "PE-NOPE",
-        *said((
-            ("Without an encoding a causal model is worse than the best with one, in nats", "causal",
-             lambda data: data.beside - data.without, ">", 0.0),
-            (f"It keeps at least {KEPT} of that model's gain over token frequencies", "causal",
-             lambda data: data.without / data.beside, ">=", KEPT),
-            (f"A masked model keeps at most {LOST} of the gain of the best: it does not converge", "masked",
-             lambda data: data.without / data.beside, "<=", LOST),
-            ("The causal mask supplies the position: R² of a linear probe in the last layer", "causal",
-             lambda data: data.probe(last=True), ">", SEEN),
-            ("A masked model has none: largest R² in any layer", "masked", lambda data: data.probe(last=False), "<=",
-             SEEN),
-            ("Permuting its inputs only permutes its outputs: largest relative difference", "masked",
-             lambda data: data.of("nope", "reordering"), "<=", ROUNDING),
-        )),
+        *said(
+            (
+                (
+                    "Without an encoding a causal model is worse than the best with one, in nats",
+                    "causal",
+                    lambda data: data.beside - data.without,
+                    ">",
+                    0.0,
+                ),
+                (
+                    f"It keeps at least {KEPT} of that model's gain over token frequencies",
+                    "causal",
+                    lambda data: data.without / data.beside,
+                    ">=",
+                    KEPT,
+                ),
+                (
+                    f"A masked model keeps at most {LOST} of the gain of the best: it does not converge",
+                    "masked",
+                    lambda data: data.without / data.beside,
+                    "<=",
+                    LOST,
+                ),
+                (
+                    "The causal mask supplies the position: R² of a linear probe in the last layer",
+                    "causal",
+                    lambda data: data.probe(last=True),
+                    ">",
+                    SEEN,
+                ),
+                (
+                    "A masked model has none: largest R² in any layer",
+                    "masked",
+                    lambda data: data.probe(last=False),
+                    "<=",
+                    SEEN,
+                ),
+                (
+                    "Permuting its inputs only permutes its outputs: largest relative difference",
+                    "masked",
+                    lambda data: data.of("nope", "reordering"),
+                    "<=",
+                    ROUNDING,
+                ),
+            )
+        ),
         recipe="nope",
     ),
-)  # fmt: skip
+)

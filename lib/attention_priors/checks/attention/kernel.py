@@ -187,10 +187,22 @@ def in_range(name: str) -> Iterator[Finding]:
     low = ((printed.loc[name] - 0.05) / (printed.loc["nope"] + 0.05)).min()
     high = ((printed.loc[name] + 0.05) / (printed.loc["nope"] - 0.05)).max()
     label = encoding(name).label
-    yield Finding(f"{label} over NoPE takes at least {low:.2f}, as at one of the four sizes", over(name, "nope"), ">=",
-                  float(low), metrics=(TIMES,), beyond=on_a_cpu)  # fmt: skip
-    yield Finding(f"{label} over NoPE takes at most {high:.2f}", over(name, "nope"), "<=", float(high),
-                  metrics=(TIMES,), beyond=on_a_cpu)  # fmt: skip
+    yield Finding(
+        f"{label} over NoPE takes at least {low:.2f}, as at one of the four sizes",
+        over(name, "nope"),
+        ">=",
+        float(low),
+        metrics=(TIMES,),
+        beyond=on_a_cpu,
+    )
+    yield Finding(
+        f"{label} over NoPE takes at most {high:.2f}",
+        over(name, "nope"),
+        "<=",
+        float(high),
+        metrics=(TIMES,),
+        beyond=on_a_cpu,
+    )
 
 
 def costless(name: str, base: str) -> Finding:
@@ -221,30 +233,69 @@ CHECKS = claims(
     claim(
         "X-17",
         carries("linear maps F_i, G_j of queries and keys", rotated(1), turned, rotated(-1)),
-        carries("an additive bias b(i - j)", plus(lambda i, j: -SLOPE * (i - j)), with_prior(Laplace([SLOPE])),
-                plus(lambda i, j: -SLOPE * (i - j) ** 2)),
-        carries("a term u(j) of the key alone", plus(lambda i, j: SCALE * np.sin(j)), with_prior(Wave()),
-                plus(lambda i, j: SCALE * np.sin(i - j))),
-        carries("a temperature on the logits (SSMax)", times(lambda i: np.log(i + 1)), tempered,
-                times(lambda i: np.log(i + 2))),
-        carries("a map of positions", plus(lambda i, j: -SLOPE * (i // 2 - j // 2)),
-                with_prior(Laplace([SLOPE]), torch.arange(KEYS) // 2), plus(lambda i, j: -SLOPE * (i - j) / 2)),
-        *((Law("A Triton kernel adds GGD, KERPLE, ALiBi and Fourier biases tile by tile, without the matrix of all "
-               "pairs.", biased, lambda bias: kernel()[bias], [{"bias": name, "seed": 0} for name in BIASES],
-               wrong=lambda bias, seed: biased(bias, seed, 1.1), tolerance=1e-5),)
-          if interpreted.AVAILABLE else ()),
+        carries(
+            "an additive bias b(i - j)",
+            plus(lambda i, j: -SLOPE * (i - j)),
+            with_prior(Laplace([SLOPE])),
+            plus(lambda i, j: -SLOPE * (i - j) ** 2),
+        ),
+        carries(
+            "a term u(j) of the key alone",
+            plus(lambda i, j: SCALE * np.sin(j)),
+            with_prior(Wave()),
+            plus(lambda i, j: SCALE * np.sin(i - j)),
+        ),
+        carries(
+            "a temperature on the logits (SSMax)",
+            times(lambda i: np.log(i + 1)),
+            tempered,
+            times(lambda i: np.log(i + 2)),
+        ),
+        carries(
+            "a map of positions",
+            plus(lambda i, j: -SLOPE * (i // 2 - j // 2)),
+            with_prior(Laplace([SLOPE]), torch.arange(KEYS) // 2),
+            plus(lambda i, j: -SLOPE * (i - j) / 2),
+        ),
+        *(
+            (
+                Law(
+                    "A Triton kernel adds GGD, KERPLE, ALiBi and Fourier biases tile by tile, without the matrix of "
+                    "all pairs.",
+                    biased,
+                    lambda bias: kernel()[bias],
+                    [{"bias": name, "seed": 0} for name in BIASES],
+                    wrong=lambda bias, seed: biased(bias, seed, 1.1),
+                    tolerance=1e-5,
+                ),
+            )
+            if interpreted.AVAILABLE
+            else ()
+        ),
         practice="Our kernel reads every relative prior from a table over lags: a power per score would cost two "
-                 "more special-function operations each, and no prior needs a kernel of its own.",
+        "more special-function operations each, and no prior needs a kernel of its own.",
         missing="" if interpreted.AVAILABLE else interpreted.MISSING,
     ),
     claim(
         "X-12",
-        Finding("Riding in bfloat16 coordinates, the least harmed carrier moves the weights more than content does",
-                moved("product", smallest), ">", MOVES, metrics=(PRECISION,), ours=True),
-        Finding("Added in float32, no prior moves them by a hundredth of that", moved("added", largest), "<", ADDS,
-                metrics=(PRECISION,), ours=True),
+        Finding(
+            "Riding in bfloat16 coordinates, the least harmed carrier moves the weights more than content does",
+            moved("product", smallest),
+            ">",
+            MOVES,
+            metrics=(PRECISION,),
+            ours=True,
+        ),
+        Finding(
+            "Added in float32, no prior moves them by a hundredth of that",
+            moved("added", largest),
+            "<",
+            ADDS,
+            metrics=(PRECISION,),
+            ours=True,
+        ),
         flip=carried_exactly,
     ),
     claim("BAM-TAB6", *(each for name in TIMED for each in in_range(name)), recipe="untrained", flip=slow_bam),
     claim("BAM-C16", costless("bam", "nope"), costless("bam-ssmax", "nope-ssmax"), recipe="untrained", flip=slow_bam),
-)  # fmt: skip
+)

@@ -118,43 +118,88 @@ PLACES = [{"position": position, "seed": seed} for position in (1, 17, 300) for 
 CHECKS = claims(
     claim(
         "PE-C0",
-        Law("Self-attention without positions and without a mask commutes with every permutation.",
-            self_attention, permuted, [{"seed": seed} for seed in range(20)], wrong=with_alibi, tolerance=1e-10),
-        Law("So does every transformer layer without positional encoding: none can tell a sequence from its "
+        Law(
+            "Self-attention without positions and without a mask commutes with every permutation.",
+            self_attention,
+            permuted,
+            [{"seed": seed} for seed in range(20)],
+            wrong=with_alibi,
+            tolerance=1e-10,
+        ),
+        Law(
+            "So does every transformer layer without positional encoding: none can tell a sequence from its "
             "rearrangements (the causal layer of a language model).",
-            causal_attention, exchanged, PAIRS, wrong=with_slope, repaired=self_attention, tolerance=1e-6,
+            causal_attention,
+            exchanged,
+            PAIRS,
+            wrong=with_slope,
+            repaired=self_attention,
+            tolerance=1e-6,
             quote="Transformers are permutation-equivariant by design",
-            place="Positional Encoding in Transformers"),
-        corrected=Law("Without positional encoding bidirectional stacks see no order at any depth; of a causal stack, "
-                      "one layer sees which tokens came before but not in which order, and two layers see the order.",
-                      lambda layers, causal: causal and layers >= 2, feels, STACKS,
-                      wrong=lambda layers, causal: causal),
+            place="Positional Encoding in Transformers",
+        ),
+        corrected=Law(
+            "Without positional encoding bidirectional stacks see no order at any depth; of a causal stack, "
+            "one layer sees which tokens came before but not in which order, and two layers see the order.",
+            lambda layers, causal: causal and layers >= 2,
+            feels,
+            STACKS,
+            wrong=lambda layers, causal: causal,
+        ),
         practice="decoders can be trained with no encoding at all (NoPE), encoders cannot",
-        severity="needs a repair"),
+        severity="needs a repair",
+    ),
     claim(
         "PE-C1",
-        Law("Sinusoidal encoding adds a vector that does not depend on the content, coordinate by coordinate: its "
+        Law(
+            "Sinusoidal encoding adds a vector that does not depend on the content, coordinate by coordinate: its "
             "derivative is the identity.",
-            np.eye(8), jacobian, [{"position": position} for position in (0, 1, 17, 300)], wrong=0.5 * np.eye(8),
-            tolerance=1e-8),
-        Law("RoPE multiplies, by a rotation that mixes the two coordinates of each pair.",
-            turned, rotary, PLACES, wrong=lambda position, seed: turned(position, seed, -1.0)),
+            np.eye(8),
+            jacobian,
+            [{"position": position} for position in (0, 1, 17, 300)],
+            wrong=0.5 * np.eye(8),
+            tolerance=1e-8,
+        ),
+        Law(
+            "RoPE multiplies, by a rotation that mixes the two coordinates of each pair.",
+            turned,
+            rotary,
+            PLACES,
+            wrong=lambda position, seed: turned(position, seed, -1.0),
+        ),
         practice="what is added must be told from the content again by the projections; what multiplies q and k keeps "
         "their norms and leaves the values alone",
     ),
     claim(
         "PE-E1",
-        Law("The opening: transformers without positions are permutation-equivariant (here a causal one).",
-            causal_attention, exchanged, PAIRS, wrong=with_slope, repaired=self_attention, tolerance=1e-6,
+        Law(
+            "The opening: transformers without positions are permutation-equivariant (here a causal one).",
+            causal_attention,
+            exchanged,
+            PAIRS,
+            wrong=with_slope,
+            repaired=self_attention,
+            tolerance=1e-6,
             quote="Transformers are permutation-equivariant by design",
-            place="Positional Encoding in Transformers"),
-        Law("The NoPE part: a causal model without encoding can find positions from its mask, as 1 / i.",
-            lambda position: 1 / position, first_share, [{"position": i, "length": 200} for i in (1, 2, 3, 50, 200)],
-            wrong=lambda position: 1 / (position + 1)),
-        corrected=Law("Without a causal mask attention without positions is permutation-equivariant.",
-                      self_attention, permuted, [{"seed": seed} for seed in range(20)], wrong=causal_attention,
-                      tolerance=1e-10),
+            place="Positional Encoding in Transformers",
+        ),
+        Law(
+            "The NoPE part: a causal model without encoding can find positions from its mask, as 1 / i.",
+            lambda position: 1 / position,
+            first_share,
+            [{"position": i, "length": 200} for i in (1, 2, 3, 50, 200)],
+            wrong=lambda position: 1 / (position + 1),
+        ),
+        corrected=Law(
+            "Without a causal mask attention without positions is permutation-equivariant.",
+            self_attention,
+            permuted,
+            [{"seed": seed} for seed in range(20)],
+            wrong=causal_attention,
+            tolerance=1e-10,
+        ),
         practice="The opening is about encoders. A decoder has positions without being given any, which is why NoPE is "
-                 "a baseline and not a bag of words.",
-        severity="editorial"),
-)  # fmt: skip
+        "a baseline and not a bag of words.",
+        severity="editorial",
+    ),
+)

@@ -33,10 +33,17 @@ def _ahead(rows: pd.DataFrame, multiple: int) -> Estimate:
     rows = rows[(rows["encoding"] == ENCODING) & (rows["length"] == multiple * rows["trained"])]
     passed = rows["passed"].astype(bool)
     missed = sorted(set(rows.loc[~passed, "seed"]))
-    counts = {method: dict(zip(own["seed"], zip(own["correct"], own["samples"], strict=True), strict=True))
-              for method, own in rows[passed].groupby("method")}  # fmt: skip
-    found = smallest({f"the lead over {METHODS[name].label}": lead(counts[OURS], counts[name])
-                      for name in BASELINES if OURS in counts and name in counts})  # fmt: skip
+    counts = {
+        method: dict(zip(own["seed"], zip(own["correct"], own["samples"], strict=True), strict=True))
+        for method, own in rows[passed].groupby("method")
+    }
+    found = smallest(
+        {
+            f"the lead over {METHODS[name].label}": lead(counts[OURS], counts[name])
+            for name in BASELINES
+            if OURS in counts and name in counts
+        }
+    )
     absent = [METHODS[name].label for name in BASELINES if name not in set(rows["method"])]
     said = [found.note] if found.note else []
     said += [f"gate missed: {ENCODING} (seed {', '.join(map(str, missed))})"] if missed else []
@@ -50,11 +57,14 @@ CHECKS = claims(
         Finding(
             f"At {FAR} times the training length three chunks by self-information retrieve more than every way to read "
             "without chunks (smallest lead in accuracy, RoPE)",
-            ahead, ">", 0.0, metrics=(BY_LENGTH,),
+            ahead,
+            ">",
+            0.0,
+            metrics=(BY_LENGTH,),
         ),
         recipe="passkey-small",
         practice="Cutting into chunks lets a model with RoPE read on, and which chunks stay matters more than how "
         "many: compare the question's self-information with a lexical score (BM25), which a question that shares "
         "words with its answer favours, and let chunks overlap by the longest fact.",
     ),
-)  # fmt: skip
+)

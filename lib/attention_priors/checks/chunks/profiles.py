@@ -65,25 +65,43 @@ def said(text: str, estimate: Callable[[Frames], Estimate], bound: float = 0.0, 
 
 
 SINKLESS = "models of this size and data have no sink at their first keys; that takes larger ones"
-ENDS = (said("Ordinary attention is above the uniform share at the first keys", of(PLAIN, "sink"), UNIFORM),
-        said("Ordinary attention is above the uniform share at the last keys",
-             of(PLAIN, "recency"), UNIFORM))  # fmt: skip
+ENDS = (
+    said("Ordinary attention is above the uniform share at the first keys", of(PLAIN, "sink"), UNIFORM),
+    said("Ordinary attention is above the uniform share at the last keys", of(PLAIN, "recency"), UNIFORM),
+)
 PEAKS = said("Parallel attention has more peaks than ordinary attention", gap((GLOBAL, "peaks"), (PLAIN, "peaks")))
 BLUE = "local attention (the blue line of Fig. 4)"
-REPEATS = said("Most chunks of parallel attention have a U, both ends above the middle", of(GLOBAL, "repeats"), HALF,
-               ours=True, beyond=SINKLESS)  # fmt: skip
-WORSE = said("Evicting half of the keys makes the profile less even (distance from the uniform share)",
-             gap((WHOLE, "distance"), (PLAIN, "distance")))  # fmt: skip
-STEADIER = said("Evicted chunk by chunk it is more even than evicted from the whole at as many keys",
-                gap((WHOLE, "distance"), (APART, "distance")))  # fmt: skip
+REPEATS = said(
+    "Most chunks of parallel attention have a U, both ends above the middle",
+    of(GLOBAL, "repeats"),
+    HALF,
+    ours=True,
+    beyond=SINKLESS,
+)
+WORSE = said(
+    "Evicting half of the keys makes the profile less even (distance from the uniform share)",
+    gap((WHOLE, "distance"), (PLAIN, "distance")),
+)
+STEADIER = said(
+    "Evicted chunk by chunk it is more even than evicted from the whole at as many keys",
+    gap((WHOLE, "distance"), (APART, "distance")),
+)
 
 CHECKS = claims(
     claim(
         "PC-DISC",
-        Finding(f"At a fixed threshold ({THRESHOLD}) a row of local attention has fewer effective entries in a larger "
-                "window", fewer, ">", 0.0, metrics=(EFFECTIVE,)),
-        said("Cutting into chunks keeps a row as uneven: local attention is no more even than ordinary attention",
-             gap((LOCAL, "distance"), (PLAIN, "distance"))),
+        Finding(
+            f"At a fixed threshold ({THRESHOLD}) a row of local attention has fewer effective entries in a larger "
+            "window",
+            fewer,
+            ">",
+            0.0,
+            metrics=(EFFECTIVE,),
+        ),
+        said(
+            "Cutting into chunks keeps a row as uneven: local attention is no more even than ordinary attention",
+            gap((LOCAL, "distance"), (PLAIN, "distance")),
+        ),
         recipe=RECIPE,
         practice="That few entries of a long row exceed a constant follows from their summing to one (PC-TA.3), "
         "whatever a model does; report shares of mass instead of counts above a threshold.",
@@ -92,12 +110,18 @@ CHECKS = claims(
         "PC-CQ2",
         said(f"Parallel attention has more peaks than {BLUE}", gap((GLOBAL, "peaks"), (LOCAL, "peaks"))),
         REPEATS,
-        said("Recency bias occurs in local attention: its last keys are above the uniform share",
-             of(LOCAL, "recency"), UNIFORM),
+        said(
+            "Recency bias occurs in local attention: its last keys are above the uniform share",
+            of(LOCAL, "recency"),
+            UNIFORM,
+        ),
         said("And in parallel attention, at the end of its last chunk", of(GLOBAL, "recency"), UNIFORM),
         said(f"It is weaker there than in {BLUE}", gap((LOCAL, "recency"), (GLOBAL, "recency"))),
-        said("It is stronger than the bias at the beginning of the first chunk in parallel attention",
-             gap((GLOBAL, "recency"), (GLOBAL, "sink")), beyond=SINKLESS),
+        said(
+            "It is stronger than the bias at the beginning of the first chunk in parallel attention",
+            gap((GLOBAL, "recency"), (GLOBAL, "sink")),
+            beyond=SINKLESS,
+        ),
         recipe=RECIPE,
     ),
     claim("PC-CQ3i", WORSE, STEADIER, recipe=RECIPE),
@@ -105,22 +129,32 @@ CHECKS = claims(
         "PC-C18",
         *ENDS,
         PEAKS,
-        said("Parallel attention is above the uniform share at the first keys: the sink troubles it too",
-             of(GLOBAL, "sink"), UNIFORM, beyond=SINKLESS),
+        said(
+            "Parallel attention is above the uniform share at the first keys: the sink troubles it too",
+            of(GLOBAL, "sink"),
+            UNIFORM,
+            beyond=SINKLESS,
+        ),
         recipe=RECIPE,
     ),
     claim(
         "PC-F1",
         *ENDS,
-        said("Parallel attention is spread more evenly than ordinary attention (distance from the uniform share)",
-             gap((PLAIN, "distance"), (GLOBAL, "distance"))),
+        said(
+            "Parallel attention is spread more evenly than ordinary attention (distance from the uniform share)",
+            gap((PLAIN, "distance"), (GLOBAL, "distance")),
+        ),
         PEAKS,
         recipe=RECIPE,
     ),
     claim(
         "PC-F4",
-        said("Local attention has a U: its first chunk's first keys are above the uniform share",
-             of(LOCAL, "sink"), UNIFORM, beyond=SINKLESS),
+        said(
+            "Local attention has a U: its first chunk's first keys are above the uniform share",
+            of(LOCAL, "sink"),
+            UNIFORM,
+            beyond=SINKLESS,
+        ),
         REPEATS,
         recipe=RECIPE,
     ),
@@ -128,8 +162,10 @@ CHECKS = claims(
         "PC-F5",
         WORSE,
         STEADIER,
-        said("Calibration lowers the highest peak after eviction by chunk",
-             gap((APART, "largest"), (CALIBRATED, "largest"))),
+        said(
+            "Calibration lowers the highest peak after eviction by chunk",
+            gap((APART, "largest"), (CALIBRATED, "largest")),
+        ),
         recipe=RECIPE,
     ),
-)  # fmt: skip
+)

@@ -41,14 +41,24 @@ def said(text: str, column: str, region: str, layers: str, more: int) -> Finding
 CHECKS = claims(
     claim(
         "PC-CQ3ii",
-        said("Without the sink's outliers in early layers the profile is less even (distance from the uniform share)",
-             "distance", SINK, EARLY, AFTER),
+        said(
+            "Without the sink's outliers in early layers the profile is less even (distance from the uniform share)",
+            "distance",
+            SINK,
+            EARLY,
+            AFTER,
+        ),
         said("Without them in deep layers it is more even", "distance", SINK, DEEP, BEFORE),
-        said("Without the recent outliers in intermediate layers it is more even",
-             "distance", RECENCY, INTERMEDIATE, BEFORE),
+        said(
+            "Without the recent outliers in intermediate layers it is more even",
+            "distance",
+            RECENCY,
+            INTERMEDIATE,
+            BEFORE,
+        ),
         said("Without them in deep layers the middles of chunks get more", "middle", RECENCY, DEEP, AFTER),
         said("Without both in intermediate layers it is more even", "distance", ENDS, INTERMEDIATE, BEFORE),
         said("Without any outlier it is more even", "distance", ALL, ALL, BEFORE),
         recipe=RECIPE,
     ),
-)  # fmt: skip
+)

@@ -45,8 +45,12 @@ def outliers(frames: Frames) -> Estimate:
     if rows.empty:
         return unknown(note)
     highest = rows.groupby(["layer", "seed"])["largest"].max()
-    found = smallest({f"layer {layer + 1}": mean(own.droplevel(0).to_dict(), (0.0, math.inf))
-                      for layer, own in highest.groupby(level="layer")})  # fmt: skip
+    found = smallest(
+        {
+            f"layer {layer + 1}": mean(own.droplevel(0).to_dict(), (0.0, math.inf))
+            for layer, own in highest.groupby(level="layer")
+        }
+    )
     return replace(found, note="; ".join(filter(None, (found.note, note))))
 
 
@@ -64,8 +68,14 @@ CHECKS = claims(
     claim("PC-F3", *map(occurs, NAMED), recipe=RECIPE),
     claim(
         "PC-F6",
-        Finding(f"In every layer the highest key of some head has more than {OUTLIER:g} times the uniform share",
-                outliers, ">", OUTLIER, metrics=(HEADS,), ours=True),
+        Finding(
+            f"In every layer the highest key of some head has more than {OUTLIER:g} times the uniform share",
+            outliers,
+            ">",
+            OUTLIER,
+            metrics=(HEADS,),
+            ours=True,
+        ),
         recipe=RECIPE,
     ),
-)  # fmt: skip
+)

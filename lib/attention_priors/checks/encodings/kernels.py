@@ -21,8 +21,12 @@ from attention_priors.positions.priors import Sandwich
 ROUNDING = 1e-12  # of the largest eigenvalue
 WIDTH, BASE, HEADS = 128, 1e4, 12  # of the Sandwich code that the survey lists
 POWERS = [{"r2": r2} for r2 in (0.1, 0.5, 1.0, 1.5, 1.9, 2.0, 2.1, 2.5, 3.0, 3.9)]
-LOGS = [{"r1": r1, "r2": r2, "points": p} for r1 in (0.1, 1.0, 5.0) for r2 in (0.01, 1.0, 30.0)
-        for p in ("integers", "reals")]  # fmt: skip
+LOGS = [
+    {"r1": r1, "r2": r2, "points": p}
+    for r1 in (0.1, 1.0, 5.0)
+    for r2 in (0.01, 1.0, 30.0)
+    for p in ("integers", "reals")
+]
 SCALED = [{"width": 5, "r1": 0.3, "r2": 0.5}, {"width": 12, "r1": 0.01, "r2": 2.0}, {"width": 64, "r1": 2.0, "r2": 1.0}]
 NEAREST = [{"slope": 2.0**-h, "width": 4, "keys": n} for n in (2, 3, 24) for h in range(1, 9)]
 EMBEDDED = [{"width": w, "lag": d} for w in (2, 16, WIDTH) for d in (1, 2, 3, 10, 50, 299)]
@@ -109,44 +113,91 @@ def library(head: int, lag: int) -> float:
 CHECKS = claims(
     claim(
         "PE-KERPLE",
-        Law("-r1 |lag|^r2 is a kernel of the method (conditionally positive definite) for 0 < r2 <= 2, not beyond.",
-            lambda r2: 0 < r2 <= 2, definite, POWERS, wrong=lambda r2: 0 < r2 < 2, tolerance=0),
-        Law("-r1 log(1 + r2 |lag|) is one for all r1, r2 > 0 (no negative eigenvalue on vectors of sum zero).",
-            lambda d, r1, r2: -r1 * np.log1p(r2 * d), least_of, LOGS,
-            wrong=lambda d, r1, r2: r1 * np.log1p(r2 * d), relation="<=", tolerance=ROUNDING),
-        Law("Inside the softmax it is divided by sqrt(d) like the content of width d: r1 / sqrt(d) beside scaled "
+        Law(
+            "-r1 |lag|^r2 is a kernel of the method (conditionally positive definite) for 0 < r2 <= 2, not beyond.",
+            lambda r2: 0 < r2 <= 2,
+            definite,
+            POWERS,
+            wrong=lambda r2: 0 < r2 < 2,
+            tolerance=0,
+        ),
+        Law(
+            "-r1 log(1 + r2 |lag|) is one for all r1, r2 > 0 (no negative eigenvalue on vectors of sum zero).",
+            lambda d, r1, r2: -r1 * np.log1p(r2 * d),
+            least_of,
+            LOGS,
+            wrong=lambda d, r1, r2: r1 * np.log1p(r2 * d),
+            relation="<=",
+            tolerance=ROUNDING,
+        ),
+        Law(
+            "Inside the softmax it is divided by sqrt(d) like the content of width d: r1 / sqrt(d) beside scaled "
             "content.",
-            beside, inside, SCALED, wrong=lambda width, r1, r2: beside(width, r1, r2, 0.0)),
-        Law("The triangle kernel c - |lag| reduces to ALiBi.",
-            lambda width, keys: triangle(1.0, width, keys), nearest, NEAREST,
-            wrong=lambda width, keys: triangle(1.0, width, keys, 2), tolerance=SINGLE,
+            beside,
+            inside,
+            SCALED,
+            wrong=lambda width, r1, r2: beside(width, r1, r2, 0.0),
+        ),
+        Law(
+            "The triangle kernel c - |lag| reduces to ALiBi.",
+            lambda width, keys: triangle(1.0, width, keys),
+            nearest,
+            NEAREST,
+            wrong=lambda width, keys: triangle(1.0, width, keys, 2),
+            tolerance=SINGLE,
             quote=r"Triangle kernel: $c-\vert m-n\vert$. This reduces to ALiBi.",
-            place="KERPLE"),
-        corrected=Law("With a factor, r1 (c - |lag|), that is r2 = 1, the triangle kernel gives ALiBi: r1 = slope x "
-                      "sqrt(d) in a head of width d. Without it all heads have one slope.",
-                      lambda slope, width, keys: triangle(slope * math.sqrt(width), width, keys), nearest, NEAREST,
-                      wrong=lambda slope, width, keys: triangle(slope, width, keys), tolerance=SINGLE),
+            place="KERPLE",
+        ),
+        corrected=Law(
+            "With a factor, r1 (c - |lag|), that is r2 = 1, the triangle kernel gives ALiBi: r1 = slope x "
+            "sqrt(d) in a head of width d. Without it all heads have one slope.",
+            lambda slope, width, keys: triangle(slope * math.sqrt(width), width, keys),
+            nearest,
+            NEAREST,
+            wrong=lambda slope, width, keys: triangle(slope, width, keys),
+            tolerance=SINGLE,
+        ),
         practice="printed r1 are sqrt(d) times those of code that adds the bias after the scaling (d is the width); "
-                 "the logarithm with r1 <= 1 is the one kernel without a window",
-        severity="editorial"),
+        "the logarithm with r1 <= 1 is the one kernel without a window",
+        severity="editorial",
+    ),
     claim(
         "PE-SAND",
-        Law("sin a sin b + cos a cos b = cos(a - b).",
-            sympy.cos(A - B), sympy.sin(A) * sympy.sin(B) + sympy.cos(A) * sympy.cos(B), wrong=sympy.cos(A + B),
-            symbolic=True),
-        Law("The product of two embeddings is the sum of the cosines for i = 1..width/2.",
-            lambda width, lag: float(cosines(lag, width, first=1)), embeddings, EMBEDDED,
-            wrong=lambda width, lag: float(cosines(lag, width, first=2)), tolerance=1e-3,
+        Law(
+            "sin a sin b + cos a cos b = cos(a - b).",
+            sympy.cos(A - B),
+            sympy.sin(A) * sympy.sin(B) + sympy.cos(A) * sympy.cos(B),
+            wrong=sympy.cos(A + B),
+            symbolic=True,
+        ),
+        Law(
+            "The product of two embeddings is the sum of the cosines for i = 1..width/2.",
+            lambda width, lag: float(cosines(lag, width, first=1)),
+            embeddings,
+            EMBEDDED,
+            wrong=lambda width, lag: float(cosines(lag, width, first=2)),
+            tolerance=1e-3,
             quote=r"$\sum_{i=1}^{\bar{d}/2} \cos \big( \frac{m-n}{10000^{2i/\bar{d}}} \big)$",
-            place="Sandwich"),
-        Law("Head h of H divides it by 8 h / H.",
-            divided, library, [{"head": h, "lag": d} for h in range(1, HEADS + 1) for d in (0, 1, 7, 49)],
-            wrong=lambda head, lag: divided(head, lag, 0.5)),
-        corrected=Law("The product of two embeddings is the sum of cos((m - n) / 10000^(2i/width)) for i = 0..width/2 "
-                      "- 1, as in the listed code.",
-                      lambda width, lag: float(cosines(lag, width)), embeddings, EMBEDDED,
-                      wrong=lambda width, lag: float(cosines(lag, width, base=BASE / 2)), tolerance=1e-3),
+            place="Sandwich",
+        ),
+        Law(
+            "Head h of H divides it by 8 h / H.",
+            divided,
+            library,
+            [{"head": h, "lag": d} for h in range(1, HEADS + 1) for d in (0, 1, 7, 49)],
+            wrong=lambda head, lag: divided(head, lag, 0.5),
+        ),
+        corrected=Law(
+            "The product of two embeddings is the sum of cos((m - n) / 10000^(2i/width)) for i = 0..width/2 "
+            "- 1, as in the listed code.",
+            lambda width, lag: float(cosines(lag, width)),
+            embeddings,
+            EMBEDDED,
+            wrong=lambda width, lag: float(cosines(lag, width, base=BASE / 2)),
+            tolerance=1e-3,
+        ),
         practice="the index shifts the fastest plane away: at width 128, 62.09 becomes 62.55 at lag 1. The bias has "
-                 "rank <= width as it is; dividing it by a number per head compresses nothing",
-        severity="editorial"),
-)  # fmt: skip
+        "rank <= width as it is; dividing it by a number per head compresses nothing",
+        severity="editorial",
+    ),
+)

@@ -24,8 +24,11 @@ from attention_priors.claims.law import Law, claim, claims
 TRAINED = 2048
 LENGTHS = (1, TRAINED, TRAINED + 1, 2 * TRAINED, 4 * TRAINED)
 PAIRS = [{"trained": TRAINED, "first": a, "length": b} for a, b in product(LENGTHS, repeat=2)]
-RAMPS = [{"width": d, "trained": n} for d in (4, 64, 128)
-         for n in (512, TRAINED, 131_072, *(10**power for power in range(6, 13)))]  # fmt: skip
+RAMPS = [
+    {"width": d, "trained": n}
+    for d in (4, 64, 128)
+    for n in (512, TRAINED, 131_072, *(10**power for power in range(6, 13)))
+]
 
 
 def facts(listing: str) -> dict[str, str]:
@@ -125,29 +128,63 @@ def wrapped(name: str) -> str:
 CHECKS = claims(
     claim(
         "PE-E-CODE",
-        Law("GPT-NeoX: Rotary is defined and RotaryEmbedding called, a NameError.",
-            "NameError", called, [{"listing": "neox"}], wrong="found"),
-        Law("Hugging Face: the parameter is max_position_embedding, which the keyword max_position_embeddings misses.",
-            lambda keyword: "TypeError" if keyword == "max_position_embeddings" else "4096", rows_made,
-            [{"keyword": name} for name in ("max_position_embeddings", "max_position_embedding", "")], wrong="4096"),
-        Law("Every forward call rebuilds the cache.",
-            True, rebuilt, PAIRS, wrong=lambda trained, length: length < trained, tolerance=0,
-            ours=True),
-        Law("The ramp's upper end is clamped to d - 1 where the mask has d/2 entries.",
-            lambda width: [width - 1, width // 2], written, [{"width": d} for d in (4, 64, 128)],
-            wrong=lambda width: [width // 2 - 1, width // 2], tolerance=0),
-        Law("So clamped it is the ramp that transformers' YaRN has, up to 10^12 positions.",
+        Law(
+            "GPT-NeoX: Rotary is defined and RotaryEmbedding called, a NameError.",
+            "NameError",
+            called,
+            [{"listing": "neox"}],
+            wrong="found",
+        ),
+        Law(
+            "Hugging Face: the parameter is max_position_embedding, which the keyword max_position_embeddings misses.",
+            lambda keyword: "TypeError" if keyword == "max_position_embeddings" else "4096",
+            rows_made,
+            [{"keyword": name} for name in ("max_position_embeddings", "max_position_embedding", "")],
+            wrong="4096",
+        ),
+        Law(
+            "Every forward call rebuilds the cache.",
+            True,
+            rebuilt,
+            PAIRS,
+            wrong=lambda trained, length: length < trained,
+            tolerance=0,
+            ours=True,
+        ),
+        Law(
+            "The ramp's upper end is clamped to d - 1 where the mask has d/2 entries.",
+            lambda width: [width - 1, width // 2],
+            written,
+            [{"width": d} for d in (4, 64, 128)],
+            wrong=lambda width: [width // 2 - 1, width // 2],
+            tolerance=0,
+        ),
+        Law(
+            "So clamped it is the ramp that transformers' YaRN has, up to 10^12 positions.",
             lambda width, trained: ramp(width, trained, width - 1, width // 2),
-            lambda width, trained: oracles.ramp(1.25, 0.75, width, trained), RAMPS,
-            wrong=lambda width, trained: ramp(width, trained, width // 2 - 1, width // 2), tolerance=1e-5),
-        Law("Variable, which is deprecated, does nothing any more.",
-            "Tensor, unchanged", wrapped, [{"name": "torch.autograd.Variable"}], wrong="Parameter, unchanged"),
-        corrected=Law("The cache is rebuilt by the calls that ask for more than the trained length, even when it is "
-                      "long enough already, and by no others.",
-                      lambda trained, length: length > trained, rebuilt, PAIRS,
-                      wrong=lambda trained, first, length: length > max(trained, first), tolerance=0),
+            lambda width, trained: oracles.ramp(1.25, 0.75, width, trained),
+            RAMPS,
+            wrong=lambda width, trained: ramp(width, trained, width // 2 - 1, width // 2),
+            tolerance=1e-5,
+        ),
+        Law(
+            "Variable, which is deprecated, does nothing any more.",
+            "Tensor, unchanged",
+            wrapped,
+            [{"name": "torch.autograd.Variable"}],
+            wrong="Parameter, unchanged",
+        ),
+        corrected=Law(
+            "The cache is rebuilt by the calls that ask for more than the trained length, even when it is "
+            "long enough already, and by no others.",
+            lambda trained, length: length > trained,
+            rebuilt,
+            PAIRS,
+            wrong=lambda trained, first, length: length > max(trained, first),
+            tolerance=0,
+        ),
         practice="Only the first slip stops a program. The rebuilt cache costs time; the keyword costs nothing as the "
-                 "listing calls by place; the clamp does no harm, and d/2 - 1 in its place would. Not on our list: "
-                 "with a key cache GPT-NeoX's code, which has no offset, turns each new token by position 0.",
+        "listing calls by place; the clamp does no harm, and d/2 - 1 in its place would. Not on our list: "
+        "with a key cache GPT-NeoX's code, which has no offset, turns each new token by position 0.",
     ),
-)  # fmt: skip
+)

@@ -17,8 +17,12 @@ from attention_priors.claims.law import Law, claim, claims
 from attention_priors.positions import maps
 
 SIZES = ((2, 6), (4, 9), (8, 8))
-GAPS = [{"gap": g, "place": place, "length": n, "longest": m} for n, m in SIZES for g in range(1, m)
-        for place in range(n - 1)]  # fmt: skip
+GAPS = [
+    {"gap": g, "place": place, "length": n, "longest": m}
+    for n, m in SIZES
+    for g in range(1, m)
+    for place in range(n - 1)
+]
 
 
 def fairness(says: Callable, length: int, longest: int) -> tuple[float, float]:
@@ -45,14 +49,24 @@ def share(gap: int, place: int, length: int, longest: int) -> Fraction:
 CHECKS = claims(
     claim(
         "PE-RAND",
-        Law("An ordered random subset of the positions of a longer range (p of equal shares at least 1e-4).",
-            maps.randomised, fairness, [{"length": 5, "longest": 8}], wrong=with_replacement, relation="<=",
-            tolerance=0),
-        Law("Gaps between neighbours g are then spread as C(L - g, n - 1) / C(L, n), the same at every place.",
-            lambda gap, length, longest: Fraction(comb(longest - gap, length - 1), comb(longest, length)), share, GAPS,
+        Law(
+            "An ordered random subset of the positions of a longer range (p of equal shares at least 1e-4).",
+            maps.randomised,
+            fairness,
+            [{"length": 5, "longest": 8}],
+            wrong=with_replacement,
+            relation="<=",
+            tolerance=0,
+        ),
+        Law(
+            "Gaps between neighbours g are then spread as C(L - g, n - 1) / C(L, n), the same at every place.",
+            lambda gap, length, longest: Fraction(comb(longest - gap, length - 1), comb(longest, length)),
+            share,
+            GAPS,
             wrong=lambda gap, length, longest: Fraction(comb(longest - gap, length), comb(longest, length)),
-            tolerance=0),
+            tolerance=0,
+        ),
         practice="Absolute positions are covered up to the longest length, relative ones as well; the order is kept, "
-                 "counts and distances are not.",
+        "counts and distances are not.",
     ),
-)  # fmt: skip
+)

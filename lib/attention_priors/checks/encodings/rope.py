@@ -24,8 +24,11 @@ FORMS = [{"width": d, "position": m} for d, m in product((2, 8, 64), (0, 1, 7, 1
 SHIFTS = [{"width": d, "m": m, "n": n} for d in (2, 8) for m, n in ((0, 0), (1, 0), (700, 690), (5, 300))]
 PHASES = [{"re": re, "im": im, "angle": a} for a in (0.0, 0.3, 4.0) for re, im in ((1.0, 0.0), (0.0, 1.0), (-0.6, 2.0))]
 PLANES = [{"width": d, "plane": i} for d in (2, 4, 8, 64) for i in range(d // 2)]
-ENTRIES = [{"width": d, "position": m, "unit": u, "component": c} for d, m in product((2, 4, 8), (1, 7))
-           for u, c in product(range(d), repeat=2)]  # fmt: skip
+ENTRIES = [
+    {"width": d, "position": m, "unit": u, "component": c}
+    for d, m in product((2, 4, 8), (1, 7))
+    for u, c in product(range(d), repeat=2)
+]
 SINGLE = 1e-5  # transformers computes in float32
 TURN = np.array([[0.0, -1.0], [1.0, 0.0]])
 
@@ -211,96 +214,184 @@ def llama(width: int, position: int) -> np.ndarray:
 CHECKS = claims(
     claim(
         "PE-ROPE",
-        Law("As a complex product: q_j e^(i m θ_j), θ_j = 10000^(-2j/d).",
-            as_complex, turned, FORMS, wrong=lambda width, position: as_complex(width, position, -1)),
-        Law("As a block-diagonal matrix of M_j.",
-            as_blocks, turned, FORMS, wrong=lambda width, position: as_blocks(width, position, -1)),
-        Law("Elementwise, with ⊙.",
-            elementwise, turned, FORMS, wrong=lambda width, position: elementwise(width, position, 0, (1, -1))),
-        Law("Scores depend on m - n, and norms are kept.",
-            score_and_norm, by_lag, SHIFTS, wrong=lambda width, m, n: score_and_norm(width, m, n, 1)),
+        Law(
+            "As a complex product: q_j e^(i m θ_j), θ_j = 10000^(-2j/d).",
+            as_complex,
+            turned,
+            FORMS,
+            wrong=lambda width, position: as_complex(width, position, -1),
+        ),
+        Law(
+            "As a block-diagonal matrix of M_j.",
+            as_blocks,
+            turned,
+            FORMS,
+            wrong=lambda width, position: as_blocks(width, position, -1),
+        ),
+        Law(
+            "Elementwise, with ⊙.",
+            elementwise,
+            turned,
+            FORMS,
+            wrong=lambda width, position: elementwise(width, position, 0, (1, -1)),
+        ),
+        Law(
+            "Scores depend on m - n, and norms are kept.",
+            score_and_norm,
+            by_lag,
+            SHIFTS,
+            wrong=lambda width, m, n: score_and_norm(width, m, n, 1),
+        ),
         practice="Three codings of one rotation; the elementwise one is what runs.",
     ),
     claim(
         "PE-E-ROPE1",
-        Law("R_f e^(iΘ_f) = q e^(i(Θ(q) + mθ)).",
-            middle, polar, PHASES, wrong=lambda re, im, angle: middle(re, im, angle, -1),
+        Law(
+            "R_f e^(iΘ_f) = q e^(i(Θ(q) + mθ)).",
+            middle,
+            polar,
+            PHASES,
+            wrong=lambda re, im, angle: middle(re, im, angle, -1),
             quote=r"$R_f(\mathbf{q}, m)e^{i\Theta_f(\mathbf{q}, "
-                  r"m)}=\mathbf{q}e^{i(\Theta(\mathbf{q})+m\mathbf{\theta})}$",
-            place="Derivation"),
-        Law("q e^(i(Θ(q) + mθ)) = Σ q_j e^(imθ_j) e_j.",
-            middle, rotated, PHASES, wrong=lambda re, im, angle: middle(re, im, angle, -1),
+            r"m)}=\mathbf{q}e^{i(\Theta(\mathbf{q})+m\mathbf{\theta})}$",
+            place="Derivation",
+        ),
+        Law(
+            "q e^(i(Θ(q) + mθ)) = Σ q_j e^(imθ_j) e_j.",
+            middle,
+            rotated,
+            PHASES,
+            wrong=lambda re, im, angle: middle(re, im, angle, -1),
             quote=r"$\mathbf{q}e^{i(\Theta(\mathbf{q})+m\mathbf{\theta})} = \sum_{j=1}^{d/2} "
-                  r"q_je^{im\theta_j} \vec{e_j}$",
-            place="Derivation"),
-        corrected=Law("In each plane the middle is |q_j| e^(i(Θ(q_j) + mθ_j)): the printed one, with the complex q "
-                      "itself, counts the phase of q twice. The two ends of the chain agree.",
-                      polar, rotated, PHASES, wrong=lambda re, im, angle: polar(re, im, -angle),
-                      answers=(1, 2)),
+            r"q_je^{im\theta_j} \vec{e_j}$",
+            place="Derivation",
+        ),
+        corrected=Law(
+            "In each plane the middle is |q_j| e^(i(Θ(q_j) + mθ_j)): the printed one, with the complex q "
+            "itself, counts the phase of q twice. The two ends of the chain agree.",
+            polar,
+            rotated,
+            PHASES,
+            wrong=lambda re, im, angle: polar(re, im, -angle),
+            answers=(1, 2),
+        ),
         practice="Code written from the middle expression would rotate by the content's own angle; the sum on the "
-                 "right is what everybody implements.",
-        severity="editorial"),
+        "right is what everybody implements.",
+        severity="editorial",
+    ),
     claim(
         "PE-2D",
-        Law("Half of the coordinates turn with (m, n), half with (i, j): the score is g_1(m-n) + g_2(i-j).",
-            grid_score, two_terms, [{"seed": s, "by": by} for s in range(20) for by in ("exponentials", "our module")],
-            wrong=lambda seed: grid_score(seed, (1, 0))),
+        Law(
+            "Half of the coordinates turn with (m, n), half with (i, j): the score is g_1(m-n) + g_2(i-j).",
+            grid_score,
+            two_terms,
+            [{"seed": s, "by": by} for s in range(20) for by in ("exponentials", "our module")],
+            wrong=lambda seed: grid_score(seed, (1, 0)),
+        ),
         practice="The axes never interact: distance along a diagonal is not seen as such, and a picture turned by 45 "
-                 "degrees is another picture.",
+        "degrees is another picture.",
     ),
     claim(
         "PE-E2",
-        Law("Matrix form: blocks j = 1 .. d/2 with θ_j = 10000^(-2j/d).",
-            lambda width, plane: 10_000 ** (-2 * (plane + 1) / width), transformers_frequency, PLANES,
-            wrong=lambda width, plane: 10_000 ** (-(plane + 1) / width), tolerance=near,
+        Law(
+            "Matrix form: blocks j = 1 .. d/2 with θ_j = 10000^(-2j/d).",
+            lambda width, plane: 10_000 ** (-2 * (plane + 1) / width),
+            transformers_frequency,
+            PLANES,
+            wrong=lambda width, plane: 10_000 ** (-(plane + 1) / width),
+            tolerance=near,
             quote=r"where $M_j=\begin{pmatrix}\cos m\theta_j & -\sin m\theta_j \\ \sin m\theta_j & "
-                  r"\cos m\theta_j\end{pmatrix}$",
-            place="Derivation"),
-        Law("Elementwise form: pairs j = 0 .. d/2 - 1 with the same θ_j.",
-            lambda width, plane: 10_000 ** (-2 * plane / width), transformers_frequency, PLANES,
-            wrong=lambda width, plane: 10_000 ** (-plane / width), tolerance=near),
-        corrected=Law("With blocks counted from 1, θ_j = 10000^(-2(j-1)/d).",
-                      lambda width, plane: 10_000 ** (-2 * ((plane + 1) - 1) / width), transformers_frequency, PLANES,
-                      wrong=lambda width, plane: 10_000 ** (-2 * (plane + 2) / width), tolerance=near),
+            r"\cos m\theta_j\end{pmatrix}$",
+            place="Derivation",
+        ),
+        Law(
+            "Elementwise form: pairs j = 0 .. d/2 - 1 with the same θ_j.",
+            lambda width, plane: 10_000 ** (-2 * plane / width),
+            transformers_frequency,
+            PLANES,
+            wrong=lambda width, plane: 10_000 ** (-plane / width),
+            tolerance=near,
+        ),
+        corrected=Law(
+            "With blocks counted from 1, θ_j = 10000^(-2(j-1)/d).",
+            lambda width, plane: 10_000 ** (-2 * ((plane + 1) - 1) / width),
+            transformers_frequency,
+            PLANES,
+            wrong=lambda width, plane: 10_000 ** (-2 * (plane + 2) / width),
+            tolerance=near,
+        ),
         practice="Off by one, every plane turns 10000^(2/d) times slower (1.15 at d = 128, 10 at d = 8), and the "
-                 "fastest is missing: a checkpoint does not survive it.",
-        severity="editorial"),
+        "fastest is missing: a checkpoint does not survive it.",
+        severity="editorial",
+    ),
     claim(
         "PE-ROPE-MAP",
-        Law("θ_i = 10000^(-2i/d) is inv_freq.",
-            lambda width, plane: 1 / 10_000 ** (2 * plane / width), transformers_frequency, PLANES,
-            wrong=lambda width, plane: 1 / 10_000 ** (plane / width), tolerance=near),
-        Law("The angles m θ_i are einsum('i,j->ij', t, inv_freq).",
-            lambda position: np.einsum("i,j->ij", [position], frequencies(8))[0].tolist(), exact_angles,
+        Law(
+            "θ_i = 10000^(-2i/d) is inv_freq.",
+            lambda width, plane: 1 / 10_000 ** (2 * plane / width),
+            transformers_frequency,
+            PLANES,
+            wrong=lambda width, plane: 1 / 10_000 ** (plane / width),
+            tolerance=near,
+        ),
+        Law(
+            "The angles m θ_i are einsum('i,j->ij', t, inv_freq).",
+            lambda position: np.einsum("i,j->ij", [position], frequencies(8))[0].tolist(),
+            exact_angles,
             [{"position": m} for m in (0, 1, 7, 59)],
-            wrong=lambda position: np.einsum("i,j->ij", [position], frequencies(8)[::-1])[0].tolist()),
-        Law("R is the pair cos, sin.",
-            matrix, lambda angle: expm(angle * TURN), [{"angle": a} for a in (0.0, 0.3, 2.0, 40.0)],
-            wrong=lambda angle: matrix(angle, -1)),
-        Law("x' = R x, R as in the survey's matrix equation (neighbouring coordinates), is q * cos + rotate_half(q) * "
+            wrong=lambda position: np.einsum("i,j->ij", [position], frequencies(8)[::-1])[0].tolist(),
+        ),
+        Law(
+            "R is the pair cos, sin.",
+            matrix,
+            lambda angle: expm(angle * TURN),
+            [{"angle": a} for a in (0.0, 0.3, 2.0, 40.0)],
+            wrong=lambda angle: matrix(angle, -1),
+        ),
+        Law(
+            "x' = R x, R as in the survey's matrix equation (neighbouring coordinates), is q * cos + rotate_half(q) * "
             "sin.",
-            entry_of(neighbours), rotate_half, ENTRIES, wrong=entry_of(neighbours, last_first=True), tolerance=1e-12,
+            entry_of(neighbours),
+            rotate_half,
+            ENTRIES,
+            wrong=entry_of(neighbours, last_first=True),
+            tolerance=1e-12,
             quote=r"$x_m' = R_{m\theta} \cdot x_m$ (q * cos) + (rotate_half(q) * sin)",
-            place="Notes:"),
-        corrected=Law("q * cos + rotate_half(q) * sin is R x with the planes (x_i, x_(i + d/2)).",
-                      entry_of(halves), rotate_half, ENTRIES, wrong=entry_of(halves, last_first=True),
-                      tolerance=1e-12),
+            place="Notes:",
+        ),
+        corrected=Law(
+            "q * cos + rotate_half(q) * sin is R x with the planes (x_i, x_(i + d/2)).",
+            entry_of(halves),
+            rotate_half,
+            ENTRIES,
+            wrong=entry_of(halves, last_first=True),
+            tolerance=1e-12,
+        ),
         practice="The first three rows hold for every coding; the last needs rotate_half's own pairing. Mixed with the "
-                 "equation's pairing it is another rotation, equal at d = 2 only.",
-        severity="needs a repair"),
+        "equation's pairing it is another rotation, equal at d = 2 only.",
+        severity="needs a repair",
+    ),
     claim(
         "PE-F2",
-        Law("Pair i of a vector at position m is turned by m 10000^(-2i/d) and keeps its length.",
-            lambda width, position: np.exp(1j * position * 10_000 ** (-np.arange(0, width, 2) / width)), llama,
+        Law(
+            "Pair i of a vector at position m is turned by m 10000^(-2i/d) and keeps its length.",
+            lambda width, position: np.exp(1j * position * 10_000 ** (-np.arange(0, width, 2) / width)),
+            llama,
             [{"width": d, "position": m} for d in (8, 64) for m in (0, 1, 5, 100)],
             wrong=lambda width, position: np.exp(1j * position * 10_000 ** (-np.arange(0, width, 2) / (2 * width))),
-            tolerance=SINGLE, ours=True),
-        Law("Between two positions it turns by the lag times that frequency, wherever they are.",
+            tolerance=SINGLE,
+            ours=True,
+        ),
+        Law(
+            "Between two positions it turns by the lag times that frequency, wherever they are.",
             lambda lag: np.exp(1j * lag * frequencies(8)),
             lambda start, lag: llama(8, start + lag) / llama(8, start),
             [{"start": s, "lag": d} for s in (0, 3, 40) for d in (1, 2, 7)],
-            wrong=lambda lag: np.exp(-1j * lag * frequencies(8)), tolerance=1e-4, ours=True),
+            wrong=lambda lag: np.exp(-1j * lag * frequencies(8)),
+            tolerance=1e-4,
+            ours=True,
+        ),
         missing=UNSEEN,
         practice="the first pairs tell neighbours apart and wrap within 7 tokens; the last hardly move",
     ),
-)  # fmt: skip
+)

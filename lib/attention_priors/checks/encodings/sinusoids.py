@@ -19,8 +19,12 @@ from attention_priors.positions.absolute import Sinusoidal
 
 WIDTHS = (2, 8, 64)
 WIDTH, ROWS = 64, 4096  # of the map whose wavelengths are counted
-TABLES = [{"table": name, "width": d, "position": p} for name in ("RoFormer", "ours") for d in WIDTHS
-          for p in (0, 1, 2, 7, 39)]  # fmt: skip
+TABLES = [
+    {"table": name, "width": d, "position": p}
+    for name in ("RoFormer", "ours")
+    for d in WIDTHS
+    for p in (0, 1, 2, 7, 39)
+]
 
 
 def row(width: int, position: int, first: Callable = math.sin, second: Callable = math.cos) -> np.ndarray:
@@ -85,23 +89,38 @@ UNSEEN = "the picture is not in the survey's text: only the formula behind it ca
 CHECKS = claims(
     claim(
         "PE-SIN",
-        Law("PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos of the same.",
-            row, tabled, TABLES, wrong=lambda width, position: row(width, position, math.cos, math.sin),
-            tolerance=1e-6),
-        Law("It is added to the embeddings once, below the first layer.",
-            (0,), with_additions, [{"model": "XLM"}, {"model": "ours"}], wrong=(0, 1, 2), tolerance=1e-5),
+        Law(
+            "PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos of the same.",
+            row,
+            tabled,
+            TABLES,
+            wrong=lambda width, position: row(width, position, math.cos, math.sin),
+            tolerance=1e-6,
+        ),
+        Law(
+            "It is added to the embeddings once, below the first layer.",
+            (0,),
+            with_additions,
+            [{"model": "XLM"}, {"model": "ours"}],
+            wrong=(0, 1, 2),
+            tolerance=1e-5,
+        ),
         practice="The formula needs an even width; the printed code fails at an odd one, where sine has a column more "
-                 "than cosine. The exponent belongs in float64 for long contexts.",
+        "than cosine. The exponent belongs in float64 for long contexts.",
     ),
     claim(
         "PE-F1",
-        Law("Column pair i of the table oscillates with wavelength 2π 10000^(2i/d), so changes sign 2 rows / "
+        Law(
+            "Column pair i of the table oscillates with wavelength 2π 10000^(2i/d), so changes sign 2 rows / "
             "wavelength times.",
-            lambda column: 2 * ROWS / (2 * math.pi * 10_000 ** (2 * (column // 2) / WIDTH)), sign_changes,
+            lambda column: 2 * ROWS / (2 * math.pi * 10_000 ** (2 * (column // 2) / WIDTH)),
+            sign_changes,
             [{"column": c} for c in range(WIDTH)],
-            wrong=lambda column: 2 * ROWS / (2 * math.pi * 10_000 ** ((column // 2) / WIDTH)), tolerance=1.0,
-            ours=True),
+            wrong=lambda column: 2 * ROWS / (2 * math.pi * 10_000 ** ((column // 2) / WIDTH)),
+            tolerance=1.0,
+            ours=True,
+        ),
         missing=UNSEEN,
         practice="Most columns are slower than any context in use: half of them have wavelengths above 600.",
     ),
-)  # fmt: skip
+)

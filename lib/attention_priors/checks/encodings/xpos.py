@@ -19,8 +19,11 @@ from attention_priors.positions.rotary import DampedRotary, xpos
 
 Encode = Callable[[float, float, int], complex]
 GAMMA, SCALE = 0.4, 512.0  # as released
-PLACES = [{"xi": xi, "theta": theta, "m": m, "n": n, "shift": s} for xi, theta in product((-0.1, 0.01), (0.0, 0.7))
-          for m, n, s in ((1, 1, 1), (10, 3, 100), (200, 0, 30))]  # fmt: skip
+PLACES = [
+    {"xi": xi, "theta": theta, "m": m, "n": n, "shift": s}
+    for xi, theta in product((-0.1, 0.01), (0.0, 0.7))
+    for m, n, s in ((1, 1, 1), (10, 3, 100), (200, 0, 30))
+]
 FACTORS = [{"xi": xi, "theta": theta, "n": n} for theta, xi, n in product((0.0, 2.0), (1.0, -0.3), (1, 4))]
 POSITIONS = (0, 3, 40, 200)
 SCORES = [{"m": m, "n": n} for m, n in product(POSITIONS, repeat=2)]
@@ -113,34 +116,66 @@ def left(says: int, lags: int) -> tuple[float, float]:
 CHECKS = claims(
     claim(
         "PE-XPOS",
-        Law("f_q = q e^(ξn + iθn) with f_k = k e^(ξn + iθn): scores depend on m - n (the real inner product, as for "
+        Law(
+            "f_q = q e^(ξn + iθn) with f_k = k e^(ξn + iθn): scores depend on m - n (the real inner product, as for "
             "RoPE).",
-            (growing, growing), shifted(real), PLACES,
-            wrong=(growing, lambda xi, theta, n: growing(2 * xi, theta, n)), repaired=(growing, opposite),
+            (growing, growing),
+            shifted(real),
+            PLACES,
+            wrong=(growing, lambda xi, theta, n: growing(2 * xi, theta, n)),
+            repaired=(growing, opposite),
             quote=r"$&{}:= ke^{\xi n + i\theta n}$",
-            place="xPos"),
-        Law("f_k = k e^(ξn + iθn) is A_k k e^(-λn), λ = ξ + iθ, without A_k.",
-            factor_of((1, 1)), factor_of((-1, -1)), FACTORS, wrong=factor_of((1, -1)),
+            place="xPos",
+        ),
+        Law(
+            "f_k = k e^(ξn + iθn) is A_k k e^(-λn), λ = ξ + iθ, without A_k.",
+            factor_of((1, 1)),
+            factor_of((-1, -1)),
+            FACTORS,
+            wrong=factor_of((1, -1)),
             quote=r"$&{}:= ke^{\xi n + i\theta n}$",
-            place="xPos"),
-        Law("The line before, A_q q e^(λn) with A_k k e^(-λn), is relative (the product without conjugation).",
-            (growing, inverse), shifted(bilinear), PLACES, wrong=(growing, growing)),
-        corrected=Law("f_k = k e^(-ξn + iθn): the score is e^(ξ(m-n)) Re[q conj(k) e^(iθ(m-n))], falling with the lag "
-                      "for ξ < 0.",
-                      by_planes, library, SCORES, wrong=lambda m, n: by_planes(m, n, -1),
-                      answers=(1, 2)),
+            place="xPos",
+        ),
+        Law(
+            "The line before, A_q q e^(λn) with A_k k e^(-λn), is relative (the product without conjugation).",
+            (growing, inverse),
+            shifted(bilinear),
+            PLACES,
+            wrong=(growing, growing),
+        ),
+        corrected=Law(
+            "f_k = k e^(-ξn + iθn): the score is e^(ξ(m-n)) Re[q conj(k) e^(iθ(m-n))], falling with the lag for ξ < 0.",
+            by_planes,
+            library,
+            SCORES,
+            wrong=lambda m, n: by_planes(m, n, -1),
+            answers=(1, 2),
+        ),
         practice="With the printed sign scores shrink as e^(ξ(m+n)): not with distance, but with how late both tokens "
-                 "are. Implementations divide keys by the scale that multiplies queries.",
-        severity="needs a repair"),
+        "are. Implementations divide keys by the scale that multiplies queries.",
+        severity="needs a repair",
+    ),
     claim(
         "PE-F4",
-        Law("The score of equal vectors: plane i falls as zeta_i^(lag / 512) and turns as in RoPE.",
-            similarity, lambda lag: float(equal_vectors(np.array([0, lag]))[1]),
-            [{"lag": d} for d in range(0, 2000, 49)], wrong=lambda lag: similarity(lag, decay=False), ours=True),
-        Law(f"It decays to zero with the distance: below 1 % from lag {FAR:,} on.",
-            FAR, left, [{"lags": 4096}], wrong=FAR // 64, relation="<=", ours=True),
+        Law(
+            "The score of equal vectors: plane i falls as zeta_i^(lag / 512) and turns as in RoPE.",
+            similarity,
+            lambda lag: float(equal_vectors(np.array([0, lag]))[1]),
+            [{"lag": d} for d in range(0, 2000, 49)],
+            wrong=lambda lag: similarity(lag, decay=False),
+            ours=True,
+        ),
+        Law(
+            f"It decays to zero with the distance: below 1 % from lag {FAR:,} on.",
+            FAR,
+            left,
+            [{"lags": 4096}],
+            wrong=FAR // 64,
+            relation="<=",
+            ours=True,
+        ),
         missing=UNSEEN,
         practice="at the released scale of 512 and width 64 the slowest plane halves only every 15,721 tokens: what "
-                 "xPos removes early are the oscillations of the fast planes",
+        "xPos removes early are the oscillations of the fast planes",
     ),
-)  # fmt: skip
+)

@@ -39,9 +39,13 @@ def both(frames: Frames) -> tuple[list[int], str]:
     """The seeds of which both encodings pass, and what is missing."""
     there = {name: set(frames[LOSSES].loc[frames[LOSSES]["encoding"] == name, "seed"]) for name in (OURS, THEIRS)}
     passed = {name: set(passing(frames, name)) for name in there}
-    said = [f"{encoding(name).label} not in this profile" if not seeds else
-            f"gate (Markov order {GATE}) missed: {encoding(name).label}, seed {', '.join(map(str, sorted(missed)))}"
-            for name, seeds in there.items() if (missed := seeds - passed[name]) or not seeds]  # fmt: skip
+    said = [
+        f"{encoding(name).label} not in this profile"
+        if not seeds
+        else f"gate (Markov order {GATE}) missed: {encoding(name).label}, seed {', '.join(map(str, sorted(missed)))}"
+        for name, seeds in there.items()
+        if (missed := seeds - passed[name]) or not seeds
+    ]
     return sorted(passed[OURS] & passed[THEIRS]), "; ".join(said)
 
 
@@ -133,17 +137,32 @@ def growth(frames: Frames) -> Estimate:
     return exactly(float(held[last] / held[last // 2]), note=f"from {last // 2:,} to {last:,} bases")
 
 
-LOWER = Finding("The loss on unseen DNA is lower: bits per base of RoPE less those of Goat", fewer_bits, ">", 0.0,
-                metrics=(LOSSES,), margin=BITS)  # fmt: skip
-SPEED = Finding("The throughput is the same: Goat's over RoPE's, with the same kernel", throughput, ">=", KEEPS,
-                metrics=(COST,), ours=True)  # fmt: skip
+LOWER = Finding(
+    "The loss on unseen DNA is lower: bits per base of RoPE less those of Goat",
+    fewer_bits,
+    ">",
+    0.0,
+    metrics=(LOSSES,),
+    margin=BITS,
+)
+SPEED = Finding(
+    "The throughput is the same: Goat's over RoPE's, with the same kernel",
+    throughput,
+    ">=",
+    KEEPS,
+    metrics=(COST,),
+    ours=True,
+)
 
 
 def _exchanged(frames: Frames) -> Frames:
     """Goat and RoPE under each other's name, and so the two ways to Goat's prior."""
     names = {OURS: THEIRS, THEIRS: OURS}
-    made = {name: frames[name].assign(encoding=frames[name]["encoding"].replace(names))
-            for name in (LOSSES, TEXTS) if name in frames}  # fmt: skip
+    made = {
+        name: frames[name].assign(encoding=frames[name]["encoding"].replace(names))
+        for name in (LOSSES, TEXTS)
+        if name in frames
+    }
     if COST in frames:
         ways = {"goat, stored bias": "goat", "goat": "goat, stored bias"}
         made[COST] = frames[COST].assign(way=frames[COST]["way"].replace(ways))
@@ -155,10 +174,22 @@ CHECKS = claims(
         "GOAT-F4",
         LOWER,
         SPEED,
-        Finding("Peak memory goes down with the same kernel for both: Goat's over RoPE's", memory("goat", "rope"), "<=",
-                SAVES, metrics=(COST,), ours=True),
-        Finding("What it writes has the G and C of the genome more nearly: r of Goat less r of RoPE", closer_content,
-                ">", 0.0, metrics=(LOSSES, TEXTS), margin=CORRELATION),
+        Finding(
+            "Peak memory goes down with the same kernel for both: Goat's over RoPE's",
+            memory("goat", "rope"),
+            "<=",
+            SAVES,
+            metrics=(COST,),
+            ours=True,
+        ),
+        Finding(
+            "What it writes has the G and C of the genome more nearly: r of Goat less r of RoPE",
+            closer_content,
+            ">",
+            0.0,
+            metrics=(LOSSES, TEXTS),
+            margin=CORRELATION,
+        ),
         recipe=RECIPE,
         flip=_exchanged,
     ),
@@ -171,11 +202,23 @@ CHECKS = claims(
     ),
     claim(
         "GOAT-C-1",
-        Finding("No matrix of biases is stored on the way through torch's fused kernel: memory at twice the length",
-                growth, "<=", LINEAR, metrics=(COST,), ours=True),
-        Finding("Memory goes down: Goat's over that of the same prior as a stored bias",
-                memory("goat", "goat, stored bias"), "<=", SAVES, metrics=(COST,), ours=True),
+        Finding(
+            "No matrix of biases is stored on the way through torch's fused kernel: memory at twice the length",
+            growth,
+            "<=",
+            LINEAR,
+            metrics=(COST,),
+            ours=True,
+        ),
+        Finding(
+            "Memory goes down: Goat's over that of the same prior as a stored bias",
+            memory("goat", "goat, stored bias"),
+            "<=",
+            SAVES,
+            metrics=(COST,),
+            ours=True,
+        ),
         recipe="random",
         flip=_exchanged,
     ),
-)  # fmt: skip
+)

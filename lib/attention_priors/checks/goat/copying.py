@@ -78,40 +78,83 @@ QUERIES = [{"slope": slope, "query": query} for slope in (0.25, -0.5) for query 
 CHECKS = claims(
     claim(
         "GOAT-F1",
-        finding(f"The mixture is learned: on the mean over seeds at most {NEAR} nats above the best prediction",
-                column("excess", copied=False), "<=", NEAR),
-        finding(f"A sink: some head's prior gives the first key more than {MOST}",
-                column("prior_first", within=SHARE), ">", MOST),
-        finding(f"A diagonal: some head's prior gives lag 1 more than {MOST}",
-                column("prior_previous", within=SHARE), ">", MOST),
+        finding(
+            f"The mixture is learned: on the mean over seeds at most {NEAR} nats above the best prediction",
+            column("excess", copied=False),
+            "<=",
+            NEAR,
+        ),
+        finding(
+            f"A sink: some head's prior gives the first key more than {MOST}",
+            column("prior_first", within=SHARE),
+            ">",
+            MOST,
+        ),
+        finding(
+            f"A diagonal: some head's prior gives lag 1 more than {MOST}",
+            column("prior_previous", within=SHARE),
+            ">",
+            MOST,
+        ),
         finding("The sink's u peaks at key 0 (places off, mean over seeds)", column("u_peak", of=off(0)), "<", 0.5),
-        finding("The diagonal's κ peaks at lag 1 (places off, mean over seeds)", column("kappa_peak", of=off(1)), "<",
-                0.5),
-        finding("Most keys between are pushed below the row's mean (head with fewest)",
-                column("below", within=SHARE), ">", 0.5),
+        finding(
+            "The diagonal's κ peaks at lag 1 (places off, mean over seeds)", column("kappa_peak", of=off(1)), "<", 0.5
+        ),
+        finding(
+            "Most keys between are pushed below the row's mean (head with fewest)",
+            column("below", within=SHARE),
+            ">",
+            0.5,
+        ),
         recipe=RECIPE,
     ),
     claim(
         "GOAT-EQ19",
-        Law("<1, u(j)> = u(j) in every row: a slope s on keys makes the log-odds of keys j and 0 s j at each query",
-            lambda slope, query: [slope * j for j in range(query + 1)], log_odds,
-            QUERIES, wrong=lambda slope, query: [-slope * j for j in range(query + 1)], tolerance=1e-9),
-        finding(f"Extrapolation is robust: at the longest length, 16T, at most {NEAR} nats above the best prediction",
-                column("far"), "<=", NEAR),
+        Law(
+            "<1, u(j)> = u(j) in every row: a slope s on keys makes the log-odds of keys j and 0 s j at each query",
+            lambda slope, query: [slope * j for j in range(query + 1)],
+            log_odds,
+            QUERIES,
+            wrong=lambda slope, query: [-slope * j for j in range(query + 1)],
+            tolerance=1e-9,
+        ),
+        finding(
+            f"Extrapolation is robust: at the longest length, 16T, at most {NEAR} nats above the best prediction",
+            column("far"),
+            "<=",
+            NEAR,
+        ),
         recipe=RECIPE,
         practice="The line that u and κ can trade extrapolates; the network is asked at inputs that training never had "
-                 "as soon as j/L passes 1 under a fixed L.",
+        "as soon as j/L passes 1 under a fixed L.",
     ),
     claim(
         "GOAT-TAB1",
-        Law("Position takes 12 dimensions: two for each of the relative rank 2, and an absolute rank of 8", 12,
-            lambda relative, absolute: 2 * relative + absolute, [{"relative": 2, "absolute": 8}], wrong=10, tolerance=0,
-            quote=r"$d_{\text{pos}}=12$ (Pos Rank 2, Abs Rank 8), Key Bias enabled", place="Table 1"),
-        Law("12 layers of width 768 over gpt2's 50,257 tokens are a model of 125M weights, within 2M",
-            125.0, millions, [{"layers": 12, "width": 768, "vocabulary": 50_257}], wrong=128.0, tolerance=2.0),
-        Reading("Length 2048, 4.0e9 tokens in batches of 32, AdamW (.9, .95, 1e-8), decay .1, 2000 steps of warm-up, "
-                "1e-4 to 3e-5 along a cosine, clipping at 1, bf16", "recipe", "App. G, Table 1"),
+        Law(
+            "Position takes 12 dimensions: two for each of the relative rank 2, and an absolute rank of 8",
+            12,
+            lambda relative, absolute: 2 * relative + absolute,
+            [{"relative": 2, "absolute": 8}],
+            wrong=10,
+            tolerance=0,
+            quote=r"$d_{\text{pos}}=12$ (Pos Rank 2, Abs Rank 8), Key Bias enabled",
+            place="Table 1",
+        ),
+        Law(
+            "12 layers of width 768 over gpt2's 50,257 tokens are a model of 125M weights, within 2M",
+            125.0,
+            millions,
+            [{"layers": 12, "width": 768, "vocabulary": 50_257}],
+            wrong=128.0,
+            tolerance=2.0,
+        ),
+        Reading(
+            "Length 2048, 4.0e9 tokens in batches of 32, AdamW (.9, .95, 1e-8), decay .1, 2000 steps of warm-up, "
+            "1e-4 to 3e-5 along a cosine, clipping at 1, bf16",
+            "recipe",
+            "App. G, Table 1",
+        ),
         practice="By section 4 a relative rank R and a key bias take 2R + 2 coordinates, 6 for R = 2; what "
-                 "the absolute rank of 8 holds is not said there.",
+        "the absolute rank of 8 holds is not said there.",
     ),
-)  # fmt: skip
+)

@@ -94,10 +94,19 @@ def text(frames: Frames) -> Estimate:
 CHECKS = claims(
     claim(
         "GOAT-F2a",
-        finding("Goat has a lower loss at T than ALiBi",
-                lambda data: data.gap("alibi", PAPER, "loss", data.trained), ">", 0.0),
-        finding(f"RoPE breaks down: its loss grows by more than {DIVERGES} nats at {FAR}T",
-                lambda data: data.end("rope", FAR), ">", DIVERGES, ours=True),
+        finding(
+            "Goat has a lower loss at T than ALiBi",
+            lambda data: data.gap("alibi", PAPER, "loss", data.trained),
+            ">",
+            0.0,
+        ),
+        finding(
+            f"RoPE breaks down: its loss grows by more than {DIVERGES} nats at {FAR}T",
+            lambda data: data.end("rope", FAR),
+            ">",
+            DIVERGES,
+            ours=True,
+        ),
         FLAT,
         practice="u is a function of j/L: whether L is the current length (as here) or that of training (as in the "
         "authors' code) decides what its network is asked beyond T; the figure has both.",
@@ -113,12 +122,24 @@ CHECKS = claims(
         "GOAT-E.3",
         addresses(1),
         addresses(4),
-        Finding(f"Nor on passkeys: no more than {MARGIN} ahead (digits, mean from T to {FAR}T)", passkeys, "<=", MARGIN,
-                metrics=(COUNTS,), ours=True),
-        Finding(f"Nor on text: a loss at T that is lower by at most {NATS} nats", text, "<=", NATS,
-                metrics=(PERPLEXITY,), ours=True),
+        Finding(
+            f"Nor on passkeys: no more than {MARGIN} ahead (digits, mean from T to {FAR}T)",
+            passkeys,
+            "<=",
+            MARGIN,
+            metrics=(COUNTS,),
+            ours=True,
+        ),
+        Finding(
+            f"Nor on text: a loss at T that is lower by at most {NATS} nats",
+            text,
+            "<=",
+            NATS,
+            metrics=(PERPLEXITY,),
+            ours=True,
+        ),
         practice="A prior adds the same to every query. What a query names takes a rotation, or layers that pass "
         "places on.",
         recipe=runs.RECIPE,
     ),
-)  # fmt: skip
+)

@@ -188,25 +188,55 @@ CHECKS = claims(
     claim(
         "GOAT-F3c",
         needles_up_to(FAR),
-        needle(f"The others lose accuracy with length: {', '.join(UNIFORM)} at T less that at the longest up to {FAR}T",
-               lambda data: smallest({name: falls(data, name) for name in UNIFORM}), ">", 0.0, margin=MARGIN),
-        Finding("They lose it with depth: digits of keys in the first half less those in the second, past T "
-                "(passkeys stand for needles)", sinks_with_depth, ">", 0.0, metrics=(COUNTS,), margin=MARGIN,
-                beyond="passkeys stand for needles, which no model of this size learns"),
+        needle(
+            f"The others lose accuracy with length: {', '.join(UNIFORM)} at T less that at the longest up to {FAR}T",
+            lambda data: smallest({name: falls(data, name) for name in UNIFORM}),
+            ">",
+            0.0,
+            margin=MARGIN,
+        ),
+        Finding(
+            "They lose it with depth: digits of keys in the first half less those in the second, past T "
+            "(passkeys stand for needles)",
+            sinks_with_depth,
+            ">",
+            0.0,
+            metrics=(COUNTS,),
+            margin=MARGIN,
+            beyond="passkeys stand for needles, which no model of this size learns",
+        ),
         recipe=RECIPE,
     ),
     claim("GOAT-C-7", *map(perfect, FORMS), needles_up_to(NEAR), recipe=RECIPE),
     claim(
         "GOAT-C-10",
-        Finding(f"With the uniform prior passkeys are lost past T: digits at T less those at {FAR}T",
-                uniform_falls, ">", 0.0, metrics=(COUNTS,), margin=MARGIN),
-        Finding(f"With a learned prior they are kept: both forms of Goat have {HIGH} of the digits at {FAR}T",
-                keeps, ">=", HIGH, metrics=(COUNTS,), ours=True),
-        Finding("Without another prior nothing helps: NoPE with SSMax, whose prior is uniform too, is no more than "
-                f"{MARGIN} ahead of NoPE (mean from 2T to {FAR}T)", helped, "<=", MARGIN, metrics=(BY_LENGTH,),
-                ours=True),
+        Finding(
+            f"With the uniform prior passkeys are lost past T: digits at T less those at {FAR}T",
+            uniform_falls,
+            ">",
+            0.0,
+            metrics=(COUNTS,),
+            margin=MARGIN,
+        ),
+        Finding(
+            f"With a learned prior they are kept: both forms of Goat have {HIGH} of the digits at {FAR}T",
+            keeps,
+            ">=",
+            HIGH,
+            metrics=(COUNTS,),
+            ours=True,
+        ),
+        Finding(
+            "Without another prior nothing helps: NoPE with SSMax, whose prior is uniform too, is no more than "
+            f"{MARGIN} ahead of NoPE (mean from 2T to {FAR}T)",
+            helped,
+            "<=",
+            MARGIN,
+            metrics=(BY_LENGTH,),
+            ours=True,
+        ),
         practice="A cause is shown by what happens when it stays and something else changes, as SSMax does with the "
         "uniform prior.",
         recipe=RECIPE,
     ),
-)  # fmt: skip
+)

@@ -99,46 +99,128 @@ heads, band = partial(finding, HEADS), partial(finding, BAND)
 CHECKS = claims(
     claim(
         "GOAT-F2b",
-        *(heads(f"Text, {label}: u is higher at key 0 than at the eight after it (mean over heads, a line taken out)",
-                column("spike"), ">", 0.0, name, beyond=SINKLESS) for name, label in FORMS.items()),
-        heads(f"Text, {FORMS[COMPOSITE]}: u rises from the middle to the end of the training length (mean over heads)",
-              column("rise"), ">", 0.0, COMPOSITE),
+        *(
+            heads(
+                f"Text, {label}: u is higher at key 0 than at the eight after it (mean over heads, a line taken out)",
+                column("spike"),
+                ">",
+                0.0,
+                name,
+                beyond=SINKLESS,
+            )
+            for name, label in FORMS.items()
+        ),
+        heads(
+            f"Text, {FORMS[COMPOSITE]}: u rises from the middle to the end of the training length (mean over heads)",
+            column("rise"),
+            ">",
+            0.0,
+            COMPOSITE,
+        ),
         recipe=RECIPE,
         practice="The authors' code starts from a rise, ALiBi's slopes, and has a parameter for the peak: read a "
-                 "trained u against its start. A peak grows without either where the task asks for the first key.",
+        "trained u against its start. A peak grows without either where the task asks for the first key.",
     ),
     claim(
         "GOAT-F2c",
-        *(band(f"Text, {label}: without content some head has about 1 on the first key, above {ABOUT_ONE}",
-               start, ">", ABOUT_ONE, name, ours=True, beyond=SINKLESS) for name, label in FORMS.items()),
-        band(f"Copies, where Goat has learned a sink: with the most content about 0 is left on it, below {ABOUT_ZERO}",
-             end, "<", ABOUT_ZERO, LEARNED, task=COPYING, ours=True, beyond=NEEDED),
-        band("Text: ALiBi keeps more on its default, the query's own key, than Goat (authors' code) on the first",
-             end, ">", 0.0, "alibi", less=CODE, margin=MARGIN),
-        band("Text: RoPE lets go of the first key less than Goat (authors' code)", end, ">", 0.0,
-             "rope", less=CODE, margin=MARGIN),
+        *(
+            band(
+                f"Text, {label}: without content some head has about 1 on the first key, above {ABOUT_ONE}",
+                start,
+                ">",
+                ABOUT_ONE,
+                name,
+                ours=True,
+                beyond=SINKLESS,
+            )
+            for name, label in FORMS.items()
+        ),
+        band(
+            f"Copies, where Goat has learned a sink: with the most content about 0 is left on it, below {ABOUT_ZERO}",
+            end,
+            "<",
+            ABOUT_ZERO,
+            LEARNED,
+            task=COPYING,
+            ours=True,
+            beyond=NEEDED,
+        ),
+        band(
+            "Text: ALiBi keeps more on its default, the query's own key, than Goat (authors' code) on the first",
+            end,
+            ">",
+            0.0,
+            "alibi",
+            less=CODE,
+            margin=MARGIN,
+        ),
+        band(
+            "Text: RoPE lets go of the first key less than Goat (authors' code)",
+            end,
+            ">",
+            0.0,
+            "rope",
+            less=CODE,
+            margin=MARGIN,
+        ),
         recipe=RECIPE,
         practice="A peak of K nats lets go only of content whose range exceeds K (GOAT-T5.1t): a sink that is needed "
-                 "at every query grows until nothing moves it.",
+        "at every query grows until nothing moves it.",
     ),
     claim(
         "GOAT-CSINK",
-        *(heads(f"Text: {label} forms sinks by a first key of larger norm than the others' median (heads with at least "
+        *(
+            heads(
+                f"Text: {label} forms sinks by a first key of larger norm than the others' median (heads with at least "
                 f"{SINK} of their attention on it)",
-                sinking, ">", 1.0, name, why=f"no head of {name} sinks", beyond=SINKLESS)
-          for name, label in (("rope", "RoPE"), ("alibi", "ALiBi"))),
-        heads("Copies: the head that sinks most has the first key's mass from its prior, beyond content's own",
-              taken, ">", 0.0, LEARNED, why=f"no head of {LEARNED} sinks", task=COPYING),
-        heads("Text: adding u lowers the norm of the first key (mean over heads, waves alone less waves and u)",
-              column("norm"), ">", 0.0, WITHOUT, less=COMPOSITE, beyond=SINKLESS),
+                sinking,
+                ">",
+                1.0,
+                name,
+                why=f"no head of {name} sinks",
+                beyond=SINKLESS,
+            )
+            for name, label in (("rope", "RoPE"), ("alibi", "ALiBi"))
+        ),
+        heads(
+            "Copies: the head that sinks most has the first key's mass from its prior, beyond content's own",
+            taken,
+            ">",
+            0.0,
+            LEARNED,
+            why=f"no head of {LEARNED} sinks",
+            task=COPYING,
+        ),
+        heads(
+            "Text: adding u lowers the norm of the first key (mean over heads, waves alone less waves and u)",
+            column("norm"),
+            ">",
+            0.0,
+            WITHOUT,
+            less=COMPOSITE,
+            beyond=SINKLESS,
+        ),
         recipe=f"{RECIPE}, copying",
     ),
     claim(
         "GOAT-C-11",
-        heads("Text: content alone gives the first key less where u is learned (waves alone less waves and u)",
-              column("content_mass"), ">", 0.0, WITHOUT, less=COMPOSITE),
-        heads(f"Text: to model u explicitly costs at most {CLOSE} nats (waves and u less waves alone)",
-              column("loss"), "<=", CLOSE, COMPOSITE, less=WITHOUT, ours=True),
+        heads(
+            "Text: content alone gives the first key less where u is learned (waves alone less waves and u)",
+            column("content_mass"),
+            ">",
+            0.0,
+            WITHOUT,
+            less=COMPOSITE,
+        ),
+        heads(
+            f"Text: to model u explicitly costs at most {CLOSE} nats (waves and u less waves alone)",
+            column("loss"),
+            "<=",
+            CLOSE,
+            COMPOSITE,
+            less=WITHOUT,
+            ours=True,
+        ),
         recipe=RECIPE,
     ),
-)  # fmt: skip
+)

@@ -204,63 +204,116 @@ def reordered(says: Callable, order: list[int]) -> Factors:
 CHECKS = claims(
     claim(
         "OPG-17",
-        Law("The dot product of a query and a key does not depend on where they stand.",
-            lambda q, k, i, j: float(q @ k), reordered, [{"order": list(p)} for p in permutations(range(4))],
-            wrong=lambda q, k, i, j: float(q @ k) - 0.1 * (i - j)),
+        Law(
+            "The dot product of a query and a key does not depend on where they stand.",
+            lambda q, k, i, j: float(q @ k),
+            reordered,
+            [{"order": list(p)} for p in permutations(range(4))],
+            wrong=lambda q, k, i, j: float(q @ k) - 0.1 * (i - j),
+        ),
         practice="Under a causal mask the outputs of a layer depend on the position, and they are the next one's "
-                 "queries and keys: a decoder without any encoding (NoPE) is not blind, an encoder is.",
+        "queries and keys: a decoder without any encoding (NoPE) is not blind, an encoder is.",
     ),
     claim(
         "OPG-1",
-        Law("Attention scores a query at t and a key at s by <f_t(q), g_s(k)>.",
-            matmul, scored, [{"f": f, "g": g} for f, g in product(MAPS, repeat=2)], wrong=lambda fq, gk: -(fq @ gk)),
-        Law("An encoding into m > n dimensions is one that keeps the dimension, after a fixed linear map.",
-            by_projection, kept, TALL, wrong=upside_down),
-        Law("An encoding into m < n dimensions is one that keeps the dimension, after a fixed projection (here F(t) = "
+        Law(
+            "Attention scores a query at t and a key at s by <f_t(q), g_s(k)>.",
+            matmul,
+            scored,
+            [{"f": f, "g": g} for f, g in product(MAPS, repeat=2)],
+            wrong=lambda fq, gk: -(fq @ gk),
+        ),
+        Law(
+            "An encoding into m > n dimensions is one that keeps the dimension, after a fixed linear map.",
+            by_projection,
+            kept,
+            TALL,
+            wrong=upside_down,
+        ),
+        Law(
+            "An encoding into m < n dimensions is one that keeps the dimension, after a fixed projection (here F(t) = "
             "(cos t, sin t)).",
-            by_projection, clock, CLOCK, wrong=upside_down, repaired=by_padding,
+            by_projection,
+            clock,
+            CLOCK,
+            wrong=upside_down,
+            repaired=by_padding,
             quote="If we wanted a different dimension, we could have applied a time-independent "
-                  "projection to our keys and queries",
-            place="Formalizing a positional encoding"),
+            "projection to our keys and queries",
+            place="Formalizing a positional encoding",
+        ),
         corrected=(
-            Law("Where the remark stands, before any axiom, F(t) may look in another direction at each time: fill up "
+            Law(
+                "Where the remark stands, before any axiom, F(t) may look in another direction at each time: fill up "
                 "the *results* with zeros.",
-                by_padding, kept, WIDE, wrong=upside_down),
-            Law("Under translation invariance a fixed projection always exists.",
-                by_range, behind, [{"rows": m, "columns": n} for m, n in ((1, 2), (2, 4), (3, 5), (2, 3))],
-                wrong=backwards, tolerance=1e-6),
+                by_padding,
+                kept,
+                WIDE,
+                wrong=upside_down,
+            ),
+            Law(
+                "Under translation invariance a fixed projection always exists.",
+                by_range,
+                behind,
+                [{"rows": m, "columns": n} for m, n in ((1, 2), (2, 4), (3, 5), (2, 3))],
+                wrong=backwards,
+                tolerance=1e-6,
+            ),
         ),
         practice="Extra coordinates (Goat's lanes, ALiBi's constant ones) are covered: project up first. One low-rank "
-                 "projection before an invariant encoding loses nothing against a low-rank encoding; before one that "
-                 "sees absolute time it may.",
-        severity="editorial"),
+        "projection before an invariant encoding loses nothing against a low-rank encoding; before one that "
+        "sees absolute time it may.",
+        severity="editorial",
+    ),
     claim(
         "OPG-2",
-        Law("A linear encoding acts by matrices: f_t(q) = F(t) q and g_s(k) = G(s) k.",
-            matmul, applied, [{"encoding": e, "side": side} for e in ("RoPE", "xPos") for side in (0, 1)],
-            wrong=lambda a, x: a @ x + 1),
-        Law("F(t)^T G(s) is all that can be seen of it.",
-            lambda f, g: f.T @ g, revealed, [{"seed": s} for s in range(20)], wrong=lambda f, g: f @ g.T,
-            tolerance=1e-8),
+        Law(
+            "A linear encoding acts by matrices: f_t(q) = F(t) q and g_s(k) = G(s) k.",
+            matmul,
+            applied,
+            [{"encoding": e, "side": side} for e in ("RoPE", "xPos") for side in (0, 1)],
+            wrong=lambda a, x: a @ x + 1,
+        ),
+        Law(
+            "F(t)^T G(s) is all that can be seen of it.",
+            lambda f, g: f.T @ g,
+            revealed,
+            [{"seed": s} for s in range(20)],
+            wrong=lambda f, g: f @ g.T,
+            tolerance=1e-8,
+        ),
         practice="Two implementations that differ by (U F, U^-T G) are the same encoding. Additive biases are not "
-                 "linear in q and k unless both carry a constant coordinate, which a projection with a bias can "
-                 "provide.",
+        "linear in q and k unless both carry a constant coordinate, which a projection with a bias can "
+        "provide.",
     ),
     claim(
         "OPG-3",
-        Law("F(t+tau)^T G(s+tau) = F(t)^T G(s) for all tau exactly when every diagonal of the table is constant.",
-            lambda t, s, tau: (t + tau, s + tau), invariant, [{"encoding": e} for e in (*RELATIVE, *ABSOLUTE)],
-            wrong=lambda t, s, tau: (t + tau, s - tau)),
+        Law(
+            "F(t+tau)^T G(s+tau) = F(t)^T G(s) for all tau exactly when every diagonal of the table is constant.",
+            lambda t, s, tau: (t + tau, s + tau),
+            invariant,
+            [{"encoding": e} for e in (*RELATIVE, *ABSOLUTE)],
+            wrong=lambda t, s, tau: (t + tau, s - tau),
+        ),
         practice="The test of an implementation is a table with constant diagonals. xPos with keys damped like queries "
-                 "fails it; so does a clock that runs unevenly.",
+        "fails it; so does a clock that runs unevenly.",
     ),
     claim(
         "OPG-TAB1",
-        Law("First table: F(t)^T G(s) in row t and column s.",
-            lambda f, g, t, s: f[t].T @ g[s], first_table, TABLED, wrong=lambda f, g, t, s: f[s].T @ g[t]),
-        Law("Second table: A(0) on the diagonal, A(-1) and A(-2) above it, A(1) and A(2) below.",
-            PRINTED_LAGS, second_table, [{"encoding": e} for e in RELATIVE],
-            wrong=[list(column) for column in zip(*PRINTED_LAGS, strict=True)]),
+        Law(
+            "First table: F(t)^T G(s) in row t and column s.",
+            lambda f, g, t, s: f[t].T @ g[s],
+            first_table,
+            TABLED,
+            wrong=lambda f, g, t, s: f[s].T @ g[t],
+        ),
+        Law(
+            "Second table: A(0) on the diagonal, A(-1) and A(-2) above it, A(1) and A(2) below.",
+            PRINTED_LAGS,
+            second_table,
+            [{"encoding": e} for e in RELATIVE],
+            wrong=[list(column) for column in zip(*PRINTED_LAGS, strict=True)],
+        ),
         practice="Below the diagonal is the past, at positive lags: this is the half that a causal mask keeps.",
     ),
-)  # fmt: skip
+)

@@ -15,10 +15,18 @@ from scipy import integrate
 from attention_priors.claims.law import Law, claim, claims
 
 Matrix = np.ndarray
-HANDS = [{"rate": r, "omega": w, "side": side, "t": t} for r, w in ((0.0, 0.9), (0.0, -2.0), (-0.2, 0.9), (-0.5, 1.7))
-         for side in ("queries", "keys") for t in (0.5, 1.0, 6.0)]  # fmt: skip
-PORTRAITS = [{"rate": r, "x": x, "v": v, "t": t} for r in (0.0, -0.3, -1.0)
-             for x, v in ((1, 0), (0, 1), (-1, 0.5), (0.5, -1)) for t in (0.5, 6.0)]  # fmt: skip
+HANDS = [
+    {"rate": r, "omega": w, "side": side, "t": t}
+    for r, w in ((0.0, 0.9), (0.0, -2.0), (-0.2, 0.9), (-0.5, 1.7))
+    for side in ("queries", "keys")
+    for t in (0.5, 1.0, 6.0)
+]
+PORTRAITS = [
+    {"rate": r, "x": x, "v": v, "t": t}
+    for r in (0.0, -0.3, -1.0)
+    for x, v in ((1, 0), (0, 1), (-1, 0.5), (0.5, -1))
+    for t in (0.5, 6.0)
+]
 
 
 # OPG-9d: gates as clocks
@@ -66,9 +74,7 @@ def length_and_angle(rate: float, omega: float, side: str, t: float) -> list[flo
 
 def stated(sign: int) -> Callable:
     """Length e^{±λt} and angle -ωt."""
-    return lambda rate, omega, side, t: [
-        math.exp(sign * (rate if side == "queries" else -rate) * t), -omega * t
-    ]  # fmt: skip
+    return lambda rate, omega, side, t: [math.exp(sign * (rate if side == "queries" else -rate) * t), -omega * t]
 
 
 def shear(rate: float, x: float, v: float, t: float) -> list[float]:
@@ -78,33 +84,51 @@ def shear(rate: float, x: float, v: float, t: float) -> list[float]:
 CHECKS = claims(
     claim(
         "OPG-9d",
-        Law("The product of the gates e^{-Delta_u}, s < u <= t, is the decay over the time tau(t) - tau(s) of the "
+        Law(
+            "The product of the gates e^{-Delta_u}, s < u <= t, is the decay over the time tau(t) - tau(s) of the "
             "clock tau = Delta_1 + ... + Delta_t.",
-            np.cumsum, between,
+            np.cumsum,
+            between,
             [{"row": row, "s": s, "t": t} for row in range(5) for s, t in ((0, 0), (0, 1), (3, 9), (0, 39))],
-            wrong=lambda steps: np.cumsum(steps) - steps),
-        Law("The rate stays put: a gate g advances the clock of its channel by ln(g) / lambda, at any fixed rate "
+            wrong=lambda steps: np.cumsum(steps) - steps,
+        ),
+        Law(
+            "The rate stays put: a gate g advances the clock of its channel by ln(g) / lambda, at any fixed rate "
             "lambda < 0.",
-            lambda gate, rate: np.log(gate) / rate, gated, [{"t": t} for t in (0, 1, 5, 29)],
-            wrong=lambda gate, rate: np.log(gate) * rate),
+            lambda gate, rate: np.log(gate) / rate,
+            gated,
+            [{"t": t} for t in (0, 1, 5, 29)],
+            wrong=lambda gate, rate: np.log(gate) * rate,
+        ),
         practice="One gate per head is one clock, and RoPE may run on it too. Gates per channel are one clock per "
-                 "channel. A gate of 0 puts all of the past infinitely far away; one below 0 is no clock.",
+        "channel. A gate of 0 puts all of the past infinitely far away; one below 0 is no clock.",
     ),
     claim(
         "OPG-F1",
-        Law("The motion behind the pictures (which are not in the text): F(t) q and G(t) k turn at constant speed; "
+        Law(
+            "The motion behind the pictures (which are not in the text): F(t) q and G(t) k turn at constant speed; "
             "their lengths are constant (hands of a clock) when lambda = 0, else e^{lambda t} and e^{-lambda t} "
             "(spirals).",
-            stated(1), length_and_angle, HANDS, wrong=stated(-1), tolerance=1e-7),
+            stated(1),
+            length_and_angle,
+            HANDS,
+            wrong=stated(-1),
+            tolerance=1e-7,
+        ),
         practice="The spiral of the keys runs outwards: it is the picture of OPG-14's overflow.",
     ),
     claim(
         "OPG-F2",
-        Law("The motion behind the pictures (which are not in the text): the block moves (x, v) to e^{lambda t} "
+        Law(
+            "The motion behind the pictures (which are not in the text): the block moves (x, v) to e^{lambda t} "
             "(x + vt, v), the puck's shear, with decay if lambda < 0.",
-            lambda rate, x, v, t: [math.exp(rate * t) * (x + v * t), math.exp(rate * t) * v], shear, PORTRAITS,
-            wrong=lambda rate, x, v, t: [x + math.exp(rate * t) * v * t, math.exp(rate * t) * v], tolerance=1e-8),
+            lambda rate, x, v, t: [math.exp(rate * t) * (x + v * t), math.exp(rate * t) * v],
+            shear,
+            PORTRAITS,
+            wrong=lambda rate, x, v, t: [x + math.exp(rate * t) * v * t, math.exp(rate * t) * v],
+            tolerance=1e-8,
+        ),
         practice="With lambda < 0 the first coordinate may grow before it decays: its largest value is at lag "
-                 "1/|lambda| - x/v.",
+        "1/|lambda| - x/v.",
     ),
-)  # fmt: skip
+)

@@ -46,24 +46,41 @@ def released(slope: float, keys: int = 8) -> list[float]:
 CHECKS = claims(
     claim(
         "OPG-15",
-        Law("The class \"seems\" unexplored (\"I failed to find\" literature that \"directly addresses\" it). Read as: "
+        Law(
+            'The class "seems" unexplored ("I failed to find" literature that "directly addresses" it). Read as: '
             "no published encoding comes from a defective generator.",
-            False, defective, SCORES, wrong=lambda encoding: encoding == "RoPE", tolerance=0,
-            quote="technically legal class of positional encodings that seems to be totally "
-                  "unexplored",
-            place="Attention is a computational primitive"),
-        Law("\"Most likely\" defective generators have no practical application. Read as: no method in use has a shift "
+            False,
+            defective,
+            SCORES,
+            wrong=lambda encoding: encoding == "RoPE",
+            tolerance=0,
+            quote="technically legal class of positional encodings that seems to be totally unexplored",
+            place="Attention is a computational primitive",
+        ),
+        Law(
+            '"Most likely" defective generators have no practical application. Read as: no method in use has a shift '
             "that is exactly defective (BLOOM's heads, by slope).",
-            False, lambda slope: defective(released(slope)), HEADS, wrong=lambda slope: slope == 0.5, tolerance=0,
+            False,
+            lambda slope: defective(released(slope)),
+            HEADS,
+            wrong=lambda slope: slope == 0.5,
+            tolerance=0,
             quote="most likely they have no practical application",
-            place="Defective generators"),
-        corrected=Law("ALiBi comes from a defective generator: the shift behind its bias is a Jordan block of size 2 "
-                      "at eigenvalue 1. Those behind NoPE, RoPE, exponential decay and RetNet are not defective.",
-                      lambda encoding: encoding == "ALiBi", defective, SCORES,
-                      wrong=lambda encoding: encoding in ("ALiBi", "RetNet"), tolerance=0,
-                      answers=(1, 2)),
+            place="Defective generators",
+        ),
+        corrected=Law(
+            "ALiBi comes from a defective generator: the shift behind its bias is a Jordan block of size 2 "
+            "at eigenvalue 1. Those behind NoPE, RoPE, exponential decay and RetNet are not defective.",
+            lambda encoding: encoding == "ALiBi",
+            defective,
+            SCORES,
+            wrong=lambda encoding: encoding in ("ALiBi", "RetNet"),
+            tolerance=0,
+            answers=(1, 2),
+        ),
         practice="BLOOM and MPT ship a defective generator under the name of ALiBi; Goat's trained key slope is the "
-                 "same block. On bounded lags diagonalisable generators come as close as one likes, at coefficients "
-                 "that grow without bound. Polynomials of the lag are read as distance, not content.",
-        severity="needs a repair"),
-)  # fmt: skip
+        "same block. On bounded lags diagonalisable generators come as close as one likes, at coefficients "
+        "that grow without bound. Polynomials of the lag are read as distance, not content.",
+        severity="needs a repair",
+    ),
+)

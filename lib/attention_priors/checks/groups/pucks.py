@@ -39,12 +39,29 @@ def coupling(frames: Frames) -> Estimate:
 CHECKS = claims(
     claim(
         "OPG-19",
-        Finding("Defective blocks lead every other encoding within the lags of training (smallest lead)",
-                lambda frames: ahead(frames, (1,)), ">", 0.0, metrics=(METRIC,), margin=MARGIN),
-        Finding("They lead every other at two and four times these lags (smallest lead)",
-                lambda frames: ahead(frames, BEYOND), ">", 0.0, metrics=(METRIC,), margin=MARGIN),
-        Finding("Training selects them: their largest coupling over the training lags ends above where it started",
-                coupling, ">", STARTED, metrics=(METRIC,)),
+        Finding(
+            "Defective blocks lead every other encoding within the lags of training (smallest lead)",
+            lambda frames: ahead(frames, (1,)),
+            ">",
+            0.0,
+            metrics=(METRIC,),
+            margin=MARGIN,
+        ),
+        Finding(
+            "They lead every other at two and four times these lags (smallest lead)",
+            lambda frames: ahead(frames, BEYOND),
+            ">",
+            0.0,
+            metrics=(METRIC,),
+            margin=MARGIN,
+        ),
+        Finding(
+            "Training selects them: their largest coupling over the training lags ends above where it started",
+            coupling,
+            ">",
+            STARTED,
+            metrics=(METRIC,),
+        ),
         recipe="pucks",
     ),
-)  # fmt: skip
+)

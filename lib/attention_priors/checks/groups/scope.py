@@ -88,27 +88,48 @@ def rectified(omega: float, window: int, lag: int) -> float:
 CHECKS = claims(
     claim(
         "OPG-16",
-        Law("The admissible encodings are a handful of families: entries t^k e^{lambda t} cos and sin of omega t, with "
+        Law(
+            "The admissible encodings are a handful of families: entries t^k e^{lambda t} cos and sin of omega t, with "
             "or without a frequency, with or without a defect.",
-            family, spanned, [{"blocks": name} for name in BLOCKS],
-            wrong=lambda rate, omega, power, t: family(rate, omega, 0, t)),
-        Law("Each family without growth or defect is found in a real system (at least one decays or does not, turns or "
+            family,
+            spanned,
+            [{"blocks": name} for name in BLOCKS],
+            wrong=lambda rate, omega, power, t: family(rate, omega, 0, t),
+        ),
+        Law(
+            "Each family without growth or defect is found in a real system (at least one decays or does not, turns or "
             "does not, measured on its code).",
-            1, systems, KINDS, wrong=2, relation="<=", tolerance=0),
-        Law("No encoding that makes sense lies outside of them. ReRoPE then scores lag 2 by A(2) = A(1)^2.",
-            lambda omega, window, lag: round(math.cos(lag * min(1, window) * omega), 12), rectified,
+            1,
+            systems,
+            KINDS,
+            wrong=2,
+            relation="<=",
+            tolerance=0,
+        ),
+        Law(
+            "No encoding that makes sense lies outside of them. ReRoPE then scores lag 2 by A(2) = A(1)^2.",
+            lambda omega, window, lag: round(math.cos(lag * min(1, window) * omega), 12),
+            rectified,
             [{"omega": math.pi / n, "window": 1, "lag": 2} for n in (2, 3)],
             wrong=lambda omega, window, lag: round(math.cos((lag + 1) * min(1, window) * omega), 12),
-            ours=True),
-        corrected=Law("The families are all that there is under the axioms (linear, translation invariant, of finite "
-                      "dimension, continuous in real time; in whole time there is more, OPG-7). T5's buckets, KERPLE, "
-                      "ReRoPE and added sinusoids are in use and break one each (X-9): ReRoPE's A(d) is R(omega d) up "
-                      "to its window, and stands still beyond it.",
-                      lambda omega, window, lag: round(math.cos(min(lag, window) * omega), 12), rectified,
-                      [{"omega": math.pi / n, "window": window, "lag": lag}
-                       for n in (2, 3) for window in (1, 2) for lag in (0, 2, 9)],
-                      wrong=lambda omega, window, lag: round(math.cos(lag * omega), 12)),
+            ours=True,
+        ),
+        corrected=Law(
+            "The families are all that there is under the axioms (linear, translation invariant, of finite "
+            "dimension, continuous in real time; in whole time there is more, OPG-7). T5's buckets, KERPLE, "
+            "ReRoPE and added sinusoids are in use and break one each (X-9): ReRoPE's A(d) is R(omega d) up "
+            "to its window, and stands still beyond it.",
+            lambda omega, window, lag: round(math.cos(min(lag, window) * omega), 12),
+            rectified,
+            [
+                {"omega": math.pi / n, "window": window, "lag": lag}
+                for n in (2, 3)
+                for window in (1, 2)
+                for lag in (0, 2, 9)
+            ],
+            wrong=lambda omega, window, lag: round(math.cos(lag * omega), 12),
+        ),
         practice="The classification says what one dot product can carry, not what can encode position: a table of "
-                 "biases is not bound by it. Notebook 18 compares both sides by their tails.",
+        "biases is not bound by it. Notebook 18 compares both sides by their tails.",
     ),
-)  # fmt: skip
+)

@@ -28,13 +28,30 @@ def grid(sinks: int, pairs: int = 16, side: int = 18) -> dict:
 CHECKS = claims(
     claim(
         "GOAT-TAB2",
-        Law("Sixteen pairs, half of them along each axis, take 32 dimensions,", 32, rank, [grid(0)],
-            wrong=31, tolerance=0),
-        Reading("ViT-S with SwiGLU, 12 layers, 6 heads, width 384; AdamW (.9, .999), decay .05, 1e-3 along a cosine, "
-                "20 epochs of warm-up out of 150, batches of 1024, fp16", "recipe", "App. H, Table 2"),
-        Law("and the key bias one more: 33 (34 with the padding of section 4).", lambda pairs: 2 * pairs + 1, rank,
-            [grid(1), grid(1, pairs=14)], wrong=lambda pairs: 2 * pairs, tolerance=0, ours=True),
+        Law(
+            "Sixteen pairs, half of them along each axis, take 32 dimensions,",
+            32,
+            rank,
+            [grid(0)],
+            wrong=31,
+            tolerance=0,
+        ),
+        Reading(
+            "ViT-S with SwiGLU, 12 layers, 6 heads, width 384; AdamW (.9, .999), decay .05, 1e-3 along a cosine, "
+            "20 epochs of warm-up out of 150, batches of 1024, fp16",
+            "recipe",
+            "App. H, Table 2",
+        ),
+        Law(
+            "and the key bias one more: 33 (34 with the padding of section 4).",
+            lambda pairs: 2 * pairs + 1,
+            rank,
+            [grid(1), grid(1, pairs=14)],
+            wrong=lambda pairs: 2 * pairs,
+            tolerance=0,
+            ours=True,
+        ),
         practice="Position takes half of a head of 64. Whether a pair or the bias was left out of the 32 is not "
-                 "printed, and who repeats the experiment has to choose.",
+        "printed, and who repeats the experiment has to choose.",
     ),
-)  # fmt: skip
+)

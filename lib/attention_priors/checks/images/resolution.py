@@ -123,13 +123,19 @@ def on_shifted_grid(
 WAVES = {"waves": [[1.5, 0.0], [0.0, 1.5], [0.0, 0.2]], "alpha": [1.0, 0.5, -2.0], "beta": [0.3, -0.7, 0.1]}
 CASES = [
     {"query": (0, 0), "key": (0, 1), "shift": (1, 0)} | WAVES,
-    *({"query": query, "key": key, "shift": shift} | WAVES
-      for query, key in (((3, 4), (1, 6)), ((7, 0), (0, 7))) for shift in ((5, -3), (1000, 999))),
-]  # fmt: skip
+    *(
+        {"query": query, "key": key, "shift": shift} | WAVES
+        for query, key in (((3, 4), (1, 6)), ((7, 0), (0, 7)))
+        for shift in ((5, -3), (1000, 999))
+    ),
+]
 INVARIANT = Law(
     "The prior is invariant to shifts in two dimensions, by its form, at any coefficients.",
-    kappa, on_shifted_grid, CASES, wrong=of_the_places,
-)  # fmt: skip
+    kappa,
+    on_shifted_grid,
+    CASES,
+    wrong=of_the_places,
+)
 
 
 def accuracy(
@@ -141,25 +147,55 @@ def accuracy(
 CHECKS = claims(
     claim(
         "GOAT-F5",
-        accuracy("Accuracy falls with a learned table, bicubic on finer grids: at the resolution of training, less at "
-                 "the highest", falls, ">", 0.0, margin=MARGIN),
-        accuracy("It remains far higher with Goat: its lead over the table in mean accuracy above the resolution of "
-                 "training, patches counted or stretched, as is better", ahead, ">", FAR, ours=True),
-        accuracy(f"From a uniform start the prior becomes local: its mass within {NEAR:g} patches, less that of a "
-                 "uniform prior, mean over heads", nearer, ">", 0.0, LOCALITY),
+        accuracy(
+            "Accuracy falls with a learned table, bicubic on finer grids: at the resolution of training, less at "
+            "the highest",
+            falls,
+            ">",
+            0.0,
+            margin=MARGIN,
+        ),
+        accuracy(
+            "It remains far higher with Goat: its lead over the table in mean accuracy above the resolution of "
+            "training, patches counted or stretched, as is better",
+            ahead,
+            ">",
+            FAR,
+            ours=True,
+        ),
+        accuracy(
+            f"From a uniform start the prior becomes local: its mass within {NEAR:g} patches, less that of a "
+            "uniform prior, mean over heads",
+            nearer,
+            ">",
+            0.0,
+            LOCALITY,
+        ),
         INVARIANT,
         recipe="glyphs",
         practice="A prior over places is trained on one grid: before a finer one, try both ways to lay it over the "
-                 "picture.",
+        "picture.",
     ),
     claim(
         "GOAT-C-9",
         INVARIANT,
-        accuracy("Shift invariance lets the model extrapolate: with patches counted, accuracy at the resolution of "
-                 "training, less at the highest", loses, "<=", KEPT, ours=True,
-                 beyond="how much is kept depends on the pictures: ImageNet's are needed, not drawn digits"),
-        accuracy("The prior has a part in it: with patches counted, mean accuracy above the resolution of training, "
-                 "less that with the prior at zero", carries, ">", 0.0, margin=MARGIN),
+        accuracy(
+            "Shift invariance lets the model extrapolate: with patches counted, accuracy at the resolution of "
+            "training, less at the highest",
+            loses,
+            "<=",
+            KEPT,
+            ours=True,
+            beyond="how much is kept depends on the pictures: ImageNet's are needed, not drawn digits",
+        ),
+        accuracy(
+            "The prior has a part in it: with patches counted, mean accuracy above the resolution of training, "
+            "less that with the prior at zero",
+            carries,
+            ">",
+            0.0,
+            margin=MARGIN,
+        ),
         recipe="glyphs",
     ),
-)  # fmt: skip
+)

@@ -47,24 +47,45 @@ def lead(bam: float, other: float) -> float:
 CHECKS = claims(
     claim(
         "BAM-E6",
-        Law("Without SSMax, on both corpora, only ALiBi has a lower perplexity than BAM.",
-            only("alibi"), lower, rows(), wrong=only("rope"),
+        Law(
+            "Without SSMax, on both corpora, only ALiBi has a lower perplexity than BAM.",
+            only("alibi"),
+            lower,
+            rows(),
+            wrong=only("rope"),
             quote="BAM outperforms almost all the compared baselines. The only exception is ALiBi",
-            place="App. D.1, Table 2"),
-        Law("ALiBi's is lower by less than 0.1.", 0.1, lead, rows("alibi"), wrong=0.08, relation=">", repaired=0.4,
-            quote="The only exception is ALiBi, which outperforms BAM by less than $0.1$ points in "
-                  "perplexity",
-            place="App. D.1"),
+            place="App. D.1, Table 2",
+        ),
+        Law(
+            "ALiBi's is lower by less than 0.1.",
+            0.1,
+            lead,
+            rows("alibi"),
+            wrong=0.08,
+            relation=">",
+            repaired=0.4,
+            quote="The only exception is ALiBi, which outperforms BAM by less than $0.1$ points in perplexity",
+            place="App. D.1",
+        ),
         corrected=(
-            Law("Among the encodings without SSMax only ALiBi has a lower perplexity than BAM on FineWeb; on Wikipedia "
+            Law(
+                "Among the encodings without SSMax only ALiBi has a lower perplexity than BAM on FineWeb; on Wikipedia "
                 "RoPE has too, and BAM beats only Sinusoidal and NoPE there.",
-                lambda corpus, baseline: "the baseline" if (corpus, baseline) in LEADS else "BAM", lower, rows(),
-                wrong=only("alibi", "rope")),
-            Law("ALiBi leads by less than 0.09 on FineWeb and 0.39 on Wikipedia, RoPE there by less than 0.57.",
-                lambda corpus, baseline: LEADS[corpus, baseline], lead,
+                lambda corpus, baseline: "the baseline" if (corpus, baseline) in LEADS else "BAM",
+                lower,
+                rows(),
+                wrong=only("alibi", "rope"),
+            ),
+            Law(
+                "ALiBi leads by less than 0.09 on FineWeb and 0.39 on Wikipedia, RoPE there by less than 0.57.",
+                lambda corpus, baseline: LEADS[corpus, baseline],
+                lead,
                 [case for case in rows("alibi", "rope") if (case["corpus"], case["baseline"]) in LEADS],
-                wrong=lambda corpus, baseline: LEADS[corpus, baseline] - 0.01, relation=">"),
+                wrong=lambda corpus, baseline: LEADS[corpus, baseline] - 0.01,
+                relation=">",
+            ),
         ),
         practice="One model a row and no spread: at the trained length RoPE and ALiBi may well be the better choice.",
-        severity="needs a repair"),
-)  # fmt: skip
+        severity="needs a repair",
+    ),
+)

@@ -182,8 +182,15 @@ def finding(
 def stays(name: str, bound: float = LEVEL, times: float = FAR, read: Read = readings) -> Finding:
     """Level at every length."""
     text = f"The loss of {_label(name)} grows by at most {bound} nats at every length up to {times:.3g}T"
-    return finding(text, lambda data: data.grows(name, times), "<=", bound, read, ours=True,
-                   beyond=LATE_BUCKET if name == "t5" else "")  # fmt: skip
+    return finding(
+        text,
+        lambda data: data.grows(name, times),
+        "<=",
+        bound,
+        read,
+        ours=True,
+        beyond=LATE_BUCKET if name == "t5" else "",
+    )
 
 
 def breaks(name: str, bound: float = LEVEL, times: float = FAR, read: Read = readings) -> Finding:

@@ -161,8 +161,14 @@ CHECKS = claims(
     claim("PE-C4", *less(RELATIVE), recipe=RECIPE),
     claim(
         "PE-C5",
-        below(f"T5's buckets grow less up to {NEAR}T than one bias for each lag", "t5", "lag-table", "growth",
-              least=BEYOND, most=NEAR),
+        below(
+            f"T5's buckets grow less up to {NEAR}T than one bias for each lag",
+            "t5",
+            "lag-table",
+            "growth",
+            least=BEYOND,
+            most=NEAR,
+        ),
         recipe=RECIPE,
     ),
     claim("PE-KERPLE-E", *map(stays, KERNELS), recipe=RECIPE),
@@ -171,15 +177,23 @@ CHECKS = claims(
     claim(
         "PE-F3",
         stays("alibi"),
-        *less(["alibi"], ["t5"]), *less(["t5"], ["rope"]), *less(["rope"], ["sinusoidal"]),
+        *less(["alibi"], ["t5"]),
+        *less(["t5"], ["rope"]),
+        *less(["rope"], ["sinusoidal"]),
         recipe=RECIPE,
     ),
     claim("PE-F6", *nope_at("second size", small), *nope_at("profile's size", readings), recipe=RECIPE),
     claim(
         "PE-TAB",
-        Law("Tests for relative, trainable and in each layer give the entries as we restore them (the survey's text "
-            "has the table's names alone)", printed, tested, [{"name": name} for name in SUMMARY], wrong=swapped,
-            ours=True),
+        Law(
+            "Tests for relative, trainable and in each layer give the entries as we restore them (the survey's text "
+            "has the table's names alone)",
+            printed,
+            tested,
+            [{"name": name} for name in SUMMARY],
+            wrong=swapped,
+            ours=True,
+        ),
         *(stays(name) if SUMMARY[name][-1] else breaks(name) for name in TOLD),
         recipe=RECIPE,
     ),
@@ -187,23 +201,43 @@ CHECKS = claims(
     claim(
         "PE-PI",
         breaks(LINEAR_4, LEVEL, BY),
-        finding(f"Trained further, it is within {LEVEL} nats at {BY}T",
-                lambda data: data.at(TUNED, "growth", BY * data.trained), "<=", LEVEL, ours=True),
+        finding(
+            f"Trained further, it is within {LEVEL} nats at {BY}T",
+            lambda data: data.at(TUNED, "growth", BY * data.trained),
+            "<=",
+            LEVEL,
+            ours=True,
+        ),
         recipe=RECIPE,
     ),
     claim(
         "PE-PI-E2",
         order("RoPE loses when two neighbours are exchanged", lambda cost: cost[ROPE], (ROPE,), ">"),
-        order(f"Interpolation by {TIMES} keeps at most {HALF} of that (our share)",
-              lambda cost: cost[LINEAR] - HALF * cost[ROPE], (LINEAR, ROPE), "<="),
-        order(f"NTK-aware scaling by {TIMES} keeps more than interpolation",
-              lambda cost: cost[NTK] - cost[LINEAR], (NTK, LINEAR), ">"),
+        order(
+            f"Interpolation by {TIMES} keeps at most {HALF} of that (our share)",
+            lambda cost: cost[LINEAR] - HALF * cost[ROPE],
+            (LINEAR, ROPE),
+            "<=",
+        ),
+        order(
+            f"NTK-aware scaling by {TIMES} keeps more than interpolation",
+            lambda cost: cost[NTK] - cost[LINEAR],
+            (NTK, LINEAR),
+            ">",
+        ),
         recipe=RECIPE,
     ),
     claim(
         "PE-NTK-E",
-        *(below(f"NTK-aware scaling by {factor:.3g} has a lower loss than interpolation, up to {factor:.3g}T", ntk,
-                linear, most=factor) for ntk, linear, factor in ((NTK_4, LINEAR_4, BY), (NTK, LINEAR, FACTOR))),
+        *(
+            below(
+                f"NTK-aware scaling by {factor:.3g} has a lower loss than interpolation, up to {factor:.3g}T",
+                ntk,
+                linear,
+                most=factor,
+            )
+            for ntk, linear, factor in ((NTK_4, LINEAR_4, BY), (NTK, LINEAR, FACTOR))
+        ),
         recipe=RECIPE,
     ),
     claim(
@@ -215,8 +249,12 @@ CHECKS = claims(
     ),
     claim(
         "PE-REROPE",
-        *(below(f"{name} has a lower loss than RoPE from 2T to {CLIPPED_TO}T", name, ROPE, least=BEYOND,
-                most=CLIPPED_TO) for name in CLIPPED),
+        *(
+            below(
+                f"{name} has a lower loss than RoPE from 2T to {CLIPPED_TO}T", name, ROPE, least=BEYOND, most=CLIPPED_TO
+            )
+            for name in CLIPPED
+        ),
         recipe=RECIPE,
     ),
     # Chen et al. 2023 and SuperHOT: interpolation with further training, against further training alone.
@@ -243,4 +281,4 @@ CHECKS = claims(
         below("Beyond T dynamic NTK is below RoPE", DYNAMIC_NTK, ROPE, least=BEYOND),
         recipe=RECIPE,
     ),
-)  # fmt: skip
+)

@@ -143,27 +143,52 @@ STAGES = (parallel_attention, token_eviction, chunk_eviction, global_attention)
 CHECKS = claims(
     claim(
         "PC-EQ1",
-        Law("The input is cut into ceil(N/w) chunks of at most w tokens.",
-            lambda length, size: -(-length // size), lambda length, size: len(pieces(length, size)), LENGTHS,
-            wrong=lambda length, size: length // size, tolerance=0),
-        Law("In each chunk F = softmax(Q K^T / sqrt(d)) V, at the positions 0, 1, ... of every chunk.",
-            chunk_by_chunk, under_a_block_mask, grid(seed=range(3), causal=(False, True)),
-            wrong=partial(chunk_by_chunk, exponent=1.0), tolerance=1e-12),
-        Law("The query is appended to each chunk; through all layers, its passes are those of packed documents.",
-            lambda chunk, query: torch.cat([chunk, query]), passes, grid(chunks=(1, 3)),
-            wrong=lambda chunk, query: torch.cat([query, chunk]), tolerance=1e-10),
-        Law("If w counts the query's w_q tokens too (App. C), N tokens fill ceil(N/(w - w_q)) chunks.",
-            lambda length, context, query: -(-length // (context - query)), fewest, FITS,
-            wrong=lambda length, context, query: -(-length // context), tolerance=0),
+        Law(
+            "The input is cut into ceil(N/w) chunks of at most w tokens.",
+            lambda length, size: -(-length // size),
+            lambda length, size: len(pieces(length, size)),
+            LENGTHS,
+            wrong=lambda length, size: length // size,
+            tolerance=0,
+        ),
+        Law(
+            "In each chunk F = softmax(Q K^T / sqrt(d)) V, at the positions 0, 1, ... of every chunk.",
+            chunk_by_chunk,
+            under_a_block_mask,
+            grid(seed=range(3), causal=(False, True)),
+            wrong=partial(chunk_by_chunk, exponent=1.0),
+            tolerance=1e-12,
+        ),
+        Law(
+            "The query is appended to each chunk; through all layers, its passes are those of packed documents.",
+            lambda chunk, query: torch.cat([chunk, query]),
+            passes,
+            grid(chunks=(1, 3)),
+            wrong=lambda chunk, query: torch.cat([query, chunk]),
+            tolerance=1e-10,
+        ),
+        Law(
+            "If w counts the query's w_q tokens too (App. C), N tokens fill ceil(N/(w - w_q)) chunks.",
+            lambda length, context, query: -(-length // (context - query)),
+            fewest,
+            FITS,
+            wrong=lambda length, context, query: -(-length // context),
+            tolerance=0,
+        ),
         practice="Budget chunks of w - w_q tokens: with w tokens each, the appended query lies beyond the trained "
-                 "context. Parallel passes are packed documents, so any kernel with document masks runs them.",
+        "context. Parallel passes are packed documents, so any kernel with document masks runs them.",
     ),
     claim(
         "PC-F2",
-        Law("Parallel attention, parallel KV cache eviction, chunk eviction, global attention, as the caption says: "
+        Law(
+            "Parallel attention, parallel KV cache eviction, chunk eviction, global attention, as the caption says: "
             "the query's output is attention over the keys that are left.",
-            STAGES, output, grid(seed=range(3)),
-            wrong=(parallel_attention, token_eviction, global_attention, chunk_eviction), tolerance=1e-12),
+            STAGES,
+            output,
+            grid(seed=range(3)),
+            wrong=(parallel_attention, token_eviction, global_attention, chunk_eviction),
+            tolerance=1e-12,
+        ),
         practice="The two evictions commute, since both scores come from the first stage.",
     ),
-)  # fmt: skip
+)

@@ -37,21 +37,38 @@ EPSILON, DELTA, D, LOG_W = sympy.symbols("epsilon delta d L", positive=True)
 CHECKS = claims(
     claim(
         "PC-SK",
-        Law("R = O(sqrt(log w)), here at most sqrt(log w), ensures that the excluded number, exp(log^2(eps w)/R^2) "
+        Law(
+            "R = O(sqrt(log w)), here at most sqrt(log w), ensures that the excluded number, exp(log^2(eps w)/R^2) "
             "delta/(w d), stays bounded: it is at most the w entries of the row.",
-            excluded, lambda w: w, EXCLUDED, relation="<=",
+            excluded,
+            lambda w: w,
+            EXCLUDED,
+            relation="<=",
             wrong=lambda w, epsilon, delta, d, R: excluded(w, epsilon, delta, d, R / 2),
             repaired=lambda w, epsilon, delta, d: excluded(w, epsilon, delta, d, log(w)),
             quote="ensures that the sparsity growth is bounded as",
-            place="§3.2"),
+            place="§3.2",
+        ),
         corrected=(
-            Law("The excluded number stays bounded exactly when R grows at least like sqrt(ln w) (constant of O set to "
+            Law(
+                "The excluded number stays bounded exactly when R grows at least like sqrt(ln w) (constant of O set to "
                 "1): a lower bound on R is needed, not an upper one, and R = alpha / sqrt(d) of A.1 does not grow at "
-                "all.", lambda rate: rate >= 1, bounded, RATES, wrong=lambda rate: rate >= 2),
-            Law("At R = sqrt(ln w) the number tends to eps^2 delta / d < 1: nothing is excluded.",
-                EPSILON**2 * DELTA / D, limit_at_one(), wrong=EPSILON * DELTA / D, symbolic=True),
+                "all.",
+                lambda rate: rate >= 1,
+                bounded,
+                RATES,
+                wrong=lambda rate: rate >= 2,
+            ),
+            Law(
+                "At R = sqrt(ln w) the number tends to eps^2 delta / d < 1: nothing is excluded.",
+                EPSILON**2 * DELTA / D,
+                limit_at_one(),
+                wrong=EPSILON * DELTA / D,
+                symbolic=True,
+            ),
         ),
         practice="For constant R the bound excludes more entries than a row has; from R = sqrt(ln w) on, fewer "
-                 "than one.",
-        severity="needs a repair"),
-)  # fmt: skip
+        "than one.",
+        severity="needs a repair",
+    ),
+)

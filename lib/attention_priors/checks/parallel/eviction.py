@@ -21,8 +21,9 @@ CHUNKS = [{"information": x, "kept": 1} for x in ([1.0, 2.0], [2.0, 1.0])] + [
 ]
 HIGH = [{"scores": [0.9, 0.1], "threshold": 0.5}] + [
     {"scores": np.random.default_rng(s).exponential(size=40).tolist(), "threshold": x}
-    for s in range(8) for x in (0.1, 1.0, 2.5)
-]  # fmt: skip
+    for s in range(8)
+    for x in (0.1, 1.0, 2.5)
+]
 
 
 def chains(seed: int) -> np.ndarray:
@@ -78,38 +79,69 @@ def spikes(length: int) -> np.ndarray:
 CHECKS = claims(
     claim(
         "PC-EQ3",
-        Law("e^(-I_c) is a law over queries: I_c = -log P(X^q | X^c) sums over its tokens.",
-            lambda seed: np.exp(-information(seed)).sum(axis=1), np.ones(6), SEEDS,
-            wrong=lambda seed: np.exp(-information(seed, np.mean)).sum(axis=1)),
-        Law("It orders chunks as the perplexity of the query does.",
-            lambda seed: information(seed).argsort(axis=0), perplexity_order, SEEDS,
-            wrong=lambda seed: (-information(seed)).argsort(axis=0), tolerance=0),
-        Law("A priority queue of fixed size keeps the chunks of lowest I_c.",
-            lambda seed, size: parallel.lowest(iter(stream(seed)), size), stable_sort,
+        Law(
+            "e^(-I_c) is a law over queries: I_c = -log P(X^q | X^c) sums over its tokens.",
+            lambda seed: np.exp(-information(seed)).sum(axis=1),
+            np.ones(6),
+            SEEDS,
+            wrong=lambda seed: np.exp(-information(seed, np.mean)).sum(axis=1),
+        ),
+        Law(
+            "It orders chunks as the perplexity of the query does.",
+            lambda seed: information(seed).argsort(axis=0),
+            perplexity_order,
+            SEEDS,
+            wrong=lambda seed: (-information(seed)).argsort(axis=0),
+            tolerance=0,
+        ),
+        Law(
+            "A priority queue of fixed size keeps the chunks of lowest I_c.",
+            lambda seed, size: parallel.lowest(iter(stream(seed)), size),
+            stable_sort,
             grid(seed=range(8), size=(1, 3, 8, 60)),
-            wrong=lambda seed, size: parallel.lowest([-x for x in stream(seed)], size), tolerance=0),
-        Law("The selected set is {c | c <= eps}.",
-            lambda kept: numbered(list(range(kept))), of_lowest, CHUNKS,
+            wrong=lambda seed, size: parallel.lowest([-x for x in stream(seed)], size),
+            tolerance=0,
+        ),
+        Law(
+            "The selected set is {c | c <= eps}.",
+            lambda kept: numbered(list(range(kept))),
+            of_lowest,
+            CHUNKS,
             wrong=lambda kept: numbered(list(range(1, kept + 1))),
             quote=r"$S=\{c\mid c\leq\epsilon\}$, … is a threshold that determines whether a chunk "
-                  r"will be selected",
-            place="§3.1"),
-        corrected=Law("The selected set is {c | I_c <= eps}, with eps the m-th lowest self-information when m chunks "
-                      "stay.", up_to, of_lowest, CHUNKS, wrong=lambda information, kept: up_to(information, kept + 1)),
+            r"will be selected",
+            place="§3.1",
+        ),
+        corrected=Law(
+            "The selected set is {c | I_c <= eps}, with eps the m-th lowest self-information when m chunks stay.",
+            up_to,
+            of_lowest,
+            CHUNKS,
+            wrong=lambda information, kept: up_to(information, kept + 1),
+        ),
         practice="With equal priors, P(c | X^q) is proportional to e^(-I_c): the queue keeps the chunks of highest "
-                 "posterior. Fix their number (3, or 1 for retrieval), not a threshold on an unscaled I_c.",
-        severity="editorial"),
+        "posterior. Fix their number (3, or 1 for retrieval), not a threshold on an unscaled I_c.",
+        severity="editorial",
+    ),
     claim(
         "PC-EQ8",
-        Law("R_H is made of its parts in the first 100, the middle and the last 100 tokens.",
-            regions, lambda length: spikes(length).tolist(), grid(length=(200, 201, 333, 4096)),
-            wrong=partial(regions, only=("sink", "recency")), tolerance=0),
-        Law("K_x[R_H] is the cache without R_H, the tokens with scores above lambda.",
+        Law(
+            "R_H is made of its parts in the first 100, the middle and the last 100 tokens.",
+            regions,
+            lambda length: spikes(length).tolist(),
+            grid(length=(200, 201, 333, 4096)),
+            wrong=partial(regions, only=("sink", "recency")),
+            tolerance=0,
+        ),
+        Law(
+            "K_x[R_H] is the cache without R_H, the tokens with scores above lambda.",
             lambda scores, threshold: parallel.within_threshold(scores, threshold).tolist(),
-            lambda scores, threshold: [j for j, score in enumerate(scores) if not score > threshold], HIGH,
+            lambda scores, threshold: [j for j, score in enumerate(scores) if not score > threshold],
+            HIGH,
             wrong=lambda scores, threshold: parallel.within_threshold(-np.array(scores), -threshold).tolist(),
-            tolerance=0),
+            tolerance=0,
+        ),
         practice="One region can be evicted alone. In a chunk of fewer than 200 tokens the first and the last 100 "
-                 "overlap.",
+        "overlap.",
     ),
-)  # fmt: skip
+)

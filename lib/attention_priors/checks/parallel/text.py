@@ -299,328 +299,688 @@ def kept_share(kept: int, billions: int) -> float:
 CHECKS = claims(
     claim(
         "PC-C1",
-        Law("It reaches 91.17 % of GPT-4's mean over six tasks.", 0.9117, ratio, [{"row": CALIBRATED}], wrong=0.9046,
-            tolerance=0.00005),
+        Law(
+            "It reaches 91.17 % of GPT-4's mean over six tasks.",
+            0.9117,
+            ratio,
+            [{"row": CALIBRATED}],
+            wrong=0.9046,
+            tolerance=0.00005,
+        ),
         Law("The 8B model was trained on 8K.", 8, window, [{"billions": 8}], wrong=4, tolerance=0),
-        Law("Its weights and 128K keys, none of them evicted, take less than 80 GB.",
-            megabytes, 80_000.0, [LLAMA3_8B], relation="<=", wrong=megabytes(**LLAMA3_8B | {"heads": 32})),
-        Law("The experiments ran on what the abstract names, one card with 80 GB.",
-            80, total_memory, HARDWARE[2:], wrong=64, tolerance=0,
+        Law(
+            "Its weights and 128K keys, none of them evicted, take less than 80 GB.",
+            megabytes,
+            80_000.0,
+            [LLAMA3_8B],
+            relation="<=",
+            wrong=megabytes(**LLAMA3_8B | {"heads": 32}),
+        ),
+        Law(
+            "The experiments ran on what the abstract names, one card with 80 GB.",
+            80,
+            total_memory,
+            HARDWARE[2:],
+            wrong=64,
+            tolerance=0,
             quote="on a single A100 80GB GPU in a training-free setting",
-            place="Abstract"),
+            place="Abstract",
+        ),
         corrected=(
             Law("Calibrated, the best of the four variants,", CALIBRATED, best_variant, [{"table": 2}], wrong=MENDED),
-            told("it reaches 91.17 % of GPT-4's mean over six tasks; uncalibrated 90.46 %.",
-                 ratio, {CALIBRATED: 0.9117, OWN: 0.9046}, wrong=0.9117, tolerance=0.00005),
-            Law("Appendix C names eight cards of 64 GB, 512 in all, for every experiment: that 128K fit one card of "
+            told(
+                "it reaches 91.17 % of GPT-4's mean over six tasks; uncalibrated 90.46 %.",
+                ratio,
+                {CALIBRATED: 0.9117, OWN: 0.9046},
+                wrong=0.9117,
+                tolerance=0.00005,
+            ),
+            Law(
+                "Appendix C names eight cards of 64 GB, 512 in all, for every experiment: that 128K fit one card of "
                 "80 GB is arithmetic (33 GB), and no measurement of it is printed.",
-                512, total_memory, HARDWARE[2:], wrong=64, tolerance=0),
+                512,
+                total_memory,
+                HARDWARE[2:],
+                wrong=64,
+                tolerance=0,
+            ),
         ),
         practice="The ratio hides two halves: on the three retrieval tasks the model has 101 % of GPT-4's mean, on the "
-                 "three others 73 %.",
-        severity="editorial"),
+        "three others 73 %.",
+        severity="editorial",
+    ),
     claim(
         "PC-C2",
-        Law("By compression 1.76 times as many chunks are read at once, whichever number from 12 to 15 fits without "
-            "it.", 1.76, lambda compressed, plain: compressed / plain, room(), quantifier="exists",
-            tolerance=HALF_UNIT, wrong=1.75, repaired=1.77,
+        Law(
+            "By compression 1.76 times as many chunks are read at once, whichever number from 12 to 15 fits without "
+            "it.",
+            1.76,
+            lambda compressed, plain: compressed / plain,
+            room(),
+            quantifier="exists",
+            tolerance=HALF_UNIT,
+            wrong=1.75,
+            repaired=1.77,
             quote="We achieve a 1.76x improvement in chunk throughput",
-            place="Abstract"),
-        Law("Prefill is 23.50 times faster with 23 chunks at once than with one.", 23.50, speed_up, [{"chunks": 23}],
-            wrong=23.05, tolerance=HALF_UNIT),
-        Law("Compression brings this: the shortest prefill with it against the shortest without it.", 23.50,
-            lambda one, several: one / several, [dict(zip(("one", "several"), FASTEST, strict=True))], wrong=2.35,
+            place="Abstract",
+        ),
+        Law(
+            "Prefill is 23.50 times faster with 23 chunks at once than with one.",
+            23.50,
+            speed_up,
+            [{"chunks": 23}],
+            wrong=23.05,
+            tolerance=HALF_UNIT,
+        ),
+        Law(
+            "Compression brings this: the shortest prefill with it against the shortest without it.",
+            23.50,
+            lambda one, several: one / several,
+            [dict(zip(("one", "several"), FASTEST, strict=True))],
+            wrong=2.35,
             tolerance=HALF_UNIT,
             quote="by compressing the KV cache size of each chunk to half of its original size, … "
-                  "thereby achieving a 23.50x acceleration",
-            place="§5.5"),
-        *(Law(f"Table {n}, {backbone}: compression costs at most a point of the mean (our reading of negligible).",
-              1.0, fall, [{"table": n, "backbone": backbone}], relation=">=", wrong=0.2, repaired=5.0,
-              quote="with negligible performance loss", place="§5.5")
-          for n, backbone in product((1, 2), BACKBONES)),
+            "thereby achieving a 23.50x acceleration",
+            place="§5.5",
+        ),
+        *(
+            Law(
+                f"Table {n}, {backbone}: compression costs at most a point of the mean (our reading of negligible).",
+                1.0,
+                fall,
+                [{"table": n, "backbone": backbone}],
+                relation=">=",
+                wrong=0.2,
+                repaired=5.0,
+                quote="with negligible performance loss",
+                place="§5.5",
+            )
+            for n, backbone in product((1, 2), BACKBONES)
+        ),
         corrected=(
-            told("From 12 chunks to 23 is 1.92 times, from 13 it would be 1.77.", truediv,
-                 {tuple(case.values()): times for case, times in zip(room(), (1.92, 1.77), strict=False)}, wrong=1.76,
-                answers=(1,)),
-            told("Of the 23.50, parallel reading without compression brings 11.80 and compression 1.99.",
-                 lambda chunks: speed_up(chunks) if chunks else truediv(*FASTEST), {12: 11.80, 0: 1.99}, wrong=11.80,
-                answers=(2,)),
-            told("Compression costs .24 points (Llama2) and 1.63 (Llama3) on LongBench, 4.48 and .70 on InfiniteBench.",
-                 fall, {(1, LLAMA2): 0.24, (1, LLAMA3): 1.63, (2, LLAMA2): 4.48, (2, LLAMA3): 0.70}, wrong=0.24,
-                answers=(3, 4)),
+            told(
+                "From 12 chunks to 23 is 1.92 times, from 13 it would be 1.77.",
+                truediv,
+                {tuple(case.values()): times for case, times in zip(room(), (1.92, 1.77), strict=False)},
+                wrong=1.76,
+                answers=(1,),
+            ),
+            told(
+                "Of the 23.50, parallel reading without compression brings 11.80 and compression 1.99.",
+                lambda chunks: speed_up(chunks) if chunks else truediv(*FASTEST),
+                {12: 11.80, 0: 1.99},
+                wrong=11.80,
+                answers=(2,),
+            ),
+            told(
+                "Compression costs .24 points (Llama2) and 1.63 (Llama3) on LongBench, 4.48 and .70 on InfiniteBench.",
+                fall,
+                {(1, LLAMA2): 0.24, (1, LLAMA3): 1.63, (2, LLAMA2): 4.48, (2, LLAMA3): 0.70},
+                wrong=0.24,
+                answers=(3, 4),
+            ),
         ),
         practice="The times are of Llama2, which loses most: its key-value retrieval falls from 20.60 to 5.00 by "
-                 "compression. Plan for twice the chunks and twice the prefill speed.",
-        severity="needs a repair"),
+        "compression. Plan for twice the chunks and twice the prefill speed.",
+        severity="needs a repair",
+    ),
     claim(
         "PC-C3",
-        Law("On LongBench the method alone has a higher mean than FullKV on both backbones.",
-            {"Ours"}, ahead_of_full, [{"table": 1}], wrong={"Ours", "InfLLM"}),
+        Law(
+            "On LongBench the method alone has a higher mean than FullKV on both backbones.",
+            {"Ours"},
+            ahead_of_full,
+            [{"table": 1}],
+            wrong={"Ours", "InfLLM"},
+        ),
         practice="FullKV is the model cut off at its own window, 4K or 8K. On Llama3 InfLLM and ChunkLlama are "
-                 "ahead of it too.",
+        "ahead of it too.",
     ),
     claim(
         "PC-C4",
         *(level(n, b) for n, b in product((1, 2), BACKBONES)),
-        corrected=told("Level, within .1 point, are LongBench on Llama2 (36.86, uncompressed 36.60) and InfiniteBench "
-                       "on Llama3 (68.30, 68.34). Not so LongBench on Llama3 (43.96, printed as 44.31, against 44.93) "
-                       "and InfiniteBench on Llama2 (46.41 against 49.45).", mended_and_own,
-                       {(1, LLAMA2): (36.86, 36.60), (1, LLAMA3): (43.96, 44.93),
-                        (2, LLAMA2): (46.41, 49.45), (2, LLAMA3): (68.30, 68.34)}, wrong=(44.31, 44.93),
-                      answers=(1, 2)),
+        corrected=told(
+            "Level, within .1 point, are LongBench on Llama2 (36.86, uncompressed 36.60) and InfiniteBench "
+            "on Llama3 (68.30, 68.34). Not so LongBench on Llama3 (43.96, printed as 44.31, against 44.93) "
+            "and InfiniteBench on Llama2 (46.41 against 49.45).",
+            mended_and_own,
+            {
+                (1, LLAMA2): (36.86, 36.60),
+                (1, LLAMA3): (43.96, 44.93),
+                (2, LLAMA2): (46.41, 49.45),
+                (2, LLAMA3): (68.30, 68.34),
+            },
+            wrong=(44.31, 44.93),
+            answers=(1, 2),
+        ),
         practice="In these two cases calibration wins back two fifths and a third of what compression costs.",
-        severity="needs a repair"),
+        severity="needs a repair",
+    ),
     claim(
         "PC-C5",
-        *(Law(f"{bench}: on both backbones InfLLM and ChunkLlama, in the mean, lead Dynamic-PI and NTK-Aware.",
-              of_positions, of_chunks, [{"table": n} | case for case in BOTH], relation="<", wrong=of_chunks)
-          for n, bench in ((1, "LongBench"), (2, "InfiniteBench"))),
+        *(
+            Law(
+                f"{bench}: on both backbones InfLLM and ChunkLlama, in the mean, lead Dynamic-PI and NTK-Aware.",
+                of_positions,
+                of_chunks,
+                [{"table": n} | case for case in BOTH],
+                relation="<",
+                wrong=of_chunks,
+            )
+            for n, bench in ((1, "LongBench"), (2, "InfiniteBench"))
+        ),
         practice="Generally, not always: on InfiniteBench ChunkLlama with Llama3 (12.51) is below Dynamic-PI "
-                 "(13.86), NTK-Aware (18.97) and truncation (20.15). Chunks alone do not reach 128K; a way to choose "
-                 "among them (InfLLM, 48.91) does.",
+        "(13.86), NTK-Aware (18.97) and truncation (20.15). Chunks alone do not reach 128K; a way to choose "
+        "among them (InfLLM, 48.91) does.",
     ),
     claim(
         "PC-C6",
-        Law("NtrvQA, GovReport and RB-P have the longest inputs.", set(LONGEST),
-            lambda first: set(lengths(1).nlargest(first).index), [{"first": 3}], wrong={"NtrvQA", "GovReport", "Lcc"}),
-        ahead("On each of them AttenCalibration-NTK is ahead of NTK-Aware, on both backbones.",
-              [pair for b in BACKBONES
-               for pair in pairs(1, on("AttenCalibration-NTK", b), on("NTK-Aware", b), LONGEST)]),
-        Law("It gains more there, in the mean, than on the other tasks.", on_the_rest, on_longest, BOTH, relation="<",
-            wrong=on_longest),
-        Law("More than half of what it gains lies there, on both backbones.",
-            0.5, lambda longest, all: longest / all, [gained(b) for b in BACKBONES], relation="<", wrong=0.6,
+        Law(
+            "NtrvQA, GovReport and RB-P have the longest inputs.",
+            set(LONGEST),
+            lambda first: set(lengths(1).nlargest(first).index),
+            [{"first": 3}],
+            wrong={"NtrvQA", "GovReport", "Lcc"},
+        ),
+        ahead(
+            "On each of them AttenCalibration-NTK is ahead of NTK-Aware, on both backbones.",
+            [pair for b in BACKBONES for pair in pairs(1, on("AttenCalibration-NTK", b), on("NTK-Aware", b), LONGEST)],
+        ),
+        Law(
+            "It gains more there, in the mean, than on the other tasks.",
+            on_the_rest,
+            on_longest,
+            BOTH,
+            relation="<",
+            wrong=on_longest,
+        ),
+        Law(
+            "More than half of what it gains lies there, on both backbones.",
+            0.5,
+            lambda longest, all: longest / all,
+            [gained(b) for b in BACKBONES],
+            relation="<",
+            wrong=0.6,
             repaired=0.3,
             quote="leads to strong performance primarily on the longest datasets, including "
-                  "NtrvQA, GovReport, and RB-P",
-            place="§5.2", ours=True),
-        corrected=(
-            told("On these three it gains .98 (Llama2) and 1.62 (Llama3) in the mean and loses .44 and .75 on the "
-                 "others. They hold 36 % of the gained points on Llama2 and 52 % on Llama3,",
-                 summary, {LLAMA2: (0.98, -0.44, 0.36), LLAMA3: (1.62, -0.75, 0.52)},
-                 wrong={LLAMA2: (0.98, -0.44, 0.52)}, tolerance=0.006),
-            Law("and on Llama2 QMSum (+1.28) and HotpotQA (+1.06) gain most.",
-                {"QMSum": 1.28, "HotpotQA": 1.06}, lambda backbone: gains(backbone).nlargest(2).round(2).to_dict(),
-                [{"backbone": LLAMA2}], wrong={"QMSum": 1.28, "NtrvQA": 1.06}),
+            "NtrvQA, GovReport, and RB-P",
+            place="§5.2",
+            ours=True,
         ),
-        practice="Gains of about a point, without a spread over seeds, carry no law in the length."),
+        corrected=(
+            told(
+                "On these three it gains .98 (Llama2) and 1.62 (Llama3) in the mean and loses .44 and .75 on the "
+                "others. They hold 36 % of the gained points on Llama2 and 52 % on Llama3,",
+                summary,
+                {LLAMA2: (0.98, -0.44, 0.36), LLAMA3: (1.62, -0.75, 0.52)},
+                wrong={LLAMA2: (0.98, -0.44, 0.52)},
+                tolerance=0.006,
+            ),
+            Law(
+                "and on Llama2 QMSum (+1.28) and HotpotQA (+1.06) gain most.",
+                {"QMSum": 1.28, "HotpotQA": 1.06},
+                lambda backbone: gains(backbone).nlargest(2).round(2).to_dict(),
+                [{"backbone": LLAMA2}],
+                wrong={"QMSum": 1.28, "NtrvQA": 1.06},
+            ),
+        ),
+        practice="Gains of about a point, without a spread over seeds, carry no law in the length.",
+    ),
     claim(
         "PC-C7",
-        Law("The method (Llama3) exceeds 90 on each of the three retrieval tasks; no other model does.",
-            {f"Ours ({LLAMA3})"}, above, [{"bar": 90.0}], wrong={f"Ours ({LLAMA3})", GPT4}),
+        Law(
+            "The method (Llama3) exceeds 90 on each of the three retrieval tasks; no other model does.",
+            {f"Ours ({LLAMA3})"},
+            above,
+            [{"bar": 90.0}],
+            wrong={f"Ours ({LLAMA3})", GPT4},
+        ),
         ahead("GPT-4 is surpassed in their mean.", pairs(2, on(OWN, LLAMA3), [GPT4], [" + ".join(RETRIEVAL)])),
         practice="True of Llama3, not of Llama2 (R.KV 20.60) nor of the compressed variant (89.20); the lead over "
-                 "GPT-4 is that of one task, R.KV.",
+        "GPT-4 is that of one task, R.KV.",
     ),
     claim(
         "PC-C8",
-        *(ahead(text, pairs(2, on(OWN, LLAMA3), ("Claude-2 (proprietary)", "Kimi-Chat (proprietary)"), [column]))
-          for text, column in (
-              ("With an 8K window the method averages more than Claude-2 and Kimi-Chat.", "mean"),
-              ("It does so too without Code.Debug, the column whose baselines are misplaced (PC-E4).",
-               "R.PK + R.Num + R.KV + En.MC + Math.F"))),
+        *(
+            ahead(text, pairs(2, on(OWN, LLAMA3), ("Claude-2 (proprietary)", "Kimi-Chat (proprietary)"), [column]))
+            for text, column in (
+                ("With an 8K window the method averages more than Claude-2 and Kimi-Chat.", "mean"),
+                (
+                    "It does so too without Code.Debug, the column whose baselines are misplaced (PC-E4).",
+                    "R.PK + R.Num + R.KV + En.MC + Math.F",
+                ),
+            )
+        ),
         practice="The lead is retrieval and arithmetic; on multiple choice (En.MC) both are ahead of the method.",
     ),
     claim(
         "PC-C9",
-        ahead("Chunk-based methods have the lower perplexity, at every length on both backbones.",
-              against_positions(*LENGTHS), repaired=1000.0,
+        ahead(
+            "Chunk-based methods have the lower perplexity, at every length on both backbones.",
+            against_positions(*LENGTHS),
+            repaired=1000.0,
             quote="achieve significantly lower PPL compared to position encoding-based methods",
-            place="§5.2"),
-        Law("Past 32k every position-based method has broken down: perplexity has more than doubled since 2k.",
-            2.0, times, rises(("64k", "128k")), relation="<", wrong=7.5),
-        Law("32k is where they break down: up to there none has.",
-            2.0, times, rises(LENGTHS[:5]), relation=">=", wrong=1.5, repaired=100.0,
-            quote="start to collapse in performance for language modeling when the length exceeds "
-                  "32k",
-            place="§5.2"),
-        Law("The method's own perplexity is stable: at most doubled between its lowest and highest.",
-            2.0, spread, BOTH, relation=">=", wrong=1.5),
-        ahead("On Llama3 ChunkLlama is better than the rest.", best_on_llama3("ChunkLlama", *LENGTHS), repaired=1000.0,
-            quote="ChunkLlama maintains high performance on Llama3-8B-instruct, outperforming "
-                  "other methods",
-            place="§5.2"),
+            place="§5.2",
+        ),
+        Law(
+            "Past 32k every position-based method has broken down: perplexity has more than doubled since 2k.",
+            2.0,
+            times,
+            rises(("64k", "128k")),
+            relation="<",
+            wrong=7.5,
+        ),
+        Law(
+            "32k is where they break down: up to there none has.",
+            2.0,
+            times,
+            rises(LENGTHS[:5]),
+            relation=">=",
+            wrong=1.5,
+            repaired=100.0,
+            quote="start to collapse in performance for language modeling when the length exceeds 32k",
+            place="§5.2",
+        ),
+        Law(
+            "The method's own perplexity is stable: at most doubled between its lowest and highest.",
+            2.0,
+            spread,
+            BOTH,
+            relation=">=",
+            wrong=1.5,
+        ),
+        ahead(
+            "On Llama3 ChunkLlama is better than the rest.",
+            best_on_llama3("ChunkLlama", *LENGTHS),
+            repaired=1000.0,
+            quote="ChunkLlama maintains high performance on Llama3-8B-instruct, outperforming other methods",
+            place="§5.2",
+        ),
         corrected=(
-            ahead("From 64k on, every chunk-based method is below every position-based one; before, not (Llama2 at 2k: "
-                  "InfLLM 23.24, Dynamic-PI 7.03).", against_positions("64k", "128k"),
-                answers=(1,)),
-            told("On Llama2 both position-based methods have broken down at 32k, on Llama3 Dynamic-PI at 16k.",
-                 last_sound, {f"Dynamic-PI ({LLAMA2})": "16k", f"NTK-Aware ({LLAMA2})": "16k",
-                              f"Dynamic-PI ({LLAMA3})": "8k", f"NTK-Aware ({LLAMA3})": "32k"}, wrong="32k",
-                answers=(2,)),
-            ahead("On Llama3 the method is below all others up to 64k;", best_on_llama3(OWN, *LENGTHS[:-1]),
-                answers=(3,)),
-            ahead("ChunkLlama leads at 128k only.", best_on_llama3("ChunkLlama", "128k"),
-                answers=(3,)),
+            ahead(
+                "From 64k on, every chunk-based method is below every position-based one; before, not (Llama2 at 2k: "
+                "InfLLM 23.24, Dynamic-PI 7.03).",
+                against_positions("64k", "128k"),
+                answers=(1,),
+            ),
+            told(
+                "On Llama2 both position-based methods have broken down at 32k, on Llama3 Dynamic-PI at 16k.",
+                last_sound,
+                {
+                    f"Dynamic-PI ({LLAMA2})": "16k",
+                    f"NTK-Aware ({LLAMA2})": "16k",
+                    f"Dynamic-PI ({LLAMA3})": "8k",
+                    f"NTK-Aware ({LLAMA3})": "32k",
+                },
+                wrong="32k",
+                answers=(2,),
+            ),
+            ahead(
+                "On Llama3 the method is below all others up to 64k;", best_on_llama3(OWN, *LENGTHS[:-1]), answers=(3,)
+            ),
+            ahead("ChunkLlama leads at 128k only.", best_on_llama3("ChunkLlama", "128k"), answers=(3,)),
         ),
         practice="At 2k one chunk holds everything, yet the method has 5.85 where its own base model has 9.90: "
-                 "perplexity of a query chunk is another quantity than the baselines'.",
-        severity="needs a repair"),
+        "perplexity of a query chunk is another quantity than the baselines'.",
+        severity="needs a repair",
+    ),
     claim(
         "PC-C10",
-        ahead("Both models have a higher mean with ParallelComp, on LongBench and on InfiniteBench.",
-              [case for n, m in GAINS for case in pairs(n, [f"ParallelComp-{m}"], [m])]),
-        ahead("The improvement is consistent: it appears on every task.",
-              [case for n, m in GAINS for case in pairs(n, [f"ParallelComp-{m}"], [m], scores(n).columns)],
-              repaired=0.0,
+        ahead(
+            "Both models have a higher mean with ParallelComp, on LongBench and on InfiniteBench.",
+            [case for n, m in GAINS for case in pairs(n, [f"ParallelComp-{m}"], [m])],
+        ),
+        ahead(
+            "The improvement is consistent: it appears on every task.",
+            [case for n, m in GAINS for case in pairs(n, [f"ParallelComp-{m}"], [m], scores(n).columns)],
+            repaired=0.0,
             quote="method consistently improves performance across a broad range of tasks",
-            place="Table 4"),
+            place="Table 4",
+        ),
         corrected=(
-            told("The means rise: LongBench 36.94 to 38.15 and 40.60 to 41.54, InfiniteBench 22.90 to 66.29 and 53.72 "
-                 "to 70.64.", means_of_two,
-                 {(4, "Llama3.1"): (36.94, 38.15), (4, "Qwen2.5"): (40.60, 41.54),
-                  (5, "Llama3.1"): (22.90, 66.29), (5, "Qwen2.5"): (53.72, 70.64)}, wrong=(36.94, 38.15)),
-            told("But 11 of 44 scores fall: Llama3.1 loses MUS, GOV, TRIV, PCNNT and CODE, Qwen2.5 loses 2WKI, MUS, "
-                 "QMS, NEWS, PCNNT and PREN (by 6.5).", lost,
-                 {(4, "Llama3.1"): "MUS, GOV, TRIV, PCNNT", (4, "Qwen2.5"): "2WKI, MUS, QMS, NEWS, PCNNT, PREN",
-                  (5, "Llama3.1"): "CODE", (5, "Qwen2.5"): ""}, wrong="MUS, PCNNT"),
+            told(
+                "The means rise: LongBench 36.94 to 38.15 and 40.60 to 41.54, InfiniteBench 22.90 to 66.29 and 53.72 "
+                "to 70.64.",
+                means_of_two,
+                {
+                    (4, "Llama3.1"): (36.94, 38.15),
+                    (4, "Qwen2.5"): (40.60, 41.54),
+                    (5, "Llama3.1"): (22.90, 66.29),
+                    (5, "Qwen2.5"): (53.72, 70.64),
+                },
+                wrong=(36.94, 38.15),
+            ),
+            told(
+                "But 11 of 44 scores fall: Llama3.1 loses MUS, GOV, TRIV, PCNNT and CODE, Qwen2.5 loses 2WKI, MUS, "
+                "QMS, NEWS, PCNNT and PREN (by 6.5).",
+                lost,
+                {
+                    (4, "Llama3.1"): "MUS, GOV, TRIV, PCNNT",
+                    (4, "Qwen2.5"): "2WKI, MUS, QMS, NEWS, PCNNT, PREN",
+                    (5, "Llama3.1"): "CODE",
+                    (5, "Qwen2.5"): "",
+                },
+                wrong="MUS, PCNNT",
+            ),
         ),
         practice="On LongBench about one point in the mean, with losses up to 6.5; on InfiniteBench much, and more "
-                 "than four fifths of it from the three retrieval tasks.",
-        severity="needs a repair"),
+        "than four fifths of it from the three retrieval tasks.",
+        severity="needs a repair",
+    ),
     claim(
         "PC-C11",
-        lowest("Without the sink tokens of layers 1 to 8 the mean of the three retrieval tasks is lower than with any "
-               "other eviction of one kind.", 6, SINK_1, " + ".join(RETRIEVAL), EVICTIONS),
+        lowest(
+            "Without the sink tokens of layers 1 to 8 the mean of the three retrieval tasks is lower than with any "
+            "other eviction of one kind.",
+            6,
+            SINK_1,
+            " + ".join(RETRIEVAL),
+            EVICTIONS,
+        ),
         *(lowest(f"So is {task}.", 6, SINK_1, task, EVICTIONS, 0.0, ours=task == "R.PK") for task in RETRIEVAL),
         corrected=(
-            lowest("Without the sink tokens of layers 1 to 8 the mean of the three retrieval tasks is lowest (48.08),",
-                   6, SINK_1, " + ".join(RETRIEVAL), EVICTIONS),
-            told("and so are R.Num (97.63 to 42.71) and R.KV (20.60 to 2.20). R.PK stays at 99.32, and another "
-                 "eviction has less (98.81).", lambda task: standing(6, SINK_1, task, WHOLE, EVICTIONS),
-                 {"R.PK": (99.32, -0.68, 1), "R.Num": (42.71, -54.92, 0), "R.KV": (2.20, -18.40, 0)},
-                 wrong={"R.PK": (99.32, -0.68, 0)}, tolerance=1e-9),
+            lowest(
+                "Without the sink tokens of layers 1 to 8 the mean of the three retrieval tasks is lowest (48.08),",
+                6,
+                SINK_1,
+                " + ".join(RETRIEVAL),
+                EVICTIONS,
+            ),
+            told(
+                "and so are R.Num (97.63 to 42.71) and R.KV (20.60 to 2.20). R.PK stays at 99.32, and another "
+                "eviction has less (98.81).",
+                lambda task: standing(6, SINK_1, task, WHOLE, EVICTIONS),
+                {"R.PK": (99.32, -0.68, 1), "R.Num": (42.71, -54.92, 0), "R.KV": (2.20, -18.40, 0)},
+                wrong={"R.PK": (99.32, -0.68, 0)},
+                tolerance=1e-9,
+            ),
         ),
         practice="R.KV needs the recency tokens of the same layers as much: without them it is 2.60.",
     ),
     claim(
         "PC-C12",
-        *(ahead(f"Without the recency tokens of layers 9 to 16 {task} is lower than without eviction.",
-                pairs(6, [WHOLE], [RECENCY_9], [task])) for task in REASONING),
-        *(lowest(f"{task} is lower than with any other eviction of one kind.", 6, RECENCY_9, task, EVICTIONS, 0.0,
-                 ours=True) for task in REASONING),
-        ahead("Both are lower too where these tokens are evicted together with others (Ours-calibration).",
-              pairs(6, [WHOLE], on(CALIBRATED, LLAMA2), REASONING), repaired=0.0,
-            ours=True),
+        *(
+            ahead(
+                f"Without the recency tokens of layers 9 to 16 {task} is lower than without eviction.",
+                pairs(6, [WHOLE], [RECENCY_9], [task]),
+            )
+            for task in REASONING
+        ),
+        *(
+            lowest(
+                f"{task} is lower than with any other eviction of one kind.",
+                6,
+                RECENCY_9,
+                task,
+                EVICTIONS,
+                0.0,
+                ours=True,
+            )
+            for task in REASONING
+        ),
+        ahead(
+            "Both are lower too where these tokens are evicted together with others (Ours-calibration).",
+            pairs(6, [WHOLE], on(CALIBRATED, LLAMA2), REASONING),
+            repaired=0.0,
+            ours=True,
+        ),
         corrected=(
-            told("Math.F is lowest (10.86, from 19.71). Code.Debug falls by 2.03 to 23.10, and three other evictions "
-                 "have less.", lambda task: standing(6, RECENCY_9, task, WHOLE, EVICTIONS),
-                 {"Math.F": (10.86, -8.85, 0), "Code.Debug": (23.10, -2.03, 3)},
-                 wrong={"Code.Debug": (23.10, -2.03, 2)}, tolerance=1e-9),
-            told("Ours-calibration evicts these tokens as well and has 19.71 and 30.20: no loss on the one, 5.07 more "
-                 "on the other.", lambda task: standing(6, *on(CALIBRATED, LLAMA2), task, WHOLE, ())[:2],
-                 {"Math.F": (19.71, 0.0), "Code.Debug": (30.20, 5.07)}, wrong={"Code.Debug": (30.20, -5.07)},
-                 tolerance=1e-9),
+            told(
+                "Math.F is lowest (10.86, from 19.71). Code.Debug falls by 2.03 to 23.10, and three other evictions "
+                "have less.",
+                lambda task: standing(6, RECENCY_9, task, WHOLE, EVICTIONS),
+                {"Math.F": (10.86, -8.85, 0), "Code.Debug": (23.10, -2.03, 3)},
+                wrong={"Code.Debug": (23.10, -2.03, 2)},
+                tolerance=1e-9,
+            ),
+            told(
+                "Ours-calibration evicts these tokens as well and has 19.71 and 30.20: no loss on the one, 5.07 more "
+                "on the other.",
+                lambda task: standing(6, *on(CALIBRATED, LLAMA2), task, WHOLE, ())[:2],
+                {"Math.F": (19.71, 0.0), "Code.Debug": (30.20, 5.07)},
+                wrong={"Code.Debug": (30.20, -5.07)},
+                tolerance=1e-9,
+            ),
         ),
         practice="The recommended setting evicts exactly these tokens: they cannot be crucial, unless the other two "
-                 "evictions make up for them.",
+        "evictions make up for them.",
     ),
     claim(
         "PC-C13",
-        ahead("Without the middle tokens of layers 1 to 8 En.MC is higher than without eviction.",
-              pairs(6, [MIDDLE_1], [WHOLE], ["En.MC"])),
+        ahead(
+            "Without the middle tokens of layers 1 to 8 En.MC is higher than without eviction.",
+            pairs(6, [MIDDLE_1], [WHOLE], ["En.MC"]),
+        ),
         ahead("Without those of layers 24 to 31 it is lower.", pairs(6, [WHOLE], [MIDDLE_24], ["En.MC"])),
-        ahead("No other eviction of one kind raises it so much as the first,",
-              pairs(6, [MIDDLE_1], [n for n in EVICTIONS if n != MIDDLE_1], ["En.MC"]), repaired=0.0,
-            ours=True),
-        lowest("and none lowers it so much as the second.", 6, MIDDLE_24, "En.MC", EVICTIONS, 0.0,
-            ours=True),
-        ahead("Without the first, performance improves: the mean rises.",
-              pairs(6, [MIDDLE_1], [WHOLE]), repaired=0.0,
-            ours=True),
+        ahead(
+            "No other eviction of one kind raises it so much as the first,",
+            pairs(6, [MIDDLE_1], [n for n in EVICTIONS if n != MIDDLE_1], ["En.MC"]),
+            repaired=0.0,
+            ours=True,
+        ),
+        lowest("and none lowers it so much as the second.", 6, MIDDLE_24, "En.MC", EVICTIONS, 0.0, ours=True),
+        ahead(
+            "Without the first, performance improves: the mean rises.",
+            pairs(6, [MIDDLE_1], [WHOLE]),
+            repaired=0.0,
+            ours=True,
+        ),
         corrected=(
-            told("Of 229 questions three more are right without the first and eight fewer without the second;",
-                 answers, {MIDDLE_1: 3, MIDDLE_24: -8}, wrong={MIDDLE_24: -7}, tolerance=0),
-            told("four evictions raise En.MC more (recency, layers 9 to 16: 37.99), one lowers it more (recency, "
-                 "layers 17 to 23: 23.58).", beyond, {("gt", MIDDLE_1): 4, ("lt", MIDDLE_24): 1}, wrong=4, tolerance=0),
-            told("and the mean falls from 49.45 to 48.99.", partial(mean, 6), {WHOLE: 49.45, MIDDLE_1: 48.99},
-                 wrong=49.45),
+            told(
+                "Of 229 questions three more are right without the first and eight fewer without the second;",
+                answers,
+                {MIDDLE_1: 3, MIDDLE_24: -8},
+                wrong={MIDDLE_24: -7},
+                tolerance=0,
+            ),
+            told(
+                "four evictions raise En.MC more (recency, layers 9 to 16: 37.99), one lowers it more (recency, "
+                "layers 17 to 23: 23.58).",
+                beyond,
+                {("gt", MIDDLE_1): 4, ("lt", MIDDLE_24): 1},
+                wrong=4,
+                tolerance=0,
+            ),
+            told(
+                "and the mean falls from 49.45 to 48.99.",
+                partial(mean, 6),
+                {WHOLE: 49.45, MIDDLE_1: 48.99},
+                wrong=49.45,
+            ),
         ),
         practice="Three questions of 229 are less than half a standard deviation of one score (3.1 points).",
     ),
     claim(
         "PC-C14",
-        *(lowest(f"Without the recency tokens of layers 1 to 8, {task} is lower than with any other eviction of one "
-                 "kind.", 8, RECENCY_1, task, OTHERS, 0.0, place="App. B",
-                 quote="the exceptionally low performance of Recency-eviction-layer-1-8 on both in-context learning "
-                       "tasks, TREC and TriviaQA, as well as SAMSum")
-          for task in ("TREC", "TriviaQA", "SAMSum")),
+        *(
+            lowest(
+                f"Without the recency tokens of layers 1 to 8, {task} is lower than with any other eviction of one "
+                "kind.",
+                8,
+                RECENCY_1,
+                task,
+                OTHERS,
+                0.0,
+                place="App. B",
+                quote="the exceptionally low performance of Recency-eviction-layer-1-8 on both in-context learning "
+                "tasks, TREC and TriviaQA, as well as SAMSum",
+            )
+            for task in ("TREC", "TriviaQA", "SAMSum")
+        ),
         corrected=(
-            lowest("TriviaQA alone is lower than with any other eviction (68.00; without eviction 84.63, next lowest "
-                   "79.23).", 8, RECENCY_1, "TriviaQA", OTHERS,
-                answers=(1, 2)),
-            told("TREC falls by 5 to 59.00, and two other evictions are lower (54.50, 58.00); SAMSum falls by .64 to "
-                 "40.03, and six are lower.",
-                 lambda task: standing(8, RECENCY_1, task, f"No-eviction ({LLAMA2})", OTHERS),
-                 {"TREC": (59.00, -5.00, 2), "SAMSum": (40.03, -0.64, 6)}, wrong={"TREC": (59.00, -5.00, 1)},
-                 tolerance=1e-9,
-                answers=(1, 2)),
+            lowest(
+                "TriviaQA alone is lower than with any other eviction (68.00; without eviction 84.63, next lowest "
+                "79.23).",
+                8,
+                RECENCY_1,
+                "TriviaQA",
+                OTHERS,
+                answers=(1, 2),
+            ),
+            told(
+                "TREC falls by 5 to 59.00, and two other evictions are lower (54.50, 58.00); SAMSum falls by .64 to "
+                "40.03, and six are lower.",
+                lambda task: standing(8, RECENCY_1, task, f"No-eviction ({LLAMA2})", OTHERS),
+                {"TREC": (59.00, -5.00, 2), "SAMSum": (40.03, -0.64, 6)},
+                wrong={"TREC": (59.00, -5.00, 1)},
+                tolerance=1e-9,
+                answers=(1, 2),
+            ),
         ),
         practice="One of three few-shot tasks depends on these tokens; all three together do not show in-context "
-                 "learning fail.",
-        severity="needs a repair"),
+        "learning fail.",
+        severity="needs a repair",
+    ),
     claim(
         "PC-C15",
-        Law("That retrieval breaks down on InfiniteBench is a result: ChatQA-2 with RAG has scores on four tasks.",
-            4, scores_of, [{"row": RAG}], wrong=3, tolerance=0,
-            ours=True),
-        ahead("On LongBench the method is ahead of ChatQA-2 with RAG in the mean of five tasks.",
-              pairs(9, ["Ours"], [RAG])),
-        Law("It is so too with Musique as Table 1 has it (PC-E6).",
-            lambda rival: rival, mean_of, mended(), relation="<", wrong=lambda rival: rival + 0.2),
+        Law(
+            "That retrieval breaks down on InfiniteBench is a result: ChatQA-2 with RAG has scores on four tasks.",
+            4,
+            scores_of,
+            [{"row": RAG}],
+            wrong=3,
+            tolerance=0,
+            ours=True,
+        ),
+        ahead(
+            "On LongBench the method is ahead of ChatQA-2 with RAG in the mean of five tasks.",
+            pairs(9, ["Ours"], [RAG]),
+        ),
+        Law(
+            "It is so too with Musique as Table 1 has it (PC-E6).",
+            lambda rival: rival,
+            mean_of,
+            mended(),
+            relation="<",
+            wrong=lambda rival: rival + 0.2,
+        ),
         corrected=(
-            Law("Table 10 has no score of ChatQA-2 with RAG (N/A throughout), so that no failure is shown.",
-                0, scores_of, [{"row": RAG}], wrong=4, tolerance=0),
-            Law("On LongBench the method leads by 1.59 points as printed,", 1.59, lead,
-                [{"best": cell(9, "mean", "Ours"), "own": cell(9, "mean", RAG)}], wrong=0.18, tolerance=HALF_UNIT),
-            Law("by .18 with Musique of Table 1,", 0.18, lambda total, tasks, rival: total / tasks - rival, mended(),
-                wrong=1.59, tolerance=HALF_UNIT),
-            told("and on three of the five tasks (two with Musique of Table 1).",
-                 ahead_of_rag, {9: {"QM", "QASP", "MSQ"}, 1: {"QM", "QASP"}}, wrong={1: {"QM", "QASP", "MSQ"}}),
+            Law(
+                "Table 10 has no score of ChatQA-2 with RAG (N/A throughout), so that no failure is shown.",
+                0,
+                scores_of,
+                [{"row": RAG}],
+                wrong=4,
+                tolerance=0,
+            ),
+            Law(
+                "On LongBench the method leads by 1.59 points as printed,",
+                1.59,
+                lead,
+                [{"best": cell(9, "mean", "Ours"), "own": cell(9, "mean", RAG)}],
+                wrong=0.18,
+                tolerance=HALF_UNIT,
+            ),
+            Law(
+                "by .18 with Musique of Table 1,",
+                0.18,
+                lambda total, tasks, rival: total / tasks - rival,
+                mended(),
+                wrong=1.59,
+                tolerance=HALF_UNIT,
+            ),
+            told(
+                "and on three of the five tasks (two with Musique of Table 1).",
+                ahead_of_rag,
+                {9: {"QM", "QASP", "MSQ"}, 1: {"QM", "QASP"}},
+                wrong={1: {"QM", "QASP", "MSQ"}},
+            ),
         ),
         missing="that retrieval fails on InfiniteBench: Table 10 prints no score of it (N/A)",
         practice="Level in the mean, far apart by task: ahead on QMSum and Qasper by ten points, behind on HotpotQA "
-                 "and MultiFieldQA by eight.",
+        "and MultiFieldQA by eight.",
     ),
     claim(
         "PC-C16",
-        *(Law(f"Tuned, {name}'s average is .32 above the method's.", 0.32, lead, excess(rival),
-              wrong=wrong, tolerance=HALF_UNIT, place="App. D.2, Table 12",
-              quote="even after carefully tuning the hyperparameters of both models, their average performance only "
-                    "surpasses that of our ParallelComp by 0.32%")
-          for rival, name, wrong in (("APE", "APE", 0.23), ("StarAttn", "StarAttention", 5.43))),
-        corrected=told("APE at 0.8 and 0.8 is .32 points above the method (38.47 against 38.15), StarAttention 5.43 "
-                       "below.", lambda rival: best(rival) - best("ParallelComp"), {"APE": 0.32, "StarAttn": -5.43},
-                       wrong={"StarAttn": 5.43}),
+        *(
+            Law(
+                f"Tuned, {name}'s average is .32 above the method's.",
+                0.32,
+                lead,
+                excess(rival),
+                wrong=wrong,
+                tolerance=HALF_UNIT,
+                place="App. D.2, Table 12",
+                quote="even after carefully tuning the hyperparameters of both models, their average performance only "
+                "surpasses that of our ParallelComp by 0.32%",
+            )
+            for rival, name, wrong in (("APE", "APE", 0.23), ("StarAttn", "StarAttention", 5.43))
+        ),
+        corrected=told(
+            "APE at 0.8 and 0.8 is .32 points above the method (38.47 against 38.15), StarAttention 5.43 below.",
+            lambda rival: best(rival) - best("ParallelComp"),
+            {"APE": 0.32, "StarAttn": -5.43},
+            wrong={"StarAttn": 5.43},
+        ),
         practice="A tuned baseline wins, by points and not by percent; and it reads the full context, which is "
-                 "another budget than 24K of cache.",
-        severity="editorial"),
+        "another budget than 24K of cache.",
+        severity="editorial",
+    ),
     claim(
         "PC-C17",
-        *(Law(f"{kept} keys are kept of a chunk of {window(billions)}K, half as section 5.5 has it.", 0.5,
-              kept_share, [{"kept": kept, "billions": billions}], wrong=0.47, tolerance=0.0125)
-          for kept, billions in ((2000, 7), (4000, 8))),
-        Law("The first 100 tokens, the last 100 and the rest divide a chunk.",
+        *(
+            Law(
+                f"{kept} keys are kept of a chunk of {window(billions)}K, half as section 5.5 has it.",
+                0.5,
+                kept_share,
+                [{"kept": kept, "billions": billions}],
+                wrong=0.47,
+                tolerance=0.0125,
+            )
+            for kept, billions in ((2000, 7), (4000, 8))
+        ),
+        Law(
+            "The first 100 tokens, the last 100 and the rest divide a chunk.",
             lambda length: [100, length - 200, 100],
             lambda length: [len(each) for each in regions(length).values()],
-            [{"length": 1024 * window(b)} for b in (7, 8)], wrong=lambda length: [100, length - 100, 100],
-            tolerance=0),
-        Law("Eight cards of 64 GB hold the largest memory of Table 7.",
-            memory(), lambda cards, gigabytes: cards * capacity(gigabytes), [{"cards": 8, "gigabytes": 64}],
-            relation="<=", wrong=8 * memory()),
-        Law("All experiments ran on eight cards of 64 GB: wherever hardware is named, it has 512 GB.",
-            512, total_memory, HARDWARE, wrong=256, tolerance=0,
+            [{"length": 1024 * window(b)} for b in (7, 8)],
+            wrong=lambda length: [100, length - 100, 100],
+            tolerance=0,
+        ),
+        Law(
+            "Eight cards of 64 GB hold the largest memory of Table 7.",
+            memory(),
+            lambda cards, gigabytes: cards * capacity(gigabytes),
+            [{"cards": 8, "gigabytes": 64}],
+            relation="<=",
+            wrong=8 * memory(),
+        ),
+        Law(
+            "All experiments ran on eight cards of 64 GB: wherever hardware is named, it has 512 GB.",
+            512,
+            total_memory,
+            HARDWARE,
+            wrong=256,
+            tolerance=0,
             quote="All experiments are performed on 8 64G AMD Instinct MI210",
-            place="App. C"),
+            place="App. C",
+        ),
         corrected=(
-            told("2000 and 4000 keys are half of a chunk (48.8 %), 100 tokens at either end a region each.",
-                 kept_share, {(2000, 7): 0.488, (4000, 8): 0.488}, wrong=0.5, tolerance=0.0005),
-            told("Hardware is named three ways: eight cards of 64 GB (appendix C), one of them (Table 7), one of 80 GB "
-                 "(abstract).", mul, {(8, 64): 512, (1, 64): 64, (1, 80): 80}, wrong={(1, 64): 512}, tolerance=0),
-            told("Table 7's 79742 MB take two cards of 64 GB at least.",
-                 lambda gigabytes: math.ceil(memory() / capacity(gigabytes)), {64: 2}, wrong=1, tolerance=0),
+            told(
+                "2000 and 4000 keys are half of a chunk (48.8 %), 100 tokens at either end a region each.",
+                kept_share,
+                {(2000, 7): 0.488, (4000, 8): 0.488},
+                wrong=0.5,
+                tolerance=0.0005,
+            ),
+            told(
+                "Hardware is named three ways: eight cards of 64 GB (appendix C), one of them (Table 7), one of 80 GB "
+                "(abstract).",
+                mul,
+                {(8, 64): 512, (1, 64): 64, (1, 80): 80},
+                wrong={(1, 64): 512},
+                tolerance=0,
+            ),
+            told(
+                "Table 7's 79742 MB take two cards of 64 GB at least.",
+                lambda gigabytes: math.ceil(memory() / capacity(gigabytes)),
+                {64: 2},
+                wrong=1,
+                tolerance=0,
+            ),
         ),
         practice="Only the compressed cache, the number of chunks and the regions can be copied from the appendix; "
-                 "which scores (eight tokens) and how many chunks (3, or 1) are right is not shown by any table.",
-        severity="editorial"),
-)  # fmt: skip
+        "which scores (eight tokens) and how many chunks (3, or 1) are right is not shown by any table.",
+        severity="editorial",
+    ),
+)

@@ -92,21 +92,52 @@ def accepted(says: int, sample: int, changed: int) -> tuple[bool, bool]:
 CHECKS = claims(
     claim(
         "BAM-D7",
-        Law("20 prompts hide the key after 0/19, 1/19, ..., 19/19 of the filler (to the nearest token).",
-            lambda sample, filler: Fraction(sample * filler, 19), depth,
+        Law(
+            "20 prompts hide the key after 0/19, 1/19, ..., 19/19 of the filler (to the nearest token).",
+            lambda sample, filler: Fraction(sample * filler, 19),
+            depth,
             [{"sample": k, "filler": n} for n, k in product(FILLERS, range(SAMPLES))],
-            wrong=lambda sample, filler: Fraction(sample * filler, 20), tolerance=0.5),
-        told("32 tokens of task, 25 with the key, 768 of filler and 16 of question make a prompt of 841.",
-             tokens_of, PRINTED, wrong={"filler": 767, "context": 824, "prompt": 840}, tolerance=0),
-        told("The printed counts add up: 32 + 25 + 768 = 825, and 16 more are 841.",
-             lambda *parts: sum(parts), {(32, 25, 768): 825, (32, 25, 768, 16): 841}, wrong=841, tolerance=0),
-        Law("The key and the answer after <the passkey is :> are five digits, a token each.",
-            [5, 5, 5], digits, [{"sample": k} for k in range(SAMPLES)], wrong=[5, 5, 4]),
-        Law("All five must match: a guesser has 1e-5.", 1e-5, hits, [{"answer": each} for each in ("31415", "00000")],
-            wrong=1e-4, tolerance=1e-15),
-        Law("Comparing each of 5 digits' most likely token given the true digits before it accepts what free decoding "
-            "does.", 5, accepted, [{"sample": k, "changed": n} for k, n in product((0, 6, 13, 19), range(6))], wrong=4),
+            wrong=lambda sample, filler: Fraction(sample * filler, 20),
+            tolerance=0.5,
+        ),
+        told(
+            "32 tokens of task, 25 with the key, 768 of filler and 16 of question make a prompt of 841.",
+            tokens_of,
+            PRINTED,
+            wrong={"filler": 767, "context": 824, "prompt": 840},
+            tolerance=0,
+        ),
+        told(
+            "The printed counts add up: 32 + 25 + 768 = 825, and 16 more are 841.",
+            lambda *parts: sum(parts),
+            {(32, 25, 768): 825, (32, 25, 768, 16): 841},
+            wrong=841,
+            tolerance=0,
+        ),
+        Law(
+            "The key and the answer after <the passkey is :> are five digits, a token each.",
+            [5, 5, 5],
+            digits,
+            [{"sample": k} for k in range(SAMPLES)],
+            wrong=[5, 5, 4],
+        ),
+        Law(
+            "All five must match: a guesser has 1e-5.",
+            1e-5,
+            hits,
+            [{"answer": each} for each in ("31415", "00000")],
+            wrong=1e-4,
+            tolerance=1e-15,
+        ),
+        Law(
+            "Comparing each of 5 digits' most likely token given the true digits before it accepts what free decoding "
+            "does.",
+            5,
+            accepted,
+            [{"sample": k, "changed": n} for k, n in product((0, 6, 13, 19), range(6))],
+            wrong=4,
+        ),
         practice="Teacher forcing answers all prompts of a length in one pass. Shares of right digits would not "
-                 "compare.",
+        "compare.",
     ),
-)  # fmt: skip
+)

@@ -107,27 +107,71 @@ def _mirrored(frames: Frames) -> Frames:
 
 
 CHECKS = claims(
-    claim("X-40",
-        _about(f"The quartiles over encodings of accuracy at {FAR}T lie {SPREAD:g} apart or more", spread, ">=", SPREAD,
-               ours=True),
-        recipe=RECIPE),
-    claim("X-41",
-        _about(f"Who divides the work carries {LEARNED} pairs to {FAR}T: the lowest accuracy of RoPE and a window on "
-               f"half of the heads, with BAM's prior and without", extreme(smallest, DIVIDE), ">=", HALF,
-               ours=True),
-        _about(f"So do priors with heavy tails: the lowest accuracy of BAM, BAM SSMax and KERPLE's two at {FAR}T",
-               extreme(smallest, TAILS), ">=", HALF, ours=True),
-        _about(f"RoPE and sinusoidal embeddings do not carry them there: the higher accuracy of the two at {FAR}T",
-               extreme(largest, TURN), "<", HALF, ours=True),
-        _about(f"ALiBi and NoPE do not either: the higher accuracy of the two at {FAR}T",
-               extreme(largest, ("alibi", "nope")), "<", HALF, ours=True),
-        _about(f"A forget gate that starts slow is between: it leads ALiBi at {FAR}T",
-               lead("fox-slow", "alibi"), ">", 0.0, margin=LEAD),
-        _about("and half of the heads with a window lead it", lead("half-rope-window", "fox-slow"), ">", 0.0,
-               margin=LEAD),
-        recipe=RECIPE, flip=_mirrored),
-    claim("X-42",
-        _about(f"At {FAR}T {HEAVY} pairs are answered less often than {LIGHT}, by {COST:g} or more, a mean over the "
-               f"encodings that still answer {HALF:g} of {LIGHT}", cost, ">=", COST, ours=True),
-        recipe=RECIPE),
-)  # fmt: skip
+    claim(
+        "X-40",
+        _about(
+            f"The quartiles over encodings of accuracy at {FAR}T lie {SPREAD:g} apart or more",
+            spread,
+            ">=",
+            SPREAD,
+            ours=True,
+        ),
+        recipe=RECIPE,
+    ),
+    claim(
+        "X-41",
+        _about(
+            f"Who divides the work carries {LEARNED} pairs to {FAR}T: the lowest accuracy of RoPE and a window on "
+            f"half of the heads, with BAM's prior and without",
+            extreme(smallest, DIVIDE),
+            ">=",
+            HALF,
+            ours=True,
+        ),
+        _about(
+            f"So do priors with heavy tails: the lowest accuracy of BAM, BAM SSMax and KERPLE's two at {FAR}T",
+            extreme(smallest, TAILS),
+            ">=",
+            HALF,
+            ours=True,
+        ),
+        _about(
+            f"RoPE and sinusoidal embeddings do not carry them there: the higher accuracy of the two at {FAR}T",
+            extreme(largest, TURN),
+            "<",
+            HALF,
+            ours=True,
+        ),
+        _about(
+            f"ALiBi and NoPE do not either: the higher accuracy of the two at {FAR}T",
+            extreme(largest, ("alibi", "nope")),
+            "<",
+            HALF,
+            ours=True,
+        ),
+        _about(
+            f"A forget gate that starts slow is between: it leads ALiBi at {FAR}T",
+            lead("fox-slow", "alibi"),
+            ">",
+            0.0,
+            margin=LEAD,
+        ),
+        _about(
+            "and half of the heads with a window lead it", lead("half-rope-window", "fox-slow"), ">", 0.0, margin=LEAD
+        ),
+        recipe=RECIPE,
+        flip=_mirrored,
+    ),
+    claim(
+        "X-42",
+        _about(
+            f"At {FAR}T {HEAVY} pairs are answered less often than {LIGHT}, by {COST:g} or more, a mean over the "
+            f"encodings that still answer {HALF:g} of {LIGHT}",
+            cost,
+            ">=",
+            COST,
+            ours=True,
+        ),
+        recipe=RECIPE,
+    ),
+)

@@ -163,8 +163,12 @@ def leads(text: str, ours: str, others: Iterable[str]) -> Finding:
 
 HELPS = accuracy(
     f"SSMax helps nearly all: at least {NEARLY_ALL} of 6 encodings gain in mean accuracy from 2T to 64T (counted: "
-    "certain gains; the interval: up to those that may)", gaining, ">=", NEARLY_ALL, ours=True,
-)  # fmt: skip
+    "certain gains; the interval: up to those that may)",
+    gaining,
+    ">=",
+    NEARLY_ALL,
+    ours=True,
+)
 CHANCE_AT = f"close to chance at {SOON}T already: at most {NEAR_CHANCE}"
 
 VARIED = "the paper trains at one length; these models were trained at varied lengths up to T, which helps all of them"
@@ -172,21 +176,38 @@ VARIED = "the paper trains at one length; these models were trained at varied le
 CHECKS = claims(
     claim(
         "BAM-F2",
-        accuracy(f"BAM SSMax stays perfect up to {LONG}T: at least {PERFECT} at every length", stays, ">=", PERFECT,
-                 ours=True),
-        accuracy("ALiBi SSMax falls off: its accuracy at T less that at the longest length", falls, ">", 0.0,
-                 margin=MARGIN),
-        accuracy(f"Sinusoidal, RoPE and NoPE with SSMax are {CHANCE_AT}",
-                 highest("sinusoidal-ssmax", "rope-ssmax", "nope-ssmax", at=SOON), "<=", NEAR_CHANCE, ours=True,
-                 beyond=VARIED),
+        accuracy(
+            f"BAM SSMax stays perfect up to {LONG}T: at least {PERFECT} at every length",
+            stays,
+            ">=",
+            PERFECT,
+            ours=True,
+        ),
+        accuracy(
+            "ALiBi SSMax falls off: its accuracy at T less that at the longest length", falls, ">", 0.0, margin=MARGIN
+        ),
+        accuracy(
+            f"Sinusoidal, RoPE and NoPE with SSMax are {CHANCE_AT}",
+            highest("sinusoidal-ssmax", "rope-ssmax", "nope-ssmax", at=SOON),
+            "<=",
+            NEAR_CHANCE,
+            ours=True,
+            beyond=VARIED,
+        ),
         recipe=RECIPE,
     ),
     claim(
         "BAM-F3",
-        accuracy("Most cells of length and depth are perfect", cells(lambda share: share == 1), ">", 0.5,
-                 also=(SAMPLES,)),
-        accuracy("No more than 3 in 55 cells of length and depth are at 0", cells(lambda share: share == 0), "<=",
-                 EMPTY_CELLS, also=(SAMPLES,)),
+        accuracy(
+            "Most cells of length and depth are perfect", cells(lambda share: share == 1), ">", 0.5, also=(SAMPLES,)
+        ),
+        accuracy(
+            "No more than 3 in 55 cells of length and depth are at 0",
+            cells(lambda share: share == 0),
+            "<=",
+            EMPTY_CELLS,
+            also=(SAMPLES,),
+        ),
         accuracy(f"BAM SSMax at {FAR}T: accuracy above {HIGH}", far, ">", HIGH),
         recipe=RECIPE,
     ),
@@ -199,17 +220,33 @@ CHECKS = claims(
     claim(
         "BAM-C1",
         accuracy(f"BAM SSMax at {FAR}T: accuracy of at least {HIGH}", far, ">=", HIGH, ours=True),
-        accuracy(f"BAM SSMax keeps {HIGH} more than {RATIO} times as far as the best other, in doublings (reach)",
-                 further, ">", math.log2(RATIO), also=(REACH,)),
+        accuracy(
+            f"BAM SSMax keeps {HIGH} more than {RATIO} times as far as the best other, in doublings (reach)",
+            further,
+            ">",
+            math.log2(RATIO),
+            also=(REACH,),
+        ),
         recipe=RECIPE,
     ),
     claim(
         "BAM-C6",
         accuracy(f"BAM SSMax keeps an accuracy of {HIGH} at every length up to {LONG}T", stays, ">=", HIGH, ours=True),
-        accuracy(f"BAM alone: at {LONG}T all others are below {HIGH}", highest(*BASES, *SCALED, at=LONG), "<", HIGH,
-                 ours=True),
-        accuracy(f"Every other encoding, with SSMax or without, is {CHANCE_AT}",
-                 highest(*BASES, *SCALED, at=SOON), "<=", NEAR_CHANCE, ours=True, beyond=VARIED),
+        accuracy(
+            f"BAM alone: at {LONG}T all others are below {HIGH}",
+            highest(*BASES, *SCALED, at=LONG),
+            "<",
+            HIGH,
+            ours=True,
+        ),
+        accuracy(
+            f"Every other encoding, with SSMax or without, is {CHANCE_AT}",
+            highest(*BASES, *SCALED, at=SOON),
+            "<=",
+            NEAR_CHANCE,
+            ours=True,
+            beyond=VARIED,
+        ),
         recipe=RECIPE,
     ),
     claim(
@@ -219,4 +256,4 @@ CHECKS = claims(
         leads("It does not suffice: BAM SSMax leads BAM without SSMax", OURS, ("bam",)),
         recipe=RECIPE,
     ),
-)  # fmt: skip
+)

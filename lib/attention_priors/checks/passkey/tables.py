@@ -16,8 +16,11 @@ AT_4K = {"rope-ssmax": 0.64, "alibi-ssmax": 0.16}  # on Single 1
 LOST_1B = [("MultiKey 2", "1024"), ("MultiKey 3", "1024"), ("MultiValue", "1536"), ("MultiValue", "2048")]
 # The last length up to which every accuracy is at least `bar`, by model and bar.
 REACH = {
-    ("1.1B", 0.8): "<1K", ("1.1B Ext.", 1.0): "204K", ("1.1B Ext.", 0.8): "409K", ("1.1B Ext.", 0.7): "512K",
-}  # fmt: skip
+    ("1.1B", 0.8): "<1K",
+    ("1.1B Ext.", 1.0): "204K",
+    ("1.1B Ext.", 0.8): "409K",
+    ("1.1B Ext.", 0.7): "512K",
+}
 
 
 def against_best(number: int, total: bool = False) -> pd.DataFrame:
@@ -102,83 +105,173 @@ def within(thousands: int) -> list[dict[str, Any]]:
 CHECKS = claims(
     claim(
         "BAM-E7",
-        behind("At every length of every task no baseline is ahead of BAM SSMax.", 3, [], wrong=[("Single 1", "4K")],
+        behind(
+            "At every length of every task no baseline is ahead of BAM SSMax.",
+            3,
+            [],
+            wrong=[("Single 1", "4K")],
             quote="GGD-BAM outperforms all the baselines on the three variations of the NIAH task",
-            place="App. E.1, Table 3"),
-        behind("In the mean over lengths no baseline is ahead of BAM SSMax on any task.", 3, [], wrong=["Single 3"],
+            place="App. E.1, Table 3",
+        ),
+        behind(
+            "In the mean over lengths no baseline is ahead of BAM SSMax on any task.",
+            3,
+            [],
+            wrong=["Single 3"],
             quote="GGD-BAM outperforms all the baselines on the three variations of the NIAH task",
-            place="App. E.1, Table 3"),
+            place="App. E.1, Table 3",
+        ),
         corrected=(
-            behind("BAM SSMax is behind a baseline in 1 of 27 cells: Single 2 at 4K, where RoPE SSMax has 0.52 and BAM "
-                   "0.24.", 3, [("Single 2", "4K")], wrong=[("Single 2", "6K")]),
-            behind("That is enough for RoPE SSMax to lead on Single 2 in the mean over lengths (4.24 against 4.20 "
-                   "summed); on Single 1 and Single 3 no baseline is ahead anywhere.", 3, ["Single 2"],
-                   wrong=["Single 1"]),
+            behind(
+                "BAM SSMax is behind a baseline in 1 of 27 cells: Single 2 at 4K, where RoPE SSMax has 0.52 and BAM "
+                "0.24.",
+                3,
+                [("Single 2", "4K")],
+                wrong=[("Single 2", "6K")],
+            ),
+            behind(
+                "That is enough for RoPE SSMax to lead on Single 2 in the mean over lengths (4.24 against 4.20 "
+                "summed); on Single 1 and Single 3 no baseline is ahead anywhere.",
+                3,
+                ["Single 2"],
+                wrong=["Single 1"],
+            ),
         ),
         practice="A word in prose (Single 2) is lost between 3K and 4K (0.88 to 0.24), one in noise (Single 1) "
-                 "not at 12K.",
-        severity="needs a repair"),
+        "not at 12K.",
+        severity="needs a repair",
+    ),
     claim(
         "BAM-E8",
-        behind("At every length of every task RoPE SSMax is not ahead of BAM SSMax.", 4, [],
-               wrong=[("Single 2", "4096")],
+        behind(
+            "At every length of every task RoPE SSMax is not ahead of BAM SSMax.",
+            4,
+            [],
+            wrong=[("Single 2", "4096")],
             quote="BAM achieves superior performance in comparison to RoPE in every evaluated task "
-                  "in the Ruler benchmark",
-            place="App. E.2, Table 4"),
-        behind("In the mean over lengths RoPE SSMax is not ahead of BAM SSMax on any task.", 4, [],
-               wrong=["MultiKey 2"],
+            "in the Ruler benchmark",
+            place="App. E.2, Table 4",
+        ),
+        behind(
+            "In the mean over lengths RoPE SSMax is not ahead of BAM SSMax on any task.",
+            4,
+            [],
+            wrong=["MultiKey 2"],
             quote="BAM achieves superior performance in comparison to RoPE in every evaluated task "
-                  "in the Ruler benchmark",
-            place="App. E.2, Table 4"),
+            "in the Ruler benchmark",
+            place="App. E.2, Table 4",
+        ),
         corrected=(
-            behind("From 3072 tokens on, RoPE SSMax is nowhere ahead of BAM SSMax. Below, it is ahead in 4 of 24 "
-                   "cells: MultiKey 2 and 3 at 1024, MultiValue at 1536 and 2048.", 4, LOST_1B, wrong=LOST_1B[:3]),
+            behind(
+                "From 3072 tokens on, RoPE SSMax is nowhere ahead of BAM SSMax. Below, it is ahead in 4 of 24 "
+                "cells: MultiKey 2 and 3 at 1024, MultiValue at 1536 and 2048.",
+                4,
+                LOST_1B,
+                wrong=LOST_1B[:3],
+            ),
             behind("On MultiKey 3 it is ahead in the mean over lengths too.", 4, ["MultiKey 3"], wrong=["MultiKey 2"]),
         ),
         practice="Near the trained length neither encoding is the better one on every task; further out BAM leads.",
-        severity="needs a repair"),
+        severity="needs a repair",
+    ),
     claim(
         "BAM-E10",
-        Law("At 1.1B, trained on 512 tokens, accuracy stays at 0.8 or more up to 512K.", 0.8, read,
-            accuracies(5, model="1.1B"), wrong=0.9, relation="<=", repaired=0.0,
-            quote="performing accurate Passkey retrieval in all contexts that we were able to "
-                  "assess",
-            place="App. F.6, Fig. 14"),
-        Law("At 1.1B, after 256 more steps on 1024 tokens, accuracy stays at 0.8 or more up to 512K.", 0.8, read,
-            accuracies(5, model="1.1B Ext."), wrong=0.9, relation="<=", repaired=0.7,
-            ours=True),
-        corrected=told("Trained on 512 tokens, the 1.1B model stays at 0.8 or more only below 1K. After 256 more steps "
-                       "on 1024 tokens it is perfect up to 204K, at 0.8 or more up to 409K, and at 0.7 or more up to "
-                       "512K.", reach, REACH, wrong={("1.1B Ext.", 0.8): "512K"},
-                      answers=(1, 2)),
+        Law(
+            "At 1.1B, trained on 512 tokens, accuracy stays at 0.8 or more up to 512K.",
+            0.8,
+            read,
+            accuracies(5, model="1.1B"),
+            wrong=0.9,
+            relation="<=",
+            repaired=0.0,
+            quote="performing accurate Passkey retrieval in all contexts that we were able to assess",
+            place="App. F.6, Fig. 14",
+        ),
+        Law(
+            "At 1.1B, after 256 more steps on 1024 tokens, accuracy stays at 0.8 or more up to 512K.",
+            0.8,
+            read,
+            accuracies(5, model="1.1B Ext."),
+            wrong=0.9,
+            relation="<=",
+            repaired=0.7,
+            ours=True,
+        ),
+        corrected=told(
+            "Trained on 512 tokens, the 1.1B model stays at 0.8 or more only below 1K. After 256 more steps "
+            "on 1024 tokens it is perfect up to 204K, at 0.8 or more up to 409K, and at 0.7 or more up to "
+            "512K.",
+            reach,
+            REACH,
+            wrong={("1.1B Ext.", 0.8): "512K"},
+            answers=(1, 2),
+        ),
         practice="Reach at this size comes from prior and extension together: a RoPE baseline needs the extension too.",
-        severity="needs a repair"),
+        severity="needs a repair",
+    ),
     claim(
         "BAM-C19",
-        Law("In the mean over Table 3 RoPE SSMax is second and ALiBi SSMax third.", RANKED, runners_up, [{"places": 3}],
-            wrong=(OURS, "alibi-ssmax", "rope-ssmax")),
-        Law("On Single 1 at 4K RoPE SSMax has 0.64 and ALiBi SSMax 0.16.", lambda encoding: AT_4K[encoding], read,
+        Law(
+            "In the mean over Table 3 RoPE SSMax is second and ALiBi SSMax third.",
+            RANKED,
+            runners_up,
+            [{"places": 3}],
+            wrong=(OURS, "alibi-ssmax", "rope-ssmax"),
+        ),
+        Law(
+            "On Single 1 at 4K RoPE SSMax has 0.64 and ALiBi SSMax 0.16.",
+            lambda encoding: AT_4K[encoding],
+            read,
             accuracies(3, task="Single 1", length="4K", encoding=set(AT_4K)),
-            wrong=0.64, tolerance=0),
-        Law("On Single 1 no other encoding retrieves anything after 6K.", 0.0, read, after_6k(own=False), wrong=0.02,
+            wrong=0.64,
             tolerance=0,
-            ours=True),
-        Law("On Single 3 BAM SSMax exceeds 0.8 at some length.", 0.8, read, single_3(own=True), wrong=0.84,
-            relation="<", quantifier="exists"),
+        ),
+        Law(
+            "On Single 1 no other encoding retrieves anything after 6K.",
+            0.0,
+            read,
+            after_6k(own=False),
+            wrong=0.02,
+            tolerance=0,
+            ours=True,
+        ),
+        Law(
+            "On Single 3 BAM SSMax exceeds 0.8 at some length.",
+            0.8,
+            read,
+            single_3(own=True),
+            wrong=0.84,
+            relation="<",
+            quantifier="exists",
+        ),
         Law("On Single 3 no other encoding exceeds 0.8.", 0.8, read, single_3(own=False), wrong=0.28, relation=">="),
         corrected=(
-            Law("On Single 1 after 6K the others retrieve at most 0.04 (ALiBi SSMax at 10K),", 0.04, read,
-                after_6k(own=False), wrong=0.02, relation=">="),
+            Law(
+                "On Single 1 after 6K the others retrieve at most 0.04 (ALiBi SSMax at 10K),",
+                0.04,
+                read,
+                after_6k(own=False),
+                wrong=0.02,
+                relation=">=",
+            ),
             Law("BAM SSMax 0.88 or more.", 0.88, read, after_6k(own=True), wrong=0.9, relation="<="),
         ),
         practice="Seven digits are not guessed, so 0.04 (2 hits in 50, as all cells are multiples of 0.02) is "
-                 "retrieval.",
+        "retrieval.",
     ),
     claim(
         "BAM-C26",
-        Law("At 120M, trained on 512 tokens, accuracy is 0.8 or more up to 512 times that length, 262K (Table 5 has "
-            "256K; one decimal is printed).", 0.8, read, within(256), relation="<=", wrong=0.9,
-            quote="generalizes up to 512 … the trained context length with accuracy above", place="App. F.5"),
+        Law(
+            "At 120M, trained on 512 tokens, accuracy is 0.8 or more up to 512 times that length, 262K (Table 5 has "
+            "256K; one decimal is printed).",
+            0.8,
+            read,
+            within(256),
+            relation="<=",
+            wrong=0.9,
+            quote="generalizes up to 512 … the trained context length with accuracy above",
+            place="App. F.5",
+        ),
         practice="Above 0.8 up to 204K, 0.8 at 256K: beyond, 0.7.",
     ),
-)  # fmt: skip
+)

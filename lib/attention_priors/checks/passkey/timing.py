@@ -89,38 +89,79 @@ def ssmax_moves(size: str, encoding: str) -> float:
 CHECKS = claims(
     claim(
         "BAM-E9",
-        Law("At each size the intervals mean ± standard deviation of any two encodings overlap.", 1.0, multiple,
-            intervals(), wrong=0.5, relation=">=", repaired=6.0,
-            quote="When we account for the standard deviation, every model has equivalent "
-                  "inference time",
-            place="App. F.7, Table 6"),
-        Law("With 100 runs a row, no two encodings have different mean times (Welch, Holm, 5 %).", 0, distinguished,
-            grid(size=SIZES), wrong=1,
-            ours=True),
-        Law("In the smaller models, 120M and 430M, SSMax explains more than half of the variation between rows.",
-            0.5, ssmax_share, grid(size=("120M", "430M")), wrong=0.6, relation="<", repaired=0.0,
+        Law(
+            "At each size the intervals mean ± standard deviation of any two encodings overlap.",
+            1.0,
+            multiple,
+            intervals(),
+            wrong=0.5,
+            relation=">=",
+            repaired=6.0,
+            quote="When we account for the standard deviation, every model has equivalent inference time",
+            place="App. F.7, Table 6",
+        ),
+        Law(
+            "With 100 runs a row, no two encodings have different mean times (Welch, Holm, 5 %).",
+            0,
+            distinguished,
+            grid(size=SIZES),
+            wrong=1,
+            ours=True,
+        ),
+        Law(
+            "In the smaller models, 120M and 430M, SSMax explains more than half of the variation between rows.",
+            0.5,
+            ssmax_share,
+            grid(size=("120M", "430M")),
+            wrong=0.6,
+            relation="<",
+            repaired=0.0,
             quote="in smaller models the cost of performing Scalable Softmax dominates the results",
-            place="App. F.7, Table 6"),
+            place="App. F.7, Table 6",
+        ),
         corrected=(
-            Law("Granting 0.05 ms to every printed number, any two means lie within 1.4 times the sum of their "
+            Law(
+                "Granting 0.05 ms to every printed number, any two means lie within 1.4 times the sum of their "
                 "standard deviations at 430M, 1.1B and 8B, at 120M only within 6 times;",
-                lambda size: NEEDED[size], multiple, intervals(), wrong=lambda size: NEEDED[size] - 0.2,
-                relation=">="),
-            told("of 45 pairs of means 37, 17, 31 and 26 differ at the four sizes;", distinguished,
-                 {"120M": 37, "430M": 17, "1.1B": 31, "8B": 26}, wrong={"8B": 25}, tolerance=0),
-            told("SSMax explains .54 of the variation at 120M, and .08, .20 and .01 at the larger sizes.", ssmax_share,
-                 {"120M": 0.54, "430M": 0.08, "1.1B": 0.20, "8B": 0.01}, wrong={"8B": 0.02}, tolerance=0.005),
+                lambda size: NEEDED[size],
+                multiple,
+                intervals(),
+                wrong=lambda size: NEEDED[size] - 0.2,
+                relation=">=",
+            ),
+            told(
+                "of 45 pairs of means 37, 17, 31 and 26 differ at the four sizes;",
+                distinguished,
+                {"120M": 37, "430M": 17, "1.1B": 31, "8B": 26},
+                wrong={"8B": 25},
+                tolerance=0,
+            ),
+            told(
+                "SSMax explains .54 of the variation at 120M, and .08, .20 and .01 at the larger sizes.",
+                ssmax_share,
+                {"120M": 0.54, "430M": 0.08, "1.1B": 0.20, "8B": 0.01},
+                wrong={"8B": 0.02},
+                tolerance=0.005,
+            ),
         ),
         practice="BAM SSMax contains all the work of NoPE SSMax, yet takes 4.5 ms against 8.6: the rows time "
-                 "implementations, one sequence of 512 tokens at a time, not encodings.",
-        severity="needs a repair"),
+        "implementations, one sequence of 512 tokens at a time, not encodings.",
+        severity="needs a repair",
+    ),
     claim(
         "BAM-C27",
-        Law("In the bigger models, 1.1B and 8B, SSMax moves no encoding's mean time by more than the two standard "
-            "deviations together.", 1.0, ssmax_moves, grid(size=("1.1B", "8B"), encoding=PLAIN), relation=">=",
+        Law(
+            "In the bigger models, 1.1B and 8B, SSMax moves no encoding's mean time by more than the two standard "
+            "deviations together.",
+            1.0,
+            ssmax_moves,
+            grid(size=("1.1B", "8B"), encoding=PLAIN),
+            relation=">=",
             wrong=0.3,
             quote="This is imperceptible in bigger models, since the only impact of Scalable Softmax appears to be "
-                  "in the standard deviation", place="App. F.7, Table 6"),
+            "in the standard deviation",
+            place="App. F.7, Table 6",
+        ),
         practice="NoPE's mean rises by 18 % at 1.1B (24.2 to 28.6 ms), with a standard deviation of 6.1.",
     ),
-)  # fmt: skip
+)

@@ -68,9 +68,7 @@ def evicted(frames: Frames, region: str, less: str) -> Estimate:
     return over(frame, losses[region] - losses[less])
 
 
-def of_heads(
-    frames: Frames, number: Callable[[pd.DataFrame], float], within: tuple[float, float] = ANY
-) -> Estimate:  # fmt: skip
+def of_heads(frames: Frames, number: Callable[[pd.DataFrame], float], within: tuple[float, float] = ANY) -> Estimate:
     """A number of all heads in a document."""
     frame = frames[HEADS]
     return over(frame, pd.Series({name: number(own) for name, own in frame.groupby("document")}, dtype=float), within)
@@ -157,7 +155,7 @@ CHECKS = claims(
         loss("... than with a window and four sinks", "as-is", "sinks", True),
         recipe=RECIPE,
         practice="A model with RoPE must not be given more than it was trained on as it is; each of these three is one "
-                 "line (integrations.extending), and none trains anything.",
+        "line (integrations.extending), and none trains anything.",
     ),
     claim(
         "X-19",
@@ -168,67 +166,140 @@ CHECKS = claims(
     ),
     claim(
         "X-20",
-        *(loss(f"Within the trained length {name} loses more than the model as it is", way, "as-is", False)
-          for way, name in (("pi", "interpolation"), ("ntk", "the NTK-aware base"), ("yarn", "YaRN"))),
+        *(
+            loss(f"Within the trained length {name} loses more than the model as it is", way, "as-is", False)
+            for way, name in (("pi", "interpolation"), ("ntk", "the NTK-aware base"), ("yarn", "YaRN"))
+        ),
         recipe=RECIPE,
         practice="Set an extension only for texts that need it: short ones pay for it.",
     ),
     claim(
         "X-21",
-        finding("Heads with more than half of their attention on the first key form this sink by a key of larger norm "
-                "than the text's median", lambda frames: of_heads(frames, sink_ratio), ">", 1.0, HEADS),
+        finding(
+            "Heads with more than half of their attention on the first key form this sink by a key of larger norm "
+            "than the text's median",
+            lambda frames: of_heads(frames, sink_ratio),
+            ">",
+            1.0,
+            HEADS,
+        ),
         recipe=RECIPE,
         practice="A sink is found by its weight, not by the length of its key.",
     ),
     claim(
         "X-22",
-        finding("Without the first four keys more is lost than with all",
-                partial(evicted, region="first keys", less=BASE), ">", 0.0, EVICTION),
-        finding("... than without the four nearest", partial(evicted, region="first keys", less="nearest keys"), ">",
-                0.0, EVICTION),
-        finding("Without the keys between the first four and the nearest 256 more is lost than with all",
-                partial(evicted, region="all between", less=BASE), ">", 0.0, EVICTION),
+        finding(
+            "Without the first four keys more is lost than with all",
+            partial(evicted, region="first keys", less=BASE),
+            ">",
+            0.0,
+            EVICTION,
+        ),
+        finding(
+            "... than without the four nearest",
+            partial(evicted, region="first keys", less="nearest keys"),
+            ">",
+            0.0,
+            EVICTION,
+        ),
+        finding(
+            "Without the keys between the first four and the nearest 256 more is lost than with all",
+            partial(evicted, region="all between", less=BASE),
+            ">",
+            0.0,
+            EVICTION,
+        ),
         recipe=RECIPE,
         practice="A cache that drops old keys keeps the first ones.",
     ),
     claim(
         "X-23",
-        finding("The mean logit by lag, with a bias for the first key, is nearer to the heads' attention than the "
-                "uniform prior", partial(nearer, than="by_nothing", what="by_lag"), ">", 0.0, HEADS),
-        finding("A generalised Gaussian in its place is no further from it than 0.05 of total variation",
-                partial(nearer, than="by_ggd", what="by_lag"), "<=", SAME, HEADS, ours=True),
-        finding("Position alone tells where more than half of the attention goes", told_by_position, ">", HALF, HEADS,
-                ours=True),
+        finding(
+            "The mean logit by lag, with a bias for the first key, is nearer to the heads' attention than the "
+            "uniform prior",
+            partial(nearer, than="by_nothing", what="by_lag"),
+            ">",
+            0.0,
+            HEADS,
+        ),
+        finding(
+            "A generalised Gaussian in its place is no further from it than 0.05 of total variation",
+            partial(nearer, than="by_ggd", what="by_lag"),
+            "<=",
+            SAME,
+            HEADS,
+            ours=True,
+        ),
+        finding(
+            "Position alone tells where more than half of the attention goes",
+            told_by_position,
+            ">",
+            HALF,
+            HEADS,
+            ours=True,
+        ),
         recipe=RECIPE,
         practice="What a prior would have to carry in a model with RoPE can be read from its logits.",
     ),
     claim(
         "X-24",
-        finding("ParallelComp finds more keys than the last window", partial(finds, more="parallel", less="last"), ">",
-                0.0, KEYS),
-        finding("... and no fewer than the model that reads the whole text",
-                partial(finds, more="parallel", less="as-is"), ">=", 0.0, KEYS),
+        finding(
+            "ParallelComp finds more keys than the last window",
+            partial(finds, more="parallel", less="last"),
+            ">",
+            0.0,
+            KEYS,
+        ),
+        finding(
+            "... and no fewer than the model that reads the whole text",
+            partial(finds, more="parallel", less="as-is"),
+            ">=",
+            0.0,
+            KEYS,
+        ),
         recipe=RECIPE,
     ),
     claim(
         "X-25",
-        finding("ParallelComp's self-information finds more keys than BM25, which needs no model",
-                partial(finds, more="parallel", less="lexical"), ">", 0.0, KEYS),
+        finding(
+            "ParallelComp's self-information finds more keys than BM25, which needs no model",
+            partial(finds, more="parallel", less="lexical"),
+            ">",
+            0.0,
+            KEYS,
+        ),
         recipe=RECIPE,
         practice="Try BM25 before a model ranks chunks.",
     ),
     claim(
         "X-27",
-        finding("With all heads far more keys are found than with the fewest that fetch them best far (forty), the "
-                "others in a window", partial(leads, more=("fetching", ALL), less=("fetching", FEW)), ">", 0.0, FAR),
-        finding("... and than with all but these", partial(leads, more=("fetching", ALL), less=("others", REST)), ">",
-                0.0, FAR),
-        finding("Between none and all, heads in the order of their fetching find more keys than the same number in a "
-                "random order", partial(leads, more=("fetching", None), less=("random-0", None)), ">", 0.0, FAR),
+        finding(
+            "With all heads far more keys are found than with the fewest that fetch them best far (forty), the "
+            "others in a window",
+            partial(leads, more=("fetching", ALL), less=("fetching", FEW)),
+            ">",
+            0.0,
+            FAR,
+        ),
+        finding(
+            "... and than with all but these",
+            partial(leads, more=("fetching", ALL), less=("others", REST)),
+            ">",
+            0.0,
+            FAR,
+        ),
+        finding(
+            "Between none and all, heads in the order of their fetching find more keys than the same number in a "
+            "random order",
+            partial(leads, more=("fetching", None), less=("random-0", None)),
+            ">",
+            0.0,
+            FAR,
+        ),
         recipe=RECIPE,
         practice="Before a cache keeps only some heads whole, ask it for keys.",
     ),
-)  # fmt: skip
+)
 
 
 def told(frames: Mapping[str, pd.DataFrame]) -> str:
@@ -273,10 +344,12 @@ def told_of_heads(frames: Mapping[str, pd.DataFrame]) -> str:
             f"In these its key is {key.value:.2f} {ends(key)} times as long as the text's median key, its value "
             f"{value.value:.2f} {ends(value)}."
         )
-    lines.append(f"Attention is {left['by_nothing'].value:.2f} (total variation) from uniform, "
-                 f"{left['by_lag'].value:.2f} {ends(left['by_lag'])} from what lag and first key alone give, "
-                 f"{left['by_ggd'].value:.2f} {ends(left['by_ggd'])} from a generalised Gaussian in place "
-                 "of any function of the lag.")  # fmt: skip
+    lines.append(
+        f"Attention is {left['by_nothing'].value:.2f} (total variation) from uniform, "
+        f"{left['by_lag'].value:.2f} {ends(left['by_lag'])} from what lag and first key alone give, "
+        f"{left['by_ggd'].value:.2f} {ends(left['by_ggd'])} from a generalised Gaussian in place "
+        "of any function of the lag."
+    )
     return " ".join(lines)
 
 
@@ -321,9 +394,11 @@ def told_of_scaling(frames: Mapping[str, pd.DataFrame]) -> str:
     parts = []
     for way, base in ways.items():
         more = {beyond: loses(frames, way, base, beyond) for beyond in (True, False)}
-        parts.append(f"- *{label(way)}* against *{label(base)}*: {more[True].value:+.2f} {ends(more[True])} at "
-                     f"{max(frame['length']):,} tokens, {more[False].value:+.2f} {ends(more[False])} up to "
-                     f"{max(lengths(frame, False)):,}.")  # fmt: skip
+        parts.append(
+            f"- *{label(way)}* against *{label(base)}*: {more[True].value:+.2f} {ends(more[True])} at "
+            f"{max(frame['length']):,} tokens, {more[False].value:+.2f} {ends(more[False])} up to "
+            f"{max(lengths(frame, False)):,}."
+        )
     who = f"**{frame['model'].iloc[0]}, {frame['document'].nunique()} documents.** Nats, on the same tokens:"
     return "\n".join([who, "", *parts])
 
@@ -334,19 +409,29 @@ def told_of_far(frames: Mapping[str, pd.DataFrame]) -> str:
         return ""
     frame, weights = frames[FAR], frames[FETCHING]["weight"].sort_values(ascending=False)
     few, every = fewest(frame), int(frame["heads"].iloc[0])
-    lines = [f"**{frame['model'].iloc[0]}.** Of {every} heads the one that fetches most gives the key's digits "
-             f"{weights.iloc[0]:.2f} of its attention when the answer is due, the last of the best {few} "
-             f"{weights.iloc[few - 1]:.2f}, the median head {weights.median():.3f}."]  # fmt: skip
+    lines = [
+        f"**{frame['model'].iloc[0]}.** Of {every} heads the one that fetches most gives the key's digits "
+        f"{weights.iloc[0]:.2f} of its attention when the answer is due, the last of the best {few} "
+        f"{weights.iloc[few - 1]:.2f}, the median head {weights.median():.3f}."
+    ]
     for length, own in frame.groupby("length"):
-        said = [f"{hits} of {asked} with {count} heads far, {ORDERS[order]}"
-                for order in ("fetching", "distance", "random-0") if order in set(own["order"])
-                for count in sorted(set(own.loc[own["order"] == order, "far"]) - {0, every})
-                for hits, asked in [far_seeing(own, order, count)]]  # fmt: skip
+        said = [
+            f"{hits} of {asked} with {count} heads far, {ORDERS[order]}"
+            for order in ("fetching", "distance", "random-0")
+            if order in set(own["order"])
+            for count in sorted(set(own.loc[own["order"] == order, "far"]) - {0, every})
+            for hits, asked in [far_seeing(own, order, count)]
+        ]
         none, all_ = far_seeing(own, "fetching", 0), far_seeing(own, "fetching", every)
-        said += [f"{hits} of {asked} with all but the {few} that fetch best"
-                 for hits, asked in [far_seeing(own, "others", every - few)] if asked]  # fmt: skip
-        lines.append(f"- At {length:,} tokens, {label(own['way'].iloc[0])}, keys are found in {all_[0]} of {all_[1]} "
-                     f"prompts with all heads far and in {none[0]} with none; " + "; ".join(said) + ".")  # fmt: skip
+        said += [
+            f"{hits} of {asked} with all but the {few} that fetch best"
+            for hits, asked in [far_seeing(own, "others", every - few)]
+            if asked
+        ]
+        lines.append(
+            f"- At {length:,} tokens, {label(own['way'].iloc[0])}, keys are found in {all_[0]} of {all_[1]} "
+            f"prompts with all heads far and in {none[0]} with none; " + "; ".join(said) + "."
+        )
     return "\n".join([lines[0], "", *lines[1:]])
 
 

@@ -124,8 +124,12 @@ def evicting(text: str, more: tuple[str, str], less: tuple[str, str]) -> Finding
 
 
 SHAPES = ("U", "mountain", "uniform")
-BREAKS = mended("At the longest length RoPE as it is loses more than when it sees only lags that it was trained on (a "
-                "window of T/2 and four sinks)", "as-is", "sinks")  # fmt: skip
+BREAKS = mended(
+    "At the longest length RoPE as it is loses more than when it sees only lags that it was trained on (a "
+    "window of T/2 and four sinks)",
+    "as-is",
+    "sinks",
+)
 OTHERS = "encodings other than RoPE, which this model does not have"
 SHORTER = "lengths beyond one and a half times the training length"
 
@@ -138,18 +142,36 @@ CHECKS = claims(
     ),
     claim(
         "PE-C6",
-        finding("Without further training interpolation by 2 has no effect at the longest length: it loses no less "
-                "than RoPE as it is", partial(loses, more="pi", less="as-is", beyond=True), ">=", 0.0, LOSSES),
+        finding(
+            "Without further training interpolation by 2 has no effect at the longest length: it loses no less "
+            "than RoPE as it is",
+            partial(loses, more="pi", less="as-is", beyond=True),
+            ">=",
+            0.0,
+            LOSSES,
+        ),
         missing="interpolation with further training",
         recipe=RECIPE,
     ),
     claim(
         "PE-F8",
         mended("At the longest length RoPE as it is loses more than with the NTK-aware base by 2", "as-is", "ntk"),
-        finding(f"Within the trained length interpolation by 2 costs more than {LEVEL} nats",
-                partial(loses, more="pi", less="as-is", beyond=False), ">", LEVEL, LOSSES, ours=True),
-        finding(f"... and the NTK-aware base by 2 at most {LEVEL}",
-                partial(loses, more="ntk", less="as-is", beyond=False), "<=", LEVEL, LOSSES, ours=True),
+        finding(
+            f"Within the trained length interpolation by 2 costs more than {LEVEL} nats",
+            partial(loses, more="pi", less="as-is", beyond=False),
+            ">",
+            LEVEL,
+            LOSSES,
+            ours=True,
+        ),
+        finding(
+            f"... and the NTK-aware base by 2 at most {LEVEL}",
+            partial(loses, more="ntk", less="as-is", beyond=False),
+            "<=",
+            LEVEL,
+            LOSSES,
+            ours=True,
+        ),
         loss("... and by 4 more than by 2", "ntk-4", "ntk", False),
         mended("At the longest length interpolation by 2 loses more than the NTK-aware base by 2", "pi", "ntk"),
         missing=SHORTER,
@@ -157,8 +179,12 @@ CHECKS = claims(
     ),
     claim(
         "PE-F9",
-        mended("At the longest length RoPE as it is loses more than with dynamic NTK, the factor that this length asks "
-               "for", "as-is", "dynamic-ntk"),
+        mended(
+            "At the longest length RoPE as it is loses more than with dynamic NTK, the factor that this length asks "
+            "for",
+            "as-is",
+            "dynamic-ntk",
+        ),
         mended("... and the static NTK-aware base by 2 does, too", "ntk", "dynamic-ntk"),
         missing="dynamic linear scaling, and what dynamic schemes leave of shorter texts",
         recipe=RECIPE,
@@ -173,25 +199,46 @@ CHECKS = claims(
     claim("BAM-C18", BREAKS, missing=OTHERS, recipe=RECIPE),
     claim(
         "GOAT-F2a",
-        mended(f"At the longest length RoPE as it is loses more than {BROKEN:g} nat above what it loses when it sees "
-               "only lags that it was trained on", "as-is", "sinks", BROKEN, ours=True),
+        mended(
+            f"At the longest length RoPE as it is loses more than {BROKEN:g} nat above what it loses when it sees "
+            "only lags that it was trained on",
+            "as-is",
+            "sinks",
+            BROKEN,
+            ours=True,
+        ),
         missing=f"Goat and ALiBi; {SHORTER}",
         recipe=RECIPE,
     ),
     claim(
         "BAM-C7",
         BREAKS,
-        gains("And yet a window of T/2 with four sinks finds fewer keys at the longest length than the NTK-aware base",
-              "ntk", "sinks"),
+        gains(
+            "And yet a window of T/2 with four sinks finds fewer keys at the longest length than the NTK-aware base",
+            "ntk",
+            "sinks",
+        ),
         missing="ALiBi",
         recipe=RECIPE,
     ),
     claim(
         "BAM-C12",
-        finding(f"Scalable softmax with RoPE's own base gains at most {ON_PAR} nats at the longest length",
-                partial(loses, more="as-is", less="ssmax", beyond=True), "<=", ON_PAR, LOSSES, ours=True),
-        finding(f"... and costs at most {ON_PAR}", partial(loses, more="ssmax", less="as-is", beyond=True), "<=",
-                ON_PAR, LOSSES, ours=True),
+        finding(
+            f"Scalable softmax with RoPE's own base gains at most {ON_PAR} nats at the longest length",
+            partial(loses, more="as-is", less="ssmax", beyond=True),
+            "<=",
+            ON_PAR,
+            LOSSES,
+            ours=True,
+        ),
+        finding(
+            f"... and costs at most {ON_PAR}",
+            partial(loses, more="ssmax", less="as-is", beyond=True),
+            "<=",
+            ON_PAR,
+            LOSSES,
+            ours=True,
+        ),
         missing="a model that was trained with scalable softmax, and its base times 50 and 100",
         recipe=RECIPE,
     ),
@@ -199,8 +246,9 @@ CHECKS = claims(
         "BAM-C13",
         mended("Scalable softmax at inference makes RoPE lose less at the longest length", "as-is", "ssmax"),
         mended("... and the NTK-aware base by 2, too", "ntk", "ntk-ssmax"),
-        mended("It does not suffice: with RoPE's own base it loses more than the NTK-aware base without it", "ssmax",
-               "ntk"),
+        mended(
+            "It does not suffice: with RoPE's own base it loses more than the NTK-aware base without it", "ssmax", "ntk"
+        ),
         missing=OTHERS,
         recipe=RECIPE,
     ),
@@ -214,15 +262,27 @@ CHECKS = claims(
     ),
     claim(
         "GOAT-CSINK",
-        finding("Heads with more than half of their attention on the first key form this sink by a key of larger norm "
-                "than the text's median", lambda frames: of_heads(frames, sink_ratio), ">", 1.0, HEADS),
+        finding(
+            "Heads with more than half of their attention on the first key form this sink by a key of larger norm "
+            "than the text's median",
+            lambda frames: of_heads(frames, sink_ratio),
+            ">",
+            1.0,
+            HEADS,
+        ),
         missing="Goat's u(j)",
         recipe=RECIPE,
     ),
     claim(
         "PC-C18",
-        finding("Ordinary attention has a peak at the beginning: the first key has more than one at lags 16 to 255 "
-                "(mean over heads)", first_peaks, ">", 0.0, HEADS),
+        finding(
+            "Ordinary attention has a peak at the beginning: the first key has more than one at lags 16 to 255 "
+            "(mean over heads)",
+            first_peaks,
+            ">",
+            0.0,
+            HEADS,
+        ),
         finding("... and at the end: so has one of the nearest 16", last_peaks, ">", 0.0, HEADS),
         missing="parallel attention, and sinks as the trouble of NTK",
         recipe=RECIPE,
@@ -237,8 +297,14 @@ CHECKS = claims(
     claim("PC-F3", *map(occurs, SHAPES), recipe=RECIPE),
     claim(
         "PC-F6",
-        finding(f"In every layer some head gives the first key more than {OUTLIER:g} of its attention", outlier, ">",
-                OUTLIER, HEADS, ours=True),
+        finding(
+            f"In every layer some head gives the first key more than {OUTLIER:g} of its attention",
+            outlier,
+            ">",
+            OUTLIER,
+            HEADS,
+            ours=True,
+        ),
         missing="outliers other than the first key",
         recipe=RECIPE,
     ),
@@ -252,20 +318,40 @@ CHECKS = claims(
     ),
     claim(
         "PC-TAB8",
-        *(evicting(f"Without the nearest four keys in the {third} of the layers more is lost than without the first "
-                   "four there", ("nearest keys", third), ("first keys", third)) for third in THIRDS),
-        evicting("The price of the nearest falls with depth, from the first third to the middle one",
-                 ("nearest keys", THIRDS[0]), ("nearest keys", THIRDS[1])),
+        *(
+            evicting(
+                f"Without the nearest four keys in the {third} of the layers more is lost than without the first "
+                "four there",
+                ("nearest keys", third),
+                ("first keys", third),
+            )
+            for third in THIRDS
+        ),
+        evicting(
+            "The price of the nearest falls with depth, from the first third to the middle one",
+            ("nearest keys", THIRDS[0]),
+            ("nearest keys", THIRDS[1]),
+        ),
         evicting("... and from there to the last", ("nearest keys", THIRDS[1]), ("nearest keys", THIRDS[2])),
-        evicting("Without all keys between less is lost than without the nearest (a mean over the thirds)",
-                 ("nearest keys", ""), ("all between", "")),
+        evicting(
+            "Without all keys between less is lost than without the nearest (a mean over the thirds)",
+            ("nearest keys", ""),
+            ("all between", ""),
+        ),
         missing="scores of tasks: what is measured is the loss on text",
         recipe=RECIPE,
     ),
     claim(
         "PC-C5",
-        *(gains(f"At the longest length ParallelComp, which reads chunks, finds more keys than {name}, which alters "
-                "positions", "parallel", way) for way, name in (("ntk", "the NTK-aware base"), ("yarn", "YaRN"))),
+        *(
+            gains(
+                f"At the longest length ParallelComp, which reads chunks, finds more keys than {name}, which alters "
+                "positions",
+                "parallel",
+                way,
+            )
+            for way, name in (("ntk", "the NTK-aware base"), ("yarn", "YaRN"))
+        ),
         missing="InfLLM, ChunkLlama, and tasks other than passkeys",
         recipe=RECIPE,
     ),
@@ -277,16 +363,22 @@ CHECKS = claims(
     ),
     claim(
         "PC-C15",
-        gains("At the longest length ParallelComp finds more keys than the one chunk that BM25 retrieves", "parallel",
-              "lexical"),
+        gains(
+            "At the longest length ParallelComp finds more keys than the one chunk that BM25 retrieves",
+            "parallel",
+            "lexical",
+        ),
         missing="ChatQA-2, and LongBench",
         recipe=RECIPE,
     ),
     claim(
         "PC-TAB2",
-        gains("At the longest length ParallelComp finds more keys than the text's end alone, to which FullKV truncates",
-              "parallel", "last"),
+        gains(
+            "At the longest length ParallelComp finds more keys than the text's end alone, to which FullKV truncates",
+            "parallel",
+            "last",
+        ),
         missing="five of the six tasks, and compression and calibration",
         recipe=RECIPE,
     ),
-)  # fmt: skip
+)

@@ -26,8 +26,9 @@ SHAPES = (0.25, 0.5, 0.75, 1, 1.5, 2, 3, 4, 6, 8, 12, 16)
 SETTINGS = [{"alpha": a, "beta": b, "mu": m} for a, b, m in ((3.0, 1.0, -2.3), (5.0, 0.5, 0.4), (2.0, 2.0, -1.7))]
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 LAGS = (1, 2, 9, 511)
-THETA = grid(theta_alpha=(-2.0, -0.5, 0.7, 2.0), theta_beta=(-1.5, -0.3, 0.4, 1.0, 2.0), theta_mu=(0.0, -1.1, 0.6),
-             lag=LAGS)  # fmt: skip
+THETA = grid(
+    theta_alpha=(-2.0, -0.5, 0.7, 2.0), theta_beta=(-1.5, -0.3, 0.4, 1.0, 2.0), theta_mu=(0.0, -1.1, 0.6), lag=LAGS
+)
 ROWS = {"float64": (24, 8), "float32": (24, 16), "bfloat16": (24, 16)}
 Bias = Callable[..., np.ndarray]
 
@@ -69,8 +70,9 @@ def gradients(bias: Bias) -> Callable[..., list[float]]:
     def differences(dtype: str, alpha: float, beta: float, mu: float) -> list[float]:
         up, at = rows(dtype)["up"][0, 0].double().numpy(), np.array([alpha, beta, mu])
         steps = 1e-6 * np.eye(3)
-        return [float(((written_out(dtype, *(at + h)) - written_out(dtype, *(at - h))) * up).sum()) / 2e-6
-                for h in steps]  # fmt: skip
+        return [
+            float(((written_out(dtype, *(at + h)) - written_out(dtype, *(at - h))) * up).sum()) / 2e-6 for h in steps
+        ]
 
     return differences
 
@@ -99,8 +101,12 @@ def reference(alpha: float, beta: float, mu: float) -> tuple[np.ndarray, list[fl
 def kernel() -> dict[tuple[str, float], tuple[np.ndarray, list[float]]]:
     """Output and gradients of the interpreted kernel, by dtype and alpha."""
     asked = [(dtype, each) for dtype in DTYPES for each in SETTINGS[:2]]
-    priors = [GeneralizedGaussian(*([float(each)] for each in thetas(**setting)), epsilon=1e-12,
-                                  trainable=GeneralizedGaussian.NAMES) for _, setting in asked]  # fmt: skip
+    priors = [
+        GeneralizedGaussian(
+            *([float(each)] for each in thetas(**setting)), epsilon=1e-12, trainable=GeneralizedGaussian.NAMES
+        )
+        for _, setting in asked
+    ]
     runs = interpreted.run([rows(dtype) | {"prior": prior} for (dtype, _), prior in zip(asked, priors, strict=True)])
     return {
         (dtype, setting["alpha"]): (found["out"][0, 0].double().numpy(), chained(found, **setting))
@@ -222,80 +228,178 @@ FUSED = [{"dtype": dtype, **each} for dtype in DTYPES for each in SETTINGS[:2]]
 CHECKS = claims(
     claim(
         "BAM-D3",
-        Law("The bias -|(j - i - mu)/alpha|^beta is added to the masked score.", output(printed),
-            lambda alpha, beta, mu: reference(alpha, beta, mu)[0], [{"dtype": "float64", **each} for each in SETTINGS],
-            wrong=output(mirrored)),
-        Law("Its gradients in alpha, beta and mu follow.", gradients(printed),
-            lambda alpha, beta, mu: reference(alpha, beta, mu)[1], [{"dtype": "float64", **each} for each in SETTINGS],
-            wrong=gradients(mirrored), tolerance=1e-7),
-        Law("Its prior is the GGD in j - i, on the visible keys.", visible(printed), gennorm,
-            grid(alpha=(2.0, 10.0), beta=(0.5, 1.0, 2.0, 3.0), mu=(0.0, -4.0, 1.5)), wrong=visible(mirrored),
-            tolerance=1e-12),
-        Law("beta = 1, mu = 0, alpha = 1/m is ALiBi.", lambda m, lag: printed(-lag, 1 / m, 1, 0), alibi,
-            grid(m=(0.5, 0.0625, 2**-8), lag=LAGS), wrong=lambda m, lag: printed(-lag, m, 1, 0)),
-        *((Law("The fused kernel adds the same bias (float32 and bfloat16).", output(printed),
-               lambda dtype, alpha: kernel()[dtype, alpha][0], FUSED, wrong=output(mirrored), tolerance=loose),
-           Law("Its gradients are the same.", gradients(printed), lambda dtype, alpha: kernel()[dtype, alpha][1], FUSED,
-               wrong=gradients(mirrored), tolerance=loose))
-          if interpreted.AVAILABLE else ()),
+        Law(
+            "The bias -|(j - i - mu)/alpha|^beta is added to the masked score.",
+            output(printed),
+            lambda alpha, beta, mu: reference(alpha, beta, mu)[0],
+            [{"dtype": "float64", **each} for each in SETTINGS],
+            wrong=output(mirrored),
+        ),
+        Law(
+            "Its gradients in alpha, beta and mu follow.",
+            gradients(printed),
+            lambda alpha, beta, mu: reference(alpha, beta, mu)[1],
+            [{"dtype": "float64", **each} for each in SETTINGS],
+            wrong=gradients(mirrored),
+            tolerance=1e-7,
+        ),
+        Law(
+            "Its prior is the GGD in j - i, on the visible keys.",
+            visible(printed),
+            gennorm,
+            grid(alpha=(2.0, 10.0), beta=(0.5, 1.0, 2.0, 3.0), mu=(0.0, -4.0, 1.5)),
+            wrong=visible(mirrored),
+            tolerance=1e-12,
+        ),
+        Law(
+            "beta = 1, mu = 0, alpha = 1/m is ALiBi.",
+            lambda m, lag: printed(-lag, 1 / m, 1, 0),
+            alibi,
+            grid(m=(0.5, 0.0625, 2**-8), lag=LAGS),
+            wrong=lambda m, lag: printed(-lag, m, 1, 0),
+        ),
+        *(
+            (
+                Law(
+                    "The fused kernel adds the same bias (float32 and bfloat16).",
+                    output(printed),
+                    lambda dtype, alpha: kernel()[dtype, alpha][0],
+                    FUSED,
+                    wrong=output(mirrored),
+                    tolerance=loose,
+                ),
+                Law(
+                    "Its gradients are the same.",
+                    gradients(printed),
+                    lambda dtype, alpha: kernel()[dtype, alpha][1],
+                    FUSED,
+                    wrong=gradients(mirrored),
+                    tolerance=loose,
+                ),
+            )
+            if interpreted.AVAILABLE
+            else ()
+        ),
         practice="The float64 reference is the specification that every faster backend is held to.",
         missing="" if interpreted.AVAILABLE else interpreted.MISSING,
     ),
     claim(
         "BAM-D4",
-        Law("mu = 2 sinh(theta_mu), beta = theta_beta, alpha = exp(-theta_alpha/theta_beta); here ln |b|.",
-            lambda theta_alpha, theta_beta, theta_mu, lag:
-                theta_beta * log(abs(lag + 2 * sinh(theta_mu)) / exp(-theta_alpha / theta_beta)),
-            log_size, THETA,
-            wrong=lambda theta_alpha, theta_beta, theta_mu, lag:
-                theta_beta * log(abs(lag + 2 * sinh(theta_mu)) / exp(-theta_alpha))),
-        Law("Every theta gives a scale alpha >= 0.", "a scale", scale,
-            grid(theta_beta=(0.0, 1.0, -1.0, 0.3), theta_alpha=(0.0, 1.0, -1.0)), wrong="none",
+        Law(
+            "mu = 2 sinh(theta_mu), beta = theta_beta, alpha = exp(-theta_alpha/theta_beta); here ln |b|.",
+            lambda theta_alpha, theta_beta, theta_mu, lag: (
+                theta_beta * log(abs(lag + 2 * sinh(theta_mu)) / exp(-theta_alpha / theta_beta))
+            ),
+            log_size,
+            THETA,
+            wrong=lambda theta_alpha, theta_beta, theta_mu, lag: (
+                theta_beta * log(abs(lag + 2 * sinh(theta_mu)) / exp(-theta_alpha))
+            ),
+        ),
+        Law(
+            "Every theta gives a scale alpha >= 0.",
+            "a scale",
+            scale,
+            grid(theta_beta=(0.0, 1.0, -1.0, 0.3), theta_alpha=(0.0, 1.0, -1.0)),
+            wrong="none",
             quote=r"$\alpha=e^{-\frac{\theta_{\alpha}}{\theta_{\beta}}}$, that ensures $\alpha\geq "
-                  r"0$",
-            place="App. C", boundary="θ_β = 0"),
-        Law("epsilon = 1e-5 keeps the bias finite for beta < 0.", 1e-5, finite,
-            grid(theta_beta=(-0.05, -0.5, -1.0, -3.0, -7.0)), wrong=0.0),
+            r"0$",
+            place="App. C",
+            boundary="θ_β = 0",
+        ),
+        Law(
+            "epsilon = 1e-5 keeps the bias finite for beta < 0.",
+            1e-5,
+            finite,
+            grid(theta_beta=(-0.05, -0.5, -1.0, -3.0, -7.0)),
+            wrong=0.0,
+        ),
         Law("Three scalars per head.", 3, scalars, grid(heads=(1, 16)), wrong=2),
         corrected=(
-            Law("alpha = exp(-theta_alpha/theta_beta) > 0 for theta_beta != 0.", "a scale", scale,
-                grid(theta_beta=(1.0, -1.0, 0.3), theta_alpha=(0.0, 1.0, -1.0)), wrong="none"),
-            Law("At theta_beta = 0 the bias is the constant -exp(theta_alpha), a uniform prior without a scale,",
-                lambda theta_alpha: -exp(theta_alpha), coded,
+            Law(
+                "alpha = exp(-theta_alpha/theta_beta) > 0 for theta_beta != 0.",
+                "a scale",
+                scale,
+                grid(theta_beta=(1.0, -1.0, 0.3), theta_alpha=(0.0, 1.0, -1.0)),
+                wrong="none",
+            ),
+            Law(
+                "At theta_beta = 0 the bias is the constant -exp(theta_alpha), a uniform prior without a scale,",
+                lambda theta_alpha: -exp(theta_alpha),
+                coded,
                 grid(theta_alpha=(-1.0, 0.0, 1.5), theta_beta=[0.0], lag=(0, *LAGS)),
-                wrong=lambda theta_alpha: -exp(-theta_alpha)),
-            Law("continuously so thanks to epsilon: within 13 |theta_beta| e^theta_alpha.",
-                lambda theta_alpha, theta_beta: 13 * abs(theta_beta) * exp(theta_alpha), off_the_limit,
+                wrong=lambda theta_alpha: -exp(-theta_alpha),
+            ),
+            Law(
+                "continuously so thanks to epsilon: within 13 |theta_beta| e^theta_alpha.",
+                lambda theta_alpha, theta_beta: 13 * abs(theta_beta) * exp(theta_alpha),
+                off_the_limit,
                 grid(theta_alpha=(-1.0, 0.0, 1.5), theta_beta=(1e-6, -1e-6), lag=(0, *LAGS)),
-                wrong=lambda theta_alpha, theta_beta: 10 * abs(theta_beta) * exp(theta_alpha), relation=">="),
+                wrong=lambda theta_alpha, theta_beta: 10 * abs(theta_beta) * exp(theta_alpha),
+                relation=">=",
+            ),
         ),
         practice="The recommended start theta_beta = 0 is exactly where alpha does not exist: log theta_alpha and "
-                 "theta_beta, not alpha.",
-        severity="needs a repair"),
+        "theta_beta, not alpha.",
+        severity="needs a repair",
+    ),
     claim(
         "BAM-C-BETA",
-        Law("The mass beyond 2 alpha falls as beta grows.", at("low", tail), at("high", tail), LONG,
-            wrong=at("low", further), relation=">="),
-        Law("In a context far longer than alpha the entropy falls as beta grows.",
-            at("low", entropy), at("high", entropy), LONG,
-            wrong=lambda alpha, keys, low: entropy(alpha, low, keys) - 0.1, relation=">="),
-        Law("Sharper: the weight of the query's own key grows with beta.", at("low", own), at("high", own), SMALL,
-            wrong=lambda alpha, keys, low: own(alpha, low, keys) + 0.1, relation="<=", repaired=0,
+        Law(
+            "The mass beyond 2 alpha falls as beta grows.",
+            at("low", tail),
+            at("high", tail),
+            LONG,
+            wrong=at("low", further),
+            relation=">=",
+        ),
+        Law(
+            "In a context far longer than alpha the entropy falls as beta grows.",
+            at("low", entropy),
+            at("high", entropy),
+            LONG,
+            wrong=lambda alpha, keys, low: entropy(alpha, low, keys) - 0.1,
+            relation=">=",
+        ),
+        Law(
+            "Sharper: the weight of the query's own key grows with beta.",
+            at("low", own),
+            at("high", own),
+            SMALL,
+            wrong=lambda alpha, keys, low: own(alpha, low, keys) + 0.1,
+            relation="<=",
+            repaired=0,
             quote=r"larger values of $\beta$ yield sharper, more localized priors",
-            place="App. A"),
-        Law("More localised: E[d^2] falls as beta grows.", at("low", spread), at("high", spread), SMALL,
-            wrong=lambda alpha, keys, low: spread(alpha, low, keys) / 2, relation=">=",
+            place="App. A",
+        ),
+        Law(
+            "More localised: E[d^2] falls as beta grows.",
+            at("low", spread),
+            at("high", spread),
+            SMALL,
+            wrong=lambda alpha, keys, low: spread(alpha, low, keys) / 2,
+            relation=">=",
             repaired=lambda keys: keys**2,
             quote=r"larger values of $\beta$ yield sharper, more localized priors",
-            place="App. A"),
-        corrected=Law("At a fixed alpha, relative to the own key, every lag 0 < d < alpha gains and every lag beyond "
-                      "alpha loses as beta grows: the prior tends to a flat window of width alpha, with the lightest "
-                      "tail, not the sharpest peak.", expected, moves,
-                      [{"lag": d, "alpha": a, "low": low, "high": high}
-                       for a in (0.5, 2.0, 10.0) for low, high in pairwise(SHAPES) for d in np.arange(0, 4 * a, a / 4)],
-                      wrong=lambda lag, alpha: -expected(lag, alpha),
-                      answers=(1, 2)),
+            place="App. A",
+        ),
+        corrected=Law(
+            "At a fixed alpha, relative to the own key, every lag 0 < d < alpha gains and every lag beyond "
+            "alpha loses as beta grows: the prior tends to a flat window of width alpha, with the lightest "
+            "tail, not the sharpest peak.",
+            expected,
+            moves,
+            [
+                {"lag": d, "alpha": a, "low": low, "high": high}
+                for a in (0.5, 2.0, 10.0)
+                for low, high in pairwise(SHAPES)
+                for d in np.arange(0, 4 * a, a / 4)
+            ],
+            wrong=lambda lag, alpha: -expected(lag, alpha),
+            answers=(1, 2),
+        ),
         practice="Within a context shorter than alpha a larger beta flattens the prior; compare shapes at equal "
-                 "reach, not at equal alpha.",
-        severity="needs a repair"),
-)  # fmt: skip
+        "reach, not at equal alpha.",
+        severity="needs a repair",
+    ),
+)

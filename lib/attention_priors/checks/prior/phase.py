@@ -77,51 +77,91 @@ def normalised_gaussian(d: int, keys: int, alpha: float, beta: float) -> float:
     return (d / alpha) ** beta + math.log(integral + 0.5)
 
 
-GAUSSIANS = [{"d": d, "keys": CONTEXT, "alpha": alpha, "beta": beta}
-             for beta, alpha, d in product((0.1, 0.5, 1.0, 2.0), (1.0, 50.0), (1000, CONTEXT - 1))]  # fmt: skip
-POWERS = [{"d": d, "keys": keys, "r1": r1} for r1, keys in product((0.5, 1.0, 1.5, 3.0), (100, 10**4, 10**8))
-          for d in (1, keys // 2, keys - 1)]  # fmt: skip
+GAUSSIANS = [
+    {"d": d, "keys": CONTEXT, "alpha": alpha, "beta": beta}
+    for beta, alpha, d in product((0.1, 0.5, 1.0, 2.0), (1.0, 50.0), (1000, CONTEXT - 1))
+]
+POWERS = [
+    {"d": d, "keys": keys, "r1": r1}
+    for r1, keys in product((0.5, 1.0, 1.5, 3.0), (100, 10**4, 10**8))
+    for d in (1, keys // 2, keys - 1)
+]
 ALIBI = [{"m": m, "d": round(far / m)} for m in (0.5, 0.0625, 2**-8) for far in (6, 50, 1000)]
 
 CHECKS = claims(
     claim(
         "X-14",
-        Law("Half of the weight takes a lead of ln((1 - pi_d) / pi_d) over uniform competitors.",
-            lambda prior, lag: math.log((1 - prior[lag]) / prior[lag]), threshold, competitors(),
-            wrong=lambda prior, lag: -math.log(prior[lag])),
-        Law("ALiBi: m d + ln(1 / (1 - e^-m)), within 1 % where m d >= 6.",
-            lambda m, d: m * d - math.log(-math.expm1(-m)), alibi_margin, ALIBI,
-            wrong=lambda m, d: m * d / 2 - math.log(-math.expm1(-m)), tolerance=lambda m, d: 0.01 * m * d),
-        Law("GGD, beta > 0: (d / alpha)^beta to leading order, within 10 %.",
-            lambda d, alpha, beta: (d / alpha) ** beta, gaussian_margin, GAUSSIANS,
-            wrong=lambda d, alpha, beta: d**beta / alpha, tolerance=lambda d, alpha, beta: 0.1 * (d / alpha) ** beta,
-            witness=[{"d": 1000, "keys": CONTEXT, "alpha": 50.0, "beta": 1.0}]),
-        Law("KERPLE-log (r2 = 1): r1 ln d to leading order, for every r1, within 10 %.",
-            lambda d, r1: r1 * math.log(d), power_margin,
+        Law(
+            "Half of the weight takes a lead of ln((1 - pi_d) / pi_d) over uniform competitors.",
+            lambda prior, lag: math.log((1 - prior[lag]) / prior[lag]),
+            threshold,
+            competitors(),
+            wrong=lambda prior, lag: -math.log(prior[lag]),
+        ),
+        Law(
+            "ALiBi: m d + ln(1 / (1 - e^-m)), within 1 % where m d >= 6.",
+            lambda m, d: m * d - math.log(-math.expm1(-m)),
+            alibi_margin,
+            ALIBI,
+            wrong=lambda m, d: m * d / 2 - math.log(-math.expm1(-m)),
+            tolerance=lambda m, d: 0.01 * m * d,
+        ),
+        Law(
+            "GGD, beta > 0: (d / alpha)^beta to leading order, within 10 %.",
+            lambda d, alpha, beta: (d / alpha) ** beta,
+            gaussian_margin,
+            GAUSSIANS,
+            wrong=lambda d, alpha, beta: d**beta / alpha,
+            tolerance=lambda d, alpha, beta: 0.1 * (d / alpha) ** beta,
+            witness=[{"d": 1000, "keys": CONTEXT, "alpha": 50.0, "beta": 1.0}],
+        ),
+        Law(
+            "KERPLE-log (r2 = 1): r1 ln d to leading order, for every r1, within 10 %.",
+            lambda d, r1: r1 * math.log(d),
+            power_margin,
             [{"d": d, "keys": CONTEXT, "r1": r1} for r1, d in product((0.5, 1.5, 3.0), (1000, CONTEXT - 1))],
-            wrong=lambda d, r1: r1 * math.log(d) / 2, tolerance=lambda d, r1: 0.1 * r1 * math.log(d),
-            witness=[{"d": keys - 1, "keys": keys, "r1": 0.5} for keys in (4, 100)]),
-        Law("Uniform prior or beta < 0: ln L to leading order, within 10 %.",
-            lambda others: math.log(others), flat_margin,
+            wrong=lambda d, r1: r1 * math.log(d) / 2,
+            tolerance=lambda d, r1: 0.1 * r1 * math.log(d),
+            witness=[{"d": keys - 1, "keys": keys, "r1": 0.5} for keys in (4, 100)],
+        ),
+        Law(
+            "Uniform prior or beta < 0: ln L to leading order, within 10 %.",
+            lambda others: math.log(others),
+            flat_margin,
             [{"d": d, "others": CONTEXT, "beta": beta} for beta, d in product((0.0, -0.5, -2.0), (10, 1000, CONTEXT))],
-            wrong=lambda others: math.log(others) / 2, tolerance=lambda others: 0.1 * math.log(others)),
-        Law("SSMax supplies s ln n per unit of lead in the raw score.",
-            lambda s, n: s * math.log(n), scalable_lead,
+            wrong=lambda others: math.log(others) / 2,
+            tolerance=lambda others: 0.1 * math.log(others),
+        ),
+        Law(
+            "SSMax supplies s ln n per unit of lead in the raw score.",
+            lambda s, n: s * math.log(n),
+            scalable_lead,
             [{"s": s, "n": n} for s, n in product((0.3, 1.0, 2.0), (2, 100, 10**4))],
-            wrong=lambda s, n: s * math.log(n) / 2),
+            wrong=lambda s, n: s * math.log(n) / 2,
+        ),
         corrected=(
-            Law("-ln of the weight plus ln of the normaliser: KERPLE-log (r2 = 1) needs r1 ln(1 + d) + ln N_L, where "
+            Law(
+                "-ln of the weight plus ln of the normaliser: KERPLE-log (r2 = 1) needs r1 ln(1 + d) + ln N_L, where "
                 "N_L grows like L^(1 - r1) for r1 < 1 and like ln L at 1, so that at r1 = 1/2 a key at the far end "
                 "costs ln L, as under the uniform prior;",
-                normalised_power, power_margin, POWERS, tolerance=1.0,
-                wrong=lambda d, keys, r1: r1 * math.log1p(d)),
-            Law("the GGD needs (d / alpha)^beta + ln(alpha Γ(1 + 1/beta)), times P(1/beta, (L/alpha)^beta) inside the "
+                normalised_power,
+                power_margin,
+                POWERS,
+                tolerance=1.0,
+                wrong=lambda d, keys, r1: r1 * math.log1p(d),
+            ),
+            Law(
+                "the GGD needs (d / alpha)^beta + ln(alpha Γ(1 + 1/beta)), times P(1/beta, (L/alpha)^beta) inside the "
                 "logarithm while the context is too short for that.",
-                normalised_gaussian, gaussian_margin, GAUSSIANS, tolerance=1.0,
-                wrong=lambda d, alpha, beta: (d / alpha) ** beta),
+                normalised_gaussian,
+                gaussian_margin,
+                GAUSSIANS,
+                tolerance=1.0,
+                wrong=lambda d, alpha, beta: (d / alpha) ** beta,
+            ),
         ),
         practice="of any k keys one costs ln(k - 1) or more, whatever the prior: only a lead that grows with ln L "
-                 "keeps a fixed share of the context readable at every length (SSMax with s x lead >= 1 does, under a "
-                 "flat prior)",
+        "keeps a fixed share of the context readable at every length (SSMax with s x lead >= 1 does, under a "
+        "flat prior)",
     ),
-)  # fmt: skip
+)

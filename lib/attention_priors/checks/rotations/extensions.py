@@ -27,8 +27,13 @@ NTK = [{"width": d, "factor": a, "by": by} for d in WIDTHS for a in FACTORS for 
 LONGER = [{"trained": TRAINED, "length": n, "by": by} for n in (TRAINED, 3000, 2 * TRAINED, 16 * TRAINED) for by in BY]
 SHORTER = [{"trained": TRAINED, "length": n, "by": "ours"} for n in (1, 100)]
 GROWING = [{"trained": TRAINED, "length": a, "later": b} for a, b in pairwise(TRAINED * k for k in (1, 2, 3, 4, 8, 16))]
-DYNAMIC = [{"width": d, "factor": a, "length": n, "by": by} for d in WIDTHS for a in (1.0, 2.0, 8.0)
-           for n in (TRAINED, 3000, 8192) for by in BY]  # fmt: skip
+DYNAMIC = [
+    {"width": d, "factor": a, "length": n, "by": by}
+    for d in WIDTHS
+    for a in (1.0, 2.0, 8.0)
+    for n in (TRAINED, 3000, 8192)
+    for by in BY
+]
 PARTIAL = [{"width": d, "trained": n, "factor": a} for d in (64, 128) for n in (512, TRAINED, 4096) for a in FACTORS]
 RAMPS = [case | {"by": by} for case in PARTIAL for by in BY]
 WHOLE = [{"width": d, "number": n} for d in (2, 4, 8) for n in (*range(1, 60), 99, 100, 101, 12_345, 10**6)]
@@ -216,100 +221,191 @@ def ratio_of_bounds(base: int) -> float:
 CHECKS = claims(
     claim(
         "PE-PI-E1",
-        Law("The ~600 of the position interpolation paper is a largest factor, beyond which its bound fails: the error "
+        Law(
+            "The ~600 of the position interpolation paper is a largest factor, beyond which its bound fails: the error "
             "of reading a score linearly between integer lags exceeds it (is more than 1 of the bound).",
-            1.0, error_over_bound, FARTHER, wrong=1.01, relation="<", repaired=0.97,
-            quote="this is corroborated by the recent paper by Meta … that suggests an upper bound "
-                  "of ~600x",
-            place="NTK-Aware Scaled RoPE"),
-        corrected=Law("The ~600 is the ratio of two bounds on attention scores, 2 d max|h| for extrapolation to d "
-                      "max|h| / (32 ln c) for interpolation: 64 ln c = 589 at base c = 10000, whatever the factor.",
-                      lambda base: 64 * math.log(base), ratio_of_bounds, [{"base": c} for c in (100, 10_000, 500_000)],
-                      wrong=lambda base: 32 * math.log(base)),
+            1.0,
+            error_over_bound,
+            FARTHER,
+            wrong=1.01,
+            relation="<",
+            repaired=0.97,
+            quote="this is corroborated by the recent paper by Meta … that suggests an upper bound of ~600x",
+            place="NTK-Aware Scaled RoPE",
+        ),
+        corrected=Law(
+            "The ~600 is the ratio of two bounds on attention scores, 2 d max|h| for extrapolation to d "
+            "max|h| / (32 ln c) for interpolation: 64 ln c = 589 at base c = 10000, whatever the factor.",
+            lambda base: 64 * math.log(base),
+            ratio_of_bounds,
+            [{"base": c} for c in (100, 10_000, 500_000)],
+            wrong=lambda base: 32 * math.log(base),
+        ),
         practice="No theory says how far positions may be squeezed; resolution does: at factor f neighbours differ by "
-                 "1/f radians in the fastest plane.",
-        severity="needs a repair"),
+        "1/f radians in the fastest plane.",
+        severity="needs a repair",
+    ),
     claim(
         "PE-NTK",
-        Law("base' = base a^(d/(d-2)) leaves the fastest plane and divides the slowest by a.",
-            lambda b, a, d: b * a ** (d / (d - 2)), ends, ENDS, wrong=lambda b, a, d: b * a ** ((d - 2) / d),
-            tolerance=1e-15),
-        Law("Nothing but the base changes.",
-            lambda width, factor: with_base(width, BASE * factor ** (width / (width - 2))), ntk, NTK,
-            wrong=lambda width, factor: with_base(width, BASE * factor), tolerance=oracles.FLOAT32),
+        Law(
+            "base' = base a^(d/(d-2)) leaves the fastest plane and divides the slowest by a.",
+            lambda b, a, d: b * a ** (d / (d - 2)),
+            ends,
+            ENDS,
+            wrong=lambda b, a, d: b * a ** ((d - 2) / d),
+            tolerance=1e-15,
+        ),
+        Law(
+            "Nothing but the base changes.",
+            lambda width, factor: with_base(width, BASE * factor ** (width / (width - 2))),
+            ntk,
+            NTK,
+            wrong=lambda width, factor: with_base(width, BASE * factor),
+            tolerance=oracles.FLOAT32,
+        ),
         practice="The factor a is what the slowest plane gets; the planes between get less, so a context of a times "
-                 "the trained length still leaves some of them beyond the angles they have seen.",
+        "the trained length still leaves some of them beyond the angles they have seen.",
     ),
     claim(
         "PE-DLIN",
-        Law("Scaling positions by L_max / L_cur keeps a longer text within the trained range: it is linear scaling by "
+        Law(
+            "Scaling positions by L_max / L_cur keeps a longer text within the trained range: it is linear scaling by "
             "L_cur / L_max.",
-            scaled(lambda trained, length: trained / length), linear, LONGER,
-            wrong=scaled(lambda trained, length: length / trained), tolerance=oracles.FLOAT32),
-        Law("This scale grows as the text grows.",
-            lambda trained, length: trained / length, no_less_later, GROWING,
-            wrong=lambda trained, length: (trained / length) ** 2, relation="<=",
+            scaled(lambda trained, length: trained / length),
+            linear,
+            LONGER,
+            wrong=scaled(lambda trained, length: length / trained),
+            tolerance=oracles.FLOAT32,
+        ),
+        Law(
+            "This scale grows as the text grows.",
+            lambda trained, length: trained / length,
+            no_less_later,
+            GROWING,
+            wrong=lambda trained, length: (trained / length) ** 2,
+            relation="<=",
             repaired=lambda trained, length: length / trained,
-            quote="set the scale to max_seq_len / current_position_length, which can slowly "
-                  "increase the scale",
-            place="Dynamic Linear RoPE"),
+            quote="set the scale to max_seq_len / current_position_length, which can slowly increase the scale",
+            place="Dynamic Linear RoPE",
+        ),
         corrected=(
-            Law("As a multiplier of positions the scale is min(1, L_max / L_cur), which falls: up to L_max nothing is "
+            Law(
+                "As a multiplier of positions the scale is min(1, L_max / L_cur), which falls: up to L_max nothing is "
                 "scaled.",
-                scaled(lambda trained, length: min(1, trained / length)), linear, [*SHORTER, *LONGER],
-                wrong=scaled(lambda trained, length: trained / length), tolerance=oracles.FLOAT32),
-            Law("As a divisor it is max(1, L_cur / L_max), which grows.",
-                lambda trained, length: max(1, length / trained), no_less_later, GROWING,
-                wrong=lambda trained, length: min(1, trained / length), relation="<="),
+                scaled(lambda trained, length: min(1, trained / length)),
+                linear,
+                [*SHORTER, *LONGER],
+                wrong=scaled(lambda trained, length: trained / length),
+                tolerance=oracles.FLOAT32,
+            ),
+            Law(
+                "As a divisor it is max(1, L_cur / L_max), which grows.",
+                lambda trained, length: max(1, length / trained),
+                no_less_later,
+                GROWING,
+                wrong=lambda trained, length: min(1, trained / length),
+                relation="<=",
+            ),
         ),
         practice="The class listed under this heading divides positions by a fixed scale: a reader who sets that scale "
-                 "to L_max / L_cur stretches positions instead. The dynamic variant is the other branch of the dynamic "
-                 "NTK listing, which multiplies.",
-        severity="editorial"),
+        "to L_max / L_cur stretches positions instead. The dynamic variant is the other branch of the dynamic "
+        "NTK listing, which multiplies.",
+        severity="editorial",
+    ),
     claim(
         "PE-DNTK",
-        Law("α' = α L_cur / L_orig - (α - 1): 1 + α (k - 1) at k trained lengths, so 1 at the first, and growing.",
-            alpha(ALPHA, TIMES * LENGTH, LENGTH), 1 + ALPHA * (TIMES - 1), wrong=ALPHA * TIMES - ALPHA, symbolic=True),
-        Law("The base is base α'^(d/(d-2)).",
-            dynamic_base(lambda d: d / (d - 2)), dynamic, DYNAMIC, wrong=dynamic_base(lambda d: d / (d + 2)),
-            tolerance=oracles.FLOAT32),
+        Law(
+            "α' = α L_cur / L_orig - (α - 1): 1 + α (k - 1) at k trained lengths, so 1 at the first, and growing.",
+            alpha(ALPHA, TIMES * LENGTH, LENGTH),
+            1 + ALPHA * (TIMES - 1),
+            wrong=ALPHA * TIMES - ALPHA,
+            symbolic=True,
+        ),
+        Law(
+            "The base is base α'^(d/(d-2)).",
+            dynamic_base(lambda d: d / (d - 2)),
+            dynamic,
+            DYNAMIC,
+            wrong=dynamic_base(lambda d: d / (d + 2)),
+            tolerance=oracles.FLOAT32,
+        ),
         practice="Below the trained length α' falls under 1 and, for α > 1, below 0: clamp it at 1. Keys that were "
-                 "cached after a rotation keep the base of their time; cache them before it. The listing never returns "
-                 "to the smaller base after one long text.",
+        "cached after a rotation keep the base of their time; cache them before it. The listing never returns "
+        "to the smaller base after one long text.",
     ),
     claim(
         "PE-PNTK",
-        Law("Planes with at least 16 turns in the trained length keep their frequency.",
-            16.0, chosen(lambda turns, least: turns >= least, divided=False), PARTIAL, wrong=8.0, tolerance=1e-5),
-        Law("Planes with at most .75 turns are interpolated linearly.",
-            0.75, chosen(lambda turns, most: turns <= most, divided=True), PARTIAL, wrong=1.5, tolerance=1e-5),
-        Law("Ramps lie over 16 .. 2 turns (base to NTK) and 1.25 .. .75 turns (NTK to linear).",
-            ramped((16.0, 2.0), (1.25, 0.75)), partial, RAMPS, wrong=ramped((17.0, 2.0), (1.25, 0.75)),
-            tolerance=1e-5),
+        Law(
+            "Planes with at least 16 turns in the trained length keep their frequency.",
+            16.0,
+            chosen(lambda turns, least: turns >= least, divided=False),
+            PARTIAL,
+            wrong=8.0,
+            tolerance=1e-5,
+        ),
+        Law(
+            "Planes with at most .75 turns are interpolated linearly.",
+            0.75,
+            chosen(lambda turns, most: turns <= most, divided=True),
+            PARTIAL,
+            wrong=1.5,
+            tolerance=1e-5,
+        ),
+        Law(
+            "Ramps lie over 16 .. 2 turns (base to NTK) and 1.25 .. .75 turns (NTK to linear).",
+            ramped((16.0, 2.0), (1.25, 0.75)),
+            partial,
+            RAMPS,
+            wrong=ramped((17.0, 2.0), (1.25, 0.75)),
+            tolerance=1e-5,
+        ),
         practice="The ramps are linear in the plane's index, that is in the logarithm of its turns, between rounded "
-                 "ends; YaRN keeps this and drops the NTK part between.",
+        "ends; YaRN keeps this and drops the NTK part between.",
     ),
     claim(
         "PE-BETA",
-        Law("The base b sets the effective context window: the d/2 places β = b^(2/d) count to b, the longest period "
+        Law(
+            "The base b sets the effective context window: the d/2 places β = b^(2/d) count to b, the longest period "
             "is 2π b^(1 - 2/d), and it grows with the base.",
             lambda width, base: 2 * math.pi * base ** (1 - 2 / width),
             lambda width, base: 2 * math.pi / min(rope(width, base).omega),
             [{"width": d, "base": b} for d in (4, 8, 64, 128) for b in (1e3, 1e4, 5e5)],
-            wrong=lambda width, base: 2 * math.pi * base, relation="==", tolerance=lambda width, base: 1e-5 * base,
+            wrong=lambda width, base: 2 * math.pi * base,
+            relation="==",
+            tolerance=lambda width, base: 1e-5 * base,
             quote="theoretical insight into the relationship between the base and the effective context window",
-            place="$\\beta$-ary RoPE"),
-        Law("Digit m of n in base β is floor(n / β^(m-1)) mod β. (The formula is that of the post that the survey "
+            place="$\\beta$-ary RoPE",
+        ),
+        Law(
+            "Digit m of n in base β is floor(n / β^(m-1)) mod β. (The formula is that of the post that the survey "
             "cites for it. It is judged for whole β, where there are digits: RoPE's β = 10000^(2/d) at d = 2, 4, 8.)",
-            digits, divided, WHOLE, wrong=lambda width, number: digits(width, number, 1), tolerance=0, ours=True),
-        Law("RoPE takes cosine and sine of n / β^(m-1).",
-            arguments(0), angles, PLACES, wrong=arguments(1), tolerance=oracles.FLOAT32, ours=True),
-        Law("It only resembles positional notation: for RoPE's other β these numbers do not add up to every n.",
-            lambda width: width in (2, 4, 8), adds_up,
-            [{"width": d} for d in (2, 4, 6, 8, 10, 12, 16, 32, 64, 128)], wrong=lambda width: width <= 8, tolerance=0,
-            ours=True),
+            digits,
+            divided,
+            WHOLE,
+            wrong=lambda width, number: digits(width, number, 1),
+            tolerance=0,
+            ours=True,
+        ),
+        Law(
+            "RoPE takes cosine and sine of n / β^(m-1).",
+            arguments(0),
+            angles,
+            PLACES,
+            wrong=arguments(1),
+            tolerance=oracles.FLOAT32,
+            ours=True,
+        ),
+        Law(
+            "It only resembles positional notation: for RoPE's other β these numbers do not add up to every n.",
+            lambda width: width in (2, 4, 8),
+            adds_up,
+            [{"width": d} for d in (2, 4, 6, 8, 10, 12, 16, 32, 64, 128)],
+            wrong=lambda width: width <= 8,
+            tolerance=0,
+            ours=True,
+        ),
         practice="The reading explains interpolation (divide n) and NTK (enlarge β by a^(2/(d-2))), no more: at d = "
-                 "128 the base is 1.15, and a phase has period 2π β^(m-1), not β^m. At d = 16 the digits of 10 add up "
-                 "to 20.",
+        "128 the base is 1.15, and a phase has period 2π β^(m-1), not β^m. At d = 16 the digits of 10 add up "
+        "to 20.",
     ),
-)  # fmt: skip
+)

@@ -27,8 +27,12 @@ DAMPING = -np.log((np.arange(0, 8, 2) / 8 + 0.4) / 1.4) / 512  # Sun et al. 2022
 SETTINGS = [{"width": d, "factor": f, "trained": n} for d, f, n in product((64, 128), (2.0, 4.0, 32.0), (2048, 8192))]
 BASES = [{"width": d, "factor": f} for d, f in product((8, 128), (2, 50, 100))]
 WINDOWS = [{"window": w} for w in (0, 4, 9, 30)]
-PLACES = [{"place": k, "n": n, "longest": m, "draws": draws} for n, m in ((1, 5), (3, 7), (4, 10))
-          for draws in (0, 2000) for k in range(1, n + 1)]  # fmt: skip
+PLACES = [
+    {"place": k, "n": n, "longest": m, "draws": draws}
+    for n, m in ((1, 5), (3, 7), (4, 10))
+    for draws in (0, 2000)
+    for k in range(1, n + 1)
+]
 
 
 def drawn(heads: int, length: int, width: int = 8) -> torch.Tensor:

@@ -146,30 +146,65 @@ def compared(frames: Frames) -> pd.DataFrame:
     rows = frames[ANSWERS]
     pairs = rows[~rows["encoding"].isin([OURS, needles.UNTRAINED])][["task", "encoding"]].drop_duplicates()
     findings = [
-        _of_models(f"{row.task}: BAM SSMax leads {encoding(row.encoding).label}, mean score above T",
-                   lead(row.task, [row.encoding]), ">", 0.0, margin=LEAD)
+        _of_models(
+            f"{row.task}: BAM SSMax leads {encoding(row.encoding).label}, mean score above T",
+            lead(row.task, [row.encoding]),
+            ">",
+            0.0,
+            margin=LEAD,
+        )
         for row in pairs.itertuples()
-    ]  # fmt: skip
+    ]
     return pd.DataFrame([each.row() for each in judge(findings, frames)]).set_index("")
 
 
 SMALL = claims(
-    claim("BAM-TAB3",
-        *(_of_models(f"Single {number}: BAM SSMax leads all others of Table 3, mean score above T",
-                     lead(task, TABLE_3), ">", 0.0, margin=LEAD) for number, task in enumerate(SINGLE, 1)),
-        _of_models("Single 1: BAM SSMax at every length",
-                   each_length("single-1", [OURS], min, lambda multiples: multiples > 0), ">=", PERFECT, ours=True),
-        _of_models(f"Single 1: from {ONLY} T on only BAM retrieves: the best of all others of Table 3",
-                   each_length("single-1", TABLE_3, max, lambda multiples: multiples >= ONLY), "<=", GUESSED,
-                   ours=True),
-        _of_models("Single 1: RoPE SSMax leads ALiBi SSMax, mean score above T",
-                   lead("single-1", ["alibi-ssmax"], ROPE), ">", 0.0, margin=LEAD),
-        recipe=RECIPE),
-    claim("BAM-TAB4",
-        *(_of_models(f"{task}: BAM SSMax leads RoPE SSMax, mean score above T", lead(task, [ROPE]), ">", 0.0,
-                     margin=LEAD) for task in RULER),
-        recipe=RECIPE),
-)  # fmt: skip
+    claim(
+        "BAM-TAB3",
+        *(
+            _of_models(
+                f"Single {number}: BAM SSMax leads all others of Table 3, mean score above T",
+                lead(task, TABLE_3),
+                ">",
+                0.0,
+                margin=LEAD,
+            )
+            for number, task in enumerate(SINGLE, 1)
+        ),
+        _of_models(
+            "Single 1: BAM SSMax at every length",
+            each_length("single-1", [OURS], min, lambda multiples: multiples > 0),
+            ">=",
+            PERFECT,
+            ours=True,
+        ),
+        _of_models(
+            f"Single 1: from {ONLY} T on only BAM retrieves: the best of all others of Table 3",
+            each_length("single-1", TABLE_3, max, lambda multiples: multiples >= ONLY),
+            "<=",
+            GUESSED,
+            ours=True,
+        ),
+        _of_models(
+            "Single 1: RoPE SSMax leads ALiBi SSMax, mean score above T",
+            lead("single-1", ["alibi-ssmax"], ROPE),
+            ">",
+            0.0,
+            margin=LEAD,
+        ),
+        recipe=RECIPE,
+    ),
+    claim(
+        "BAM-TAB4",
+        *(
+            _of_models(
+                f"{task}: BAM SSMax leads RoPE SSMax, mean score above T", lead(task, [ROPE]), ">", 0.0, margin=LEAD
+            )
+            for task in RULER
+        ),
+        recipe=RECIPE,
+    ),
+)
 
 
 def _mirrored(frames: Frames) -> Frames:
@@ -181,12 +216,32 @@ def _mirrored(frames: Frames) -> Frames:
 
 
 CHECKS = claims(
-    claim("BAM-D8",
-        Finding("Of each of RULER's eight tasks, most prompts are what its table says (the lowest share of a task)",
-                read, ">=", EXACT, metrics=(READINGS,), ours=True),
-        _of_models(f"A task can be answered: the score up to T of the {ENOUGH}th best encoding, all seeds counted, on "
-                   f"the easiest task that {ENOUGH} encodings learned", answered, ">=", ANSWERED, ours=True),
-        _of_models("Nobody guesses: the score of the untrained control at T, on the task where it is highest",
-                   guessed, "<=", GUESSED, ours=True),
-        recipe=RECIPE, flip=_mirrored),
-)  # fmt: skip
+    claim(
+        "BAM-D8",
+        Finding(
+            "Of each of RULER's eight tasks, most prompts are what its table says (the lowest share of a task)",
+            read,
+            ">=",
+            EXACT,
+            metrics=(READINGS,),
+            ours=True,
+        ),
+        _of_models(
+            f"A task can be answered: the score up to T of the {ENOUGH}th best encoding, all seeds counted, on "
+            f"the easiest task that {ENOUGH} encodings learned",
+            answered,
+            ">=",
+            ANSWERED,
+            ours=True,
+        ),
+        _of_models(
+            "Nobody guesses: the score of the untrained control at T, on the task where it is highest",
+            guessed,
+            "<=",
+            GUESSED,
+            ours=True,
+        ),
+        recipe=RECIPE,
+        flip=_mirrored,
+    ),
+)

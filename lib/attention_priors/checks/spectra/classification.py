@@ -168,54 +168,103 @@ CIRCLE = [{"modes": modes} for modes in BOUNDED]
 CHECKS = claims(
     claim(
         "GOAT-DF.1",
-        Law("A factorisation with d_p coordinates is the same as blocks of rank at most d_p: the rank of a block",
+        Law(
+            "A factorisation with d_p coordinates is the same as blocks of rank at most d_p: the rank of a block",
             lambda kernel: int(np.linalg.matrix_rank(np.array(block(kernel, 6), dtype=float))),
-            lambda kernel: exact(block(kernel, 6)), [{"kernel": name} for name in PAIRS],
+            lambda kernel: exact(block(kernel, 6)),
+            [{"kernel": name} for name in PAIRS],
             wrong=lambda kernel: int(np.linalg.matrix_rank(np.diff(np.array(block(kernel, 6), dtype=float)))),
-            tolerance=0),
-        Law("is the number of rows and columns from which the whole kernel is continued.",
-            lambda rank: rank, continued, [{"kernel": name} for name in PAIRS], wrong=lambda rank: rank - 1,
-            tolerance=1e-6),
+            tolerance=0,
+        ),
+        Law(
+            "is the number of rows and columns from which the whole kernel is continued.",
+            lambda rank: rank,
+            continued,
+            [{"kernel": name} for name in PAIRS],
+            wrong=lambda rank: rank - 1,
+            tolerance=1e-6,
+        ),
         practice="One attention call may need less, since softmax ignores a row function c(i): min_c rank(K + "
-                 "c(i)) is the rank with row means removed. -m (i - j) takes 1 coordinate, not 2; a constant none.",
+        "c(i)) is the rank with row means removed. -m (i - j) takes 1 coordinate, not 2; a constant none.",
     ),
     claim(
         "GOAT-DF.2",
-        Law("K_{i+a,j+a} = K_ij for all a exactly when K_ij = kappa(i - j).",
-            lambda i, j: i - j, invariant, [{"n": 4}, {"n": 7}], wrong=lambda i, j: i + j, tolerance=1e-12),
+        Law(
+            "K_{i+a,j+a} = K_ij for all a exactly when K_ij = kappa(i - j).",
+            lambda i, j: i - j,
+            invariant,
+            [{"n": 4}, {"n": 7}],
+            wrong=lambda i, j: i + j,
+            tolerance=1e-12,
+        ),
         practice="A Toeplitz kernel is sufficient, not necessary, for weights that move along with the window: m j "
-                 "is not Toeplitz and gives the weights of -m (i - j).",
+        "is not Toeplitz and gives the weights of -m (i - j).",
     ),
     claim(
         "GOAT-AF.3",
-        Law("Goat's trigonometric kernel meets it: sup |kappa| <= sum_r sqrt(alpha_r^2 + beta_r^2).",
-            sum_of_sizes, largest, [{"count": n, "seed": s} for n in (1, 2, 3) for s in range(2)], relation=">=",
-            wrong=partial(sum_of_sizes, times=0.99)),
-        Law("Negative lags count: rho^d is bounded over all integers only for rho = 1.",
-            lambda radius: radius == 1, stays, [{"radius": r} for r in (0.5, 0.9, 0.999, 1.0, 1.001, 2.0)],
-            wrong=lambda radius: radius <= 1),
-        Law("It keeps the kernel from dominating content however long the context: no key's weight exceeds "
+        Law(
+            "Goat's trigonometric kernel meets it: sup |kappa| <= sum_r sqrt(alpha_r^2 + beta_r^2).",
+            sum_of_sizes,
+            largest,
+            [{"count": n, "seed": s} for n in (1, 2, 3) for s in range(2)],
+            relation=">=",
+            wrong=partial(sum_of_sizes, times=0.99),
+        ),
+        Law(
+            "Negative lags count: rho^d is bounded over all integers only for rho = 1.",
+            lambda radius: radius == 1,
+            stays,
+            [{"radius": r} for r in (0.5, 0.9, 0.999, 1.0, 1.001, 2.0)],
+            wrong=lambda radius: radius <= 1,
+        ),
+        Law(
+            "It keeps the kernel from dominating content however long the context: no key's weight exceeds "
             "e^(sup kappa - inf kappa) times the uniform share.",
-            exp, share, [*CIRCLE, {"modes": [(1, 2 * pi * r / 101, [0.1], []) for r in range(1, 40)]}],
-            relation=">=", wrong=lambda spread: exp(spread / 2)),
+            exp,
+            share,
+            [*CIRCLE, {"modes": [(1, 2 * pi * r / 101, [0.1], []) for r in range(1, 40)]}],
+            relation=">=",
+            wrong=lambda spread: exp(spread / 2),
+        ),
         practice="What keeps a bounded kernel from dominating also keeps it from being local: its weights stay "
-                 "within a constant factor of uniform. Locality has to come from the slope in u(j), which Goat "
-                 "trains although this assumption leaves unbounded trends to a fixed term.",
+        "within a constant factor of uniform. Locality has to come from the slope in u(j), which Goat "
+        "trains although this assumption leaves unbounded trends to a fixed term.",
     ),
     claim(
         "GOAT-F.5s",
-        Law("Bounded on Z, translation equivariant and SDPA-compatible are exactly the finite trigonometric kernels.",
-            on_the_circle, stays_bounded, [*CIRCLE, *({"modes": modes} for modes in UNBOUNDED)],
-            wrong=lambda modes: all(radius <= 1 for radius, *_ in modes)),
-        Law("With a mean lag fixed, as its premise says, the unique least-committal recency prior is exponential in "
-            "lag.", geometric, least_committal,
+        Law(
+            "Bounded on Z, translation equivariant and SDPA-compatible are exactly the finite trigonometric kernels.",
+            on_the_circle,
+            stays_bounded,
+            [*CIRCLE, *({"modes": modes} for modes in UNBOUNDED)],
+            wrong=lambda modes: all(radius <= 1 for radius, *_ in modes),
+        ),
+        Law(
+            "With a mean lag fixed, as its premise says, the unique least-committal recency prior is exponential in "
+            "lag.",
+            geometric,
+            least_committal,
             [{"keys": n, "mean": m} for n, m in ((3, 0.7), (12, 2.5), (20, 6.0))],
-            wrong=lambda keys, mean: geometric(keys, 0.9 * mean), tolerance=1e-4),
-        Law("A key-only sink u != 0 requires exactly one more lane.",
-            lambda u: int(any(u)), lanes, KEY_ONLY, wrong=lambda u: 2 * int(any(u)), tolerance=0),
-        Law("A Fourier mode inside (0, pi) takes two coordinates at least, which the construction attains.",
-            2, rank_of_wave, [{"omega": w} for w in (1e-2, 0.1, 0.7, 1.5, 2.9)], wrong=1, tolerance=0),
+            wrong=lambda keys, mean: geometric(keys, 0.9 * mean),
+            tolerance=1e-4,
+        ),
+        Law(
+            "A key-only sink u != 0 requires exactly one more lane.",
+            lambda u: int(any(u)),
+            lanes,
+            KEY_ONLY,
+            wrong=lambda u: 2 * int(any(u)),
+            tolerance=0,
+        ),
+        Law(
+            "A Fourier mode inside (0, pi) takes two coordinates at least, which the construction attains.",
+            2,
+            rank_of_wave,
+            [{"omega": w} for w in (1e-2, 0.1, 0.7, 1.5, 2.9)],
+            wrong=1,
+            tolerance=0,
+        ),
         practice="Nothing singles out ALiBi's shape but the choice of the mean lag as the one thing to be known: "
-                 "another fixed mean E[T(d)] gives exp(-lambda T), T = d^beta the generalised Gaussian (X-6).",
+        "another fixed mean E[T(d)] gives exp(-lambda T), T = d^beta the generalised Gaussian (X-6).",
     ),
-)  # fmt: skip
+)

@@ -158,85 +158,172 @@ def longest_sink(norm: float) -> bool:
 CHECKS = claims(
     claim(
         "GOAT-D5.3",
-        Law("Psi = 1 - p_sink bounds the output's change per unit change of the other values, and is reached.",
-            off_sink, largest_move, SEEDS, wrong=partial(off_sink, power=2), tolerance=1e-12),
+        Law(
+            "Psi = 1 - p_sink bounds the output's change per unit change of the other values, and is reached.",
+            off_sink,
+            largest_move,
+            SEEDS,
+            wrong=partial(off_sink, power=2),
+            tolerance=1e-12,
+        ),
         practice="A worst case: all values move alike, the sink's value not at all.",
     ),
     claim(
         "GOAT-T5.4p",
-        Law("Below the period the bound of Theorem 5.4 holds (margin 2).",
-            lambda keys: (keys - 1) / (exp(2) + keys - 1), above_waves, WAVES, relation=">=",
-            wrong=lambda keys: (keys - 1) / (exp(4) + keys - 1)),
-        Law("The geometric frequencies (the code's, 1 among them) have a period to be below: at some lag all waves are "
+        Law(
+            "Below the period the bound of Theorem 5.4 holds (margin 2).",
+            lambda keys: (keys - 1) / (exp(2) + keys - 1),
+            above_waves,
+            WAVES,
+            relation=">=",
+            wrong=lambda keys: (keys - 1) / (exp(4) + keys - 1),
+        ),
+        Law(
+            "The geometric frequencies (the code's, 1 among them) have a period to be below: at some lag all waves are "
             "where they began.",
-            0.0, nearest_return, [{"modes": r, "lags": n} for r, n in ((1, 20_000), (4, 20_000))], wrong=1.0,
+            0.0,
+            nearest_return,
+            [{"modes": r, "lags": n} for r, n in ((1, 20_000), (4, 20_000))],
+            wrong=1.0,
             tolerance=1e-9,
-            ours=True),
+            ours=True,
+        ),
         corrected=(
-            Law("No wave of frequency 1 has a period in whole lags: 44 of them miss seven turns by 0.0177, 710 miss "
+            Law(
+                "No wave of frequency 1 has a period in whole lags: 44 of them miss seven turns by 0.0177, 710 miss "
                 "113 turns by 6e-5.",
                 lambda lags: {44: 0.0177, 710: 6.03e-5}[lags],
-                partial(nearest_return, 1), [{"lags": 44}, {"lags": 710}], wrong=0.0, tolerance=1e-5),
-            Law("The bound rests on the margin alone and holds at every length.",
-                lambda keys: (keys - 1) / (exp(2) + keys - 1), above_waves, WAVES, relation=">=",
-                wrong=lambda keys: (keys - 1) / (exp(4) + keys - 1)),
+                partial(nearest_return, 1),
+                [{"lags": 44}, {"lags": 710}],
+                wrong=0.0,
+                tolerance=1e-5,
+            ),
+            Law(
+                "The bound rests on the margin alone and holds at every length.",
+                lambda keys: (keys - 1) / (exp(2) + keys - 1),
+                above_waves,
+                WAVES,
+                relation=">=",
+                wrong=lambda keys: (keys - 1) / (exp(4) + keys - 1),
+            ),
         ),
         practice="Geometric does not imply periodic: only a ladder such as 2 pi 2^-r has a period, 2^R.",
     ),
     claim(
         "GOAT-C-4",
-        Law("The minimiser of the transport objective is pi e^s / Z, the prior itself where content is flat.",
-            inference.posterior, minimiser,
+        Law(
+            "The minimiser of the transport objective is pi e^s / Z, the prior itself where content is flat.",
+            inference.posterior,
+            minimiser,
             [{"peak": p, "tilt": t} for p in (0.7, 0.05) for t in (0.1, 0.0)],
-            wrong=lambda s, prior: inference.posterior(-s, prior**0.5), tolerance=1e-4),
-        Law("Where the prior has a peak of margin delta, content of range omega < delta leaves it a sink by Definition "
+            wrong=lambda s, prior: inference.posterior(-s, prior**0.5),
+            tolerance=1e-4,
+        ),
+        Law(
+            "Where the prior has a peak of margin delta, content of range omega < delta leaves it a sink by Definition "
             "5.2, that is, ahead of all keys.",
-            lambda delta: delta, breaking, PEAKS, wrong=lambda delta: 2 * delta, tolerance=1e-8),
-        Law("Its mass is then at least 1/(1 + (L - 1) e^(omega - delta)), here omega = delta / 2: less with every key.",
-            lambda delta, keys: floor(delta / 2, keys), weakened, PEAKS, relation="<=",
-            wrong=lambda delta, keys: floor(delta, keys)),
+            lambda delta: delta,
+            breaking,
+            PEAKS,
+            wrong=lambda delta: 2 * delta,
+            tolerance=1e-8,
+        ),
+        Law(
+            "Its mass is then at least 1/(1 + (L - 1) e^(omega - delta)), here omega = delta / 2: less with every key.",
+            lambda delta, keys: floor(delta / 2, keys),
+            weakened,
+            PEAKS,
+            relation="<=",
+            wrong=lambda delta, keys: floor(delta, keys),
+        ),
         practice="The optimum returns the prior that was put in. It does not say where the peak comes from, and so "
-                 "does not explain the sinks of models whose prior is uniform.",
+        "does not explain the sinks of models whose prior is uniform.",
     ),
     claim(
         "GOAT-C-5",
-        Law("The output moves by up to Psi = 1 - p_sink, and by that if the other values move alike.",
-            lambda top: 1 - top, pushed, COHERENT, wrong=lambda top: top, tolerance=1e-12),
-        Law("The prior must be peaked rather than uniform: a uniform one does not damp noise, here independent noise, "
+        Law(
+            "The output moves by up to Psi = 1 - p_sink, and by that if the other values move alike.",
+            lambda top: 1 - top,
+            pushed,
+            COHERENT,
+            wrong=lambda top: top,
+            tolerance=1e-12,
+        ),
+        Law(
+            "The prior must be peaked rather than uniform: a uniform one does not damp noise, here independent noise, "
             "as keys are added to five.",
-            0.4, averaged, [{"keys": n} for n in (5, 17, 101, 10**4)], relation="<=", wrong=0.3, repaired=0.0,
-            ours=True),
+            0.4,
+            averaged,
+            [{"keys": n} for n in (5, 17, 101, 10**4)],
+            relation="<=",
+            wrong=0.3,
+            repaired=0.0,
+            ours=True,
+        ),
         corrected=(
-            Law("Independent noise comes through by (sum over k != sink of p_k^2)^(1/2): under a uniform prior about "
-                "1/sqrt(L),", lambda keys: sqrt((keys - 1) * (1 / keys) ** 2), simulated,
-                [{"keys": n} for n in (5, 17, 101)], wrong=lambda keys: (keys - 1) / keys**2,
-                tolerance=lambda keys: 0.02 / sqrt(keys)),
-            Law("which tends to 0. Averaging is stable as well.", sympy.Integer(0),
-                sympy.limit(sympy.sqrt(LENGTH - 1) / LENGTH, LENGTH, sympy.oo), wrong=sympy.Integer(1), symbolic=True),
+            Law(
+                "Independent noise comes through by (sum over k != sink of p_k^2)^(1/2): under a uniform prior about "
+                "1/sqrt(L),",
+                lambda keys: sqrt((keys - 1) * (1 / keys) ** 2),
+                simulated,
+                [{"keys": n} for n in (5, 17, 101)],
+                wrong=lambda keys: (keys - 1) / keys**2,
+                tolerance=lambda keys: 0.02 / sqrt(keys),
+            ),
+            Law(
+                "which tends to 0. Averaging is stable as well.",
+                sympy.Integer(0),
+                sympy.limit(sympy.sqrt(LENGTH - 1) / LENGTH, LENGTH, sympy.oo),
+                wrong=sympy.Integer(1),
+                symbolic=True,
+            ),
         ),
         practice="A peak protects against values that drift together and against nothing if its own value is noisy "
-                 "too: then all of it comes through.",
+        "too: then all of it comes through.",
     ),
     claim(
         "GOAT-E8",
-        Law("As an unnormalised log-prior K = -log L changes nothing: attention stays plain.",
-            lambda row, key: -log(30), biased, [{"row": i} for i in range(1, 30)],
-            wrong=lambda row, key: -log(30 + key), tolerance=1e-12),
-        Law("The implicit prior of the fixed query, which sees all L keys, is K = -log L.",
-            lambda row: exp(-log(row + 1)), causal, [{"row": n - 1} for n in (1, 2, 3, 50)],
-            wrong=lambda row: exp(-log(row + 2)), tolerance=1e-12),
+        Law(
+            "As an unnormalised log-prior K = -log L changes nothing: attention stays plain.",
+            lambda row, key: -log(30),
+            biased,
+            [{"row": i} for i in range(1, 30)],
+            wrong=lambda row, key: -log(30 + key),
+            tolerance=1e-12,
+        ),
+        Law(
+            "The implicit prior of the fixed query, which sees all L keys, is K = -log L.",
+            lambda row: exp(-log(row + 1)),
+            causal,
+            [{"row": n - 1} for n in (1, 2, 3, 50)],
+            wrong=lambda row: exp(-log(row + 2)),
+            tolerance=1e-12,
+        ),
         practice="Row i = 0..L-1 of a causal model sees i + 1 keys: its uniform prior is -log(i + 1), Psi = 1 - "
-                 "1/(i + 1). Averages over rows mix priors of different sizes.",
+        "1/(i + 1). Averages over rows mix priors of different sizes.",
     ),
     claim(
         "GOAT-E9",
-        Law("A content sink takes a key of large norm: larger than that of any other key.", True, longest_sink,
-            NORMS, wrong=lambda norm: norm < 1,
+        Law(
+            "A content sink takes a key of large norm: larger than that of any other key.",
+            True,
+            longest_sink,
+            NORMS,
+            wrong=lambda norm: norm < 1,
             quote="The model must learn a generic key vector … with large norm to force a high dot product across all "
-                  "queries", place="§5"),
-        corrected=Law("It takes a direction that all queries share: with queries (4, y), |y| <= 1, the key (s, 0) "
-                      "beside keys (-1, ±2) leads by more than 0 at every s > 0, also where it is the shortest.", 0.0,
-                      least_lead, NORMS, relation="<", wrong=lambda norm: 4 * norm + 2),
+            "queries",
+            place="§5",
+        ),
+        corrected=Law(
+            "It takes a direction that all queries share: with queries (4, y), |y| <= 1, the key (s, 0) "
+            "beside keys (-1, ±2) leads by more than 0 at every s > 0, also where it is the shortest.",
+            0.0,
+            least_lead,
+            NORMS,
+            relation="<",
+            wrong=lambda norm: 4 * norm + 2,
+        ),
         practice="Sinks of trained models have short keys (Gu et al. 2024): the margin comes from the angle.",
-        severity="needs a repair"),
-)  # fmt: skip
+        severity="needs a repair",
+    ),
+)

@@ -82,8 +82,10 @@ class Folder(Pictures):
     @cached_property
     def pairs(self) -> dict[str, list[tuple[Path, int]]]:
         """Every file with the number of its class, by part."""
-        return {part: [(file, k) for k, name in enumerate(self.names) for file in files[name]]
-                for part, files in self.files.items()}  # fmt: skip
+        return {
+            part: [(file, k) for k, name in enumerate(self.names) for file in files[name]]
+            for part, files in self.files.items()
+        }
 
     def training(self, count: int, side: int, generator: torch.Generator) -> tuple[Images, Labels]:
         return self._opened("train", count, side, generator, varied=True)
@@ -95,8 +97,11 @@ class Folder(Pictures):
         folder = self.path / part
         if not folder.is_dir():
             raise ValueError(f"no folder {folder}; put the pictures into {part}/<class>/, or choose other `images`")
-        listed = {each.name: sorted(f for f in each.iterdir() if f.suffix.lower() in SUFFIXES)
-                  for each in sorted(folder.iterdir()) if each.is_dir()}  # fmt: skip
+        listed = {
+            each.name: sorted(f for f in each.iterdir() if f.suffix.lower() in SUFFIXES)
+            for each in sorted(folder.iterdir())
+            if each.is_dir()
+        }
         if empty := [name for name, files in listed.items() if not files] or ([] if listed else [part]):
             raise ValueError(f"{folder}: no pictures of {', '.join(empty[:3])}; put {', '.join(SUFFIXES)} files there")
         return listed
@@ -106,8 +111,10 @@ class Folder(Pictures):
     ) -> tuple[Images, Labels]:
         pairs = self.pairs[part]
         chosen = [pairs[k] for k in torch.randint(len(pairs), (count,), generator=generator).tolist()]
-        images = [self._square(file, side, torch.rand(4, generator=generator).tolist() if varied else None)
-                  for file, _ in chosen]  # fmt: skip
+        images = [
+            self._square(file, side, torch.rand(4, generator=generator).tolist() if varied else None)
+            for file, _ in chosen
+        ]
         return torch.stack(images), torch.tensor([label for _, label in chosen])
 
     @staticmethod
@@ -138,8 +145,10 @@ def numbers(path: Path) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(f"{path} is no table of numbers ({error}); give pixels and digit, comma-separated") from None
     side, labels = round((rows.shape[1] - 1) ** 0.5), rows[:, -1]
     if side**2 + 1 != rows.shape[1] or rows.min() < 0 or rows.max() > 255 or set(labels) - set(range(10)):
-        raise ValueError(f"{path} has rows of {rows.shape[1]} numbers from {rows.min():g} to {rows.max():g}; give "
-                         "the pixels of a square picture, 0 to 255, and a digit")  # fmt: skip
+        raise ValueError(
+            f"{path} has rows of {rows.shape[1]} numbers from {rows.min():g} to {rows.max():g}; give "
+            "the pixels of a square picture, 0 to 255, and a digit"
+        )
     return rows[:, :-1].reshape(-1, side, side), labels
 
 

@@ -22,10 +22,22 @@ from .source import Images, Labels, Pictures
 
 DIGITS = "0123456789"
 TRAINING = (
-    "DejaVuSans", "DejaVuSans-Oblique", "DejaVuSans-BoldOblique", "DejaVuSansMono", "DejaVuSansMono-Bold",
-    "DejaVuSansMono-BoldOblique", "DejaVuSerif", "DejaVuSerif-Bold", "DejaVuSerif-BoldItalic", "STIXGeneralBol",
-    "STIXGeneralItalic", "STIXGeneralBolIta", "cmr10", "cmb10", "cmtt10",
-)  # fmt: skip
+    "DejaVuSans",
+    "DejaVuSans-Oblique",
+    "DejaVuSans-BoldOblique",
+    "DejaVuSansMono",
+    "DejaVuSansMono-Bold",
+    "DejaVuSansMono-BoldOblique",
+    "DejaVuSerif",
+    "DejaVuSerif-Bold",
+    "DejaVuSerif-BoldItalic",
+    "STIXGeneralBol",
+    "STIXGeneralItalic",
+    "STIXGeneralBolIta",
+    "cmr10",
+    "cmb10",
+    "cmtt10",
+)
 TEST = ("DejaVuSans-Bold", "DejaVuSansMono-Oblique", "DejaVuSerif-Italic", "STIXGeneral", "cmss10", "cmti10")
 SMALLEST, LARGEST = 0.5, 0.9  # height of a digit as a share of the picture's
 FULL = 64.0  # points at which a glyph is measured

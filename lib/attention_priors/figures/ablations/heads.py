@@ -12,18 +12,24 @@ def locations(frame: Frame) -> Frame:
     located = frame[frame["encoding"] == LOCATED].groupby("seed")["mu"]
     if not len(located):
         raise NotCompared(f"ablation_locations: nobody trains {LOCATED} under this profile; a larger one does")
-    made = {"heads": located.size(), "lowest μ": located.min(), "median μ": located.median(),
-            "highest μ": located.max(),
-            "share of heads with μ < 0": located.agg(lambda mu: (mu < 0).mean())}  # fmt: skip
+    made = {
+        "heads": located.size(),
+        "lowest μ": located.min(),
+        "median μ": located.median(),
+        "highest μ": located.max(),
+        "share of heads with μ < 0": located.agg(lambda mu: (mu < 0).mean()),
+    }
     return Frame(made).round(3).reset_index()
 
 
 def attention(frame: Frame) -> Frame:
     """A row per encoding: attention on what is near, and the lift of the strongest head with a negative exponent."""
     strongest = frame[frame["beta"] < NEGATIVE].groupby(["encoding", "seed"])["passkey_lift"].max()
-    made = {"seeds": frame.groupby("encoding", sort=False)["seed"].nunique(),
-            "attention on the 32 latest tokens": frame.groupby("encoding", sort=False)["recent_mass"].mean(),
-            "lift of the strongest head with β < −0.05": strongest.groupby("encoding").mean()}  # fmt: skip
+    made = {
+        "seeds": frame.groupby("encoding", sort=False)["seed"].nunique(),
+        "attention on the 32 latest tokens": frame.groupby("encoding", sort=False)["recent_mass"].mean(),
+        "lift of the strongest head with β < −0.05": strongest.groupby("encoding").mean(),
+    }
     return _by_name(Frame(made))
 
 
@@ -60,10 +66,18 @@ LOCATIONS = TableSpec(
     "ablation_heads", locations, caption_locations, _NOTEBOOK, ("encoding", "seed", "mu"), "BAM, section 2.5"
 )
 ATTENTION = TableSpec(
-    "ablation_heads", attention, caption_attention, _NOTEBOOK,
-    ("encoding", "seed", "beta", "recent_mass", "passkey_lift"), "BAM, appendix F.1",
-)  # fmt: skip
+    "ablation_heads",
+    attention,
+    caption_attention,
+    _NOTEBOOK,
+    ("encoding", "seed", "beta", "recent_mass", "passkey_lift"),
+    "BAM, appendix F.1",
+)
 LOSSES = TableSpec(
-    "ablation_language", losses, caption_losses, _NOTEBOOK,
-    ("encoding", "seed", "length", "trained", "trained_on", "passed", "loss"), "BAM, appendix F.1",
-)  # fmt: skip
+    "ablation_language",
+    losses,
+    caption_losses,
+    _NOTEBOOK,
+    ("encoding", "seed", "length", "trained", "trained_on", "passed", "loss"),
+    "BAM, appendix F.1",
+)

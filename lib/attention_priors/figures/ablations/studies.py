@@ -44,14 +44,18 @@ SIZE_FIGURE = SIZE.figure(
 )
 
 # Position interpolation, with and without tuning
-INTERPOLATION = Study("interpolation", "position interpolation", {
-    "RoPE": {
-        "rope": "as trained",
-        "rope-extended": "tuned",
-        "rope-pi-4": "PI",
-        "rope-pi-4-extended": "PI, tuned",
+INTERPOLATION = Study(
+    "interpolation",
+    "position interpolation",
+    {
+        "RoPE": {
+            "rope": "as trained",
+            "rope-extended": "tuned",
+            "rope-pi-4": "PI",
+            "rope-pi-4-extended": "PI, tuned",
+        },
     },
-})  # fmt: skip
+)
 INTERPOLATION_FIGURE = INTERPOLATION.figure(
     TRAINING,
     "RoPE, read as it is or with position interpolation (PI: all positions divided by 4), before and after a short "
@@ -60,15 +64,19 @@ INTERPOLATION_FIGURE = INTERPOLATION.figure(
 )
 
 # Where training starts (BAM, Fig. 8)
-START = Study("start", "start of training", {
-    "start of training": {
-        "bam-ssmax": "uniform",
-        "bam-laplace-ssmax": "ALiBi",
-        "bam-code-c-ssmax": "ALiBi, no log",
-        "bam": "uniform, no SSMax",
-        "bam-laplace": "ALiBi, no SSMax",
+START = Study(
+    "start",
+    "start of training",
+    {
+        "start of training": {
+            "bam-ssmax": "uniform",
+            "bam-laplace-ssmax": "ALiBi",
+            "bam-code-c-ssmax": "ALiBi, no log",
+            "bam": "uniform, no SSMax",
+            "bam-laplace": "ALiBi, no SSMax",
+        },
     },
-})  # fmt: skip
+)
 START_FIGURE = START.figure(
     PRIORS,
     "Where training starts, BAM with SSMax unless said: at the uniform prior, at ALiBi's slopes (θβ = 1), or at these "
@@ -79,26 +87,30 @@ START_FIGURE = START.figure(
 )
 
 # Which parameters of the prior are trained (BAM, Fig. 9)
-SUBSET = Study("subset", "trained parameters", {
-    "from the uniform start": {
-        "bam-ssmax": "θα, θβ",
-        "bam-location-ssmax": "θα, θβ, θμ",
-        "bam-shape-ssmax": "θβ",
-        "bam-scale-ssmax": "θα",
-        "nope-ssmax": "none (NoPE)",
+SUBSET = Study(
+    "subset",
+    "trained parameters",
+    {
+        "from the uniform start": {
+            "bam-ssmax": "θα, θβ",
+            "bam-location-ssmax": "θα, θβ, θμ",
+            "bam-shape-ssmax": "θβ",
+            "bam-scale-ssmax": "θα",
+            "nope-ssmax": "none (NoPE)",
+        },
+        "from ALiBi's slopes": {
+            "bam-laplace-ssmax": "θα, θβ",
+            "bam-laplace-shape-ssmax": "θβ",
+            "bam-laplace-scale-ssmax": "θα",
+            "alibi-ssmax-prior": "none",
+        },
+        "other encodings": {
+            "sinusoidal-ssmax": "Sinusoidal",
+            "rope-ssmax": "RoPE",
+            "alibi-ssmax": "ALiBi",
+        },
     },
-    "from ALiBi's slopes": {
-        "bam-laplace-ssmax": "θα, θβ",
-        "bam-laplace-shape-ssmax": "θβ",
-        "bam-laplace-scale-ssmax": "θα",
-        "alibi-ssmax-prior": "none",
-    },
-    "other encodings": {
-        "sinusoidal-ssmax": "Sinusoidal",
-        "rope-ssmax": "RoPE",
-        "alibi-ssmax": "ALiBi",
-    },
-})  # fmt: skip
+)
 SUBSET_FIGURE = SUBSET.figure(
     PRIORS,
     "Which parameters of the prior are trained, all with SSMax, beside other encodings. With θα alone or nothing "
@@ -109,14 +121,18 @@ SUBSET_FIGURE = SUBSET.figure(
 )
 
 # The sign of the exponent
-SIGN = Study("sign", "signs of β", {
-    "signs of β": {
-        "bam-ssmax": "free",
-        "bam-negative-ssmax": "β < 0",
-        "bam-positive-ssmax": "β > 0",
-        "bam-mixed-ssmax": "both, fixed",
+SIGN = Study(
+    "sign",
+    "signs of β",
+    {
+        "signs of β": {
+            "bam-ssmax": "free",
+            "bam-negative-ssmax": "β < 0",
+            "bam-positive-ssmax": "β > 0",
+            "bam-mixed-ssmax": "both, fixed",
+        },
     },
-})  # fmt: skip
+)
 SIGN_FIGURE = SIGN.figure(
     PRIORS,
     "BAM with SSMax whose exponents are free, or fixed at ±h/H for heads h = 1..H and of one sign (θα is trained).",
@@ -125,10 +141,14 @@ SIGN_FIGURE = SIGN.figure(
 )
 
 # What SSMax multiplies
-SCALING = Study("scaling", "what SSMax multiplies", {
-    "BAM": {"bam": "no SSMax", "bam-ssmax-content": "content", "bam-ssmax": "content, prior"},
-    "ALiBi": {"alibi": "no SSMax", "alibi-ssmax": "content", "alibi-ssmax-prior": "content, prior"},
-})  # fmt: skip
+SCALING = Study(
+    "scaling",
+    "what SSMax multiplies",
+    {
+        "BAM": {"bam": "no SSMax", "bam-ssmax-content": "content", "bam-ssmax": "content, prior"},
+        "ALiBi": {"alibi": "no SSMax", "alibi-ssmax": "content", "alibi-ssmax-prior": "content, prior"},
+    },
+)
 SCALING_FIGURE = SCALING.figure(
     PRIORS,
     "What SSMax multiplies: nothing, the content logits, or the log-prior too. BAM's own runs have the last, its ALiBi "
@@ -137,18 +157,22 @@ SCALING_FIGURE = SCALING.figure(
 )
 
 # Versions of the authors' code
-VERSION = Study("version", "versions of the code", {
-    "with SSMax": {
-        "bam-code-a-ssmax": "A",
-        "bam-code-b-ssmax": "B",
-        "bam-code-c-ssmax": "C",
-        "bam-ssmax": "D",
-        "bam-shared-ssmax": "D, one prior",
-        "bam-ssmax-misread": "D, misread",
-        "bam-laplace-ssmax-misread": "ALiBi's start, misread",
+VERSION = Study(
+    "version",
+    "versions of the code",
+    {
+        "with SSMax": {
+            "bam-code-a-ssmax": "A",
+            "bam-code-b-ssmax": "B",
+            "bam-code-c-ssmax": "C",
+            "bam-ssmax": "D",
+            "bam-shared-ssmax": "D, one prior",
+            "bam-ssmax-misread": "D, misread",
+            "bam-laplace-ssmax-misread": "ALiBi's start, misread",
+        },
+        "without": {"bam": "D", "bam-misread": "D, misread"},
     },
-    "without": {"bam": "D", "bam-misread": "D, misread"},
-})  # fmt: skip
+)
 VERSIONS = {
     "bam-code-a-ssmax": "A: one prior for all layers, from ALiBi's slopes, θμ trained",
     "bam-code-b-ssmax": "B: a prior for each layer, from slopes without their logarithm, θμ trained",

@@ -52,8 +52,9 @@ class Study:
         groups, lengths = self.named(rows), shown(rows)
         made = [
             _row(rows[rows["arm"] == arm], arm, name, title if len(groups) > 1 else "", lengths)
-            for title, named in groups.items() for arm, name in named.items()
-        ]  # fmt: skip
+            for title, named in groups.items()
+            for arm, name in named.items()
+        ]
         width = style.DOUBLE if len(lengths) > 2 else style.MIDDLE
         return forest.draw(made, list(lengths.values()), ACCURACY, width=width)[0]
 
@@ -71,9 +72,13 @@ class Study:
         )
 
     def figure(
-        self, where: tuple[str, str], words: str | Callable[[Frame], str], alt: str, paper: str = "",
+        self,
+        where: tuple[str, str],
+        words: str | Callable[[Frame], str],
+        alt: str,
+        paper: str = "",
         claims: tuple[str, ...] = (),
-    ) -> FigureSpec:  # fmt: skip
+    ) -> FigureSpec:
         """`words` begin the caption, or make its beginning of the study's rows."""
         metrics, notebook = where
 
@@ -96,8 +101,11 @@ def shown(rows: Frame) -> dict[int, str]:
 def _row(own: Frame, arm: str, name: str, group: str, lengths: dict[int, str]) -> forest.Row:
     asked = own[own["asked"] > 0]
     shares, means = (asked["correct"] / asked["samples"]).groupby(asked["length"]), arm_mean(own)
-    cells = {title: forest.Cell(list(shares.get_group(length)), *means.loc[length])
-             for length, title in lengths.items() if length in means.index}  # fmt: skip
+    cells = {
+        title: forest.Cell(list(shares.get_group(length)), *means.loc[length])
+        for length, title in lengths.items()
+        if length in means.index
+    }
     return forest.Row(name, cells, *_look(arm), group=group)
 
 

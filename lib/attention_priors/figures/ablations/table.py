@@ -24,16 +24,24 @@ def build(frame: Frame) -> Frame:
                 )
                 mean, low, high = study.beyond(own[own["length"] > longest])
                 reach = sorted(reached(shares[seed], GOOD) for seed in shares)
-                said = [f">{n:,.0f}" if n == own["length"].max() else f"{n:,.0f}"
-                        for n in (np.median(reach), reach[0], reach[-1])]  # fmt: skip
+                said = [
+                    f">{n:,.0f}" if n == own["length"].max() else f"{n:,.0f}"
+                    for n in (np.median(reach), reach[0], reach[-1])
+                ]
                 cells = {times(multiple, 1): shares.mean(axis=1).get(multiple * shortest) for multiple in MULTIPLES}
-                made.append({
-                    "study": STUDIES[study_name].title, "arm": f"{title}: {name}" if len(groups) > 1 else name,
-                    "trained on": int(own["trained"].iloc[0]), "seeds": shares.shape[1],
-                    **{f"at {multiple}": "–" if cell is None else f"{cell:.2f}" for multiple, cell in cells.items()},
-                    "mean above [95 %]": "–" if np.isnan(mean) else bounded(mean, low, high),
-                    "reach (tokens)": f"{said[0]} ({said[1]} – {said[2]})",
-                })  # fmt: skip
+                made.append(
+                    {
+                        "study": STUDIES[study_name].title,
+                        "arm": f"{title}: {name}" if len(groups) > 1 else name,
+                        "trained on": int(own["trained"].iloc[0]),
+                        "seeds": shares.shape[1],
+                        **{
+                            f"at {multiple}": "–" if cell is None else f"{cell:.2f}" for multiple, cell in cells.items()
+                        },
+                        "mean above [95 %]": "–" if np.isnan(mean) else bounded(mean, low, high),
+                        "reach (tokens)": f"{said[0]} ({said[1]} – {said[2]})",
+                    }
+                )
     return Frame(made)
 
 

@@ -101,11 +101,18 @@ def build(frame: Frame) -> Frame:
         for name in listed(frame):
             own = frame[(frame["task"] == task) & (frame["encoding"] == name)]
             near, far = (own[own["part"] == part] for part in (TRAINED, BEYOND))
-            rows.append({"task": task, "encoding": label(name), "seeds": len(far),
-                         f"{_span(frame, TRAINED)} symbols": _cell(near["accuracy"]),
-                         f"{_span(frame, BEYOND)} symbols": _cell(far["accuracy"]),
-                         "whole strings beyond": _cell(far["whole"]), "chance": f"{far['chance'].iloc[0]:.2f}",
-                         "one symbol for all slots": f"{far['order_free'].iloc[0]:.2f}"})  # fmt: skip
+            rows.append(
+                {
+                    "task": task,
+                    "encoding": label(name),
+                    "seeds": len(far),
+                    f"{_span(frame, TRAINED)} symbols": _cell(near["accuracy"]),
+                    f"{_span(frame, BEYOND)} symbols": _cell(far["accuracy"]),
+                    "whole strings beyond": _cell(far["whole"]),
+                    "chance": f"{far['chance'].iloc[0]:.2f}",
+                    "one symbol for all slots": f"{far['order_free'].iloc[0]:.2f}",
+                }
+            )
     return Frame(rows)
 
 
@@ -126,10 +133,15 @@ def caption_table(frame: Frame) -> str:
 PAPER = "Randomized positional encodings, Table 1"
 COLUMNS = ("task", "encoding", "part", "accuracy", "chance", "order_free", "shortest", "longest", "samples", "trained")
 FIGURE = FigureSpec(
-    "algorithms_accuracy", draw, caption, notebook="needles", paper=PAPER, claims=("PE-F5", "PE-RAND-E"),
+    "algorithms_accuracy",
+    draw,
+    caption,
+    notebook="needles",
+    paper=PAPER,
+    claims=("PE-F5", "PE-RAND-E"),
     columns=(*COLUMNS, "seed", "lengths"),
     alt="A panel for each task with a row for each encoding: an open marker for the accuracy on strings as long as in "
     "training, a filled one for longer strings, bars for intervals; vertical lines at chance and at the best that a "
     "model without order can do.",
-)  # fmt: skip
+)
 TABLE = TableSpec("algorithms_accuracy", build, caption_table, "needles", (*COLUMNS, "whole"), PAPER)

@@ -75,8 +75,12 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "nope_models", draw, caption, notebook="needles", claims=("PE-NOPE",),
+    "nope_models",
+    draw,
+    caption,
+    notebook="needles",
+    claims=("PE-NOPE",),
     columns=("kind", "encoding", "seed", "quantity", "layer", "value", "reference", "trained"),
     alt="Panel a: lines of the R² of a probe of the position by layer, for causal and masked models without and with "
     "an encoding. Panels b, c: two panels with the losses of causal and of masked models, a row for each encoding.",
-)  # fmt: skip
+)

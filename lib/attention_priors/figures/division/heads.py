@@ -57,10 +57,16 @@ def caption_edits(frame: Frame) -> str:
 
 
 HEADS = TableSpec(
-    "division_heads", build, caption, NOTEBOOK,
+    "division_heads",
+    build,
+    caption,
+    NOTEBOOK,
     ("encoding", "seed", "rotated", "copied", "whole", "without", "samples", "trained"),
-)  # fmt: skip
+)
 EDITS = TableSpec(
-    "division_edits", build_edits, caption_edits, NOTEBOOK,
+    "division_edits",
+    build_edits,
+    caption_edits,
+    NOTEBOOK,
     ("encoding", "seed", "edit", "length", "correct", "samples", "trained"),
-)  # fmt: skip
+)

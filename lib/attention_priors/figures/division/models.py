@@ -29,11 +29,23 @@ def draw(frame: Frame) -> Figure:
             continue
         for passed, face in ((True, color), (False, "none")):
             rows = own[own["passed"].astype(bool) == passed]
-            ax.plot(rows["rotated"], rows["at_far"], marker, color=color, markerfacecolor=face, markersize=4,
-                    label=what if passed else "_missed", clip_on=False)  # fmt: skip
+            ax.plot(
+                rows["rotated"],
+                rows["at_far"],
+                marker,
+                color=color,
+                markerfacecolor=face,
+                markersize=4,
+                label=what if passed else "_missed",
+                clip_on=False,
+            )
     far, trained = int(frame["far"].iloc[0]), trained_on(frame)
-    ax.set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05), xlabel="share of the copying on heads that rotate",
-           ylabel=f"passkeys at {tokens(far, trained)}")  # fmt: skip
+    ax.set(
+        xlim=(-0.05, 1.05),
+        ylim=(-0.05, 1.05),
+        xlabel="share of the copying on heads that rotate",
+        ylabel=f"passkeys at {tokens(far, trained)}",
+    )
     fig.legend(loc="outside upper center", ncols=2, title="rotates", title_fontsize=style.SMALLEST)
     return fig
 
@@ -90,38 +102,91 @@ def _lead(column: str, one: str, other: str) -> Callable[[Frames], Estimate]:
 
 # Written before the runs. T is the training length, "far" 16 T; bounds are ours.
 SENTENCES = (
-    Finding("Models that copy mostly through heads that rotate answer less than half of the passkeys far beyond T.",
-            _of("at_far", lambda frame: (frame["rotated"] > 0.5) & ~controls(frame)), "<", 0.5, metrics=(METRIC,),
-            ours=True),
-    Finding("Models that copy mostly through other heads answer more than half.",
-            _of("at_far", lambda frame: (frame["rotated"] <= 0.5) & ~controls(frame)), ">", 0.5, metrics=(METRIC,),
-            ours=True),
-    Finding("With half of the heads rotated under BAM's prior, a window on them in training gains passkeys far beyond "
-            "T.", _lead("at_far", "half-rope-window-bam", "half-rope-bam"), ">", 0, metrics=(METRIC,), margin=MARGIN),
-    Finding("So it does under KERPLE's power.", _lead("at_far", "half-rope-window-kerple-power",
-            "half-rope-kerple-power"), ">", 0, metrics=(METRIC,), margin=MARGIN),
-    Finding("With that window BAM's prior gains over no prior.", _lead("at_far", "half-rope-window-bam",
-            "half-rope-window"), ">", 0, metrics=(METRIC,), margin=MARGIN),
-    Finding("The same encoding answers more than 0.9 of the near addresses in texts of the longest length.",
-            _of("near_longest", lambda frame: frame["encoding"] == "half-rope-window-bam", "addresses"), ">", 0.9,
-            metrics=(METRIC,), ours=True),
-    Finding("BAM's prior without rotations answers less than half of these.",
-            _of("near_longest", lambda frame: frame["encoding"] == "bam", "addresses"), "<", 0.5, metrics=(METRIC,),
-            ours=True),
+    Finding(
+        "Models that copy mostly through heads that rotate answer less than half of the passkeys far beyond T.",
+        _of("at_far", lambda frame: (frame["rotated"] > 0.5) & ~controls(frame)),
+        "<",
+        0.5,
+        metrics=(METRIC,),
+        ours=True,
+    ),
+    Finding(
+        "Models that copy mostly through other heads answer more than half.",
+        _of("at_far", lambda frame: (frame["rotated"] <= 0.5) & ~controls(frame)),
+        ">",
+        0.5,
+        metrics=(METRIC,),
+        ours=True,
+    ),
+    Finding(
+        "With half of the heads rotated under BAM's prior, a window on them in training gains passkeys far beyond T.",
+        _lead("at_far", "half-rope-window-bam", "half-rope-bam"),
+        ">",
+        0,
+        metrics=(METRIC,),
+        margin=MARGIN,
+    ),
+    Finding(
+        "So it does under KERPLE's power.",
+        _lead("at_far", "half-rope-window-kerple-power", "half-rope-kerple-power"),
+        ">",
+        0,
+        metrics=(METRIC,),
+        margin=MARGIN,
+    ),
+    Finding(
+        "With that window BAM's prior gains over no prior.",
+        _lead("at_far", "half-rope-window-bam", "half-rope-window"),
+        ">",
+        0,
+        metrics=(METRIC,),
+        margin=MARGIN,
+    ),
+    Finding(
+        "The same encoding answers more than 0.9 of the near addresses in texts of the longest length.",
+        _of("near_longest", lambda frame: frame["encoding"] == "half-rope-window-bam", "addresses"),
+        ">",
+        0.9,
+        metrics=(METRIC,),
+        ours=True,
+    ),
+    Finding(
+        "BAM's prior without rotations answers less than half of these.",
+        _of("near_longest", lambda frame: frame["encoding"] == "bam", "addresses"),
+        "<",
+        0.5,
+        metrics=(METRIC,),
+        ours=True,
+    ),
     # The control, written after three pilot seeds of a smaller profile and before these runs.
-    *(Finding(f"The control: with that window, heads that rotate gain over heads that do not, far beyond T{under}.",
-              _lead("at_far", f"half-rope-window{prior}", f"half-window{prior}"), ">", 0, metrics=(METRIC,),
-              margin=MARGIN)
-      for prior, under in (("", ""), ("-bam", ", under BAM's prior"), ("-kerple-power", ", under KERPLE's power"))),
+    *(
+        Finding(
+            f"The control: with that window, heads that rotate gain over heads that do not, far beyond T{under}.",
+            _lead("at_far", f"half-rope-window{prior}", f"half-window{prior}"),
+            ">",
+            0,
+            metrics=(METRIC,),
+            margin=MARGIN,
+        )
+        for prior, under in (("", ""), ("-bam", ", under BAM's prior"), ("-kerple-power", ", under KERPLE's power"))
+    ),
     # Layers in place of heads, written before these runs.
-    *(Finding(f"Alternating layers{under} answer more than {text}.",
-              _of(column, lambda frame, name=f"alternating{prior}": frame["encoding"] == name, task), ">", bound,
-              metrics=(METRIC,), ours=True)
-      for prior, under in (("", ""), ("-bam", ", under BAM's prior,"))
-      for column, task, bound, text in (("at_far", "passkeys", 0.5, "half of the passkeys far beyond T"),
-                                        ("near_longest", "addresses", 0.9,
-                                         "0.9 of the near addresses in texts of the longest length"))),
-)  # fmt: skip
+    *(
+        Finding(
+            f"Alternating layers{under} answer more than {text}.",
+            _of(column, lambda frame, name=f"alternating{prior}": frame["encoding"] == name, task),
+            ">",
+            bound,
+            metrics=(METRIC,),
+            ours=True,
+        )
+        for prior, under in (("", ""), ("-bam", ", under BAM's prior,"))
+        for column, task, bound, text in (
+            ("at_far", "passkeys", 0.5, "half of the passkeys far beyond T"),
+            ("near_longest", "addresses", 0.9, "0.9 of the near addresses in texts of the longest length"),
+        )
+    ),
+)
 
 
 def build(frame: Frame) -> Frame:
@@ -164,10 +229,12 @@ COLUMNS = (
     "trained",
 )
 FIGURE = FigureSpec(
-    METRIC, draw, caption, notebook=NOTEBOOK, columns=(*COLUMNS, "at_far", "far"),
+    METRIC,
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    columns=(*COLUMNS, "at_far", "far"),
     alt="Scatter plot, one point a model: accuracy far beyond the training length against the share of the copying "
     "attention on heads that rotate; two quadrants in which the hypothesis has no model are grey.",
-)  # fmt: skip
-TABLE = TableSpec(
-    METRIC, build, caption_table, NOTEBOOK, (*COLUMNS, "near_longest_correct", "near_longest_samples")
-)  # fmt: skip
+)
+TABLE = TableSpec(METRIC, build, caption_table, NOTEBOOK, (*COLUMNS, "near_longest_correct", "near_longest_samples"))

@@ -24,15 +24,24 @@ def build(frame: Frame) -> Frame:
 
         columns = ("far", "longest", "longest_address")
         far, longest, address = (times(own[column].iloc[0], trained) for column in columns)
-        rows.append({
-            "encoding": label(name), "rotates": kind(name), "seeds": listed(own["seed"]),
-            "passed": f"{int(own['passed'].sum())} of {len(own)}", "steps": extremes(own["steps"]),
-            "passkeys at 1×": share("at"), f"at {far}": share("at_far"), f"at {longest}": share("at_longest"),
-            "near addresses at 1×": share("near"), f"near at {address}": share("near_longest"),
-            "far addresses at 1×": share("beyond"), f"far at {address}": share("beyond_longest"),
-            "copied through rotated heads": f"{own['rotated'].mean():.2f}",
-            "exceptions": f"{int(own['exception'].sum())} of {int(own['passed'].sum())}",
-        })  # fmt: skip
+        rows.append(
+            {
+                "encoding": label(name),
+                "rotates": kind(name),
+                "seeds": listed(own["seed"]),
+                "passed": f"{int(own['passed'].sum())} of {len(own)}",
+                "steps": extremes(own["steps"]),
+                "passkeys at 1×": share("at"),
+                f"at {far}": share("at_far"),
+                f"at {longest}": share("at_longest"),
+                "near addresses at 1×": share("near"),
+                f"near at {address}": share("near_longest"),
+                "far addresses at 1×": share("beyond"),
+                f"far at {address}": share("beyond_longest"),
+                "copied through rotated heads": f"{own['rotated'].mean():.2f}",
+                "exceptions": f"{int(own['exception'].sum())} of {int(own['passed'].sum())}",
+            }
+        )
     return Frame(rows)
 
 
@@ -46,8 +55,25 @@ def caption(frame: Frame) -> str:
 
 
 TABLE = TableSpec(
-    "division_models", build, caption, NOTEBOOK,
-    ("encoding", "seed", "passed", "steps", "trained", "far", "longest", "longest_address", "rotated", "exception",
-     *(f"{name}{part}" for name in ("at", "at_far", "at_longest", "near", "near_longest", "beyond", "beyond_longest")
-       for part in ("", "_correct", "_samples"))),
-)  # fmt: skip
+    "division_models",
+    build,
+    caption,
+    NOTEBOOK,
+    (
+        "encoding",
+        "seed",
+        "passed",
+        "steps",
+        "trained",
+        "far",
+        "longest",
+        "longest_address",
+        "rotated",
+        "exception",
+        *(
+            f"{name}{part}"
+            for name in ("at", "at_far", "at_longest", "near", "near_longest", "beyond", "beyond_longest")
+            for part in ("", "_correct", "_samples")
+        ),
+    ),
+)

@@ -23,8 +23,15 @@ def starred(name: str) -> str:
 def draw(frame: Frame) -> Figure:
     """Rows are encodings, cells means over seeds."""
     labels = {name: starred(name) for name in ranked(frame)}
-    mesh = draw_map(frame, "mean", labels, {"undefined": "n/a", "given up": "•", "left out": ""}, _written,
-                    lambda value: value <= 0.5, **heat_maps.SHARES)  # fmt: skip
+    mesh = draw_map(
+        frame,
+        "mean",
+        labels,
+        {"undefined": "n/a", "given up": "•", "left out": ""},
+        _written,
+        lambda value: value <= 0.5,
+        **heat_maps.SHARES,
+    )
     heat_maps.color_bar(mesh, mesh.axes, ticks=[0, 0.5, 1], aspect=40, pad=0.02, label="share of passkeys retrieved")
     return mesh.figure
 
@@ -49,8 +56,12 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "encodings_by_length", draw, caption, notebook="passkeys", claims=("X-11",),
+    "encodings_by_length",
+    draw,
+    caption,
+    notebook="passkeys",
+    claims=("X-11",),
     columns=("encoding", "family", "length", "seeds", "samples", "mean", "low", "high", "state", "trained"),
     alt="Heat map with a row for each encoding and a column for each context length, cells with the share of passkeys "
     "retrieved; a marker at each row tells how position enters.",
-)  # fmt: skip
+)

@@ -23,8 +23,9 @@ def draw(frame: Frame) -> Figure:
     gaps = (pairs["question"] != pairs["question"].shift()).cumsum() - 1
     heights = dict(zip(pairs.itertuples(index=False, name=None), np.arange(len(pairs)) + 1.2 * gaps, strict=True))
     multiples = sorted(set(rows["multiple"]))
-    fig, axes = style.figure(style.MIDDLE, 0.9 + 0.14 * (len(pairs) + 1.2 * gaps.max()), ncols=len(multiples),
-                             sharey=True, squeeze=False)  # fmt: skip
+    fig, axes = style.figure(
+        style.MIDDLE, 0.9 + 0.14 * (len(pairs) + 1.2 * gaps.max()), ncols=len(multiples), sharey=True, squeeze=False
+    )
     for ax, multiple in zip(axes[0], multiples, strict=True):
         ax.axvline(0, color=style.DARK, linewidth=0.6, linestyle=":")
         for row in rows[rows["multiple"] == multiple].itertuples():
@@ -42,8 +43,16 @@ def draw(frame: Frame) -> Figure:
     first.tick_params(axis="y", labelsize=style.SMALLEST, length=0)
     for question in dict.fromkeys(pairs["question"]):
         top = min(y for (own, _, _), y in heights.items() if own == question)
-        first.text(-0.03, top - 0.75, question, transform=first.get_yaxis_transform(), ha="right", va="center",
-                   fontsize=style.SMALLEST, fontweight="bold")  # fmt: skip
+        first.text(
+            -0.03,
+            top - 0.75,
+            question,
+            transform=first.get_yaxis_transform(),
+            ha="right",
+            va="center",
+            fontsize=style.SMALLEST,
+            fontweight="bold",
+        )
     first.set_ylim(max(heights.values()) + 0.7, -1.4)
     fig.supxlabel("difference in the share of passkeys retrieved")
     return fig
@@ -70,9 +79,24 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "encodings_differences", draw, caption, notebook="passkeys", claims=("X-11", "X-3"),
-    columns=("question", "ours", "theirs", "multiple", "length", "trained", "seeds", "difference", "low", "high",
-             "differs"),
+    "encodings_differences",
+    draw,
+    caption,
+    notebook="passkeys",
+    claims=("X-11", "X-3"),
+    columns=(
+        "question",
+        "ours",
+        "theirs",
+        "multiple",
+        "length",
+        "trained",
+        "seeds",
+        "difference",
+        "low",
+        "high",
+        "differs",
+    ),
     alt="A forest plot: one row for each pair of encodings, grouped by the property in which they differ, with the "
     "difference in accuracy and its interval at several multiples of the training length.",
-)  # fmt: skip
+)

@@ -42,8 +42,11 @@ def draw(frame: Frame) -> Figure:
         for part, name, text in rows:
             own = shown[(shown["part"] == part) & (shown["encoding"] == name)]
             means, seeds = over_seeds(own, "growth"), own.groupby("length")["growth"]
-            cells = {title: forest.Cell(list(seeds.get_group(n)), *means.loc[n])
-                     for n, title in titles.items() if n in seeds.groups}  # fmt: skip
+            cells = {
+                title: forest.Cell(list(seeds.get_group(n)), *means.loc[n])
+                for n, title in titles.items()
+                if n in seeds.groups
+            }
             if cells:
                 color = look(name)["color"] if group == "as trained" else style.DARK
                 made.append(forest.Row(text, cells, color, "^" if group == "as trained" else "o", group))
@@ -83,9 +86,12 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "language_readings", draw, caption, notebook=NOTEBOOK,
+    "language_readings",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
     claims=("BAM-C12", "PE-DNTK-E", "PE-F7", "PE-F8", "PE-F9", "PE-NTK-E", "PE-PI", "PE-PI-E2", "PE-REROPE"),
     columns=("part", "encoding", "seed", "length", "growth", "trained", "scored", "documents"),
     alt="Rows of the growth of the loss, RoPE as it was trained and its extensions by kind: set once, by the text's "
     "length, lags cut, factors, further training, longer bases; a panel for each of some context lengths.",
-)  # fmt: skip
+)

@@ -26,9 +26,14 @@ FAMILIES = {
 
 
 def draw_map(
-    frame: Frame, value: str, labels: Mapping[str, str], states: Mapping[str, str], text: Callable[[float], str],
-    white: Callable[[float], bool], **colours: Any,
-) -> QuadMesh:  # fmt: skip
+    frame: Frame,
+    value: str,
+    labels: Mapping[str, str],
+    states: Mapping[str, str],
+    text: Callable[[float], str],
+    white: Callable[[float], bool],
+    **colours: Any,
+) -> QuadMesh:
     """A map of a column with a row for each encoding of `labels`, the first on top, and a column for each length.
 
     A cell whose state is one of `states` has that text. Each row has its family's marker, of which a legend tells.
@@ -49,8 +54,10 @@ def draw_map(
         ax.plot(-0.12, row + 0.5, marker, color=color, markersize=4, clip_on=False)
     ax.set_yticks(np.arange(len(names)) + 0.5, labels.values())
     narrow = len(lengths) > NARROW
-    ticks = [style.length_label(n) + (" ({})" if narrow else "\n{}").format(times(n, trained)) * (n >= trained)
-             for n in lengths]  # fmt: skip
+    ticks = [
+        style.length_label(n) + (" ({})" if narrow else "\n{}").format(times(n, trained)) * (n >= trained)
+        for n in lengths
+    ]
     ax.set_xticks(np.arange(len(lengths)) + 0.5, ticks, rotation=90 * narrow)
     heat_maps.bare(ax)
     ax.tick_params(axis="y", pad=9)

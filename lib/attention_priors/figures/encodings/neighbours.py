@@ -22,10 +22,15 @@ def build(frame: Frame) -> Frame:
     rows, made = _rows(frame), []
     for name in rows.groupby("encoding")["swap"].mean().sort_values().index:
         own = rows[rows["encoding"] == name]
-        made.append({"read as": label(name), "loss (nats)": f"{own['order_loss'].mean():.2f}",
-                     "cost of a swap (nats)": bounded(own["swap"].mean(), *t_interval(own["swap"])),
-                     "cost of a bag (nats)": f"{own['bag'].mean():.2f}",
-                     "true order preferred": f"{own['preferred'].mean():.2f}"})  # fmt: skip
+        made.append(
+            {
+                "read as": label(name),
+                "loss (nats)": f"{own['order_loss'].mean():.2f}",
+                "cost of a swap (nats)": bounded(own["swap"].mean(), *t_interval(own["swap"])),
+                "cost of a bag (nats)": f"{own['bag'].mean():.2f}",
+                "true order preferred": f"{own['preferred'].mean():.2f}",
+            }
+        )
     return Frame(made)
 
 
@@ -41,6 +46,9 @@ def caption(frame: Frame) -> str:
 
 
 TABLE = TableSpec(
-    "language_readings", build, caption, "language_models",
+    "language_readings",
+    build,
+    caption,
+    "language_models",
     ("part", "encoding", "seed", "order_loss", "swap", "bag", "preferred", "pairs"),
-)  # fmt: skip
+)

@@ -34,16 +34,26 @@ def draw(frame: Frame) -> Figure:
     """Rows are encodings, cells nats."""
     rivals(frame, "encoding", "growth of the loss")
     labels = {name: label(name) + MISSED * (name in missed(frame)) for name in ranked(frame)}
-    mesh = draw_map(frame, "growth", labels, {"undefined": "n/a", "left out": ""}, "{:z.2f}".format,
-                    lambda value: value >= TOP / 2, vmin=0, vmax=TOP, cmap="cividis_r")  # fmt: skip
+    mesh = draw_map(
+        frame,
+        "growth",
+        labels,
+        {"undefined": "n/a", "left out": ""},
+        "{:z.2f}".format,
+        lambda value: value >= TOP / 2,
+        vmin=0,
+        vmax=TOP,
+        cmap="cividis_r",
+    )
     ax, right = mesh.axes, frame["length"].nunique() + 0.12
     first = frame.drop_duplicates("encoding").set_index("encoding").loc[list(labels)]
     for row, found in enumerate(first.itertuples()):
         own = f"{math.exp(found.loss_at):.1f}" if found.borrows == OWN else "*"
         heat_maps.write(ax, right, row + 0.52, own, ha="left")
     heat_maps.write(ax, right, -0.15, "perplexity\nat 1×", ha="left", va="bottom")
-    heat_maps.color_bar(mesh, ax, ticks=[0, 0.1, 0.3, TOP], aspect=40, pad=0.1, extend="max",
-                        label="growth of the loss (nats)")  # fmt: skip
+    heat_maps.color_bar(
+        mesh, ax, ticks=[0, 0.1, 0.3, TOP], aspect=40, pad=0.1, extend="max", label="growth of the loss (nats)"
+    )
     return mesh.figure
 
 
@@ -71,12 +81,21 @@ def build(frame: Frame) -> Frame:
     for name in ranked(frame):
         own = frame[frame["encoding"] == name].set_index("length")
         first = own.iloc[0]
-        cells = {f"growth at {n}× (nats)": _cell(own.loc[n * trained]) if n * trained in own.index else "–"
-                 for n in MULTIPLES}  # fmt: skip
+        cells = {
+            f"growth at {n}× (nats)": _cell(own.loc[n * trained]) if n * trained in own.index else "–"
+            for n in MULTIPLES
+        }
         at = np.exp(first[["loss_at", "low_at", "high_at"]].astype(float))
-        made.append({"encoding": whose(name, first["borrows"]), "position": FAMILIES[first["family"]][0],
-                     "seeds": first["seeds"], "that know order": first["passed"],
-                     "perplexity at 1×": bounded(*at, digits=1), **cells})  # fmt: skip
+        made.append(
+            {
+                "encoding": whose(name, first["borrows"]),
+                "position": FAMILIES[first["family"]][0],
+                "seeds": first["seeds"],
+                "that know order": first["passed"],
+                "perplexity at 1×": bounded(*at, digits=1),
+                **cells,
+            }
+        )
     return Frame(made)
 
 
@@ -95,14 +114,31 @@ def caption_table(frame: Frame) -> str:
     )
 
 
-COLUMNS = ("encoding", "family", "borrows", "seeds", "passed", "length", "trained", "growth", "low", "high", "loss_at",
-           "state", "scored", "documents")  # fmt: skip
+COLUMNS = (
+    "encoding",
+    "family",
+    "borrows",
+    "seeds",
+    "passed",
+    "length",
+    "trained",
+    "growth",
+    "low",
+    "high",
+    "loss_at",
+    "state",
+    "scored",
+    "documents",
+)
 FIGURE = FigureSpec(
-    "encodings_perplexity", draw, caption, notebook=NOTEBOOK,
+    "encodings_perplexity",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
     claims=("BAM-C5", "OPG-18", "PE-BIAS", "PE-C2", "PE-C3", "PE-C4", "PE-C5", "PE-F3", "PE-F6", "PE-KERPLE-E"),
     columns=COLUMNS,
     alt="Heat map with a row for each encoding and a column for each context length, cells with the growth of the loss "
     "in nats; a marker at each row tells how position enters, a number on the right the perplexity at the training "
     "length.",
-)  # fmt: skip
+)
 TABLE = TableSpec("encodings_perplexity", build, caption_table, NOTEBOOK, (*COLUMNS, "low_at", "high_at"))

@@ -9,15 +9,20 @@ def build(frame: Frame) -> Frame:
     """A row for each encoding; the survey's entries in the order of the columns."""
     frame, words = property_table({"language_readings": frame}), {True: "yes", False: "no"}
     at = int((frame["length"] / frame["trained"]).max())
-    return Frame({
-        "encoding": frame["label"], "relative": frame["relative"].map(words),
-        "trainable": frame["trainable"].map(words), "in each layer": frame["each_layer"].map(words),
-        f"growth at {at}× (nats)": [
-            "–" if row.length < at * row.trained else bounded(row.growth, row.low, row.high)
-            for row in frame.itertuples()
-        ],
-        "extrapolates": frame["extrapolates"], "the survey": frame["survey"].fillna("").map(lambda text: text or "–"),
-    })  # fmt: skip
+    return Frame(
+        {
+            "encoding": frame["label"],
+            "relative": frame["relative"].map(words),
+            "trainable": frame["trainable"].map(words),
+            "in each layer": frame["each_layer"].map(words),
+            f"growth at {at}× (nats)": [
+                "–" if row.length < at * row.trained else bounded(row.growth, row.low, row.high)
+                for row in frame.itertuples()
+            ],
+            "extrapolates": frame["extrapolates"],
+            "the survey": frame["survey"].fillna("").map(lambda text: text or "–"),
+        }
+    )
 
 
 def caption(frame: Frame) -> str:
@@ -34,6 +39,9 @@ def caption(frame: Frame) -> str:
 
 
 TABLE = TableSpec(
-    "language_readings", build, caption, "language_models",
+    "language_readings",
+    build,
+    caption,
+    "language_models",
     ("part", "domain", "encoding", "seed", "length", "trained", "loss", "growth", "unigram", "passed"),
-)  # fmt: skip
+)

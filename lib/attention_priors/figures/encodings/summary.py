@@ -20,12 +20,18 @@ def build(frame: Frame) -> Frame:
             mean, low, high = (getattr(row, f"{part}_{multiple}") for part in PARTS)
             interval = "not asked" if np.isnan(low) else bounded(mean, low, high)
             accuracies[f"accuracy at {multiple}×"] = "–" if np.isnan(mean) else interval
-        rows.append({"encoding": whose(row.encoding, row.borrows), "position": FAMILIES[row.family][0],
-                     "seeds": row.seeds, **accuracies,
-                     "reach, median (tokens)": f"{ended}{row.reach:,.0f}",
-                     "reach, extremes (tokens)": f"{row.reach_low:,} – {row.reach_high:,}",
-                     "parameters beyond NoPE": f"{row.parameters:,}",
-                     "steps, median": f"{row.steps:,.0f}"})  # fmt: skip
+        rows.append(
+            {
+                "encoding": whose(row.encoding, row.borrows),
+                "position": FAMILIES[row.family][0],
+                "seeds": row.seeds,
+                **accuracies,
+                "reach, median (tokens)": f"{ended}{row.reach:,.0f}",
+                "reach, extremes (tokens)": f"{row.reach_low:,} – {row.reach_high:,}",
+                "parameters beyond NoPE": f"{row.parameters:,}",
+                "steps, median": f"{row.steps:,.0f}",
+            }
+        )
     return Frame(rows)
 
 
@@ -40,7 +46,22 @@ def caption(frame: Frame) -> str:
 
 
 TABLE = TableSpec(
-    "encodings_summary", build, caption, "passkeys",
-    ("encoding", "family", "borrows", "seeds", "reach", "reach_low", "reach_high", "longest_tested", "parameters",
-     "steps", "trained", *(f"{part}_{multiple}" for multiple in MULTIPLES for part in PARTS)),
-)  # fmt: skip
+    "encodings_summary",
+    build,
+    caption,
+    "passkeys",
+    (
+        "encoding",
+        "family",
+        "borrows",
+        "seeds",
+        "reach",
+        "reach_low",
+        "reach_high",
+        "longest_tested",
+        "parameters",
+        "steps",
+        "trained",
+        *(f"{part}_{multiple}" for multiple in MULTIPLES for part in PARTS),
+    ),
+)

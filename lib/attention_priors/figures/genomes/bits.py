@@ -72,12 +72,16 @@ def build(frame: Frame) -> Frame:
     """A row for each encoding."""
     rivals(frame, "encoding", "genomes_models")
     return pd.DataFrame(
-        {"encoding": label(row.encoding), "seeds": row.seeds, f"pass (below order {GATE})": row.passed,
-         "bits per base, new windows": bounded(row.new, row.new_low, row.new_high, 4),
-         "all windows": bounded(row.all, row.all_low, row.all_high, 4),
-         "lowest order as good": "none" if math.isnan(row.below) else int(row.below)}
+        {
+            "encoding": label(row.encoding),
+            "seeds": row.seeds,
+            f"pass (below order {GATE})": row.passed,
+            "bits per base, new windows": bounded(row.new, row.new_low, row.new_high, 4),
+            "all windows": bounded(row.all, row.all_low, row.all_high, 4),
+            "lowest order as good": "none" if math.isnan(row.below) else int(row.below),
+        }
         for row in frame.itertuples()
-    )  # fmt: skip
+    )
 
 
 def caption_table(frame: Frame) -> str:
@@ -89,13 +93,21 @@ def caption_table(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "genomes_bits", draw, caption, notebook=NOTEBOOK, paper="Goat, Fig. 4", claims=("GOAT-F4", "GOAT-C-8"),
+    "genomes_bits",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    paper="Goat, Fig. 4",
+    claims=("GOAT-F4", "GOAT-C-8"),
     columns=("windows", "order", "bits", "count", "encoding", "seed", "passed", "scored", "trained"),
     alt="Two panels of bits per base: Markov chains by order as a falling line, then a column for each encoding with "
     "its seeds; a, windows new to the training text, b, all windows.",
-)  # fmt: skip
+)
 TABLE = TableSpec(
-    "genomes_models", build, caption_table, NOTEBOOK,
+    "genomes_models",
+    build,
+    caption_table,
+    NOTEBOOK,
     ("encoding", "seeds", "passed", "new", "new_low", "new_high", "all", "all_low", "all_high", "floor", "below"),
     paper="Goat, Fig. 4",
-)  # fmt: skip
+)

@@ -16,16 +16,24 @@ WAYS = {
 
 def draw(frame: Frame) -> Figure:
     fig, (memory, times) = style.figure(style.SINGLE, 3.9, nrows=2, sharex=True)
-    seen = {way: (drawn(name)["color"], dashes, "s" if "stored" in way else drawn(name)["marker"], called)
-            for way, (name, dashes, called) in WAYS.items()}  # fmt: skip
+    seen = {
+        way: (drawn(name)["color"], dashes, "s" if "stored" in way else drawn(name)["marker"], called)
+        for way, (name, dashes, called) in WAYS.items()
+    }
     found = frame.groupby(["way", "length"], sort=False)
     medians = found[["milliseconds", "memory"]].median().reset_index()
     ends = found["milliseconds"].agg(["min", "max"])
     lines.plot(memory, medians, "length", "memory", "way", looks=seen)
     lines.plot(times, medians, "length", "milliseconds", "way", looks=seen)
     for way, rows in ends.groupby("way", sort=False):
-        style.interval_bars(times, rows.index.get_level_values("length"), rows["min"], rows["max"], seen[way][0],
-                            right=style.aside(times))  # fmt: skip
+        style.interval_bars(
+            times,
+            rows.index.get_level_values("length"),
+            rows["min"],
+            rows["max"],
+            seen[way][0],
+            right=style.aside(times),
+        )
     memory.set(yscale="log", ylabel="peak memory (MB)")
     times.set(yscale="log", ylabel="ms a step", xlabel="bases")
     for ax in (memory, times):
@@ -49,8 +57,13 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "genomes_cost", draw, caption, notebook=NOTEBOOK, paper="Goat, Fig. 4", claims=("GOAT-F4", "GOAT-C-1", "GOAT-C-8"),
+    "genomes_cost",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    paper="Goat, Fig. 4",
+    claims=("GOAT-F4", "GOAT-C-1", "GOAT-C-8"),
     columns=("way", "length", "round", "milliseconds", "memory"),
     alt="Memory and time of a training step by length of the text: with the same kernel the lines of RoPE and Goat lie "
     "on one another, those of unfused kernels and of a stored bias rise faster.",
-)  # fmt: skip
+)

@@ -47,8 +47,14 @@ def _trajectory(ax: style.Axes, rows: Frame) -> None:
     ax.axhline(true["before"].iloc[0], color=style.GREY, linewidth=0.7, linestyle=":", label="the beginning")
     for name in _apart(rows):
         own, look = rows[rows["encoding"] == name], drawn(name)
-        ax.plot(x, own.groupby("piece")["written"].mean(), color=look["color"], marker=look["marker"], linewidth=1,
-                label=look["label"])  # fmt: skip
+        ax.plot(
+            x,
+            own.groupby("piece")["written"].mean(),
+            color=look["color"],
+            marker=look["marker"],
+            linewidth=1,
+            label=look["label"],
+        )
         style.seed_dots(ax, bases * (own["piece"] + 0.5), own["written"], look["color"])
 
 
@@ -91,8 +97,13 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "genomes_texts", draw, caption, notebook=NOTEBOOK, paper="Goat, Fig. 4", claims=("GOAT-F4",),
+    "genomes_texts",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    paper="Goat, Fig. 4",
+    claims=("GOAT-F4",),
     columns=("encoding", "seed", "text", "piece", "written", "true", "before", "bases"),
     alt="Three panels with the share of G and C along a text, of the genome and of what each model writes, and one "
     "with the correlation of both over all texts for every encoding and seed, with its interval.",
-)  # fmt: skip
+)

@@ -10,8 +10,13 @@ from attention_priors.figures.words import counted, listed, times, trained_on
 from attention_priors.positions.encodings import encoding
 from attention_priors.tasks.copying import NEAR
 
-PARTS = {"content": "content", "spectrum": r"spectrum $\kappa(i-j)$", "sink": r"sink $u(j)$",
-         "sum": r"$\kappa + u$", "prior": r"prior $\pi_i(j)$"}  # fmt: skip
+PARTS = {
+    "content": "content",
+    "spectrum": r"spectrum $\kappa(i-j)$",
+    "sink": r"sink $u(j)$",
+    "sum": r"$\kappa + u$",
+    "prior": r"prior $\pi_i(j)$",
+}
 SHOWN = 0.98  # of the logits of a head lie between the ends of its colours
 COLUMNS = ("encoding", "seed", "head", "query", "key", "content", "spectrum", "sink")
 
@@ -39,8 +44,15 @@ def parts(rows: Frame) -> dict[str, np.ndarray]:
 def draw(frame: Frame) -> Figure:
     """A row of panels for each head: content, spectrum, sink, their sum without content, and the prior."""
     heads = sorted(set(frame["head"]))
-    fig, axes = style.figure(style.DOUBLE, 0.35 + 1.45 * len(heads), nrows=len(heads), ncols=len(PARTS), sharex=True,
-                             sharey=True, squeeze=False)  # fmt: skip
+    fig, axes = style.figure(
+        style.DOUBLE,
+        0.35 + 1.45 * len(heads),
+        nrows=len(heads),
+        ncols=len(PARTS),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+    )
     for row, head in zip(axes, heads, strict=True):
         found = parts(frame[frame["head"] == head])
         end = np.nanquantile(np.abs(np.stack([found[part] for part in PARTS if part != "prior"])), SHOWN)
@@ -82,14 +94,19 @@ def build(frame: Frame) -> Frame:
     for name, own in frame.groupby("encoding", sort=False):
         prior = encoding(name).prior
         lags, keys = prior(1).split() if prior else ([], [])
-        rows.append({
-            "encoding": label(name), "seeds": len(own), "copied": int(own["copied"].sum()),
-            "nats above the best": f"{own['excess'].mean():.3f} [{own['excess'].min():.3f}, {own['excess'].max():.3f}]",
-            "prior on the first key": f"{own['prior_first'].mean():.3f} (least {own['prior_first'].min():.3f})",
-            "prior on lag 1": f"{own['prior_previous'].mean():.3f} (least {own['prior_previous'].min():.3f})",
-            "peak of u": listed(own["u_peak"]) if keys else "–",
-            "peak of κ": listed(own["kappa_peak"]) if lags else "–",
-        })  # fmt: skip
+        rows.append(
+            {
+                "encoding": label(name),
+                "seeds": len(own),
+                "copied": int(own["copied"].sum()),
+                "nats above the best": f"{own['excess'].mean():.3f} "
+                f"[{own['excess'].min():.3f}, {own['excess'].max():.3f}]",
+                "prior on the first key": f"{own['prior_first'].mean():.3f} (least {own['prior_first'].min():.3f})",
+                "prior on lag 1": f"{own['prior_previous'].mean():.3f} (least {own['prior_previous'].min():.3f})",
+                "peak of u": listed(own["u_peak"]) if keys else "–",
+                "peak of κ": listed(own["kappa_peak"]) if lags else "–",
+            }
+        )
     return Frame(rows)
 
 
@@ -126,18 +143,41 @@ def caption_lengths(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "copying_map", draw, caption, notebook=NOTEBOOK, paper="Goat, Fig. 1", columns=COLUMNS, claims=("GOAT-F1",),
+    "copying_map",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    paper="Goat, Fig. 1",
+    columns=COLUMNS,
+    claims=("GOAT-F1",),
     alt="For each of two heads five triangular maps over queries and keys: content, the spectrum constant along "
     "diagonals, the sink constant along columns, their sum, and the prior, which is a bright first column in one head "
     "and a bright diagonal in the other.",
-)  # fmt: skip
+)
 LENGTHS = FigureSpec(
-    "copying_by_length", draw_lengths, caption_lengths, notebook=NOTEBOOK, claims=("GOAT-EQ19",),
+    "copying_by_length",
+    draw_lengths,
+    caption_lengths,
+    notebook=NOTEBOOK,
+    claims=("GOAT-EQ19",),
     columns=("encoding", "length", "seeds", "excess", "worst", "best", "trained"),
     alt="Nats above the best prediction by length on logarithmic axes, a line for each encoding with bars.",
-)  # fmt: skip
+)
 TABLE = TableSpec(
-    "copying_judged", build, caption_table, NOTEBOOK,
-    ("encoding", "seed", "excess", "copied", "prior_first", "prior_previous", "u_peak", "kappa_peak", "expected",
-     "one_copy"),
-)  # fmt: skip
+    "copying_judged",
+    build,
+    caption_table,
+    NOTEBOOK,
+    (
+        "encoding",
+        "seed",
+        "excess",
+        "copied",
+        "prior_first",
+        "prior_previous",
+        "u_peak",
+        "kappa_peak",
+        "expected",
+        "one_copy",
+    ),
+)

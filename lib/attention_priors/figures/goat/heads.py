@@ -9,8 +9,10 @@ from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
 def draw(frame: Frame) -> Figure:
     """A panel a form of Goat, a dot a head; lines: the uniform prior."""
     rivals(frame, "encoding", "the priors of Goat's heads")
-    made = {label(name): [panels.Line(own["ahead"], own["recent"], alone(name) | {"linestyle": "", "markersize": 4})]
-            for name, own in frame.groupby("encoding", sort=False)}  # fmt: skip
+    made = {
+        label(name): [panels.Line(own["ahead"], own["recent"], alone(name) | {"linestyle": "", "markersize": 4})]
+        for name, own in frame.groupby("encoding", sort=False)
+    }
     axis = {"xlim": panels.SHARES["ylim"], "xticks": {0: "0", 0.5: "0.5", 1: "1"}, **panels.SHARES}
     labels = ("mass on later keys, without a mask", "mass on the nearest\nkeys, with a mask")
     fig, axes = panels.draw(made, *labels, across=5, **axis)
@@ -31,8 +33,13 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "goat_passkey_heads", draw, caption, notebook=NOTEBOOK, paper="Goat, Fig. 3b", claims=("GOAT-F3b",),
+    "goat_passkey_heads",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    paper="Goat, Fig. 3b",
+    claims=("GOAT-F3b",),
     columns=("encoding", "seed", "length", "ahead", "ahead_uniform", "recent", "recent_uniform"),
     alt="Scatter plots, one for each form of Goat, with a mark for each head: prior mass on later keys without a mask "
     "against mass on the nearest keys with one, dotted lines at the uniform prior.",
-)  # fmt: skip
+)

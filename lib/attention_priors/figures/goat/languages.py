@@ -20,8 +20,10 @@ def draw(frame: Frame) -> Figure:
     """A panel an encoding: its loss in colour, the others' in grey behind."""
     rows = shown(frame)
     by_name = {name: rows[rows["encoding"] == name] for name in ordered(rows["encoding"])}
-    made = {label(name): [*panels.behind(rows, "loss"), panels.over(own, "loss", alone(name))]
-            for name, own in by_name.items()}  # fmt: skip
+    made = {
+        label(name): [*panels.behind(rows, "loss"), panels.over(own, "loss", alone(name))]
+        for name, own in by_name.items()
+    }
     axis = panels.multiples(rows["length"], trained_on(rows))
     axis["ylim"] = (rows["loss"].min() - 0.1, min(rows["loss"].max() + 0.1, _top(rows)))
     return panels.draw(made, panels.multiple(rows), "loss (nats per token)", across=5, **axis)[0]
@@ -32,8 +34,10 @@ def caption(frame: Frame) -> str:
     trained, far = trained_on(rows), int(rows["length"].max())
     first = rows.iloc[0]
     table = rows.groupby(["encoding", "length"])["loss"].mean()
-    each = "; ".join(f"{label(name)} {table[name, trained]:.3f} and {table[name].max() - table[name, trained]:+.3f}"
-                     for name in ordered(rows["encoding"]))  # fmt: skip
+    each = "; ".join(
+        f"{label(name)} {table[name, trained]:.3f} and {table[name].max() - table[name, trained]:+.3f}"
+        for name in ordered(rows["encoding"])
+    )
     missed = named_runs(rows[~rows["passed"].astype(bool)])
     gate = f" Missed the gate of word order: {missed}." if missed else ""
     cut = " Lines that leave the frame are cut." if rows["loss"].max() > _top(rows) else ""
@@ -80,14 +84,21 @@ def caption_table(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "goat_language_perplexity", draw, caption, notebook=NOTEBOOK, paper="Goat, Fig. 2a",
+    "goat_language_perplexity",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    paper="Goat, Fig. 2a",
     claims=("GOAT-F2a", "GOAT-C-6"),
     columns=("encoding", "seed", "length", "loss", "trained", "scored", "documents", "trained_on", "passed"),
     alt="Small panels, one for each encoding, of the loss against context length up to 16 times the training length, "
     "with dots for seeds and the other encodings in grey behind.",
-)  # fmt: skip
+)
 TABLE = TableSpec(
-    "goat_language_differences", build, caption_table, NOTEBOOK,
+    "goat_language_differences",
+    build,
+    caption_table,
+    NOTEBOOK,
     ("trained_on", "encoding", "rival", "length", "seeds", "documents", "gap", "low", "high", "better", "trained"),
     paper="Goat, Fig. 2a",
-)  # fmt: skip
+)

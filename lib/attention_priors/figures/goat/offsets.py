@@ -44,8 +44,13 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "goat_offset_answers", draw, caption, notebook=NOTEBOOK, paper="Goat, App. E.3", claims=("GOAT-E.3",),
+    "goat_offset_answers",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    paper="Goat, App. E.3",
+    claims=("GOAT-E.3",),
     columns=("encoding", "seed", "length", "address", "correct", "samples", "trained"),
     alt="Panels for encodings with and without a rotation: the share of queries answered against the address "
     "that they name, at the training length and at a longer one.",
-)  # fmt: skip
+)

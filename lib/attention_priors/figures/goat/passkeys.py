@@ -81,10 +81,12 @@ def build(frame: Frame) -> Frame:
     learned = gated(frame).groupby("encoding")["passed"]
     for name in (each for pair in pairs(frame) for each in pair):
         own = by_digits(frame[frame["encoding"] == name])
-        row = {"encoding": label(name.removesuffix(UNDIVIDED)),
-               "logits": "not divided" if name.endswith(UNDIVIDED) else "divided by √d",
-               "passed the gate": f"{int(learned.sum()[name])} of {int(learned.size()[name])}",
-               "steps": f"{own.groupby('seed')['steps'].first().median():.0f}"}  # fmt: skip
+        row = {
+            "encoding": label(name.removesuffix(UNDIVIDED)),
+            "logits": "not divided" if name.endswith(UNDIVIDED) else "divided by √d",
+            "passed the gate": f"{int(learned.sum()[name])} of {int(learned.size()[name])}",
+            "steps": f"{own.groupby('seed')['steps'].first().median():.0f}",
+        }
         for multiple in (1, 2, 4, FAR):
             at = own[own["length"] == multiple * trained]
             if len(at):
@@ -102,9 +104,14 @@ def caption_table(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "goat_passkey_counts", draw, caption, notebook=NOTEBOOK, columns=COLUMNS, paper="Goat, Fig. 3a",
+    "goat_passkey_counts",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    columns=COLUMNS,
+    paper="Goat, Fig. 3a",
     claims=("GOAT-F3a", "GOAT-C-7", "GOAT-C-10"),
     alt="Small panels, one for each encoding from the best to the worst: the share of digits and of whole passkeys "
     "against context length, with interval bars, dots for seeds, and a dotted line at chance.",
-)  # fmt: skip
+)
 TABLE = TableSpec("goat_passkey_counts", build, caption_table, NOTEBOOK, (*COLUMNS, "steps"), paper="Goat, Fig. 3a")

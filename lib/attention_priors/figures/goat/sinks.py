@@ -57,13 +57,21 @@ def build(frame: Frame) -> Frame:
     for (task, name), own in frame.groupby(["task", "encoding"], sort=False):
         models, top = own.groupby("seed").first(), own.loc[own.groupby("seed")["mass"].idxmax()]
         sinks = own[own["mass"] >= SINK]
-        rows.append({
-            "task": TASKS[task], "encoding": label(name), "seeds": len(models), "passed": int(models["passed"].sum()),
-            "loss": f"{models['loss'].mean():.3f}", "heads that sink": f"{len(sinks)} of {len(own)}",
-            "most mass on key 0": f"{top['mass'].mean():.3f}", "by content alone": f"{top['content_mass'].mean():.3f}",
-            "by the prior alone": f"{top['prior_mass'].mean():.3f}", "norm of key 0": f"{own['norm'].mean():.3f}",
-            "in heads that sink": f"{sinks['norm'].mean():.3f}" if len(sinks) else "",
-        })  # fmt: skip
+        rows.append(
+            {
+                "task": TASKS[task],
+                "encoding": label(name),
+                "seeds": len(models),
+                "passed": int(models["passed"].sum()),
+                "loss": f"{models['loss'].mean():.3f}",
+                "heads that sink": f"{len(sinks)} of {len(own)}",
+                "most mass on key 0": f"{top['mass'].mean():.3f}",
+                "by content alone": f"{top['content_mass'].mean():.3f}",
+                "by the prior alone": f"{top['prior_mass'].mean():.3f}",
+                "norm of key 0": f"{own['norm'].mean():.3f}",
+                "in heads that sink": f"{sinks['norm'].mean():.3f}" if len(sinks) else "",
+            }
+        )
     return Frame(rows)
 
 
@@ -77,11 +85,19 @@ def caption_table(frame: Frame) -> str:
 
 
 KEYS = FigureSpec(
-    "sinks_keys", draw, caption, notebook=NOTEBOOK, paper="Goat, Fig. 2b", claims=("GOAT-F2b",),
+    "sinks_keys",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    paper="Goat, Fig. 2b",
+    claims=("GOAT-F2b",),
     columns=("task", "encoding", "seed", "passed", "layer", "head", "key", "u"),
     alt="A panel for each task and form of Goat: the bias on keys by key on a logarithmic axis, a line for each head.",
-)  # fmt: skip
+)
 TABLE = TableSpec(
-    "sinks_heads", build, caption_table, NOTEBOOK,
+    "sinks_heads",
+    build,
+    caption_table,
+    NOTEBOOK,
     ("task", "encoding", "seed", "passed", "loss", "mass", "content_mass", "prior_mass", "norm"),
-)  # fmt: skip
+)

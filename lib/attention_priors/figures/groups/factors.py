@@ -63,14 +63,28 @@ def rounding(rate: float, omega: float, last: int, lag: int, block: int) -> Rows
 
 def draw(frame: Frame) -> Figure:
     fig, ax = style.figure(style.SINGLE, 2.4)
-    lines.plot(ax, frame[frame["factors"] == "absolute"], "position", "log10 size", "decay", LOOKS,
-          lambda decay: f"decay $1 - 2^{{-{round(-np.log2(1 - decay))}}}$")  # fmt: skip
+    lines.plot(
+        ax,
+        frame[frame["factors"] == "absolute"],
+        "position",
+        "log10 size",
+        "decay",
+        LOOKS,
+        lambda decay: f"decay $1 - 2^{{-{round(-np.log2(1 - decay))}}}$",
+    )
     fastest = _fastest_by_block(frame)
     ax.plot(fastest["position"], fastest["log10 size"], color=style.BLACK, linewidth=0.6, label="fastest, by block")
     for dtype, largest in (("fp16", LARGEST["fp16"]), ("bf16, fp32", LARGEST["fp32"])):
         ax.axhline(np.log10(largest), color=style.GREY, linewidth=0.8, linestyle=":")
-        ax.text(frame["position"].max(), np.log10(largest) - 0.6, f"largest {dtype}", ha="right", va="top",
-                fontsize=style.SMALLEST, color=style.DARK)  # fmt: skip
+        ax.text(
+            frame["position"].max(),
+            np.log10(largest) - 0.6,
+            f"largest {dtype}",
+            ha="right",
+            va="top",
+            fontsize=style.SMALLEST,
+            color=style.DARK,
+        )
     ax.set(xlabel="position of the key", ylabel="$\\log_{10}$ size of $G(s)$", ylim=(-1, 45))
     ax.set_xlim(0, frame["position"].max())
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
@@ -95,8 +109,13 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "groups_factors", draw, caption, notebook="one_parameter_groups", rows=rows,
-    columns=("decay", "factors", "position", "log10 size"), claims=("OPG-14",),
+    "groups_factors",
+    draw,
+    caption,
+    notebook="one_parameter_groups",
+    rows=rows,
+    columns=("decay", "factors", "position", "log10 size"),
+    claims=("OPG-14",),
     alt="Logarithm of the keys' factor by position. Straight lines for three decays rise through the largest number of "
     "fp16, the fastest one also through that of fp32; the factor counted by blocks stays a low saw-tooth.",
-)  # fmt: skip
+)

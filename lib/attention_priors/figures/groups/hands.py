@@ -28,8 +28,19 @@ def draw(frame: Frame) -> Figure:
         for (color, dashes, marker), (name, points) in zip(LOOKS, part.groupby("factor", sort=False), strict=True):
             whole = np.flatnonzero(points["t"] % 1 == 0).tolist()
             size, face = (5, "none") if marker == "s" else (2.4, color)
-            ax.plot(points["x"], points["y"], color=color, dashes=dashes, linewidth=0.8, marker=marker, markevery=whole,
-                    markersize=size, markerfacecolor=face, markeredgewidth=0.7, label=f"${name}$")  # fmt: skip
+            ax.plot(
+                points["x"],
+                points["y"],
+                color=color,
+                dashes=dashes,
+                linewidth=0.8,
+                marker=marker,
+                markevery=whole,
+                markersize=size,
+                markerfacecolor=face,
+                markeredgewidth=0.7,
+                label=f"${name}$",
+            )
         reach = 1.15 * float(np.hypot(part["x"], part["y"]).max())
         ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel="first coordinate")
         ax.set_title(rf"$\lambda = {rate:g}$, $\omega = {omega:g}$")
@@ -50,8 +61,14 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "groups_hands", draw, caption, notebook="one_parameter_groups", paper="the post's animations", rows=rows,
-    columns=("omega", "rate", "factor", "t", "x", "y"), claims=("OPG-F1", "OPG-10"),
+    "groups_hands",
+    draw,
+    caption,
+    notebook="one_parameter_groups",
+    paper="the post's animations",
+    rows=rows,
+    columns=("omega", "rate", "factor", "t", "x", "y"),
+    claims=("OPG-F1", "OPG-10"),
     alt="Four panels. Undamped: query and key move on the same circle. Damped: the query's path spirals inwards, the "
     "key's outwards.",
-)  # fmt: skip
+)

@@ -117,10 +117,15 @@ def explore(rate: float, omega: float, defect: bool) -> Figure:
 
 
 FIGURE = FigureSpec(
-    "groups_portraits", draw, caption, notebook="one_parameter_groups", paper="the post's animations", rows=rows,
+    "groups_portraits",
+    draw,
+    caption,
+    notebook="one_parameter_groups",
+    paper="the post's animations",
+    rows=rows,
     columns=("kind", "path", "t", "x", "y"),
     claims=("OPG-8", "OPG-10", "OPG-12", "OPG-13", "OPG-15", "OPG-16", "OPG-F2", "X-2"),
     alt="Six columns. Above, flows: curves into the origin, circles, spirals, horizontal lines, lines that shear and "
     "fall into the origin, arcs that leave the origin and the panel. Below, the scores by lag: decay, wave, damped "
     "wave, straight falling line, a hump, a growing wave.",
-)  # fmt: skip
+)

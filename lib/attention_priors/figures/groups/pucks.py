@@ -48,7 +48,11 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "groups_pucks", draw, caption, notebook="one_parameter_groups", paper="the post's pucks",
+    "groups_pucks",
+    draw,
+    caption,
+    notebook="one_parameter_groups",
+    paper="the post's pucks",
     columns=("encoding", "seed", "multiple", "correct", "samples", "coupling", "decay"),
     alt="Rows of accuracy for six encodings, a panel for each longest lag; all fall beyond the lags of training.",
-)  # fmt: skip
+)

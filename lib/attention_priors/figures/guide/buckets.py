@@ -43,7 +43,12 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "guide_buckets", draw, caption, notebook="field_guide", rows=rows, columns=("curve", "lag", "bucket"),
+    "guide_buckets",
+    draw,
+    caption,
+    notebook="field_guide",
+    rows=rows,
+    columns=("curve", "lag", "bucket"),
     claims=("PE-T5", "PE-E-T5", "PE-E-T5b"),
     alt="Bucket by lag: the code's staircase rises to 31 at lag 113; the printed formula drops to 0 at lag 16.",
-)  # fmt: skip
+)

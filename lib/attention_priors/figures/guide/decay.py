@@ -42,8 +42,14 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "guide_decay", draw, caption, notebook="field_guide", paper="survey, xPos figure", rows=rows,
-    columns=("curve", "lag", "score"), claims=("PE-F4",),
+    "guide_decay",
+    draw,
+    caption,
+    notebook="field_guide",
+    paper="survey, xPos figure",
+    rows=rows,
+    columns=("curve", "lag", "score"),
+    claims=("PE-F4",),
     alt="Score by lag: RoPE's curve oscillates for ever, xPos at scale 512 follows it and settles late, xPos at scale "
     "1 falls smoothly to zero within a few dozen tokens.",
-)  # fmt: skip
+)

@@ -53,8 +53,14 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "key_slope_rounding", draw, caption, notebook="field_guide", paper="Goat, Proposition F.6", rows=rows,
-    columns=("dtype", "lanes", "slope", "keys", "misplaced"), claims=("GOAT-E6",),
+    "key_slope_rounding",
+    draw,
+    caption,
+    notebook="field_guide",
+    paper="Goat, Proposition F.6",
+    rows=rows,
+    columns=("dtype", "lanes", "slope", "keys", "misplaced"),
+    claims=("GOAT-E6",),
     alt="Weight on the wrong keys by context length for four slopes in bf16 and fp16: zero up to 256 or 2048 keys, "
     "then rising towards one, earlier for steeper slopes; with two coordinates zero until much later.",
-)  # fmt: skip
+)

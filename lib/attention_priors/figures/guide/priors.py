@@ -58,6 +58,10 @@ def caption(frame: Frame) -> str:
 
 
 TABLE = TableSpec(
-    "guide_priors", build, caption, notebook="field_guide", rows=rows,
+    "guide_priors",
+    build,
+    caption,
+    notebook="field_guide",
+    rows=rows,
     columns=("family", "setting", "keys", "normaliser", "mean lag", "window"),
-)  # fmt: skip
+)

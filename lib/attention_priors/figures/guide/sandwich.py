@@ -53,7 +53,12 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "guide_sandwich", draw, caption, notebook="field_guide", rows=rows, columns=("curve", "lag", "value"),
+    "guide_sandwich",
+    draw,
+    caption,
+    notebook="field_guide",
+    rows=rows,
+    columns=("curve", "lag", "value"),
     claims=("PE-SAND", "PE-SAND2"),
     alt="A ragged curve falling with the logarithm of the lag, and a straight line that its means follow.",
-)  # fmt: skip
+)

@@ -73,9 +73,15 @@ def _line(ax: Axes, rows: Frame, color: str, dashes: tuple, label: str, side: in
     x, y = rows["x"].to_numpy(), rows["value"].to_numpy()
     ax.plot(x, y, color=color, dashes=dashes)
     ax.annotate(
-        label, (x[-1], y[-1]), xytext=(0, 3 * side), textcoords="offset points", color=color,
-        fontsize=style.SMALLEST, ha="right", va="bottom" if side > 0 else "top",
-    )  # fmt: skip
+        label,
+        (x[-1], y[-1]),
+        xytext=(0, 3 * side),
+        textcoords="offset points",
+        color=color,
+        fontsize=style.SMALLEST,
+        ha="right",
+        va="bottom" if side > 0 else "top",
+    )
 
 
 def _margins(ax: Axes, share: float) -> None:
@@ -100,9 +106,15 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "inference_readings_of_z", draw, caption, notebook="attention_is_inference", paper="BAM, appendix I", rows=rows,
-    columns=("reading", "series", "x", "value"), claims=("BAM-I1", "BAM-I2", "BAM-I3", "BAM-E1"),
+    "inference_readings_of_z",
+    draw,
+    caption,
+    notebook="attention_is_inference",
+    paper="BAM, appendix I",
+    rows=rows,
+    columns=("reading", "series", "x", "value"),
+    claims=("BAM-I1", "BAM-I2", "BAM-I3", "BAM-E1"),
     alt="Three panels. Overlap and ratio, mirrored about one on a log scale. Overlap rising past the point where the "
     "two distributions coincide, while the cosine peaks there. Printed information starting at ln L and lift starting "
     "at 0.",
-)  # fmt: skip
+)

@@ -80,8 +80,14 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "inference_score_matrices", draw, caption, notebook="attention_is_inference", paper="BAM, Fig. 5", rows=rows,
-    columns=("matrix", "query", "key", "value"), claims=("BAM-F5",),
+    "inference_score_matrices",
+    draw,
+    caption,
+    notebook="attention_is_inference",
+    paper="BAM, Fig. 5",
+    rows=rows,
+    columns=("matrix", "query", "key", "value"),
+    claims=("BAM-F5",),
     alt="Five square matrices in a row: content plus causal mask plus bias equals score, whose rows become weights; "
     "the upper right triangle of mask, score and weights is hatched as invisible.",
-)  # fmt: skip
+)

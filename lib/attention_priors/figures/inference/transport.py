@@ -32,8 +32,12 @@ def draw(frame: Frame) -> Figure:
         at = frontier.iloc[(frontier["tau"] - tau).abs().argmin()][["expected", "entropy"]].to_numpy()
         ax.plot(*at, marker, color=style.BLUE, markersize=5)
         ax.annotate(rf"$\tau = {tau:g}$", at, xytext=(5, 3), textcoords="offset points", fontsize=style.SMALLEST)
-    ax.set(xlabel=r"expected score $\langle p, s\rangle$", ylabel="entropy $H(p)$ in nats",
-           xlim=(None, 1.12 * frontier["expected"].max()), ylim=(None, 1.08 * frontier["entropy"].max()))  # fmt: skip
+    ax.set(
+        xlabel=r"expected score $\langle p, s\rangle$",
+        ylabel="entropy $H(p)$ in nats",
+        xlim=(None, 1.12 * frontier["expected"].max()),
+        ylim=(None, 1.08 * frontier["entropy"].max()),
+    )
     fig.legend(loc="outside upper center", markerscale=2, ncols=2)
     return fig
 
@@ -51,8 +55,13 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "inference_transport", draw, caption, notebook="attention_is_inference", rows=rows,
-    columns=("kind", "tau", "expected", "entropy"), claims=("GOAT-P2.2b", "GOAT-P3.1"),
+    "inference_transport",
+    draw,
+    caption,
+    notebook="attention_is_inference",
+    rows=rows,
+    columns=("kind", "tau", "expected", "entropy"),
+    claims=("GOAT-P2.2b", "GOAT-P3.1"),
     alt="A concave curve that falls in entropy as the expected score rises, from the uniform distribution on; grey "
     "dots of other distributions lie below it or, at lower scores, to its left.",
-)  # fmt: skip
+)

@@ -7,11 +7,16 @@ from attention_priors.figures.spec import Figure, FigureSpec, Frame
 
 
 def draw(frame: Frame) -> Figure:
-    times = [dataclasses.replace(line, low=own["low"], high=own["high"])
-             for line, (_, own) in zip(panels.series(frame, "keys", "milliseconds", "method"),
-                                       frame.groupby("method", sort=False), strict=True)]  # fmt: skip
-    made = {"time, forward and backward (ms)": times,
-            "memory at the peak (MB)": panels.series(frame, "keys", "memory", "method")}  # fmt: skip
+    times = [
+        dataclasses.replace(line, low=own["low"], high=own["high"])
+        for line, (_, own) in zip(
+            panels.series(frame, "keys", "milliseconds", "method"), frame.groupby("method", sort=False), strict=True
+        )
+    ]
+    made = {
+        "time, forward and backward (ms)": times,
+        "memory at the peak (MB)": panels.series(frame, "keys", "memory", "method"),
+    }
     axis = panels.lengths(frame["keys"]) | {"yscale": "log", "sharey": False, "legend": "above"}
     return panels.draw(made, "keys", "milliseconds; MB", height=1.8, **axis)[0]
 
@@ -28,7 +33,10 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "kernel_backends", draw, caption, notebook="fused_kernel",
+    "kernel_backends",
+    draw,
+    caption,
+    notebook="fused_kernel",
     columns=("method", "keys", "milliseconds", "low", "high", "memory"),
     alt="Time and memory of attention on a CPU by number of keys for three methods.",
-)  # fmt: skip
+)

@@ -6,8 +6,15 @@ from attention_priors.experiments import kernel_rows
 from attention_priors.figures import style
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 
-RESULTS = {"out": "o", "q": "dq", "k": "dk", "v": "dv", "theta_alpha": r"d$\theta_\alpha$",
-           "theta_beta": r"d$\theta_\beta$", "theta_mu": r"d$\theta_\mu$"}  # fmt: skip
+RESULTS = {
+    "out": "o",
+    "q": "dq",
+    "k": "dk",
+    "v": "dv",
+    "theta_alpha": r"d$\theta_\alpha$",
+    "theta_beta": r"d$\theta_\beta$",
+    "theta_mu": r"d$\theta_\mu$",
+}
 WAYS = (
     ("plain", -0.15, style.GREY, "s", "PyTorch, bfloat16"),
     ("kernel", 0.15, style.ORANGE, "o", "our kernels, bfloat16"),
@@ -53,7 +60,12 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "kernel_errors", draw, caption, notebook="fused_kernel", claims=("X-17",),
-    columns=("way", "result", "seed", "error"), rows=rows,
+    "kernel_errors",
+    draw,
+    caption,
+    notebook="fused_kernel",
+    claims=("X-17",),
+    columns=("way", "result", "seed", "error"),
+    rows=rows,
     alt="Relative errors of output and gradients in bfloat16, PyTorch beside our kernels, on a log scale.",
-)  # fmt: skip
+)

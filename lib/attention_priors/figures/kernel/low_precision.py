@@ -4,8 +4,12 @@ from attention_priors.experiments import kernel_rows
 from attention_priors.figures import lines, panels
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
 
-WAYS = {"product": "coordinates in bfloat16", "split": "coordinates in three parts", "added": "added in float32",
-        "content": "content alone"}  # fmt: skip
+WAYS = {
+    "product": "coordinates in bfloat16",
+    "split": "coordinates in three parts",
+    "added": "added in float32",
+    "content": "content alone",
+}
 
 
 SEEDS = (0, 1, 2)
@@ -36,7 +40,11 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "kernel_low_precision", draw, caption, notebook="fused_kernel", columns=("carrier", "keys", "how", "variation"),
+    "kernel_low_precision",
+    draw,
+    caption,
+    notebook="fused_kernel",
+    columns=("carrier", "keys", "how", "variation"),
     rows=rows,
     alt="Three panels: total variation by number of keys for priors carried by coordinates or added.",
-)  # fmt: skip
+)

@@ -67,11 +67,14 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "kernel_speed", draw, caption, notebook="fused_kernel",
+    "kernel_speed",
+    draw,
+    caption,
+    notebook="fused_kernel",
     columns=("part", "method", "mode", "width", "length", "pass", "milliseconds", "tflops", "device", "date"),
     rows=rows,
     alt="TFLOP per second by length for our kernels and others, forward and backward, and milliseconds of decoding.",
-)  # fmt: skip
+)
 
 
 def build(frame: Frame) -> Frame:

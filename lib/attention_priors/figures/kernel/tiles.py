@@ -11,8 +11,10 @@ def rows(size: Size, seed: int) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    made = {f"content within ± {content:g}": panels.series(own, "keys", "kept", "prior")
-            for content, own in frame.groupby("content")}  # fmt: skip
+    made = {
+        f"content within ± {content:g}": panels.series(own, "keys", "kept", "prior")
+        for content, own in frame.groupby("content")
+    }
     axis = panels.lengths(frame["keys"]) | {"ylim": (0, 1.05)}
     return panels.draw(made, "keys", "share of tiles computed", height=1.6, legend="above", **axis)[0]
 
@@ -28,7 +30,11 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "kernel_tiles", draw, caption, notebook="fused_kernel", columns=("prior", "keys", "content", "kept"),
+    "kernel_tiles",
+    draw,
+    caption,
+    notebook="fused_kernel",
+    columns=("prior", "keys", "content", "kept"),
     rows=rows,
     alt="Share of tiles computed by number of keys for three priors and two ranges of content.",
-)  # fmt: skip
+)

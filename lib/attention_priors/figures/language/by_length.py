@@ -40,8 +40,15 @@ def draw(frame: Frame) -> Figure:
                 curve(ax, np.exp(over_seeds(own, "loss")), seeds, style_of(name) | _missed(own), zorder=rank + 4)
             style.length_axis(ax, rows["length"], rows["trained"])
             ends = [rows["length"].min(), rows["length"].max()]
-            ax.plot(ends, [unigram] * 2, color=style.GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1,
-                    label="Token frequencies")  # fmt: skip
+            ax.plot(
+                ends,
+                [unigram] * 2,
+                color=style.GREY,
+                linewidth=0.8,
+                linestyle=(0, (1, 2)),
+                zorder=1,
+                label="Token frequencies",
+            )
             ax.set_title(f"{kind},\n{title}" if title else kind)
         _perplexities(column[0], rows)
         column[-1].set_xlabel(LENGTH)
@@ -142,11 +149,27 @@ def _changed(model: tuple[Row, Frame]) -> str:
 
 
 FIGURE = FigureSpec(
-    "language_perplexity", draw, caption, notebook="language_models", paper="BAM, Figs. 6 and 7",
+    "language_perplexity",
+    draw,
+    caption,
+    notebook="language_models",
+    paper="BAM, Figs. 6 and 7",
     claims=("BAM-C7", "BAM-C18", "BAM-C23", "BAM-F6", "BAM-F7"),
-    columns=(*COLUMNS, "trained_on", "domain", "passed", "length", "loss", "perplexity", "growth", "trained", "scored",
-             "documents", "unigram"),
+    columns=(
+        *COLUMNS,
+        "trained_on",
+        "domain",
+        "passed",
+        "length",
+        "loss",
+        "perplexity",
+        "growth",
+        "trained",
+        "scored",
+        "documents",
+        "unigram",
+    ),
     alt="Perplexity on a log axis against context length on a log axis, for text of the kind trained on and for other "
     "text, encodings without SSMax and, in panels of their own, with it, each a line with bars and dots; a dotted line "
     "for a model of token frequencies.",
-)  # fmt: skip
+)

@@ -22,6 +22,9 @@ def caption(frame: Frame) -> str:
 
 
 TABLE = TableSpec(
-    "language_corpus", build, caption, "language_models",
+    "language_corpus",
+    build,
+    caption,
+    "language_models",
     ("split", "domain", "documents", "tokens", "corpus", "sha256", "same", "vocabulary"),
-)  # fmt: skip
+)

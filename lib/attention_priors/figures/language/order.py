@@ -13,8 +13,9 @@ def draw(frame: Frame) -> Figure:
     order = sorted(groups(frame), key=lambda each: each[1]["swap"].mean())
     fig, axes = style.figure(style.MIDDLE, 0.9 + 0.17 * len(order), ncols=2, sharey=True)
     axes[0].axvline(frame["gate"].iloc[0], color=style.GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
-    for ax, column, text in zip(axes, ("swap", "bag"), ("two neighbours exchanged", "all but the last shuffled"),
-                                strict=True):  # fmt: skip
+    for ax, column, text in zip(
+        axes, ("swap", "bag"), ("two neighbours exchanged", "all but the last shuffled"), strict=True
+    ):
         for y, (name, own) in enumerate(order):
             seed_row(ax, own[column], y, style_of(name))
         ax.set(xlabel="cost on the next token (nats)", title=text)
@@ -29,8 +30,11 @@ def draw(frame: Frame) -> Figure:
 
 def caption(frame: Frame) -> str:
     first, missed = frame.iloc[0], frame[~frame["passed"].astype(bool)]
-    gone = listed(f"{style_of(name)['label']} ({len(own)} of {len(every)} seeds)" for name, every in groups(frame)
-                  if len(own := every[~every["passed"].astype(bool)]))  # fmt: skip
+    gone = listed(
+        f"{style_of(name)['label']} ({len(own)} of {len(every)} seeds)"
+        for name, every in groups(frame)
+        if len(own := every[~every["passed"].astype(bool)])
+    )
     verdict = f"Missed by {gone}; these runs are shown below and decide nothing" if len(missed) else "All runs pass"
     return (
         f"What order is worth to models trained on {first['trained']} tokens: cost on the next token where the two "
@@ -41,8 +45,11 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "language_order", draw, caption, notebook="language_models",
+    "language_order",
+    draw,
+    caption,
+    notebook="language_models",
     columns=(*COLUMNS, "swap", "bag", "pairs", "passed", "gate", "trained"),
     alt="Two panels with a row for each encoding and a mark for every seed: the cost of exchanging two neighbours "
     "beside a dotted line at the gate, and the cost of shuffling all tokens but the last.",
-)  # fmt: skip
+)

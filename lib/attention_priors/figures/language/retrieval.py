@@ -33,8 +33,16 @@ def draw(frame: Frame) -> Figure:
             if math.isfinite(row.high):
                 ax.plot([row.low, row.high], [row.accuracy] * 2, **bars)
             ax.plot([row.perplexity] * 2, [row.accuracy_low, row.accuracy_high], **bars)
-            ax.plot(row.perplexity, row.accuracy, own["marker"], color=own["color"], markersize=5, label=own["label"],
-                    **({} if row.decides else {"markerfacecolor": "white"}), zorder=4)  # fmt: skip
+            ax.plot(
+                row.perplexity,
+                row.accuracy,
+                own["marker"],
+                color=own["color"],
+                markersize=5,
+                label=own["label"],
+                **({} if row.decides else {"markerfacecolor": "white"}),
+                zorder=4,
+            )
         ax.set(xscale="log", ylim=(-0.04, 1.04), title=f"at {multiple:.3g}×")
         ax.set_xlim(_span(frame))
         ax.set_xticks(ticks := _ticks(*_span(frame)), [f"{tick:g}" for tick in ticks])
@@ -84,9 +92,25 @@ def _told(frame: Frame, multiple: float) -> str:
 
 
 FIGURE = FigureSpec(
-    "perplexity_and_retrieval", draw, caption, notebook="language_models", claims=("BAM-C7",),
-    columns=("encoding", "multiple", "seeds", "prompt_seeds", "perplexity", "low", "high", "accuracy", "accuracy_low",
-             "accuracy_high", "prompts", "decides"),
+    "perplexity_and_retrieval",
+    draw,
+    caption,
+    notebook="language_models",
+    claims=("BAM-C7",),
+    columns=(
+        "encoding",
+        "multiple",
+        "seeds",
+        "prompt_seeds",
+        "perplexity",
+        "low",
+        "high",
+        "accuracy",
+        "accuracy_low",
+        "accuracy_high",
+        "prompts",
+        "decides",
+    ),
     alt="Scatter plots at a few context lengths: perplexity on a log axis against the share of passkeys retrieved, a "
     "marker with two thin bars for each encoding, open where a gate was missed.",
-)  # fmt: skip
+)

@@ -25,9 +25,11 @@ def build(frame: Frame) -> Frame:
         cells = {}
         for part, size in SIZES.items():
             found = own[own["part"] == part]
-            cells |= {f"{size}, loss (nats)": bounded(found["loss"].mean(), *t_interval(found["loss"]), digits=3),
-                      f"{size}, cost of a swap (nats)": f"{found['swap'].mean():.2f}",
-                      f"{size}, know order": f"{int(found['passed'].sum())} of {len(found)}"}  # fmt: skip
+            cells |= {
+                f"{size}, loss (nats)": bounded(found["loss"].mean(), *t_interval(found["loss"]), digits=3),
+                f"{size}, cost of a swap (nats)": f"{found['swap'].mean():.2f}",
+                f"{size}, know order": f"{int(found['passed'].sum())} of {len(found)}",
+            }
         made.append({"encoding": label(name), **cells})
     return Frame(made)
 
@@ -43,6 +45,10 @@ def caption(frame: Frame) -> str:
 
 
 TABLE = TableSpec(
-    "language_readings", build, caption, "language_models",
-    ("part", "encoding", "seed", "length", "trained", "loss", "swap", "passed"), "the survey's figure on NoPE",
-)  # fmt: skip
+    "language_readings",
+    build,
+    caption,
+    "language_models",
+    ("part", "encoding", "seed", "length", "trained", "loss", "swap", "passed"),
+    "the survey's figure on NoPE",
+)

@@ -13,8 +13,10 @@ def build(frame: Frame) -> Frame:
     built = []
     for name, own in groups(rows):
         own = own.set_index("domain")
-        cells = {f"{domain}, perplexity": bounded(*own.loc[domain, ["perplexity", "low", "high"]])
-                 for domain in dict.fromkeys(rows["domain"])}  # fmt: skip
+        cells = {
+            f"{domain}, perplexity": bounded(*own.loc[domain, ["perplexity", "low", "high"]])
+            for domain in dict.fromkeys(rows["domain"])
+        }
         seeds, passed = int(own["seeds"].max()), int(own["passed"].max())
         built.append({"encoding": style_of(name)["label"], "seeds": seeds, "that know order": passed, **cells})
     return Frame(built)
@@ -32,8 +34,23 @@ def caption(frame: Frame) -> str:
 
 
 TABLE = TableSpec(
-    "language_over_seeds", build, caption, "language_models",
-    ("domain", "encoding", "times", "seeds", "passed", "length", "perplexity", "low", "high", "documents", "trained",
-     "scored"),
+    "language_over_seeds",
+    build,
+    caption,
+    "language_models",
+    (
+        "domain",
+        "encoding",
+        "times",
+        "seeds",
+        "passed",
+        "length",
+        "perplexity",
+        "low",
+        "high",
+        "documents",
+        "trained",
+        "scored",
+    ),
     "BAM, Table 2",
-)  # fmt: skip
+)

@@ -54,8 +54,13 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "learned_heads", draw, caption, notebook="learned_priors", paper="BAM, Fig. 4", claims=("BAM-C8",),
+    "learned_heads",
+    draw,
+    caption,
+    notebook="learned_priors",
+    paper="BAM, Fig. 4",
+    claims=("BAM-C8",),
     columns=("seed", "layer", "head", "beta", "theta_alpha"),
     alt="Small panels, a column for each layer and a row for each seed: a curve for each head of its prior over the "
     "uniform share against the lag on two log axes; some fall, some rise, some are level.",
-)  # fmt: skip
+)

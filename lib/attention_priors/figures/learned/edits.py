@@ -56,8 +56,12 @@ def at_training_length(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "learned_edits", draw, caption, notebook="learned_priors", claims=("BAM-C21",),
+    "learned_edits",
+    draw,
+    caption,
+    notebook="learned_priors",
+    claims=("BAM-C21",),
     columns=("edit", "seed", "length", "accuracy", "samples", "trained"),
     alt="Rows of passkey accuracy for the trained model, three edits of its exponents and the same edit of random "
     "heads, a panel for each of some context lengths.",
-)  # fmt: skip
+)

@@ -31,8 +31,16 @@ def draw(frame: Frame) -> Figure:
     left.set_xticks(sorted(frame["layer"].unique() + 1))
     left.set(xlabel="layer", ylabel=r"learned $\beta$")
     right.axhline(uniform, color=style.GREY, linewidth=0.8, linestyle="--")
-    right.text(0.01, uniform, "uniform attention", transform=right.get_yaxis_transform(), ha="left", va="bottom",
-               fontsize=style.SMALLEST, color=style.DARK)  # fmt: skip
+    right.text(
+        0.01,
+        uniform,
+        "uniform attention",
+        transform=right.get_yaxis_transform(),
+        ha="left",
+        va="bottom",
+        fontsize=style.SMALLEST,
+        color=style.DARK,
+    )
     right.set_yscale("log")
     left.set_yscale("symlog", linthresh=LINEAR)
     right.set_xscale("symlog", linthresh=LINEAR)
@@ -62,12 +70,17 @@ def build(frame: Frame) -> Frame:
     rows = []
     for seed, heads in frame.groupby("seed"):
         negative = heads["beta"] < 0
-        rows.append({
-            "seed": seed, "heads": len(heads), "heads with β < 0": int(negative.sum()), "lowest β": heads["beta"].min(),
-            "highest β": heads["beta"].max(),
-            "lift on the key, β < 0": heads.loc[negative, "passkey_lift"].mean(),
-            "lift on the key, β ≥ 0": heads.loc[~negative, "passkey_lift"].mean(),
-        })  # fmt: skip
+        rows.append(
+            {
+                "seed": seed,
+                "heads": len(heads),
+                "heads with β < 0": int(negative.sum()),
+                "lowest β": heads["beta"].min(),
+                "highest β": heads["beta"].max(),
+                "lift on the key, β < 0": heads.loc[negative, "passkey_lift"].mean(),
+                "lift on the key, β ≥ 0": heads.loc[~negative, "passkey_lift"].mean(),
+            }
+        )
     return Frame(rows).round(3)
 
 
@@ -79,10 +92,15 @@ def caption_table(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "learned_heads", draw, caption, notebook="learned_priors", paper="BAM, Fig. 4", claims=("BAM-C8", "BAM-F4"),
+    "learned_heads",
+    draw,
+    caption,
+    notebook="learned_priors",
+    paper="BAM, Fig. 4",
+    claims=("BAM-C8", "BAM-F4"),
     columns=("seed", "layer", "head", "beta", "passkey_mass"),
     alt="Two scatter plots: learned exponents by layer, and attention mass on the passkey against the exponent.",
-)  # fmt: skip
+)
 TABLE = TableSpec(
     "learned_heads", build, caption_table, "learned_priors", ("seed", "beta", "passkey_lift"), "BAM, Fig. 4"
 )

@@ -40,7 +40,12 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "learned_maps", draw, caption, notebook="learned_priors", paper="BAM, Fig. 4", claims=("BAM-F4",),
+    "learned_maps",
+    draw,
+    caption,
+    notebook="learned_priors",
+    paper="BAM, Fig. 4",
+    claims=("BAM-F4",),
     columns=("seed", "panel", "layer", "head", "beta", "key", "weight"),
     alt="Three line plots of attention weight by key position on a logarithmic axis, the key sentence shaded.",
-)  # fmt: skip
+)

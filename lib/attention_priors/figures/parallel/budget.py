@@ -29,10 +29,16 @@ def rows(size: Size, seed: int, width=16, queries=32, sharpness=2.0) -> Rows:
     for budget in sorted({max(1, keys >> power) for power in range(8)}):
         for rule, kept in (("heaviest", parallel.heaviest(scores, budget)), ("random", np.sort(shuffled[:budget]))):
             moved = [(*parallel.eviction_shift(row, v, kept), np.linalg.norm(row @ v)) for row in weights[-8:]]
-            found.append({"rule": rule, "keys": keys, "budget": budget,
-                          "error": float(np.mean([np.linalg.norm(shift) / norm for shift, _, norm in moved])),
-                          "evicted": float(np.mean([mass for _, mass, _ in moved])),
-                          "bound": float(np.mean([mass * diameter / norm for _, mass, norm in moved]))})  # fmt: skip
+            found.append(
+                {
+                    "rule": rule,
+                    "keys": keys,
+                    "budget": budget,
+                    "error": float(np.mean([np.linalg.norm(shift) / norm for shift, _, norm in moved])),
+                    "evicted": float(np.mean([mass for _, mass, _ in moved])),
+                    "bound": float(np.mean([mass * diameter / norm for _, mass, norm in moved])),
+                }
+            )
     return found
 
 
@@ -42,8 +48,16 @@ def draw(frame: Frame) -> Figure:
     for rule, (color, marker) in RULES.items():
         part = shown[shown["rule"] == rule].sort_values("budget")
         ax.plot(part["budget"], part["error"], color=color, marker=marker, label=f"{rule} keys")
-        ax.plot(part["budget"], part["evicted"], color=color, dashes=(1, 1), linewidth=0.9, marker=marker,
-                markerfacecolor="white", label=f"{rule}, evicted mass")  # fmt: skip
+        ax.plot(
+            part["budget"],
+            part["evicted"],
+            color=color,
+            dashes=(1, 1),
+            linewidth=0.9,
+            marker=marker,
+            markerfacecolor="white",
+            label=f"{rule}, evicted mass",
+        )
         if rule == "heaviest":
             ax.plot(part["budget"], part["bound"], color=style.GREY, dashes=(4, 1.5), label=f"{rule}, bound")
     ax.set(yscale="log", xlabel=f"budget (of {int(frame['keys'].iloc[0])} keys)", ylabel="relative error, evicted mass")
@@ -65,8 +79,14 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "parallel_budget", draw, caption, notebook="parallel_attention", paper="ParallelComp, section 3.1", rows=rows,
-    columns=("rule", "keys", "budget", "error", "evicted", "bound"), claims=("PC-EQ6",),
+    "parallel_budget",
+    draw,
+    caption,
+    notebook="parallel_attention",
+    paper="ParallelComp, section 3.1",
+    rows=rows,
+    columns=("rule", "keys", "budget", "error", "evicted", "bound"),
+    claims=("PC-EQ6",),
     alt="Output error falls with the budget, faster for keys of high score than for random keys, below a dashed bound; "
     "the evicted mass falls likewise.",
-)  # fmt: skip
+)

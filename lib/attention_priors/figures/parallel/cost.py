@@ -41,9 +41,13 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "parallel_cost", draw, caption, notebook=NOTEBOOK, paper="ParallelComp, Table 7 (by proxy)",
+    "parallel_cost",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    paper="ParallelComp, Table 7 (by proxy)",
     claims=("PC-TAB7", "PC-C2"),
     columns=("at_once", "kept", "length", "window", "round", "prefill", "token", "cache", "memory"),
     alt="Four panels of cost against the number of chunks that are read at once, a line with all keys and one with "
     "half of them: time of reading, time of a later token, memory while reading, memory that stays.",
-)  # fmt: skip
+)

@@ -25,9 +25,18 @@ def rows(size: Size, seed: int, epsilon=0.001, delta=0.05) -> Rows:
             above = (weights > epsilon).sum(axis=1)
             t = parallel.noise_level(keys, delta)
             bound = parallel.count_bound(rate, epsilon, t) if rate else 1 / epsilon
-            found.append({"rate": rate, "keys": keys, "epsilon": epsilon, "mean": float(above.mean()),
-                          "least": int(above.min()), "most": int(above.max()), "bound": bound,
-                          "share": float((weights > 1 / keys).mean())})  # fmt: skip
+            found.append(
+                {
+                    "rate": rate,
+                    "keys": keys,
+                    "epsilon": epsilon,
+                    "mean": float(above.mean()),
+                    "least": int(above.min()),
+                    "most": int(above.max()),
+                    "bound": bound,
+                    "share": float((weights > 1 / keys).mean()),
+                }
+            )
     return found
 
 
@@ -36,11 +45,25 @@ def draw(frame: Frame) -> Figure:
     widths = np.array(sorted(frame["keys"].unique()))
     epsilon = frame["epsilon"].iloc[0]
     counts.plot(widths, widths, color=style.GREY, dashes=(1, 1))
-    counts.annotate("as printed, $w - o(w)$", (widths[-1], widths[-1]), xytext=(-8, 3), textcoords="offset points",
-                    fontsize=style.SMALLEST, ha="right", va="bottom")  # fmt: skip
+    counts.annotate(
+        "as printed, $w - o(w)$",
+        (widths[-1], widths[-1]),
+        xytext=(-8, 3),
+        textcoords="offset points",
+        fontsize=style.SMALLEST,
+        ha="right",
+        va="bottom",
+    )
     counts.axhline(1 / epsilon, color=style.BLACK, linewidth=0.9)
-    counts.annotate(r"$1/\epsilon$", (widths[-1], 1 / epsilon), xytext=(-2, 2), textcoords="offset points",
-                    fontsize=style.SMALLEST, ha="right", va="bottom")  # fmt: skip
+    counts.annotate(
+        r"$1/\epsilon$",
+        (widths[-1], 1 / epsilon),
+        xytext=(-2, 2),
+        textcoords="offset points",
+        fontsize=style.SMALLEST,
+        ha="right",
+        va="bottom",
+    )
     for rate, (color, marker) in zip(RATES, LOOKS, strict=True):
         part = frame[frame["rate"] == rate].sort_values("keys")
         counts.fill_between(part["keys"], part["least"], part["most"], color=color, alpha=0.18, linewidth=0)
@@ -74,9 +97,14 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "parallel_counts", draw, caption, notebook="parallel_attention", paper="ParallelComp, Theorem 3.1", rows=rows,
+    "parallel_counts",
+    draw,
+    caption,
+    notebook="parallel_attention",
+    paper="ParallelComp, Theorem 3.1",
+    rows=rows,
     columns=("rate", "keys", "epsilon", "mean", "least", "most", "bound", "share"),
     claims=("PC-TA.3", "PC-TA.3x", "PC-TA.2x"),
     alt="Panel a: counts above a constant threshold, flat or falling with the width, below dashed bounds and a line at "
     "one over the threshold. Panel b: the share above 1/w is nearly constant without decay and falls with it.",
-)  # fmt: skip
+)

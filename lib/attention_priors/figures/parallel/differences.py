@@ -30,8 +30,9 @@ def draw(frame: Frame) -> Figure:
     panels = [times(length, trained) for length in sorted(set(rows["length"]))]
     drawn = []
     for (question, ours, theirs), own in rows.groupby(PAIR, sort=False):
-        cells = {times(row.length, trained): forest.Cell((), row.difference, row.low, row.high)
-                 for row in own.itertuples()}  # fmt: skip
+        cells = {
+            times(row.length, trained): forest.Cell((), row.difference, row.low, row.high) for row in own.itertuples()
+        }
         drawn.append(forest.Row(f"{METHODS[ours].label} − {METHODS[theirs].label}", cells, group=question))
     fig, axes = forest.draw(drawn, panels, "difference in the share of passkeys retrieved", xlim=(-1.05, 1.05))
     for ax in axes:
@@ -44,8 +45,10 @@ def caption(frame: Frame) -> str:
     rows, name = at(frame)
     last = rows[rows["length"] == rows["length"].max()]
     sure = last[(last["low"] > 0) | (last["high"] < 0)]
-    said = "; ".join(f"{METHODS[row.ours].label} − {METHODS[row.theirs].label} "
-                     f"{bounded(row.difference, row.low, row.high)}" for row in sure.itertuples())  # fmt: skip
+    said = "; ".join(
+        f"{METHODS[row.ours].label} − {METHODS[row.theirs].label} {bounded(row.difference, row.low, row.high)}"
+        for row in sure.itertuples()
+    )
     return (
         f"What each part of reading in chunks contributes: {label(name)}, differences within models between two ways "
         f"to read the same prompts, at multiples of the {trained_on(rows)} tokens of training. Bars: 95 % intervals "
@@ -55,8 +58,12 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "parallel_differences", draw, caption, notebook=NOTEBOOK, claims=("PC-MINI",),
+    "parallel_differences",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    claims=("PC-MINI",),
     columns=("question", "encoding", "ours", "theirs", "length", "trained", "seeds", "difference", "low", "high"),
     alt="A forest plot: one row for each pair of ways to read, grouped by the part in which they differ, with the "
     "difference in accuracy and its interval at several multiples of the training length.",
-)  # fmt: skip
+)

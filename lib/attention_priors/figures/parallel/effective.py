@@ -26,8 +26,10 @@ def caption(frame: Frame) -> str:
     rows = by_seed(frame)
     windows = sorted(set(rows["window"]))
     means = rows.groupby(["encoding", "window"], sort=False)["entries"].mean()
-    said = "; ".join(f"{label(name)} {means[name, windows[0]]:.2f} and {means[name, windows[-1]]:.2f}"
-                     for name in dict.fromkeys(rows["encoding"]))  # fmt: skip
+    said = "; ".join(
+        f"{label(name)} {means[name, windows[0]]:.2f} and {means[name, windows[-1]]:.2f}"
+        for name in dict.fromkeys(rows["encoding"])
+    )
     return (
         f"Keys whose weight exceeds {THRESHOLD} in a row of local attention, a mean over layers, heads and the last "
         f"question rows. In windows of {windows[0]} and {windows[-1]} tokens: {said}. No row of any attention has "
@@ -36,7 +38,11 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "parallel_effective", draw, caption, notebook=NOTEBOOK, claims=("PC-DISC",),
+    "parallel_effective",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    claims=("PC-DISC",),
     columns=("encoding", "seed", "window", "document", "entries", "trained"),
     alt="Lines of the number of keys above a threshold against the window, one for each encoding, with seeds as dots.",
-)  # fmt: skip
+)

@@ -36,8 +36,11 @@ def rows(size: Size, seed: int) -> Rows:
         read = Ours(model).read(batch, Select(how, config.layers), how.last, gathered=False)
     kept = torch.stack([layer.valid.float().mean(1) for layer in read.layers]).mean(0)
     for chunk, (start, stop) in enumerate(found.spans):
-        said = {"chunk": chunk + 1, "information": round(float(found.information[chunk]), 3),
-                "stays": int(chunk in found.kept)}  # fmt: skip
+        said = {
+            "chunk": chunk + 1,
+            "information": round(float(found.information[chunk]), 3),
+            "stays": int(chunk in found.kept),
+        }
         for position in range(WINDOW):
             kind = "text" if position < n else "question" if position < n + QUESTION else "reserved"
             if position >= n - (stop - start):
@@ -106,8 +109,13 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "parallel_flow", draw, caption, notebook=NOTEBOOK, rows=rows, paper="ParallelComp, Fig. 2",
+    "parallel_flow",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    rows=rows,
+    paper="ParallelComp, Fig. 2",
     columns=("chunk", "information", "stays", "position", "kind", "kept"),
     alt="Rows of cells, one for each chunk, with text, question and free positions; three rows are marked as staying; "
     "below, the cells that are kept of these in one row, followed by the question.",
-)  # fmt: skip
+)

@@ -31,10 +31,14 @@ def draw(frame: Frame) -> Figure:
     rivals(frame, "method", "parallel_losses")
     made = {}
     for encoding, own in frame.groupby("encoding", sort=False):
-        looks = {method: dict(zip(("color", "dashes", "marker"), drawn, strict=True)) | {"label": name(method)}
-                 for method, drawn in DRAWN.items() if method in set(own["method"])}  # fmt: skip
-        made[label(encoding)] = [panels.over(own[own["method"] == method], "growth", drawn)
-                                 for method, drawn in looks.items()]  # fmt: skip
+        looks = {
+            method: dict(zip(("color", "dashes", "marker"), drawn, strict=True)) | {"label": name(method)}
+            for method, drawn in DRAWN.items()
+            if method in set(own["method"])
+        }
+        made[label(encoding)] = [
+            panels.over(own[own["method"] == method], "growth", drawn) for method, drawn in looks.items()
+        ]
     axis = panels.lengths(frame["length"], trained_on(frame), most=5) | {"levels": [0], "legend": "above"}
     return panels.draw(made, "context (tokens)", "loss above that at T (nats)", height=1.9, ncols=4, **axis)[0]
 
@@ -57,8 +61,13 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "parallel_losses_by_seed", draw, caption, notebook=NOTEBOOK, paper="ParallelComp, Table 3", claims=("PC-TAB3",),
+    "parallel_losses_by_seed",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    paper="ParallelComp, Table 3",
+    claims=("PC-TAB3",),
     columns=("encoding", "method", "seed", "length", "growth", "passed", "documents", "trained", "scored"),
     alt="Lines of loss against context length, one for each way to read, in a panel for each encoding; dots for seeds "
     "and bars for intervals.",
-)  # fmt: skip
+)

@@ -48,8 +48,9 @@ def draw(frame: Frame) -> Figure:
     shown = frame.assign(series=list(zip(frame["slope"], frame["layout"], strict=True)))
     made = panels.series(shown[shown["series"].isin(looks)], "chunks", "margin", "series", looks)
     axis = {"base": 2, "xticks": {n: f"{n}" for n in sorted(frame["chunks"].unique())[::2]}, "yscale": "log"}
-    fig, (ax,) = panels.draw({"": made}, "chunks $C$", "lead for half of the weight (nats)", height=1.75,
-                             legend="upper left", **axis)  # fmt: skip
+    fig, (ax,) = panels.draw(
+        {"": made}, "chunks $C$", "lead for half of the weight (nats)", height=1.75, legend="upper left", **axis
+    )
     ax.set_yticks([4, 16, 64, 256, 1024], ["4", "16", "64", "256", "1024"])
     return fig
 
@@ -70,8 +71,14 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "parallel_margin", draw, caption, notebook="parallel_attention", paper="ParallelComp, section 3.1", rows=rows,
-    columns=("layout", "slope", "chunks", "margin"), claims=("X-15",),
+    "parallel_margin",
+    draw,
+    caption,
+    notebook="parallel_attention",
+    paper="ParallelComp, section 3.1",
+    rows=rows,
+    columns=("layout", "slope", "chunks", "margin"),
+    claims=("X-15",),
     alt="Lead by number of chunks, both logarithmic. Solid lines of reused positions rise slowly and in parallel; "
     "dashed lines of one long row rise in proportion to the number of chunks.",
-)  # fmt: skip
+)

@@ -108,13 +108,16 @@ def build(frame: Frame) -> Frame:
         for method in ordered(own):
             cells = own[own["method"] == method].set_index("length")
             chunks = cells.loc[memory, "chunks"]
-            made.append({
-                "encoding": label(name), "way to read": METHODS[method].label,
-                "passed the gate": f"{int(cells['passed'].max())} of {int(cells['seeds'].max())}",
-                **{f"accuracy at {times(length, trained)}": _cell(cells, length) for length in lengths},
-                f"keys attended to at {times(memory, trained)}": round(cells.loc[memory, "entries"]),
-                f"pairs in reading at {times(memory, trained)}": f"{pairs(method, chunks, memory, trained):.3g}",
-            })  # fmt: skip
+            made.append(
+                {
+                    "encoding": label(name),
+                    "way to read": METHODS[method].label,
+                    "passed the gate": f"{int(cells['passed'].max())} of {int(cells['seeds'].max())}",
+                    **{f"accuracy at {times(length, trained)}": _cell(cells, length) for length in lengths},
+                    f"keys attended to at {times(memory, trained)}": round(cells.loc[memory, "entries"]),
+                    f"pairs in reading at {times(memory, trained)}": f"{pairs(method, chunks, memory, trained):.3g}",
+                }
+            )
     return Frame(made)
 
 
@@ -155,13 +158,20 @@ def _fair(rows: Frame, frame: Frame, length: int) -> Frame:
     """A row for each method: keys, FLOPs, accuracy at `length` and at 64T."""
     trained, every = trained_on(frame), frame.set_index(["encoding", "method", "length"])
     lengths = sorted({length, *({64 * trained} & set(frame["length"]))})
-    return Frame([
-        {f"keys attended to at {times(length, trained)}": round(row.entries), "way to read": METHODS[row.method].label,
-         f"MFLOPs of reading at {times(length, trained)}": round(row.flops / 1e6),
-         **{f"accuracy at {times(each, trained)}": _cell(every.loc[row.encoding].loc[row.method], each)
-            for each in lengths}}
-        for row in rows.itertuples()
-    ])  # fmt: skip
+    return Frame(
+        [
+            {
+                f"keys attended to at {times(length, trained)}": round(row.entries),
+                "way to read": METHODS[row.method].label,
+                f"MFLOPs of reading at {times(length, trained)}": round(row.flops / 1e6),
+                **{
+                    f"accuracy at {times(each, trained)}": _cell(every.loc[row.encoding].loc[row.method], each)
+                    for each in lengths
+                },
+            }
+            for row in rows.itertuples()
+        ]
+    )
 
 
 def caption_fair(frame: Frame, compared: str) -> str:
@@ -189,21 +199,34 @@ def caption_table(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "parallel_prompts", draw, caption, notebook=NOTEBOOK, claims=("PC-MINI",),
+    "parallel_prompts",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    claims=("PC-MINI",),
     columns=("encoding", "method", "seed", "length", "band", "correct", "samples", "trained"),
     alt="A heat map for each way to read: prompt length as a multiple of the training length from left to right, depth "
     "of the passkey from top to bottom, colour for the share retrieved.",
-)  # fmt: skip
+)
 TABLE = TableSpec(
-    "parallel_over_seeds", build, caption_table, NOTEBOOK,
+    "parallel_over_seeds",
+    build,
+    caption_table,
+    NOTEBOOK,
     ("encoding", "method", "length", "seeds", "passed", "mean", "low", "high", "entries", "chunks", "trained"),
-)  # fmt: skip
+)
 FAIR = ("encoding", "method", "length", "mean", "low", "high", "entries", "flops", "trained")
 EQUAL_KEYS = TableSpec(
-    "parallel_over_seeds", equal_keys, partial(caption_fair, compared="ways that attend to as many keys beside each "
-    "other"), NOTEBOOK, FAIR,
-)  # fmt: skip
+    "parallel_over_seeds",
+    equal_keys,
+    partial(caption_fair, compared="ways that attend to as many keys beside each other"),
+    NOTEBOOK,
+    FAIR,
+)
 EQUAL_WINDOW = TableSpec(
-    "parallel_over_seeds", equal_window, partial(caption_fair, compared="ways whose positions stay in the window of "
-    "training, the cheapest first"), NOTEBOOK, FAIR,
-)  # fmt: skip
+    "parallel_over_seeds",
+    equal_window,
+    partial(caption_fair, compared="ways whose positions stay in the window of training, the cheapest first"),
+    NOTEBOOK,
+    FAIR,
+)

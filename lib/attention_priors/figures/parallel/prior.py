@@ -58,8 +58,9 @@ def draw(frame: Frame) -> Figure:
         heights = [mass[positions, chunk] for chunk in (*chunks, 0)]
         masses.bar(np.arange(len(heights)) + shift, heights, 0.38, color=color, hatch=hatch, ec="white", lw=0)
     masses.axhline(1 / len(chunks), color=style.GREY, linewidth=0.8, linestyle="--")
-    masses.annotate("$1/C$", (-0.5, 1 / len(chunks)), xytext=(0, 2), textcoords="offset points",
-                    fontsize=style.SMALLEST)  # fmt: skip
+    masses.annotate(
+        "$1/C$", (-0.5, 1 / len(chunks)), xytext=(0, 2), textcoords="offset points", fontsize=style.SMALLEST
+    )
     masses.set_xticks(range(len(chunks) + 1), [*map(str, chunks), "q"])
     masses.set(xlabel="chunk, oldest first (q: own key)", ylabel="mass without content")
     masses.grid(axis="x", visible=False)
@@ -92,8 +93,14 @@ def explore(size: int, chunks: int, slope: float) -> Figure:
 
 
 FIGURE = FigureSpec(
-    "parallel_prior", draw, caption, notebook="parallel_attention", paper="ParallelComp, Fig. 4", rows=rows,
-    columns=("positions", "distance", "chunk", "share"), claims=("PC-PRIOR",),
+    "parallel_prior",
+    draw,
+    caption,
+    notebook="parallel_attention",
+    paper="ParallelComp, Fig. 4",
+    rows=rows,
+    columns=("positions", "distance", "chunk", "share"),
+    claims=("PC-PRIOR",),
     alt="Panel a: a line that falls over the whole context and a saw-tooth that restarts in each chunk. Panel b: bars "
     "of chunk mass, concentrated on the newest chunk with true positions, equal with shared ones.",
-)  # fmt: skip
+)

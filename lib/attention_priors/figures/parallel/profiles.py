@@ -49,10 +49,16 @@ def draw(frame: Frame) -> Figure:
     made = {}
     for title, kinds in zip(TITLES, PANELS, strict=True):
         looks = {kind: dict(zip(("color", "dashes", "marker"), LOOKS[kind], strict=True)) for kind in kinds}
-        made[title] = [panels.over(rows[rows["kind"] == kind], "share", drawn | {"label": kind, "markersize": 2.5},
-                                   by="fifth") for kind, drawn in looks.items()]  # fmt: skip
-    axis = {"xticks": {n * FIFTHS + (FIFTHS - 1) / 2: f"chunk {n + 1}" for n in range(CHUNKS)}, "levels": [1],
-            "dotted": [border * FIFTHS - 0.5 for border in range(1, CHUNKS)], "ylim": (0, None)}  # fmt: skip
+        made[title] = [
+            panels.over(rows[rows["kind"] == kind], "share", drawn | {"label": kind, "markersize": 2.5}, by="fifth")
+            for kind, drawn in looks.items()
+        ]
+    axis = {
+        "xticks": {n * FIFTHS + (FIFTHS - 1) / 2: f"chunk {n + 1}" for n in range(CHUNKS)},
+        "levels": [1],
+        "dotted": [border * FIFTHS - 0.5 for border in range(1, CHUNKS)],
+        "ylim": (0, None),
+    }
     return panels.draw(made, "place of the key", "attention / uniform share", height=1.8, legend="above", **axis)[0]
 
 
@@ -93,10 +99,14 @@ def caption_table(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "parallel_profiles", draw, caption, notebook=NOTEBOOK, paper="ParallelComp, Figs. 1, 4 and 5",
+    "parallel_profiles",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    paper="ParallelComp, Figs. 1, 4 and 5",
     claims=("PC-F1", "PC-F4", "PC-F5", "PC-C18", "PC-CQ2", "PC-CQ3i"),
     columns=("encoding", "seed", "kind", "fifth", "share", "passed", "trained"),
     alt="Two panels of lines along a text of four chunks: attention relative to the uniform share, in a read "
     "without cuts, in chunks and joined, on the right after three kinds of eviction.",
-)  # fmt: skip
+)
 TABLE = TableSpec("parallel_biases", build, caption_table, NOTEBOOK, ("encoding", "seed", "kind", *COLUMNS))

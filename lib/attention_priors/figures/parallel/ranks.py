@@ -57,8 +57,10 @@ def caption(frame: Frame) -> str:
     plain = rows[rows["cutting"] == "no overlap"]
     missed = plain[plain["rank"] > KEEP]
     if len(missed):
-        why = (f"; of those whose chunk is missed a border cuts {missed['cut'].mean():.2f}, and the first chunk, with "
-               f"the description, is first in {missed['first'].mean():.2f}")  # fmt: skip
+        why = (
+            f"; of those whose chunk is missed a border cuts {missed['cut'].mean():.2f}, and the first chunk, with "
+            f"the description, is first in {missed['first'].mean():.2f}"
+        )
     else:
         why = ""
     return (
@@ -70,8 +72,12 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "parallel_ranks", draw, caption, notebook=NOTEBOOK, claims=("PC-MINI",),
+    "parallel_ranks",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    claims=("PC-MINI",),
     columns=("encoding", "seed", "length", "cutting", "rank", "chunks", "first", "cut", "trained"),
     alt="Lines against prompt length: share of prompts whose key's chunk is ranked first, or among the first three, "
     "by self-information, with and without overlap of chunks, and the share of a choice at random.",
-)  # fmt: skip
+)

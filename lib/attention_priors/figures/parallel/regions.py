@@ -53,8 +53,14 @@ def draw(frame: Frame) -> Figure:
             found = over_seeds(own, column, by="place")
             style.interval_bars(ax, found.index + aside, found["low"], found["high"], color)
             style.seed_dots(ax, own["place"] + aside, own[column], style.darken(color), right=style.ASIDE)
-            ax.plot(found.index + aside, found["mean"], linestyle="none", color=color, marker=marker,
-                    label="any region" if region == ALL else region)  # fmt: skip
+            ax.plot(
+                found.index + aside,
+                found["mean"],
+                linestyle="none",
+                color=color,
+                marker=marker,
+                label="any region" if region == ALL else region,
+            )
         ax.axhline(0, color=style.GREY, linewidth=0.6, zorder=0)
         for border in range(1, len(there)):
             ax.axvline(border - 0.5, color=style.PALE, linewidth=0.7, linestyle=":", zorder=0)
@@ -71,8 +77,11 @@ def caption(frame: Frame) -> str:
     means = rows.groupby(["region", "layers"])[["distance", "evicted"]].mean()
     said = []
     for region in (SINK, RECENCY):
-        own = ", ".join(f"{depth} {means.loc[(region, depth), 'distance']:+.3f}" for depth in DEPTHS if depth != ALL
-                        and (region, depth) in means.index)  # fmt: skip
+        own = ", ".join(
+            f"{depth} {means.loc[(region, depth), 'distance']:+.3f}"
+            for depth in DEPTHS
+            if depth != ALL and (region, depth) in means.index
+        )
         said.append(f"{region} {own or 'none to evict'}")
     every = means.loc[(ALL, ALL)]
     return (
@@ -85,8 +94,13 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "parallel_regions", draw, caption, notebook=NOTEBOOK, paper="ParallelComp, section 4, Q3", claims=("PC-CQ3ii",),
+    "parallel_regions",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    paper="ParallelComp, section 4, Q3",
+    claims=("PC-CQ3ii",),
     columns=COLUMNS,
     alt="Two panels of marks by the layers that evict, early, intermediate, deep and all: the change of the distance "
     "from the uniform share and of the attention to the middles of chunks, a mark for each region, bars and dots.",
-)  # fmt: skip
+)

@@ -61,9 +61,13 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "parallel_shapes", draw, caption, notebook=NOTEBOOK, paper="ParallelComp, Figs. 3 and 6",
-    claims=("PC-CQ1", "PC-F3", "PC-F6"), columns=("encoding", "seed", "layer", "head", "first", "middle", "last",
-                                                  "shape"),
+    "parallel_shapes",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    paper="ParallelComp, Figs. 3 and 6",
+    claims=("PC-CQ1", "PC-F3", "PC-F6"),
+    columns=("encoding", "seed", "layer", "head", "first", "middle", "last", "shape"),
     alt="Marks of heads by attention to the first and to the last keys relative to the middle, on log axes, coloured "
     "by shape: U, mountain, uniform or other.",
-)  # fmt: skip
+)

@@ -34,6 +34,10 @@ def caption(frame: Frame) -> str:
 
 
 TABLE = TableSpec(
-    "passkey_over_seeds", build, caption, NOTEBOOK,
-    ("form", "encoding", "seeds", "samples", "length", "mean", "low", "high", "trained"), "BAM, Figs. 2 and 13",
-)  # fmt: skip
+    "passkey_over_seeds",
+    build,
+    caption,
+    NOTEBOOK,
+    ("form", "encoding", "seeds", "samples", "length", "mean", "low", "high", "trained"),
+    "BAM, Figs. 2 and 13",
+)

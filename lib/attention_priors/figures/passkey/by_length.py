@@ -20,8 +20,13 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "passkey_by_length", lambda frame: lines.draw(lines.shared(frame)), caption, notebook=lines.NOTEBOOK,
-    paper="BAM, Fig. 2", claims=("BAM-C6", "BAM-C7", "BAM-C13", "BAM-F2"), columns=lines.COLUMNS,
+    "passkey_by_length",
+    lambda frame: lines.draw(lines.shared(frame)),
+    caption,
+    notebook=lines.NOTEBOOK,
+    paper="BAM, Fig. 2",
+    claims=("BAM-C6", "BAM-C7", "BAM-C13", "BAM-F2"),
+    columns=lines.COLUMNS,
     alt=f"{lines.ALT}on a log axis for six encodings with SSMax, each {DRAWN}; chance and an untrained model lie at "
     "zero.",
-)  # fmt: skip
+)

@@ -29,8 +29,15 @@ def draw(frame: Frame) -> Figure:
         for ax, name in zip(row, names, strict=True):
             own = frame[(frame["training"] == training) & (frame["encoding"] == name)]
             for _, seed in own.groupby("seed"):
-                ax.plot(seed["length"].map(places), seed["accuracy"], color=look(name)["color"], linewidth=0.8,
-                        marker="o", markersize=2.5, markeredgewidth=0)  # fmt: skip
+                ax.plot(
+                    seed["length"].map(places),
+                    seed["accuracy"],
+                    color=look(name)["color"],
+                    linewidth=0.8,
+                    marker="o",
+                    markersize=2.5,
+                    markeredgewidth=0,
+                )
             ax.axvline(at, color=style.DARK, linewidth=0.6, linestyle=":", zorder=0)
             ax.set_ylim(-0.04, 1.04)
             ax.set_yticks([0, 0.5, 1])
@@ -72,12 +79,16 @@ def build(frame: Frame) -> Frame:
     rivals(frame, "training", "passkey_between")
     trained = trained_on(frame)
     return Frame(
-        {"encoding": label(row.encoding), "trained at": row.training, "seeds": row.seeds,
-         f"accuracy at {trained}": bounded(row.at, row.at_low, row.at_high),
-         f"worst length below {trained}": bounded(row.worst, row.worst_low, row.worst_high),
-         "models that learned a table": row.table}
+        {
+            "encoding": label(row.encoding),
+            "trained at": row.training,
+            "seeds": row.seeds,
+            f"accuracy at {trained}": bounded(row.at, row.at_low, row.at_high),
+            f"worst length below {trained}": bounded(row.worst, row.worst_low, row.worst_high),
+            "models that learned a table": row.table,
+        }
         for row in frame.sort_values(["encoding", "training"]).itertuples()
-    )  # fmt: skip
+    )
 
 
 def caption_table(frame: Frame) -> str:
@@ -89,12 +100,30 @@ def caption_table(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "passkey_confound", draw, caption, notebook=NOTEBOOK, columns=COLUMNS,
+    "passkey_confound",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    columns=COLUMNS,
     alt="Two rows of panels, a column for each encoding: passkey accuracy against prompt length around the training "
     "length, for models trained at one length above and at varied lengths below, a line for each seed.",
-)  # fmt: skip
+)
 TABLE = TableSpec(
-    "passkey_between", build, caption_table, NOTEBOOK,
-    ("training", "encoding", "seeds", "at", "at_low", "at_high", "worst", "worst_low", "worst_high", "table",
-     "trained"),
-)  # fmt: skip
+    "passkey_between",
+    build,
+    caption_table,
+    NOTEBOOK,
+    (
+        "training",
+        "encoding",
+        "seeds",
+        "at",
+        "at_low",
+        "at_high",
+        "worst",
+        "worst_low",
+        "worst_high",
+        "table",
+        "trained",
+    ),
+)

@@ -118,12 +118,19 @@ def caption_planes(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "extensions_retrieval", draw, caption, notebook=NOTEBOOK, columns=COLUMNS,
+    "extensions_retrieval",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    columns=COLUMNS,
     alt="Three panels of passkey accuracy against context length, a line with interval bars for each extension of RoPE "
     "and for encodings that need none: without tuning in a and b, tuned in c.",
-)  # fmt: skip
+)
 TABLE = TableSpec("extensions_retrieval", build, caption_table, NOTEBOOK, COLUMNS)
 PLANES = TableSpec(
-    "extensions_planes", planes, caption_planes, NOTEBOOK,
+    "extensions_planes",
+    planes,
+    caption_planes,
+    NOTEBOOK,
     ("encoding", "factor", "plane", "turns", "slower", "kind", "acts"),
-)  # fmt: skip
+)

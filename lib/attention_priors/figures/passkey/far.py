@@ -24,8 +24,12 @@ def draw(frame: Frame) -> Figure:
     rows, made = _far(frame), {}
     for name, own in rows.groupby("encoding", sort=False):
         mean, look = over_seeds(own, "accuracy", shares)["mean"], alone(name)
-        made[label(name)] = [panels.Line(one["length"], one["accuracy"], look | {"linestyle": "", "label": "_seed"},
-                                         one["low"], one["high"]) for _, one in own.groupby("seed")]  # fmt: skip
+        made[label(name)] = [
+            panels.Line(
+                one["length"], one["accuracy"], look | {"linestyle": "", "label": "_seed"}, one["low"], one["high"]
+            )
+            for _, one in own.groupby("seed")
+        ]
         made[label(name)].append(panels.Line(mean.index, mean, look | {"marker": "None"}))
     ticks = {length: times(length, trained_on(rows)) for length in sorted(set(rows["length"]))[::3]}
     axis = {"base": 2, "xticks": ticks, "rotation": 45, "levels": [GOOD], **panels.SHARES}
@@ -46,8 +50,13 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "passkey_by_length", draw, caption, notebook=lines.NOTEBOOK, paper="BAM, Fig. 3", claims=("BAM-C1", "BAM-F3"),
+    "passkey_by_length",
+    draw,
+    caption,
+    notebook=lines.NOTEBOOK,
+    paper="BAM, Fig. 3",
+    claims=("BAM-C1", "BAM-F3"),
     columns=(*lines.COLUMNS, "low", "high"),
     alt="Panels, one for each encoding that is asked furthest: passkey accuracy of every seed against context length, "
     "as dots with error bars side by side, and their mean as a line.",
-)  # fmt: skip
+)

@@ -27,8 +27,10 @@ def draw(frame: Frame) -> Figure:
         hard, plain = (rows[(rows["encoding"] == name) & (rows["form"] == form)] for form in ("hard", "plain"))
         mean = over_seeds(plain, "accuracy", shares)["mean"]
         without = {"color": style.PALE, "dashes": (3, 1), "label": "plain form"}
-        made[label(name)] = [panels.over(hard, "accuracy", alone(name) | {"label": "with decoys"}, shares),
-                             *[panels.Line(mean.index, mean, without)] * (len(plain) > 0)]  # fmt: skip
+        made[label(name)] = [
+            panels.over(hard, "accuracy", alone(name) | {"label": "with decoys"}, shares),
+            *[panels.Line(mean.index, mean, without)] * (len(plain) > 0),
+        ]
     axis = panels.multiples(rows["length"], trained_on(rows)) | panels.SHARES
     return panels.draw(made, panels.multiple(rows), "share of passkeys retrieved", legend="above", **axis)[0]
 
@@ -47,7 +49,11 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "passkey_by_length", draw, caption, notebook=lines.NOTEBOOK, columns=lines.COLUMNS,
+    "passkey_by_length",
+    draw,
+    caption,
+    notebook=lines.NOTEBOOK,
+    columns=lines.COLUMNS,
     alt="Panels, one for each encoding, of passkey accuracy against context length for the form with decoy digits, "
     "with interval bars and seeds, and the plain form in grey behind.",
-)  # fmt: skip
+)

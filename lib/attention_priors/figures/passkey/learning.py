@@ -12,11 +12,18 @@ def build(frame: Frame) -> Frame:
     for (form, name), own in frame.sort_values("form", ascending=False, kind="stable").groupby(
         ["form", "encoding"], sort=False
     ):
-        rows.append({"form": form, "encoding": label(name), "seeds": len(own),
-                     "passed the gate": f"{int(own['passed'].sum())} of {len(own)}",
-                     "steps": extremes(own["steps"]), "steps at most": int(own["most"].iloc[0]),
-                     "accuracy up to the training length": bounded(*own["pooled"].agg(["mean", "min", "max"])),
-                     "worst length": f"{own['worst'].min():.2f}"})  # fmt: skip
+        rows.append(
+            {
+                "form": form,
+                "encoding": label(name),
+                "seeds": len(own),
+                "passed the gate": f"{int(own['passed'].sum())} of {len(own)}",
+                "steps": extremes(own["steps"]),
+                "steps at most": int(own["most"].iloc[0]),
+                "accuracy up to the training length": bounded(*own["pooled"].agg(["mean", "min", "max"])),
+                "worst length": f"{own['worst'].min():.2f}",
+            }
+        )
     return Frame(rows)
 
 
@@ -29,6 +36,9 @@ def caption(frame: Frame) -> str:
 
 
 GATE = TableSpec(
-    "passkey_gate", build, caption, NOTEBOOK,
+    "passkey_gate",
+    build,
+    caption,
+    NOTEBOOK,
     ("form", "encoding", "seed", "steps", "most", "pooled", "worst", "passed"),
-)  # fmt: skip
+)

@@ -38,9 +38,13 @@ def ranked(rows: Frame) -> list[str]:
 def draw(frame: Frame) -> Figure:
     """A panel an encoding: its seeds, their mean with interval bars, and all other means in grey behind."""
     rows = shown(frame)
-    made = {label(name): [*panels.behind(rows, "accuracy", shares),
-                          panels.over(rows[rows["encoding"] == name], "accuracy", alone(name), shares)]
-            for name in ranked(rows)}  # fmt: skip
+    made = {
+        label(name): [
+            *panels.behind(rows, "accuracy", shares),
+            panels.over(rows[rows["encoding"] == name], "accuracy", alone(name), shares),
+        ]
+        for name in ranked(rows)
+    }
     axis = panels.multiples(rows["length"], trained_on(rows)) | panels.SHARES
     return panels.draw(made, panels.multiple(rows), "share of passkeys retrieved", across=ACROSS, **axis)[0]
 
@@ -64,8 +68,13 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "passkey_by_length", draw, caption, notebook=NOTEBOOK, columns=COLUMNS, paper="BAM, Fig. 13",
+    "passkey_by_length",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    columns=COLUMNS,
+    paper="BAM, Fig. 13",
     claims=("X-11", "BAM-C6", "BAM-C7", "BAM-C13", "BAM-F13"),
     alt="Small panels, one for each encoding from the best to the worst, of passkey accuracy against context length up "
     "to 64 times the training length, with seeds as dots and interval bars, the other encodings in grey behind.",
-)  # fmt: skip
+)

@@ -14,11 +14,18 @@ def build(frame: Frame) -> Frame:
         longest, median = int(group["longest_tested"].max()), group["reach"].median()
         each = [f"{'>' if reach == longest else ''}{reach:,}" for reach in sorted(group["reach"])]
         more = ">" if median == longest else ""
-        rows.append({"form": form, "encoding": label(name), "seeds": len(group),
-                     "median (tokens)": f"{more}{median:,.0f}",
-                     "median / training length": f"{more}{median / trained_on(group):.3g}",
-                     "lowest (tokens)": each[0], "highest (tokens)": each[-1],
-                     "longest tested (tokens)": longest})  # fmt: skip
+        rows.append(
+            {
+                "form": form,
+                "encoding": label(name),
+                "seeds": len(group),
+                "median (tokens)": f"{more}{median:,.0f}",
+                "median / training length": f"{more}{median / trained_on(group):.3g}",
+                "lowest (tokens)": each[0],
+                "highest (tokens)": each[-1],
+                "longest tested (tokens)": longest,
+            }
+        )
     return Frame(rows)
 
 
@@ -30,6 +37,10 @@ def caption(frame: Frame) -> str:
 
 
 TABLE = TableSpec(
-    "passkey_reach", build, caption, NOTEBOOK, ("form", "encoding", "reach", "longest_tested", "trained"),
+    "passkey_reach",
+    build,
+    caption,
+    NOTEBOOK,
+    ("form", "encoding", "reach", "longest_tested", "trained"),
     "BAM, abstract (reach)",
-)  # fmt: skip
+)

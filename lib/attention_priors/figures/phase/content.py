@@ -44,8 +44,13 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "phase_content", draw, caption, notebook="phase_diagram", rows=rows, claims=("X-13",),
+    "phase_content",
+    draw,
+    caption,
+    notebook="phase_diagram",
+    rows=rows,
+    claims=("X-13",),
     columns=("prior", "window", "tail", "low", "high", "omega", "keys"),
     alt="Three panels of tail mass by window with bands: ALiBi's band closes at a hundred lags, the power law's has "
     "nearly closed at the longest window, half of the context, where the uniform prior's is still open.",
-)  # fmt: skip
+)

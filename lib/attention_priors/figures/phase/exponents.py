@@ -29,8 +29,9 @@ def draw(frame: Frame) -> Figure:
     ax.set_xticks(ticks, [style.length_label(tick) for tick in ticks])
     ax.set_yticks([-1, 0, 0.5, 1, 10, 100, 1000], ["$-1$", "0", "1/2", "1", "10", "100", "1000"])
     ax.set(ylim=(LOWEST, 2000), xlabel="lag $d$", ylabel=r"local exponent $\rho(d)$")
-    ax.text(0.01, 0.97, "falls faster than $1/d$: a window forms", transform=ax.transAxes, va="top",
-            fontsize=style.SMALLEST)  # fmt: skip
+    ax.text(
+        0.01, 0.97, "falls faster than $1/d$: a window forms", transform=ax.transAxes, va="top", fontsize=style.SMALLEST
+    )
     ax.text(0.3, 0.02, "falls slower: the far keys outweigh", transform=ax.transAxes, fontsize=style.SMALLEST)
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return fig
@@ -48,9 +49,14 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "phase_exponents", draw, caption, notebook="phase_diagram", rows=rows, columns=("prior", "lag", "exponent"),
+    "phase_exponents",
+    draw,
+    caption,
+    notebook="phase_diagram",
+    rows=rows,
+    columns=("prior", "lag", "exponent"),
     claims=("X-10",),
     alt="Local exponent by lag for eleven priors: rising lines for ALiBi and the generalised Gaussian cross one, level "
     "lines for the logarithm, zero for uniform, T5 drops to zero beyond its last bucket, Sandwich below zero at the "
     "far end, where its waves come back.",
-)  # fmt: skip
+)

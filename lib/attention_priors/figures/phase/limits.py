@@ -14,10 +14,15 @@ LENGTHS = tuple(10**k for k in range(2, 7))
 def rows(size: Size, seed: int, lengths=LENGTHS, window=64) -> Frame:
     """P(lag > window) by context length, and the limit."""
     parts = [
-        {"r1": r1, "keys": lengths, "tail": tails(power(r1), lengths, [window])[:, 0], "window": window,
-         "limit": power_tail(r1, 1.0, window)}
+        {
+            "r1": r1,
+            "keys": lengths,
+            "tail": tails(power(r1), lengths, [window])[:, 0],
+            "window": window,
+            "limit": power_tail(r1, 1.0, window),
+        }
         for r1 in (0.5, 0.9, 1.0, 1.1, 1.5, 2.0)
-    ]  # fmt: skip
+    ]
     return stacked(parts)
 
 
@@ -28,8 +33,12 @@ def draw(frame: Frame) -> Figure:
         color = mpl.colormaps["cividis"](0.6 * k / (count - 1))
         ax.plot(part["keys"], part["tail"], color=color, dashes=style.SOLID if r1 > 1 else (5, 1.5), label=f"{r1:g}")
         ax.plot([end], [part["limit"].iloc[0]], "o" if r1 > 1 else "s", color=color)
-    ax.set(xscale="log", xlabel="context length $n$", ylabel=f"tail mass beyond lag {int(frame['window'].iloc[0])}",
-           ylim=(-0.03, 1.04))  # fmt: skip
+    ax.set(
+        xscale="log",
+        xlabel="context length $n$",
+        ylabel=f"tail mass beyond lag {int(frame['window'].iloc[0])}",
+        ylim=(-0.03, 1.04),
+    )
     ax.legend(title="$r_1$", loc="center left", bbox_to_anchor=(1.0, 0.5))
     return fig
 
@@ -45,7 +54,12 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "phase_limits", draw, caption, notebook="phase_diagram", rows=rows, claims=("X-10",),
+    "phase_limits",
+    draw,
+    caption,
+    notebook="phase_diagram",
+    rows=rows,
+    claims=("X-10",),
     columns=("r1", "keys", "tail", "window", "limit"),
     alt="Tail mass by context length for six exponents: three climb towards one, three level off below.",
-)  # fmt: skip
+)

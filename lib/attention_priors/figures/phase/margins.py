@@ -32,8 +32,10 @@ def rows(size: Size, seed: int, length=None, points=40) -> Rows:
 
 def draw(frame: Frame) -> Figure:
     titles = {"by lag": "by lag, long context", "at the far end": "oldest key, by length"}
-    made = {titles[panel]: panels.series(own, "x", "margin", "series", LOOKS, markevery=5)
-            for panel, own in frame.groupby("panel", sort=False)}  # fmt: skip
+    made = {
+        titles[panel]: panels.series(own, "x", "margin", "series", LOOKS, markevery=5)
+        for panel, own in frame.groupby("panel", sort=False)
+    }
     axis = {"base": 10, "ylim": (-1, 30), "legend": "beside"}
     return panels.draw(made, "lag; context length", "lead for half of the weight (nats)", height=2.2, **axis)[0]
 
@@ -65,8 +67,13 @@ def explore(keys: int, r1: float, r2: float) -> Figure:
 
 
 FIGURE = FigureSpec(
-    "phase_margins", draw, caption, notebook="phase_diagram", rows=rows, claims=("X-14",),
+    "phase_margins",
+    draw,
+    caption,
+    notebook="phase_diagram",
+    rows=rows,
+    claims=("X-14",),
     columns=("panel", "series", "x", "margin"),
     alt="Required lead by lag and by context length: straight up for ALiBi, logarithms for the others, and two lines "
     "for what SSMax supplies.",
-)  # fmt: skip
+)

@@ -62,8 +62,13 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "phase_planes", draw, caption, notebook="phase_diagram", rows=rows,
-    columns=("family", "x", "y", "tail", "window", "length"), claims=("X-10",),
+    "phase_planes",
+    draw,
+    caption,
+    notebook="phase_diagram",
+    rows=rows,
+    columns=("family", "x", "y", "tail", "window", "length"),
+    claims=("X-10",),
     alt="Two maps of tail mass over parameters, shape and scale of the generalised Gaussian and both parameters of "
     "KERPLE's logarithm, with contours and the place of ALiBi's and Sandwich's heads.",
-)  # fmt: skip
+)

@@ -47,7 +47,11 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "pretrained_eviction", draw, caption, notebook="a_pretrained_model", claims=("X-22",),
+    "pretrained_eviction",
+    draw,
+    caption,
+    notebook="a_pretrained_model",
+    claims=("X-22",),
     columns=("document", "region", "layers", "loss", "model"),
     alt="A row for each region of keys and block of layers: the loss without these keys above that with all.",
-)  # fmt: skip
+)

@@ -25,10 +25,20 @@ def draw(frame: Frame) -> Figure:
             at = counts.index + APART * heads * (k - 1)
             ends = np.array([binomial_interval(int(row["sum"]), int(row["size"])) for _, row in counts.iterrows()])
             ax.vlines(at, *ends.T, color=color, linewidth=0.8)
-            ax.plot(at, counts["sum"] / counts["size"], color=color, marker=marker, dashes=dashes,
-                    label=ORDERS.get(order, order))  # fmt: skip
-        ax.set(xlabel="heads that see far", ylim=(-0.02, 1.02), xticks=sorted(set(frame["far"])),
-               title=f"{letter}: {length:,} tokens" if len(every) > 1 else "")  # fmt: skip
+            ax.plot(
+                at,
+                counts["sum"] / counts["size"],
+                color=color,
+                marker=marker,
+                dashes=dashes,
+                label=ORDERS.get(order, order),
+            )
+        ax.set(
+            xlabel="heads that see far",
+            ylim=(-0.02, 1.02),
+            xticks=sorted(set(frame["far"])),
+            title=f"{letter}: {length:,} tokens" if len(every) > 1 else "",
+        )
     axes[0][0].set_ylabel("share of keys found")
     fig.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig
@@ -47,8 +57,12 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "pretrained_far", draw, caption, notebook="a_pretrained_model", claims=("X-27",),
+    "pretrained_far",
+    draw,
+    caption,
+    notebook="a_pretrained_model",
+    claims=("X-27",),
     columns=("order", "far", "heads", "length", "way", "window", "correct", "model"),
     alt="The share of keys found against the number of heads that see far, a line for each order of the heads, with "
     "intervals.",
-)  # fmt: skip
+)

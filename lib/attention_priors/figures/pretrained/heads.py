@@ -24,8 +24,15 @@ def draw(frame: Frame) -> Figure:
     third = np.asarray(heads.index.get_level_values("layer")) * 3 // (int(frame["layer"].max()) + 1)
     for which, (color, marker) in enumerate(((style.ORANGE, "^"), (style.BLUE, "o"), (style.GREEN, "s"))):
         own = heads[third == which]
-        right.plot(own["sink"], own["key_ratio"], linestyle="none", marker=marker, color=color, markersize=2.5,
-                   label=("first third", "middle", "last third")[which])  # fmt: skip
+        right.plot(
+            own["sink"],
+            own["key_ratio"],
+            linestyle="none",
+            marker=marker,
+            color=color,
+            markersize=2.5,
+            label=("first third", "middle", "last third")[which],
+        )
     right.axhline(1, color=style.GREY, linewidth=0.7, linestyle=":")
     right.axvline(HALF, color=style.GREY, linewidth=0.7, linestyle=":")
     right.set_yscale("log")
@@ -49,8 +56,12 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "pretrained_heads", draw, caption, notebook="a_pretrained_model", claims=("X-21", "X-23"),
+    "pretrained_heads",
+    draw,
+    caption,
+    notebook="a_pretrained_model",
+    claims=("X-21", "X-23"),
     columns=("document", "layer", "head", "sink", "key_ratio", "by_nothing", "by_lag", "by_ggd", "model"),
     alt="Two panels: the distance of attention from three priors of position by layer, and for each head the weight of "
     "the first key against the norm of its key.",
-)  # fmt: skip
+)

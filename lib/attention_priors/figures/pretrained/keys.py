@@ -18,8 +18,14 @@ def draw(frame: Frame) -> Figure:
     every = sorted(set(own["length"]))
     for hit, marker, color in ((1, "o", style.BLUE), (0, "x", style.ORANGE)):
         part = own[own["correct"] == hit]
-        left.plot([every.index(length) for length in part["length"]], part["depth"], linestyle="none", marker=marker,
-                  color=color, label="found" if hit else "not found")  # fmt: skip
+        left.plot(
+            [every.index(length) for length in part["length"]],
+            part["depth"],
+            linestyle="none",
+            marker=marker,
+            color=color,
+            label="found" if hit else "not found",
+        )
     left.set_xticks(range(len(every)), [style.length_label(length) for length in every])
     left.set(xlabel="tokens", ylabel="depth of the key", title="a", ylim=(1.02, -0.02), xlim=(-0.5, len(every) - 0.5))
     left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2)
@@ -52,8 +58,12 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "pretrained_keys", draw, caption, notebook="a_pretrained_model", claims=("X-24", "X-25"),
+    "pretrained_keys",
+    draw,
+    caption,
+    notebook="a_pretrained_model",
+    claims=("X-24", "X-25"),
     columns=("way", "length", "depth", "correct", "model"),
     alt="Two panels: marks of keys that were found or not, by length and depth; and a row for each way to read with "
     "the share that it finds and its interval.",
-)  # fmt: skip
+)

@@ -42,8 +42,14 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "prior_far_end", draw, caption, notebook="generalised_gaussian", paper="BAM, section 2.5", rows=rows,
-    columns=("beta", "ratio", "nearest", "farthest"), claims=("BAM-E3", "BAM-F1"),
+    "prior_far_end",
+    draw,
+    caption,
+    notebook="generalised_gaussian",
+    paper="BAM, section 2.5",
+    rows=rows,
+    columns=("beta", "ratio", "nearest", "farthest"),
+    claims=("BAM-E3", "BAM-F1"),
     alt="Mass of the farthest tenth of the context rising from one tenth to one as the scale grows from a thousandth "
     "of the context to a hundred times it; mass of the nearest tenth falling to zero.",
-)  # fmt: skip
+)

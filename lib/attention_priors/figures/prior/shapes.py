@@ -42,8 +42,17 @@ def draw(frame: Frame) -> Figure:
     for ax in (linear, logarithmic):
         lines.plot(ax, frame[frame["share"] > 0], "key", "share", "curve", CURVES)
         ax.axvspan(keys + 0.5, 1.15 * keys, color="#E3E3E3", zorder=0)
-        ax.text(1.08 * keys, 0.97, "future", rotation=90, ha="center", va="top", transform=ax.get_xaxis_transform(),
-                fontsize=style.SMALLEST, color=style.DARK)  # fmt: skip
+        ax.text(
+            1.08 * keys,
+            0.97,
+            "future",
+            rotation=90,
+            ha="center",
+            va="top",
+            transform=ax.get_xaxis_transform(),
+            fontsize=style.SMALLEST,
+            color=style.DARK,
+        )
         ax.set(xlabel="key $j$ (query at the grey edge)", xlim=(0, 1.15 * keys))
     linear.set(ylabel="weight / uniform share", title="linear")
     logarithmic.set(yscale="log", ylim=(1e-3, 40), title="logarithmic")
@@ -73,9 +82,15 @@ def explore(keys: int, alpha: float, beta: float, mu: float) -> Figure:
 
 
 FIGURE = FigureSpec(
-    "prior_shapes", draw, caption, notebook="generalised_gaussian", paper="BAM, Fig. 1", rows=rows,
-    columns=("curve", "key", "share"), claims=("BAM-F1",),
+    "prior_shapes",
+    draw,
+    caption,
+    notebook="generalised_gaussian",
+    paper="BAM, Fig. 1",
+    rows=rows,
+    columns=("curve", "key", "share"),
+    claims=("BAM-F1",),
     alt="Weight by key position for five priors on a linear and a logarithmic scale, with the future shaded. Laplace "
     "and the fractional shape peak at the query; the negative shape is zero there, rises and flattens; with a very "
     "large scale it peaks at the oldest key.",
-)  # fmt: skip
+)

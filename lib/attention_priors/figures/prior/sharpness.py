@@ -46,8 +46,14 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "prior_sharpness", draw, caption, notebook="generalised_gaussian", paper="BAM, appendix A", rows=rows,
-    columns=("beta", "own key", "rms lag", "entropy", "beyond 2 alpha"), claims=("BAM-C-BETA",),
+    "prior_sharpness",
+    draw,
+    caption,
+    notebook="generalised_gaussian",
+    paper="BAM, appendix A",
+    rows=rows,
+    columns=("beta", "own key", "rms lag", "entropy", "beyond 2 alpha"),
+    claims=("BAM-C-BETA",),
     alt="Four statistics by shape: tail and entropy fall, the weight of the query's own key rises to a maximum near "
     "shape 2 and falls again.",
-)  # fmt: skip
+)

@@ -41,8 +41,14 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "softmax_fading", draw, caption, notebook="generalised_gaussian", paper="BAM, section 2.5", rows=rows,
-    columns=("softmax", "gap", "keys", "weight"), claims=("BAM-C4",),
+    "softmax_fading",
+    draw,
+    caption,
+    notebook="generalised_gaussian",
+    paper="BAM, section 2.5",
+    rows=rows,
+    columns=("softmax", "gap", "keys", "weight"),
+    claims=("BAM-C4",),
     alt="Weight of the leading key by context length, log-log: softmax lines fall with slope minus one; SSMax lines "
     "fall, level off at one half or rise to one as the lead is below, at or above one.",
-)  # fmt: skip
+)

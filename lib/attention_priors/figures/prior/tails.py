@@ -29,8 +29,10 @@ def rows(size: Size, seed: int, lengths=(10**3, 10**4, 10**5, 10**6, 10**7), win
 
 def draw(frame: Frame) -> Figure:
     shown, looks = frame[frame["within"] > 0], {beta: _look(beta) for beta in SHAPES}
-    made = {rf"mass within $D = {window}$ lags": panels.series(own, "keys", "within", "beta", looks)
-            for window, own in shown.groupby("window")}  # fmt: skip
+    made = {
+        rf"mass within $D = {window}$ lags": panels.series(own, "keys", "within", "beta", looks)
+        for window, own in shown.groupby("window")
+    }
     axis = {"base": 10, "yscale": "log", "ylim": (0.5 * shown["within"].min(), 2), "legend": "ends"}
     return panels.draw(made, "context length", r"$P(|i - j| \leq D)$", height=1.75, **axis)[0]
 
@@ -47,8 +49,14 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "prior_tails", draw, caption, notebook="generalised_gaussian", paper="BAM, Theorem 4", rows=rows,
-    columns=("beta", "keys", "window", "tail", "within"), claims=("BAM-L3", "BAM-L4", "BAM-T4", "BAM-T4b"),
+    "prior_tails",
+    draw,
+    caption,
+    notebook="generalised_gaussian",
+    paper="BAM, Theorem 4",
+    rows=rows,
+    columns=("beta", "keys", "window", "tail", "within"),
+    claims=("BAM-L3", "BAM-L4", "BAM-T4", "BAM-T4b"),
     alt="Mass within a window by context length, log-log, one panel per window: level lines for positive shapes, lines "
     "falling with slope minus one for zero and negative shapes.",
-)  # fmt: skip
+)

@@ -12,17 +12,26 @@ SEEDS, PROMPTS = (2, 3, 5, 7, 10), (20, 50)
 def rows(size: Size, seed: int) -> Rows:
     draws = max(200, size.draws // 100)
     return [
-        {"seeds": seeds, "prompts": prompts, "spread": spread,
-         "difference": detectable(spread, seeds, prompts, draws, seed), "power": SURE}
-        for prompts in PROMPTS for seeds in SEEDS for spread in SPREADS
-    ]  # fmt: skip
+        {
+            "seeds": seeds,
+            "prompts": prompts,
+            "spread": spread,
+            "difference": detectable(spread, seeds, prompts, draws, seed),
+            "power": SURE,
+        }
+        for prompts in PROMPTS
+        for seeds in SEEDS
+        for spread in SPREADS
+    ]
 
 
 def draw(frame: Frame) -> Figure:
     """Detectable difference against the number of seeds: a panel for each number of prompts, a line a spread."""
     name = "deviation {:g}".format
-    made = {f"{count} prompts a seed": panels.series(own, "seeds", "difference", "spread", SPREADS, name)
-            for count, own in frame.groupby("prompts")}  # fmt: skip
+    made = {
+        f"{count} prompts a seed": panels.series(own, "seeds", "difference", "spread", SPREADS, name)
+        for count, own in frame.groupby("prompts")
+    }
     axis = {"ylim": (0, 1), "xticks": {count: f"{count}" for count in SEEDS}, "legend": "above", "ncols": 4}
     return panels.draw(made, "seeds of each encoding", "difference in accuracy\nfound 4 times in 5", **axis)[0]
 
@@ -40,7 +49,12 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "reading_power", draw, caption, "Lines of the detectable difference in accuracy against the number of seeds, one "
+    "reading_power",
+    draw,
+    caption,
+    "Lines of the detectable difference in accuracy against the number of seeds, one "
     "for each standard deviation over seeds, a panel for each number of prompts; all fall, steeply up to five seeds.",
-    notebook="how_to_read", columns=("seeds", "prompts", "spread", "difference", "power"), rows=rows,
-)  # fmt: skip
+    notebook="how_to_read",
+    columns=("seeds", "prompts", "spread", "difference", "power"),
+    rows=rows,
+)

@@ -18,8 +18,15 @@ def draw(frame: Frame) -> Figure:
         made[label(name)] = [*grey, panels.over(own, "carried", alone(name) | hollow)]
     most = int(rows["most"].max())
     axis = panels.multiples(rows["length"], trained_on(rows))
-    return panels.draw(made, panels.multiple(rows), "pairs carried at half accuracy", across=ACROSS, **axis,
-                       ylim=(-0.04 * most, 1.04 * most), yticks=[0, most / 4, most / 2, most])[0]  # fmt: skip
+    return panels.draw(
+        made,
+        panels.multiple(rows),
+        "pairs carried at half accuracy",
+        across=ACROSS,
+        **axis,
+        ylim=(-0.04 * most, 1.04 * most),
+        yticks=[0, most / 4, most / 2, most],
+    )[0]
 
 
 def caption(frame: Frame) -> str:
@@ -41,8 +48,12 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "recall_carried", draw, caption, notebook="needles", claims=("X-40", "X-41", "X-42"),
+    "recall_carried",
+    draw,
+    caption,
+    notebook="needles",
+    claims=("X-40", "X-41", "X-42"),
     columns=("encoding", "seed", "length", "carried", "least", "most", "passed", "trained"),
     alt="A panel for each encoding: pairs carried at half accuracy against context length as a multiple of the "
     "training length, with bars and seeds, all other encodings in grey.",
-)  # fmt: skip
+)

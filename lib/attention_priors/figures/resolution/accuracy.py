@@ -37,8 +37,10 @@ def draw(frame: Frame) -> Figure:
     rows, made = shown(frame), {}
     for places, title in TITLES.items():
         here = rows[(rows["places"] == places) | (rows["encoding"] == UNTRAINED)]
-        made[title] = [panels.over(own, "accuracy", drawn(name), shares, by="side")
-                       for name, own in here.groupby("encoding", sort=False)]  # fmt: skip
+        made[title] = [
+            panels.over(own, "accuracy", drawn(name), shares, by="side")
+            for name, own in here.groupby("encoding", sort=False)
+        ]
     sides = sorted(set(rows["side"]))
     axis = {"base": 2, "xticks": {side: f"{side}" for side in sides}, "dotted": [trained_on(rows)], **panels.SHARES}
     room = (sides[0] / 1.1, sides[-1] * 1.1)  # for the points that stand beside their place
@@ -69,7 +71,7 @@ def caption(frame: Frame) -> str:
         f"Held-out pictures, {_pictures(rows)}; models trained at {trained} pixels. At {last} pixels, "
         f"patches counted and grid stretched: {said}. A learned table is always stretched.{lacking} Bars: 95 % "
         f"interval of the mean over seeds {listed(rows['seed'])}; dots: seeds; {int(rows['samples'].max())} pictures."
-    )  # fmt: skip
+    )
 
 
 def gates_of(rows: Frame) -> Frame:
@@ -79,8 +81,9 @@ def gates_of(rows: Frame) -> Frame:
 
 
 def _missed(gates: Frame) -> str:
-    return ", ".join(f"{label(name)} (seed {listed(own['seed'])})"
-                     for name, own in gates.groupby("encoding", sort=False))  # fmt: skip
+    return ", ".join(
+        f"{label(name)} (seed {listed(own['seed'])})" for name, own in gates.groupby("encoding", sort=False)
+    )
 
 
 def build(frame: Frame) -> Frame:
@@ -99,8 +102,15 @@ def build(frame: Frame) -> Frame:
                 cells[f"{side} px ({times(side, trained)})"] = bounded(
                     (at["correct"] / at["samples"]).mean(), low, high
                 )
-            made.append({"encoding": label(name), "class token": "yes" if token else "no", "places": places,
-                         "passed": f"{int(passed.sum())} of {len(passed)}"} | cells)  # fmt: skip
+            made.append(
+                {
+                    "encoding": label(name),
+                    "class token": "yes" if token else "no",
+                    "places": places,
+                    "passed": f"{int(passed.sum())} of {len(passed)}",
+                }
+                | cells
+            )
     return Frame(made)
 
 
@@ -121,7 +131,11 @@ FIGURE = FigureSpec(
 )
 TABLE = TableSpec("resolution_answers", build, caption_table, NOTEBOOK, COLUMNS, paper="Goat, Fig. 5")
 DIGITS = FigureSpec(
-    "digits_answers", draw, caption, ALT.replace("accuracy", "accuracy on digits", 1),
-    NOTEBOOK, COLUMNS,
-)  # fmt: skip
+    "digits_answers",
+    draw,
+    caption,
+    ALT.replace("accuracy", "accuracy on digits", 1),
+    NOTEBOOK,
+    COLUMNS,
+)
 DIGITS_TABLE = TableSpec("digits_answers", build, caption_table, NOTEBOOK, COLUMNS)

@@ -25,9 +25,13 @@ def one(frame: Frame) -> Frame:
 def maps(rows: Frame) -> list[tuple[str, Frame]]:
     """(title, table of κ by row and column of the lag), by encoding, layer and head."""
     each = rows.groupby(["encoding", "layer", "head"], sort=False)
-    return [(f"{panels.broken(label(name), TITLE)}\nlayer {layer}, head {head}",
-             own.pivot(index="down", columns="across", values="value"))
-            for (name, layer, head), own in each]  # fmt: skip
+    return [
+        (
+            f"{panels.broken(label(name), TITLE)}\nlayer {layer}, head {head}",
+            own.pivot(index="down", columns="across", values="value"),
+        )
+        for (name, layer, head), own in each
+    ]
 
 
 def draw(frame: Frame) -> Figure:
@@ -35,8 +39,9 @@ def draw(frame: Frame) -> Figure:
     found = maps(one(frame))[:MOST]
     across = min(4, len(found))
     down = -(-len(found) // across)
-    fig, axes = style.figure(style.MIDDLE, 0.6 + 1.7 * down, nrows=down, ncols=across, squeeze=False, sharex=True,
-                             sharey=True)  # fmt: skip
+    fig, axes = style.figure(
+        style.MIDDLE, 0.6 + 1.7 * down, nrows=down, ncols=across, squeeze=False, sharex=True, sharey=True
+    )
     for ax, (title, table) in zip(style.panels(axes, len(found)), found, strict=True):
         rows, columns = table.index.to_numpy(), table.columns.to_numpy()
         mesh = ax.pcolormesh(columns, rows, table.to_numpy(), vmin=-DEPTH, vmax=0, shading="nearest", rasterized=True)
@@ -52,8 +57,10 @@ def draw(frame: Frame) -> Figure:
 
 def caption(frame: Frame) -> str:
     rows = one(frame)
-    shares = {name: [near_mass(table.to_numpy()) for _, table in maps(own)]
-              for name, own in rows.groupby("encoding", sort=False)}  # fmt: skip
+    shares = {
+        name: [near_mass(table.to_numpy()) for _, table in maps(own)]
+        for name, own in rows.groupby("encoding", sort=False)
+    }
     said = "; ".join(f"{label(name)} {sum(near for near, _ in each) / len(each):.2f}" for name, each in shares.items())
     uniform = next(iter(shares.values()))[0][1]
     return (
@@ -64,8 +71,13 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "resolution_priors", draw, caption, notebook=NOTEBOOK, paper="Goat, Fig. 5", claims=("GOAT-F5",),
+    "resolution_priors",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    paper="Goat, Fig. 5",
+    claims=("GOAT-F5",),
     columns=("encoding", "seed", "layer", "head", "down", "across", "value"),
     alt="Heat maps of the learned log-prior over row and column lags, one for each layer and head, the query in the "
     "middle and a circle of two patches around it.",
-)  # fmt: skip
+)

@@ -37,8 +37,13 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "rotation_sinusoids", draw, caption, notebook="field_guide", rows=rows, columns=("position", "column", "value"),
+    "rotation_sinusoids",
+    draw,
+    caption,
+    notebook="field_guide",
+    rows=rows,
+    columns=("position", "column", "value"),
     claims=("PE-F1",),
     alt="Heat map of sines and cosines by position and column: curved waves on the left; on the right vertical "
     "stripes, sines near zero beside cosines near one, that hardly change with the position.",
-)  # fmt: skip
+)

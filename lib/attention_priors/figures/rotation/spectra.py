@@ -15,8 +15,10 @@ def spectra(factor: float, trained: int) -> Frame:
     known = {"factor": float(factor), "trained": trained, "plane": range(len(before))}
     known["turns"] = turns(rope(WIDTH), trained)
     omegas = {name: np.array(spectrum.omega) for name, spectrum in extended(factor, trained).items()}
-    parts = [{"extension": name, **known, "wavelength": 2 * np.pi / omega, "ratio": omega / before}
-             for name, omega in omegas.items()]  # fmt: skip
+    parts = [
+        {"extension": name, **known, "wavelength": 2 * np.pi / omega, "ratio": omega / before}
+        for name, omega in omegas.items()
+    ]
     return stacked(parts)
 
 
@@ -64,9 +66,13 @@ def explore(factor: float, trained: int) -> Figure:
 
 
 FIGURE = FigureSpec(
-    "rotation_spectra", draw, caption, notebook="longer_rotations", rows=rows,
+    "rotation_spectra",
+    draw,
+    caption,
+    notebook="longer_rotations",
+    rows=rows,
     columns=("extension", "factor", "trained", "plane", "turns", "wavelength", "ratio"),
     claims=("PE-NTK", "PE-DNTK", "PE-PNTK"),
     alt="Two panels: wavelength against plane, and remaining frequency against turns in training, one line per "
     "extension of RoPE.",
-)  # fmt: skip
+)

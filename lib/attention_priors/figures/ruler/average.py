@@ -36,8 +36,11 @@ def draw(frame: Frame) -> Figure:
     for name in _drawn(frame):
         own, drawn = frame[frame["encoding"] == name], look(name)
         means, seeds = scores(own), own.groupby("length")["score"]
-        cells = {title: forest.Cell(list(seeds.get_group(length)), *means.loc[length])
-                 for length, title in lengths.items() if length in means.index}  # fmt: skip
+        cells = {
+            title: forest.Cell(list(seeds.get_group(length)), *means.loc[length])
+            for length, title in lengths.items()
+            if length in means.index
+        }
         group = "control" if name == UNTRAINED else "with SSMax" if encoding(name).ssmax else "without SSMax"
         hollow = name != UNTRAINED and not own["passed"].any()
         made.append(forest.Row(drawn["label"], cells, drawn["color"], drawn["marker"], group, hollow))
@@ -50,8 +53,11 @@ def caption(frame: Frame) -> str:
     drawn = set(_drawn(frame)) - {UNTRAINED}
     models = frame[frame["encoding"].isin(drawn)]
     runs = models.drop_duplicates(["encoding", "seed"])
-    missed = ", ".join(f"{label(name)} {int(own['passed'].sum())} of {len(own)}"
-                       for name, own in runs.groupby("encoding", sort=False) if not own["passed"].all())  # fmt: skip
+    missed = ", ".join(
+        f"{label(name)} {int(own['passed'].sum())} of {len(own)}"
+        for name, own in runs.groupby("encoding", sort=False)
+        if not own["passed"].all()
+    )
     passed = f"on all of these tasks: all{f', but {missed}' if missed else ''}"
     reference = "1 on a task of one needle and a quarter on one of four"
     return (
@@ -66,8 +72,13 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "ruler_average", draw, caption, notebook="needles", paper="BAM, Tables 3 and 4", claims=("BAM-D8",),
+    "ruler_average",
+    draw,
+    caption,
+    notebook="needles",
+    paper="BAM, Tables 3 and 4",
+    claims=("BAM-D8",),
     columns=("encoding", "seed", "length", "score", "prompts", "tasks", "trained", "passed"),
     alt="Rows of the mean score over the needle tasks, a row for each encoding without SSMax and with it, a panel for "
     "each of some context lengths, with interval bars and seeds; an untrained model lies at zero.",
-)  # fmt: skip
+)

@@ -8,10 +8,16 @@ from attention_priors.tasks.needle_text import TASKS
 
 # As there.
 TITLES = {
-    "single-1": "Single 1", "single-2": "Single 2", "single-3": "Single 3", "multikey-1": "MultiKey 1",
-    "multikey-2": "MultiKey 2", "multikey-3": "MultiKey 3", "multivalue": "MultiValue", "multiquery": "MultiQuery",
+    "single-1": "Single 1",
+    "single-2": "Single 2",
+    "single-3": "Single 3",
+    "multikey-1": "MultiKey 1",
+    "multikey-2": "MultiKey 2",
+    "multikey-3": "MultiKey 3",
+    "multivalue": "MultiValue",
+    "multiquery": "MultiQuery",
     "variable-tracking": "Variable tracking",
-}  # fmt: skip
+}
 
 
 def build(frame: Frame) -> Frame:
@@ -49,7 +55,10 @@ def caption(frame: Frame) -> str:
 
 
 TABLE = TableSpec(
-    "ruler_over_seeds", build, caption, "needles",
+    "ruler_over_seeds",
+    build,
+    caption,
+    "needles",
     ("task", "encoding", "seeds", "samples", "length", "mean", "low", "high", "asked", "passed", "trained"),
     "BAM, Tables 3 and 4",
-)  # fmt: skip
+)

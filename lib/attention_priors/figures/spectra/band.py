@@ -35,8 +35,16 @@ def draw(frame: Frame) -> Figure:
         for end, shown in (("low", ""), ("high", "_")):
             ax.plot(part["prior"], part[f"sharp {end}"], color=style.BLUE, label=f"{shown}sharp")
             ax.plot(part["prior"], part[f"printed {end}"], color=style.ORANGE, dashes=(3, 1.5), label=f"{shown}printed")
-        ax.plot(dots["prior"], dots["posterior"], ".", color=style.BLACK, markersize=1.6, markeredgewidth=0,
-                label="random rows", rasterized=True)  # fmt: skip
+        ax.plot(
+            dots["prior"],
+            dots["posterior"],
+            ".",
+            color=style.BLACK,
+            markersize=1.6,
+            markeredgewidth=0,
+            label="random rows",
+            rasterized=True,
+        )
         ax.set(xlim=(0, 1), ylim=(0, 1.25), xlabel=r"prior $\pi$", title=rf"$\omega = {omega:g}$")
         lines.level(ax, 1)
     axes[0].set_ylabel("posterior $p$")
@@ -60,9 +68,14 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "spectra_band", draw, caption, notebook="spectra_and_sinks", paper="Goat, Theorem 5.1", rows=rows,
+    "spectra_band",
+    draw,
+    caption,
+    notebook="spectra_and_sinks",
+    paper="Goat, Theorem 5.1",
+    rows=rows,
     columns=("kind", "omega", "prior", "sharp low", "sharp high", "printed low", "printed high", "posterior"),
     claims=("GOAT-T5.1", "GOAT-T5.1t"),
     alt="Posterior by prior mass for three score ranges: a lens-shaped band with random rows filling it, and the "
     "printed straight-line bounds around it, which leave the unit square.",
-)  # fmt: skip
+)

@@ -71,8 +71,10 @@ def ranks(sizes: Iterable[int], exponents: Iterable[float], tolerances: Iterable
 
 
 def draw(frame: Frame) -> Figure:
-    made = {name: panels.series(own, "modes", "sup", "frequencies", LADDERS)
-            for name, own in frame.groupby("target", sort=False)}  # fmt: skip
+    made = {
+        name: panels.series(own, "modes", "sup", "frequencies", LADDERS)
+        for name, own in frame.groupby("target", sort=False)
+    }
     axis = {"base": 2, "xticks": {modes: f"{modes}" for modes in sorted(frame["modes"].unique())}, "yscale": "log"}
     labels = ("modes $R$", "largest error (nats)")
     fig, axes = panels.draw(made, *labels, height=1.8, sharey=False, legend="above", ncols=4, **axis)
@@ -94,11 +96,16 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "spectra_fits", draw, caption, notebook=NOTEBOOK, rows=rows, claims=("X-16",),
+    "spectra_fits",
+    draw,
+    caption,
+    notebook=NOTEBOOK,
+    rows=rows,
+    claims=("X-16",),
     columns=("target", "frequencies", "modes", "sup", "coefficient"),
     alt="Largest error by number of waves for a slope, a root, a logarithm and a window, log-log: steep for the slope, "
     "moderate for root and logarithm, flat for the window.",
-)  # fmt: skip
+)
 
 
 def build(frame: Frame) -> Frame:

@@ -64,9 +64,15 @@ def explore(length: int, modes: int, alpha: float, beta: float, shift: float) ->
 
 
 FIGURE = FigureSpec(
-    "spectra_shapes", draw, caption, notebook="spectra_and_sinks", paper="Goat, section 4", rows=rows,
-    columns=("target", "family", "lag", "weight", "kl"), claims=("GOAT-C-3", "GOAT-C-12"),
+    "spectra_shapes",
+    draw,
+    caption,
+    notebook="spectra_and_sinks",
+    paper="Goat, section 4",
+    rows=rows,
+    columns=("target", "family", "lag", "weight", "kl"),
+    claims=("GOAT-C-3", "GOAT-C-12"),
     alt="Four priors by lag with their best slope and best sum of waves: attracting, repelling, a band of lags, "
     "periodic. The waves lie on the first three targets and overshoot the ends of the periodic one; the slope follows "
     "none.",
-)  # fmt: skip
+)

@@ -53,8 +53,16 @@ def draw(frame: Frame) -> Figure:
     noise = frame[frame["panel"] == "noise"].groupby(["series", "parameter"], sort=False)
     for (series, parameter), part in noise:
         color, dashes, marker, name = LOOKS[series]
-        ax.plot(part["keys"], part["value"], color=color, dashes=dashes or next(margins), marker=marker, markersize=3,
-                markevery=2, label=name.format(parameter))  # fmt: skip
+        ax.plot(
+            part["keys"],
+            part["value"],
+            color=color,
+            dashes=dashes or next(margins),
+            marker=marker,
+            markersize=3,
+            markevery=2,
+            label=name.format(parameter),
+        )
     ax.set(xscale="log", ylim=(-0.03, 1.03), xlabel="context length $L$ (keys)", ylabel=r"mass off the sink, $\Psi$")
     ax.minorticks_off()
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
@@ -77,8 +85,10 @@ def caption(frame: Frame) -> str:
 def draw_response(frame: Frame) -> Figure:
     """A panel for each kind of noise in values: how much of it passes, under a uniform and a peaked prior."""
     response = frame[frame["panel"] == "response"]
-    made = {title: panels.series(response[response["kind"] == kind], "keys", "value", "series", PRIORS, markevery=2)
-            for kind, title in KINDS.items()}  # fmt: skip
+    made = {
+        title: panels.series(response[response["kind"] == kind], "keys", "value", "series", PRIORS, markevery=2)
+        for kind, title in KINDS.items()
+    }
     axis = {"base": 10, "yscale": "log", "legend": "above"}
     return panels.draw(made, "context length $L$ (keys)", "change of output / of values", height=1.6, **axis)[0]
 
@@ -97,14 +107,26 @@ def caption_response(frame: Frame) -> str:
 
 _COLUMNS = ("panel", "series", "keys", "value", "parameter", "kind")
 FIGURE = FigureSpec(
-    "spectra_sinks", draw, caption, notebook="spectra_and_sinks", paper="Goat, Theorem 5.4", rows=rows,
-    columns=_COLUMNS[:-1], claims=("GOAT-D5.2", "GOAT-T5.4a", "GOAT-T5.4b", "X-8"),
+    "spectra_sinks",
+    draw,
+    caption,
+    notebook="spectra_and_sinks",
+    paper="Goat, Theorem 5.4",
+    rows=rows,
+    columns=_COLUMNS[:-1],
+    claims=("GOAT-D5.2", "GOAT-T5.4a", "GOAT-T5.4b", "X-8"),
     alt="Mass off the sink by context length: fixed margins rise to one, a slope and a growing margin stay level.",
-)  # fmt: skip
+)
 RESPONSE = FigureSpec(
-    "spectra_sinks", draw_response, caption_response, notebook="spectra_and_sinks", paper="Goat, Theorem 5.4",
-    rows=rows, columns=_COLUMNS[:-2] + _COLUMNS[-1:], claims=("GOAT-C-5",),
+    "spectra_sinks",
+    draw_response,
+    caption_response,
+    notebook="spectra_and_sinks",
+    paper="Goat, Theorem 5.4",
+    rows=rows,
+    columns=_COLUMNS[:-2] + _COLUMNS[-1:],
+    claims=("GOAT-C-5",),
     alt="Three panels of the response to noise in values by context length: level for noise that is alike, falling "
     "with slope minus one half for independent noise, level again under a peaked prior where the sink's value is "
     "noisy.",
-)  # fmt: skip
+)

@@ -30,9 +30,16 @@ def rows(size: Size, seed: int, sigma=2.0) -> Rows:
             weights = np.apply_along_axis(softmax, 1, law(n) * scores)
             seen = np.where(weights > 0, weights, 1.0)
             h = -(weights * np.log(seen)).sum(axis=1).mean()
-            found.append({"law": name, "keys": n, "scale": law(n), "entropy": float(h / np.log(n)),
-                          "predicted": float(entropy(n, sigma, law(n)) / np.log(n)),
-                          "largest": float(weights.max(1).mean())})  # fmt: skip
+            found.append(
+                {
+                    "law": name,
+                    "keys": n,
+                    "scale": law(n),
+                    "entropy": float(h / np.log(n)),
+                    "predicted": float(entropy(n, sigma, law(n)) / np.log(n)),
+                    "largest": float(weights.max(1).mean()),
+                }
+            )
     return found
 
 
@@ -72,9 +79,14 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "ssmax_entropy", draw, caption, notebook="scalable_softmax", paper="BAM, section 2.5", rows=rows,
+    "ssmax_entropy",
+    draw,
+    caption,
+    notebook="scalable_softmax",
+    paper="BAM, section 2.5",
+    rows=rows,
     columns=("law", "keys", "scale", "entropy", "predicted", "largest"),
     alt="Entropy over ln n by context under four scales: rising for softmax, level for the root of the logarithm, "
     "falling for the logarithm; YaRN's square follows softmax up to the trained length, then falls fastest. Largest "
     "weight: falling for the first two, levelling off for the logarithm, rising beyond the trained length for YaRN's.",
-)  # fmt: skip
+)

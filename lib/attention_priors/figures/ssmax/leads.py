@@ -33,8 +33,9 @@ def rows(size: Size, seed: int, sigma=1.0, scales=(1.0, 0.5, 0.2)) -> Rows:
             lead = float(np.median([log_sum_exp(a * row) / a for row in scores]))
             found.append({"softmax": name, "keys": n, "lead": lead, "predicted": float(noisy_lead(n, sigma, a))})
         largest = float(np.median(scores.max(axis=1)))
-        found.append({"softmax": "largest score", "keys": n, "lead": largest,
-                      "predicted": float(sigma * np.sqrt(2 * np.log(n)))})  # fmt: skip
+        found.append(
+            {"softmax": "largest score", "keys": n, "lead": largest, "predicted": float(sigma * np.sqrt(2 * np.log(n)))}
+        )
     return found
 
 
@@ -81,8 +82,13 @@ def explore(lengths: tuple[int, ...], s: float, sigma: float, lead: float) -> Fi
 
 
 FIGURE = FigureSpec(
-    "ssmax_leads", draw, caption, notebook="scalable_softmax", paper="BAM, section 2.5", rows=rows,
+    "ssmax_leads",
+    draw,
+    caption,
+    notebook="scalable_softmax",
+    paper="BAM, section 2.5",
+    rows=rows,
     columns=("softmax", "keys", "lead", "predicted"),
     alt="Lead by context: a straight line in ln n for softmax, flatter lines for SSMax that bend onto the curve of the "
     "largest score, earlier for larger s.",
-)  # fmt: skip
+)

@@ -34,8 +34,10 @@ def rows(size: Size, seed: int, lengths=LENGTHS) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    made = {title: panels.series(frame[frame["scaled"] == scaled], "keys", "lead", "prior", PRIORS)
-            for scaled, title in PANELS.items()}  # fmt: skip
+    made = {
+        title: panels.series(frame[frame["scaled"] == scaled], "keys", "lead", "prior", PRIORS)
+        for scaled, title in PANELS.items()
+    }
     axis = {"base": 10, "yscale": "log", "ylim": (0.5, 4000), "legend": "above", "ncols": 4}
     return panels.draw(made, "context length $n$", "lead for the oldest key (nats)", height=1.7, **axis)[0]
 
@@ -51,9 +53,14 @@ def caption(frame: Frame) -> str:
 
 
 FIGURE = FigureSpec(
-    "ssmax_priors", draw, caption, notebook="scalable_softmax", paper="BAM, section 2.5", rows=rows,
+    "ssmax_priors",
+    draw,
+    caption,
+    notebook="scalable_softmax",
+    paper="BAM, section 2.5",
+    rows=rows,
     columns=("scaled", "prior", "keys", "lead"),
     alt="Three log-log panels. Softmax: leads rise with ln n for flat priors and as powers of n for ALiBi and shape "
     "one half. Content scaled: flat priors stay at 1, the others rise more slowly. Prior scaled too: flat priors stay "
     "at 1, the others rise as under softmax.",
-)  # fmt: skip
+)

@@ -36,8 +36,7 @@ def draw(ledger: Frame) -> Figure:
         for y, (start, count) in enumerate(zip(left, counts, strict=True)):
             if count >= NARROW:
                 box = {"facecolor": fill, "edgecolor": "none", "pad": 0.8} if hatch else None
-                ax.text(start + count / 2, y, str(count), ha="center", va="center", fontsize=style.SMALLEST,
-                        bbox=box)  # fmt: skip
+                ax.text(start + count / 2, y, str(count), ha="center", va="center", fontsize=style.SMALLEST, bbox=box)
         left = left + counts
     ax.set_yticks(range(len(table)), [DOCUMENTS[key] for key in table.index])
     ax.tick_params(axis="y", length=0)
@@ -63,8 +62,12 @@ def _by(column: str) -> TableSpec:
 
 
 FIGURE = FigureSpec(
-    LEDGER, draw, caption, notebook="verdicts", columns=("verdict", "document"),
+    LEDGER,
+    draw,
+    caption,
+    notebook="verdicts",
+    columns=("verdict", "document"),
     alt="Stacked bars, one for each document: how many of its claims are verified, verified with a correction, "
     "contradicted, reproduced, inconclusive or not run.",
-)  # fmt: skip
+)
 BY_DOCUMENT, BY_KIND = _by("document"), _by("kind")

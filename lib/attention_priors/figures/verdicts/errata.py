@@ -5,10 +5,16 @@ from attention_priors.claims.verdict import SEVERITIES
 from attention_priors.figures.spec import LEDGER, Frame, TableSpec
 
 COLUMNS = {
-    "id": "claim", "source": "source", "severity": "severity", "verdict": "verdict", "quote": "in its words",
-    "statement": "what is claimed", "counterexample": "counterexample", "corrected": "what holds",
+    "id": "claim",
+    "source": "source",
+    "severity": "severity",
+    "verdict": "verdict",
+    "quote": "in its words",
+    "statement": "what is claimed",
+    "counterexample": "counterexample",
+    "corrected": "what holds",
     "notebook": "derived in",
-}  # fmt: skip
+}
 WANTING = ("contradicted", "verified with correction")
 
 

@@ -6,11 +6,16 @@ from attention_priors.figures.words import bounded
 
 def build(frame: Frame) -> Frame:
     return Frame(
-        {"finding": row.finding, "more": row.more, "measured": row.measured,
-         "value [95 % interval]": bounded(row.value, row.low, row.high), "figure": row.figure,
-         "notebook": row.notebook}
+        {
+            "finding": row.finding,
+            "more": row.more,
+            "measured": row.measured,
+            "value [95 % interval]": bounded(row.value, row.low, row.high),
+            "figure": row.figure,
+            "notebook": row.notebook,
+        }
         for row in frame.itertuples()
-    ).replace("nan", "–")  # fmt: skip
+    ).replace("nan", "–")
 
 
 def caption(frame: Frame) -> str:

@@ -26,6 +26,9 @@ def caption(ledger: Frame) -> str:
 
 
 TABLE = TableSpec(
-    LEDGER, build, caption, "verdicts",
+    LEDGER,
+    build,
+    caption,
+    "verdicts",
     ("id", "verdict", "outcome", "measured", "relation", "expected_value", "interval", "seeds", "recipe", "opposite"),
-)  # fmt: skip
+)

@@ -9,13 +9,21 @@ def build(frame: Frame) -> Frame:
     """A row for each length and spread, a column for each number of seeds and prompts."""
     if not frame["encodings"].any():
         raise NotCompared("power_measured: no encoding has two seeds that passed the gate under this profile")
-    return Frame([
-        {"prompt length": times(own.length.iloc[0], own.trained.iloc[0]),
-         "deviation over seeds": f"{of}, {own.spread.iloc[0]:.2f}",
-         **{f"{row.seeds} seeds, {row.prompts} prompts": "none" if row.difference != row.difference
-            else f"{row.difference:.2f}" for row in own.itertuples()}}
-        for (_, of), own in frame.groupby(["multiple", "of"], sort=False)
-    ])  # fmt: skip
+    return Frame(
+        [
+            {
+                "prompt length": times(own.length.iloc[0], own.trained.iloc[0]),
+                "deviation over seeds": f"{of}, {own.spread.iloc[0]:.2f}",
+                **{
+                    f"{row.seeds} seeds, {row.prompts} prompts": "none"
+                    if row.difference != row.difference
+                    else f"{row.difference:.2f}"
+                    for row in own.itertuples()
+                },
+            }
+            for (_, of), own in frame.groupby(["multiple", "of"], sort=False)
+        ]
+    )
 
 
 def caption(frame: Frame) -> str:

@@ -73,23 +73,26 @@ class Method:
         return replace(made, **changes)
 
 
-METHODS: Known[Method] = Known("method", {
-    "plain": Method("whole text", whole=True, keep=None),
-    "last-window": Method("last window", last_window, cut=True),
-    "halves": Method("first and last half", halves, cut=True),
-    "streaming": Method("StreamingLLM", streaming, streams=True),
-    "pi": Method("position interpolation", partial(stretched, how=by_interpolation, number=1.0), whole=True),
-    "dynamic-ntk": Method("dynamic NTK", partial(stretched, how=by_ntk, number=2.0), whole=True),
-    "yarn": Method("YaRN", partial(stretched, how=by_yarn, number=1.0), whole=True),
-    "rerope": Method("ReRoPE", rectified, whole=True),
-    "all": Method("all chunks", keep=None),
-    "k1": Method("K = 1", keep=1),
-    "k3": Method("K = 3", keep=3),
-    "chunks": Method("ParallelComp"),
-    "chunks-budget": Method("ParallelComp, B keys", budget=True),
-    "chunks-calibrated": Method("ParallelComp, calibrated", calibrated=True),
-    "chunks-budget-calibrated": Method("ParallelComp, B keys, calibrated", budget=True, calibrated=True),
-    "random": Method("K chunks at random", chooses="random"),
-    "lexical": Method("K chunks by BM25", chooses="lexical"),
-    "snapkv": Method("SnapKV, K B keys", whole=True, budget=True),
-})  # fmt: skip
+METHODS: Known[Method] = Known(
+    "method",
+    {
+        "plain": Method("whole text", whole=True, keep=None),
+        "last-window": Method("last window", last_window, cut=True),
+        "halves": Method("first and last half", halves, cut=True),
+        "streaming": Method("StreamingLLM", streaming, streams=True),
+        "pi": Method("position interpolation", partial(stretched, how=by_interpolation, number=1.0), whole=True),
+        "dynamic-ntk": Method("dynamic NTK", partial(stretched, how=by_ntk, number=2.0), whole=True),
+        "yarn": Method("YaRN", partial(stretched, how=by_yarn, number=1.0), whole=True),
+        "rerope": Method("ReRoPE", rectified, whole=True),
+        "all": Method("all chunks", keep=None),
+        "k1": Method("K = 1", keep=1),
+        "k3": Method("K = 3", keep=3),
+        "chunks": Method("ParallelComp"),
+        "chunks-budget": Method("ParallelComp, B keys", budget=True),
+        "chunks-calibrated": Method("ParallelComp, calibrated", calibrated=True),
+        "chunks-budget-calibrated": Method("ParallelComp, B keys, calibrated", budget=True, calibrated=True),
+        "random": Method("K chunks at random", chooses="random"),
+        "lexical": Method("K chunks by BM25", chooses="lexical"),
+        "snapkv": Method("SnapKV, K B keys", whole=True, budget=True),
+    },
+)

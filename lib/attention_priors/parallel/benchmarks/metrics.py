@@ -167,5 +167,6 @@ def _needed(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise ValueError(f"this score needs {error.name}, which is not there: pip install "
-                         "'attention-priors[benchmarks]'") from None  # fmt: skip
+        raise ValueError(
+            f"this score needs {error.name}, which is not there: pip install 'attention-priors[benchmarks]'"
+        ) from None

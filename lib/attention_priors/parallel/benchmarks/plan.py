@@ -43,8 +43,16 @@ class Shape:
         inner = weights - output.numel() - (0 if table is output else table.numel())
         heads = config.num_attention_heads
         width = getattr(config, "head_dim", None) or config.hidden_size // heads
-        return cls(config.num_hidden_layers, heads, getattr(config, "num_key_value_heads", None) or heads, width,
-                   inner, output.numel(), weights, len(output))  # fmt: skip
+        return cls(
+            config.num_hidden_layers,
+            heads,
+            getattr(config, "num_key_value_heads", None) or heads,
+            width,
+            inner,
+            output.numel(),
+            weights,
+            len(output),
+        )
 
 
 @dataclass(frozen=True)

@@ -27,18 +27,43 @@ class Preset:
 
 _LLAMA = {"num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32}
 _LLAMA_3 = _LLAMA | {"num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256}
-_QWEN = {"num_hidden_layers": 28, "hidden_size": 3584, "num_attention_heads": 28, "num_key_value_heads": 4,
-         "intermediate_size": 18944, "vocab_size": 152064, "max_position_embeddings": 32768}  # fmt: skip
+_QWEN = {
+    "num_hidden_layers": 28,
+    "hidden_size": 3584,
+    "num_attention_heads": 28,
+    "num_key_value_heads": 4,
+    "intermediate_size": 18944,
+    "vocab_size": 152064,
+    "max_position_embeddings": 32768,
+}
 
-PRESETS: Known[Preset] = Known("preset", {
-    "llama-2": Preset(
-        "meta-llama/Llama-2-7b-chat-hf", "llama",
-        _LLAMA | {"num_key_value_heads": 32, "intermediate_size": 11008, "vocab_size": 32000,
-                  "max_position_embeddings": 4096},
-        Settings(4096, budget=2000)),
-    "llama-3": Preset("meta-llama/Meta-Llama-3-8B-Instruct", "llama", _LLAMA_3 | {"max_position_embeddings": 8192},
-                      Settings(8192, budget=4000)),
-    "llama-3.1": Preset("meta-llama/Llama-3.1-8B-Instruct", "llama", _LLAMA_3 | {"max_position_embeddings": 131072},
-                        Settings(6144, keep=4, cut=24576)),
-    "qwen2.5": Preset("Qwen/Qwen2.5-7B-Instruct", "qwen2", _QWEN, Settings(6144, keep=4, cut=24576)),
-})  # fmt: skip
+PRESETS: Known[Preset] = Known(
+    "preset",
+    {
+        "llama-2": Preset(
+            "meta-llama/Llama-2-7b-chat-hf",
+            "llama",
+            _LLAMA
+            | {
+                "num_key_value_heads": 32,
+                "intermediate_size": 11008,
+                "vocab_size": 32000,
+                "max_position_embeddings": 4096,
+            },
+            Settings(4096, budget=2000),
+        ),
+        "llama-3": Preset(
+            "meta-llama/Meta-Llama-3-8B-Instruct",
+            "llama",
+            _LLAMA_3 | {"max_position_embeddings": 8192},
+            Settings(8192, budget=4000),
+        ),
+        "llama-3.1": Preset(
+            "meta-llama/Llama-3.1-8B-Instruct",
+            "llama",
+            _LLAMA_3 | {"max_position_embeddings": 131072},
+            Settings(6144, keep=4, cut=24576),
+        ),
+        "qwen2.5": Preset("Qwen/Qwen2.5-7B-Instruct", "qwen2", _QWEN, Settings(6144, keep=4, cut=24576)),
+    },
+)

@@ -64,8 +64,11 @@ def wanted(
     """Every answer, and the file that holds it, which the whole of what it depends on names. `model`: its identity."""
     found = []
     for task, name, row, options, text, question in _each(tasks, names, settings, wording):
-        plain = {each.name: getattr(options, each.name) for each in fields(options)
-                 if each.name not in ("choose", "calibration", "at_once")}  # fmt: skip
+        plain = {
+            each.name: getattr(options, each.name)
+            for each in fields(options)
+            if each.name not in ("choose", "calibration", "at_once")
+        }
         how = METHODS[name].chooses, METHODS[name].cut, repr(options.calibration)
         key = store.key(VERSION, model, name, plain, how, SEED, row.id, text, question)
         found.append(Wanted(task, name, row, options, text, question, folder / task.name / name / f"{key}.json"))

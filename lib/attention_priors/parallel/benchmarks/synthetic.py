@@ -84,5 +84,7 @@ def _pairs(units: int, depth: float, draw: random.Random) -> Made:
 
 
 MAKERS: dict[str, Callable[[int, float, random.Random], Made]] = {
-    "passkey": _passkey, "number_string": _numbers, "kv_retrieval": _pairs,
-}  # fmt: skip
+    "passkey": _passkey,
+    "number_string": _numbers,
+    "kv_retrieval": _pairs,
+}

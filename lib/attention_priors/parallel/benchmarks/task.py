@@ -95,6 +95,8 @@ class Fields:
 
     def _of(self, name: str) -> Any:
         if name not in self.values:
-            raise ValueError(f"{self.where} has no field {name!r} (it has {', '.join(self.values) or 'none'}); give "
-                             "the file as the benchmark publishes it")  # fmt: skip
+            raise ValueError(
+                f"{self.where} has no field {name!r} (it has {', '.join(self.values) or 'none'}); give "
+                "the file as the benchmark publishes it"
+            )
         return self.values[name]

@@ -76,8 +76,9 @@ def dispatch(
                 raise
             raise sent.lost(f"stopped answering ({type(error).__name__})") from None
     if sent.failed:
-        raise ValueError(f"{len(sent.failed)} of {len(wanted)} runs failed, the others are in the store; the first, "
-                         f"{sent.failed[0]}")  # fmt: skip
+        raise ValueError(
+            f"{len(sent.failed)} of {len(wanted)} runs failed, the others are in the store; the first, {sent.failed[0]}"
+        )
     return len(wanted)
 
 
@@ -87,8 +88,10 @@ def _connected(address: str) -> Iterator[Client]:
     try:
         client = Client(address, timeout=ANSWER_SECONDS, set_as_default=False, direct_to_workers=False)
     except (OSError, ValueError, TypeError) as error:
-        raise ValueError(f"no scheduler answers at CLUSTER={address} ({' '.join(str(error).split())[:100]}); start one "
-                         "(dask scheduler) and workers (dask worker), or leave CLUSTER out") from None  # fmt: skip
+        raise ValueError(
+            f"no scheduler answers at CLUSTER={address} ({' '.join(str(error).split())[:100]}); start one "
+            "(dask scheduler) and workers (dask worker), or leave CLUSTER out"
+        ) from None
     try:
         yield client
     finally:
@@ -140,8 +143,10 @@ class _Work:
 
     def lost(self, what: str) -> ValueError:
         """The cluster is gone; what came back is not."""
-        return ValueError(f"CLUSTER={self.address} {what}; {self.done} of {len(self.wanted)} runs are in the store: "
-                          "start it again and give the same command, which goes on")  # fmt: skip
+        return ValueError(
+            f"CLUSTER={self.address} {what}; {self.done} of {len(self.wanted)} runs are in the store: "
+            "start it again and give the same command, which goes on"
+        )
 
     def _workers(self) -> int:
         """How many there are; ValueError where there has been none for too long."""

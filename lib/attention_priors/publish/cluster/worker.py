@@ -57,8 +57,10 @@ def work(order: Order) -> Part:
     """
     process = distributed.get_worker()
     if process.state.nthreads != 1:
-        raise ValueError(f"a worker of {process.state.nthreads} threads would train several models in one process; "
-                         "start workers with --nthreads 1 (and --nworkers for each core)")  # fmt: skip
+        raise ValueError(
+            f"a worker of {process.state.nthreads} threads would train several models in one process; "
+            "start workers with --nthreads 1 (and --nworkers for each core)"
+        )
     return follow(order, config.CACHE / "runs", Path(process.local_directory))
 
 
@@ -67,8 +69,10 @@ def follow(order: Order, runs: Path, uploaded: Path) -> Part:
     device = runtime.device(order.device)
     run = opened(_with_corpus(order.spec, uploaded), runs, device)
     if run.key != order.key:
-        raise ValueError(f"{order.spec.name} has another key here ({run.key}, not {order.key}): give all machines the "
-                         "same commit and start the workers again")  # fmt: skip
+        raise ValueError(
+            f"{order.spec.name} has another key here ({run.key}, not {order.key}): give all machines the "
+            "same commit and start the workers again"
+        )
     runtime.configure(order.threads)
     _put(order, runs)
     checkpoint = run.path / CHECKPOINT

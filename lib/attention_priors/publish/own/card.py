@@ -97,8 +97,11 @@ def table(card: Card) -> pd.DataFrame:
         for multiple in MULTIPLES:
             cell = own.loc[multiple * trained] if multiple * trained in own.index else None
             row |= {f"{part}_{multiple}": math.nan if cell is None else cell[part] for part in ("mean", "low", "high")}
-        row |= {"reach": float(reach["reach"].median()), "reach_low": int(reach["reach"].min()),
-                "reach_high": int(reach["reach"].max())}  # fmt: skip
+        row |= {
+            "reach": float(reach["reach"].median()),
+            "reach_low": int(reach["reach"].min()),
+            "reach_high": int(reach["reach"].max()),
+        }
         rows.append(row | _cost(card, name) | _mass(card, name))
     order = [f"mean_{multiple}" for multiple in reversed(MULTIPLES)]
     return pd.DataFrame(rows).sort_values(order, ascending=False, kind="stable", ignore_index=True)
@@ -108,8 +111,10 @@ def _cost(card: Card, name: str) -> dict[str, float]:
     """Median steps of its seeds, and trained scalars of its priors."""
     if name == card.name:
         records = card.found.records
-        return {"steps": float(np.median([record["steps"] for record in records])),
-                "prior_parameters": records[0]["parameters"]["prior"]}  # fmt: skip
+        return {
+            "steps": float(np.median([record["steps"] for record in records])),
+            "prior_parameters": records[0]["parameters"]["prior"],
+        }
     steps = dict(zip(card.others.summary.get("encoding", ()), card.others.summary.get("steps", ()), strict=True))
     return {"steps": float(steps.get(name, math.nan)), "prior_parameters": math.nan}
 
@@ -129,17 +134,21 @@ def questions(card: Card) -> list[str]:
 def _of_the_gate(card: Card) -> Iterator[str]:
     for row in gated(card.counts).itertuples():
         if not row.passed:
-            yield (f"**Did it learn the task?** Seed {row.seed} missed the gate: {row.pooled:.2f} of the prompts up to "
-                   f"{row.trained} tokens ({POOLED} is needed), {row.worst:.2f} at {row.worst_at} ({WORST} is needed). "
-                   "Its far accuracies decide nothing.")  # fmt: skip
+            yield (
+                f"**Did it learn the task?** Seed {row.seed} missed the gate: {row.pooled:.2f} of the prompts up to "
+                f"{row.trained} tokens ({POOLED} is needed), {row.worst:.2f} at {row.worst_at} ({WORST} is needed). "
+                "Its far accuracies decide nothing."
+            )
     for seed, own in card.counts.groupby("seed"):
         share = (own["correct"] / own["samples"]).set_axis(own["length"])
         trained = int(own["trained"].iloc[0])
         if trained in share.index and is_table(share, trained):
             short = share[share.index < trained]
-            yield (f"**Retrieval, or a table of places?** Seed {seed} answers {share[trained]:.2f} at {trained} tokens "
-                   f"and {short.min():.2f} at {short.idxmin()}, below {WRONG}: "
-                   "it knows where the key stands.")  # fmt: skip
+            yield (
+                f"**Retrieval, or a table of places?** Seed {seed} answers {share[trained]:.2f} at {trained} tokens "
+                f"and {short.min():.2f} at {short.idxmin()}, below {WRONG}: "
+                "it knows where the key stands."
+            )
 
 
 def _of_the_reach(card: Card) -> Iterator[str]:
@@ -147,16 +156,20 @@ def _of_the_reach(card: Card) -> Iterator[str]:
     trained, longest = int(counts["trained"].iloc[0]), int(counts["length"].max())
     reached = benchmark.reach(counts)["reach"]
     if reached.min() < longest:
-        yield (f"**How far does it go?** Accuracy stays at {GOOD} up to {extremes(reached)} tokens by seed; asked were "
-               f"{longest:,} ({times(longest, trained)}).")  # fmt: skip
+        yield (
+            f"**How far does it go?** Accuracy stays at {GOOD} up to {extremes(reached)} tokens by seed; asked were "
+            f"{longest:,} ({times(longest, trained)})."
+        )
     shares = counts.assign(share=counts["correct"] / counts["samples"]).pivot(
         index="length", columns="seed", values="share"
     )
     beyond = shares[shares.index > trained]
     if len(beyond) and (gap := (beyond.max(axis=1) - beyond.min(axis=1))).max() > WIDE:
         at = gap.idxmax()
-        yield (f"**Does it depend on the seed?** At {tokens(at, trained)} the seeds answer "
-               f"{', '.join(f'{share:.2f}' for share in shares.loc[at])}.")  # fmt: skip
+        yield (
+            f"**Does it depend on the seed?** At {tokens(at, trained)} the seeds answer "
+            f"{', '.join(f'{share:.2f}' for share in shares.loc[at])}."
+        )
 
 
 def _of_the_rivals(card: Card) -> Iterator[str]:
@@ -178,13 +191,17 @@ def _of_the_rivals(card: Card) -> Iterator[str]:
     if best is not None:
         name, gap, low, high, seeds = best
         verdict = "it is better" if low > 0 else "it is worse" if high < 0 else "neither is better for certain"
-        yield (f"**Is it better than what there is?** At {tokens(longest, trained)} the best committed encoding is "
-               f"{label(name)}; the accuracy less that of {label(name)} is {gap:+.2f} [{low:.2f}, {high:.2f}] over the "
-               f"{seeds} seeds of both that passed: {verdict}.")  # fmt: skip
+        yield (
+            f"**Is it better than what there is?** At {tokens(longest, trained)} the best committed encoding is "
+            f"{label(name)}; the accuracy less that of {label(name)} is {gap:+.2f} [{low:.2f}, {high:.2f}] over the "
+            f"{seeds} seeds of both that passed: {verdict}."
+        )
         tied = [label(row[0]) for row in compared if row[2] <= 0 <= row[3]]
         if len(tied) > 1:
-            yield (f"**What does it add?** No difference is certain from {len(tied)} of {len(compared)}: "
-                   f"{', '.join(tied)}.")  # fmt: skip
+            yield (
+                f"**What does it add?** No difference is certain from {len(tied)} of {len(compared)}: "
+                f"{', '.join(tied)}."
+            )
 
 
 def _of_the_seeds(card: Card) -> Iterator[str]:
@@ -207,19 +224,25 @@ def _of_the_heads(card: Card) -> Iterator[str]:
     near, far = card.masses["near"].mean(), card.masses["far"].mean()
     if near < 0.5 or far < 0.5:
         lacks = "near (below T/4)" if near < 0.5 else "far (beyond T)"
-        yield (f"**Does some head look {lacks}?** Over all heads the most mass there is {min(near, far):.2f} "
-               "(mean over seeds): retrieval needs a head that stays near to copy and one that looks far.")  # fmt: skip
+        yield (
+            f"**Does some head look {lacks}?** Over all heads the most mass there is {min(near, far):.2f} "
+            "(mean over seeds): retrieval needs a head that stays near to copy and one that looks far."
+        )
 
 
 def _of_the_study(card: Card) -> Iterator[str]:
     recipe, size = card.profile.passkey.recipe, card.profile.passkey.size
     if card.price > 1.5:
         yield f"**What does it cost?** A training step takes {card.price:.1f} times as long as NoPE's here."
-    yield (f"**Was it tuned as its rivals were?** No: recipe {recipe.name} as it stands (rate {recipe.rate:g}, that of "
-           f"the prior {recipe.prior_rate:g} times as large).")  # fmt: skip
-    yield (f"**One task, one size?** Passkeys, by models of {size.layers} layers {size.width} wide: not text, not "
-           "addresses. Add it to `benchmark.encodings` and `language.encodings` of a profile for more "
-           "(CONTRIBUTING.md).")  # fmt: skip
+    yield (
+        f"**Was it tuned as its rivals were?** No: recipe {recipe.name} as it stands (rate {recipe.rate:g}, that of "
+        f"the prior {recipe.prior_rate:g} times as large)."
+    )
+    yield (
+        f"**One task, one size?** Passkeys, by models of {size.layers} layers {size.width} wide: not text, not "
+        "addresses. Add it to `benchmark.encodings` and `language.encodings` of a profile for more "
+        "(CONTRIBUTING.md)."
+    )
     if not encoding(card.name).ssmax:
         yield f"**And with scalable softmax?** `SSMAX=1` asks {label(card.own.scaled)} the same."
 
@@ -250,8 +273,15 @@ def markdown(card: Card, figure: str, caption: str, alt: str) -> str:
 def _rows(card: Card) -> str:
     """The table as Markdown, its own row in bold."""
     frame, trained = table(card), card.profile.passkey.recipe.length
-    heads = ["encoding", *(f"at {times(m * trained, trained)}" for m in MULTIPLES), f"reach ({GOOD})", "gate", "steps",
-             "near mass", "far mass"]  # fmt: skip
+    heads = [
+        "encoding",
+        *(f"at {times(m * trained, trained)}" for m in MULTIPLES),
+        f"reach ({GOOD})",
+        "gate",
+        "steps",
+        "near mass",
+        "far mass",
+    ]
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for row in frame.to_dict("records"):
         cells = [row["label"]]
@@ -263,9 +293,11 @@ def _rows(card: Card) -> str:
         lines.append(
             "| " + " | ".join(f"**{cell}**" if row["encoding"] == card.name else cell for cell in cells) + " |"
         )
-    note = (f"Mean accuracy over seeds [95 % interval] at multiples of T = {trained} tokens; reach: the longest length "
-            f"up to which accuracy stays at {GOOD} (median); gate: seeds that learned the task; near and far mass: the "
-            "most that one head's prior puts on lags below T/4 and beyond T, at the longest length.")  # fmt: skip
+    note = (
+        f"Mean accuracy over seeds [95 % interval] at multiples of T = {trained} tokens; reach: the longest length "
+        f"up to which accuracy stays at {GOOD} (median); gate: seeds that learned the task; near and far mass: the "
+        "most that one head's prior puts on lags below T/4 and beyond T, at the longest length."
+    )
     if card.others.why:
         note += f" The row stands alone: {card.others.why}."
     return "\n".join(lines) + f"\n\n{note}"

@@ -30,8 +30,15 @@ def draw(counts: Frame, name: str) -> Figure:
             ax.plot(mean["mean"], **OWN, linewidth=2, markersize=6, zorder=7, label=label(name))
         else:
             drawn = _look(each)
-            ax.plot(mean["mean"], color=drawn["color"], marker=drawn["marker"], dashes=drawn["dashes"], linewidth=0.9,
-                    markersize=2.8, label=label(each))  # fmt: skip
+            ax.plot(
+                mean["mean"],
+                color=drawn["color"],
+                marker=drawn["marker"],
+                dashes=drawn["dashes"],
+                linewidth=0.9,
+                markersize=2.8,
+                label=label(each),
+            )
     curves.accuracy_axes(ax, counts["length"], trained_on(counts), most=8)
     style.direct_labels(ax)
     return fig
@@ -67,5 +74,7 @@ def caption(counts: Frame, name: str) -> str:
 
 def alt(name: str) -> str:
     """The figure in words, for those who do not see it."""
-    return (f"Passkey accuracy against context length: {label(name)} as a thick black line with stars, seeds and bars, "
-            f"the committed encodings as thin coloured lines with their names at the right.")  # fmt: skip
+    return (
+        f"Passkey accuracy against context length: {label(name)} as a thick black line with stars, seeds and bars, "
+        f"the committed encodings as thin coloured lines with their names at the right."
+    )

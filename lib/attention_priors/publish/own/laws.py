@@ -71,12 +71,17 @@ def made(own: Own, row: Encoding, heads: int) -> Prior:
         with own.at(f"making the prior for {count} heads"):
             prior = row.prior(count)
         if not isinstance(prior, Prior):
-            raise own.wrong(f"the prior of {own.name!r} is {type(prior).__name__}, no Prior; derive it from "
-                            "RelativePrior, and give prior= a function of the number of heads")  # fmt: skip
+            raise own.wrong(
+                f"the prior of {own.name!r} is {type(prior).__name__}, no Prior; derive it from "
+                "RelativePrior, and give prior= a function of the number of heads"
+            )
         for factor in (part for parts in prior.split() for part in parts):
             if getattr(factor, "heads", None) != count:
-                raise own.wrong(f"{type(factor).__name__} has heads = {getattr(factor, 'heads', None)!r}, but was made "
-                                f"for {count}; set self.heads = heads", own.line(factor, "__init__"))  # fmt: skip
+                raise own.wrong(
+                    f"{type(factor).__name__} has heads = {getattr(factor, 'heads', None)!r}, but was made "
+                    f"for {count}; set self.heads = heads",
+                    own.line(factor, "__init__"),
+                )
     return prior
 
 
@@ -90,9 +95,12 @@ def asked(own: Own, factor: RelativePrior | KeyPrior, places: Tensor) -> Tensor:
             found = (factor.log_prior if type(factor).exact is RelativePrior.exact else factor.exact)(places)
     if not isinstance(found, Tensor) or found.shape != (factor.heads, len(places)):
         shape = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
-        raise own.wrong(f"the log-prior of {name} has shape {shape} for {len(places)} {kind}s, but [heads, {kind}s] = "
-                        f"{[factor.heads, len(places)]} is needed; give each head "
-                        "a row, as in scale[:, None]", line)  # fmt: skip
+        raise own.wrong(
+            f"the log-prior of {name} has shape {shape} for {len(places)} {kind}s, but [heads, {kind}s] = "
+            f"{[factor.heads, len(places)]} is needed; give each head "
+            "a row, as in scale[:, None]",
+            line,
+        )
     if not found.dtype.is_floating_point:
         raise own.wrong(f"the log-prior of {name} is of {found.dtype}; return floating-point numbers", line)
     bad = (~found.isfinite()).nonzero()
@@ -129,9 +137,12 @@ def _of_lags(own: Own, factor: RelativePrior, trained: int, farthest: int) -> It
             head, at = divmod(int(gap.argmax()), len(lags))
             lag = int(lags[at])
             now = float(asked(own, factor, lags)[head, at])
-            raise own.wrong(f"the log-prior of {name} at lag {lag} is {float(whole[head, lag]):.6g} among {farthest:,} "
-                            f"lags, but {now:.6g} when asked for {way} (head {head}): it depends on more than the lag; "
-                            "compute it from each lag alone, or derive it from KeyPrior", line)  # fmt: skip
+            raise own.wrong(
+                f"the log-prior of {name} at lag {lag} is {float(whole[head, lag]):.6g} among {farthest:,} "
+                f"lags, but {now:.6g} when asked for {way} (head {head}): it depends on more than the lag; "
+                "compute it from each lag alone, or derive it from KeyPrior",
+                line,
+            )
     yield Held("Toeplitz: the lag alone", f"`{name}`, {len(ways)} ways to ask for a lag", f"largest gap {worst:.1g}")
 
 
@@ -151,18 +162,24 @@ def _attended(own: Own, prior: Prior) -> Iterator[Held]:
         for factor in relative:
             gap = _apart(attention(q, k, v, prior=Raised(factor)), attention(q, k, v, prior=factor))
             if gap > TOEPLITZ:
-                raise own.wrong(f"a constant added to the log-prior of {type(factor).__name__} moves the output by "
-                                f"{gap:.2g}: its values are too large "
-                                "for their dtype; compute it in float64", own.line(factor))  # fmt: skip
+                raise own.wrong(
+                    f"a constant added to the log-prior of {type(factor).__name__} moves the output by "
+                    f"{gap:.2g}: its values are too large "
+                    "for their dtype; compute it in float64",
+                    own.line(factor),
+                )
             yield Held("a constant changes nothing", f"log-prior + {CONSTANT:g}", f"largest change {gap:.1g}")
         far = _inputs(heads, 600)
         slow = attention(*far, prior=prior, backend="reference")
         for backend in ("sdpa", "sdpa_skip"):
             gap = _apart(attention(*far, prior=prior, backend=backend), slow)
             if gap > TOEPLITZ:
-                raise own.wrong(f"backend {backend!r} gives outputs that differ by {gap:.2g} from the definition; let "
-                                "the log-prior depend on the "
-                                "lags and its parameters alone", own.line((relative or keys)[0]))  # fmt: skip
+                raise own.wrong(
+                    f"backend {backend!r} gives outputs that differ by {gap:.2g} from the definition; let "
+                    "the log-prior depend on the "
+                    "lags and its parameters alone",
+                    own.line((relative or keys)[0]),
+                )
             yield Held(f"backend `{backend}` equals the definition", "600 tokens", f"largest difference {gap:.1g}")
     x = [each.requires_grad_() for each in _inputs(heads, 128)]
     with own.at("the gradient of attention with the prior"):
@@ -175,8 +192,11 @@ def _attended(own: Own, prior: Prior) -> Iterator[Held]:
             owner = next(
                 part for part in (*relative, *keys) if name in "qkv" or any(p is tensor for p in part.parameters())
             )
-            raise own.wrong(f"the gradient of {name!r} is not finite: a root, a logarithm or a quotient at 0 has none; "
-                            "add a small number inside, or use torch.where twice", own.line(owner))  # fmt: skip
+            raise own.wrong(
+                f"the gradient of {name!r} is not finite: a root, a logarithm or a quotient at 0 has none; "
+                "add a small number inside, or use torch.where twice",
+                own.line(owner),
+            )
     count = sum(p.numel() for p in prior.parameters() if p.requires_grad)
     said = f"; none for {', '.join(silent)}" if silent else ""
     yield Held("finite gradients", f"q, k, v and {count} parameters of the prior in a layer", f"all finite{said}")
@@ -196,14 +216,20 @@ def _model(own: Own, row: Encoding, profile: Profile) -> Iterator[Held]:
             parts = [model(tokens[:, :9], cache=cache)]
             parts += [model(tokens[:, i : i + 1], cache=cache) for i in range(9, 24)]
         if not bool(whole.isfinite().all()):
-            raise own.wrong(f"a model with {name!r} gives logits that are not finite before it is trained: look for a "
-                            "quotient, a root or a logarithm in what it makes of positions", None)  # fmt: skip
+            raise own.wrong(
+                f"a model with {name!r} gives logits that are not finite before it is trained: look for a "
+                "quotient, a root or a logarithm in what it makes of positions",
+                None,
+            )
         gap = _apart(torch.cat(parts, 1), whole)
         if not row.whole and gap > SAME:
             factors = model.blocks[0].attention.prior.split()[0] if row.prior else []
-            raise own.wrong(f"a model with {name!r} gives logits that differ by {gap:.2g} when it decodes token by "
-                            "token: the encoding depends on how long the context is; let it depend on positions "
-                            "alone, or say whole=True", own.line(factors[0]) if factors else None)  # fmt: skip
+            raise own.wrong(
+                f"a model with {name!r} gives logits that differ by {gap:.2g} when it decodes token by "
+                "token: the encoding depends on how long the context is; let it depend on positions "
+                "alone, or say whole=True",
+                own.line(factors[0]) if factors else None,
+            )
         said = f"largest difference {gap:.1g}" + (", as `whole` says" if row.whole and gap > SAME else "")
         yield Held("decode equals prefill", f"`{name}`, 24 tokens", said)
 

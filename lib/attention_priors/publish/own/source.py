@@ -124,16 +124,21 @@ def _run(path: Path) -> None:
         raise Wrong(f"{place(path, last_line(error, path))}: no module {error.name!r}; {remedy}") from None
     except (Exception, SystemExit) as error:
         said = " ".join(str(error).split())[:300]
-        raise Wrong(f"{place(path, last_line(error, path))}: {type(error).__name__}: {said}; correct it, so that the "
-                    "file can be imported") from None  # fmt: skip
+        raise Wrong(
+            f"{place(path, last_line(error, path))}: {type(error).__name__}: {said}; correct it, so that the "
+            "file can be imported"
+        ) from None
     finally:
         sys.dont_write_bytecode = written
 
 
 def last_line(error: BaseException, path: Path) -> int | None:
     """The innermost line of `path` in an error's traceback."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)
-             if Path(frame.filename).resolve() == path.resolve()]  # fmt: skip
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).resolve() == path.resolve()
+    ]
     return lines[-1] if lines else None
 
 
@@ -156,11 +161,14 @@ def _one(path: Path, tree: ast.Module, changed: list[str]) -> Own:
     if row.name != name:
         raise Wrong(f"{place(path, line)}: ENCODINGS[{name!r}] calls itself {row.name!r}; give it one name")
     if row.trained_as:
-        raise Wrong(f"{place(path, line)}: {name!r} is evaluated with the weights of {row.trained_as!r}; leave out "
-                    "trained_as, so that it is trained")  # fmt: skip
+        raise Wrong(
+            f"{place(path, line)}: {name!r} is evaluated with the weights of {row.trained_as!r}; leave out "
+            "trained_as, so that it is trained"
+        )
     if row.ssmax:
-        raise Wrong(f"{place(path, line)}: {name!r} has SSMax already; leave out ssmax=True, and ask for that form "
-                    "with SSMAX=1")  # fmt: skip
+        raise Wrong(
+            f"{place(path, line)}: {name!r} has SSMax already; leave out ssmax=True, and ask for that form with SSMAX=1"
+        )
     if not (row.prior or row.rotary or row.absolute or row.pairs):
         raise Wrong(f"{place(path, line)}: {name!r} has no prior, rotary or absolute, which is NoPE; give it one")
     # Without comments, docstrings stay: what a run depends on is the code.

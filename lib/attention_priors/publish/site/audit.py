@@ -13,8 +13,18 @@ from urllib.parse import unquote, urlsplit
 HEAVIEST = 1_500_000  # bytes of a page with its styles and scripts, without pictures
 OUTSIDE = re.compile(r"^(?:[a-z][a-z0-9+.-]*:)?//", re.IGNORECASE)
 ADDRESS = re.compile(r"""(?:url\(\s*|@import\s+)["']?(?P<address>[^"')\s]+)""")
-LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src", "audio": "src",
-          "embed": "src", "object": "data", "track": "src", "input": "src"}  # fmt: skip
+LOADED = {
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+    "video": "src",
+    "audio": "src",
+    "embed": "src",
+    "object": "data",
+    "track": "src",
+    "input": "src",
+}
 RELATIONS = frozenset({"stylesheet", "icon", "preload", "modulepreload", "prefetch", "preconnect", "dns-prefetch"})
 
 
@@ -64,8 +74,9 @@ def problems(site: Path) -> list[str]:
     for path in sorted(site.rglob("*.css")):
         found += [
             f"{path.relative_to(site).as_posix()} loads {each} from outside"
-            for each in _addresses(path) if OUTSIDE.match(each)
-        ]  # fmt: skip
+            for each in _addresses(path)
+            if OUTSIDE.match(each)
+        ]
     return found
 
 

@@ -92,8 +92,11 @@ def notebooks(committed: Committed) -> dict[str, str]:
         found[f"notebooks/{folder}/{name}.ipynb"] = json.dumps(executed.page(content, folder, name, known), indent=1)
         lines[folder, name] = f"{number(name)} {{doc}}`{executed.title(content)} <{folder}/{name}>`"
     own = sorted((each for each in lines if each[0] in (THEORY, committed.profile)), key=lambda each: lines[each])
-    text = ["# Notebooks", "In reading order. Each says what is claimed, derives it, computes it, looks at it and "
-            "gives the verdict; the lines that open hold the checks, sentence by sentence."]  # fmt: skip
+    text = [
+        "# Notebooks",
+        "In reading order. Each says what is claimed, derives it, computes it, looks at it and "
+        "gives the verdict; the lines that open hold the checks, sentence by sentence.",
+    ]
     text.append("\n".join(f"- {lines[each]}" for each in own))
     trees = _tree([f"{folder}/{name}" for folder, name in own])
     for folder in committed.folders[2:]:
@@ -122,8 +125,12 @@ def explorers(folder: Path = EXPLORERS) -> dict[str, str]:
         titles[path.stem] = html.unescape(re.sub(r"<[^>]*>", "", heading["title"])).strip()
         beside = [each for each in SHARED if (folder / each).is_file()]
         beside += [each for each in (f"{path.stem}.css", f"{path.stem}.js") if (folder / each).is_file()]
-        tags = [f'<link rel="stylesheet" href="../_static/explorers/{each}">' if each.endswith(".css")
-                else f'<script defer src="../_static/explorers/{each}"></script>' for each in beside]  # fmt: skip
+        tags = [
+            f'<link rel="stylesheet" href="../_static/explorers/{each}">'
+            if each.endswith(".css")
+            else f'<script defer src="../_static/explorers/{each}"></script>'
+            for each in beside
+        ]
         body = raw("\n".join([*tags, HEADING.sub("", fragment, count=1)]))
         found[f"explorers/{path.stem}.md"] = f"{ALONE}# {titles[path.stem]}\n\n{body}\n"
     if found:
@@ -142,10 +149,16 @@ def sphinx(source: Path, target: Path, modules: list[Path]) -> tuple[str, ...]:
     nocolor()
     said = io.StringIO()
     app = Sphinx(
-        srcdir=source, confdir=None, outdir=target, doctreedir=source.parent / "doctrees", buildername="html",
+        srcdir=source,
+        confdir=None,
+        outdir=target,
+        doctreedir=source.parent / "doctrees",
+        buildername="html",
         confoverrides=SETTINGS | {"site_modules": [str(each) for each in modules]},
-        status=None, warning=said, freshenv=True,
-    )  # fmt: skip
+        status=None,
+        warning=said,
+        freshenv=True,
+    )
     app.build()
     warnings = tuple(line for line in said.getvalue().splitlines() if line.strip())
     if app.statuscode:

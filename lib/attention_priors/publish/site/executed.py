@@ -75,8 +75,9 @@ def cells(notebook: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
 
 def known(notebooks: Mapping[tuple[str, str], Path], profile: str) -> dict[str, str]:
     """Path in the repository -> source of the site's page, for what notebooks link to."""
-    found = {f"results/{folder}/notebooks/{name}.ipynb": f"notebooks/{folder}/{name}.ipynb"
-             for folder, name in notebooks}  # fmt: skip
+    found = {
+        f"results/{folder}/notebooks/{name}.ipynb": f"notebooks/{folder}/{name}.ipynb" for folder, name in notebooks
+    }
     for folder, name in notebooks:
         if folder == profile:
             found.setdefault(f"results/{DEFAULT}/notebooks/{name}.ipynb", f"notebooks/{folder}/{name}.ipynb")

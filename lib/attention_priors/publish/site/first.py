@@ -88,11 +88,13 @@ def page(committed: Committed, pages: frozenset[str]) -> str:
     shown = committed.figures.get((committed.largest, SHOWN))
     if shown:
         target = places.figure(shown.folder, shown.name)
-        parts.append(raw(
-            f'<figure><a href="{target}"><img src="{places.file(shown.folder, "figures", f"{shown.name}.png")}" '
-            f'alt="{text(shown.alt)}" class="wide"></a><figcaption>{text(shown.caption.split(". ")[0])}. '
-            f'{link("Caption, files and numbers", target)}</figcaption></figure>'
-        ))  # fmt: skip
+        parts.append(
+            raw(
+                f'<figure><a href="{target}"><img src="{places.file(shown.folder, "figures", f"{shown.name}.png")}" '
+                f'alt="{text(shown.alt)}" class="wide"></a><figcaption>{text(shown.caption.split(". ")[0])}. '
+                f"{link('Caption, files and numbers', target)}</figcaption></figure>"
+            )
+        )
     parts += [
         "## Look around",
         raw(f'<ul class="cards">{"".join(cards)}</ul>'),

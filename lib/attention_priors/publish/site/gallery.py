@@ -20,8 +20,11 @@ def title(folder: str) -> str:
 def index(committed: Committed) -> str:
     """The list of all figures, by folder."""
     folders = [folder for folder in committed.folders if any(each == folder for each, _ in committed.figures)]
-    parts = ["# Gallery", f"{len(committed.figures)} figures. Each has its caption, its files, the numbers that it is "
-             "drawn from, and BibTeX and LaTeX to copy. Figures and text: CC BY 4.0; code: Apache 2.0."]  # fmt: skip
+    parts = [
+        "# Gallery",
+        f"{len(committed.figures)} figures. Each has its caption, its files, the numbers that it is "
+        "drawn from, and BibTeX and LaTeX to copy. Figures and text: CC BY 4.0; code: Apache 2.0.",
+    ]
     for folder in folders:
         names = [name for each, name in committed.figures if each == folder]
         items = [f"<li>{link(name.replace('_', ' '), f'{folder}.html#{slug(name)}')}</li>" for name in names]
@@ -56,8 +59,14 @@ def shown(committed: Committed, figure: Figure) -> str:
     if figure.name in FIGURES:
         spec, place = FIGURES[figure.name], FIGURES.place(figure.name)
         links.append(f"Drawn by {link(places.shown(*place), relative(places.source(*place), page))}.")
-        folder = next((each for each in (figure.folder, committed.profile, THEORY)
-                       if (each, spec.notebook) in committed.notebooks), "")  # fmt: skip
+        folder = next(
+            (
+                each
+                for each in (figure.folder, committed.profile, THEORY)
+                if (each, spec.notebook) in committed.notebooks
+            ),
+            "",
+        )
         if folder:
             shown = link(spec.notebook.replace("_", " "), relative(places.notebook(folder, spec.notebook), page))
             links.append(f"Notebook: {shown}.")

@@ -20,9 +20,15 @@ from attention_priors.store.notebooks import NOTEBOOKS
 HEAD = ("claim", "what is claimed", "verdict", "outcome", "sentences", "document", "kind", "notebook")
 FILTERS = ("verdict", "outcome", "document", "kind", "notebook")
 WANTING = ("contradicted", "verified with correction")
-SEEN = {"holds": "holds", "fails": "fails", "agrees": "agrees", "disagrees": "disagrees", "undecided": "undecided",
-        UNTESTABLE: UNTESTABLE,
-        "read": "by reading"}  # fmt: skip
+SEEN = {
+    "holds": "holds",
+    "fails": "fails",
+    "agrees": "agrees",
+    "disagrees": "disagrees",
+    "undecided": "undecided",
+    UNTESTABLE: UNTESTABLE,
+    "read": "by reading",
+}
 
 
 def ledger(committed: Committed) -> str:
@@ -32,22 +38,35 @@ def ledger(committed: Committed) -> str:
     rows = []
     for name, claim in committed.claims.items():
         verdict = committed.ledger[name]
-        row = [(link(name, places.claim(name)), list(committed.claims).index(name)), text(claim.statement),
-               badge(verdict.verdict), verdict.outcome or "", _share(verdict), claim.document, claim.kind,
-               _notebook(committed, claim)]  # fmt: skip
+        row = [
+            (link(name, places.claim(name)), list(committed.claims).index(name)),
+            text(claim.statement),
+            badge(verdict.verdict),
+            verdict.outcome or "",
+            _share(verdict),
+            claim.document,
+            claim.kind,
+            _notebook(committed, claim),
+        ]
         rows.append([*row, *(badge(found[name].verdict) if name in found else "" for found in more.values())])
     head = [*HEAD, *(f"verdict ({each})" for each in more)]
     counted = claims.counts(claims.frame({name: committed.ledger[name] for name in committed.claims}), "document")
-    return "\n\n".join([
-        f"{ALONE}# Ledger",
-        f"All {len(rows)} claims with their verdicts under profile `{committed.profile}`. Choose a claim for its "
-        "statement, the laws that decide it with their source, the cell that runs them, and its figures. Heads sort; "
-        "the fields filter. What was found wanting stands in the {doc}`errata`. Documents: "
-        + "; ".join(f"{key}, {title}" for key, title in claims.DOCUMENTS.items()) + ".",
-        raw(table(head, rows, "Claims and verdicts", filters=[*FILTERS, *head[len(HEAD) :]], name="claims")),
-        "## Counts",
-        raw(table(list(counted.columns), counted.astype(str).values.tolist(), "Verdicts by document")),
-    ]) + "\n"  # fmt: skip
+    return (
+        "\n\n".join(
+            [
+                f"{ALONE}# Ledger",
+                f"All {len(rows)} claims with their verdicts under profile `{committed.profile}`. Choose a claim for its "
+                "statement, the laws that decide it with their source, the cell that runs them, and its figures. Heads "
+                "sort; the fields filter. What was found wanting stands in the {doc}`errata`. Documents: "
+                + "; ".join(f"{key}, {title}" for key, title in claims.DOCUMENTS.items())
+                + ".",
+                raw(table(head, rows, "Claims and verdicts", filters=[*FILTERS, *head[len(HEAD) :]], name="claims")),
+                "## Counts",
+                raw(table(list(counted.columns), counted.astype(str).values.tolist(), "Verdicts by document")),
+            ]
+        )
+        + "\n"
+    )
 
 
 def errata(committed: Committed) -> str:
@@ -57,17 +76,30 @@ def errata(committed: Committed) -> str:
     order = {severity: rank for rank, severity in enumerate(claims.verdict.SEVERITIES)}
     for name, verdict in sorted(wanting.items(), key=lambda item: order.get(item[1].severity, len(order))):
         claim = committed.claims[name]
-        rows.append([link(name, places.claim(name)), text(verdict.severity or "ours"), badge(verdict.verdict),
-                     text(claim.statement), text(verdict.counterexample), text(verdict.corrected),
-                     text(claim.source)])  # fmt: skip
+        rows.append(
+            [
+                link(name, places.claim(name)),
+                text(verdict.severity or "ours"),
+                badge(verdict.verdict),
+                text(claim.statement),
+                text(verdict.counterexample),
+                text(verdict.corrected),
+                text(claim.source),
+            ]
+        )
     head = ("claim", "severity", "verdict", "what is claimed", "counterexample", "what holds", "source")
     slips = sum(committed.claims[name].slip for name in wanting)
-    return "\n\n".join([
-        f"{ALONE}# Errata",
-        f"{len(rows)} claims were found wanting, the gravest first; {slips} of them were registered because they fail. "
-        "Each counterexample is the smallest of its law's cases and can be checked by hand.",
-        raw(table(head, rows, "Claims found wanting", filters=("severity", "verdict"), name="errata")),
-    ]) + "\n"  # fmt: skip
+    return (
+        "\n\n".join(
+            [
+                f"{ALONE}# Errata",
+                f"{len(rows)} claims were found wanting, the gravest first; {slips} of them were registered because they "
+                "fail. Each counterexample is the smallest of its law's cases and can be checked by hand.",
+                raw(table(head, rows, "Claims found wanting", filters=("severity", "verdict"), name="errata")),
+            ]
+        )
+        + "\n"
+    )
 
 
 def claim(committed: Committed, name: str) -> str:
@@ -84,9 +116,16 @@ def claim(committed: Committed, name: str) -> str:
         holds = _box("What holds instead", "tip", markdown(verdict.corrected))
         parts.append(f"## Counterexample\n\n{fails}\n\n{holds}")
     if verdict.sentences:
-        rows = [[text(each.text) + _quoted(each), SEEN[each.found], _tried(each),
-                 text(f"{each.how}. {each.note}" if each.note else each.how), text(each.instead)]
-                for each in verdict.sentences]  # fmt: skip
+        rows = [
+            [
+                text(each.text) + _quoted(each),
+                SEEN[each.found],
+                _tried(each),
+                text(f"{each.how}. {each.note}" if each.note else each.how),
+                text(each.instead),
+            ]
+            for each in verdict.sentences
+        ]
         head = ("statement", "found", "cases tried", "how", "instead")
         parts.append("## Its statements\n\n" + raw(table(head, rows, f"The statements of {name}", sorts=False)))
     if verdict.also:
@@ -166,8 +205,11 @@ def _also(committed: Committed, also: claims.Verdict, page: str) -> list[str]:
 def _verdicts(committed: Committed, name: str) -> str:
     """The verdict, and those under larger profiles."""
     verdict = committed.ledger[name]
-    shown = badge(verdict.verdict) + (f" The measurement {verdict.outcome}." if verdict.outcome in
-                                      ("agrees", "disagrees") else " Undecided." * bool(verdict.outcome))  # fmt: skip
+    shown = badge(verdict.verdict) + (
+        f" The measurement {verdict.outcome}."
+        if verdict.outcome in ("agrees", "disagrees")
+        else " Undecided." * bool(verdict.outcome)
+    )
     for each in committed.folders:
         if each not in (THEORY, committed.profile) and _decided(committed, each):
             other = committed.verdicts(each).get(name)
@@ -183,8 +225,10 @@ def _measured(committed: Committed, name: str) -> str:
     if verdict.relation:
         low_high = f", 95 % interval {claims.show(list(verdict.interval))}" if verdict.interval else ""
         within = f" within {verdict.tolerance:g}" if verdict.tolerance else ""
-        lines.append(f"Measured {claims.show(verdict.measured)}{low_high}; it should be {verdict.relation} "
-                     f"{claims.show(verdict.expected_value)}{within}.")  # fmt: skip
+        lines.append(
+            f"Measured {claims.show(verdict.measured)}{low_high}; it should be {verdict.relation} "
+            f"{claims.show(verdict.expected_value)}{within}."
+        )
     trained = f"profile {verdict.profile}, recipe {verdict.recipe}, seeds {', '.join(map(str, verdict.seeds))}"
     lines.append("Nothing is trained for it." if verdict.recipe == "exact" else f"Trained: {trained}.")
     if verdict.opposite:
@@ -216,8 +260,10 @@ def _where(committed: Committed, name: str, page: str) -> list[str]:
     for each in drawn:
         target = places.figure(each.folder, each.name)
         image = relative(places.file(each.folder, "figures", f"{each.name}.png"), page)
-        found.append(f'<li>Figure {link(each.title, relative(target, page))}<br><a href="{relative(target, page)}">'
-                     f'<img src="{image}" alt="{text(each.alt)}" loading="lazy" class="small"></a></li>')  # fmt: skip
+        found.append(
+            f'<li>Figure {link(each.title, relative(target, page))}<br><a href="{relative(target, page)}">'
+            f'<img src="{image}" alt="{text(each.alt)}" loading="lazy" class="small"></a></li>'
+        )
     for path in verdict.evidence:
         kind, _, file = path.partition("/")
         metric = next((key for key in committed.metrics if kind == "metrics" and key[1] == Path(file).stem), None)
@@ -264,6 +310,7 @@ def figures(committed: Committed, name: str) -> list:
     """The figures that show a claim, by what they say and by the ledger's evidence."""
     evidence = {Path(path).stem for path in committed.ledger[name].evidence if path.startswith("figures/")}
     return [
-        figure for (folder, each), figure in committed.figures.items()
+        figure
+        for (folder, each), figure in committed.figures.items()
         if folder in (THEORY, committed.profile) and (each in evidence or name in _shows().get(each, ()))
-    ]  # fmt: skip
+    ]

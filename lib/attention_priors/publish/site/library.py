@@ -69,8 +69,12 @@ def page() -> str:
 
 def _module(module: str, names: tuple[str, ...]) -> str:
     tree = ast.parse(path(module).read_text(encoding="utf-8"))
-    public = [node for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)
-              and (node.name in names if names else not node.name.startswith("_"))]  # fmt: skip
+    public = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef)
+        and (node.name in names if names else not node.name.startswith("_"))
+    ]
     parts = [f"## {IMPORTED.get(module, module)}", docstring(ast.get_docstring(tree)) if not names else ""]
     parts.append(f"```{{py:currentmodule}} {module}\n```")
     for node in public:

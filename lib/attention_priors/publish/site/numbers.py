@@ -58,13 +58,18 @@ def index(committed: Committed) -> str:
         place = relative(places.metric(folder, name), "data/index.html")
         rows.append([link(name, place), folder, f"{lines:,}", text(", ".join(_shown_in(name)))])
     folders = "\n".join(dict.fromkeys(folder for folder, _ in committed.metrics))
-    return "\n\n".join([
-        "# Data",
-        f"Every figure, table and measured verdict is drawn from one of {len(rows)} files of numbers. Each is "
-        "explained column by column. A file's origin (profile, recipe, key) stands beside it as JSON with its hash.",
-        raw(table(("file", "folder", "rows", "shown in"), rows, "Files of numbers", filters=("folder",))),
-        f"```{{toctree}}\n:hidden:\n\n{folders}\n```",
-    ]) + "\n"  # fmt: skip
+    return (
+        "\n\n".join(
+            [
+                "# Data",
+                f"Every figure, table and measured verdict is drawn from one of {len(rows)} files of numbers. Each "
+                "is explained column by column. A file's origin (profile, recipe, key) stands beside it as JSON with its hash.",
+                raw(table(("file", "folder", "rows", "shown in"), rows, "Files of numbers", filters=("folder",))),
+                f"```{{toctree}}\n:hidden:\n\n{folders}\n```",
+            ]
+        )
+        + "\n"
+    )
 
 
 def page(committed: Committed, folder: str) -> str:
@@ -88,10 +93,14 @@ def benchmark(committed: Committed) -> str:
         parts += [
             f"## Profile {folder}\n\n{_footer(committed, folder)}",
             raw(table(list(frame.columns), rows, f"All encodings under profile {folder}", filters=("position",))),
-            raw(f"<p>Download: {files}. Figure: "
-                + link("encodings accuracy", places.figure(folder, "encodings_accuracy")) + ".</p>"
-                if (folder, "encodings_accuracy") in committed.figures else f"<p>Download: {files}.</p>"),
-        ]  # fmt: skip
+            raw(
+                f"<p>Download: {files}. Figure: "
+                + link("encodings accuracy", places.figure(folder, "encodings_accuracy"))
+                + ".</p>"
+                if (folder, "encodings_accuracy") in committed.figures
+                else f"<p>Download: {files}.</p>"
+            ),
+        ]
     if len(parts) == 1:
         raise ValueError(f"no tables/encodings.csv in {committed.results}; run `make reproduce` first")
     return "\n\n".join(parts) + "\n"

@@ -40,8 +40,10 @@ class VisionConfig(ModelConfig):
     def _whole_patches(self) -> Self:
         grid_of(self.side, self.side, self.patch)
         if self.causal or self.kv_heads not in (None, self.heads):
-            raise ValueError(f"causal = {self.causal}, kv_heads = {self.kv_heads}; a picture is seen whole, by heads "
-                             "with keys of their own: leave both out")  # fmt: skip
+            raise ValueError(
+                f"causal = {self.causal}, kv_heads = {self.kv_heads}; a picture is seen whole, by heads "
+                "with keys of their own: leave both out"
+            )
         return self
 
     @property
@@ -54,8 +56,10 @@ def grid_of(height: int, width: int, patch: int) -> Grid:
     """The patches of a picture of so many pixels. ValueError where patches do not divide it."""
     if height % patch or width % patch or not height or not width:
         near = max(patch, round(height / patch) * patch), max(patch, round(width / patch) * patch)
-        raise ValueError(f"a picture of {height} x {width} pixels is no grid of patches of {patch}; use {near[0]} x "
-                         f"{near[1]} or another patch")  # fmt: skip
+        raise ValueError(
+            f"a picture of {height} x {width} pixels is no grid of patches of {patch}; use {near[0]} x "
+            f"{near[1]} or another patch"
+        )
     return Grid(height // patch, width // patch)
 
 

@@ -60,8 +60,10 @@ class ImageRun(Run):
         source = pictures(spec.images, config.CACHE)
         given, wanted = (source.classes, source.channels), (spec.model.vocabulary, spec.model.channels)
         if given != wanted:
-            raise ValueError(f"{spec.images} has {given[0]} classes and {given[1]} channels, the model {wanted[0]} and "
-                             f"{wanted[1]}; give `vocabulary` and `channels` of the pictures")  # fmt: skip
+            raise ValueError(
+                f"{spec.images} has {given[0]} classes and {given[1]} channels, the model {wanted[0]} and "
+                f"{wanted[1]}; give `vocabulary` and `channels` of the pictures"
+            )
         torch.manual_seed(runtime.seed_for(spec.seed, f"init/{spec.model.encoding}"))
         model = VisionModel(spec.model).to(self.device)
         self._batches, self._marks = Batches(spec, source), []
