@@ -55,8 +55,8 @@ def ledger(committed: Committed) -> str:
         "\n\n".join(
             [
                 f"{ALONE}# Ledger",
-                f"All {len(rows)} claims with their verdicts under profile `{committed.profile}`. Choose a claim for its "
-                "statement, the laws that decide it with their source, the cell that runs them, and its figures. Heads "
+                f"All {len(rows)} claims with their verdicts under profile `{committed.profile}`. Choose a claim for "
+                "its statement, the laws that decide it with their source, the cell that runs them, and its figures. Heads "
                 "sort; the fields filter. What was found wanting stands in the {doc}`errata`. Documents: "
                 + "; ".join(f"{key}, {title}" for key, title in claims.DOCUMENTS.items())
                 + ".",
@@ -93,8 +93,8 @@ def errata(committed: Committed) -> str:
         "\n\n".join(
             [
                 f"{ALONE}# Errata",
-                f"{len(rows)} claims were found wanting, the gravest first; {slips} of them were registered because they "
-                "fail. Each counterexample is the smallest of its law's cases and can be checked by hand.",
+                f"{len(rows)} claims were found wanting, the gravest first; {slips} of them were registered because "
+                "they fail. Each counterexample is the smallest of its law's cases and can be checked by hand.",
                 raw(table(head, rows, "Claims found wanting", filters=("severity", "verdict"), name="errata")),
             ]
         )

@@ -63,7 +63,8 @@ def index(committed: Committed) -> str:
             [
                 "# Data",
                 f"Every figure, table and measured verdict is drawn from one of {len(rows)} files of numbers. Each "
-                "is explained column by column. A file's origin (profile, recipe, key) stands beside it as JSON with its hash.",
+                "is explained column by column. A file's origin (profile, recipe, key) stands beside it as JSON with "
+                "its hash.",
                 raw(table(("file", "folder", "rows", "shown in"), rows, "Files of numbers", filters=("folder",))),
                 f"```{{toctree}}\n:hidden:\n\n{folders}\n```",
             ]
