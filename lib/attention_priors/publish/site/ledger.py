@@ -56,8 +56,8 @@ def ledger(committed: Committed) -> str:
             [
                 f"{ALONE}# Ledger",
                 f"All {len(rows)} claims with their verdicts under profile `{committed.profile}`. Choose a claim for "
-                "its statement, the laws that decide it with their source, the cell that runs them, and its figures. Heads "
-                "sort; the fields filter. What was found wanting stands in the {doc}`errata`. Documents: "
+                "its statement, the laws that decide it with their source, the cell that runs them, and its figures. "
+                "Heads sort; the fields filter. What was found wanting stands in the {doc}`errata`. Documents: "
                 + "; ".join(f"{key}, {title}" for key, title in claims.DOCUMENTS.items())
                 + ".",
                 raw(table(head, rows, "Claims and verdicts", filters=[*FILTERS, *head[len(HEAD) :]], name="claims")),
