@@ -66,7 +66,7 @@ ROWS = {
     "PC-E4 PC-E5 PC-E6",
     "parallel.text": "PC-C1 PC-C2 PC-C3 PC-C4 PC-C5 PC-C6 PC-C7 PC-C8 PC-C9 PC-C10 PC-C11 PC-C12 PC-C13 PC-C14 PC-C15 "
     "PC-C16 PC-C17",
-    "passkey.benchmark": "X-11",
+    "passkey.benchmark": "X-11 X-33",
     "passkey.protocol": "BAM-D7",
     "passkey.recall": "X-40 X-41 X-42",
     "passkey.retrieval": "BAM-F2 BAM-F3 BAM-F13 BAM-C1 BAM-C6 BAM-C13",

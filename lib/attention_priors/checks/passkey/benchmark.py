@@ -1,7 +1,8 @@
 """The benchmark of all encodings (X-11): who is there, what carries retrieval, and what the theory of priors says.
 
-Its sentences were written before any seed of a profile was trained at varied lengths. They are decided in notebook 18,
-where all that they read has been measured: encodings in notebook 10, ParallelComp in notebook 16.
+Its sentences were written before any seed of a profile was trained at varied lengths, those on the newer encodings
+(X-33) before any model with one of them was trained at all. They are decided in notebook 18, where all that they read
+has been measured: encodings in notebook 10, ParallelComp in notebook 16.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from attention_priors.experiments.tails import correlation
 
 COUNTS, BY_LENGTH, TAILS = "encodings_counts", "encodings_by_length", "encodings_tails"
 CHUNKS = "parallel_by_length"
+FAR, FEW = 16, 0.2  # of X-33: multiples of the training length, and an accuracy that is a failure
 HEAVY = ("kerple-power", "kerple-log", "sandwich", "bam", "bam-ssmax")
 OTHERS = ("t5", "alibi", "nope", "rope", "sinusoidal")
 # What the statement lists, and rows of which each may be any.
@@ -71,6 +73,17 @@ def lead(ours: str, theirs: str) -> Callable[[Frames], Estimate]:
     def estimate(frames: Frames) -> Estimate:
         data = Runs(frames[COUNTS])
         return data.lead(ours, theirs, data.beyond(ours, theirs, least=1.0))
+
+    return estimate
+
+
+def far(ours: str, theirs: str = "") -> Callable[[Frames], Estimate]:
+    """Accuracy at 16T, or what is left of it over that of another, within the seeds of both that passed the gate."""
+
+    def estimate(frames: Frames) -> Estimate:
+        data = Runs(frames[COUNTS])
+        length = FAR * data.trained
+        return data.lead(ours, theirs, [length]) if theirs else data.at(ours, length)
 
     return estimate
 
@@ -155,6 +168,22 @@ CHECKS = claims(
         Finding(
             "So does the smaller of its near and its far mass (Spearman)", goes_with("both"), ">", 0.0, metrics=(TAILS,)
         ),
+        recipe=RECIPE,
+    ),
+    claim(
+        "X-33",
+        Finding(
+            "FIRE answers more than ALiBi at 16T", far("fire", "alibi"), ">", 0.0, margin=MARGIN, metrics=(COUNTS,)
+        ),
+        Finding("So does stick-breaking", far("stick-breaking", "alibi"), ">", 0.0, margin=MARGIN, metrics=(COUNTS,)),
+        Finding(
+            f"DAPE over KERPLE log answers no fewer there than KERPLE log, within {MARGIN}",
+            far("dape", "kerple-log"),
+            ">=",
+            -MARGIN,
+            metrics=(COUNTS,),
+        ),
+        Finding(f"RoPE with a learned sink stays below {FEW} there", far("rope-sinks"), "<", FEW, metrics=(COUNTS,)),
         recipe=RECIPE,
     ),
 )
