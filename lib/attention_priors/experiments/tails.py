@@ -66,7 +66,7 @@ def _kept(run: Run, length: int) -> tuple[float, float]:
 
 
 def tails(profile: Profile, runs: Path, counts: pd.DataFrame, reached: pd.DataFrame) -> pd.DataFrame:
-    """A row per seed of every trained encoding that has a prior or nothing: its masses, and what was measured.
+    """A row per seed of every trained encoding that has a prior, not set by content, or nothing: masses and accuracy.
 
     Both at 64 T, or at the longest length below it that was asked; a seed that was not asked there counts as 0.
     `passed`: of the gate. `both` is the smaller of the two masses.
@@ -78,7 +78,7 @@ def tails(profile: Profile, runs: Path, counts: pd.DataFrame, reached: pd.DataFr
     rows = []
     for name in profile.benchmark.encodings:
         row = encoding(name)
-        if row.rotary or row.absolute or row.trained_as:
+        if row.rotary or row.absolute or row.trained_as or row.forgets or row.pairs:
             continue
         for seed in profile.seeds_for(name):
             near, far = _kept(Run(passkey_run(profile, name, seed), runs, runtime.device(profile.device)), length)

@@ -1,4 +1,4 @@
-"""X-11: what decides it, and that every sentence can be decided either way."""
+"""X-11 and X-33: what decides them, and that every sentence can be decided either way."""
 
 import itertools
 
@@ -76,3 +76,21 @@ def test_the_permutation_decides_about_zero():
     few[x11.TAILS] = few[x11.TAILS][few[x11.TAILS]["encoding"].isin([f"prior {i}" for i in range(4)])]
     found = CHECKS["X-11"].judged(few)[5]
     assert found.estimate.value == 1.0 and found.outcome == "undecided" and "4 encodings" in found.note
+
+
+@pytest.mark.parametrize(
+    ("hits", "expected"),
+    [
+        (("fire", "stick-breaking"), ["agrees"] * 4),
+        (("alibi", "kerple-log", "rope-sinks"), ["disagrees"] * 4),
+        (("dape",), ["undecided", "undecided", "agrees", "agrees"]),  # a lead of none is smaller than the margin
+    ],
+)
+def test_each_sentence_about_newer_encodings_can_be_decided_either_way(hits, expected, monkeypatch):
+    monkeypatch.setattr(x11, "OTHERS", ("alibi", "fire", "stick-breaking", "dape", "rope-sinks"))
+    given = frames(hits=hits)
+    assert [each.outcome for each in CHECKS["X-33"].judged(given)] == expected
+    old = given | {x11.COUNTS: given[x11.COUNTS].query("encoding in ('alibi', 'kerple-log')")}
+    assert {each.outcome for each in CHECKS["X-33"].judged(old)} == {"undecided"}, (
+        "profiles without them decide nothing"
+    )
