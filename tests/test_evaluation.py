@@ -11,6 +11,7 @@ from scipy import stats
 from attention_priors import evaluation, runtime
 from attention_priors.config import ModelConfig
 from attention_priors.model import Transformer
+from attention_priors.positions.encodings import ENCODINGS
 from attention_priors.tasks import passkey
 
 WORDS = len(passkey.VOCABULARY)
@@ -110,6 +111,12 @@ def test_seed_intervals_cover_as_often_as_they_say():
     draws = np.random.default_rng(0).normal(size=(2000, 3))
     covered = np.mean([low <= 0 <= high for low, high in map(evaluation.seed_interval, draws)])
     assert 0.93 < covered < 0.97
+
+
+@pytest.mark.parametrize("encoding", [name for name, row in ENCODINGS.items() if row.pairs])
+def test_a_bias_of_each_pair_is_read_by_what_holds_one(encoding):
+    rows = evaluation.passkey_samples(tiny(encoding), 300, 2, 0)
+    assert [row["depth"] for row in rows] == [0.0, 1.0]
 
 
 @pytest.mark.parametrize("encoding", ["alibi-ssmax", "bam-laplace-ssmax", "rope-local"])

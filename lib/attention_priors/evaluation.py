@@ -22,7 +22,8 @@ CHANCE = 10.0**-passkey.DIGITS
 
 def reader(model: Transformer) -> str:
     """The backend that reads long contexts fastest where the model is."""
-    return sdpa_skip.__name__ if next(model.parameters()).device.type == "cpu" else "auto"
+    pairs = any(block.attention.pairs is not None for block in model.blocks)
+    return sdpa_skip.__name__ if next(model.parameters()).device.type == "cpu" and not pairs else "auto"
 
 
 @torch.inference_mode()

@@ -15,9 +15,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from .. import evaluation
 from .. import model as models
 from ..attention import causal
-from ..attention.sdpa_skip import sdpa_skip
 from ..model import Attention, Cache, Transformer
 from ..positions.extensions import dynamic_ntk, interpolate, yarn
 from ..positions.rotary import Spectrum
@@ -59,8 +59,7 @@ class Direct:
     def feed(self, tokens: Int[Tensor, " new"]) -> Float[Tensor, "new vocabulary"]:
         """Logits after each of some new tokens; the text goes before the first of them."""
         fed, self.text = torch.cat([self.text, tokens]).to(self.device), tokens[:0]
-        backend = sdpa_skip.__name__ if self.device.type == "cpu" else "auto"
-        return self.model(fed[None], last=len(tokens), cache=self.cache, backend=backend)[0]
+        return self.model(fed[None], last=len(tokens), cache=self.cache, backend=evaluation.reader(self.model))[0]
 
 
 # How RoPE turns at the length that is read: functions of spectrum, length, training length and a number.

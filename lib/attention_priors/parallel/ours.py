@@ -13,10 +13,10 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from .. import evaluation
 from .. import model as models
 from ..attention import Visible, attention, causal
 from ..attention.reference import weights
-from ..attention.sdpa_skip import sdpa_skip
 from ..model import Attention, Block, Transformer
 from ..positions.encodings import encoding
 from .chunks import Rows
@@ -56,7 +56,7 @@ class Ours:
         self.observe = observe
         self.model, self.layers = model, len(model.blocks)
         self.device = next(model.parameters()).device
-        self.backend = sdpa_skip.__name__ if self.device.type == "cpu" else "auto"
+        self.backend = evaluation.reader(model)
 
     @torch.inference_mode()
     def read(self, rows: Rows, select: KeySelection | None, last: int, gathered: bool) -> Read:
