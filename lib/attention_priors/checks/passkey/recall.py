@@ -1,7 +1,8 @@
 """Associative recall of many pairs (X-40 to X-42): does it spread encodings, who carries far, and what does load cost?
 
 Written before any model of a profile was trained on the task, with trials of tuning seed 101 known: half of the heads
-with RoPE and a window answer everything at 16T, and RoPE 0.69 at 4T, where it had been expected below one half. All
+with RoPE and a window answer everything at 16T, and RoPE 0.69 at 4T, where it had been expected below one half. The
+models had two heads then. They have four since ALiBi missed the gate with two; no sentence was changed for it. All
 sentences are about 16 pairs unless they name another load; a run speaks where it passed the gate, 16 pairs within T.
 """
 
