@@ -215,7 +215,7 @@ def judged(losses: pd.DataFrame, heads: pd.DataFrame) -> pd.DataFrame:
                 "prior_previous": previous["prior_previous"],
                 "u_peak": int(first["u_peak"]),
                 "kappa_peak": int(previous["kappa_peak"]),
-                "below": mine["below"].min(),
+                "below": previous["below"],
                 "longest": int(own["length"].max()),
                 "far": at.loc[own["length"].max(), "excess"],
                 "steps": int(own["steps"].iloc[0]),

@@ -31,7 +31,7 @@ def frames(world, effective=(3.0, 2.0, 1.0), seeds=3, passed=True):
             biased.append(common | {"kind": kind} | own)
         counts += [
             common | {"window": window, "entries": entries * shift}
-            for window, entries in zip((32, 64, 128), effective, strict=True)
+            for window, entries in zip((64, 128, 256), effective, strict=True)
         ]
     return {BIASES: pd.DataFrame(biased), EFFECTIVE: pd.DataFrame(counts)}
 
@@ -47,7 +47,7 @@ def test_every_claim_can_hold(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_sentence_can_fail(name):
-    found = [each.outcome for each in CHECKS[name].judged(frames(FAILS, effective=(1.0, 2.0, 3.0)))]
+    found = [each.outcome for each in CHECKS[name].judged(frames(FAILS, effective=(10.0, 20.0, 30.0)))]
     # the recency of joined chunks is below both bounds and above neither sink nor that of ordinary attention
     assert set(found) == {"disagrees"}, dict(zip([each.text for each in CHECKS[name].sentences], found, strict=True))
 

@@ -153,6 +153,7 @@ CHECKS = claims(
             "alibi",
             less=CODE,
             margin=MARGIN,
+            beyond=SINKLESS,
         ),
         band(
             "Text: RoPE lets go of the first key less than Goat (authors' code)",
@@ -162,6 +163,7 @@ CHECKS = claims(
             "rope",
             less=CODE,
             margin=MARGIN,
+            beyond=SINKLESS,
         ),
         recipe=RECIPE,
         practice="A peak of K nats lets go only of content whose range exceeds K (GOAT-T5.1t): a sink that is needed "
