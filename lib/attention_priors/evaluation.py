@@ -22,7 +22,7 @@ CHANCE = 10.0**-passkey.DIGITS
 
 def reader(model: Transformer) -> str:
     """The backend that reads long contexts fastest where the model is."""
-    pairs = any(getattr(each, "pairs", None) is not None for each in model.modules())
+    pairs = any(getattr(block.attention, "pairs", None) is not None for block in getattr(model, "blocks", ()))
     return sdpa_skip.__name__ if next(model.parameters()).device.type == "cpu" and not pairs else "auto"
 
 
