@@ -331,10 +331,11 @@ CHECKS = claims(
                 wrong=lambda theta_alpha: -exp(-theta_alpha),
             ),
             Law(
-                "continuously so thanks to epsilon: within 13 |theta_beta| e^theta_alpha.",
+                "continuously so thanks to epsilon: within 13 |theta_beta| e^theta_alpha for |theta_beta| <= 0.02 and "
+                "lags up to 100,000.",
                 lambda theta_alpha, theta_beta: 13 * abs(theta_beta) * exp(theta_alpha),
                 off_the_limit,
-                grid(theta_alpha=(-1.0, 0.0, 1.5), theta_beta=(1e-6, -1e-6), lag=(0, *LAGS)),
+                grid(theta_alpha=(-1.0, 0.0, 1.5), theta_beta=(1e-6, -1e-6, 0.02, -0.02), lag=(0, *LAGS, 100_000)),
                 wrong=lambda theta_alpha, theta_beta: 10 * abs(theta_beta) * exp(theta_alpha),
                 relation=">=",
             ),
