@@ -137,14 +137,15 @@ def recall(carried: pd.DataFrame) -> list:
     if len(means) < needle_tasks.ENOUGH:
         return ["Too few encodings have learned the task.", MISSED, "pairs", *UNKNOWN, *place]
     order = means[far].sort_values(ascending=False)
-    told = [f"{label(name)} {value:.0f}" for name, value in order.items()]
+    alike = order.groupby(order.round(), sort=False)
+    told = [f"{value:.0f} by {joined([label(name) for name in own.index])}" for value, own in alike]
     low, high = order.quantile([0.25, 0.75])
-    near = means[trained]
+    near = sorted({f"{value:.0f}" for value in (means[trained].min(), means[trained].max())}, key=float)
     said = (
-        f"At their training length the {len(means)} encodings that learned the task carry {near.min():.0f} to "
-        f"{near.max():.0f} of the {kept.loc[kept['length'] == trained, 'most'].max()} pairs that are asked "
+        f"At their training length the {len(means)} encodings that learned the task carry "
+        f"{' to '.join(near)} of the {kept.loc[kept['length'] == trained, 'most'].max()} pairs that are asked "
         f"there. At {far / trained:g} times that length half of them lie between {low:.0f} and {high:.0f} of "
-        f"{kept.loc[kept['length'] == far, 'most'].max()}: {', '.join(told)}."
+        f"{kept.loc[kept['length'] == far, 'most'].max()}: {'; '.join(told)}."
     )
     best = kept[(kept["encoding"] == order.index[0]) & (kept["length"] == far)]["carried"]
     ends = evaluation.seed_interval(best) if len(best) > 1 else UNKNOWN[:2]
