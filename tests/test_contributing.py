@@ -266,6 +266,6 @@ def test_targets_and_variables_of_make_that_are_named_exist(root, name):
     targets = set(re.search(r"^\.PHONY: (.*)$", makefile, re.M)[1].split())
     variables = set(re.search(r"^KNOWN := (.*)$", makefile, re.M)[1].split())
     commands = re.findall(r"^make .*|(?<=`)make [^`]+(?=`)", (root / name).read_text(), re.M)
-    assert len(commands) > 4
+    assert len(commands) >= 4
     for command in commands:
         assert command.split()[1] in targets and set(re.findall(r"\b([A-Z]+)=", command)) <= variables, command

@@ -88,7 +88,7 @@ def test_both_licences_are_there_and_the_readme_says_what_is_under_which(root):
     words = (root / "LICENSE-CC-BY-4.0").read_text()
     assert words.startswith("Attribution 4.0 International") and "Section 8 -- Interpretation." in words
     cite = " ".join((root / "README.md").read_text().partition("## Cite")[2].split())
-    assert "the code is under [Apache-2.0](LICENSE)" in cite and "[CC BY 4.0](LICENSE-CC-BY-4.0)" in cite
+    assert "Code is under [Apache-2.0](LICENSE)" in cite and "[CC BY 4.0](LICENSE-CC-BY-4.0)" in cite
 
 
 def test_the_changelog_goes_back_in_time_with_known_headings(root):

@@ -99,8 +99,10 @@ def read(path: Path | str, known: Mapping[str, Claim] | None = None, what: str =
     for name, row in content.get(what, {}).items():
         try:
             claim = find(name, known)
-            second = {"also": {**row["also"], "id": name}} if row.get("also") else {}
-            found[name] = settle(Verdict.model_validate({**row, "id": name, **second}), claim)
+            own = {**row, "id": name}
+            if own.get("also"):
+                own["also"] = {**own["also"], "id": name}
+            found[name] = settle(Verdict.model_validate(own), claim)
         except (ValidationError, TypeError) as error:
             said = first_error(error) if isinstance(error, ValidationError) else f"{row!r} is no verdict"
             raise ValueError(f"{path}: {name}: {said}; run the notebook that writes it again") from None

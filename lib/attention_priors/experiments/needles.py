@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from pydantic import AfterValidator, Field, model_validator
 
-from .. import evaluation, runtime
+from .. import runtime
 from ..config import Encodings, Evaluation, Frozen, ModelConfig, Profile, Recipe, Size
 from ..corpora import packing
 from ..evaluation import TOKENS_AT_ONCE, reader
@@ -29,7 +29,7 @@ from .experiment import Asked, Experiment, Reading
 from .gate import gated
 from .grid import Job, gather
 from .question import Question
-from .seeds import over_seeds, spread
+from .seeds import over_seeds, score_interval, spread
 
 CONTROL = OURS  # the encoding of the untrained control
 NEEDLES = tuple(name for name, task in TASKS.items() if isinstance(task, Retrieval))  # RULER's eight, without tracking
@@ -283,22 +283,6 @@ def readings(profile: Profile, cache: Path) -> pd.DataFrame:
 def score(frame: pd.DataFrame) -> pd.Series:
     """RULER's score of each row: right answers over required ones."""
     return frame["right"] / (frame["required"] * frame["samples"])
-
-
-def score_interval(scores: Sequence[float], prompts: Sequence[int], confidence: float = 0.95) -> tuple[float, float]:
-    """The interval of a mean score over seeds, as `evaluation.share_interval` has it for hits.
-
-    A prompt with several answers counts as one trial, since its answers are not independent; the limits are those of
-    the next whole numbers of prompts below and above.
-    """
-    scores, prompts = np.asarray(scores, dtype=float), np.asarray(prompts)
-    hits, trials = float((scores * prompts).sum()), int(prompts.sum())
-    low, high = evaluation.seed_interval(scores, confidence)
-    # Sums of thirds and quarters: what differs from a whole number by rounding is one.
-    least, most = int(np.floor(hits + 1e-9)), int(np.ceil(hits - 1e-9))
-    low = min(low, evaluation.binomial_interval(least, trials, confidence)[0])
-    high = max(high, evaluation.binomial_interval(most, trials, confidence)[1])
-    return max(0.0, low), min(1.0, high)
 
 
 def gates(frame: pd.DataFrame) -> pd.DataFrame:

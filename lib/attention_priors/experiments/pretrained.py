@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import pandas as pd
-from pydantic import Field, model_validator
+from pydantic import Field, PositiveInt, model_validator
 
 from .. import config
 from ..config import Frozen, Lengths, Profile
@@ -56,7 +56,7 @@ class Far(Frozen):
     ranked: int = Field(ge=2, description="tokens of the prompts that heads are ranked on")
     lengths: Lengths
     window: int = Field(ge=1, description="nearest keys that other heads see, beside the sinks")
-    counts: tuple[int, ...] = Field(min_length=1, description="heads that see far; none and all are always asked")
+    counts: tuple[PositiveInt, ...] = Field(min_length=1, description="heads that see far; none and all are asked too")
     orders: tuple[Annotated[str, Field(pattern=r"^(fetching|others|distance|random-\d+)$")], ...]
 
     @model_validator(mode="after")

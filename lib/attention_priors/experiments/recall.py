@@ -25,9 +25,8 @@ from .arms import Corpus, trained
 from .experiment import Asked, Experiment, Reading
 from .gate import gated
 from .grid import Job, gather
-from .needles import score_interval
 from .question import Question
-from .seeds import carry, over_seeds, spread
+from .seeds import carry, over_seeds, score_interval, spread
 
 HALF = 0.5  # accuracy at which a load counts as carried
 LEARNED = 16  # pairs that the gate asks

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
+
+from .. import evaluation
 
 
 def over_seeds(
@@ -25,3 +28,19 @@ def spread(values: Any, interval: tuple[float, float]) -> dict[str, float]:
 def carry(frame: pd.DataFrame, *columns: str) -> dict[str, Any]:
     """The values of those columns that the frame has, the same in all rows, for `DataFrame.assign`."""
     return {column: frame[column].iloc[0] for column in columns if column in frame}
+
+
+def score_interval(scores: Sequence[float], prompts: Sequence[int], confidence: float = 0.95) -> tuple[float, float]:
+    """The interval of a mean score over seeds, as `evaluation.share_interval` has it for hits.
+
+    A prompt with several answers counts as one trial, since its answers are not independent; the limits are those of
+    the next whole numbers of prompts below and above.
+    """
+    scores, prompts = np.asarray(scores, dtype=float), np.asarray(prompts)
+    hits, trials = float((scores * prompts).sum()), int(prompts.sum())
+    low, high = evaluation.seed_interval(scores, confidence)
+    # Sums of thirds and quarters: what differs from a whole number by rounding is one.
+    least, most = int(np.floor(hits + 1e-9)), int(np.ceil(hits - 1e-9))
+    low = min(low, evaluation.binomial_interval(least, trials, confidence)[0])
+    high = max(high, evaluation.binomial_interval(most, trials, confidence)[1])
+    return max(0.0, low), min(1.0, high)

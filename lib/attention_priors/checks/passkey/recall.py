@@ -90,7 +90,7 @@ def cost(frames: Frames) -> Estimate:
     far = answers[answers["length"] == FAR * answers["trained"]]
     share = (far["correct"] / far["queries"]).groupby([far["encoding"], far["seed"], far["load"]]).mean()
     wide = share.unstack("load").reindex(columns=[LIGHT, HEAVY]).dropna()
-    kept = (wide[LIGHT] >= HALF) & pd.Series({run: bool(passed.get(run)) for run in wide.index}, dtype=bool)
+    kept = (wide[LIGHT] >= HALF) & np.array([bool(passed.get(run)) for run in wide.index], dtype=bool)
     losses = (wide[LIGHT] - wide[HEAVY])[kept].groupby("seed").mean()
     return mean(losses.to_dict(), (-1.0, 1.0))
 

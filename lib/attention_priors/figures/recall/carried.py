@@ -6,7 +6,7 @@ from attention_priors.figures.methods import alone, label, named_runs, named_see
 from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
 from attention_priors.figures.words import tokens, trained_on
 
-ACROSS = 6
+ACROSS = 5
 
 
 def draw(frame: Frame) -> Figure:

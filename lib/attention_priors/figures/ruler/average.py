@@ -1,6 +1,7 @@
 """The mean score by length over those of RULER's needle tasks that can tell encodings apart."""
 
-from attention_priors.experiments.needles import CONTROL, ENOUGH, score_interval
+from attention_priors.experiments.needles import CONTROL, ENOUGH
+from attention_priors.experiments.seeds import score_interval
 from attention_priors.figures import forest, style
 from attention_priors.figures.curves import over_seeds
 from attention_priors.figures.methods import METHODS, UNTRAINED, label, look, named, named_seeds
