@@ -81,7 +81,9 @@ def test_the_correlation_is_over_encodings_that_passed():
 def test_a_row_for_each_seed_of_each_encoding_with_a_prior(tmp_path, monkeypatch):
     profile = config.profile("smoke")
     monkeypatch.setattr(Run, "model", lambda run: Transformer(run.spec.model))
-    names = profile.benchmark.encodings
+    names = (*profile.benchmark.encodings, "fox", "fire")  # set by content, and by the row
+    asked = profile.benchmark.model_copy(update={"encodings": names})
+    profile = profile.model_copy(update={"benchmark": asked})
     counts = pd.DataFrame(
         [
             (name, seed, n, 1 + (n == 128), 2, 128)
@@ -94,7 +96,7 @@ def test_a_row_for_each_seed_of_each_encoding_with_a_prior(tmp_path, monkeypatch
     reached = counts[counts["length"] == 128][["encoding", "seed"]].assign(reach=256)
     made = tails.tails(profile, tmp_path, counts, reached)
     assert list(made.columns) == tails.COLUMNS and {"nope", "bam-ssmax"} <= set(made["encoding"])
-    assert not made["encoding"].str.startswith("rope").any()
+    assert not made["encoding"].str.startswith(("rope", "fox", "fire")).any()
     assert (made["length"] == 256).all() and (made["accuracy"] == 0.5).all() and made["passed"].all()
     assert (made["both"] == made[["near", "far"]].min(axis=1)).all()
     missed = tails.tails(profile, tmp_path, counts.assign(correct=1), reached)

@@ -28,7 +28,7 @@ from attention_priors.experiments.parallel_profiles import (
 BIASES, EFFECTIVE = "parallel_biases", "parallel_effective"
 ENCODING, RECIPE = "rope", "language-small"
 UNIFORM, HALF = 1.0, 0.5
-MOST = 0.9  # "most entries": ours
+MOST = 0.9  # "most entries": ours, and set when the shares of three seeds were known (.974 to .979)
 
 
 def by_seed(frame: pd.DataFrame, column: str, **where: object) -> tuple[pd.Series, str]:

@@ -26,25 +26,19 @@ RECIPE = "copying"
 KEYS = 16
 
 
-def models(frames: Frames, copied: bool = True) -> pd.DataFrame:
-    """Goat's models by seed, those that have copied or all."""
-    frame = frames[JUDGED]
-    own = frame[frame["encoding"] == GOAT].set_index("seed")
-    return own[own["copied"].astype(bool)] if copied else own
-
-
 def column(
-    name: str, *, copied: bool = True, of: Callable = lambda values: values, within: tuple[float, float] = ANY
+    name: str, *, of: Callable = lambda values: values, within: tuple[float, float] = ANY
 ) -> Callable[[Frames], Estimate]:
-    """The mean of a column over seeds."""
+    """The mean of a column over the seeds of Goat that have copied."""
 
     def estimate(frames: Frames) -> Estimate:
-        own = models(frames, copied)
+        frame = frames[JUDGED]
+        every = frame[frame["encoding"] == GOAT].set_index("seed")
+        own = every[every["copied"].astype(bool)]
         if own.empty:
-            return unknown(f"no model of {GOAT} has copied" if copied else f"{GOAT} is not in this profile")
-        every = len(models(frames, copied=False))
+            return unknown(f"no model of {GOAT} has copied" if len(every) else f"{GOAT} is not in this profile")
         found = mean(of(own[name]).to_dict(), within)
-        note = f"{len(own)} of {every} models have copied" if copied and len(own) < every else ""
+        note = f"{len(own)} of {len(every)} models have copied" if len(own) < len(every) else ""
         return Estimate(found.value, found.interval, found.seeds, note)
 
     return estimate
