@@ -101,11 +101,11 @@ def test_the_ledger_s_part_has_the_figures_that_were_drawn_as_evidence(study):
 
 
 def test_a_pretrained_model_speaks_of_other_notebooks_claims_without_deciding_them(tmp_path, monkeypatch):
-    study = Study("smoke", "a_pretrained_model", tmp_path)
+    study = Study("smoke", "pretrained_model", tmp_path)
     monkeypatch.setattr(study, "_left_out", lambda metric: "no pretrained model: install one")
     assert repr(study.also("PE-NTK-E")).startswith("PE-NTK-E: no pretrained model: install one (not run)")
     study.verdicts()
-    path = study.layout.part("a_pretrained_model")
+    path = study.layout.part("pretrained_model")
     also = claims.read(path, what="also")
     assert also.keys() == checks.ALSO.keys() and claims.read(path).keys().isdisjoint(also)
     assert {each.opposite for each in also.values()} == {"no pretrained model: install one"}

@@ -161,7 +161,7 @@ class Checks(Table):
 CHECKS = Checks(ROWS, DERIVED)
 
 # A second witness: what one notebook measures of claims that others decide. It stands beside their verdicts.
-WITNESS = "a_pretrained_model"
+WITNESS = "pretrained_model"
 ALSO = Checks(
     {
         "pretrained.documents": "BAM-F4 BAM-C7 BAM-C12 BAM-C13 BAM-C18 GOAT-CSINK GOAT-F2a PE-C2 PE-C6 PE-NTK-E "

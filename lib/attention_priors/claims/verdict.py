@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -34,6 +35,7 @@ SEVERITIES = ("breaks a result", "needs a repair", "editorial")  # of what fails
 UNTESTABLE = "not testable here"  # an outcome: the runs lack what the claim is about
 OUTCOMES = ("agrees", "disagrees", "undecided", UNTESTABLE)
 NOT_ASKED = "Not asked: "  # before what a measurement leaves out of a claim
+SHOWN = 24  # numbers of a measured array in a line of text
 MOST_NUMBERS = 5  # of a counterexample: more cannot be checked by hand
 
 
@@ -60,8 +62,8 @@ class Claim(BaseModel):
 
     @property
     def ours(self) -> bool:
-        """Whether no document states it: one that joins them (X), a correction as its source says, or an addition."""
-        return self.document == "X" or "correct" in self.source or self.statement.startswith("Our addition")
+        """Whether no document states it: one that joins them (X), or a correction or addition, as its source says."""
+        return self.document == "X" or any(word in self.source for word in ("correct", "tightened", "added"))
 
 
 @functools.lru_cache(maxsize=64)
@@ -113,10 +115,15 @@ Scalar = Annotated[bool | int | float | str, BeforeValidator(_plain)]
 
 
 def show(value: Any) -> str:
-    """A measured thing in a few characters: six significant digits, lists in brackets, a dash for nothing."""
+    """A measured thing in a few characters: six significant digits, lists in brackets, a dash for nothing.
+
+    Of a list of more than SHOWN numbers the first ones, and how many there are.
+    """
     if value is None:
         return "–"
     if isinstance(value, (list, tuple)):
+        if (count := _count(value)) > SHOWN:
+            return f"[{', '.join(map(show, itertools.islice(_flat(value), 6)))}, ... {count:,} numbers]"
         return "[" + ", ".join(show(item) for item in value) + "]"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
@@ -134,8 +141,16 @@ class Counterexample(BaseModel):
         return f"{inputs}: claimed {show(self.claimed)}, actual {show(self.actual)}"
 
 
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _flat(item)
+    else:
+        yield value
+
+
 def _count(value: Any) -> int:
-    return sum(_count(item) for item in value) if isinstance(value, list) else 1
+    return sum(1 for _ in _flat(value))
 
 
 class Sentence(BaseModel):

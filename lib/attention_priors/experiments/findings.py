@@ -198,7 +198,7 @@ def pretrained(losses: pd.DataFrame) -> list:
     """What a trained RoPE loses beyond its training length, and what a window with sinks or another rotation mends."""
     trained, longest = int(losses["trained"].iloc[0]), int(losses["length"].max())
     far = losses[losses["length"] == longest].pivot(index="document", columns="way", values="loss")
-    place = "pretrained_losses", "a_pretrained_model"
+    place = "pretrained_losses", "pretrained_model"
     name, broken = losses["model"].iloc[0].partition(",")[0], far["as-is"]
     mended = [way for way in MENDS if way in far]
     if longest <= trained or not mended or len(broken) < 2:

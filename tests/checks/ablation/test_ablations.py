@@ -31,7 +31,7 @@ def printed(name, arm, multiple):
     if name == "size":
         return 1.0 if arm.endswith(EXTENDED) else {"32x2": 1.0, "64x3": 0.5}.get(arm, 0.0)
     if name == "length":
-        return {"1T": 0.88, "2T": 0.95, "4T": 1.0}[arm.rpartition("-")[2]]
+        return {"1T": 0.88 if multiple < 586 else 0.5, "2T": 0.95, "4T": 1.0}[arm.rpartition("-")[2]]
     low = {SHAPE: 0.7, LOCATION: 0.4, LAPLACE: 0.3, CODED: 0.3, NEGATIVE: 0.3, POSITIVE: 0.3, "bam-laplace": 0.3}
     return low.get(arm, 1.0 if arm in (OURS, "bam") else 0.05)
 

@@ -7,7 +7,7 @@ from attention_priors.experiments import goat_languages, goat_passkeys
 T, SEEDS = 128, (0, 1, 2)
 MULTIPLES = (0.75, 1, 2, 4, 8, 16)
 PAPER, CODE = "goat-composite", "goat-code"
-ROWS = (PAPER, CODE, "goat-rope", "sinusoidal", "rope", "rope-dynamic-linear", "alibi")
+ROWS = (PAPER, CODE, "goat-rope", "nope", "sinusoidal", "rope", "rope-dynamic-linear", "alibi")
 DOMAINS = (("docstrings", True), ("source", False))
 
 

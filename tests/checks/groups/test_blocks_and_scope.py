@@ -56,7 +56,7 @@ def test_15_the_bias_is_a_straight_line():
     found = example("OPG-15")
     assert found["inputs"] == {"encoding": "ALiBi", "scores": [0.0, -0.5, -1.0, -1.5]}
     assert (found["claimed"], found["actual"]) == (False, True)
-    assert defective.released(0.5)[:4] == found["inputs"]["scores"] and example("OPG-15", 1)["inputs"] == {"slope": 0.5}
+    assert defective.released(0.5)[:4] == found["inputs"]["scores"] and example("OPG-15", 2)["inputs"] == {"slope": 0.5}
 
 
 def test_15_close_is_not_exact():

@@ -138,7 +138,7 @@ def test_a_claim_shows_what_a_pretrained_model_says_of_it(monkeypatch):
     monkeypatch.setitem(here.ledger, "PE-NTK-E", here.ledger["PE-NTK-E"].model_copy(update={"also": witness}))
     page = ledger.claim(here, "PE-NTK-E")
     assert "## Asked of a pretrained model as well" in page and "agrees. Within the trained length" in page
-    assert "Not asked: longer texts" in page and "../notebooks/cpu/a_pretrained_model.html" in page
+    assert "Not asked: longer texts" in page and "../notebooks/cpu/pretrained_model.html" in page
 
 
 def test_the_gallery_offers_every_file_of_a_figure_and_what_one_pastes(site):

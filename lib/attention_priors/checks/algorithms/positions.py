@@ -165,8 +165,11 @@ CHECKS = claims(
             0.0,
             ACCURACY,
             margin=MARGIN,
-            beyond=unlearned(),
         ),
+        missing="the size, 12 points; eleven of the 15 tasks",
+        practice=f"Of the four tasks some are not learned within the training lengths to {KNOWN}: what they gain "
+        f"beyond is "
+        "partial credit.",
         recipe="algorithms",
     ),
     claim(

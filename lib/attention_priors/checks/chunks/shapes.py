@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from attention_priors.claims.finding import Estimate, Finding, Frames, mean, share, smallest, unknown
+from attention_priors.claims.finding import Estimate, Finding, Frames, largest, mean, share, unknown
 from attention_priors.claims.law import claim, claims
 
 HEADS = "parallel_shapes"
@@ -40,12 +40,12 @@ def having(*shapes: str) -> Callable[[Frames], Estimate]:
 
 
 def outliers(frames: Frames) -> Estimate:
-    """The highest key of a layer's heads over the uniform share, in the layer where that is lowest."""
+    """The highest key of a layer's heads over the uniform share, in the layer where that is highest."""
     rows, note = passing(frames)
     if rows.empty:
         return unknown(note)
     highest = rows.groupby(["layer", "seed"])["largest"].max()
-    found = smallest(
+    found = largest(
         {
             f"layer {layer + 1}": mean(own.droplevel(0).to_dict(), (0.0, math.inf))
             for layer, own in highest.groupby(level="layer")
@@ -54,8 +54,24 @@ def outliers(frames: Frames) -> Estimate:
     return replace(found, note="; ".join(filter(None, (found.note, note))))
 
 
+def having_some(shape: str) -> Callable[[Frames], Estimate]:
+    """How many heads have a shape. One that has it shows that it occurs; none does not show that it does not."""
+
+    def estimate(frames: Frames) -> Estimate:
+        rows, note = passing(frames)
+        if rows.empty:
+            return unknown(note)
+        found = float((rows["shape"] == shape).sum())
+        seeds = tuple(sorted(int(seed) for seed in rows["seed"].unique()))
+        return Estimate(
+            found, lambda level: (found, math.inf), seeds, "; ".join(filter(None, (f"of {len(rows)}", note)))
+        )
+
+    return estimate
+
+
 def occurs(shape: str) -> Finding:
-    return Finding(f"Some heads have the shape {shape!r}: their share", having(shape), ">", 0.0, metrics=(HEADS,))
+    return Finding(f"Some head has the shape {shape!r}: how many", having_some(shape), ">", 0.0, metrics=(HEADS,))
 
 
 CHECKS = claims(
@@ -69,7 +85,8 @@ CHECKS = claims(
     claim(
         "PC-F6",
         Finding(
-            f"In every layer the highest key of some head has more than {OUTLIER:g} times the uniform share",
+            f"Keys stand out: in some layer the highest key of a head has more than {OUTLIER:g} times the uniform "
+            f"share",
             outliers,
             ">",
             OUTLIER,

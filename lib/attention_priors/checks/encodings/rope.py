@@ -360,7 +360,9 @@ CHECKS = claims(
             place="Notes:",
         ),
         corrected=Law(
-            "q * cos + rotate_half(q) * sin is R x with the planes (x_i, x_(i + d/2)).",
+            "q * cos + rotate_half(q) * sin is R x with the planes (x_i, x_(i + d/2)): the matrix equation's "
+            "rotation after "
+            "a fixed permutation of coordinates, which the survey's later listings name, with the same scores.",
             entry_of(halves),
             rotate_half,
             ENTRIES,
@@ -369,7 +371,7 @@ CHECKS = claims(
         ),
         practice="The first three rows hold for every coding; the last needs rotate_half's own pairing. Mixed with the "
         "equation's pairing it is another rotation, equal at d = 2 only.",
-        severity="needs a repair",
+        severity="editorial",
     ),
     claim(
         "PE-F2",

@@ -47,15 +47,21 @@ CHECKS = claims(
     claim(
         "OPG-15",
         Law(
-            'The class "seems" unexplored ("I failed to find" literature that "directly addresses" it). Read as: '
-            "no published encoding comes from a defective generator.",
+            "No published encoding comes from a defective generator.",
             False,
             defective,
             SCORES,
             wrong=lambda encoding: encoding == "RoPE",
             tolerance=0,
-            quote="technically legal class of positional encodings that seems to be totally unexplored",
-            place="Attention is a computational primitive",
+            ours=True,
+        ),
+        Law(
+            "As a factor of content, which is what the post looks at, no published encoding is defective.",
+            False,
+            defective,
+            [case for case in SCORES if case["encoding"] != "ALiBi"],
+            wrong=lambda encoding: encoding == "RoPE",
+            tolerance=0,
         ),
         Law(
             '"Most likely" defective generators have no practical application. Read as: no method in use has a shift '
@@ -69,8 +75,10 @@ CHECKS = claims(
             place="Defective generators",
         ),
         corrected=Law(
-            "ALiBi comes from a defective generator: the shift behind its bias is a Jordan block of size 2 "
-            "at eigenvalue 1. Those behind NoPE, RoPE, exponential decay and RetNet are not defective.",
+            "ALiBi comes from a defective generator, on coordinates that are constant and carry no content: a Jordan "
+            "block "
+            "of size 2 at eigenvalue 1. Those that act on content (NoPE, RoPE, exponential decay, RetNet) are not "
+            "defective.",
             lambda encoding: encoding == "ALiBi",
             defective,
             SCORES,
@@ -78,9 +86,10 @@ CHECKS = claims(
             tolerance=0,
             answers=(1, 2),
         ),
-        practice="BLOOM and MPT ship a defective generator under the name of ALiBi; Goat's trained key slope is the "
+        practice="What the author knew of is not tested. BLOOM and MPT ship a defective generator under the name of "
+        "ALiBi; Goat's trained key slope is the "
         "same block. On bounded lags diagonalisable generators come as close as one likes, at coefficients "
         "that grow without bound. Polynomials of the lag are read as distance, not content.",
-        severity="needs a repair",
+        severity="editorial",
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 import pandas as pd
 
@@ -22,6 +23,7 @@ from attention_priors.checks.language.losses import (
     small,
     stays,
 )
+from attention_priors.checks.rotations.laws import LAWS
 from attention_priors.claims.finding import Estimate, Finding, Frames, mean, smallest, unknown
 from attention_priors.claims.law import Law, claim, claims
 from attention_priors.experiments import properties
@@ -52,6 +54,23 @@ def less(names: Iterable[str], than: Iterable[str] = ABSOLUTE) -> Iterator[Findi
         words = " and ".join(encoding(other).label for other in than)
         text = f"{encoding(name).label} grows less beyond T than {words}"
         yield below(text, name, tuple(than), "growth", least=BEYOND)
+
+
+def invariant(absolute: str, remark: str = "") -> Finding:
+    """Translation-invariant encodings grow less beyond T than an absolute one, in the mean over them."""
+
+    def estimate(data: Losses) -> Estimate:
+        lengths = data.lengths(*GROUPS, absolute, least=BEYOND)
+        apart = [data.by_seed(absolute, "growth", lengths) - data.by_seed(name, "growth", lengths) for name in GROUPS]
+        found = (sum(apart) / len(apart)).dropna()
+        return mean(found.to_dict()) if len(found) else unknown(data.why(*GROUPS, absolute) or "not read in common")
+
+    names = "; ".join(encoding(name).label for name in GROUPS)
+    text = (
+        f"Beyond T the loss grows less with relative encodings than with {encoding(absolute).label}{remark}: mean over "
+    )
+    text += names
+    return finding(text, estimate, ">", 0.0)
 
 
 def nope_at(size: str, read: Read) -> Iterator[Finding]:
@@ -157,7 +176,14 @@ TOLD = ("sinusoidal", "t5", "rope", "alibi")  # whether they extrapolate the sur
 
 CHECKS = claims(
     claim("PE-C2", *map(stays, ("alibi", "t5")), *map(breaks, ("sinusoidal", "rope")), recipe=RECIPE),
-    claim("PE-C3", *map(stays, RELATIVE), *map(breaks, ABSOLUTE), recipe=RECIPE),
+    claim(
+        "PE-C3",
+        stays("alibi"),
+        *map(breaks, ABSOLUTE),
+        practice="To be relative is a means, not enough: RoPE is, and the survey says that it does not extrapolate "
+        "(PE-C2).",
+        recipe=RECIPE,
+    ),
     claim("PE-C4", *less(RELATIVE), recipe=RECIPE),
     claim(
         "PE-C5",
@@ -198,7 +224,14 @@ CHECKS = claims(
         *(stays(name) if SUMMARY[name][-1] else breaks(name) for name in TOLD),
         recipe=RECIPE,
     ),
-    claim("OPG-18", *less(GROUPS), recipe=RECIPE),
+    claim(
+        "OPG-18",
+        invariant("sinusoidal"),
+        invariant("learned", " (its vectors there were never trained)"),
+        *(replace(each, ours=True) for each in less(GROUPS)),
+        practice="Relative position alone is not enough: RoPE's angles beyond T are new, too.",
+        recipe=RECIPE,
+    ),
     claim(
         "PE-PI",
         breaks(LINEAR_4, LEVEL, BY),
@@ -254,10 +287,16 @@ CHECKS = claims(
         "PE-REROPE",
         *(
             below(
-                f"{name} has a lower loss than RoPE from 2T to {CLIPPED_TO}T", name, ROPE, least=BEYOND, most=CLIPPED_TO
+                f"{encoding(name).label} has a lower loss than RoPE from 2T to {CLIPPED_TO}T",
+                name,
+                ROPE,
+                least=BEYOND,
+                most=CLIPPED_TO,
             )
             for name in CLIPPED
         ),
+        LAWS["ReRoPE"],
+        LAWS["Leaky ReRoPE"],
         recipe=RECIPE,
     ),
     # Chen et al. 2023 and SuperHOT: interpolation with further training, against further training alone.

@@ -256,8 +256,7 @@ CHECKS = claims(
             ),
             Law("BAM SSMax 0.88 or more.", 0.88, read, after_6k(own=True), wrong=0.9, relation="<="),
         ),
-        practice="Seven digits are not guessed, so 0.04 (2 hits in 50, as all cells are multiples of 0.02) is "
-        "retrieval.",
+        practice="0.04 are 2 hits in 50, as all cells are multiples of 0.02: not guessed, and no retrieval either.",
     ),
     claim(
         "BAM-C26",

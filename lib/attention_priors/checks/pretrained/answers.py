@@ -32,9 +32,10 @@ FEW, ALL, REST = -1, -2, -3  # heads that see far: the fewest asked, all, and al
 
 def over(frame: pd.DataFrame, values: pd.Series, within: tuple[float, float] = ANY) -> Estimate:
     """The mean over documents with a t interval, saying whose answers these are."""
-    estimate = mean(dict(enumerate(values.dropna())), within)
-    note = f"{frame['model'].iloc[0]}, {len(values.dropna())} documents"
-    return replace(estimate, seeds=(), note=note) if len(values.dropna()) else unknown(note)
+    found, model = values.dropna(), frame["model"].iloc[0]
+    if not len(found):
+        return unknown(f"{model} was not asked in this profile")
+    return replace(mean(dict(enumerate(found)), within), seeds=(), note=f"{model}, {len(found)} documents")
 
 
 def by_document(frame: pd.DataFrame, way: str, lengths: Iterable[int]) -> pd.Series:

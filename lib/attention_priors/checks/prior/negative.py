@@ -66,6 +66,10 @@ def oldest_tenth(alpha: float, beta: float, n: int) -> float:
     return theory.shares(theory.printed(alpha, beta), n)[1]
 
 
+def newest_tenth(alpha: float, beta: float, n: int) -> float:
+    return theory.shares(theory.printed(alpha, beta), n)[0]
+
+
 def bias(alpha: float, beta: float, lag: float) -> str:
     """What the printed formula gives in Python's own arithmetic."""
     try:
@@ -118,6 +122,8 @@ def relative(alpha: float, beta: float, keys: int) -> np.ndarray:
     return weights / (weights.sum() + (exp(-1) if beta == 0 else 0.0))
 
 
+NEGATIVE = grid(n=(10, 512), theta_alpha=(0.0, -2.0, 2.0), theta_beta=(-1.0, -0.05, -0.2, -0.5, -2.0))
+
 CHECKS = claims(
     claim(
         "BAM-E3",
@@ -138,16 +144,27 @@ CHECKS = claims(
             relation=">",
         ),
         Law(
-            "It holds for beta < 0: at least half of the mass lies on the farthest tenth.",
+            "With beta < 0 attention leaves the local context: the nearest tenth holds at most half of its uniform "
+            "share.",
+            0.05,
+            near_share,
+            NEGATIVE,
+            wrong=0.01,
+            relation=">=",
+            repaired=0.11,
+            witness=[{"n": 512, "theta_alpha": 0.0, "theta_beta": -1.0}],
+            quote="the attention mechanism stops looking to local context and shifts to faraway tokens",
+            place="§2.5",
+        ),
+        Law(
+            "It points to the far end whenever beta < 0: at least half of the mass lies on the farthest tenth.",
             0.5,
             far_share,
-            grid(n=(10, 512), theta_alpha=(0.0, -2.0, 2.0), theta_beta=(-1.0, -0.05, -0.2, -0.5, -2.0)),
+            NEGATIVE,
             wrong=0.9,
             relation="<=",
             repaired=0.09,
-            quote="effectively zero in the vicinity of the query position and sharply concentrated "
-            "at the far end of the context window",
-            place="§2.5",
+            ours=True,
         ),
         corrected=(
             Law(
@@ -168,7 +185,8 @@ CHECKS = claims(
                 tolerance=1e-3,
             ),
         ),
-        practice="As the context grows past alpha = exp(-theta_alpha/theta_beta) such a head tends to NoPE without "
+        practice="The curve that the figure draws exists. As the context grows past alpha = "
+        "exp(-theta_alpha/theta_beta) such a head tends to NoPE without "
         "its vicinity; it does not point to the oldest keys.",
         severity="needs a repair",
     ),
@@ -228,16 +246,32 @@ CHECKS = claims(
             relation="<",
         ),
         Law(
-            "beta < 0: sharply concentrated at the far end (half of the mass on the oldest tenth).",
+            "beta < 0, black: sharply concentrated at the far end (alpha of ten contexts: half of the mass on the "
+            "oldest "
+            "tenth),",
+            0.5,
+            oldest_tenth,
+            [{"n": 512, "alpha": 5120, "beta": -1}],
+            wrong=0.9,
+            relation="<",
+        ),
+        Law(
+            "and almost zero around the query (a hundredth of the mass on the nearest tenth).",
+            0.01,
+            newest_tenth,
+            [{"n": 512, "alpha": 5120, "beta": -1}],
+            wrong=0.0,
+            relation=">",
+        ),
+        Law(
+            "So it is for every beta < 0, scale and length.",
             0.5,
             oldest_tenth,
             grid(n=(10, 60, 512), alpha=(1, 10, 5120), beta=(-1, -0.5, -2)),
             wrong=0.9,
             relation="<=",
             repaired=0.1,
-            quote="effectively zero in the vicinity of the query position and sharply concentrated "
-            "at the far end of the context window",
-            place="§2.5",
+            ours=True,
         ),
         corrected=(
             Law(

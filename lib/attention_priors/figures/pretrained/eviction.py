@@ -50,7 +50,7 @@ FIGURE = FigureSpec(
     "pretrained_eviction",
     draw,
     caption,
-    notebook="a_pretrained_model",
+    notebook="pretrained_model",
     claims=("X-22",),
     columns=("document", "region", "layers", "loss", "model"),
     alt="A row for each region of keys and block of layers: the loss without these keys above that with all.",

@@ -60,7 +60,7 @@ FIGURE = FigureSpec(
     "pretrained_far",
     draw,
     caption,
-    notebook="a_pretrained_model",
+    notebook="pretrained_model",
     claims=("X-27",),
     columns=("order", "far", "heads", "length", "way", "window", "correct", "model"),
     alt="The share of keys found against the number of heads that see far, a line for each order of the heads, with "

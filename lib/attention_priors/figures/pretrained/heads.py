@@ -59,7 +59,7 @@ FIGURE = FigureSpec(
     "pretrained_heads",
     draw,
     caption,
-    notebook="a_pretrained_model",
+    notebook="pretrained_model",
     claims=("X-21", "X-23"),
     columns=("document", "layer", "head", "sink", "key_ratio", "by_nothing", "by_lag", "by_ggd", "model"),
     alt="Two panels: the distance of attention from three priors of position by layer, and for each head the weight of "

@@ -61,7 +61,7 @@ FIGURE = FigureSpec(
     "pretrained_keys",
     draw,
     caption,
-    notebook="a_pretrained_model",
+    notebook="pretrained_model",
     claims=("X-24", "X-25"),
     columns=("way", "length", "depth", "correct", "model"),
     alt="Two panels: marks of keys that were found or not, by length and depth; and a row for each way to read with "

@@ -69,7 +69,7 @@ FIGURE = FigureSpec(
     "pretrained_losses",
     draw,
     caption,
-    notebook="a_pretrained_model",
+    notebook="pretrained_model",
     claims=("X-18", "X-19", "X-20"),
     columns=("document", "way", "length", "loss", "model", "trained"),
     alt="Two panels over the position in the text: the loss under each way to read, and its difference from the model "
