@@ -29,6 +29,7 @@ def frames(seeds=4, spread=0.02, slope=-1.0, missed=()):
                     "passkey_mass": mass,
                     "passkey_lift": mass * 845 / 25,
                     "content_mass": mass / 2,
+                    "recent_mass": 0.5 - mass,
                 }
             )
         for edit, mean in (("as trained", 0.95), ("negative to uniform", 0.4), ("random to uniform", 0.8)):
@@ -70,7 +71,8 @@ def test_agrees_on_what_is_claimed_and_flips_with_the_numbers(claim):
 def test_noise_is_undecided():
     made = frames()
     made["learned_edits"]["accuracy"] = np.random.default_rng(1).normal(0.5, 0.2, len(made["learned_edits"]))
-    made["learned_heads"]["passkey_mass"] = np.random.default_rng(2).random(len(made["learned_heads"]))
+    for column in ("passkey_mass", "recent_mass"):
+        made["learned_heads"][column] = np.random.default_rng(2).random(len(made["learned_heads"]))
     made["learned_correlations"] = learned.correlations(made["learned_heads"])
     assert outcome("BAM-C21", made) == outcome("BAM-F4", made) == outcome("BAM-C8", made) == "undecided"
 

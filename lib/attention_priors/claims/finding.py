@@ -136,7 +136,8 @@ class Finding:
     It agrees where the whole interval is on the claimed side, disagrees where none of it is. A `margin` is ours: a lead
     that is certainly smaller is undecided, and the row says so. `ours`: the bound is our choice, not the document's.
     `beyond`: what these runs lack that the claim is about (size, data, hardware), in words or as a function of the
-    frames (empty: nothing); such a finding is measured and shown, and decides nothing.
+    frames (empty: nothing); such a finding is measured and shown, and decides nothing. Nor does one that `decides` not:
+    a reading or a control of ours, beside what the document says.
     """
 
     text: str
@@ -148,6 +149,7 @@ class Finding:
     margin: float = 0.0
     ours: bool = False
     beyond: str | Callable[[Frames], str] = ""
+    decides: bool = True
 
     def lacks(self, frames: Frames) -> str:
         """What the runs behind the frames lack for a test of this."""
@@ -184,7 +186,8 @@ class Finding:
 
     def note(self, found: Estimate, outcome: str, alone: str) -> str:
         """What a reader needs beside the outcome: a margin or a bound of ours, a correction that changed it."""
-        notes = [f"{self.bound:g} is our bound"] if self.ours else []
+        notes = [] if self.decides else ["ours, decides nothing"]
+        notes += [f"{self.bound:g} is our bound"] if self.ours else []
         notes += [found.note] if found.note else []
         if math.isnan(found.value):
             notes += [] if found.note else ["not measured, or its gate missed"]
@@ -227,7 +230,8 @@ class Judged:
         return f"[{show(low)}, ∞)" if math.isfinite(low) else f"(−∞, {show(high)}]"
 
     def sentence(self) -> Sentence:
-        return Sentence(text=self.finding.text, found=self.outcome, how="metrics", note=self.note)
+        ours = not self.finding.decides
+        return Sentence(text=self.finding.text, found=self.outcome, how="metrics", note=self.note, ours=ours)
 
     def row(self) -> dict[str, Any]:
         """What a notebook shows of it."""
@@ -245,12 +249,13 @@ class Judged:
 def judge(findings: Sequence[Finding], frames: Frames) -> list[Judged]:
     """Every finding with its outcome: one of several disagrees only after Holm's correction for their number.
 
-    Those that the runs cannot test are not among them.
+    Those that the runs cannot test are not among them, nor those that decide nothing.
     """
     estimates = [finding.estimate(frames) for finding in findings]
     lacking = {k: lacks for k, finding in enumerate(findings) if (lacks := finding.lacks(frames))}
+    beside = {k for k, finding in enumerate(findings) if not finding.decides}
     excluded: set[int] = set()
-    while left := set(range(len(findings))) - excluded - lacking.keys():
+    while left := set(range(len(findings))) - excluded - lacking.keys() - beside:
         level = 1 - (1 - LEVEL) / len(left)
         more = {k for k in left if findings[k].side(estimates[k], level) == "disagrees"}
         if not more:
@@ -259,7 +264,7 @@ def judge(findings: Sequence[Finding], frames: Frames) -> list[Judged]:
     rows = []
     for k, (finding, found) in enumerate(zip(findings, estimates, strict=True)):
         alone = finding.side(found, LEVEL)
-        outcome = "disagrees" if k in excluded else "undecided" if alone == "disagrees" else alone
+        outcome = "disagrees" if k in excluded else "undecided" if alone == "disagrees" and k not in beside else alone
         note = finding.note(found, outcome, alone)
         if k in lacking:
             outcome, note = UNTESTABLE, lacking[k]

@@ -462,6 +462,7 @@ class Check:
         return row | (decisive[0][0].record(decisive[0][1]) if decisive else {})
 
     def _empirical(self, judged: Sequence[Judged]) -> dict[str, Any]:
+        judged = [each for each in judged if each.finding.decides]
         outcomes = [each.outcome for each in judged]
         outcomes += ["agrees" if found.holds else "disagrees" for law, found in self.laws if not law.ours]
         outcome = next((each for each in ("disagrees", UNTESTABLE, "undecided") if each in outcomes), "agrees")

@@ -92,8 +92,10 @@ def outcomes(identifier, given):
 
 
 def test_all_can_agree_but_memory_saved_by_another_kernel():
-    assert outcomes("GOAT-F4", frames()) == ["agrees", "agrees", "disagrees", "agrees"]
-    assert outcomes("GOAT-F4", frames(held=0.64)) == ["agrees"] * 4
+    assert outcomes("GOAT-F4", frames()) == ["agrees", "agrees", "agrees", "disagrees", "agrees"]
+    assert CHECKS["GOAT-F4"].verdict("full", frames()).outcome == "agrees"  # the one kernel for both decides nothing
+    assert outcomes("GOAT-F4", frames(held=0.64)) == ["agrees"] * 5
+    assert outcomes("GOAT-F4", frames(held=6.0))[2:4] == ["disagrees"] * 2
     assert outcomes("GOAT-C-8", frames()) == ["agrees"] * 2 and outcomes("GOAT-C-1", frames()) == ["agrees"] * 2
     found = CHECKS["GOAT-C-8"].verdict("full", frames())
     assert (found.verdict, found.outcome, found.seeds) == ("scaled reproduction", "agrees", [0, 1, 2])
@@ -102,9 +104,9 @@ def test_all_can_agree_but_memory_saved_by_another_kernel():
 @pytest.mark.parametrize(
     ("identifier", "changes", "expected"),
     [
-        ("GOAT-F4", {"lead": -0.02}, ["disagrees", "agrees", "disagrees", "agrees"]),
-        ("GOAT-F4", {"ours": 0.2, "theirs": 0.8}, ["agrees", "agrees", "disagrees", "disagrees"]),
-        ("GOAT-F4", {"ours": 0.5, "theirs": 0.5}, ["agrees", "agrees", "disagrees", "undecided"]),
+        ("GOAT-F4", {"lead": -0.02}, ["disagrees", "agrees", "agrees", "disagrees", "agrees"]),
+        ("GOAT-F4", {"ours": 0.2, "theirs": 0.8}, ["agrees", "agrees", "agrees", "disagrees", "disagrees"]),
+        ("GOAT-F4", {"ours": 0.5, "theirs": 0.5}, ["agrees", "agrees", "agrees", "disagrees", "undecided"]),
         ("GOAT-C-8", {"ratio": 1.5}, ["agrees", "disagrees"]),
         ("GOAT-C-8", {"ratio": 1.11}, ["agrees", "undecided"]),
         ("GOAT-C-8", {"lead": 0.003, "noise": 0.0005}, ["undecided", "agrees"]),
@@ -122,7 +124,7 @@ def test_a_lead_that_is_too_small_says_so():
 
 
 def test_one_seed_decides_nothing_about_models():
-    assert outcomes("GOAT-F4", frames(seeds=1)) == ["undecided", "agrees", "disagrees", "undecided"]
+    assert outcomes("GOAT-F4", frames(seeds=1)) == ["undecided", "agrees", "agrees", "disagrees", "undecided"]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +140,7 @@ def test_one_seed_decides_nothing_about_models():
 )
 def test_models_that_miss_their_gate_or_are_missing_decide_nothing_and_are_named(changes, said):
     found = CHECKS["GOAT-F4"].judged(frames(**changes))
-    assert [found[0].outcome, found[3].outcome] == ["undecided"] * 2 and said in found[0].note and said in found[3].note
+    assert [found[0].outcome, found[4].outcome] == ["undecided"] * 2 and said in found[0].note and said in found[4].note
 
 
 def test_only_seeds_of_which_both_pass_are_compared():
@@ -165,7 +167,7 @@ def test_the_interval_is_over_windows_too():
 def test_a_model_that_always_writes_the_same_has_no_correlation():
     given = frames()
     given[reading.TEXTS].loc[given[reading.TEXTS]["encoding"] == "rope", "written"] = 0.5
-    found = CHECKS["GOAT-F4"].judged(given)[3]
+    found = CHECKS["GOAT-F4"].judged(given)[4]
     assert found.outcome == "undecided" and "r is not defined" in found.note
 
 

@@ -35,7 +35,6 @@ def test_they_hold_where_goat_does_as_it_says(name):
         ("GOAT-F1", {"previous": 0.5}, 1),
         ("GOAT-F1", {"u_peak": 7}, 2),
         ("GOAT-F1", {"kappa_peak": 3}, 3),
-        ("GOAT-F1", {"below": 0.3}, 4),
         ("GOAT-EQ19", {"far": 0.3}, 1),
         ("GOAT-F2b", {"spike": -1.0}, 0),
         ("GOAT-F2b", {"rise": -1.0}, 2),
@@ -63,7 +62,7 @@ def test_one_seed_decides_nothing(name):
 
 def test_models_that_have_not_copied_decide_nothing_about_priors():
     frames = world(excess=0.06)
-    assert found("GOAT-F1", frames) == ["undecided"] * 5
+    assert found("GOAT-F1", frames) == ["undecided"] * 4
     note = CHECKS["GOAT-F1"].judged(frames)[0].note
     assert "no model of goat-eight has copied" in note
     some = world(excess=0.048)

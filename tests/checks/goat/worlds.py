@@ -71,7 +71,7 @@ def heads(ahead=0.2, recent=0.2, rows=(PAPER, CODE), seeds=SEEDS):
 
 def needles(rule=as_claimed, task="single-1", seeds=SEEDS):
     """Needles of Goat and of encodings with the uniform prior, with an untrained control."""
-    names = (PAPER, "sinusoidal", "rope", "untrained")
+    names = (PAPER, CODE, "sinusoidal", "rope", "untrained")
     return pd.DataFrame(
         {
             "task": task,

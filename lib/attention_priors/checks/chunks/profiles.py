@@ -108,16 +108,16 @@ CHECKS = claims(
     claim(
         "PC-DISC",
         Finding(
-            f"At a fixed threshold ({THRESHOLD}) a row of local attention has fewer effective entries in a larger "
-            "window",
+            f"At a fixed threshold ({THRESHOLD}) a question's row has fewer effective entries among a chunk's keys "
+            "(its own 16 left out) in a larger window",
             fewer,
             ">",
             0.0,
             metrics=(EFFECTIVE,),
         ),
         Finding(
-            f"Cut into chunks, rows stay sparse: in the smallest one more than {MOST:.0%} of a row's weights are at "
-            f"most {THRESHOLD}",
+            f"Cut into chunks, rows stay sparse: in the smallest one more than {MOST:.0%} of a question's weights on "
+            f"the chunk's keys are at most {THRESHOLD}",
             negligible,
             ">",
             MOST,

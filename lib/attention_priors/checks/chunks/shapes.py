@@ -79,6 +79,7 @@ CHECKS = claims(
         "PC-CQ1",
         Finding("Most heads have one of the three shapes", having(*NAMED), ">", MOST, metrics=(HEADS,), ours=True),
         *map(occurs, NAMED),
+        missing="the three biases (towards the first, the last and the middle keys), and that they form waves",
         recipe=RECIPE,
     ),
     claim("PC-F3", *map(occurs, NAMED), recipe=RECIPE),

@@ -175,12 +175,22 @@ CHECKS = claims(
         LOWER,
         SPEED,
         Finding(
-            "Peak memory goes down with the same kernel for both: Goat's over RoPE's",
+            "Peak memory goes down as the authors' benchmark reads it, RoPE with an unfused kernel: Goat's over RoPE's "
+            "(bytes of tensors, on a CPU)",
+            memory("goat", "rope, math"),
+            "<=",
+            SAVES,
+            metrics=(COST,),
+            ours=True,
+        ),
+        Finding(
+            "It is the prior that lowers it: the same with one kernel for both",
             memory("goat", "rope"),
             "<=",
             SAVES,
             metrics=(COST,),
             ours=True,
+            decides=False,
         ),
         Finding(
             "What it writes has the G and C of the genome more nearly: r of Goat less r of RoPE",
@@ -211,13 +221,15 @@ CHECKS = claims(
             ours=True,
         ),
         Finding(
-            "Memory goes down: Goat's over that of the same prior as a stored bias",
+            "It takes less memory than the same prior as a stored bias",
             memory("goat", "goat, stored bias"),
             "<=",
             SAVES,
             metrics=(COST,),
             ours=True,
         ),
+        missing="memory against the baselines, which the paper's figure has (GOAT-F4: none is saved with one kernel "
+        "for both)",
         recipe="random",
         flip=_exchanged,
     ),

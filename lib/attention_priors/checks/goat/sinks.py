@@ -213,6 +213,7 @@ CHECKS = claims(
             0.0,
             WITHOUT,
             less=COMPOSITE,
+            beyond=SINKLESS,
         ),
         heads(
             f"Text: to model u explicitly costs at most {CLOSE} nats (waves and u less waves alone)",
@@ -223,6 +224,7 @@ CHECKS = claims(
             less=WITHOUT,
             ours=True,
         ),
+        missing="other kinds of data: DNA and images (GOAT-F4, GOAT-F5)",
         recipe=RECIPE,
     ),
 )

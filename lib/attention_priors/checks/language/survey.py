@@ -11,6 +11,7 @@ from attention_priors.checks.language.losses import (
     AGAIN,
     BEYOND,
     DIVERGES,
+    LATE_BUCKET,
     LEVEL,
     READINGS,
     RECIPE,
@@ -204,7 +205,7 @@ CHECKS = claims(
     claim(
         "PE-F3",
         stays("alibi"),
-        *less(["alibi"], ["t5"]),
+        *(replace(each, beyond=LATE_BUCKET) for each in less(["alibi"], ["t5"])),
         *less(["t5"], ["rope"]),
         *less(["rope"], ["sinusoidal"]),
         recipe=RECIPE,
@@ -228,8 +229,9 @@ CHECKS = claims(
         "OPG-18",
         invariant("sinusoidal"),
         invariant("learned", " (its vectors there were never trained)"),
-        *(replace(each, ours=True) for each in less(GROUPS)),
-        practice="Relative position alone is not enough: RoPE's angles beyond T are new, too.",
+        *(replace(each, decides=False) for each in less(GROUPS)),
+        practice="Relative position alone is not enough: RoPE's angles beyond T are new, too, and RoPE with learned "
+        "frequencies grows more than Learned.",
         recipe=RECIPE,
     ),
     claim(

@@ -61,6 +61,12 @@ def lift(rows: pd.DataFrame) -> float:
     return float(rows.loc[rows["beta"] < NEGATIVE, "passkey_lift"].mean())
 
 
+def nearby(rows: pd.DataFrame) -> float:
+    """Rank correlation of β with the attention on the latest tokens, mean over layers."""
+    layers = [own["beta"].corr(own["recent_mass"], "spearman") for _, own in rows.groupby("layer")]
+    return float(np.nanmean(layers)) if np.isfinite(layers).any() else np.nan
+
+
 def before_the_others(rows: pd.DataFrame) -> float:
     """P(a head with β < NEGATIVE gives the key more than another head of its layer), mean over layers with both."""
     shares = []
@@ -125,7 +131,16 @@ CHECKS = claims(
             "<",
             0.0,
             metrics=(CORRELATIONS, GATE),
+            decides=False,
         ),
+        Finding(
+            "The lower its β, the less a head attends to the 32 latest tokens: rank correlation within layers",
+            over_seeds(HEADS, nearby, RANK),
+            ">",
+            0.0,
+            metrics=(HEADS, GATE),
+        ),
+        missing="that 0 < beta < 1 decays more slowly than beta near 1, beyond the 32 latest tokens",
         recipe=RECIPE,
         flip=_mirrored,
     ),
@@ -171,6 +186,7 @@ CHECKS = claims(
             ">",
             0.0,
             metrics=(EDITS, GATE),
+            decides=False,
         ),
         Finding(
             "The edit steers the reach and leaves the task: accuracy lost at T",
@@ -179,7 +195,10 @@ CHECKS = claims(
             KEPT,
             metrics=(EDITS, GATE),
             ours=True,
+            decides=False,
         ),
+        missing="selecting a prior before training (BAM-F8, BAM-C3); the paper speaks of learning and selecting "
+        "priors, not of editing trained ones",
         recipe=RECIPE,
         flip=_swapped,
     ),

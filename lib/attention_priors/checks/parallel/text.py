@@ -24,8 +24,6 @@ from attention_priors.checks.parallel.rows import (
     on,
     pairs,
     printed,
-    score_ahead,
-    score_behind,
     scores,
     standing,
 )
@@ -106,18 +104,26 @@ def of_positions(table: int, backbone: str) -> float:
     return of_chunks(table, backbone, POSITIONS)
 
 
-def level(table: int, backbone: str) -> Law:
-    """The compressed and calibrated method within .1 of the uncompressed one."""
-    bench = {1: "LongBench", 2: "InfiniteBench"}[table]
+def cost_of_compression(backbone: str) -> float:
+    return fall(1, backbone)
+
+
+def won_back(backbone: str) -> float:
+    mended, compressed = (cell(1, "mean", f"{row} ({backbone})") for row in (MENDED, COMPRESSED))
+    return mended - compressed
+
+
+def wins_back(backbone: str) -> Law:
+    """What calibration gains on the compressed method is at least what compression cost: recomputed means of Table "
+    "1."""
     return Law(
-        f"{bench}, {backbone}: calibrated and compressed, the method is level with itself uncompressed.",
-        score_behind,
-        score_ahead,
-        pairs(table, on(MENDED, backbone), on(OWN, backbone)),
+        f"LongBench, {backbone}: calibration wins back what compression costs.",
+        cost_of_compression,
+        won_back,
+        [{"backbone": backbone}],
         relation="<=",
-        wrong=lambda table, column, behind: cell(table, column, behind) + 0.5,
+        wrong=3.0,
         repaired=0.0,
-        tolerance=0.1,
         quote="Ours-calibration-compression, can restore the performance to that of the original KV cache size",
         place="§5.2",
     )
@@ -309,45 +315,16 @@ CHECKS = claims(
         ),
         Law("The 8B model was trained on 8K.", 8, window, [{"billions": 8}], wrong=4, tolerance=0),
         Law(
-            "Its weights and 128K keys, none of them evicted, take less than 80 GB.",
+            "Its weights and 128K keys, none of them evicted, take less than 80 GB (33 GB: arithmetic; appendix C "
+            "names cards of 64 GB, see PC-E5).",
             megabytes,
             80_000.0,
             [LLAMA3_8B],
             relation="<=",
             wrong=megabytes(**LLAMA3_8B | {"heads": 32}),
         ),
-        Law(
-            "The experiments ran on what the abstract names, one card with 80 GB.",
-            80,
-            total_memory,
-            HARDWARE[2:],
-            wrong=64,
-            tolerance=0,
-            quote="on a single A100 80GB GPU in a training-free setting",
-            place="Abstract",
-        ),
-        corrected=(
-            Law("Calibrated, the best of the four variants,", CALIBRATED, best_variant, [{"table": 2}], wrong=MENDED),
-            told(
-                "it reaches 91.17 % of GPT-4's mean over six tasks; uncalibrated 90.46 %.",
-                ratio,
-                {CALIBRATED: 0.9117, OWN: 0.9046},
-                wrong=0.9117,
-                tolerance=0.00005,
-            ),
-            Law(
-                "Appendix C names eight cards of 64 GB, 512 in all, for every experiment: that 128K fit one card of "
-                "80 GB is arithmetic (33 GB), and no measurement of it is printed.",
-                512,
-                total_memory,
-                HARDWARE[2:],
-                wrong=64,
-                tolerance=0,
-            ),
-        ),
-        practice="The ratio hides two halves: on the three retrieval tasks the model has 101 % of GPT-4's mean, on the "
-        "three others 73 %.",
-        severity="editorial",
+        practice="It is that of the calibrated variant, the best of four; uncalibrated it is 90.46 %. The ratio hides "
+        "two halves: on the three retrieval tasks the model has 101 % of GPT-4's mean, on the three others 73 %.",
     ),
     claim(
         "PC-C2",
@@ -438,22 +415,16 @@ CHECKS = claims(
     ),
     claim(
         "PC-C4",
-        *(level(n, b) for n, b in product((1, 2), BACKBONES)),
+        *(wins_back(backbone) for backbone in BACKBONES),
         corrected=told(
-            "Level, within .1 point, are LongBench on Llama2 (36.86, uncompressed 36.60) and InfiniteBench "
-            "on Llama3 (68.30, 68.34). Not so LongBench on Llama3 (43.96, printed as 44.31, against 44.93) "
-            "and InfiniteBench on Llama2 (46.41 against 49.45).",
+            "On Llama2 it does (36.86, uncompressed 36.60). On Llama3 it wins back .66 of the 1.63 that compression "
+            "costs: 43.96 (printed as 44.31) against 44.93.",
             mended_and_own,
-            {
-                (1, LLAMA2): (36.86, 36.60),
-                (1, LLAMA3): (43.96, 44.93),
-                (2, LLAMA2): (46.41, 49.45),
-                (2, LLAMA3): (68.30, 68.34),
-            },
+            {(1, LLAMA2): (36.86, 36.60), (1, LLAMA3): (43.96, 44.93)},
             wrong=(44.31, 44.93),
-            answers=(1, 2),
         ),
-        practice="In these two cases calibration wins back two fifths and a third of what compression costs.",
+        practice="InfiniteBench, of which the sentence does not speak: 68.30 against 68.34 on Llama3, 46.41 against "
+        "49.45 on Llama2.",
         severity="needs a repair",
     ),
     claim(
@@ -949,11 +920,11 @@ CHECKS = claims(
             wrong=8 * memory(),
         ),
         Law(
-            "All experiments ran on eight cards of 64 GB: wherever hardware is named, it has 512 GB.",
-            512,
-            total_memory,
-            HARDWARE,
-            wrong=256,
+            "All experiments ran on MI210 of 64 GB: wherever the paper names hardware, it is that card.",
+            64,
+            lambda gigabytes: gigabytes,
+            [{"place": each["place"], "gigabytes": each["gigabytes"]} for each in HARDWARE],
+            wrong=80,
             tolerance=0,
             quote="All experiments are performed on 8 64G AMD Instinct MI210",
             place="App. C",
@@ -967,15 +938,15 @@ CHECKS = claims(
                 tolerance=0.0005,
             ),
             told(
-                "Hardware is named three ways: eight cards of 64 GB (appendix C), one of them (Table 7), one of 80 GB "
-                "(abstract).",
+                "Two cards are named: MI210 of 64 GB (eight of them in appendix C, one in Table 7), and an A100 of 80 "
+                "GB (abstract, section 3.1).",
                 mul,
                 {(8, 64): 512, (1, 64): 64, (1, 80): 80},
                 wrong={(1, 64): 512},
                 tolerance=0,
             ),
             told(
-                "Table 7's 79742 MB take two cards of 64 GB at least.",
+                "Table 7's 79742 MB do not fit on the one card of 64 GB that it names, but on two.",
                 lambda gigabytes: math.ceil(memory() / capacity(gigabytes)),
                 {64: 2},
                 wrong=1,

@@ -145,7 +145,7 @@ CHECKS = claims(
         ),
         Law(
             "With beta < 0 attention leaves the local context: the nearest tenth holds at most half of its uniform "
-            "share.",
+            "share (our measure).",
             0.05,
             near_share,
             NEGATIVE,
@@ -174,6 +174,7 @@ CHECKS = claims(
                 grid(ratio=(1e-3, 0.1, 1.0, 10.0), beta=(-0.5, -1.0, -2.0)),
                 wrong=profile(2),
                 tolerance=2e-3,
+                answers=(1, 2),
             ),
             Law(
                 "uniform apart from the vicinity while alpha << n, and concentrated on the far end only while "
@@ -183,6 +184,7 @@ CHECKS = claims(
                 grid(ratio=FAR_SHARES, beta=[-1.0]),
                 wrong=0.1,
                 tolerance=1e-3,
+                answers=(1, 2),
             ),
         ),
         practice="The curve that the figure draws exists. As the context grows past alpha = "

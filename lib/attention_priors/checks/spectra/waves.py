@@ -467,6 +467,7 @@ CHECKS = claims(
             wrong=S * K - T * K - S * OTHER + T * OTHER,
             symbolic=True,
         ),
+        Law("ALiBi's profile is monotonic, at every slope.", 0.0, alibi, SLOPES, relation=">", wrong=-1.5),
         Law(
             "Structure of any shape can be represented: R fixed waves leave nothing of a random profile.",
             0.0,

@@ -31,9 +31,10 @@ def caption(frame: Frame) -> str:
         for name in dict.fromkeys(rows["encoding"])
     )
     return (
-        f"Keys whose weight exceeds {THRESHOLD} in a row of local attention, a mean over layers, heads and the last "
-        f"question rows. In windows of {windows[0]} and {windows[-1]} tokens: {said}. No row of any attention has "
-        f"{round(1 / THRESHOLD)}, since weights sum to one. Lines: means of {counted(rows['seed'])}, 95 % intervals."
+        f"Keys of a chunk whose weight exceeds {THRESHOLD} in a row of the question (its own 16 keys left out), a "
+        f"mean over layers, heads and the last question rows. In windows of {windows[0]} and {windows[-1]} tokens: "
+        f"{said}. No row of any attention has {round(1 / THRESHOLD)}, since weights sum to one. Lines: means of "
+        f"{counted(rows['seed'])}, 95 % intervals."
     )
 
 
