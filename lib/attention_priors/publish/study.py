@@ -252,6 +252,8 @@ class Study:
             found = experiment.measured(self.profile, self.store, self.corpora)
         except runtime.NotHere as reason:
             self._absent[name] = str(reason)
+            if runtime.headless():
+                runtime.say(str(reason))
             return Measured(name, {}, str(reason))
         found |= experiment.derived(found | {metric: self._report.source(metric) for metric in experiment.needs})
         key, recipe = experiment.key(self.profile, self.corpora), experiment.recipe(self.profile)
