@@ -278,7 +278,7 @@ def test_what_is_ours_counts_for_nothing():
     alone = claim("BAM-T4", ours).verdict("theory")
     assert (alone.verdict, alone.outcome) == ("inconclusive", "undecided")
     assert deciding(DOUBLE, ours, corrected=law(answers=(1,))).verdict("theory").verdict == "contradicted"
-    assert check.frame().index.tolist() == ["printed", "ours", "instead"]
+    assert check.frame().index.tolist() == ["claim", "ours", "instead"]
 
 
 def test_a_claim_that_no_document_states_needs_no_quotation():

@@ -579,7 +579,7 @@ def _law_row(law: Law, found: Result) -> dict[str, Any]:
     cases = f"{said.tried}" + (f", {said.failed} fail" if said.failed else "") if said.tried else "symbolic"
     example = law.counterexample(found)
     return {
-        "": "ours" if law.ours else "printed",
+        "": "ours" if law.ours else "claim",
         "statement": law.text,
         "quotation": f"“{law.quote}” ({law.place})" if law.quote else "",
         "found": said.found,

@@ -108,9 +108,11 @@ def locate(identifier: str, path: Path, layout: Layout) -> int:
     if verdict.verdict == "not run":
         lines["why"] = verdict.opposite or claims.reason(claim, claims.exceptions())
     else:
-        lines["measured"] = " ".join(
-            [claims.show(verdict.measured), verdict.relation or "", claims.show(verdict.expected_value)]
-        )
+        sides = verdict.measured, verdict.expected_value
+        shown = [claims.show(side) for side in sides]
+        if shown[0] == shown[1] and sides[0] != sides[1]:  # apart in digits that are not shown
+            shown = [repr(side) for side in sides]
+        lines["measured"] = f" {verdict.relation or ''} ".join(shown)
         lines["profile"] = f"{verdict.profile}, recipe {verdict.recipe}, seeds {verdict.seeds or 'none'}"
     for field in ("interval", "counterexample", "corrected", "severity", "opposite"):
         value = getattr(verdict, field)

@@ -27,10 +27,10 @@ def test_eq6_three_queries_and_two_keys():
 
 def test_eq8g_by_hand():
     largest, even, above = examples("PC-EQ8g")
-    assert largest["inputs"]["weights"] == [0.5, 0.49, 0.01]
-    assert largest["actual"] == above["actual"] == pytest.approx(0.98)
-    before = -(0.5 * math.log(0.5) + 0.49 * math.log(0.49) + 0.01 * math.log(0.01)) / math.log(3)
-    after = -(0.98 * math.log(0.98) + 0.02 * math.log(0.02)) / math.log(2)
+    assert largest["inputs"]["weights"] == [0.9, 0.099, 0.001]
+    assert largest["actual"] == above["actual"] == pytest.approx(0.99)
+    before = -sum(p * math.log(p) for p in (0.9, 0.099, 0.001)) / math.log(3)
+    after = -(0.99 * math.log(0.99) + 0.01 * math.log(0.01)) / math.log(2)
     assert (even["claimed"], even["actual"]) == (pytest.approx(before), pytest.approx(after))
 
 

@@ -95,12 +95,16 @@ REPEATS = said(
     ours=True,
     beyond=SINKLESS,
 )
+UNCUT = (
+    "eviction in global attention, over the joined cache of the chunks, as Fig. 5 has it: here the whole text is read "
+    "without chunks"
+)
 WORSE = said(
-    "Evicting half of the keys makes the profile less even (distance from the uniform share)",
+    "Evicting half of the keys of an uncut text makes the profile less even (distance from the uniform share)",
     gap((WHOLE, "distance"), (PLAIN, "distance")),
 )
 STEADIER = said(
-    "Evicted chunk by chunk it is more even than evicted from the whole at as many keys",
+    "Evicted chunk by chunk it is more even than evicted from the uncut text at as many keys",
     gap((WHOLE, "distance"), (APART, "distance")),
 )
 
@@ -146,7 +150,7 @@ CHECKS = claims(
         ),
         recipe=RECIPE,
     ),
-    claim("PC-CQ3i", WORSE, STEADIER, recipe=RECIPE),
+    claim("PC-CQ3i", WORSE, STEADIER, missing=UNCUT, recipe=RECIPE),
     claim(
         "PC-C18",
         *ENDS,
@@ -185,9 +189,10 @@ CHECKS = claims(
         WORSE,
         STEADIER,
         said(
-            "Calibration lowers the highest peak after eviction by chunk",
+            "Calibration lowers the highest peak after eviction by chunk (our reading)",
             gap((APART, "largest"), (CALIBRATED, "largest")),
         ),
+        missing=UNCUT,
         recipe=RECIPE,
     ),
 )

@@ -257,7 +257,12 @@ CHECKS = claims(
     claim(
         "BAM-C12",
         below(
-            "RoPE SSMax with its base × 100 has a lower loss than RoPE", BASE_100, "rope", least=BEYOND, most=UNTIL + 1
+            "RoPE SSMax with its base × 100 has a lower loss than RoPE",
+            BASE_100,
+            "rope",
+            read=longer,
+            least=BEYOND,
+            most=UNTIL + 1,
         ),
         finding(
             f"With its base × 50 it is no better than RoPE, by at most {CLOSE} nats",

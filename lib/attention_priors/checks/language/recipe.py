@@ -173,6 +173,7 @@ CHECKS = claims(
             [{"step": step} for step in (0, 1, 4812, 9625, 19_250, STEPS)],
             wrong=cosine(0.0),
             tolerance=1e-12,
+            ours=True,
         ),
         Law(
             "Ours: RAdam with a decoupled weight decay of 0.1, so that rate 1e-3 leaves 1 - 1e-4 a step.",
@@ -181,6 +182,7 @@ CHECKS = claims(
             [{"steps": n} for n in (1, 20)],
             wrong=lambda steps: (1 - 1e-5) ** steps,
             tolerance=1e-6,
+            ours=True,
         ),
         Law(
             "Ours: packed documents are masked from each other, token by token.",
@@ -188,6 +190,7 @@ CHECKS = claims(
             seen,
             [{"query": i} for i in (4, 5, 14, 22)],
             wrong=lambda query: set(range(query + 1)),
+            ours=True,
         ),
         Law(
             "The rate starts at 1e-3 for the models.",

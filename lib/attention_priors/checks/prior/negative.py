@@ -266,7 +266,7 @@ CHECKS = claims(
             relation=">",
         ),
         Law(
-            "So it is for every beta < 0, scale and length.",
+            "With every beta < 0, scale and length the oldest tenth holds half of the mass.",
             0.5,
             oldest_tenth,
             grid(n=(10, 60, 512), alpha=(1, 10, 5120), beta=(-1, -0.5, -2)),

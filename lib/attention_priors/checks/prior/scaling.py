@@ -95,7 +95,7 @@ CHECKS = claims(
             tolerance=1e-6,
         ),
         Law(
-            "SSMax keeps it, whatever n: among more keys the leading one has no less.",
+            "SSMax keeps the leading key's weight, whatever n: among more keys it has no less.",
             lambda scale, lead, short: short ** (scale * lead) / (short ** (scale * lead) + short - 1),
             ssmax_weight,
             grid(short=[4], long=(16, 10_000), scale=(1.0, 0.5, 2.0), lead=(0.5, 0.25, 2.0)),

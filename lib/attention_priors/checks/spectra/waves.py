@@ -317,7 +317,7 @@ CHECKS = claims(
             wrong=0.5,
         ),
         Law(
-            "It generally decays with distance: the mean over lags 500 to 2,499 is below kappa(0).",
+            "On average it lies lower far away: the mean over lags 500 to 2,499 is below kappa(0).",
             sum_of_weights,
             far_mean,
             SUMS,
@@ -343,14 +343,14 @@ CHECKS = claims(
         ),
         Law(
             "A positive definite kernel of the displacement has no minimum at zero: exp(-cos omega d), Goat's "
-            "trough, is none.",
+            "trough, is not positive definite.",
             lambda sign: sign > 0,
             definite_exponential,
             [{"sign": 1}, {"sign": -1}],
             wrong=True,
         ),
         Law(
-            "Nor has one of vectors, whatever maps queries and keys have.",
+            "Nor does a positive definite kernel of vectors have one, whatever the maps of queries and keys.",
             "maximum",
             trough,
             [{"sign": 1}, {"sign": -1}],

@@ -64,7 +64,7 @@ def caption(frame: Frame) -> str:
     keys = int(frame["key"].max())
     tenth = frame[frame["key"] <= keys / 10].groupby("curve")["share"].sum() / keys
     return (
-        f"Positional priors of the last of {keys} visible keys, relative to the uniform share 1/n; keys after the "
+        f"Positional priors of a query that sees {keys} keys, relative to the uniform share 1/n; keys after the "
         f"query are shaded. All scales are n/16 but the last one's. The curve with β = -1 rises from 0 at the query "
         f"and flattens: its oldest tenth holds {tenth['negative']:.1%} of the mass. It becomes a peak at the far end "
         f"({tenth['negative, far scale']:.1%}) only when its scale is many times the context."

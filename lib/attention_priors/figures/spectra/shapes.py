@@ -43,9 +43,10 @@ def caption(frame: Frame) -> str:
     kl = frame.groupby(["target", "family"], sort=False)["kl"].first().unstack(sort=False)
     waves = kl.columns[-1]
     return (
-        "Four priors over lags (grey), the best slope of either sign (dotted) and the best sum of "
-        f"{waves} (dashed), both closest in KL, whose value stands above. The slope misses by "
-        f"{kl['slope'].min():.2g} to {kl['slope'].max():.2g} nats, the waves by at most {kl[waves].max():.1g}."
+        "Four priors over lags, weight times the number of lags (grey; 1 for a uniform prior), the best slope of "
+        f"either sign (dotted) and the best sum of {waves} (dashed), both closest in KL, whose value stands above. "
+        f"The slope misses by {kl['slope'].min():.2g} to {kl['slope'].max():.2g} nats, the waves by at most "
+        f"{kl[waves].max():.1g}."
     )
 
 
