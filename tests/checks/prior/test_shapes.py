@@ -44,12 +44,13 @@ def test_d4_the_recommended_start_has_no_scale():
         math.exp(-0.0 / 0.0)
 
 
-def test_c_beta_two_keys():
+def test_c_beta_past_the_normal_distribution():
     sharper, narrower = example("BAM-C-BETA"), example("BAM-C-BETA", 1)
-    assert sharper["inputs"] == {"alpha": 2.0, "keys": 2, "low": 1, "high": 2}
-    low, high = (1 / (1 + math.exp(-(0.5**beta))) for beta in (1, 2))
-    assert (sharper["claimed"], sharper["actual"]) == (pytest.approx(low), pytest.approx(high)) and high < low
-    assert (narrower["claimed"], narrower["actual"]) == (pytest.approx(1 - low), pytest.approx(1 - high))
+    assert sharper["inputs"] == {"alpha": 10.0, "keys": 2**18, "low": 2, "high": 3}
+    own = [1 / math.fsum(math.exp(-((d / 10) ** beta)) for d in range(500)) for beta in (2, 3)]
+    assert (sharper["claimed"], sharper["actual"]) == pytest.approx(own) and own[1] < own[0]
+    assert narrower["inputs"] == {"alpha": 10.0, "keys": 2**18, "low": 8, "high": 12}
+    assert narrower["actual"] > narrower["claimed"]
 
 
 def test_l3_keys_that_double_leave_the_oldest_half_of_the_weight():

@@ -363,10 +363,19 @@ CHECKS = claims(
             relation=">=",
         ),
         Law(
-            "Sharper: the weight of the query's own key grows with beta.",
+            "Up to the Normal distribution (beta = 2) it is sharper there: the query's own key gains weight.",
+            at("low", own),
+            at("high", own),
+            [case for case in LONG if case["high"] <= 2],
+            wrong=lambda alpha, keys, low: own(alpha, low, keys) + 0.1,
+            relation="<=",
+        ),
+        Law(
+            "Sharper for every larger beta: the weight of the query's own key grows.",
             at("low", own),
             at("high", own),
             SMALL,
+            witness=[pair(10.0, 2**18, 2, 3)],
             wrong=lambda alpha, keys, low: own(alpha, low, keys) + 0.1,
             relation="<=",
             repaired=0,
@@ -378,6 +387,7 @@ CHECKS = claims(
             at("low", spread),
             at("high", spread),
             SMALL,
+            witness=[pair(10.0, 2**18, 8, 12)],
             wrong=lambda alpha, keys, low: spread(alpha, low, keys) / 2,
             relation=">=",
             repaired=lambda keys: keys**2,
@@ -385,9 +395,10 @@ CHECKS = claims(
             place="App. A",
         ),
         corrected=Law(
-            "At a fixed alpha, relative to the own key, every lag 0 < d < alpha gains and every lag beyond "
-            "alpha loses as beta grows: the prior tends to a flat window of width alpha, with the lightest "
-            "tail, not the sharpest peak.",
+            "In a context far longer than alpha a larger beta is more localised (entropy, mass beyond 2 alpha), and "
+            "sharper up to beta = 2. At a fixed alpha, relative to the own key, every lag 0 < d < alpha gains and "
+            "every lag beyond alpha loses: the prior tends to a flat window of width alpha, with the lightest tail, "
+            "not the sharpest peak.",
             expected,
             moves,
             [
