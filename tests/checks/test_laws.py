@@ -509,6 +509,26 @@ def test_what_the_runs_cannot_show_is_measured_and_decides_nothing():
         claims.Verdict.model_validate(found.model_dump() | {"verdict": "scaled reproduction", "evidence": ["m"]})
 
 
+def test_a_control_of_ours_is_told_and_neither_decides_nor_counts_in_the_correction():
+    said, control = finding(0.1, 0.3), replace(finding(-0.3, -0.1), text="a control", decides=False)
+    check = claim("BAM-F2", said, control)
+    found = check.verdict("cpu", {"m": pd.DataFrame()})
+    assert (found.verdict, found.outcome) == ("scaled reproduction", "agrees")
+    assert [(each.found, each.ours) for each in found.sentences] == [("agrees", False), ("disagrees", True)]
+    assert "ours, decides nothing" in found.sentences[1].note and "a control" not in found.opposite.partition(". ")[0]
+    assert check.summary({"m": pd.DataFrame()}) == "1 of 1 statement agrees"
+    against = claim("BAM-F2", said, replace(control, decides=True)).verdict("cpu", {"m": pd.DataFrame()})
+    assert against.outcome == "disagrees", "without the mark it would decide"
+    close = finding(-0.3, -0.01)  # excluded alone; beside another that counts only after Holm's correction
+    alone, beside = (judge([close, each], {})[0].outcome for each in (control, replace(said, text="another")))
+    assert (alone, beside) == ("disagrees", "undecided")
+
+
+def test_a_long_array_is_abridged_where_a_line_shows_it():
+    assert claims.show([0.5] * 24) == "[" + ", ".join(["0.5"] * 24) + "]"
+    assert claims.show([[1.0, 2.0]] * 13) == "[1, 2, 1, 2, 1, 2, ... 26 numbers]"
+
+
 # ---- every law of the table
 
 LAWS = {name: check for name, check in CHECKS.items() if isinstance(check, laws.Check)}

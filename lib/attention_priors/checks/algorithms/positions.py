@@ -167,9 +167,6 @@ CHECKS = claims(
             margin=MARGIN,
         ),
         missing="the size, 12 points; eleven of the 15 tasks",
-        practice=f"Of the four tasks some are not learned within the training lengths to {KNOWN}: what they gain "
-        f"beyond is "
-        "partial credit.",
         recipe="algorithms",
     ),
     claim(

@@ -63,8 +63,7 @@ CHECKS = claims(
             metrics=(BY_LENGTH,),
         ),
         missing="eviction of keys and calibration: the chunks are joined whole (with half of their keys, calibrated, "
-        "they "
-        "stand beside it in parallel_by_length)",
+        "they stand beside it in parallel_by_length)",
         recipe="passkey-small",
         practice="Cutting into chunks lets a model with RoPE read on, and which chunks stay matters more than how "
         "many: compare the question's self-information with a lexical score (BM25), which a question that shares "

@@ -67,11 +67,8 @@ def invariant(absolute: str, remark: str = "") -> Finding:
         return mean(found.to_dict()) if len(found) else unknown(data.why(*GROUPS, absolute) or "not read in common")
 
     names = "; ".join(encoding(name).label for name in GROUPS)
-    text = (
-        f"Beyond T the loss grows less with relative encodings than with {encoding(absolute).label}{remark}: mean over "
-    )
-    text += names
-    return finding(text, estimate, ">", 0.0)
+    text = f"Beyond T the loss grows less with relative encodings than with {encoding(absolute).label}{remark}"
+    return finding(f"{text}: mean over {names}", estimate, ">", 0.0)
 
 
 def nope_at(size: str, read: Read) -> Iterator[Finding]:
@@ -230,8 +227,7 @@ CHECKS = claims(
         invariant("sinusoidal"),
         invariant("learned", " (its vectors there were never trained)"),
         *(replace(each, decides=False) for each in less(GROUPS)),
-        practice="Relative position alone is not enough: RoPE's angles beyond T are new, too, and RoPE with learned "
-        "frequencies grows more than Learned.",
+        practice="Relative position alone is not enough: RoPE's angles beyond T are new, too.",
         recipe=RECIPE,
     ),
     claim(

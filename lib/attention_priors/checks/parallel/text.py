@@ -80,11 +80,6 @@ def ratio(row: str, column: str = "mean") -> float:
     return cell(2, column, f"{row} ({LLAMA3})") / cell(2, column, GPT4)
 
 
-def best_variant(table: int) -> str:
-    """The variant of the method (Llama3) that has the highest mean."""
-    return max(VARIANTS, key=lambda row: cell(table, "mean", f"{row} ({LLAMA3})"))
-
-
 def ahead_of_full(table: int) -> set[str]:
     """Methods whose mean is above FullKV's on both backbones; the four variants of the method count as one."""
     found = []
@@ -114,8 +109,7 @@ def won_back(backbone: str) -> float:
 
 
 def wins_back(backbone: str) -> Law:
-    """What calibration gains on the compressed method is at least what compression cost: recomputed means of Table "
-    "1."""
+    """What calibration gains on the compressed method is at least what compression cost, in recomputed means."""
     return Law(
         f"LongBench, {backbone}: calibration wins back what compression costs.",
         cost_of_compression,
@@ -291,10 +285,6 @@ def room() -> list[dict]:
 def megabytes(weights: float, keys: int, layers: int, heads: int, width: int) -> float:
     """Weights, and a key and a value a token, layer and key-value head, at two bytes a number."""
     return 2 * (weights + 2 * keys * layers * heads * width) / 1e6
-
-
-def total_memory(cards: int, gigabytes: int) -> int:
-    return cards * gigabytes
 
 
 def kept_share(kept: int, billions: int) -> float:

@@ -249,8 +249,7 @@ CHECKS = claims(
         ),
         Law(
             "beta < 0, black: sharply concentrated at the far end (alpha of ten contexts: half of the mass on the "
-            "oldest "
-            "tenth),",
+            "oldest tenth),",
             0.5,
             oldest_tenth,
             [{"n": 512, "alpha": 5120, "beta": -1}],

@@ -210,8 +210,7 @@ CHECKS = claims(
         ),
         Law(
             "In one bf16 coordinate it does so, too (the precision of appendix G; the paper says nothing of the "
-            "slope in "
-            "it).",
+            "slope in it).",
             lambda m, older, newer: exp(m * (newer - older)),
             odds,
             ODDS,
