@@ -80,6 +80,11 @@ def ratio(row: str, column: str = "mean") -> float:
     return cell(2, column, f"{row} ({LLAMA3})") / cell(2, column, GPT4)
 
 
+def best_variant(table: int) -> str:
+    """The variant of the method (Llama3) that has the highest mean."""
+    return max(VARIANTS, key=lambda row: cell(table, "mean", f"{row} ({LLAMA3})"))
+
+
 def ahead_of_full(table: int) -> set[str]:
     """Methods whose mean is above FullKV's on both backbones; the four variants of the method count as one."""
     found = []
@@ -303,6 +308,9 @@ CHECKS = claims(
             wrong=0.9046,
             tolerance=0.00005,
         ),
+        Law(
+            "That is the calibrated variant, the best of four.", CALIBRATED, best_variant, [{"table": 2}], wrong=MENDED
+        ),
         Law("The 8B model was trained on 8K.", 8, window, [{"billions": 8}], wrong=4, tolerance=0),
         Law(
             "Its weights and 128K keys, none of them evicted, take less than 80 GB (33 GB: arithmetic; appendix C "
@@ -313,7 +321,7 @@ CHECKS = claims(
             relation="<=",
             wrong=megabytes(**LLAMA3_8B | {"heads": 32}),
         ),
-        practice="It is that of the calibrated variant, the best of four; uncalibrated it is 90.46 %. The ratio hides "
+        practice="The ratio hides "
         "two halves: on the three retrieval tasks the model has 101 % of GPT-4's mean, on the three others 73 %.",
     ),
     claim(
