@@ -12,11 +12,15 @@ nothing cancels (each row's log-priors less their visible peak), and its gradien
 The scale of a result is what its sum would be if no term cancelled another. On top comes what rounding must leave: of
 logits beyond 300, of a log-prior at a row's peak, which no row feels but its rounding does (eight roundings; in float64
 beyond FAR, where the kernels of backend "triton" stay in float32). A slice runs with all tests (backend
-"triton" in a process of its own, see test_fused.py); `make properties` tries 2,000 cases.
+"triton" in a process of its own, see test_fused.py); `make properties` tries 2,000 cases, and `make bench DEVICE=cuda`
+2,000 on a GPU (`attention_priors.attention.bench.drawn` sets PROPERTY_DEVICE, and counts what REPORT says).
 """
 
+import copy
+import json
 import os
-from dataclasses import dataclass
+import time
+from dataclasses import asdict, dataclass
 
 import hypothesis.strategies as st
 import pytest
@@ -40,9 +44,13 @@ from attention_priors.positions.priors import (
 from .free import Free, FreeKeys
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-BACKENDS = ["triton"] if INTERPRETED else ["reference", "sdpa", "sdpa_skip"]
+DEVICE = os.environ.get("PROPERTY_DEVICE", "cpu")  # on which backends compute; the truth is always the CPU's
+REPORT = os.environ.get("PROPERTY_REPORT")  # a file for a line about each case, none of which then stops the test
+UNTIL = time.monotonic() + float(os.environ.get("PROPERTY_SECONDS", "inf"))
+BACKENDS = os.environ.get("PROPERTY_BACKENDS", "triton" if INTERPRETED else "reference,sdpa,sdpa_skip").split(",")
+TRITON = BACKENDS == ["triton"]
 CASES = int(os.environ.get("PROPERTY_CASES", 10 if INTERPRETED else 250))
-PHASES = [Phase.explicit, Phase.generate] + [Phase.shrink] * (not INTERPRETED)  # the interpreter is too slow for that
+PHASES = [Phase.explicit, Phase.generate] + [Phase.shrink] * (not INTERPRETED and not REPORT)  # it takes long
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16, "float64": torch.float64}
 FAR = 1024.0  # of a log-prior at a row's best key: beyond, backends compute in float64
 LEAST = 1e-12  # no error
@@ -75,11 +83,11 @@ def cases() -> st.SearchStrategy[Case]:
     return st.builds(
         Case,
         seed=st.integers(0, 10**6),
-        dtype=st.sampled_from(list(DTYPES)[: 3 if INTERPRETED else 4]),
+        dtype=st.sampled_from(list(DTYPES)[: 3 if TRITON else 4]),
         batch=st.sampled_from([1, 2]),
         kv_heads=st.sampled_from([1, 2]),
         group=st.sampled_from([1, 2]),
-        width=st.sampled_from([16, 48] if INTERPRETED else [4, 16, 48, 64]),
+        width=st.sampled_from([16, 48] if INTERPRETED else [16, 48, 64] if TRITON else [4, 16, 48, 64]),
         queries=st.sampled_from([1, 2, 31, 32, 33, 45, 64] + ([] if INTERPRETED else [70, 130])),
         more_keys=st.sampled_from([0, 0, 1, 37]),
         mask=st.sampled_from(["causal", "causal", "window", "packed", "documents", "bidirectional", "uneven"]),
@@ -226,22 +234,25 @@ class Setting:
     def run(self) -> dict[str, Tensor]:
         """The output, and unless the backend only reads, every gradient of its weighted sum."""
         prior = None
-        for factor in self.factors:
+        factors = [copy.deepcopy(factor).to(DEVICE) for factor in self.factors]
+        for factor in factors:
             factor = factor.double() if self.dtype == torch.float64 else factor
             prior = factor if prior is None else prior * factor
         learns = self.backend != "sdpa_skip"
-        leaves = {name: x.clone().requires_grad_(learns) for name, x in self.tensors.items()}
+        leaves = {name: x.to(DEVICE, copy=True).requires_grad_(learns) for name, x in self.tensors.items()}
+        seen = Visible(self.visible.first.to(DEVICE), self.visible.last.to(DEVICE))
         with torch.set_grad_enabled(learns):
-            out = attention(**leaves, prior=prior, visible=self.visible, offset=self.offset, backend=self.backend)
+            out = attention(**leaves, prior=prior, visible=seen, offset=self.offset, backend=self.backend)
         assert out.dtype == self.dtype and out.shape == leaves["q"].shape
         if not learns:
-            return {"out": out}
+            return {"out": out.cpu()}
         if not self.factors:
             leaves.pop("prior_scale", None)
-        learned = {f"{place}.{name}": x for place, f in enumerate(self.factors) for name, x in f.named_parameters()}
-        grads = torch.autograd.grad((out * self.weight).sum(), [*leaves.values(), *learned.values()], allow_unused=True)
+        learned = {f"{place}.{name}": x for place, f in enumerate(factors) for name, x in f.named_parameters()}
+        total = (out * self.weight.to(DEVICE)).sum()
+        grads = torch.autograd.grad(total, [*leaves.values(), *learned.values()], allow_unused=True)
         found = dict(zip([*leaves, *learned], grads, strict=True))
-        return {"out": out.detach()} | {name: x for name, x in found.items() if x is not None}
+        return {"out": out.detach().cpu()} | {name: x.cpu() for name, x in found.items() if x is not None}
 
     def torchs(self) -> dict[str, Tensor]:
         """torch's own attention in the dtype: a_i q_i rounded once, the log-prior a mask of numbers."""
@@ -370,7 +381,7 @@ def small_blocks(case: Case) -> None:
 @settings(
     max_examples=CASES,
     phases=PHASES,
-    derandomize=True,
+    derandomize=not REPORT,  # else drawn by --hypothesis-seed
     deadline=None,
     database=None,
     suppress_health_check=list(HealthCheck),
@@ -383,8 +394,16 @@ def small_blocks(case: Case) -> None:
 @given(case=cases())
 def test_a_backend_is_the_formula(backend: str, case: Case) -> None:
     small_blocks(case)
-    wrong = problems(case, backend)
-    assert not wrong, "; ".join(wrong)
+    if not REPORT:
+        wrong = problems(case, backend)
+        assert not wrong, "; ".join(wrong)
+    elif time.monotonic() < UNTIL:
+        try:
+            wrong = problems(case, backend)
+        except Exception as error:
+            wrong = [f"{type(error).__name__}: {error}"[:300]]
+        with open(REPORT, "a") as file:
+            file.write(json.dumps({"backend": backend, "case": asdict(case), "wrong": wrong}) + "\n")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import pandas as pd
 from pydantic import Field, PositiveInt, model_validator
 
-from .. import config
+from .. import config, runtime
 from ..config import Frozen, Lengths, Profile
 from .experiment import Experiment, Frames
 from .pretrained_words import READERS, WAYS
@@ -102,7 +102,7 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     from .pretrained_answers import Answers
 
     settings = profile.pretrained
-    answers = Answers(pretrained.opened(settings.model), runs)
+    answers = Answers(pretrained.opened(settings.model, device=str(runtime.device(profile.device))), runs)
     heads, lags = pretrained_heads.by_head(answers, settings.documents, settings.heads)
     fetching = pretrained_far.fetching(answers, settings.far)
     found = {

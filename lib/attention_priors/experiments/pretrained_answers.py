@@ -71,4 +71,4 @@ def document(found: Pretrained, name: str, length: int) -> Tensor:
     tokens = found.words.encode(manuals.text(name))
     if len(tokens) < length:
         raise ValueError(f"document {name!r} has {len(tokens)} tokens, but {length} are read; take smaller lengths")
-    return torch.tensor(tokens[:length])
+    return torch.tensor(tokens[:length], device=found.model.device)

@@ -31,7 +31,7 @@ Head = tuple[int, int]  # layer, and head in it
 def on_digits(found: Pretrained, asked: Prompt) -> Float[Tensor, "layers heads"]:
     """Each head's weight on the digits of the key in the text, a mean over the queries that an answer token follows."""
     tokens = torch.cat([asked.text, asked.question, asked.answer[:-1]])
-    due, keys = len(asked.answer), torch.arange(len(tokens))
+    due, keys = len(asked.answer), torch.arange(len(tokens), device=tokens.device)
     start, stop = asked.wanted
     digits = [at for at in range(start, stop) if any(map(str.isdigit, found.words.decode([int(tokens[at])])))]
     seen = keys <= keys[-due:, None]
@@ -44,7 +44,7 @@ def on_digits(found: Pretrained, asked: Prompt) -> Float[Tensor, "layers heads"]
         return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=factor)
 
     HuggingFace(found.model).run(tokens[None], keys, attend, 1)
-    return torch.stack(rows)
+    return torch.stack(rows).cpu()
 
 
 def fetching(answers: Answers, settings: Far) -> list[dict[str, Any]]:

@@ -102,7 +102,7 @@ def anatomy(answers: Answers, tokens: Tensor) -> list[dict[str, Any]]:
         sizes = {"key": k[0].norm(dim=-1), "value": v[0].norm(dim=-1)}
         k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
         for head in range(q.shape[1]):
-            numbers, curve = of_head((q[0, head, first:] * factor) @ k[0, head].mT, first)
+            numbers, curve = of_head(((q[0, head, first:] * factor) @ k[0, head].mT).cpu(), first)
             ratios = {
                 f"{name}_ratio": float(size[head // groups, 0] / size[head // groups].median())
                 for name, size in sizes.items()
@@ -119,7 +119,7 @@ def anatomy(answers: Answers, tokens: Tensor) -> list[dict[str, Any]]:
             )
         return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=factor)
 
-    HuggingFace(found.model).run(tokens[None], torch.arange(length), attend, 1)
+    HuggingFace(found.model).run(tokens[None], torch.arange(length, device=tokens.device), attend, 1)
     return rows
 
 

@@ -52,7 +52,8 @@ def prompt(found: Pretrained, settings: Keys | Far, length: int, number: int) ->
     depth = (number + 0.5) / settings.prompts
     at = round(depth * len(hay))
     text = [*hay[:at], *needle, *hay[at:]]
-    return Prompt(torch.tensor(text), torch.tensor(question), torch.tensor(answer), (at, at + len(needle)), depth)
+    tokens = (torch.tensor(part, device=found.model.device) for part in (text, question, answer))
+    return Prompt(*tokens, (at, at + len(needle)), depth)
 
 
 @torch.inference_mode()

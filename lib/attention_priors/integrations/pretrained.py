@@ -73,8 +73,8 @@ class Bytes:
         return bytes(tokens).decode(errors="replace")
 
 
-def opened(folder: str = "", cache: Path | None = None) -> Pretrained:
-    """The model in single precision, ready to read.
+def opened(folder: str = "", cache: Path | None = None, device: str = "cpu") -> Pretrained:
+    """The model in single precision on a device, ready to read; what it is asked about is put there too.
 
     `folder`: "" for the model of data/pretrained.yaml; RANDOM is drawn, the same every time.
 
@@ -82,7 +82,7 @@ def opened(folder: str = "", cache: Path | None = None) -> Pretrained:
     another family, or one whose tokenizer does not write numbers digit by digit.
     """
     if folder == RANDOM:
-        return _random()
+        return _random(device)
     known, own = _known(), not folder
     name = folder or known["name"]
     path = converted(known, cache or config.CACHE / "pretrained") if own else Path(name)
@@ -90,7 +90,7 @@ def opened(folder: str = "", cache: Path | None = None) -> Pretrained:
         raise NotHere(f"no pretrained model: {name} holds no config.json; give MODEL= a folder of transformers")
     logging.disable_progress_bar()
     try:
-        model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32, local_files_only=True).eval()
+        model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32, local_files_only=True).eval().to(device)
         words = Spoken(AutoTokenizer.from_pretrained(path, local_files_only=True))
     except (OSError, ValueError) as error:
         raise NotHere(f"no pretrained model: {path} cannot be opened ({_line(error)}); give another folder") from None
@@ -130,7 +130,7 @@ def weights_sum(weights: Mapping[str, Tensor]) -> str:
     digest = hashlib.sha256()
     for name, weight in sorted(weights.items()):
         digest.update(
-            name.encode() + weight.detach().to(torch.bfloat16).contiguous().view(torch.int16).numpy().tobytes()
+            name.encode() + weight.detach().to(torch.bfloat16).cpu().contiguous().view(torch.int16).numpy().tobytes()
         )
     return digest.hexdigest()
 
@@ -140,7 +140,8 @@ def check_memory(found: Pretrained, length: int) -> None:
     settings = found.model.config
     wide = settings.intermediate_size * 3 + settings.hidden_size * 12
     need = 4 * length * (wide + 2 * settings.hidden_size * settings.num_hidden_layers)
-    free = available()
+    on = found.model.device
+    free = torch.cuda.mem_get_info(on)[0] if on.type == "cuda" else available()
     if need > free:
         raise NotHere(
             f"a text of {length:,} tokens needs about {need / 2**30:.1f} GiB, of which {free / 2**30:.1f} "
@@ -203,7 +204,7 @@ def _convert(source: Path, folder: Path) -> None:
     os.replace(partial, folder)
 
 
-def _random() -> Pretrained:
+def _random(device: str) -> Pretrained:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         made = LlamaForCausalLM(
@@ -219,7 +220,7 @@ def _random() -> Pretrained:
                 eos_token_id=None,
             )
         )
-    return Pretrained(made.eval(), Bytes(), RANDOM, "a random Llama of two layers", RANDOM)
+    return Pretrained(made.eval().to(device), Bytes(), RANDOM, "a random Llama of two layers", RANDOM)
 
 
 def _line(error: Exception) -> str:
