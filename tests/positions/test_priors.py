@@ -122,8 +122,10 @@ def test_a_prior_that_is_a_power_says_which(name: str) -> None:
     for factor, power in zip(prior.split()[0], powers, strict=True):
         if power is not None:
             lags = torch.arange(-300, 3000)
-            (strength, beta, mu), epsilon = power[0].double()[..., None], power[1]
-            written = -strength * ((lags + mu).abs() + epsilon) ** beta
+            numbers = (torch.zeros(()) if x is None else x.double()[:, None] for x in power[:3])
+            strength, beta, mu = numbers
+            strength, mu = (strength.exp(), 2 * mu.sinh()) if power.exponential else (strength, mu)
+            written = -strength * ((lags + mu).abs() + power.epsilon) ** (1 if power.beta is None else beta)
             torch.testing.assert_close(factor.log_prior(lags).double(), written, rtol=1e-5, atol=1e-6)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..positions.priors import DEEPEST, Prior
 from . import tiles
-from .launch import LOG2E, cdiv, options, pointers, rows, rows_of, strides
+from .launch import cdiv, options, pointers, rows, rows_of, strides
+from .tables import LOG2E
 
 MOST_ROWS = 64  # queries x heads of a group that one tile holds
 FEWEST_KEYS = 256  # below, splitting the keys gains nothing
@@ -21,16 +21,6 @@ def fits(queries: int, groups: int, keys: int) -> bool:
     return queries * groups <= MOST_ROWS and queries <= 16 and keys >= FEWEST_KEYS
 
 
-def formula(prior: Prior) -> tuple[Tensor, float] | None:
-    """(s log2(e), β, μ) [3, heads] and ε where all that depends on the lag is one power (`power`), else None."""
-    relative, _ = prior.split()
-    power = relative[0].power() if len(relative) == 1 else None
-    if power is None:
-        return None
-    (strength, beta, mu), epsilon = power
-    return torch.stack([strength.clamp(max=-DEEPEST) * LOG2E, beta, mu]).detach().float(), epsilon
-
-
 def split(keys: int, programs: int, device: torch.device, tile: int) -> int:
     """Parts of the keys: enough programs for the device twice over, none shorter than four tiles."""
     wanted = 3
@@ -39,8 +29,7 @@ def split(keys: int, programs: int, device: torch.device, tile: int) -> int:
     return max(1, min(wanted, cdiv(keys, 4 * tile), SPLITS))
 
 
-@torch.library.custom_op("attention_priors::fused_decode", mutates_args=())
-def fused_decode(
+def run_decode(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -48,17 +37,23 @@ def fused_decode(
     of_keys: Tensor | None,
     logit: Tensor | None,
     prior: Tensor | None,
-    formula: Tensor | None,
-    first: Tensor,
-    last: Tensor,
+    strength: Tensor | None,
+    beta: Tensor | None,
+    mu: Tensor | None,
+    epsilon: float,
+    exponential: bool,
+    first: Tensor | None,
+    last: Tensor | None,
     needed: Tensor | None,
     offset: int,
     shift: int,
     scale: float,
-    epsilon: float,
     splits: int,
 ) -> Tensor:
-    """Arguments as in `launch.fused_forward`; `formula` and `epsilon` as from `formula`. `splits` 0: as many as pay."""
+    """Arguments as in `launch.run_forward`, with a table that runs backwards, or the numbers of a `Power` in its place.
+
+    `first` and `last` None: each query sees the keys up to itself. `splits` 0: as many as pay.
+    """
     from . import kernels_decode
 
     batch, heads, queries, width = q.shape
@@ -76,10 +71,8 @@ def fused_decode(
         v,
         part,
         lse,
-        *pointers(lse, table, of_keys, logit, prior, formula),
-        first,
-        last,
-        *pointers(first, needed),
+        *pointers(lse, table, of_keys, logit, prior, strength, beta, mu),
+        *pointers(lse, first, last, needed),
         *strides(q),
         *strides(k),
         *strides(v),
@@ -87,7 +80,7 @@ def fused_decode(
         *strides(prior),
         *strides(table, 1),
         *strides(of_keys, 1),
-        rows(first),
+        0 if first is None else rows(first),
         heads,
         heads // kv_heads,
         queries,
@@ -105,7 +98,10 @@ def fused_decode(
         HAS_U=of_keys is not None,
         HAS_A=logit is not None,
         HAS_B=prior is not None,
-        FORMULA=formula is not None,
+        FORMULA=strength is not None,
+        SHAPED=beta is not None,
+        EXPONENTIAL=exponential,
+        PLAIN=first is None,
         SKIP=needed is not None,
         **options(tile),
     )
@@ -123,6 +119,9 @@ def fused_decode(
         num_warps=4,
     )
     return out
+
+
+fused_decode = torch.library.custom_op("attention_priors::fused_decode", mutates_args=())(run_decode)
 
 
 @fused_decode.register_fake

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ..positions.priors import Prior
-from .visible import Visible, causal
+from .visible import Visible
 
 FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 
@@ -41,8 +41,8 @@ def check_prior(prior: Prior | None, q: Tensor) -> None:
         raise ValueError(f"the prior has {prior.heads} heads, q has {q.shape[1]}; build the prior with {q.shape[1]}")
 
 
-def every_key_up_to_itself(q: Tensor, k: Tensor, offset: int) -> Visible:
-    """The causal mask of queries that are the last of the keys; ValueError where they are not."""
+def check_last(q: Tensor, k: Tensor, offset: int) -> None:
+    """ValueError unless the queries are the last of the keys."""
     queries, keys = q.shape[2], k.shape[2]
     if offset + queries > keys:
         raise ValueError(f"{queries} queries from offset {offset} on stand outside the {keys} keys; check the offset")
@@ -51,10 +51,11 @@ def every_key_up_to_itself(q: Tensor, k: Tensor, offset: int) -> Visible:
             f"{queries} queries from offset {offset} on would leave {keys - queries - offset} of the {keys} keys "
             f"unseen; give offset={keys - queries}, or say visible=causal({queries}, {offset})"
         )
-    return causal(queries, offset, q.device)
 
 
-def check_rows(q: Tensor, k: Tensor, logit_scale: Tensor | None, prior_scale: Tensor | None, visible: Visible) -> None:
+def check_rows(
+    q: Tensor, k: Tensor, logit_scale: Tensor | None, prior_scale: Tensor | None, visible: Visible | None
+) -> None:
     """ValueError unless there is a scale for every row, and an interval of at least one of the keys."""
     for name, scale in (("logit_scale", logit_scale), ("prior_scale", prior_scale)):
         if scale is not None:
@@ -62,6 +63,8 @@ def check_rows(q: Tensor, k: Tensor, logit_scale: Tensor | None, prior_scale: Te
             if scale.shape not in (q.shape[1:3], q.shape[:3]):
                 shapes = f"{list(q.shape[1:3])} or {list(q.shape[:3])}"
                 raise ValueError(f"{name} has shape {list(scale.shape)}, but {shapes} is needed")
+    if visible is None:  # every key up to the query
+        return
     if not isinstance(visible, Visible):
         raise TypeError(
             f"visible is a {type(visible).__name__}, but intervals are needed: causal(), window(), documents(), "

@@ -9,14 +9,19 @@ import triton.language as tl
 
 from .kernels import dot, narrow, read
 
+LOG2E = tl.constexpr(1.4426950408889634)
 DEEPEST = tl.constexpr(-1.4426950408889634e30)  # of a log-prior, in base 2
 
 
 @triton.jit
-def generalized_gaussian(b_lag, b_strength, b_beta, b_mu, epsilon):
-    """-α' (|lag + μ| + ε)^β in base 2, α' = log2(e) exp(θ_α)."""
-    b_distance = tl.abs(b_lag.to(tl.float32) + b_mu) + epsilon
-    return tl.maximum(-b_strength * tl.math.exp2(b_beta * tl.math.log2(b_distance)), DEEPEST)
+def power(b_lag, b_strength, b_beta, b_mu, epsilon, SHAPED: tl.constexpr):
+    """-s (|lag + μ| + ε)^β in base 2, s in units of ln 2."""
+    if SHAPED:
+        b_distance = tl.abs(b_lag.to(tl.float32) + b_mu) + epsilon
+        b_power = tl.math.exp2(b_beta * tl.math.log2(b_distance))
+    else:
+        b_power = tl.abs(b_lag).to(tl.float32)
+    return tl.maximum(-b_strength * b_power, DEEPEST)
 
 
 @triton.jit(do_not_specialize=["keys", "shift", "offset"])
@@ -30,7 +35,9 @@ def decode(
     p_u,
     p_a,
     p_b,
-    p_formula,
+    p_strength,
+    p_beta,
+    p_mu,
     p_first,
     p_last,
     p_need,
@@ -70,9 +77,16 @@ def decode(
     HAS_A: tl.constexpr,
     HAS_B: tl.constexpr,
     FORMULA: tl.constexpr,
+    SHAPED: tl.constexpr,
+    EXPONENTIAL: tl.constexpr,
+    PLAIN: tl.constexpr,
     SKIP: tl.constexpr,
 ):
-    """Mean of v and log2-sum-exp2 of one part of the keys, for all queries of the heads that share a key head."""
+    """Mean of v and log2-sum-exp2 of one part of the keys, for all queries of the heads that share a key head.
+
+    PLAIN: query i, at `offset` + i, sees the keys up to itself, and p_first, p_last are not read. The table runs
+    backwards, so that its entries follow the keys: `shift` is the entry of the first query and the first key.
+    """
     i_split = tl.program_id(0)
     kv_heads = heads // groups
     i_b, i_g = tl.program_id(1) // kv_heads, tl.program_id(1) % kv_heads
@@ -81,8 +95,11 @@ def decode(
     o_row = tl.minimum(o_r, groups * queries - 1)  # rows: heads of the group x queries
     o_head, o_query = i_g * groups + o_row // queries, o_row % queries
     o_flat = (i_b * heads + o_head).to(tl.int64) * queries + o_query
-    b_first = tl.load(p_first + i_b * s_ib + o_query)
-    b_last = tl.load(p_last + i_b * s_ib + o_query)
+    if PLAIN:
+        b_first, b_last = o_query * 0, offset + o_query
+    else:
+        b_first = tl.load(p_first + i_b * s_ib + o_query)
+        b_last = tl.load(p_last + i_b * s_ib + o_query)
     b_need = b_first
     if SKIP:
         b_need = tl.load(p_need + o_flat)
@@ -100,9 +117,15 @@ def decode(
         b_b = tl.load(p_b + b64 * s_bb + o_head * s_bh + o_query * s_bm)
     b_strength, b_beta, b_mu = b_a, b_a, b_a
     if FORMULA:
-        b_strength = tl.load(p_formula + o_head)
-        b_beta = tl.load(p_formula + heads + o_head)
-        b_mu = tl.load(p_formula + 2 * heads + o_head)
+        b_strength = tl.load(p_strength + o_head).to(tl.float32)
+        if EXPONENTIAL:
+            b_strength = tl.exp(b_strength)
+        b_strength = tl.minimum(b_strength * LOG2E, -DEEPEST)
+        if SHAPED:
+            b_beta = tl.load(p_beta + o_head).to(tl.float32)
+            b_mu = tl.load(p_mu + o_head).to(tl.float32)
+            if EXPONENTIAL:
+                b_mu = tl.exp(b_mu) - tl.exp(-b_mu)
     # q: [BLOCK_M, BLOCK_D]
     o_q = b64 * s_qb + o_head.to(tl.int64) * s_qh + o_query * s_qm
     b_q = read(p_q + o_q[:, None] + o_d[None, :], m_r[:, None], m_d[None, :], True, BLOCK_D != D)
@@ -125,11 +148,11 @@ def decode(
         m_seen = (o_key[None, :] >= b_first[:, None]) & (o_key[None, :] <= b_last[:, None])
         b_bias = tl.zeros_like(b_s)
         if HAS_T:
-            p_row = p_t + o_head.to(tl.int64) * s_th + shift + o_query
-            b_bias = tl.load(p_row[:, None] - o_key[None, :], mask=m_seen, other=0.0)
+            p_row = p_t + o_head.to(tl.int64) * s_th + shift - o_query
+            b_bias = tl.load(p_row[:, None] + o_key[None, :], mask=m_seen & m_r[:, None], other=0.0)
         if FORMULA:
             b_lag = (offset + o_query)[:, None] - o_key[None, :]
-            b_bias += generalized_gaussian(b_lag, b_strength[:, None], b_beta[:, None], b_mu[:, None], epsilon)
+            b_bias += power(b_lag, b_strength[:, None], b_beta[:, None], b_mu[:, None], epsilon, SHAPED)
         if HAS_U:
             p_keys = p_u + (o_head.to(tl.int64) * s_uh)[:, None] + o_key[None, :]
             b_bias += tl.load(p_keys, mask=m_seen, other=0.0)

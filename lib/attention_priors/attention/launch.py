@@ -23,8 +23,8 @@ from .kernels import BACK, FRONT, INTERPRETED
 from .kernels_backward import backward_keys, backward_queries
 from .kernels_forward import forward
 from .kernels_table import backward_table
+from .tables import LOG2E
 
-LOG2E = 1.4426950408889634
 WALK, SPLITS = 64, 8  # tiles that a program of the table's gradient walks, where that takes no more than SPLITS parts
 
 
@@ -72,8 +72,7 @@ def rows(x: Tensor) -> int:
     return x.stride(0) if x.shape[0] > 1 else 0
 
 
-@torch.library.custom_op("attention_priors::fused_forward", mutates_args=())
-def fused_forward(
+def run_forward(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -138,6 +137,9 @@ def fused_forward(
         **options(tile),
     )
     return out, lse
+
+
+fused_forward = torch.library.custom_op("attention_priors::fused_forward", mutates_args=())(run_forward)
 
 
 @fused_forward.register_fake

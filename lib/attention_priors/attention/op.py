@@ -12,12 +12,12 @@ from torch import Tensor
 from ..positions.pairs import PairBias
 from ..positions.priors import Prior
 from .composite import composite
-from .inputs import check_prior, check_rows, check_tensors, every_key_up_to_itself
+from .inputs import check_last, check_prior, check_rows, check_tensors
 from .reference import reference
 from .sdpa import sdpa
 from .sdpa_skip import sdpa_skip
 from .tiles import serves
-from .visible import Visible
+from .visible import Visible, causal
 
 TRITON = find_spec("triton") is not None  # found out once: a compiler cannot trace the question
 
@@ -71,12 +71,14 @@ def attention(
     check_tensors(q, k, v, offset)
     check_prior(prior, q)
     if visible is None:
-        visible = every_key_up_to_itself(q, k, offset)
+        check_last(q, k, offset)
     check_rows(q, k, logit_scale, prior_scale, visible)
     if backend == "auto":
         backend = "reference" if pairs is not None else _automatic(q, prior, positions)
     if backend not in BACKENDS:
         raise ValueError(f"unknown backend {backend!r}; choose 'auto' or one of {', '.join(map(repr, BACKENDS))}")
+    if visible is None and backend != "triton":
+        visible = causal(q.shape[2], offset, q.device)
     arguments = {"prior": prior, "logit_scale": logit_scale, "prior_scale": prior_scale, "visible": visible}
     if backend == "reference":
         if positions is None:

@@ -7,6 +7,7 @@ it is made, so that none of them waits for its numbers.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import torch
@@ -81,6 +82,25 @@ class Visible:
             facts = Facts(self.facts.first, min(self.facts.last, self.facts.ahead + stop - 1), behind, ahead)
         return Visible(self.first[..., start:stop], self.last[..., start:stop], facts)
 
+    @property
+    def narrow(self) -> tuple[Tensor, Tensor]:
+        """Both ends as kernels read them, int32 [1 or batch, queries], made once."""
+        if _passing():
+            return self._ends()
+        if "_narrow" not in self.__dict__:
+            with torch.inference_mode(False):  # a backward pass may read them
+                object.__setattr__(self, "_narrow", self._ends())
+        return self._narrow
+
+    def _ends(self) -> tuple[Tensor, Tensor]:
+        queries = self.first.shape[-1]
+        first, last = (x.to(torch.int32).reshape(-1, queries).contiguous() for x in (self.first, self.last))
+        return first, last
+
+    def is_plain(self, offset: int) -> bool:
+        """Whether query i, at position `offset` + i, sees the keys 0 .. offset + i."""
+        return self.facts.first == 0 and self.ends_at_itself(offset) and self.first.ndim == 1
+
     def sees_no_future(self, offset: int) -> bool:
         """Whether no query, the first at position `offset`, sees a later key."""
         return self.facts.ahead <= offset
@@ -100,6 +120,22 @@ def causal(queries: int, offset: int = 0, device: torch.device | None = None) ->
         raise ValueError(f"queries = {queries}, offset = {offset}, but at least 1 and 0 are needed")
     last = torch.arange(offset, offset + queries, device=device)
     return Visible(torch.zeros_like(last), last, Facts(0, offset + queries - 1, offset, offset))
+
+
+def plain(queries: int, offset: int, device: torch.device) -> Visible:
+    """`causal`, made once for the latest sizes."""
+    return causal(queries, offset, device) if _passing() else _plain(queries, offset, device)
+
+
+@functools.lru_cache(maxsize=8)
+def _plain(queries: int, offset: int, device: torch.device) -> Visible:
+    with torch.inference_mode(False):
+        return causal(queries, offset, device)
+
+
+def _passing() -> bool:
+    """Whether tensors made now live in compiled code or in a CUDA graph alone."""
+    return torch.compiler.is_compiling() or (torch.cuda.is_available() and torch.cuda.is_current_stream_capturing())
 
 
 def bidirectional(queries: int, keys: int, device: torch.device | None = None) -> Visible:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -19,6 +20,25 @@ FLOOR = -1e9  # finite, so that 0 * FLOOR is 0; exp(FLOOR) is 0 in every dtype
 DEEPEST = -1e30  # where tables end: below FLOOR only the order of values matters
 FAR = 1024.0  # a float32 log-prior of this size leaves 1e-4 to what is added to it
 EDGE = 40.0  # sigmoid(40) is 1 in float64: the exponent 2 has a finite logit
+
+
+class Power(NamedTuple):
+    """The numbers, [heads] each, of log π(lag) = -s (|lag + μ| + ε)^β; β = 1 and μ = 0 where `beta` and `mu` are None.
+
+    `exponential`: s = exp(strength) and μ = 2 sinh(mu), else s = strength. Parameters as they are, so that a kernel
+    that needs no table needs no other operation either.
+    """
+
+    strength: Float[Tensor, " heads"]
+    beta: Float[Tensor, " heads"] | None = None
+    mu: Float[Tensor, " heads"] | None = None
+    epsilon: float = 0.0
+    exponential: bool = False
+
+    def heads(self, start: int, stop: int) -> Power:
+        """Those of the heads start .. stop - 1."""
+        some = (None if x is None else x[start:stop] for x in self[:3])
+        return Power(*some, *self[3:])
 
 
 class Prior(nn.Module, ABC):
@@ -57,14 +77,14 @@ class RelativePrior(Prior):
 
     @abstractmethod
     def log_prior(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
-        """log π(lag), unnormalised. Lags are integers, negative for keys after the query."""
+        """log π(lag), unnormalised. Lags are integers, negative for keys after the query; every lag has a value."""
 
     def exact(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
         """The same, neither rounded nor cut off where the formula is evaluated in float64."""
         return self.log_prior(lags)
 
-    def power(self) -> tuple[Float[Tensor, "3 heads"], float] | None:
-        """(s, β, μ) and ε where log π(lag) = -s (|lag + μ| + ε)^β: a kernel can do without a table. None elsewhere."""
+    def power(self) -> Power | None:
+        """What log π is a power of the lag by: a kernel can do without a table. None elsewhere."""
         return None
 
     def split(self) -> tuple[list[RelativePrior], list[KeyPrior]]:
@@ -144,8 +164,8 @@ class Laplace(RelativePrior):
     def log_prior(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
         return -self.slopes[:, None] * lags.abs().to(_at_least_single(self.slopes.dtype))
 
-    def power(self) -> tuple[Float[Tensor, "3 heads"], float]:
-        return torch.stack([self.slopes, torch.ones_like(self.slopes), torch.zeros_like(self.slopes)]), 0.0
+    def power(self) -> Power:
+        return Power(self.slopes)
 
 
 class GeneralizedGaussian(ClosedForm):
@@ -221,8 +241,8 @@ class GeneralizedGaussian(ClosedForm):
         distance = (lags.double() + self.mu.double()[:, None]).abs() + self.epsilon
         return -self.theta_alpha.double().exp()[:, None] * distance.pow(self.theta_beta.double()[:, None])
 
-    def power(self) -> tuple[Float[Tensor, "3 heads"], float]:
-        return torch.stack([self.theta_alpha.exp(), self.theta_beta, self.mu]), self.epsilon
+    def power(self) -> Power:
+        return Power(self.theta_alpha, self.theta_beta, self.theta_mu, self.epsilon, exponential=True)
 
 
 def alibi_slopes(heads: int) -> list[float]:
@@ -415,10 +435,9 @@ class RelativeShare(RelativePrior):
     def exact(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
         return self.whole.exact(lags)[self.start : self.stop]
 
-    def power(self) -> tuple[Float[Tensor, "3 heads"], float] | None:
-        if (power := self.whole.power()) is None:
-            return None
-        return power[0][:, self.start : self.stop], power[1]
+    def power(self) -> Power | None:
+        power = self.whole.power()
+        return None if power is None else power.heads(self.start, self.stop)
 
 
 class KeyShare(KeyPrior):

@@ -30,6 +30,7 @@ MODULES = {
     "backward_keys": "kernels_backward",
     "backward_table": "kernels_table",
     "decode": "kernels_decode",
+    "power_table": "kernels_prior",
 }
 ELEMENTS = {"p_q", "p_k", "p_v", "p_o", "p_do", "p_dq", "p_dk", "p_dv"}  # in the inputs' dtype; other floats are fp32
 INTEGERS = {"p_first", "p_last", "p_need", "p_span"}
@@ -41,7 +42,8 @@ FLAGS: dict[str, dict[str, Any]] = {
     "backward_queries": {**SCALED, "GRAD_A": True, "GRAD_B": True, "JACOBIANS": 2, "REFINE": True},
     "backward_keys": SCALED,
     "backward_table": SCALED,
-    "decode": {"HAS_A": True, "HAS_B": True, "FORMULA": True},
+    "decode": {"HAS_A": True, "HAS_B": True, "FORMULA": True, "SHAPED": True, "EXPONENTIAL": True, "PLAIN": True},
+    "power_table": {"SHAPED": True, "EXPONENTIAL": True, "GRAD_S": True, "GRAD_B": True, "GRAD_M": True},
 }
 # of these variants in bfloat16, by width: instructions, reads of global memory and exponentials per score
 INSTRUCTIONS = {
@@ -107,7 +109,8 @@ def compiled(
 
     function = getattr(importlib.import_module(f"attention_priors.attention.{MODULES[kernel]}"), kernel)
     wide = tiles.padded(width)
-    tile = tiles.Tile(*tile) if tile else tiles.tile(target, kernel, wide, size)
+    known = kernel if kernel in tiles.KERNELS else "forward"  # which one without tiles does not ask
+    tile = tiles.Tile(*tile) if tile else tiles.tile(target, known, wide, size)
     hip = target.startswith("gfx")
     row = 4096  # elements between the rows of q, k and v
     constants = {
@@ -122,6 +125,8 @@ def compiled(
         "s_vn": row,
         "s_gn": row,
         "JACOBIANS": 0,
+        "FRONT": 256,
+        "BLOCK": 1024,
     }
     constants = {p.name: flags.get(p.name, constants.get(p.name, False)) for p in function.params if p.is_constexpr}
     constants |= dict.fromkeys({"s_am", "s_bm"} & set(function.arg_names), 1)
@@ -167,7 +172,7 @@ def over_budget(kernel: str, target: str, width: int, size: int, found: Compiled
 def _type(name: str, size: int) -> str:
     if name.startswith("p_"):
         return f"*{NAMES[size]}" if name in ELEMENTS else "*i32" if name in INTEGERS else "*fp32"
-    return "fp32" if name in ("scale", "epsilon") else "i32"
+    return "fp32" if name.startswith(("scale", "epsilon")) else "i32"
 
 
 def _nvidia(cubin: bytes, shared: int, tile: tiles.Tile) -> Compiled:

@@ -1,0 +1,236 @@
+"""A prior as the kernels take it: a row of numbers per head over lags, another over keys, and the row's derivatives.
+
+Made once for the values of the prior's parameters and a range of lags. A prior that is a power of the lag takes one
+launch, others PyTorch's operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ..positions.priors import DEEPEST, Power, Prior, RelativePrior
+from .kernels import BACK, FRONT
+from .kernels_prior import power_table
+
+LOG2E = 1.4426950408889634
+MOST_PARAMETERS = 4
+RANGES = 4  # of lags or keys that are kept for one prior
+FEWEST_LAGS = 1024  # of a table for decoding, which grows by powers of two
+Version = tuple[tuple[int, int], ...]
+
+
+class Tables(NamedTuple):
+    """`table` [heads, FRONT + lags + BACK] from the lag `lowest` on and `of_keys` [heads, keys], in base 2.
+
+    `jacobian` = ∂T/∂θ [heads, parameters, as table] belongs to `theta` [parameters, heads]. `backwards`: the highest
+    lag, `highest`, comes first. `power`: what stands for the table in decoding.
+    """
+
+    table: Tensor | None = None
+    lowest: int = 0
+    highest: int = 0
+    of_keys: Tensor | None = None
+    jacobian: Tensor | None = None
+    theta: Tensor | None = None
+    power: Power | None = None
+    backwards: bool = False
+
+    def entry(self, lag: int) -> int:
+        """The column of a lag."""
+        return FRONT + (self.highest - lag if self.backwards else lag - self.lowest)
+
+
+class Kept(NamedTuple):
+    """What was made for the parameters' present values, by range."""
+
+    version: Version
+    made: dict[tuple, Any]
+
+
+KEPT: WeakKeyDictionary[Prior, Kept] = WeakKeyDictionary()
+READ: WeakKeyDictionary[Prior, list] = WeakKeyDictionary()  # by CUDA graphs, which do not own what they read
+
+
+def of_prior(prior: Prior, lowest: int, highest: int, keys: int, device: torch.device, decoding: bool) -> Tables:
+    """The tables of a prior for the lags lowest .. highest and so many keys.
+
+    Parameters that one head has for itself get their gradient through the jacobian, where there are at most four; all
+    others through the table. ValueError where a table holds NaN: not in compiled code, nor on a GPU while gradients
+    are asked for, which would have to wait for it.
+    """
+    relative, own = prior.split()
+    power = relative[0].power() if len(relative) == 1 else None
+    learned = [(factor, name) for factor in relative for name, p in factor.named_parameters() if p.requires_grad]
+    separate = all(factor.headwise for factor, _ in learned) and 0 < len(learned) <= MOST_PARAMETERS
+    learning = torch.is_grad_enabled() and bool(learned)
+    theta = jacobian = table = of_keys = None
+    waits = device.type != "cuda" or not torch.is_grad_enabled()
+    if own:
+
+        def over_keys() -> Tensor:
+            found = in_base_2(prior.of_keys(torch.arange(keys, device=device), keys))
+            return _checked(found) if waits else found
+
+        through = torch.is_grad_enabled() and any(p.requires_grad for factor in own for p in factor.parameters())
+        of_keys = _kept(prior, ("keys", keys), over_keys, through)
+    if learning and separate:
+        theta = torch.stack([factor.get_parameter(name).float() for factor, name in learned])
+    if decoding and power is not None:
+        _kept(prior, ("power",), lambda: [_checked(x) for x in power[:3] if x is not None], False)
+    elif relative:
+        if decoding:  # a table that serves the next tokens too
+            highest = max(highest + 1, FEWEST_LAGS)
+            highest = (1 << (highest - 1).bit_length()) - 1
+        names = [name for _, name in learned] if learning and separate else []
+        through = learning and not separate
+
+        def make() -> tuple[Tensor, Tensor | None]:
+            if power is not None and not through and not torch.compiler.is_compiling():
+                made = _power(power, relative[0], names, lowest, highest, decoding)
+            else:
+                made = _written(prior, learned if names else [], lowest, highest, device, decoding)
+            return (_checked(made[0]), made[1]) if waits else made
+
+        table, jacobian = _kept(prior, (lowest, highest, *names, decoding), make, through)
+    return Tables(table, lowest, highest, of_keys, jacobian, theta, power if decoding else None, decoding)
+
+
+def _kept(prior: Prior, span: tuple, make: Callable[[], object], through: bool) -> object:
+    """`make()`, or what it gave before for the same range and parameters. `through`: gradients go through it.
+
+    A CUDA graph of a training step makes its tables anew at every replay; one that reads keeps those that it found.
+    """
+    capturing = torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
+    tensors = [*prior.parameters(), *prior.buffers()]
+    if (
+        through
+        or torch.compiler.is_compiling()
+        or (capturing and torch.is_grad_enabled())
+        or any(type(x) not in (Tensor, nn.Parameter) or x.is_inference() for x in tensors)
+    ):
+        return make()
+    version = tuple((x.data_ptr(), x._version) for x in tensors)
+    kept = KEPT.get(prior)
+    if kept is None or kept.version != version:
+        kept = KEPT[prior] = Kept(version, {})
+    if span not in kept.made:
+        with torch.inference_mode(False), torch.no_grad():
+            made = make()
+        if capturing:  # memory of the graph
+            return made
+        while len(kept.made) >= RANGES:
+            del kept.made[next(iter(kept.made))]
+        kept.made[span] = made
+    if capturing:
+        READ.setdefault(prior, []).append(kept.made[span])
+    return kept.made[span]
+
+
+def _power(
+    power: Power, factor: RelativePrior, names: list[str], lowest: int, highest: int, backwards: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Table and jacobian of one factor by the kernel."""
+    places = {id(x): place for place, x in enumerate(power[:3]) if x is not None}
+    wanted = [places[id(factor.get_parameter(name))] for name in names]
+    heads, lags = len(power.strength), highest - lowest + 1
+    width, device = FRONT + lags + BACK, power.strength.device
+    table = torch.empty(heads, width, device=device)
+    jacobian = torch.empty(heads, len(wanted), width, device=device) if wanted else None
+    slopes = table if jacobian is None else jacobian
+    near, block = torch.tensor(power.epsilon).item(), 1024
+    strength, beta, mu = (power.strength if x is None else x.detach().contiguous() for x in power[:3])
+    power_table[-(-width // block), heads](
+        table,
+        slopes,
+        strength,
+        beta,
+        mu,
+        table.stride(0),
+        slopes.stride(0),
+        slopes.stride(1) if wanted else 0,
+        lowest,
+        lags,
+        near,
+        power.epsilon - near,
+        FRONT=FRONT,
+        BLOCK=block,
+        SHAPED=power.beta is not None,
+        EXPONENTIAL=power.exponential,
+        GRAD_S=0 in wanted,
+        GRAD_B=1 in wanted,
+        GRAD_M=2 in wanted,
+        BACKWARDS=backwards,
+        num_warps=4,
+    )
+    order = [sorted(wanted).index(place) for place in wanted]
+    return table, jacobian if jacobian is None or order == sorted(order) else jacobian[:, order].contiguous()
+
+
+def _written(
+    prior: Prior,
+    learned: list[tuple[RelativePrior, str]],
+    lowest: int,
+    highest: int,
+    device: torch.device,
+    backwards: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """Table and jacobian by the priors' formulas."""
+    lags = torch.arange(lowest, highest + 1, device=device)
+    lags = lags.flip(0) if backwards else lags
+    if not learned:
+        return settled(prior.table(lags), None)
+    with torch.no_grad():
+        derivatives = [derivative(factor, name, lags) for factor, name in learned]
+        return settled(prior.table(lags), torch.stack(derivatives, 1))
+
+
+def settled(table: Tensor, jacobian: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Both padded, less what they are at the table's peak, the table in base 2; -inf stands for DEEPEST.
+
+    A row of scores does not feel a constant, whose rounding the sums of dS T would feel; nor does Σ_j dS_ij = 0.
+    """
+    table = table.clamp(min=DEEPEST)
+    table = (table - table.detach().amax(-1, keepdim=True)).float()
+    if jacobian is not None:
+        peak = table.argmax(-1)[:, None, None].expand(-1, jacobian.shape[1], 1)
+        jacobian = F.pad(jacobian.float() - jacobian.float().gather(2, peak), (FRONT, BACK)).contiguous()
+    return F.pad(table * LOG2E, (FRONT, BACK)), jacobian
+
+
+def derivative(factor: RelativePrior, name: str, lags: Tensor) -> Tensor:
+    """∂T[h, lag] / ∂θ[h] of a prior whose heads are independent, by forward differentiation: [heads, lags]."""
+
+    def table(value: Tensor) -> Tensor:
+        return torch.func.functional_call(_Table(factor), {f"prior.{name}": value}, (lags,))
+
+    value = factor.get_parameter(name).detach()
+    return torch.func.jvp(table, (value,), (torch.ones_like(value),))[1].float()
+
+
+class _Table(nn.Module):
+    def __init__(self, prior: RelativePrior) -> None:
+        super().__init__()
+        self.prior = prior
+
+    def forward(self, lags: Tensor) -> Tensor:
+        return self.prior.table(lags)
+
+
+def in_base_2(of_keys: Tensor) -> Tensor:
+    """A row over keys as the kernels take it."""
+    return (of_keys.float().clamp(min=DEEPEST) * LOG2E).contiguous()
+
+
+def _checked(x: Tensor) -> Tensor:
+    """`x`. ValueError where it holds NaN; inside compiled or captured code nobody looks."""
+    if torch.compiler.is_compiling() or (x.is_cuda and torch.cuda.is_current_stream_capturing()):
+        return x
+    if bool(x.detach().isnan().any()):
+        raise ValueError("the prior's table holds NaN; check the prior's parameters")
+    return x
