@@ -16,7 +16,7 @@ from ..positions.priors import DEEPEST, Power, Prior
 from .decode import fits, fused_decode, run_decode
 from .inputs import check_rows, check_tensors
 from .kernels import INTERPRETED
-from .launch import fused_forward, run_forward
+from .launch import fused_forward, key_block, run_forward
 from .skipping import first_needed
 from .tables import MOST_PARAMETERS, Tables, in_base_2, of_prior, settled
 from .tiles import DTYPES, padded
@@ -149,10 +149,11 @@ def _run(
         decode = fused_decode if _traced(q) else run_decode
         return decode(q, k, v, *rows, *power, first, last, needed, offset, shift, factor, splits)
     visible = plain(q.shape[2], offset, q.device) if visible is None else visible
-    given = (*rows, *visible.narrow, needed, tables.jacobian, tables.theta, shift, factor)
     learning = torch.is_grad_enabled() and any(
         x is not None and x.requires_grad for x in (q, k, v, *rows, tables.theta)
     )
+    spans = visible.spans(k.shape[2], key_block(q)) if learning and needed is None else None
+    given = (*rows, *visible.narrow, needed, spans, tables.jacobian, tables.theta, shift, factor)
     return (fused_forward if learning or _traced(q) else run_forward)(q, k, v, *given)[0]
 
 

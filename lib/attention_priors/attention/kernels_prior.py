@@ -83,7 +83,8 @@ def power_table(
     b_t, b_log, b_distance, b_sign = log_prior(o_lag + lowest, b_s, b_beta, b_mu, b_epsilon, SHAPED)
     # below FLOOR only the order of values matters, and none has a gradient
     m_slope = m_lag & (tl.where(tl.abs(b_at) > FAR, b_t - b_at, b_t) >= FLOOR)
-    b_row = tl.where(m_lag, tl.maximum(b_t - b_at, DEEPEST) * LOG2E, 0.0)
+    b_row = tl.where(b_t - b_at < DEEPEST, DEEPEST, b_t - b_at)  # NaN stays
+    b_row = tl.where(m_lag, b_row * LOG2E, 0.0)
     tl.store(p_t + i_h.to(tl.int64) * s_th + o_entry, b_row.to(tl.float32), mask=m_row)
     p_slopes += i_h.to(tl.int64) * s_jh
     if GRAD_S:

@@ -24,6 +24,7 @@ from .kernels_backward import backward_keys, backward_queries
 from .kernels_forward import forward
 from .kernels_table import backward_table
 from .tables import LOG2E
+from .visible import key_spans
 
 WALK, SPLITS = 64, 8  # tiles that a program of the table's gradient walks, where that takes no more than SPLITS parts
 
@@ -83,6 +84,7 @@ def run_forward(
     first: Tensor,
     last: Tensor,
     needed: Tensor | None,
+    spans: Tensor | None,
     jacobian: Tensor | None,
     theta: Tensor | None,
     shift: int,
@@ -92,8 +94,8 @@ def run_forward(
 
     table [heads, lags] and of_keys [heads, keys]: log2 of the prior, the table padded by FRONT and BACK, `shift` the
     entry of lag(0, 0). logit, prior [batch, heads, queries]; first, last [1 or batch, queries] and needed [batch,
-    heads, queries] int32. jacobian [heads, parameters, lags], padded alike, and theta [parameters, heads] have a part
-    in the backward pass alone.
+    heads, queries] int32; spans as from `visible.key_spans`, or None. jacobian [heads, parameters, lags], padded
+    alike, and theta [parameters, heads] have a part in the backward pass alone.
     """
     batch, heads, queries, width = q.shape
     q, k, v = dense(q), rows_of(k), rows_of(v)
@@ -147,33 +149,9 @@ def _(q: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
     return torch.empty_like(dense(q)), q.new_empty(q.shape[:3], dtype=torch.float32)
 
 
-def key_spans(first: Tensor, last: Tensor, needed: Tensor | None, keys: int, block: int) -> Tensor:
-    """Queries of each block of keys: [start, stop) need one of its keys, all of [inner, outer) see all of them.
-
-    [1 or batch, 1 or heads, blocks, 4] int32. Exact for intervals whose ends do not move back, a superset (a subset for
-    the inner ones) for all others.
-    """
-    left = torch.arange(0, keys, block, device=first.device, dtype=torch.int32)
-    right = (left + block).clamp(max=keys) - 1
-    first, last = first[:, None], last[:, None]
-    needed = first if needed is None else needed
-    behind = last.cummax(-1).values  # the smallest i with last_i >= x is the smallest with cummax(last)_i >= x
-    settled = last.flip(-1).cummin(-1).values.flip(-1)
-    ahead = first.cummax(-1).values
-    wanted = needed.flip(-1).cummin(-1).values.flip(-1)
-
-    def count(sorted_rows: Tensor, values: Tensor, right_side: bool) -> Tensor:
-        wide = values.expand(*sorted_rows.shape[:2], -1).contiguous()
-        return torch.searchsorted(sorted_rows.contiguous(), wide, right=right_side, out_int32=True)
-
-    parts = (
-        count(behind, left, False),
-        count(wanted, right, True),
-        count(settled, right, False),
-        count(ahead, left, True),
-    )
-    shape = torch.broadcast_shapes(*(part.shape for part in parts))
-    return torch.stack([part.expand(shape) for part in parts], -1).contiguous()
+def key_block(q: Tensor) -> int:
+    """Keys of a block of `backward_keys`."""
+    return tiles.tile(tiles.processor(q.device), "backward_keys", tiles.padded(q.shape[3]), q.element_size()).n
 
 
 @torch.library.custom_op("attention_priors::fused_backward", mutates_args=())
@@ -191,6 +169,7 @@ def fused_backward(
     first: Tensor,
     last: Tensor,
     needed: Tensor | None,
+    spans: Tensor | None,
     jacobian: Tensor | None,
     grads: list[bool],
     shift: int,
@@ -258,7 +237,7 @@ def fused_backward(
         d_theta.copy_(parts.sum((0, 2), dtype=torch.float64).T)
 
     tile = tiles.tile(name, "backward_keys", wide, size)
-    spans = key_spans(first, last, needed, keys, tile.n)
+    spans = key_spans(first, last, needed, keys, tile.n) if spans is None else spans
     each = q.new_empty((batch, heads, keys) if grads[1] else 0, dtype=torch.float32)
     backward_keys[cdiv(keys, tile.n), batch * kv_heads](
         q,
@@ -379,6 +358,7 @@ def _(
     first: Tensor,
     last: Tensor,
     needed: Tensor | None,
+    spans: Tensor | None,
     jacobian: Tensor | None,
     grads: list[bool],
     shift: int,
@@ -395,9 +375,9 @@ def _keep(ctx: Any, inputs: tuple, output: tuple[Tensor, Tensor]) -> None:
 
 
 def _differentiate(ctx: Any, d_out: Tensor, _: Tensor | None) -> tuple[Tensor | None, ...]:
-    q, k, v, table, of_keys, logit, prior, first, last, needed, jacobian, out, lse = ctx.saved_tensors
+    q, k, v, table, of_keys, logit, prior, first, last, needed, spans, jacobian, out, lse = ctx.saved_tensors
     need = ctx.needs_input_grad
-    grads = [need[3], need[4], need[5], need[6], ctx.theta and need[11]]
+    grads = [need[3], need[4], need[5], need[6], ctx.theta and need[12]]
     found = fused_backward(
         d_out,
         q,
@@ -412,13 +392,14 @@ def _differentiate(ctx: Any, d_out: Tensor, _: Tensor | None) -> tuple[Tensor | 
         first,
         last,
         needed,
+        spans,
         jacobian,
         grads,
         ctx.shift,
         ctx.scale,
     )
     rest = [gradient if wanted else None for gradient, wanted in zip(found[3:], grads, strict=True)]
-    return *found[:3], *rest[:4], None, None, None, None, rest[4], None, None
+    return *found[:3], *rest[:4], None, None, None, None, None, rest[4], None, None
 
 
 def _refuse(ctx: Any, *gradients: Tensor) -> None:

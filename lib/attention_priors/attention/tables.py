@@ -6,6 +6,7 @@ launch, others PyTorch's operations.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -66,6 +67,8 @@ def of_prior(prior: Prior, lowest: int, highest: int, keys: int, device: torch.d
     """
     relative, own = prior.split()
     power = relative[0].power() if len(relative) == 1 else None
+    if power is not None and power.strength.device != device:
+        raise ValueError(f"the prior is on {power.strength.device}, q on {device}; move one of them")
     learned = [(factor, name) for factor in relative for name, p in factor.named_parameters() if p.requires_grad]
     separate = all(factor.headwise for factor, _ in learned) and 0 < len(learned) <= MOST_PARAMETERS
     learning = torch.is_grad_enabled() and bool(learned)
@@ -91,7 +94,8 @@ def of_prior(prior: Prior, lowest: int, highest: int, keys: int, device: torch.d
         through = learning and not separate
 
         def make() -> tuple[Tensor, Tensor | None]:
-            if power is not None and not through and not torch.compiler.is_compiling():
+            own = {id(x) for x in power[:3]} if power is not None and not torch.compiler.is_compiling() else set()
+            if own and not through and all(id(relative[0].get_parameter(name)) in own for name in names):
                 made = _power(power, relative[0], names, lowest, highest, decoding)
             else:
                 made = _written(prior, learned if names else [], lowest, highest, device, decoding)
@@ -143,7 +147,7 @@ def _power(
     table = torch.empty(heads, width, device=device)
     jacobian = torch.empty(heads, len(wanted), width, device=device) if wanted else None
     slopes = table if jacobian is None else jacobian
-    near, block = torch.tensor(power.epsilon).item(), 1024
+    near, block = ctypes.c_float(power.epsilon).value, 1024
     strength, beta, mu = (power.strength if x is None else x.detach().contiguous() for x in power[:3])
     power_table[-(-width // block), heads](
         table,

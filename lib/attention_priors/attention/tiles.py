@@ -1,9 +1,9 @@
 """Tile sizes of the kernels by processor and head width: the table of choices, held to budgets by a test.
 
 The budgets are those of the hardware, shared memory per block (A100 163 KB, H100 and H200 227 KB, MI300 64 KB), and in
-bfloat16 up to width 128 also: no traffic to local memory in the main loop on NVIDIA, a handful of values saved around
-it, and a number of instructions per score. tests/attention/test_compile.py compiles ahead of time and compares;
-`python -m attention_priors.attention.bench.assembly` does so for every row. No row has been timed on a GPU yet.
+bfloat16 up to width 128 also: no traffic to local memory in the main loop on NVIDIA, except where a GPU was faster with
+it, a handful of values saved around it, and a number of instructions per score. tests/attention/test_compile.py
+compiles ahead of time and compares; `python -m attention_priors.attention.bench.assembly` does so for every row.
 """
 
 from __future__ import annotations
@@ -42,16 +42,15 @@ def serves(width: int, dtype: torch.dtype) -> bool:
     return SMALLEST <= width <= LARGEST and dtype in DTYPES
 
 
-# processor -> kernel -> tile by (padded width, bytes per element); a width stands for all up to it. sm_90, two bytes:
-# at width 64 the fastest of 18 to 21 on an H200 (2026-11-26, 8,192 tokens), at width 128 the fastest forward, and
-# backward what does not spill (64 x 64 took 0.90 of its time for the keys).
+# processor -> kernel -> tile by (padded width, bytes per element); a width stands for all up to it. sm_90, two bytes,
+# up to width 128: within 2 per cent of the fastest of 4 to 21 on an H200 (2026-11-26 and 28, 8,192 tokens).
 TILES: dict[str, dict[str, dict[tuple[int, int], Tile]]] = {
     "sm_90": {
         "forward": {(64, 2): Tile(64, 64, 4, 3), (128, 2): Tile(128, 128, 8, 3), (256, 2): Tile(128, 32, 8, 2),
                     (64, 4): Tile(32, 32, 4, 1), (128, 4): Tile(16, 32, 4, 1), (256, 4): Tile(16, 16, 4, 1)},
         "backward_queries": {(64, 2): Tile(64, 64, 4, 1), (128, 2): Tile(128, 64, 8, 2), (256, 2): Tile(128, 32, 8, 1),
                              (64, 4): Tile(32, 32, 8, 1), (128, 4): Tile(16, 16, 4, 1), (256, 4): Tile(16, 16, 8, 1)},
-        "backward_keys": {(64, 2): Tile(64, 64, 4, 3), (128, 2): Tile(128, 64, 8, 2), (256, 2): Tile(32, 32, 4, 1),
+        "backward_keys": {(64, 2): Tile(64, 64, 4, 3), (128, 2): Tile(64, 64, 4, 2), (256, 2): Tile(32, 32, 4, 1),
                           (64, 4): Tile(32, 32, 8, 1), (128, 4): Tile(16, 16, 4, 1), (256, 4): Tile(16, 16, 8, 1)},
         "backward_table": {(64, 2): Tile(64, 64, 8, 1), (128, 2): Tile(64, 64, 8, 1), (256, 2): Tile(64, 64, 8, 1),
                            (64, 4): Tile(32, 32, 8, 1), (128, 4): Tile(16, 16, 4, 1), (256, 4): Tile(16, 16, 8, 1)},

@@ -97,6 +97,17 @@ class Visible:
         first, last = (x.to(torch.int32).reshape(-1, queries).contiguous() for x in (self.first, self.last))
         return first, last
 
+    def spans(self, keys: int, block: int) -> Tensor | None:
+        """`key_spans` for blocks of so many keys, made once; None inside compiled or captured code."""
+        if _passing():
+            return None
+        made = self.__dict__.get("_spans", {})
+        if (keys, block) not in made:
+            with torch.inference_mode(False):
+                made = made | {(keys, block): key_spans(*self.narrow, None, keys, block)}
+            object.__setattr__(self, "_spans", made)
+        return made[keys, block]
+
     def is_plain(self, offset: int) -> bool:
         """Whether query i, at position `offset` + i, sees the keys 0 .. offset + i."""
         return self.facts.first == 0 and self.ends_at_itself(offset) and self.first.ndim == 1
@@ -169,6 +180,35 @@ def documents(ids: Int[Tensor, "batch length"]) -> Visible:
     last = torch.where(ends, index, length).flip(1).cummin(1).values.flip(1)
     facts = Facts(length - 1, length - 1, 0, length - 1) if torch.compiler.is_compiling() else None
     return Visible(first, last, facts)
+
+
+def key_spans(first: Tensor, last: Tensor, needed: Tensor | None, keys: int, block: int) -> Tensor:
+    """Queries of each block of keys: [start, stop) need one of its keys, all of [inner, outer) see all of them.
+
+    [1 or batch, 1 or heads, blocks, 4] int32. Exact for intervals whose ends do not move back, a superset (a subset for
+    the inner ones) for all others.
+    """
+    left = torch.arange(0, keys, block, device=first.device, dtype=torch.int32)
+    right = (left + block).clamp(max=keys) - 1
+    first, last = first[:, None], last[:, None]
+    needed = first if needed is None else needed
+    behind = last.cummax(-1).values  # the smallest i with last_i >= x is the smallest with cummax(last)_i >= x
+    settled = last.flip(-1).cummin(-1).values.flip(-1)
+    ahead = first.cummax(-1).values
+    wanted = needed.flip(-1).cummin(-1).values.flip(-1)
+
+    def count(sorted_rows: Tensor, values: Tensor, right_side: bool) -> Tensor:
+        wide = values.expand(*sorted_rows.shape[:2], -1).contiguous()
+        return torch.searchsorted(sorted_rows.contiguous(), wide, right=right_side, out_int32=True)
+
+    parts = (
+        count(behind, left, False),
+        count(wanted, right, True),
+        count(settled, right, False),
+        count(ahead, left, True),
+    )
+    shape = torch.broadcast_shapes(*(part.shape for part in parts))
+    return torch.stack([part.expand(shape) for part in parts], -1).contiguous()
 
 
 def _look(first: Tensor, last: Tensor) -> Facts:

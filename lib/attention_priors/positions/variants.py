@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from .priors import ClosedForm, GeneralizedGaussian, alibi_slopes
+from .priors import ClosedForm, GeneralizedGaussian, Power, alibi_slopes
 
 SIGNS = ("negative", "positive", "mixed")
 LARGEST = 2.0  # exponent of a power of the distance that is conditionally positive definite
@@ -57,8 +57,8 @@ class Bounded(ClosedForm):
         distance = lags.double().abs() + self.epsilon
         return -self.theta_alpha.double().exp()[:, None] * distance.pow(self.beta.double()[:, None])
 
-    def power(self) -> tuple[Float[Tensor, "3 heads"], float]:
-        return torch.stack([self.theta_alpha.exp(), self.beta, torch.zeros_like(self.theta_beta)]), self.epsilon
+    def power(self) -> Power:
+        return Power(self.theta_alpha, self.beta, torch.zeros_like(self.theta_beta), self.epsilon, exponential=True)
 
 
 class Misread(ClosedForm):
