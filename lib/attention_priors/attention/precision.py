@@ -66,8 +66,12 @@ def _is_far(table: Tensor, scale: Tensor | None, first: Tensor, last: Tensor) ->
 
 
 def far_alone(table: Tensor, scale: Tensor | None, first: Tensor, last: Tensor) -> Tensor | None:
-    """Rows that see one key, at a log-prior beyond ±FAR: the rounding of their dS = 0 must not be multiplied by it."""
-    if not _reaches_far(table, scale):
+    """Rows that see one key, at a log-prior beyond ±FAR: the rounding of their dS = 0 must not be multiplied by it.
+
+    Also where b_i is small, ln 1 = 0 say: ∂/∂b_i is a sum of dS T.
+    """
+    if not (_reaches_far(table, scale) or _reaches_far(table, None)):
         return None
     low, high = _ends(first, last)
-    return (_at(table, scale, low).abs() > FAR) & (low == high)
+    far = (_at(table, None, low).abs() > FAR) | (_at(table, scale, low).abs() > FAR)
+    return far & (low == high)
