@@ -1,7 +1,7 @@
 """A prior as the kernels take it: a row of numbers per head over lags, another over keys, and the row's derivatives.
 
-Made once for the values of the prior's parameters and a range of lags. A prior that is a power of the lag takes one
-launch, others PyTorch's operations.
+A prior that is a power of the lag takes one launch, others PyTorch's operations. Where nothing is learned, a table is
+made once for the values of the prior's parameters and a range of lags.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from ..positions.priors import DEEPEST, Power, Prior, RelativePrior
 from .kernels import BACK, FRONT
@@ -72,6 +73,9 @@ def of_prior(prior: Prior, lowest: int, highest: int, keys: int, device: torch.d
     learned = [(factor, name) for factor in relative for name, p in factor.named_parameters() if p.requires_grad]
     separate = all(factor.headwise for factor, _ in learned) and 0 < len(learned) <= MOST_PARAMETERS
     learning = torch.is_grad_enabled() and bool(learned)
+    wanted = _places(power, learned) if learning and separate else []
+    if learning and separate and wanted is None and torch.compiler.is_compiling():
+        separate = False  # forward differentiation cannot be traced
     theta = jacobian = table = of_keys = None
     waits = device.type != "cuda" or not torch.is_grad_enabled()
     if own:
@@ -80,42 +84,46 @@ def of_prior(prior: Prior, lowest: int, highest: int, keys: int, device: torch.d
             found = in_base_2(prior.of_keys(torch.arange(keys, device=device), keys))
             return _checked(found) if waits else found
 
-        through = torch.is_grad_enabled() and any(p.requires_grad for factor in own for p in factor.parameters())
-        of_keys = _kept(prior, ("keys", keys), over_keys, through)
+        of_keys = _kept(prior, ("keys", keys), over_keys)
     if learning and separate:
         theta = torch.stack([factor.get_parameter(name).float() for factor, name in learned])
     if decoding and power is not None:
-        _kept(prior, ("power",), lambda: [_checked(x) for x in power[:3] if x is not None], False)
+        _kept(prior, ("power",), lambda: [_checked(x) for x in power[:3] if x is not None])
     elif relative:
         if decoding:  # a table that serves the next tokens too
             highest = max(highest + 1, FEWEST_LAGS)
             highest = (1 << (highest - 1).bit_length()) - 1
-        names = [name for _, name in learned] if learning and separate else []
-        through = learning and not separate
 
         def make() -> tuple[Tensor, Tensor | None]:
-            own = {id(x) for x in power[:3]} if power is not None and not torch.compiler.is_compiling() else set()
-            if own and not through and all(id(relative[0].get_parameter(name)) in own for name in names):
-                made = _power(power, relative[0], names, lowest, highest, decoding)
+            if power is not None and wanted is not None and (separate or not learning):
+                made = _of_power(power, wanted, lowest, highest, decoding)
             else:
-                made = _written(prior, learned if names else [], lowest, highest, device, decoding)
+                made = _written(prior, learned if learning and separate else [], lowest, highest, device, decoding)
             return (_checked(made[0]), made[1]) if waits else made
 
-        table, jacobian = _kept(prior, (lowest, highest, *names, decoding), make, through)
+        table, jacobian = _kept(prior, (lowest, highest, decoding), make)
     return Tables(table, lowest, highest, of_keys, jacobian, theta, power if decoding else None, decoding)
 
 
-def _kept(prior: Prior, span: tuple, make: Callable[[], object], through: bool) -> object:
-    """`make()`, or what it gave before for the same range and parameters. `through`: gradients go through it.
+def forget() -> None:
+    """Make every table anew: after a change of parameters that PyTorch does not count, in `.data` or in a graph."""
+    KEPT.clear()
 
-    A CUDA graph of a training step makes its tables anew at every replay; one that reads keeps those that it found.
-    """
-    capturing = torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
+
+def _stepped(*_: object) -> None:
+    """Fused optimizers change parameters without counting it."""
+    forget()
+
+
+register_optimizer_step_post_hook(_stepped)
+
+
+def _kept(prior: Prior, span: tuple, make: Callable[[], Any]) -> Any:
+    """`make()`, or what it gave before for the same range and the same parameters, unless these are being trained."""
     tensors = [*prior.parameters(), *prior.buffers()]
     if (
-        through
-        or torch.compiler.is_compiling()
-        or (capturing and torch.is_grad_enabled())
+        torch.compiler.is_compiling()
+        or (torch.is_grad_enabled() and any(x.requires_grad for x in tensors))
         or any(type(x) not in (Tensor, nn.Parameter) or x.is_inference() for x in tensors)
     ):
         return make()
@@ -123,6 +131,7 @@ def _kept(prior: Prior, span: tuple, make: Callable[[], object], through: bool) 
     kept = KEPT.get(prior)
     if kept is None or kept.version != version:
         kept = KEPT[prior] = Kept(version, {})
+    capturing = torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
     if span not in kept.made:
         with torch.inference_mode(False), torch.no_grad():
             made = make()
@@ -136,44 +145,81 @@ def _kept(prior: Prior, span: tuple, make: Callable[[], object], through: bool) 
     return kept.made[span]
 
 
-def _power(
-    power: Power, factor: RelativePrior, names: list[str], lowest: int, highest: int, backwards: bool
+def _places(power: Power | None, learned: list[tuple[RelativePrior, str]]) -> list[int] | None:
+    """Which of the numbers of a power are learned, in their order; None where other parameters are."""
+    numbers = [] if power is None else list(power[:3])
+    found = [[place for place, x in enumerate(numbers) if x is factor.get_parameter(name)] for factor, name in learned]
+    places = [some[0] for some in found] if all(found) else None
+    return places if places is None or places == sorted(places) else None
+
+
+def _of_power(
+    power: Power, wanted: list[int], lowest: int, highest: int, backwards: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Table and jacobian of one factor by the kernel."""
-    places = {id(x): place for place, x in enumerate(power[:3]) if x is not None}
-    wanted = [places[id(factor.get_parameter(name))] for name in names]
-    heads, lags = len(power.strength), highest - lowest + 1
-    width, device = FRONT + lags + BACK, power.strength.device
-    table = torch.empty(heads, width, device=device)
-    jacobian = torch.empty(heads, len(wanted), width, device=device) if wanted else None
-    slopes = table if jacobian is None else jacobian
-    near, block = ctypes.c_float(power.epsilon).value, 1024
-    strength, beta, mu = (power.strength if x is None else x.detach().contiguous() for x in power[:3])
+    """Table and jacobian of one factor by the kernel; the parameters `wanted` stand in the order of `Power`."""
+    numbers = [None if x is None else x.detach() for x in power[:3]]
+    make = power_tables if torch.compiler.is_compiling() else run_power_tables
+    table, jacobian = make(*numbers, *power[3:], wanted, lowest, highest, backwards)
+    return table, jacobian if wanted else None
+
+
+def run_power_tables(
+    strength: Tensor,
+    beta: Tensor | None,
+    mu: Tensor | None,
+    epsilon: float,
+    exponential: bool,
+    wanted: list[int],
+    lowest: int,
+    highest: int,
+    backwards: bool,
+) -> tuple[Tensor, Tensor]:
+    """The kernel's launch; `Power` says what the numbers are."""
+    table, jacobian = _rows(strength, beta, mu, epsilon, exponential, wanted, lowest, highest, backwards)
+    near, block, heads, width = ctypes.c_float(epsilon).value, 1024, len(strength), table.shape[1]
     power_table[-(-width // block), heads](
         table,
-        slopes,
-        strength,
-        beta,
-        mu,
+        jacobian if wanted else table,
+        *(strength if x is None else x.contiguous() for x in (strength, beta, mu)),
         table.stride(0),
-        slopes.stride(0),
-        slopes.stride(1) if wanted else 0,
+        jacobian.stride(0) if wanted else 0,
+        jacobian.stride(1) if wanted else 0,
         lowest,
-        lags,
+        highest - lowest + 1,
         near,
-        power.epsilon - near,
+        epsilon - near,
         FRONT=FRONT,
         BLOCK=block,
-        SHAPED=power.beta is not None,
-        EXPONENTIAL=power.exponential,
+        SHAPED=beta is not None,
+        EXPONENTIAL=exponential,
         GRAD_S=0 in wanted,
         GRAD_B=1 in wanted,
         GRAD_M=2 in wanted,
         BACKWARDS=backwards,
         num_warps=4,
     )
-    order = [sorted(wanted).index(place) for place in wanted]
-    return table, jacobian if jacobian is None or order == sorted(order) else jacobian[:, order].contiguous()
+    return table, jacobian
+
+
+def _rows(
+    strength: Tensor,
+    beta: Tensor | None,
+    mu: Tensor | None,
+    epsilon: float,
+    exponential: bool,
+    wanted: list[int],
+    lowest: int,
+    highest: int,
+    backwards: bool,
+) -> tuple[Tensor, Tensor]:
+    width = FRONT + highest - lowest + 1 + BACK
+    heads, count = strength.shape[0], len(wanted)
+    table = strength.new_empty(heads, width, dtype=torch.float32)
+    return table, strength.new_empty(heads if count else 0, count, width, dtype=torch.float32)
+
+
+power_tables = torch.library.custom_op("attention_priors::power_tables", mutates_args=())(run_power_tables)
+power_tables.register_fake(_rows)
 
 
 def _written(

@@ -38,8 +38,8 @@ POWERS = {
 def test_one_launch_makes_what_the_formulas_make(name: str, backwards: bool) -> None:
     prior = POWERS[name]()
     names = [name for name, _ in prior.named_parameters()]
-    found = tables._power(prior.power(), prior, names, LOWEST, HIGHEST, backwards)
     pairs = [(prior, name) for name in names]
+    found = tables._of_power(prior.power(), tables._places(prior.power(), pairs), LOWEST, HIGHEST, backwards)
     prior = prior.double()  # so that the formula's 2 sinh θ_μ is one of float64 too
     wanted = tables._written(prior, pairs, LOWEST, HIGHEST, torch.device("cpu"), backwards)
     assert (found[0][:, :FRONT] == 0).all() and (found[0][:, -BACK:] == 0).all()
@@ -101,16 +101,15 @@ def counted(kernel: Counted, prior: Prior, queries: int, keys: int, learns: bool
     return kernel.launches + len(seen.launched), seen.waits
 
 
-@pytest.mark.parametrize("learns", [False, True])
-def test_a_table_in_hand_leaves_one_launch_and_nothing_to_wait_for(kernel: Counted, learns: bool) -> None:
+def test_a_table_in_hand_leaves_one_launch_and_nothing_to_wait_for(kernel: Counted) -> None:
     prior = gaussian()
-    counted(kernel, prior, 64, 64, learns)
-    launches, waits = counted(kernel, prior, 64, 64, learns)
-    assert (launches, waits) == (1 + learns, 0), "and in training the one that gathers θ"
+    counted(kernel, prior, 64, 64, learns=False)
+    assert counted(kernel, prior, 64, 64, learns=False) == (1, 0)
     with torch.no_grad():
         prior.theta_beta.mul_(1.1)
-    launches, waits = counted(kernel, prior, 64, 64, learns)
-    assert launches <= 6 and waits == 0
+    assert counted(kernel, prior, 64, 64, learns=False) == (2, 0)
+    assert counted(kernel, prior, 64, 64, learns=True)[1] == 0
+    assert counted(kernel, prior, 64, 64, learns=True) == (3, 0), "θ, the table and its slopes, attention"
 
 
 @pytest.mark.parametrize("prior", [gaussian(), KerpleLog([1.0] * HEADS, [0.5] * HEADS)], ids=["formula", "table"])
@@ -119,40 +118,42 @@ def test_a_decoding_step_is_two_launches_at_every_length(kernel: Counted, prior:
     assert [counted(kernel, prior, 1, 600 + more, learns=False) for more in range(5)] == [(2, 0)] * 5
 
 
-def test_a_table_is_that_of_the_parameters_as_they_are(monkeypatch) -> None:
-    """An optimizer's step, another state and a copy have tables of their own; what is unchanged is not made again."""
-    made, right = [], tables._power
-    monkeypatch.setattr(tables, "_power", lambda *given: made.append(given) or right(*given))
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_table_is_that_of_the_parameters_as_they_are(fused: bool, monkeypatch) -> None:
+    """After an optimizer's step, another state, another parameter; and what is unchanged is not made again."""
+    made, right = [], tables._of_power
+    monkeypatch.setattr(tables, "_of_power", lambda *given: made.append(given) or right(*given))
     prior, other = gaussian(), gaussian(0.5, 0.9, 0.0)
-    optimizer = torch.optim.AdamW(prior.parameters(), lr=0.1)
+    optimizer = torch.optim.AdamW(prior.parameters(), lr=0.1, fused=fused)
     q, k, v = (drawn(1, HEADS, 33, WIDTH, seed=seed) for seed in range(3))
 
-    def both(own: Prior) -> None:
-        out = attention(q, k, v, prior=own, backend="triton")
-        torch.testing.assert_close(out, attention(q, k, v, prior=own, backend="reference"), rtol=1e-4, atol=1e-5)
-        (out.sin().sum() if out.requires_grad else out).sum()
-        if out.requires_grad:
-            own.zero_grad()
-            out.sin().sum().backward()
+    def step() -> None:
+        attention(q, k, v, prior=prior, backend="sdpa").sin().sum().backward()
+        optimizer.step()
 
-    for change, count in (
-        (lambda: None, 1),
-        (lambda: None, 1),
-        (optimizer.step, 2),
-        (lambda: prior.load_state_dict(other.state_dict()), 3),
-        (lambda: setattr(prior, "theta_mu", torch.nn.Parameter(prior.theta_mu + 1)), 4),
-    ):
-        change()
-        both(prior)
+    def state() -> None:
+        prior.load_state_dict(other.state_dict())
+
+    def parameter() -> None:
+        prior.theta_mu = torch.nn.Parameter(prior.theta_mu + 1)
+
+    def data() -> None:
+        prior.theta_beta.data.mul_(0.5)
+        tables.forget()
+
+    for count, change in ((1, None), (1, None), (2, step), (3, state), (4, parameter), (5, data), (5, None)):
+        if change is not None:
+            change()
+        for mode in (torch.no_grad, torch.inference_mode):
+            with mode():
+                found = attention(q, k, v, prior=prior, backend="triton")
+                wanted = attention(q, k, v, prior=prior, backend="reference")
+            torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
         assert len(made) == count
     twin = copy.deepcopy(prior)
     with torch.no_grad():
         twin.theta_alpha += 1
-    both(twin)
-    with torch.inference_mode():
-        both(prior)
-    both(prior)
-    assert len(made) == 6, "the twin's, and one without gradients for the inference mode"
+        assert not torch.equal(attention(q, k, v, prior=twin, backend="triton"), found)
 
 
 def test_a_table_with_gradients_of_its_own_is_made_for_every_call() -> None:
