@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
+from torch import Tensor
 
 Item = TypeVar("Item")
 HEARTBEAT_SECONDS = 15.0
@@ -32,6 +33,11 @@ def seed_for(seed: int, name: str) -> int:
 def generator(seed: int, name: str) -> torch.Generator:
     """A CPU generator seeded for (seed, name)."""
     return torch.Generator().manual_seed(seed_for(seed, name))
+
+
+def sent(x: Tensor, device: torch.device) -> Tensor:
+    """`x` on a device, on its way there while the host goes on."""
+    return x.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else x.to(device)
 
 
 def device(name: str = "auto") -> torch.device:

@@ -17,6 +17,7 @@ import torch
 from .. import config, runtime, store
 from ..experiments import archive
 from ..experiments.archive import INDEX
+from ..experiments.times import training_step
 from ..store.layout import Layout
 from . import arguments as commands
 
@@ -199,7 +200,8 @@ def main(arguments: list[str] | None = None) -> int:
     if chosen.device == "cuda":
         from ..attention.bench import kernels
 
-        return kernels.run(chosen.results)
+        steps = tuple((name, partial(training_step, name, "cuda")) for name in ("bam-ssmax", "rope"))
+        return kernels.run(chosen.results, kernels.Plan(training=steps) if torch.cuda.is_available() else None)
     machine = f"{runtime.processor()}, {THREADS} threads, torch {torch.__version__}"
     print(f"{machine}; a quarter of an hour on two cores")
     committed = (partial(part, chosen.results, profile) for part in (quality, time_taken))

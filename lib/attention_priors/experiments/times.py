@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,22 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .. import runtime
+from .. import config, runtime
 from ..attention import attention
 from ..config import ModelConfig, Profile
 from ..model import Transformer
 from ..positions.priors import GeneralizedGaussian
+from ..tasks import SOURCES
+from ..training import runs
 from . import plain
+from .arms import passkey_run
 from .experiment import Experiment, Frames
 from .memory import Peak
 
 SIZE = {"vocabulary": 512, "width": 256, "layers": 3, "heads": 8, "hidden": 512}
 ENCODINGS = ("nope", "alibi", "bam", "nope-ssmax", "alibi-ssmax", "bam-ssmax")
 ROUNDS = 25
+STEPS = 30  # of training, half of which are timed
 MULTIPLES = (0.5, 1, 2, 4)  # of the length of the derivations: contexts of one call of attention
 
 
@@ -107,3 +111,35 @@ EXPERIMENT = Experiment(
     measure=measure,
     frames=("kernel_backends", "kernel_inference"),
 )
+
+
+class Held:
+    """One batch again and again, whose gate is never reached."""
+
+    def __init__(self, batch: Any) -> None:
+        self.batch = batch
+
+    def __call__(self, step: int) -> Any:
+        return self.batch
+
+    def accuracy(self, model: Transformer, gate: Any) -> float:
+        """Nothing is asked."""
+        return 0.0
+
+
+def training_step(encoding: str, device: str, profile: Profile | None = None) -> Iterator[dict[str, Any]]:
+    """A row of the kernels' benchmark: milliseconds of a training step on passkeys, everything included.
+
+    Of profile gpu, on the longest of its first eight batches, as a run takes it: losses are read late.
+    """
+    spec = passkey_run(profile or config.profile("gpu"), encoding, 0)
+    batches = SOURCES[spec.task](spec)
+    batch = max((batches(step) for step in range(8)), key=lambda batch: batch[0].shape[1])
+    torch.manual_seed(0)
+    model = runs.build(spec).to(device)
+    recipe = spec.recipe.model_copy(update={"steps": STEPS, "cooldown": 1, "warmup": 1})
+    ended = [time.perf_counter() for _ in runs.fit(model, Held(batch), recipe, torch.device(device))]
+    ended = ended[len(ended) // 2 :]  # the first half compiles and warms up
+    row = {"part": "training", "method": encoding, "mode": "compiled", "pass": "step", "width": spec.model.width}
+    milliseconds = 1e3 * (ended[-1] - ended[0]) / (len(ended) - 1)
+    yield row | {"length": batch[0].shape[1], "batch": batch[0].shape[0], "milliseconds": milliseconds}

@@ -36,6 +36,7 @@ from ..store import code, manifest, shipped
 from ..store.registry import nearest
 from ..tasks import SOURCES
 from . import checkpoints, sharding
+from .muon import BatchedMuon
 
 TRAINING_VERSION = 1  # of the trainer and the model: raise it when the same settings would train other weights
 Batch = tuple[Tensor, Tensor, Tensor, Tensor | None]  # of a row of SOURCES
@@ -102,7 +103,8 @@ def optimizers(model: nn.Module, recipe: Recipe) -> list[torch.optim.Optimizer]:
     """Decoupled weight decay on matrices alone: norms, SSMax scales and parameters of positions are not decayed.
 
     Recipe "muon" steps the matrices of the blocks with Muon (Jordan et al. 2024), scaled to AdamW's step size, and all
-    else with AdamW: plateaus are shorter, which matters where a run has a thousand steps.
+    else with AdamW: plateaus are shorter, which matters where a run has a thousand steps. On a GPU they step many
+    parameters at once.
     """
 
     def owned(*kinds: type[nn.Module]) -> set[int]:
@@ -124,13 +126,15 @@ def optimizers(model: nn.Module, recipe: Recipe) -> list[torch.optim.Optimizer]:
             matrix = "inner" if id(p) in inner else "outer"
             kind = "prior" if id(p) in priors else "vectors" if p.ndim < 2 or id(p) in plain else matrix
             settings[kind]["params"].append(p)
+    gpu = next(model.parameters()).is_cuda
     muon = []
     if recipe.optimizer == "muon":
-        muon = [torch.optim.Muon([settings.pop("inner")], lr=recipe.rate, adjust_lr_fn="match_rms_adamw")]
+        kind = BatchedMuon if gpu else torch.optim.Muon
+        muon = [kind([settings.pop("inner")], lr=recipe.rate, adjust_lr_fn="match_rms_adamw")]
     rest = [group for group in settings.values() if group["params"]]
     if recipe.optimizer == "radam":
         return [torch.optim.RAdam(rest, lr=recipe.rate, betas=recipe.betas, decoupled_weight_decay=True)]
-    return [*muon, torch.optim.AdamW(rest, lr=recipe.rate, betas=recipe.betas)]
+    return [*muon, torch.optim.AdamW(rest, lr=recipe.rate, betas=recipe.betas, fused=gpu or None)]
 
 
 def rate_at(step: int, recipe: Recipe, settled: int | None = None) -> float:
@@ -166,14 +170,14 @@ def settled_at(history: list[float], recipe: Recipe, since: int = 0, marks: Mark
 
 
 def loss_of(model: nn.Module, batch: Batch, recipe: Recipe) -> tuple[Tensor, Tensor]:
-    """(loss, answer loss): mean over answers + `text_weight` x mean over the rest; plain mean where all are answers."""
+    """(loss, answer loss): mean over answers + `text_weight` x mean over the rest, 0 where all are answers."""
     tokens, targets, answer, ids = batch
     logits = model(tokens, document_ids=ids)
     losses = F.cross_entropy(logits.float().flatten(0, 1), targets.flatten(), reduction="none")
     answer = answer.flatten()
     main = (losses * answer).sum() / answer.sum().clamp(min=1)
     rest = (losses * ~answer).sum() / (~answer).sum().clamp(min=1)
-    return main + recipe.text_weight * rest if not bool(answer.all()) else main, main.detach()
+    return main + recipe.text_weight * rest, main.detach()
 
 
 def fit(
@@ -204,6 +208,9 @@ def fit(
             "choose one that is"
         )
     half = torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
+    lossy = Compiled(loss_of) if device.type == "cuda" and world == 1 else loss_of
+    # on a GPU a step's losses are read while the next one runs, unless they decide when the training ends
+    losses = Losses(history, device.type == "cuda" and (recipe.gate is not None or not recipe.stops), recipe.rate)
     settled = settled_at(history, recipe, marks=marks)
     for step in range(start, recipe.steps):
         if recipe.gate and settled is None and step and step % recipe.gate.every == 0:
@@ -215,27 +222,89 @@ def fit(
             group["lr"] = rate_at(step, recipe, settled) * group["factor"]
         batch = batches(step)
         model.zero_grad()
-        answer_losses = []
+        found = []
         for part in range(recipe.accumulate):
             own = slice(part * world + rank, None, recipe.accumulate * world)
+            some = tuple(None if x is None else runtime.sent(x[own], device) for x in batch)
             with half:
-                some = tuple(None if x is None else x[own].to(device) for x in batch)
-                loss, answer_loss = loss_of(wrapped, some, recipe)
-            if not bool(loss.isfinite()):
-                raise FloatingPointError(f"the loss is {loss.item()} at step {step}; lower the rate ({recipe.rate})")
+                loss, answer_loss = lossy(wrapped, some, recipe)
+            losses.refuse(loss, step)
             (loss / recipe.accumulate).backward()
-            answer_losses.append(answer_loss)
-        answer_loss = torch.stack(answer_losses).mean()
+            found.append(torch.stack([answer_loss, loss.detach()]))
+        mean = torch.stack(found).mean(0)
         nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
         for optim in optims:
             optim.step()
         if world > 1:
-            dist.all_reduce(answer_loss)
-            answer_loss /= world
-        history.append(answer_loss.item())
+            dist.all_reduce(mean)
+            mean /= world
+        yield from losses.add(mean, step)
         if save_checkpoint and (step + 1) % recipe.checkpoint_every == 0 and step + 1 < recipe.steps:
+            yield from losses.rest()
             save_checkpoint(model, optims, step + 1, history)
-        yield step, history[-1]
+    yield from losses.rest()
+
+
+class Compiled:
+    """`loss_of` compiled for every length at once; as it is, with a word about it, where that cannot be done."""
+
+    def __init__(self, function: Callable[..., tuple[Tensor, Tensor]]) -> None:
+        self.function, self.compiled = function, torch.compile(function, dynamic=True)
+
+    def __call__(self, model: nn.Module, batch: Batch, recipe: Recipe) -> tuple[Tensor, Tensor]:
+        if self.compiled is not self.function:
+            try:
+                return self.compiled(model, batch, recipe)
+            except torch.OutOfMemoryError:
+                raise
+            except Exception as error:
+                runtime.say(f"not compiled ({type(error).__name__}: {str(error).splitlines()[0][:120]})")
+                self.compiled = self.function
+        return self.function(model, batch, recipe)
+
+
+class Losses:
+    """Answer losses on their way into `history`: at once, or `late`, on their way while the device goes on.
+
+    FloatingPointError at the first that is not finite.
+    """
+
+    def __init__(self, history: list[float], late: bool, rate: float) -> None:
+        self.history, self.late, self.rate = history, late, rate
+        self.pending: list[tuple[int, Tensor, torch.cuda.Event]] = []
+
+    def refuse(self, loss: Tensor, step: int) -> None:
+        """Look at a loss before its gradients are used, where looking costs nothing."""
+        if not self.late and not bool(loss.isfinite()):
+            raise FloatingPointError(f"the loss is {loss.item()} at step {step}; lower the rate ({self.rate})")
+
+    def add(self, mean: Tensor, step: int) -> Iterator[tuple[int, float]]:
+        """(answer loss, loss) of a step; yields the steps that are known by now."""
+        if not self.late:
+            self.history.append(mean[0].item())
+            yield step, self.history[-1]
+            return
+        before = self.pending
+        there, event = torch.empty(2, pin_memory=True), torch.cuda.Event()
+        there.copy_(mean, non_blocking=True)
+        event.record()
+        self.history.append(math.nan)  # until it is read
+        self.pending = [(step, there, event)]
+        yield from self._read(before)
+
+    def rest(self) -> Iterator[tuple[int, float]]:
+        """The steps that are still on their way."""
+        before, self.pending = self.pending, []
+        yield from self._read(before)
+
+    def _read(self, pending: list[tuple[int, Tensor, torch.cuda.Event]]) -> Iterator[tuple[int, float]]:
+        for step, there, event in pending:
+            event.synchronize()
+            answer_loss, loss = there.tolist()
+            if not math.isfinite(loss):
+                raise FloatingPointError(f"the loss is {loss} at step {step}; lower the rate ({self.rate})")
+            self.history[step] = answer_loss
+            yield step, answer_loss
 
 
 def build(spec: RunSpec) -> Transformer:

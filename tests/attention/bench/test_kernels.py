@@ -1,9 +1,11 @@
 """What the benchmarks compute from their measurements; the measurements themselves are no test."""
 
 import pandas as pd
+import pytest
 import torch
 
-from attention_priors.attention.bench import assembly, kernels
+from attention_priors import config
+from attention_priors.attention.bench import assembly, goals, kernels
 from attention_priors.experiments import kernel_rows, times
 
 LISTING = """
@@ -38,19 +40,45 @@ def test_without_a_gpu_the_benchmark_says_so_and_succeeds(tmp_path, capsys, monk
     assert "no CUDA device" in capsys.readouterr().out and not list(tmp_path.iterdir())
 
 
-def test_ratios_are_theirs_over_ours() -> None:
-    rows = [
-        {"part": "prefill", "method": method, "width": 128, "length": 4096, "pass": which, "milliseconds": taken}
-        for method, taken in (("SDPA flash, no bias", 1.0), ("ours, learned prior", 2.0))
-        for which in ("forward", "backward")
-    ]
-    rows.append({"part": "prefill", "method": "SDPA, bias in memory", "width": 128, "length": 4096, "pass": "all"})
-    found = kernels.summary(pd.DataFrame(rows)).set_index("measure")
-    assert found["ratio"].to_dict() == {
-        "forward, learned prior / SDPA flash": 0.5,
-        "backward, learned prior / SDPA flash": 0.5,
-    }
-    assert found["must"].tolist() == [0.90, 0.65]
+def test_goals_compare_the_best_of_theirs_with_ours() -> None:
+    def row(part: str, method: str, milliseconds: float, **more: object) -> dict[str, object]:
+        common = {"part": part, "method": method, "mode": "eager", "width": 128, "length": 8192, "pass": "forward"}
+        return common | {"milliseconds": milliseconds} | more
+
+    ours, memory = "ours, learned prior", "SDPA, bias in memory"
+    frame = pd.DataFrame(
+        [
+            row("prefill", ours, 2.0),
+            row("prefill", ours, 1.0, mode=goals.GRAPH),
+            row("prefill", ours, 4.0, **{"pass": "backward"}),
+            row("prefill", "SDPA flash, no bias", 2.4),
+            row("prefill", memory, 60.0),
+            row("prefill", memory, 50.0, mode="compiled"),
+            row("prefill", memory, 10.0, mode="compiled", **{"pass": "backward"}),
+            row("decode", "ours, formula", 0.3),
+            row("decode", "SDPA, no bias", 0.1),
+            row("prefill", "FlexAttention, frozen prior", float("nan"), note="out of memory"),
+            row("training", "bam-ssmax", 41.0, **{"pass": "step"}),
+        ]
+    )
+    found = goals.summary(frame).set_index("measure")
+    assert len(found) == len(goals.GOALS)
+    measured = found[found["said"] != "not measured"]
+    assert measured["value"].to_dict() == pytest.approx(
+        {
+            "flash without bias over ours, forward, 8,192": 1.2,
+            "bias in memory over ours, 8,192": 10.0,
+            "decoding over SDPA without bias, 8,192, eager": 3.0,
+            "a training step of BAM-SSMax, milliseconds": 41.0,
+        }
+    )
+    assert measured["said"].tolist() == ["pass", "fail", "pass", "fail"]
+    assert set(goals.summary(pd.DataFrame())["said"]) == {"not measured"}
+
+
+def test_a_step_of_training_is_timed(tmp_path) -> None:
+    [row] = times.training_step("bam-ssmax", "cpu", config.profile("smoke"))
+    assert row["milliseconds"] > 0 and row["pass"] == "step"
 
 
 def test_peak_counts_what_is_held_at_one_time() -> None:

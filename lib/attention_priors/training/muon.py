@@ -1,0 +1,54 @@
+"""Muon (Jordan et al. 2024) with one product for all matrices of a shape: on a GPU the many small ones are its time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+
+class BatchedMuon(torch.optim.Muon):
+    """`torch.optim.Muon` with adjust_lr_fn="match_rms_adamw": the same steps up to the rounding of bfloat16, and the
+    same state."""
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> None:
+        """One step. ValueError for a closure."""
+        if closure is not None:
+            raise ValueError("BatchedMuon takes no closure; compute the gradients before step()")
+        for group in self.param_groups:
+            parameters: list[Tensor] = []
+            gradients: list[Tensor] = []
+            buffers: list[Tensor] = []
+            self._init_group(group, parameters, gradients, buffers)
+            if not parameters:
+                continue
+            torch._foreach_lerp_(buffers, gradients, 1 - group["momentum"])
+            updates = torch._foreach_lerp(gradients, buffers, group["momentum"]) if group["nesterov"] else buffers
+            torch._foreach_mul_(parameters, 1 - group["lr"] * group["weight_decay"])
+            shapes: dict[tuple[int, ...], list[int]] = {}
+            for place, parameter in enumerate(parameters):
+                shapes.setdefault(tuple(sorted(parameter.shape)), []).append(place)
+            for (_, wide), places in shapes.items():
+                flat = [updates[i] if updates[i].shape[1] == wide else updates[i].T for i in places]
+                made = orthogonal(torch.stack(flat), group["ns_coefficients"], group["ns_steps"], group["eps"])
+                back = [x if parameters[i].shape[1] == wide else x.T for i, x in zip(places, made.float(), strict=True)]
+                rate = -group["lr"] * 0.2 * math.sqrt(wide)
+                torch._foreach_add_([parameters[i] for i in places], back, alpha=rate)
+
+
+def orthogonal(
+    x: Float[Tensor, "matrices rows columns"], coefficients: tuple[float, float, float], steps: int, eps: float
+) -> Float[Tensor, "matrices rows columns"]:
+    """Newton-Schulz: U Vᵀ of x = U S Vᵀ, roughly, in bfloat16. Rows are not more than columns."""
+    a, b, c = coefficients
+    x = x.bfloat16()
+    x = x / x.norm(dim=(1, 2), keepdim=True).clamp(min=eps)
+    for _ in range(steps):
+        gram = x @ x.mT
+        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+    return x
