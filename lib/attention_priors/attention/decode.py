@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -23,10 +24,14 @@ def fits(queries: int, groups: int, keys: int) -> bool:
 
 def split(keys: int, programs: int, device: torch.device, tile: int) -> int:
     """Parts of the keys: enough programs for the device twice over, none shorter than four tiles."""
-    wanted = 3
-    if device.type == "cuda":
-        wanted = cdiv(2 * torch.cuda.get_device_properties(device).multi_processor_count, programs)
+    wanted = cdiv(2 * processors(device), programs) if device.type == "cuda" else 3
     return max(1, min(wanted, cdiv(keys, 4 * tile), SPLITS))
+
+
+@functools.lru_cache
+def processors(device: torch.device) -> int:
+    """Multiprocessors of a GPU."""
+    return torch.cuda.get_device_properties(device).multi_processor_count
 
 
 def run_decode(

@@ -7,6 +7,7 @@ head has for itself, is summed in the kernel against the table's derivatives.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from ..positions.priors import DEEPEST, Power, Prior
 from .decode import fits, fused_decode, run_decode
 from .inputs import check_rows, check_tensors
 from .kernels import INTERPRETED
-from .launch import fused_forward, key_block, run_forward
+from .launch import fused_forward, run_forward
 from .skipping import first_needed
 from .tables import MOST_PARAMETERS, Tables, in_base_2, of_prior, settled
 from .tiles import DTYPES, padded
@@ -47,16 +48,18 @@ def fused(
     if prior is None:
         return table_attention(q, k, v, tolerance=tolerance, **given)
     lowest = 0 if visible is None or visible.sees_no_future(offset) else offset - keys + 1
+    _check(q, tolerance)
     # Autocast would round lags to half precision, where 256 and 257 are one number.
-    with torch.autocast(q.device.type, enabled=False):
+    rounds = torch.is_autocast_enabled(q.device.type)
+    with torch.autocast(q.device.type, enabled=False) if rounds else nullcontext():
         if tolerance:
             lags = torch.arange(lowest, offset + queries, device=q.device)
             rows = {"table": prior.table(lags), "of_keys": prior.of_keys(torch.arange(keys, device=q.device), keys)}
             return table_attention(
                 q, k, v, prior_scale=prior_scale, lowest=lowest, tolerance=tolerance, **rows, **given
             )
-        _check(q, k, v, offset, tolerance)
-        decoding = decodes(q, k, v, logit_scale, prior_scale, *prior.parameters())
+        learned = prior.parameters() if torch.is_grad_enabled() else ()
+        decoding = decodes(q, k, v, logit_scale, prior_scale, *learned)
         tables = of_prior(prior, lowest, offset + queries - 1, keys, q.device, decoding)
     return _run(q, k, v, tables, prior_scale=prior_scale, decoding=decoding, **given)
 
@@ -94,7 +97,9 @@ def table_attention(
     names the argument, its value and the remedy; NaN in a table is looked for where nothing waits for it, on the CPU.
     """
     lowest = 0 if lowest is None else lowest
-    _check(q, k, v, offset, tolerance)
+    _check(q, tolerance)
+    check_tensors(q, k, v, offset)
+    check_rows(q, k, logit_scale, prior_scale, visible)
     _check_tables(q, k, table, lowest, of_keys, jacobian, theta, offset)
     queries = q.shape[2]
     if table is not None and visible is not None and visible.facts.ahead - offset > -lowest:
@@ -135,7 +140,6 @@ def _run(
     splits: int = 0,
 ) -> Tensor:
     """The kernels, with all that they take checked and made."""
-    check_rows(q, k, logit_scale, prior_scale, visible)
     biased = tables.table is not None or tables.of_keys is not None or tables.power is not None
     wide = q.shape[:3]
     logit = None if logit_scale is None else logit_scale.float().expand(wide)
@@ -152,9 +156,10 @@ def _run(
     learning = torch.is_grad_enabled() and any(
         x is not None and x.requires_grad for x in (q, k, v, *rows, tables.theta)
     )
-    spans = visible.spans(k.shape[2], key_block(q)) if learning and needed is None else None
-    given = (*rows, *visible.narrow, needed, spans, tables.jacobian, tables.theta, shift, factor)
-    return (fused_forward if learning or _traced(q) else run_forward)(q, k, v, *given)[0]
+    traced = _traced(q)
+    place = offset if visible.is_plain(offset) else -1
+    given = (*rows, *visible.narrow, needed, place, tables.jacobian, tables.theta, shift, factor)
+    return (fused_forward if learning or traced else run_forward)(q, k, v, *given)[0]
 
 
 def _traced(q: Tensor) -> bool:
@@ -162,7 +167,7 @@ def _traced(q: Tensor) -> bool:
     return torch.compiler.is_compiling() or type(q) not in (Tensor, nn.Parameter)
 
 
-def _check(q: Tensor, k: Tensor, v: Tensor, offset: int, tolerance: float) -> None:
+def _check(q: Tensor, tolerance: float) -> None:
     if q.device.type != "cuda" and not INTERPRETED:
         raise ValueError(
             f"q is on {q.device}, but backend 'triton' needs a GPU; use backend='sdpa', or set TRITON_INTERPRET=1 "
@@ -170,8 +175,7 @@ def _check(q: Tensor, k: Tensor, v: Tensor, offset: int, tolerance: float) -> No
         )
     if q.dtype not in DTYPES:
         raise ValueError(f"q is {q.dtype}, but the kernels take float32, bfloat16 and float16; use backend='sdpa'")
-    check_tensors(q, k, v, offset)
-    padded(q.shape[3])
+    padded(q.shape[-1])
     if not 0 <= tolerance < 1:
         raise ValueError(f"tolerance = {tolerance}, but it bounds a row's weight: give 0 <= tolerance < 1")
 

@@ -24,7 +24,7 @@ from .kernels_backward import backward_keys, backward_queries
 from .kernels_forward import forward
 from .kernels_table import backward_table
 from .tables import LOG2E
-from .visible import key_spans
+from .visible import key_spans, plain_spans
 
 WALK, SPLITS = 64, 8  # tiles that a program of the table's gradient walks, where that takes no more than SPLITS parts
 
@@ -84,7 +84,7 @@ def run_forward(
     first: Tensor,
     last: Tensor,
     needed: Tensor | None,
-    spans: Tensor | None,
+    plain: int,
     jacobian: Tensor | None,
     theta: Tensor | None,
     shift: int,
@@ -94,8 +94,8 @@ def run_forward(
 
     table [heads, lags] and of_keys [heads, keys]: log2 of the prior, the table padded by FRONT and BACK, `shift` the
     entry of lag(0, 0). logit, prior [batch, heads, queries]; first, last [1 or batch, queries] and needed [batch,
-    heads, queries] int32; spans as from `visible.key_spans`, or None. jacobian [heads, parameters, lags], padded
-    alike, and theta [parameters, heads] have a part in the backward pass alone.
+    heads, queries] int32; `plain`: the first query's position where each query sees the keys up to itself, else -1.
+    jacobian [heads, parameters, lags], padded alike, and theta [parameters, heads] have a part in the backward pass.
     """
     batch, heads, queries, width = q.shape
     q, k, v = dense(q), rows_of(k), rows_of(v)
@@ -149,11 +149,6 @@ def _(q: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
     return torch.empty_like(dense(q)), q.new_empty(q.shape[:3], dtype=torch.float32)
 
 
-def key_block(q: Tensor) -> int:
-    """Keys of a block of `backward_keys`."""
-    return tiles.tile(tiles.processor(q.device), "backward_keys", tiles.padded(q.shape[3]), q.element_size()).n
-
-
 @torch.library.custom_op("attention_priors::fused_backward", mutates_args=())
 def fused_backward(
     d_out: Tensor,
@@ -169,7 +164,7 @@ def fused_backward(
     first: Tensor,
     last: Tensor,
     needed: Tensor | None,
-    spans: Tensor | None,
+    plain: int,
     jacobian: Tensor | None,
     grads: list[bool],
     shift: int,
@@ -237,7 +232,10 @@ def fused_backward(
         d_theta.copy_(parts.sum((0, 2), dtype=torch.float64).T)
 
     tile = tiles.tile(name, "backward_keys", wide, size)
-    spans = key_spans(first, last, needed, keys, tile.n) if spans is None else spans
+    if plain >= 0 and needed is None:
+        spans = plain_spans(queries, plain, keys, tile.n, q.device)
+    else:
+        spans = key_spans(first, last, needed, keys, tile.n)
     each = q.new_empty((batch, heads, keys) if grads[1] else 0, dtype=torch.float32)
     backward_keys[cdiv(keys, tile.n), batch * kv_heads](
         q,
@@ -358,7 +356,7 @@ def _(
     first: Tensor,
     last: Tensor,
     needed: Tensor | None,
-    spans: Tensor | None,
+    plain: int,
     jacobian: Tensor | None,
     grads: list[bool],
     shift: int,
@@ -368,14 +366,14 @@ def _(
 
 
 def _keep(ctx: Any, inputs: tuple, output: tuple[Tensor, Tensor]) -> None:
-    *tensors, theta, shift, scale = inputs
-    ctx.shift, ctx.scale, ctx.theta = shift, scale, theta is not None
-    ctx.save_for_backward(*tensors, *output)
+    *tensors, ctx.plain, jacobian, theta, ctx.shift, ctx.scale = inputs
+    ctx.theta = theta is not None
+    ctx.save_for_backward(*tensors, jacobian, *output)
     ctx.mark_non_differentiable(output[1])
 
 
 def _differentiate(ctx: Any, d_out: Tensor, _: Tensor | None) -> tuple[Tensor | None, ...]:
-    q, k, v, table, of_keys, logit, prior, first, last, needed, spans, jacobian, out, lse = ctx.saved_tensors
+    q, k, v, table, of_keys, logit, prior, first, last, needed, jacobian, out, lse = ctx.saved_tensors
     need = ctx.needs_input_grad
     grads = [need[3], need[4], need[5], need[6], ctx.theta and need[12]]
     found = fused_backward(
@@ -392,7 +390,7 @@ def _differentiate(ctx: Any, d_out: Tensor, _: Tensor | None) -> tuple[Tensor | 
         first,
         last,
         needed,
-        spans,
+        ctx.plain,
         jacobian,
         grads,
         ctx.shift,

@@ -48,14 +48,7 @@ class Tables(NamedTuple):
         return FRONT + (self.highest - lag if self.backwards else lag - self.lowest)
 
 
-class Kept(NamedTuple):
-    """What was made for the parameters' present values, by range."""
-
-    version: Version
-    made: dict[tuple, Any]
-
-
-KEPT: WeakKeyDictionary[Prior, Kept] = WeakKeyDictionary()
+KEPT: WeakKeyDictionary[Prior, dict[tuple, tuple[Version, Any]]] = WeakKeyDictionary()  # by range of lags or keys
 READ: WeakKeyDictionary[Prior, list] = WeakKeyDictionary()  # by CUDA graphs, which do not own what they read
 
 
@@ -70,9 +63,11 @@ def of_prior(prior: Prior, lowest: int, highest: int, keys: int, device: torch.d
     power = relative[0].power() if len(relative) == 1 else None
     if power is not None and power.strength.device != device:
         raise ValueError(f"the prior is on {power.strength.device}, q on {device}; move one of them")
-    learned = [(factor, name) for factor in relative for name, p in factor.named_parameters() if p.requires_grad]
+    learned = []
+    if torch.is_grad_enabled():
+        learned = [(factor, name) for factor in relative for name, p in factor.named_parameters() if p.requires_grad]
     separate = all(factor.headwise for factor, _ in learned) and 0 < len(learned) <= MOST_PARAMETERS
-    learning = torch.is_grad_enabled() and bool(learned)
+    learning = len(learned) > 0
     wanted = _places(power, learned) if learning and separate else []
     if learning and separate and wanted is None and torch.compiler.is_compiling():
         separate = False  # forward differentiation cannot be traced
@@ -88,7 +83,8 @@ def of_prior(prior: Prior, lowest: int, highest: int, keys: int, device: torch.d
     if learning and separate:
         theta = torch.stack([factor.get_parameter(name).float() for factor, name in learned])
     if decoding and power is not None:
-        _kept(prior, ("power",), lambda: [_checked(x) for x in power[:3] if x is not None])
+        numbers = [x for x in power[:3] if x is not None]
+        _kept(prior, ("power",), lambda: [_checked(x) for x in numbers], numbers)
     elif relative:
         if decoding:  # a table that serves the next tokens too
             highest = max(highest + 1, FEWEST_LAGS)
@@ -118,9 +114,12 @@ def _stepped(*_: object) -> None:
 register_optimizer_step_post_hook(_stepped)
 
 
-def _kept(prior: Prior, span: tuple, make: Callable[[], Any]) -> Any:
-    """`make()`, or what it gave before for the same range and the same parameters, unless these are being trained."""
-    tensors = [*prior.parameters(), *prior.buffers()]
+def _kept(prior: Prior, span: tuple, make: Callable[[], Any], tensors: list[Tensor] | None = None) -> Any:
+    """`make()`, or what it gave before for the same range and the same parameters, unless these are being trained.
+
+    `tensors`: what it depends on, all of the prior's if None.
+    """
+    tensors = _tensors(prior) if tensors is None else tensors
     if (
         torch.compiler.is_compiling()
         or (torch.is_grad_enabled() and any(x.requires_grad for x in tensors))
@@ -128,21 +127,26 @@ def _kept(prior: Prior, span: tuple, make: Callable[[], Any]) -> Any:
     ):
         return make()
     version = tuple((x.data_ptr(), x._version) for x in tensors)
-    kept = KEPT.get(prior)
-    if kept is None or kept.version != version:
-        kept = KEPT[prior] = Kept(version, {})
+    kept = KEPT.setdefault(prior, {})
     capturing = torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
-    if span not in kept.made:
+    known, made = kept.get(span, (None, None))
+    if known != version:
         with torch.inference_mode(False), torch.no_grad():
             made = make()
         if capturing:  # memory of the graph
             return made
-        while len(kept.made) >= RANGES:
-            del kept.made[next(iter(kept.made))]
-        kept.made[span] = made
+        while len(kept) >= RANGES:
+            del kept[next(iter(kept))]
+        kept[span] = (version, made)
     if capturing:
-        READ.setdefault(prior, []).append(kept.made[span])
-    return kept.made[span]
+        READ.setdefault(prior, []).append(made)
+    return made
+
+
+def _tensors(module: nn.Module) -> list[Tensor]:
+    """Parameters and buffers, without the time that `parameters()` takes."""
+    own = [x for x in (*module._parameters.values(), *module._buffers.values()) if x is not None]
+    return own + [x for child in module._modules.values() for x in _tensors(child)]
 
 
 def _places(power: Power | None, learned: list[tuple[RelativePrior, str]]) -> list[int] | None:

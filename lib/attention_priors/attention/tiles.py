@@ -8,6 +8,7 @@ compiles ahead of time and compares; `python -m attention_priors.attention.bench
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import torch
@@ -85,6 +86,7 @@ TILES: dict[str, dict[str, dict[tuple[int, int], Tile]]] = {
 INTERPRETER = {"decode": Tile(16, 64, 4, 1)}  # the others: Tile(32, 32, 4, 1)
 
 
+@functools.lru_cache
 def processor(device: torch.device) -> str:
     """The row of TILES for a device: its own, or the one with the smallest budget, which fits everywhere."""
     if device.type != "cuda":

@@ -97,17 +97,6 @@ class Visible:
         first, last = (x.to(torch.int32).reshape(-1, queries).contiguous() for x in (self.first, self.last))
         return first, last
 
-    def spans(self, keys: int, block: int) -> Tensor | None:
-        """`key_spans` for blocks of so many keys, made once; None inside compiled or captured code."""
-        if _passing():
-            return None
-        made = self.__dict__.get("_spans", {})
-        if (keys, block) not in made:
-            with torch.inference_mode(False):
-                made = made | {(keys, block): key_spans(*self.narrow, None, keys, block)}
-            object.__setattr__(self, "_spans", made)
-        return made[keys, block]
-
     def is_plain(self, offset: int) -> bool:
         """Whether query i, at position `offset` + i, sees the keys 0 .. offset + i."""
         return self.facts.first == 0 and self.ends_at_itself(offset) and self.first.ndim == 1
@@ -142,6 +131,19 @@ def plain(queries: int, offset: int, device: torch.device) -> Visible:
 def _plain(queries: int, offset: int, device: torch.device) -> Visible:
     with torch.inference_mode(False):
         return causal(queries, offset, device)
+
+
+def plain_spans(queries: int, offset: int, keys: int, block: int, device: torch.device) -> Tensor:
+    """`key_spans` of `causal`, made once for the latest sizes."""
+    if _passing():
+        return key_spans(*causal(queries, offset, device).narrow, None, keys, block)
+    return _plain_spans(queries, offset, keys, block, device)
+
+
+@functools.lru_cache(maxsize=64)
+def _plain_spans(queries: int, offset: int, keys: int, block: int, device: torch.device) -> Tensor:
+    with torch.inference_mode(False):
+        return key_spans(*causal(queries, offset, device).narrow, None, keys, block)
 
 
 def _passing() -> bool:

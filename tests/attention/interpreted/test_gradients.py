@@ -319,10 +319,10 @@ def test_a_log_sum_exp_that_is_off_by_its_rounding_makes_no_weight_above_1(stren
     jacobian = torch.randn(2, 2, 79, generator=generator)
     jacobian, theta = F.pad(jacobian, (launch.FRONT, launch.BACK)).contiguous(), torch.zeros(2, 2)
     shift, given = launch.FRONT + 39, (table, None, rows, rows)
-    out, lse = launch.fused_forward(q, k, v, *given, first, last, None, None, jacobian, theta, shift, 0.25)
+    out, lse = launch.fused_forward(q, k, v, *given, first, last, None, -1, jacobian, theta, shift, 0.25)
     lse = torch.nextafter(lse, torch.full_like(lse, step))
     grads = [True, False, True, True, True]
-    place = (first, last, None, None)
+    place = (first, last, None, -1)
     made = launch.fused_backward(d_out, q, k, v, out, lse, *given, *place, jacobian, grads, shift, 0.25)
     assert all(gradient.isfinite().all() for gradient in made)
     assert (made[2].abs() <= d_out.abs().sum(2, keepdim=True) * (1 + 1e-5)).all(), "dv = pᵀ dO, and p is at most 1"

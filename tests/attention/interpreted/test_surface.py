@@ -172,7 +172,7 @@ def test_the_padding_of_the_table_is_never_used_and_nothing_beyond_it_read() -> 
         wide[:, 1, FRONT : FRONT + length] = drawn(HEADS, length, seed=7)
         table = wide[:, 1]
         slopes = nn.functional.pad(drawn(HEADS, 2, length, seed=9), (FRONT, BACK))
-        place = (first, last, None, None)
+        place = (first, last, None, -1)
         out, lse = launch.fused_forward(q, k, v, table, None, None, scale, *place, None, None, FRONT, 0.25)
         grads = [True, False, False, True, True]
         back = launch.fused_backward(
@@ -209,14 +209,14 @@ def test_the_operators_are_what_torch_expects() -> None:
     """Schema, fake implementation (shapes and strides) and the registration of autograd."""
     q, k, v = (drawn(1, 20, HEADS, WIDTH, seed=seed).transpose(1, 2).requires_grad_() for seed in range(3))
     first, last = torch.zeros(1, 20, dtype=torch.int32), torch.arange(20, dtype=torch.int32)[None]
-    of_keys, none = drawn(HEADS, 20).requires_grad_(), (None, None, None, None)
+    of_keys, none = drawn(HEADS, 20).requires_grad_(), (None, -1, None, None)
     inputs = (q, k, v, None, of_keys, None, None, first, last, *none, FRONT, 0.25)
     kinds = ("test_schema", "test_faketensor", "test_autograd_registration")
     torch.library.opcheck(launch.fused_forward, inputs, test_utils=kinds)
     out, lse = launch.fused_forward(*inputs)
     assert out.stride() == q.stride()
     grads = [False, True, False, False, False]
-    back = (out, q, k, v, out, lse, *inputs[3:7], first, last, None, None, None, grads, FRONT, 0.25)
+    back = (out, q, k, v, out, lse, *inputs[3:7], first, last, None, -1, None, grads, FRONT, 0.25)
     torch.library.opcheck(
         launch.fused_backward,
         tuple(x.detach() if isinstance(x, torch.Tensor) else x for x in back),
