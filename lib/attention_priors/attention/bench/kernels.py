@@ -268,7 +268,7 @@ def tried(row: Row, measure: Callable[[], Iterator[Row]]) -> Iterator[Row]:
 def measure(name: str, setting: Setting) -> Iterator[Row]:
     """Rows "forward" and "backward" of one method."""
     row = {"part": "prefill", "method": name, "width": setting.width, "length": setting.length, "batch": setting.batch}
-    compiled = name.endswith(", compiled")
+    compiled = name.endswith(", compiled") or name in FLEX
     row |= {"method": name.removesuffix(", compiled"), "mode": "compiled" if compiled else EAGER}
 
     def both() -> Iterator[Row]:

@@ -13,7 +13,7 @@ PREFILL = (
     "SDPA flash, no bias",
     "SDPA cuDNN, no bias",
     "FlexAttention, frozen prior",
-    "SDPA, bias by formula",
+    "SDPA, bias in memory",
 )
 DECODING = {  # method, mode: label
     ("ours, formula", "eager"): "ours, eager",
@@ -55,8 +55,7 @@ def draw(frame: Frame) -> Figure:
 
 
 def place(frame: Frame) -> str:
-    first = frame.iloc[0]
-    return f"one {first['device']}, {first['date']}"
+    return f"one {frame['device'].iloc[0]}, {' and '.join(sorted(frame['date'].unique()))}"
 
 
 def caption(frame: Frame) -> str:
