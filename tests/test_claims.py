@@ -315,8 +315,7 @@ def test_the_readme_says_what_was_found_as_the_committed_results_have_it(tmp_pat
 
 def test_all_notebooks_of_profile_full_are_committed():
     there = {path.stem for path in (config.ROOT / "results" / "full" / "notebooks").glob("*.ipynb")}
-    owed = {"pretrained_model"}  # two hours and more that nobody has spent yet
-    assert there | owed == {name for name, row in NOTEBOOKS.items() if row.trained}
+    assert there == {name for name, row in NOTEBOOKS.items() if row.trained}
 
 
 def test_the_last_verdict_of_the_history_is_the_ledgers():
