@@ -91,8 +91,10 @@ def test_heads_with_a_window_read_decode_and_learn_as_in_the_reference(name: str
 
 GRAPHS = """
 import sys, torch
-from attention_priors.attention import launch
+from attention_priors import config
+from attention_priors.attention import launch, op, tables
 from attention_priors.model import Transformer
+from attention_priors.training import runs
 
 class Silent:  # a compiler sees operators, not what they launch
     def __getitem__(self, grid):
