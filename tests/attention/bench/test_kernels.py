@@ -40,6 +40,12 @@ def test_without_a_gpu_the_benchmark_says_so_and_succeeds(tmp_path, capsys, monk
     assert "no CUDA device" in capsys.readouterr().out and not list(tmp_path.iterdir())
 
 
+def test_without_triton_too(tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(kernels.op, "TRITON", False)
+    assert kernels.run(tmp_path, kernels.Plan()) == 0
+    assert "no Triton here" in capsys.readouterr().out and not list(tmp_path.iterdir())
+
+
 def test_goals_compare_the_best_of_theirs_with_ours() -> None:
     def row(part: str, method: str, milliseconds: float, **more: object) -> dict[str, object]:
         common = {"part": part, "method": method, "mode": "eager", "width": 128, "length": 8192, "pass": "forward"}

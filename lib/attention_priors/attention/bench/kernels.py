@@ -27,7 +27,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ... import runtime, store
 from ...positions.priors import GeneralizedGaussian, Laplace, alibi_slopes
-from .. import attention, causal
+from .. import attention, causal, op
 from . import drawn, goals
 
 HEADS, KV_HEADS, TOLERANCE = 16, 8, 2.0**-10
@@ -362,14 +362,17 @@ def parts(plan: Plan) -> Iterator[tuple[Row, Callable[[], Iterator[Row]]]]:
 def run(results: Path, plan: Plan | None = None) -> int:
     """Check, measure, and write results/gpu/metrics/kernel_*.csv after every part.
 
-    0, also without a GPU, which it says; 1 where a result is wrong, before anything is timed.
+    0, also without a GPU or Triton, which it says; 1 where a result is wrong, before anything is timed.
     """
     if plan is None and not torch.cuda.is_available():
         print("no CUDA device here: the kernels' benchmark is skipped (their tests run without one: make test)")
         return 0
-    plan, start = plan or Plan(), time.monotonic()
+    if not op.TRITON:
+        print("no Triton here: the kernels' benchmark is skipped; pip install triton, the version of your PyTorch")
+        return 0
     import triton
 
+    plan, start = plan or Plan(), time.monotonic()
     device = torch.cuda.get_device_name() if plan.device == "cuda" else plan.device
     about = {
         "device": device,
