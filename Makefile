@@ -107,7 +107,6 @@ encoding: $(STAMP) ## FILE=my_encoding.py: laws, three seeds, report card of an 
 
 bench: $(STAMP) ## measure time and memory, and print what they are compared to (DEVICE=cuda: the kernels)
 	@$(OFFLINE) $(PY) -m attention_priors.commands.bench --results '$(RESULTS)' $(if $(DEVICE),--device '$(DEVICE)')
-	@$(if $(filter cuda,$(DEVICE)),$(PY) -m attention_priors.commands.figures --profile gpu --results '$(RESULTS)',true)
 
 site: $(STAMP) ## build/site/html: findings, notebooks, ledger, figures and numbers as pages to read offline
 	@$(OFFLINE) $(PY) -m attention_priors.commands.site --profile '$(PROFILE)' --results '$(RESULTS)'

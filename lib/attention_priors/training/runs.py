@@ -249,6 +249,7 @@ class Compiled:
     """`loss_of` compiled for every length at once; as it is, with a word about it, where that cannot be done."""
 
     def __init__(self, function: Callable[..., tuple[Tensor, Tensor]]) -> None:
+        torch.compiler.reset()  # of the models before, of which only a few are remembered
         self.function, self.compiled = function, torch.compile(function, dynamic=True)
 
     def __call__(self, model: nn.Module, batch: Batch, recipe: Recipe) -> tuple[Tensor, Tensor]:

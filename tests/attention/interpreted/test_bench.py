@@ -33,7 +33,7 @@ def plan(**changes: object) -> kernels.Plan:
 def test_every_part_is_measured_checked_and_written(tmp_path, capsys) -> None:
     assert kernels.run(tmp_path, plan()) == 0
     folder = tmp_path / "gpu" / "metrics"
-    speed, goals, cases = (pd.read_csv(folder / f"kernel_{name}.csv") for name in ("speed", "goals", "cases"))
+    speed, goals, cases = (pd.read_csv(folder / f"gpu_{name}.csv") for name in ("speed", "goals", "cases"))
     assert set(speed["part"]) == {"decode", "prefill", "local", "training"}
     assert {*OURS, *OTHERS} <= set(speed["method"]) and speed["commit"].notna().all()
     failed = speed[speed["milliseconds"].isna()]
@@ -42,7 +42,7 @@ def test_every_part_is_measured_checked_and_written(tmp_path, capsys) -> None:
     assert (goals["said"] == "pass").sum() >= 1
     said = capsys.readouterr().out
     assert "left out: nothing" in said and "a training step of BAM-SSMax" in said
-    assert json.loads((folder / "kernel_speed.json").read_text())["profile"] == "gpu"
+    assert json.loads((folder / "gpu_speed.json").read_text())["profile"] == "gpu"
 
 
 def test_what_there_is_no_time_for_is_named(tmp_path, capsys) -> None:
@@ -64,7 +64,7 @@ def test_a_wrong_case_is_named_with_its_numbers(tmp_path, capsys, monkeypatch) -
     assert kernels.run(tmp_path, plan()) == 1
     said = capsys.readouterr().out
     assert "wrong: triton {'seed': 3, 'width': 48}: q is off by 1.0e+00" in said and " ms" not in said
-    found = pd.read_csv(tmp_path / "gpu" / "metrics" / "kernel_cases.csv")
+    found = pd.read_csv(tmp_path / "gpu" / "metrics" / "gpu_cases.csv")
     assert found[["cases", "right"]].to_numpy().tolist() == [[2, 1]]
 
 

@@ -1,6 +1,6 @@
 """The kernels on a GPU: correctness first, then medians beside what they are compared to, all in one process.
 
-    python -m attention_priors.commands.bench --device cuda      (make bench DEVICE=cuda draws the figures afterwards)
+    python -m attention_priors.commands.bench --device cuda      (make bench DEVICE=cuda)
 
 In at most eight minutes: checks, the hostile cases of the tests, decoding, prefill, local heads, a training step, and
 what of `goals` is reached. Every time includes what a caller pays: the table of the prior, its derivatives, and the
@@ -360,7 +360,7 @@ def parts(plan: Plan) -> Iterator[tuple[Row, Callable[[], Iterator[Row]]]]:
 
 
 def run(results: Path, plan: Plan | None = None) -> int:
-    """Check, measure, and write results/gpu/metrics/kernel_*.csv after every part.
+    """Check, measure, and write results/gpu/metrics/gpu_*.csv after every part.
 
     0, also without a GPU or Triton, which it says; 1 where a result is wrong, before anything is timed.
     """
@@ -402,7 +402,7 @@ def run(results: Path, plan: Plan | None = None) -> int:
             named = (each.get(name, "") for name in ("part", "method", "mode", "width", "length", "pass"))
             print(*named, said, flush=True)
         frame = pd.DataFrame([about | each for each in rows])
-        _write(results, {"kernel_speed": frame, "kernel_errors": errors, "kernel_goals": goals.summary(frame)}, about)
+        _write(results, {"gpu_speed": frame, "gpu_errors": errors, "gpu_goals": goals.summary(frame)}, about)
     left = [row for row in rows if row.get("note") == "no time left"]
     named = ", ".join(f"{row['part']} {row['method']} {row.get('length', '')}" for row in left) or "nothing"
     print(goals.summary(pd.DataFrame(rows)).to_string(index=False))
@@ -420,7 +420,7 @@ def _cases_are_right(results: Path, plan: Plan, about: Row) -> bool:
     counts = found.groupby("backend").size().rename("cases").to_frame()
     counts["right"] = counts["cases"] - wrong.groupby("backend").size().reindex(counts.index).fillna(0).astype(int)
     print(counts.to_string(), flush=True)
-    _write(results, {"kernel_cases": counts.reset_index().assign(**about)}, about)
+    _write(results, {"gpu_cases": counts.reset_index().assign(**about)}, about)
     for case in wrong.to_dict("records"):
         print(f"wrong: {case['backend']} {case['case']}: {'; '.join(case['wrong'])}")
     return wrong.empty

@@ -24,7 +24,7 @@ DECODING = {  # method, mode: label
 
 def rows(size: Size, seed: int) -> Frame:
     """The committed measurement; a GPU of your own: `make bench DEVICE=cuda`."""
-    return pd.read_csv(config.ROOT / "data" / "gpu" / "kernel_speed.csv")
+    return pd.read_csv(config.ROOT / "data" / "gpu" / "gpu_speed.csv")
 
 
 def draw(frame: Frame) -> Figure:
