@@ -15,9 +15,11 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from PIL import Image
 
-from attention_priors import checks, claims, store
+from attention_priors import checks, claims, config, store
+from attention_priors.checks import derived
 from attention_priors.claims.finding import Finding, exactly
 from attention_priors.claims.law import claim
+from attention_priors.commands import claim as claim_command
 from attention_priors.figures import FigureSpec, NotCompared
 from attention_priors.figures.spec import rivals
 from attention_priors.publish import study as study_module
@@ -267,3 +269,36 @@ def test_what_a_cell_draws_for_itself_is_the_same_in_every_execution(tmp_path):
         return torch.rand(3).tolist()
 
     assert drawn(0) == drawn(0) != drawn(1)
+
+
+SIGNS = {  # notebook, claim: a sign of its law cell that somebody changes, and what is found then
+    ("attention_is_inference", "BAM-T1"): ("power=-1.0):", "power=1.0):", "contradicted"),
+    ("generalised_gaussian", "BAM-L3"): (
+        "softmax(-slope * np.arange(keys))",
+        "softmax(slope * np.arange(keys))",
+        "contradicted",
+    ),
+    ("spectra_and_sinks", "GOAT-EQ18"): ("(i - j)) - 0.75", "(i - j)) + 0.75", "verified with correction"),
+}
+
+
+@pytest.mark.parametrize(("notebook", "identifier"), SIGNS)
+def test_a_changed_sign_changes_the_verdict_in_view_and_in_the_ledger(notebook, identifier, tmp_path, capsys):
+    old, new, verdict = SIGNS[notebook, identifier]
+    [cell] = [text for text in derived.sources(derived.path(notebook)) if f'study.claim("{identifier}"' in text]
+    assert cell.count(old) == 1
+    seen = []
+    for text in (cell, cell.replace(old, new)):
+        study = Study("smoke", notebook, tmp_path, seed=0, device="cpu")
+        names = {"study": study}
+        exec(text.replace("study.claim(", "shown = study.claim("), names)
+        check = study._checks[identifier]
+        claims.write_part(tmp_path, "smoke", notebook, [check.verdict(study.layout.label(notebook))])
+        claims.merge(tmp_path, "smoke")
+        assert claim_command.main(["--id", identifier, "--profile", "smoke", "--results", str(tmp_path)]) == 0
+        said = re.search(r"^verdict: +(.*)$", capsys.readouterr().out, re.MULTILINE)[1]
+        seen.append((repr(names["shown"]).splitlines()[0], said))
+    (before, was), (after, now) = seen
+    assert was == claims.read(config.ROOT / "results" / "cpu" / "claims.json")[identifier].verdict
+    assert before != after and "fails" in repr(names["shown"]) and was != now == verdict
+    assert check.unanswered, "what is committed must not be so"

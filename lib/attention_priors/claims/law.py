@@ -56,6 +56,9 @@ PACKAGE = "attention_priors."
 THEORY, OWN = f"{PACKAGE}theory.", f"{PACKAGE}checks."
 
 
+NOTHING = "Nothing that holds is put in its place yet."  # beside a law that was changed and fails
+
+
 class LawError(ValueError):
     """A law that decides nothing or contradicts itself: one line with file, claim and remedy."""
 
@@ -163,7 +166,7 @@ class Law:
         return Result(trials, not fails, fails[0] if fails else max(trials, key=lambda trial: trial.gap))
 
     def decide(self, where: str) -> Result:
-        """`judge`, once it is shown that the checker can say no and, where it says no, that it can say yes."""
+        """`judge`, once it is shown that the checker can say no."""
         if refused := self.objection():
             raise LawError(f"{where}: {self.text!r} {refused}")
         try:
@@ -171,13 +174,12 @@ class Law:
             if self.judge(self.wrong).holds:
                 widest = max(trial.tolerance for trial in found.trials)
                 raise LawError(f"its `wrong` passes (tolerance {widest:.3g}): correct its truth, cases or tolerance")
-            if not self._can_hold(found):
-                raise LawError("fails, and so does its truth in its place; give `repaired`, a variant that holds")
         except LawError as error:
             raise LawError(f"{where}: {self.text!r}: {error}") from None
         return found
 
-    def _can_hold(self, found: Result) -> bool:
+    def can_hold(self, found: Result) -> bool:
+        """Whether the checker can say yes, to the sentence or to what holds in its place."""
         if self.repaired is not None:
             return self.judge(self.repaired).holds
         if self.takes_sentence or self.relation != "==":
@@ -327,52 +329,60 @@ class Check:
 
     @functools.cached_property
     def wanting(self) -> list[tuple[Law, Result]]:
-        """The failing statements that count against a document. LawError for one without quotation or severity."""
-        where = f"{self.file}: {self.id}"
-        wanting = [(law, found) for law, found in self.failing if not law.ours]
-        if not find(self.id).ours:
-            for law, _ in wanting:
-                if not law.quote:
-                    remedy = "give `quote` and `place`, or say that it is `ours`"
-                    raise LawError(f"{where}: {law.text!r} fails and quotes nothing; {remedy}")
-        if wanting and not find(self.id).ours and self.severity not in SEVERITIES:
-            raise LawError(f"{where}: {wanting[0][0].text!r} fails; give `severity`, one of {', '.join(SEVERITIES)}")
-        return wanting
+        """The failing statements that count against a document."""
+        return [(law, found) for law, found in self.failing if not law.ours]
 
     @functools.cached_property
     def replacement(self) -> list[tuple[Law, Result, tuple[int, ...]]]:
-        """The corrected laws and which failing ones they answer, counted from 0.
+        """The corrected laws that hold, and which failing ones they answer, counted from 0."""
+        return [each for each in self._corrections if each[1].holds and each[2]]
 
-        LawError where a statement that counts has no answer, and for a correction that fails too or answers nothing.
-        """
+    @functools.cached_property
+    def _corrections(self) -> list[tuple[Law, Result, tuple[int, ...]]]:
         if not self.failing:
             return []
-        where = f"{self.file}: {self.id}"
-        answers = self._answers(where)
-        for number, (law, _) in enumerate(self.failing):
-            if not law.ours and not any(number in each for each in answers):
-                raise LawError(f"{where}: {law.text!r} fails; add `corrected`, the law that holds instead")
-        decided = [(law, law.decide(where), each) for law, each in zip(self.corrected, answers, strict=True)]
-        for law, found, _ in decided:
-            if not found.holds:
-                raise LawError(
-                    f"{where}: its correction fails too at {dict(found.decisive.case)}: {law.text!r}; mend it"
-                )
-        return decided
+        decided = [law.decide(f"{self.file}: {self.id}") for law in self.corrected]
+        return list(zip(self.corrected, decided, self._answers(), strict=True))
 
-    def _answers(self, where: str) -> list[tuple[int, ...]]:
-        """For each correction, the failing laws that it answers."""
+    @functools.cached_property
+    def unanswered(self) -> list[str]:
+        """What a failing statement still needs: words of the document, a severity, a correction that holds.
+
+        A law that somebody changes to see what happens may lack all of it; of what is committed a test refuses any.
+        """
+        where, lacking = f"{self.file}: {self.id}", []
+        for law, found in [*self.laws, *((law, found) for law, found, _ in self._corrections)]:
+            if not law.can_hold(found):
+                lacking.append(f"{law.text!r} fails, and so does its truth in its place; give `repaired`")
+        if not find(self.id).ours:
+            unquoted = [law for law, _ in self.wanting if not law.quote]
+            remedy = "give `quote` and `place`, or say that it is `ours`"
+            lacking += [f"{law.text!r} fails and quotes nothing; {remedy}" for law in unquoted]
+            if self.wanting and self.severity not in SEVERITIES:
+                remedy = f"give `severity`, one of {', '.join(SEVERITIES)}"
+                lacking.append(f"{self.wanting[0][0].text!r} fails; {remedy}")
+        for law, found, answered in self._corrections:
+            if not answered:
+                said = f"answers {law.answers or 'nothing'}; say which of the {len(self.failing)} failing statements"
+                lacking.append(f"the correction {law.text!r} {said}: answers=(1,)")
+            elif not found.holds:
+                lacking.append(f"its correction fails too at {dict(found.decisive.case)}: {law.text!r}; mend it")
+        answered = {number for _, _, each in self._corrections for number in each}
+        for number, (law, _) in enumerate(self.failing):
+            if not law.ours and number not in answered:
+                lacking.append(f"{law.text!r} fails; add `corrected`, the law that holds instead")
+        return [f"{where}: {each}" for each in lacking]
+
+    def _answers(self) -> list[tuple[int, ...]]:
+        """For each correction, the failing laws that it answers; none where that is not said."""
         count = len(self.failing)
         if not any(law.answers for law in self.corrected):
             if count == 1:
                 return [(0,) for _ in self.corrected]
             if len(self.corrected) in (0, count):
                 return [(number,) for number in range(len(self.corrected))]
-        for law in self.corrected:
-            if not law.answers or not all(1 <= number <= count for number in law.answers):
-                said = f"answers {law.answers or 'nothing'}; say which of the {count} failing statements: answers=(1,)"
-                raise LawError(f"{where}: the correction {law.text!r} {said}")
-        return [tuple(number - 1 for number in law.answers) for law in self.corrected]
+        said = [law.answers if all(1 <= number <= count for number in law.answers) else () for law in self.corrected]
+        return [tuple(number - 1 for number in each) for each in said]
 
     def fixed(self, frames: Frames) -> Check:
         """The same check with the estimates of these frames, so that they are made once."""
@@ -455,7 +465,7 @@ class Check:
                 if len(wanting) == len(laws) and not except_at
                 else "verified with correction",
                 "counterexample": law.counterexample(found),
-                "corrected": " ".join([*except_at, *instead, *read]),
+                "corrected": " ".join([*except_at, *instead, *read]) or NOTHING,
                 "severity": self.severity or None,
             }
         decisive = wanting or laws
