@@ -55,7 +55,7 @@ def today():
 
 def test_a_message_a_local_and_a_moved_function_rename_no_run(checkout, today):
     edit(checkout, "training/runs.py", "lower the rate", "take a lower rate")
-    edit(checkout, "training/runs.py", r"\banswer_losses\b", "losses_of_answers")
+    edit(checkout, "training/runs.py", r"\blossy\b", "loss_function")
     edit(checkout, "training/runs.py", "def rate_at", "def rate_of")
     edit(checkout, "training/runs.py", r"rate_at\(", "rate_of(")
     edit(checkout, "figures/style.py", r"SMALLEST = [\d.]+", "SMALLEST = 5.5")
