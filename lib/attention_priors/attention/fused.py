@@ -1,7 +1,7 @@
 """Backend "triton": any relative prior, a prior over keys and both row scales, at the memory of plain attention.
 
-A relative prior enters as its table T[h, lag], made by ordinary PyTorch; what depends on the key alone as u[h, j]. The
-gradient of the parameters either returns to the table and goes on by autograd or, for up to four parameters that each
+A relative prior enters as its table T[h, lag] (`tables`), what depends on the key alone as u[h, j]. The gradient of the
+parameters either returns to the table and goes on by autograd or, for up to four parameters that each
 head has for itself, is summed in the kernel against the table's derivatives.
 """
 
@@ -40,8 +40,7 @@ def fused(
 ) -> Tensor:
     """Backend of `attention`; see there. `visible` None: every key up to the query. `tolerance`: `table_attention`.
 
-    What a prior's table holds is kept for its parameters' present values, which every change in place tells (an
-    optimizer's step, `load_state_dict`), except one through `.data`.
+    A table that nothing is learned through is kept until its prior's parameters change: `tables.forget` says how.
     """
     queries, keys = q.shape[2], k.shape[2]
     given: dict[str, Any] = {"logit_scale": logit_scale, "visible": visible, "offset": offset}
@@ -111,8 +110,7 @@ def table_attention(
     if table is not None and tolerance:
         seen = plain(queries, offset, q.device) if visible is None else visible
         row = (table.detach() - table.detach().amax(-1, keepdim=True)).float().clamp(min=DEEPEST)
-        wide = (*q.shape[:3],)
-        scales = (None if x is None else x.detach().float().expand(wide) for x in (logit_scale, prior_scale))
+        scales = (None if x is None else x.detach().float().expand(q.shape[:3]) for x in (logit_scale, prior_scale))
         u = None if of_keys is None else of_keys.detach().float()
         needed = first_needed(q.detach(), k.detach(), row, u, *scales, *seen.narrow, offset, lowest, tolerance)
     highest = offset + queries - 1 if table is None else lowest + table.shape[1] - 1
@@ -156,10 +154,9 @@ def _run(
     learning = torch.is_grad_enabled() and any(
         x is not None and x.requires_grad for x in (q, k, v, *rows, tables.theta)
     )
-    traced = _traced(q)
     place = offset if visible.is_plain(offset) else -1
     given = (*rows, *visible.narrow, needed, place, tables.jacobian, tables.theta, shift, factor)
-    return (fused_forward if learning or traced else run_forward)(q, k, v, *given)[0]
+    return (fused_forward if learning or _traced(q) else run_forward)(q, k, v, *given)[0]
 
 
 def _traced(q: Tensor) -> bool:

@@ -65,20 +65,17 @@ def power_table(
             b_turn = tl.exp(b_mu) + tl.exp(-b_mu)  # ∂μ/∂θ_μ
             b_mu = tl.exp(b_mu) - tl.exp(-b_mu)
 
-    # the peak: four candidates
-    b_near = tl.minimum(tl.maximum(tl.floor(-b_mu), lowest.to(tl.float64)), (lowest + lags - 1).to(tl.float64))
-    b_next = tl.minimum(b_near + 1, (lowest + lags - 1).to(tl.float64))
     b_first, b_last = lowest.to(tl.float64), (lowest + lags - 1).to(tl.float64)
+    b_near = tl.minimum(tl.maximum(tl.floor(-b_mu), b_first), b_last)
     b_at, b_log_at, b_distance_at, b_sign_at = log_prior(b_near, b_s, b_beta, b_mu, b_epsilon, SHAPED)
-    b_t, b_l, b_d, b_g = log_prior(b_next, b_s, b_beta, b_mu, b_epsilon, SHAPED)
-    b_log_at, b_distance_at = tl.where(b_t > b_at, b_l, b_log_at), tl.where(b_t > b_at, b_d, b_distance_at)
-    b_sign_at, b_at = tl.where(b_t > b_at, b_g, b_sign_at), tl.maximum(b_t, b_at)
-    b_t, b_l, b_d, b_g = log_prior(b_first, b_s, b_beta, b_mu, b_epsilon, SHAPED)
-    b_log_at, b_distance_at = tl.where(b_t > b_at, b_l, b_log_at), tl.where(b_t > b_at, b_d, b_distance_at)
-    b_sign_at, b_at = tl.where(b_t > b_at, b_g, b_sign_at), tl.maximum(b_t, b_at)
-    b_t, b_l, b_d, b_g = log_prior(b_last, b_s, b_beta, b_mu, b_epsilon, SHAPED)
-    b_log_at, b_distance_at = tl.where(b_t > b_at, b_l, b_log_at), tl.where(b_t > b_at, b_d, b_distance_at)
-    b_sign_at, b_at = tl.where(b_t > b_at, b_g, b_sign_at), tl.maximum(b_t, b_at)
+    for end in tl.static_range(3):
+        b_lag = tl.minimum(b_near + 1, b_last)
+        if end > 0:
+            b_lag = b_first if end == 1 else b_last
+        b_t, b_log, b_distance, b_sign = log_prior(b_lag, b_s, b_beta, b_mu, b_epsilon, SHAPED)
+        above = b_t > b_at
+        b_log_at, b_distance_at = tl.where(above, b_log, b_log_at), tl.where(above, b_distance, b_distance_at)
+        b_sign_at, b_at = tl.where(above, b_sign, b_sign_at), tl.where(above, b_t, b_at)
 
     b_t, b_log, b_distance, b_sign = log_prior(o_lag + lowest, b_s, b_beta, b_mu, b_epsilon, SHAPED)
     # below FLOOR only the order of values matters, and none has a gradient

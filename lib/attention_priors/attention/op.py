@@ -66,7 +66,7 @@ def attention(
     Raises ValueError for shapes that do not fit, an unknown backend, a query that sees no key, and what a backend
     cannot do; an explicit backend never falls back to another. What no query sees, and every tensor, must be finite: a
     weight of 0 times NaN is NaN. Where NaN or infinity comes from the parameters of a prior, ValueError says so (not
-    inside compiled code).
+    inside compiled code, nor on a GPU while gradients are asked for, which would have to wait).
     """
     check_tensors(q, k, v, offset)
     check_prior(prior, q)

@@ -102,7 +102,11 @@ def of_prior(prior: Prior, lowest: int, highest: int, keys: int, device: torch.d
 
 
 def forget() -> None:
-    """Make every table anew: after a change of parameters that PyTorch does not count, in `.data` or in a graph."""
+    """Make every table anew.
+
+    Changes in place (`load_state_dict`) and optimizers' steps are noticed, also of fused optimizers, which PyTorch does
+    not count. Call this after others that it does not count: through `.data`, or by replaying a CUDA graph.
+    """
     KEPT.clear()
 
 
@@ -179,7 +183,7 @@ def run_power_tables(
     backwards: bool,
 ) -> tuple[Tensor, Tensor]:
     """The kernel's launch; `Power` says what the numbers are."""
-    table, jacobian = _rows(strength, beta, mu, epsilon, exponential, wanted, lowest, highest, backwards)
+    table, jacobian = _rows(strength, wanted, lowest, highest)
     near, block, heads, width = ctypes.c_float(epsilon).value, 1024, len(strength), table.shape[1]
     power_table[-(-width // block), heads](
         table,
@@ -205,17 +209,8 @@ def run_power_tables(
     return table, jacobian
 
 
-def _rows(
-    strength: Tensor,
-    beta: Tensor | None,
-    mu: Tensor | None,
-    epsilon: float,
-    exponential: bool,
-    wanted: list[int],
-    lowest: int,
-    highest: int,
-    backwards: bool,
-) -> tuple[Tensor, Tensor]:
+def _rows(strength: Tensor, wanted: list[int], lowest: int, highest: int) -> tuple[Tensor, Tensor]:
+    """Memory for table and jacobian; no element of the latter where nothing is wanted."""
     width = FRONT + highest - lowest + 1 + BACK
     heads, count = strength.shape[0], len(wanted)
     table = strength.new_empty(heads, width, dtype=torch.float32)
@@ -223,7 +218,11 @@ def _rows(
 
 
 power_tables = torch.library.custom_op("attention_priors::power_tables", mutates_args=())(run_power_tables)
-power_tables.register_fake(_rows)
+
+
+@power_tables.register_fake
+def _(strength: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
+    return _rows(strength, *rest[4:7])
 
 
 def _written(

@@ -1,6 +1,8 @@
 """The benchmark of the kernels from end to end on a CPU, at sizes for the interpreter: what it measures is void."""
 
 import json
+import subprocess
+import sys
 
 import pandas as pd
 import pytest
@@ -73,3 +75,21 @@ def test_without_the_tests_the_cases_are_left_out(tmp_path, capsys, monkeypatch)
     with pytest.raises(FileNotFoundError, match="drawn by the tests of the repository"):
         drawn.rows("cpu", 1, 3)
     assert not torch.cuda.is_available()
+
+
+def test_a_process_that_breaks_off_is_a_wrong_case(monkeypatch) -> None:
+    """What it had found by then counts, and nobody takes it for left out."""
+
+    def broken(backend: str, seed: int, device: str, seconds: float, cases: int, folder: str) -> subprocess.Popen[str]:
+        line = json.dumps({"backend": backend, "case": {"seed": seed}, "wrong": []})
+        path = f"{folder}/{seed}.jsonl"
+        script = f"print({line!r}, file=open({path!r}, 'w')); print('illegal memory access'); exit({seed})"
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        return subprocess.Popen([sys.executable, "-c", script], **pipes)
+
+    monkeypatch.setattr(drawn, "_start", broken)
+    found = drawn.rows("cpu", 1, 3)
+    assert [row["backend"] for row in found if not row["wrong"]] == ["reference", "sdpa", "triton"]
+    assert [row["wrong"] for row in found if row["wrong"]] == [
+        [f"its process ended with {status}: illegal memory access"] for status in (1, 2)
+    ]

@@ -14,27 +14,30 @@ from ...store.layout import ROOT
 
 TEST = Path("tests") / "attention" / "test_properties.py"
 CASES = 2000  # of each of a CPU's backends, and at most of each process of the kernels
-AT_ONCE = {"reference": 1, "sdpa": 1}  # processes; all others try the kernels
+ALONE = ("reference", "sdpa")  # a process each; all others try the kernels
 
 
 def rows(device: str, seconds: float, processes: int, cases: int = CASES) -> list[dict[str, Any]]:
     """What was found of each case: `backend`, `case` and `wrong`, a list of words that is empty where it is right.
 
-    FileNotFoundError where the tests are not there, RuntimeError with the last line of a process that found nothing.
+    A process that breaks off counts as a wrong case. FileNotFoundError where the tests are not there, RuntimeError with
+    the last line of a process that could not try any.
     """
     if not (ROOT / TEST).exists():
         raise FileNotFoundError(f"no {TEST}: the cases are drawn by the tests of the repository")
-    backends = [*AT_ONCE, *["triton"] * (processes - len(AT_ONCE))]
+    backends = [*ALONE, *["triton"] * (processes - len(ALONE))]
     with tempfile.TemporaryDirectory() as folder:
         running = [_start(backend, seed, device, seconds, cases, folder) for seed, backend in enumerate(backends)]
         said = [process.communicate()[0] for process in running]
         found = []
-        for seed in range(len(backends)):
+        for seed, backend in enumerate(backends):
             path = Path(folder, f"{seed}.jsonl")
+            last = " ".join([line for line in said[seed].splitlines() if line.strip()][-1:])
             if not path.exists():
-                last = [line for line in said[seed].splitlines() if line.strip()][-1:]
-                raise RuntimeError(f"no case of {backends[seed]} was tried: {' '.join(last)}")
+                raise RuntimeError(f"no case of {backend} was tried: {last}")
             found += [json.loads(line) for line in path.read_text().splitlines()]
+            if status := running[seed].returncode:
+                found.append({"backend": backend, "case": {}, "wrong": [f"its process ended with {status}: {last}"]})
     return found
 
 
