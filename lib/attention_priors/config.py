@@ -34,6 +34,7 @@ SECTIONS = Table(
         "stretches": "stretches:Settings",
         "ablations": "ablations:Settings",
         "language": "languages:Settings",
+        "language_scale": "language_scale:Settings",
         "readings": "readings:Settings",
         "algorithms": "algorithms:Settings",
         "nope": "nope:Settings",

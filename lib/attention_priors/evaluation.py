@@ -114,6 +114,26 @@ def seed_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[fl
     return float(values.mean() - half), float(values.mean() + half)
 
 
+def crossed_interval(values: np.ndarray, confidence: float = 0.95) -> tuple[float, float]:
+    """The interval of a mean over documents and seeds, both of them samples; values: [documents, seeds].
+
+    The variance of the mean is at most that of the means of documents and that of the means of seeds together, each
+    over its number: their own parts once, what documents and seeds do together twice. Student's t with the degrees of
+    freedom of that sum (Satterthwaite 1946). The whole line for one document or one seed.
+    """
+    _check(confidence)
+    values = np.asarray(values, dtype=float)
+    if min(values.shape) < 2:
+        return -np.inf, np.inf
+    variances = np.array([values.mean(1 - axis).var(ddof=1) / values.shape[axis] for axis in (0, 1)])
+    total = variances.sum()
+    if total == 0:
+        return float(values.mean()), float(values.mean())
+    freedom = total**2 / (variances**2 / (np.array(values.shape) - 1)).sum()
+    half = stats.t.ppf((1 + confidence) / 2, freedom) * np.sqrt(total)
+    return float(values.mean() - half), float(values.mean() + half)
+
+
 def share_interval(successes: Sequence[int], trials: Sequence[int], confidence: float = 0.95) -> tuple[float, float]:
     """The interval of a mean share over seeds, from each seed's counts: the hull of two, within [0, 1].
 

@@ -105,7 +105,7 @@ def test_one_name_is_one_run(monkeypatch):
     spec = passkey_run(profile, "bam", 0)
     specs = [spec.model_copy(update={"seed": seed}) for seed in (0, 1)]
     rows = {
-        f"row{n}": made(name=f"row{n}", asked=lambda *_, spec=spec: {spec: []}, naming=lambda _: names)
+        f"row{n}": made(name=f"row{n}", asked=lambda *_, spec=spec: {spec: []}, naming=lambda *_: names)
         for n, spec in enumerate(specs)
     }
     names = dict.fromkeys(specs, "a/b/0")

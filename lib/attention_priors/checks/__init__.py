@@ -56,6 +56,7 @@ ROWS = {
     "language.parameters": "BAM-TAB1 BAM-C22 BAM-C25 BAM-E11 BAM-E17",
     "language.perplexity": "BAM-TAB2 BAM-F6 BAM-F7 BAM-C7 BAM-C18 BAM-C23 BAM-F10 BAM-C12 BAM-C5",
     "language.recipe": "BAM-ALG1 BAM-C17",
+    "language.scale": "X-34 X-35",
     "language.survey": "PE-C2 PE-C3 PE-C4 PE-C5 PE-KERPLE-E PE-BIAS PE-F3 PE-F6 PE-TAB OPG-18 PE-PI "
     "PE-PI-E2 PE-NTK-E PE-DNTK-E PE-REROPE PE-F7 PE-F8 PE-F9",
     "learned.heads": "BAM-F4 BAM-C8 BAM-C21",

@@ -28,6 +28,7 @@ EXPERIMENTS = Table(
         "prior_ablations": "ablations:PRIOR",
         "corpus": "languages:TEXT",
         "languages": "languages:EXPERIMENT",
+        "language_scale": "language_scale:EXPERIMENT",
         "misleading": "misleading:EXPERIMENT",
         "readings": "readings:EXPERIMENT",
         "language_ablations": "ablations:LANGUAGE",

@@ -151,7 +151,7 @@ def answer(chosen: Sequence[Arm], runs: str, device: str) -> list[dict[str, Any]
     return rows
 
 
-def naming(profile: Profile) -> dict[RunSpec, str]:
+def naming(profile: Profile, _: Corpus | None = None) -> dict[RunSpec, str]:
     """What the passkey experiment trains, or could train, has the name that it has there; what else is trained is
     called ablations/<study>/<arm>/<seed>, after the first arm that it is in."""
     found: dict[RunSpec, str] = {}

@@ -65,7 +65,7 @@ def asked(profile: Profile, _: Corpus | None = None) -> Asked:
     return readings(every[FIXED] | every[VARIED])
 
 
-def naming(profile: Profile) -> dict[RunSpec, str]:
+def naming(profile: Profile, _: Corpus | None = None) -> dict[RunSpec, str]:
     """The runs of one length; the others are those of the passkey experiment."""
     return {spec: f"confound/{spec.model.encoding}/{spec.seed}" for spec in wanted(profile)[FIXED]}
 

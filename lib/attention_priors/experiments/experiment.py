@@ -56,7 +56,7 @@ class Experiment:
     recipe: Callable[[Profile], str]
     sections: tuple[str, ...] = ()
     asked: Callable[[Profile, Corpus], Asked] = _nothing
-    naming: Callable[[Profile], Mapping[RunSpec, str]] | None = None
+    naming: Callable[[Profile, Corpus], Mapping[RunSpec, str]] | None = None
     derive: Mapping[str, tuple[str | tuple[str, ...], Callable[..., pd.DataFrame]]] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Experiment:
         """Every training run by name; a corpus that was not read is enough to name them."""
         if self.name in profile.without:
             return {}
-        names = self.naming(profile) if self.naming else {}
+        names = self.naming(profile, corpus) if self.naming else {}
         return {names.get(spec, spec.name): spec for spec in self.asked(profile, corpus)}
 
     def measured(self, profile: Profile, runs: Path, cache: Path) -> Frames:

@@ -55,7 +55,7 @@ def asked(profile: Profile, _: Corpus | None = None) -> Asked:
     }
 
 
-def naming(profile: Profile) -> dict[RunSpec, str]:
+def naming(profile: Profile, _: Corpus | None = None) -> dict[RunSpec, str]:
     """The section `division` has runs of the same encodings with other heads."""
     return {spec: f"goat-offsets/{spec.model.encoding}/{spec.seed}" for spec in wanted(profile)}
 

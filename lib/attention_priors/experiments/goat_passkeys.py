@@ -90,7 +90,7 @@ def asked(profile: Profile, _: Corpus | None = None) -> Asked:
     return readings(wanted(profile))
 
 
-def naming(profile: Profile) -> dict[RunSpec, str]:
+def naming(profile: Profile, _: Corpus | None = None) -> dict[RunSpec, str]:
     """The section `passkey` has runs of the same encodings with other heads."""
     return {spec: f"goat-passkeys/{spec.model.encoding}/{spec.seed}" for spec in wanted(profile)}
 

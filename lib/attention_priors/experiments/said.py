@@ -11,6 +11,7 @@ from . import needles as needle_tasks
 from . import tails
 from .findings import MISSED, joined, label
 
+LEVEL = 0.1  # nats of growth: 10 % more perplexity
 APART = 0.5  # of the near mass: below it no head of a model stays near the query
 WAYS = {  # to read a long text, in a sentence
     "plain": "read as trained",
@@ -71,6 +72,29 @@ def spectra(differences: pd.DataFrame) -> list:
         said += f" In the form of the authors' code: {beside}."
     row = far.loc["bam"]
     return [said, "", "from BAM", row["gap"], row["low"], row["high"], *place]
+
+
+def scale(growth: pd.DataFrame) -> list:
+    """Who grows with the context at each size, and who loses least at the longest."""
+    far, place = growth[growth["length"] == growth["length"].max()], ("language_scale", "language_models")
+    known = far[(far["seeds"] > 1) & (far["documents"] > 1)]
+    if known.empty:
+        return ["Too few models know word order.", MISSED, "growth", *UNKNOWN, *place]
+    multiple, parts = known["length"].iloc[0] / known["trained"].iloc[0], []
+    for parameters, own in known.groupby("parameters"):
+        level, best = own[own["growth_high"] <= LEVEL], own.loc[own["loss"].idxmin()]
+        stay = joined([label(name) for name in level["encoding"]]) or "none"
+        parts.append(
+            f"of {parameters / 1e6:.2g} million parameters with {stay} stay within {LEVEL} nats of it at T, and "
+            f"{label(best['encoding'])} has the least loss, {best['loss']:.3f}"
+        )
+    worst = known.loc[known["growth"].idxmax()]
+    said = (
+        f"At {multiple:g} times the training length, on {int(known['documents'].max())} documents, models "
+        f"{'; '.join(parts)}. {label(worst['encoding'])} grows most, by {worst['growth']:.2f} nats."
+    )
+    row = worst[["growth", "growth_low", "growth_high"]]
+    return [said, "", f"growth of {label(worst['encoding'])}", *row, *place]
 
 
 def genomes(losses: pd.DataFrame) -> list:

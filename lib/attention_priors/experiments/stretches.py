@@ -101,7 +101,7 @@ def asked(profile: Profile, _: Corpus | None = None) -> Asked:
     return readings(made)
 
 
-def naming(profile: Profile) -> dict[RunSpec, str]:
+def naming(profile: Profile, _: Corpus | None = None) -> dict[RunSpec, str]:
     named = {}
     for name, steps, spec in wanted(profile):
         longer = f"-{steps}" if steps > profile.stretches.tuning.steps else ""

@@ -15,6 +15,7 @@ FIGURES = Table(
         "reading_power": "reading.power:FIGURE",
         "verdicts_by_document": "verdicts.counts:FIGURE",
         "language_by_length": "language.by_length:FIGURE",
+        "language_scale": "language.scale:FIGURE",
         "perplexity_and_retrieval": "language.retrieval:FIGURE",
         "encodings_perplexity": "encodings.perplexity:FIGURE",
         "extensions_perplexity": "encodings.extensions:FIGURE",
@@ -120,6 +121,7 @@ TABLES = Table(
     {
         "language_corpus": "language.corpus:TABLE",
         "language_table2": "language.table_2:TABLE",
+        "language_scale": "language.scale:TABLE",
         "language_sizes": "language.sizes:TABLE",
         "extensions_neighbours": "encodings.neighbours:TABLE",
         "encodings_perplexity": "encodings.perplexity:TABLE",

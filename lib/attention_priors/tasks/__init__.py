@@ -8,6 +8,7 @@ one document a row). Seed and step determine a batch; a source that reads on kee
 from ..store.registry import Table
 
 _TEXTS = {"language": "windows:WindowBatches", "language-stream": "streams:StreamBatches"}
+_PARTS = ("more", "tuned", "small", "longer", "scale")  # experiments whose runs have names of their own
 SOURCES = Table(
     "task",
     __name__,
@@ -17,7 +18,7 @@ SOURCES = Table(
         "passkey": "passkey:PasskeyBatches",
         "passkey-hard": "passkey:PasskeyBatches",
         **_TEXTS,
-        **{f"{task}-{part}": text for task, text in _TEXTS.items() for part in ("more", "tuned", "small", "longer")},
+        **{f"{task}-{part}": text for task, text in _TEXTS.items() for part in _PARTS},
         "causal": "windows:WindowBatches",
         "masked": "masking:MaskedBatches",
         **{

@@ -1,0 +1,88 @@
+"""Language models of several sizes: which runs they are, and intervals over documents and seeds at once."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from attention_priors import config
+from attention_priors.evaluation import crossed_interval
+from attention_priors.experiments import language_scale, said, unread
+from attention_priors.figures import FIGURES, TABLES, NotCompared
+
+PROFILE = config.profile("smoke")
+
+
+def test_every_size_encoding_and_seed_is_a_run_with_its_own_name():
+    settings, found = PROFILE.language_scale, unread(PROFILE)
+    names = set(language_scale.naming(PROFILE, found).values())
+    widths = [size.width for size in settings.sizes]
+    each = itertools.product(widths, settings.encodings, settings.seeds)
+    assert names == {f"language-scale/{width}/{name}/{seed}" for width, name, seed in each}
+    (spec, *_), (own, *_) = zip(*language_scale.wanted(PROFILE, found).items(), strict=True)
+    assert spec.recipe == settings.recipe and spec.model.width == widths[0] == own.language.size.width
+    assert (own.language.documents, own.language.lengths) == (settings.documents, settings.lengths)
+    assert own.language.domains == PROFILE.language.domains[:1]
+
+
+@pytest.mark.parametrize(("documents", "seeds"), [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (0.3, 1.0)])
+def test_an_interval_of_two_samples_covers_as_often_as_it_says(documents, seeds):
+    generator, hits, rounds = np.random.default_rng(0), 0, 400
+    for _ in range(rounds):
+        values = documents * generator.normal(size=(30, 1)) + seeds * generator.normal(size=(1, 5))
+        low, high = crossed_interval(values + generator.normal(size=(30, 5)))
+        hits += low <= 0 <= high
+    assert 0.93 <= hits / rounds <= 1.0
+
+
+def test_one_document_or_one_seed_says_nothing_and_no_spread_is_a_point():
+    for shape in ((1, 5), (5, 1)):
+        assert crossed_interval(np.zeros(shape)) == (-np.inf, np.inf)
+    assert crossed_interval(np.ones((3, 3))) == (1.0, 1.0)
+    with pytest.raises(ValueError, match="confidence = 2"):
+        crossed_interval(np.ones((3, 3)), 2)
+
+
+def losses(growing=("rope",), missed=()):
+    """Two sizes, three seeds, five documents; some encodings lose a nat at 64T."""
+    rows = []
+    places = itertools.product((96, 192), ("alibi", "rope"), range(3), (128, 8192), range(5))
+    for width, name, seed, length, document in places:
+        loss = 2 - width / 1000 + document / 10 + seed / 100 + (length > 128) * (name in growing)
+        rows.append((name, width, seed, 1000 * width, 5_000_000, (name, seed) not in missed, length, document, loss))
+    columns = ["encoding", "width", "seed", "parameters", "tokens", "passed", "length", "document", "loss"]
+    return pd.DataFrame(rows, columns=columns).assign(trained=128, scored=64)
+
+
+def test_growth_is_paired_within_documents_and_seeds():
+    found = language_scale.growth(losses(missed=[("alibi", 2)])).set_index(["encoding", "width", "length"])
+    row = found.loc[("rope", 96, 8192)]
+    assert (row["growth"], row["growth_low"], row["growth_high"]) == pytest.approx((1, 1, 1))
+    assert row["loss_low"] < row["loss"] < row["loss_high"]  # documents differ
+    assert found.loc[("alibi", 96, 128), "seeds"] == 2 and found.loc[("rope", 96, 128), "documents"] == 5
+
+
+def test_who_misses_the_gate_in_all_seeds_is_a_row_without_a_loss():
+    found = language_scale.growth(losses(missed=[("alibi", seed) for seed in range(3)]))
+    own = found[found["encoding"] == "alibi"]
+    assert (own["seeds"] == 0).all() and own["loss"].isna().all()
+    with pytest.raises(NotCompared):  # RoPE alone is left
+        FIGURES["language_scale"].draw(found)
+    small = language_scale.growth(losses(missed=[("alibi", 0)]))
+    some = small.assign(seeds=small["seeds"].where((small["encoding"] != "alibi") | (small["width"] != 96), 0))
+    assert TABLES["language_scale"].build(some)["encoding"].value_counts().to_dict() == {"RoPE": 2, "ALiBi": 1}
+    assert (
+        FIGURES["language_scale"].caption(some).endswith("Missed the gate of word order: ALiBi of 0.096M parameters.")
+    )
+
+
+def test_the_sentence_the_figure_and_the_table_name_sizes_and_growth():
+    found = language_scale.growth(losses())
+    sentence, _, measured, value, *_ = said.scale(found)
+    assert "At 64 times" in sentence and "on 5 documents" in sentence and sentence.count("with ALiBi stay") == 2
+    assert (measured, value) == ("growth of RoPE", pytest.approx(1))
+    assert np.isnan(said.scale(found.assign(seeds=1))[3])
+    spec, table = FIGURES["language_scale"], TABLES["language_scale"].build(found)
+    assert "0.19M parameters: ALiBi +0.00, RoPE +1.00" in spec.caption(found)
+    assert table["growth"].str.startswith("1.000 [1.000, 1.000]").sum() == 2
