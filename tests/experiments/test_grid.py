@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from attention_priors import config, runtime
-from attention_priors.experiments.grid import Job, _left, run_all
+from attention_priors import config, runtime, store
+from attention_priors.experiments.grid import Job, _left, run_all, whole_machine
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +39,24 @@ def pair() -> list:
 def test_two_workers_give_what_one_gives(pair: list) -> None:
     assert run_all([*JOBS, Job("threads", torch.get_num_threads, ())], 1, 1, "test") == pair
     assert pair == [*(runtime.seed_for(n, "a") for n in range(5)), 1.0, 1], "in the order of the jobs, on one thread"
+
+
+def test_work_that_is_one_job_has_all_places_and_all_their_threads(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(config, "CACHE", tmp_path)
+    profile = config.profile("cpu").model_copy(update={"workers": 3, "threads": 1})
+    torch.set_num_threads(1)
+
+    def free() -> list[bool]:
+        found = []
+        for name in ("queue", "place-0", "place-1", "place-2"):
+            with store.locked(tmp_path / "turns", name, wait=False) as got:
+                found.append(got)
+        return found
+
+    with pytest.raises(KeyError), whole_machine(profile):
+        assert free() == [True, False, False, False] and torch.get_num_threads() == 3
+        raise KeyError
+    assert free() == [True] * 4 and torch.get_num_threads() == 1
 
 
 def test_no_jobs_no_work() -> None:

@@ -34,7 +34,7 @@ SETTINGS = PROFILE.pretrained
 
 @pytest.fixture
 def answers(tmp_path: Path) -> Answers:
-    return Answers(opened(RANDOM), tmp_path)
+    return Answers(opened(RANDOM), tmp_path, config.profile("smoke"))
 
 
 def triangle(curve: Tensor, sink: float, queries: int, noise: float = 0.0) -> Tensor:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import torch
 
 from .. import config, runtime, store
 
@@ -92,6 +93,24 @@ def _turn(folder: Path, places: int) -> Iterator[None]:
                     yield
                     return
             time.sleep(POLL_SECONDS)
+
+
+@contextmanager
+def whole_machine(profile: config.Profile) -> Iterator[None]:
+    """Hold all of the machine's places and compute on all of their threads: for work that is one job.
+
+    Waits until the jobs that run end; those that come later wait for it.
+    """
+    before, folder = torch.get_num_threads(), config.CACHE / "turns"
+    with ExitStack() as held:
+        with store.locked(folder, "queue"):
+            for number in range(profile.workers):
+                held.enter_context(store.locked(folder, f"place-{number}"))
+        torch.set_num_threads(profile.threads * profile.workers)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
 
 
 def _prepare(threads: int) -> None:

@@ -5,6 +5,7 @@ Text, vocabulary, scored tokens and the gate of word order are those of the sect
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pandas as pd
@@ -50,10 +51,9 @@ def wanted(profile: Profile, found: Corpus) -> dict[RunSpec, Profile]:
     settings, made = profile.language_scale, {}
     for size in settings.sizes:
         own = scaled(profile, size)
-        for name in settings.encodings:
-            for seed in settings.seeds:
-                run = language_run(own, name, seed, *found)
-                made[run.model_copy(update={"task": f"{run.task}-scale"})] = own
+        for seed, name in itertools.product(settings.seeds, settings.encodings):
+            run = language_run(own, name, seed, *found)
+            made[run.model_copy(update={"task": f"{run.task}-scale"})] = own
     return made
 
 

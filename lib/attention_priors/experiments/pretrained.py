@@ -102,7 +102,7 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     from .pretrained_answers import Answers
 
     settings = profile.pretrained
-    answers = Answers(pretrained.opened(settings.model, device=str(runtime.device(profile.device))), runs)
+    answers = Answers(pretrained.opened(settings.model, device=str(runtime.device(profile.device))), runs, profile)
     heads, lags = pretrained_heads.by_head(answers, settings.documents, settings.heads)
     fetching = pretrained_far.fetching(answers, settings.far)
     found = {

@@ -13,9 +13,11 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from .. import store
+from ..config import Profile
 from ..corpora import manuals
 from ..integrations import extending
 from ..integrations.pretrained import Pretrained
+from .grid import whole_machine
 from .pretrained import FOLDER
 
 FACTOR = 2.0  # of the extensions: how many times longer the context becomes
@@ -43,10 +45,11 @@ CHANGES: dict[str, Change] = {  # ways to read a longer text without training
 
 @dataclass(frozen=True)
 class Answers:
-    """What a model answered, a file an answer, below the key of its weights."""
+    """What a model answered, a file an answer, below the key of its weights. It answers on the whole machine."""
 
     found: Pretrained
     runs: Path
+    profile: Profile
 
     @property
     def folder(self) -> Path:
@@ -54,7 +57,12 @@ class Answers:
 
     def put(self, name: str, version: int, given: dict[str, Any], ask: Callable[[], Any]) -> Any:
         """What `ask()` gives, or gave before for the same `given`."""
-        return store.kept_json(self.folder / f"{name}-{store.key(name, version, given)}.json", ask)
+
+        def alone() -> Any:
+            with whole_machine(self.profile):
+                return ask()
+
+        return store.kept_json(self.folder / f"{name}-{store.key(name, version, given)}.json", alone)
 
 
 @contextmanager
