@@ -56,6 +56,7 @@ EXPERIMENTS = Table(
         "parallel_cost": "parallel_cost:EXPERIMENT",
         "pretrained": "pretrained:EXPERIMENT",
         "predictions": "predictions:EXPERIMENT",
+        "published": "published:EXPERIMENT",
         "findings": "findings:EXPERIMENT",
         "power": "power:EXPERIMENT",
         "pucks": "pucks:EXPERIMENT",
