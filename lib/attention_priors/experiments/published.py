@@ -20,7 +20,7 @@ from .gate import passing
 
 TABLES = {"BAM, Table 3": ("bam_table3", "120M"), "BAM, Table 4": ("bam_table4", "1B")}
 CLEAR = 0.1  # of accuracy: two standard errors of a difference of shares near 0 or 1 at 50 prompts
-SAME, OPPOSITE, NOTHING, MISSING = "same", "opposite", "no prediction", "not trained"
+SAME, OPPOSITE, NOTHING, MISSING = "same", "opposite", "no prediction", "not measured"
 COLUMNS = ["table", "size", "task", "first", "second", "printed", "reach", "predictor", "lead", "low", "high", "says"]
 
 
@@ -50,11 +50,14 @@ def predicted(counts: pd.DataFrame, perplexity: pd.DataFrame) -> pd.DataFrame:
     """`ranked` with the lead of its first encoding in passkeys answered and in nats of text: two rows a pair."""
     kept = passing(counts)
     passkeys = kept.assign(score=kept["correct"] / kept["samples"])
+    bounds = {"passkeys": 1.0, "text": np.inf}
     texts = perplexity[(perplexity["times"] == 1) & perplexity["trained_on"].astype(bool) & perplexity["passed"]]
     rows = []
     for pair in ranked().to_dict("records"):
         for predictor, frame in (("passkeys", passkeys), ("text", texts.assign(score=-texts["loss"]))):
-            rows.append(pair | {"predictor": predictor} | _lead(frame, pair["first"], pair["second"], pair["reach"]))
+            found = _lead(frame, pair["first"], pair["second"], pair["reach"])
+            ends = {"low": max(found["low"], -bounds[predictor]), "high": min(found["high"], bounds[predictor])}
+            rows.append(pair | {"predictor": predictor} | found | ends)
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

@@ -122,6 +122,7 @@ TABLES = Table(
         "language_corpus": "language.corpus:TABLE",
         "language_table2": "language.table_2:TABLE",
         "language_scale": "language.scale:TABLE",
+        "published_pairs": "phase.published:TABLE",
         "language_sizes": "language.sizes:TABLE",
         "extensions_neighbours": "encodings.neighbours:TABLE",
         "encodings_perplexity": "encodings.perplexity:TABLE",
