@@ -38,8 +38,8 @@ def caption(frame: Frame) -> str:
     return (
         f"The {pairs} pairs (by task) that BAM's Tables 3 (120M parameters) and 4 (1B) rank by {CLEAR} of accuracy or "
         "more beyond the shortest length, and what our models say: the lead of the encoding that is better in print, "
-        "of passkeys answered and in nats of text, mean over lengths beyond T up to as many times T as the table reaches "
-        f"[95 % t interval over seeds]; an interval with 0 predicts nothing. {'; '.join(counted)}. There are fewer "
+        "of passkeys answered and in nats of text, mean over lengths beyond T, as far as the table reaches "
+        f"[95 % t interval over seeds]; one with 0 predicts nothing. {'; '.join(counted)}. There are fewer "
         "than 40 pairs, most of them of one table: no test."
     )
 
