@@ -1,5 +1,6 @@
 """What small models predict of pairs that BAM's tables rank at 120M and 1B parameters."""
 
+from attention_priors.experiments.arms import OURS
 from attention_priors.experiments.published import CLEAR, MISSING, NOTHING, OPPOSITE, SAME
 from attention_priors.figures.methods import label
 from attention_priors.figures.spec import Frame, TableSpec
@@ -31,9 +32,11 @@ def build(frame: Frame) -> Frame:
 def caption(frame: Frame) -> str:
     counted = []
     for predictor in PREDICTORS:
-        says = frame[frame["predictor"] == predictor]["says"].value_counts()
+        own = frame[frame["predictor"] == predictor]
+        says, others = own["says"].value_counts(), own[~own["first"].eq(OURS)]["says"].value_counts()
         parts = (f"{says.get(outcome, 0)} {outcome}" for outcome in (SAME, OPPOSITE, NOTHING, MISSING))
-        counted.append(f"{predictor}: {', '.join(parts)}")
+        beside = f"of those without {label(OURS)} {others.get(SAME, 0)} {SAME}, {others.get(OPPOSITE, 0)} {OPPOSITE}"
+        counted.append(f"{predictor}: {', '.join(parts)} ({beside})")
     pairs = len(frame) // len(PREDICTORS)
     return (
         f"The {pairs} pairs (by task) that BAM's Tables 3 (120M parameters) and 4 (1B) rank by {CLEAR} of accuracy or "
