@@ -99,6 +99,8 @@ def models(**both: tuple[tuple[int, int], ...]) -> pd.DataFrame:
             "at_longest_samples": 20,
             "near_longest_correct": addresses,
             "near_longest_samples": 20,
+            "beyond_longest_correct": 1,
+            "beyond_longest_samples": 20,
         }
         for name, each in both.items()
         for seed, (passkeys, addresses) in enumerate(each)
@@ -139,8 +141,8 @@ def test_what_mends_a_pretrained_model_is_told_with_the_interval_of_the_surest()
     )
     sentence, more, measured, value, low, high, *_ = findings.pretrained(frame)
     assert sentence == (
-        "Small, a language model with RoPE trained to 8,192 tokens, loses 4.20 nats a token at 12,288; a window with "
-        "four sinks 2.40, YaRN 2.60, without training."
+        "Small, a language model with RoPE trained to 8,192 tokens, has a loss of 2.10 nats a token at 4,096 and of "
+        "4.20 at 12,288; a window with four sinks 2.40, YaRN 2.60, without training."
     )
     assert measured == "gain by YaRN" and 0 < low < value < high and value == pytest.approx(1.6)
     assert "YaRN 1.50 to 1.70" in more

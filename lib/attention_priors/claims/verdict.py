@@ -25,6 +25,7 @@ DOCUMENTS = {
     "X": "Across the documents",
 }
 EXACT = ("verified", "verified with correction", "contradicted")
+WANTING = ("contradicted", "verified with correction")
 RUNS = ("scaled reproduction", "reproduced", "inconclusive")
 VERDICTS = (*EXACT, *RUNS, "not run")
 KINDS = ("definition", "theorem", "lemma", "proposition", "algorithm", "empirical", "figure", "table", "erratum")

@@ -72,13 +72,16 @@ def dividing(models: pd.DataFrame) -> list:
     )
     trained = kept["trained"].iloc[0]
     far, texts = kept["longest"].iloc[0] / trained, kept["longest_address"].iloc[0] / trained
+    ours = kept[kept["layout"] == "both"]
+    beyond = ours["beyond_longest_correct"].sum() / ours["beyond_longest_samples"].sum()
     layers = any(encoding(name).rotated_layers for name, own in which.items() if own == "both")
     said = (
-        f"An encoding finds what was said and tells where, far beyond the training length T, if half of its heads"
+        f"Far beyond the training length T an encoding finds what was said and tells near places apart if half of its "
+        f"heads"
         f"{', or all layers but the last,' * layers} rotate and see the latest T/4 tokens only, in training too: "
         f"{good} of {models_of} pairs of models, one trained on either task, find at least {GOOD:g} of the passkeys at "
-        f"{far:g} T and of the near addresses at {texts:g} T, without the window {bare} of {unwindowed}, without the "
-        f"rotation {still_good} of {unrotated}."
+        f"{far:g} T and of the addresses less than T/4 back at {texts:g} T ({beyond:.2f} of those farther back), "
+        f"without the window {bare} of {unwindowed}, without the rotation {still_good} of {unrotated}."
     )
     others, alone = kept[kept["layout"] == ""], kept["layout"] == "window"
     more = (
@@ -200,12 +203,16 @@ def pretrained(losses: pd.DataFrame) -> list:
     far = losses[losses["length"] == longest].pivot(index="document", columns="way", values="loss")
     place = "pretrained_losses", "pretrained_model"
     name, broken = losses["model"].iloc[0].partition(",")[0], far["as-is"]
+    near = losses.loc[losses["length"] <= trained, "length"].max()  # the longest that it was trained to read
+    within = losses[(losses["length"] == near) & (losses["way"] == "as-is")]["loss"]
     mended = [way for way in MENDS if way in far]
-    if longest <= trained or not mended or len(broken) < 2:
+    if longest <= trained or not mended or len(broken) < 2 or within.empty:
         return [f"{name} was not read beyond its training length.", MISSED, "loss", *[np.nan] * 3, *place]
     said = (
-        f"{name}, a language model with RoPE trained to {trained:,} tokens, loses {broken.mean():.2f} nats a token at "
-        f"{longest:,}; " + ", ".join(f"{MENDS[way]} {far[way].mean():.2f}" for way in mended) + ", without training."
+        f"{name}, a language model with RoPE trained to {trained:,} tokens, has a loss of {within.mean():.2f} nats a "
+        f"token at {near:,} and of {broken.mean():.2f} at {longest:,}; "
+        + ", ".join(f"{MENDS[way]} {far[way].mean():.2f}" for way in mended)
+        + ", without training."
     )
     gains = {way: broken - far[way] for way in mended}
     surest = max(mended, key=lambda way: evaluation.seed_interval(gains[way])[0])

@@ -1,7 +1,7 @@
 """Every statement found wanting: what stands there, where it fails, what holds instead, where it matters."""
 
 from attention_priors.checks import CHECKS
-from attention_priors.claims.verdict import SEVERITIES
+from attention_priors.claims.verdict import SEVERITIES, WANTING
 from attention_priors.figures.spec import LEDGER, Frame, TableSpec
 
 COLUMNS = {
@@ -15,7 +15,6 @@ COLUMNS = {
     "corrected": "what holds",
     "notebook": "derived in",
 }
-WANTING = ("contradicted", "verified with correction")
 
 
 def build(ledger: Frame) -> Frame:

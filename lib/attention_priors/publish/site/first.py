@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attention_priors.claims.verdict import EXACT, SEVERITIES
+from attention_priors.claims.verdict import EXACT, SEVERITIES, WANTING
 from attention_priors.publish.site import places
 from attention_priors.publish.site.committed import Committed
 from attention_priors.publish.site.markup import ALONE, link, raw, text
@@ -45,7 +45,8 @@ def decided(committed: Committed) -> str:
     exact = {name: verdict for name, verdict in theirs.items() if verdict.verdict in EXACT}
     sample = [verdict for name, verdict in exact.items() if not committed.claims[name].slip]
     breaks, repair, editorial = (sum(each.severity == kind for each in sample) for kind in SEVERITIES)
-    holds, slips = len(sample) - breaks - repair - editorial, len(exact) - len(sample)
+    holds = len(sample) - breaks - repair - editorial
+    slips = sum(committed.claims[name].slip and each.verdict in WANTING for name, each in exact.items())
     return (
         f"Of {len(sample)} statements of the documents that arithmetic decides, {holds} hold as they are printed, "
         f"{editorial} have an editorial slip, {repair} need a repair and {breaks} cannot be kept, each with a "

@@ -19,7 +19,6 @@ from attention_priors.store.notebooks import NOTEBOOKS
 
 HEAD = ("claim", "what is claimed", "verdict", "outcome", "sentences", "document", "kind", "notebook")
 FILTERS = ("verdict", "outcome", "document", "kind", "notebook")
-WANTING = ("contradicted", "verified with correction")
 SEEN = {
     "holds": "holds",
     "fails": "fails",
