@@ -68,9 +68,8 @@ def _lead(frame: pd.DataFrame, first: str, second: str, reach: float) -> dict:
     wide = far[far["encoding"].isin([first, second])].pivot(
         index=["seed", "length"], columns="encoding", values="score"
     )
-    if not {first, second} <= set(wide.columns):
-        return {"lead": np.nan, "low": np.nan, "high": np.nan, "says": MISSING}
-    by_seed = (wide[first] - wide[second]).dropna().groupby(level="seed").mean()
+    both = wide.reindex(columns=[first, second]).dropna()
+    by_seed = (both[first] - both[second]).groupby(level="seed").mean()
     if by_seed.empty:
         return {"lead": np.nan, "low": np.nan, "high": np.nan, "says": MISSING}
     low, high = seed_interval(by_seed)
