@@ -81,7 +81,8 @@ def scale(growth: pd.DataFrame) -> list:
     if known.empty:
         return ["Too few models know word order.", MISSED, "growth", *UNKNOWN, *place]
     multiple, parts = known["length"].iloc[0] / known["trained"].iloc[0], []
-    for parameters, own in known.groupby("parameters"):
+    for _, own in known.groupby("width"):  # encodings of one size differ by some parameters of their own
+        parameters = own["parameters"].min()
         level, best = own[own["growth_high"] <= LEVEL], own.loc[own["loss"].idxmin()]
         stay = joined([label(name) for name in level["encoding"]]) or "none"
         parts.append(

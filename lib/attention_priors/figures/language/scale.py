@@ -52,9 +52,9 @@ def _about(frame: Frame) -> str:
 
 def caption(frame: Frame) -> str:
     far, known, said = int(frame["length"].max()), shown(frame), []
-    for parameters, rows in known[known["length"] == far].groupby("parameters"):
+    for _, rows in known[known["length"] == far].groupby("width"):
         each = ", ".join(f"{label(row.encoding)} {row.growth:+.2f}" for row in rows.itertuples())
-        said.append(f"{_size(parameters)}: {each}")
+        said.append(f"{_size(rows['parameters'].min())}: {each}")
     adds = f"What {times(far, trained_on(frame))} adds, in nats: {'; '.join(said)}"
     return f"Loss by context length. {adds}. {_about(frame)}"
 
@@ -81,7 +81,7 @@ def caption_table(frame: Frame) -> str:
     return f"Loss at the training length and at the longest, and their difference, in nats. {_about(frame)}"
 
 
-COLUMNS = ("encoding", "parameters", "tokens", "length", "trained", "scored", "seeds", "documents")
+COLUMNS = ("encoding", "width", "parameters", "tokens", "length", "trained", "scored", "seeds", "documents")
 ENDS = ("loss", "loss_low", "loss_high")
 FIGURE = FigureSpec(
     METRIC,
