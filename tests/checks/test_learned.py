@@ -103,8 +103,8 @@ def test_an_edit_that_breaks_the_task_does_not_steer_the_reach():
     made = frames()
     edits = made["learned_edits"]
     at = (edits["edit"] == "negative to uniform") & (edits["length"] == 128)
-    edits.loc[at, "accuracy"] = 0.3 + 0.01 * edits.loc[at, "seed"]
-    assert CHECKS["BAM-C21"].frame(made)["found"].tolist() == ["agrees", "agrees", "disagrees"]
+    edits.loc[at, "accuracy"] = 0.2 + 0.01 * edits.loc[at, "seed"]
+    assert CHECKS["BAM-C21"].frame(made)["found"].tolist() == ["disagrees", "agrees", "disagrees"]
     control = edits["edit"] == "random to uniform"
     edits.loc[control, "accuracy"] = edits.loc[edits["edit"] == "negative to uniform", "accuracy"].to_numpy()
     assert CHECKS["BAM-C21"].frame(made)["found"].iloc[1] != "agrees", "random heads cost as much"

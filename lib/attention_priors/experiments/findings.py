@@ -100,7 +100,7 @@ def _exceptions(names: pd.Series) -> str:
 
 
 def who_reaches(counts: pd.DataFrame) -> list:
-    """Which encodings still answer at the longest length that all were asked at, without SSMax."""
+    """Which encodings without SSMax still answer at the longest length that all were asked at, by whole intervals."""
     kept, trained = passing(counts), int(counts["trained"].iloc[0])
     rows = [row for row in map(encoding, kept["encoding"].unique()) if row.trained_as is None]
     place = "encodings_accuracy", "passkeys"
@@ -113,29 +113,35 @@ def who_reaches(counts: pd.DataFrame) -> list:
     means = means.drop(scaled.index)
     if means.empty:
         return ["No encoding passed its gate.", MISSED, "accuracy", np.nan, np.nan, np.nan, *place]
-
-    def interval(name: str) -> tuple[float, float]:
-        return evaluation.share_interval(hits[name], [samples] * len(hits[name]))
-
-    reach, rest = means[means >= GOOD], means[means < GOOD]
-    last = (reach if len(reach) else means).index[-1]
-    said = f"no encoding answers {GOOD}"
-    if len(reach):
-        said = f"{_forms(reach.index)} answer{'s' * (len(reach) == 1)} {_range(reach)}"
-    said = f"Without SSMax {said} of the passkeys at {longest / trained:g} times their training length"
-    if len(reach) and len(rest):
-        known = [name for name in KNOWN if name in rest.index]
-        among = f" ({_listed(known)} among them)" if known and len(known) < len(rest) else ""
-        low, high = interval(rest.index[0])
-        said += f", {len(rest)} other{'s' * (len(rest) > 1)}{among} at most {rest.iloc[0]:.2f} [{low:.2f}, {high:.2f}]"
-    named = [_valued("These", reach)] if len(reach) else []
-    others = f"The other{'s' * (len(rest) > 1)}"
-    named.append(_valued(others, rest) if len(rest) else "No other encoding passed its gate.")
+    bounds = {name: evaluation.share_interval(hits[name], [samples] * len(hits[name])) for name in means.index}
+    reach = means[[name for name in means.index if bounds[name][0] >= GOOD]]
+    fewer = means[[name for name in means.index if bounds[name][1] < GOOD]]
+    open_ = means.drop([*reach.index, *fewer.index])
+    said = (
+        f"Of {len(means)} encodings without SSMax {len(reach) or 'none'} find{'s' * (len(reach) < 2)} at least "
+        f"{GOOD:g} of the passkeys at {longest / trained:g} times the training length with the whole interval"
+    )
+    said += f": {_forms(reach.index)}" if len(reach) else ""
+    if len(fewer):
+        known = [name for name in KNOWN if name in fewer.index]
+        among = f" ({_listed(known)} among them)" if known and len(known) < len(fewer) else ""
+        low, high = bounds[fewer.index[0]]
+        said += f"; {len(fewer)} find{'s' * (len(fewer) == 1)} fewer{among}, at most {fewer.iloc[0]:.2f} "
+        said += f"[{low:.2f}, {high:.2f}]"
+    said += f"; {len(open_)} {'is' if len(open_) == 1 else 'are'} undecided" if len(open_) else ""
+    named = [_valued(head, each) for head, each in (("These", reach), ("Fewer", fewer)) if len(each)]
+    if len(open_):
+        told = (
+            f"{label(name)} {open_[name]:.2f} [{bounds[name][0]:.2f}, {bounds[name][1]:.2f}]" for name in open_.index
+        )
+        named.append(f"Undecided: {'; '.join(told)}.")
     named += [_valued("With SSMax", scaled)] if len(scaled) else []
-    crossed = sum(low < GOOD < high for low, high in map(interval, means.index))
-    named += [f"The line between them, {GOOD:g}, is ours; {crossed} of the {len(means)} intervals cross it."]
+    named.append(
+        f"All rows of the benchmark that learn the task at up to {trained} tokens; the line, {GOOD:g}, is ours."
+    )
+    last = (reach if len(reach) else means).index[-1]
     measured = f"lowest of these, {label(last)}" if len(reach) else f"accuracy of {label(last)}"
-    return [f"{said}.", " ".join(named), measured, means[last], *interval(last), *place]
+    return [f"{said}.", " ".join(named), measured, means[last], *bounds[last], *place]
 
 
 def _range(shares: pd.Series) -> str:
@@ -144,7 +150,7 @@ def _range(shares: pd.Series) -> str:
 
 
 def one_length(frame: pd.DataFrame) -> list:
-    """What training at one length alone costs at shorter ones, by encoding: who has learned where the key stands.
+    """What training at one length alone costs at shorter ones, by encoding.
 
     Certain is a cost whose interval stays above 0 whichever seed is left out; one that needs all seeds is frail.
     """
@@ -166,10 +172,9 @@ def one_length(frame: pd.DataFrame) -> list:
     if certain:
         most, one = certain[0], len(certain) == 1
         said = (
-            f"Training at one length can teach a table of places: on prompts of {trained} tokens alone "
-            f"{_listed(certain)} learn{'s' * one} where the key stands, and find{'s' * one} "
-            f"{_range(pd.Series([bounds[name][0] for name in certain]))} fewer of the passkeys in shorter prompts than "
-            "after varied lengths"
+            f"Training at one length can teach that length alone: after prompts of {trained} tokens only "
+            f"{_listed(certain)} find{'s' * one} {_range(pd.Series([bounds[name][0] for name in certain]))} fewer of "
+            "the passkeys in shorter prompts than after varied lengths"
         )
     else:
         said = f"Training on prompts of {trained} tokens alone costs no encoding for certain anything at shorter ones"
@@ -188,7 +193,7 @@ def _without_any(by_seed: pd.Series) -> bool:
 
 
 def _tables(frame: pd.DataFrame, training: str) -> str:
-    """How many models have learned a table."""
+    """How many models have learned one length."""
     trained = int(frame["trained"].iloc[0])
     models = [
         own.set_index("length")["accuracy"]
@@ -240,8 +245,9 @@ def perplexity_misleads(frame: pd.DataFrame) -> list:
     level = kept[kept["perplexity"] <= LEVEL * best]
     good, poor = level[level["accuracy"] >= GOOD], level[level["accuracy"] < GOOD]
     said = (
-        f"A low perplexity on long texts does not tell who retrieves: of the {len(level)} encodings within a fifth of "
-        f"the best at {multiple:g} times the training length, {len(good)} find at least {GOOD:g} of the passkeys there"
+        f"Perplexity on long texts tells which encodings break, and not which of the others retrieve: of the "
+        f"{len(level)} within a fifth of the best at {multiple:g} times the training length, {len(good)} find at least "
+        f"{GOOD:g} of the passkeys there"
     )
     if len(poor):
         said += f" and {len(poor)} only {_range(poor['accuracy'])}"
@@ -293,7 +299,7 @@ def _forms(names: Iterable[str]) -> str:
     bases = [label(name).partition(" (")[0] for name in names if few or name not in windowed]
     forms = {base: bases.count(base) for base in dict.fromkeys(bases)}
     told = [f"{base} ({count} forms)" if count > 1 else base for base, count in forms.items()]
-    return joined([*told, *([] if few else [f"{len(windowed)} encodings with a window on some heads or layers"])])
+    return joined([*told, *([] if few else [f"{len(windowed)} with a window on some heads or layers"])])
 
 
 def _listed(names: Iterable[str]) -> str:

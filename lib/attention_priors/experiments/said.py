@@ -9,7 +9,7 @@ from .. import evaluation
 from ..parallel.methods import METHODS
 from . import needles as needle_tasks
 from . import tails
-from .findings import MISSED, joined, label
+from .findings import MISSED, joined, label, share
 
 LEVEL = 0.1  # nats of growth: 10 % more perplexity
 APART = 0.5  # of the near mass: below it no head of a model stays near the query
@@ -28,7 +28,7 @@ def needles(gates: pd.DataFrame) -> list:
     named = f" ({', '.join(able)})" if able else ""
     said = (
         f"{len(able)} of the {tasks} tasks are learned by at least {needle_tasks.ENOUGH} of "
-        f"{gates['encoding'].nunique()} encodings{named}: only these can tell the encodings apart."
+        f"{gates['encoding'].nunique()} encodings{named}; only on these are encodings compared."
     )
     return [said, "", "", *UNKNOWN, "ruler_tasks", "needles"]
 
@@ -41,12 +41,11 @@ def exponents(correlations: pd.DataFrame) -> list:
     if len(within) < 2:
         return ["Too few models for an interval.", MISSED, "correlation", *UNKNOWN, *place]
     low, high = evaluation.seed_interval(within)
-    tells = "tells" if high < 0 else "does not tell for certain"
+    goes = "goes" if high < 0 else "does not go for certain"
     said = (
         f"Over all heads of a model the exponent goes with the attention on the key (rank correlation "
-        f"{every.mean():.2f}, mean of {len(every)} models); within layers, whose heads read the same, the exponent "
-        f"{tells} which head attends to the key (a correlation below zero in {int((within < 0).sum())} of "
-        f"{len(within)} models)."
+        f"{every.mean():.2f}, mean of {len(every)} models); within layers, whose heads read the same, it {goes} with "
+        f"it (a correlation below zero in {int((within < 0).sum())} of {len(within)} models)."
     )
     return [said, "", "rank correlation within layers", within.mean(), max(low, -1.0), min(high, 1.0), *place]
 
@@ -172,6 +171,5 @@ def recall(carried: pd.DataFrame) -> list:
         f"there. At {far / trained:g} times that length half of them lie between {low:.0f} and {high:.0f} of "
         f"{kept.loc[kept['length'] == far, 'most'].max()}: {'; '.join(told)}."
     )
-    best = kept[(kept["encoding"] == order.index[0]) & (kept["length"] == far)]["carried"]
-    ends = evaluation.seed_interval(best) if len(best) > 1 else UNKNOWN[:2]
-    return [said, "", f"pairs carried by {label(order.index[0])}", best.mean(), max(0.0, ends[0]), ends[1], *place]
+    most = kept.loc[kept["length"] == far, "most"].max()
+    return [said, "", "share that carries all pairs there", *share(int((order >= most).sum()), len(order)), *place]

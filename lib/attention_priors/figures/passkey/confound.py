@@ -54,7 +54,7 @@ def draw(frame: Frame) -> Figure:
 
 
 def _tables(frame: Frame, training: str) -> str:
-    """How many models have learned a table: right at the training length, wrong at a shorter one."""
+    """How many models have learned one length: right at the training length, wrong at a shorter one."""
     trained, found, models = trained_on(frame), 0, 0
     for _, own in frame[frame["training"] == training].groupby(["encoding", "seed"]):
         models += 1
@@ -69,7 +69,7 @@ def caption(frame: Frame) -> str:
         f"The same encodings trained on prompts of {trained} tokens alone ({above[0]} to {above[-1]}), and on texts of "
         f"varied lengths up to {trained} ({below[0]} to {below[-1]}), asked at lengths between. Of one length, "
         f"{_tables(frame, FIXED)} models answer at least {RIGHT} of the prompts of {trained} tokens and at most "
-        f"{WRONG} at some shorter length: they have learned where the key stands; of varied lengths, "
+        f"{WRONG} at some shorter length: they have learned one length; of varied lengths, "
         f"{_tables(frame, VARIED)}. Lines: seeds {listed(frame['seed'])}; {prompts(frame)}. Chance is {CHANCE}."
     )
 
@@ -85,7 +85,7 @@ def build(frame: Frame) -> Frame:
             "seeds": row.seeds,
             f"accuracy at {trained}": bounded(row.at, row.at_low, row.at_high),
             f"worst length below {trained}": bounded(row.worst, row.worst_low, row.worst_high),
-            "models that learned a table": row.table,
+            "models that learned one length": row.table,
         }
         for row in frame.sort_values(["encoding", "training"]).itertuples()
     )
