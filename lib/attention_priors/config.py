@@ -30,6 +30,7 @@ SECTIONS = Table(
     {
         "passkey": "passkeys:Settings",
         "confound": "confound:Settings",
+        "robustness": "robustness:Settings",
         "benchmark": "benchmark:Settings",
         "stretches": "stretches:Settings",
         "ablations": "ablations:Settings",

@@ -19,6 +19,7 @@ NAMES = ("smoke", "cpu", "full", "gpu", "paper")
 OWN = [
     "passkeys",
     "confound",
+    "robustness",
     "benchmark",
     "training_ablations",
     "languages",

@@ -70,6 +70,7 @@ ROWS = {
     "passkey.benchmark": "X-11 X-33",
     "passkey.protocol": "BAM-D7",
     "passkey.recall": "X-40 X-41 X-42",
+    "passkey.robustness": "X-36",
     "passkey.retrieval": "BAM-F2 BAM-F3 BAM-F13 BAM-C1 BAM-C6 BAM-C13",
     "passkey.tables": "BAM-E7 BAM-E8 BAM-E10 BAM-C19 BAM-C26",
     "passkey.timing": "BAM-E9 BAM-C27",

@@ -47,6 +47,7 @@ EXPERIMENTS = Table(
         "goat_languages": "goat_languages:EXPERIMENT",
         "goat_offsets": "goat_offsets:EXPERIMENT",
         "resolution": "resolution:EXPERIMENT",
+        "robustness": "robustness:EXPERIMENT",
         "digits": "resolution:DIGITS",
         "genomes": "genomes:EXPERIMENT",
         "genomes_cost": "genomes:COST",

@@ -1,4 +1,4 @@
-"""Does one number go with another over encodings? Rank correlation, tested by permutation."""
+"""Does one number go with another over encodings? Rank correlation, tested by permutation, and Kendall's tau."""
 
 from __future__ import annotations
 
@@ -51,6 +51,24 @@ def spearman_permutation(frame: pd.DataFrame, by: str | Sequence[str], x: str, y
     resampled = _rho(first[drawn], second[drawn])
     low, high = np.nanquantile(resampled, (0.025, 0.975))
     return Correlation(rho, p, float(low), float(high), n)
+
+
+def kendall(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> tuple[float, float, float]:
+    """Kendall's tau-b of paired numbers and its interval, the percentile bootstrap over the pairs.
+
+    NaN without spread or with fewer than `FEWEST` pairs, and then the interval is [-1, 1].
+    """
+    each = [np.asarray(values, dtype=float).round(12) for values in (first, second)]
+    a, b = (np.sign(values[:, None] - values) for values in each)
+    if len(a) < FEWEST or not (a.any() and b.any()):
+        return math.nan, -1.0, 1.0
+    drawn = np.random.default_rng(runtime.seed_for(0, f"kendall/{len(a)}")).integers(len(a), size=(DRAWS, len(a)))
+    drawn = np.concatenate([np.arange(len(a))[None], drawn])
+    a, b = (signs[drawn[:, :, None], drawn[:, None, :]] for signs in (a, b))
+    size = np.sqrt((a**2).sum((1, 2)) * (b**2).sum((1, 2)))
+    tau = np.divide((a * b).sum((1, 2)), size, out=np.full(size.shape, math.nan), where=size > 0)
+    low, high = np.nanquantile(tau[1:], ((1 - confidence) / 2, (1 + confidence) / 2))
+    return float(tau[0]), float(low), float(high)
 
 
 def holm(ps: Sequence[float]) -> list[float]:

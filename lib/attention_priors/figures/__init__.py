@@ -129,6 +129,7 @@ TABLES = Table(
         "encodings_properties": "encodings.properties:TABLE",
         "passkey_gate": "passkey.learning:GATE",
         "passkey_between": "passkey.confound:TABLE",
+        "robustness_order": "passkey.robustness:TABLE",
         "extensions_retrieval": "passkey.extensions:TABLE",
         "extensions_planes": "passkey.extensions:PLANES",
         "passkey_reach": "passkey.reach:TABLE",

@@ -94,7 +94,7 @@ def build(frame: Frame) -> Frame:
 def caption_table(frame: Frame) -> str:
     return (
         f"Models trained at one length and at varied ones: share of passkeys retrieved at {trained_on(frame)} tokens, "
-        "and at the shorter length where each seed is worst; mean over seeds [95 % interval]. Learned a table: at "
+        "and at the shorter length where each seed is worst; mean over seeds [95 % interval]. Learned one length: at "
         f"least {RIGHT} at the training length, at most {WRONG} at a shorter one."
     )
 
