@@ -1,8 +1,7 @@
 """What was found, in a sentence each, from the metrics of the other experiments (the README opens with them).
 
 A finding names whom it is about, how many they are and its exceptions. A test leaves out each encoding and each seed in
-turn of what is committed: all findings stand, but that of one length, which rests on one encoding. A correlation over a
-handful of encodings is none.
+turn of what is committed: all findings stand. A correlation over a handful of encodings is none.
 """
 
 from __future__ import annotations
@@ -76,12 +75,11 @@ def dividing(models: pd.DataFrame) -> list:
     beyond = ours["beyond_longest_correct"].sum() / ours["beyond_longest_samples"].sum()
     layers = any(encoding(name).rotated_layers for name, own in which.items() if own == "both")
     said = (
-        f"Far beyond the training length T an encoding finds what was said and tells near places apart if half of its "
-        f"heads"
-        f"{', or all layers but the last,' * layers} rotate and see the latest T/4 tokens only, in training too: "
+        f"Where half of the heads{', or all layers but the last,' * layers} rotate and see the latest T/4 tokens only, "
+        f"in training too, a model finds what was said and tells near places apart far beyond its training length T: "
         f"{good} of {models_of} pairs of models, one trained on either task, find at least {GOOD:g} of the passkeys at "
-        f"{far:g} T and of the addresses less than T/4 back at {texts:g} T ({beyond:.2f} of those farther back), "
-        f"without the window {bare} of {unwindowed}, without the rotation {still_good} of {unrotated}."
+        f"{far:g} T and of the addresses less than T/4 back at {texts:g} T. Without the window {bare} of {unwindowed} "
+        f"do, without the rotation {still_good} of {unrotated}. Addresses farther back are lost ({beyond:.2f})."
     )
     others, alone = kept[kept["layout"] == ""], kept["layout"] == "window"
     more = (
@@ -158,9 +156,10 @@ def one_length(frame: pd.DataFrame) -> list:
     shorter = frame[frame["length"] < trained].groupby(["encoding", "seed", "training"])["accuracy"].mean().unstack()
     lost = dict(iter((shorter[VARIED] - shorter[FIXED]).dropna().groupby("encoding")))
     bounds = {name: (own.mean(), *evaluation.seed_interval(own)) for name, own in lost.items()}
-    costly = sorted((name for name in bounds if bounds[name][1] > 0), key=lambda name: bounds[name][0])
-    certain = [name for name in costly if _without_any(lost[name])]
     level = [name for name in bounds if max(map(abs, bounds[name])) <= SAME]
+    costly = [name for name in bounds if bounds[name][1] > 0 and name not in level]
+    costly.sort(key=lambda name: bounds[name][0])
+    certain = [name for name in costly if _without_any(lost[name])]
     told = {name: f"{label(name)} {mean:.2f} [{low:.2f}, {high:.2f}]" for name, (mean, low, high) in bounds.items()}
     seeds = max(map(len, lost.values()))
     more = (

@@ -78,9 +78,10 @@ def pages(committed: Committed) -> dict[str, str]:
     return found
 
 
-def _tree(names: list[str]) -> str:
+def _tree(names: list[str], caption: str = "") -> str:
     lines = "\n".join(names)
-    return f"```{{toctree}}\n:hidden:\n\n{lines}\n```\n"
+    above = f":caption: {caption}\n" if caption else ""
+    return f"```{{toctree}}\n:hidden:\n{above}\n{lines}\n```\n"
 
 
 def notebooks(committed: Committed) -> dict[str, str]:
@@ -98,11 +99,11 @@ def notebooks(committed: Committed) -> dict[str, str]:
         "gives the verdict; the lines that open hold the checks, sentence by sentence.",
     ]
     text.append("\n".join(f"- {lines[each]}" for each in own))
-    trees = _tree([f"{folder}/{name}" for folder, name in own])
+    trees = _tree([f"{folder}/{name}" for folder, name in own], "In reading order")
     for folder in committed.folders[2:]:
         rest = [each for each in lines if each[0] == folder]
         text.append(f"## Profile {folder}\n\n" + "\n".join(f"- {lines[each]}" for each in rest))
-        trees += "\n" + _tree([f"{folder}/{name}" for folder, name in rest])
+        trees += "\n" + _tree([f"{folder}/{name}" for folder, name in rest], f"Profile {folder}")
     return found | {"notebooks/index.md": "\n\n".join([*text, trees])}
 
 
