@@ -6,8 +6,7 @@ import pytest
 
 from attention_priors import config
 from attention_priors.experiments import ablations as experiment
-from attention_priors.figures import NotCompared
-from attention_priors.figures.ablations import heads, studies, study, table
+from attention_priors.figures import NotCompared, ablations
 
 
 def falling(arm, multiple, seed):
@@ -52,16 +51,16 @@ def metrics(profile, rule=falling):
 def test_no_arm_is_left_out(name):
     for rows in metrics(config.profile(name)).values():
         for name, own in rows.groupby("study"):
-            named = [arm for group in studies.STUDIES[name].named(own).values() for arm in group]
+            named = [arm for group in ablations.STUDIES[name].named(own).values() for arm in group]
             assert sorted(named) == sorted(set(own["arm"])), name
-        assert len(table.build(rows)) == rows.groupby(["study", "arm"]).ngroups
-        assert "nan" not in table.build(rows).to_string()
+        assert len(ablations.build(rows)) == rows.groupby(["study", "arm"]).ngroups
+        assert "nan" not in ablations.build(rows).to_string()
 
 
 def test_an_arm_without_a_name_is_refused():
     rows = metrics(config.profile("smoke"))["ablation_priors"].query("study == 'start'").assign(arm="new")
     with pytest.raises(ValueError, match="study start has arms without a name: new; add them to its panels in"):
-        studies.START.named(rows)
+        ablations.START.named(rows)
 
 
 def test_means_are_over_all_seeds_and_end_where_nobody_was_asked():
@@ -74,10 +73,10 @@ def test_means_are_over_all_seeds_and_end_where_nobody_was_asked():
             "asked": [1, 1, 0, 1, 0, 0],
         }
     )
-    made = study.arm_mean(rows)
+    made = ablations.arm_mean(rows)
     assert made.index.tolist() == [128, 256] and made["mean"].tolist() == [1.0, 0.25]
     assert (made["low"] <= made["mean"]).all() and (made["mean"] <= made["high"]).all()
-    one = study.arm_mean(rows[rows["seed"] == 0])
+    one = ablations.arm_mean(rows[rows["seed"] == 0])
     assert one["low"].isna().all(), "one seed has no interval"
 
 
@@ -86,15 +85,15 @@ def test_the_caption_gives_means_intervals_and_what_was_not_asked():
     made = metrics(profile, lambda arm, multiple, seed: float(multiple <= 1 or arm.name != "alibi-ssmax"))
     rows = made["ablation_priors"]
     few = rows.assign(correct=2 * (rows["correct"] > 0), samples=2)  # so that intervals are wider than they are rounded
-    caption = studies.SUBSET_FIGURE.caption(few)
+    caption = ablations.SUBSET_FIGURE.caption(few)
     assert "θα, θβ 1.00 [0." in caption and "ALiBi 0.00 [0.00, 0." in caption
     assert "Empty: no seed was asked so far" in caption
     everywhere = metrics(profile, lambda *_: 1.0)["ablation_priors"]
-    assert "Empty" not in studies.SUBSET_FIGURE.caption(everywhere)
+    assert "Empty" not in ablations.SUBSET_FIGURE.caption(everywhere)
 
 
 def test_the_caption_says_which_seeds_have_not_learned_their_own_length():
-    caption, profile = studies.LENGTH_FIGURE.caption, config.profile("full")
+    caption, profile = ablations.LENGTH_FIGURE.caption, config.profile("full")
     longest = f"bam-ssmax-{max(profile.ablations.multiples)}T"
     made = metrics(profile, lambda arm, multiple, seed: 0.4 if arm.name == longest and seed == 2 else 0.9)
     rows = made["ablation_training"]
@@ -102,27 +101,27 @@ def test_the_caption_says_which_seeds_have_not_learned_their_own_length():
     said = f"Below 0.8 at their own training length: {trained} (1 of {seeds} seeds)."
     assert said in caption(rows)
     assert "Below 0.8" not in caption(metrics(profile, lambda *_: 0.9)["ablation_training"])
-    versions = studies.VERSION_FIGURE.caption
+    versions = ablations.VERSION_FIGURE.caption
     two = metrics(profile, lambda arm, *_: 0.1 if arm.name == "bam-misread" else 1.0)["ablation_priors"]
     assert "without: D, misread (" in versions(two) and "with SSMax: D, misread (" not in versions(two)
 
 
 def test_reach_and_means_in_the_table():
     profile = config.profile("full")
-    made = table.build(metrics(profile, lambda arm, multiple, seed: float(multiple <= 4))["ablation_priors"])
+    made = ablations.build(metrics(profile, lambda arm, multiple, seed: float(multiple <= 4))["ablation_priors"])
     assert made["reach (tokens)"].str.startswith(f"{4 * profile.passkey.recipe.length:,} ").all()
     assert made["at 4×"].eq("1.00").all() and made["at 16×"].eq("0.00").all()
 
 
 def test_sizes_stand_in_order_before_and_after():
     rows = metrics(config.profile("full"))["ablation_training"].query("study == 'size'")
-    before, after = studies.SIZE.named(rows).values()
+    before, after = ablations.SIZE.named(rows).values()
     assert list(before.values()) == list(after.values()) and len(before) == rows["parameters"].nunique()
     assert all(arm.endswith("-extended") for arm in after) and np.all([not arm.endswith("-extended") for arm in before])
 
 
 def test_the_caption_of_the_versions_names_those_that_are_drawn():
-    words = studies.VERSION_FIGURE.caption
+    words = ablations.VERSION_FIGURE.caption
     all_ = metrics(config.profile("full"))["ablation_priors"]
     few = all_[~all_["arm"].str.startswith("bam-code")]
     assert "D: a prior for each layer" in words(few) and "A: one prior" not in words(few)
@@ -141,10 +140,10 @@ def test_what_the_heads_of_the_ablations_learned_is_said_or_left_out():
             "passkey_lift": [3.0, 9.0, 1.0],
         }
     )
-    assert heads.locations(rows)["share of heads with μ < 0"].tolist() == [1.0]
+    assert ablations.locations(rows)["share of heads with μ < 0"].tolist() == [1.0]
     with pytest.raises(NotCompared, match="nobody trains bam-location-ssmax under this profile"):
-        heads.locations(rows[:2])
-    found = heads.attention(rows).set_index("encoding").loc["BAM SSMax"]
+        ablations.locations(rows[:2])
+    found = ablations.attention(rows).set_index("encoding").loc["BAM SSMax"]
     assert found.tolist() == [1, 0.2, 3.0]
     losses = pd.DataFrame(
         {
@@ -157,5 +156,5 @@ def test_what_the_heads_of_the_ablations_learned_is_said_or_left_out():
             "passed": True,
         }
     )
-    assert heads.losses(losses)["loss on documents at T (nats)"].tolist() == [2.0]
-    assert heads.losses(losses)["passed the gate"].tolist() == ["1 of 1"]
+    assert ablations.losses(losses)["loss on documents at T (nats)"].tolist() == [2.0]
+    assert ablations.losses(losses)["passed the gate"].tolist() == ["1 of 1"]

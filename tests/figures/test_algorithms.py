@@ -7,8 +7,7 @@ import pandas as pd
 
 from attention_priors import config
 from attention_priors.experiments import algorithms as experiment
-from attention_priors.figures import FIGURES, TABLES
-from attention_priors.figures.algorithms import models as shown
+from attention_priors.figures import FIGURES, TABLES, algorithms
 
 
 def accuracies(profile, right=0.9):
@@ -83,7 +82,7 @@ def test_the_caption_of_positions_prints_what_it_shows():
 
 def test_rows_stand_beside_their_plain_form_and_the_control_last():
     frame = accuracies(both()).sample(frac=1, random_state=0)
-    assert shown.listed(frame) == [
+    assert algorithms.listed(frame) == [
         "sinusoidal",
         "sinusoidal-randomised-128",
         "rope",

@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from attention_priors.figures.guide import key_slope_rounding
+from attention_priors.figures.guide import curves
 
 
 def test_the_rounded_slope_covers_every_setting(small, whole):
-    rows = key_slope_rounding.rows(small(), 0, slopes=(0.5, 0.25), lengths=(64, 512, 2048))
+    rows = curves.rows_rounding(small(), 0, slopes=(0.5, 0.25), lengths=(64, 512, 2048))
     assert len(rows) == 2 * 2 * 2 * 3 and {row["lanes"] for row in rows} == {1, 2}
-    whole(key_slope_rounding.FIGURE, pd.DataFrame(rows))
+    whole(curves.ROUNDING, pd.DataFrame(rows))

@@ -5,8 +5,7 @@ import pytest
 
 from attention_priors.experiments import division
 from attention_priors.figures import FIGURES, TABLES, NotCompared
-from attention_priors.figures.division.kinds import KINDS, kind
-from attention_priors.figures.division.models import SENTENCES
+from attention_priors.figures.division import KINDS, SENTENCES, kind
 from attention_priors.positions.encodings import ENCODINGS
 
 FEW = ("rope", "bam", "half-rope-window-bam")

@@ -8,7 +8,7 @@ from attention_priors import config
 from attention_priors.experiments import answers as asking
 from attention_priors.experiments import benchmark
 from attention_priors.figures import FIGURES, TABLES
-from attention_priors.figures.encodings.accuracy import ranked
+from attention_priors.figures.encodings.benchmark import most_retrieving
 from attention_priors.positions.encodings import encoding
 from attention_priors.training.runs import Run
 
@@ -63,7 +63,9 @@ def test_what_was_not_asked_counts_as_nothing_and_what_is_undefined_does_not_cou
     assert long.loc[("rope", 10 * last), "state"] == "given up" and long.loc[("rope", 10 * last), "mean"] == 0
     said = FIGURES["encodings_accuracy"].caption(long.reset_index())
     assert "empty: not asked, with a hit at the last length that was;" in said
-    assert ranked(long.reset_index())[:2] == ranked(by_length)[:2], "what not all are asked does not count"
+    assert most_retrieving(long.reset_index())[:2] == most_retrieving(by_length)[:2], (
+        "what not all are asked does not count"
+    )
     tested = benchmark.reach(pd.concat([rows, further], ignore_index=True)).groupby("encoding")["longest_tested"].max()
     assert tested["bam"] == tested["rope"] == 10 * last and tested["bam-ssmax"] == last
     medians = reach.groupby("encoding")["reach"].median()
@@ -83,9 +85,9 @@ def test_a_seed_that_gave_up_counts_as_nothing_beside_one_that_did_not():
 
 def test_the_order_is_by_accuracy_beyond_the_training_length():
     by_length, _ = frames(config.profile("cpu"))
-    names = ranked(by_length)
+    names = most_retrieving(by_length)
     assert names[0].startswith("bam") and encoding(names[-1]).rotary is not None
-    assert ranked(by_length.iloc[::-1])[0].startswith("bam")
+    assert most_retrieving(by_length.iloc[::-1])[0].startswith("bam")
 
 
 def test_the_table_has_a_row_for_each_with_parameters_beyond_nope(tmp_path, monkeypatch):

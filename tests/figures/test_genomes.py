@@ -9,7 +9,7 @@ from attention_priors.experiments import genomes as experiment
 from attention_priors.experiments.continuations import rows
 from attention_priors.experiments.cost import WAYS
 from attention_priors.figures import FIGURES
-from attention_priors.figures.genomes.looks import drawn
+from attention_priors.figures.genomes import drawn
 
 
 def frames(profile, names=None):

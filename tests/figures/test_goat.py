@@ -4,7 +4,7 @@ import pytest
 
 from attention_priors.experiments import goat_languages
 from attention_priors.figures import FIGURES, TABLES, NotCompared, methods
-from attention_priors.figures.goat import order
+from attention_priors.figures.goat import retrieval
 from attention_priors.positions.encodings import ENCODINGS
 from checks.goat import worlds
 
@@ -18,7 +18,7 @@ def world():
 
 def test_every_encoding_of_every_profile_has_a_colour():
     assert all(methods.paint(name) for name in ENCODINGS)
-    assert order.ordered(["rope", "goat-code", "alibi", "goat-rope"]) == ["goat-code", "goat-rope", "rope", "alibi"]
+    assert retrieval.ordered(["rope", "goat-code", "alibi", "goat-rope"]) == ["goat-code", "goat-rope", "rope", "alibi"]
 
 
 def test_the_caption_tells_of_goat_and_of_the_best_rival():

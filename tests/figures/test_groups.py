@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from attention_priors.experiments import pucks as task
-from attention_priors.figures.groups import factors, hands, portraits, pucks
+from attention_priors.figures.groups import factors, portraits, pucks
 from attention_priors.theory.groups import Block, overflow_position
 
 PUCKS = pd.DataFrame(
@@ -54,17 +54,17 @@ def test_scores_stay_inside_their_panels(small):
 
 
 def test_hands_keep_their_length_only_without_damping(small):
-    frame = hands.rows(small(), 0, omegas=(0.5,), rates=(0.0, -0.1), last=10)
+    frame = portraits.rows_hands(small(), 0, omegas=(0.5,), rates=(0.0, -0.1), last=10)
     length = np.hypot(frame["x"], frame["y"])
     undamped = frame["rate"] == 0
     assert np.allclose(length[undamped], 1)
     last = length[~undamped & (frame["t"] == 10)].tolist()
     assert last == pytest.approx([math.exp(-1), math.exp(1)])
-    assert "0.37 and 2.72" in hands.caption(frame)
+    assert "0.37 and 2.72" in portraits.caption_hands(frame)
 
 
 def test_hands_name_their_axes(small):
-    axes = hands.draw(hands.rows(small(), 0, omegas=(0.3,))).axes
+    axes = portraits.draw_hands(portraits.rows_hands(small(), 0, omegas=(0.3,))).axes
     assert all(ax.get_xlabel() for ax in axes) and axes[0].get_ylabel()
 
 

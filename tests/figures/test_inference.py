@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_priors.figures.inference import readings_of_z, score_matrices, transport
+from attention_priors.figures import inference
 
 
 def test_the_caption_tells_the_dots_below_the_curve_from_those_beside_it():
     curve = [{"kind": "frontier", "tau": tau, "expected": 1 + 1 / tau, "entropy": tau / 10} for tau in (0.5, 1, 10)]
     dots = [{"kind": "other", "expected": expected, "entropy": 0.0} for expected in (0.2, 0.4, 0.6, 1.5, 1.7)]
-    caption = transport.caption(pd.DataFrame(curve + dots))
+    caption = inference.caption_transport(pd.DataFrame(curve + dots))
     assert "Of the 5 random ones shown, 2 lie below the curve" in caption and "τ < 0" in caption
 
 
@@ -23,23 +23,23 @@ def test_every_panel_and_colour_bar_is_labelled():
             "key": j + 1,
             "value": -np.inf if lags[i, j] < 0 and name in ("mask", "score") else 0.1 * lags[i, j],
         }
-        for name in score_matrices.MATRICES
+        for name in inference.MATRICES
         for i in range(3)
         for j in range(3)
     ]
-    bars = score_matrices.draw(pd.DataFrame(rows)).axes[len(score_matrices.MATRICES) :]
+    bars = inference.draw_matrices(pd.DataFrame(rows)).axes[len(inference.MATRICES) :]
     assert {ax.get_xlabel() for ax in bars} == {"logit (nats)", "weight"}
     names = {"physics": ("overlap", "ratio"), "information": ("lift", "printed")}
     series = [
         (reading, f"{kind}, {side}") for reading, kinds in names.items() for kind in kinds for side in ("near", "far")
     ] + [("geometry", "overlap"), ("geometry", "cosine")]
     frame = pd.DataFrame({"reading": r, "series": s, "x": x, "value": 1.0 + x} for r, s in series for x in (0, 1))
-    axes = readings_of_z.draw(frame).axes
+    axes = inference.draw_readings(frame).axes
     assert [ax.get_ylabel() for ax in axes] == ["overlap or ratio", "overlap or cosine", "nats"]
 
 
 def test_the_matrices_add_up(small):
-    frame = pd.DataFrame(score_matrices.rows(small(), 3, length=4, beta=1.0))
+    frame = pd.DataFrame(inference.rows_matrices(small(), 3, length=4, beta=1.0))
     values = {
         name: part.pivot(index="query", columns="key", values="value").to_numpy()
         for name, part in frame.groupby("matrix", sort=False)
@@ -55,7 +55,7 @@ def test_the_matrices_add_up(small):
 
 def test_the_readings_show_the_reciprocals_and_the_peak_of_the_cosine(small):
     series = {}
-    for row in readings_of_z.rows(small(), 0, keys=8, steps=9):
+    for row in inference.rows_readings(small(), 0, keys=8, steps=9):
         series.setdefault((row["reading"], row["series"]), {})[row["x"]] = row["value"]
     for side in ("near", "far"):
         for m, z in series["physics", f"overlap, {side}"].items():

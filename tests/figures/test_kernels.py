@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from attention_priors.figures.kernel import errors, tiles
+from attention_priors.figures import kernel
 
 
 def test_the_legend_of_the_tiles_covers_no_curve():
@@ -12,7 +12,7 @@ def test_the_legend_of_the_tiles_covers_no_curve():
         for prior, kept in (("ALiBi", 0.0), ("GGD", 1.0))
         for keys in (1024, 2048)
     ]
-    figure = tiles.draw(pd.DataFrame(rows))
+    figure = kernel.draw_tiles(pd.DataFrame(rows))
     figure.draw_without_rendering()
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["ALiBi", "GGD"]
@@ -25,7 +25,7 @@ def test_the_legend_of_the_errors_has_marks_and_no_lines():
         for way in ("plain", "kernel")
         for seed in range(3)
     ]
-    (ax,) = errors.draw(pd.DataFrame(rows)).axes
+    (ax,) = kernel.draw_errors(pd.DataFrame(rows)).axes
     handles = ax.get_legend().legend_handles
     assert [handle.get_marker() for handle in handles] == ["s", "o"]
     assert {handle.get_linestyle() for handle in handles} == {"None"}

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from attention_priors import config
-from attention_priors.experiments import readings
+from attention_priors.experiments import readings as experiment
 from attention_priors.figures import TABLES, NotCompared
-from attention_priors.figures.encodings import extensions, neighbours, perplexity
-from attention_priors.figures.language import sizes
+from attention_priors.figures.encodings import benchmark, readings
+from attention_priors.figures.language import models
 from attention_priors.positions.encodings import encoding
 from attention_priors.publish.report import Report
 from attention_priors.store.layout import Layout
@@ -27,7 +27,7 @@ def losses(profile, seeds=None, noise=0.02):
         for name in names:
             row = encoding(name)
             for seed in seeds or profile.seeds:
-                for length in readings.lengths(profile, part, trained):
+                for length in experiment.lengths(profile, part, trained):
                     if length <= (row.longest or np.inf):
                         slope = 0.0 if row.prior else 0.02 if row.trained_as else 0.15
                         start = 4 + 0.8 * (name == "rope-pi") + noise * rng.standard_normal()
@@ -51,19 +51,19 @@ def losses(profile, seeds=None, noise=0.02):
                                 "loss": start + slope * np.log2(length / trained),
                             }
                         )
-    return readings.growth(pd.DataFrame(rows)).assign(scored=64, unigram=344.0)
+    return experiment.growth(pd.DataFrame(rows)).assign(scored=64, unigram=344.0)
 
 
 def by_length(profile, **how):
-    return readings.by_length(losses(profile, **how))
+    return experiment.by_length(losses(profile, **how))
 
 
 def test_what_a_profile_leaves_out_is_not_drawn():
     profile = config.profile("cpu")
-    fig = perplexity.draw(by_length(profile))
+    fig = benchmark.draw_perplexity(by_length(profile))
     assert len(fig.axes[0].get_yticklabels()) == len(profile.language.encodings)
-    assert "†: no seed passed the gate" in perplexity.caption(by_length(profile))
-    for act in (extensions.draw, neighbours.build, sizes.build):
+    assert "†: no seed passed the gate" in benchmark.caption_perplexity(by_length(profile))
+    for act in (readings.draw_extensions, readings.build_neighbours, models.build_sizes):
         with pytest.raises(NotCompared):
             act(losses(profile))
 
@@ -71,28 +71,30 @@ def test_what_a_profile_leaves_out_is_not_drawn():
 def test_tables_of_neighbours_and_sizes():
     profile = config.profile("full")
     frame = losses(profile)
-    table = neighbours.build(frame).set_index("read as")
+    table = readings.build_neighbours(frame).set_index("read as")
     assert len(table) == 1 + sum(encoding(name).trained_as == "rope" for name in profile.readings.extensions)
-    assert table.loc["RoPE", "true order preferred"] == "0.80" and "16 held-out texts" in neighbours.caption(frame)
+    assert table.loc["RoPE", "true order preferred"] == "0.80" and "16 held-out texts" in readings.caption_neighbours(
+        frame
+    )
     small = frame.query("part == 'benchmark' and length == trained and encoding in @profile.readings.small")
     both = pd.concat([frame, small.assign(part="small", loss=lambda rows: rows["loss"] + 1)])
-    built = sizes.build(both).set_index("encoding")
+    built = models.build_sizes(both).set_index("encoding")
     assert set(built.index) == {encoding(name).label for name in profile.readings.small}
     assert float(built.loc["ALiBi", "second size, loss (nats)"].split()[0]) > 4.9
-    assert "128 tokens" in sizes.caption(both)
+    assert "128 tokens" in models.caption_sizes(both)
 
 
 def test_one_seed_has_no_interval_anywhere():
     profile = config.profile("full")
     frame = by_length(profile, seeds=(0,))
-    assert "wider" not in perplexity.caption(frame)
-    assert "[" not in "".join(perplexity.build(frame)["growth at 4× (nats)"])
-    extensions.draw(losses(profile, seeds=(0,))).draw_without_rendering()
+    assert "wider" not in benchmark.caption_perplexity(frame)
+    assert "[" not in "".join(benchmark.build_perplexity(frame)["growth at 4× (nats)"])
+    readings.draw_extensions(losses(profile, seeds=(0,))).draw_without_rendering()
 
 
 def test_the_order_is_by_growth_where_all_were_read():
     frame = by_length(config.profile("full"))
-    names = perplexity.ranked(frame)
+    names = benchmark.most_level(frame)
     assert encoding(names[0]).prior is not None or names[0].startswith("nope") is False
     assert names[-1] == "rope-pi", "far from its own start, though level"
     assert len(names) == frame["encoding"].nunique()
@@ -101,8 +103,8 @@ def test_the_order_is_by_growth_where_all_were_read():
 def test_what_was_not_read_is_empty_and_what_is_undefined_says_so():
     profile = config.profile("full")
     frame = by_length(profile)
-    fig = perplexity.draw(frame)
-    names, lengths = perplexity.ranked(frame), sorted(set(frame["length"]))
+    fig = benchmark.draw_perplexity(frame)
+    names, lengths = benchmark.most_level(frame), sorted(set(frame["length"]))
     cells = [text for text in fig.axes[0].texts if text.get_ha() == "center"]
     assert len(cells) == len(names) * len(lengths)
     read = sum(frame["state"] == "read")
@@ -113,17 +115,17 @@ def test_what_was_not_read_is_empty_and_what_is_undefined_says_so():
 
 def test_every_reading_has_a_row_under_its_question_and_starts_from_rope():
     frame = losses(config.profile("full"))
-    fig = extensions.draw(frame)
+    fig = readings.draw_extensions(frame)
     names = [tick.get_text() for tick in fig.axes[0].get_yticklabels()]
-    assert names == [text for rows in extensions.GROUPS.values() for _, _, text in rows] and names[0] == "RoPE"
-    assert {text.get_text() for text in fig.axes[0].texts} == set(extensions.GROUPS)
+    assert names == [text for rows in readings.GROUPS.values() for _, _, text in rows] and names[0] == "RoPE"
+    assert {text.get_text() for text in fig.axes[0].texts} == set(readings.GROUPS)
     assert len(names) == len(set(names))
 
 
 def test_the_table_has_a_row_for_each_and_says_whose_weights():
     profile = config.profile("full")
     frame = by_length(profile)
-    table = perplexity.build(frame).set_index("encoding")
+    table = benchmark.build_perplexity(frame).set_index("encoding")
     assert len(table) == frame["encoding"].nunique()
     assert "RoPE + YaRN (weights of RoPE)" in table.index and table.loc["T5 buckets", "growth at 64× (nats)"] != "–"
     assert table.loc["RoPE + YaRN (weights of RoPE)", "growth at 64× (nats)"] == "–"
@@ -134,7 +136,7 @@ def test_the_table_has_a_row_for_each_and_says_whose_weights():
 
 def test_they_are_written_with_their_origin(tmp_path):
     profile = config.profile("smoke")
-    report = Report(Layout(tmp_path, "smoke"), perplexity.NOTEBOOK)
+    report = Report(Layout(tmp_path, "smoke"), benchmark.NOTEBOOK)
     report.metrics("encodings_perplexity", by_length(profile), "k", "paper")
     report.metrics("language_readings", losses(profile), "k", "paper")
     report.figure("encodings_perplexity")

@@ -5,8 +5,8 @@ import pandas as pd
 import torch
 
 from attention_priors.experiments.learned import CORRELATED
-from attention_priors.figures.learned import correlations, curves, edits, maps
-from attention_priors.figures.passkey import by_length
+from attention_priors.figures import learned
+from attention_priors.figures.passkey import lines
 from attention_priors.positions.priors import GeneralizedGaussian
 
 
@@ -20,26 +20,26 @@ def weights(*betas):
 
 
 def test_a_head_is_titled_by_its_own_exponent():
-    axes = maps.draw(weights(-1.33, 0.47, -0.21)).axes
+    axes = learned.draw_maps(weights(-1.33, 0.47, -0.21)).axes
     assert [ax.get_title().splitlines()[0] for ax in axes] == ["β = −1.33", "β = 0.47", "β = −0.21"]
     assert axes[0].get_title().endswith("(layer 3, head 1)")
-    caption = maps.caption(weights(-1.33, 0.47, -0.21))
+    caption = learned.caption_maps(weights(-1.33, 0.47, -0.21))
     assert "of the remaining ones, those nearest to 1/2 and then to 1" in caption and "below 1e-08" in caption
 
 
 def test_accuracy_is_named_alike_in_both_passkey_notebooks():
     rows = [
         {"edit": edit, "length": length, "seed": seed, "accuracy": 0.5, "samples": 10, "trained": 128}
-        for edit in edits.EDITS
+        for edit in learned.EDITS
         for length in (128, 256)
         for seed in (0, 1)
     ]
-    edited = edits.draw(pd.DataFrame(rows))
+    edited = learned.draw_edits(pd.DataFrame(rows))
     plain = pd.DataFrame(rows[:4]).assign(form="plain", trained=128, correct=5)
     two = pd.concat([plain.assign(encoding=name) for name in ("bam-ssmax", "alibi-ssmax")])
-    named = edited.get_supxlabel(), by_length.FIGURE.draw(two).axes[0].get_ylabel()
+    named = edited.get_supxlabel(), lines.BY_LENGTH.draw(two).axes[0].get_ylabel()
     assert named == ("share with all five digits right",) * 2
-    assert [tick.get_text() for tick in edited.axes[0].get_yticklabels()] == list(edits.EDITS)
+    assert [tick.get_text() for tick in edited.axes[0].get_yticklabels()] == list(learned.EDITS)
 
 
 def edited(at_training, control=0.9):
@@ -59,7 +59,7 @@ def edited(at_training, control=0.9):
 
 
 def test_the_caption_of_the_edits_says_what_they_do_where_the_model_was_trained():
-    broken, kept = (edits.caption(edited(share)) for share in (0.3, 0.95))
+    broken, kept = (learned.caption_edits(edited(share)) for share in (0.3, 0.95))
     assert (
         "At 128 tokens: as trained 1.00, negative to uniform 0.30, random to uniform 0.90; the edit fails at the"
         in (broken)
@@ -67,7 +67,7 @@ def test_the_caption_of_the_edits_says_what_they_do_where_the_model_was_trained(
     assert "breaks the task" in broken and "leaves the task as it was" in kept
     assert "At 2×: 0.20 edited, 0.90 the control." in kept
     without = edited(0.3)
-    assert "At 128" not in edits.caption(without[without["edit"] != "random to uniform"])
+    assert "At 128" not in learned.caption_edits(without[without["edit"] != "random to uniform"])
 
 
 def test_correlations_have_a_row_for_each_reading():
@@ -76,11 +76,11 @@ def test_correlations_have_a_row_for_each_reading():
         for reading in CORRELATED
         for seed in (0, 1)
     ]
-    built = correlations.build(pd.DataFrame(rows))
+    built = learned.build_correlations(pd.DataFrame(rows))
     assert list(built["β against"]) == list(CORRELATED) and list(built["seed 1"]) == ["-0.40"] * len(CORRELATED)
     assert built["mean [95 %]"].iloc[0].startswith("-0.45 [")
-    assert correlations.build(pd.DataFrame(rows).assign(rho=float("nan")))["mean [95 %]"].iloc[0] == "–"
-    assert "2 seeds, 12 heads each" in correlations.caption(pd.DataFrame(rows))
+    assert learned.build_correlations(pd.DataFrame(rows).assign(rho=float("nan")))["mean [95 %]"].iloc[0] == "–"
+    assert "2 seeds, 12 heads each" in learned.caption_correlations(pd.DataFrame(rows))
 
 
 def test_learned_priors_as_curves_have_a_line_for_each_head(legible):
@@ -90,17 +90,17 @@ def test_learned_priors_as_curves_have_a_line_for_each_head(legible):
         for layer in (0, 1, 2)
         for head, beta in enumerate((-0.5, 0.0, 1.0))
     )
-    figure = curves.draw(heads)
+    figure = learned.draw_curves(heads)
     legible(figure)
     assert len(figure.axes) == 6
     assert all(sum("β" in line.get_label() for line in ax.get_lines()) == 3 for ax in figure.axes)
-    assert "6 of 18 heads fall with the lag, 6 rise, 6 stay" in curves.caption(heads)
+    assert "6 of 18 heads fall with the lag, 6 rise, 6 stay" in learned.caption_curves(heads)
 
 
 def test_the_curves_are_the_librarys_prior():
     prior = GeneralizedGaussian([0.3, -0.2], [-0.5, 0.7])
-    table = prior.log_prior(torch.arange(curves.KEYS)).detach().double()
-    expected = curves.KEYS * torch.softmax(table, -1).numpy()
+    table = prior.log_prior(torch.arange(learned.KEYS)).detach().double()
+    expected = learned.KEYS * torch.softmax(table, -1).numpy()
     for head, (alpha, beta) in enumerate(((0.3, -0.5), (-0.2, 0.7))):
-        assert np.allclose(curves.ratio(alpha, beta), expected[head], rtol=1e-3, atol=1e-9)
-    assert np.allclose(curves.ratio(1.0, 0.0), 1.0)
+        assert np.allclose(learned.ratio(alpha, beta), expected[head], rtol=1e-3, atol=1e-9)
+    assert np.allclose(learned.ratio(1.0, 0.0), 1.0)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_priors.figures.parallel import budget, counts, margin, prior
+from attention_priors.figures.parallel import prior
 from attention_priors.figures.parallel.hits import hits
 from attention_priors.theory import margins
 from attention_priors.theory.inference import softmax
@@ -29,26 +29,26 @@ def test_the_slider_shows_the_mass_of_the_last_chunk():
 
 
 def test_counts_stay_below_their_bounds(size):
-    rows = counts.rows(size, 0, epsilon=0.01)
+    rows = prior.rows_counts(size, 0, epsilon=0.01)
     for row in rows:
         assert row["least"] <= row["mean"] <= row["most"] <= row["bound"] and row["most"] <= 99
-    assert "1/ε = 100" in counts.caption(pd.DataFrame(rows))
+    assert "1/ε = 100" in prior.caption_counts(pd.DataFrame(rows))
 
 
 def test_the_share_without_decay_is_given_as_a_range(size):
-    frame = pd.DataFrame(counts.rows(size, 0))
+    frame = pd.DataFrame(prior.rows_counts(size, 0))
     flat = frame.loc[frame["rate"] == 0, "share"]
     assert flat.max() > flat.min() + 1e-3
-    assert f"keeps {flat.min():.3f} to {flat.max():.3f} of" in counts.caption(frame)
+    assert f"keeps {flat.min():.3f} to {flat.max():.3f} of" in prior.caption_counts(frame)
 
 
 def test_errors_of_a_budget_stay_below_their_bound_and_every_curve_is_in_the_legend(size):
-    rows = budget.rows(size, 0, width=4, queries=8)
+    rows = prior.rows_budget(size, 0, width=4, queries=8)
     assert all(row["error"] <= row["bound"] + 1e-12 for row in rows)
     assert all(row["error"] < 1e-12 for row in rows if row["budget"] == 64)
     frame = pd.DataFrame(rows)
-    assert "cut from 64 keys" in budget.caption(frame)
-    (ax,) = budget.draw(frame).axes
+    assert "cut from 64 keys" in prior.caption_budget(frame)
+    (ax,) = prior.draw_budget(frame).axes
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert labels == [line.get_label() for line in ax.get_lines()] and len(labels) == 5
 
@@ -59,7 +59,7 @@ def test_longer_queries_find_their_chunk():
 
 
 def test_the_lead_of_reused_positions_and_of_one_line(size):
-    rows = margin.rows(size, 0, width=10, chunks=(1, 4), slopes=(0.0, 0.5))
+    rows = prior.rows_margin(size, 0, width=10, chunks=(1, 4), slopes=(0.0, 0.5))
     table = {(row["layout"], row["slope"], row["chunks"]): row["margin"] for row in rows}
     for slope in (0.0, 0.5):
         assert table["reused positions", slope, 1] == pytest.approx(table["one line", slope, 1])
@@ -72,7 +72,7 @@ def test_the_lead_of_reused_positions_and_of_one_line(size):
 
 
 def test_the_added_leads_are_those_of_the_lines_drawn(size):
-    frame = pd.DataFrame(margin.rows(size, 0, width=16, chunks=(1, 2, 4), slopes=(0.0, 0.1)))
-    (ax,) = margin.draw(frame).axes
-    added = margin.caption(frame).split("Added lead: ")[1].split("; ")
+    frame = pd.DataFrame(prior.rows_margin(size, 0, width=16, chunks=(1, 2, 4), slopes=(0.0, 0.1)))
+    (ax,) = prior.draw_margin(frame).axes
+    added = prior.caption_margin(frame).split("Added lead: ")[1].split("; ")
     assert len(added) == len(ax.get_lines()) == 3

@@ -8,7 +8,7 @@ import pytest
 from attention_priors.config import TheoryProfile
 from attention_priors.experiments import parallel_language, parallel_needles, parallel_profiles
 from attention_priors.figures import FIGURES, TABLES, NotCompared
-from attention_priors.figures.parallel import flow, needles, profiles, ranks, regions
+from attention_priors.figures.parallel import flow, needles, profiles
 from attention_priors.parallel.methods import METHODS
 
 
@@ -223,9 +223,9 @@ def test_pairs_are_those_of_rows():
 
 
 def test_the_caption_names_the_ranks():
-    assert "by a key sentence: RoPE 0.50 and 0.50" in ranks.caption(WORLD["parallel_ranks"])
-    mean, seeds = ranks.shares(WORLD["parallel_ranks"], 3)
-    assert (mean["mean"] == 0.5).all() and len(seeds) == 4
+    assert "by a key sentence: RoPE 0.50 and 0.50" in needles.caption_ranks(WORLD["parallel_ranks"])
+    found = needles.shares(WORLD["parallel_ranks"], 3)
+    assert (found["share"].groupby(found["length"]).mean() == 0.5).all() and len(found) == 4
 
 
 def test_losses_are_told_from_the_training_length():
@@ -244,7 +244,7 @@ def test_biases_have_a_row_for_each_kind_of_attention():
 
 def test_changes_are_taken_within_seeds():
     frame = WORLD["parallel_regions"]
-    rows, name = regions.changes(frame)
+    rows, name = profiles.changes(frame)
     assert name == "rope" and set(rows["layers"]) == set(parallel_profiles.DEPTHS)
     one = rows[(rows["region"] == "sink") & (rows["layers"] == "early")]
     assert one["distance"].tolist() == pytest.approx([0.02, 0.02]) and one["middle"].tolist() == pytest.approx(
@@ -257,7 +257,7 @@ def test_seeds_without_an_outlier_are_left_out_and_without_any_nothing_is_drawn(
     frame, spec = WORLD["parallel_regions"].copy(), FIGURES["parallel_regions"]
     none = (frame["region"] == "sink") & ((frame["layers"] != "deep") | (frame["seed"] == 0))
     some = frame.assign(evicted=frame["evicted"].mask(none, 0.0))
-    rows, _ = regions.changes(some)
+    rows, _ = profiles.changes(some)
     assert rows[rows["region"] == "sink"][["layers", "seed"]].to_numpy().tolist() == [["deep", 1]]
     spec.draw(some)
     without = frame.assign(evicted=frame["evicted"].mask(frame["region"] == "sink", 0.0))

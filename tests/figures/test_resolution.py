@@ -7,7 +7,7 @@ from attention_priors.experiments import resolution
 from attention_priors.experiments.arms import UNTRAINED
 from attention_priors.experiments.resolution import BARE, COUNTED, STRETCHED
 from attention_priors.figures import FIGURES, TABLES
-from attention_priors.figures.resolution.looks import LOOKS, drawn
+from attention_priors.figures.resolution import LOOKS, drawn
 from attention_priors.positions.grids import GRIDS
 
 FEW = ("nope-2d", "learned-2d", "rope-2d", "goat-2d")

@@ -6,9 +6,9 @@ import pytest
 
 from attention_priors import config
 from attention_priors.experiments import needles
-from attention_priors.figures import NotCompared
+from attention_priors.figures import NotCompared, ruler
+from attention_priors.figures.curves import over_seeds
 from attention_priors.figures.methods import METHODS, label, named
-from attention_priors.figures.ruler import average, tasks
 
 
 def answers(profile, tasks_asked=()):
@@ -50,7 +50,7 @@ def cpu():
 
 def test_the_average_has_a_row_for_each_encoding_and_the_control():
     full = config.profile("full")
-    fig = average.draw(needles.averages(answers(full)))
+    fig = ruler.draw_average(needles.averages(answers(full)))
     found = [tick.get_text() for tick in fig.axes[0].get_yticklabels()]
     wanted = [name for ssmax in (False, True) for name in named(ssmax, METHODS) if name in full.needles.encodings]
     assert [name for name in found if name in set(map(label, wanted))] == [*map(label, wanted)]
@@ -60,24 +60,24 @@ def test_the_average_has_a_row_for_each_encoding_and_the_control():
 
 def test_an_encoding_of_which_no_seed_passed_is_hollow_and_one_alone_is_not_drawn():
     made = needles.averages(answers(config.profile("full"), ("single-1",)))
-    fig = average.draw(made.assign(passed=made["encoding"] != "rope"))
+    fig = ruler.draw_average(made.assign(passed=made["encoding"] != "rope"))
     marks = [line for line in fig.axes[0].get_lines() if line.get_label() == "_mean"]
     hollow = [line.get_markerfacecolor() == "white" for line in marks]
     names = [tick.get_text() for tick in fig.axes[0].get_yticklabels()]
     assert [name for name, empty in zip(names, hollow, strict=True) if empty] == ["RoPE"]
     with pytest.raises(NotCompared, match="ruler_average: bam stands alone"):
-        average.draw(made[made["encoding"].isin(["bam", "untrained"])])
+        ruler.draw_average(made[made["encoding"].isin(["bam", "untrained"])])
 
 
 def test_the_caption_counts_who_learned(cpu):
-    text = average.caption(needles.averages(answers(cpu)))
+    text = ruler.caption_average(needles.averages(answers(cpu)))
     last = max(cpu.needles.evaluation.lengths)
     assert f"asked to {last:,} ({last // 128}×)" in text and "seeds 0, 1, 2" in text
     assert "passed the gate on all of these tasks: all;" in text
 
 
 def test_the_table_has_a_row_per_task_and_encoding_with_intervals(cpu):
-    made = tasks.build(needles.scores(answers(cpu)))
+    made = ruler.build_tasks(needles.scores(answers(cpu)))
     assert len(made) == len(cpu.needles.tasks) * (len(cpu.needles.encodings) + 1)
     assert set(made["passed the gate"]) == {"", len(cpu.seeds)}
     assert not made.duplicated(["task", "encoding"]).any()
@@ -89,12 +89,12 @@ def test_the_table_has_a_row_per_task_and_encoding_with_intervals(cpu):
     assert made[made["encoding"] == "Untrained"][heads[-1]].eq("0, not asked").all()
     some = answers(cpu)
     one = (some["encoding"] == "bam") & (some["seed"] == 0) & (some["length"] == 256) & (some["task"] == "single-1")
-    partly = tasks.build(needles.scores(some.assign(asked=some["asked"] & ~one)))
+    partly = ruler.build_tasks(needles.scores(some.assign(asked=some["asked"] & ~one)))
     told = partly["not all seeds asked at"]
     assert set(told) == {"", "256"} and partly[told == "256"]["encoding"].tolist() == ["BAM"]
 
 
 def test_one_seed_has_no_band(cpu):
     rows = needles.averages(answers(cpu.model_copy(update={"seeds": (0,)})))
-    made = average.scores(rows[rows["encoding"] == "bam-ssmax"])
+    made = over_seeds(rows[rows["encoding"] == "bam-ssmax"], "score", ruler.ends)
     assert made["low"].isna().all() and np.isfinite(made["mean"]).all()

@@ -7,43 +7,44 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_priors.figures.spectra import band, fits, shapes, sinks
+from attention_priors.figures import FIGURES
+from attention_priors.figures.spectra import fits, shapes
 from attention_priors.theory import bands, spectra
 from attention_priors.theory.inference import softmax
 
 SINKS = {"lengths": (2, 100, 10**4), "margins": (0.0, 2.0, 5.0), "bound": 2.0}
 SIZES = {
-    band: {"omegas": (0.5, 2.0), "draws": 20, "steps": 21},
-    sinks: SINKS,
-    shapes: {"modes": 6},
-    fits: {"counts": (1, 2)},
+    "spectra_band": {"omegas": (0.5, 2.0), "draws": 20, "steps": 21},
+    "spectra_sinks": SINKS,
+    "spectra_shapes": {"modes": 6},
+    "spectra_fits": {"counts": (1, 2)},
 }
 
 
-def made(module, small):
-    return pd.DataFrame(module.rows(small(length=48 if module is shapes else 32), 0, **SIZES[module]))
+def made(name, small):
+    return pd.DataFrame(FIGURES[name].rows(small(length=48 if name == "spectra_shapes" else 32), 0, **SIZES[name]))
 
 
-@pytest.mark.parametrize("module", SIZES)
-def test_captions_write_the_symbols_of_the_figure(module, small, whole):
-    frame = made(module, small)
-    whole(module.FIGURE, frame)
-    caption = module.caption(frame)
+@pytest.mark.parametrize("name", SIZES)
+def test_captions_write_the_symbols_of_the_figure(name, small, whole):
+    frame = made(name, small)
+    whole(FIGURES[name], frame)
+    caption = FIGURES[name].caption(frame)
     assert len(caption) > 100 and not re.search(r"\b(alpha|beta|delta|omega|pi)\b", caption)
 
 
 def test_random_rows_lie_in_the_band_and_the_caption_has_its_ends(small):
-    frame = made(band, small)
+    frame = made("spectra_band", small)
     draws = frame[frame["kind"] == "draw"]
     assert len(draws) == 2 * 20 and (frame["kind"] == "band").sum() == 2 * 21
     for omega, part in draws.groupby("omega"):
         low, high = bands.band(part["prior"], omega)
         assert (low - 1e-12 <= part["posterior"]).all() and (part["posterior"] <= high + 1e-12).all()
-    assert "3.69" in band.caption(frame) and "0.881" in band.caption(frame)
+    assert "3.69" in shapes.caption_band(frame) and "0.881" in shapes.caption_band(frame)
 
 
 def test_sinks_by_hand(small):
-    found = sinks.rows(small(), 0, lengths=(2, 50), margins=(0.0, 3.0), bound=1.0)
+    found = shapes.rows_sinks(small(), 0, lengths=(2, 50), margins=(0.0, 3.0), bound=1.0)
     value = {(r["series"], r.get("parameter"), r.get("kind"), r["keys"]): r["value"] for r in found}
     assert value["margin", 0.0, None, 50] == pytest.approx(0.98)
     assert value["decay", 0.5, None, 50] == pytest.approx(1 - softmax(-0.5 * np.arange(50))[0])
@@ -53,16 +54,16 @@ def test_sinks_by_hand(small):
 
 
 def test_no_two_sinks_look_alike(small):
-    left = sinks.draw(made(sinks, small)).axes[0]
+    left = shapes.draw_sinks(made("spectra_sinks", small)).axes[0]
     looks = [(line.get_linestyle(), line._dash_pattern, line.get_marker()) for line in left.get_lines()]
     assert len(looks) == 6 and all(looks.count(look) == 1 for look in looks)
 
 
 def test_fits_have_every_ladder_and_the_table_names_its_units(small):
-    frame = made(fits, small)
+    frame = made("spectra_fits", small)
     assert len(frame) == 4 * 4 * 2 and np.isfinite(frame.select_dtypes("number").to_numpy()).all()
     assert "KL on 16 windows" in fits.build(frame).columns and "in nats" in fits.caption_table(frame)
-    assert set(made(shapes, small)["target"]) == set(spectra.shapes(48))
+    assert set(made("spectra_shapes", small)["target"]) == set(spectra.shapes(48))
 
 
 def test_ranks_and_storage():

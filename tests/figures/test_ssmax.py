@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from attention_priors.figures.ssmax import entropy, leads, priors
+from attention_priors.figures.ssmax import leads
 
 
 @pytest.fixture
@@ -12,7 +12,7 @@ def size(small):
 
 
 def test_rows_agree_with_the_leading_order_far_from_freezing(size):
-    for row in entropy.rows(size, 0, sigma=1.0):
+    for row in leads.rows_entropy(size, 0, sigma=1.0):
         if row["law"] == "1" and row["keys"] >= 256:
             assert row["entropy"] == pytest.approx(row["predicted"], abs=0.01)
     for row in leads.rows(size, 0, scales=(0.2,)):
@@ -21,7 +21,7 @@ def test_rows_agree_with_the_leading_order_far_from_freezing(size):
 
 
 def test_scaling_the_prior_keeps_its_penalty(size):
-    found = {(r["scaled"], r["prior"]): r["lead"] for r in priors.rows(size, 0, lengths=(2**14,))}
+    found = {(r["scaled"], r["prior"]): r["lead"] for r in leads.rows_priors(size, 0, lengths=(2**14,))}
     for prior in ("ALiBi, slope 1/256", "beta = 1/2"):
         assert found["content and prior", prior] == pytest.approx(found["nothing", prior], rel=0.1)
         assert found["content", prior] < 0.2 * found["nothing", prior]
@@ -30,9 +30,9 @@ def test_scaling_the_prior_keeps_its_penalty(size):
 
 
 def test_captions_write_the_symbols_of_the_figure(size):
-    words = entropy.caption(pd.DataFrame(entropy.rows(size, 0)))
+    words = leads.caption_entropy(pd.DataFrame(leads.rows_entropy(size, 0)))
     assert "N = 32; YaRN's is 1 below N" in words and "√(ln n / ln N)" in words and "0.1 ln" in words
-    words = priors.caption(pd.DataFrame(priors.rows(size, 0, lengths=(32, 128))))
+    words = leads.caption_priors(pd.DataFrame(leads.rows_priors(size, 0, lengths=(32, 128))))
     assert "BAM, β = -1/2:" in words and "beta" not in words
 
 

@@ -1,7 +1,7 @@
 """Figures of the ledger on made-up verdicts: every claim counted once, every bound on its own side."""
 
 from attention_priors import claims
-from attention_priors.figures.verdicts import counts
+from attention_priors.figures import verdicts
 
 
 def ledger(**changes):
@@ -15,8 +15,8 @@ def ledger(**changes):
 
 def test_the_bars_have_every_claim_once_and_all_verdicts_a_look(legible):
     frame = ledger(BAM_D1={"verdict": "verified"}, BAM_D2={"verdict": "contradicted"})
-    figure = counts.draw(frame)
+    figure = verdicts.draw_counts(frame)
     legible(figure)
     assert sum(bar.get_width() for bar in figure.axes[0].patches) == len(frame)
-    assert set(counts.LOOKS) == set(claims.VERDICTS)
-    assert "1 verified" in counts.caption(frame) and "1 contradicted" in counts.caption(frame)
+    assert set(verdicts.LOOKS) == set(claims.VERDICTS)
+    assert "1 verified" in verdicts.caption_counts(frame) and "1 contradicted" in verdicts.caption_counts(frame)

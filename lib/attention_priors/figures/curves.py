@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from attention_priors.evaluation import seed_interval, share_interval
-from attention_priors.figures import style
-from attention_priors.figures.spec import Frame
+from ..evaluation import seed_interval, share_interval
+from . import style
+from .spec import Frame
 
 ACCURACY = "share with all five digits right"
 LENGTH = "context length (tokens)"

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from attention_priors.figures import style
-from attention_priors.figures.spec import Figure
+from . import style
+from .curves import Interval, over_seeds
+from .spec import Figure, Frame
 
 SHARES = (-0.06, 1.06)
 PITCH, HEADING = 0.165, 1.1  # inches from row to row; rows that the heading of a group takes
@@ -63,21 +64,22 @@ def draw(
         if xlim == SHARES:
             ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     first.set_yticks(heights, [row.name for row in rows])
-    for group, y in _headings(rows, heights).items():
-        first.annotate(
-            group,
-            (0, y),
-            xytext=(-5, 0),
-            xycoords=first.get_yaxis_transform(),
-            textcoords="offset points",
-            ha="right",
-            va="center",
-            fontsize=style.SMALLEST,
-            fontweight="bold",
-        )
+    tops = {row.group: y - 1 for row, y in reversed(list(zip(rows, heights, strict=True))) if row.group}
+    for group, y in reversed(tops.items()):
+        look = {"xycoords": first.get_yaxis_transform(), "ha": "right", "va": "center", "fontweight": "bold"}
+        style.note(first, group, (0, y), (-5, 0), **look)
     first.set_ylim(max(heights) + 0.7, -0.8)
     fig.supxlabel(xlabel)
     return fig, list(axes[0])
+
+
+def cells(
+    rows: Frame, column: str, titles: Mapping[float, str], interval: Interval | None = None, by: str = "length"
+) -> dict[str, Cell]:
+    """A cell for each titled place of `by` that has rows: the seeds of a column, their mean and its interval."""
+    means, seeds = over_seeds(rows, column, interval, by), rows.groupby(by)[column]
+    there = {place: title for place, title in titles.items() if place in seeds.groups}
+    return {title: Cell(list(seeds.get_group(place)), *means.loc[place]) for place, title in there.items()}
 
 
 def _heights(rows: Sequence[Row]) -> list[float]:
@@ -88,13 +90,6 @@ def _heights(rows: Sequence[Row]) -> list[float]:
         heights.append(y)
         before = row.group
     return heights
-
-
-def _headings(rows: Sequence[Row], heights: Sequence[float]) -> dict[str, float]:
-    places: dict[str, float] = {}
-    for row, y in zip(rows, heights, strict=True):
-        places.setdefault(row.group, y - 1)
-    return {group: y for group, y in places.items() if group}
 
 
 def _cell(ax: Axes, cell: Cell, y: float, row: Row) -> None:

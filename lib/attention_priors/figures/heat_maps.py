@@ -7,7 +7,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
-from attention_priors.figures import style
+from . import style
 
 SHARES = {"vmin": 0, "vmax": 1}
 

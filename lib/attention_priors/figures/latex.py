@@ -2,57 +2,14 @@
 
 from __future__ import annotations
 
-from attention_priors.claims.ledger import FORMULA
+from ..claims.ledger import FORMULA
 
-_GREEK = {
-    "α": "alpha",
-    "β": "beta",
-    "γ": "gamma",
-    "δ": "delta",
-    "ε": "varepsilon",
-    "ζ": "zeta",
-    "η": "eta",
-    "θ": "theta",
-    "κ": "kappa",
-    "λ": "lambda",
-    "μ": "mu",
-    "ν": "nu",
-    "ξ": "xi",
-    "π": "pi",
-    "ρ": "rho",
-    "σ": "sigma",
-    "τ": "tau",
-    "φ": "varphi",
-    "χ": "chi",
-    "ψ": "psi",
-    "ω": "omega",
-    "Γ": "Gamma",
-    "Δ": "Delta",
-    "Θ": "Theta",
-    "Λ": "Lambda",
-    "Ξ": "Xi",
-    "Π": "Pi",
-    "Σ": "Sigma",
-    "Φ": "Phi",
-    "Ψ": "Psi",
-    "Ω": "Omega",
-}
-_SIGNS = {
-    "±": "pm",
-    "×": "times",
-    "·": "cdot",
-    "≤": "leq",
-    "≥": "geq",
-    "≠": "neq",
-    "≈": "approx",
-    "→": "to",
-    "∞": "infty",
-    "√": "surd",
-    "∝": "propto",
-    "∈": "in",
-    "∑": "sum",
-    "∂": "partial",
-}
+_COMMANDED = "αβγδεζηθκλμνξπρστφχψωΓΔΘΛΞΠΣΦΨΩ±×·≤≥≠≈→∞√∝∈∑∂"
+_NAMES = """
+alpha beta gamma delta varepsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau varphi chi psi omega Gamma
+Delta Theta Lambda Xi Pi Sigma Phi Psi Omega
+pm times cdot leq geq neq approx to infty surd propto in sum partial
+"""
 _LOW = dict(zip("₀₁₂₃₄₅₆₇₈₉ᵢⱼ", "0123456789ij", strict=True))
 _HIGH = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻ᵀⁿ", "0123456789-Tn", strict=True))
 _LETTERS = {
@@ -85,7 +42,7 @@ _LETTERS = {
     "\u2009": r"\,",
     "\u202f": r"\,",
 }
-_COMMANDS = _GREEK | _SIGNS
+_COMMANDS = dict(zip(_COMMANDED, _NAMES.split(), strict=True))
 _TEXT = (
     _LETTERS
     | {sign: f"$\\{command}$" for sign, command in _COMMANDS.items()}

@@ -1,12 +1,12 @@
 """One colour, dash and marker per method: what every figure that draws encodings as lines shares."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from attention_priors.figures import style
-from attention_priors.figures.spec import Frame
-from attention_priors.figures.words import listed
-from attention_priors.positions.encodings import ENCODINGS, encoding
+from ..positions.encodings import ENCODINGS, encoding
+from . import lines, style
+from .spec import Frame
+from .words import listed
 
 UNTRAINED = "untrained"
 OURS = "bam-ssmax"
@@ -88,7 +88,7 @@ def look(name: str) -> dict[str, Any]:
     for rows, color in FAMILIES:
         if found := rows.get(name) or rows.get(row.unscaled or ""):
             dashes, marker = found
-            return {"color": color, "dashes": dashes, "marker": marker, "label": label(name)}
+            return lines.look(color, dashes, marker, label(name))
     if name not in VARIANTS and (row.unscaled or name) not in METHODS:
         raise ValueError(f"no style for encoding {name!r}; add a row to METHODS or VARIANTS in figures/methods.py")
     color, dashes, marker = METHODS[method(name)]
@@ -98,7 +98,7 @@ def look(name: str) -> dict[str, Any]:
         dashes = style.SOLID
     else:
         color = style.lighten(color)
-    return {"color": color, "dashes": dashes, "marker": marker, "label": label(name)}
+    return lines.look(color, dashes, marker, label(name))
 
 
 def paint(name: str) -> tuple[str, str]:
@@ -120,6 +120,16 @@ def alone(name: str) -> dict[str, Any]:
 def label(name: str) -> str:
     """What an encoding or a control is called in print."""
     return style.CONTROLS[name]["label"] if name in style.CONTROLS else encoding(name).label
+
+
+def numbered(values: Mapping[str, float], digits: str = ".2f") -> str:
+    """'BAM 0.53, RoPE 0.20': numbers of encodings."""
+    return ", ".join(f"{label(name)} {value:{digits}}" for name, value in values.items())
+
+
+def from_best(rows: Frame, column: str = "accuracy") -> list[str]:
+    """Encodings by the mean of a column, the highest first."""
+    return list(rows.groupby("encoding")[column].mean().sort_values(ascending=False, kind="stable").index)
 
 
 def named_runs(frame: Frame) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,19 +13,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from attention_priors.figures import style
-from attention_priors.figures.curves import Interval, over_seeds
-from attention_priors.figures.lines import SERIES, Looks
-from attention_priors.figures.spec import Figure, Frame
-from attention_priors.figures.words import times, trained_on
+from . import style
+from .curves import Interval, over_seeds
+from .lines import grouped
+from .spec import Figure, Frame
+from .words import times, trained_on
 
-OTHER = {
-    "color": style.PALE,
-    "linewidth": 0.5,
-    "alpha": 0.6,
-    "zorder": 1,
-    "label": "_other",
-}  # behind the line asked for
+# behind the line asked for
+OTHER = {"color": style.PALE, "linewidth": 0.5, "alpha": 0.6, "zorder": 1, "label": "_other"}
 SHARES = {"ylim": (-0.04, 1.04), "yticks": (0, 0.5, 1)}
 OUTSIDE = {"above": "outside upper center", "beside": "outside right center"}
 
@@ -51,19 +46,9 @@ def over(
     return Line(mean.index, mean["mean"], look, mean["low"], mean["high"], rows.set_index(by)[column])
 
 
-def series(
-    frame: Frame, x: str, y: str, by: str, looks: Looks = SERIES, label: Callable = str, **more: Any
-) -> list[Line]:
-    """A line of y over x for each group of `by`, in the frame's order.
-
-    `looks`: colour, dashes, marker and, if it is not `label` of the group, the name; by group or in turn.
-    """
-    made = []
-    for place, (name, rows) in enumerate(frame.groupby(by, sort=False, dropna=False)):
-        color, dashes, marker, *written = looks[name] if isinstance(looks, Mapping) else looks[place]
-        look = {"color": color, "dashes": dashes, "marker": marker, "label": written[0] if written else label(name)}
-        made.append(Line(rows[x], rows[y], look | more))
-    return made
+def series(frame: Frame, x: str, y: str, by: str, *looks: Any, **more: Any) -> list[Line]:
+    """A line of y over x for each of `lines.grouped`."""
+    return [Line(rows[x], rows[y], look) for look, rows in grouped(frame, by, *looks, **more)]
 
 
 def behind(rows: Frame, column: str, interval: Interval | None = None) -> list[Line]:
@@ -80,8 +65,7 @@ def multiple(frame: Frame) -> str:
 def lengths(values: Iterable[int], trained: int | Iterable[int] = (), most: int = 9) -> dict[str, Any]:
     """Keywords of `draw`: lengths on a log axis; training lengths are dotted."""
     trained = np.unique(trained).tolist()
-    ticks = style.spaced(values, trained)
-    ticks = ticks[:: -(-len(ticks) // most)]
+    ticks = style.length_ticks(values, trained, most)
     return {"base": 2, "xticks": {tick: style.length_label(tick) for tick in ticks}, "dotted": trained}
 
 

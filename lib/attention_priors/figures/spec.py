@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from attention_priors.config import TheoryProfile as Size
+from ..config import TheoryProfile as Size
 
 LEDGER = "claims.json"  # in place of a metrics name: the frame of the merged ledger
 Frame = pd.DataFrame

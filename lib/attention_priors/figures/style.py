@@ -99,6 +99,12 @@ def panels(axes: np.ndarray, count: int) -> list[Axes]:
     return list(axes.flat[:count])
 
 
+def legend(fig: Figure, axes: Iterable[Axes], place: str, **look: Any) -> None:
+    """The names of all lines, each once, outside the axes: "upper center" or "lower center"."""
+    handles = {name: line for ax in axes for line, name in zip(*ax.get_legend_handles_labels(), strict=True)}
+    fig.legend(handles.values(), handles, loc=f"outside {place}", **look)
+
+
 def pitch(rows: int, room: float = PAGE) -> float:
     """Inches from row to row of a list: less where all would take more than `room`."""
     return min(ROW, room / rows)
@@ -195,15 +201,25 @@ def spaced(lengths: Iterable[int], kept: Iterable[int] = ()) -> list[int]:
     return sorted(chosen)
 
 
+def length_ticks(lengths: Iterable[int], trained: Iterable[int], most: int) -> list[int]:
+    """Lengths that lie apart, at most so many."""
+    ticks = spaced(lengths, trained)
+    return ticks[:: math.ceil(len(ticks) / most)]
+
+
 def length_axis(ax: Axes, lengths: Iterable[int], trained: int | Iterable[int] = (), *, most: int = 9) -> None:
     """The x axis in log2 with ticks at lengths that lie apart (at most `most`) and a mark at every trained length."""
-    ticks = spaced(lengths, np.unique(trained).tolist())
-    ticks = ticks[:: math.ceil(len(ticks) / most)]
+    ticks = length_ticks(lengths, np.unique(trained).tolist(), most)
     ax.set_xscale("log", base=2)
     ax.set_xticks(ticks, [length_label(tick) for tick in ticks])
     ax.xaxis.minorticks_off()
     for length in np.unique(trained):
         ax.axvline(length, color=PALE, linewidth=0.7, linestyle=":", zorder=0)
+
+
+def note(ax: Axes, text: str, at: tuple[float, float], offset: tuple[float, float] = (3, 0), **look: Any) -> None:
+    """Small type, some points from a place."""
+    ax.annotate(text, at, xytext=offset, textcoords="offset points", **{"fontsize": SMALLEST} | look)
 
 
 def direct_labels(ax: Axes, *, gap: float = 1.15) -> None:
@@ -228,17 +244,8 @@ def direct_labels(ax: Axes, *, gap: float = 1.15) -> None:
     for (line, _, y), move in zip(ends, moves, strict=True):
         marked = line.get_marker() not in ("None", "", " ", None)
         _lead(ax, line, (right, y), move, marked)
-        ax.annotate(
-            line.get_label(),
-            (right, y),
-            xytext=(LEAD + (8.5 if marked else 1.5), move),
-            textcoords="offset points",
-            color=darken(line.get_color()),
-            fontsize=SMALLEST,
-            va="center",
-            ha="left",
-            annotation_clip=False,
-        )
+        look = {"color": darken(line.get_color()), "va": "center", "ha": "left", "annotation_clip": False}
+        note(ax, line.get_label(), (right, y), (LEAD + (8.5 if marked else 1.5), move), **look)
 
 
 def _lead(ax: Axes, line: Line2D, end: tuple[float, float], move: float, marked: bool) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from attention_priors.claims.ledger import cell, pipe_table
-from attention_priors.figures import typeset
+from ..claims.ledger import cell, pipe_table
+from . import typeset
 
 FLOATS = "%.10g"  # as in metrics: more digits than anyone reads, the same on every platform
 

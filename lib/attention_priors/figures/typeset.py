@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from attention_priors.claims.ledger import FORMULA, cell
-from attention_priors.figures.latex import escape
+from ..claims.ledger import FORMULA, cell
+from .latex import escape
 
 INTERVAL = re.compile(r"(?:(\S+) )?\[([^\s,\[\]]+), ([^\s,\[\]]+)\]")  # 0.53 [0.20, 0.80], or the interval alone
 LINE, TALL = 487.0, 620.0  # points: the text of a page, and its height, which is the line of a page on its side

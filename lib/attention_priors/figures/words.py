@@ -4,8 +4,8 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-from attention_priors import evaluation
-from attention_priors.figures.spec import Frame
+from .. import evaluation
+from .spec import Frame
 
 GOOD = 0.8  # the accuracy up to which a length counts as reached
 CHANCE = f"{evaluation.CHANCE:.0e}"
@@ -42,6 +42,11 @@ def tokens(length: float, trained: int) -> str:
 def trained_on(frame: Frame) -> int:
     """The training length of all rows."""
     return int(frame["trained"].iloc[0])
+
+
+def farthest(frame: Frame, by: str = "keys") -> Frame:
+    """The rows at the largest value of a column."""
+    return frame[frame[by] == frame[by].max()]
 
 
 def extremes(values: Iterable[int]) -> str:

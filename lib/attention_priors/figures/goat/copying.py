@@ -1,15 +1,17 @@
-"""The mixture of copies: one trained head taken apart, losses against the best prediction, and by length."""
+"""Goat taken apart: a head of the mixture of copies, losses against the best prediction, and what sinks are made of."""
 
 import numpy as np
 
-from attention_priors.figures import panels, style
-from attention_priors.figures.goat.order import NOTEBOOK, ordered
-from attention_priors.figures.methods import alone, label
-from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
-from attention_priors.figures.words import counted, listed, times, trained_on
-from attention_priors.positions.encodings import encoding
-from attention_priors.tasks.copying import NEAR
+from ...experiments.sinks import SINK
+from ...positions.encodings import encoding
+from ...tasks.copying import NEAR
+from .. import panels, style
+from ..methods import alone, label
+from ..spec import Figure, FigureSpec, Frame, NotCompared, TableSpec, rivals
+from ..words import counted, farthest, listed, times, trained_on
+from .retrieval import NOTEBOOK, ordered
 
+# The mixture of copies
 PARTS = {
     "content": "content",
     "spectrum": r"spectrum $\kappa(i-j)$",
@@ -18,7 +20,6 @@ PARTS = {
     "prior": r"prior $\pi_i(j)$",
 }
 SHOWN = 0.98  # of the logits of a head lie between the ends of its colours
-COLUMNS = ("encoding", "seed", "head", "query", "key", "content", "spectrum", "sink")
 
 
 def square(rows: Frame, part: str) -> np.ndarray:
@@ -41,18 +42,10 @@ def parts(rows: Frame) -> dict[str, np.ndarray]:
     return found
 
 
-def draw(frame: Frame) -> Figure:
-    """A row of panels for each head: content, spectrum, sink, their sum without content, and the prior."""
+def draw_copying(frame: Frame) -> Figure:
     heads = sorted(set(frame["head"]))
-    fig, axes = style.figure(
-        style.DOUBLE,
-        0.35 + 1.45 * len(heads),
-        nrows=len(heads),
-        ncols=len(PARTS),
-        sharex=True,
-        sharey=True,
-        squeeze=False,
-    )
+    grid = {"nrows": len(heads), "ncols": len(PARTS), "sharex": True, "sharey": True, "squeeze": False}
+    fig, axes = style.figure(style.DOUBLE, 0.35 + 1.45 * len(heads), **grid)
     for row, head in zip(axes, heads, strict=True):
         found = parts(frame[frame["head"] == head])
         end = np.nanquantile(np.abs(np.stack([found[part] for part in PARTS if part != "prior"])), SHOWN)
@@ -73,7 +66,7 @@ def draw(frame: Frame) -> Figure:
     return fig
 
 
-def caption(frame: Frame) -> str:
+def caption_copying(frame: Frame) -> str:
     shares = []
     for head, own in frame.groupby("head"):
         prior, last = parts(own)["prior"], int(own["query"].max())
@@ -87,7 +80,7 @@ def caption(frame: Frame) -> str:
     )
 
 
-def build(frame: Frame) -> Frame:
+def build_copying(frame: Frame) -> Frame:
     """A row for each encoding: losses by seed, who has copied, and the masses of its priors."""
     rivals(frame, "encoding", "copying_judged")
     rows = []
@@ -110,7 +103,7 @@ def build(frame: Frame) -> Frame:
     return Frame(rows)
 
 
-def caption_table(frame: Frame) -> str:
+def caption_copying_table(frame: Frame) -> str:
     one = frame.iloc[0]
     return (
         f"The mixture of copies, {counted(frame['seed'])}: nats above the best prediction of the same symbols (mean "
@@ -121,7 +114,6 @@ def caption_table(frame: Frame) -> str:
 
 
 def draw_lengths(frame: Frame) -> Figure:
-    """A panel for each encoding: nats above the best prediction by length, extremes over seeds as bars."""
     rivals(frame, "encoding", "copying_by_length")
     made = {}
     for name in ordered(frame["encoding"]):
@@ -132,7 +124,7 @@ def draw_lengths(frame: Frame) -> Figure:
 
 
 def caption_lengths(frame: Frame) -> str:
-    last = frame[frame["length"] == frame["length"].max()].set_index("encoding")
+    last = farthest(frame, "length").set_index("encoding")
     name = last["excess"].idxmin()
     trained = trained_on(frame)
     return (
@@ -142,13 +134,13 @@ def caption_lengths(frame: Frame) -> str:
     )
 
 
-FIGURE = FigureSpec(
+COPYING_FIGURE = FigureSpec(
     "copying_map",
-    draw,
-    caption,
+    draw_copying,
+    caption_copying,
     notebook=NOTEBOOK,
     paper="Goat, Fig. 1",
-    columns=COLUMNS,
+    columns=("encoding", "seed", "head", "query", "key", "content", "spectrum", "sink"),
     claims=("GOAT-F1",),
     alt="For each of two heads five triangular maps over queries and keys: content, the spectrum constant along "
     "diagonals, the sink constant along columns, their sum, and the prior, which is a bright first column in one head "
@@ -163,10 +155,10 @@ LENGTHS = FigureSpec(
     columns=("encoding", "length", "seeds", "excess", "worst", "best", "trained"),
     alt="Nats above the best prediction by length on logarithmic axes, a line for each encoding with bars.",
 )
-TABLE = TableSpec(
+COPYING_TABLE = TableSpec(
     "copying_judged",
-    build,
-    caption_table,
+    build_copying,
+    caption_copying_table,
     NOTEBOOK,
     (
         "encoding",
@@ -180,4 +172,96 @@ TABLE = TableSpec(
         "expected",
         "one_copy",
     ),
+)
+
+
+# What the sinks of language models are made of
+TASKS = {"copying": "copies", "language": "text"}  # the models' tasks, as panels and tables call them
+
+
+def arms(frame: Frame) -> list[tuple[str, str, Frame]]:
+    """(task, encoding, rows) of the models that have passed their gate, copies first, Goat's forms first."""
+    kept = frame[frame["passed"].astype(bool)]
+    found = []
+    for task in TASKS:
+        own = kept[kept["task"] == task]
+        found += [(task, name, own[own["encoding"] == name]) for name in ordered(own["encoding"])]
+    return found
+
+
+def draw_sinks(frame: Frame) -> Figure:
+    rivals(frame, "encoding", "sinks_keys")
+    made = {}
+    for task, name, rows in arms(frame):
+        heads = [own.sort_values("key") for _, own in rows.groupby(["seed", "layer", "head"])]
+        look = alone(name) | {"marker": "None", "linewidth": 0.5}
+        made[f"{label(name)} ({TASKS[task]})"] = [panels.Line(own["key"] + 1, own["u"], look) for own in heads]
+    if not made:
+        raise NotCompared("sinks_keys: no model passed its gate under this profile; a larger one has some")
+    axis = {"base": 2, "xticks": {1: "0", 4: "3", 16: "15", 64: "63"}}
+    return panels.draw(made, "key $j$ (axis: logarithm of $j + 1$)", "$u(j)$ less its mean (nats)", **axis)[0]
+
+
+def caption_sinks(frame: Frame) -> str:
+    peaks = []
+    for task, name, own in arms(frame):
+        tops = own.loc[own.groupby(["seed", "layer", "head"])["u"].idxmax(), "key"]
+        peaks.append(f"{label(name)} on {TASKS[task]} {int((tops == 0).sum())} of {len(tops)}")
+    seeds = "; ".join(f"{TASKS[task]}: seeds {listed(own['seed'])}" for task, own in frame.groupby("task"))
+    return (
+        "The trained bias on keys, u(j), of every head, in models of the mixture of copies and in language models. "
+        f"Heads in which it is highest at the first key: {', '.join(peaks)}. {seeds.capitalize()}."
+    )
+
+
+def build_sinks(frame: Frame) -> Frame:
+    """A row for each task and encoding: loss, sinks, the first key's norm, and what content alone would do."""
+    rivals(frame, "encoding", "sinks_heads")
+    rows = []
+    for (task, name), own in frame.groupby(["task", "encoding"], sort=False):
+        models, top = own.groupby("seed").first(), own.loc[own.groupby("seed")["mass"].idxmax()]
+        sinks = own[own["mass"] >= SINK]
+        rows.append(
+            {
+                "task": TASKS[task],
+                "encoding": label(name),
+                "seeds": len(models),
+                "passed": int(models["passed"].sum()),
+                "loss": f"{models['loss'].mean():.3f}",
+                "heads that sink": f"{len(sinks)} of {len(own)}",
+                "most mass on key 0": f"{top['mass'].mean():.3f}",
+                "by content alone": f"{top['content_mass'].mean():.3f}",
+                "by the prior alone": f"{top['prior_mass'].mean():.3f}",
+                "norm of key 0": f"{own['norm'].mean():.3f}",
+                "in heads that sink": f"{sinks['norm'].mean():.3f}" if len(sinks) else "",
+            }
+        )
+    return Frame(rows)
+
+
+def caption_sinks_table(frame: Frame) -> str:
+    return (
+        "Attention on the first key, queries of the second half; loss: in nats, on copies above the best prediction of "
+        "the texts that are read here, by which such models pass or not. A "
+        f"head sinks with at least {SINK} of its attention there. The next three columns are of the head of each model "
+        "that sinks most; norms are relative to the median of the other keys, over all heads and over those that sink."
+    )
+
+
+KEYS = FigureSpec(
+    "sinks_keys",
+    draw_sinks,
+    caption_sinks,
+    notebook=NOTEBOOK,
+    paper="Goat, Fig. 2b",
+    claims=("GOAT-F2b",),
+    columns=("task", "encoding", "seed", "passed", "layer", "head", "key", "u"),
+    alt="A panel for each task and form of Goat: the bias on keys by key on a logarithmic axis, a line for each head.",
+)
+SINKS = TableSpec(
+    "sinks_heads",
+    build_sinks,
+    caption_sinks_table,
+    NOTEBOOK,
+    ("task", "encoding", "seed", "passed", "loss", "mass", "content_mass", "prior_mass", "norm"),
 )

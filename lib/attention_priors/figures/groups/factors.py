@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from attention_priors.figures import lines, style
-from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size, stacked
-from attention_priors.theory.groups import LARGEST, Block, key_factor, overflow_position, query_factor
+from ...theory.groups import LARGEST, Block, key_factor, overflow_position, query_factor
+from .. import lines, style
+from ..spec import Figure, FigureSpec, Frame, Rows, Size, stacked
 
 LOOKS = ((style.ORANGE, style.SOLID, "None"), (style.BLUE, (5, 1.5), "None"), (style.GREEN, (2, 1), "None"))
 
@@ -61,30 +61,20 @@ def rounding(rate: float, omega: float, last: int, lag: int, block: int) -> Rows
     return found
 
 
+def _decay(decay: float) -> str:
+    return f"decay $1 - 2^{{-{round(-np.log2(1 - decay))}}}$"
+
+
 def draw(frame: Frame) -> Figure:
     fig, ax = style.figure(style.SINGLE, 2.4)
-    lines.plot(
-        ax,
-        frame[frame["factors"] == "absolute"],
-        "position",
-        "log10 size",
-        "decay",
-        LOOKS,
-        lambda decay: f"decay $1 - 2^{{-{round(-np.log2(1 - decay))}}}$",
-    )
+    stored = frame[frame["factors"] == "absolute"]
+    lines.plot(ax, stored, "position", "log10 size", "decay", LOOKS, _decay)
     fastest = _fastest_by_block(frame)
     ax.plot(fastest["position"], fastest["log10 size"], color=style.BLACK, linewidth=0.6, label="fastest, by block")
     for dtype, largest in (("fp16", LARGEST["fp16"]), ("bf16, fp32", LARGEST["fp32"])):
         ax.axhline(np.log10(largest), color=style.GREY, linewidth=0.8, linestyle=":")
-        ax.text(
-            frame["position"].max(),
-            np.log10(largest) - 0.6,
-            f"largest {dtype}",
-            ha="right",
-            va="top",
-            fontsize=style.SMALLEST,
-            color=style.DARK,
-        )
+        look = {"ha": "right", "va": "top", "fontsize": style.SMALLEST, "color": style.DARK}
+        ax.text(frame["position"].max(), np.log10(largest) - 0.6, f"largest {dtype}", **look)
     ax.set(xlabel="position of the key", ylabel="$\\log_{10}$ size of $G(s)$", ylim=(-1, 45))
     ax.set_xlim(0, frame["position"].max())
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)

@@ -1,15 +1,16 @@
-"""Phase portraits of the one-parameter groups, block by block, with a score that each block gives."""
+"""One-parameter groups as pictures: phase portraits with a score of each block, hands of a clock and spirals."""
 
 import math
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from attention_priors.figures import lines, style
-from attention_priors.figures.spec import Figure, FigureSpec, Frame, Size, stacked
-from attention_priors.theory import groups
-from attention_priors.theory.groups import Block
+from ...theory import groups
+from ...theory.groups import Block, key_factor, query_factor
+from .. import lines, style
+from ..spec import Figure, FigureSpec, Frame, Size, stacked
 
+# Phase portraits of the one-parameter groups, block by block, with a score that each block gives
 EDGE = 1.35  # of a portrait
 # kind: what its generator is, and who uses it or what it looks like
 PANELS = {
@@ -116,7 +117,7 @@ def explore(rate: float, omega: float, defect: bool) -> Figure:
     return lines.once(fig)
 
 
-FIGURE = FigureSpec(
+PORTRAITS = FigureSpec(
     "groups_portraits",
     draw,
     caption,
@@ -128,4 +129,64 @@ FIGURE = FigureSpec(
     alt="Six columns. Above, flows: curves into the origin, circles, spirals, horizontal lines, lines that shear and "
     "fall into the origin, arcs that leave the origin and the panel. Below, the scores by lag: decay, wave, damped "
     "wave, straight falling line, a hump, a growing wave.",
+)
+
+
+# Hands of a clock and spirals
+LOOKS = ((style.BLUE, style.SOLID, "o"), (style.ORANGE, (4, 1.5), "s"))
+
+
+def rows_hands(size: Size, seed: int, omegas=(0.3, 0.9), rates=(0.0, -0.08), last=12) -> Frame:
+    """F(t) q and G(t) k from q = k = (1, 0) for every pair, at eighths of whole times."""
+    parts, t = [], np.arange(8 * last + 1) / 8
+    for rate in rates:
+        for omega in omegas:
+            generator = Block(rate, omega).generator()
+            for name, factor in (("F(t) q", query_factor), ("G(t) k", key_factor)):
+                x, y = factor(generator, t)[:, :, 0].T
+                parts.append({"omega": omega, "rate": rate, "factor": name, "t": t, "x": x, "y": y})
+    return stacked(parts)
+
+
+def draw_hands(frame: Frame) -> Figure:
+    pairs = list(frame.groupby(["rate", "omega"], sort=False))
+    fig, axes = style.figure(style.MIDDLE, 2.2, ncols=len(pairs))
+    for ax, ((rate, omega), part) in zip(axes, pairs, strict=True):
+        for (color, dashes, marker), (name, points) in zip(LOOKS, part.groupby("factor", sort=False), strict=True):
+            whole = np.flatnonzero(points["t"] % 1 == 0).tolist()
+            size, face = (5, "none") if marker == "s" else (2.4, color)
+            look = lines.look(
+                color, dashes, marker, f"${name}$", markerfacecolor=face, markersize=size, markeredgewidth=0.7
+            )
+            ax.plot(points["x"], points["y"], linewidth=0.8, markevery=whole, **look)
+        reach = 1.15 * float(np.hypot(part["x"], part["y"]).max())
+        ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel="first coordinate")
+        ax.set_title(rf"$\lambda = {rate:g}$, $\omega = {omega:g}$")
+    axes[0].set_ylabel("second coordinate")
+    style.legend(fig, [axes[0]], "lower center", ncols=2)
+    return fig
+
+
+def caption_hands(frame: Frame) -> str:
+    last = frame[(frame["t"] == frame["t"].max()) & (frame["rate"] < 0)]
+    lengths = np.hypot(last["x"], last["y"]).groupby(last["factor"]).max()
+    return (
+        "Where F(t) moves a query and G(t) a key, both (1, 0) at t = 0; a mark for every whole time. Without damping "
+        "the two coincide: hands of a clock. With damping the query spirals inwards and the key outwards: at t = "
+        f"{frame['t'].max():.0f} their lengths are {lengths['F(t) q']:.2f} and {lengths['G(t) k']:.2f}, and only the "
+        "product depends on the lag alone."
+    )
+
+
+HANDS = FigureSpec(
+    "groups_hands",
+    draw_hands,
+    caption_hands,
+    notebook="one_parameter_groups",
+    paper="the post's animations",
+    rows=rows_hands,
+    columns=("omega", "rate", "factor", "t", "x", "y"),
+    claims=("OPG-F1", "OPG-10"),
+    alt="Four panels. Undamped: query and key move on the same circle. Damped: the query's path spirals inwards, the "
+    "key's outwards.",
 )

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from attention_priors.experiments import pucks
-from attention_priors.figures import forest, methods, style
-from attention_priors.figures.curves import over_seeds, shares
-from attention_priors.figures.spec import Figure, FigureSpec, Frame
+from ...experiments import pucks
+from .. import forest, lines, methods, style
+from ..curves import shares
+from ..spec import Figure, FigureSpec, Frame
 
 LOOKS = {  # colour and marker of the encodings that are drawn nowhere else
     "rope-learned": (style.GREEN, "v"),
@@ -16,20 +16,18 @@ ORDER = ("group-defective", "group-damped", "rope-learned", "rope", "nope", "ali
 
 
 def draw(frame: Frame) -> Figure:
-    """A row for each encoding, a panel for each longest lag, with intervals and seeds; dotted: chance."""
     multiples = {m: f"{m * pucks.TRAINED} ({m}×)" for m in sorted(set(frame["multiple"]))}
     made = []
     for name in ORDER:
         own = frame[frame["encoding"] == name]
-        means = over_seeds(own.assign(share=own["correct"] / own["samples"]), "share", shares, by="multiple")
-        seeds = (own["correct"] / own["samples"]).groupby(own["multiple"])
-        cells = {title: forest.Cell(list(seeds.get_group(m)), *means.loc[m]) for m, title in multiples.items()}
+        own = own.assign(share=own["correct"] / own["samples"])
+        cells = forest.cells(own, "share", multiples, shares, by="multiple")
         color, marker = LOOKS.get(name) or (methods.look(name)["color"], methods.look(name)["marker"])
         made.append(forest.Row(pucks.ENCODINGS[name][0], cells, color, marker))
     xlabel = f"share of the furthest pucks found, by longest lag (steps; in training {pucks.TRAINED})"
     fig, axes = forest.draw(made, list(multiples.values()), xlabel)
     for ax in axes:
-        ax.axvline(pucks.CHANCE, color=style.GREY, linewidth=0.7, linestyle=":", zorder=0)
+        lines.place(ax, pucks.CHANCE, zorder=0)
     return fig
 
 

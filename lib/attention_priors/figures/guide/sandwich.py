@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from attention_priors.figures import style
-from attention_priors.figures.guide.examples import table
-from attention_priors.figures.spec import Figure, FigureSpec, Frame, Size, stacked
-from attention_priors.positions.priors import Sandwich
+from ...positions.priors import Sandwich
+from .. import style
+from ..spec import Figure, FigureSpec, Frame, Size, stacked
+from .page import table
 
 # colour, dashes, width, label
 LOOKS = {

@@ -1,18 +1,46 @@
-"""Perplexity by context length, on text of the kind trained on (BAM, Fig. 6) and on other text (BAM, Fig. 7)."""
+"""Language models: perplexity by context length and domain (BAM, Figs. 6, 7, Table 2), and what word order is worth."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from attention_priors.figures import panels, style
-from attention_priors.figures.curves import LENGTH, curve, over_seeds
-from attention_priors.figures.language.rows import COLUMNS, MISSED, Row, groups, named_seeds, style_of
-from attention_priors.figures.methods import METHODS, named
-from attention_priors.figures.spec import Figure, FigureSpec, Frame, rivals
-from attention_priors.figures.words import tokens, trained_on
+from .. import methods, panels, style
+from ..curves import LENGTH, curve, over_seeds, seed_row
+from ..methods import METHODS, named
+from ..spec import Figure, FigureSpec, Frame, TableSpec, rivals
+from ..words import bounded, listed, tokens, trained_on
 
+# The rows of figures on language models
+MISSED = " †"  # behind the name of a model that missed its gate and decides nothing
+COLUMNS = ("encoding", "times", "seed")
+Row = tuple[str, int]  # encoding, times as many tokens as the others
+
+
+def groups(frame: Frame) -> list[tuple[Row, Frame]]:
+    """The rows of each model, over seeds, in the order of the methods and otherwise of the frame."""
+    ranks = {name: rank for rank, name in enumerate(methods.METHODS)}
+    found = [((name, int(times)), own) for (name, times), own in frame.groupby(["encoding", "times"], sort=False)]
+    return sorted(found, key=lambda each: (ranks.get(each[0][0], len(ranks)), each[0][1]))
+
+
+def style_of(row: Row) -> dict[str, Any]:
+    """`methods.look`; a model that saw more tokens is drawn dotted and says so."""
+    name, times = row
+    look = methods.look(name)
+    if times == 1:
+        return look
+    return look | {"dashes": (1, 2), "label": f"{look['label']}, {times} × tokens"}
+
+
+def named_seeds(frame: Frame) -> str:
+    """`methods.named_seeds`, of the models at equal tokens."""
+    return methods.named_seeds(frame[frame["times"] == 1])
+
+
+# Perplexity by context length, on text of the kind trained on
 FLAT = 1.5  # the perplexity axis spans at least this factor: a flat line must look flat
 STEPS = ((1, 1.2, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9), (1, 1.5, 2, 3, 5, 7), (1, 2, 5), (1,))
 KINDS = {True: "text as in training", False: "other text"}
@@ -25,7 +53,6 @@ def part(frame: Frame, known: bool) -> Frame:
 
 
 def draw(frame: Frame) -> Figure:
-    """A column for each kind of text, a row without SSMax and one with it; one row where there are not two with it."""
     kinds = {title: rows for known, title in KINDS.items() if len(rows := drawn(part(frame, known)))}
     for rows in kinds.values():
         rivals(rows, "encoding", "perplexity by length")
@@ -40,15 +67,8 @@ def draw(frame: Frame) -> Figure:
                 curve(ax, np.exp(over_seeds(own, "loss")), seeds, style_of(name) | _missed(own), zorder=rank + 4)
             style.length_axis(ax, rows["length"], rows["trained"])
             ends = [rows["length"].min(), rows["length"].max()]
-            ax.plot(
-                ends,
-                [unigram] * 2,
-                color=style.GREY,
-                linewidth=0.8,
-                linestyle=(0, (1, 2)),
-                zorder=1,
-                label="Token frequencies",
-            )
+            look = {"color": style.GREY, "linewidth": 0.8, "linestyle": (0, (1, 2)), "zorder": 1}
+            ax.plot(ends, [unigram] * 2, label="Token frequencies", **look)
             ax.set_title(f"{kind},\n{title}" if title else kind)
         _perplexities(column[0], rows)
         column[-1].set_xlabel(LENGTH)
@@ -61,7 +81,6 @@ def draw(frame: Frame) -> Figure:
 
 
 def drawn(rows: Frame) -> Frame:
-    """Those of the methods that have a colour of their own, with SSMax or without."""
     return rows[rows["encoding"].isin([*named(False, METHODS), *named(True, METHODS)])]
 
 
@@ -130,7 +149,9 @@ def caption(frame: Frame) -> str:
     for known, title in KINDS.items():
         own = drawn(part(frame, known))
         if len(own):
-            changes.append(f"{title}: {', '.join(map(_changed, groups(own[own['length'] == far])))}{_cut(own)}")
+            ends = groups(own[own["length"] == far])
+            said = (f"{style_of(name)['label']} ×{math.exp(rows['growth'].mean()):.3g}" for name, rows in ends)
+            changes.append(f"{title}: {', '.join(said)}{_cut(own)}")
             kinds.append(f"{title} ({own['domain'].iloc[0]}, token frequencies alone {own['unigram'].iloc[0]:.0f})")
     missed = any(any(map(_missed, dict(groups(drawn(part(frame, known)))).values())) for known in KINDS)
     return (
@@ -143,12 +164,7 @@ def caption(frame: Frame) -> str:
     )
 
 
-def _changed(model: tuple[Row, Frame]) -> str:
-    name, own = model
-    return f"{style_of(name)['label']} ×{math.exp(own['growth'].mean()):.3g}"
-
-
-FIGURE = FigureSpec(
+BY_LENGTH = FigureSpec(
     "language_perplexity",
     draw,
     caption,
@@ -172,4 +188,105 @@ FIGURE = FigureSpec(
     alt="Perplexity on a log axis against context length on a log axis, for text of the kind trained on and for other "
     "text, encodings without SSMax and, in panels of their own, with it, each a line with bars and dots; a dotted line "
     "for a model of token frequencies.",
+)
+
+
+# Perplexity at the training length by domain, in the rows of BAM's Table 2
+LOCAL = ("rope-local", "rope-local-ssmax")  # RoPE, at that length
+
+
+def build_table2(frame: Frame) -> Frame:
+    rows = frame[(frame["length"] == frame["trained"]) & ~frame["encoding"].isin(LOCAL)]
+    rivals(rows, "encoding", "perplexity at the training length")
+    built = []
+    for name, own in groups(rows):
+        own = own.set_index("domain")
+        cells = {
+            f"{domain}, perplexity": bounded(*own.loc[domain, ["perplexity", "low", "high"]])
+            for domain in dict.fromkeys(rows["domain"])
+        }
+        seeds, passed = int(own["seeds"].max()), int(own["passed"].max())
+        built.append({"encoding": style_of(name)["label"], "seeds": seeds, "that know order": passed, **cells})
+    return Frame(built)
+
+
+def caption_table2(frame: Frame) -> str:
+    counts = ", ".join(f"{rows['documents'].iloc[0]} of {name}" for name, rows in frame.groupby("domain"))
+    first = frame.iloc[0]
+    return (
+        f"Perplexity at the training length ({first['trained']} tokens), exp of the mean loss over seeds [95 % t "
+        f"interval over seeds; none for one seed], on the last {first['scored']} tokens of documents: {counts}. "
+        "Seeds that know order passed the gate; the others decide nothing. Tokens are those of this project's "
+        "tokenizer: compare the order of rows with the paper's, not the numbers."
+    )
+
+
+TABLE2 = TableSpec(
+    "language_over_seeds",
+    build_table2,
+    caption_table2,
+    "language_models",
+    (
+        "domain",
+        "encoding",
+        "times",
+        "seeds",
+        "passed",
+        "length",
+        "perplexity",
+        "low",
+        "high",
+        "documents",
+        "trained",
+        "scored",
+    ),
+    "BAM, Table 2",
+)
+
+
+# What word order is worth to every language model
+def draw_order(frame: Frame) -> Figure:
+    rivals(frame, "encoding", "the sense of order")
+    order = sorted(groups(frame), key=lambda each: each[1]["swap"].mean())
+    fig, axes = style.figure(style.MIDDLE, 0.9 + 0.17 * len(order), ncols=2, sharey=True)
+    axes[0].axvline(frame["gate"].iloc[0], color=style.GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
+    for ax, column, text in zip(
+        axes, ("swap", "bag"), ("two neighbours exchanged", "all but the last shuffled"), strict=True
+    ):
+        for y, (name, own) in enumerate(order):
+            seed_row(ax, own[column], y, style_of(name))
+        ax.set(xlabel="cost on the next token (nats)", title=text)
+        ax.set_xlim(left=min(0.0, frame[column].min()) - 0.03)
+    axes[0].set_yticks(range(len(order)), [style_of(name)["label"] for name, _ in order])
+    for tick, (name, _) in zip(axes[0].get_yticklabels(), order, strict=True):
+        tick.set_color(style.darken(style_of(name)["color"]))
+    axes[0].margins(y=0.06)
+    panels.letter(fig.axes)
+    return fig
+
+
+def caption_order(frame: Frame) -> str:
+    first, missed = frame.iloc[0], frame[~frame["passed"].astype(bool)]
+    gone = listed(
+        f"{style_of(name)['label']} ({len(own)} of {len(every)} seeds)"
+        for name, every in groups(frame)
+        if len(own := every[~every["passed"].astype(bool)])
+    )
+    verdict = f"Missed by {gone}; these runs are shown below and decide nothing" if len(missed) else "All runs pass"
+    return (
+        f"What order is worth to models trained on {first['trained']} tokens: cost on the next token where the two "
+        f"tokens before the last one read are exchanged (a), or all but the last are shuffled (b). Means of "
+        f"{first['pairs']} held-out texts of 32 tokens. A mark for each seed, bar: 95 % t interval of their mean; "
+        f"dotted line: the gate of {first['gate']:g} nats. {verdict}; {named_seeds(frame)}."
+    )
+
+
+ORDER = FigureSpec(
+    "language_order",
+    draw_order,
+    caption_order,
+    notebook="language_models",
+    columns=(*COLUMNS, "swap", "bag", "pairs", "passed", "gate", "trained"),
+    alt="Two panels with a row for each encoding and a mark for every seed: the cost of exchanging two neighbours "
+    "beside a dotted line at the gate, and the cost of shuffling all tokens but the last.",
 )

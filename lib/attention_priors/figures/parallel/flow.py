@@ -1,19 +1,25 @@
-"""The data flow of ParallelComp, drawn from a pass of the algorithm over a small model with random weights."""
+"""Reading in chunks: the data flow of ParallelComp, its cost, and the loss by way to read."""
 
 import numpy as np
 import torch
 from matplotlib.patches import Rectangle
 
-from attention_priors.config import ModelConfig
-from attention_priors.figures import style
-from attention_priors.figures.parallel.needles import NOTEBOOK
-from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size
-from attention_priors.model import Transformer
-from attention_priors.parallel import Options, condense
-from attention_priors.parallel.chunks import rows as chunked
-from attention_priors.parallel.ours import Ours
-from attention_priors.parallel.select import Select
+from ...config import ModelConfig
+from ...experiments.parallel_cost import HALF, WHOLE
+from ...experiments.parallel_language import BY_TARGETS
+from ...model import Transformer
+from ...parallel import Options, condense
+from ...parallel.chunks import rows as chunked
+from ...parallel.methods import METHODS
+from ...parallel.ours import Ours
+from ...parallel.select import Select
+from .. import heat_maps, lines, panels, style
+from ..methods import label
+from ..spec import Figure, FigureSpec, Frame, Rows, Size, rivals
+from ..words import counted, extremes, tokens, trained_on
+from .needles import NOTEBOOK
 
+# The data flow of ParallelComp, drawn from a pass of the algorithm over a small model with random weights
 TEXT, QUESTION, RESERVE, WINDOW, KEEP = 92, 6, 2, 28, 3
 COLORS = {"text": "#C9D6E3", "kept": style.BLUE, "question": style.ORANGE, "reserved": "#F0F0F0"}
 SAYS = {"text": "evicted", "kept": "kept (darker: by more heads)", "question": "question", "reserved": "for the answer"}
@@ -50,7 +56,6 @@ def rows(size: Size, seed: int) -> Rows:
 
 
 def draw(frame: Frame) -> Figure:
-    """Above: the rows that are read, at shared positions. Below: what is joined, and the question behind it."""
     chunks = sorted(set(frame["chunk"]))
     fig, (above, below) = style.figure(
         style.DOUBLE, 0.95 + 0.27 * len(chunks), nrows=2, height_ratios=[len(chunks) + 0.8, 1.6]
@@ -82,9 +87,7 @@ def draw(frame: Frame) -> Figure:
     below.set_yticks([0.5], ["joined"])
     below.set_xticks([])
     for ax in (above, below):
-        ax.grid(False)
-        ax.spines[:].set_visible(False)
-        ax.tick_params(length=0)
+        heat_maps.bare(ax)
     handles = [Rectangle((0, 0), 1, 1, color=COLORS[kind]) for kind in SAYS]
     fig.legend(handles, SAYS.values(), loc="outside lower center", ncols=4, handlelength=1)
     return fig
@@ -108,7 +111,7 @@ def caption(frame: Frame) -> str:
     )
 
 
-FIGURE = FigureSpec(
+FLOW = FigureSpec(
     "parallel_flow",
     draw,
     caption,
@@ -118,4 +121,114 @@ FIGURE = FigureSpec(
     columns=("chunk", "information", "stays", "position", "kind", "kept"),
     alt="Rows of cells, one for each chunk, with text, question and free positions; three rows are marked as staying; "
     "below, the cells that are kept of these in one row, followed by the question.",
+)
+
+
+# Time and memory of reading in chunks, by how many are read at once
+LOOKS = dict(zip((WHOLE, HALF), lines.SERIES, strict=False))
+PANELS = {
+    "prefill": "reading (s)",
+    "token": "later token (ms)",
+    "memory": "peak memory (MB)",
+    "cache": "cache (MB)",
+}
+
+
+def draw_cost(frame: Frame) -> Figure:
+    rivals(frame, "kept", "parallel_cost")
+    made = {}
+    for cost, called in PANELS.items():
+        made[called] = []
+        for kept, own in frame.groupby("kept", sort=False):
+            found, look = own.groupby("at_once")[cost].agg(["median", "min", "max"]), lines.look(*LOOKS[kept], kept)
+            made[called].append(panels.Line(found.index, found["median"], look, found["min"], found["max"]))
+    axis = {"base": 2, "xticks": {n: f"{n}" for n in sorted(frame["at_once"].unique())}, "ylim": (0, None)}
+    return panels.draw(made, "chunks at once", "cost", width=style.DOUBLE, sharey=False, legend="above", **axis)[0]
+
+
+def caption_cost(frame: Frame) -> str:
+    median = frame.groupby(["kept", "at_once"])[list(PANELS)].median()
+    one, most = frame["at_once"].min(), frame["at_once"].max()
+    prefill, memory = (median.loc[WHOLE, name] for name in ("prefill", "memory"))
+    token = median["token"].unstack("kept").loc[most]
+    return (
+        f"Reading {frame['length'].max():,} tokens in windows of {frame['window'].max()}: {most} chunks at once take "
+        f"{prefill[most] / prefill[one]:.2f} times the seconds of {one} and {memory[most] / memory[one]:.1f} times its "
+        f"memory; with half of the keys a later token takes {token[HALF] / token[WHOLE]:.2f} times as long."
+    )
+
+
+COST = FigureSpec(
+    "parallel_cost",
+    draw_cost,
+    caption_cost,
+    notebook=NOTEBOOK,
+    paper="ParallelComp, Table 7 (by proxy)",
+    claims=("PC-TAB7", "PC-C2"),
+    columns=("at_once", "kept", "length", "window", "round", "prefill", "token", "cache", "memory"),
+    alt="Four panels of cost against the number of chunks that are read at once, a line with all keys and one with "
+    "half of them: time of reading, time of a later token, memory while reading, memory that stays.",
+)
+
+
+# Loss of the same last tokens against context length, by way to read what stands before
+# colour, dashes, marker; what is not here is in the table of metrics alone
+DRAWN = {
+    "plain": (style.DARK, (1, 1), "X"),
+    "last-window": (style.GREY, (3, 1), "v"),
+    "rerope": (style.BLUE, (5, 1.5), "s"),
+    "dynamic-ntk": (style.SKY, (3, 1, 1, 1), "P"),
+    "all": (style.PINK, (2, 1), "D"),
+    "lexical": (style.GREEN, (5, 1, 1, 1), "^"),
+    "k3": (style.ORANGE, style.SOLID, "o"),
+    BY_TARGETS: (style.BROWN, (1, 2), "h"),
+}
+
+
+def name(method: str) -> str:
+    """What a method is called in print."""
+    return "K = 3 by the targets" if method == BY_TARGETS else METHODS[method].label
+
+
+def draw_losses(frame: Frame) -> Figure:
+    rivals(frame, "method", "parallel_losses")
+    made = {}
+    for encoding, own in frame.groupby("encoding", sort=False):
+        there = set(own["method"])
+        made[label(encoding)] = [
+            panels.over(own[own["method"] == method], "growth", lines.look(*drawn, name(method)))
+            for method, drawn in DRAWN.items()
+            if method in there
+        ]
+    axis = panels.lengths(frame["length"], trained_on(frame), most=5) | {"levels": [0], "legend": "above"}
+    return panels.draw(made, "context (tokens)", "loss above that at T (nats)", height=1.9, ncols=4, **axis)[0]
+
+
+def caption_losses(frame: Frame) -> str:
+    rivals(frame, "method", "parallel_losses")
+    encoding = "rope" if "rope" in set(frame["encoding"]) else frame["encoding"].iloc[0]
+    rows = frame[(frame["encoding"] == encoding) & frame["method"].isin(DRAWN)]
+    asked = rows.groupby("length")["method"].nunique()
+    far = int(asked[asked == asked.max()].index.max())
+    growth = rows[rows["length"] == far].groupby("method")["growth"].mean()
+    said = ", ".join(f"{name(method)} {growth[method]:+.2f}" for method in DRAWN if method in growth)
+    passed = frame.drop_duplicates(["encoding", "seed"])["passed"].sum()
+    return (
+        f"Loss of the last {int(frame['scored'].iloc[0])} tokens of {extremes(frame['documents'])} documents less that "
+        f"at the training length, by way to read what stands before. {label(encoding)} at "
+        f"{tokens(far, trained_on(frame))}: {said} nats. Lines: means of {counted(frame['seed'])} with 95 % intervals; "
+        f"dots: seeds. {int(passed)} of {len(frame.drop_duplicates(['encoding', 'seed']))} models know word order."
+    )
+
+
+LOSSES = FigureSpec(
+    "parallel_losses_by_seed",
+    draw_losses,
+    caption_losses,
+    notebook=NOTEBOOK,
+    paper="ParallelComp, Table 3",
+    claims=("PC-TAB3",),
+    columns=("encoding", "method", "seed", "length", "growth", "passed", "documents", "trained", "scored"),
+    alt="Lines of loss against context length, one for each way to read, in a panel for each encoding; dots for seeds "
+    "and bars for intervals.",
 )

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from attention_priors.figures.spec import Rows
-from attention_priors.runtime import seed_for
-from attention_priors.theory.inference import softmax
-from attention_priors.theory.parallel import lowest
+from ...runtime import seed_for
+from ...theory.inference import softmax
+from ...theory.parallel import lowest
+from ..spec import Rows
 
 
 def hits(query_lengths: Iterable[int], chunks: int, tokens: int, kept: int, draws: int, seed: int) -> Rows:

@@ -1,17 +1,17 @@
-"""Passkeys by length and depth, a map for each way to read further than the training length; and the table of ways."""
+"""Reading passkeys in parallel: maps by length and depth, tables of ways to read, differences, ranks of chunks."""
 
 import math
 from functools import partial
 
 import numpy as np
-import pandas as pd
 
-from attention_priors.figures import heat_maps, style
-from attention_priors.figures.methods import label
-from attention_priors.figures.spec import Figure, FigureSpec, Frame, NotCompared, TableSpec, rivals
-from attention_priors.figures.words import HULL, bounded, counted, extremes, joined, times, tokens, trained_on
-from attention_priors.parallel.methods import METHODS
+from ...parallel.methods import METHODS
+from .. import curves, forest, heat_maps, lines, panels, style
+from ..methods import label
+from ..spec import Figure, FigureSpec, Frame, NotCompared, TableSpec, rivals
+from ..words import HULL, bounded, counted, extremes, farthest, joined, times, tokens, trained_on
 
+# Passkeys by length and depth, a map for each way to read further than the training length
 NOTEBOOK = "reading_in_parallel"
 BANDS, ACROSS = 5, 4  # fifths of depth; panels side by side
 MULTIPLES = (1, 4, 16, 64)  # columns of the table
@@ -20,16 +20,15 @@ DASH = " Dash: not asked, its cost is quadratic."
 INSIDE = ("last-window", "halves", "streaming")  # ways without chunks whose positions stay in the window
 
 
-def shown(frame: Frame, by: str = "method") -> tuple[Frame, str]:
+def shown(frame: Frame, by: str = "method", what: str = "parallel_needles") -> tuple[Frame, str]:
     """The rows of the encoding that most methods can read, RoPE where it is there, and its name. NotCompared where the
-    column `by` has one value."""
-    rivals(frame, by, "parallel_needles")
+    column `by` has one value; `what` is compared."""
+    rivals(frame, by, what)
     name = "rope" if "rope" in set(frame["encoding"]) else frame["encoding"].iloc[0]
     return frame[frame["encoding"] == name], name
 
 
 def draw(frame: Frame) -> Figure:
-    """Maps in the order of METHODS: lengths from left to right, depth from top to bottom."""
     rows, _ = shown(frame)
     names, lengths, trained = ordered(rows), sorted(set(rows["length"])), trained_on(frame)
     down = math.ceil(len(names) / ACROSS)
@@ -69,18 +68,14 @@ def caption(frame: Frame) -> str:
     worst = [METHODS[method].label for method in shares.index[shares == shares.min()]]
     dash = any(rows[rows["method"] == method]["length"].max() < rows["length"].max() for method in shares.index)
     asked = rows.groupby(["method", "seed", "length"])["samples"].sum()
+    oracle = f" (with an oracle {shares['oracle']:.2f})" if "oracle" in shares else ""
     return (
         f"Share of passkeys retrieved by {label(name)} by prompt length and depth, a map for each way to read more "
         f"than the {trained} tokens of training; {counted(rows['seed'])}, {extremes(asked)} prompts at each length. At "
-        f"{tokens(far, trained)} {METHODS[best].label} has {shares[best]:.2f}{_beside(shares)}, {joined(worst)} "
+        f"{tokens(far, trained)} {METHODS[best].label} has {shares[best]:.2f}{oracle}, {joined(worst)} "
         f"{shares.min():.2f}. Keys stand at the same depths whatever the seed, and borders of chunks cut the same "
         f"ones: bands that maps in chunks share come from there.{DASH if dash else ''}"
     )
-
-
-def _beside(shares: pd.Series) -> str:
-    """What a choice has that knows where the key stands."""
-    return f" (with an oracle {shares['oracle']:.2f})" if "oracle" in shares else ""
 
 
 def pairs(method: str, chunks: float, length: int, window: int) -> float:
@@ -198,7 +193,7 @@ def caption_table(frame: Frame) -> str:
     )
 
 
-FIGURE = FigureSpec(
+NEEDLES = FigureSpec(
     "parallel_prompts",
     draw,
     caption,
@@ -229,4 +224,135 @@ EQUAL_WINDOW = TableSpec(
     partial(caption_fair, compared="ways whose positions stay in the window of training, the cheapest first"),
     NOTEBOOK,
     FAIR,
+)
+
+
+# What each part of reading in chunks contributes
+DIFFERENCES_MULTIPLES = (4, 16, 64)  # panels
+PAIR = ["question", "ours", "theirs"]
+
+
+def at(frame: Frame) -> tuple[Frame, str]:
+    """The rows of RoPE, or of the one encoding that is there, at MULTIPLES, and its name. NotCompared without any."""
+    frame = frame[frame["seeds"] > 0]
+    if frame.empty:
+        raise NotCompared("parallel_differences: no pair of ways to read passed the gate under this profile")
+    rows, name = shown(frame, "ours")
+    rows = rows[rows["length"].isin([multiple * trained_on(frame) for multiple in DIFFERENCES_MULTIPLES])]
+    if rows.empty:
+        raise NotCompared("parallel_differences: no length of this profile is 4, 16 or 64 times that of training")
+    return rows, name
+
+
+def draw_differences(frame: Frame) -> Figure:
+    rows, _ = at(frame)
+    trained = trained_on(rows)
+    panels = [times(length, trained) for length in sorted(set(rows["length"]))]
+    drawn = []
+    for (question, ours, theirs), own in rows.groupby(PAIR, sort=False):
+        cells = {
+            times(row.length, trained): forest.Cell((), row.difference, row.low, row.high) for row in own.itertuples()
+        }
+        drawn.append(forest.Row(f"{METHODS[ours].label} − {METHODS[theirs].label}", cells, group=question))
+    fig, axes = forest.draw(drawn, panels, "difference in the share of passkeys retrieved", xlim=(-1.05, 1.05))
+    for ax in axes:
+        ax.axvline(0, color=style.DARK, linewidth=0.6, linestyle=":")
+        ax.set_xticks([-1, 0, 1])
+    return fig
+
+
+def caption_differences(frame: Frame) -> str:
+    rows, name = at(frame)
+    last = farthest(rows, "length")
+    sure = last[(last["low"] > 0) | (last["high"] < 0)]
+    said = "; ".join(
+        f"{METHODS[row.ours].label} − {METHODS[row.theirs].label} {bounded(row.difference, row.low, row.high)}"
+        for row in sure.itertuples()
+    )
+    return (
+        f"What each part of reading in chunks contributes: {label(name)}, differences within models between two ways "
+        f"to read the same prompts, at multiples of the {trained_on(rows)} tokens of training. Bars: 95 % intervals "
+        f"over seeds and prompts, each for itself; {extremes(rows['seeds'])} seeds that passed the gate. At "
+        f"{tokens(last['length'].iloc[0], trained_on(rows))} 0 is excluded for: {said or 'none'}."
+    )
+
+
+DIFFERENCES = FigureSpec(
+    "parallel_differences",
+    draw_differences,
+    caption_differences,
+    notebook=NOTEBOOK,
+    claims=("PC-MINI",),
+    columns=("question", "encoding", "ours", "theirs", "length", "trained", "seeds", "difference", "low", "high"),
+    alt="A forest plot: one row for each pair of ways to read, grouped by the part in which they differ, with the "
+    "difference in accuracy and its interval at several multiples of the training length.",
+)
+
+
+# Does the question find its chunk? The rank of the chunk with the key by the question's self-information
+KEEP = 3
+CHANCE = {"color": style.GREY, "dashes": (1, 2), "label": "3 at random"}
+# first so many, cutting: colour, dashes, marker, name
+LINES = {
+    (1, "no overlap"): (style.BLUE, (3, 1), "s", "is first"),
+    (KEEP, "no overlap"): (style.ORANGE, style.SOLID, "o", "is among 3"),
+    (KEEP, "overlap"): (style.GREEN, (5, 1, 1, 1), "^", "among 3, overlap"),
+}
+
+
+def shares(rows: Frame, first: int) -> Frame:
+    """By length and seed: how many prompts have their key's chunk among the first so many, and as a share."""
+    hits = rows.assign(hit=rows["rank"] <= first).groupby(["length", "seed"])["hit"]
+    found = hits.agg(correct="sum", samples="size").reset_index()
+    return found.assign(share=found["correct"] / found["samples"])
+
+
+def draw_ranks(frame: Frame) -> Figure:
+    rivals(frame, "cutting", "parallel_ranks")
+    made = {}
+    for name, own in frame.groupby("encoding", sort=False):
+        made[label(name)] = drawn = []
+        for (first, cutting), look in LINES.items():
+            rows = shares(own[own["cutting"] == cutting], first)
+            drawn.append(panels.over(rows, "share", lines.look(*look), curves.shares))
+        chance = (KEEP / own[own["cutting"] == "no overlap"].groupby("length")["chunks"].mean()).clip(upper=1)
+        drawn.append(panels.Line(chance.index, chance, CHANCE))
+    axis = panels.lengths(frame["length"], trained_on(frame), most=5) | panels.SHARES | {"legend": "above"}
+    return panels.draw(made, "prompt (tokens)", "share whose chunk ...", height=1.7, ncols=4, **axis)[0]
+
+
+def caption_ranks(frame: Frame) -> str:
+    rivals(frame, "cutting", "parallel_ranks")
+    last, trained = int(frame["length"].max()), trained_on(frame)
+    rows = frame[frame["length"] == last]
+    said = []
+    for name, own in rows.groupby("encoding", sort=False):
+        kept = {cutting: (each["rank"] <= KEEP).mean() for cutting, each in own.groupby("cutting")}
+        said.append(f"{label(name)} {kept['no overlap']:.2f} and {kept['overlap']:.2f}")
+    plain = rows[rows["cutting"] == "no overlap"]
+    missed = plain[plain["rank"] > KEEP]
+    if len(missed):
+        why = (
+            f"; of those whose chunk is missed a border cuts {missed['cut'].mean():.2f}, and the first chunk, with "
+            f"the description, is first in {missed['first'].mean():.2f}"
+        )
+    else:
+        why = ""
+    return (
+        f"How often the chunk with the key has one of the {KEEP} lowest self-informations of the question. At "
+        f"{tokens(last, trained)}, without overlap of chunks and with one by a key sentence: {'; '.join(said)}. "
+        f"Without overlap a border cuts {plain['cut'].mean():.2f} of all keys{why}. Lines: means of "
+        f"{counted(rows['seed'])} with 95 % intervals; dots: seeds."
+    )
+
+
+RANKS = FigureSpec(
+    "parallel_ranks",
+    draw_ranks,
+    caption_ranks,
+    notebook=NOTEBOOK,
+    claims=("PC-MINI",),
+    columns=("encoding", "seed", "length", "cutting", "rank", "chunks", "first", "cut", "trained"),
+    alt="Lines against prompt length: share of prompts whose key's chunk is ranked first, or among the first three, "
+    "by self-information, with and without overlap of chunks, and the share of a choice at random.",
 )

@@ -2,12 +2,12 @@
 
 import string
 
-from attention_priors.experiments.arms import FIXED, RIGHT, VARIED, WRONG, is_table
-from attention_priors.figures import panels, style
-from attention_priors.figures.methods import label, look
-from attention_priors.figures.passkey.lines import NOTEBOOK
-from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
-from attention_priors.figures.words import CHANCE, bounded, listed, prompts, trained_on
+from ...experiments.arms import FIXED, RIGHT, VARIED, WRONG, is_table
+from .. import panels, style
+from ..methods import label, look
+from ..spec import Figure, FigureSpec, Frame, TableSpec, rivals
+from ..words import CHANCE, bounded, listed, prompts, trained_on
+from .lines import NOTEBOOK
 
 COLUMNS = ("training", "encoding", "seed", "length", "correct", "samples", "accuracy", "trained")
 
@@ -29,15 +29,8 @@ def draw(frame: Frame) -> Figure:
         for ax, name in zip(row, names, strict=True):
             own = frame[(frame["training"] == training) & (frame["encoding"] == name)]
             for _, seed in own.groupby("seed"):
-                ax.plot(
-                    seed["length"].map(places),
-                    seed["accuracy"],
-                    color=look(name)["color"],
-                    linewidth=0.8,
-                    marker="o",
-                    markersize=2.5,
-                    markeredgewidth=0,
-                )
+                drawn = {"color": look(name)["color"], "linewidth": 0.8, "markersize": 2.5, "markeredgewidth": 0}
+                ax.plot(seed["length"].map(places), seed["accuracy"], marker="o", **drawn)
             ax.axvline(at, color=style.DARK, linewidth=0.6, linestyle=":", zorder=0)
             ax.set_ylim(-0.04, 1.04)
             ax.set_yticks([0, 0.5, 1])

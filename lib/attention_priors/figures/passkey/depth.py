@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from attention_priors.figures import heat_maps, style
-from attention_priors.figures.methods import OURS
-from attention_priors.figures.passkey.lines import NOTEBOOK, last_and_trained
-from attention_priors.figures.spec import Figure, FigureSpec, Frame
-from attention_priors.figures.words import CHANCE, listed, prompts, times, tokens, trained_on
+from .. import heat_maps, style
+from ..methods import OURS
+from ..spec import Figure, FigureSpec, Frame
+from ..words import CHANCE, listed, prompts, times, tokens, trained_on
+from .lines import NOTEBOOK, last_and_trained
 
 BANDS = 5  # of depth: with 11 lengths (BAM's Table 5) they would make the 55 cells that the paper counts
 MANY = 12  # lengths; with more, the figure is wider, for the numbers in its cells
@@ -26,7 +26,6 @@ def cells(frame: Frame) -> Frame:
 
 
 def draw(frame: Frame) -> Figure:
-    """A heat map with averages at its edges."""
     table, trained = cells(frame), trained_on(frame)
     columns = len(table.columns)
     fig, ax = style.figure(style.SINGLE if columns <= MANY else style.MIDDLE, 2.35)

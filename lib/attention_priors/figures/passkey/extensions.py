@@ -2,14 +2,13 @@
 
 import itertools
 
-from attention_priors.evaluation import share_interval
-from attention_priors.experiments.stretches import BETWEEN, INTERPOLATED, KEPT
-from attention_priors.figures import panels, style
-from attention_priors.figures.curves import ACCURACY, LENGTH, shares
-from attention_priors.figures.methods import METHODS, label, look, named_runs, named_seeds
-from attention_priors.figures.passkey.lines import NOTEBOOK
-from attention_priors.figures.spec import Figure, FigureSpec, Frame, TableSpec, rivals
-from attention_priors.figures.words import bounded, prompts, times, tokens, trained_on
+from ...experiments.stretches import BETWEEN, INTERPOLATED, KEPT
+from .. import lines, panels, style
+from ..curves import ACCURACY, LENGTH, shares
+from ..methods import METHODS, label, look, named_runs, named_seeds
+from ..spec import Figure, FigureSpec, Frame, TableSpec, rivals
+from ..words import bounded, farthest, prompts, times, tokens, trained_on
+from .lines import NOTEBOOK
 
 COLUMNS = ("encoding", "steps", "seed", "length", "correct", "samples", "accuracy", "trained", "passed")
 # One panel for each question: title, whether tuned, and the rows in it.
@@ -25,7 +24,6 @@ LOOKS = ((style.DARK, style.SOLID, "X"), (style.PINK, (5, 1.5), "D"), (style.BRO
 
 
 def draw(frame: Frame) -> Figure:
-    """Three panels: the mean over the seeds that passed with its interval, and every seed."""
     rivals(frame, "encoding", "extensions_retrieval")
     kept, made = frame[frame["passed"].astype(bool)], {}
     for title, tuned, names in PANELS:
@@ -33,9 +31,7 @@ def draw(frame: Frame) -> Figure:
         rows = sorted(shown.groupby(["encoding", "steps"]), key=lambda row: (names.index(row[0][0]), row[0][1]))
         made[title] = []
         for (name, steps), own in rows:
-            drawn = (
-                look(name) if name in METHODS else dict(zip(("color", "dashes", "marker"), next(looks), strict=True))
-            )
+            drawn = look(name) if name in METHODS else lines.look(*next(looks), "")
             drawn |= {"markersize": 3, "label": _row(name, steps, ",\n")}
             made[title].append(panels.over(own, "accuracy", drawn, shares))
     axis = panels.lengths(frame["length"], trained_on(frame), most=5) | panels.SHARES
@@ -84,7 +80,7 @@ def build(frame: Frame) -> Frame:
         for length, at in own.groupby("length"):
             if length >= trained:
                 mean = at["accuracy"].mean()
-                row[times(length, trained)] = bounded(mean, *share_interval(at["correct"], at["samples"]))
+                row[times(length, trained)] = bounded(mean, *shares(at))
         rows.append(row)
     return Frame(rows)
 
@@ -98,7 +94,7 @@ def caption_table(frame: Frame) -> str:
 
 def planes(frame: Frame) -> Frame:
     """A row per extension: how many planes it keeps, blends and interpolates at the largest factor."""
-    far = frame[frame["factor"] == frame["factor"].max()]
+    far = farthest(frame, "factor")
     rows = []
     for name, own in far.groupby("encoding", sort=False):
         kinds = own["kind"].value_counts()

@@ -1,17 +1,33 @@
-"""Accuracy against length: what the line figures of passkeys share."""
+"""Passkey accuracy against length: what the figures share, six encodings, all, the farthest, and decoys."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from attention_priors import evaluation
-from attention_priors.figures import style
-from attention_priors.figures.curves import accuracy_axes, curve, over_seeds, shares
-from attention_priors.figures.methods import METHODS, OURS, UNTRAINED, look, method, named, named_seeds
-from attention_priors.figures.spec import Figure, Frame, rivals
-from attention_priors.figures.words import CHANCE, LINES, prompts, times, tokens, trained_on
+from ... import evaluation
+from ...experiments.gate import gated
+from ...positions.encodings import ENCODINGS
+from .. import panels, style
+from ..curves import accuracy_axes, curve, over_seeds, shares
+from ..methods import (
+    METHODS,
+    OURS,
+    UNTRAINED,
+    alone,
+    from_best,
+    label,
+    look,
+    method,
+    named,
+    named_runs,
+    named_seeds,
+    numbered,
+)
+from ..spec import Figure, FigureSpec, Frame, rivals
+from ..words import CHANCE, DRAWN, GOOD, LINES, bounded, prompts, times, tokens, trained_on
 
+# Accuracy against length
 NOTEBOOK = "passkeys"
 CONTROLS = {"label": "Chance, untrained"}  # two lines at zero with one name: nobody could tell their ends apart
 COLUMNS = ("form", "encoding", "seed", "length", "accuracy", "correct", "samples", "trained")
@@ -21,9 +37,13 @@ ALT = "Lines of passkey accuracy against context length "
 def shared(frame: Frame) -> Frame:
     """BAM's six encodings with SSMax, and the control: plain, at lengths that all were asked at."""
     rows = plain(frame)
-    rows = rivals(rows[rows["encoding"].isin([*named(True), UNTRAINED])], "encoding", "passkeys", but=[UNTRAINED])
-    lengths = set.intersection(*(set(own["length"]) for _, own in rows.groupby("encoding")))
-    return rows[rows["length"].isin(lengths)]
+    rows = rows[rows["encoding"].isin([*named(True), UNTRAINED])]
+    return _asked_of_all(rivals(rows, "encoding", "passkeys", but=[UNTRAINED]))
+
+
+def _asked_of_all(rows: Frame) -> Frame:
+    """At the lengths of every encoding."""
+    return rows[rows["length"].isin(set.intersection(*(set(own["length"]) for _, own in rows.groupby("encoding"))))]
 
 
 def plain(frame: Frame) -> Frame:
@@ -85,7 +105,192 @@ def counts(frame: Frame) -> str:
     return f"{prompts(rows)}; {named_seeds(rows)}"
 
 
+def missed_gates(rows: Frame) -> str:
+    learned = gated(rows)
+    missed = named_runs(learned[~learned["passed"]])
+    return f" Missed their gate, shown all the same: {missed}." if missed else ""
+
+
 def share(rows: Frame, length: int, name: str = OURS) -> str:
     """The mean accuracy of an encoding at a length, in words."""
     mean = rows[(rows["encoding"] == name) & (rows["length"] == length)]["accuracy"].mean()
     return "nothing" if np.isnan(mean) else f"{mean:.2f}"
+
+
+# Accuracy by length of six encodings, all with SSMax
+def caption_by_length(frame: Frame) -> str:
+    rows = shared(frame)
+    last, trained = last_and_trained(rows)
+    others = rows[(rows["length"] == last) & ~rows["encoding"].isin([OURS, UNTRAINED])]
+    best = others.groupby("encoding")["accuracy"].mean()
+    said = f"Share of passkeys retrieved by models trained on {trained} tokens, all with SSMax."
+    found = (
+        f"BAM SSMax retrieves {share(rows, last)}, the best other encoding ({label(best.idxmax())}) {best.max():.2f}"
+    )
+    return caption(rows, said, found)
+
+
+BY_LENGTH = FigureSpec(
+    "passkey_by_length",
+    lambda frame: draw(shared(frame)),
+    caption_by_length,
+    notebook=NOTEBOOK,
+    paper="BAM, Fig. 2",
+    claims=("BAM-C6", "BAM-C7", "BAM-C13", "BAM-F2"),
+    columns=COLUMNS,
+    alt=f"{ALT}on a log axis for six encodings with SSMax, each {DRAWN}; chance and an untrained model lie at zero.",
+)
+
+
+# The main comparison
+FARTHEST = 64  # times the training length: what all are asked
+ACROSS = 5  # panels in a row
+
+
+def shown(frame: Frame) -> Frame:
+    """Own weights, plain task, lengths that all were asked at: all encodings without SSMax, and BAM with it."""
+    rows = plain(frame)
+    main = {name for name, row in ENCODINGS.items() if row.trained_as is None and (not row.ssmax or name == OURS)}
+    return _asked_of_all(rivals(rows[rows["encoding"].isin(main)], "encoding", "passkey_main"))
+
+
+def ranked(rows: Frame) -> list[str]:
+    """From the best: by mean accuracy over the lengths above the training length."""
+    return from_best(rows[rows["length"] > rows["trained"]])
+
+
+def draw_main(frame: Frame) -> Figure:
+    rows = shown(frame)
+    made = {
+        label(name): [
+            *panels.behind(rows, "accuracy", shares),
+            panels.over(rows[rows["encoding"] == name], "accuracy", alone(name), shares),
+        ]
+        for name in ranked(rows)
+    }
+    axis = panels.multiples(rows["length"], trained_on(rows)) | panels.SHARES
+    return panels.draw(made, panels.multiple(rows), "share of passkeys retrieved", across=ACROSS, **axis)[0]
+
+
+def caption_main(frame: Frame) -> str:
+    rows = shown(frame)
+    last, trained, names = int(rows["length"].max()), trained_on(rows), ranked(rows)
+    ends = {name: over_seeds(rows[rows["encoding"] == name], "accuracy", shares).loc[last] for name in names}
+    each = "; ".join(f"{label(name)} {bounded(*ends[name][['mean', 'low', 'high']])}" for name in names)
+    far = [label(name) for name in names if ends[name]["mean"] >= GOOD]
+    return (
+        f"Share of passkeys retrieved by {len(names)} encodings trained on texts of varied lengths up to {trained} "
+        f"tokens. At {tokens(last, trained)}, {', '.join(far) or 'none'} still answer{'s' * (len(far) == 1)} {GOOD} or "
+        f"more on average. Dots: seeds; bars: 95 % interval of their mean, over seeds and prompts; grey: the other "
+        f"encodings; dotted: the training length. At the longest length: {each}. {prompts(rows)}; {named_seeds(rows)}. "
+        f"Chance is {CHANCE}.{missed_gates(rows)}"
+    )
+
+
+MAIN = FigureSpec(
+    "passkey_by_length",
+    draw_main,
+    caption_main,
+    notebook=NOTEBOOK,
+    columns=COLUMNS,
+    paper="BAM, Fig. 13",
+    claims=("X-11", "BAM-C6", "BAM-C7", "BAM-C13", "BAM-F13"),
+    alt="Small panels, one for each encoding from the best to the worst, of passkey accuracy against context length up "
+    "to 64 times the training length, with seeds as dots and interval bars, the other encodings in grey behind.",
+)
+
+
+# Out to 500 times the training length
+
+
+def _far(frame: Frame) -> Frame:
+    """The plain answers of the encodings that were asked beyond 64 times the training length, from that length on."""
+    rows = plain(frame)
+    rows = rows[(rows["length"] >= rows["trained"]) & (rows["encoding"] != UNTRAINED)]
+    asked = set(rows["encoding"][rows["length"] > FARTHEST * rows["trained"]])
+    return rivals(rows[rows["encoding"].isin(asked)], "encoding", "passkey_far")
+
+
+def draw_far(frame: Frame) -> Figure:
+    rows, made = _far(frame), {}
+    for name, own in rows.groupby("encoding", sort=False):
+        mean, look = over_seeds(own, "accuracy", shares)["mean"], alone(name)
+        dots = look | {"linestyle": "", "label": "_seed"}
+        made[label(name)] = [
+            panels.Line(one["length"], one["accuracy"], dots, one["low"], one["high"]) for _, one in own.groupby("seed")
+        ]
+        made[label(name)].append(panels.Line(mean.index, mean, look | {"marker": "None"}))
+    ticks = {length: times(length, trained_on(rows)) for length in sorted(set(rows["length"]))[::3]}
+    axis = {"base": 2, "xticks": ticks, "rotation": 45, "levels": [GOOD], **panels.SHARES}
+    return panels.draw(made, panels.multiple(rows), "share of passkeys retrieved", across=ACROSS, **axis)[0]
+
+
+def caption_far(frame: Frame) -> str:
+    rows = _far(frame)
+    last, trained = last_and_trained(rows)
+    ends = rows[rows["length"] == last].groupby("encoding")["accuracy"].mean().sort_values(ascending=False)
+    return (
+        f"Encodings that are asked beyond {FARTHEST} times their training length of {trained} tokens, out to "
+        f"{times(last, trained)[:-1]} times. Dots: every seed, side by side, with its exact 95 % binomial interval; "
+        f"line: mean over seeds; grey line: {GOOD}. Mean at {last:,} tokens: {numbered(ends)}. Chance is {CHANCE}. "
+        f"{counts(rows)}."
+    )
+
+
+FAR = FigureSpec(
+    "passkey_by_length",
+    draw_far,
+    caption_far,
+    notebook=NOTEBOOK,
+    paper="BAM, Fig. 3",
+    claims=("BAM-C1", "BAM-F3"),
+    columns=(*COLUMNS, "low", "high"),
+    alt="Panels, one for each encoding that is asked furthest: passkey accuracy of every seed against context length, "
+    "as dots with error bars side by side, and their mean as a line.",
+)
+
+
+# Accuracy where the key stands among decoy digits, beside the plain form
+def _decoys(frame: Frame) -> Frame:
+    """The harder form, and the plain one of the same encodings at its lengths, from the training length on."""
+    hard = rivals(frame[frame["form"] == "hard"], "encoding", "passkey_hard", but=[UNTRAINED])
+    chosen = frame["encoding"].isin(set(hard["encoding"]) - {UNTRAINED}) & frame["length"].isin(set(hard["length"]))
+    return frame[chosen & (frame["length"] >= frame["trained"])]
+
+
+def draw_hard(frame: Frame) -> Figure:
+    rows, made = _decoys(frame), {}
+    for name in from_best(rows[rows["form"] == "hard"]):
+        hard, plain = (rows[(rows["encoding"] == name) & (rows["form"] == form)] for form in ("hard", "plain"))
+        mean = over_seeds(plain, "accuracy", shares)["mean"]
+        without = {"color": style.PALE, "dashes": (3, 1), "label": "plain form"}
+        made[label(name)] = [
+            panels.over(hard, "accuracy", alone(name) | {"label": "with decoys"}, shares),
+            *[panels.Line(mean.index, mean, without)] * (len(plain) > 0),
+        ]
+    axis = panels.multiples(rows["length"], trained_on(rows)) | panels.SHARES
+    return panels.draw(made, panels.multiple(rows), "share of passkeys retrieved", legend="above", **axis)[0]
+
+
+def caption_hard(frame: Frame) -> str:
+    rows = _decoys(frame)
+    last, trained = last_and_trained(rows)
+    hard = rows[rows["form"] == "hard"]
+    easy = share(plain(rows), last)
+    return (
+        f"The harder form, trained on {trained} tokens: the key stands among sentences that hold other digits. At "
+        f"{tokens(last, trained)} {label(OURS)} retrieves {share(hard, last)}; in the plain form {easy}. "
+        f"Line: mean over seeds; bars: 95 % interval of that mean over seeds and prompts; dots: seeds; grey: the mean "
+        f"of models trained and asked in the plain form. {prompts(hard)}; {named_seeds(hard)}. Chance is {CHANCE}."
+    )
+
+
+HARD = FigureSpec(
+    "passkey_by_length",
+    draw_hard,
+    caption_hard,
+    notebook=NOTEBOOK,
+    columns=COLUMNS,
+    alt="Panels, one for each encoding, of passkey accuracy against context length for the form with decoy digits, "
+    "with interval bars and seeds, and the plain form in grey behind.",
+)

@@ -1,6 +1,6 @@
 """The phase diagram of priors: local exponents, planes of parameters, limits, content, margins, and trained models."""
 
-from attention_priors.figures.style import BLACK, BLUE, BROWN, GREY, ORANGE, PURPLE, SOLID, TEAL
+from ..style import BLACK, BLUE, BROWN, GREY, ORANGE, PURPLE, SOLID, TEAL
 
 LOOKS = {
     "ALiBi, m = 1/2": (BLUE, SOLID, "s"),

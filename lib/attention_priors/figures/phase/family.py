@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
-from attention_priors.positions.priors import Sandwich, T5Buckets, bucket_starts
-from attention_priors.theory import generalised_gaussian as gaussian
+from ...positions.priors import Sandwich, T5Buckets, bucket_starts
+from ...theory import generalised_gaussian as gaussian
 
 
 def power(r1: float, r2: float = 1.0) -> gaussian.LogPrior:

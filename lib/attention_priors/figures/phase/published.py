@@ -1,10 +1,10 @@
 """What small models predict of pairs that BAM's tables rank at 120M and 1B parameters."""
 
-from attention_priors.experiments.arms import OURS
-from attention_priors.experiments.published import CLEAR, MISSING, NOTHING, OPPOSITE, SAME
-from attention_priors.figures.methods import label
-from attention_priors.figures.spec import Frame, TableSpec
-from attention_priors.figures.words import bounded
+from ...experiments.arms import OURS
+from ...experiments.published import CLEAR, MISSING, NOTHING, OPPOSITE, SAME
+from ..methods import label
+from ..spec import Frame, TableSpec
+from ..words import bounded
 
 METRIC = "published_pairs"
 PREDICTORS = ("passkeys", "text")

@@ -1,8 +1,9 @@
 """Rotations: what the extensions do to a spectrum, mean scores by lag, maps of positions, the sinusoidal table."""
 
-from attention_priors.figures.style import BLACK, BLUE, GREEN, INDIGO, OCHRE, ORANGE, PINK, SKY, SOLID
-from attention_priors.positions import extensions
-from attention_priors.positions.rotary import Spectrum, rope
+from ...positions import extensions
+from ...positions.rotary import Spectrum, rope
+from ..lines import look
+from ..style import BLUE, GREEN, INDIGO, OCHRE, ORANGE, PINK, SKY, SOLID
 
 WIDTH = 128  # of a head, as in Llama
 FACTOR = 8.0  # by which the figures extend
@@ -15,15 +16,11 @@ LINES: dict[str, tuple[str, tuple, str]] = {
     "partial NTK": (SKY, (5, 1, 1, 1), "v"),
     "YaRN": (ORANGE, SOLID, "o"),
     "Llama 3": (INDIGO, (3, 1, 1, 1, 1, 1), "P"),
-    "xPos": (INDIGO, (3, 1, 1, 1, 1, 1), "P"),
-    "ReRoPE": (BLACK, (1, 1), "X"),
-    "Leaky ReRoPE": (ORANGE, (5, 1.5), "o"),
 }
 
 
 def line(name: str, **more: object) -> dict[str, object]:
-    color, dashes, marker = LINES[name]
-    return {"color": color, "dashes": dashes, "marker": marker, "label": name} | more
+    return look(*LINES[name], name, **more)
 
 
 def extended(factor: float, trained: int) -> dict[str, Spectrum]:

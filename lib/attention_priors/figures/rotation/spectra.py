@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from attention_priors.figures import lines, panels, style
-from attention_priors.figures.rotation import FACTOR, WIDTH, extended, line
-from attention_priors.figures.spec import Figure, FigureSpec, Frame, Size, stacked
-from attention_priors.positions.extensions import turns
-from attention_priors.positions.rotary import rope
+from ...positions.extensions import turns
+from ...positions.rotary import rope
+from .. import lines, panels, style
+from ..spec import Figure, FigureSpec, Frame, Size, stacked
+from . import FACTOR, WIDTH, extended, line
 
 
 def spectra(factor: float, trained: int) -> Frame:
@@ -38,7 +38,7 @@ def draw(frame: Frame) -> Figure:
         lines.level(waves, length, color=style.PALE)
         waves.text(0, 1.15 * length, label, fontsize=style.SMALLEST, color=style.DARK)
     waves.set(yscale="log", xlabel="plane $i$ of the head", ylabel=r"wavelength $2\pi/\omega_i$ (positions)")
-    fig.legend(*waves.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    style.legend(fig, [waves], "lower center", ncols=4)
     ratios.set(xscale="log", xlabel="turns in the trained length", ylabel=r"share of $\omega_i$ that is left")
     ratios.set_ylim(0, 1.05)
     ratios.invert_xaxis()  # planes in the order of the left panel

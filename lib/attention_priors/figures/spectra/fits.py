@@ -5,11 +5,12 @@ from collections.abc import Iterable
 import numpy as np
 import torch
 
-from attention_priors.figures import panels, style
-from attention_priors.figures.spec import Figure, FigureSpec, Frame, Rows, Size, TableSpec
-from attention_priors.positions.spectral import Fourier, geometric
-from attention_priors.theory import spectra
-from attention_priors.theory.classification import causal_block, numerical_rank
+from ...positions.spectral import Fourier, geometric
+from ...theory import spectra
+from ...theory.classification import causal_block, numerical_rank
+from .. import panels, style
+from ..spec import Figure, FigureSpec, Frame, Rows, Size, TableSpec
+from ..words import farthest
 
 NOTEBOOK = "spectra_and_sinks"
 # of frequencies: colour, dashes, marker
@@ -85,7 +86,7 @@ def draw(frame: Frame) -> Figure:
 
 
 def caption(frame: Frame) -> str:
-    most = frame[frame["modes"] == frame["modes"].max()]
+    most = farthest(frame, "modes")
     errors = ", ".join(f"{name} {part['sup'].min():.1e}" for name, part in most.groupby("target", sort=False))
     size = most[most["target"] == "logarithm"]["coefficient"].max()
     return (

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from attention_priors.config import TheoryProfile
+from ...config import TheoryProfile
 
 
 def contexts(size: TheoryProfile) -> list[int]:

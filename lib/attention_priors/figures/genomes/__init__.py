@@ -1,1 +1,0 @@
-"""Genomes: bits per base, what models write after a beginning, and what a training step costs."""

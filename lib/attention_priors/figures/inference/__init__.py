@@ -1,1 +1,0 @@
-"""Attention as inference: the matrices of the score, attention as transport, and the readings of Z."""

@@ -1,1 +1,0 @@
-"""What BAM's heads learned: exponents and where they look (BAM, Fig. 4), and what editing them does."""

@@ -1,0 +1,285 @@
+"""A model that nobody here trained: losses by length, keys found, priors of its heads, eviction, heads that see far."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..evaluation import binomial_interval, seed_interval
+from ..experiments.pretrained_words import ORDERS, label
+from . import lines, style
+from .spec import Figure, FigureSpec, Frame, rivals
+
+# Loss by position under each way to read a longer text
+AS_IS = "as-is"
+MORE = ((style.SKY, (4, 1), "<"), (style.PURPLE, (2, 1), ">"), (style.BROWN, (6, 2), "h"), (style.TEAL, (1, 2), "p"),
+        (style.RED, (3, 3), "*"), (style.OCHRE, (5, 2, 1, 2), "d"), (style.INDIGO, (2, 3), "H"),
+        (style.DARK, (7, 1), "8"))  # fmt: skip
+LOSSES_LOOKS = (*lines.SERIES, *MORE)
+
+
+def draw_losses(frame: Frame) -> Figure:
+    rivals(frame, "way", "ways to read")
+    fig, (left, right) = style.figure(style.DOUBLE, 2.7, ncols=2)
+    ways, every = list(dict.fromkeys(frame["way"])), sorted(set(frame["length"]))
+    plain = frame[frame["way"] == AS_IS].set_index(["document", "length"])["loss"]
+    for (color, dashes, marker), way in zip(LOSSES_LOOKS, ways, strict=False):
+        own = frame[frame["way"] == way].set_index(["document", "length"])["loss"]
+        mean = own.groupby("length").mean()
+        look = lines.look(color, dashes, marker, label(way))
+        left.plot(mean.index, mean, **look)
+        if way == AS_IS:
+            right.plot(mean.index, 0 * mean, **look)
+            continue
+        by_length = (own - plain).groupby("length")
+        middle, ends = by_length.mean(), np.array([seed_interval(values) for _, values in by_length])
+        right.plot(middle.index, middle, **look)
+        if len(ways) <= len(lines.SERIES):
+            right.fill_between(
+                middle.index, *np.where(np.isfinite(ends), ends, np.nan).T, color=color, alpha=0.12, lw=0
+            )
+    for letter, ax in zip("ab", (left, right), strict=True):
+        ax.axvline(frame["trained"].iloc[0], color=style.PALE, linewidth=0.7, linestyle=":")
+        ticks = every[1::2] if len(every) > 4 else every
+        ax.set_xticks(ticks, [style.length_label(tick) for tick in ticks])
+        ax.set(xlabel="tokens read", title=letter)
+    left.set_ylabel("loss (nats)")
+    right.set_ylabel("above the model as it is (nats)")
+    gaps = frame.set_index(["way", "document", "length"])["loss"].groupby(["way", "length"]).mean()
+    gaps = gaps - gaps.xs(AS_IS)
+    spare = 0.2 * max(gaps.max() - gaps.min(), 0.05)
+    right.set_ylim(gaps.min() - 2 * spare, gaps.max() + 2 * spare)
+    style.direct_labels(right)
+    return fig
+
+
+def caption_losses(frame: Frame) -> str:
+    first, longest = frame.iloc[0], int(frame["length"].max())
+    scored = frame[frame["length"] == longest].groupby("way")["loss"].mean().sort_values()
+    ends = ", ".join(f"{label(way)} {loss:.2f}" for way, loss in scored.items())
+    return (
+        f"{first['model']}, read beyond the {first['trained']:,} tokens of its training (dotted): a, loss; b, loss "
+        f"above that of the model as it is, with 95 % t intervals over documents. "
+        f"Losses are those on the tokens before each position, means of {frame['document'].nunique()} documents; "
+        f"curves of panel a rise and fall with the text, and intervals stand where they can be told apart. "
+        f"At {longest:,} tokens: {ends}."
+    )
+
+
+LOSSES = FigureSpec(
+    "pretrained_losses",
+    draw_losses,
+    caption_losses,
+    notebook="pretrained_model",
+    claims=("X-18", "X-19", "X-20"),
+    columns=("document", "way", "length", "loss", "model", "trained"),
+    alt="Two panels over the position in the text: the loss under each way to read, and its difference from the model "
+    "as it is, with intervals; a dotted line at the trained length.",
+)
+
+
+# Passkeys that a pretrained model finds, by depth and length, and by how it reads
+def draw_keys(frame: Frame) -> Figure:
+    rivals(frame, "way", "ways to read")
+    fig, (left, right) = style.figure(style.DOUBLE, 2.5, ncols=2)
+    own = frame[frame["way"] == AS_IS]
+    every = sorted(set(own["length"]))
+    for hit, marker, color in ((1, "o", style.BLUE), (0, "x", style.ORANGE)):
+        part = own[own["correct"] == hit]
+        look = {"marker": marker, "color": color, "label": "found" if hit else "not found"}
+        left.plot([every.index(length) for length in part["length"]], part["depth"], linestyle="none", **look)
+    left.set_xticks(range(len(every)), [style.length_label(length) for length in every])
+    left.set(xlabel="tokens", ylabel="depth of the key", title="a", ylim=(1.02, -0.02), xlim=(-0.5, len(every) - 0.5))
+    left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=2)
+    counts = _counts(frame)
+    for y, (_, hits, asked) in enumerate(counts):
+        low, high = binomial_interval(hits, asked)
+        right.plot([low, high], [y, y], color=style.GREY, linewidth=1)
+        right.plot([hits / asked], [y], marker="o", color=style.BLUE)
+    right.set_yticks(range(len(counts)), [label(way) for way, _, _ in counts])
+    right.set(xlabel="share of keys found", title="b", xlim=(-0.02, 1.02))
+    right.margins(y=0.1)
+    return fig
+
+
+def _counts(frame: Frame) -> list[tuple[str, int, int]]:
+    """(way, found, asked) at the shortest length at which readers of parts are asked, the best last."""
+    length = frame.loc[frame["way"] != AS_IS, "length"].min()
+    own = frame[frame["length"] == length].groupby("way", sort=False)["correct"].agg(["sum", "size"])
+    return sorted(((way, int(row["sum"]), int(row["size"])) for way, row in own.iterrows()), key=lambda each: each[1])
+
+
+def caption_keys(frame: Frame) -> str:
+    length = int(frame.loc[frame["way"] != AS_IS, "length"].min())
+    asked = int(frame.groupby(["way", "length"]).size().max())
+    return (
+        f"Keys of five digits that {frame['model'].iloc[0]} finds in real prose: a, by length and depth; b, by the way "
+        f"to read {length:,} tokens, with exact 95 % intervals over prompts. A text has one key, and each length "
+        f"{asked} prompts."
+    )
+
+
+KEYS = FigureSpec(
+    "pretrained_keys",
+    draw_keys,
+    caption_keys,
+    notebook="pretrained_model",
+    claims=("X-24", "X-25"),
+    columns=("way", "length", "depth", "correct", "model"),
+    alt="Two panels: marks of keys that were found or not, by length and depth; and a row for each way to read with "
+    "the share that it finds and its interval.",
+)
+
+
+# The prior that the heads of a pretrained model carry
+WAYS = (("by_nothing", "uniform", style.GREY, "s"), ("by_ggd", "generalised Gaussian", style.ORANGE, "^"),
+        ("by_lag", "any function of the lag", style.BLUE, "o"))  # fmt: skip
+HALF = 0.5
+
+
+def draw_heads(frame: Frame) -> Figure:
+    fig, (left, right) = style.figure(style.DOUBLE, 2.6, ncols=2)
+    for column, name, color, marker in WAYS:
+        own = frame.groupby("layer")[column]
+        left.plot(own.mean().index + 1, own.mean(), color=color, marker=marker, label=name)
+    left.set(xlabel="layer", ylabel="total variation", title="a", ylim=(0, 1))
+    left.legend(loc="lower center", bbox_to_anchor=(0.5, 1.08), ncols=3, columnspacing=1.0, handlelength=1.6)
+    heads = frame.groupby(["layer", "head"])[["sink", "key_ratio"]].mean()
+    third = np.asarray(heads.index.get_level_values("layer")) * 3 // (int(frame["layer"].max()) + 1)
+    for which, (color, marker) in enumerate(((style.ORANGE, "^"), (style.BLUE, "o"), (style.GREEN, "s"))):
+        own = heads[third == which]
+        look = {"marker": marker, "color": color, "label": ("first third", "middle", "last third")[which]}
+        right.plot(own["sink"], own["key_ratio"], linestyle="none", markersize=2.5, **look)
+    lines.level(right, 1)
+    lines.place(right, HALF)
+    right.set_yscale("log")
+    right.set_yticks([0.1, 0.2, 0.5, 1, 2], ["0.1", "0.2", "0.5", "1", "2"])
+    right.yaxis.minorticks_off()
+    right.set_ylim(heads["key_ratio"].min() / 1.2, heads["key_ratio"].max() * 1.2)
+    right.set(xlabel="weight of the first key", ylabel="its norm / median key", title="b")
+    right.legend(loc="lower center", bbox_to_anchor=(0.5, 1.08), ncols=3, columnspacing=1.0, handlelength=1.0)
+    return fig
+
+
+def caption_heads(frame: Frame) -> str:
+    heads = len(frame[["layer", "head"]].drop_duplicates())
+    return (
+        f"{frame['model'].iloc[0]}, {heads} heads, {frame['document'].nunique()} documents: a, total variation between "
+        f"attention and a prior of position alone; b, weight of the first key and its norm. Priors are fitted on other "
+        f"queries of the same text, with a bias for the first key but for the uniform one, and panel a is a mean over "
+        f"heads. In b a mark is a head, layers by thirds: right of the dotted line it gives the first key more than "
+        f"half; below the other line that key is shorter than the text's median."
+    )
+
+
+HEADS = FigureSpec(
+    "pretrained_heads",
+    draw_heads,
+    caption_heads,
+    notebook="pretrained_model",
+    claims=("X-21", "X-23"),
+    columns=("document", "layer", "head", "sink", "key_ratio", "by_nothing", "by_lag", "by_ggd", "model"),
+    alt="Two panels: the distance of attention from three priors of position by layer, and for each head the weight of "
+    "the first key against the norm of its key.",
+)
+
+
+# What a pretrained model loses without some of the keys, by layers
+BASE = "nothing"
+COLORS = (style.ORANGE, style.BLUE, style.GREEN)
+
+
+def draw_eviction(frame: Frame) -> Figure:
+    base = frame[frame["region"] == BASE].set_index("document")["loss"]
+    regions = [region for region in dict.fromkeys(frame["region"]) if region != BASE]
+    fig, ax = style.figure(style.MIDDLE, 0.7 + 0.15 * 4 * len(regions))
+    ticks, middles = [], []
+    for color, region in zip(COLORS, regions, strict=False):
+        for block in dict.fromkeys(frame.loc[frame["region"] == region, "layers"]):
+            own = frame[(frame["region"] == region) & (frame["layers"] == block)].set_index("document")["loss"] - base
+            low, high = seed_interval(own)
+            if np.isfinite(low):
+                ax.plot([low, high], [len(ticks)] * 2, color=color, linewidth=1)
+            ax.plot(own, [len(ticks)] * len(own), linestyle="none", marker=".", color=style.GREY, markersize=2.5)
+            ax.plot([own.mean()], [len(ticks)], marker="o", color=color)
+            middles.append(own.mean())
+            ticks.append(f"{region}, {block}")
+    ax.set_yticks(range(len(ticks)), ticks)
+    ax.invert_yaxis()
+    lines.place(ax, 0)
+    ax.set_xscale("symlog", linthresh=0.1)
+    ax.set_xlim(left=min(-0.05, 1.2 * min(middles)))
+    ax.set_xlabel("loss above that with all keys (nats)")
+    return fig
+
+
+def caption_eviction(frame: Frame) -> str:
+    return (
+        f"{frame['model'].iloc[0]} without some of its keys: loss above that with all, mean of "
+        f"{frame['document'].nunique()} documents with a 95 % t interval; grey: documents. "
+        f"Hidden are the first four keys, the four nearest (a query keeps its own), or all between the first four and "
+        f"the nearest 256, in all layers or in a third of them. The axis is linear within 0.1."
+    )
+
+
+EVICTION = FigureSpec(
+    "pretrained_eviction",
+    draw_eviction,
+    caption_eviction,
+    notebook="pretrained_model",
+    claims=("X-22",),
+    columns=("document", "region", "layers", "loss", "model"),
+    alt="A row for each region of keys and block of layers: the loss without these keys above that with all.",
+)
+
+
+# Keys that a pretrained model finds, by the number of heads that see the whole text
+FAR_LOOKS = {"fetching": (style.BLUE, "o", (None, None)), "distance": (style.ORANGE, "^", (4, 1)),
+         "random": (style.GREY, "s", (2, 1)), "others": (style.GREEN, "x", (1, 1))}  # fmt: skip
+APART = 0.012  # of the width, by which orders stand beside each other
+
+
+def draw_far(frame: Frame) -> Figure:
+    every, heads = sorted(set(frame["length"])), int(frame["heads"].iloc[0])
+    fig, axes = style.figure(style.DOUBLE if len(every) > 1 else style.MIDDLE, 2.5, ncols=len(every), squeeze=False)
+    for ax, length, letter in zip(axes[0], every, "abcdef", strict=False):
+        for k, (order, own) in enumerate(frame[frame["length"] == length].groupby("order", sort=False)):
+            color, marker, dashes = FAR_LOOKS[order.partition("-")[0]]
+            counts = own.groupby("far")["correct"].agg(["sum", "size"])
+            at = counts.index + APART * heads * (k - 1)
+            ends = np.array([binomial_interval(int(row["sum"]), int(row["size"])) for _, row in counts.iterrows()])
+            ax.vlines(at, *ends.T, color=color, linewidth=0.8)
+            look = lines.look(color, dashes, marker, ORDERS.get(order, order))
+            ax.plot(at, counts["sum"] / counts["size"], **look)
+        ax.set(
+            xlabel="heads that see far",
+            ylim=(-0.02, 1.02),
+            xticks=sorted(set(frame["far"])),
+            title=f"{letter}: {length:,} tokens" if len(every) > 1 else "",
+        )
+    axes[0][0].set_ylabel("share of keys found")
+    style.legend(fig, [axes[0][0]], "lower center", ncols=2)
+    return fig
+
+
+def caption_far(frame: Frame) -> str:
+    own = frame.iloc[0]
+    ways = " and ".join(f"{length:,} tokens ({label(part['way'].iloc[0])})" for length, part in frame.groupby("length"))
+    asked = int(frame.groupby(["order", "far", "length"]).size().max())
+    return (
+        f"Keys of five digits that {own['model']} finds when only some of its {own['heads']} heads see the whole text; "
+        f"all others see {own['window']:,} keys and the first four. Texts have {ways}, {asked} prompts each, with "
+        f"exact 95 % intervals; orders stand a little beside each other. Heads are ranked on prompts that are not "
+        "asked here."
+    )
+
+
+FAR = FigureSpec(
+    "pretrained_far",
+    draw_far,
+    caption_far,
+    notebook="pretrained_model",
+    claims=("X-27",),
+    columns=("order", "far", "heads", "length", "way", "window", "correct", "model"),
+    alt="The share of keys found against the number of heads that see far, a line for each order of the heads, with "
+    "intervals.",
+)

@@ -1,1 +1,0 @@
-"""Figures of a model that nobody here trained."""

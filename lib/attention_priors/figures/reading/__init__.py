@@ -1,1 +1,0 @@
-"""How to read the numbers: what seeds and prompts can show."""

@@ -1,1 +1,0 @@
-"""Associative recall: the load that is carried, by length."""

@@ -1,1 +1,0 @@
-"""Resolution: accuracy on finer grids than that of training, and the learned prior as a picture."""
