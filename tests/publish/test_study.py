@@ -271,6 +271,15 @@ def test_what_a_cell_draws_for_itself_is_the_same_in_every_execution(tmp_path):
     assert drawn(0) == drawn(0) != drawn(1)
 
 
+def test_a_cell_that_decides_two_claims_shows_both(tmp_path):
+    notebook, both = "spectra_and_sinks", "on_slopes & study.claim("
+    [cell] = [text for text in derived.sources(derived.path(notebook)) if both in text]
+    names = {"study": Study("smoke", notebook, tmp_path, seed=0, device="cpu")}
+    exec(cell.replace(both, f"shown = {both}"), names)
+    assert [line.partition(":")[0] for line, _ in names["shown"].claims] == ["GOAT-C-3", "GOAT-C-12"]
+    assert names["shown"]._repr_html_().count("<details>") == 2
+
+
 SIGNS = {  # notebook, claim: a sign of its law cell that somebody changes, and what is found then
     ("attention_is_inference", "BAM-T1"): ("power=-1.0):", "power=1.0):", "contradicted"),
     ("generalised_gaussian", "BAM-L3"): (

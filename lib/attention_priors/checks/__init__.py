@@ -45,8 +45,8 @@ ROWS = {
     "goat.language": "GOAT-F2a GOAT-C-6 GOAT-E.3",
     "goat.retrieval": "GOAT-F3a GOAT-F3b GOAT-F3c GOAT-C-7 GOAT-C-10",
     "goat.sinks": "GOAT-F2b GOAT-F2c GOAT-CSINK GOAT-C-11",
-    "groups.axioms": "OPG-17 OPG-1 OPG-2 OPG-3 OPG-TAB1",
-    "groups.blocks": "OPG-9d OPG-F1 OPG-F2",
+    "groups.axioms": "OPG-17 OPG-1 OPG-TAB1",
+    "groups.clocks": "OPG-9d",
     "groups.defective": "OPG-15",
     "groups.pucks": "OPG-19",
     "groups.scope": "OPG-16",
@@ -60,9 +60,8 @@ ROWS = {
     "language.survey": "PE-C2 PE-C3 PE-C4 PE-C5 PE-KERPLE-E PE-BIAS PE-F3 PE-F6 PE-TAB OPG-18 PE-PI "
     "PE-PI-E2 PE-NTK-E PE-DNTK-E PE-REROPE PE-F7 PE-F8 PE-F9",
     "learned.heads": "BAM-F4 BAM-C8 BAM-C21",
-    "parallel.chunks": "PC-EQ1 PC-F2",
     "parallel.counts": "PC-SK",
-    "parallel.eviction": "PC-EQ3 PC-EQ8",
+    "parallel.stages": "PC-F2",
     "parallel.tables": "PC-TAB1 PC-TAB2 PC-TAB4 PC-TAB5 PC-TAB6 PC-TAB7 PC-TAB8 PC-TAB9 PC-TAB10 PC-TAB11 PC-TAB12 "
     "PC-E4 PC-E5 PC-E6",
     "parallel.text": "PC-C1 PC-C2 PC-C3 PC-C4 PC-C5 PC-C6 PC-C7 PC-C8 PC-C9 PC-C10 PC-C11 PC-C12 PC-C13 PC-C14 PC-C15 "
@@ -75,18 +74,18 @@ ROWS = {
     "passkey.tables": "BAM-E7 BAM-E8 BAM-E10 BAM-C19 BAM-C26",
     "passkey.timing": "BAM-E9 BAM-C27",
     "pretrained.answers": "X-18 X-19 X-20 X-21 X-22 X-23 X-24 X-25 X-27",
-    "prior.bias": "BAM-D3 BAM-D4 BAM-C-BETA",
-    "prior.negative": "BAM-E3 BAM-E2 BAM-F1 BAM-E16",
+    "prior.bias": "BAM-D3 BAM-D4",
+    "prior.negative": "BAM-E2 BAM-E16",
     "prior.phase": "X-14",
-    "prior.scaling": "BAM-D6 BAM-C4",
+    "prior.scaling": "BAM-D6",
     "prior.start": "BAM-E4 BAM-E5 BAM-E15",
-    "rotations.extensions": "PE-PI-E1 PE-NTK PE-DLIN PE-DNTK PE-PNTK PE-BETA",
+    "rotations.extensions": "PE-PI-E1 PE-DLIN PE-BETA",
     "ruler.tasks": "BAM-D8",
     "spectra.classification": "GOAT-DF.1 GOAT-DF.2 GOAT-AF.3 GOAT-F.5s",
     "spectra.composite": "GOAT-DIM GOAT-ALG1 GOAT-E10",
     "spectra.recency": "GOAT-P3.1b GOAT-E6 GOAT-E11",
-    "spectra.sinks": "GOAT-D5.3 GOAT-T5.4p GOAT-C-4 GOAT-C-5 GOAT-E8 GOAT-E9",
-    "spectra.waves": "GOAT-EQ12 GOAT-C2 GOAT-C-2 GOAT-C-3 GOAT-C-12",
+    "spectra.sinks": "GOAT-D5.3 GOAT-T5.4p GOAT-E8 GOAT-E9",
+    "spectra.waves": "GOAT-EQ12 GOAT-C-2",
 }
 
 
@@ -96,14 +95,16 @@ DERIVED = {
     "BAM-I3 BAM-E1 BAM-E12 GOAT-D2.1 GOAT-P2.2 GOAT-P2.2b GOAT-EQ3 GOAT-P3.1 GOAT-E7 X-1",
     "field_guide": "PE-BIAS2 PE-SAND2 PE-SIN-L PE-SIN-DOT PE-ROPE-EQ GOAT-E.2 GOAT-F.T3 GOAT-F.T3p GOAT-F.T3r X-6 "
     "GOAT-F.6 X-30 X-31 X-32",
-    "generalised_gaussian": "X-3 X-4 BAM-L3 BAM-L4 BAM-T2 BAM-T3 BAM-T4 BAM-T4b BAM-E13 BAM-E14 BAM-E18",
-    "one_parameter_groups": "OPG-4 OPG-5 OPG-6 OPG-7 OPG-20 OPG-8 OPG-9a OPG-9b OPG-9c OPG-10 OPG-11 OPG-12 OPG-13 "
-    "OPG-14 X-2 X-9 GOAT-E.1 GOAT-F.T2 GOAT-F.T2g GOAT-F.4 GOAT-F.T2c GOAT-F.T4",
-    "parallel_attention": "PC-EQ10 PC-DISC2 PC-PRIOR X-15 PC-EQ6 PC-EQ8g PC-TA.1 PC-TA.4 PC-TA.2d PC-TA.3 PC-TA.3x "
-    "PC-T3.1c PC-TA.6 PC-TA.2 PC-TA.2x PC-TA.5 PC-T3.1a PC-T3.1b",
+    "generalised_gaussian": "BAM-F1 BAM-E3 X-3 X-4 BAM-C-BETA BAM-L3 BAM-L4 BAM-T2 BAM-T3 BAM-T4 BAM-T4b BAM-C4 "
+    "BAM-E13 BAM-E14 BAM-E18",
+    "longer_rotations": "PE-NTK PE-DNTK PE-PNTK",
+    "one_parameter_groups": "OPG-2 OPG-3 OPG-4 OPG-5 OPG-6 OPG-7 OPG-20 OPG-8 OPG-9a OPG-9b OPG-9c OPG-10 OPG-F1 "
+    "OPG-11 OPG-12 OPG-13 OPG-F2 OPG-14 X-2 X-9 GOAT-E.1 GOAT-F.T2 GOAT-F.T2g GOAT-F.4 GOAT-F.T2c GOAT-F.T4",
+    "parallel_attention": "PC-EQ1 PC-EQ10 PC-DISC2 PC-PRIOR X-15 PC-EQ3 PC-EQ6 PC-EQ8 PC-EQ8g PC-TA.1 PC-TA.4 PC-TA.2d "
+    "PC-TA.3 PC-TA.3x PC-T3.1c PC-TA.6 PC-TA.2 PC-TA.2x PC-TA.5 PC-T3.1a PC-T3.1b",
     "phase_diagram": "X-10 X-13",
-    "spectra_and_sinks": "GOAT-C1 GOAT-T5.1 GOAT-T5.1t GOAT-T5.4a GOAT-T5.4b X-5 X-7 X-8 GOAT-EQ18 GOAT-EQ20 "
-    "GOAT-SINKGRAD X-16 X-26 GOAT-D5.2",
+    "spectra_and_sinks": "GOAT-C1 GOAT-C2 GOAT-C-3 GOAT-C-4 GOAT-C-5 GOAT-C-12 GOAT-T5.1 GOAT-T5.1t GOAT-T5.4a "
+    "GOAT-T5.4b X-5 X-7 X-8 GOAT-EQ18 GOAT-EQ20 GOAT-SINKGRAD X-16 X-26 GOAT-D5.2",
 }
 
 

@@ -19,7 +19,8 @@ from attention_priors.claims.law import Check, claim
 from attention_priors.store.notebooks import file_name
 
 TAG = "law"
-SHOWING = ("attention_priors.publish", "attention_priors.figures", "ipywidgets", "IPython")  # what no law needs
+# what no law needs, or may rest on
+SHOWING = ("attention_priors.publish", "attention_priors.figures", "attention_priors.checks", "ipywidgets", "IPython")
 
 
 class Recorder:
@@ -28,9 +29,13 @@ class Recorder:
     def __init__(self, file: str) -> None:
         self.file, self.checks = file, {}
 
-    def claim(self, identifier: str, *sentences: Any, **said: Any) -> None:
+    def claim(self, identifier: str, *sentences: Any, **said: Any) -> Recorder:
         if sentences:
             self.checks[identifier] = claim(identifier, *sentences, file=self.file, **said)
+        return self
+
+    def __and__(self, other: Recorder) -> Recorder:
+        return self
 
 
 def path(notebook: str) -> Path:

@@ -104,6 +104,10 @@ class Decided:
     claims: tuple[tuple[str, pd.DataFrame], ...]
     audited: tuple[Audited, ...] = ()
 
+    def __and__(self, other: Decided) -> Decided:
+        """Both: what a cell shows that decides two claims."""
+        return Decided(self.claims + other.claims, self.audited + other.audited)
+
     def _repr_html_(self) -> str:
         shown = [_folded(line, table.to_html()) for line, table in self.claims]
         for number, each in enumerate(self.audited):

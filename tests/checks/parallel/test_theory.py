@@ -5,9 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+from scipy import special
 
 from attention_priors.checks import CHECKS
-from attention_priors.checks.parallel import chunks
+from attention_priors.checks.parallel import stages
 from attention_priors.theory import parallel
 
 
@@ -18,6 +20,10 @@ def examples(identifier):
 
 def refused(identifier, number, **change):
     return not replace(CHECKS[identifier].laws[number][0], **change).judge().holds
+
+
+def test_eq3_the_second_of_two_chunks_has_the_lower_information():
+    assert examples("PC-EQ3")[3] == {"inputs": {"information": [2.0, 1.0], "kept": 1}, "claimed": "1", "actual": "2"}
 
 
 def test_eq6_three_queries_and_two_keys():
@@ -93,6 +99,8 @@ def test_small_errors_are_refused():
     assert refused("PC-TA.2x", 1, says=lambda R, epsilon, w: 0.8 * window(R, epsilon, w))
     assert refused("PC-TA.2x", 2, says=lambda digits, R, epsilon: 4 * (digits**0.25 - math.log(epsilon)) / R)
     assert refused("PC-TA.3x", 2, says=lambda c, s: 1.02 * CHECKS["PC-TA.3x"].laws[2][0].says(c, s))
+    assert refused("PC-EQ1", 1, says=lambda products: special.softmax(products / 8.01**0.5, axis=1))
+    assert refused("PC-EQ1", 2, says=lambda pair: torch.cat([pair[0].flip(0), pair[1]]))
     merged = CHECKS["PC-EQ10"].laws[0][0].says
     assert refused(
         "PC-EQ10",
@@ -104,8 +112,8 @@ def test_small_errors_are_refused():
 
 
 def test_the_two_evictions_commute():
-    first, second, third, last = chunks.STAGES
-    found, expected = chunks.output((first, third, second, last), 0)
+    first, second, third, last = stages.STAGES
+    found, expected = stages.output((first, third, second, last), 0)
     assert np.allclose(found, expected, atol=1e-12)
 
 

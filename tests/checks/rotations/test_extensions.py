@@ -1,4 +1,4 @@
-"""Extensions of RoPE: rows worked out by hand, and variants that the checkers notice."""
+"""Extensions of RoPE: rows worked out by hand, and variants that the checkers of A4 and notebook 06 notice."""
 
 import math
 from dataclasses import replace
@@ -54,7 +54,7 @@ def test_partial_ntk_has_the_ranges_of_llama():
         ("PE-NTK", 0, lambda b, a, d: b * a ** (d / (d - 2)) * (1 + 1e-12)),
         ("PE-PNTK", 0, 15.0),
         ("PE-PNTK", 1, 0.8),
-        ("PE-PNTK", 2, extensions.ramped((16.0, 2.0), (1.25, 0.7))),
+        ("PE-PNTK", 2, lambda **model: law("PE-PNTK", 2).says(**model, slow=(1.25, 0.7))),
     ],
 )
 def test_near_variants_are_refused(identifier, which, variant):

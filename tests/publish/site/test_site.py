@@ -115,10 +115,11 @@ def test_a_stranger_comes_in_three_clicks_to_the_law_and_the_counterexample_of_a
 
 
 def test_a_claim_leads_to_the_line_of_its_law_the_cell_of_its_notebook_and_its_figures(site):
-    page = audit.Page(site.html / "claims" / "BAM-C-BETA.html")
-    path, line, code = CHECKS.source("BAM-C-BETA")
+    path, line, code = CHECKS.source("PC-TAB1")
     assert path.read_text().splitlines()[line - 1 : line + code.count("\n")] == code.splitlines()
-    assert f"../source/attention_priors/checks/prior/bias.html#L-{line}" in page.links
+    page = audit.Page(site.html / "claims" / "PC-TAB1.html")
+    assert f"../source/attention_priors/checks/parallel/tables.html#L-{line}" in page.links
+    page = audit.Page(site.html / "claims" / "BAM-C-BETA.html")
     assert "../notebooks/theory/generalised_gaussian.html#cell-verdict-c-beta" in page.links
     cells = audit.Page(site.html / "notebooks" / "theory" / "generalised_gaussian.html")
     assert {"cell-verdict-c-beta", "cell-shapes-figure"} <= cells.anchors

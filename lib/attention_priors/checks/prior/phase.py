@@ -149,6 +149,7 @@ CHECKS = claims(
                 POWERS,
                 tolerance=1.0,
                 wrong=lambda d, keys, r1: r1 * math.log1p(d),
+                answers=(2,),
             ),
             Law(
                 "the GGD needs (d / alpha)^beta + ln(alpha Γ(1 + 1/beta)), times P(1/beta, (L/alpha)^beta) inside the "
@@ -158,6 +159,7 @@ CHECKS = claims(
                 GAUSSIANS,
                 tolerance=1.0,
                 wrong=lambda d, alpha, beta: (d / alpha) ** beta,
+                answers=(1,),
             ),
         ),
         practice="of any k keys one costs ln(k - 1) or more, whatever the prior: only a lead that grows with ln L "

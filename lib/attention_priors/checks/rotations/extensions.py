@@ -1,4 +1,4 @@
-"""The survey's extensions of RoPE: NTK-aware, dynamic linear, dynamic and partial NTK, digits, the number 600.
+"""The survey on longer contexts of RoPE: dynamic linear scaling, the base as digits, the number 600.
 
 Independent evidence: transformers' frequencies (float32), mpmath in 40 digits, repeated division, complex numbers.
 Spectra are compared by their logarithms, so that tolerances are relative.
@@ -20,26 +20,13 @@ from attention_priors.positions import extensions
 from attention_priors.positions.rotary import rope
 
 BASE, TRAINED = 10_000.0, 2048
-WIDTHS, FACTORS = (8, 64, 128), (2.0, 4.0, 8.0, 16.0)
 BY = ("transformers", "ours")
-ENDS = [{"width": d, "factor": a} for d in (4, 8, 64, 128, 256) for a in (2, 8, 600)]
-NTK = [{"width": d, "factor": a, "by": by} for d in WIDTHS for a in FACTORS for by in BY]
 LONGER = [{"trained": TRAINED, "length": n, "by": by} for n in (TRAINED, 3000, 2 * TRAINED, 16 * TRAINED) for by in BY]
 SHORTER = [{"trained": TRAINED, "length": n, "by": "ours"} for n in (1, 100)]
 GROWING = [{"trained": TRAINED, "length": a, "later": b} for a, b in pairwise(TRAINED * k for k in (1, 2, 3, 4, 8, 16))]
-DYNAMIC = [
-    {"width": d, "factor": a, "length": n, "by": by}
-    for d in WIDTHS
-    for a in (1.0, 2.0, 8.0)
-    for n in (TRAINED, 3000, 8192)
-    for by in BY
-]
-PARTIAL = [{"width": d, "trained": n, "factor": a} for d in (64, 128) for n in (512, TRAINED, 4096) for a in FACTORS]
-RAMPS = [case | {"by": by} for case in PARTIAL for by in BY]
 WHOLE = [{"width": d, "number": n} for d in (2, 4, 8) for n in (*range(1, 60), 99, 100, 101, 12_345, 10**6)]
-PLACES = [{"width": d, "number": n, "by": by} for d in WIDTHS for n in (1, 17, 4096) for by in BY]
+PLACES = [{"width": d, "number": n, "by": by} for d in (8, 64, 128) for n in (1, 17, 4096) for by in BY]
 FARTHER = [{"factor": f, "width": d} for d in (2, 128) for f in (601.0, 1200.0, 6000.0)]
-ALPHA, TIMES, LENGTH = sympy.symbols("alpha k L", positive=True)
 
 
 def logs(frequencies) -> np.ndarray:
@@ -49,23 +36,6 @@ def logs(frequencies) -> np.ndarray:
 def with_base(width: int, base: float) -> np.ndarray:
     """Of RoPE with that base."""
     return logs([base ** (-2 * i / width) for i in range(width // 2)])
-
-
-# NTK
-
-
-def ends(says: Callable, width: int, factor: int) -> tuple[list[float], list[float]]:
-    """ω'/ω of the fastest and of the slowest plane under the base said, in 40 digits; 1 and 1 / a."""
-    with mpmath.workdps(40):
-        shrunk = mpmath.mpf(10_000) / says(mpmath.mpf(10_000), mpmath.mpf(factor), mpmath.mpf(width))
-        return [float(shrunk ** (mpmath.mpf(i) / width)) for i in (0, width - 2)], [1.0, 1 / factor]
-
-
-def ntk(width: int, factor: float, by: str) -> np.ndarray:
-    """transformers' dynamic NTK at α' = a, or the library's."""
-    if by == "ours":
-        return logs(extensions.ntk(rope(width), factor).omega)
-    return logs(oracles.scaled("dynamic", width, 1.0, TRAINED, length=round(factor * TRAINED))[0])
 
 
 # Dynamic linear
@@ -84,71 +54,6 @@ def linear(trained: int, length: int, by: str) -> np.ndarray:
 
 def no_less_later(says: Callable, trained: int, length: int, later: int) -> tuple[float, float]:
     return says(trained, length), says(trained, later)
-
-
-# Dynamic NTK
-
-
-def alpha(a, current, trained):
-    return a * current / trained - (a - 1)
-
-
-def dynamic(width: int, factor: float, length: int, by: str) -> np.ndarray:
-    if by == "ours":
-        return logs(extensions.dynamic_ntk(rope(width), factor, length, TRAINED).omega)
-    return logs(oracles.scaled("dynamic", width, factor, TRAINED, length=length)[0])
-
-
-def dynamic_base(power: Callable[[int], float]) -> Callable:
-    return lambda width, factor, length: with_base(width, BASE * alpha(factor, length, TRAINED) ** power(width))
-
-
-# Partial NTK
-
-
-def listed(width: int, trained: int, factor: float) -> np.ndarray:
-    """The printed listing's spectrum, with the ramps of transformers, which has the same two helper functions."""
-    plain = BASE ** (-np.arange(0, width, 2) / width)
-    nonlinear = (BASE * factor ** (width / (width - 2))) ** (-np.arange(0, width, 2) / width)
-    slow, fast = oracles.ramp(1.25, 0.75, width, trained), oracles.ramp(16, 2, width, trained)
-    mixed = plain / factor * slow + nonlinear * (1 - slow)
-    return mixed * fast + plain * (1 - fast)
-
-
-def chosen(applies: Callable, divided: bool) -> Callable:
-    """Frequencies of the listing in the planes whose turns `applies` finds at the threshold said, and RoPE's, divided
-    by the factor or not."""
-
-    def planes(says: float, width: int, trained: int, factor: float) -> tuple[np.ndarray, np.ndarray]:
-        with mpmath.workdps(30):
-            exact = [mpmath.mpf(10_000) ** (-mpmath.mpf(2 * i) / width) for i in range(width // 2)]
-            picked = [i for i, w in enumerate(exact) if applies(float(trained * w / (2 * mpmath.pi)), says)]
-        expected = [float(exact[i]) / (factor if divided else 1) for i in picked]
-        return logs(listed(width, trained, factor)[picked]), logs(expected)
-
-    return planes
-
-
-def ramped(*ends: tuple[float, float]) -> Callable:
-    """Ramps between the given turns, linear in the plane's index between rounded ends."""
-
-    def spectrum(width: int, trained: int, factor: float) -> np.ndarray:
-        index, plain, ramps = np.arange(width // 2), BASE ** (-np.arange(0, width, 2) / width), []
-        for many, few in ends:
-            low, high = (width / 2 * math.log(trained / (2 * math.pi * t), BASE) for t in (many, few))
-            low, high = max(math.floor(low), 0), min(math.ceil(high), width - 1)
-            ramps.append(np.clip((index - low) / (high - low), 0, 1))
-        fast, slow = ramps
-        mixed = plain * factor ** (-index / (width / 2 - 1)) * (1 - slow) + plain / factor * slow
-        return logs(plain * (1 - fast) + mixed * fast)
-
-    return spectrum
-
-
-def partial(width: int, trained: int, factor: float, by: str) -> np.ndarray:
-    if by == "ours":
-        return logs(extensions.partial_ntk(rope(width), factor, trained).omega)
-    return logs(listed(width, trained, factor))
 
 
 # Digits
@@ -246,27 +151,6 @@ CHECKS = claims(
         severity="needs a repair",
     ),
     claim(
-        "PE-NTK",
-        Law(
-            "base' = base a^(d/(d-2)) leaves the fastest plane and divides the slowest by a.",
-            lambda b, a, d: b * a ** (d / (d - 2)),
-            ends,
-            ENDS,
-            wrong=lambda b, a, d: b * a ** ((d - 2) / d),
-            tolerance=1e-15,
-        ),
-        Law(
-            "Nothing but the base changes.",
-            lambda width, factor: with_base(width, BASE * factor ** (width / (width - 2))),
-            ntk,
-            NTK,
-            wrong=lambda width, factor: with_base(width, BASE * factor),
-            tolerance=oracles.FLOAT32,
-        ),
-        practice="The factor a is what the slowest plane gets; the planes between get less, so a context of a times "
-        "the trained length still leaves some of them beyond the angles they have seen.",
-    ),
-    claim(
         "PE-DLIN",
         Law(
             "Scaling positions by L_max / L_cur keeps a longer text within the trained range: it is linear scaling by "
@@ -311,56 +195,6 @@ CHECKS = claims(
         "to L_max / L_cur stretches positions instead. The dynamic variant is the other branch of the dynamic "
         "NTK listing, which multiplies.",
         severity="editorial",
-    ),
-    claim(
-        "PE-DNTK",
-        Law(
-            "α' = α L_cur / L_orig - (α - 1): 1 + α (k - 1) at k trained lengths, so 1 at the first, and growing.",
-            alpha(ALPHA, TIMES * LENGTH, LENGTH),
-            1 + ALPHA * (TIMES - 1),
-            wrong=ALPHA * TIMES - ALPHA,
-            symbolic=True,
-        ),
-        Law(
-            "The base is base α'^(d/(d-2)).",
-            dynamic_base(lambda d: d / (d - 2)),
-            dynamic,
-            DYNAMIC,
-            wrong=dynamic_base(lambda d: d / (d + 2)),
-            tolerance=oracles.FLOAT32,
-        ),
-        practice="Below the trained length α' falls under 1 and, for α > 1, below 0: clamp it at 1. Keys that were "
-        "cached after a rotation keep the base of their time; cache them before it. The listing never returns "
-        "to the smaller base after one long text.",
-    ),
-    claim(
-        "PE-PNTK",
-        Law(
-            "Planes with at least 16 turns in the trained length keep their frequency.",
-            16.0,
-            chosen(lambda turns, least: turns >= least, divided=False),
-            PARTIAL,
-            wrong=8.0,
-            tolerance=1e-5,
-        ),
-        Law(
-            "Planes with at most .75 turns are interpolated linearly.",
-            0.75,
-            chosen(lambda turns, most: turns <= most, divided=True),
-            PARTIAL,
-            wrong=1.5,
-            tolerance=1e-5,
-        ),
-        Law(
-            "Ramps lie over 16 .. 2 turns (base to NTK) and 1.25 .. .75 turns (NTK to linear).",
-            ramped((16.0, 2.0), (1.25, 0.75)),
-            partial,
-            RAMPS,
-            wrong=ramped((17.0, 2.0), (1.25, 0.75)),
-            tolerance=1e-5,
-        ),
-        practice="The ramps are linear in the plane's index, that is in the logarithm of its turns, between rounded "
-        "ends; YaRN keeps this and drops the NTK part between.",
     ),
     claim(
         "PE-BETA",

@@ -11,9 +11,9 @@ FLOAT32 = 2e-6
 
 
 def scaled(
-    kind: str, width: int, factor: float, trained: int, length: int | None = None, base: float = 10_000.0, **more: float
+    kind: str, width: int, factor: float, trained: int, base: float = 10_000.0, **more: float
 ) -> tuple[np.ndarray, float]:
-    """(frequencies, factor on cos and sin) of transformers' `kind`: linear, dynamic, yarn, llama3."""
+    """(frequencies, factor on cos and sin) of transformers' `kind`: linear, yarn, llama3."""
     from transformers import LlamaConfig
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
@@ -24,7 +24,7 @@ def scaled(
         longest = int(trained * factor)
     sizes = {"hidden_size": width, "num_attention_heads": 1, "head_dim": width, "max_position_embeddings": longest}
     config = LlamaConfig(rope_parameters=names | more, **sizes)
-    frequencies, attention = ROPE_INIT_FUNCTIONS[kind](config, "cpu", seq_len=length)
+    frequencies, attention = ROPE_INIT_FUNCTIONS[kind](config, "cpu")
     return frequencies.double().numpy(), float(attention)
 
 

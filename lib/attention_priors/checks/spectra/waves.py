@@ -1,38 +1,25 @@
-"""Goat, sections 1 and 4 and appendix C: the trigonometric prior, definiteness, what it can express.
+"""Goat, sections 1 and 4: the trigonometric prior, and where its training starts.
 
-Truths: numpy's FFT, torch's training against scipy's least squares, sympy, Gram matrices, the transport solvers.
+Truths: numpy's FFT, torch's training against scipy's least squares, torch's masked attention, cvxpy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from itertools import product
-from math import cos, exp, pi
+from math import pi
 
 import numpy as np
-import sympy
 import torch
 from scipy import optimize, special
 from torch.nn import functional
 
 from attention_priors.attention import attention
 from attention_priors.claims.law import Law, claim, claims
-from attention_priors.positions.priors import Laplace
 from attention_priors.positions.spectral import Fourier, Sink, geometric
-from attention_priors.theory import spectra
-from attention_priors.theory.maximum_entropy import maximum_entropy
 
 DRAWS = [{"seed": s} for s in range(6)]
 PERIOD = 2 * pi * np.arange(1, 6) / 32  # frequencies of period 32
-SPACED = 0.5 * np.subtract.outer(np.arange(120.0), np.arange(120.0))
-SINGLE = [{"alpha": a, "beta": b} for a, b in ((1.0, 0.0), (-1.0, 0.0), (0.5, 0.0))]
-SLOPES = [{"m": 2.0**-k, "lag": d} for k, d in product((0, 4, 8), (0, 7, 62))]
-RETURNS = [{"omega": w, "lag": n} for w, n in ((pi / 2, 1), (pi / 2, 4), (1.0, 710), (0.3, 21))]
-SUMS = [{"seed": s} for s in range(10)]
-S, T, K, OTHER = sympy.symbols("s t kappa o", real=True)
-FREQUENCIES = (0.5, 1.1, 1.9, 2.8)
-WEIGHTS = [{"weights": each} for each in ([0.3, 0.9, 0.5, 0.2], [0.9, 0.4, -0.3, 0.8], [0.0, 0.2, 0.0, 0.7])]
 
 # The sum of waves
 
@@ -107,93 +94,6 @@ def best_curve(trained: str) -> Callable[[int], np.ndarray]:
     return says
 
 
-# Definite profiles
-
-
-def definite(weights: list[float]) -> bool:
-    """Whether the Gram matrix of a sum of four cosines on 120 points has no negative eigenvalue."""
-    gram = np.cos(np.multiply.outer(SPACED, FREQUENCIES)) @ weights
-    return bool(np.linalg.eigvalsh(gram)[0] > -1e-9)
-
-
-def at_zero(alpha: float, beta: float) -> str:
-    """Nature of displacement 0 for one wave at omega = pi/2, against its neighbours."""
-    left, here, right = fourier(*np.array([[alpha], [beta]], dtype=float), [pi / 2], np.array([-1, 0, 1])).round(12)
-    return "maximum" if here > max(left, right) else "minimum" if here < min(left, right) else "neither"
-
-
-def nature(alpha: float, beta: float) -> str:
-    return "maximum" if alpha + beta > 0 else "minimum"
-
-
-def definite_exponential(sign: int) -> bool:
-    """Whether exp(sign cos omega d) has a Gram matrix without a negative eigenvalue, on 120 points."""
-    gram = np.exp(sign * np.cos(FREQUENCIES[1] * SPACED))
-    return bool(np.linalg.eigvalsh(gram)[0] > -1e-9)
-
-
-def trough(sign: float) -> str:
-    """Of exp(<x, y>), a positive definite kernel, for a query's x = (-1)^i and a key's y = sign (-1)^j, at i = j."""
-    here, beside = exp(sign), exp(-sign)
-    return "maximum" if here > beside else "minimum"
-
-
-def far_mean(seed: int) -> float:
-    """The size of the mean of three waves with alpha >= 0, beta = 0 over the lags 500 to 2,499."""
-    draw = np.random.default_rng(seed)
-    found = fourier(draw.uniform(0, 1, 3), np.zeros(3), np.sort(draw.uniform(0, pi, 3)), np.arange(500, 2500))
-    return float(np.abs(found.mean()))
-
-
-def sum_of_weights(seed: int) -> float:
-    return float(np.random.default_rng(seed).uniform(0, 1, 3).sum())
-
-
-def tilt(beta: float) -> str:
-    """How one wave of sine alone passes displacement zero."""
-    left, right = fourier(*np.array([[0.0], [beta]]), [pi / 2], np.array([-1, 1]))
-    return "rises" if right > left else "falls"
-
-
-# What can be expressed
-
-
-def capped_fit(shape: str, modes: int) -> float:
-    """KL(target, sum of waves) on the lags 0..127: fixed geometric ladder, coefficients up to 3."""
-    log_prior, lags = spectra.shapes(128)[shape], np.arange(128.0)
-    fit = spectra.capped(log_prior(lags), geometric(modes), spectra.LARGEST)
-    return spectra.divergence_of(log_prior, fit, 128)
-
-
-def best_slope(shape: str) -> float:
-    """KL(target, ALiBi at the best slope)."""
-    lags = np.arange(128.0)
-    p = special.softmax(spectra.shapes(128)[shape](lags))
-    return float(special.rel_entr(p, maximum_entropy(lags, p @ lags)[0]).sum())
-
-
-def alibi(m: float, lag: int) -> float:
-    """What the library's ALiBi adds from one lag to the next."""
-    with torch.no_grad():
-        here, next_ = Laplace([m]).double().log_prior(torch.tensor([lag, lag + 1]))[0].tolist()
-    return next_ - here
-
-
-def left_over(modes: int, lags: int) -> float:
-    """Share of the variance of 300 random profiles that the best fit by the fixed geometric ladder leaves."""
-    targets = np.random.default_rng(modes).standard_normal((lags, 300))
-    phases = np.outer(np.arange(lags), geometric(modes, 2, 2 * lags))
-    waves = np.concatenate([np.ones((lags, 1)), np.cos(phases), np.sin(phases)], axis=1)
-    left = targets - waves @ np.linalg.lstsq(waves, targets, rcond=1e-12)[0]
-    return float(np.mean((left**2).sum(axis=0) / ((targets - targets.mean(axis=0)) ** 2).sum(axis=0)))
-
-
-def interaction(strength: float) -> float:
-    """z(a, 0) - z(a, 1) - z(b, 0) + z(b, 1) of a rotation by pi/2 a lag: contents a = 1, b = -1, key `strength`."""
-    z = {(c, d): (strength * c * np.exp(1j * (pi / 2) * d)).real for c in (1, -1) for d in (0, 1)}
-    return round(float(z[1, 0] - z[1, 1] - z[-1, 0] + z[-1, 1]), 12)
-
-
 # Where training starts
 
 
@@ -262,17 +162,6 @@ def risen(rate: float) -> float:
     return rise(descent, rate, 1)[1]
 
 
-MONOTONIC = Law("ALiBi's profile falls with the lag, at every slope.", 0.0, alibi, SLOPES, relation=">", wrong=-1.5)
-STRUCTURED = Law(
-    "Goat can represent priors that attract, repel, prefer a band of lags, or repeat: 24 waves of the fixed geometric "
-    "ladder, coefficients up to 3, come within 0.01 nats of each on the lags 0..127.",
-    0.01,
-    lambda shape: capped_fit(shape, 24),
-    [{"shape": name} for name in spectra.shapes(128)],
-    relation=">",
-    wrong=1e-5,
-)
-
 CHECKS = claims(
     claim(
         "GOAT-EQ12",
@@ -309,86 +198,6 @@ CHECKS = claims(
         ),
         practice="A causal query sees d >= 0 only: there even and odd say nothing by themselves, and cosines and "
         "sines are simply 2 R waves.",
-    ),
-    claim(
-        "GOAT-C2",
-        Law(
-            "Positive definite kernels have non-negative spectral weights.",
-            lambda weights: min(weights) >= 0,
-            definite,
-            WEIGHTS,
-            wrong=lambda weights: sum(weights) > 0,
-        ),
-        Law(
-            "Their similarity is largest at displacement zero: no value exceeds kappa(0) = 1.",
-            1.0,
-            lambda omega, lag: cos(omega * lag),
-            RETURNS,
-            relation=">=",
-            wrong=0.5,
-        ),
-        Law(
-            "On average it lies lower far away: the mean over lags 500 to 2,499 is below kappa(0).",
-            sum_of_weights,
-            far_mean,
-            SUMS,
-            relation=">=",
-            wrong=0.0,
-        ),
-        Law(
-            "A positive alpha makes a maximum at displacement zero, a negative one a minimum.",
-            nature,
-            at_zero,
-            SINGLE,
-            wrong="maximum",
-        ),
-        Law(
-            "A positive beta makes a maximum at displacement zero, a negative one a minimum.",
-            nature,
-            at_zero,
-            [{"alpha": 0.0, "beta": b} for b in (1.0, -1.0)],
-            wrong="maximum",
-            quote="A positive weight corresponds to attraction (a peak at zero displacement), "
-            "while a negative weight induces repulsion",
-            place="App. C",
-        ),
-        Law(
-            "A positive definite kernel of the displacement has no minimum at zero: exp(-cos omega d), Goat's "
-            "trough, is not positive definite.",
-            lambda sign: sign > 0,
-            definite_exponential,
-            [{"sign": 1}, {"sign": -1}],
-            wrong=True,
-        ),
-        Law(
-            "Nor does a positive definite kernel of vectors have one, whatever the maps of queries and keys.",
-            "maximum",
-            trough,
-            [{"sign": 1}, {"sign": -1}],
-            wrong="minimum",
-            ours=True,
-        ),
-        corrected=(
-            Law(
-                "True of alpha. A sine has no extremum at displacement zero: under a positive beta it rises "
-                "there, under a negative one it falls.",
-                lambda beta: "rises" if beta > 0 else "falls",
-                tilt,
-                [{"beta": b} for b in (1.0, -1.0)],
-                wrong="rises",
-                answers=(1,),
-            ),
-            Law(
-                "Different feature maps for queries and keys make a trough of a positive definite kernel.",
-                lambda sign: "maximum" if sign > 0 else "minimum",
-                trough,
-                [{"sign": 1}, {"sign": -1}],
-                wrong="maximum",
-                answers=(2,),
-            ),
-        ),
-        practice="Attention always maps queries and keys differently: q -> -q turns a peak into a trough.",
-        severity="editorial",
     ),
     claim(
         "GOAT-C-2",
@@ -445,68 +254,5 @@ CHECKS = claims(
             tolerance=lambda rate: 1e-4 * (rate / 4) ** 2 / 16,
         ),
         practice="Complex learned priors are no proof of a gain: retrain with the prior frozen at its start.",
-    ),
-    claim(
-        "GOAT-C-3",
-        MONOTONIC,
-        STRUCTURED,
-        Law(
-            "The best slope of ALiBi misses each by more than 0.02.",
-            0.02,
-            best_slope,
-            [{"shape": name} for name in spectra.shapes(128)],
-            relation="<",
-            wrong=0.2,
-        ),
-        practice="The converse needs care: waves reach ALiBi's slope on a window only (X-16); Goat's u(j) has it "
-        "exactly.",
-    ),
-    claim(
-        "GOAT-C-12",
-        Law(
-            "Content and position are separate: neither changes what the other adds to a logit s + K.",
-            sympy.Integer(0),
-            (S + K) - (T + K) - (S + OTHER) + (T + OTHER),
-            wrong=S * K - T * K - S * OTHER + T * OTHER,
-            symbolic=True,
-        ),
-        MONOTONIC,
-        STRUCTURED,
-        Law(
-            "Structure of any shape can be represented: R fixed waves leave nothing of a random profile.",
-            0.0,
-            left_over,
-            [{"modes": r, "lags": 64} for r in (4, 8, 16)],
-            wrong=1.0,
-            ours=True,
-        ),
-        Law(
-            "The form s + K reaches every table over content and lag, a rotation's too.",
-            0.0,
-            interaction,
-            [{"strength": 1.0}, {"strength": 2.0}],
-            wrong=lambda strength: strength / 2,
-            ours=True,
-        ),
-        corrected=(
-            Law(
-                "R fixed waves leave a fraction 1 - 2R/(L - 1) of a random profile over L lags.",
-                lambda modes, lags: 1 - 2 * modes / (lags - 1),
-                left_over,
-                [{"modes": r, "lags": 64} for r in (4, 8, 16)],
-                wrong=lambda modes, lags: 1 - modes / (lags - 1),
-                tolerance=0.03,
-            ),
-            Law(
-                "A rotation's second difference over content and lag is twice its strength, which no sum of content "
-                "and prior has.",
-                lambda strength: 2 * strength,
-                interaction,
-                [{"strength": 1.0}, {"strength": 2.0}],
-                wrong=lambda strength: strength,
-            ),
-        ),
-        practice="With 32 of 64 coordinates for position, 15 waves meet contexts of thousands of lags: smooth "
-        "profiles fit, fine structure does not. Keep content-dependent position elsewhere.",
     ),
 )
