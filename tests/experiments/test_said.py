@@ -20,16 +20,16 @@ def test_tasks_that_several_encodings_learned_are_counted():
 
 
 @pytest.mark.parametrize(
-    ("within", "goes"), [((-0.9, -0.8, -0.85), "goes"), ((-0.9, 0.8, 0.1), "does not go for certain")]
+    ("within", "too"), [((-0.9, -0.8, -0.85), "it does so too"), ((-0.9, 0.8, 0.1), "that is not certain")]
 )
-def test_an_exponent_goes_with_attention_where_the_interval_is_below_zero(within, goes):
+def test_an_exponent_goes_with_attention_where_the_interval_is_below_zero(within, too):
     frame = pd.DataFrame(
         {"reading": reading, "rho": rho}
         for rho in within
         for reading in ("attention on the key, all heads", "attention on the key, within layers")
     )
     sentence, _, _, value, low, high, *_ = said.exponents(frame)
-    assert f"it {goes} with it" in sentence and f"below zero in {sum(rho < 0 for rho in within)} of 3" in sentence
+    assert f"the same, {too} (" in sentence and f"below zero in {sum(rho < 0 for rho in within)} of 3" in sentence
     assert -1 <= low <= value <= high <= 1
     assert np.isnan(said.exponents(frame[:2])[3])
 

@@ -41,11 +41,11 @@ def exponents(correlations: pd.DataFrame) -> list:
     if len(within) < 2:
         return ["Too few models for an interval.", MISSED, "correlation", *UNKNOWN, *place]
     low, high = evaluation.seed_interval(within)
-    goes = "goes" if high < 0 else "does not go for certain"
+    too = "it does so too" if high < 0 else "that is not certain"
     said = (
         f"Over all heads of a model the exponent goes with the attention on the key (rank correlation "
-        f"{every.mean():.2f}, mean of {len(every)} models); within layers, whose heads read the same, it {goes} with "
-        f"it (a correlation below zero in {int((within < 0).sum())} of {len(within)} models)."
+        f"{every.mean():.2f}, mean of {len(every)} models); within layers, whose heads read the same, "
+        f"{too} (a correlation below zero in {int((within < 0).sum())} of {len(within)} models)."
     )
     return [said, "", "rank correlation within layers", within.mean(), max(low, -1.0), min(high, 1.0), *place]
 
