@@ -52,13 +52,13 @@ def laws(notebook: str) -> dict[str, Check]:
 
 @functools.lru_cache(maxsize=64)
 def _laws(notebook: str, modified: int) -> dict[str, Check]:
-    """`modified` is part of the cache's key, so that an edited notebook is read again."""
+    """`modified` is part of the cache's key, so that an edited notebook is read again, and of the modules' names."""
     place = path(notebook)
     shown = f"notebooks/{place.name}"
     recorder = Recorder(shown)
     for number, text in enumerate(sources(place)):
-        module = ModuleType(f"{__name__}.{notebook}_{number}")
-        module.study, module.__file__ = recorder, f"<{shown}, law cell {number}>"
+        module = ModuleType(f"{__name__}.{notebook}_{number}_{modified}")
+        module.study, module.__file__ = recorder, f"<{shown}, law cell {number}, {modified}>"
         linecache.cache[module.__file__] = (len(text), None, text.splitlines(keepends=True), module.__file__)
         sys.modules[module.__name__] = module
         try:
