@@ -48,7 +48,7 @@ def test_who_reaches_is_named_and_the_last_of_them_has_the_interval():
         )
     )
     assert found["finding"] == (
-        "Of 3 encodings without SSMax 1 finds at least 0.8 of the passkeys at 64 times the training length with the "
+        "Of 3 encodings without SSMax 1 finds at least 0.8 of the passkeys at 64 times the training length, by the "
         "whole interval: KERPLE log; 1 finds fewer, at most 0.05 [0.00, 0.69]; 1 is undecided."
     )
     assert found["more"] == (
@@ -56,7 +56,7 @@ def test_who_reaches_is_named_and_the_last_of_them_has_the_interval():
         "1.00. All rows of the benchmark that learn the task at up to 128 tokens; the line, 0.8, is ours."
     )
     assert found["value"] == 1 and found["low"] >= 0.8
-    assert found["measured"] == "lowest of these, KERPLE log"
+    assert found["measured"] == "lowest of the 1, KERPLE log"
     assert found["figure"] == "encodings_accuracy"
 
 
@@ -115,11 +115,9 @@ BOTH, TELLS, FINDS = ((20, 20), (18, 20)), ((0, 20), (20, 20)), ((20, 2), (20, 3
 def test_who_divides_the_work_is_counted_beside_those_without_window_or_rotation():
     frame = models(half_rope_window=BOTH, half_rope=TELLS, half_window=FINDS, rope=((0, 0), (0, 0)))
     sentence, more, _, value, low, high, *_ = findings.dividing(frame)
-    assert "2 of 2 pairs of models, one trained on either task, find at least 0.8 of the passkeys at 64" in sentence
-    assert (
-        " Without the window 1 of 2 do, without the rotation 0 of 2. Addresses farther back are lost (0.05)."
-        in sentence
-    )
+    assert "In 2 of 2 pairs of models, one trained on each task, both answer at least 0.8, at 64 T and" in sentence
+    assert "without the window in 1 of 2, without the rotation, which costs the near places, in 0 of 2." in sentence
+    assert sentence.endswith("Places farther back are lost (0.05).")
     assert value == high == 1 and 0 < low < 1 and "Of 2 pairs that rotate all heads" in more and "0 do both." in more
     assert "Without the rotation it is the addresses that fail: 2 of 2 find the passkeys." in more
     layers = pd.concat([frame, models(rope_layer_2_bam=BOTH)])
@@ -127,7 +125,7 @@ def test_who_divides_the_work_is_counted_beside_those_without_window_or_rotation
     alternating = pd.concat([frame, models(alternating=BOTH, rope_layers_1_2=TELLS)])
     sentence, more, *_ = findings.dividing(alternating)
     assert "half of the heads, or all layers but the last, rotate and see the latest T/4 tokens only" in sentence
-    assert ": 4 of 4 pairs" in sentence and " Without the window 2 of 4 do" in sentence and "or one layer" in more
+    assert "In 4 of 4 pairs" in sentence and "without the window in 2 of 4," in sentence and "or one layer" in more
     failed = frame.assign(passed=frame["encoding"] != "half-window")
     assert findings.dividing(failed)[0] == "Not every composition has a model that passed its gate."
 
@@ -198,7 +196,7 @@ def one_length_each(**places: tuple[float, ...]) -> pd.DataFrame:
 def test_what_one_length_costs_is_told_by_encoding():
     frame = one_length_each(rope=(0.2, 0.21, 0.22), nope=(0.98, 0.99, 1.0), alibi=(0.6, 0.9, 1.0))
     sentence, more, measured, value, low, high, *_ = findings.one_length(frame)
-    assert "tokens only RoPE finds 0.79 fewer of the passkeys" in sentence
+    assert "128 tokens, RoPE finds 0.79 fewer of the passkeys" in sentence
     assert sentence.endswith("; within 0.05 for NoPE; undecided for ALiBi.")
     assert measured == "fewer, RoPE"
     assert low < value < high and value == pytest.approx(0.79) and "3 of 9 trained at one, 0 of 9 at many" in more
@@ -208,12 +206,14 @@ def test_what_one_length_costs_is_told_by_encoding():
 
 def test_a_difference_that_is_none_is_no_cost():
     said = findings.one_length(one_length_each(rope=(0.2, 0.21, 0.22), bam=(0.99, 0.98, 0.985)))[0]
-    assert "only RoPE finds" in said and said.endswith("; within 0.05 for BAM.")
+    assert "tokens, RoPE finds" in said and said.endswith("; within 0.05 for BAM.")
 
 
 def test_a_cost_that_needs_all_seeds_is_not_called_certain():
     frail = findings.one_length(one_length_each(rope=(0.3, 0.7, 0.6, 0.4), sinusoidal=(0.2, 0.21, 0.22, 0.2)))
-    assert "only Sinusoidal finds" in frail[0] and "; certain only with all seeds: RoPE 0.50 [0.21, 0.79]" in frail[0]
+    assert (
+        "tokens, Sinusoidal finds" in frail[0] and "; certain only with all seeds: RoPE 0.50 [0.21, 0.79]" in frail[0]
+    )
 
 
 RESULTS = config.ROOT / "results"
@@ -232,7 +232,7 @@ def without(frame: pd.DataFrame, *columns: str) -> list[pd.DataFrame]:
 def test_the_committed_findings_stand_without_any_one_encoding_and_any_one_seed():
     for frame in without(committed("division_models"), "encoding", "seed"):
         sentence, *_, low, _, _, _ = findings.dividing(frame)
-        both, rest = re.search(r": (\d+) of \1 pairs", sentence), re.findall(r"(\d+) of (\d+)(?: do|\.)", sentence)
+        both, rest = re.search(r"In (\d+) of \1 pairs", sentence), re.findall(r" in (\d+) of (\d+)[,.]", sentence)
         assert both and low > 0.65 and all(int(some) <= 0.3 * int(of) for some, of in rest[-2:]), sentence
     for frame in without(committed("encodings_counts"), "encoding", "seed"):
         sentence, _, _, _, low, *_ = findings.who_reaches(frame)
@@ -242,7 +242,7 @@ def test_the_committed_findings_stand_without_any_one_encoding_and_any_one_seed(
         assert 0.3 < findings.perplexity_misleads(frame)[3] < 0.5
     for frame in without(committed("passkey_confound"), "encoding", "seed"):
         sentence, *_, low, _, _, _ = findings.one_length(frame)
-        assert re.search(r"only [^;]*(RoPE|Sinusoidal) finds? ", sentence) and low > 0.3, sentence
+        assert re.search(r"tokens, [^;]*(RoPE|Sinusoidal) finds? ", sentence) and low > 0.3, sentence
     for frame in without(committed("pretrained_losses", "cpu"), "document"):
         assert findings.pretrained(frame)[4] > 0.5
 

@@ -76,10 +76,11 @@ def dividing(models: pd.DataFrame) -> list:
     layers = any(encoding(name).rotated_layers for name, own in which.items() if own == "both")
     said = (
         f"Where half of the heads{', or all layers but the last,' * layers} rotate and see the latest T/4 tokens only, "
-        f"in training too, a model finds what was said and tells near places apart far beyond its training length T: "
-        f"{good} of {models_of} pairs of models, one trained on either task, find at least {GOOD:g} of the passkeys at "
-        f"{far:g} T and of the addresses less than T/4 back at {texts:g} T. Without the window {bare} of {unwindowed} "
-        f"do, without the rotation {still_good} of {unrotated}. Addresses farther back are lost ({beyond:.2f})."
+        f"in training too, an encoding serves two tasks far beyond the training length T: to find a passkey anywhere, "
+        f"and to name the token so many places back, less than T/4. In {good} of {models_of} pairs of models, one "
+        f"trained on each task, both answer at least {GOOD:g}, at {far:g} T and {texts:g} T; without the window in "
+        f"{bare} of {unwindowed}, without the rotation, which costs the near places, in {still_good} of {unrotated}. "
+        f"Places farther back are lost ({beyond:.2f})."
     )
     others, alone = kept[kept["layout"] == ""], kept["layout"] == "window"
     more = (
@@ -117,7 +118,7 @@ def who_reaches(counts: pd.DataFrame) -> list:
     open_ = means.drop([*reach.index, *fewer.index])
     said = (
         f"Of {len(means)} encodings without SSMax {len(reach) or 'none'} find{'s' * (len(reach) < 2)} at least "
-        f"{GOOD:g} of the passkeys at {longest / trained:g} times the training length with the whole interval"
+        f"{GOOD:g} of the passkeys at {longest / trained:g} times the training length, by the whole interval"
     )
     said += f": {_forms(reach.index)}" if len(reach) else ""
     if len(fewer):
@@ -138,7 +139,7 @@ def who_reaches(counts: pd.DataFrame) -> list:
         f"All rows of the benchmark that learn the task at up to {trained} tokens; the line, {GOOD:g}, is ours."
     )
     last = (reach if len(reach) else means).index[-1]
-    measured = f"lowest of these, {label(last)}" if len(reach) else f"accuracy of {label(last)}"
+    measured = f"lowest of the {len(reach)}, {label(last)}" if len(reach) else f"accuracy of {label(last)}"
     return [f"{said}.", " ".join(named), measured, means[last], *bounds[last], *place]
 
 
@@ -171,9 +172,9 @@ def one_length(frame: pd.DataFrame) -> list:
     if certain:
         most, one = certain[0], len(certain) == 1
         said = (
-            f"Training at one length can teach that length alone: after prompts of {trained} tokens only "
+            f"Training at one length can teach that length alone: trained on prompts of exactly {trained} tokens, "
             f"{_listed(certain)} find{'s' * one} {_range(pd.Series([bounds[name][0] for name in certain]))} fewer of "
-            "the passkeys in shorter prompts than after varied lengths"
+            "the passkeys in shorter prompts than if trained on varied lengths"
         )
     else:
         said = f"Training on prompts of {trained} tokens alone costs no encoding for certain anything at shorter ones"
