@@ -56,7 +56,7 @@ def test_who_reaches_is_named_and_the_last_of_them_has_the_interval():
         "1.00. All rows of the benchmark that learn the task at up to 128 tokens; the line, 0.8, is ours."
     )
     assert found["value"] == 1 and found["low"] >= 0.8
-    assert found["measured"] == "lowest of the 1, KERPLE log"
+    assert found["measured"] == "accuracy of KERPLE log"
     assert found["figure"] == "encodings_accuracy"
 
 

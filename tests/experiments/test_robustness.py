@@ -84,3 +84,17 @@ def test_the_claim_can_be_decided_either_way_and_needs_every_arm():
     assert [each.outcome for each in CHECKS["X-36"].judged({"robustness_counts": counts(turned)})] == ["disagrees"] * 5
     some = {"robustness_counts": counts({arm: NAMES for arm in every[:3]})}
     assert [each.outcome for each in CHECKS["X-36"].judged(some)] == ["agrees"] * 2 + ["undecided"] * 3
+
+
+def test_every_arm_is_trained_and_asked_at_multiples_of_its_own_length(tmp_path):
+    small = PROFILE.robustness.model_copy(
+        update={"encodings": ("rope",), "seeds": (0,), "rates": {}, "prior_rates": {}}
+    )
+    one = PROFILE.model_copy(update={"workers": 1, "robustness": small})
+    frame = arms.measure(one, tmp_path, tmp_path)["robustness_counts"]
+    trained = one.passkey.recipe.length
+    asked = frame.groupby("arm")[["trained", "length"]].agg({"trained": "first", "length": "max"})
+    assert asked.loc[arms.LONGER].tolist() == [2 * trained, 32 * trained]
+    assert (asked.drop(arms.LONGER) == [trained, 16 * trained]).all().all()
+    assert frame["run"].nunique() == 4, "rates that are the recipe's train the benchmark's run"
+    assert (frame["samples"] == 2).all() and len(frame) == 5 * (len(arms.GATE) + len(arms.FAR))

@@ -115,7 +115,7 @@ def who_reaches(counts: pd.DataFrame) -> list:
     bounds = {name: evaluation.share_interval(hits[name], [samples] * len(hits[name])) for name in means.index}
     reach = means[[name for name in means.index if bounds[name][0] >= GOOD]]
     fewer = means[[name for name in means.index if bounds[name][1] < GOOD]]
-    open_ = means.drop([*reach.index, *fewer.index])
+    undecided = means.drop([*reach.index, *fewer.index])
     said = (
         f"Of {len(means)} encodings without SSMax {len(reach) or 'none'} find{'s' * (len(reach) < 2)} at least "
         f"{GOOD:g} of the passkeys at {longest / trained:g} times the training length, by the whole interval"
@@ -127,11 +127,12 @@ def who_reaches(counts: pd.DataFrame) -> list:
         low, high = bounds[fewer.index[0]]
         said += f"; {len(fewer)} find{'s' * (len(fewer) == 1)} fewer{among}, at most {fewer.iloc[0]:.2f} "
         said += f"[{low:.2f}, {high:.2f}]"
-    said += f"; {len(open_)} {'is' if len(open_) == 1 else 'are'} undecided" if len(open_) else ""
+    said += f"; {len(undecided)} {'is' if len(undecided) == 1 else 'are'} undecided" if len(undecided) else ""
     named = [_valued(head, each) for head, each in (("These", reach), ("Fewer", fewer)) if len(each)]
-    if len(open_):
+    if len(undecided):
         told = (
-            f"{label(name)} {open_[name]:.2f} [{bounds[name][0]:.2f}, {bounds[name][1]:.2f}]" for name in open_.index
+            f"{label(name)} {undecided[name]:.2f} [{bounds[name][0]:.2f}, {bounds[name][1]:.2f}]"
+            for name in undecided.index
         )
         named.append(f"Undecided: {'; '.join(told)}.")
     named += [_valued("With SSMax", scaled)] if len(scaled) else []
@@ -139,7 +140,7 @@ def who_reaches(counts: pd.DataFrame) -> list:
         f"All rows of the benchmark that learn the task at up to {trained} tokens; the line, {GOOD:g}, is ours."
     )
     last = (reach if len(reach) else means).index[-1]
-    measured = f"lowest of the {len(reach)}, {label(last)}" if len(reach) else f"accuracy of {label(last)}"
+    measured = f"lowest of the {len(reach)}, {label(last)}" if len(reach) > 1 else f"accuracy of {label(last)}"
     return [f"{said}.", " ".join(named), measured, means[last], *bounds[last], *place]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -95,9 +95,9 @@ def naming(profile: Profile, _: Corpus | None = None) -> dict[RunSpec, str]:
     }
 
 
-def answer(arm: str, *job: object) -> Rows:
-    """`train_and_answer` with the arm beside each row."""
-    return [{"arm": arm} | row for row in train_and_answer(*job)]
+def answer(arm: str, spec: RunSpec, *job: Any) -> Rows:
+    """`train_and_answer` with the arm and its training length T beside each row."""
+    return [{"arm": arm, "trained": spec.recipe.length} | row for row in train_and_answer(spec, *job)]
 
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
@@ -108,15 +108,10 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
         for spec, asks in own.items()
     ]
     rows = gather(jobs, profile, "the benchmark by other recipes")
-    by = ["arm", "encoding", "seed", "length", "run"]
-    counts = rows.groupby(by, sort=False)["correct"].agg(correct="sum", samples="size").reset_index()
-    longest = counts["arm"].map({arm: passkey_length(profile, arm) for arm in (BENCHMARK, *ARMS)})
-    return {"robustness_counts": counts.assign(trained=longest)}
-
-
-def passkey_length(profile: Profile, arm: str) -> int:
-    """The training length T of an arm."""
-    return profile.passkey.recipe.length * (TWICE if arm == LONGER else 1)
+    by = ["arm", "encoding", "seed", "length", "trained", "run"]
+    return {
+        "robustness_counts": rows.groupby(by, sort=False)["correct"].agg(correct="sum", samples="size").reset_index()
+    }
 
 
 def scores(counts: pd.DataFrame) -> pd.DataFrame:

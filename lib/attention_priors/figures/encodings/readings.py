@@ -3,6 +3,7 @@
 import numpy as np
 
 from ...checks.language.survey import property_table
+from ...experiments.differences import COLUMNS
 from ...experiments.readings import BENCHMARK, EXTENSIONS, TUNED
 from ...positions.encodings import encoding
 from .. import forest, lines, style
@@ -82,19 +83,7 @@ DIFFERENCES = FigureSpec(
     caption_differences,
     notebook="passkeys",
     claims=("X-11", "X-3"),
-    columns=(
-        "question",
-        "ours",
-        "theirs",
-        "multiple",
-        "length",
-        "trained",
-        "seeds",
-        "difference",
-        "low",
-        "high",
-        "differs",
-    ),
+    columns=tuple(COLUMNS),
     alt="A forest plot: one row for each pair of encodings, grouped by the property in which they differ, with the "
     "difference in accuracy and its interval at several multiples of the training length.",
 )
