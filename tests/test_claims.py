@@ -387,24 +387,24 @@ def test_a_claim_shows_its_history(tmp_path, monkeypatch, capsys):
 
 def test_a_claim_leads_to_its_cells(tmp_path, monkeypatch, capsys):
     cells = [
-        ("intro", "markdown", "PE-F1b only"),
-        ("check", "code", 'CHECKS["PE-F1"]'),
-        ("end", "markdown", "PE-F1."),
+        ("intro", "markdown", "PE-F5b only"),
+        ("check", "code", 'CHECKS["PE-F5"]'),
+        ("end", "markdown", "PE-F5."),
     ]
     content = {"cells": [{"id": name, "cell_type": kind, "source": [text]} for name, kind, text in cells]}
-    path = tmp_path / "notebooks" / file_name("audit_survey")
+    path = tmp_path / "notebooks" / file_name("needles")
     path.parent.mkdir()
     path.write_text(json.dumps(content))
-    assert __main__.cells_of("PE-F1", path) == ["check", "end"]
+    assert __main__.cells_of("PE-F5", path) == ["check", "end"]
     (tmp_path / "data").symlink_to(config.ROOT / "data")
     monkeypatch.setattr(config, "ROOT", tmp_path)
-    assert __main__.main(["--id", "PE-F1", "--results", str(tmp_path)]) == 0
+    assert __main__.main(["--id", "PE-F5", "--results", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
-    assert "not run" in shown and "cells check, end" in shown and "figure, scale cpu" in shown
+    assert "not run" in shown and "cells check, end" in shown and "figure, scale cpu-small" in shown
     place = re.search(r"^check: +lib/(attention_priors/checks/\S+):(\d+)$", shown, re.M)
-    assert "PE-F1" in (LIBRARY / place[1]).read_text().splitlines()[int(place[2]) - 1]
-    place = re.search(r"(lib/attention_priors/figures/\S+):\d+  (\S+rotation_sinusoids.pdf)$", shown, re.M)
-    assert (LIBRARY.parent / place[1]).is_file() and place[2] == str(tmp_path / "theory/figures/rotation_sinusoids.pdf")
+    assert "PE-F5" in (LIBRARY / place[1]).read_text().splitlines()[int(place[2]) - 1]
+    place = re.search(r"(lib/attention_priors/figures/\S+):\d+  (\S+algorithm_accuracy.pdf)$", shown, re.M)
+    assert (LIBRARY.parent / place[1]).is_file() and place[2] == str(tmp_path / "cpu/figures/algorithm_accuracy.pdf")
 
 
 def test_an_id_is_listed_once_and_a_module_holds_what_its_row_says():
@@ -412,8 +412,8 @@ def test_an_id_is_listed_once_and_a_module_holds_what_its_row_says():
         Checks({"prior.start": "BAM-T4", "attention.kernel": "X-17 BAM-T4"}, {})
     with pytest.raises(ValueError, match=r"language/recipe.py has no claim 'BAM-T4'; correct the row"):
         Checks({"language.recipe": "BAM-ALG1 BAM-T4"}, {})["BAM-T4"]
-    with pytest.raises(ValueError, match=r"checks/groups/axioms.py decides OPG-1, which its row .* lacks; add it"):
-        Checks({"groups.axioms": "OPG-17 OPG-TAB1"}, {})["OPG-17"]
+    with pytest.raises(ValueError, match=r"checks/language/scale.py decides X-35, which its row .* lacks; add it"):
+        Checks({"language.scale": "X-34"}, {})["X-34"]
 
 
 def test_the_table_lists_claims_of_the_register_and_every_row_opens():

@@ -7,13 +7,14 @@ import pytest
 import torch
 
 from attention_priors import config
-from attention_priors.checks.language import parameters
+from attention_priors.checks.printed import table
 from attention_priors.commands import train as command
 from attention_priors.config import ModelConfig
 from attention_priors.experiments import budget
 from attention_priors.experiments.arms import passkey_run
 from attention_priors.experiments.passkeys import Settings as PasskeySettings
 from attention_priors.model import Transformer, count
+from attention_priors.theory import sizes
 
 NAMES = ("smoke", "cpu", "full", "gpu", "paper")
 OWN = [
@@ -97,16 +98,16 @@ def test_gpu_is_a_day_and_a_third_of_one_gpu_with_models_of_thirty_million() -> 
 
 
 def test_paper_has_the_models_of_table_1() -> None:
-    profile, cells = config.profile("paper"), parameters.cells_of_table1()
-    sizes = {"120M": profile.language.size, "432M": profile.ablations.sizes[1], "1.1B": profile.ablations.sizes[2]}
-    assert profile.passkey.size == profile.ablations.sizes[0] == sizes["120M"]
-    assert profile.language.vocabulary == parameters.VOCABULARY
-    for name, size in sizes.items():
-        model = ModelConfig(vocabulary=parameters.VOCABULARY, encoding="bam", **size.model_dump())
+    profile, cells = config.profile("paper"), table("bam", 1).set_index(["attribute", "model"]).printed
+    shapes = {"120M": profile.language.size, "432M": profile.ablations.sizes[1], "1.1B": profile.ablations.sizes[2]}
+    assert profile.passkey.size == profile.ablations.sizes[0] == shapes["120M"]
+    assert profile.language.vocabulary == sizes.VOCABULARY
+    for name, size in shapes.items():
+        model = ModelConfig(vocabulary=sizes.VOCABULARY, encoding="bam", **size.model_dump())
         found = budget.parameters(model)
         for part in ("embedding", "transformer"):
-            assert parameters.shows(found[part], cells[part, name])
-        assert found["prior"] + found["prior_fixed"] == cells["prior", name]
+            assert sizes.shows(found[part], cells[part, name])
+        assert found["prior"] + found["prior_fixed"] == int(cells["prior", name])
     assert profile.processes == 6 and profile.language.corpus.startswith("stream:fineweb")
 
 

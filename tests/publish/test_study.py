@@ -90,6 +90,8 @@ def test_an_appendix_shows_the_statement_and_the_source_of_the_check(study):
         path, _, source = checks.CHECKS.source(name)
         assert f"{path.name}</summary>" in page and html.escape(source) in page
         assert html.escape(claims.find(name).statement) in page
+    derived = Study("smoke", "audit_parallelcomp", study.layout.results).claim("PC-SK")._repr_html_()
+    assert "<blockquote>" in derived and "<pre>" not in derived  # its source is the cell
 
 
 def test_the_ledger_s_part_has_the_figures_that_were_drawn_as_evidence(study):

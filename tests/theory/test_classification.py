@@ -41,6 +41,10 @@ def test_bounded_on_all_lags_and_on_causal_ones(mode, everywhere, causal):
     assert (theory.is_bounded([mode]), theory.is_bounded([mode], causal=True)) == (everywhere, causal)
 
 
+def test_the_examples_are_what_they_are_called():
+    assert all(map(theory.is_bounded, theory.BOUNDED)) and not any(map(theory.is_bounded, theory.UNBOUNDED))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

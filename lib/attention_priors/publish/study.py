@@ -90,7 +90,7 @@ class Printed:
 
 @dataclass(frozen=True)
 class Audited:
-    """What an appendix shows beside a verdict: the claim as it is registered, and the source of its check."""
+    """What an appendix shows beside a verdict: the claim as registered, and the source of a check in the library."""
 
     statement: str
     place: str
@@ -111,7 +111,7 @@ class Decided:
     def _repr_html_(self) -> str:
         shown = [_folded(line, table.to_html()) for line, table in self.claims]
         for number, each in enumerate(self.audited):
-            check = _folded(f"the check: {each.place}", f"<pre>{html.escape(each.source)}</pre>")
+            check = _folded(f"the check: {each.place}", f"<pre>{html.escape(each.source)}</pre>") if each.source else ""
             shown[number] = f"<blockquote>{html.escape(each.statement)}</blockquote>{shown[number]}{check}"
         return "\n".join(shown)
 
@@ -407,4 +407,5 @@ def _value(value: Any) -> str:
 
 def _audited(identifier: str) -> Audited:
     claim, (path, _, source) = claims.find(identifier), checks.CHECKS.source(identifier)
-    return Audited(f"{claim.source}: {claim.statement}", path.relative_to(LIBRARY.parent).as_posix(), source)
+    place = path.relative_to(LIBRARY.parent).as_posix() if path.is_relative_to(LIBRARY) else ""  # else the cell itself
+    return Audited(f"{claim.source}: {claim.statement}", place, source if place else "")

@@ -65,6 +65,27 @@ def kernel(modes: Sequence[Mode]) -> Kernel:
     return lambda lags: sum((mode(lags) for mode in modes), np.zeros(np.shape(lags)))
 
 
+# Kernels on all integers to hold a statement against: finite sums of waves, and what is none.
+BOUNDED = (
+    (Mode(1, 0.0, (0.7,)),),
+    (Mode(1, math.pi, (1.0,)),),
+    (Mode(1, 0.0, (0.7,)), Mode(1, math.pi, (1.0,))),
+    (Mode(1, 0.3, (1.0,), (-0.4,)),),
+    (Mode(1, 0.3, (1.0,)), Mode(1, math.pi, (0.5,))),
+    (Mode(1, 0.0, (0.7,)), Mode(1, 0.3, (0.0,), (1.0,))),
+    (Mode(1, 0.3, (1.0,)), Mode(1, 1.1, (0.2,), (0.9,))),
+    (Mode(1, 0.0, (-2.0,)), Mode(1, math.pi, (0.5,)), Mode(1, 0.8, (1.0,)), Mode(1, 2.1, (0.6,))),
+)
+UNBOUNDED = (
+    (Mode(0.9, 0.0, (1.0,)),),
+    (Mode(1.2, 0.7, (1.0,)),),
+    (Mode(0.995, 0.7, (1.0,)), Mode(1, 0.2, (3.0,))),
+    (Mode(1, 0.0, (0.0, -0.1)),),
+    (Mode(1, 0.4, (0.0, 1.0)), Mode(1, math.pi, (2.0,))),
+    (Mode(0.9, 0.0, (1.0,)), Mode(1.2, 0.0, (-1.0,))),
+)
+
+
 def dimension(modes: Sequence[Mode]) -> int:
     """sum (deg + 1) (1 if the eigenvalue is real else 2): the rank of the kernel, modes at distinct eigenvalues.
 

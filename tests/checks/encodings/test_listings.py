@@ -9,10 +9,15 @@ import torch
 
 from attention_priors.checks import CHECKS
 from attention_priors.checks.encodings import listings
-from attention_priors.checks.encodings.rope import content, frequencies
+from attention_priors.checks.encodings.rope import frequencies
 from attention_priors.checks.rotations import oracles
 
 NAME, REBUILT, KEYWORD, CLAMP, RAMP, VARIABLE = CHECKS["PE-E-CODE"].sentences
+
+
+def content(width: int, which: int) -> np.ndarray:
+    """A vector of queries (0) or of keys (1)."""
+    return np.random.default_rng(width).standard_normal((2, width))[which]
 
 
 def grows(trained: int, lengths: Sequence[int]) -> list[bool]:

@@ -3,9 +3,10 @@
 import pytest
 
 from attention_priors.checks import CHECKS
-from attention_priors.checks.language import baselines, parameters, recipe
+from attention_priors.checks.language import baselines, recipe
 from attention_priors.config import ModelConfig
 from attention_priors.model import Transformer, count
+from attention_priors.theory import sizes
 
 
 def example(identifier):
@@ -46,40 +47,40 @@ def test_with_ssmax_bam_is_first_on_fineweb_and_second_on_wikipedia():
     ],
 )
 def test_rounded_or_cut(value, text, shown):
-    assert parameters.shows(value, text) is shown
+    assert sizes.shows(value, text) is shown
+
+
+PARTS = {"embedding": 25_165_824, "transformer": 95_963_904}  # of 120M
 
 
 def test_tab1_by_hand():
-    shape = parameters.shapes()["120M"]
     block = 4 * 768 * 768 + 3 * 768 * 1536 + 2 * 768
-    assert parameters.transformer(shape) == 12 * block + 768 + 32768 * 768 == 95_963_904
+    assert sizes.transformer(layers=12, width=768, hidden=1536) == 12 * block + 768 + 32768 * 768 == 95_963_904
     found = example("BAM-TAB1")
     assert found.inputs == {"name": "432M", "embedding": 50_331_648, "transformer": 380_677_632}
     assert found.actual == 431_009_280
 
 
+def law(identifier, beginning):
+    check = CHECKS[identifier]
+    return next(each for each in (*check.statements, *check.corrected) if each.text.startswith(beginning))
+
+
 def test_built_model_has_the_scalars_it_would_train():
-    assert parameters.built("120M") == {
-        "embedding": 25_165_824,
-        "transformer": 95_963_904,
-        "prior": 0,
-        "prior_fixed": 0,
-        1: 192,
-        2: 384,
-        3: 576,
-        "scale": 192,
-    }
+    built = {row: law("BAM-TAB1", f"The built models have as many parameters in the {row}") for row in PARTS}
+    assert {row: each.truth("120M") for row, each in built.items()} == PARTS
+    assert [law("BAM-C22", "The built priors").truth(n, 16, 12) for n in (1, 2, 3)] == [192, 384, 576]
+    assert law("BAM-E11", "With a third one").truth("120M", "SSMax") == 384 + 192
 
 
 def test_a_small_model_counts_like_its_pieces():
-    sizes = {"vocabulary": 11, "width": 8, "layers": 3, "heads": 2, "hidden": 12}
-    found = count(Transformer(ModelConfig(encoding="bam-location-ssmax", **sizes)))
-    shape = parameters.Shape(heads=2, layers=3, width=8, hidden=12, vocabulary=11)
-    assert found["embedding"] == parameters.embedding(shape)
-    assert found["transformer"] == parameters.transformer(shape) + 2 * 3  # and SSMax
-    assert found["prior"] == parameters.scalars_of_prior(3, heads=2, layers=3) == 18
-    assert count(Transformer(ModelConfig(encoding="bam", **sizes)))["prior"] == 12
-    assert count(Transformer(ModelConfig(encoding="bam-shared-ssmax", **sizes)))["prior"] == 2 * 2
+    shape = {"vocabulary": 11, "width": 8, "layers": 3, "heads": 2, "hidden": 12}
+    found = count(Transformer(ModelConfig(encoding="bam-location-ssmax", **shape)))
+    assert found["embedding"] == 11 * 8
+    assert found["transformer"] == sizes.transformer(3, 8, 12, vocabulary=11) + 2 * 3  # and SSMax
+    assert found["prior"] == law("BAM-C22", "The built priors").truth(3, heads=2, layers=3) == 18
+    assert count(Transformer(ModelConfig(encoding="bam", **shape)))["prior"] == 12
+    assert count(Transformer(ModelConfig(encoding="bam-shared-ssmax", **shape)))["prior"] == 2 * 2
 
 
 def test_e11_is_1008_at_432m():
@@ -89,8 +90,8 @@ def test_e11_is_1008_at_432m():
 
 def test_share_of_the_conclusion():
     # 0.00032 %: 384 of the 120M model's parameters
-    found = parameters.built("120M")
-    assert 100 * found[2] / (found["embedding"] + found["transformer"] + found[2]) == pytest.approx(3.2e-4, abs=5e-6)
+    trained = law("BAM-C22", "The built priors").truth(2, 16, 12)
+    assert 100 * trained / (sum(PARTS.values()) + trained) == pytest.approx(3.2e-4, abs=5e-6)
 
 
 def test_c17_budget_and_batch():

@@ -10,7 +10,6 @@ import torch
 
 from attention_priors.attention.bench import interpreted
 from attention_priors.checks import CHECKS
-from attention_priors.checks.prior import start
 from attention_priors.claims.law import Law
 from attention_priors.model import Transformer, count
 from attention_priors.model import paper_model as paper
@@ -101,7 +100,7 @@ def test_e15_counts_like_the_model():
     with torch.device("meta"):
         model = Transformer(paper("bam-432m", "nope"))
     counted = count(model)
-    assert start.millions(14) == round((counted["embedding"] + counted["transformer"]) / 1e6)
+    assert stated("BAM-E15", "Table 1").truth(14) == round((counted["embedding"] + counted["transformer"]) / 1e6)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,8 @@ def test_beyond_six_hundred_the_bound_stands():
     assert found.inputs == {"factor": 601.0, "width": 2}
     assert found.actual == pytest.approx((1 - math.cos(0.5)) / 0.125, abs=1e-5)  # the chord's error in its middle
     # the bound is nearly attained, so the check would notice a smaller one
-    assert extensions.error_over_bound(601.0, 128) > 0.98 and extensions.error_over_bound(1e5, 128) <= 1
+    of_bound = law("PE-PI-E1").truth
+    assert of_bound(601.0, 128) > 0.98 and of_bound(1e5, 128) <= 1
 
 
 def test_partial_ntk_has_the_ranges_of_llama():

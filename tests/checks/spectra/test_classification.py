@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import torch
 from scipy import special
+from torch.nn.functional import one_hot, scaled_dot_product_attention
 
 from attention_priors.checks import CHECKS
-from attention_priors.checks.spectra import classification, recency
+from attention_priors.checks.spectra import recency
 from attention_priors.theory import classification as theory
 from attention_priors.theory import key_slope
 
@@ -82,7 +83,7 @@ def test_e6_the_last_exact_lengths():
     """bf16 holds the integers to 256, so that 257 keys fit one coordinate and 258 do not; two hold 65,536."""
     assert np.array_equal(key_slope.key_slope(1.0, 257, "bf16").sum(axis=0), np.arange(257))
     assert not np.array_equal(key_slope.key_slope(1.0, 258, "bf16").sum(axis=0), np.arange(258))
-    assert np.array_equal(recency.split_logits(1.0, 65_536), np.arange(65_536))
+    assert np.array_equal(CHECKS["GOAT-E6"].corrected[1].truth(1.0, 65_536), np.arange(65_536))
 
 
 def test_e6_bloom_builds_its_bias_in_the_dtype_of_the_model():
@@ -93,12 +94,23 @@ def test_e6_bloom_builds_its_bias_in_the_dtype_of_the_model():
     assert half.diff().min() == 0 and full.diff().min() > 0
 
 
+def last_weights(coordinates, width=64):
+    """Weight of all other keys, then of the last `width` - 1, as torch's attention gives them in bf16, content zero."""
+    lanes, keys = coordinates.shape
+    q, k = torch.zeros(1, 1, width, dtype=torch.bfloat16), torch.zeros(1, keys, width, dtype=torch.bfloat16)
+    q[..., :lanes], k[0, :, :lanes] = width**0.5, torch.as_tensor(coordinates.T).bfloat16()
+    v = one_hot(torch.arange(keys).sub(keys - width).clamp(min=0), width).bfloat16()[None]
+    return scaled_dot_product_attention(q, k, v)[0, 0].double().numpy()
+
+
 def test_e6_torch_attention_agrees_with_the_emulation():
     coordinates = key_slope.key_slope(0.5, 2048, "bf16")
     exact = special.softmax(0.5 * np.arange(2048))
     blocks = np.concatenate([[exact[:-63].sum()], exact[-63:]])
-    measured = key_slope.total_variation(recency.last_weights(coordinates), blocks)
+    measured = key_slope.total_variation(last_weights(coordinates), blocks)
     assert measured == pytest.approx(key_slope.misplaced(coordinates, 0.5), abs=5e-3)
+    _, both = CHECKS["GOAT-E6"].corrected[0].truth(lambda j: (j, 0 * j), 0.5, 2048)  # the larger of the two
+    assert both == pytest.approx(measured, abs=5e-3) and both >= measured
 
 
 def test_p31b_a_content_of_one_and_a_content_of_zero():
@@ -113,8 +125,7 @@ def test_small_errors_are_refused():
     mean, zeros = CHECKS["GOAT-F.T3r"].corrected[1], CHECKS["GOAT-F.T3p"].corrected[0]
     assert refused(mean, lambda m, keys: mean.says(m, keys) + 1e-2)
     assert refused(zeros, lambda q, r: zeros.says(q, r) * (1 + 1e-3))
-    assert refused(
-        CHECKS["GOAT-AF.3"].sentences[0], lambda count, seed: classification.sum_of_sizes(count, seed, 1 - 1e-3)
-    )
+    sizes = CHECKS["GOAT-AF.3"].sentences[0]
+    assert refused(sizes, lambda count, seed: (1 - 1e-3) * sizes.says(count, seed))
     scales = CHECKS["GOAT-E.2"].sentences[0]
     assert refused(scales, lambda a, b: (a * b) ** 0.01 * scales.says(a, b))

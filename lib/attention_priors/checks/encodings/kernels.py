@@ -1,6 +1,6 @@
-"""The survey on kernels of the distance: KERPLE and Sandwich.
+"""The survey on KERPLE's kernels of the distance.
 
-Independent evidence: eigenvalues of Gram matrices, transformers' sinusoidal embedding, BLOOM's weights, sympy.
+Independent evidence: eigenvalues of Gram matrices, BLOOM's weights, which are read off at zero content.
 """
 
 from __future__ import annotations
@@ -10,16 +10,13 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import sympy
 import torch
 from scipy.special import softmax
 
-from attention_priors.checks.encodings.biases import SINGLE, bloom
 from attention_priors.claims.law import Law, claim, claims
-from attention_priors.positions.priors import Sandwich
 
+SINGLE = 1e-5  # transformers keeps slopes in float32
 ROUNDING = 1e-12  # of the largest eigenvalue
-WIDTH, BASE, HEADS = 128, 1e4, 12  # of the Sandwich code that the survey lists
 POWERS = [{"r2": r2} for r2 in (0.1, 0.5, 1.0, 1.5, 1.9, 2.0, 2.1, 2.5, 3.0, 3.9)]
 LOGS = [
     {"r1": r1, "r2": r2, "points": p}
@@ -29,11 +26,22 @@ LOGS = [
 ]
 SCALED = [{"width": 5, "r1": 0.3, "r2": 0.5}, {"width": 12, "r1": 0.01, "r2": 2.0}, {"width": 64, "r1": 2.0, "r2": 1.0}]
 NEAREST = [{"slope": 2.0**-h, "width": 4, "keys": n} for n in (2, 3, 24) for h in range(1, 9)]
-EMBEDDED = [{"width": w, "lag": d} for w in (2, 16, WIDTH) for d in (1, 2, 3, 10, 50, 299)]
-A, B = sympy.symbols("a b", real=True)
 
 
-# KERPLE: conditionally positive definite kernels
+@functools.cache
+def bloom(width: int, layers: int = 2) -> np.ndarray:
+    """Weights of the last query [layers heads lags] of transformers' BLOOM when queries and keys are zero; 8 heads."""
+    from transformers import BloomConfig, BloomModel
+
+    torch.manual_seed(0)
+    config = BloomConfig(vocab_size=8, hidden_size=8 * width, n_layer=layers, n_head=8)
+    model = BloomModel._from_config(config, attn_implementation="eager").double().eval()
+    with torch.no_grad():
+        for block in model.h:
+            block.self_attention.query_key_value.weight.zero_()
+            block.self_attention.query_key_value.bias.zero_()
+        found = model(torch.zeros(1, 24, dtype=torch.long), output_attentions=True).attentions
+    return torch.cat(found).double().numpy()[:, :, -1, ::-1]
 
 
 def least(kernel: Callable, points: str = "integers") -> float:
@@ -78,36 +86,6 @@ def nearest(slope: float, width: int, keys: int) -> float:
 def triangle(r1: float, width: int, keys: int, power: int = 1) -> float:
     """The same of softmax(r1 (c - lag^power) / sqrt(width)): c cancels."""
     return float(softmax(-r1 * np.arange(float(keys)) ** power / math.sqrt(width))[0])
-
-
-# Sandwich
-
-
-def cosines(lag: float | np.ndarray, width: int, first: int = 0, base: float = BASE) -> float | np.ndarray:
-    """Sum of cos(lag base^(-2i/width)) over width / 2 indices from `first` on."""
-    i = np.arange(first, first + width // 2)
-    return np.cos(np.asarray(lag, dtype=np.float64)[..., None] * base ** (-2 * i / width)).sum(-1)
-
-
-def embeddings(width: int, lag: int) -> float:
-    """The product of two of transformers' sinusoidal embeddings that lag apart (float32)."""
-    table = _table(width)
-    return float(table[lag] @ table[0])
-
-
-@functools.cache
-def _table(width: int) -> np.ndarray:
-    from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
-
-    return MarianSinusoidalPositionalEmbedding(300, width).create_weight().double().numpy()
-
-
-def divided(head: int, lag: int, shift: float = 0.0) -> float:
-    return sum(math.cos(lag / BASE ** (2 * i / WIDTH)) for i in range(WIDTH // 2)) / (8 * (head - shift) / HEADS)
-
-
-def library(head: int, lag: int) -> float:
-    return float(Sandwich(HEADS, WIDTH).double().log_prior(torch.tensor([lag]))[head - 1, 0])
 
 
 CHECKS = claims(
@@ -159,45 +137,6 @@ CHECKS = claims(
         ),
         practice="printed r1 are sqrt(d) times those of code that adds the bias after the scaling (d is the width); "
         "the logarithm with r1 <= 1 is the one kernel without a window",
-        severity="editorial",
-    ),
-    claim(
-        "PE-SAND",
-        Law(
-            "sin a sin b + cos a cos b = cos(a - b).",
-            sympy.cos(A - B),
-            sympy.sin(A) * sympy.sin(B) + sympy.cos(A) * sympy.cos(B),
-            wrong=sympy.cos(A + B),
-            symbolic=True,
-        ),
-        Law(
-            "The product of two embeddings is the sum of the cosines for i = 1..width/2.",
-            lambda width, lag: float(cosines(lag, width, first=1)),
-            embeddings,
-            EMBEDDED,
-            wrong=lambda width, lag: float(cosines(lag, width, first=2)),
-            tolerance=1e-3,
-            quote=r"$\sum_{i=1}^{\bar{d}/2} \cos \big( \frac{m-n}{10000^{2i/\bar{d}}} \big)$",
-            place="Sandwich",
-        ),
-        Law(
-            "Head h of H divides it by 8 h / H.",
-            divided,
-            library,
-            [{"head": h, "lag": d} for h in range(1, HEADS + 1) for d in (0, 1, 7, 49)],
-            wrong=lambda head, lag: divided(head, lag, 0.5),
-        ),
-        corrected=Law(
-            "The product of two embeddings is the sum of cos((m - n) / 10000^(2i/width)) for i = 0..width/2 "
-            "- 1, as in the listed code.",
-            lambda width, lag: float(cosines(lag, width)),
-            embeddings,
-            EMBEDDED,
-            wrong=lambda width, lag: float(cosines(lag, width, base=BASE / 2)),
-            tolerance=1e-3,
-        ),
-        practice="the index shifts the fastest plane away: at width 128, 62.09 becomes 62.55 at lag 1. The bias has "
-        "rank <= width as it is; dividing it by a number per head compresses nothing",
         severity="editorial",
     ),
 )

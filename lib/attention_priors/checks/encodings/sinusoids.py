@@ -1,6 +1,6 @@
 """The survey on sinusoidal embeddings: the table and where it is added.
 
-Independent evidence: transformers' tables and its XLM, sign changes that are counted.
+Independent evidence: transformers' tables and its XLM.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from attention_priors.model import Transformer
 from attention_priors.positions.absolute import Sinusoidal
 
 WIDTHS = (2, 8, 64)
-WIDTH, ROWS = 64, 4096  # of the map whose wavelengths are counted
 TABLES = [
     {"table": name, "width": d, "position": p}
     for name in ("RoFormer", "ours")
@@ -80,12 +79,6 @@ def ours() -> tuple[torch.nn.Module, Callable, list[torch.nn.Module]]:
 MODELS = {"XLM": xlm, "ours": ours}
 
 
-def sign_changes(column: int) -> int:
-    return int(np.diff(np.signbit(Sinusoidal(WIDTH)(torch.arange(ROWS)).numpy()[:, column])).sum())
-
-
-UNSEEN = "the picture is not in the survey's text: only the formula behind it can be computed"
-
 CHECKS = claims(
     claim(
         "PE-SIN",
@@ -107,20 +100,5 @@ CHECKS = claims(
         ),
         practice="The formula needs an even width; the printed code fails at an odd one, where sine has a column more "
         "than cosine. The exponent belongs in float64 for long contexts.",
-    ),
-    claim(
-        "PE-F1",
-        Law(
-            "Column pair i of the table oscillates with wavelength 2π 10000^(2i/d), so changes sign 2 rows / "
-            "wavelength times.",
-            lambda column: 2 * ROWS / (2 * math.pi * 10_000 ** (2 * (column // 2) / WIDTH)),
-            sign_changes,
-            [{"column": c} for c in range(WIDTH)],
-            wrong=lambda column: 2 * ROWS / (2 * math.pi * 10_000 ** ((column // 2) / WIDTH)),
-            tolerance=1.0,
-            ours=True,
-        ),
-        missing=UNSEEN,
-        practice="Most columns are slower than any context in use: half of them have wavelengths above 600.",
     ),
 )

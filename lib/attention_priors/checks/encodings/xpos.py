@@ -1,4 +1,4 @@
-"""The survey on xPos: the sign of the keys' damping, its derivation, and the curve of its decay.
+"""The survey on xPos: the sign of the keys' damping and its derivation.
 
 Independent evidence: scores at shifted places, complex numbers in numpy against the library's damped rotation.
 """
@@ -12,7 +12,6 @@ from itertools import product
 import numpy as np
 import torch
 
-from attention_priors.checks.encodings.sinusoids import UNSEEN
 from attention_priors.checks.rotations import oracles
 from attention_priors.claims.law import Law, claim, claims
 from attention_priors.positions.rotary import DampedRotary, xpos
@@ -27,7 +26,6 @@ PLACES = [
 FACTORS = [{"xi": xi, "theta": theta, "n": n} for theta, xi, n in product((0.0, 2.0), (1.0, -0.3), (1, 4))]
 POSITIONS = (0, 3, 40, 200)
 SCORES = [{"m": m, "n": n} for m, n in product(POSITIONS, repeat=2)]
-FAR = 2**18
 
 
 def growing(xi: float, theta: float, n: int) -> complex:
@@ -92,27 +90,6 @@ def library(m: int, n: int) -> float:
     return float((q * k).sum())
 
 
-def similarity(lag: int, decay: bool = True, width: int = 64) -> float:
-    """Σ_i ζ_i^(lag / 512) cos(lag θ_i)."""
-    i = np.arange(width // 2)
-    zeta = ((2 * i / width + GAMMA) / (1 + GAMMA)) ** (decay * lag / SCALE)
-    return float((zeta * np.cos(lag * 10_000.0 ** (-2 * i / width))).sum())
-
-
-def equal_vectors(lags: np.ndarray, width: int = 64) -> np.ndarray:
-    """Scores of vectors of ones under the library's xPos, halved."""
-    ones = torch.ones(1, 1, len(lags), width, dtype=torch.float64)
-    last, at = int(lags.max()), torch.as_tensor(int(lags.max()) - lags)
-    q, k = DampedRotary(xpos(width, 10_000.0, GAMMA, SCALE))(ones[:, :, :1], ones, torch.tensor([last]), at)
-    return (q @ k.mT)[0, 0, 0].numpy() / 2
-
-
-def left(says: int, lags: int) -> tuple[float, float]:
-    """The largest score on so many lags from the one said on, over that at lag 0, and the 1 % to stay below."""
-    far = equal_vectors(says + np.arange(lags))
-    return float(np.abs(far).max() / equal_vectors(np.arange(1))[0]), 0.01
-
-
 CHECKS = claims(
     claim(
         "PE-XPOS",
@@ -154,28 +131,5 @@ CHECKS = claims(
         practice="With the printed sign scores shrink as e^(ξ(m+n)): not with distance, but with how late both tokens "
         "are. Implementations divide keys by the scale that multiplies queries.",
         severity="needs a repair",
-    ),
-    claim(
-        "PE-F4",
-        Law(
-            "The score of equal vectors: plane i falls as zeta_i^(lag / 512) and turns as in RoPE.",
-            similarity,
-            lambda lag: float(equal_vectors(np.array([0, lag]))[1]),
-            [{"lag": d} for d in range(0, 2000, 49)],
-            wrong=lambda lag: similarity(lag, decay=False),
-            ours=True,
-        ),
-        Law(
-            f"It decays to zero with the distance: below 1 % from lag {FAR:,} on.",
-            FAR,
-            left,
-            [{"lags": 4096}],
-            wrong=FAR // 64,
-            relation="<=",
-            ours=True,
-        ),
-        missing=UNSEEN,
-        practice="at the released scale of 512 and width 64 the slowest plane halves only every 15,721 tokens: what "
-        "xPos removes early are the oscillations of the fast planes",
     ),
 )

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from scipy.linalg import expm, logm
 
-from attention_priors.checks.groups.axioms import factors_of, score_table
 from attention_priors.checks.rotations import oracles
 from attention_priors.claims.law import Law, claim, claims
 from attention_priors.positions.rotary import DampedRotary, Spectrum
@@ -50,6 +49,14 @@ def spanned(says: Callable, blocks: str) -> tuple[np.ndarray, np.ndarray]:
 # Real systems by kind, each measured on its own code
 
 
+def factors_of(module: torch.nn.Module, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """F(t) and G(s) of a rotation module, [times n n]: it is applied to the unit vectors."""
+    width = 2 * len(module.spectrum.omega)
+    units = torch.eye(width, dtype=torch.float64)[:, None, None].expand(width, 1, len(times), width)
+    t = torch.as_tensor(times)
+    return tuple(x[:, 0].permute(1, 2, 0).numpy() for x in module(units, units, t, t))
+
+
 def steps() -> dict[str, np.ndarray]:
     """A(1) of one system of each kind: what a key of the token before is multiplied by."""
     from transformers import MiniMaxConfig
@@ -64,7 +71,7 @@ def steps() -> dict[str, np.ndarray]:
         "attention alone": np.eye(4),
         "MiniMax's lightning attention": np.diag(lightning),
         "Llama's RoPE": turned[:, 0].numpy().T,
-        "RetNet's rotation": score_table(*retnet)[1, 0],
+        "RetNet's rotation": theory.score_table(*retnet)[1, 0],
     }
 
 

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from attention_priors import config
 from attention_priors.attention import causal, documents
-from attention_priors.checks.language.parameters import MODELS, cells_of_table1
-from attention_priors.checks.printed import told
+from attention_priors.checks.printed import table, told
 from attention_priors.claims.law import Law, claim, claims
 from attention_priors.config import ModelConfig
 from attention_priors.model import Cache, Transformer
@@ -82,6 +81,12 @@ def paper() -> config.Recipe:
 
 def rate(step: int) -> float:
     return rate_at(step, paper())
+
+
+def printed_rates() -> dict[str, float]:
+    """Of Table 1, by model."""
+    rows = table("bam", 1).query("attribute == 'learning_rate'")
+    return dict(zip(rows.model, rows.printed.astype(float), strict=True))
 
 
 def cosine(floor: float):
@@ -196,7 +201,7 @@ CHECKS = claims(
             "The rate starts at 1e-3 for the models.",
             1e-3,
             lambda rate: rate,
-            [{"model": m, "rate": cells_of_table1()["learning_rate", m]} for m in MODELS],
+            [{"model": model, "rate": rate} for model, rate in printed_rates().items()],
             wrong=1e-4,
             tolerance=0,
             quote=r"an initial learning rate of $1\times 10^{-3}$",
@@ -204,7 +209,7 @@ CHECKS = claims(
         ),
         corrected=told(
             "The rate starts at 1e-3 for 120M, at 5e-4 for 432M and at 3e-4 for 1.1B (Table 1).",
-            lambda model: cells_of_table1()["learning_rate", model],
+            lambda model: printed_rates()[model],
             {"120M": 1e-3, "432M": 5e-4, "1.1B": 3e-4},
             wrong=1e-3,
             tolerance=1e-12,

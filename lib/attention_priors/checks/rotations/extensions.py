@@ -1,6 +1,6 @@
-"""The survey on longer contexts of RoPE: dynamic linear scaling, the base as digits, the number 600.
+"""The survey on RoPE's base as that of a number system (PE-BETA).
 
-Independent evidence: transformers' frequencies (float32), mpmath in 40 digits, repeated division, complex numbers.
+Independent evidence: transformers' frequencies (float32), mpmath in 40 digits, repeated division.
 Spectra are compared by their logarithms, so that tolerances are relative.
 """
 
@@ -8,55 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import pairwise
 
 import mpmath
 import numpy as np
-import sympy
 
 from attention_priors.checks.rotations import oracles
 from attention_priors.claims.law import Law, claim, claims
-from attention_priors.positions import extensions
 from attention_priors.positions.rotary import rope
 
-BASE, TRAINED = 10_000.0, 2048
+TRAINED = 2048
 BY = ("transformers", "ours")
-LONGER = [{"trained": TRAINED, "length": n, "by": by} for n in (TRAINED, 3000, 2 * TRAINED, 16 * TRAINED) for by in BY]
-SHORTER = [{"trained": TRAINED, "length": n, "by": "ours"} for n in (1, 100)]
-GROWING = [{"trained": TRAINED, "length": a, "later": b} for a, b in pairwise(TRAINED * k for k in (1, 2, 3, 4, 8, 16))]
 WHOLE = [{"width": d, "number": n} for d in (2, 4, 8) for n in (*range(1, 60), 99, 100, 101, 12_345, 10**6)]
 PLACES = [{"width": d, "number": n, "by": by} for d in (8, 64, 128) for n in (1, 17, 4096) for by in BY]
-FARTHER = [{"factor": f, "width": d} for d in (2, 128) for f in (601.0, 1200.0, 6000.0)]
 
 
 def logs(frequencies) -> np.ndarray:
     return np.log(np.asarray(frequencies, dtype=float))
-
-
-def with_base(width: int, base: float) -> np.ndarray:
-    """Of RoPE with that base."""
-    return logs([base ** (-2 * i / width) for i in range(width // 2)])
-
-
-# Dynamic linear
-
-
-def scaled(scale: Callable[[int, int], float]) -> Callable:
-    """RoPE's frequencies of width 64 times a scale."""
-    return lambda trained, length: with_base(64, BASE) + math.log(scale(trained, length))
-
-
-def linear(trained: int, length: int, by: str) -> np.ndarray:
-    if by == "ours":
-        return logs(extensions.dynamic_linear(rope(64), length, trained).omega)
-    return logs(oracles.scaled("linear", 64, length / trained, trained)[0])
-
-
-def no_less_later(says: Callable, trained: int, length: int, later: int) -> tuple[float, float]:
-    return says(trained, length), says(trained, later)
-
-
-# Digits
 
 
 def base_of(width: int) -> mpmath.mpf:
@@ -100,102 +67,7 @@ def arguments(first: int) -> Callable:
     return lambda width, number: logs([number / 10_000 ** (2 / width * (m + first)) for m in range(width // 2)])
 
 
-# The number 600
-
-
-def error_over_bound(factor: float, width: int) -> float:
-    """Largest error of reading a score linearly between integer lags, at lags k / factor, over its bound Σ θ_j² / 8.
-
-    The score Re Σ h_j e^{i s θ_j} with |h_j| <= 1 has a second derivative of at most Σ θ_j², so that the error is at
-    most (s - s₁)(s₂ - s)/2 · Σ θ_j² <= Σ θ_j² / 8, at any s. The worst phases of h make it a sum of moduli. At width 2
-    it is 1 - cos(1/2) = 0.1224 of 1/8, near the middle.
-    """
-    theta = BASE ** (-np.arange(0, width, 2) / width)
-    s = (np.unique(np.round(np.linspace(0, factor, 400))) / factor)[:, None]
-    errors = np.abs(np.exp(1j * s * theta) - (1 - s) - s * np.exp(1j * theta)).sum(1)
-    return float(errors.max() / (np.sum(theta**2) / 8))
-
-
-def ratio_of_bounds(base: int) -> float:
-    """2 d max|h| to the maximum over s of d max|h| (s - s₁)(s₂ - s) / (8 ln c), s₂ - s₁ = 1."""
-    s, d = sympy.symbols("s d", positive=True)
-    inner = d * s * (1 - s) / (8 * sympy.log(base))
-    return float(2 * d / inner.subs(s, sympy.solve(sympy.diff(inner, s), s)[0]))
-
-
 CHECKS = claims(
-    claim(
-        "PE-PI-E1",
-        Law(
-            "The ~600 of the position interpolation paper is a largest factor, beyond which its bound fails: the error "
-            "of reading a score linearly between integer lags exceeds it (is more than 1 of the bound).",
-            1.0,
-            error_over_bound,
-            FARTHER,
-            wrong=1.01,
-            relation="<",
-            repaired=0.97,
-            quote="this is corroborated by the recent paper by Meta … that suggests an upper bound of ~600x",
-            place="NTK-Aware Scaled RoPE",
-        ),
-        corrected=Law(
-            "The ~600 is the ratio of two bounds on attention scores, 2 d max|h| for extrapolation to d "
-            "max|h| / (32 ln c) for interpolation: 64 ln c = 589 at base c = 10000, whatever the factor.",
-            lambda base: 64 * math.log(base),
-            ratio_of_bounds,
-            [{"base": c} for c in (100, 10_000, 500_000)],
-            wrong=lambda base: 32 * math.log(base),
-        ),
-        practice="No theory says how far positions may be squeezed; resolution does: at factor f neighbours differ by "
-        "1/f radians in the fastest plane.",
-        severity="needs a repair",
-    ),
-    claim(
-        "PE-DLIN",
-        Law(
-            "Scaling positions by L_max / L_cur keeps a longer text within the trained range: it is linear scaling by "
-            "L_cur / L_max.",
-            scaled(lambda trained, length: trained / length),
-            linear,
-            LONGER,
-            wrong=scaled(lambda trained, length: length / trained),
-            tolerance=oracles.FLOAT32,
-        ),
-        Law(
-            "This scale grows as the text grows.",
-            lambda trained, length: trained / length,
-            no_less_later,
-            GROWING,
-            wrong=lambda trained, length: (trained / length) ** 2,
-            relation="<=",
-            repaired=lambda trained, length: length / trained,
-            quote="set the scale to max_seq_len / current_position_length, which can slowly increase the scale",
-            place="Dynamic Linear RoPE",
-        ),
-        corrected=(
-            Law(
-                "As a multiplier of positions the scale is min(1, L_max / L_cur), which falls: up to L_max nothing is "
-                "scaled.",
-                scaled(lambda trained, length: min(1, trained / length)),
-                linear,
-                [*SHORTER, *LONGER],
-                wrong=scaled(lambda trained, length: trained / length),
-                tolerance=oracles.FLOAT32,
-            ),
-            Law(
-                "As a divisor it is max(1, L_cur / L_max), which grows.",
-                lambda trained, length: max(1, length / trained),
-                no_less_later,
-                GROWING,
-                wrong=lambda trained, length: min(1, trained / length),
-                relation="<=",
-            ),
-        ),
-        practice="The class listed under this heading divides positions by a fixed scale: a reader who sets that scale "
-        "to L_max / L_cur stretches positions instead. The dynamic variant is the other branch of the dynamic "
-        "NTK listing, which multiplies.",
-        severity="editorial",
-    ),
     claim(
         "PE-BETA",
         Law(

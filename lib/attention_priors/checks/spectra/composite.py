@@ -197,31 +197,6 @@ def differences(says: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return gradients(seed) * np.array([1.0] + [says] * (len(found) - 1)), np.array(found)
 
 
-def drawn(keys: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Tokens, their order with the first two exchanged, a query, and an embedding of each lag."""
-    generator = np.random.default_rng(keys)
-    tokens, by_lag = generator.normal(size=(2, keys, 2))
-    return tokens, np.array([1, 0, *range(2, keys)]), generator.normal(size=2), by_lag
-
-
-def reweighed(keys: int, slope: float = 0.0) -> float:
-    """How far a token's weight moves, under K = -slope times the lag, when the first two tokens are exchanged."""
-    tokens, order, query, _ = drawn(keys)
-    recency = slope * np.arange(keys)
-    before, after = (special.softmax(rows @ query + recency) for rows in (tokens, tokens[order]))
-    return float(np.abs(after - before[order]).max())
-
-
-def exchanged(keys: int, lagged: float) -> float:
-    """How far the output moves then, without K: values are tokens + r(lag)."""
-    tokens, order, query, by_lag = drawn(keys)
-
-    def output(rows: np.ndarray) -> np.ndarray:
-        return special.softmax(rows @ query) @ (rows + lagged * by_lag[::-1])
-
-    return float(np.abs(output(tokens) - output(tokens[order])).max())
-
-
 CHECKS = claims(
     claim(
         "GOAT-DIM",
@@ -288,28 +263,5 @@ CHECKS = claims(
             tolerance=1e-6,
         ),
         practice="Section 4 adds a learned slope and the input j/L; Algorithm 1 prints sinusoids only.",
-    ),
-    claim(
-        "GOAT-E10",
-        Law(
-            "With a constant K, and queries and keys as they are, two tokens that are exchanged exchange their "
-            "weights, and nothing else changes.",
-            0.0,
-            reweighed,
-            [{"keys": n} for n in (3, 8)],
-            wrong=lambda keys: reweighed(keys, 1.0),
-            tolerance=1e-12,
-            quote="the only way to introduce geometry is to manipulate the cost function",
-            place="App. E.3",
-        ),
-        Law(
-            "Values that depend on the lag (x_j + r(lag), Shaw et al. 2018) let the output see the order even so.",
-            lambda lagged: lagged > 0,
-            lambda keys, lagged: exchanged(keys, lagged) > 1e-6,
-            [{"keys": n, "lagged": x} for n in (3, 8) for x in (1.0, 0.0)],
-            wrong=lambda lagged: lagged < 1,
-            ours=True,
-        ),
-        practice="The sentence is about the logits. Values and the causal mask (PE-NOPE) are ways beside them.",
     ),
 )
