@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from attention_priors import config
-from attention_priors.experiments import confound, findings
+from attention_priors.experiments import confound, findings, robustness
 
 LENGTHS = (96, 128, 512, 2048, 8192)
 
@@ -216,6 +216,16 @@ def test_a_cost_that_needs_all_seeds_is_not_called_certain():
     )
 
 
+@pytest.mark.parametrize(("turned", "said"), [(0, "none"), (2, "2")])
+def test_other_recipes_are_told_by_the_pairs_that_they_turn(turned, said):
+    rows = [["larger", 10, 0.9, 0.7, 1.0, 31, 30, 0], ["own rates", 10, 0.94, 0.6, 1.0, 31, 28, turned]]
+    told = findings.other_recipes(pd.DataFrame(rows, columns=robustness.ORDER))
+    assert told.startswith(
+        f"Other recipes (larger models and own rates) turn {said} of the 31 pairs that differ among 10"
+    )
+    assert told.endswith("τ 0.90 to 0.94).")
+
+
 RESULTS = config.ROOT / "results"
 
 
@@ -238,6 +248,9 @@ def test_the_committed_findings_stand_without_any_one_encoding_and_any_one_seed(
         sentence, _, _, _, low, *_ = findings.who_reaches(frame)
         reach, fewer = re.search(r"SSMax (\d+) find", sentence), re.search(r"; (\d+) find fewer", sentence)
         assert low >= findings.GOOD and int(reach[1]) >= 8 and int(fewer[1]) >= 15, sentence
+    for frame in without(committed("robustness_counts"), "encoding", "seed"):
+        found = robustness.order(frame)
+        assert " turn none of " in findings.other_recipes(found) and found["tau"].min() > 0.75
     for frame in without(committed("perplexity_and_retrieval"), "encoding"):
         assert 0.3 < findings.perplexity_misleads(frame)[3] < 0.5
     for frame in without(committed("passkey_confound"), "encoding", "seed"):
@@ -258,5 +271,5 @@ def test_a_profile_without_compositions_and_pretrained_model_has_the_other_findi
         for length in (96, 128)
     )
     none = pd.DataFrame()
-    found = findings.findings(none, counts({"bam": (20, 20)}), none, perplexity, one)
+    found = findings.findings(none, counts({"bam": (20, 20)}), none, perplexity, one, none)
     assert list(found["figure"]) == ["encodings_accuracy", "perplexity_and_retrieval", "passkey_confound"]

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_priors.experiments import said
+from attention_priors.experiments import robustness, said
 
 
 def test_tasks_that_several_encodings_learned_are_counted():
@@ -127,3 +127,26 @@ def test_pairs_are_told_of_who_learned_them_from_the_most_on():
     )
     assert measured == "share that carries all pairs there" and low < value == 0.25 < high
     assert np.isnan(said.recall(frame.assign(passed=False))[3])
+
+
+def test_other_recipes_are_told_with_the_arm_that_agrees_least():
+    rows = [["larger", 4, 0.9, 0.7, 1.0, 5, 5, 0], ["own rates", 4, 0.8, 0.6, 0.9, 5, 4, 0]]
+    sentence, _, measured, *number, metric, _ = said.recipes(pd.DataFrame(rows, columns=robustness.ORDER))
+    assert "turn none of the 5 pairs" in sentence and metric == "robustness_order"
+    assert (measured, number) == ("lowest τ, own rates", [0.8, 0.6, 0.9])
+
+
+def test_needles_far_away_are_counted_by_whole_intervals():
+    scores = {"bam": (1.0, 1.0), "rope": (0.0, 0.1), "alibi": (0.5, 1.0), "nope": (0.0, 0.0), "t5": (1.0, 1.0)}
+    rows = [
+        (name, seed, length, score if length > 128 else 1.0, 40, 2, 128, name != "t5")
+        for name, own in scores.items()
+        for seed, score in enumerate(own)
+        for length in (128, 2048)
+    ]
+    columns = ["encoding", "seed", "length", "score", "prompts", "tasks", "trained", "passed"]
+    frame = pd.DataFrame(rows, columns=columns)
+    sentence, _, measured, value, low, _, *_ = said.far_needles(frame)
+    assert sentence.startswith("Of 4 encodings that learned them 1 finds 0.8 of the needles at 16 times")
+    assert sentence.endswith(": BAM; 2 find fewer, undecided: 1.") and (measured, value) == ("BAM", 1.0) and low > 0.9
+    assert np.isnan(said.far_needles(frame[frame["encoding"] != "nope"])[3])

@@ -74,8 +74,10 @@ def test_the_correlation_is_over_encodings_that_passed():
     found = tails.correlation(frame, "far")
     assert found.n == 8 and found.rho == pytest.approx(1 - 6 * 4 / (8 * 63)) and found.p < 0.01
     shown = tails.correlations(frame.assign(near=1.0, both=frame["far"]))
-    assert shown["quantity"].tolist() == list(tails.QUANTITIES.values()) and shown["encodings"].eq(8).all()
+    assert shown["quantity"].tolist() == 2 * list(tails.QUANTITIES.values()) and shown["encodings"].eq(8).all()
     assert math.isnan(shown["Spearman's ρ with accuracy"][0]) and shown["Spearman's ρ with accuracy"][2] == found.rho
+    without = tails.correlations(frame.assign(near=frame["far"].ge(3), both=frame["far"]))
+    assert without["encodings"].tolist() == [8, 8, 8, 5, 5, 5] and without["p"].isna().tolist()[3] is True
 
 
 def test_a_row_for_each_seed_of_each_encoding_with_a_prior(tmp_path, monkeypatch):

@@ -17,6 +17,7 @@ from .arms import FIXED, RIGHT, VARIED, WRONG, is_table
 from .correlation import spearman_permutation
 from .experiment import Experiment
 from .gate import hits_at, passing
+from .robustness import LARGER
 
 COLUMNS = ["finding", "more", "measured", "value", "low", "high", "figure", "notebook"]
 GOOD = 0.8  # the accuracy at which an encoding still answers
@@ -274,15 +275,30 @@ def perplexity_misleads(frame: pd.DataFrame) -> list:
     return [f"{said}.", more, "share that retrieves little", *share(len(poor), len(level)), *place]
 
 
+def other_recipes(order: pd.DataFrame) -> str:
+    """How many pairs of encodings other recipes turn: a row per arm of `robustness.order`."""
+    turned, arms = int(order["turned"].sum()), [f"{arm} models" if arm == LARGER else arm for arm in order["arm"]]
+    return (
+        f"Other recipes ({joined(arms)}) turn {turned or 'none'} of the {int(order['pairs'].max())} pairs that differ "
+        f"among {int(order['encodings'].max())} encodings (Kendall's τ {_range(order['tau'])})."
+    )
+
+
 def findings(
-    models: pd.DataFrame, counts: pd.DataFrame, losses: pd.DataFrame, both: pd.DataFrame, confound: pd.DataFrame
+    models: pd.DataFrame,
+    counts: pd.DataFrame,
+    losses: pd.DataFrame,
+    both: pd.DataFrame,
+    confound: pd.DataFrame,
+    order: pd.DataFrame,
 ) -> pd.DataFrame:
     """A row per finding: the sentence, what else there is to say, a number with its interval, and the figure.
 
-    `models` and `losses` are empty where a profile leaves their experiment out.
+    `models`, `losses` and `order` are empty where a profile leaves their experiment out.
     """
     rows = [dividing(models)] if len(models) else []
-    rows += [who_reaches(counts)]
+    reached, *others = who_reaches(counts)
+    rows += [[f"{reached} {other_recipes(order)}" if len(order) else reached, *others]]
     rows += [pretrained(losses)] if len(losses) else []
     rows += [perplexity_misleads(both), one_length(confound)]
     return pd.DataFrame(rows, columns=COLUMNS)
@@ -311,7 +327,14 @@ def joined(labels: list[str]) -> str:
     return ", ".join(labels[:-1]) + f" and {labels[-1]}" if len(labels) > 1 else "".join(labels)
 
 
-NEEDS = ("division_models", "encodings_counts", "pretrained_losses", "perplexity_and_retrieval", "passkey_confound")
+NEEDS = (
+    "division_models",
+    "encodings_counts",
+    "pretrained_losses",
+    "perplexity_and_retrieval",
+    "passkey_confound",
+    "robustness_order",
+)
 EXPERIMENT = Experiment(
     name="findings",
     sections=("passkey", "confound", "benchmark", "language"),
@@ -319,7 +342,7 @@ EXPERIMENT = Experiment(
     measure=lambda profile, runs, cache: {},
     frames=(),
     needs=NEEDS,
-    optional=("division_models", "pretrained_losses"),
+    optional=("division_models", "pretrained_losses", "robustness_order"),
     derive={"findings": (NEEDS, findings)},
-    version=2,
+    version=3,
 )

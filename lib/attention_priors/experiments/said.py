@@ -9,10 +9,9 @@ from .. import evaluation
 from ..parallel.methods import METHODS
 from . import needles as needle_tasks
 from . import tails
-from .findings import MISSED, joined, label, share
+from .findings import GOOD, MISSED, joined, label, other_recipes, share
 
 LEVEL = 0.1  # nats of growth: 10 % more perplexity
-APART = 0.5  # of the near mass: below it no head of a model stays near the query
 WAYS = {  # to read a long text, in a sentence
     "plain": "read as trained",
     "k3": "in chunks of which its own loss chooses three",
@@ -31,6 +30,29 @@ def needles(gates: pd.DataFrame) -> list:
         f"{gates['encoding'].nunique()} encodings{named}; only on these are encodings compared."
     )
     return [said, "", "", *UNKNOWN, "ruler_tasks", "needles"]
+
+
+def far_needles(average: pd.DataFrame) -> list:
+    """Which encodings still find the needles of the tasks that several have learned, at the longest length."""
+    kept, longest = average[average["passed"].astype(bool)], average["length"].max()
+    place = "ruler_average", "needles"
+    asked = kept[kept["length"] == longest].assign(hits=lambda rows: (rows["score"] * rows["prompts"]).round())
+    if asked["encoding"].nunique() < needle_tasks.ENOUGH:
+        return ["Too few encodings have learned the tasks.", MISSED, "score", *UNKNOWN, *place]
+    each = asked.groupby("encoding")
+    bounds = {name: evaluation.share_interval(list(own["hits"]), list(own["prompts"])) for name, own in each}
+    means = each["score"].mean().sort_values(ascending=False, kind="stable")
+    reach = [name for name in means.index if bounds[name][0] >= GOOD]
+    fewer = [name for name in means.index if bounds[name][1] < GOOD]
+    said = (
+        f"Of {len(means)} encodings that learned them {len(reach) or 'none'} find{'s' * (len(reach) < 2)} {GOOD:g} of "
+        f"the needles at {longest / kept['trained'].iloc[0]:g} times the training length, by the whole interval"
+    )
+    said += f": {joined([label(name) for name in reach])}" if reach else ""
+    said += f"; {len(fewer)} find{'s' * (len(fewer) == 1)} fewer, undecided: {len(means) - len(reach) - len(fewer)}."
+    last = (reach or list(means.index))[-1]
+    measured = f"lowest of the {len(reach)}, {label(last)}" if len(reach) > 1 else label(last)
+    return [said, "", measured, means[last], *bounds[last], *place]
 
 
 def exponents(correlations: pd.DataFrame) -> list:
@@ -139,16 +161,21 @@ def chunks(over: pd.DataFrame) -> list:
 
 def masses(frame: pd.DataFrame) -> list:
     """Does the near mass of a prior go with accuracy among the encodings that have any?"""
-    near = frame[frame["passed"].astype(bool)].groupby("encoding")["near"].mean()
-    some = frame[frame["encoding"].isin(near[near > APART].index)]
-    every, found = tails.correlation(frame, "near"), tails.correlation(some, "near")
+    every, found = tails.correlation(frame, "near"), tails.correlation(tails.staying(frame), "near")
     turn = ", but" if every.p <= tails.LEVEL < found.p else ";"
     said = (
         f"Over {every.n} encodings the rank correlation of near mass with accuracy is {every.rho:.2f} (p = "
-        f"{every.p:.2g}){turn} over the {found.n} in which some head puts more than {APART:g} of its prior near the "
-        f"query it is {found.rho:.2f} (p = {found.p:.2g})."
+        f"{every.p:.2g}){turn} over the {found.n} in which some head puts more than {tails.APART:g} of its prior near "
+        f"the query it is {found.rho:.2f} (p = {found.p:.2g})."
     )
     return [said, "", "correlation over those", found.rho, found.low, found.high, "encodings_tails", "phase_diagram"]
+
+
+def recipes(order: pd.DataFrame) -> list:
+    """Does the order of encodings on passkeys survive other recipes? The number is that of the arm of the lowest τ."""
+    least = order.loc[order["tau"].idxmin()]
+    measured = f"lowest τ, {least['arm']}"
+    return [other_recipes(order), "", measured, *least[["tau", "low", "high"]], "robustness_order", "passkeys"]
 
 
 def recall(carried: pd.DataFrame) -> list:

@@ -22,6 +22,7 @@ from .gate import gated
 from .question import Question
 
 LEVEL = 0.05  # of the hypothesis of notebook 18
+APART = 0.5  # of the near mass: below it no head of a model stays near the query
 MULTIPLE = 64  # of the training length: where both are taken
 NEAR = 4  # keys within T / NEAR are near
 QUANTITIES = {"near": "near mass", "far": "far mass", "both": "the smaller of the two"}
@@ -104,9 +105,19 @@ def correlation(frame: pd.DataFrame, quantity: str) -> Correlation:
     return spearman_permutation(passed, "encoding", quantity, "accuracy")
 
 
+def staying(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the encodings that passed and of which, over seeds, some head's prior stays near the query."""
+    near = frame[frame["passed"].astype(bool)].groupby("encoding")["near"].mean()
+    return frame[frame["encoding"].isin(near[near > APART].index)]
+
+
 def correlations(frame: pd.DataFrame) -> pd.DataFrame:
-    """`correlation` of every quantity: ρ, its p by permutation, its interval, the number of encodings."""
-    rows = [{"quantity": words, **correlation(frame, name)._asdict()} for name, words in QUANTITIES.items()]
+    """`correlation` of every quantity, of all encodings and of `staying`: ρ, p by permutation, interval, number."""
+    rows = [
+        {"over": over, "quantity": words, **correlation(own, name)._asdict()}
+        for over, own in (("all", frame), (f"near mass above {APART:g}", staying(frame)))
+        for name, words in QUANTITIES.items()
+    ]
     return pd.DataFrame(rows).rename(columns={"rho": "Spearman's ρ with accuracy", "n": "encodings"})
 
 

@@ -39,7 +39,6 @@ GOAT: dict[str, tuple[tuple, str]] = {
     "goat-bump": ((5, 1.5), "8"),
     "goat-seeded": ((3, 1), "P"),
     "goat-code": ((2, 1, 1, 1), "X"),
-    "goat-code-240": ((3, 2), "X"),
     "goat-code-256": ((4, 2), "X"),
     "goat-code-1024": ((2, 1), "X"),
     "goat-code-2048": ((1, 1), "X"),

@@ -365,7 +365,7 @@ _COMPOSITE = [
             whole=False,
             prior=partial(composite.coded, length=length),
         )
-        for length in (240, 256, 1024, 2048)
+        for length in (256, 1024, 2048)
     ),
     replace(_GOAT, name="goat-no-sink", label="Goat without sink", prior=composite.without_sink, whole=False),
     replace(_GOAT, name="goat-rope", label="Goat with RoPE in the content", rotary=composite.rotated_content),

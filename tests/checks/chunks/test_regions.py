@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from attention_priors.checks import CHECKS
-from attention_priors.checks.chunks.regions import REGIONS
+from attention_priors.checks.chunks.outliers import REGIONS
 from attention_priors.experiments.parallel_profiles import (
     ALL,
     DEEP,

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from attention_priors.checks import CHECKS
-from attention_priors.checks.chunks.shapes import HEADS
+from attention_priors.checks.chunks.outliers import HEADS
 
 NAMES = ("PC-CQ1", "PC-F3", "PC-F6")
 ALL = ("U", "mountain", "uniform", "U")

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from attention_priors.checks import CHECKS
-from attention_priors.checks.encodings import sinusoids
+from attention_priors.checks.encodings import rotary
 
 
 def example(identifier):
@@ -55,4 +55,4 @@ def test_positions_added_elsewhere_are_noticed(layers):
 
 def test_a_small_error_of_the_position_is_noticed():
     entry = CHECKS["PE-SIN"].sentences[0]
-    assert not replace(entry, says=lambda width, position: sinusoids.row(width, position + 1e-5)).judge().holds
+    assert not replace(entry, says=lambda width, position: rotary.row(width, position + 1e-5)).judge().holds

@@ -9,7 +9,7 @@ import torch
 
 from attention_priors.checks import CHECKS
 from attention_priors.checks.encodings import listings
-from attention_priors.checks.encodings.rope import frequencies
+from attention_priors.checks.encodings.rotary import frequencies
 from attention_priors.checks.rotations import oracles
 
 NAME, REBUILT, KEYWORD, CLAMP, RAMP, VARIABLE = CHECKS["PE-E-CODE"].sentences

@@ -6,7 +6,7 @@ import torch
 
 from attention_priors import runtime
 from attention_priors.checks import CHECKS
-from attention_priors.checks.groups.pucks import METRIC, OURS
+from attention_priors.checks.groups.generators import METRIC, OURS
 from attention_priors.experiments import pucks
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from attention_priors.checks import CHECKS
-from attention_priors.checks.images.recipe import rank
+from attention_priors.checks.images.resolution import rank
 
 
 @pytest.mark.parametrize(("pairs", "sinks", "expected"), [(2, 0, 4), (2, 1, 5), (8, 0, 16), (8, 1, 17)])

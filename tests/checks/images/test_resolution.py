@@ -3,7 +3,6 @@
 import pytest
 
 from attention_priors.checks import CHECKS
-from attention_priors.checks.images import resolution as check
 from attention_priors.experiments.resolution import BARE, COUNTED, STRETCHED
 from figures.test_resolution import FEW, share, world
 
@@ -30,7 +29,7 @@ def notes(claim, made):
     return [each.note for each in CHECKS[claim].judged(made)]
 
 
-@pytest.mark.parametrize("claim", check.CHECKS)
+@pytest.mark.parametrize("claim", ["GOAT-F5", "GOAT-C-9"])
 def test_worlds_where_it_holds_and_where_it_fails(claim) -> None:
     holds, fails = world(rule=printed), world(rule=reversed_, slope=0.3)
     assert set(outcomes(claim, holds)) == {"agrees"} and set(outcomes(claim, fails)) == {"disagrees"}
@@ -48,7 +47,7 @@ def test_stretching_may_save_what_counting_loses() -> None:
     assert outcomes("GOAT-F5", counted)[1] == "disagrees"
 
 
-@pytest.mark.parametrize("claim", check.CHECKS)
+@pytest.mark.parametrize("claim", ["GOAT-F5", "GOAT-C-9"])
 def test_what_missed_its_gate_one_seed_and_an_arm_that_is_not_there_decide_nothing(claim) -> None:
     lost = world(rule=lambda name, ratio, places: 0.9 * printed(name, ratio, places))
     assert set(outcomes(claim, lost)) == {"undecided"} and all("gate missed" in note for note in notes(claim, lost))
