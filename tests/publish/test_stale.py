@@ -86,8 +86,8 @@ def test_a_simulation_and_a_check_their_notebook_and_the_ledger(today, monkeypat
     monkeypatch.setattr(stamps.code, "definition", lambda each: "edited" if each is rows else definition(each))
     assert stale(today, keys()) == {"generalised_gaussian", "verdicts"}
     monkeypatch.setattr(stamps.code, "definition", definition)
-    monkeypatch.setattr(stamps.code, "module", lambda path: "" if path.stem == "recency" else module(path))
-    assert stale(today, keys()) == {"field_guide", "audit_goat", "verdicts"}, "it decides claims of both"
+    monkeypatch.setattr(stamps.code, "module", lambda path: "" if path.stem == "generators" else module(path))
+    assert stale(today, keys()) == {"audit_groups", "one_parameter_groups", "verdicts"}, "it decides claims of both"
 
 
 def test_metrics_that_were_measured_anew_make_stale_whoever_reads_them(today, tmp_path):

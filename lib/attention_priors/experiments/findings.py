@@ -17,7 +17,6 @@ from .arms import FIXED, RIGHT, VARIED, WRONG, is_table
 from .correlation import spearman_permutation
 from .experiment import Experiment
 from .gate import hits_at, passing
-from .robustness import LARGER
 
 COLUMNS = ["finding", "more", "measured", "value", "low", "high", "figure", "notebook"]
 GOOD = 0.8  # the accuracy at which an encoding still answers
@@ -25,6 +24,7 @@ LEVEL = 1.2  # times the best perplexity: who reads a long text about as well
 KNOWN = ("rope", "alibi", "nope")  # the encodings that readers look for first
 MISSED = "Longer training, or another seed, may pass it; what does not decides nothing."
 SAME = 0.05  # of accuracy: a difference that is none, frozen before the runs of one length
+ARMS = {"larger": "larger models"}  # of `robustness`, in a sentence
 FARTHEST = 64  # times the training length: what all are asked
 MENDS = {"sinks": "a window with four sinks", "yarn": "YaRN", "ntk": "the NTK-aware base"}  # nothing is trained
 
@@ -141,12 +141,12 @@ def who_reaches(counts: pd.DataFrame) -> list:
         f"All rows of the benchmark that learn the task at up to {trained} tokens; the line, {GOOD:g}, is ours."
     )
     last = (reach if len(reach) else means).index[-1]
-    measured = f"lowest of the {len(reach)}, {label(last)}" if len(reach) > 1 else f"accuracy of {label(last)}"
+    measured = f"lowest of those that find them, {label(last)}" if len(reach) > 1 else f"accuracy of {label(last)}"
     return [f"{said}.", " ".join(named), measured, means[last], *bounds[last], *place]
 
 
-def _range(shares: pd.Series) -> str:
-    low, high = f"{shares.min():.2f}", f"{shares.max():.2f}"
+def _range(shares: pd.Series, form: str = ".2f") -> str:
+    low, high = f"{shares.min():{form}}", f"{shares.max():{form}}"
     return low if low == high else f"{low} to {high}"
 
 
@@ -276,11 +276,13 @@ def perplexity_misleads(frame: pd.DataFrame) -> list:
 
 
 def other_recipes(order: pd.DataFrame) -> str:
-    """How many pairs of encodings other recipes turn: a row per arm of `robustness.order`."""
-    turned, arms = int(order["turned"].sum()), [f"{arm} models" if arm == LARGER else arm for arm in order["arm"]]
+    """How many pairs of encodings other recipes keep and turn: a row per arm of `robustness.order`."""
+    turned, kept = int(order["turned"].sum()), order["kept"].astype(int)
+    arms = joined([ARMS.get(arm, arm) for arm in order["arm"]])
     return (
-        f"Other recipes ({joined(arms)}) turn {turned or 'none'} of the {int(order['pairs'].max())} pairs that differ "
-        f"among {int(order['encodings'].max())} encodings (Kendall's τ {_range(order['tau'])})."
+        f"Among the {int(order['encodings'].max())} of the main comparison, by their mean from 2 T to 16 T, other "
+        f"recipes ({arms}) keep {_range(kept, 'd')} of the {int(order['pairs'].max())} pairs that differ and turn "
+        f"{turned or 'none'} (Kendall's τ {_range(order['tau'])})."
     )
 
 

@@ -51,7 +51,7 @@ def far_needles(average: pd.DataFrame) -> list:
     said += f": {joined([label(name) for name in reach])}" if reach else ""
     said += f"; {len(fewer)} find{'s' * (len(fewer) == 1)} fewer, undecided: {len(means) - len(reach) - len(fewer)}."
     last = (reach or list(means.index))[-1]
-    measured = f"lowest of the {len(reach)}, {label(last)}" if len(reach) > 1 else label(last)
+    measured = f"lowest of those that find them, {label(last)}" if len(reach) > 1 else label(last)
     return [said, "", measured, means[last], *bounds[last], *place]
 
 
@@ -187,16 +187,15 @@ def recall(carried: pd.DataFrame) -> list:
     place = "recall_carried", "needles"
     if len(means) < needle_tasks.ENOUGH:
         return ["Too few encodings have learned the task.", MISSED, "pairs", *UNKNOWN, *place]
-    order = means[far].sort_values(ascending=False)
+    order, most = means[far].sort_values(ascending=False), kept.loc[kept["length"] == far, "most"].max()
     alike = order.groupby(order.round(), sort=False)
     told = [f"{value:.0f} by {joined([label(name) for name in own.index])}" for value, own in alike]
-    low, high = order.quantile([0.25, 0.75])
+    whole = int((order >= most).sum())
     near = sorted({f"{value:.0f}" for value in (means[trained].min(), means[trained].max())}, key=float)
     said = (
         f"At their training length the {len(means)} encodings that learned the task carry "
         f"{' to '.join(near)} of the {kept.loc[kept['length'] == trained, 'most'].max()} pairs that are asked "
-        f"there. At {far / trained:g} times that length half of them lie between {low:.0f} and {high:.0f} of "
-        f"{kept.loc[kept['length'] == far, 'most'].max()}: {'; '.join(told)}."
+        f"there. At {far / trained:g} times that length {whole} of them {'carries' if whole == 1 else 'carry'} all "
+        f"{most}: {'; '.join(told)}."
     )
-    most = kept.loc[kept["length"] == far, "most"].max()
-    return [said, "", "share that carries all pairs there", *share(int((order >= most).sum()), len(order)), *place]
+    return [said, "", "share that carries all pairs there", *share(whole, len(order)), *place]
