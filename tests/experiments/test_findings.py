@@ -272,5 +272,6 @@ def test_a_profile_without_compositions_and_pretrained_model_has_the_other_findi
         for length in (96, 128)
     )
     none = pd.DataFrame()
-    found = findings.findings(none, counts({"bam": (20, 20)}), none, perplexity, one, none)
+    unknown = pd.DataFrame([["larger", 1, np.nan, -1.0, 1.0, 0, 0, 0]], columns=robustness.ORDER)
+    found = findings.findings(none, counts({"bam": (20, 20)}), none, perplexity, one, unknown)
     assert list(found["figure"]) == ["encodings_accuracy", "perplexity_and_retrieval", "passkey_confound"]

@@ -132,6 +132,8 @@ def test_other_recipes_are_told_with_the_arm_that_agrees_least():
     sentence, _, measured, *number, metric, _ = said.recipes(pd.DataFrame(rows, columns=robustness.ORDER))
     assert "keep 4 to 5 of the 5 pairs that differ and turn none" in sentence and metric == "robustness_order"
     assert (measured, number) == ("lowest τ, own rates", [0.8, 0.6, 0.9])
+    unknown = pd.DataFrame([["larger", 1, np.nan, -1.0, 1.0, 0, 0, 0]], columns=robustness.ORDER)
+    assert np.isnan(said.recipes(unknown)[3])
 
 
 def test_needles_far_away_are_counted_by_whole_intervals():

@@ -300,7 +300,8 @@ def findings(
     """
     rows = [dividing(models)] if len(models) else []
     reached, *others = who_reaches(counts)
-    rows += [[f"{reached} {other_recipes(order)}" if len(order) else reached, *others]]
+    known = len(order) and order["tau"].notna().any()
+    rows += [[f"{reached} {other_recipes(order)}" if known else reached, *others]]
     rows += [pretrained(losses)] if len(losses) else []
     rows += [perplexity_misleads(both), one_length(confound)]
     return pd.DataFrame(rows, columns=COLUMNS)

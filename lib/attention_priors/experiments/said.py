@@ -173,6 +173,8 @@ def masses(frame: pd.DataFrame) -> list:
 
 def recipes(order: pd.DataFrame) -> list:
     """Does the order of encodings on passkeys survive other recipes? The number is that of the arm of the lowest τ."""
+    if order["tau"].isna().all():
+        return ["Too few encodings passed their gates.", MISSED, "τ", *UNKNOWN, "robustness_order", "passkeys"]
     least = order.loc[order["tau"].idxmin()]
     measured = f"lowest τ, {least['arm']}"
     return [other_recipes(order), "", measured, *least[["tau", "low", "high"]], "robustness_order", "passkeys"]
