@@ -275,15 +275,19 @@ def perplexity_misleads(frame: pd.DataFrame) -> list:
     return [f"{said}.", more, "share that retrieves little", *share(len(poor), len(level)), *place]
 
 
-def other_recipes(order: pd.DataFrame) -> str:
-    """How many pairs of encodings other recipes keep and turn: a row per arm of `robustness.order`."""
-    turned, kept = int(order["turned"].sum()), order["kept"].astype(int)
+def other_recipes(order: pd.DataFrame) -> tuple[str, str]:
+    """How many pairs of encodings other recipes turn, and how many they keep: a row per arm of `robustness.order`."""
+    turned, pairs = int(order["turned"].sum()), int(order["pairs"].max())
     arms = joined([ARMS.get(arm, arm) for arm in order["arm"]])
-    return (
-        f"Among the {int(order['encodings'].max())} of the main comparison, by their mean from 2 T to 16 T, other "
-        f"recipes ({arms}) keep {_range(kept, 'd')} of the {int(order['pairs'].max())} pairs that differ and turn "
-        f"{turned or 'none'} (Kendall's τ {_range(order['tau'])})."
+    said = (
+        f"{turned or 'None'} of the {pairs} pairs that differ among the {int(order['encodings'].max())} of the main "
+        f"comparison turn{'s' * (turned < 2)} by {len(order)} other recipes."
     )
+    more = (
+        f"Of these pairs, by means from 2 T to 16 T, they keep {_range(order['kept'].astype(int), 'd')} ({arms}; "
+        f"Kendall's τ {_range(order['tau'])})."
+    )
+    return said, more
 
 
 def findings(
@@ -299,9 +303,11 @@ def findings(
     `models`, `losses` and `order` are empty where a profile leaves their experiment out.
     """
     rows = [dividing(models)] if len(models) else []
-    reached, *others = who_reaches(counts)
-    known = len(order) and order["tau"].notna().any()
-    rows += [[f"{reached} {other_recipes(order)}" if known else reached, *others]]
+    reached, more, *others = who_reaches(counts)
+    if len(order) and order["tau"].notna().any():
+        turned, kept = other_recipes(order)
+        reached, more = f"{reached} {turned}", f"{more} {kept}"
+    rows += [[reached, more, *others]]
     rows += [pretrained(losses)] if len(losses) else []
     rows += [perplexity_misleads(both), one_length(confound)]
     return pd.DataFrame(rows, columns=COLUMNS)

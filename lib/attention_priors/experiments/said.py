@@ -177,7 +177,14 @@ def recipes(order: pd.DataFrame) -> list:
         return ["Too few encodings passed their gates.", MISSED, "τ", *UNKNOWN, "robustness_order", "passkeys"]
     least = order.loc[order["tau"].idxmin()]
     measured = f"lowest τ, {least['arm']}"
-    return [other_recipes(order), "", measured, *least[["tau", "low", "high"]], "robustness_order", "passkeys"]
+    return [
+        " ".join(other_recipes(order)),
+        "",
+        measured,
+        *least[["tau", "low", "high"]],
+        "robustness_order",
+        "passkeys",
+    ]
 
 
 def recall(carried: pd.DataFrame) -> list:

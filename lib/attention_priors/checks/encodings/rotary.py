@@ -287,9 +287,8 @@ CHECKS = claims(
             place="Notes:",
         ),
         corrected=Law(
-            "q * cos + rotate_half(q) * sin is R x with the planes (x_i, x_(i + d/2)): the matrix equation's "
-            "rotation after "
-            "a fixed permutation of coordinates, which the survey's later listings name, with the same scores.",
+            "q * cos + rotate_half(q) * sin is R x with the planes (x_i, x_(i + d/2)): the matrix equation's rotation "
+            "after a fixed permutation of coordinates, which the survey's later listings name, with the same scores.",
             entry_of(halves),
             rotate_half,
             ENTRIES,
