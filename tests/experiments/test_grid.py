@@ -27,6 +27,14 @@ def settings_of_this_process():
     torch.use_deterministic_algorithms(before[1])
 
 
+@pytest.fixture(autouse=True, scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory):
+    """Places of these tests' own: what else computes on this machine would wait for theirs, and they for its."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(config, "CACHE", tmp_path_factory.mktemp("places"))
+        yield
+
+
 # Functions of the library or the standard library: a worker process imports them by name.
 JOBS = [Job(f"stream {n}", runtime.seed_for, (n, "a")) for n in range(5)] + [Job("sum", math.fsum, ([0.1] * 10,))]
 
@@ -89,8 +97,9 @@ def test_notebooks_side_by_side_share_the_workers(tmp_path: Path, monkeypatch: p
 
 
 PARENT = """
-import os, signal, sys, time
-from attention_priors.experiments.grid import Job, _left, run_all
+import os, pathlib, signal, sys, time
+from attention_priors import config
+from attention_priors.experiments.grid import Job, run_all
 
 
 def work(number):
@@ -100,6 +109,7 @@ def work(number):
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    config.CACHE = pathlib.Path(sys.argv[1])  # places of its own, like those of `places`
     run_all([Job(str(number), work, (number,)) for number in range(2)], 2, 1, "test")
 """
 
@@ -121,12 +131,16 @@ def test_workers_end_with_their_parent(how: signal.Signals, tmp_path: Path) -> N
     """The parent is killed, or interrupted, while both workers are in the middle of a job."""
     script = tmp_path / "parent.py"
     script.write_text(PARENT)
-    parent = subprocess.Popen([sys.executable, str(script), str(tmp_path)], stderr=subprocess.DEVNULL)
+    said = tmp_path / "said"
+    with said.open("w") as written:
+        parent = subprocess.Popen([sys.executable, str(script), str(tmp_path)], stdout=written, stderr=written)
     workers: list[int] = []
     try:
-        until = time.monotonic() + 600
+        until = time.monotonic() + 300
         while len(workers) < 2:
-            assert time.monotonic() < until and parent.poll() is None, "the workers never began"
+            assert time.monotonic() < until and parent.poll() is None, (
+                f"{len(workers)} of 2 workers began: {said.read_text()}"
+            )
             time.sleep(0.1)
             workers = [int(path.name.removeprefix("worker-")) for path in tmp_path.glob("worker-*")]
         assert all(map(alive, workers))
