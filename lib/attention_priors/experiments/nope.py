@@ -61,7 +61,7 @@ def asked(profile: Profile, found: Corpus) -> Asked:
         spec(profile, kind, name, seed, *found): [Reading(name, profile.nope.recipe.length, profile.nope.windows)]
         for kind in KINDS
         for name in profile.nope.encodings
-        for seed in profile.seeds
+        for seed in profile.seeds_for(name)
     }
 
 

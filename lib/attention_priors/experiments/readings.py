@@ -38,7 +38,8 @@ Wanted = tuple[str, str]  # (part, name of the encoding under which the model is
 class Settings(Frozen):
     """All encodings as language models, and what becomes of a trained RoPE; the rest as in the section `language`.
 
-    Every encoding has the profile's seeds and is read on the domain of training.
+    Every encoding is read on the domain of training. Those of the main comparison, and what is done with a trained RoPE,
+    have the main comparison's seeds; the second size, the second length and fading have the profile's.
     """
 
     encodings: Encodings = Field(description="trained besides those of the section `language`")
@@ -61,7 +62,7 @@ def wanted(profile: Profile, found: Corpus) -> dict[RunSpec, list[Wanted]]:
 
     def add(part: str, names: tuple[str, ...], change: Callable[[RunSpec, str], RunSpec] | None = None) -> None:
         for name in names:
-            for seed in profile.seeds:
+            for seed in profile.seeds_for(name) if part in (BENCHMARK, EXTENSIONS, TUNED) else profile.seeds:
                 run = language_run(profile, name, seed, *found)
                 if change:
                     run = change(run, name).model_copy(update={"task": f"{run.task}-{part}"})
