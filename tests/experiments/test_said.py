@@ -127,6 +127,26 @@ def test_pairs_are_told_of_who_learned_them_from_the_most_on():
     assert np.isnan(said.recall(frame.assign(passed=False))[3])
 
 
+def test_random_positions_gain_where_a_task_was_learned_and_where_none_was():
+    rows = [
+        (part, task, name, seed, near if part == "trained" else far)
+        for part in ("trained", "beyond")
+        for task, name, near, far in (
+            ("sort", "rope", 1.0, 0.5),
+            ("sort", "rope-randomised-128", 0.9, 0.9),
+            ("copy", "rope", 0.9, 0.5),
+            ("copy", "rope-randomised-128", 0.8, 0.498),
+            ("copy", "alibi", 0.7, 0.7),
+        )
+        for seed in (0, 1)
+    ]
+    frame = pd.DataFrame(rows, columns=["part", "task", "encoding", "seed", "accuracy"])
+    sentence, _, measured, value, low, high, *_ = said.strings(frame)
+    assert "right symbols: sort +0.40; copy +0.00. No encoding answers 0.95 of copy within" in sentence
+    assert measured == "mean gain" and low <= value <= high and value == pytest.approx(0.199)
+    assert np.isnan(said.strings(frame[frame["encoding"] != "rope-randomised-128"])[3])
+
+
 def test_other_recipes_are_told_with_the_arm_that_agrees_least():
     rows = [["larger", 4, 0.9, 0.7, 1.0, 5, 5, 0], ["own rates", 4, 0.8, 0.6, 0.9, 5, 4, 0]]
     sentence, _, measured, *number, metric, _ = said.recipes(pd.DataFrame(rows, columns=robustness.ORDER))

@@ -38,8 +38,8 @@ Wanted = tuple[str, str]  # (part, name of the encoding under which the model is
 class Settings(Frozen):
     """All encodings as language models, and what becomes of a trained RoPE; the rest as in the section `language`.
 
-    Every encoding is read on the domain of training. Those of the main comparison, and what is done with a trained RoPE,
-    have the main comparison's seeds; the second size, the second length and fading have the profile's.
+    Every encoding is read on the domain of training. Encodings of the main comparison, and what is done with a trained
+    RoPE, have its seeds; the second size, the second length and fading have the profile's.
     """
 
     encodings: Encodings = Field(description="trained besides those of the section `language`")

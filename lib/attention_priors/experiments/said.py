@@ -19,6 +19,7 @@ WAYS = {  # to read a long text, in a sentence
     "oracle": "if an oracle does",
 }
 UNKNOWN = [np.nan] * 3
+LEARNED = 0.95  # of a string task's symbols within the training lengths
 
 
 def needles(gates: pd.DataFrame) -> list:
@@ -208,3 +209,32 @@ def recall(carried: pd.DataFrame) -> list:
         f"{most}: {'; '.join(told)}."
     )
     return [said, "", "share that carries all pairs there", *share(whole, len(order)), *place]
+
+
+def strings(accuracy: pd.DataFrame) -> list:
+    """What randomised positions gain beyond the training lengths, and which tasks the gain comes from."""
+    drawn = accuracy["encoding"].str.partition("-randomised")
+    rows = accuracy.assign(plain=drawn[0], way=np.where(drawn[1] == "", "plain", "drawn"))
+    by = ["part", "task", "seed", "plain"]
+    wide = rows.pivot_table("accuracy", by, "way").dropna() if (drawn[1] != "").any() else rows[:0].set_index(by)
+    if wide.empty:
+        return [
+            "No encoding has randomised positions here.",
+            MISSED,
+            "gain",
+            *UNKNOWN,
+            "algorithms_accuracy",
+            "needles",
+        ]
+    gains = (wide["drawn"] - wide["plain"]).loc["beyond"]
+    tasks = gains.groupby("task").mean().sort_values(ascending=False)
+    best = rows[rows["part"] == "trained"].groupby(["task", "encoding"])["accuracy"].mean().groupby("task").max()
+    missed = [task for task in tasks.index if best[task] < LEARNED]
+    said = (
+        "What randomised positions gain beyond the training lengths, in share of right symbols: "
+        f"{'; '.join(f'{task} {round(gain, 2) + 0:+.2f}' for task, gain in tasks.items())}."
+    )
+    if missed:
+        said += f" No encoding answers {LEARNED:g} of {joined(missed)} within the training lengths."
+    means = gains.groupby("seed").mean()
+    return [said, "", "mean gain", means.mean(), *evaluation.seed_interval(means), "algorithms_accuracy", "needles"]
