@@ -64,13 +64,35 @@ def exponents(correlations: pd.DataFrame) -> list:
     if len(within) < 2:
         return ["Too few models for an interval.", MISSED, "correlation", *UNKNOWN, *place]
     low, high = evaluation.seed_interval(within)
-    too = "it does so too" if high < 0 else "that is not certain"
+    too = "so it is too" if high < 0 else "that is not certain"
+    more = "more" if every.mean() < 0 else "less"
     said = (
-        f"Over all heads of a model the exponent goes with the attention on the key (rank correlation "
+        f"Over all heads of a model, the lower the exponent, the {more} attention goes to the key (rank correlation "
         f"{every.mean():.2f}, mean of {len(every)} models); within layers, whose heads read the same, "
         f"{too} (a correlation below zero in {int((within < 0).sum())} of {len(within)} models)."
     )
     return [said, "", "rank correlation within layers", within.mean(), max(low, -1.0), min(high, 1.0), *place]
+
+
+def signs(priors: pd.DataFrame) -> list:
+    """What models of BAM retrieve from 2T on whose exponents have one sign, both, or are trained."""
+    far = priors[(priors["study"] == "sign") & (priors["length"] >= 2 * priors["trained"])]
+    counts = far.groupby(["arm", "seed"])[["correct", "samples"]].sum()
+    shares = (counts["correct"] / counts["samples"]).unstack("seed")
+    mixed, place = "bam-mixed-ssmax", ("ablation_priors", "learned_priors")
+    alone = [name for name in ("bam-negative-ssmax", "bam-positive-ssmax") if name in shares.index]
+    if mixed not in shares.index or len(alone) < 2:
+        return ["These models are not trained here.", MISSED, "difference", *UNKNOWN, *place]
+    least = min(alone, key=lambda name: shares.loc[name].mean())
+    gap = (shares.loc[mixed] - shares.loc[least]).dropna()
+    low, high = evaluation.seed_interval(gap)
+    means, certain = shares.mean(axis=1), "helps" if low > 0 else "does not help for certain"
+    said = (
+        f"From 2 T on models with fixed exponents retrieve {means[alone[0]]:.2f} of the keys where all are negative, "
+        f"{means[alone[1]]:.2f} where all are positive and {means[mixed]:.2f} where signs alternate. Mixing "
+        f"signs alone {certain}."
+    )
+    return [said, "", "alternating less the worse of one sign", gap.mean(), low, high, *place]
 
 
 def spectra(differences: pd.DataFrame) -> list:

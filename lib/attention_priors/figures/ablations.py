@@ -67,14 +67,15 @@ class Study:
     def caption(self, frame: Frame, words: str) -> str:
         rows = self.of(frame)
         longest = int(rows["trained"].max())
-        far, groups = rows[rows["length"] > longest], self.named(rows)
+        far, groups = rows[rows["length"] >= 2 * longest], self.named(rows)
 
         def mean(arm: str, name: str) -> str:
             value, low, high = beyond(far[far["arm"] == arm])
             return f"{name} –" if np.isnan(value) else f"{name} {bounded(value, low, high)}"
 
         return (
-            f"{words} Mean above {longest} tokens [95 %]: {_each(groups, mean)}.{_short(rows, groups)} {_reading(rows)}"
+            f"{words} Mean from {2 * longest} tokens on [95 %]: {_each(groups, mean)}.{_short(rows, groups)} "
+            f"{_reading(rows)}"
         )
 
     def figure(
@@ -128,7 +129,7 @@ def arm_mean(rows: Frame) -> Frame:
 
 
 def beyond(rows: Frame) -> tuple[float, float, float]:
-    """Mean accuracy above the longest training length of a study's arms, and its interval; NaN where none was asked."""
+    """Mean accuracy over the lengths of these rows, and its interval; NaN where none was asked."""
     if rows.empty:
         return np.nan, np.nan, np.nan
     seeds = rows.groupby("seed")[["correct", "samples"]].sum()
@@ -344,7 +345,8 @@ VERSIONS = {
 def _versions(rows: Frame) -> str:
     meanings = "; ".join(meaning for arm, meaning in VERSIONS.items() if arm in set(rows["arm"]))
     return (
-        f"Versions of the authors' code. {meanings}. Misread: the trained model evaluated with (exp(θα) |lag| + ε)^θβ."
+        f"Versions of the authors' code. {meanings}. One prior: shared by all layers. Misread: the trained model "
+        "evaluated with (exp(θα) |lag| + ε)^θβ."
     )
 
 
@@ -367,7 +369,7 @@ def build(frame: Frame) -> Frame:
             shares = own.assign(share=own["correct"] / own["samples"]).pivot(
                 index="length", columns="seed", values="share"
             )
-            mean, low, high = beyond(own[own["length"] > longest])
+            mean, low, high = beyond(own[own["length"] >= 2 * longest])
             reach = sorted(reached(shares[seed], GOOD) for seed in shares)
             said = [
                 f"{'>' if n == own['length'].max() else ''}{n:,.0f}" for n in (np.median(reach), reach[0], reach[-1])
@@ -380,7 +382,7 @@ def build(frame: Frame) -> Frame:
                     "trained on": int(own["trained"].iloc[0]),
                     "seeds": shares.shape[1],
                     **{head: "–" if cell is None else f"{cell:.2f}" for head, cell in cells.items()},
-                    "mean above [95 %]": "–" if np.isnan(mean) else bounded(mean, low, high),
+                    "mean from 2T on [95 %]": "–" if np.isnan(mean) else bounded(mean, low, high),
                     "reach (tokens)": f"{said[0]} ({said[1]} – {said[2]})",
                 }
             )
@@ -390,8 +392,8 @@ def build(frame: Frame) -> Frame:
 def caption(frame: Frame) -> str:
     return (
         f"Every arm: share of passkeys retrieved at multiples of {int(frame['trained'].min())} tokens, "
-        "mean over seeds; mean over all lengths above the longest training length of the study [95 % interval over "
-        f"seeds and prompts]; reach, the longest {REACH} (median over seeds, extremes; >: as far as was asked). "
+        "mean over seeds; mean over all lengths from 2T on, T the longest training length of the study [95 % interval "
+        f"over seeds and prompts]; reach, the longest {REACH} (median over seeds, extremes; >: as far as was asked). "
         f"{prompts(frame)}. –: not asked."
     )
 
@@ -427,13 +429,17 @@ def locations(frame: Frame) -> Frame:
 
 
 def attention(frame: Frame) -> Frame:
-    """A row per encoding: attention on what is near, and the lift of the strongest head with a negative exponent."""
-    strongest = frame[frame["beta"] < NEGATIVE].groupby(["encoding", "seed"])["passkey_lift"].max()
+    """A row per encoding: attention on what is near, the lift of the strongest head of all and of negative exponent."""
+
+    def strongest(heads: Frame) -> Frame:
+        return heads.groupby(["encoding", "seed"])["passkey_lift"].max().groupby("encoding").mean()
+
     each = frame.groupby("encoding", sort=False)
     made = {
         "seeds": each["seed"].nunique(),
         "attention on the 32 latest tokens": each["recent_mass"].mean(),
-        "lift of the strongest head with β < −0.05": strongest.groupby("encoding").mean(),
+        "lift of the strongest head": strongest(frame),
+        "of the strongest with β < −0.05": strongest(frame[frame["beta"] < NEGATIVE]),
     }
     return _by_name(Frame(made))
 
@@ -456,7 +462,11 @@ def caption_locations(frame: Frame) -> str:
 
 
 def caption_attention(frame: Frame) -> str:
-    return "Heads of the ablations on the prompt of BAM's Fig. 4, mean over seeds; lift: times the even share."
+    most = (frame["passkey_lift"] / frame["passkey_mass"]).median()
+    return (
+        "Heads of the ablations on the prompt of BAM's Fig. 4, mean over seeds; lift: the attention on the key "
+        f"sentence over its even share, at most {most:.1f}."
+    )
 
 
 def caption_losses(frame: Frame) -> str:
@@ -474,7 +484,7 @@ ATTENTION = TableSpec(
     attention,
     caption_attention,
     PRIORS[1],
-    ("encoding", "seed", "beta", "recent_mass", "passkey_lift"),
+    ("encoding", "seed", "beta", "recent_mass", "passkey_mass", "passkey_lift"),
     "BAM, appendix F.1",
 )
 LOSSES = TableSpec(

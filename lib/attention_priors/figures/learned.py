@@ -179,6 +179,7 @@ MAPS = FigureSpec(
 
 # The priors that BAM's heads learned, as curves over the lag, by layer, head and seed
 KEYS = 1024  # visible to the query
+COUNTED = np.arange(1, KEYS + 1)  # from the query back: the first is its own token
 EPSILON = 1e-5  # of GeneralizedGaussian
 NEAR_ZERO = 0.05  # an exponent that has hardly left its start at 0
 LEAST, MOST = 1e-4, 1e3  # of the axis
@@ -193,9 +194,9 @@ def sign(beta: float) -> int:
     return 0 if abs(beta) <= NEAR_ZERO else int(np.sign(beta))
 
 
-def ratio(theta_alpha: float, beta: float) -> np.ndarray:
-    """KEYS π(lag) for lags 0..KEYS-1, π ∝ exp(-exp(θ_α) (lag + ε)^β): 1 everywhere is the uniform prior."""
-    log_prior = -np.exp(theta_alpha) * (np.arange(KEYS) + EPSILON) ** beta
+def ratio(theta_alpha: float, beta: float, scale: float) -> np.ndarray:
+    """KEYS π(lag) for lags 0..KEYS-1, log π = -s ln(KEYS) exp(θ_α) (lag + ε)^β + const: 1 everywhere is uniform."""
+    log_prior = -scale * np.log(KEYS) * np.exp(theta_alpha) * (np.arange(KEYS) + EPSILON) ** beta
     return KEYS * np.exp(log_prior - log_sum_exp(log_prior))
 
 
@@ -203,23 +204,27 @@ def draw_curves(frame: Frame) -> Figure:
     made, layers = {}, frame["layer"].nunique()
     for (seed, layer), heads in frame.groupby(["seed", "layer"]):
         made[f"seed {seed}, layer {layer + 1}"] = [
-            panels.Line(np.arange(1, KEYS), ratio(head.theta_alpha, head.beta)[1:], LOOKS[sign(head.beta)])
+            panels.Line(COUNTED, ratio(head.theta_alpha, head.beta, head.scale), LOOKS[sign(head.beta)])
             for head in heads.itertuples()
         ]
-    axis = {"base": 10, "yscale": "log", "ylim": (LEAST, MOST), "xlim": (1, KEYS), "levels": [1], "legend": "above"}
-    labels = ("lag (tokens)", f"prior / uniform share, {KEYS:,} keys")
+    axis = {"base": 10, "yscale": "log", "ylim": (LEAST, MOST), "xlim": (0.8, KEYS), "levels": [1], "legend": "above"}
+    labels = ("key, from the query back", f"prior / uniform share, {KEYS:,} keys")
     return panels.draw(made, *labels, width=style.DOUBLE, across=layers, height=1.15, **axis)[0]
 
 
 def caption_curves(frame: Frame) -> str:
-    signs = frame["beta"].map(sign).value_counts()
+    signs, turned = frame["beta"].map(sign), frame["scale"] < 0
     heads = frame.groupby(["seed", "layer"]).size().iloc[0]
+    hiding = frame[(signs < 0) & ~turned]
+    third = np.array([ratio(head.theta_alpha, head.beta, head.scale)[2] for head in hiding.itertuples()])
     return (
-        f"The priors that BAM SSMax learned on passkeys: weight of a key by its lag over the uniform share (dotted), "
-        f"{KEYS:,} keys of equal content. A line for each of {heads} heads a layer; {counted(frame['seed'])}. "
-        f"{signs.get(1, 0)} of {len(frame)} heads fall with the lag, {signs.get(-1, 0)} rise, {signs.get(0, 0)} stay "
-        f"near the uniform prior. The axis ends at {LEAST:g} and {MOST:g}; SSMax, which multiplies the prior too, is "
-        "left out."
+        f"The priors that BAM SSMax learned on passkeys, with what SSMax makes of them: weight of a key over the "
+        f"uniform share (dotted), {KEYS:,} keys of equal content; the first key is the query's own token. A line for "
+        f"each of {heads} heads a layer; {counted(frame['seed'])}. Of {len(frame)} heads {(signs > 0).sum()} have "
+        f"β > {NEAR_ZERO:g} and {(signs < 0).sum()} β < −{NEAR_ZERO:g}. Of the latter {len(hiding)} hide the first "
+        f"key, {(third > 0.5).sum()} of them no more than two: they give the third more than half of the uniform "
+        f"share. In {turned.sum()} of all heads SSMax's s is negative and turns the prior round. The axis ends at "
+        f"{LEAST:g} and {MOST:g}."
     )
 
 
@@ -230,9 +235,10 @@ CURVES = FigureSpec(
     notebook="learned_priors",
     paper="BAM, Fig. 4",
     claims=("BAM-C8",),
-    columns=("seed", "layer", "head", "beta", "theta_alpha"),
+    columns=("seed", "layer", "head", "beta", "theta_alpha", "scale"),
     alt="Small panels, a column for each layer and a row for each seed: a curve for each head of its prior over the "
-    "uniform share against the lag on two log axes; some fall, some rise, some are level.",
+    "uniform share against the key's place from the query back, on two log axes; some fall, many begin near 0 and are "
+    "level soon.",
 )
 
 
