@@ -127,6 +127,28 @@ def test_pairs_are_told_of_who_learned_them_from_the_most_on():
     assert np.isnan(said.recall(frame.assign(passed=False))[3])
 
 
+def test_sharpness_counts_the_heads_beyond_the_freezing_scale_at_the_trained_length():
+    rows = [(seed, n, product, 0.2) for seed in (0, 1) for n in (128, 512) for product in (0.3, 0.5, 0.7, 0.9)]
+    frame = pd.DataFrame(rows, columns=["seed", "length", "product", "scale"]).assign(trained=128)
+    sentence, _, _, value, *_ = said.sharpness(frame)
+    assert "128 tokens, half of 8 heads have |s|σ above 0.60, and 4 are sharper" in sentence and value == 0.6
+
+
+@pytest.mark.parametrize(("mixed", "helps"), [(45, "helps."), (30, "does not help for certain.")])
+def test_mixed_signs_are_held_against_the_worse_of_one_sign(mixed, helps):
+    right = {"bam-ssmax": 50, "bam-negative-ssmax": 40, "bam-positive-ssmax": 20, "bam-mixed-ssmax": mixed}
+    rows = [
+        ("sign", arm, seed, length, count + seed if length > 160 else 0, 50)
+        for arm, count in right.items()
+        for seed, length in ((0, 160), (0, 256), (1, 256), (2, 256))
+    ]
+    frame = pd.DataFrame(rows, columns=["study", "arm", "seed", "length", "correct", "samples"]).assign(trained=128)
+    frame.loc[(frame["arm"] == "bam-mixed-ssmax") & (frame["seed"] == 2), "correct"] = mixed if mixed > 40 else 10
+    sentence, _, _, value, low, high, *_ = said.signs(frame)
+    assert sentence.endswith(f"Mixing signs alone {helps}") and low <= value <= high
+    assert np.isnan(said.signs(frame[frame["arm"] != "bam-mixed-ssmax"])[3])
+
+
 def test_random_positions_gain_where_a_task_was_learned_and_where_none_was():
     rows = [
         (part, task, name, seed, near if part == "trained" else far)

@@ -95,6 +95,21 @@ def signs(priors: pd.DataFrame) -> list:
     return [said, "", "alternating less the worse of one sign", gap.mean(), low, high, *place]
 
 
+def sharpness(heads: pd.DataFrame) -> list:
+    """Which s σ heads learned, and how many of them the formula n* = e^(2 / (s σ)^2) would freeze at T."""
+    at = heads[heads["length"] == heads["trained"]]
+    trained = int(at["trained"].iloc[0])
+    frozen = int((at["product"] > np.sqrt(2 / np.log(trained))).sum())
+    by_seed = at.groupby("seed")["product"].median()
+    said = (
+        f"At the trained length, {trained} tokens, half of {len(at)} heads have |s|σ above "
+        f"{at['product'].median():.2f}, and {frozen} are sharper than the formula's freezing scale. The factor s "
+        f"started at 1; its median is {at['scale'].median():.2f} now, 1 / ln {trained} is {1 / np.log(trained):.2f}."
+    )
+    low, high = evaluation.seed_interval(by_seed)
+    return [said, "", "median |s|σ of a model", by_seed.mean(), low, high, "ssmax_heads", "scalable_softmax"]
+
+
 def spectra(differences: pd.DataFrame) -> list:
     """Goat's composite form against BAM, ALiBi and RoPE on text, at the longest length; its authors' code beside it."""
     trained, longest = differences["trained"].iloc[0], differences["length"].max()

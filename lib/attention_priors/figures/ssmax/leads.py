@@ -74,12 +74,13 @@ def draw_entropy(frame: Frame) -> Figure:
 def caption_entropy(frame: Frame) -> str:
     final = farthest(frame).set_index("law")
     listed = ", ".join(f"{final.loc[name, 'largest']:.3g} ({written})" for name, (*_, written) in LAWS.items())
+    share = final.loc["ln n / ln N", "entropy"]
     trained = round(final.loc["ln n / ln N", "keys"] ** (1 / final.loc["ln n / ln N", "scale"]))
     return (
         "Attention over independent normal scores whose scale grows with the context by one of four laws, all equal to "
         f"1 at the trained length N = {trained:,}; YaRN's is 1 below N. Panel a: entropy as a share "
-        "of ln n. With the root of the logarithm it keeps its share; with the logarithm it falls until a few keys hold "
-        f"everything. Panel b: the largest weight, at {int(frame['keys'].max()):,} keys {listed}."
+        "of ln n. With the root of the logarithm it keeps its share; with the logarithm it goes on falling, here to "
+        f"{share:.2f}. Panel b: the largest weight, at {int(frame['keys'].max()):,} keys {listed}."
     )
 
 
