@@ -73,6 +73,7 @@ def dividing(models: pd.DataFrame) -> list:
     trained = kept["trained"].iloc[0]
     far, texts = kept["longest"].iloc[0] / trained, kept["longest_address"].iloc[0] / trained
     ours = kept[kept["layout"] == "both"]
+    begun = int(models["encoding"].isin(ours["encoding"].unique()).sum())
     beyond = ours["beyond_longest_correct"].sum() / ours["beyond_longest_samples"].sum()
     layers = any(encoding(name).rotated_layers for name, own in which.items() if own == "both")
     said = (
@@ -85,8 +86,8 @@ def dividing(models: pd.DataFrame) -> list:
     )
     others, alone = kept[kept["layout"] == ""], kept["layout"] == "window"
     more = (
-        f"A pair for each seed whose passkey model passed its gate; three priors on all heads (none, BAM, KERPLE "
-        f"power); that one model does both is not shown. Without the rotation it is the addresses that fail: "
+        f"A pair for each seed whose passkey model passed its gate ({models_of} of {begun}); three priors on all heads "
+        f"(none, BAM, KERPLE power); that one model does both is not shown. Without the rotation it is the addresses that fail: "
         f"{int((alone & (passkeys >= GOOD)).sum())} of {unrotated} find the passkeys. Of {len(others)} pairs that "
         f"rotate all heads, no head, or {'one layer' if layers else 'whole layers'} {int(others['both'].sum())} do "
         f"both{_exceptions(others[others['both']]['encoding'])}."

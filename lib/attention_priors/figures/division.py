@@ -84,8 +84,8 @@ def caption_all(frame: Frame) -> str:
     return (
         f"Compositions on both tasks, lengths in multiples of {trained_on(frame)} tokens: share answered, mean over "
         "seeds [95 % interval]; of passkeys over the models that passed, which learned them up to the training length. "
-        "Copied: share of the "
-        "copying attention that rotated heads have. An exception passes, and does not do as the hypothesis says."
+        "Copied: share of the copying attention that rotated heads have (without rotation, those with the window). An "
+        "exception passes, and does not do as the hypothesis says."
     )
 
 
@@ -137,7 +137,8 @@ def caption_heads(frame: Frame) -> str:
     return (
         f"Heads of passkey models in prompts of {trained_on(frame)} tokens, seeds {listed(frame['seed'])}. A head "
         f"copies if the answering rows give more than {COPIES} of their attention to the digit that they are about to "
-        "say. Lost: share of prompts that the model answers, and not without that head."
+        "say. Lost: share of prompts that the model answers, and not without that head. Rotated: in the rows without "
+        "rotation, the heads with the window."
     )
 
 

@@ -213,7 +213,7 @@ def draw_readings(frame: Frame) -> Figure:
     geometry.set(title="no maximum\nwhere they agree", xlabel="$t$, prior $\\propto$ content$^t$", ylim=(0, 1.05))
     geometry.set_ylabel("overlap or cosine")
     lines.level(information, 0, color=style.PALE)
-    information.set(title="not 0 for a\nuniform prior", xlabel=slope, ylabel="nats")
+    information.set(title="printed: falls\nas the two agree", xlabel=slope, ylabel="nats")
     _margins(information, 0.14)
     panels.letter(fig.axes)
     return fig

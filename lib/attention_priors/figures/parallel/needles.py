@@ -126,7 +126,11 @@ def equal_keys(frame: Frame) -> Frame:
         groups.append(first)
     rows = rows.assign(group=groups)
     rows = rows[rows.groupby("group")["method"].transform("size") > 1]
-    return _fair(rows, frame, length) if len(rows) else _none(frame, "as many keys")
+    if rows.empty:
+        _none(frame, "as many keys")
+    table, about = _fair(rows, frame, length), rows["group"].round().astype(int)
+    table.insert(0, "from so many keys on", about.astype(str).mask(about.duplicated(), "").to_list())
+    return table
 
 
 def equal_window(frame: Frame) -> Frame:
