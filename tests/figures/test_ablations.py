@@ -137,6 +137,7 @@ def test_what_the_heads_of_the_ablations_learned_is_said_or_left_out():
             "mu": [0.0, 0.0, -0.5],
             "beta": [-0.5, 0.4, 0.1],
             "recent_mass": [0.1, 0.3, 0.5],
+            "passkey_mass": [0.1, 0.3, 1 / 30],
             "passkey_lift": [3.0, 9.0, 1.0],
         }
     )
@@ -144,7 +145,8 @@ def test_what_the_heads_of_the_ablations_learned_is_said_or_left_out():
     with pytest.raises(NotCompared, match="nobody trains bam-location-ssmax under this profile"):
         ablations.locations(rows[:2])
     found = ablations.attention(rows).set_index("encoding").loc["BAM SSMax"]
-    assert found.tolist() == [1, 0.2, 3.0]
+    assert found.tolist() == [1, 0.2, 9.0, 3.0]
+    assert "over its even share, at most 30.0." in ablations.caption_attention(rows)
     losses = pd.DataFrame(
         {
             "encoding": "bam-ssmax",

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 import torch
 
 from attention_priors.experiments.learned import CORRELATED
@@ -85,22 +86,25 @@ def test_correlations_have_a_row_for_each_reading():
 
 def test_learned_priors_as_curves_have_a_line_for_each_head(legible):
     heads = pd.DataFrame(
-        {"seed": seed, "layer": layer, "head": head, "beta": beta, "theta_alpha": 0.0}
+        {"seed": seed, "layer": layer, "head": head, "beta": beta, "theta_alpha": 0.0, "scale": scale}
         for seed in (0, 1)
         for layer in (0, 1, 2)
-        for head, beta in enumerate((-0.5, 0.0, 1.0))
+        for head, (beta, scale) in enumerate(((-0.5, 0.2), (0.0, 0.2), (1.0, 0.2), (-2.0, -0.1)))
     )
     figure = learned.draw_curves(heads)
     legible(figure)
     assert len(figure.axes) == 6
-    assert all(sum("β" in line.get_label() for line in ax.get_lines()) == 3 for ax in figure.axes)
-    assert "6 of 18 heads fall with the lag, 6 rise, 6 stay" in learned.caption_curves(heads)
+    assert all(sum("β" in line.get_label() for line in ax.get_lines()) == 4 for ax in figure.axes)
+    caption = learned.caption_curves(heads)
+    assert "Of 24 heads 6 have β > 0.05 and 12 β < −0.05. Of the latter 6 hide the first key, 0 of them" in caption
+    assert "In 6 of all heads SSMax's s is negative" in caption
 
 
-def test_the_curves_are_the_librarys_prior():
+@pytest.mark.parametrize("scale", [1.0, 0.2, -0.1])
+def test_the_curves_are_the_librarys_prior_under_ssmax(scale):
     prior = GeneralizedGaussian([0.3, -0.2], [-0.5, 0.7])
-    table = prior.log_prior(torch.arange(learned.KEYS)).detach().double()
+    table = scale * np.log(learned.KEYS) * prior.log_prior(torch.arange(learned.KEYS)).detach().double()
     expected = learned.KEYS * torch.softmax(table, -1).numpy()
     for head, (alpha, beta) in enumerate(((0.3, -0.5), (-0.2, 0.7))):
-        assert np.allclose(learned.ratio(alpha, beta), expected[head], rtol=1e-3, atol=1e-9)
-    assert np.allclose(learned.ratio(1.0, 0.0), 1.0)
+        assert np.allclose(learned.ratio(alpha, beta, scale), expected[head], rtol=1e-3, atol=1e-9)
+    assert np.allclose(learned.ratio(1.0, 0.0, scale), 1.0)

@@ -191,7 +191,8 @@ def test_fair_tables_hold_memory_or_positions_equal():
     assert set(built["way to read"]) == {
         METHODS[name].label for name in ("k1", "last-window", "halves", "snapkv", "k3-half")
     }
-    assert built.iloc[:, 0].is_monotonic_increasing and "RoPE" in spec.caption(frame)
+    assert built["keys attended to at 16×"].is_monotonic_increasing and "RoPE" in spec.caption(frame)
+    assert built["from so many keys on"].to_list() == ["108", "", "", "161", ""]
     spec = TABLES["parallel_equal_window"]
     built = spec.build(spec.check(frame)[list(spec.columns)])
     inside = [each.label for name, each in METHODS.items() if each.chunks or name in needles.INSIDE]

@@ -87,7 +87,8 @@ def dividing(models: pd.DataFrame) -> list:
     others, alone = kept[kept["layout"] == ""], kept["layout"] == "window"
     more = (
         f"A pair for each seed whose passkey model passed its gate ({models_of} of {begun}); three priors on all heads "
-        f"(none, BAM, KERPLE power); that one model does both is not shown. Without the rotation it is the addresses that fail: "
+        "(none, BAM, KERPLE power); that one model does both is not shown. Without the rotation it is the addresses "
+        "that fail: "
         f"{int((alone & (passkeys >= GOOD)).sum())} of {unrotated} find the passkeys. Of {len(others)} pairs that "
         f"rotate all heads, no head, or {'one layer' if layers else 'whole layers'} {int(others['both'].sum())} do "
         f"both{_exceptions(others[others['both']]['encoding'])}."
