@@ -244,12 +244,13 @@ def draw_models(frame: Frame) -> Figure:
         own = frame[frame["encoding"].map(kind) == what]
         if own.empty:
             continue
-        for passed, look in (
-            (True, {"markerfacecolor": color, "label": what}),
-            (False, {"markerfacecolor": "none", "label": "_missed"}),
-        ):
-            rows = own[own["passed"].astype(bool) == passed]
-            ax.plot(rows["rotated"], rows["at_far"], marker, color=color, markersize=4, clip_on=False, **look)
+        passed, prior = own["passed"].astype(bool), own["encoding"].map(lambda name: encoding(name).prior is not None)
+        ax.plot([], [], marker, color=color, markersize=4, label=what)
+        for rows, filled in ((passed & prior, "full"), (passed & ~prior, "left"), (~passed, "none")):
+            look = {"color": color, "markersize": 4.5, "markeredgewidth": 0.6, "fillstyle": filled, "clip_on": False}
+            ax.plot(
+                own["rotated"][rows], own["at_far"][rows], marker, label="_seeds", markerfacecoloralt="white", **look
+            )
     far, ends = int(frame["far"].iloc[0]), (-0.05, 1.05)
     ylabel = f"passkeys at {tokens(far, trained_on(frame))}"
     ax.set(xlim=ends, ylim=ends, xlabel="share of the copying on heads that rotate", ylabel=ylabel)
@@ -269,8 +270,8 @@ def caption_models(frame: Frame) -> str:
         f"Every passkey model ({named_seeds(frame)}): which part of the copying attention at "
         f"{tokens(trained, trained)} is on heads that rotate, and the share of passkeys retrieved at "
         f"{tokens(far, trained)}. The hypothesis has no model on grey: {int(passed['exception'].sum())} of the "
-        f"{len(passed)} that passed the gate are there, {both}. Hollow: missed the gate "
-        f"({len(frame) - len(passed)}).{beside}"
+        f"{len(passed)} that passed the gate are there, {both}. Half filled: without a "
+        f"prior. Hollow: missed the gate ({len(frame) - len(passed)}).{beside}"
     )
 
 
