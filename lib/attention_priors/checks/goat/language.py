@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from attention_priors.checks.goat.retrieval import COUNTS, FAR, PAPER, spans
+from attention_priors.checks.goat.retrieval import CODE, COUNTS, FAR, PAPER, spans
 from attention_priors.checks.language.losses import CLOSE, DIVERGES, LEVEL, RECIPE, Losses
 from attention_priors.checks.passkey import runs
 from attention_priors.checks.passkey.runs import MARGIN, Counts
@@ -52,6 +52,16 @@ FLAT = finding(
     "<=",
     LEVEL,
     ours=True,
+)
+
+
+CODED = finding(
+    f"In the form of the authors' code it does so, too, up to {FAR}T",
+    lambda data: data.grows(CODE, FAR),
+    "<=",
+    LEVEL,
+    ours=True,
+    decides=False,
 )
 
 
@@ -108,6 +118,7 @@ CHECKS = claims(
             ours=True,
         ),
         FLAT,
+        CODED,
         practice="u is a function of j/L: whether L is the current length (as here) or that of training (as in the "
         "authors' code) decides what its network is asked beyond T; the figure has both.",
         recipe=RECIPE,
@@ -116,6 +127,7 @@ CHECKS = claims(
         "GOAT-C-6",
         finding(f"At T Goat is at most {CLOSE} nats above RoPE and ALiBi", above, "<=", CLOSE, ours=True),
         FLAT,
+        CODED,
         recipe=RECIPE,
     ),
     claim(

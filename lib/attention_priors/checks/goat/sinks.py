@@ -111,11 +111,13 @@ CHECKS = claims(
             for name, label in FORMS.items()
         ),
         heads(
-            f"Text, {FORMS[COMPOSITE]}: u rises from the middle to the end of the training length (mean over heads)",
+            f"Text, {FORMS[COMPOSITE]}: u rises from the middle to the end of the training length (mean over heads; a "
+            "line of u can be traded with κ)",
             column("rise"),
             ">",
             0.0,
             COMPOSITE,
+            decides=False,
         ),
         recipe=RECIPE,
         practice="The authors' code starts from a rise, ALiBi's slopes, and has a parameter for the peak: read a "

@@ -212,6 +212,7 @@ CHECKS = claims(
             ">",
             0.0,
             margin=MARGIN,
+            decides=False,
         ),
         recipe="glyphs",
     ),

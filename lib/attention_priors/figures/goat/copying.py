@@ -209,7 +209,8 @@ def caption_sinks(frame: Frame) -> str:
         peaks.append(f"{label(name)} on {TASKS[task]} {int((tops == 0).sum())} of {len(tops)}")
     seeds = "; ".join(f"{TASKS[task]}: seeds {listed(own['seed'])}" for task, own in frame.groupby("task"))
     return (
-        "The trained bias on keys, u(j), of every head, in models of the mixture of copies and in language models. "
+        "The trained bias on keys, u(j), of every head, in models of the mixture of copies and in language models. A "
+        "line in j, which looks like a late rise here, can be traded with κ. "
         f"Heads in which it is highest at the first key: {', '.join(peaks)}. {seeds.capitalize()}."
     )
 
