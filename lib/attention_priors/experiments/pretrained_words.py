@@ -24,7 +24,7 @@ READERS = {  # of parts of the text
 }
 ORDERS = {  # of heads that see far; a random one has its seed
     "fetching": "ranked by fetching",
-    "others": "those that fetch least first",
+    "others": "all but those that fetch best",
     "distance": "ranked by the distance of their attention",
     "random-0": "at random",
 }

@@ -37,7 +37,6 @@ def test_they_hold_where_goat_does_as_it_says(name):
         ("GOAT-F1", {"kappa_peak": 3}, 3),
         ("GOAT-EQ19", {"far": 0.3}, 1),
         ("GOAT-F2b", {"spike": -1.0}, 0),
-        ("GOAT-F2b", {"rise": -1.0}, 2),
         ("GOAT-F2c", {"start": 0.2}, 1),
         ("GOAT-F2c", {"left": 0.4}, 2),
         ("GOAT-F2c", {"default": 0.0, "left": 0.09}, 3),
@@ -52,6 +51,11 @@ def test_they_hold_where_goat_does_as_it_says(name):
 def test_each_sentence_can_fail(name, change, place):
     frames = world(**change)
     assert found(name, frames)[place] == "disagrees" and outcome(name, frames) == "disagrees"
+
+
+def test_a_line_of_u_decides_nothing():
+    falling = world(rise=-1.0)
+    assert found("GOAT-F2b", falling)[2] == "disagrees" and outcome("GOAT-F2b", falling) == "agrees"
 
 
 @pytest.mark.parametrize("name", EMPIRICAL)

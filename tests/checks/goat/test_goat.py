@@ -77,7 +77,7 @@ def test_a_run_that_misses_its_gate_decides_nothing():
     assert [each.outcome for each in found] == ["undecided"] * 3 + ["agrees"] * 3
     assert "gate missed: goat-composite (seed 0, 1, 2)" in found[0].note
     deaf = frames(**{language.PERPLEXITY: worlds.perplexity(worlds.text(missed=[PAPER]))})
-    assert outcomes("GOAT-F2a", deaf) == ["undecided", "agrees", "undecided"]
+    assert outcomes("GOAT-F2a", deaf) == ["undecided", "agrees", "undecided", "agrees"]
 
 
 def test_the_code_s_row_of_any_training_length_stands_for_the_code():

@@ -152,7 +152,7 @@ def test_the_words_say_the_numbers_of_the_frames() -> None:
     as_is = made["pretrained_losses"].query("way == 'as-is' and length == 200")["loss"].mean()
     assert f"- *NTK-aware base, 2*: {ntk - as_is:+.2f} [" in answers.told(made)
     assert "*position interpolation, 2*: -0.99 [" in answers.told(made)
-    assert "50% [0.50, 0.50] of the heads" in answers.told_of_heads(made)
+    assert "0.50 [0.50, 0.50] of the heads" in answers.told_of_heads(made)
     assert "its key is 1.50 [" in answers.told_of_heads(made)
     assert "it finds 14 of 16 at 200 tokens, 8 of 16 at 400 tokens" in answers.told_of_keys(made)
     assert "*first keys* +1.0" in answers.told_of_eviction(made)

@@ -116,11 +116,24 @@ def fewest(frame: pd.DataFrame) -> int:
     return int(frame.loc[frame["far"] > 0, "far"].min())
 
 
-def far_seeing(frame: pd.DataFrame, order: str, count: int | None = None) -> tuple[int, int]:
-    """Keys found and asked for at all lengths, with `count` heads of an order far (None: every number between)."""
-    own = frame[frame["order"] == order]
-    own = own[own["far"].between(1, own["heads"] - 1) if count is None else own["far"] == count]
+def far_seeing(frame: pd.DataFrame, order: str, count: int) -> tuple[int, int]:
+    """Keys found and asked for at all lengths, with `count` heads of an order far."""
+    own = frame[(frame["order"] == order) & (frame["far"] == count)]
     return int(own["correct"].sum()), len(own)
+
+
+def between(frame: pd.DataFrame, order: str, other: str) -> Estimate:
+    """How many more keys one order finds than another, over every number of heads between none and all.
+
+    A prompt is asked with each number, so that prompts are what the interval is over.
+    """
+    own = frame[frame["far"].between(1, frame["heads"] - 1)]
+    ours, theirs = (
+        own[own["order"] == name].groupby(["length", "prompt"])["correct"].mean() for name in (order, other)
+    )
+    gap = (ours - theirs).dropna()
+    note = f"{frame['model'].iloc[0]}, {len(gap)} prompts, one random order"
+    return replace(mean(dict(enumerate(gap)), (-1.0, 1.0)), seeds=(), note=note) if len(gap) else unknown(note)
 
 
 def leads(frames: Frames, more: tuple[str, int | None], less: tuple[str, int | None]) -> Estimate:
@@ -128,6 +141,8 @@ def leads(frames: Frames, more: tuple[str, int | None], less: tuple[str, int | N
     frame = frames[FAR]
     few, every = fewest(frame), int(frame["heads"].iloc[0])
     numbers = {FEW: few, ALL: every, REST: every - few, None: None}
+    if more[1] is less[1] is None:
+        return between(frame, more[0], less[0])
     ours, theirs = (far_seeing(frame, order, numbers[count]) for order, count in (more, less))
     note = f"{frame['model'].iloc[0]}, {min(ours[1], theirs[1])} prompts"
     return replace(found(*ours) - found(*theirs), note=note) if ours[1] and theirs[1] else unknown(note)
@@ -172,7 +187,7 @@ CHECKS = claims(
             for way, name in (("pi", "interpolation"), ("ntk", "the NTK-aware base"), ("yarn", "YaRN"))
         ),
         recipe=RECIPE,
-        practice="Set an extension only for texts that need it: short ones pay for it.",
+        practice="Set an extension by a fixed factor only for texts that need it: short ones pay for it.",
     ),
     claim(
         "X-21",
@@ -258,6 +273,20 @@ CHECKS = claims(
             0.0,
             KEYS,
         ),
+        *(
+            finding(
+                f"Beyond T it finds {text}",
+                partial(finds, more="parallel", less=less, longest=True),
+                relation,
+                0.0,
+                KEYS,
+                decides=False,
+            )
+            for text, less, relation in (
+                ("more than the last window", "last", ">"),
+                ("no fewer than the whole text", "as-is", ">="),
+            )
+        ),
         recipe=RECIPE,
     ),
     claim(
@@ -337,7 +366,7 @@ def told_of_heads(frames: Mapping[str, pd.DataFrame]) -> str:
     }
     count = len(frame[["layer", "head"]].drop_duplicates())
     lines = [
-        f"**{frame['model'].iloc[0]}, {frame['document'].nunique()} documents, {count} heads.** {sinks.value:.0%} "
+        f"**{frame['model'].iloc[0]}, {frame['document'].nunique()} documents, {count} heads.** {sinks.value:.2f} "
         f"{ends(sinks)} of the heads give the first key more than half of their attention."
     ]
     if pd.notna(key.value):
@@ -361,11 +390,12 @@ def told_of_keys(frames: Mapping[str, pd.DataFrame]) -> str:
     frame = frames[KEYS]
     own = frame[frame["way"] == "as-is"].groupby("length")["correct"].agg(["sum", "size"])
     whole = ", ".join(f"{row['sum']} of {row['size']} at {length:,} tokens" for length, row in own.iterrows())
-    counts = {way: right(frame, way) for way in dict.fromkeys(frame["way"])}
-    parts = ", ".join(f"*{label(way)}* {hits} of {asked}" for way, (hits, asked) in counts.items() if asked)
-    length = frame.loc[frame["way"] == "last", "length"].min()
-    who = f"**{frame['model'].iloc[0]}.**"
-    return f"{who} Reading the whole text it finds {whole}. At {length:,} tokens: {parts}."
+    said = f"**{frame['model'].iloc[0]}.** Reading the whole text it finds {whole}."
+    for length in sorted(set(frame.loc[frame["way"] == "last", "length"])):
+        each = frame[frame["length"] == length].groupby("way", sort=False)["correct"].agg(["sum", "size"])
+        parts = ", ".join(f"*{label(way)}* {row['sum']} of {row['size']}" for way, row in each.iterrows())
+        said += f" At {length:,} tokens: {parts}."
+    return said
 
 
 def told_of_eviction(frames: Mapping[str, pd.DataFrame]) -> str:
