@@ -20,7 +20,7 @@ def test_tasks_that_several_encodings_learned_are_counted():
 
 
 @pytest.mark.parametrize(
-    ("within", "too"), [((-0.9, -0.8, -0.85), "so it is too"), ((-0.9, 0.8, 0.1), "that is not certain")]
+    ("within", "too"), [((-0.9, -0.8, -0.85), "that holds, too"), ((-0.9, 0.8, 0.1), "that is not certain")]
 )
 def test_an_exponent_goes_with_attention_where_the_interval_is_below_zero(within, too):
     frame = pd.DataFrame(

@@ -64,7 +64,7 @@ def exponents(correlations: pd.DataFrame) -> list:
     if len(within) < 2:
         return ["Too few models for an interval.", MISSED, "correlation", *UNKNOWN, *place]
     low, high = evaluation.seed_interval(within)
-    too = "so it is too" if high < 0 else "that is not certain"
+    too = "that holds, too" if high < 0 else "that is not certain"
     more = "more" if every.mean() < 0 else "less"
     said = (
         f"Over all heads of a model, the lower the exponent, the {more} attention goes to the key (rank correlation "
