@@ -56,7 +56,7 @@ FLAT = finding(
 
 
 CODED = finding(
-    f"In the form of the authors' code it does so, too, up to {FAR}T",
+    f"The loss of Goat as in the authors' code grows by at most {LEVEL} nats at every length up to {FAR}T",
     lambda data: data.grows(CODE, FAR),
     "<=",
     LEVEL,
