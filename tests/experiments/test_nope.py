@@ -87,7 +87,7 @@ def small(tmp_path):
     language = smoke.language.model_copy(
         update={"corpus": f"text:{folder}", "domains": ("text",), "vocabulary": 300, "lengths": (16,)}
     )
-    return smoke.model_copy(update={"language": language, "seeds": (0,), "workers": 1})
+    return smoke.model_copy(update={"language": language, "seeds": (0,), "main_seeds": (0,), "workers": 1})
 
 
 def test_a_run_and_its_second_time(small, tmp_path, monkeypatch):
