@@ -76,6 +76,16 @@ def test_a_run_that_goes_on_keeps_tokens_a_step_and_starts_from_its_base(small, 
     assert less.model.width == small.readings.size.width and less.recipe == base.recipe
 
 
+def test_what_is_read_of_the_main_comparison_has_its_seeds(small, tmp_path):
+    wanted = readings.wanted(small.model_copy(update={"main_seeds": (0, 1)}), (Packed, tmp_path))
+    seeds = {}
+    for spec, named in wanted.items():
+        for part, _ in named:
+            seeds.setdefault(part, set()).add(spec.seed)
+    assert all(seeds[part] == {0, 1} for part in (readings.BENCHMARK, readings.EXTENSIONS, readings.TUNED))
+    assert all(seeds[part] == {0} for part in (readings.SMALL, readings.LONGER, readings.FADING))
+
+
 # What is measured
 
 

@@ -215,16 +215,19 @@ def draw_curves(frame: Frame) -> Figure:
 def caption_curves(frame: Frame) -> str:
     signs, turned = frame["beta"].map(sign), frame["scale"] < 0
     heads = frame.groupby(["seed", "layer"]).size().iloc[0]
-    hiding = frame[(signs < 0) & ~turned]
-    third = np.array([ratio(head.theta_alpha, head.beta, head.scale)[2] for head in hiding.itertuples()])
+    below = frame[(signs < 0) & ~turned]
+    shares = np.array([ratio(head.theta_alpha, head.beta, head.scale)[:3] for head in below.itertuples()]).reshape(
+        -1, 3
+    )
+    hidden = shares[:, 0] < 0.5
     return (
         f"The priors that BAM SSMax learned on passkeys, with what SSMax makes of them: weight of a key over the "
         f"uniform share (dotted), {KEYS:,} keys of equal content; the first key is the query's own token. A line for "
         f"each of {heads} heads a layer; {counted(frame['seed'])}. Of {len(frame)} heads {(signs > 0).sum()} have "
-        f"β > {NEAR_ZERO:g} and {(signs < 0).sum()} β < −{NEAR_ZERO:g}. Of the latter {len(hiding)} hide the first "
-        f"key, {(third > 0.5).sum()} of them no more than two: they give the third more than half of the uniform "
-        f"share. In {turned.sum()} of all heads SSMax's s is negative and turns the prior round. The axis ends at "
-        f"{LEAST:g} and {MOST:g}."
+        f"β > {NEAR_ZERO:g} and {(signs < 0).sum()} β < −{NEAR_ZERO:g}. Of the latter {hidden.sum()} hide the first "
+        f"key, {(hidden & (shares[:, 2] > 0.5)).sum()} of them no more than two: they give the third more than half of "
+        f"the uniform share. In {turned.sum()} of all heads SSMax's s is negative and turns the prior round. The axis "
+        f"ends at {LEAST:g} and {MOST:g}."
     )
 
 

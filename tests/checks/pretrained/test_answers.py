@@ -193,3 +193,21 @@ def test_the_words_say_the_numbers_of_the_frames() -> None:
         answers.told_of_cache,
     ):
         assert say({}) == ""
+
+
+def test_a_prompt_that_is_asked_with_more_numbers_of_heads_is_one_prompt():
+    once = pd.DataFrame(far_seeing(1.0)).query("far in (0, 2, 10)").assign(model=LABEL)
+    twice = pd.concat([once, once.query("far == 2").assign(far=3)])
+    found, again = (answers.between(frame, "fetching", "random-0") for frame in (once, twice))
+    assert found.value == again.value == 4 / 16 and found.interval(0.95) == again.interval(0.95)
+    assert found.note == again.note == f"{LABEL}, 16 prompts, one random order"
+
+
+def test_keys_beyond_the_training_length_are_told_and_decide_nothing():
+    judged = CHECKS["X-24"].judged(frames())
+    assert [each.finding.decides for each in judged] == [True, True, False, False]
+    made = frames()
+    keys = made["pretrained_keys"]
+    made["pretrained_keys"] = pd.concat([keys, keys.query("length == 400").assign(length=600, correct=0)])
+    told = answers.told_of_keys(made)
+    assert " At 400 tokens: " in told and " 0 of 16" in told.partition(" At 600 tokens: ")[2]

@@ -46,23 +46,14 @@ def above(data: Losses) -> Estimate:
     return largest({encoding(rival).label: data.gap(PAPER, rival, "loss", data.trained) for rival in RIVALS})
 
 
-FLAT = finding(
-    f"Its loss grows by at most {LEVEL} nats at every length up to {FAR}T",
-    lambda data: data.grows(PAPER, FAR),
-    "<=",
-    LEVEL,
-    ours=True,
-)
+def flat(whose: str, form: str, **more: bool) -> Finding:
+    """The loss of a form of Goat stays level."""
+    text = f"{whose} grows by at most {LEVEL} nats at every length up to {FAR}T"
+    return finding(text, lambda data: data.grows(form, FAR), "<=", LEVEL, ours=True, **more)
 
 
-CODED = finding(
-    f"The loss of Goat as in the authors' code grows by at most {LEVEL} nats at every length up to {FAR}T",
-    lambda data: data.grows(CODE, FAR),
-    "<=",
-    LEVEL,
-    ours=True,
-    decides=False,
-)
+FLAT = flat("Its loss", PAPER)
+CODED = flat("The loss of Goat as in the authors' code", CODE, decides=False)
 
 
 def counts(frames: Frames, name: str, times: float) -> Counts:
