@@ -152,27 +152,35 @@ def test_what_mends_a_pretrained_model_is_told_with_the_interval_of_the_surest()
     assert np.isnan(findings.pretrained(frame[frame["length"] == 4096])[3])
 
 
-def test_a_low_perplexity_that_retrieves_little_is_named():
-    names = ("bam", "alibi", "kerple-log", "sandwich", "rope")
-    frame = pd.DataFrame(
+def test_perplexity_goes_with_retrieval_but_for_windows_and_level_curves():
+    names = ("bam", "kerple-log", "alibi", "t5", "rope", "rope-local", "nope")
+    rows = [
         {
-            "encoding": names,
-            "multiple": 16.0,
-            "perplexity": [4.0, 4.1, 4.2, 4.3, 40.0],
-            "accuracy": [1.0, 0.1, 0.9, 1.0, 0.0],
-            "decides": [True] * 5,
+            "encoding": name,
+            "multiple": multiple,
+            "perplexity": perplexity,
+            "accuracy": accuracy,
+            "decides": name != "nope",
         }
+        for multiple, perplexities, accuracies in (
+            (2.0, (4.0, 4.1, 4.4, 4.5, 5.0, 4.2, 1.0), (1.0, 1.0, 0.9, 0.8, 0.2, 0.4, 1.0)),
+            (16.0, (4.0, 4.1, 4.5, 9.0, 40.0, 4.2, 1.0), (1.0, 0.9, 0.3, 0.2, 0.0, 0.1, 1.0)),
+        )
+        for name, perplexity, accuracy in zip(names, perplexities, accuracies, strict=True)
+    ]
+    frame = pd.DataFrame(rows)
+    sentence, more, _, value, low, high, *_ = findings.perplexity_tells(frame)
+    assert sentence.startswith(
+        "Perplexity at 16 times the training length goes with retrieval there: rank correlation -1.00 over 5 encodings "
+        "that see the whole text"
     )
-    sentence, more, _, value, *_ = findings.perplexity_misleads(frame)
+    assert "RoPE Local, which sees a window only, has a lower one than 3 of them and finds 0.10" in sentence
     assert sentence.endswith(
-        "of the 4 within a fifth of the best at 16 times the training length, 3 find at least 0.8 of the "
-        "passkeys there and 1 only 0.10."
+        "of the 3 whose loss grows by at most 0.1 nats from 2 T to 16 T, 2 find at least 0.8 of the passkeys at 16 T, "
+        "ALiBi finds 0.30 (perplexity 4.40, then 4.50)."
     )
-    assert more.endswith("These retrieve little: ALiBi (perplexity 4.10, accuracy 0.10).") and value == 0.25
-    assert (
-        "Of the 1 with a higher one 0 find as much. Rank correlation of perplexity and accuracy: -0.46 over all" in more
-    )
-    assert np.isnan(findings.perplexity_misleads(frame[:1])[3])
+    assert value == low == high == -1 and more.startswith("With RoPE Local: -0.83")
+    assert np.isnan(findings.perplexity_tells(frame[:1])[3])
 
 
 def one_length_each(**places: tuple[float, ...]) -> pd.DataFrame:
@@ -251,7 +259,8 @@ def test_the_committed_findings_stand_without_any_one_encoding_and_any_one_seed(
         found = robustness.order(frame)
         assert findings.other_recipes(found)[0].startswith("None of the ") and found["tau"].min() > 0.75
     for frame in without(committed("perplexity_and_retrieval"), "encoding"):
-        assert 0.3 < findings.perplexity_misleads(frame)[3] < 0.5
+        sentence, _, _, rho, _, high, *_ = findings.perplexity_tells(frame)
+        assert rho < -0.8 and high < -0.5 and re.search(r"ALiBi.* finds? 0.0\d", sentence), sentence
     for frame in without(committed("passkey_confound"), "encoding", "seed"):
         sentence, *_, low, _, _, _ = findings.one_length(frame)
         assert re.search(r"tokens, [^;]*(RoPE|Sinusoidal) finds? ", sentence) and low > 0.3, sentence

@@ -22,6 +22,7 @@ COLUMNS = ["finding", "more", "measured", "value", "low", "high", "figure", "not
 GOOD = 0.8  # the accuracy at which an encoding still answers
 LEVEL = 1.2  # times the best perplexity: who reads a long text about as well
 KNOWN = ("rope", "alibi", "nope")  # the encodings that readers look for first
+GROWS = 0.1  # nats: 10 % more perplexity
 MISSED = "Longer training, or another seed, may pass it; what does not decides nothing."
 SAME = 0.05  # of accuracy: a difference that is none, frozen before the runs of one length
 ARMS = {"larger": "larger models"}  # of `robustness`, in a sentence
@@ -79,10 +80,10 @@ def dividing(models: pd.DataFrame) -> list:
     said = (
         f"Where half of the heads{', or all layers but the last,' * layers} rotate and see the latest T/4 tokens only, "
         f"in training too, an encoding serves two tasks far beyond the training length T: to find a passkey anywhere, "
-        f"and to name the token so many places back, less than T/4. In {good} of {models_of} pairs of models, one "
-        f"trained on each task, both answer at least {GOOD:g}, at {far:g} T and {texts:g} T; without the window in "
-        f"{bare} of {unwindowed}, without the rotation, which costs the near places, in {still_good} of {unrotated}. "
-        f"Places farther back are lost ({beyond:.2f})."
+        f"and to name the token a given number of places back, fewer than T/4. In {good} of {models_of} pairs of "
+        f"models, one trained on each task, both answer at least {GOOD:g}, at {far:g} T and {texts:g} T; without the "
+        f"window in {bare} of {unwindowed}, without the rotation, which costs the near places, in {still_good} of "
+        f"{unrotated}. Places farther back are lost ({beyond:.2f})."
     )
     others, alone = kept[kept["layout"] == ""], kept["layout"] == "window"
     more = (
@@ -237,44 +238,59 @@ def pretrained(losses: pd.DataFrame) -> list:
     ]
 
 
-def perplexity_misleads(frame: pd.DataFrame) -> list:
-    """Do encodings that read long texts well retrieve?"""
+def perplexity_tells(frame: pd.DataFrame) -> list:
+    """Does perplexity go with retrieval among encodings that see the whole text, and does a level curve?"""
     multiple = 16.0 if 16.0 in set(frame["multiple"]) else frame["multiple"].max()
-    kept = frame[(frame["multiple"] == multiple) & frame["decides"].astype(bool)].sort_values("perplexity")
+    kept = frame[frame["decides"].astype(bool)]
+    local = kept["encoding"].map(lambda name: encoding(name).local)
+    at, blind = (rows[rows["multiple"] == multiple].sort_values("perplexity") for rows in (kept[~local], kept[local]))
     place = "perplexity_and_retrieval", "language_models"
-    if len(kept) < 2:
-        said = f"{len(kept)} encodings passed the gates of language and passkeys: too few to compare perplexities."
-        return [said, MISSED, "share that retrieves little", *[np.nan] * 3, *place]
-    best = kept.iloc[0]["perplexity"]
-    level = kept[kept["perplexity"] <= LEVEL * best]
-    good, poor = level[level["accuracy"] >= GOOD], level[level["accuracy"] < GOOD]
+    found = spearman_permutation(at, "encoding", "perplexity", "accuracy")
+    if np.isnan(found.rho):
+        said = f"{len(at)} encodings passed the gates of language and passkeys: too few to compare perplexities."
+        return [said, MISSED, "rank correlation", *[np.nan] * 3, *place]
+    goes = "goes with" if found.high < 0 else "does not for certain go with"
     said = (
-        f"Perplexity on long texts tells which encodings break, and not which of the others retrieve: of the "
-        f"{len(level)} within a fifth of the best at {multiple:g} times the training length, {len(good)} find at least "
-        f"{GOOD:g} of the passkeys there"
+        f"Perplexity at {multiple:g} times the training length {goes} retrieval there: rank correlation "
+        f"{found.rho:.2f} over {found.n} encodings that see the whole text"
     )
-    if len(poor):
-        said += f" and {len(poor)} only {_range(poor['accuracy'])}"
-    named = [
-        f"{label(row.encoding)} (perplexity {row.perplexity:.2f}, accuracy {row.accuracy:.2f})"
-        for row in poor.itertuples()
-    ]
-    rest, (every, near) = (
-        kept.drop(level.index),
-        (spearman_permutation(each, "encoding", "perplexity", "accuracy") for each in (kept, level)),
-    )
-    more = (
-        f"{len(kept)} encodings passed the gates of both tasks; the best perplexity is {best:.2f}. Of the {len(rest)} "
-        f"with a higher one {int((rest['accuracy'] >= GOOD).sum())} find as much."
-    )
-    if near.rho == near.rho:
-        more += (
-            f" Rank correlation of perplexity and accuracy: {every.rho:.2f} over all, {near.rho:.2f} "
-            f"[{near.low:.2f}, {near.high:.2f}] over the {near.n}."
+    near = at[at["perplexity"] <= LEVEL * at["perplexity"].min()]
+    close = spearman_permutation(near, "encoding", "perplexity", "accuracy")
+    if not np.isnan(close.rho):
+        said += f" ({close.rho:.2f} [{close.low:.2f}, {close.high:.2f}] over the {close.n} near the best)"
+    more = ""
+    if len(blind):
+        one, behind = len(blind) == 1, int((at["perplexity"] > blind["perplexity"].max()).sum())
+        said += (
+            f"; {_listed(blind['encoding'])}, which see{'s' * one} a window only, {'has' if one else 'have'} a lower "
+            f"one than {behind} of them and find{'s' * one} {_range(blind['accuracy'])} of the passkeys"
         )
-    if named:
-        more += f" These retrieve little: {'; '.join(named)}."
-    return [f"{said}.", more, "share that retrieves little", *share(len(poor), len(level)), *place]
+        both = spearman_permutation(pd.concat([at, blind]), "encoding", "perplexity", "accuracy")
+        more = f"With {_listed(blind['encoding'])}: {both.rho:.2f} [{both.low:.2f}, {both.high:.2f}]. "
+    more += f"Near: within a fifth of the best perplexity, {at['perplexity'].min():.2f}."
+    row = found.rho, found.low, found.high
+    return [f"{said}. {_level(kept[~local])}".strip(), more, "rank correlation", *row, *place]
+
+
+def _level(kept: pd.DataFrame) -> str:
+    """Who keeps the loss of a few times T as far as was asked, and retrieves little there."""
+    first, last = kept["multiple"].min(), kept["multiple"].max()
+    wide = kept.pivot(index="encoding", columns="multiple", values=["perplexity", "accuracy"]).dropna()
+    growth = np.log(wide["perplexity"][last] / wide["perplexity"][first])
+    level = wide[growth <= GROWS]
+    poor = level[level["accuracy"][last] < GOOD]
+    if first == last or level.empty:
+        return ""
+    told = [
+        f"{label(name)} finds {row['accuracy', last]:.2f} (perplexity {row['perplexity', first]:.2f}, then "
+        f"{row['perplexity', last]:.2f})"
+        for name, row in poor.iterrows()
+    ]
+    said = (
+        f"A level curve is no proof of it: of the {len(level)} whose loss grows by at most {GROWS:g} nats from "
+        f"{first:g} T to {last:g} T, {len(level) - len(poor)} find at least {GOOD:g} of the passkeys at {last:g} T"
+    )
+    return f"{said}, {joined(told)}." if told else f"{said}."
 
 
 def other_recipes(order: pd.DataFrame) -> tuple[str, str]:
@@ -283,11 +299,11 @@ def other_recipes(order: pd.DataFrame) -> tuple[str, str]:
     arms = joined([ARMS.get(arm, arm) for arm in order["arm"]])
     said = (
         f"{turned or 'None'} of the {pairs} pairs that differ among the {int(order['encodings'].max())} of the main "
-        f"comparison turn{'s' * (turned < 2)} by {len(order)} other recipes."
+        f"comparison change{'s' * (turned < 2)} order under any of {len(order)} other recipes."
     )
     more = (
-        f"Of these pairs, by means from 2 T to 16 T, they keep {_range(order['kept'].astype(int), 'd')} ({arms}; "
-        f"Kendall's τ {_range(order['tau'])})."
+        f"Of these pairs, by means from 2 T to 16 T, they keep {_range(order['kept'].astype(int), 'd')} for certain "
+        f"({arms}; Kendall's τ {_range(order['tau'])})."
     )
     return said, more
 
@@ -311,7 +327,7 @@ def findings(
         reached, more = f"{reached} {turned}", f"{more} {kept}"
     rows += [[reached, more, *others]]
     rows += [pretrained(losses)] if len(losses) else []
-    rows += [perplexity_misleads(both), one_length(confound)]
+    rows += [perplexity_tells(both), one_length(confound)]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

@@ -11,44 +11,41 @@ from .spec import Figure, FigureSpec, Frame, rivals
 
 # Loss by position under each way to read a longer text
 AS_IS = "as-is"
-MORE = ((style.SKY, (4, 1), "<"), (style.PURPLE, (2, 1), ">"), (style.BROWN, (6, 2), "h"), (style.TEAL, (1, 2), "p"),
-        (style.RED, (3, 3), "*"), (style.OCHRE, (5, 2, 1, 2), "d"), (style.INDIGO, (2, 3), "H"),
-        (style.DARK, (7, 1), "8"))  # fmt: skip
-LOSSES_LOOKS = (*lines.SERIES, *MORE)
+
+
+def _beside(frame: Frame, within: bool) -> Frame:
+    """Loss above that of the model as it is: rows documents, columns ways; means up to T, or at the longest length."""
+    own = frame[frame["length"] <= frame["trained"]] if within else frame[frame["length"] == frame["length"].max()]
+    losses = own.pivot_table(index="document", columns="way", values="loss")
+    return losses.sub(losses[AS_IS], axis=0).drop(columns=AS_IS)
 
 
 def draw_losses(frame: Frame) -> Figure:
     rivals(frame, "way", "ways to read")
-    fig, (left, right) = style.figure(style.DOUBLE, 2.7, ncols=2)
-    ways, every = list(dict.fromkeys(frame["way"])), sorted(set(frame["length"]))
-    plain = frame[frame["way"] == AS_IS].set_index(["document", "length"])["loss"]
-    for (color, dashes, marker), way in zip(LOSSES_LOOKS, ways, strict=False):
-        own = frame[frame["way"] == way].set_index(["document", "length"])["loss"]
-        mean = own.groupby("length").mean()
-        look = lines.look(color, dashes, marker, label(way))
-        left.plot(mean.index, mean, **look)
-        if way == AS_IS:
-            right.plot(mean.index, 0 * mean, **look)
-            continue
-        by_length = (own - plain).groupby("length")
-        middle, ends = by_length.mean(), np.array([seed_interval(values) for _, values in by_length])
-        right.plot(middle.index, middle, **look)
-        if len(ways) <= len(lines.SERIES):
-            right.fill_between(
-                middle.index, *np.where(np.isfinite(ends), ends, np.nan).T, color=color, alpha=0.12, lw=0
-            )
-    for letter, ax in zip("ab", (left, right), strict=True):
-        ax.axvline(frame["trained"].iloc[0], color=style.PALE, linewidth=0.7, linestyle=":")
-        ticks = every[1::2] if len(every) > 4 else every
-        ax.set_xticks(ticks, [style.length_label(tick) for tick in ticks])
-        ax.set(xlabel="tokens read", title=letter)
-    left.set_ylabel("loss (nats)")
-    right.set_ylabel("above the model as it is (nats)")
-    gaps = frame.set_index(["way", "document", "length"])["loss"].groupby(["way", "length"]).mean()
-    gaps = gaps - gaps.xs(AS_IS)
-    spare = 0.2 * max(gaps.max() - gaps.min(), 0.05)
-    right.set_ylim(gaps.min() - 2 * spare, gaps.max() + 2 * spare)
-    style.direct_labels(right)
+    beyond = _beside(frame, False)
+    order = beyond.mean().sort_values().index
+    height = 1.1 + 0.17 * max(len(order), 6)
+    fig, (left, middle, right) = style.figure(style.DOUBLE, height, ncols=3, width_ratios=(1.25, 1, 1))
+    looks = {order[0]: lines.SERIES[2], order[-1]: lines.SERIES[1], AS_IS: lines.SERIES[4]}
+    means = frame.groupby(["way", "length"])["loss"].mean()
+    for way in order[1:-1]:
+        left.plot(means[way].index, means[way], color=style.PALE, linewidth=0.8, zorder=1)
+    for way, look in looks.items():
+        left.plot(means[way].index, means[way], **lines.look(*look, label(way)))
+    lines.place(left, frame["trained"].iloc[0])
+    every = sorted(set(frame["length"]))
+    ticks = every[1::2] if len(every) > 4 else every
+    left.set_xticks(ticks, [style.length_label(tick) for tick in ticks])
+    left.set(xlabel="tokens read", ylabel="loss (nats)", title="a")
+    style.legend(fig, [left], "lower center", ncols=3)
+    for ax, values, title in ((middle, _beside(frame, True), "b: up to T"), (right, beyond, "c: at the end")):
+        for y, way in enumerate(order):
+            color = looks[way][0] if way in looks else style.BLUE
+            style.interval_row(ax, seed_interval(values[way]), y, color)
+            ax.plot(values[way].mean(), y, "o", color=color)
+        lines.place(ax, 0)
+        ax.set(title=title, xlabel="nats above as it is", ylim=(len(order) - 0.4, -0.6))
+        ax.set_yticks(range(len(order)), map(label, order) if ax is middle else [""] * len(order))
     return fig
 
 
@@ -57,11 +54,12 @@ def caption_losses(frame: Frame) -> str:
     scored = frame[frame["length"] == longest].groupby("way")["loss"].mean().sort_values()
     ends = ", ".join(f"{label(way)} {loss:.2f}" for way, loss in scored.items())
     return (
-        f"{first['model']}, read beyond the {first['trained']:,} tokens of its training (dotted): a, loss; b, loss "
-        f"above that of the model as it is, with 95 % t intervals over documents. "
-        f"Losses are those on the tokens before each position, means of {frame['document'].nunique()} documents; "
-        f"curves of panel a rise and fall with the text, and intervals stand where they can be told apart. "
-        f"At {longest:,} tokens: {ends}."
+        f"{first['model']}, read beyond the {first['trained']:,} tokens of its training (dotted): a, loss as the text "
+        f"goes on, of the model as it is and of the ways with the lowest and the highest loss at the end (pale: the "
+        f"others); b, mean loss up to the trained length above that of the model as it is; c, the same at "
+        f"{longest:,} tokens. Losses are those on the tokens before each position, means of "
+        f"{frame['document'].nunique()} documents; intervals are 95 % t intervals over documents. At {longest:,} "
+        f"tokens: {ends}."
     )
 
 
@@ -72,8 +70,8 @@ LOSSES = FigureSpec(
     notebook="pretrained_model",
     claims=("X-18", "X-19", "X-20"),
     columns=("document", "way", "length", "loss", "model", "trained"),
-    alt="Two panels over the position in the text: the loss under each way to read, and its difference from the model "
-    "as it is, with intervals; a dotted line at the trained length.",
+    alt="Three panels: the loss over the position in the text, a dotted line at the trained length; and a row for each "
+    "way to read with its loss above that of the model as it is, up to the trained length and at the end.",
 )
 
 
