@@ -15,7 +15,9 @@ def test_tasks_that_several_encodings_learned_are_counted():
         for name in names
     )
     sentence, _, _, value, *_ = said.needles(frame)
-    assert sentence.startswith("1 of the 2 tasks are learned by at least 4 of 4 encodings (single-1)")
+    assert sentence.startswith(
+        "1 of the 2 tasks that the profile trains are learned by at least 4 of 4 encodings (single-1)"
+    )
     assert np.isnan(value)  # tasks were chosen, not drawn: their share has no interval
 
 
@@ -109,22 +111,27 @@ def test_a_correlation_of_few_encodings_is_told_without_them():
     )
     frame.loc[3:, "near"] += np.array([3, 1, 4, 1, 5, 9, 2, 6, 5]) / 1000
     sentence, _, _, value, *_ = said.masses(frame)
-    assert "Over 12 encodings" in sentence and ", but over the 9 in which some head" in sentence and abs(value) < 0.7
+    assert (
+        "Over 12 encodings the rank correlation of far mass" in sentence
+        and ", but over the 9 in which some head" in sentence
+        and abs(value) < 0.7
+    )
 
 
-def test_pairs_are_told_of_who_learned_them_from_the_most_on():
-    carries = {"rope": 4.0, "alibi": 8.0, "bam": 64.0, "nope": 16.0, "t5": 64.0}
-    runs = [(name, seed, n) for name in carries for seed in (0, 1) for n in (128, 2048, 8192)]
-    frame = pd.DataFrame(runs, columns=["encoding", "seed", "length"]).assign(trained=128)
-    frame["passed"], far = frame["encoding"] != "t5", frame["length"] > 128
-    frame["most"] = 32 + 32 * far
-    frame["carried"] = (frame["encoding"].map(carries) + frame["seed"]).clip(upper=64).where(far, 32.0)
-    sentence, _, measured, value, low, high, *_ = said.recall(frame)
-    assert "the 4 encodings that learned the task carry 32 of the 32 pairs" in sentence
-    told = "At 16 times that length 1 of them carries all 64: 64 by BAM; 16 by NoPE; 8 by ALiBi; 4 by RoPE."
-    assert told in sentence
-    assert measured == "share that carries all pairs there" and low < value == 0.25 < high
-    assert np.isnan(said.recall(frame.assign(passed=False))[3])
+def test_pairs_are_told_of_who_learned_them_with_every_seed():
+    shares = {"rope": 0.1, "alibi": 0.66, "bam": 1.0, "nope": 0.97, "t5": 0.99}
+    rows = [(name, load, n, 2) for name in shares for load in (16, 64) for n in (128, 2048, 8192)]
+    frame = pd.DataFrame(rows, columns=["encoding", "load", "length", "seeds"]).assign(trained=128, mean=1.0)
+    frame["passed"] = frame["seeds"].where(frame["encoding"] != "t5", 1)
+    hard = (frame["load"] == 64) & (frame["length"] == 2048)
+    frame.loc[hard, "mean"] = frame["encoding"].map(shares)
+    sentence, _, _, value, *_ = said.recall(frame)
+    assert sentence == (
+        "At 16 times the training length, with 64 pairs in the text, 2 of the 4 encodings that learned the task with "
+        "every seed still answer 0.95 of the queries or more: BAM and NoPE; 1 between that and half: ALiBi 0.66; 1 "
+        "fewer than half: RoPE 0.10."
+    )
+    assert np.isnan(value) and said.recall(frame.assign(passed=0))[0].startswith("Too few")
 
 
 def test_sharpness_counts_the_heads_beyond_the_freezing_scale_at_the_trained_length():
@@ -173,7 +180,9 @@ def test_other_recipes_are_told_with_the_arm_that_agrees_least():
     rows = [["larger", 4, 0.9, 0.7, 1.0, 5, 5, 0], ["own rates", 4, 0.8, 0.6, 0.9, 5, 4, 0]]
     sentence, _, measured, *number, metric, _ = said.recipes(pd.DataFrame(rows, columns=robustness.ORDER))
     assert (
-        sentence.startswith("None of the 5 pairs") and "they keep 4 to 5 (" in sentence and metric == "robustness_order"
+        sentence.startswith("None of the 5 pairs")
+        and "they keep 4 to 5 for certain (" in sentence
+        and metric == "robustness_order"
     )
     assert (measured, number) == ("lowest τ, own rates", [0.8, 0.6, 0.9])
     unknown = pd.DataFrame([["larger", 1, np.nan, -1.0, 1.0, 0, 0, 0]], columns=robustness.ORDER)
@@ -191,6 +200,6 @@ def test_needles_far_away_are_counted_by_whole_intervals():
     columns = ["encoding", "seed", "length", "score", "prompts", "tasks", "trained", "passed"]
     frame = pd.DataFrame(rows, columns=columns)
     sentence, _, measured, value, low, _, *_ = said.far_needles(frame)
-    assert sentence.startswith("Of 4 encodings that learned them 1 finds 0.8 of the needles at 16 times")
+    assert sentence.startswith("Of 4 trained encodings that learned them 1 finds 0.8 of the needles at 16 times")
     assert sentence.endswith(": BAM; 2 find fewer, undecided: 1.") and (measured, value) == ("BAM", 1.0) and low > 0.9
     assert np.isnan(said.far_needles(frame[frame["encoding"] != "nope"])[3])

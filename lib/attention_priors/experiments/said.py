@@ -7,9 +7,11 @@ import pandas as pd
 
 from .. import evaluation
 from ..parallel.methods import METHODS
+from ..positions.encodings import ENCODINGS
 from . import needles as needle_tasks
 from . import tails
-from .findings import GOOD, MISSED, joined, label, other_recipes, share
+from .findings import GOOD, MISSED, joined, label, other_recipes
+from .recall import HALF
 
 LEVEL = 0.1  # nats of growth: 10 % more perplexity
 WAYS = {  # to read a long text, in a sentence
@@ -18,8 +20,9 @@ WAYS = {  # to read a long text, in a sentence
     "lexical": "if BM25 chooses them",
     "oracle": "if an oracle does",
 }
+LEADER = "bam-ssmax"  # of BAM's tables of needles
 UNKNOWN = [np.nan] * 3
-LEARNED = 0.95  # of a string task's symbols within the training lengths
+LEARNED = 0.95  # of a task's answers
 
 
 def needles(gates: pd.DataFrame) -> list:
@@ -27,7 +30,7 @@ def needles(gates: pd.DataFrame) -> list:
     able, tasks = needle_tasks.able(gates), gates["task"].nunique()
     named = f" ({', '.join(able)})" if able else ""
     said = (
-        f"{len(able)} of the {tasks} tasks are learned by at least {needle_tasks.ENOUGH} of "
+        f"{len(able)} of the {tasks} tasks that the profile trains are learned by at least {needle_tasks.ENOUGH} of "
         f"{gates['encoding'].nunique()} encodings{named}; only on these are encodings compared."
     )
     return [said, "", "", *UNKNOWN, "ruler_tasks", "needles"]
@@ -35,7 +38,8 @@ def needles(gates: pd.DataFrame) -> list:
 
 def far_needles(average: pd.DataFrame) -> list:
     """Which encodings still find the needles of the tasks that several have learned, at the longest length."""
-    kept, longest = average[average["passed"].astype(bool)], average["length"].max()
+    read = average["encoding"].map(lambda name: name in ENCODINGS and ENCODINGS[name].trained_as is not None)
+    kept, longest = average[average["passed"].astype(bool) & ~read], average["length"].max()
     place = "ruler_average", "needles"
     asked = kept[kept["length"] == longest].assign(hits=lambda rows: (rows["score"] * rows["prompts"]).round())
     if asked["encoding"].nunique() < needle_tasks.ENOUGH:
@@ -46,11 +50,15 @@ def far_needles(average: pd.DataFrame) -> list:
     reach = [name for name in means.index if bounds[name][0] >= GOOD]
     fewer = [name for name in means.index if bounds[name][1] < GOOD]
     said = (
-        f"Of {len(means)} encodings that learned them {len(reach) or 'none'} find{'s' * (len(reach) < 2)} {GOOD:g} of "
-        f"the needles at {longest / kept['trained'].iloc[0]:g} times the training length, by the whole interval"
+        f"Of {len(means)} trained encodings that learned them {len(reach) or 'none'} find{'s' * (len(reach) < 2)} "
+        f"{GOOD:g} of the needles at {longest / kept['trained'].iloc[0]:g} times the training length, by the whole "
+        "interval"
     )
     said += f": {joined([label(name) for name in reach])}" if reach else ""
     said += f"; {len(fewer)} find{'s' * (len(fewer) == 1)} fewer, undecided: {len(means) - len(reach) - len(fewer)}."
+    if LEADER in means.index:
+        low, high = bounds[LEADER]
+        said += f" {label(LEADER)}, which leads in BAM's tables, finds {means[LEADER]:.2f} [{low:.2f}, {high:.2f}]."
     last = (reach or list(means.index))[-1]
     measured = f"lowest of those that find them, {label(last)}" if len(reach) > 1 else label(last)
     return [said, "", measured, means[last], *bounds[last], *place]
@@ -145,13 +153,14 @@ def scale(growth: pd.DataFrame) -> list:
         level, best = own[own["growth_high"] <= LEVEL], own.loc[own["loss"].idxmin()]
         stay = joined([label(name) for name in level["encoding"]]) or "none"
         parts.append(
-            f"of {parameters / 1e6:.2g} million parameters with {stay} stay within {LEVEL} nats of it at T, and "
-            f"{label(best['encoding'])} has the least loss, {best['loss']:.3f}"
+            f"of {parameters / 1e6:.2g} million parameters {stay} (lowest mean: {label(best['encoding'])}, "
+            f"{best['loss']:.3f})"
         )
     worst = known.loc[known["growth"].idxmax()]
     said = (
-        f"At {multiple:g} times the training length, on {int(known['documents'].max())} documents, models "
-        f"{'; '.join(parts)}. {label(worst['encoding'])} grows most, by {worst['growth']:.2f} nats."
+        f"At {multiple:g} times the training length, on {int(known['documents'].max())} documents, these models stay "
+        f"within {LEVEL} nats of their loss at T: {'; '.join(parts)}. The loss of {label(worst['encoding'])} grows "
+        f"most, by {worst['growth']:.2f} nats."
     )
     row = worst[["growth", "growth_low", "growth_high"]]
     return [said, "", f"growth of {label(worst['encoding'])}", *row, *place]
@@ -200,11 +209,13 @@ def chunks(over: pd.DataFrame) -> list:
 def masses(frame: pd.DataFrame) -> list:
     """Does the near mass of a prior go with accuracy among the encodings that have any?"""
     every, found = tails.correlation(frame, "near"), tails.correlation(tails.staying(frame), "near")
+    far = tails.correlation(frame, "far")
     turn = ", but" if every.p <= tails.LEVEL < found.p else ";"
     said = (
-        f"Over {every.n} encodings the rank correlation of near mass with accuracy is {every.rho:.2f} (p = "
-        f"{every.p:.2g}){turn} over the {found.n} in which some head puts more than {tails.APART:g} of its prior near "
-        f"the query it is {found.rho:.2f} (p = {found.p:.2g})."
+        f"Over {every.n} encodings the rank correlation of far mass with accuracy is {far.rho:.2f} [{far.low:.2f}, "
+        f"{far.high:.2f}] (p = {far.p:.2g}), that of near mass {every.rho:.2f} (p = {every.p:.2g}){turn} over the "
+        f"{found.n} in which some head puts more than {tails.APART:g} of its prior near the query it is "
+        f"{found.rho:.2f} (p = {found.p:.2g})."
     )
     return [said, "", "correlation over those", found.rho, found.low, found.high, "encodings_tails", "phase_diagram"]
 
@@ -225,27 +236,27 @@ def recipes(order: pd.DataFrame) -> list:
     ]
 
 
-def recall(carried: pd.DataFrame) -> list:
-    """How many pairs are carried at T, and by whom still at 16T, of the encodings with a run that passed."""
-    trained = carried["trained"].iloc[0]
-    far = min(16 * trained, carried["length"].max())
-    kept = carried[carried["passed"].astype(bool)]
-    means = kept.pivot_table("carried", "encoding", "length")
+def recall(surface: pd.DataFrame) -> list:
+    """Who answers with the most pairs at 16T, of the encodings of which every seed passed the gate."""
+    trained = surface["trained"].iloc[0]
+    far = min(16 * trained, surface["length"].max())
     place = "recall_carried", "needles"
+    kept = surface[(surface["passed"] == surface["seeds"]) & (surface["length"] == far)]
+    most = kept["load"].max()
+    means = kept[kept["load"] == most].set_index("encoding")["mean"].sort_values(ascending=False, kind="stable")
     if len(means) < needle_tasks.ENOUGH:
-        return ["Too few encodings have learned the task.", MISSED, "pairs", *UNKNOWN, *place]
-    order, most = means[far].sort_values(ascending=False), kept.loc[kept["length"] == far, "most"].max()
-    alike = order.groupby(order.round(), sort=False)
-    told = [f"{value:.0f} by {joined([label(name) for name in own.index])}" for value, own in alike]
-    whole = int((order >= most).sum())
-    near = sorted({f"{value:.0f}" for value in (means[trained].min(), means[trained].max())}, key=float)
+        return ["Too few encodings have learned the task.", MISSED, "accuracy", *UNKNOWN, *place]
+    nearly, fewer = means[means >= LEARNED], means[means < HALF]
+    between = means.drop([*nearly.index, *fewer.index])
     said = (
-        f"At their training length the {len(means)} encodings that learned the task carry "
-        f"{' to '.join(near)} of the {kept.loc[kept['length'] == trained, 'most'].max()} pairs that are asked "
-        f"there. At {far / trained:g} times that length {whole} of them {'carries' if whole == 1 else 'carry'} all "
-        f"{most}: {'; '.join(told)}."
+        f"At {far / trained:g} times the training length, with {most} pairs in the text, {len(nearly)} of the "
+        f"{len(means)} encodings that learned the task with every seed still answer {LEARNED:g} of the queries or more"
     )
-    return [said, "", "share that carries all pairs there", *share(whole, len(order)), *place]
+    said += f": {joined([label(name) for name in nearly.index])}" if len(nearly) else ""
+    for names, what in ((between, "between that and half"), (fewer, "fewer than half")):
+        told = joined([f"{label(name)} {value:.2f}" for name, value in names.items()])
+        said += f"; {len(names)} {what}: {told}" if len(names) else ""
+    return [f"{said}.", "", "", *UNKNOWN, *place]
 
 
 def strings(accuracy: pd.DataFrame) -> list:

@@ -89,13 +89,13 @@ def without(frame, *names):
 
 def test_an_arm_that_a_profile_leaves_out_leaves_it_open_unless_another_fails():
     good = given(printed)
-    short = good | {READINGS: without(good[READINGS], "t5", "kerple-power", "rope-pi", "lag-table", "learned")}
+    short = good | {READINGS: without(good[READINGS], "t5-quarter", "kerple-power", "rope-pi", "lag-table", "learned")}
     for claim in ("PE-C2", "PE-KERPLE-E", "PE-C5", "PE-C4", "PE-PI-E2"):
         assert outcome(claim, short) == "undecided", claim
-    note = judged("PE-C2", short)["The loss of T5 buckets grows by at most 0.1 nats at every length up to 64T"].note
+    note = judged("PE-C2", short)["The loss of T5 buckets to T/4 grows by at most 0.1 nats at every length up to 64T"].note
     assert "not in this profile: T5 buckets" in note
     bad = given(reverse)
-    assert outcome("PE-C2", bad | {READINGS: without(bad[READINGS], "t5")}) == "disagrees"
+    assert outcome("PE-C2", bad | {READINGS: without(bad[READINGS], "t5-quarter")}) == "disagrees"
     for part in ("longer", "tuned", "small"):
         gone = good | {READINGS: good[READINGS].query("part != @part")}
         assert outcome({"longer": "BAM-F10", "tuned": "PE-PI", "small": "PE-F6"}[part], gone) == "undecided"
@@ -180,9 +180,9 @@ def test_the_sizes_are_judged_apart():
 
 def test_the_property_table_says_what_the_sentences_say():
     table = survey.property_table(given(printed)).set_index("encoding")
-    assert set(table.loc[["alibi", "t5", "sandwich"], "extrapolates"]) == {"yes"}
+    assert set(table.loc[["alibi", "t5-quarter", "sandwich"], "extrapolates"]) == {"yes"}
     assert set(table.loc[["rope", "sinusoidal", "xpos"], "extrapolates"]) == {"no"}
-    assert table.loc["t5", "survey"] == "YYYY" and table.loc["learned", "survey"] == ""
+    assert table.loc["t5-quarter", "survey"] == "YYYY" and table.loc["learned", "survey"] == ""
     near = survey.property_table(given(printed, multiples=(1, 2, 4))).set_index("encoding")
     assert near.loc["alibi", "extrapolates"] == "open", "nobody looked far enough"
     assert table.loc["rope", "low"] < table.loc["rope", "growth"] < table.loc["rope", "high"]
@@ -191,3 +191,10 @@ def test_the_property_table_says_what_the_sentences_say():
 def test_holm_counts_the_sentences_of_a_claim():
     findings = [each for each in CHECKS["BAM-C18"].sentences]
     assert len(findings) == 14 and {each.outcome for each in judge(findings, given(printed))} == {"agrees"}
+
+
+def test_the_t5_that_is_judged_has_its_last_bucket_at_a_quarter_of_the_training_length():
+    frame = given(printed)[READINGS]
+    names = losses.readings({READINGS: frame.assign(trained=512, length=frame["length"] * 4)}).frame["encoding"]
+    assert losses.PLAIN_T5 not in set(names) and losses.T5 in set(names)
+    assert losses.PLAIN_T5 in set(losses.readings({READINGS: frame}).frame["encoding"])

@@ -55,7 +55,7 @@ def printed(name, multiple):
         return start + slope * within + 0.4 * (doublings - within)
     base = name.removesuffix("-ssmax")
     start = {"nope": 0.06, "alibi": 0.0, "bam": 0.03}.get(base, 0.04 if name == "rope-ssmax" else 0.02)
-    beyond = 0.02 * (base in ("bam", "t5")) if multiple > 1 else 0.0
+    beyond = 0.02 * (base in ("bam", "t5", "t5-quarter")) if multiple > 1 else 0.0
     return start + GROWING.get(name, GROWING.get(base, 0.0)) * doublings + beyond - 0.01 * (name == "bam-ssmax")
 
 

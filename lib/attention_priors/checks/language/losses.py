@@ -24,10 +24,9 @@ from attention_priors.positions.encodings import encoding
 
 PERPLEXITY, LOSSES, READINGS, FADING = "language_perplexity", "language_losses", "language_readings", "language_fading"
 RECIPE = "language-small"
+QUARTER = 4
+T5, PLAIN_T5 = "t5-quarter", "t5"  # the last bucket begins at lag 32, at lag 128
 LEVEL, DIVERGES = 0.1, 0.5  # nats more than at T: level up to the one, diverging beyond the other
-LATE_BUCKET = (
-    "T5's last bucket begins at T here and sees 1.5 % of the pairs in training; its authors let it begin at T / 4"
-)
 CLOSE = 0.05  # nats between encodings that count as alike (BAM's Table 2: at most 0.03 without NoPE)
 FAR = 64  # multiples of T, as in BAM's Figs. 6 and 7
 BEYOND = 1.001  # least multiple of T for "beyond T"
@@ -53,7 +52,7 @@ class Losses:
 
     def why(self, *names: str) -> str:
         """Why some of these do not decide: not in the profile, or their gate missed, with the seeds."""
-        return lacking({_label(name): self._seeds(name) for name in names})
+        return lacking({label(name): self._seeds(name) for name in names})
 
     def _of(self, name: str) -> pd.DataFrame:
         return self.rows[self.rows["encoding"] == name]
@@ -99,7 +98,7 @@ class Losses:
             one, other = (set(self.of(name)["times"]) for name in (first, second))
             if one and other and one != other:
                 more = first if max(one) > max(other) else second
-                return unknown(f"{_label(more)} passed its gate with more tokens alone; losses of equal tokens compare")
+                return unknown(f"{label(more)} passed its gate with more tokens alone; losses of equal tokens compare")
         found = (self.by_seed(name, column, lengths) for name in (first, second))
         return self._told((next(found) - next(found)).dropna(), lengths, first, second)
 
@@ -112,7 +111,7 @@ class Losses:
         """The growth at `times` T; where only less was read, that at the longest, and it may be larger."""
         read = self.lengths(name, most=times)
         if not read or (found := self.at(name, "growth", read[-1])).value != found.value:
-            return unknown(self.why(name) or f"{_label(name)} not read")
+            return unknown(self.why(name) or f"{label(name)} not read")
         if read[-1] >= times * self.trained:
             return found
         note = f"read up to {read[-1] / self.trained:.3g}T"
@@ -123,10 +122,10 @@ class Losses:
     ) -> Estimate:
         if len(values):
             found = mean({int(seed): float(value) for seed, value in values.items()}, within)
-            more = [f"{_label(name)} at {times} × tokens" for name in names if (times := self._times(name)) > 1]
+            more = [f"{label(name)} at {times} × tokens" for name in names if (times := self._times(name)) > 1]
             return replace(found, note="; ".join(filter(None, [self.why(*names), *more])))
         where = ", ".join(f"{n / self.trained:.3g}T" for n in lengths) or "any common length"
-        return unknown(self.why(*names) or f"{', '.join(map(_label, names))} not read at {where}")
+        return unknown(self.why(*names) or f"{', '.join(map(label, names))} not read at {where}")
 
 
 def first_domain(frames: Frames) -> Losses:
@@ -146,10 +145,15 @@ def _domain(frames: Frames, known: bool) -> Losses:
 
 
 def readings(frames: Frames, parts: Sequence[str] = (BENCHMARK, EXTENSIONS, TUNED)) -> Losses:
-    """Some parts of language_readings, on text of the kind trained on; what was tuned has names that end in +."""
+    """Some parts of language_readings, on text of the kind trained on; what was tuned has names that end in +.
+
+    T5 is the row whose last bucket begins at T / 4, as its authors have it: at T = 128 that to lag 32, at T = 512 the
+    plain one.
+    """
     frame = frames[READINGS]
     frame = frame[frame["part"].isin(parts)]
     names = frame["encoding"].where(frame["part"] != TUNED, frame["encoding"] + AGAIN)
+    names = names.mask((names == PLAIN_T5) & (frame["trained"] == QUARTER * 128), T5)
     return Losses(frame.assign(encoding=names))
 
 
@@ -163,7 +167,10 @@ def longer(frames: Frames) -> Losses:
     return readings(frames, (LONGER,))
 
 
-def _label(name: str) -> str:
+def label(name: str) -> str:
+    """An encoding in a sentence."""
+    if name == T5:
+        return "T5 buckets to T/4"
     return encoding(name.removesuffix(AGAIN)).label + " trained further" * name.endswith(AGAIN)
 
 
@@ -181,7 +188,7 @@ def finding(
 
 def stays(name: str, bound: float = LEVEL, times: float = FAR, read: Read = readings) -> Finding:
     """Level at every length."""
-    text = f"The loss of {_label(name)} grows by at most {bound} nats at every length up to {times:.3g}T"
+    text = f"The loss of {label(name)} grows by at most {bound} nats at every length up to {times:.3g}T"
     return finding(
         text,
         lambda data: data.grows(name, times),
@@ -189,13 +196,12 @@ def stays(name: str, bound: float = LEVEL, times: float = FAR, read: Read = read
         bound,
         read,
         ours=True,
-        beyond=LATE_BUCKET if name == "t5" else "",
     )
 
 
 def breaks(name: str, bound: float = LEVEL, times: float = FAR, read: Read = readings) -> Finding:
     """Not level in the end."""
-    text = f"The loss of {_label(name)} grows by more than {bound} nats at {times:.3g}T"
+    text = f"The loss of {label(name)} grows by more than {bound} nats at {times:.3g}T"
     return finding(text, lambda data: data.end(name, times), ">", bound, read, ours=True)
 
 
@@ -207,7 +213,7 @@ def below(
 
     def estimate(data: Losses) -> Estimate:
         return smallest(
-            {_label(other): data.gap(other, lower, column, data.lengths(lower, other, **where)) for other in others}
+            {label(other): data.gap(other, lower, column, data.lengths(lower, other, **where)) for other in others}
         )
 
     return finding(text, estimate, ">", 0.0, read)

@@ -11,15 +11,16 @@ from attention_priors.checks.language.losses import (
     AGAIN,
     BEYOND,
     DIVERGES,
-    LATE_BUCKET,
     LEVEL,
     READINGS,
     RECIPE,
+    T5,
     Losses,
     Read,
     below,
     breaks,
     finding,
+    label,
     readings,
     small,
     stays,
@@ -33,14 +34,14 @@ from attention_priors.positions.encodings import FACTOR, encoding
 
 ABSOLUTE = ("sinusoidal", "learned")
 KERNELS = ("kerple-power", "kerple-log")
-RELATIVE = ("t5", "alibi", *KERNELS, "sandwich", "rope", "rope-bias", "xpos")
+RELATIVE = (T5, "alibi", *KERNELS, "sandwich", "rope", "rope-bias", "xpos")
 GROUPS = ("rope", "rope-learned", "xpos", "group-damped", "group-defective", "alibi")
 SIZED = (*ABSOLUTE, "alibi")  # beside NoPE, at every size
 NEAR = 4  # "interpolating" lengths: up to four times
 PROPERTIES = ("relative", "trainable", "each_layer")
 SUMMARY = {  # the survey's table as reconstructed: these three, then whether it extrapolates
     "sinusoidal": (False, False, False, False),
-    "t5": (True, True, True, True),
+    T5: (True, True, True, True),
     "rope": (True, False, True, False),
     "alibi": (True, False, True, True),
     "kerple-log": (True, True, True, True),
@@ -52,8 +53,8 @@ SUMMARY = {  # the survey's table as reconstructed: these three, then whether it
 def less(names: Iterable[str], than: Iterable[str] = ABSOLUTE) -> Iterator[Finding]:
     """Each of these grows less beyond T than every one of the others."""
     for name in names:
-        words = " and ".join(encoding(other).label for other in than)
-        text = f"{encoding(name).label} grows less beyond T than {words}"
+        words = " and ".join(map(label, than))
+        text = f"{label(name)} grows less beyond T than {words}"
         yield below(text, name, tuple(than), "growth", least=BEYOND)
 
 
@@ -170,10 +171,10 @@ def spoils(name: str, relation: str, bound: float, text: str) -> Finding:
     return finding(text, lambda data: data.gap(name, ROPE, "loss", data.trained), relation, bound, ours=True)
 
 
-TOLD = ("sinusoidal", "t5", "rope", "alibi")  # whether they extrapolate the survey says in its text, too
+TOLD = ("sinusoidal", T5, "rope", "alibi")  # whether they extrapolate the survey says in its text, too
 
 CHECKS = claims(
-    claim("PE-C2", *map(stays, ("alibi", "t5")), *map(breaks, ("sinusoidal", "rope")), recipe=RECIPE),
+    claim("PE-C2", *map(stays, ("alibi", T5)), *map(breaks, ("sinusoidal", "rope")), recipe=RECIPE),
     claim(
         "PE-C3",
         stays("alibi"),
@@ -188,7 +189,7 @@ CHECKS = claims(
         below(
             f"T5's buckets grow less up to {NEAR}T, in the mean, than one bias for each lag, whose entries beyond T "
             "were never trained (our reading of interpolation)",
-            "t5",
+            T5,
             "lag-table",
             "growth",
             least=BEYOND,
@@ -202,8 +203,8 @@ CHECKS = claims(
     claim(
         "PE-F3",
         stays("alibi"),
-        *(replace(each, beyond=LATE_BUCKET) for each in less(["alibi"], ["t5"])),
-        *less(["t5"], ["rope"]),
+        *less(["alibi"], [T5]),
+        *less([T5], ["rope"]),
         *less(["rope"], ["sinusoidal"]),
         recipe=RECIPE,
     ),
