@@ -127,7 +127,7 @@ def property_table(frames: Frames) -> pd.DataFrame:
                 "high": high,
                 "length": length,
                 "trained": data.trained,
-                "extrapolates": {"agrees": "yes", "disagrees": "no"}.get(outcome, "open"),
+                "extrapolates": "no" if low > LEVEL else {"agrees": "yes", "disagrees": "no"}.get(outcome, "open"),
                 "survey": "".join("NY"[each] for each in claimed) if claimed else "",
                 "seeds": len(at.seeds),
             }
