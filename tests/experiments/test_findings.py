@@ -53,7 +53,8 @@ def test_who_reaches_is_named_and_the_last_of_them_has_the_interval():
     )
     assert found["more"] == (
         "These: KERPLE log 1.00. Fewer: RoPE 0.05. Undecided: Sandwich 0.85 [0.21, 1.00]. With SSMax: ALiBi SSMax "
-        "1.00. All rows of the benchmark that learn the task at up to 128 tokens; the line, 0.8, is ours."
+        "1.00. All rows of the benchmark that learn the task at up to 128 tokens; the line, 0.8, is ours. An interval of three perfect "
+        "seeds knows of prompts only."
     )
     assert found["value"] == 1 and found["low"] >= 0.8
     assert found["measured"] == "accuracy of KERPLE log"
@@ -204,7 +205,7 @@ def one_length_each(**places: tuple[float, ...]) -> pd.DataFrame:
 def test_what_one_length_costs_is_told_by_encoding():
     frame = one_length_each(rope=(0.2, 0.21, 0.22), nope=(0.98, 0.99, 1.0), alibi=(0.6, 0.9, 1.0))
     sentence, more, measured, value, low, high, *_ = findings.one_length(frame)
-    assert "128 tokens, RoPE finds 0.79 fewer of the passkeys" in sentence
+    assert "128 tokens, RoPE finds a share of the passkeys in shorter prompts that is lower by 0.79 than" in sentence
     assert sentence.endswith("; within 0.05 for NoPE; undecided for ALiBi.")
     assert measured == "fewer, RoPE"
     assert low < value < high and value == pytest.approx(0.79) and "3 of 9 trained at one, 0 of 9 at many" in more
@@ -262,7 +263,8 @@ def test_the_committed_findings_stand_without_any_one_encoding_and_any_one_seed(
         sentence, _, _, rho, _, high, *_ = findings.perplexity_tells(frame)
         assert rho < -0.8 and high < -0.5 and re.search(r"ALiBi.* finds? 0.0\d", sentence), sentence
     for frame in without(committed("passkey_confound"), "encoding", "seed"):
-        sentence, *_, low, _, _, _ = findings.one_length(frame)
+        sentence, _, measured, _, low, *_ = findings.one_length(frame)
+        assert "predicted before their runs" in measured
         assert re.search(r"tokens, [^;]*(RoPE|Sinusoidal) finds? ", sentence) and low > 0.3, sentence
     for frame in without(committed("pretrained_losses", "cpu"), "document"):
         assert findings.pretrained(frame)[4] > 0.5

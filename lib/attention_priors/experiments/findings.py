@@ -26,6 +26,7 @@ GROWS = 0.1  # nats: 10 % more perplexity
 MISSED = "Longer training, or another seed, may pass it; what does not decides nothing."
 SAME = 0.05  # of accuracy: a difference that is none, frozen before the runs of one length
 ARMS = {"larger": "larger models"}  # of `robustness`, in a sentence
+PREDICTED = range(5, 10)  # seeds of one length whose outcome was frozen in a commit before their runs
 FARTHEST = 64  # times the training length: what all are asked
 MENDS = {"sinks": "a window with four sinks", "yarn": "YaRN", "ntk": "the NTK-aware base"}  # nothing is trained
 
@@ -136,12 +137,14 @@ def who_reaches(counts: pd.DataFrame) -> list:
     if len(undecided):
         told = (
             f"{label(name)} {undecided[name]:.2f} [{bounds[name][0]:.2f}, {bounds[name][1]:.2f}]"
+            + ", one seed" * (len(hits[name]) == 1)
             for name in undecided.index
         )
         named.append(f"Undecided: {'; '.join(told)}.")
     named += [_valued("With SSMax", scaled)] if len(scaled) else []
     named.append(
-        f"All rows of the benchmark that learn the task at up to {trained} tokens; the line, {GOOD:g}, is ours."
+        f"All rows of the benchmark that learn the task at up to {trained} tokens; the line, {GOOD:g}, is ours. An "
+        "interval of three perfect seeds knows of prompts only."
     )
     last = (reach if len(reach) else means).index[-1]
     measured = f"lowest of those that find them, {label(last)}" if len(reach) > 1 else f"accuracy of {label(last)}"
@@ -178,8 +181,8 @@ def one_length(frame: pd.DataFrame) -> list:
         most, one = certain[0], len(certain) == 1
         said = (
             f"Training at one length can teach that length alone: trained on prompts of exactly {trained} tokens, "
-            f"{_listed(certain)} find{'s' * one} {_range(pd.Series([bounds[name][0] for name in certain]))} fewer of "
-            "the passkeys in shorter prompts than if trained on varied lengths"
+            f"{_listed(certain)} find{'s' * one} a share of the passkeys in shorter prompts that is lower by "
+            f"{_range(pd.Series([bounds[name][0] for name in certain]))} than if trained on varied lengths"
         )
     else:
         said = f"Training on prompts of {trained} tokens alone costs no encoding for certain anything at shorter ones"
@@ -189,7 +192,18 @@ def one_length(frame: pd.DataFrame) -> list:
         ([label(name) for name in bounds if name not in {*costly, *level}], "undecided for {}"),
     ):
         said += f"; {what.format(joined(names))}" if names else ""
-    return [f"{said}.", more, f"fewer, {label(most)}", *bounds[most], *place]
+    told = f"fewer, {label(most)}"
+    ahead = lost[most][lost[most].index.isin(PREDICTED, level="seed")]
+    if len(ahead) > 2:
+        return [
+            f"{said}.",
+            more,
+            f"{told}, {len(ahead)} seeds predicted before their runs",
+            ahead.mean(),
+            *evaluation.seed_interval(ahead),
+            *place,
+        ]
+    return [f"{said}.", more, told, *bounds[most], *place]
 
 
 def _without_any(by_seed: pd.Series) -> bool:

@@ -92,7 +92,9 @@ def test_an_arm_that_a_profile_leaves_out_leaves_it_open_unless_another_fails():
     short = good | {READINGS: without(good[READINGS], "t5-quarter", "kerple-power", "rope-pi", "lag-table", "learned")}
     for claim in ("PE-C2", "PE-KERPLE-E", "PE-C5", "PE-C4", "PE-PI-E2"):
         assert outcome(claim, short) == "undecided", claim
-    note = judged("PE-C2", short)["The loss of T5 buckets to T/4 grows by at most 0.1 nats at every length up to 64T"].note
+    note = judged("PE-C2", short)[
+        "The loss of T5 buckets to T/4 grows by at most 0.1 nats at every length up to 64T"
+    ].note
     assert "not in this profile: T5 buckets" in note
     bad = given(reverse)
     assert outcome("PE-C2", bad | {READINGS: without(bad[READINGS], "t5-quarter")}) == "disagrees"

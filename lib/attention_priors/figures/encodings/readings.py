@@ -117,9 +117,9 @@ def caption_properties(frame: Frame) -> str:
         "token everywhere depend on i - j alone, up to a constant of the row; trainable: positions have parameters "
         "that a gradient moves; in each layer: and not added to the input alone. Extrapolates: the loss of language "
         f"models trained on {trained_on(own)} tokens grows by at most 0.1 nats at every length up to 64 times that "
-        "(yes), certainly not at the longest (no), or neither can be told of all lengths (open); growth with its 95 % t "
-        "interval over seeds, –: the encoding has no positions there, or missed the gate of order. The survey: its "
-        "entries for the four properties, as reconstructed."
+        "(yes), certainly by more at the longest (no), or neither can be told (open); growth with its 95 % t interval "
+        "over seeds, –: the encoding has no positions there, or missed the gate of order. The survey: its entries for "
+        "the four properties, as reconstructed."
     )
 
 
