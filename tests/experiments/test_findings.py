@@ -53,8 +53,8 @@ def test_who_reaches_is_named_and_the_last_of_them_has_the_interval():
     )
     assert found["more"] == (
         "These: KERPLE log 1.00. Fewer: RoPE 0.05. Undecided: Sandwich 0.85 [0.21, 1.00]. With SSMax: ALiBi SSMax "
-        "1.00. All rows of the benchmark that learn the task at up to 128 tokens; the line, 0.8, is ours. An interval of "
-        "three perfect seeds knows of prompts only."
+        "1.00. All rows of the benchmark that learn the task at up to 128 tokens; the line, 0.8, is ours. An interval "
+        "of three perfect seeds knows of prompts only."
     )
     assert found["value"] == 1 and found["low"] >= 0.8
     assert found["measured"] == "accuracy of KERPLE log"
