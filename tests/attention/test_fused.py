@@ -39,13 +39,15 @@ def test_without_gpu_or_interpreter_one_line_names_the_remedy() -> None:
 
 
 def test_without_triton_one_line_names_the_remedy() -> None:
-    """Neither the package nor its default backend imports Triton; the backend that needs it says what to install."""
+    """Neither the package nor its default backend imports Triton; the backend that needs it says what to do."""
     script = (
         "import sys; sys.modules['triton'] = None\n"
         "import torch; from attention_priors.attention import attention; x = torch.zeros(1, 1, 2, 16)\n"
         "attention(x, x, x)\n"
         "try: from attention_priors.attention import fused\n"
         "except ValueError as error: print(error)\n"
+        "attention(x, x, x, backend='triton')"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert "backend 'triton' needs the package triton, which is not installed" in done.stdout, done.stderr
+    assert "backend 'triton' needs the package triton, which is not installed" in done.stdout
+    assert done.stderr.endswith("needs the package triton, which is not installed; use backend='sdpa'\n")

@@ -5,9 +5,8 @@ import math
 import pytest
 import torch
 
-from attention_priors.attention import Visible, attention, causal
-from attention_priors.attention.reference import weights
-from attention_priors.positions.priors import GeneralizedGaussian, Laplace
+from attention_priors.attention import Visible, attention
+from attention_priors.positions.priors import GeneralizedGaussian
 
 HEADS, QUERIES, KEYS, WIDTH = 4, 3, 5, 2
 
@@ -48,33 +47,3 @@ def test_is_the_formula() -> None:
                 for c in range(WIDTH):
                     mixed = sum(power * v[n, h // 2, j, c].item() for j, power in powers.items())
                     assert found[n, h, i, c].item() == pytest.approx(mixed / sum(powers.values()), rel=1e-9, abs=1e-12)
-
-
-def test_without_position_is_torchs_attention() -> None:
-    q, k, v = drawn(2, 4, 6, 8), drawn(2, 2, 6, 8, seed=1), drawn(2, 2, 6, 8, seed=2)
-    wanted = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
-    torch.testing.assert_close(attention(q, k, v, backend="reference"), wanted)
-
-
-def test_the_rows_of_the_weights_are_distributions() -> None:
-    q, k = drawn(1, 2, 7, 4), drawn(1, 1, 7, 4, seed=1)
-    place = torch.arange(7)
-    found = weights(
-        q,
-        k,
-        prior=Laplace([0.5, 0.1]),
-        logit_scale=None,
-        prior_scale=None,
-        visible=causal(7),
-        q_positions=place,
-        k_positions=place,
-    )
-    assert found.shape == (1, 2, 7, 7)
-    torch.testing.assert_close(found.sum(-1), torch.ones(1, 2, 7, dtype=torch.float64))
-    assert bool((found.triu(1) == 0).all()) and bool((found[..., place, place] > 0).all())
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_keeps_the_dtype_of_its_input(dtype: torch.dtype) -> None:
-    q = drawn(1, 2, 5, 4).to(dtype)
-    assert attention(q, q, q, prior=Laplace([0.5, 0.1]), backend="reference").dtype == dtype

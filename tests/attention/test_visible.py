@@ -29,12 +29,6 @@ def test_intersection_is_the_and_of_the_masks(first: str, second: str) -> None:
     assert torch.equal(both.count, both.dense(LENGTH).sum(-1))
 
 
-def test_three_masks_at_once() -> None:
-    masks = [ALL[name]() for name in ("causal", "window", "documents")]
-    together = masks[0] & masks[1] & masks[2]
-    assert torch.equal(together.dense(LENGTH), masks[0].dense(LENGTH) & masks[1].dense(LENGTH) & masks[2].dense(LENGTH))
-
-
 @pytest.mark.parametrize(("queries", "offset"), [(1, 0), (5, 0), (1, 7), (3, 4)])
 def test_causal_and_window_by_their_definitions(queries: int, offset: int) -> None:
     keys = queries + offset
@@ -59,11 +53,6 @@ def test_rows_are_a_range_of_queries() -> None:
     mask = causal(LENGTH) & documents(IDS)
     assert torch.equal(mask.rows(3, 8).dense(LENGTH), mask.dense(LENGTH)[:, 3:8])
     assert torch.equal(mask.rows(LENGTH - 1).dense(LENGTH), mask.dense(LENGTH)[:, -1:])
-
-
-def test_an_empty_interval_counts_zero() -> None:
-    nothing = causal(2) & Visible(torch.tensor([1, 3]), torch.tensor([1, 3]))
-    assert nothing.count.tolist() == [0, 0]
 
 
 MADE = ALL | {

@@ -19,15 +19,6 @@ def test_is_its_formula_at_any_position(position: int, dtype: torch.dtype) -> No
     torch.testing.assert_close(found, torch.tensor(wanted), rtol=0, atol=1e-7)
 
 
-def test_a_shift_is_a_linear_map() -> None:
-    """e(p + s) is e(p) turned by s ω_i in every plane: what makes relative positions readable."""
-    module, shift = Sinusoidal(8), 37
-    here, there = (module(torch.arange(50) + s).double().unflatten(-1, (-1, 2)) for s in (0, shift))
-    cos, sin = (shift * module.omega).cos(), (shift * module.omega).sin()
-    turned = torch.stack([here[..., 0] * cos + here[..., 1] * sin, here[..., 1] * cos - here[..., 0] * sin], -1)
-    torch.testing.assert_close(turned, there, rtol=0, atol=1e-6)
-
-
 def test_leading_dimensions_and_state() -> None:
     module = Sinusoidal(4)
     assert module(torch.arange(6).view(2, 3)).shape == (2, 3, 4)

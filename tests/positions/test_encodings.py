@@ -4,23 +4,12 @@ import pickle
 from dataclasses import replace
 
 import pytest
-import torch
 
 from attention_priors import store
 from attention_priors.positions.encodings import ENCODINGS, encoding
-from attention_priors.positions.priors import GeneralizedGaussian, Laplace
 from attention_priors.positions.rotary import Rotation
-from attention_priors.positions.scaling import Constant, ScalableSoftmax
 
 PLAIN = ("nope", "sinusoidal", "rope", "rope-local", "alibi", "bam")
-
-
-def test_the_field_and_each_with_scalable_softmax() -> None:
-    for name in PLAIN:
-        row, scaled = ENCODINGS[name], ENCODINGS[f"{name}-ssmax"]
-        assert row.scale is Constant and scaled.scale is ScalableSoftmax
-        for part in ("absolute", "rotary", "prior", "local", "shared"):
-            assert getattr(row, part) == getattr(scaled, part)
 
 
 def test_names_and_labels_are_unique() -> None:
@@ -103,14 +92,6 @@ def test_factories_make_new_parts_each_time() -> None:
                 first, second = part(*sizes), part(*sizes)
                 assert first is not second
                 assert not {id(p) for p in first.parameters()} & {id(p) for p in second.parameters()}
-
-
-def test_starts_of_training() -> None:
-    assert torch.equal(encoding("bam").prior(4).theta_beta, torch.zeros(4))
-    assert torch.equal(encoding("bam-laplace-ssmax").prior(4).theta_beta, torch.ones(4))
-    assert encoding("bam-location-ssmax").prior(4).theta_mu.requires_grad
-    assert not encoding("bam-ssmax").prior(4).theta_mu.requires_grad
-    assert isinstance(encoding("alibi").prior(4), Laplace) and isinstance(encoding("bam").prior(4), GeneralizedGaussian)
 
 
 def test_rows_travel_to_worker_processes() -> None:

@@ -1,7 +1,5 @@
 """Laws of the extensions: the identity at factor 1, what each does to the slowest and the fastest plane, refusals."""
 
-import math
-
 import mpmath
 import numpy as np
 import pytest
@@ -76,11 +74,6 @@ def test_partial_ntk_follows_the_turns():
 def test_plane_of_inverts_turns():
     for i, turned in enumerate(ext.turns(LLAMA, TRAINED)):
         assert ext.plane_of(LLAMA, turned, TRAINED) == pytest.approx(i, abs=1e-9)
-
-
-def test_yarn_says_how_to_cool_the_logits():
-    assert ext.yarn(LLAMA, 16.0, TRAINED).temperature == pytest.approx(1 / (0.1 * math.log(16) + 1) ** 2)
-    assert ext.yarn(LLAMA, 1.0, TRAINED).temperature == 1.0
 
 
 @pytest.mark.parametrize("name", [name for name in BY_FACTOR if "dynamic" not in name])

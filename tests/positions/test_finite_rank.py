@@ -4,9 +4,7 @@ import math
 
 import pytest
 import torch
-from torch.nn import functional
 
-from attention_priors.attention import attention
 from attention_priors.positions.finite_rank import ExponentialPolynomial, extend, powers
 
 
@@ -43,15 +41,6 @@ def test_features_give_the_prior_at_every_pair_of_positions(prior):
     lags = i[:, None] - j[None, :]
     expected = prior.log_prior(lags.flatten()).reshape(1, 20, 25)
     assert torch.allclose(phi @ psi.transpose(-1, -2), expected, rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize("prior", [wave(), slope()])
-def test_plain_attention_over_extended_vectors_is_attention_with_the_prior(prior):
-    torch.manual_seed(0)
-    q, k, v = torch.randn(3, 1, 1, 16, 6, dtype=torch.float64)
-    phi, psi = (part[None] for part in prior.features(torch.arange(16)))
-    found = functional.scaled_dot_product_attention(*extend(q, k, phi, psi), v, is_causal=True)
-    assert torch.allclose(found, attention(q, k, v, prior=prior, backend="reference"), atol=1e-12)
 
 
 def test_gradients_reach_all_three_parts():

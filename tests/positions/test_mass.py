@@ -1,7 +1,5 @@
 """Tail mass, mean lag, windows and order of priors, against mpmath's sums and scipy's laws."""
 
-import math
-
 import mpmath
 import numpy as np
 import pytest
@@ -56,14 +54,6 @@ def test_the_window_is_the_smallest(name, tolerance):
     for head, window in enumerate(mass.window_for(table, tolerance).tolist()):
         assert mass.tail_mass(table, window)[head] <= tolerance
         assert window == 0 or mass.tail_mass(table, window - 1)[head] > tolerance
-
-
-def test_laplace_is_geometric():
-    law = stats.geom(1 - math.exp(-0.5), loc=-1)
-    table = Laplace([0.5]).log_prior(LAGS)
-    for window in (0, 3, 20):
-        assert mass.tail_mass(table, window).item() == pytest.approx(law.sf(window), rel=1e-9)
-    assert mass.mean_lag(table).item() == pytest.approx(1 / math.expm1(0.5))
 
 
 def test_continuous_closed_forms_match_scipy():

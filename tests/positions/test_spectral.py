@@ -42,14 +42,6 @@ def test_a_half_precision_module_keeps_its_frequencies_and_gives_float32():
     assert prior.log_prior(torch.arange(4)).dtype == torch.float32
 
 
-def test_zero_coefficients_are_uniform_and_one_long_wave_is_a_slope():
-    assert not Fourier.uniform(2, geometric(4)).log_prior(torch.arange(9)).any()
-    omega, m = 1e-5, 0.25
-    prior = Fourier([omega], torch.zeros(1, 1).double(), torch.full((1, 1), -m / omega).double())
-    lags = torch.arange(100)
-    torch.testing.assert_close(prior.log_prior(lags)[0], -m * lags.double(), rtol=0, atol=m * omega**2 * 99**3 / 6)
-
-
 def test_a_slope_on_keys_is_alibi():
     draw = torch.Generator().manual_seed(1)
     q, k, v = (torch.randn(1, 2, 20, 8, generator=draw, dtype=torch.float64) for _ in range(3))

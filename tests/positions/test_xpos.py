@@ -39,18 +39,6 @@ def test_the_score_is_rope_s_damped_by_the_lag():
     np.testing.assert_allclose(scores(DampedRotary(spectrum), HERE)[0, 0], wanted, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("shift", [1, 4096, 400_000])
-def test_scores_depend_on_relative_positions(shift):
-    module = DampedRotary(xpos(8))
-    torch.testing.assert_close(scores(module, HERE + shift), scores(module, HERE), rtol=1e-9, atol=1e-9)
-
-
-def test_one_query_at_the_end_sees_the_keys_as_in_the_whole():
-    module = DampedRotary(xpos(8))
-    q, k = module(Q[:, :, -1:], K, HERE[-1:], HERE)
-    torch.testing.assert_close((q @ k.mT)[:, :, 0], scores(module, HERE)[:, :, -1], rtol=1e-12, atol=1e-12)
-
-
 def test_it_is_orthogonal_exactly_without_decay():
     unit, there = torch.eye(8, dtype=torch.float64)[None, None], torch.full((8,), 700)
     still = torch.zeros(8, dtype=torch.int64)
@@ -66,13 +54,6 @@ def test_the_temperature_divides_the_logits():
     spectrum = yarn(rope(8), 4.0, 64)
     plain = scores(Rotary(replace(spectrum, temperature=1.0)), HERE)
     torch.testing.assert_close(scores(DampedRotary(spectrum), HERE), plain * (0.1 * math.log(4) + 1) ** 2)
-
-
-def test_grouped_queries_dtype_and_state():
-    module = DampedRotary(xpos(8))
-    q, k = module(random(1, 4, 5, 8).float(), random(1, 2, 5, 8).float(), HERE, HERE)
-    assert q.shape == (1, 4, 5, 8) and k.shape == (1, 2, 5, 8) and q.dtype == torch.float32
-    assert not module.state_dict() and torch.equal(module.half().decay, DampedRotary(xpos(8)).decay)
 
 
 def test_refusals():

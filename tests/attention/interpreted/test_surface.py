@@ -5,9 +5,7 @@ import sys
 
 import pytest
 import torch
-import torch.distributed as dist
 from torch import nn
-from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
 from attention_priors.attention import attention, causal, documents, launch, window
@@ -231,32 +229,6 @@ def test_checkpoints_recompute_the_same_bits() -> None:
         out = run(*inputs)
         results.append([out, *torch.autograd.grad(out.sin().sum(), inputs)])
     assert all(torch.equal(a, b) for a, b in zip(*results, strict=True))
-
-
-class Layer(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.project, self.prior = nn.Linear(WIDTH, 3 * WIDTH), GeneralizedGaussian([0.1], [0.5], [0.3])
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        q, k, v = self.project(x).chunk(3, -1)
-        return attention(q[:, None], k[:, None], v[:, None], prior=self.prior, backend="triton")
-
-
-def test_works_under_ddp(tmp_path) -> None:
-    x, found = drawn(2, 12, WIDTH), []
-    dist.init_process_group("gloo", init_method=f"file://{tmp_path}/rendezvous", rank=0, world_size=1)
-    try:
-        for wrap in (lambda m: m, DistributedDataParallel):
-            model = wrap(Layer())
-            model(x).sin().sum().backward()
-            found.append([p.grad for p in model.parameters() if p.requires_grad])
-    finally:
-        # DDP first: its end would join gloo's threads while it holds the lock that they may be waiting for.
-        model = None
-        dist.destroy_process_group()
-    assert len(found[0]) == 4 and all(torch.equal(a, b) for a, b in zip(*found, strict=True))
 
 
 def test_a_second_derivative_is_refused() -> None:
