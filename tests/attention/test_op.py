@@ -72,6 +72,23 @@ def test_auto_is_the_fast_path_or_the_specification() -> None:
     assert (slow - fast).abs().max() > 1e-3
 
 
+@torch.no_grad()
+def test_positions_that_are_given_make_the_lags() -> None:
+    q, k, v, scale = (
+        drawn(2, HEADS, 3, 4),
+        drawn(2, 2, 5, 4, seed=1),
+        drawn(2, 2, 5, 4, seed=2),
+        drawn(HEADS, 3, seed=3),
+    )
+    places = torch.tensor([9, 2, 50]), torch.tensor([0, 2, 2, 7, 30])
+    visible = Visible(torch.tensor([0, 2, 1]), torch.tensor([4, 2, 3]))
+    found = attention(q, k, v, prior=learned(), prior_scale=scale, visible=visible, positions=places)
+    lags = places[0][:, None] - places[1]
+    bias = learned().table(lags.flatten()).unflatten(1, lags.shape) * scale[..., None]
+    logits = q @ k.repeat_interleave(2, 1).mT / 2 + bias.masked_fill(~visible.dense(5), -torch.inf)
+    torch.testing.assert_close(found, logits.softmax(-1) @ v.repeat_interleave(2, 1), rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("width", "dtype", "wanted"),
     [

@@ -141,14 +141,6 @@ def test_near_heads_leave_out_most_blocks_and_far_heads_none(name: str, monkeypa
     assert read["one far"] == pytest.approx(0.25 * read["far"] + 0.75 * read["near"], rel=0.05)
 
 
-def test_the_comparison_finds_windows_that_are_too_short(monkeypatch) -> None:
-    given, prior = call("none"), PRIORS["laplace"]()
-    wanted = attention(**given, prior=prior, backend="reference")
-    monkeypatch.setattr(SKIP, "_windows", lambda *arguments: (WINDOWS(*arguments) // 8).clamp(min=1))
-    found = attention(**given, prior=prior, backend="sdpa_skip")
-    assert not torch.allclose(found, wanted, rtol=2e-5, atol=2e-5)
-
-
 @pytest.mark.parametrize("scale", ["none", "above one"])
 @pytest.mark.parametrize("kind", ["causal", "window", "documents", "chunk", "inner chunk"])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])

@@ -168,14 +168,6 @@ def test_windows_are_pieces_of_the_stream_with_their_document_ids(packed):
             assert row_ids.tolist() == (owner[start : start + 32] - owner[start]).tolist()
 
 
-def test_a_new_document_id_begins_exactly_at_each_bos(packed):
-    tokens, ids = next(packing.batches(packed, 150, 8, seeded()))
-    inside = tokens[:, 1:-1] == packed.tokenizer.bos
-    assert inside.any()
-    assert torch.equal(inside, ids[:, 1:] != ids[:, :-1])
-    assert (ids[:, 0] == 0).all()
-
-
 def test_an_epoch_visits_each_window_once(packed):
     total = sum(len(packed.document(n)) for n in packed.documents("train"))
     starts = packing._starts(total - 1, 32, seeded())

@@ -12,11 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, PreTrainedModel
-from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from attention_priors.integrations import extending
 from attention_priors.integrations.extending import Sight
 from attention_priors.theory import rerope
+from refusals import refused
 
 TRAINED, LONG, LAYERS, HEADS = 32, 1100, 2, 4  # LONG: more than two blocks of queries
 SIZE = {
@@ -55,20 +55,6 @@ THEIRS: dict[str, tuple[dict[str, Any], Callable[[PreTrainedModel], PreTrainedMo
     "llama3": ({"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                 "original_max_position_embeddings": TRAINED}, lambda model: extending.llama3(model, 4)),
 }  # fmt: skip
-
-
-@pytest.mark.parametrize("theirs", THEIRS)
-@pytest.mark.parametrize("base", [1e4, 1e5])
-def test_spectra_are_those_of_transformers(theirs: str, base: float) -> None:
-    """Frequencies and the factor of cos and sin, at a length beyond the trained one."""
-    given, change = THEIRS[theirs]
-    settings = LlamaConfig(**SIZE, rope_parameters={**given, "rope_theta": base})
-    omega, scaling = ROPE_INIT_FUNCTIONS[theirs](settings, torch.device("cpu"), seq_len=100)
-    model = change(llama(rope_parameters={"rope_type": "default", "rope_theta": base}))
-    cos, _ = model.model.rotary_emb(torch.zeros(1, dtype=torch.float64), torch.arange(100)[None])
-    assert cos.shape == (1, 100, 16)
-    expected = (torch.arange(100.0, dtype=torch.float64)[:, None] * omega.double()).cos() * scaling
-    torch.testing.assert_close(cos[0, :, :8], expected, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("theirs", THEIRS)
@@ -189,30 +175,23 @@ def test_restoring_restores() -> None:
     torch.testing.assert_close(logits(model), logits(llama()))
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda: extending.yarn(llama(), 0.5), "factor = 0.5"),
-        (lambda: extending.p_rope(llama(), 0), "share = 0"),
-        (lambda: extending.rerope(llama(), 0), "within = 0"),
-        (lambda: extending.window(llama(), 0), "window = 0"),
-        (lambda: extending.window(llama(), 5, -1), "not negative"),
-        (lambda: extending.see(llama(), Sight(4), layers=[2]), "layer 2"),
-        (lambda: extending.window(llama(), 5, heads={0: [4]}), "has 2 layers of 4 heads"),
-        (
-            lambda: extending.yarn(llama(rope_parameters={"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4}), 2),
-            "extended or partial already",
-        ),
-        (
-            lambda: extending.window(MistralForCausalLM(MistralConfig(**SIZE, sliding_window=8)), 5),
-            "sliding window of 8",
-        ),
-    ],
+test_one_line_for_bad_input = refused(
+    (lambda: extending.yarn(llama(), 0.5), "factor = 0.5"),
+    (lambda: extending.p_rope(llama(), 0), "share = 0"),
+    (lambda: extending.rerope(llama(), 0), "within = 0"),
+    (lambda: extending.window(llama(), 0), "window = 0"),
+    (lambda: extending.window(llama(), 5, -1), "not negative"),
+    (lambda: extending.see(llama(), Sight(4), layers=[2]), "layer 2"),
+    (lambda: extending.window(llama(), 5, heads={0: [4]}), "has 2 layers of 4 heads"),
+    (
+        lambda: extending.yarn(llama(rope_parameters={"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4}), 2),
+        "extended or partial already",
+    ),
+    (
+        lambda: extending.window(MistralForCausalLM(MistralConfig(**SIZE, sliding_window=8)), 5),
+        "sliding window of 8",
+    ),
 )
-def test_one_line_for_bad_input(call: Callable[[], Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said) as error:
-        call()
-    assert "\n" not in str(error.value)
 
 
 def test_padding_is_refused() -> None:

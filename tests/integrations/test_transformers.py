@@ -240,35 +240,3 @@ def test_bfloat16() -> None:
         cast = logits(model, ids)
     for found in (logits(model.bfloat16(), ids).double(), cast.double()):
         assert (found - wanted).std() < 0.15 * wanted.std()
-
-
-def train(frozen: bool) -> tuple[float, float, float]:
-    """First and last loss, and the largest change of the prior, in learning to repeat the token two back.
-
-    One layer without RoPE: nothing but its prior can tell which key is two back.
-    """
-    model = add_prior(plain(num_hidden_layers=1, initializer_range=0.1), "t5", rope=False).train()
-    priors = [own for _, own in prior_parameters(model)]
-    before = [own.detach().clone() for own in priors]
-    for own in priors:
-        own.requires_grad_(not frozen)
-    rest = [own for name, own in model.named_parameters() if ".positional." not in name]
-    optimizer = torch.optim.Adam([{"params": rest, "lr": 1e-2}, {"params": priors, "lr": 0.1}])
-    draw, losses = torch.Generator().manual_seed(100), []
-    for _ in range(90):
-        ids = torch.randint(8, (16, 16), generator=draw)
-        labels = torch.cat([torch.full((16, 3), -100), ids[:, :-3]], 1)  # the label at i is asked at i - 1
-        loss = model(ids, labels=labels).loss
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    shift = max(float((own.detach() - old).abs().max()) for own, old in zip(priors, before, strict=True))
-    return losses[0], sum(losses[-10:]) / 10, shift
-
-
-def test_fine_tuning_learns_by_the_prior() -> None:
-    first, last, shift = train(frozen=False)
-    _, without, still = train(frozen=True)
-    assert last < 0.4 * first and shift > 0.5
-    assert without > 3 * last and still == 0, "without the prior's gradients the task is not learned"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -14,6 +13,7 @@ from attention_priors.parallel.baselines import Streaming
 from attention_priors.parallel.generate import decode
 from attention_priors.parallel.select import overlapping
 from parallel.tiny import VOCABULARY, export, ours, theirs
+from refusals import refused
 
 
 class Letters:
@@ -90,7 +90,7 @@ def read(text: int = 100, question: int = 5, **values: object) -> object:
 
 
 SMALL = {"hidden_size": 16, "n_layer": 1, "n_head": 2, "vocab_size": VOCABULARY}
-REFUSED: list[tuple[Callable[[], object], str, str]] = [
+test_refusals = refused(
     (lambda: read(window=5), "a window of 5", "widen the window"),
     (lambda: read(reserve=60), "a reserve of 60", "shorten them"),
     (lambda: read(window=6, bos=1), "a window of 6", "widen the window"),
@@ -141,13 +141,4 @@ REFUSED: list[tuple[Callable[[], object], str, str]] = [
     (lambda: ask(model(), answer=0), "answer = 0", "at least 1"),
     (lambda: Streaming(ours("sinusoidal"), torch.arange(9), 8), "'sinusoidal'", "relative positions"),
     (lambda: Streaming(model(), torch.arange(9), 4), "sinks = 4 of a window of 4", "leave room"),
-]
-
-
-@pytest.mark.parametrize("number", range(len(REFUSED)), ids=lambda number: REFUSED[number][1])
-def test_refusals(number: int) -> None:
-    call, value, remedy = REFUSED[number]
-    with pytest.raises(ValueError) as caught:
-        call()
-    said = str(caught.value)
-    assert "\n" not in said and value in said and remedy in said, said
+)

@@ -123,25 +123,6 @@ def test_joined_attention_is_the_merge_of_its_chunks() -> None:
     torch.testing.assert_close(found.feed(question), expected, **EXACT)
 
 
-@pytest.mark.parametrize("encoding", ["alibi", "bam", "rope"])
-def test_chunks_without_content_share_alike(encoding: str) -> None:
-    """PC-PRIOR: where all tokens are one, each chunk of a joined cache has the same attention, 1 / C."""
-    model = ours(encoding, layers=1)
-    reader = open_reader(model)
-    text, question = torch.full((80,), 5), torch.tensor([5, 5])
-    found = condense(reader, text, question, Options(window=22, keep=None, compact=False))
-    with torch.inference_mode():  # the value of each chunk's keys says which chunk it is
-        found.cache.layers[0].v[:] = torch.arange(4).repeat_interleave(20)[None, None, :, None] == torch.arange(8)
-    shares = []
-    own = model.blocks[0].attention
-    own.output.register_forward_hook(lambda _, given, out: shares.append(given[0]))
-    own.key_value.weight.data[own.kv_heads * own.head_width :] = 0  # the question's own values are zero
-    found.feed(question)
-    mass = shares[0][0].unflatten(-1, (4, 8))[:, :, :4]
-    torch.testing.assert_close(mass, mass.mean(-1, keepdim=True).expand_as(mass), **EXACT)
-    assert (mass.sum(-1) < 1).all() and (mass > 0).all()
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -169,16 +150,6 @@ def test_their_attention_is_theirs_again_afterwards(tokens) -> None:
     condense(open_reader(model), text, question, CUT).feed(question)
     assert model.config._attn_implementation == before
     assert torch.equal(whole(model, text), logits)
-
-
-def test_heads_keep_keys_of_their_own(reader, tokens) -> None:
-    """Evicting by score differs between layers and key heads, else no mask would be needed."""
-    text, question = tokens(42), tokens(9)
-    found = condense(reader, text, question, replace(CUT, bos=None, keep=None, pool=1))
-    kept = {tuple(each.positions[0, head].tolist()) for each in found.cache.layers for head in range(2)}
-    assert len(kept) > 1
-    heavy = condense(reader, text, question, HEAVY)
-    assert any(not bool(each.valid.all()) for each in heavy.cache.layers)
 
 
 def test_the_joined_cache_has_one_begin_of_text(reader, tokens) -> None:

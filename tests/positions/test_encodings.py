@@ -77,12 +77,6 @@ def test_who_scales_the_prior() -> None:
     assert "alibi-ssmax" in ENCODINGS and "bam-ssmax" in scaling
 
 
-def test_local_rows_borrow_weights() -> None:
-    for name, trained in (("rope-local", "rope"), ("rope-local-ssmax", "rope-ssmax")):
-        row = encoding(name)
-        assert row.local and row.trained_as == trained and ENCODINGS[trained].trained_as is None
-
-
 def test_factories_make_new_parts_each_time() -> None:
     heads, width = 4, 24
     for row in ENCODINGS.values():

@@ -6,6 +6,7 @@ import torch
 
 from attention_priors.positions.encodings import ENCODINGS, encoding
 from attention_priors.positions.rotary import Rotary, Spectrum, Undivided, rope
+from refusals import refused
 
 
 def random(*shape: int) -> torch.Tensor:
@@ -85,16 +86,12 @@ def test_three_baselines_have_a_row_without_the_factor() -> None:
         assert (row.absolute, row.prior, row.ssmax) == (usual.absolute, usual.prior, usual.ssmax)
 
 
-def test_refuses_what_is_outside_the_domain() -> None:
-    bad = [
-        (lambda: rope(3), "width = 3"),
-        (lambda: rope(0), "width = 0"),
-        (lambda: rope(4, 1.0), "base = 1.0"),
-        (lambda: rope(4, float("nan")), "base = nan"),
-        (lambda: Undivided(0), "width = 0, but a head has at least 1 component"),
-        (lambda: Rotary(Spectrum((1.0,), decay=(0.5,))), "decay"),
-        (lambda: Rotary(rope(4))(random(1, 1, 2, 6), random(1, 1, 2, 6), torch.arange(2), torch.arange(2)), "width 6"),
-    ]
-    for make, message in bad:
-        with pytest.raises(ValueError, match=message):
-            make()
+test_refuses_what_is_outside_the_domain = refused(
+    (lambda: rope(3), "width = 3"),
+    (lambda: rope(0), "width = 0"),
+    (lambda: rope(4, 1.0), "base = 1.0"),
+    (lambda: rope(4, float("nan")), "base = nan"),
+    (lambda: Undivided(0), "width = 0, but a head has at least 1 component"),
+    (lambda: Rotary(Spectrum((1.0,), decay=(0.5,))), "decay"),
+    (lambda: Rotary(rope(4))(random(1, 1, 2, 6), random(1, 1, 2, 6), torch.arange(2), torch.arange(2)), "width 6"),
+)

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from attention_priors import runtime
-from attention_priors.config import Gate, Recipe, Varied
+from attention_priors.config import Gate, Varied
 from attention_priors.tasks import SOURCES, recall
+from training.small import RECIPE
 
 
 def drawn(length, load, count=40, seed=0):
@@ -74,24 +75,9 @@ def test_bad_texts_are_refused_by_name(length: int, load: int, count: int, said:
 
 
 def batches(cut=0.0, shortest=16, **changes):
-    recipe = Recipe(
-        name="recall",
-        optimizer="adamw",
-        rate=0.01,
-        prior_rate=1.0,
-        steps=4,
-        batch=6,
-        length=128,
-        warmup=0,
-        final_rate=0.1,
-        weight_decay=0.1,
-        betas=(0.9, 0.95),
-        clip=1.0,
-        text_weight=0.0,
-        checkpoint_every=5,
-        varied=Varied(shortest=shortest, cut=cut, keyless=0),
-    )
-    return SOURCES["recall"](SimpleNamespace(task="recall", seed=0, recipe=recipe.model_copy(update=changes)))
+    varied = Varied(shortest=shortest, cut=cut, keyless=0)
+    recipe = RECIPE.model_copy(update={"batch": 6, "length": 128, "varied": varied} | changes)
+    return SOURCES["recall"](SimpleNamespace(task="recall", seed=0, recipe=recipe))
 
 
 def test_batches_vary_in_length_and_load_and_ask_at_the_end() -> None:

@@ -8,10 +8,11 @@ import torch
 from pyarrow import parquet
 from safetensors.torch import load_file
 
-from attention_priors.config import ModelConfig, Recipe
+from attention_priors.config import ModelConfig
 from attention_priors.corpora import hub, packing
 from attention_priors.tasks import streams
 from attention_priors.training.runs import Run, RunSpec
+from training.small import RECIPE
 
 LANES, BATCH, LENGTH, VOCABULARY = 4, 8, 12, 300
 TRAIN = [f"sample/10BT/{n:03d}_00000.parquet" for n in range(3)]
@@ -31,24 +32,10 @@ def corpus(tmp_path: Path, monkeypatch) -> Path:
 
 
 def spec(corpus: Path, **changes: object) -> RunSpec:
-    settings = {
-        "name": "test",
-        "optimizer": "adamw",
-        "rate": 0.01,
-        "prior_rate": 1.0,
-        "steps": 5,
-        "batch": BATCH,
-        "length": LENGTH,
-        "warmup": 0,
-        "final_rate": 0.1,
-        "weight_decay": 0.1,
-        "betas": (0.9, 0.95),
-        "clip": 1.0,
-        "text_weight": 1.0,
-        "checkpoint_every": 2,
-    } | changes
+    given = {"prior_rate": 1.0, "steps": 5, "batch": BATCH, "length": LENGTH, "text_weight": 1.0}
+    recipe = RECIPE.model_copy(update=given | changes)
     model = ModelConfig(vocabulary=VOCABULARY, width=8, layers=1, heads=2, hidden=8, encoding="bam")
-    return RunSpec(task="language-stream", model=model, recipe=Recipe(**settings), seed=0, corpus=str(corpus))
+    return RunSpec(task="language-stream", model=model, recipe=recipe, seed=0, corpus=str(corpus))
 
 
 def as_process(monkeypatch, rank: int, world: int) -> None:

@@ -92,29 +92,6 @@ def test_causal_ranks_by_hand(function, rank, softmax):
     assert theory.causal_softmax_rank(values(function)) == softmax
 
 
-def test_a_completion_never_needs_more_than_the_symmetric_one():
-    draw = np.random.default_rng(0)
-    for _ in range(3):
-        kappa = [Fraction(int(value)) for value in draw.integers(-3, 4, 7)]
-        symmetric = theory.exact_rank([[kappa[abs(i - j)] for j in range(7)] for i in range(7)])
-        assert 0 < theory.causal_rank(kappa) <= symmetric
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_features_of_the_least_rank_exist(seed):
-    """Woerdeman's number against features fitted to the causal pairs of six positions."""
-    target = np.random.default_rng(seed).integers(-3, 4, 6)
-    rank = theory.causal_rank([Fraction(int(value)) for value in target])
-    i, j = np.tril_indices(6)
-
-    def residual(flat):
-        phi, psi = flat.reshape(2, 6, rank)
-        return (phi[i] * psi[j]).sum(1) - target[i - j]
-
-    starts = np.random.default_rng(seed + 10).standard_normal((8, 12 * rank))
-    assert min(optimize.least_squares(residual, start, xtol=1e-15, ftol=1e-15).cost for start in starts) < 1e-12
-
-
 def test_no_lags_are_named():
     with pytest.raises(ValueError, match="at one lag"):
         theory.causal_rank([])
@@ -151,15 +128,6 @@ def reached(lags: tuple[Fraction, ...], rank: int) -> bool:
 def smallest_completion(lags: tuple[Fraction, ...]) -> int:
     """The least rank of a real matrix with K_ij = lags[i - j], not all 0, for i >= j; brute force, n <= 4."""
     return next(rank for rank in range(1, len(lags) + 1) if not excluded(lags, rank) and reached(lags, rank))
-
-
-@pytest.mark.parametrize(
-    ("lags", "rank"),
-    [((1, 0), 2), ((0, 1), 1), ((1, 1, 0), 2), ((1, 2, 4), 1), ((0, 1, 2), 2), ((1, 0, 0, 0), 4), ((0, 0, 0, 1), 1)],
-)
-def test_smallest_completions_by_hand(lags, rank):
-    """[[1, x], [0, 1]] has determinant 1; [[0, x], [1, 0]] has rank 1 at x = 0; [1, 2, 4] are powers of 2."""
-    assert smallest_completion(tuple(map(Fraction, lags))) == rank
 
 
 def test_the_formula_is_the_brute_force_on_every_short_sequence():

@@ -10,35 +10,15 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 import attention_priors
-from attention_priors.config import ModelConfig, Recipe
 from attention_priors.store import manifest
 from attention_priors.store.layout import Layout
-from attention_priors.tasks import passkey
-from attention_priors.training.runs import Run, RunSpec
+from attention_priors.training.runs import Run
+from training.small import spec
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> Path:
-    recipe = Recipe(
-        name="test",
-        optimizer="adamw",
-        rate=0.01,
-        prior_rate=1.0,
-        steps=1,
-        batch=1,
-        length=80,
-        warmup=0,
-        final_rate=0.1,
-        weight_decay=0.1,
-        betas=(0.9, 0.95),
-        clip=1.0,
-        text_weight=0.1,
-        checkpoint_every=5,
-    )
-    sizes = {"width": 16, "layers": 2, "heads": 2, "hidden": 16}
-    model = ModelConfig(vocabulary=len(passkey.VOCABULARY), encoding="bam-ssmax", **sizes)
-    made = RunSpec(task="passkey", model=model, recipe=recipe, seed=0)
-    run = Run(made, tmp_path_factory.mktemp("runs"), torch.device("cpu"))
+    run = Run(spec(steps=1), tmp_path_factory.mktemp("runs"), torch.device("cpu"))
     run.train()
     return run.path / "model.safetensors"
 
@@ -64,11 +44,8 @@ def test_by_name_and_by_path(shipped: Path) -> None:
     assert torch.equal(one.head.weight, load_file(shipped)["head.weight"])
 
 
-def test_a_window_is_as_it_was_in_training(trained: Path, tmp_path: Path) -> None:
-    with safe_open(trained, "pt") as file:
-        spec = RunSpec.model_validate(json.loads(file.metadata()["spec"]))
-    spec = spec.model_copy(update={"model": spec.model.model_copy(update={"encoding": "half-rope-window-bam"})})
-    run, tokens = Run(spec, tmp_path, torch.device("cpu")), torch.arange(30)[None]
+def test_a_window_is_as_it_was_in_training(tmp_path: Path) -> None:
+    run, tokens = Run(spec("half-rope-window-bam", steps=1), tmp_path, torch.device("cpu")), torch.arange(30)[None]
     run.train()
     opened = attention_priors.load(str(run.path / "model.safetensors"))
     assert opened.trained == 80 and torch.equal(opened(tokens), run.model()(tokens))

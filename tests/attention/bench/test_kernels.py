@@ -5,33 +5,8 @@ import pytest
 import torch
 
 from attention_priors import config
-from attention_priors.attention.bench import assembly, goals, kernels
+from attention_priors.attention.bench import goals, kernels
 from attention_priors.experiments import kernel_rows, times
-
-LISTING = """
-        /*0000*/                   MOV R1, c[0x0][0x28] ;
-.L_x_0:
-        /*0010*/                   MUFU.EX2 R2, R2 ;
-        /*0020*/                   HMMA.16816.F32.BF16 R4, R8, R12, R4 ;
-        /*0030*/                   ISETP.GE.AND P0, PT, R1, R2, PT ;
-        /*0040*/                   ISETP.GE.AND P1, PT, R1, R2, PT ;
-        /*0050*/               @P0 BRA `(.L_x_0) ;
-.L_x_1:
-        /*0060*/                   MUFU.EX2 R2, R2 ;
-        /*0070*/                   HMMA.16816.F32.BF16 R4, R8, R12, R4 ;
-        /*0080*/              @!P1 LDG.E R2, [R4.64] ;
-        /*0090*/               @P0 BRA `(.L_x_1) ;
-.L_x_2:
-        /*00a0*/                   FADD R2, R2, R3 ;
-        /*00b0*/               @P0 BRA `(.L_x_2) ;
-        /*00c0*/                   EXIT ;
-.L_x_3:
-        /*00d0*/                   BRA `(.L_x_3) ;
-"""
-
-
-def test_the_main_loop_is_the_shortest_with_a_matrix_product() -> None:
-    assert assembly.main_loop(LISTING) == {"MUFU.EX2": 1, "HMMA": 1, "LDG": 1, "BRA": 1}
 
 
 def test_without_a_gpu_the_benchmark_says_so_and_succeeds(tmp_path, capsys, monkeypatch) -> None:

@@ -14,6 +14,7 @@ from attention_priors.corpora import hub
 from attention_priors.parallel.benchmarks import infinitebench, longbench, metrics
 from attention_priors.parallel.benchmarks.task import Row, Task
 from parallel.benchmarks.made import INFINITE, LONG, infinite_line, long_line, written
+from refusals import refused
 
 TABLE_1 = (
     "NtrvQA Qasper MF-en HotpotQA 2WikiMQA Musique GovReport QMSum MultiNews TREC TriviaQA SAMSum PCount PRe LCC RB-P"
@@ -76,19 +77,19 @@ LINE = infinite_line("passkey", 0)
 
 
 def read(content: str, task: str = "passkey", name: str = "passkey.jsonl") -> Callable[[Path], object]:
-    def call(folder: Path) -> object:
-        (folder / name).write_text(content, encoding="utf-8")
-        return list((infinitebench if task in INFINITE else longbench).rows(task, folder))
+    def call(tmp_path: Path) -> object:
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        return list((infinitebench if task in INFINITE else longbench).rows(task, tmp_path))
 
     return call
 
 
 def zipped(**texts: str) -> Callable[[Path], object]:
-    def call(folder: Path) -> object:
-        with zipfile.ZipFile(folder / "data.zip", "w") as archive:
+    def call(tmp_path: Path) -> object:
+        with zipfile.ZipFile(tmp_path / "data.zip", "w") as archive:
             for name, text in texts.items():
                 archive.writestr(f"data/{name}.jsonl", text)
-        return list(longbench.rows("lcc", folder))
+        return list(longbench.rows("lcc", tmp_path))
 
     return call
 
@@ -97,19 +98,19 @@ def without(name: str) -> str:
     return json.dumps({field: value for field, value in LINE.items() if field != name})
 
 
-REFUSED: list[tuple[Callable[[Path], object], str, str]] = [
+test_what_cannot_be_read_is_one_line = refused(
     (
-        lambda folder: list(infinitebench.rows("passkey", folder)),
+        lambda tmp_path: list(infinitebench.rows("passkey", tmp_path)),
         "no passkey.jsonl or data/passkey.jsonl",
         "the folder of a copy of xinrongzhang2022/InfiniteBench",
     ),
-    (lambda folder: list(longbench.rows("lcc", folder)), "data.zip in", "a copy of THUDM/LongBench"),
+    (lambda tmp_path: list(longbench.rows("lcc", tmp_path)), "data.zip in", "a copy of THUDM/LongBench"),
     (
-        lambda folder: list(infinitebench.rows("passkey")),
+        lambda tmp_path: list(infinitebench.rows("passkey")),
         "passkey.jsonl of xinrongzhang2022/InfiniteBench at 90f0394",
         "--data FOLDER",
     ),
-    (lambda folder: list(longbench.rows("lcc")), "data.zip of THUDM/LongBench at 5e628be", "--data FOLDER"),
+    (lambda tmp_path: list(longbench.rows("lcc")), "data.zip of THUDM/LongBench at 5e628be", "--data FOLDER"),
     (zipped(trec=""), "has no lcc.jsonl", "copy data.zip"),
     (read("PK cut short", "lcc", "data.zip"), "is no zip archive", "copy it again"),
     (read(json.dumps(LINE) + "\n{'id': 1}\n"), "passkey.jsonl:2", "copy the file again"),
@@ -135,16 +136,7 @@ REFUSED: list[tuple[Callable[[Path], object], str, str]] = [
         "the option's text",
     ),
     (read(written([long_line("lcc", 0) | {"answers": []}]), "lcc", "lcc.jsonl"), "answers = []", "at least one"),
-]
-
-
-@pytest.mark.parametrize("number", range(len(REFUSED)), ids=lambda number: f"{number}-{REFUSED[number][1]}")
-def test_what_cannot_be_read_is_one_line(number: int, tmp_path: Path) -> None:
-    call, value, remedy = REFUSED[number]
-    with pytest.raises(ValueError) as caught:
-        call(tmp_path)
-    said = str(caught.value)
-    assert value in said and remedy in said and "\n" not in said
+)
 
 
 def test_every_published_file_is_tested() -> None:

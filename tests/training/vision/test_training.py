@@ -7,42 +7,18 @@ import torch
 from safetensors.torch import load_file
 
 from attention_priors import store
-from attention_priors.config import Recipe
 from attention_priors.training.vision import ImageRun, ImageSpec, VisionConfig, opened
 from attention_priors.training.vision import training as trained
+from training.small import RECIPE
 
 CPU = torch.device("cpu")
 
 
 def spec(name: str = "goat-2d", **changes) -> ImageSpec:
-    recipe = Recipe(
-        name="test",
-        optimizer="muon",
-        rate=0.01,
-        prior_rate=5.0,
-        steps=6,
-        batch=4,
-        length=9,
-        warmup=0,
-        final_rate=0.1,
-        weight_decay=0.1,
-        betas=(0.9, 0.95),
-        clip=1.0,
-        text_weight=0.0,
-        checkpoint_every=2,
-    )
+    recipe = RECIPE.model_copy(update={"optimizer": "muon", "prior_rate": 5.0, "batch": 4, "length": 9})
     model = VisionConfig(encoding=name, vocabulary=10, width=32, layers=2, heads=2, hidden=32, side=12, patch=4)
     given = {"task": "resolution", "model": model, "recipe": recipe, "seed": 103, "images": "glyphs"}
     return ImageSpec(**given | changes)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Sums in another order would not be bitwise equal."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def test_a_run_is_trained_once_and_learns(tmp_path: Path) -> None:
