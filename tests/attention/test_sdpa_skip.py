@@ -5,7 +5,7 @@ import sys
 import pytest
 import torch
 
-from attention_priors.attention import attention, causal, documents, window
+from attention_priors.attention import attention, causal
 from attention_priors.positions.priors import GeneralizedGaussian, Laplace, Prior, RelativePrior
 from attention_priors.positions.spectral import Sink
 
@@ -139,24 +139,6 @@ def test_near_heads_leave_out_most_blocks_and_far_heads_none(name: str, monkeypa
     assert read["near"] < 0.4 * read["far"]
     # One far head costs a quarter of four, the three near ones what they cost alone, whatever their order.
     assert read["one far"] == pytest.approx(0.25 * read["far"] + 0.75 * read["near"], rel=0.05)
-
-
-@pytest.mark.parametrize("scale", ["none", "above one"])
-@pytest.mark.parametrize("kind", ["causal", "window", "documents", "chunk", "inner chunk"])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
-def test_every_kind_of_call_leaves_out_blocks_and_keeps_its_result(dtype, kind: str, scale: str, windows) -> None:
-    given, prior = call(scale, dtype, kv_heads=2), PRIORS["laplace"]().to(torch.promote_types(dtype, torch.float32))
-    ids = (torch.arange(LENGTH) // 150).expand(2, -1)
-    given["visible"] = {"window": window(LENGTH, 200), "documents": causal(LENGTH) & documents(ids)}.get(
-        kind, given["visible"]
-    )
-    if kind.endswith("chunk"):
-        start, stop = (300, LENGTH) if kind == "chunk" else (200, 300)
-        rows = {name: given[name][..., start:stop] for name in ("logit_scale", "prior_scale") if name in given}
-        given |= rows | {"q": given["q"][:, :, start:stop], "offset": start, "visible": causal(stop - start, start)}
-    found, wanted = (attention(**given, prior=prior, backend=name) for name in ("sdpa_skip", "sdpa"))
-    assert bool((windows[0] < 150).any()) and found.dtype == dtype
-    torch.testing.assert_close(found, wanted, rtol=1e-2 if dtype == torch.bfloat16 else 1e-12, atol=1e-12)
 
 
 def learning(*names: str) -> dict:

@@ -124,19 +124,6 @@ def test_a_cache_changes_nothing(change: Callable[[PreTrainedModel], PreTrainedM
     torch.testing.assert_close(torch.cat(steps), logits(model, TOKENS[:, :94]), atol=1e-6, rtol=0)
 
 
-@torch.inference_mode()
-def test_a_dynamic_factor_with_a_cache_is_another_model() -> None:
-    """Within the trained length it is the same; beyond, the cached keys were rotated under another factor."""
-    model, differences = extending.dynamic_ntk(llama()), []
-    for length in (TRAINED, 90):
-        first = model(TOKENS[:, : length - 8], use_cache=True)
-        last = model(TOKENS[:, length - 8 : length], past_key_values=first.past_key_values, use_cache=True).logits[
-            0, -1
-        ]
-        differences.append(float((last - logits(model, TOKENS[:, :length])[-1]).abs().max()))
-    assert differences[0] < 1e-6 < 1e-3 < differences[1]
-
-
 def attention_of(model: PreTrainedModel, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     attention = model.model.layers[0].self_attn
     return extending._attend(attention, q, k, v, None, scaling=None)[0].transpose(1, 2)

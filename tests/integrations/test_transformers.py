@@ -41,21 +41,9 @@ def logits(model: torch.nn.Module, ids: Tensor, mask: Tensor | None = None, **mo
 
 
 SOME = [
-    "alibi",
-    "bam",
-    "bam-ssmax",
-    "bam-ssmax-content",
-    "kerple-power",
-    "kerple-log",
-    "t5",
-    "lag-table",
-    "sandwich",
-    "sandwich-ssmax-prior",
-    "goat",
-    "goat-ssmax",
-    "bam-shared-ssmax",
-    "bam-location-ssmax",
-]
+    "alibi", "bam", "bam-ssmax", "bam-ssmax-content", "kerple-power", "kerple-log", "t5", "lag-table", "sandwich",
+    "sandwich-ssmax-prior", "goat", "goat-ssmax", "bam-shared-ssmax", "bam-location-ssmax",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("encoding", SOME)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from attention_priors.attention import attention, bidirectional
 from attention_priors.parallel import Calibration, Options, condense, decode, open_reader
 from attention_priors.parallel.chunks import rows
 from attention_priors.parallel.read import Joined
@@ -91,35 +92,24 @@ def test_the_queue_keeps_the_chunks_that_expect_the_question(reader, tokens) -> 
     assert three.cache.entries == 3 * 6 + 1  # and one BOS
 
 
-def test_joined_attention_is_the_merge_of_its_chunks() -> None:
-    """One layer: Σ_c Z_c / Z o_c by log-sum-exp (theory.parallel.merge) against the joined cache."""
+@torch.no_grad()
+def test_joined_attention_is_that_of_all_chunks_at_their_shared_positions() -> None:
+    """One layer: keys of three chunks stand at 0 to 19 each, and the question at 20."""
     model = ours("bam", layers=1, kv_heads=4)
-    reader, generator = open_reader(model), torch.Generator().manual_seed(1)
+    generator = torch.Generator().manual_seed(1)
     text, question = (torch.randint(50, (count,), generator=generator) for count in (60, 1))
-    found = condense(reader, text, question, Options(window=21, keep=None))
-    own, at = model.blocks[0].attention, torch.tensor([20])
-    with torch.no_grad():
-        x = model.blocks[0].attention_norm(model.embedding(question[None]))
-        q = own.query(x).unflatten(-1, (4, 8)).transpose(1, 2)
-        entries = found.cache.layers[0]
-        prior = own.prior.table(at - torch.arange(20)).float()
-        joined = []
-        for head in range(4):
-            parts = [
-                theory.partial_attention(
-                    (q[0, head] @ entries.k[0, head, 20 * c : 20 * c + 20].T / 8**0.5 + prior[head]).double().numpy(),
-                    entries.v[0, head, 20 * c : 20 * c + 20].double().numpy(),
-                )
-                for c in range(3)
-            ]
-            k, v = own.key_value(x)[0, 0].unflatten(-1, (2, 4, 8))[:, head]
-            itself = float(q[0, head, 0] @ k) / 8**0.5 + float(own.prior.table(torch.tensor([0]))[head])
-            parts.append(theory.partial_attention([[itself]], v[None].double().numpy()))
-            joined.append(torch.from_numpy(theory.merge(*map(list, zip(*parts, strict=True))))[0])
-        x = model.embedding(question[None]) + own.output(torch.cat(joined).float())[None, None]
-        block = model.blocks[0]
-        gate, up = block.gate_up(block.feedforward_norm(x)).chunk(2, -1)
-        expected = model.head(model.norm(x + block.down(torch.nn.functional.silu(gate) * up)))[0]
+    found = condense(open_reader(model), text, question, Options(window=21, keep=None))
+    block, own, entries = model.blocks[0], model.blocks[0].attention, found.cache.layers[0]
+    embedded = model.embedding(question[None])
+    x = block.attention_norm(embedded)
+    q = own.query(x).unflatten(-1, (4, 8)).transpose(1, 2)
+    itself = own.key_value(x).unflatten(-1, (2, 4, 8)).permute(2, 0, 3, 1, 4)
+    k, v = (torch.cat(both, 2) for both in zip((entries.k, entries.v), itself, strict=True))
+    places = torch.tensor([20]), torch.cat([torch.arange(20).repeat(3), torch.tensor([20])])
+    joined = attention(q, k, v, prior=own.prior, positions=places, visible=bidirectional(1, 61))
+    x = embedded + own.output(joined.transpose(1, 2).flatten(2))
+    gate, up = block.gate_up(block.feedforward_norm(x)).chunk(2, -1)
+    expected = model.head(model.norm(x + block.down(torch.nn.functional.silu(gate) * up)))[0]
     torch.testing.assert_close(found.feed(question), expected, **EXACT)
 
 

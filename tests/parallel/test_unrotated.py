@@ -97,14 +97,6 @@ def test_a_begin_stands_before_the_text(model, tokens) -> None:
         assert torch.equal(found, plain)
 
 
-def test_progress_is_told_by_piece(model, tokens) -> None:
-    told: list[tuple[int, int]] = []
-    session = rectified(HuggingFace(export(model)), tokens(2500), tokens(3), TEXT, lambda *part: told.append(part))
-    session.feed(tokens(3))
-    session.feed(tokens(1))
-    assert told == [(1, 3), (2, 3), (3, 3)]
-
-
 def test_a_spectrum_is_that_of_the_model() -> None:
     assert spectrum_of(HuggingFace(theirs("llama", head_dim=32))) == rope(32)
     scaled = {

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from attention_priors.positions.finite_rank import ExponentialPolynomial, extend, powers
+from attention_priors.positions.finite_rank import ExponentialPolynomial, extend
 
 
 def double(values):
@@ -48,14 +48,6 @@ def test_gradients_reach_all_three_parts():
     prior.log_prior(torch.arange(5)).sum().backward()
     assert all(parameter.grad.abs().sum() > 0 for parameter in prior.parameters())
     assert not any(parameter.requires_grad for parameter in slope().parameters())
-
-
-def test_powers_of_either_sign():
-    matrix = double([[[1.1, 0.3], [-0.2, 0.9]]])
-    exponents = torch.tensor([-3, -1, 0, 1, 2, 9])
-    found = powers(matrix, exponents)[0]
-    for power, exponent in zip(found, exponents.tolist(), strict=True):
-        assert torch.allclose(power, torch.linalg.matrix_power(matrix[0], exponent), atol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from scipy import stats
 
 from attention_priors.positions import maps
 from attention_priors.positions.absolute import Sinusoidal
-from attention_priors.positions.encodings import encoding
 from attention_priors.positions.maps import RandomisedRotary, RandomisedSinusoidal
 from attention_priors.positions.rotary import Spectrum, rope
 from refusals import refused
@@ -106,15 +105,3 @@ def test_every_row_of_sinusoids_is_the_embedding_of_one_of_an_ordered_subset():
     same = (found[:, None] == Sinusoidal(WIDTH)(torch.arange(64))).all(-1)
     places = same.float().argmax(-1)
     assert same.any(-1).all() and (places.diff() > 0).all() and not torch.equal(places, torch.arange(20))
-
-
-def test_at_the_longest_length_sinusoids_are_the_plain_ones():
-    made, places = RandomisedSinusoidal(WIDTH, longest=12), torch.arange(12)
-    assert torch.equal(made(places), Sinusoidal(WIDTH)(places))
-
-
-@pytest.mark.parametrize("longest", [128, 512, 2048])
-def test_the_rows_for_short_strings_know_their_longest_position(longest):
-    for base, part, needed in (("sinusoidal", "absolute", (16,)), ("rope", "rotary", (8, 10_000.0))):
-        row = encoding(f"{base}-randomised-{longest}")
-        assert row.longest == getattr(row, part)(*needed).longest == longest and row.whole and row.trained_as is None

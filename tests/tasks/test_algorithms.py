@@ -1,4 +1,4 @@
-"""The algorithmic tasks against answers by hand and by plain Python, at any length."""
+"""The algorithmic tasks against answers by plain Python, at any length."""
 
 import itertools
 from types import SimpleNamespace
@@ -9,12 +9,6 @@ import torch
 from attention_priors import runtime
 from attention_priors.tasks import algorithms
 
-BY_HAND = {
-    "copy": ([0, 1, 1, 0], [0, 1, 1, 0]),
-    "reverse": ([0, 1, 1, 0, 1, 0], [0, 1, 0, 1, 1, 0]),  # Delétang et al. 2023
-    "parity": ([1, 0, 1, 0, 1, 0, 0], [1]),
-    "bucket-sort": ([1, 0, 2, 0, 4, 1, 1, 2], [0, 0, 1, 1, 1, 2, 2, 4]),
-}
 PLAIN = {"copy": list, "reverse": lambda x: x[::-1], "parity": lambda x: [sum(x) % 2], "bucket-sort": sorted}
 
 
@@ -24,8 +18,6 @@ def drawn(name, length, count=50, seed=0):
 
 @pytest.mark.parametrize("name", algorithms.TASKS)
 def test_the_answers(name):
-    string, expected = BY_HAND[name]
-    assert algorithms.TASKS[name].answer(torch.tensor([string])).tolist() == [expected]
     for length in (1, 2, 7, 100):
         tokens, answer = drawn(name, length)
         for row, found in zip(tokens.tolist(), answer.tolist(), strict=True):

@@ -1,6 +1,5 @@
 """What each parameter of the needle tasks does, what their text is drawn from, and what is refused."""
 
-import itertools
 import re
 import zlib
 from collections import Counter
@@ -85,11 +84,6 @@ def test_in_prose_needles_have_forty_depths(sources, tokenizers, draw):
     assert found == percents
 
 
-def test_needles_in_prose_have_depths_of_their_own(source, draw):
-    for places in draw(Retrieval("own", "prose", "words", "numbers", values=40), 6000, source, 2).needles:
-        assert len(places) == 40 and bool((places[1:, 0] > places[:-1, 1]).all())  # filler between any two
-
-
 @pytest.mark.parametrize("hops, chains", [(4, 1), (1, 1), (6, 3)])
 def test_chains_of_assignments_lead_to_the_answers(hops, chains, source, decode, draw):
     row = replace(TASKS["variable-tracking"], hops=hops, chains=chains)
@@ -108,17 +102,6 @@ def test_chains_of_assignments_lead_to_the_answers(hops, chains, source, decode,
         assert list(answers) == [name for name, value in values.items() if value == query]
         assert f"The {hops + 1} variables" in text
         assert places[:, 0].tolist() == sorted(places[:, 0].tolist())
-
-
-def test_other_chains_stand_between_the_statements_of_the_first(source, decode, draw):
-    row = replace(TASKS["variable-tracking"], chains=3)
-    drawn = draw(row, 1000, source, 20)
-    between = [
-        decode(t[a[1] : b[0]]).count("VAR")
-        for t, p in zip(drawn.tokens, drawn.needles, strict=True)
-        for a, b in itertools.pairwise(p)
-    ]
-    assert 0 < sum(map(bool, between)) < len(between)
 
 
 # --- draws ---

@@ -19,12 +19,6 @@ def test_entropy_and_divergence_are_scipy_s() -> None:
     assert transport.divergence([0.5, 0.5], [1.0, 0.0]) == math.inf
 
 
-def test_a_uniform_prior_adds_a_constant_to_the_cost() -> None:
-    for p in np.random.default_rng(1).dirichlet(np.ones(4), 5):
-        gap = transport.cost(p, SCORES, 0.7, np.full(4, 0.25)) - transport.cost(p, SCORES, 0.7)
-        assert gap == pytest.approx(0.7 * math.log(4))
-
-
 def test_the_plan_at_low_and_high_temperature() -> None:
     prior = np.array([0.1, 0.2, 0.3, 0.4])
     np.testing.assert_allclose(transport.plan(SCORES, 1e-3, prior), [1, 0, 0, 0], atol=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from pathlib import Path
 
@@ -14,26 +15,11 @@ from attention_priors.commands import benchmarks as command
 from attention_priors.parallel import generate
 from attention_priors.parallel.benchmarks import infinitebench, opened, run
 from attention_priors.parallel.benchmarks.task import Row
-from attention_priors.publish import benchmarks as summary
-from parallel.benchmarks.made import LONG, infinite_line, tokenizer, written
+from parallel.benchmarks.made import LONG, tokenizer
 
-SMALL = [
-    "--tasks",
-    "passkey,kv_retrieval",
-    "--length",
-    "900",
-    "--samples",
-    "2",
-    "--window",
-    "400",
-    "--budget",
-    "40",
-    "--device",
-    "cpu",
-]
+SMALL = shlex.split("--tasks passkey,kv_retrieval --length 900 --samples 2 --window 400 --budget 40 --device cpu")
 METHODS = ["--methods", "plain,halves,k3,chunks-budget,random"]
 ANSWERS = 20
-LINE = infinite_line("passkey", 0)
 TEXTS = ("table.csv", "table.md", "table.tex")
 
 
@@ -128,12 +114,7 @@ def test_right_answers_score_one_on_files_of_both(model: Path, data: Path, tmp_p
         ",".join(names),
         "--data",
         str(data),
-        "--methods",
-        "chunks",
-        "--window",
-        "1024",
-        "--device",
-        "cpu",
+        *shlex.split("--methods chunks --window 1024 --device cpu"),
     ]
     assert command.main(["--model", str(model), "--out", str(tmp_path), *more]) == 0
     table = pd.read_csv(tmp_path / "table.csv")
@@ -173,12 +154,6 @@ def test_a_tokenizer_of_another_model_is_refused(model: Path) -> None:
     words.add_tokens(["more"])
     with pytest.raises(ValueError, match=r"has 259 tokens, but the model knows 258; use the model's own"):
         opened.model(str(model), words, torch.device("cpu"))
-
-
-def test_an_interval_over_prompts() -> None:
-    low, high = summary.interval([0.2, 0.4, 0.3, 0.3], binary=False)
-    assert (low, high) == pytest.approx((0.3 - 0.12991, 0.3 + 0.12991), abs=1e-4)
-    assert summary.interval([0.5], binary=False) == (0, 1)
 
 
 def test_rows_are_spread_over_the_file() -> None:
@@ -234,12 +209,3 @@ def test_what_cannot_be_done_is_one_line(
     said = capsys.readouterr().err
     assert said.startswith("error: ") and said.count("\n") == 1 and value in said and remedy in said, said
     assert not (tmp_path / "out").exists()
-
-
-def test_a_row_without_a_field_is_refused_before_a_model_is_opened(
-    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(opened, "model", lambda *_: pytest.fail("opened"))
-    (tmp_path / "passkey.jsonl").write_text(written([{k: v for k, v in LINE.items() if k != "input"}]))
-    assert command.main(["--model", str(model), "--data", str(tmp_path), "--out", str(tmp_path)]) == 2
-    assert "passkey.jsonl:1 has no field 'input'" in capsys.readouterr().err
