@@ -52,7 +52,7 @@ class Flat(Narrow):
 
 @backends
 @torch.no_grad()
-def test_hidden_keys_have_no_influence(backend: str) -> None:
+def test_hidden_keys_have_no_influence(backend):
     """Also where they are NaN's neighbours in size: a hidden key may hold anything finite."""
     q, k, v = (drawn(1, HEADS, 9, 4, seed=s) for s in range(3))
     visible = window(9, 3)
@@ -62,7 +62,7 @@ def test_hidden_keys_have_no_influence(backend: str) -> None:
     assert torch.equal(after[:, :, 8], before[:, :, 8])
 
 
-def test_auto_is_the_fast_path_or_the_specification() -> None:
+def test_auto_is_the_fast_path_or_the_specification():
     q, k, v = (drawn(1, HEADS, 5, 4, seed=s) for s in range(3))
     place = torch.tensor([0, 3, 3, 9, 20])
     fast = attention(q, k, v, prior=learned())
@@ -73,7 +73,7 @@ def test_auto_is_the_fast_path_or_the_specification() -> None:
 
 
 @torch.no_grad()
-def test_positions_that_are_given_make_the_lags() -> None:
+def test_positions_that_are_given_make_the_lags():
     q, k, v, scale = (
         drawn(2, HEADS, 3, 4),
         drawn(2, 2, 5, 4, seed=1),
@@ -98,7 +98,7 @@ def test_positions_that_are_given_make_the_lags() -> None:
         (512, torch.half, "sdpa"),
     ],
 )
-def test_auto_on_a_gpu_takes_the_kernels_where_they_serve(width: int, dtype: torch.dtype, wanted: str) -> None:
+def test_auto_on_a_gpu_takes_the_kernels_where_they_serve(width, dtype, wanted):
     q = SimpleNamespace(is_cuda=True, shape=(1, HEADS, 4, width), dtype=dtype)
     expected = wanted if find_spec("triton") else "sdpa"
     automatic = inspect.unwrap(op._automatic)  # a stand-in for a tensor: there is no GPU
@@ -106,7 +106,7 @@ def test_auto_on_a_gpu_takes_the_kernels_where_they_serve(width: int, dtype: tor
     assert automatic(q, None, None) == "sdpa"
 
 
-def test_refuses_what_does_not_fit() -> None:
+def test_refuses_what_does_not_fit():
     q, k, v = (drawn(2, HEADS, 5, 4, seed=s) for s in range(3))
     place = torch.arange(5)
     unchecked = inspect.unwrap(attention)  # in tests the shape check of the annotations would come first
@@ -166,7 +166,7 @@ def spoilt(name: str, value: float) -> Prior:
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("name", ["theta_alpha", "theta_beta", "theta_mu", "factors.0.slopes", "factors.1.values"])
 @torch.no_grad()
-def test_parameters_that_are_not_finite_give_an_error_or_a_finite_limit(name: str, value: float, backend: str) -> None:
+def test_parameters_that_are_not_finite_give_an_error_or_a_finite_limit(name, value, backend):
     q, k, v = (drawn(1, HEADS, 6, 4, seed=s) for s in range(3))
     prior = spoilt(name, value)
     refused = r"the log-prior of [\w *]+ reaches \[.*(nan|inf).*\]; give it finite parameters"

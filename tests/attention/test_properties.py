@@ -441,7 +441,7 @@ def small_blocks(case: Case) -> None:
     )
 )
 @given(case=cases())
-def test_a_backend_is_the_formula(backend: str, case: Case) -> None:
+def test_a_backend_is_the_formula(backend, case):
     small_blocks(case)
     if not REPORT:
         wrong = problems(case, backend)
@@ -457,7 +457,7 @@ def test_a_backend_is_the_formula(backend: str, case: Case) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("strength", [32.0, 33.0, 40.0])
-def test_a_prior_whose_best_key_lies_below_the_floor_sees_that_key(backend: str, strength: float) -> None:
+def test_a_prior_whose_best_key_lies_below_the_floor_sees_that_key(backend, strength):
     """The bounds above grow with a row's best log-prior; here the answer is plain: every query sees itself alone."""
     q, k, v = (torch.randn(1, 2, 33, 16, generator=torch.Generator().manual_seed(i)) for i in range(3))
     learns = backend != "sdpa_skip"

@@ -24,7 +24,7 @@ WRONG = {
 
 @pytest.mark.parametrize("blocks", ["whole", "blocks"])
 @pytest.mark.parametrize("name", WRONG)
-def test_the_properties_find_what_is_broken_on_purpose(name: str, blocks: str, monkeypatch) -> None:
+def test_the_properties_find_what_is_broken_on_purpose(name, blocks, monkeypatch):
     case = Case(1, "float64", 2, 2, 2, queries=75, mask="uneven", relative="gaussian", prior="rows", blocks=blocks)
     small_blocks(case)
     assert not problems(case, "sdpa")
@@ -33,7 +33,7 @@ def test_the_properties_find_what_is_broken_on_purpose(name: str, blocks: str, m
 
 
 @pytest.mark.parametrize("blocks", ["whole", "blocks"])
-def test_a_checkpoint_computes_the_same_again(blocks: str) -> None:
+def test_a_checkpoint_computes_the_same_again(blocks):
     """It refuses to unpack what was saved twice."""
     case = Case(4, kv_heads=4, queries=75, mask="uneven", relative="gaussian", logit="rows", prior="rows")
     small_blocks(replace(case, blocks=blocks))
@@ -51,7 +51,7 @@ def drawn(length: int, dtype: torch.dtype = torch.float32) -> list[torch.Tensor]
     return [x.to(dtype).requires_grad_() for x in (*made, torch.ones(2, length))]
 
 
-def test_autocast_rounds_no_bias() -> None:
+def test_autocast_rounds_no_bias():
     """On a GPU the model runs under autocast, where a bias of -257 would become -256."""
     leaves, prior, found = drawn(400, torch.bfloat16), Laplace([1.0, 0.5], trainable=True), []
     for enabled in (False, True):
@@ -75,7 +75,7 @@ def memory(length: int, backend: str) -> tuple[int, int]:
     return seen.bytes, sum(kept.values())
 
 
-def test_memory_grows_linearly_with_the_length(monkeypatch) -> None:
+def test_memory_grows_linearly_with_the_length(monkeypatch):
     """No tensor of length x length, nor anything near it, in the forward pass or in the backward pass."""
     monkeypatch.setattr(sdpa, "BLOCK_QUERIES", 64)
     monkeypatch.setattr(sdpa, "BLOCK_KEYS", 256)
@@ -85,7 +85,7 @@ def test_memory_grows_linearly_with_the_length(monkeypatch) -> None:
     assert memory(512, "reference")[0] >= 4 * 2 * 2 * 512 * 512  # the measurement sees a matrix where there is one
 
 
-def test_an_unused_gradient_is_not_computed() -> None:
+def test_an_unused_gradient_is_not_computed():
     (q, k, v, _), prior = drawn(20), Laplace([0.5, 0.1])
     with torch.no_grad():
         assert attention(q, k, v, prior=prior).requires_grad is False
@@ -93,7 +93,7 @@ def test_an_unused_gradient_is_not_computed() -> None:
     assert prior.slopes.grad is None and q.grad is not None
 
 
-def test_a_weight_that_underflows_is_zero_and_the_others_are_exact() -> None:
+def test_a_weight_that_underflows_is_zero_and_the_others_are_exact():
     """exp of scores below the smallest normal number: 0, not a denormal; everything else as torch's own exp."""
     for dtype in (torch.float32, torch.float64):
         low = math.log(torch.finfo(dtype).tiny)

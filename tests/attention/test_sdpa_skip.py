@@ -93,7 +93,7 @@ def windows(monkeypatch):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("name", PRIORS)
-def test_what_is_left_out_weighs_less_than_rounding(name: str, scale: str, seed: int, windows) -> None:
+def test_what_is_left_out_weighs_less_than_rounding(name, scale, seed, windows):
     prior, given = PRIORS[name](), call(scale, seed=seed)
     out = attention(**given, prior=prior, backend="sdpa_skip")
     whole = attention(**given, prior=prior, backend="sdpa")
@@ -106,7 +106,7 @@ def test_what_is_left_out_weighs_less_than_rounding(name: str, scale: str, seed:
     assert float((p * (lag >= window[..., None])).sum(-1).max()) <= torch.finfo(torch.float32).eps / 8
 
 
-def test_a_level_common_to_all_lags_changes_no_window(windows) -> None:
+def test_a_level_common_to_all_lags_changes_no_window(windows):
     """Log-priors are not normalised; in the sums of the bound a level of -1e9 would leave no digits."""
     for level in (0.0, -1e9):
         attention(**call("none", torch.float64), prior=Level(level).double(), backend="sdpa_skip")
@@ -115,7 +115,7 @@ def test_a_level_common_to_all_lags_changes_no_window(windows) -> None:
 
 
 @pytest.mark.parametrize("name", ["laplace", "sink"])
-def test_near_heads_leave_out_most_blocks_and_far_heads_none(name: str, monkeypatch) -> None:
+def test_near_heads_leave_out_most_blocks_and_far_heads_none(name, monkeypatch):
     elements = []
     fused = SKIP.fused_part
 
@@ -157,13 +157,13 @@ def learning(*names: str) -> dict:
     ],
     ids=["q", "without a prior", "scale", "prior over lags", "prior over keys"],
 )
-def test_learning_is_refused(given: dict, prior: Prior | None) -> None:
+def test_learning_is_refused(given, prior):
     asked = pytest.raises(ValueError, match=r"only reads.*torch.no_grad\(\).*backend='sdpa'")
     with asked, torch.enable_grad():
         attention(**given, prior=prior, backend="sdpa_skip")
 
 
-def test_other_devices_are_refused() -> None:
+def test_other_devices_are_refused():
     elsewhere = {name: call("none")[name].to("meta") for name in "qkv"}
     with pytest.raises(ValueError, match=r"for the CPU, but q is on meta; use backend='auto'"):
         SKIP.sdpa_skip(**elsewhere, prior=None, logit_scale=None, prior_scale=None, visible=causal(LENGTH), offset=0)

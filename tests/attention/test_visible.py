@@ -22,7 +22,7 @@ ALL = {
 
 
 @pytest.mark.parametrize(("first", "second"), list(itertools.product(ALL, ALL)))
-def test_intersection_is_the_and_of_the_masks(first: str, second: str) -> None:
+def test_intersection_is_the_and_of_the_masks(first, second):
     one, two = ALL[first](), ALL[second]()
     both = one & two
     assert torch.equal(both.dense(LENGTH), one.dense(LENGTH) & two.dense(LENGTH))
@@ -31,7 +31,7 @@ def test_intersection_is_the_and_of_the_masks(first: str, second: str) -> None:
 
 
 @pytest.mark.parametrize(("queries", "offset"), [(1, 0), (5, 0), (1, 7), (3, 4)])
-def test_causal_and_window_by_their_definitions(queries: int, offset: int) -> None:
+def test_causal_and_window_by_their_definitions(queries, offset):
     keys = queries + offset
     for row in range(queries):
         place = offset + row
@@ -42,7 +42,7 @@ def test_causal_and_window_by_their_definitions(queries: int, offset: int) -> No
             assert near == [key for key in range(place + 1) if place - key < size]
 
 
-def test_documents_are_runs_of_equal_ids() -> None:
+def test_documents_are_runs_of_equal_ids():
     mask = documents(IDS).dense(LENGTH)
     for batch, i, j in itertools.product(range(2), range(LENGTH), range(LENGTH)):
         between = IDS[batch, min(i, j) : max(i, j) + 1]
@@ -50,7 +50,7 @@ def test_documents_are_runs_of_equal_ids() -> None:
     assert documents(torch.zeros(1, 1, dtype=torch.int64)).count.tolist() == [[1]]
 
 
-def test_rows_are_a_range_of_queries() -> None:
+def test_rows_are_a_range_of_queries():
     mask = causal(LENGTH) & documents(IDS)
     assert torch.equal(mask.rows(3, 8).dense(LENGTH), mask.dense(LENGTH)[:, 3:8])
     assert torch.equal(mask.rows(LENGTH - 1).dense(LENGTH), mask.dense(LENGTH)[:, -1:])
@@ -72,7 +72,7 @@ MADE = ALL | {
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_facts_are_those_of_the_intervals(name: str) -> None:
+def test_facts_are_those_of_the_intervals(name):
     """What a maker knows is what looking at the numbers tells."""
     made = MADE[name]()
     lead = made.last - torch.arange(made.last.shape[-1])
@@ -82,7 +82,7 @@ def test_facts_are_those_of_the_intervals(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in MADE if name not in ("drawn", "nothing")])
-def test_compiled_code_knows_facts_that_hold(name: str, monkeypatch) -> None:
+def test_compiled_code_knows_facts_that_hold(name, monkeypatch):
     """Without looking: bounds, and exact where only causal masks, windows and documents in them are made."""
     exact = MADE[name]().facts
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)

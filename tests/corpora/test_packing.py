@@ -73,16 +73,6 @@ def test_the_tokenizer_sees_the_training_split_only(corpus):
     assert seen == train
 
 
-def test_counts(packed):
-    rows = packed.counts(100)
-    assert [(r["split"], r["domain"], r["documents"]) for r in rows][:2] == [
-        ("train", "prose", 10),
-        ("train", "code", 4),
-    ]
-    assert sum(r["tokens"] for r in rows) == len(packed.tokens)
-    assert rows[0]["over 100"] == sum(len(packed.document(n)) > 100 for n in packed.documents("train"))
-
-
 def test_status_compares_with_the_pinned_tokens(packed, monkeypatch):
     assert packed.status()["same"] is None
     pin = {"sha256": packed.meta["sha256"], "packages": {"package0": "1.0"}, "tokens": {}}

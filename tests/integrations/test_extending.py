@@ -1,7 +1,5 @@
 """Extensions of other people's models, against transformers' own and against the whole mask written out."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable
@@ -58,7 +56,7 @@ THEIRS: dict[str, tuple[dict[str, Any], Callable[[PreTrainedModel], PreTrainedMo
 
 
 @pytest.mark.parametrize("theirs", THEIRS)
-def test_models_are_those_of_transformers(theirs: str) -> None:
+def test_models_are_those_of_transformers(theirs):
     """Whole models agree; only "dynamic" looks at the length of a call, which is a long one here."""
     given, change = THEIRS[theirs]
     expected = logits(llama(rope_parameters={**given, "rope_theta": 1e4}), TOKENS[:, :200])
@@ -67,13 +65,13 @@ def test_models_are_those_of_transformers(theirs: str) -> None:
     assert (found - expected).abs().max() < 0.02
 
 
-def test_other_bases() -> None:
+def test_other_bases():
     expected = logits(llama(rope_parameters={"rope_type": "default", "rope_theta": 5e5}))
     assert (logits(extending.rebase(llama(), 50)) - expected).abs().max() < 0.05
     torch.testing.assert_close(logits(extending.ntk(llama(), 1)), logits(extending.rebase(llama(), 1)))
 
 
-def test_slow_planes_stand_still() -> None:
+def test_slow_planes_stand_still():
     """p-RoPE: half of the planes turn as before, the others not at all; a share of 1 is the identity."""
     model = extending.p_rope(llama(), 0.5)
     cos, sin = model.model.rotary_emb(torch.zeros(1, dtype=torch.float64), torch.tensor([[7]]))
@@ -85,7 +83,7 @@ SIGHTS = [Sight(), Sight(40), Sight(40, 3), Sight(700, 2), Sight(skipped=5), Sig
 
 
 @pytest.mark.parametrize("sight", SIGHTS, ids=str)
-def test_blocks_are_the_whole_mask(sight: Sight) -> None:
+def test_blocks_are_the_whole_mask(sight):
     i, j = torch.arange(LONG)[:, None], torch.arange(LONG)
     lag = i - j
     near = (lag < sight.window) | (j < sight.sinks) if sight.window else torch.tensor(True)
@@ -97,7 +95,7 @@ def test_blocks_are_the_whole_mask(sight: Sight) -> None:
     torch.testing.assert_close(logits(extending.restore(model)), logits(llama()))
 
 
-def test_some_heads_see_less() -> None:
+def test_some_heads_see_less():
     """Limiting every head of a layer gives what limiting the layer gives, and limiting half of them does not."""
     whole = logits(extending.see(llama(), Sight(40), layers=[1]))
     torch.testing.assert_close(logits(extending.window(llama(), 40, heads={1: range(HEADS)})), whole, atol=1e-8, rtol=0)
@@ -115,7 +113,7 @@ def test_some_heads_see_less() -> None:
     ],
 )
 @torch.inference_mode()
-def test_a_cache_changes_nothing(change: Callable[[PreTrainedModel], PreTrainedModel]) -> None:
+def test_a_cache_changes_nothing(change):
     model = change(llama())
     first = model(TOKENS[:, :90], use_cache=True)
     steps = [first.logits[0]]
@@ -129,7 +127,7 @@ def attention_of(model: PreTrainedModel, q: Tensor, k: Tensor, v: Tensor) -> Ten
     return extending._attend(attention, q, k, v, None, scaling=None)[0].transpose(1, 2)
 
 
-def test_rerope_is_its_definition() -> None:
+def test_rerope_is_its_definition():
     draw = torch.Generator().manual_seed(2)
     q, k, v = (torch.randn(1, heads, LONG, 16, generator=draw).double() for heads in (4, 2, 2))
     model = extending.rerope(llama(), 30)
@@ -138,7 +136,7 @@ def test_rerope_is_its_definition() -> None:
     assert (logits(model)[:30] - logits(llama())[:30]).abs().max() < 0.02
 
 
-def test_logits_grow_with_the_keys() -> None:
+def test_logits_grow_with_the_keys():
     """ln n / ln T beyond T, 1 up to it."""
     draw = torch.Generator().manual_seed(3)
     q, k, v = (torch.randn(1, HEADS, 100, 16, generator=draw).double() for _ in range(3))
@@ -149,7 +147,7 @@ def test_logits_grow_with_the_keys() -> None:
     torch.testing.assert_close(found[:, :, :TRAINED], plain[:, :, :TRAINED])
 
 
-def test_restoring_restores() -> None:
+def test_restoring_restores():
     model = llama()
     before, names = copy.deepcopy(model.state_dict()), dict(model.named_modules()).keys()
     for change in (extending.yarn, extending.ntk):
@@ -181,7 +179,7 @@ test_one_line_for_bad_input = refused(
 )
 
 
-def test_padding_is_refused() -> None:
+def test_padding_is_refused():
     mask = torch.ones(1, 20, dtype=torch.long)
     mask[0, 0] = 0
     with pytest.raises(ValueError, match="without padding"):

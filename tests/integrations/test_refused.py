@@ -98,7 +98,7 @@ test_one_line = refused(
 )
 
 
-def test_a_model_that_is_refused_is_as_it_was() -> None:
+def test_a_model_that_is_refused_is_as_it_was():
     model = plain(attention_dropout=0.1)
     before = (type(model), type(model.config), model.config.to_dict(), model.config._attn_implementation)
     with pytest.raises(ValueError, match="attention_dropout"):
@@ -106,13 +106,13 @@ def test_a_model_that_is_refused_is_as_it_was() -> None:
     assert (type(model), type(model.config), model.config.to_dict(), model.config._attn_implementation) == before
 
 
-def test_without_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_transformers(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(ImportError, match=r"pip install 'attention-priors\[transformers\]'"):
         runpy.run_module("attention_priors.integrations.transformers")
 
 
-def test_what_is_registered_has_the_arguments_of_transformers() -> None:
+def test_what_is_registered_has_the_arguments_of_transformers():
     """Its masks name what they are given, so that a new argument cannot be lost in silence."""
     from transformers.masking_utils import sdpa_mask
 

@@ -14,7 +14,6 @@ import json
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 import torch
@@ -47,7 +46,7 @@ SOME = [
 
 
 @pytest.mark.parametrize("encoding", SOME)
-def test_logits(encoding: str) -> None:
+def test_logits(encoding):
     model, ids = made(encoding), tokens(3, LENGTH)
     found = logits(model, ids)
     close(found, explicit(model, ids))
@@ -59,21 +58,21 @@ def test_logits(encoding: str) -> None:
 @pytest.mark.parametrize("rope", [True, False])
 @pytest.mark.parametrize("encoding", ["bam-ssmax", "goat"])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_families(family: str, encoding: str, rope: bool) -> None:
+def test_families(family, encoding, rope):
     model, ids = made(encoding, family, rope), tokens(3, LENGTH)
     found = logits(model, ids, LEFT)
     close(found[LEFT.bool()], explicit(model, ids, LEFT)[LEFT.bool()])
     assert (found - logits(made(encoding, family, not rope), ids, LEFT))[LEFT.bool()].abs().max() > 0.1
 
 
-def test_every_encoding_that_is_available_runs() -> None:
+def test_every_encoding_that_is_available_runs():
     for encoding in available():
         assert logits(made(encoding, num_hidden_layers=1), tokens(1, 4)).isfinite().all(), encoding
 
 
 @pytest.mark.parametrize("encoding", ["bam-ssmax", "goat-ssmax"])
 @pytest.mark.parametrize("mask", [LEFT, RIGHT], ids=["left", "right"])
-def test_padding_changes_nothing(mask: Tensor, encoding: str) -> None:
+def test_padding_changes_nothing(mask, encoding):
     model, ids = made(encoding), tokens(3, LENGTH)
     places = (mask.cumsum(-1) - 1).clamp(min=0)  # RoPE's, as generate gives them
     found = logits(model, ids, mask, position_ids=places)
@@ -85,7 +84,7 @@ def test_padding_changes_nothing(mask: Tensor, encoding: str) -> None:
 @pytest.mark.parametrize("encoding", ["bam-ssmax", "sandwich"])
 @pytest.mark.parametrize("static", [False, True])
 @pytest.mark.parametrize("family", ["llama", "gpt-neox"])
-def test_decoding_from_a_cache_equals_reading_at_once(family: str, static: bool, encoding: str) -> None:
+def test_decoding_from_a_cache_equals_reading_at_once(family, static, encoding):
     model, ids = made(encoding, family), tokens(3, LENGTH)
     wanted = logits(model, ids, LEFT)
     cache = StaticCache(model.config, max_cache_len=16) if static else DynamicCache(config=model.config)
@@ -97,7 +96,7 @@ def test_decoding_from_a_cache_equals_reading_at_once(family: str, static: bool,
 
 @pytest.mark.parametrize("window", [3, 40])
 @pytest.mark.parametrize("encoding", ["bam-ssmax", "alibi"])
-def test_a_window_is_kept_beside_the_prior(encoding: str, window: int) -> None:
+def test_a_window_is_kept_beside_the_prior(encoding, window):
     model, ids = made(encoding, "mistral", sliding_window=window), tokens(3, LENGTH)
     wanted = logits(model, ids)
     close(wanted, explicit(model, ids, sliding_window=window))
@@ -109,7 +108,7 @@ def test_a_window_is_kept_beside_the_prior(encoding: str, window: int) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["bam-ssmax", "goat"])
-def test_documents_that_are_packed_into_a_row(encoding: str) -> None:
+def test_documents_that_are_packed_into_a_row(encoding):
     model, ids = made(encoding), tokens(1, LENGTH)
     places = torch.cat([torch.arange(5), torch.arange(LENGTH - 5)])[None]
     found = logits(model, ids, position_ids=places, use_cache=False)
@@ -117,7 +116,7 @@ def test_documents_that_are_packed_into_a_row(encoding: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["bam-ssmax", "goat"])
-def test_a_mask_of_the_caller_and_the_weights(encoding: str) -> None:
+def test_a_mask_of_the_caller_and_the_weights(encoding):
     model, ids = made(encoding), tokens(2, LENGTH)
     wanted, seen = logits(model, ids), torch.ones(LENGTH, LENGTH).tril().bool()[None, None]
     close(logits(model, ids, seen), wanted)
@@ -130,7 +129,7 @@ def test_a_mask_of_the_caller_and_the_weights(encoding: str) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_generate(family: str) -> None:
+def test_generate(family):
     model, ids = made("bam-ssmax", family), tokens(2, 5)
     mask = torch.ones_like(ids)
     mask[1, :2] = 0
@@ -152,7 +151,7 @@ def gradients(model: torch.nn.Module, ids: Tensor) -> dict[str, Tensor]:
 
 
 @pytest.mark.parametrize("encoding", ["bam-ssmax", "goat", "t5"])
-def test_gradient_checkpointing_changes_no_gradient(encoding: str) -> None:
+def test_gradient_checkpointing_changes_no_gradient(encoding):
     model, ids = made(encoding).train(), tokens(3, LENGTH)
     wanted = gradients(model, ids)
     model.activation_checkpointing_enable()
@@ -182,7 +181,7 @@ READ = """
 """
 
 
-def test_saved_and_opened_in_a_fresh_process(tmp_path: Path) -> None:
+def test_saved_and_opened_in_a_fresh_process(tmp_path):
     ids, places = tokens(2, LENGTH), {}
     torch.save(ids, tmp_path / "ids.pt")
     for family, encoding, rope in (("llama", "goat-ssmax", False), ("gpt-neox", "t5", True), ("qwen3", "bam", True)):
@@ -205,7 +204,7 @@ def test_saved_and_opened_in_a_fresh_process(tmp_path: Path) -> None:
     assert logits(opened, ids).dtype == torch.bfloat16
 
 
-def test_from_a_configuration() -> None:
+def test_from_a_configuration():
     config = add_prior(plain().config, "kerple-log", rope=False)
     model = AutoModelForCausalLM.from_config(config)
     assert config.attention_prior == "kerple-log" and logits(model, tokens(1, 4)).isfinite().all()
@@ -213,7 +212,7 @@ def test_from_a_configuration() -> None:
     assert type(AutoConfig.for_model(config.model_type)) is type(config)
 
 
-def test_a_plain_checkpoint_opened_with_a_prior_starts_it(tmp_path: Path) -> None:
+def test_a_plain_checkpoint_opened_with_a_prior_starts_it(tmp_path):
     model = plain()
     model.save_pretrained(tmp_path)
     config = add_prior(model.config, "bam-laplace-ssmax")
@@ -221,7 +220,7 @@ def test_a_plain_checkpoint_opened_with_a_prior_starts_it(tmp_path: Path) -> Non
     close(logits(opened, ids), logits(model, ids))
 
 
-def test_bfloat16() -> None:
+def test_bfloat16():
     model, ids = made("bam-ssmax"), tokens(2, LENGTH)
     wanted = logits(model, ids)
     with torch.autocast("cpu", torch.bfloat16):

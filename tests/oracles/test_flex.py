@@ -38,7 +38,7 @@ MASKS = {
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("name", PRIORS)
 @torch.no_grad()
-def test_a_prior_is_a_score_mod(name: str, mask: str, backend: str) -> None:
+def test_a_prior_is_a_score_mod(name, mask, backend):
     generator = torch.Generator().manual_seed(3)
     (prior, modify), (visible, sees) = PRIORS[name], MASKS[mask]
     blocks = create_block_mask(sees, 2, HEADS, LENGTH, LENGTH, device="cpu")

@@ -5,23 +5,18 @@ RoPE frequencies: linear, dynamic, yarn,    2e-6, relative (theirs are float32)
   llama3, and YaRN's and Llama 3's factor
 Bloom's slopes                              1e-5, relative (theirs are float32 powers)
 T5's buckets                                exactly
-a Llama with our prior                      2e-6 absolute in the logits, all of which our mask and prior reach
 """
-
-import math
 
 import numpy as np
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor
 from transformers.models.t5.modeling_t5 import T5Attention
 
-from attention_priors.integrations.transformers import add_prior, prior_parameters
 from attention_priors.positions import extensions
-from attention_priors.positions.encodings import ENCODINGS, Encoding
-from attention_priors.positions.priors import GeneralizedGaussian, Laplace, alibi_slopes, t5_bucket
+from attention_priors.positions.priors import Laplace, alibi_slopes, t5_bucket
 from attention_priors.positions.rotary import Spectrum, rope
 
 
@@ -50,7 +45,7 @@ OURS = {
 @pytest.mark.parametrize("kind", OURS)
 @pytest.mark.parametrize("base", [10_000.0, 500_000.0])
 @pytest.mark.parametrize("width", [16, 64, 128])
-def test_rope_scaling(width: int, base: float, kind: str) -> None:
+def test_rope_scaling(width, base, kind):
     for factor in (1.5, 4.0, 32.0):
         for trained, length in ((128, 100), (128, 1000), (4096, 4097), (8192, 131_072)):
             spectrum: Spectrum = OURS[kind](rope(width, base), factor, trained, length)
@@ -60,7 +55,7 @@ def test_rope_scaling(width: int, base: float, kind: str) -> None:
 
 
 @pytest.mark.parametrize("heads", [*range(1, 34), 64, 71, 112])
-def test_bloom_s_slopes(heads: int) -> None:
+def test_bloom_s_slopes(heads):
     bias = build_alibi_tensor(torch.ones(1, 50), heads, torch.float32)[:, 0].double()
     lags = torch.arange(49, -1, -1)
     ours = Laplace(alibi_slopes(heads)).log_prior(lags).double()
@@ -69,7 +64,7 @@ def test_bloom_s_slopes(heads: int) -> None:
 
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("buckets", [*range(2, 34), 48, 63, 64, 128])
-def test_t5_s_buckets(buckets: int, bidirectional: bool) -> None:
+def test_t5_s_buckets(buckets, bidirectional):
     """Also where the farthest lag is close to the number of buckets, so that some hold no lag."""
     side = buckets // 2 if bidirectional else buckets
     if bidirectional and (buckets % 2 or side < 2):
@@ -79,40 +74,3 @@ def test_t5_s_buckets(buckets: int, bidirectional: bool) -> None:
         if farthest > side // 2:
             found = T5Attention._relative_position_bucket(-lags, bidirectional, buckets, farthest)
             assert torch.equal(t5_bucket(lags, buckets, farthest, bidirectional), found), farthest
-
-
-SIZE = {
-    "vocab_size": 37,
-    "hidden_size": 32,
-    "intermediate_size": 48,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "max_position_embeddings": 64,
-}
-
-
-def test_a_llama_takes_our_prior_through_its_attention_interface(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against the same Llama with the prior as an additive mask in their own eager attention; gradients too."""
-    torch.manual_seed(0)
-    length, tokens = 21, torch.randint(37, (2, 21))
-    model = LlamaForCausalLM(LlamaConfig(**SIZE, attn_implementation="eager"))
-    plain = model(tokens).logits
-    prior = GeneralizedGaussian([0.2, -0.5, 0.4, 0.0], [0.7, 1.3, -0.3, 0.5], [0.0, 0.3, -0.4, 0.1])
-    lags = torch.arange(length)[:, None] - torch.arange(length)
-    bias = prior.log_prior(lags.flatten()).unflatten(1, lags.shape).masked_fill(lags < 0, -math.inf)
-    wanted = model(tokens, attention_mask=bias.expand(2, -1, -1, -1)).logits
-    weight = model.model.layers[0].self_attn.q_proj.weight
-    theirs = torch.autograd.grad(wanted.sin().sum(), [prior.theta_alpha, prior.theta_beta, weight])
-    row = Encoding("bam", "BAM", prior=GeneralizedGaussian.uniform, shared=True)
-    monkeypatch.setitem(ENCODINGS, "bam", row)
-    own = dict(prior_parameters(add_prior(model, row)))
-    with torch.no_grad():
-        for name, value in own.items():
-            value.copy_(prior.get_parameter(name.rpartition(".")[2]))
-    found = model(tokens).logits
-    assert (wanted - plain).abs().max() > 1e-3, "the prior has a part"
-    torch.testing.assert_close(found, wanted, rtol=0, atol=2e-6)
-    learned = [value for name, value in own.items() if value.requires_grad]
-    for mine, other in zip(torch.autograd.grad(found.sin().sum(), [*learned, weight]), theirs, strict=True):
-        torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-5)

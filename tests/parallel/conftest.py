@@ -1,7 +1,5 @@
 """Every kind of model that is read in chunks, and tokens for it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """The call that a user makes, and what it refuses: one line that names the value and the remedy."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest
@@ -43,20 +41,20 @@ def ask(model: torch.nn.Module, **options: object) -> str:
 
 
 @pytest.mark.parametrize("budget", [None, 10])
-def test_the_same_answer_through_transformers(budget: int | None) -> None:
+def test_the_same_answer_through_transformers(budget):
     model = ours("rope", width=64)
     answer = ask(model, budget=budget)
     assert len(answer) == 8 and answer == ask(export(model), budget=budget)
 
 
 @pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3", "mistral"])
-def test_progress_is_told_by_chunk(family: str) -> None:
+def test_progress_is_told_by_chunk(family):
     said: list[tuple[int, int]] = []
     answer = ask(theirs(family), progress=lambda *step: said.append(step), at_once=4)
     assert len(answer) == 8 and said == [(4, 12), (8, 12), (12, 12)]
 
 
-def test_decoding_ends_at_a_stop() -> None:
+def test_decoding_ends_at_a_stop():
     model = ours("alibi")
     greedy = ask(model)
     stop = Letters().encode(chr(ord(greedy[2]) - 50))[0]
@@ -64,7 +62,7 @@ def test_decoding_ends_at_a_stop() -> None:
     assert ask(model, stop=[stop]) == greedy[: greedy.index(greedy[2])]
 
 
-def test_greedy_tokens_are_those_of_one_pass() -> None:
+def test_greedy_tokens_are_those_of_one_pass():
     reader, text = open_reader(ours("bam")), torch.arange(40) % 7
     question = torch.tensor([3, 4])
     made = decode(condense(reader, text, question, Options(window=64, reserve=6)), question, 5)

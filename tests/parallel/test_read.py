@@ -1,7 +1,5 @@
 """Laws of reading in chunks, for every kind of model, in float32 to 1e-5."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -21,7 +19,7 @@ HEAVY = replace(CUT, calibration=Calibration(threshold=0.06, edge=4, sink=(1, 32
 
 
 @pytest.mark.parametrize("bos", [None, 7])
-def test_one_chunk_without_eviction_is_the_ordinary_pass(model, reader, tokens, bos: int | None) -> None:
+def test_one_chunk_without_eviction_is_the_ordinary_pass(model, reader, tokens, bos):
     text, question = tokens(60), tokens(9)
     found = condense(reader, text, question, Options(window=80, bos=bos))
     row = torch.cat([text.new_tensor([] if bos is None else [bos]), text, question])
@@ -35,7 +33,7 @@ def test_one_chunk_without_eviction_is_the_ordinary_pass(model, reader, tokens, 
     torch.testing.assert_close(torch.cat([found.feed(one[None]) for one in more]), expected, **EXACT)
 
 
-def test_a_budget_of_the_whole_chunk_changes_nothing(reader, tokens) -> None:
+def test_a_budget_of_the_whole_chunk_changes_nothing(reader, tokens):
     text, question = tokens(70), tokens(9)
     free, full = (condense(reader, text, question, replace(CUT, budget=budget)) for budget in (None, 21))
     logits = free.feed(question)
@@ -45,7 +43,7 @@ def test_a_budget_of_the_whole_chunk_changes_nothing(reader, tokens) -> None:
 
 
 @pytest.mark.parametrize("options", [CUT, HEAVY], ids=["budget", "calibration"])
-def test_gathering_is_masking(reader, tokens, options: Options) -> None:
+def test_gathering_is_masking(reader, tokens, options):
     text, question = tokens(70), tokens(9)
     gathered, masked = (condense(reader, text, question, replace(options, compact=each)) for each in (True, False))
     assert gathered.cache.entries == masked.cache.entries < 28
@@ -53,7 +51,7 @@ def test_gathering_is_masking(reader, tokens, options: Options) -> None:
     torch.testing.assert_close(gathered.feed(question), masked.feed(question), **EXACT)
 
 
-def test_batches_do_not_matter(reader, tokens) -> None:
+def test_batches_do_not_matter(reader, tokens):
     text, question = tokens(110), tokens(9)
     found = [condense(reader, text, question, replace(HEAVY, keep=2, at_once=count)) for count in (1, 2, 8)]
     assert len({each.kept for each in found}) == 1
@@ -62,7 +60,7 @@ def test_batches_do_not_matter(reader, tokens) -> None:
         torch.testing.assert_close(other, first, **EXACT)
 
 
-def test_the_order_of_chunks_does_not_matter(reader, tokens) -> None:
+def test_the_order_of_chunks_does_not_matter(reader, tokens):
     text, question = tokens(60), tokens(9)  # three chunks of twenty
     parts = text.split(20)
     options = replace(CUT, bos=None, window=29)
@@ -72,7 +70,7 @@ def test_the_order_of_chunks_does_not_matter(reader, tokens) -> None:
     torch.testing.assert_close(b.feed(question), a.feed(question), **EXACT)
 
 
-def test_positions_stay_below_the_window(reader, tokens) -> None:
+def test_positions_stay_below_the_window(reader, tokens):
     text, question = tokens(203), tokens(9)
     found = condense(reader, text, question, replace(CUT, window=32, reserve=2, overlap=3))
     found.feed(question)
@@ -84,7 +82,7 @@ def test_positions_stay_below_the_window(reader, tokens) -> None:
         found.feed(tokens(1))
 
 
-def test_the_queue_keeps_the_chunks_that_expect_the_question(reader, tokens) -> None:
+def test_the_queue_keeps_the_chunks_that_expect_the_question(reader, tokens):
     text, question = tokens(200), tokens(9)
     every, three = (condense(reader, text, question, replace(CUT, keep=keep)) for keep in (None, 3))
     torch.testing.assert_close(three.information, every.information)
@@ -93,7 +91,7 @@ def test_the_queue_keeps_the_chunks_that_expect_the_question(reader, tokens) -> 
 
 
 @torch.no_grad()
-def test_joined_attention_is_that_of_all_chunks_at_their_shared_positions() -> None:
+def test_joined_attention_is_that_of_all_chunks_at_their_shared_positions():
     """One layer: keys of three chunks stand at 0 to 19 each, and the question at 20."""
     model = ours("bam", layers=1, kv_heads=4)
     generator = torch.Generator().manual_seed(1)
@@ -122,7 +120,7 @@ def test_joined_attention_is_that_of_all_chunks_at_their_shared_positions() -> N
         replace(HEAVY, window=40, reserve=5, bos=None),
     ],
 )
-def test_ours_reads_as_its_export_does(tokens, options: Options) -> None:
+def test_ours_reads_as_its_export_does(tokens, options):
     model = ours("rope", width=64)
     exported = export(model)
     text, question = tokens(400), tokens(9)
@@ -133,7 +131,7 @@ def test_ours_reads_as_its_export_does(tokens, options: Options) -> None:
     assert decode(a, question, 5) == decode(b, question, 5)
 
 
-def test_their_attention_is_theirs_again_afterwards(tokens) -> None:
+def test_their_attention_is_theirs_again_afterwards(tokens):
     model = theirs("llama")
     before, text, question = model.config._attn_implementation, tokens(60), tokens(5)
     logits = whole(model, text)
@@ -142,7 +140,7 @@ def test_their_attention_is_theirs_again_afterwards(tokens) -> None:
     assert torch.equal(whole(model, text), logits)
 
 
-def test_the_joined_cache_has_one_begin_of_text(reader, tokens) -> None:
+def test_the_joined_cache_has_one_begin_of_text(reader, tokens):
     text, question = tokens(50), tokens(9)  # chunks of 20, 20 and 10
     found = condense(reader, text, question, replace(CUT, budget=None))
     assert found.cache.entries == 51
@@ -154,7 +152,7 @@ def test_the_joined_cache_has_one_begin_of_text(reader, tokens) -> None:
     assert (kept.sum(-1) == 2).all()
 
 
-def test_memory_is_what_is_kept(tokens) -> None:
+def test_memory_is_what_is_kept(tokens):
     """K chunks of B entries in 3 layers and 2 key heads of width 8, keys and values, float32."""
     text, question = tokens(2000), tokens(9)
     found = condense(open_reader(ours("rope")), text, question, Options(window=109, keep=3, budget=20))

@@ -62,13 +62,13 @@ RELATIVE = [n for n, row in ENCODINGS.items() if row.prior and row.scale is Cons
 PRIORS |= {f"encoding {name}": partial(of_encoding, name) for name in RELATIVE}  # with keys: see test_spectral.py
 
 
-def test_every_relative_encoding_is_here() -> None:
+def test_every_relative_encoding_is_here():
     assert {"alibi", "bam", "t5", "kerple-power", "kerple-log", "sandwich"} <= set(RELATIVE)
     assert "goat" not in RELATIVE and of_encoding("goat").split()[1]
 
 
 @pytest.mark.parametrize("name", PRIORS)
-def test_a_prior_is_finite_and_depends_on_the_lag_alone(name: str) -> None:
+def test_a_prior_is_finite_and_depends_on_the_lag_alone(name):
     prior = PRIORS[name]()
     lags = torch.tensor([-70_000, -3, -1, 0, 1, 2, 70_000])
     together = table(prior, lags)
@@ -78,7 +78,7 @@ def test_a_prior_is_finite_and_depends_on_the_lag_alone(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PRIORS)
-def test_a_prior_says_whether_its_heads_are_independent(name: str) -> None:
+def test_a_prior_says_whether_its_heads_are_independent(name):
     """`headwise`: a parameter of one head moves the log-prior of that head alone."""
     prior = PRIORS[name]()
     for factor in prior.split()[0]:
@@ -101,7 +101,7 @@ def test_a_prior_says_whether_its_heads_are_independent(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PRIORS)
-def test_a_prior_that_is_a_power_says_which(name: str) -> None:
+def test_a_prior_that_is_a_power_says_which(name):
     prior = PRIORS[name]()
     powers = [factor.power() for factor in prior.split()[0]]
     if name == "laplace" or name.startswith(("start", "learned", "encoding bam")):
@@ -116,7 +116,7 @@ def test_a_prior_that_is_a_power_says_which(name: str) -> None:
             torch.testing.assert_close(factor.log_prior(lags).double(), written, rtol=1e-5, atol=1e-6)
 
 
-def test_the_start_of_training_is_uniform() -> None:
+def test_the_start_of_training_is_uniform():
     bias = table(GeneralizedGaussian.uniform(HEADS), torch.arange(-9, 5000))
     assert bool((bias == bias[:, :1]).all())
     q, k, v = inputs()
@@ -127,7 +127,7 @@ def test_the_start_of_training_is_uniform() -> None:
 
 @pytest.mark.parametrize("lag", [0, 1, 2, 1000, 499_999, 500_000])
 @pytest.mark.parametrize("theta", [(0.3, 0.45, 1.3), (-1.2, -0.2, -0.01), (-3.0, 1.1, 0.0), (0.0, 0.001, 5.0)])
-def test_the_generalised_gaussian_is_its_formula_at_any_lag(lag: int, theta: tuple[float, float, float]) -> None:
+def test_the_generalised_gaussian_is_its_formula_at_any_lag(lag, theta):
     """Against 50 digits, at the float32 values of θ: no lag and no location loses a digit that float32 can hold."""
     prior = GeneralizedGaussian(*([value] for value in theta))
     with mpmath.workdps(50):
@@ -138,7 +138,7 @@ def test_the_generalised_gaussian_is_its_formula_at_any_lag(lag: int, theta: tup
     assert prior.mu.item() == pytest.approx(2 * math.sinh(float(mu)), rel=1e-6)
 
 
-def test_neighbouring_lags_far_out_stay_apart() -> None:
+def test_neighbouring_lags_far_out_stay_apart():
     """μ = 0.25 shifts the lag 500,000 by a quarter; in float32 it would shift it by 0.25 or by 0.28."""
     prior = GeneralizedGaussian([0.0], [1.0], [math.asinh(0.125)]).double()
     far = table(prior, [500_000, 499_999, -500_000])[0]
@@ -146,7 +146,7 @@ def test_neighbouring_lags_far_out_stay_apart() -> None:
     assert (far[2] - far[0]).item() == pytest.approx(0.5, abs=1e-6)
 
 
-def test_alpha_and_beta_are_the_papers() -> None:
+def test_alpha_and_beta_are_the_papers():
     prior = GeneralizedGaussian([0.7, 0.7], [0.5, 0.0])
     assert prior.alpha[0].item() == pytest.approx(math.exp(-0.7 / 0.5), rel=1e-6)
     assert math.isnan(prior.alpha[1].item())
@@ -156,7 +156,7 @@ def test_alpha_and_beta_are_the_papers() -> None:
 
 
 @pytest.mark.parametrize("beta", [-6.0, 12.0])
-def test_no_parameter_makes_the_bias_infinite(beta: float) -> None:
+def test_no_parameter_makes_the_bias_infinite(beta):
     prior = GeneralizedGaussian([0.0], [beta])
     bias = table(prior, [0, 1, 500_000])
     assert bool(bias.isfinite().all()) and bias.min().item() == pytest.approx(FLOOR)
@@ -165,7 +165,7 @@ def test_no_parameter_makes_the_bias_infinite(beta: float) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_parameters_keep_the_lags_apart(dtype: torch.dtype) -> None:
+def test_half_precision_parameters_keep_the_lags_apart(dtype):
     for prior in (Laplace([0.5]), GeneralizedGaussian([-0.5], [1.0])):
         far = table(prior.to(dtype), [256, 257, 70_000, 70_001])[0]
         assert far.dtype == torch.float32 and bool(far.isfinite().all())

@@ -4,7 +4,7 @@ import mpmath
 import pytest
 import torch
 
-from attention_priors.positions.encodings import ENCODINGS, encoding
+from attention_priors.positions.encodings import ENCODINGS
 from attention_priors.positions.rotary import Rotary, Spectrum, Undivided, rope
 from refusals import refused
 
@@ -28,7 +28,7 @@ ROTATIONS = [  # but for what lends its weights, is drawn, or shares heads with 
 
 
 @pytest.mark.parametrize("name", ROTATIONS)
-def test_scores_depend_on_the_lag_alone(name: str) -> None:
+def test_scores_depend_on_the_lag_alone(name):
     """At any place, of one query as of all, and in the dtype of q and k."""
     rotation, q, k = made(name), random(1, 2, 5, 24), random(1, 1, 5, 24) + 1
     here = torch.tensor([0, 3, 10, 50, 100])
@@ -48,7 +48,7 @@ def test_scores_depend_on_the_lag_alone(name: str) -> None:
 
 
 @pytest.mark.parametrize("module_dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
-def test_angles_are_exact_at_half_a_million(module_dtype: torch.dtype) -> None:
+def test_angles_are_exact_at_half_a_million(module_dtype):
     """Against 40 digits; also in a model that was cast to half precision as a whole."""
     width, position = 8, 500_000
     rotary = Rotary(rope(width)).to(module_dtype)
@@ -62,14 +62,14 @@ def test_angles_are_exact_at_half_a_million(module_dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("width", [1, 16, 32])
-def test_logits_are_the_inner_products_themselves(width) -> None:
+def test_logits_are_the_inner_products_themselves(width):
     q, k = torch.randn(2, 1, 2, 5, width, dtype=torch.float64)
     turned, same = Undivided(width)(q, k, torch.arange(5), torch.arange(5))
     assert torch.equal(same, k)
     assert torch.allclose(turned @ same.mT / width**0.5, q @ k.mT, rtol=1e-12)
 
 
-def test_a_rotation_inside_undivided_logits_comes_first() -> None:
+def test_a_rotation_inside_undivided_logits_comes_first():
     q, k = torch.randn(2, 1, 2, 5, 16, dtype=torch.float64)
     rotary = Rotary(rope(16))
     (q_own, k_own), (q_turned, k_turned) = (
@@ -77,13 +77,6 @@ def test_a_rotation_inside_undivided_logits_comes_first() -> None:
         rotary(q, k, torch.arange(5), torch.arange(5)),
     )
     assert torch.equal(k_own, k_turned) and torch.allclose(q_own, 4 * q_turned)
-
-
-def test_three_baselines_have_a_row_without_the_factor() -> None:
-    for name in ("sinusoidal", "rope", "alibi"):
-        row, usual = encoding(f"{name}-undivided"), encoding(name)
-        assert isinstance(row.rotary(16, 10_000.0), Undivided) and row.rotary(16, 10_000.0).factor == 4
-        assert (row.absolute, row.prior, row.ssmax) == (usual.absolute, usual.prior, usual.ssmax)
 
 
 test_refuses_what_is_outside_the_domain = refused(

@@ -8,7 +8,7 @@ import torch
 from attention_priors.positions.scaling import Constant, ScalableSoftmax
 
 
-def test_is_its_formula() -> None:
+def test_is_its_formula():
     module = ScalableSoftmax(3)
     with torch.no_grad():
         module.scale.copy_(torch.tensor([1.0, 0.5, 2.0]))
@@ -20,15 +20,15 @@ def test_is_its_formula() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
-def test_counts_beyond_half_precision(dtype: torch.dtype) -> None:
+def test_counts_beyond_half_precision(dtype):
     factor = ScalableSoftmax(1).to(dtype)(torch.tensor([70_000]))
     assert factor.dtype == dtype and factor.item() == pytest.approx(math.log(70_000), rel=4e-3)
 
 
-def test_constant_stands_for_one() -> None:
+def test_constant_stands_for_one():
     assert Constant(2)(torch.arange(1, 5)) is None
 
 
-def test_refuses_no_heads() -> None:
+def test_refuses_no_heads():
     with pytest.raises(ValueError, match="heads = 0"):
         ScalableSoftmax(0)

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import torch
 
-from attention_priors.attention import attention
 from attention_priors.positions.priors import (
     KerpleLog,
     KerplePower,
@@ -53,17 +52,6 @@ def test_one_number_a_lag_is_t5_where_every_lag_has_a_bucket():
     values = torch.randn(2, 16, generator=torch.Generator().manual_seed(0))
     t5.values.data[:, :16], table.values.data[:] = values, values
     assert torch.equal(t5.log_prior(lags), table.log_prior(lags))
-
-
-def test_a_lag_that_training_never_met_keeps_its_start():
-    prior = LagTable(2, 64)
-    optimizer = torch.optim.RAdam(prior.parameters(), lr=0.1)
-    q, k, v = (torch.randn(1, 2, 8, 4, generator=torch.Generator().manual_seed(s)) for s in (1, 2, 3))
-    for _ in range(5):
-        optimizer.zero_grad()
-        attention(q, k, v, prior=prior, backend="sdpa").pow(2).sum().backward()
-        optimizer.step()
-    assert bool((prior.values[:, 1:8] != 0).all()) and bool((prior.values[:, 8:] == 0).all())
 
 
 def test_lags_beyond_the_table_share_its_last_number():

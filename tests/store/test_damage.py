@@ -3,7 +3,6 @@
 import functools
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
@@ -112,13 +111,13 @@ def flipped(path: Path) -> None:
     path.write_bytes(data)
 
 
-def test_the_kinds_are_all_that_there_are(whole: Layout) -> None:
+def test_the_kinds_are_all_that_there_are(whole):
     assert manifest.problems(whole)[1] == []
     found = [path.relative_to(whole.own) for path in files(whole)]
     assert {(path.parent, path.suffix) for path in found} == {(Path(kind).parent, Path(kind).suffix) for kind in KINDS}
 
 
-def test_undamaged_results_verify(whole: Layout, capsys) -> None:
+def test_undamaged_results_verify(whole, capsys):
     status = verify.main(["--profile", "smoke", "--results", str(whole.results), "--no-training"])
     said = capsys.readouterr().out
     assert (status, "all agree" in said) == (0, True), said
@@ -126,7 +125,7 @@ def test_undamaged_results_verify(whole: Layout, capsys) -> None:
 
 @pytest.mark.parametrize("damage", [truncated, flipped, os.unlink], ids=["truncated", "flipped", "missing"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_damaged_file(whole: Layout, kind: str, damage: Callable, tmp_path: Path, monkeypatch, capsys) -> None:
+def test_a_damaged_file(whole, kind, damage, tmp_path, monkeypatch, capsys):
     layout = Layout(tmp_path / "results", "smoke")
     shutil.copytree(whole.results, layout.results, ignore=shutil.ignore_patterns(manifest.STATE))
     damage(layout.own / kind)

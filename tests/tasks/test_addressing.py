@@ -19,7 +19,7 @@ def drawn(length=30, texts=40, spread=addressing.even):
     return addressing.questions(length, spread(texts, REACH, generator), REACH, generator)
 
 
-def test_the_answer_is_the_kth_last_symbol_of_the_text() -> None:
+def test_the_answer_is_the_kth_last_symbol_of_the_text():
     asked = drawn()
     for row, answers in zip(asked.tokens.tolist(), asked.answers.tolist(), strict=True):
         text, queries = row[: -addressing.QUERIES], row[-addressing.QUERIES :]
@@ -29,7 +29,7 @@ def test_the_answer_is_the_kth_last_symbol_of_the_text() -> None:
     assert asked.tokens.shape == (40, 30) and asked.part(3, 5).answers.equal(asked.answers[3:5])
 
 
-def test_addresses_are_asked_equally_often_and_trained_near_first() -> None:
+def test_addresses_are_asked_equally_often_and_trained_near_first():
     counts = torch.bincount(drawn(texts=48).addresses.flatten())[1:]
     assert counts.tolist() == [48 * addressing.QUERIES // REACH] * REACH
     trained = torch.bincount(drawn(texts=4000, spread=addressing.spread).addresses.flatten())[1:].double()
@@ -44,7 +44,7 @@ def batches(vocabulary=addressing.SYMBOLS + REACH, **changes):
     return SOURCES["addressing"](spec)
 
 
-def test_batches_have_one_length_each_and_the_next_symbol_before_the_queries() -> None:
+def test_batches_have_one_length_each_and_the_next_symbol_before_the_queries():
     made, lengths = batches(), set()
     for step in range(150):
         tokens, targets, where, documents = made(step)
@@ -74,7 +74,7 @@ class Oracle(torch.nn.Module):
 
 
 @pytest.mark.parametrize("known", [0, 3, REACH])
-def test_the_gate_is_the_share_of_all_addresses(known: int) -> None:
+def test_the_gate_is_the_share_of_all_addresses(known):
     gate = Gate(lengths=(24, 40), samples=REACH, accuracy=0.9, every=1)
     assert batches().accuracy(Oracle(known), gate) == pytest.approx(known / REACH)
 

@@ -12,50 +12,12 @@ from attention_priors import runtime
 from attention_priors.corpora import corpora, packing
 from attention_priors.tasks import needle_source, needle_words
 from attention_priors.tasks.needle_source import Source
-from attention_priors.tasks.needle_text import NOISE, TASKS, Retrieval
+from attention_priors.tasks.needle_text import NOISE, TASKS
 from refusals import refused
 
 from .test_needles import STATED, asked
 
 # --- what each parameter of the table does ---
-
-
-@pytest.mark.parametrize("keys, values, queries", [(1, 1, 1), (5, 1, 2), (2, 3, 1), (3, 2, 3)])
-@pytest.mark.parametrize("haystack", ["noise", "prose", "needles"])
-def test_keys_values_and_queries_are_as_many_as_asked_for(haystack, keys, values, queries, source, decode, draw):
-    row = Retrieval("own", haystack, "uuids", "words", keys, values, queries)
-    drawn = draw(row, 1500, source)
-    for tokens, start, answers in zip(drawn.tokens, drawn.starts, drawn.answers, strict=True):
-        text = decode(tokens[:start])
-        stated = [(key, value) for _, key, value in STATED.findall(text)]
-        counts = Counter(key for key, _ in stated)
-        assert len(asked(text)) == queries and len(answers) == queries * values
-        assert list(answers) == [value for key in asked(text) for other, value in stated if other == key]
-        assert all(counts[key] == values for key in asked(text))
-        if haystack == "needles":
-            assert len(counts) > keys
-        else:
-            assert list(counts.values()) == [values] * keys
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_without_its_needles_the_haystack_is_whole_sentences_and_a_cut_one(task, source, decode, draw, prose):
-    haystack = TASKS[task].haystack
-    for tokens in draw(task, 1200, source).tokens:
-        hay = re.search(r"(in mind|track of them)\.(.*)\nWhich", decode(tokens), re.DOTALL).group(2)
-        if haystack == "needles":
-            *lines, cut = hay[1:].split("\n")
-            needle = "One of the special magic"
-            assert all(STATED.match(f"{line}\n") for line in lines)
-            assert len(lines) > 5 and (cut.startswith(needle) or needle.startswith(cut))
-            continue
-        kept = re.sub(r"\s(One of[^.]*\.|VAR [A-Z]{5} = (VAR )?[A-Z0-9]{5})(?=\s|$)", "", hay)
-        if haystack == "noise":
-            assert len(kept) > len(NOISE) and (("\n" + NOISE) * 100).startswith(kept)
-        else:
-            stream = " " + " ".join(prose * 3)
-            assert any(stream[match.start() :].startswith(kept) for match in re.finditer(" [ABCDE]", stream))
-            assert len(kept) > len(prose[0]) * 5
 
 
 def test_in_noise_every_line_is_as_likely(sources, tokenizers, draw):

@@ -44,7 +44,7 @@ def as_process(monkeypatch, rank: int, world: int) -> None:
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: world)
 
 
-def test_rows_are_windows_of_lanes_in_order(corpus: Path) -> None:
+def test_rows_are_windows_of_lanes_in_order(corpus):
     packed = packing.PackedCorpus.read(corpus)
     remote = hub.remotes("hub:fineweb")["fineweb"]
     batches = streams.StreamBatches(spec(corpus))
@@ -68,7 +68,7 @@ def test_rows_are_windows_of_lanes_in_order(corpus: Path) -> None:
             assert ids[0] == 0 and bool(changes.all()) and bool((ids.diff() >= 0).all())
 
 
-def test_processes_read_their_own_lanes_of_the_same_batches(corpus: Path, monkeypatch) -> None:
+def test_processes_read_their_own_lanes_of_the_same_batches(corpus, monkeypatch):
     batches = streams.StreamBatches(spec(corpus))
     whole = [batches(step)[0] for step in range(3)]
     for world in (2, 4):
@@ -82,7 +82,7 @@ def test_processes_read_their_own_lanes_of_the_same_batches(corpus: Path, monkey
                 assert not inputs[[row for row in range(BATCH) if row % world != rank]].any()
 
 
-def test_a_stream_goes_on_from_its_state_with_any_number_of_processes(corpus: Path, monkeypatch) -> None:
+def test_a_stream_goes_on_from_its_state_with_any_number_of_processes(corpus, monkeypatch):
     batches = streams.StreamBatches(spec(corpus))
     for step in range(5):
         batches(step)
@@ -97,7 +97,7 @@ def test_a_stream_goes_on_from_its_state_with_any_number_of_processes(corpus: Pa
     assert len(read) <= 2 * streams.CHUNK, "what was read before is not read again"
 
 
-def test_a_step_can_be_reached_without_a_state(corpus: Path) -> None:
+def test_a_step_can_be_reached_without_a_state(corpus):
     batches = streams.StreamBatches(spec(corpus))
     drawn = [batches(step)[0] for step in range(4)]
     assert torch.equal(streams.StreamBatches(spec(corpus))(3)[0], drawn[3])
@@ -108,7 +108,7 @@ class Interrupted(BaseException):
     """Ctrl-C, at a known place."""
 
 
-def test_a_run_finds_its_place_in_the_stream(tmp_path: Path, corpus: Path, monkeypatch) -> None:
+def test_a_run_finds_its_place_in_the_stream(tmp_path, corpus, monkeypatch):
     made = spec(corpus)
     wanted = Run(made, tmp_path / "whole", torch.device("cpu")).train()
     run = Run(made, tmp_path / "parts", torch.device("cpu"))
@@ -129,7 +129,7 @@ def test_a_run_finds_its_place_in_the_stream(tmp_path: Path, corpus: Path, monke
     assert drawn == [0, 1, 2, 3, 2, 3, 4], "from the checkpoint on, nothing before it"
 
 
-def test_what_cannot_be_streamed_says_so(corpus: Path, monkeypatch) -> None:
+def test_what_cannot_be_streamed_says_so(corpus, monkeypatch):
     as_process(monkeypatch, 0, 3)
     with pytest.raises(ValueError, match="3 processes cannot share 4 lanes of a stream; use a divisor of 4"):
         streams.StreamBatches(spec(corpus))

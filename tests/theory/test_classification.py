@@ -134,23 +134,3 @@ def test_the_formula_is_the_brute_force_on_every_short_sequence():
     for n in (2, 3):
         for lags in itertools.product(map(Fraction, (0, 1, -1)), repeat=n):
             assert not any(lags) or theory.causal_rank(lags) == smallest_completion(lags), lags
-
-
-HALF = Fraction(1, 2)
-
-
-@pytest.mark.parametrize(
-    "kappa",
-    [
-        lambda d: d * HALF**d,
-        lambda d: -Fraction(d, 4),
-        lambda d: -Fraction(d * d),
-        lambda d: HALF**d + Fraction(-1, 3) ** d + 1,
-        lambda d: HALF**d + (d == 0),
-        lambda d: int(d < 2),
-        lambda d: int(d == 1),
-    ],
-)
-def test_the_formula_is_the_brute_force_on_four_positions(kappa):
-    lags = tuple(values(kappa, 4))
-    assert theory.causal_rank(lags) == smallest_completion(lags)

@@ -1,6 +1,5 @@
-"""Chunked attention, its exact merge, eviction and the bounds on counts, against small cases worked out by hand."""
+"""Chunked attention, its exact merge, eviction, bounds on counts. What the library does as well: tests/parallel."""
 
-import heapq
 import math
 from fractions import Fraction
 
@@ -11,18 +10,6 @@ import torch
 from attention_priors.theory import parallel
 from attention_priors.theory.inference import softmax
 from refusals import refused
-
-
-def test_chunks_cover_the_input_in_order():
-    pieces = parallel.chunk_slices(10, 4)
-    assert [(piece.start, piece.stop) for piece in pieces] == [(0, 4), (4, 8), (8, 10)]
-    assert parallel.chunk_count(10, 4) == 3 and parallel.chunk_count(10, 4, query=2) == 5
-
-
-@pytest.mark.parametrize(("arguments", "message"), [((0, 4), "length = 0"), ((4, 4, 4), "query = 4, context = 4")])
-def test_chunks_that_cannot_be(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        parallel.chunk_count(*arguments)
 
 
 def test_merge_equals_torch_on_the_joined_caches():
@@ -48,41 +35,6 @@ def test_shared_positions_give_each_chunk_the_same_lags():
     assert parallel.reused_lags(1, 2, query=1).tolist() == [3, 2, 1, 0]
 
 
-def test_the_queue_is_online_and_keeps_the_first_of_equals():
-    assert parallel.lowest(iter([3.0, 1.0, 2.0, 1.0]), 2) == [1, 3]
-    assert parallel.lowest(iter([5.0, 5.0, 5.0]), 2) == [0, 1]
-    values = np.random.default_rng(1).random(50).tolist()
-    assert [values[i] for i in parallel.lowest(values, 7)] == heapq.nsmallest(7, values)
-    with pytest.raises(ValueError, match="size = 0"):
-        parallel.lowest([1.0], 0)
-
-
-def test_scores_and_caches():
-    weights = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.2, 0.1, 0.7]])
-    assert parallel.cumulative_scores(weights, last=2) == pytest.approx([0.3, 0.4, 1.3])
-    assert parallel.cumulative_scores(weights).sum() == pytest.approx(3.0)
-    assert parallel.heaviest([0.3, 0.4, 1.3], 2).tolist() == [1, 2]
-    for budget in (0, 4):
-        with pytest.raises(ValueError, match=f"budget = {budget}"):
-            parallel.heaviest([0.3, 0.4, 1.3], budget)
-    with pytest.raises(ValueError, match="last = 0"):
-        parallel.cumulative_scores(weights, last=0)
-
-
-def test_regions_and_thresholds():
-    found = parallel.regions(7, edge=2)
-    assert {name: region.tolist() for name, region in found.items()} == {
-        "sink": [0, 1],
-        "middle": [2, 3, 4],
-        "recency": [5, 6],
-    }
-    scores = np.array([9.0, 1.0, 1.0, 9.0, 1.0, 1.0, 9.0])
-    assert parallel.within_threshold(scores, 5.0).tolist() == [1, 2, 4, 5]
-    assert parallel.within_threshold(scores, 5.0, only=found["sink"]).tolist() == [1, 2, 3, 4, 5, 6]
-    with pytest.raises(ValueError, match="length = 199"):
-        parallel.regions(199)
-
-
 def test_eviction_moves_the_output_by_the_mass_times_the_difference_of_means():
     rng = np.random.default_rng(0)
     p, v, kept = softmax(rng.standard_normal(9)), rng.standard_normal((9, 4)), np.array([0, 3, 4, 8])
@@ -91,19 +43,11 @@ def test_eviction_moves_the_output_by_the_mass_times_the_difference_of_means():
     shift, mass = parallel.eviction_shift(p, v, kept)
     assert mass == pytest.approx(p[gone].sum()) and shift == pytest.approx(mass * (means[0] - means[1]))
     assert parallel.after_eviction([0.5, 0.49, 0.01], [1, 2]) == pytest.approx([0.98, 0.02])
-    with pytest.raises(ValueError, match="no weight"):
-        parallel.after_eviction([1.0, 0.0], [1])
 
 
 @pytest.mark.parametrize(("epsilon", "most"), [(0.5, 1), (0.4, 2), (0.1, 9), (0.3, 3), (Fraction(1, 3), 2)])
 def test_most_effective(epsilon, most):
     assert parallel.most_effective(epsilon) == most
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 1.0, -0.1])
-def test_a_threshold_lies_between_0_and_1(epsilon):
-    with pytest.raises(ValueError, match="epsilon"):
-        parallel.most_effective(epsilon)
 
 
 def test_bounds_by_hand():
@@ -116,4 +60,14 @@ test_bad_input_is_named = refused(
     (lambda: parallel.count_bound(0.0, 0.1, 1.0), "rate"),
     (lambda: parallel.noise_level(4, 1.0), "delta"),
     (lambda: parallel.noise_level(0, 0.5), "keys"),
+    (lambda: parallel.chunk_count(0, 4), "length = 0"),
+    (lambda: parallel.chunk_count(4, 4, 4), "query = 4, context = 4"),
+    (lambda: parallel.lowest([1.0], 0), "size = 0"),
+    (lambda: parallel.heaviest([0.3, 0.4, 1.3], 0), "budget = 0"),
+    (lambda: parallel.heaviest([0.3, 0.4, 1.3], 4), "budget = 4"),
+    (lambda: parallel.cumulative_scores(np.eye(3), last=0), "last = 0"),
+    (lambda: parallel.regions(199), "length = 199"),
+    (lambda: parallel.most_effective(0.0), "epsilon"),
+    (lambda: parallel.most_effective(1.0), "epsilon"),
+    (lambda: parallel.after_eviction([1.0, 0.0], [1]), "no weight"),
 )

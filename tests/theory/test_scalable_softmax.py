@@ -25,15 +25,6 @@ def test_the_total_is_continuous_where_it_freezes():
     assert theory.noisy_lead(n, sigma, 3 * a) == pytest.approx(sigma * math.sqrt(2 * math.log(n)))
 
 
-def test_more_scale_never_raises_the_lead_and_stops_helping_where_it_freezes():
-    z = np.random.default_rng(1).standard_normal(500)
-    leads = [np.log(np.exp(a * z).sum()) / a for a in (0.5, 1, 2, 4, 8, 50)]
-    assert leads == sorted(leads, reverse=True) and leads[-1] == pytest.approx(z.max(), abs=0.02)
-    a = float(theory.freezing_scale(1e6, 1.0))
-    below, at, beyond = theory.noisy_lead(1e6, 1.0, np.array([0.5, 1.0, 3.0]) * a)
-    assert below > at == pytest.approx(beyond)
-
-
 def test_freezing_length_is_where_ssmax_meets_the_freezing_scale():
     n = theory.freezing_length(0.4, 1.0)
     assert 0.4 * math.log(n) == pytest.approx(float(theory.freezing_scale(n, 1.0)))

@@ -104,7 +104,7 @@ windows = pytest.mark.skipif(sys.platform == "win32", reason="gloo over files")
 
 
 @windows
-def test_two_processes_give_the_loss_and_the_model_of_one(tmp_path: Path, alone: Run) -> None:
+def test_two_processes_give_the_loss_and_the_model_of_one(tmp_path, alone):
     (first, shown), (second, again) = pair(tmp_path / "pair", small(), "ddp")
     assert (first, second) == (0, 0)
     run = Run(small(), tmp_path / "pair", CPU)
@@ -113,7 +113,7 @@ def test_two_processes_give_the_loss_and_the_model_of_one(tmp_path: Path, alone:
 
 
 @windows
-def test_a_sharded_run_is_killed_and_goes_on_with_any_number_of_processes(tmp_path: Path, alone: Run) -> None:
+def test_a_sharded_run_is_killed_and_goes_on_with_any_number_of_processes(tmp_path, alone):
     sharded, single = tmp_path / "sharded", tmp_path / "single"
     assert [status for status, _ in pair(sharded, small(), "fsdp", last=EVERY + 1)] == [-signal.SIGKILL] * 2
     run = Run(small(), sharded, CPU)
@@ -140,7 +140,7 @@ def group(tmp_path: Path):
 
 @windows
 @pytest.mark.parametrize("encoding", ["bam-ssmax", "bam-shared-ssmax", "sinusoidal", "goat", "rope-bias"])
-def test_every_parameter_is_divided(encoding: str, group) -> None:
+def test_every_parameter_is_divided(encoding, group):
     model = Transformer(small(encoding).model)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     sharding.shard(model)
@@ -152,14 +152,14 @@ def test_every_parameter_is_divided(encoding: str, group) -> None:
         assert torch.equal(sharding.whole(sharding.share(before[name], value)), before[name])
 
 
-def test_what_cannot_be_sharded_says_what_to_do(tmp_path: Path, group) -> None:
+def test_what_cannot_be_sharded_says_what_to_do(tmp_path, group):
     run = Run(small(optimizer="muon"), tmp_path, CPU)
     with pytest.raises(ValueError, match=r"recipe 'test' .* Muon, .* use --parallel ddp, or .* adamw or radam$"):
         run.train(parallel="fsdp")
     assert not run.path.exists()
 
 
-def test_sharding_needs_torchrun_and_a_known_name(tmp_path: Path) -> None:
+def test_sharding_needs_torchrun_and_a_known_name(tmp_path):
     run = Run(small(), tmp_path, CPU)
     with pytest.raises(ValueError, match="start them with torchrun"):
         run.train(parallel="fsdp")
@@ -167,7 +167,7 @@ def test_sharding_needs_torchrun_and_a_known_name(tmp_path: Path) -> None:
         run.train(parallel="tensor")
 
 
-def test_a_batch_that_cannot_be_shared_is_refused(monkeypatch) -> None:
+def test_a_batch_that_cannot_be_shared_is_refused(monkeypatch):
     made = small(batch=3)
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_rank", lambda: 0)

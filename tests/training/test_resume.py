@@ -95,7 +95,7 @@ run.train()
 
 
 @pytest.mark.parametrize("moment", ["step", "during a checkpoint", "between model and record"])
-def test_killed_and_started_again(moment: str, tmp_path: Path, whole) -> None:
+def test_killed_and_started_again(moment, tmp_path, whole):
     if moment == "step":  # another one every time: whichever it was, it stands in the folder's name on failure
         moment = f"step {random.SystemRandom().randint(2, STEPS)}"
     made = small()
@@ -108,7 +108,7 @@ def test_killed_and_started_again(moment: str, tmp_path: Path, whole) -> None:
     assert finished(tmp_path, made) == whole, moment
 
 
-def test_a_gated_run_resumes_with_the_turns_that_it_has_had(tmp_path: Path) -> None:
+def test_a_gated_run_resumes_with_the_turns_that_it_has_had(tmp_path):
     how = {
         "varied": Varied(shortest=77, cut=0.5, keyless=0.2),
         "cooldown": 2,
@@ -146,7 +146,7 @@ def interrupt(run: Run, done: int) -> set[int]:
 @pytest.mark.parametrize(
     ("encoding", "optimizer"), [("bam-shared-ssmax", "adamw"), ("sinusoidal", "radam"), ("bam-location-ssmax", "muon")]
 )
-def test_interrupted_at_every_step(encoding: str, optimizer: str, tmp_path: Path) -> None:
+def test_interrupted_at_every_step(encoding, optimizer, tmp_path):
     """One run that is stopped in each of its steps in turn, resumed each time from its last checkpoint."""
     made = small(encoding, optimizer=optimizer)
     wanted = finished(tmp_path / "whole", made)
@@ -156,7 +156,7 @@ def test_interrupted_at_every_step(encoding: str, optimizer: str, tmp_path: Path
     assert finished(tmp_path / "parts", made) == wanted
 
 
-def test_a_finished_run_is_not_trained_again(tmp_path: Path, monkeypatch) -> None:
+def test_a_finished_run_is_not_trained_again(tmp_path, monkeypatch):
     finished(tmp_path, small())
     run = Run(small(), tmp_path, CPU)  # before `fit` changes, and with it the key of every run
     before = {path: path.stat().st_mtime_ns for path in run.path.iterdir()}
@@ -167,7 +167,7 @@ def test_a_finished_run_is_not_trained_again(tmp_path: Path, monkeypatch) -> Non
 
 @pytest.mark.parametrize("name", ["model.safetensors", "record.json"])
 @pytest.mark.parametrize("keep", [0, 5, 0.5, -1])
-def test_a_truncated_result_is_made_again(name: str, keep: float, tmp_path: Path, whole) -> None:
+def test_a_truncated_result_is_made_again(name, keep, tmp_path, whole):
     finished(tmp_path, small())
     path = Run(small(), tmp_path, CPU).path / name
     data = path.read_bytes()
@@ -177,7 +177,7 @@ def test_a_truncated_result_is_made_again(name: str, keep: float, tmp_path: Path
 
 
 @pytest.mark.parametrize("keep", [0, 100, -1])
-def test_a_truncated_checkpoint_is_dropped(keep: int, tmp_path: Path, whole) -> None:
+def test_a_truncated_checkpoint_is_dropped(keep, tmp_path, whole):
     run = Run(small(), tmp_path, CPU)
     interrupt(run, EVERY + 1)
     path = run.path / "checkpoint.safetensors"
@@ -185,12 +185,12 @@ def test_a_truncated_checkpoint_is_dropped(keep: int, tmp_path: Path, whole) -> 
     assert finished(tmp_path, small()) == whole
 
 
-def test_an_unfinished_run_gives_no_model(tmp_path: Path) -> None:
+def test_an_unfinished_run_gives_no_model(tmp_path):
     with pytest.raises(ValueError, match=r"run passkey/bam-ssmax/3 \([0-9a-f]{16}\) is not finished; run its notebook"):
         Run(small(), tmp_path, CPU).model()
 
 
-def test_the_stored_model_is_the_trained_one(tmp_path: Path, whole) -> None:
+def test_the_stored_model_is_the_trained_one(tmp_path, whole):
     finished(tmp_path, small())
     run = Run(small(), tmp_path, CPU)
     model, record = run.model(), run.record()
@@ -217,7 +217,7 @@ def corpus(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_language_run_finds_its_place_in_the_corpus(tmp_path: Path, corpus: Path) -> None:
+def test_a_language_run_finds_its_place_in_the_corpus(tmp_path, corpus):
     """Stopped after its fourth step and resumed: the same windows in the same order."""
     model = small().model.model_copy(update={"vocabulary": 40})
     made = small().model_copy(update={"task": "language", "corpus": str(corpus), "inputs": ("0",), "model": model})
@@ -226,7 +226,7 @@ def test_a_language_run_finds_its_place_in_the_corpus(tmp_path: Path, corpus: Pa
     assert finished(tmp_path / "parts", made) == wanted
 
 
-def test_a_full_disk_leaves_a_run_that_resumes(tmp_path: Path, whole, monkeypatch) -> None:
+def test_a_full_disk_leaves_a_run_that_resumes(tmp_path, whole, monkeypatch):
     calls = []
 
     def full(handle: int) -> None:

@@ -25,7 +25,7 @@ OPTIMIZERS = {"radam": ["RAdam"], "adamw": ["AdamW"], "muon": ["Muon", "AdamW"]}
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("encoding", ["bam-ssmax", "bam-location-ssmax", "bam-shared-ssmax", "sinusoidal-ssmax"])
-def test_decay_falls_on_matrices_alone(name: str, encoding: str) -> None:
+def test_decay_falls_on_matrices_alone(name, encoding):
     made = spec(encoding, optimizer=name)
     model = Transformer(made.model)
     optims = optimizers(model, made.recipe)
@@ -46,7 +46,7 @@ def test_decay_falls_on_matrices_alone(name: str, encoding: str) -> None:
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_decay_is_decoupled(name: str) -> None:
+def test_decay_is_decoupled(name):
     """A matrix that gets no gradient shrinks by rate x decay; a vector stays."""
     made = spec("nope", optimizer=name)
     model = Transformer(made.model)
@@ -61,7 +61,7 @@ def test_decay_is_decoupled(name: str) -> None:
         torch.testing.assert_close(parameter.detach(), before[n] * factor)
 
 
-def test_the_rate_falls_along_a_cosine() -> None:
+def test_the_rate_falls_along_a_cosine():
     recipe = RECIPE.model_copy(update={"steps": 100, "rate": 1.0})
     assert rate_at(0, recipe) == 1.0 and rate_at(100, recipe) == pytest.approx(0.1)
     assert rate_at(50, recipe) == pytest.approx(0.55)
@@ -69,7 +69,7 @@ def test_the_rate_falls_along_a_cosine() -> None:
     assert all(a > b for a, b in itertools.pairwise(rates)) and rates[-1] == pytest.approx(0.1, abs=1e-3)
 
 
-def test_with_a_target_the_rate_falls_once_the_answers_are_learned() -> None:
+def test_with_a_target_the_rate_falls_once_the_answers_are_learned():
     recipe = RECIPE.model_copy(update={"steps": 100, "rate": 1.0, "warmup": 4, "target": 0.5, "cooldown": 10})
     learned = [1.0] * 30 + [0.4] * 40
     assert settled_at(learned[:46], recipe) is None, "20 losses of which 4 are 1.0 still have a mean of 0.52"
@@ -82,7 +82,7 @@ def test_with_a_target_the_rate_falls_once_the_answers_are_learned() -> None:
 GATE = Gate(lengths=(77, 80), samples=2, accuracy=0.75, every=5)
 
 
-def test_with_a_gate_the_rate_falls_after_two_good_turns_in_a_row() -> None:
+def test_with_a_gate_the_rate_falls_after_two_good_turns_in_a_row():
     recipe = RECIPE.model_copy(update={"steps": 100, "gate": GATE, "cooldown": 10})
     history = [1.0] * 40
     assert settled_at(history, recipe, marks=[(5, 0.8), (10, 0.7), (15, 0.8), (20, 0.75), (25, 1.0)]) == 20
@@ -90,7 +90,7 @@ def test_with_a_gate_the_rate_falls_after_two_good_turns_in_a_row() -> None:
     assert settled_at([1.0] * 95, recipe) == 90
 
 
-def test_a_gate_asks_prompts_that_no_batch_holds(monkeypatch) -> None:
+def test_a_gate_asks_prompts_that_no_batch_holds(monkeypatch):
     made = spec(steps=40, gate=GATE, cooldown=5, varied=Varied(shortest=77, cut=0.5, keyless=0.2))
     source, asked = PasskeyBatches(made), []
 
@@ -106,20 +106,20 @@ def test_a_gate_asks_prompts_that_no_batch_holds(monkeypatch) -> None:
     assert all(0 <= share <= 0.5 for share in asked), "an untrained model does not pass"
 
 
-def test_a_task_without_held_out_prompts_refuses_a_gate(tmp_path) -> None:
+def test_a_task_without_held_out_prompts_refuses_a_gate(tmp_path):
     made = spec(task="algorithms/copy", gate=GATE, cooldown=5, steps=20)
     with pytest.raises(ValueError, match=r"'algorithms/copy' has no held-out prompts .* give recipe 'test'"):
         Run(made, tmp_path, torch.device("cpu")).train()
 
 
 @pytest.mark.parametrize(("target", "steps"), [(1e-9, 40), (10.0, 25)])
-def test_training_ends_after_the_cooldown(target: float, steps: int) -> None:
+def test_training_ends_after_the_cooldown(target, steps):
     made = spec(steps=40, target=target, cooldown=5)
     done = fit(Transformer(made.model), PasskeyBatches(made), made.recipe, torch.device("cpu"))
     assert [step for step, _ in done] == list(range(steps))
 
 
-def test_each_group_follows_the_schedule(monkeypatch) -> None:
+def test_each_group_follows_the_schedule(monkeypatch):
     made, rates = spec(), []
     model = Transformer(made.model)
     step = torch.optim.AdamW.step
@@ -152,7 +152,7 @@ class Fixed(nn.Module):
         return self.logits
 
 
-def test_the_loss_weighs_answers_and_text() -> None:
+def test_the_loss_weighs_answers_and_text():
     logits = torch.randn(2, 5, 7, generator=torch.Generator().manual_seed(0))
     tokens = torch.randint(7, (2, 6), generator=torch.Generator().manual_seed(1))
     answer = torch.zeros(2, 5, dtype=torch.bool)
@@ -166,7 +166,7 @@ def test_the_loss_weighs_answers_and_text() -> None:
     torch.testing.assert_close(shown, each.mean())
 
 
-def test_a_loss_that_is_not_finite_stops_the_run() -> None:
+def test_a_loss_that_is_not_finite_stops_the_run():
     made = spec(rate=0.5)
     model = Transformer(made.model)
     with torch.no_grad():
@@ -175,7 +175,7 @@ def test_a_loss_that_is_not_finite_stops_the_run() -> None:
         next(fit(model, PasskeyBatches(made), made.recipe, torch.device("cpu")))
 
 
-def test_a_batch_in_parts_gives_the_gradient_of_the_whole() -> None:
+def test_a_batch_in_parts_gives_the_gradient_of_the_whole():
     losses, weights = [], []
     for parts in (1, 2):
         made = spec(steps=3, batch=4, accumulate=parts)
@@ -193,7 +193,7 @@ def test_a_batch_in_parts_gives_the_gradient_of_the_whole() -> None:
 # --- keys ---
 
 
-def test_the_key_has_all_that_a_run_depends_on() -> None:
+def test_the_key_has_all_that_a_run_depends_on():
     base = spec()
     others = [
         spec(seed=1),
@@ -214,7 +214,7 @@ def test_the_key_has_all_that_a_run_depends_on() -> None:
     assert base.key() == spec().key() == base.model_copy(update={"corpus": "elsewhere.npz"}).key()
 
 
-def test_a_key_tells_which_layers_and_heads_rotate_and_how_far_they_see() -> None:
+def test_a_key_tells_which_layers_and_heads_rotate_and_how_far_they_see():
     names = (
         "rope-bam",
         "rope-layer-1-bam",
@@ -234,7 +234,7 @@ def test_a_key_tells_which_layers_and_heads_rotate_and_how_far_they_see() -> Non
     assert len(set(keys)) == len(keys)
 
 
-def test_a_window_is_a_share_of_the_first_training_length() -> None:
+def test_a_window_is_a_share_of_the_first_training_length():
     first = spec("half-rope-window-bam", length=120)
     further = spec("half-rope-window-bam", length=480).model_copy(update={"start": first})
     for made in (first, further):
@@ -243,7 +243,7 @@ def test_a_window_is_a_share_of_the_first_training_length() -> None:
         assert int(rows.near.count.max()) == 30 and int(rows.visible.count.max()) == 100
 
 
-def test_every_task_has_its_source_and_an_unknown_one_is_named() -> None:
+def test_every_task_has_its_source_and_an_unknown_one_is_named():
     assert {name.partition("/")[2] for name in SOURCES if "/" in name} == set(algorithms.TASKS)
     with pytest.raises(ValueError, match=r"unknown task 'pass-key' \(nearest: passkey\); attention_priors.tasks lists"):
         spec(task="pass-key").key()

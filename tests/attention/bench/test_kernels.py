@@ -9,13 +9,13 @@ from attention_priors.attention.bench import goals, kernels
 from attention_priors.experiments import kernel_rows, times
 
 
-def test_without_a_gpu_the_benchmark_says_so_and_succeeds(tmp_path, capsys, monkeypatch) -> None:
+def test_without_a_gpu_the_benchmark_says_so_and_succeeds(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert kernels.run(tmp_path) == 0
     assert "no CUDA device" in capsys.readouterr().out and not list(tmp_path.iterdir())
 
 
-def test_goals_compare_the_best_of_theirs_with_ours() -> None:
+def test_goals_compare_the_best_of_theirs_with_ours():
     def row(part: str, method: str, milliseconds: float, **more: object) -> dict[str, object]:
         common = {"part": part, "method": method, "mode": "eager", "width": 128, "length": 8192, "pass": "forward"}
         return common | {"milliseconds": milliseconds} | more
@@ -51,12 +51,12 @@ def test_goals_compare_the_best_of_theirs_with_ours() -> None:
     assert set(goals.summary(pd.DataFrame())["said"]) == {"not measured"}
 
 
-def test_a_step_of_training_is_timed(tmp_path) -> None:
+def test_a_step_of_training_is_timed(tmp_path):
     [row] = times.training_step("bam-ssmax", "cpu", config.profile("smoke"))
     assert row["milliseconds"] > 0 and row["pass"] == "step"
 
 
-def test_peak_counts_what_is_held_at_one_time() -> None:
+def test_peak_counts_what_is_held_at_one_time():
     with times.Peak() as peak:
         x = torch.zeros(1000)
         for _ in range(5):
@@ -65,14 +65,14 @@ def test_peak_counts_what_is_held_at_one_time() -> None:
     assert peak.bytes in range(8000, 16001, 4000) and peak.held == 0
 
 
-def test_kept_tiles_fall_with_length_and_rise_with_content() -> None:
+def test_kept_tiles_fall_with_length_and_rise_with_content():
     frame = pd.DataFrame(kernel_rows.tiles_kept((512, 4096), (2.0, 8.0), 2.0**-10))
     kept = frame[frame["prior"] == "ALiBi, 8 heads"].pivot(index="keys", columns="content", values="kept")
     assert kept.loc[4096, 2.0] < kept.loc[512, 2.0] and kept.loc[4096, 2.0] < kept.loc[4096, 8.0]
     assert (frame["kept"] <= 1).all() and (frame["kept"] > 0).all()
 
 
-def test_every_round_times_every_encoding() -> None:
+def test_every_round_times_every_encoding():
     size = {"vocabulary": 11, "width": 16, "layers": 1, "heads": 2, "hidden": 16}
     rows = pd.DataFrame(times.forward_times(8, 3, size=size))
     assert rows.groupby("round")["encoding"].agg(list).tolist() == [list(times.ENCODINGS)] * 3

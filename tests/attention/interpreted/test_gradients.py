@@ -63,11 +63,11 @@ def tile(request, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_outputs_and_all_gradients_are_the_formula_s(name: str) -> None:
+def test_outputs_and_all_gradients_are_the_formula_s(name):
     assert not problems(CASES[name], "triton")
 
 
-def test_bitwise_equal_from_run_to_run() -> None:
+def test_bitwise_equal_from_run_to_run():
     first, second = (Setting(CASES["free with keys"], "triton").run() for _ in range(2))
     assert all(torch.equal(first[name], second[name]) for name in first)
 
@@ -118,7 +118,7 @@ def wrong(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
-def test_kernels_broken_on_purpose_are_found(mutant: str, tmp_path) -> None:
+def test_kernels_broken_on_purpose_are_found(mutant, tmp_path):
     module, text, other, name, result = MUTANTS[mutant]
     with mutated(module, text, other, tmp_path):
         assert result in wrong(name)
@@ -137,7 +137,7 @@ def test_kernels_broken_on_purpose_are_found(mutant: str, tmp_path) -> None:
         ("theta", "ragged", "0.theta_beta"),
     ],
 )
-def test_a_dropped_gradient_is_found(term: str, name: str, result: str, monkeypatch) -> None:
+def test_a_dropped_gradient_is_found(term, name, result, monkeypatch):
     right = launch.fused_backward
 
     def dropped(*arguments: object) -> tuple[torch.Tensor, ...]:
@@ -149,7 +149,7 @@ def test_a_dropped_gradient_is_found(term: str, name: str, result: str, monkeypa
 
 @pytest.mark.parametrize("step", [-torch.inf, torch.inf])
 @pytest.mark.parametrize("strength", [1.0, 1e5, 1e15])
-def test_a_log_sum_exp_that_is_off_by_its_rounding_makes_no_weight_above_1(strength: float, step: float) -> None:
+def test_a_log_sum_exp_that_is_off_by_its_rounding_makes_no_weight_above_1(strength, step):
     """On a GPU scores of the two passes may round apart: by 1e7 at scores of 1e15, which 2^x turns into infinity."""
     generator = torch.Generator().manual_seed(3)
     q, k, v, d_out = (torch.randn(1, 2, 40, 16, generator=generator) for _ in range(4))

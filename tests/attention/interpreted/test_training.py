@@ -11,7 +11,7 @@ from attention_priors.model import Cache, Transformer
 
 
 @pytest.mark.parametrize("name", ["half-rope-window-bam", "half-rope-window-kerple-power"])
-def test_heads_with_a_window_read_decode_and_learn_as_in_the_reference(name: str) -> None:
+def test_heads_with_a_window_read_decode_and_learn_as_in_the_reference(name):
     torch.manual_seed(0)
     size = {"vocabulary": 19, "width": 64, "layers": 1, "heads": 4, "kv_heads": 2, "hidden": 32}
     model = Transformer(ModelConfig(encoding=name, **size))
@@ -59,7 +59,7 @@ for name in sys.argv[1:]:
 """
 
 
-def test_a_step_of_training_is_one_graph() -> None:
+def test_a_step_of_training_is_one_graph():
     """In a process of its own: the shape checks of these tests would break it."""
     names = ["bam-ssmax", "rope", "t5", "kerple-log-ssmax", "half-rope-window-bam"]
     done = subprocess.run([sys.executable, "-c", GRAPHS, *names], capture_output=True, text=True)

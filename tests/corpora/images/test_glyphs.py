@@ -10,19 +10,19 @@ from attention_priors.corpora.images.glyphs import DIGITS, LARGEST, SMALLEST, TE
 from refusals import refused
 
 
-def test_fonts_are_split() -> None:
+def test_fonts_are_split():
     assert not set(TRAINING) & set(TEST) and len(TRAINING) == 15 and len(TEST) == 6
 
 
 @pytest.mark.parametrize("font", [*TRAINING, *TEST])
-def test_every_font_has_ten_different_digits(font: str) -> None:
+def test_every_font_has_ten_different_digits(font):
     made = [glyph(font, digit, 32, 0.8) for digit in DIGITS]
     for k, page in enumerate(made):
         assert page.shape == (32, 32) and page.min() >= 0 and page.max() > 0.9
         assert all(np.abs(page - other).sum() > 10 for other in made[:k])
 
 
-def test_a_finer_picture_is_the_same_picture() -> None:
+def test_a_finer_picture_is_the_same_picture():
     made = drawn(40, TEST, runtime.generator(7, "test"))
     coarse, fine = made.at(32), made.at(96)
     assert coarse.shape == (40, 1, 32, 32) and fine.shape == (40, 1, 96, 96)
@@ -33,7 +33,7 @@ def test_a_finer_picture_is_the_same_picture() -> None:
 
 
 @pytest.mark.parametrize("side", [16, 33, 64, 96])
-def test_a_digit_is_as_high_as_asked_and_stands_where_asked(side: int) -> None:
+def test_a_digit_is_as_high_as_asked_and_stands_where_asked(side):
     for height in (SMALLEST, 0.7, LARGEST):
         rows, columns = np.nonzero(glyph("DejaVuSans", "8", side, height, (0.0, 1.0)))
         assert abs(np.ptp(rows) + 1 - height * side) <= 1.5 and columns.min() == 0 and rows.max() == side - 1
@@ -41,7 +41,7 @@ def test_a_digit_is_as_high_as_asked_and_stands_where_asked(side: int) -> None:
     assert np.ptp(wide) + 1 <= side, "as wide as the picture, and no wider"
 
 
-def test_the_seed_determines_pictures_and_resolutions_share_them() -> None:
+def test_the_seed_determines_pictures_and_resolutions_share_them():
     source = pictures("glyphs", None)
     images, labels = source.test(20, 32, 3)
     again, same = source.test(20, 32, 3)

@@ -1,7 +1,5 @@
 """A tiny random model with a tokenizer in a folder, and a folder of files as the benchmarks publish them."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 

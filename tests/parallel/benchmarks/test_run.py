@@ -1,7 +1,5 @@
 """The command from prompts to a table, stopped and started again, on a tiny model that answers nonsense."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 from pathlib import Path
@@ -49,9 +47,7 @@ def same(whole: Path, folder: Path) -> None:
     assert len(frames[0]) == ANSWERS and frames[0]["entries"].min() >= 40
 
 
-def test_a_run_that_is_stopped_goes_on_to_the_same_table(
-    model: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_is_stopped_goes_on_to_the_same_table(model, whole, tmp_path, monkeypatch):
     made: list[str] = []
     real = run.answer
 
@@ -73,7 +69,7 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_table(
     same(whole, tmp_path)
 
 
-def test_answers_are_those_of_generate(model: Path, tmp_path: Path) -> None:
+def test_answers_are_those_of_generate(model, tmp_path):
     assert (
         asked(model, tmp_path, "--methods", "chunks-budget", "--keep", "2", "--chat", "none", "--tasks", "passkey") == 0
     )
@@ -90,7 +86,7 @@ def test_answers_are_those_of_generate(model: Path, tmp_path: Path) -> None:
         assert len(record["kept"]) == 2 and record["entries"] == 81
 
 
-def test_other_settings_and_other_weights_make_other_answers(model: Path, tmp_path: Path) -> None:
+def test_other_settings_and_other_weights_make_other_answers(model, tmp_path):
     first = ["--methods", "k1", "--tasks", "passkey", "--samples", "1"]
     assert asked(model, tmp_path, *first) == asked(model, tmp_path, *first, "--window", "300") == 0
     assert len(list((tmp_path / "answers").rglob("*.json"))) == 2
@@ -102,7 +98,7 @@ def test_other_settings_and_other_weights_make_other_answers(model: Path, tmp_pa
     assert before != opened.identity(found, words)
 
 
-def test_right_answers_score_one_on_files_of_both(model: Path, data: Path, tmp_path: Path, monkeypatch) -> None:
+def test_right_answers_score_one_on_files_of_both(model, data, tmp_path, monkeypatch):
     def right(model: object, wording: object, each: run.Wanted) -> dict:
         text = each.row.answers[0] if each.row.id[-1] != "2" else "?"
         return {"id": each.row.id, "answer": text, "tokens": 500, "question": 9, "entries": 4.0, "seconds": 0.1}
@@ -125,7 +121,7 @@ def test_right_answers_score_one_on_files_of_both(model: Path, data: Path, tmp_p
     assert (graded["score low"], graded["score high"]) == (0, 1)  # t: 0.667 -+ 4.303 / 3
 
 
-def test_a_device_without_memory_is_one_line(model: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+def test_a_device_without_memory_is_one_line(model, tmp_path, monkeypatch, capsys):
     def full(*_: object) -> None:
         raise torch.OutOfMemoryError("many lines\nof numbers")
 
@@ -135,34 +131,34 @@ def test_a_device_without_memory_is_one_line(model: Path, tmp_path: Path, monkey
     assert said.startswith("error: the device is out of memory; give less than --at-once 4")
 
 
-def test_a_model_in_half_precision_answers(model: Path, tmp_path: Path) -> None:
+def test_a_model_in_half_precision_answers(model, tmp_path):
     names = "chunks-budget,snapkv,lexical,streaming,pi,yarn,dynamic-ntk,rerope"
     more = ["--methods", names, "--tasks", "passkey", "--samples", "1", "--dtype", "bfloat16"]
     assert asked(model, tmp_path, *more) == 0
     assert len(pd.read_csv(tmp_path / "table.csv")) == 8
 
 
-def test_what_ends_an_answer(model: Path) -> None:
+def test_what_ends_an_answer(model):
     found, words = both(model)
     assert run.ends(found, words) == {257}
     found.generation_config.eos_token_id = [5, 257]
     assert run.ends(found, words) == {5, 257}
 
 
-def test_a_tokenizer_of_another_model_is_refused(model: Path) -> None:
+def test_a_tokenizer_of_another_model_is_refused(model):
     words = tokenizer()
     words.add_tokens(["more"])
     with pytest.raises(ValueError, match=r"has 259 tokens, but the model knows 258; use the model's own"):
         opened.model(str(model), words, torch.device("cpu"))
 
 
-def test_rows_are_spread_over_the_file() -> None:
+def test_rows_are_spread_over_the_file():
     rows = [Row(str(number), "a", "b", ("c",)) for number in range(10)]
     assert [row.id for row in run.spread(rows, 5)] == ["0", "2", "4", "6", "8"]
     assert run.spread(rows, None) == run.spread(rows, 99) == rows
 
 
-def test_a_dry_run_loads_no_weight(model: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+def test_a_dry_run_loads_no_weight(model, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "without weights"
     shutil.copytree(model, folder, ignore=shutil.ignore_patterns("*.safetensors"))
     assert command.main(["--model", str(folder), "--dry-run", *SMALL, "--methods", "plain,k3"]) == 0
@@ -196,9 +192,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("changes", "value", "remedy"), REFUSED, ids=[f"{k}-{r[1]}" for k, r in enumerate(REFUSED)])
-def test_what_cannot_be_done_is_one_line(
-    changes: dict[str, str], value: str, remedy: str, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
+def test_what_cannot_be_done_is_one_line(changes, value, remedy, model, tmp_path, capsys):
     empty = tmp_path / "empty"
     empty.mkdir()
     (empty / "passkey.jsonl").write_text("")

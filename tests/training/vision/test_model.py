@@ -27,7 +27,7 @@ def model(name: str, **changes) -> VisionModel:
     return made
 
 
-def test_patches_are_the_squares_of_the_picture_row_by_row() -> None:
+def test_patches_are_the_squares_of_the_picture_row_by_row():
     image = torch.arange(2 * 8 * 12).view(1, 2, 8, 12).float()
     found = patches(image, 4)
     assert found.shape == (1, 6, 32)
@@ -39,7 +39,7 @@ def test_patches_are_the_squares_of_the_picture_row_by_row() -> None:
 
 @pytest.mark.parametrize("token", [False, True])
 @pytest.mark.parametrize("name", GRIDS)
-def test_one_call_is_attention_written_out(name: str, token: bool) -> None:
+def test_one_call_is_attention_written_out(name, token):
     """Rotations, priors and content by hand, in float64."""
     made = model(name, class_token=token).double()
     attention, grid = made.blocks[0].attention, Grid(3, 2)
@@ -60,7 +60,7 @@ def test_one_call_is_attention_written_out(name: str, token: bool) -> None:
 
 
 @pytest.mark.parametrize("name", GRIDS)
-def test_the_kernel_without_a_matrix_serves(name: str) -> None:
+def test_the_kernel_without_a_matrix_serves(name):
     made, images = model(name), torch.rand(1, 1, 32, 32)
     with torch.no_grad(), sdpa_kernel(SDPBackend.FLASH_ATTENTION):
         flash = made(images)
@@ -69,7 +69,7 @@ def test_the_kernel_without_a_matrix_serves(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GRIDS)
-def test_places_tell_two_pictures_of_the_same_patches_apart_but_for_nope(name: str) -> None:
+def test_places_tell_two_pictures_of_the_same_patches_apart_but_for_nope(name):
     made, image = model(name).double(), torch.rand(1, 1, 12, 12, dtype=torch.float64)
     moved = image.roll(4, 3)  # every patch one to the right, the last one first
     difference = float((made(image) - made(moved)).detach().abs().max())
@@ -78,7 +78,7 @@ def test_places_tell_two_pictures_of_the_same_patches_apart_but_for_nope(name: s
 
 @pytest.mark.parametrize("name", GRIDS)
 @pytest.mark.parametrize("token", [False, True])
-def test_any_grid_is_seen_and_stretching_changes_nothing_at_the_resolution_of_training(name: str, token: bool) -> None:
+def test_any_grid_is_seen_and_stretching_changes_nothing_at_the_resolution_of_training(name, token):
     made = model(name, class_token=token)
     for height, width in ((12, 12), (8, 20), (24, 24)):
         assert made(torch.rand(2, 1, height, width)).shape == (2, 1, 5)
@@ -86,7 +86,7 @@ def test_any_grid_is_seen_and_stretching_changes_nothing_at_the_resolution_of_tr
     assert torch.equal(made(image), made(image, stretched=True))
 
 
-def test_the_token_gives_the_class() -> None:
+def test_the_token_gives_the_class():
     made = model("goat-2d", class_token=True)
     assert made.blocks[0].attention.prior.sink.shape == (2,)
     assert model("goat-2d").blocks[0].attention.prior.sink is None

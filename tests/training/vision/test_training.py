@@ -1,7 +1,5 @@
 """Runs of models that see: cached, resumable, recorded, and keyed by what they depend on."""
 
-from pathlib import Path
-
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -21,7 +19,7 @@ def spec(name: str = "goat-2d", **changes) -> ImageSpec:
     return ImageSpec(**given | changes)
 
 
-def test_a_run_is_trained_once_and_learns(tmp_path: Path) -> None:
+def test_a_run_is_trained_once_and_learns(tmp_path):
     run = opened(spec(), tmp_path, CPU)
     record = run.train()
     assert isinstance(run, ImageRun) and run.finished and store.read_json(run.path / "record.json") == record
@@ -35,7 +33,7 @@ def test_a_run_is_trained_once_and_learns(tmp_path: Path) -> None:
     assert not run.model().training
 
 
-def test_an_interrupted_run_ends_where_a_whole_one_does(tmp_path: Path, monkeypatch) -> None:
+def test_an_interrupted_run_ends_where_a_whole_one_does(tmp_path, monkeypatch):
     whole = ImageRun(spec(), tmp_path / "whole", CPU)
     expected = whole.train()
     parts, call = ImageRun(spec(), tmp_path / "parts", CPU), trained.Batches.__call__
@@ -60,7 +58,7 @@ def test_an_interrupted_run_ends_where_a_whole_one_does(tmp_path: Path, monkeypa
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
 
 
-def test_keys_follow_what_a_run_depends_on() -> None:
+def test_keys_follow_what_a_run_depends_on():
     recipe, model = spec().recipe, spec().model
     specs = [
         spec(),
@@ -75,7 +73,7 @@ def test_keys_follow_what_a_run_depends_on() -> None:
     assert len(set(keys)) == len(keys) and spec().key() == keys[0]
 
 
-def test_pictures_that_do_not_fit_the_model(tmp_path: Path) -> None:
+def test_pictures_that_do_not_fit_the_model(tmp_path):
     model = spec().model.model_copy(update={"vocabulary": 3})
     with pytest.raises(ValueError, match=r"^glyphs has 10 classes and 1 channels, the model 3 and 1; give `vocab"):
         opened(spec(model=model), tmp_path, CPU).train()
