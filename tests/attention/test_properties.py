@@ -61,6 +61,9 @@ LEAST = 1e-12  # no error
 NEVER = 1e-15  # weights below have no part in a scale
 
 
+RELATIVE = ["none", "uniform", "laplace", *["gaussian"] * 3, "kerple-log", "kerple-power", "t5", "free", "product"]
+
+
 @dataclass(frozen=True)
 class Case:
     seed: int
@@ -95,21 +98,7 @@ def cases() -> st.SearchStrategy[Case]:
         queries=st.sampled_from([1, 2, 31, 32, 33, 45, 64] + ([] if INTERPRETED else [70, 130])),
         more_keys=st.sampled_from([0, 0, 1, 37]),
         mask=st.sampled_from(["causal", "causal", "window", "packed", "documents", "bidirectional", "uneven"]),
-        relative=st.sampled_from(
-            [
-                "none",
-                "uniform",
-                "laplace",
-                "gaussian",
-                "gaussian",
-                "gaussian",
-                "kerple-log",
-                "kerple-power",
-                "t5",
-                "free",
-                "product",
-            ]
-        ),
+        relative=st.sampled_from(RELATIVE),
         keys=st.sampled_from([False, False, True]),
         strength=st.sampled_from([-4.0, -1.0, 0.0, 1.0, 3.0, 10.0, 33.0]),
         shape=st.sampled_from([-3.0, -0.4, 0.0, 0.02, 0.5, 1.0, 1.9]),

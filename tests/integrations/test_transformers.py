@@ -70,17 +70,6 @@ def test_every_encoding_that_is_available_runs():
         assert logits(made(encoding, num_hidden_layers=1), tokens(1, 4)).isfinite().all(), encoding
 
 
-@pytest.mark.parametrize("encoding", ["bam-ssmax", "goat-ssmax"])
-@pytest.mark.parametrize("mask", [LEFT, RIGHT], ids=["left", "right"])
-def test_padding_changes_nothing(mask, encoding):
-    model, ids = made(encoding), tokens(3, LENGTH)
-    places = (mask.cumsum(-1) - 1).clamp(min=0)  # RoPE's, as generate gives them
-    found = logits(model, ids, mask, position_ids=places)
-    for row in range(3):
-        kept = mask[row].bool()
-        close(found[row, kept], logits(model, ids[row : row + 1, kept])[0])
-
-
 @pytest.mark.parametrize("encoding", ["bam-ssmax", "sandwich"])
 @pytest.mark.parametrize("static", [False, True])
 @pytest.mark.parametrize("family", ["llama", "gpt-neox"])

@@ -18,15 +18,10 @@ def test_names_and_labels_are_unique():
 
 def test_a_row_says_what_it_is_a_form_of():
     bases = {
-        "rope-yarn": "rope",
         "rope-ssmax-yarn": "rope",
-        "rope-local-ssmax": "rope",
         "rope-randomised-128": "rope",
-        "sinusoidal-randomised-512": "sinusoidal",
         "bam-ssmax-content": "bam",
-        "bam-laplace-ssmax": "bam",
         "alibi-ssmax-prior": "alibi",
-        "goat-ssmax": "goat",
         "group-damped-ssmax": "group-damped",
     }
     assert {name: encoding(name).base for name in bases} == bases

@@ -1,6 +1,5 @@
 """Laws of the extensions: the identity at factor 1, what each does to the slowest and the fastest plane, refusals."""
 
-import mpmath
 import numpy as np
 import pytest
 
@@ -49,27 +48,12 @@ def test_the_slowest_plane_is_divided_by_the_factor_except_by_a_longer_base():
         assert ratio == pytest.approx(8 ** (-126 / 128) if name == "rebase" else 1 / 8, rel=1e-12)
 
 
-def test_ntk_and_rebase_are_rope_with_another_base():
-    with mpmath.workdps(40):
-        base = 10_000 * mpmath.mpf(8) ** (mpmath.mpf(128) / 126)
-        wanted = [float(base ** (-mpmath.mpf(2 * i) / 128)) for i in range(64)]
-    np.testing.assert_allclose(ext.ntk(LLAMA, 8.0).omega, wanted, rtol=1e-13)
-    np.testing.assert_allclose(ext.rebase(LLAMA, 50.0).omega, rope(128, 500_000.0).omega, rtol=1e-13)
-
-
 def test_dynamic_forms_do_nothing_up_to_the_trained_length():
     for length in (1, TRAINED // 2, TRAINED):
         assert ext.dynamic_linear(LLAMA, length, TRAINED) == LLAMA
         assert ext.dynamic_ntk(LLAMA, 4.0, length, TRAINED) == LLAMA
     assert ext.dynamic_linear(LLAMA, 3 * TRAINED, TRAINED) == ext.interpolate(LLAMA, 3.0)
     assert ext.dynamic_ntk(LLAMA, 4.0, 2 * TRAINED, TRAINED) == ext.ntk(LLAMA, 5.0)
-
-
-def test_partial_ntk_follows_the_turns():
-    found, linear, nonlinear = (f(LLAMA, 8.0) for f in (BY_FACTOR["partial_ntk"], ext.interpolate, ext.ntk))
-    for i, turned in enumerate(ext.turns(LLAMA, TRAINED)):
-        for applies, kept in ((turned >= 16, LLAMA), (1.25 <= turned <= 2, nonlinear), (turned <= 0.75, linear)):
-            assert not applies or found.omega[i] == pytest.approx(kept.omega[i], rel=1e-14)
 
 
 def test_plane_of_inverts_turns():

@@ -36,20 +36,13 @@ def drawn(waves, heads: int = 2, extra: int = 0) -> GridFourier:
 
 
 def written_out(prior: GridFourier, grid: Grid) -> torch.Tensor:
-    """[heads, tokens, tokens]: κ of every pair of places, the sink where the key stands nowhere, by plain loops."""
+    """[heads, tokens, tokens]: κ of every pair of places, and the sink where the key stands nowhere."""
     places = [(row, column) for row in range(grid.height) for column in range(grid.width)]
-    tokens = prior.extra + len(places)
-    bias = torch.zeros(prior.heads, tokens, tokens, dtype=torch.float64)
-    for head in range(prior.heads):
-        for i, (a, b) in enumerate(places):
-            for j, (c, d) in enumerate(places):
-                total = 0.0
-                for r, (down, across) in enumerate(prior.waves.tolist()):
-                    phase = down * (a - c) + across * (b - d)
-                    total = total + prior.alpha[head, r] * math.cos(phase) + prior.beta[head, r] * math.sin(phase)
-                bias[head, prior.extra + i, prior.extra + j] = total
-        if prior.extra:
-            bias[head, :, : prior.extra] = prior.sink[head]
+    phase = torch.tensor([[[a - c, b - d] for c, d in places] for a, b in places]).double() @ prior.waves.double().T
+    kappa = torch.einsum("hr,ijr->hij", prior.alpha, phase.cos()) + torch.einsum("hr,ijr->hij", prior.beta, phase.sin())
+    bias = torch.nn.functional.pad(kappa, (prior.extra, 0, prior.extra, 0))
+    if prior.extra:
+        bias[:, :, : prior.extra] = prior.sink[:, None, None]
     return bias
 
 

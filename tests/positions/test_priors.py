@@ -146,15 +146,6 @@ def test_neighbouring_lags_far_out_stay_apart():
     assert (far[2] - far[0]).item() == pytest.approx(0.5, abs=1e-6)
 
 
-def test_alpha_and_beta_are_the_papers():
-    prior = GeneralizedGaussian([0.7, 0.7], [0.5, 0.0])
-    assert prior.alpha[0].item() == pytest.approx(math.exp(-0.7 / 0.5), rel=1e-6)
-    assert math.isnan(prior.alpha[1].item())
-    lag = 37
-    by_alpha = -((lag / prior.alpha[0].item()) ** 0.5)
-    assert table(prior, [lag])[0].item() == pytest.approx(by_alpha, rel=1e-5)
-
-
 @pytest.mark.parametrize("beta", [-6.0, 12.0])
 def test_no_parameter_makes_the_bias_infinite(beta):
     prior = GeneralizedGaussian([0.0], [beta])

@@ -5,9 +5,7 @@ import math
 import pytest
 import torch
 
-from attention_priors.attention import attention
 from attention_priors.positions.finite_rank import extend
-from attention_priors.positions.priors import Laplace
 from attention_priors.positions.spectral import Fourier, Sink, geometric, lanes
 from refusals import refused
 
@@ -16,16 +14,6 @@ def waves(modes=3, heads=2):
     draw = torch.Generator().manual_seed(0)
     alpha, beta = (torch.randn(heads, modes, generator=draw, dtype=torch.float64) for _ in range(2))
     return Fourier(geometric(modes), alpha, beta)
-
-
-def test_the_formula_is_the_sum_of_waves():
-    prior = waves()
-    for d in (-7, 0, 1, 400):
-        found = prior.log_prior(torch.tensor([d]))[:, 0]
-        for head in range(2):
-            modes = zip(prior.omega.tolist(), prior.alpha[head].tolist(), prior.beta[head].tolist(), strict=True)
-            by_hand = sum(a * math.cos(w * d) + b * math.sin(w * d) for w, a, b in modes)
-            assert found[head].item() == pytest.approx(by_hand, abs=1e-12)
 
 
 def test_features_multiply_to_the_log_prior_far_out():
@@ -41,14 +29,6 @@ def test_a_half_precision_module_keeps_its_frequencies_and_gives_float32():
     prior = waves().to(torch.bfloat16)
     assert prior.omega.tolist() == list(geometric(3))
     assert prior.log_prior(torch.arange(4)).dtype == torch.float32
-
-
-def test_a_slope_on_keys_is_alibi():
-    draw = torch.Generator().manual_seed(1)
-    q, k, v = (torch.randn(1, 2, 20, 8, generator=draw, dtype=torch.float64) for _ in range(3))
-    slopes = torch.tensor([0.5, 0.03125], dtype=torch.float64)
-    found = attention(q, k, v, prior=Sink(slopes).double(), backend="reference")
-    torch.testing.assert_close(found, attention(q, k, v, prior=Laplace(slopes).double(), backend="reference"))
 
 
 def test_the_sink_starts_uniform_and_learns():

@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 
@@ -29,15 +28,6 @@ def test_the_decay_of_the_paper():
     """ζ_i^(1/512) with ζ_i = (2i/d + .4) / 1.4: .2857 for the fastest plane of every head."""
     decay = xpos(8).decay
     assert [math.exp(-512 * rate) for rate in decay] == pytest.approx([0.4 / 1.4, 0.65 / 1.4, 0.9 / 1.4, 1.15 / 1.4])
-
-
-def test_the_score_is_rope_s_damped_by_the_lag():
-    q, k = Q[0, 0].numpy(), K[0, 0].numpy()
-    spectrum, lags = xpos(8), (HERE[:, None] - HERE).numpy()
-    planes = (q[:, None, :4] + 1j * q[:, None, 4:]) * (k[None, :, :4] - 1j * k[None, :, 4:])
-    factor = np.exp(lags[..., None] * (1j * np.array(spectrum.omega) - np.array(spectrum.decay)))
-    wanted = (planes * factor).sum(-1).real
-    np.testing.assert_allclose(scores(DampedRotary(spectrum), HERE)[0, 0], wanted, rtol=1e-10, atol=1e-12)
 
 
 def test_without_decay_it_is_rope():

@@ -10,7 +10,7 @@ import torch
 
 from attention_priors import runtime
 from attention_priors.corpora import corpora, packing
-from attention_priors.tasks import needle_source, needle_words
+from attention_priors.tasks import needle_source, needle_words, needles
 from attention_priors.tasks.needle_source import Source
 from attention_priors.tasks.needle_text import NOISE, TASKS
 from refusals import refused
@@ -148,6 +148,10 @@ def without_prose():
 
 
 test_bad_input_is_refused_in_one_line = refused(
+    (
+        lambda source: needles.training_batch(400, 4, runtime.generator(0, "x"), source, ()),
+        "a batch of 4 from 0 tasks",
+    ),
     (
         lambda source, draw: draw("single-4", 900, source),
         "unknown task 'single-4': did you mean 'single-1'|'single-.'",

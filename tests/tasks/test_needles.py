@@ -162,14 +162,6 @@ def test_a_training_batch_mixes_tasks_and_marks_the_answers(source, decode):
         assert decode(row[1:][mask]) == answers.replace(",", "") and bool(mask[-1])
 
 
-def test_a_training_batch_holds_only_the_tasks_asked_for(source, decode):
-    again = [needles.training_batch(400, 6, runtime.generator(0, "x"), source, ("multikey-2",)) for _ in range(2)]
-    assert torch.equal(again[0][0], again[1][0]) and torch.equal(again[0][1], again[1][1])
-    assert all(decode(row).count("One of the special magic numbers") > 3 for row in again[0][0])
-    with pytest.raises(ValueError, match="a batch of 4 from 0 tasks"):
-        needles.training_batch(400, 4, runtime.generator(0, "x"), source, ())
-
-
 @pytest.mark.parametrize("task", LESSONS)
 def test_lessons_say_a_value_twice_and_mark_the_second_time(task, source, decode):
     tokens, marked = needles.training_batch(260, 4, runtime.generator(0, task), source, (task,))

@@ -16,7 +16,7 @@ from torch.distributed.tensor import DTensor
 
 from attention_priors import runtime
 from attention_priors.model import Transformer
-from attention_priors.training.runs import Run, RunSpec, fit, sharding
+from attention_priors.training.runs import Run, RunSpec, sharding
 from training.small import spec
 
 CPU = torch.device("cpu")
@@ -165,14 +165,3 @@ def test_sharding_needs_torchrun_and_a_known_name(tmp_path):
         run.train(parallel="fsdp")
     with pytest.raises(ValueError, match="unknown parallel 'tensor'; choose one of ddp, fsdp"):
         run.train(parallel="tensor")
-
-
-def test_a_batch_that_cannot_be_shared_is_refused(monkeypatch):
-    made = small(batch=3)
-    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
-    monkeypatch.setattr(torch.distributed, "get_rank", lambda: 0)
-    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
-    monkeypatch.setattr(torch.nn.parallel, "DistributedDataParallel", lambda model, **_: model)
-    steps = fit(Transformer(made.model), lambda step: None, made.recipe, CPU)
-    with pytest.raises(ValueError, match="batch = 3 is not a multiple of 2 processes"):
-        next(steps)
