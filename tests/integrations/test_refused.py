@@ -3,7 +3,6 @@
 import inspect
 import runpy
 import sys
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -56,7 +55,7 @@ def dropping() -> None:
 
 
 @pytest.fixture(autouse=True)
-def _three_heads() -> Iterator[None]:
+def _three_heads():
     before = set(ENCODINGS)
     ENCODINGS["three-heads"] = Encoding("three-heads", "Three", prior=lambda heads: GeneralizedGaussian.uniform(3))
     yield

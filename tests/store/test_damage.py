@@ -37,7 +37,7 @@ def settled():
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory) -> Layout:
+def whole(tmp_path_factory):
     """Small results with a file of every kind, all listed in their sha256.txt."""
     layout = Layout(tmp_path_factory.mktemp("whole") / "results", "smoke")
     study = Study("smoke", "generalised_gaussian", layout.results, device="cpu")

@@ -19,7 +19,7 @@ TRAIN = [f"sample/10BT/{n:03d}_00000.parquet" for n in range(3)]
 
 
 @pytest.fixture(autouse=True)
-def corpus(tmp_path: Path, monkeypatch) -> Path:
+def corpus(tmp_path, monkeypatch):
     """A small copy of FineWeb, packed."""
     monkeypatch.setattr(hub, "MIRROR", tmp_path / "hub")
     monkeypatch.setattr(streams, "LANES", LANES)

@@ -94,7 +94,7 @@ def agree(one: Run, other: Run) -> None:
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory) -> Run:
+def alone(tmp_path_factory):
     run = Run(small(), tmp_path_factory.mktemp("alone"), CPU)
     run.train()
     return run
@@ -131,7 +131,7 @@ def test_a_sharded_run_is_killed_and_goes_on_with_any_number_of_processes(tmp_pa
 
 
 @pytest.fixture
-def group(tmp_path: Path):
+def group(tmp_path):
     """A process group of this process alone."""
     dist.init_process_group("gloo", init_method=f"file://{tmp_path / 'meeting'}", rank=0, world_size=1)
     yield

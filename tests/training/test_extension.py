@@ -44,17 +44,14 @@ def test_extensions_change_long_texts_and_no_weight(name):
     assert (made(long) - model(long)).abs().max() > 1e-3
 
 
-@torch.no_grad()
-@pytest.mark.parametrize("name", ["rope-dynamic-linear", "rope-dynamic-ntk", "rope-ssmax-dynamic-ntk"])
-def test_dynamic_extensions_leave_the_training_length_alone(name):
-    model, text = small(owner(name)), tokens(TRAINED)
-    torch.testing.assert_close(extend(model, name, TRAINED)(text), model(text), rtol=0, atol=1e-12)
+UNCHANGED = dict.fromkeys(("rope-dynamic-linear", "rope-dynamic-ntk", "rope-ssmax-dynamic-ntk"), TRAINED)
+UNCHANGED |= dict.fromkeys(("rope-rerope", "rope-leaky-rerope", "rope-ssmax-rerope"), TRAINED // 2 + 1)
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("name", ["rope-rerope", "rope-leaky-rerope", "rope-ssmax-rerope"])
-def test_rectified_lags_leave_half_the_training_length_alone(name):
-    model, text = small(owner(name)), tokens(TRAINED // 2 + 1)
+@pytest.mark.parametrize("name", UNCHANGED)
+def test_dynamic_extensions_and_rectified_lags_leave_short_texts_alone(name):
+    model, text = small(owner(name)), tokens(UNCHANGED[name])
     torch.testing.assert_close(extend(model, name, TRAINED)(text), model(text), rtol=0, atol=1e-12)
 
 

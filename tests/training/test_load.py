@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 import torch
@@ -17,14 +16,14 @@ from training.small import spec
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory) -> Path:
+def trained(tmp_path_factory):
     run = Run(spec(steps=1), tmp_path_factory.mktemp("runs"), torch.device("cpu"))
     run.train()
     return run.path / "model.safetensors"
 
 
 @pytest.fixture
-def shipped(trained: Path, tmp_path: Path, monkeypatch) -> Path:
+def shipped(trained, tmp_path, monkeypatch):
     """The model as a repository ships it."""
     layout = Layout(tmp_path / "results", "cpu")
     path = layout.models / "passkey" / "bam-ssmax" / "0.safetensors"

@@ -39,7 +39,7 @@ def finished(folder: Path, made: RunSpec) -> tuple[bytes, dict]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory) -> tuple[bytes, dict]:
+def whole(tmp_path_factory):
     torch.set_num_threads(1)
     return finished(tmp_path_factory.mktemp("whole"), small())
 
@@ -204,7 +204,7 @@ def test_the_stored_model_is_the_trained_one(tmp_path, whole):
 
 
 @pytest.fixture
-def corpus(tmp_path: Path) -> Path:
+def corpus(tmp_path):
     """A packed corpus of random documents, as `packing.pack` would write it."""
     import numpy as np
 

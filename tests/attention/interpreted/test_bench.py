@@ -5,8 +5,6 @@ import subprocess
 import sys
 
 import pandas as pd
-import pytest
-import torch
 
 from attention_priors.attention.bench import drawn, kernels
 
@@ -47,11 +45,6 @@ def test_every_part_is_measured_checked_and_written(tmp_path, capsys):
     assert json.loads((folder / "gpu_speed.json").read_text())["profile"] == "gpu"
 
 
-def test_what_there_is_no_time_for_is_named(tmp_path, capsys):
-    assert kernels.run(tmp_path, plan(drawn=0, seconds=0)) == 0
-    assert "left out: decode all 300, prefill SDPA flash, no bias 64" in capsys.readouterr().out
-
-
 def test_a_wrong_kernel_stops_everything_before_a_time_is_printed(tmp_path, capsys, monkeypatch):
     right = kernels.attention
     monkeypatch.setattr(kernels, "attention", lambda *x, **y: right(*x, **y) * (1.1 if y["backend"] == "triton" else 1))
@@ -68,13 +61,6 @@ def test_a_wrong_case_is_named_with_its_numbers(tmp_path, capsys, monkeypatch):
     assert "wrong: triton {'seed': 3, 'width': 48}: q is off by 1.0e+00" in said and " ms" not in said
     found = pd.read_csv(tmp_path / "gpu" / "metrics" / "gpu_cases.csv")
     assert found[["cases", "right"]].to_numpy().tolist() == [[2, 1]]
-
-
-def test_without_the_tests_the_cases_are_left_out(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(drawn, "ROOT", tmp_path)
-    with pytest.raises(FileNotFoundError, match="drawn by the tests of the repository"):
-        drawn.rows("cpu", 1, 3)
-    assert not torch.cuda.is_available()
 
 
 def test_a_process_that_breaks_off_is_a_wrong_case(monkeypatch):

@@ -56,7 +56,7 @@ CASES = {
 
 
 @pytest.fixture(autouse=True)
-def tile(request, monkeypatch) -> None:
+def tile(request, monkeypatch):
     shape = tiles.Tile(*TILES.get(getattr(request.node, "callspec", None) and request.node.callspec.id, SMALL), 4, 1)
     shapes = dict.fromkeys(("forward", "backward_queries", "backward_keys"), shape)
     monkeypatch.setattr(tiles, "INTERPRETER", tiles.INTERPRETER | shapes)

@@ -81,7 +81,7 @@ class Operations(TorchDispatchMode):
 
 
 @pytest.fixture
-def kernel(monkeypatch) -> Counted:
+def kernel(monkeypatch):
     counted = Counted()
     monkeypatch.setattr(launch, "forward", counted)
     monkeypatch.setattr(tables, "power_table", counted)

@@ -16,7 +16,7 @@ from refusals import refused
 
 
 @pytest.fixture(autouse=True)
-def no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def no_network(tmp_path, monkeypatch):
     def refuse(*_: object) -> None:
         raise AssertionError("a test asked for the network")
 

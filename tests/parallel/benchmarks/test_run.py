@@ -31,7 +31,7 @@ def both(model: Path) -> tuple:
 
 
 @pytest.fixture(scope="module")
-def whole(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(model, tmp_path_factory):
     """What a run writes that nothing disturbs."""
     folder = tmp_path_factory.mktemp("whole")
     assert asked(model, folder, *METHODS) == 0
