@@ -1,8 +1,7 @@
-"""KERPLE, T5, tables of lags and Sandwich against other implementations, their special cases, and their domains."""
+"""T5, tables of lags and the domains of KERPLE and Sandwich; their formulas: test_properties and the law of PE-SAND."""
 
 import math
 
-import numpy as np
 import torch
 
 from attention_priors.positions.priors import (
@@ -11,18 +10,10 @@ from attention_priors.positions.priors import (
     LagTable,
     Sandwich,
     T5Buckets,
-    bucket_starts,
-    t5_bucket,
 )
 from refusals import refused
 
 LAGS = torch.arange(0, 4096)
-
-
-def test_bucket_edges():
-    assert bucket_starts()[:18] == [*range(17), 19] and bucket_starts()[-1] == 113
-    assert bucket_starts(16)[-1] == 91
-    assert t5_bucket(torch.tensor([-5, 0, 15, 16, 10**6])).tolist() == [0, 0, 15, 16, 31]
 
 
 def test_t5_starts_uniform_and_is_flat_beyond_the_last_edge():
@@ -32,18 +23,6 @@ def test_t5_starts_uniform_and_is_flat_beyond_the_last_edge():
         prior.values.copy_(torch.randn(3, 32))
     table = prior.log_prior(LAGS)
     assert bool((table[:, 113:] == table[:, 113:114]).all()) and not torch.equal(table[:, 112], table[:, 113])
-
-
-def test_sandwich_is_the_product_of_sinusoidal_embeddings():
-    heads, width = 3, 16
-    positions = np.arange(40)[:, None]
-    angles = positions / 1e4 ** (2 * np.arange(width // 2) / width)
-    embedded = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
-    table = Sandwich(heads, width).log_prior(torch.arange(40)).double().numpy()
-    for head in range(heads):
-        expected = embedded @ embedded.T / (8 * (head + 1) / heads)
-        np.testing.assert_allclose(table[head], expected[:, 0], atol=1e-5)
-        assert np.linalg.matrix_rank(expected) <= width
 
 
 def test_one_number_a_lag_is_t5_where_every_lag_has_a_bucket():

@@ -1,4 +1,4 @@
-"""xPos: the decay as published, relative scores, and the range in which the factors exist."""
+"""xPos: the decay as published, its limits, and the range in which the factors exist (its score: a law of rotations)."""
 
 import math
 from dataclasses import replace

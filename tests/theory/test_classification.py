@@ -1,4 +1,4 @@
-"""Modes, ranks and completions against values worked out by hand and against constructions."""
+"""Modes, ranks and completions against values worked out by hand; GOAT-F.T2c has more ranks."""
 
 import math
 from fractions import Fraction

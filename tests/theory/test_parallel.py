@@ -1,38 +1,14 @@
-"""Chunked attention, its exact merge, eviction, bounds on counts. What the library does as well: tests/parallel."""
+"""Eviction and the bounds on counts in parallel contexts; the laws of that notebook judge chunks and their merge."""
 
 import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
-import torch
 
 from attention_priors.theory import parallel
 from attention_priors.theory.inference import softmax
 from refusals import refused
-
-
-def test_merge_equals_torch_on_the_joined_caches():
-    rng = np.random.default_rng(0)
-    q, k, v = rng.standard_normal((4, 6)), rng.standard_normal((11, 6)), rng.standard_normal((11, 3))
-    parts = [parallel.partial_attention(q @ k[s].T / math.sqrt(6), v[s]) for s in parallel.chunk_slices(11, 4)]
-    whole = torch.nn.functional.scaled_dot_product_attention(*(torch.as_tensor(x)[None] for x in (q, k, v)))[0]
-    outputs, log_totals = zip(*parts, strict=True)
-    assert np.allclose(parallel.merge(outputs, log_totals), whole.numpy(), atol=1e-14)
-    assert np.allclose(parallel.chunk_shares(log_totals).sum(axis=0), 1)
-
-
-def test_a_chunk_that_a_query_does_not_see_takes_no_part():
-    hidden, seen = np.full((1, 2), -np.inf), np.array([[0.0, math.log(3)]])
-    parts = [parallel.partial_attention(s, np.array([[4.0], [8.0]])) for s in (hidden, seen)]
-    outputs, log_totals = zip(*parts, strict=True)
-    assert outputs[0].item() == 0 and log_totals[0].item() == -np.inf
-    assert parallel.merge(outputs, log_totals).item() == pytest.approx(7.0)
-
-
-def test_shared_positions_give_each_chunk_the_same_lags():
-    assert parallel.reused_lags(2, 3).tolist() == [3, 2, 1, 3, 2, 1, 0]
-    assert parallel.reused_lags(1, 2, query=1).tolist() == [3, 2, 1, 0]
 
 
 def test_eviction_moves_the_output_by_the_mass_times_the_difference_of_means():
