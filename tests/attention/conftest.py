@@ -1,4 +1,4 @@
-"""Blocks of backend "sdpa" are as they were."""
+"""Sizes of the blocks of backend "sdpa", which a test may set, are as they were afterwards."""
 
 import pytest
 
@@ -6,8 +6,7 @@ from attention_priors.attention import sdpa
 
 
 @pytest.fixture(autouse=True)
-def blocks():
-    """A test may set the sizes of its blocks."""
+def sizes_of_blocks():
     constants = vars(sdpa)
     kept = {name: constants[name] for name in constants if name.endswith(("_QUERIES", "_KEYS")) or name == "WHOLE"}
     yield

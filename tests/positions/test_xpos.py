@@ -1,4 +1,4 @@
-"""xPos: the decay as published, its limits, and the range in which the factors exist (its score: a law of rotations)."""
+"""xPos: the decay as published, its limits, and the range in which the factors exist; its score is a law."""
 
 import math
 from dataclasses import replace
