@@ -27,7 +27,7 @@ def found() -> dict[tuple[str, str, int, int], assembly.Compiled]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: "-".join(map(str, row)))
-def test_stays_within_its_budgets(row: tuple[str, str, int, int]) -> None:
+def test_stays_within_its_budgets(row):
     assert assembly.over_budget(*row, found()[row]) == []
     assert found()[row].registers > 0 and found()[row].shared > 0
     if row[1] != "gfx942":
@@ -35,13 +35,13 @@ def test_stays_within_its_budgets(row: tuple[str, str, int, int]) -> None:
 
 
 @pytest.mark.parametrize("integers", [1, 16])
-def test_compiles_where_a_launch_specialises_every_integer(integers: int) -> None:
+def test_compiles_where_a_launch_specialises_every_integer(integers):
     """One head, one sample, one split: Triton makes constants of what is 1, which is a Python number in the kernel."""
     rows = [(kernel, "sm_90", 64, 2, assembly.FLAGS[kernel] | {"integers": integers}) for kernel in assembly.MODULES]
     assert all(each.registers > 0 for each in assembly.measured(rows))
 
 
-def test_the_budgets_find_the_ordinary_load_and_a_tile_too_large() -> None:
+def test_the_budgets_find_the_ordinary_load_and_a_tile_too_large():
     """Reads that are not inline assembly, and two tiles in flight more than fit."""
     slow, large = assembly.measured(
         [
@@ -54,7 +54,7 @@ def test_the_budgets_find_the_ordinary_load_and_a_tile_too_large() -> None:
     assert "shared memory" in " ".join(assembly.over_budget("forward", "gfx942", 128, 2, large))
 
 
-def test_every_target_has_a_tile_for_every_width_and_dtype() -> None:
+def test_every_target_has_a_tile_for_every_width_and_dtype():
     for target in tiles.SHARED:
         for kernel in tiles.KERNELS:
             for width in (16, 48, 64, 96, 128, 200, 256):

@@ -1,20 +1,14 @@
 """One plain call with the prior inside it: what the reference computes, without anything of queries x keys."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
-import torch.nn.functional as F
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention_priors.attention import GoatAttention, attention, bidirectional, causal, documents, window
-from attention_priors.config import ModelConfig
-from attention_priors.model import Transformer
-from attention_priors.positions.composite import Content
 from attention_priors.positions.encodings import encoding
 from attention_priors.positions.priors import Laplace
 from attention_priors.positions.spectral import Fourier, geometric
+
+from .largest import Largest
 
 NAMES = ["goat-composite", "goat-seeded", "goat-code", "goat-no-sink", "goat-rope", "goat-eight-bump"]
 HEADS, WIDTH = 2, 24 + 24
@@ -72,25 +66,6 @@ def test_decoding_gives_the_last_row_of_prefill(name):
         torch.testing.assert_close(last[:, :, 0], whole[:, :, n - 1], rtol=0, atol=1e-12)
 
 
-def test_zero_coefficients_are_no_position_in_a_narrower_head():
-    q, k, v = (torch.randn(1, HEADS, 20, WIDTH, dtype=torch.float64) for _ in range(3))
-    content = Content(WIDTH, 10)
-    there = content(q, k, torch.arange(20), torch.arange(20))
-    found = attention(*there, v, prior=encoding("goat-composite").prior(HEADS), backend="composite")
-    narrow = F.scaled_dot_product_attention(q[..., : WIDTH - 10], k[..., : WIDTH - 10], v, is_causal=True)
-    torch.testing.assert_close(found, narrow, rtol=0, atol=1e-12)
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("name", NAMES)
-def test_a_model_reads_alike_through_either_backend(name):
-    torch.manual_seed(0)
-    size = {"vocabulary": 13, "width": 64, "layers": 2, "heads": 2, "hidden": 32}
-    model = Transformer(ModelConfig(encoding=name, **size)).double()
-    tokens = torch.randint(13, (2, 30))
-    torch.testing.assert_close(model(tokens, backend="composite"), model(tokens), rtol=0, atol=1e-10)
-
-
 @torch.no_grad()
 def test_the_module_is_the_formula():
     torch.manual_seed(0)
@@ -108,21 +83,6 @@ def test_the_module_is_the_formula():
     torch.testing.assert_close(module(x), expected, rtol=0, atol=1e-6)
 
 
-class Largest(TorchDispatchMode):
-    """The most numbers that any tensor made inside holds."""
-
-    def __init__(self):
-        super().__init__()
-        self.numbers = 0
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        made = function(*args, **(kwargs or {}))
-        for x in made if isinstance(made, (tuple, list)) else [made]:
-            if isinstance(x, torch.Tensor):
-                self.numbers = max(self.numbers, x.untyped_storage().nbytes() // max(1, x.element_size()))
-        return made
-
-
 @pytest.mark.parametrize("learning", [False, True])
 def test_nothing_of_queries_times_keys_is_made(learning):
     """Twice the length makes the largest tensor twice as large; the reference's is four times as large."""
@@ -134,33 +94,9 @@ def test_nothing_of_queries_times_keys_is_made(learning):
                 out = attention(q, k, v, prior=prior, backend=backend)
                 if learning:
                     out.sum().backward()
-            found.setdefault(backend, []).append(seen.numbers)
+            found.setdefault(backend, []).append(seen.bytes)
     assert found["composite"][1] == 2 * found["composite"][0] < found["reference"][1] / 4
     assert found["reference"][1] >= 3.9 * found["reference"][0]
-
-
-SCRIPT = """
-import resource, sys, torch
-from attention_priors.attention import attention
-from attention_priors.positions.encodings import encoding
-length, backend = int(sys.argv[1]), sys.argv[2]
-row = encoding("goat-code")
-prior = row.prior(1)
-q, k, v = (torch.randn(1, 1, length, 32) for _ in range(3))
-q, k = row.rotary(32, 1e4)(q, k, torch.arange(length), torch.arange(length))
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-with torch.no_grad():
-    attention(q, k, v, prior=prior, backend=backend)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-"""
-
-
-def test_memory_at_8192_keys_is_a_small_part_of_a_bias():
-    """A bias of 8192 x 8192 float32 numbers, of one head, takes 256 MiB; the process grows by less than a tenth."""
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, "8192", "composite"], capture_output=True, text=True, check=True
-    )
-    assert int(done.stdout) < 8192**2 * 4 / 1024 / 10
 
 
 @pytest.mark.parametrize(

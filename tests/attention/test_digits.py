@@ -14,7 +14,7 @@ BACKENDS = ("reference", "sdpa", "sdpa_skip")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_what_is_visible_far_below_a_prior_s_peak_keeps_its_digits(backend: str) -> None:
+def test_what_is_visible_far_below_a_prior_s_peak_keeps_its_digits(backend):
     """Queries see lags 2,000 to 2,016 alone, 30,000 below lag 0: in float32 a log-prior there is known to 0.002.
 
     The formula in float64, less each row's peak, whose gradient no row feels: θ_β's is a sum that nearly cancels.
@@ -48,7 +48,7 @@ def test_what_is_visible_far_below_a_prior_s_peak_keeps_its_digits(backend: str)
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_row_that_sees_one_key_teaches_its_prior_nothing(whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_that_sees_one_key_teaches_its_prior_nothing(whole, monkeypatch):
     """Its weight is 1 whatever the prior says: dS is 0, and what rounding leaves of it must not grow."""
     if not whole:
         for name, size in (("WHOLE", 0), ("BLOCK_QUERIES", 8), ("BLOCK_KEYS", 16)):

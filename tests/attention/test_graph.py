@@ -68,14 +68,14 @@ compare("bam-ssmax", layers=1, learns=False, **packed)
 """
 
 
-def test_there_is_one_of_every_kind_of_prior() -> None:
+def test_there_is_one_of_every_kind_of_prior():
     def kinds(names):
         return {type(part) for n in names if ENCODINGS[n].prior for part in ENCODINGS[n].prior(4).modules()}
 
     assert kinds(NAMES) == kinds([name for name, row in ENCODINGS.items() if row.rotary is None])
 
 
-def test_a_model_is_one_graph_that_reads_and_learns_as_without() -> None:
+def test_a_model_is_one_graph_that_reads_and_learns_as_without():
     command = [sys.executable, "-c", SCRIPT, *NAMES]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
     assert done.returncode == 0, done.stderr[-3000:]

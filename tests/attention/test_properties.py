@@ -61,6 +61,9 @@ LEAST = 1e-12  # no error
 NEVER = 1e-15  # weights below have no part in a scale
 
 
+RELATIVE = ["none", "uniform", "laplace", *["gaussian"] * 3, "kerple-log", "kerple-power", "t5", "free", "product"]
+
+
 @dataclass(frozen=True)
 class Case:
     seed: int
@@ -95,21 +98,7 @@ def cases() -> st.SearchStrategy[Case]:
         queries=st.sampled_from([1, 2, 31, 32, 33, 45, 64] + ([] if INTERPRETED else [70, 130])),
         more_keys=st.sampled_from([0, 0, 1, 37]),
         mask=st.sampled_from(["causal", "causal", "window", "packed", "documents", "bidirectional", "uneven"]),
-        relative=st.sampled_from(
-            [
-                "none",
-                "uniform",
-                "laplace",
-                "gaussian",
-                "gaussian",
-                "gaussian",
-                "kerple-log",
-                "kerple-power",
-                "t5",
-                "free",
-                "product",
-            ]
-        ),
+        relative=st.sampled_from(RELATIVE),
         keys=st.sampled_from([False, False, True]),
         strength=st.sampled_from([-4.0, -1.0, 0.0, 1.0, 3.0, 10.0, 33.0]),
         shape=st.sampled_from([-3.0, -0.4, 0.0, 0.02, 0.5, 1.0, 1.9]),
@@ -133,6 +122,7 @@ def mask_of(case: Case, generator: torch.Generator) -> Visible:
     return {
         "causal": lambda: seen,
         "window": lambda: window(queries, 9, offset),
+        "itself": lambda: window(queries, 1, offset),
         "bidirectional": lambda: bidirectional(queries, keys),
         "uneven": lambda: Visible(uneven[0], uneven[1]),
     }[case.mask]()
@@ -170,6 +160,7 @@ def priors_of(case: Case, generator: torch.Generator) -> list[Prior]:
         "t5": lambda: [t5()],
         "free": lambda: [Free(free(keys + case.queries, 3.0), lowest)],
         "product": lambda: [Laplace(0.1 * spread.exp(), trainable=True), gaussian],
+        "five parameters": lambda: [KerpleLog(strength, shape), gaussian],
     }[case.relative]()
     return made + ([FreeKeys(free(keys))] if case.keys else [])
 
@@ -231,6 +222,8 @@ class Setting:
             if kind == "ssmax":
                 counts = self.visible.count.double().log()
                 self.tensors[name] = (torch.linspace(0.5, 1.5, heads)[:, None] * counts[..., None, :]).to(rows)
+            elif kind == "signed":
+                self.tensors[name] = drawn(heads, case.queries, dtype=rows)
             elif kind != "none":
                 self.tensors[name] = 2 * drawn(*shapes[kind], dtype=rows).sigmoid()
         self.weight = drawn(*q.shape)
@@ -395,17 +388,9 @@ def problems(case: Case, backend: str) -> list[str]:
     return wrong
 
 
-@pytest.fixture(autouse=True)
-def blocks(monkeypatch):
-    """Sizes of sdpa's blocks, so that every way through it is tried on short sequences."""
-    constants = vars(sdpa)
-    kept = {name: constants[name] for name in constants if name.endswith(("_QUERIES", "_KEYS")) or name == "WHOLE"}
-    yield
-    constants.update(kept)
-
-
 def small_blocks(case: Case) -> None:
-    sizes = {"whole": (256, 128, 512, 512, 1024), "blocks": (0, 8, 16, 64, 24)}[case.blocks]
+    """Sizes of sdpa's blocks, so that every way through it is tried on short sequences."""
+    sizes = {"whole": (256, 128, 512, 512, 1024), "blocks": (0, 8, 16, 64, 24), "narrow": (0, 1, 7, 1, 7)}[case.blocks]
     names = ("WHOLE", "BLOCK_QUERIES", "BLOCK_KEYS", "READING_QUERIES", "READING_KEYS")
     vars(sdpa).update(zip(names, sizes, strict=True))
 
@@ -424,6 +409,11 @@ def small_blocks(case: Case) -> None:
 @example(Case(3, dtype="float16", relative="uniform", keys=True))
 @example(Case(4, relative="gaussian", strength=33.0, shape=1.0, prior="ssmax"))  # even the best key below FLOOR
 @example(Case(5, relative="gaussian", strength=10.0, shape=-0.4, queries=45, mask="window"))  # peaks that differ by row
+@example(Case(6, queries=75, more_keys=-25, mask="bidirectional", relative="gaussian", prior="signed", blocks="blocks"))
+@example(Case(7, "float64", queries=33, mask="itself", relative="gaussian", prior="signed", blocks="narrow"))
+@example(
+    Case(8, "float64", 2, queries=45, mask="packed", relative="gaussian", shape=-2.0, blocks="narrow")
+)  # at the floor
 @example(  # a row that sees one key: b_i = ln 1 = 0, and a log-prior of -2e16
     Case(
         508,
@@ -440,7 +430,7 @@ def small_blocks(case: Case) -> None:
     )
 )
 @given(case=cases())
-def test_a_backend_is_the_formula(backend: str, case: Case) -> None:
+def test_a_backend_is_the_formula(backend, case):
     small_blocks(case)
     if not REPORT:
         wrong = problems(case, backend)
@@ -456,7 +446,7 @@ def test_a_backend_is_the_formula(backend: str, case: Case) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("strength", [32.0, 33.0, 40.0])
-def test_a_prior_whose_best_key_lies_below_the_floor_sees_that_key(backend: str, strength: float) -> None:
+def test_a_prior_whose_best_key_lies_below_the_floor_sees_that_key(backend, strength):
     """The bounds above grow with a row's best log-prior; here the answer is plain: every query sees itself alone."""
     q, k, v = (torch.randn(1, 2, 33, 16, generator=torch.Generator().manual_seed(i)) for i in range(3))
     learns = backend != "sdpa_skip"

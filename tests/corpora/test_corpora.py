@@ -49,32 +49,6 @@ def test_the_pinned_versions_give_the_pinned_hash(offline):
     assert status["same"] is True
 
 
-def test_splits_are_disjoint_by_package(offline):
-    packages = {
-        split: {d.package for (s, _), documents in offline.parts.items() if s == split for d in documents}
-        for split in corpora.SPLITS
-    }
-    assert packages["train"] and packages["validation"]
-    assert packages["train"].isdisjoint(packages["validation"])
-    assert offline.domains == ("docstrings", "source")
-
-
-def test_documents_are_sorted_by_path_within_their_package_and_unique(offline):
-    for documents in offline.parts.values():
-        names = [d.name for d in documents]
-        assert len(set(names)) == len(names)
-        for package in {d.package for d in documents}:
-            own = [n for n in names if n.startswith(package + "/")]
-            assert own == sorted(own)
-
-
-def test_files_that_differ_between_builds_are_left_out(offline):
-    names = {d.name for documents in offline.parts.values() for d in documents}
-    for name in ("numpy/__config__.py", "numpy/version.py", "numpy/__init__.py", "numpy/distutils/core.py"):
-        assert name not in names
-    assert not any("/tests/" in name for name in names)
-
-
 def test_packages_are_not_imported(package):
     package("explosive", {"inner.py": b'"""' + b"Words. " * 30 + b'"""\nraise RuntimeError("imported")\n'})
     documents = dict(corpora._modules("explosive"))

@@ -68,12 +68,6 @@ def test_repeats_inside_the_training_text_do_not_make_long_contexts_trusted(monk
     assert careful.bits(unseen, places)[10].mean() < 2.03 < 2.1 < trusting.bits(unseen, places)[10].mean()
 
 
-def test_on_the_shipped_sequence_order_three_is_below_order_zero():
-    found = genome.find("chr22")
-    bits = Markov(found, found.part("train"), 3).bits(found, np.arange(720_012, 900_000)).mean(1)
-    assert (np.diff(bits) < 0).all() and 1.9 < bits[3] < 1.92 < 1.99 < bits[0] < 2.01
-
-
 @pytest.mark.parametrize(
     ("order", "count", "said"),
     [

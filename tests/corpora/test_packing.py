@@ -73,16 +73,6 @@ def test_the_tokenizer_sees_the_training_split_only(corpus):
     assert seen == train
 
 
-def test_counts(packed):
-    rows = packed.counts(100)
-    assert [(r["split"], r["domain"], r["documents"]) for r in rows][:2] == [
-        ("train", "prose", 10),
-        ("train", "code", 4),
-    ]
-    assert sum(r["tokens"] for r in rows) == len(packed.tokens)
-    assert rows[0]["over 100"] == sum(len(packed.document(n)) > 100 for n in packed.documents("train"))
-
-
 def test_status_compares_with_the_pinned_tokens(packed, monkeypatch):
     assert packed.status()["same"] is None
     pin = {"sha256": packed.meta["sha256"], "packages": {"package0": "1.0"}, "tokens": {}}
@@ -166,14 +156,6 @@ def test_windows_are_pieces_of_the_stream_with_their_document_ids(packed):
         for row, row_ids in zip(tokens, ids, strict=True):
             start = text_of[tuple(row.tolist())]
             assert row_ids.tolist() == (owner[start : start + 32] - owner[start]).tolist()
-
-
-def test_a_new_document_id_begins_exactly_at_each_bos(packed):
-    tokens, ids = next(packing.batches(packed, 150, 8, seeded()))
-    inside = tokens[:, 1:-1] == packed.tokenizer.bos
-    assert inside.any()
-    assert torch.equal(inside, ids[:, 1:] != ids[:, :-1])
-    assert (ids[:, 0] == 0).all()
 
 
 def test_an_epoch_visits_each_window_once(packed):

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 
 from attention_priors import config, store
-from attention_priors.config import ModelConfig, Recipe
+from attention_priors.config import ModelConfig
 from attention_priors.experiments import archive
 from attention_priors.publish.cluster import dispatch
 from attention_priors.store import manifest
@@ -17,24 +17,9 @@ from attention_priors.store.layout import Layout
 from attention_priors.tasks import passkey
 from attention_priors.training import runs as training
 from attention_priors.training.runs import RESTORED, Run, RunSpec
+from training.small import RECIPE
 
 CPU = torch.device("cpu")
-RECIPE = Recipe(
-    name="test",
-    optimizer="adamw",
-    rate=0.01,
-    prior_rate=10.0,
-    steps=3,
-    batch=2,
-    length=80,
-    warmup=0,
-    final_rate=0.1,
-    weight_decay=0.1,
-    betas=(0.9, 0.95),
-    clip=1.0,
-    text_weight=0.1,
-    checkpoint_every=2,
-)
 
 
 def spec(encoding: str = "bam", **changes: object) -> RunSpec:

@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -18,7 +17,7 @@ PAGE = config.ROOT / "lib" / "attention_priors" / "publish" / "site" / "pages" /
 HEADS, LENGTH, WIDTH = 8, 1024, 64
 
 
-def test_the_code_runs(tmp_path: Path) -> None:
+def test_the_code_runs(tmp_path):
     """In a process of its own, since the shape checks of these tests break compiled graphs; without a C++ compiler."""
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
     assert len(blocks) == 6
@@ -56,7 +55,7 @@ ROWS = {"float32": (torch.float32, False), "float16": (torch.float16, False), "b
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_the_errors_are_measured(row: str) -> None:
+def test_the_errors_are_measured(row):
     """Within a factor of two, which another processor may need."""
     line = next(line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith(f"| {row} | "))
     said = [float(cell.replace(" ", "")) for cell in line.strip("| ").split(" | ")[1:]]

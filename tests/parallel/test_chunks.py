@@ -1,7 +1,5 @@
 """How a text is cut, and where its rows begin."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest
@@ -12,7 +10,7 @@ from attention_priors.theory import parallel as theory
 
 
 @pytest.mark.parametrize("length", [1, 19, 20, 21, 40, 203])
-def test_chunks_cover_the_text(length: int) -> None:
+def test_chunks_cover_the_text(length):
     spans = split(length, 20)
     assert [token for start, stop in spans for token in range(start, stop)] == list(range(length))
     assert len(spans) == theory.chunk_count(length, 24, 4)
@@ -20,7 +18,7 @@ def test_chunks_cover_the_text(length: int) -> None:
 
 
 @pytest.mark.parametrize("length", [5, 20, 21, 36, 37, 203])
-def test_chunks_overlap(length: int) -> None:
+def test_chunks_overlap(length):
     spans = split(length, 20, overlap=4)
     assert spans[0][0] == 0 and spans[-1][1] == length
     assert all(b[0] == a[1] - 4 for a, b in itertools.pairwise(spans))
@@ -29,7 +27,7 @@ def test_chunks_overlap(length: int) -> None:
         assert spans[-1][1] - spans[-1][0] > 4
 
 
-def test_room() -> None:
+def test_room():
     """n = w - w_q - g - [BOS]; a text that fits is one chunk of its own length."""
     assert chunk_size(1000, 16, Options(window=128, reserve=5)) == 107
     assert chunk_size(1000, 16, Options(window=128, reserve=5, bos=1)) == 106
@@ -37,7 +35,7 @@ def test_room() -> None:
     assert chunk_size(30, 16, Options(window=128)) == 30
 
 
-def test_rows_are_right_aligned() -> None:
+def test_rows_are_right_aligned():
     chunks, question = [torch.arange(10, 14), torch.arange(20, 22)], torch.tensor([1, 2, 3])
     made = rows(chunks, question, 4, None)
     assert made.tokens.tolist() == [[10, 11, 12, 13, 1, 2, 3], [0, 0, 20, 21, 1, 2, 3]]
@@ -48,7 +46,7 @@ def test_rows_are_right_aligned() -> None:
     assert marked.end == 5 and marked.inside().sum(1).tolist() == [4, 2] and not rows(chunks[:1], question, 4, 9).padded
 
 
-def test_layers_of_a_calibration_scale_with_depth() -> None:
+def test_layers_of_a_calibration_scale_with_depth():
     """Layers 1-8 middle, 9-16 recency, 25-32 sink of 32; at four layers one each, at 32 the printed ones."""
     calibration = Calibration()
     assert [calibration.regions(layer, 4) for layer in range(4)] == [("middle",), ("recency",), (), ("sink",)]

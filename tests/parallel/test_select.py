@@ -1,7 +1,5 @@
 """What stays: the queue, scores, eviction and choices, against theory.parallel."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -14,7 +12,7 @@ INSIDE = torch.ones(1, 1, 40, dtype=torch.bool)
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 20, None])
-def test_the_queue_is_a_sort(size: int | None) -> None:
+def test_the_queue_is_a_sort(size):
     values = np.random.default_rng(0).integers(0, 6, 20).tolist()  # with ties
     queue: select.Queue[str] = select.Queue(size)
     for index, value in enumerate(values):
@@ -25,7 +23,7 @@ def test_the_queue_is_a_sort(size: int | None) -> None:
 
 
 @pytest.mark.parametrize("budget", [1, 5, 39])
-def test_scores_and_budget_are_those_of_the_theory(budget: int) -> None:
+def test_scores_and_budget_are_those_of_the_theory(budget):
     weights = torch.rand(1, 4, 8, 40, generator=torch.Generator().manual_seed(0)).double().softmax(-1)
     scored = select.scores(weights, 4, INSIDE)
     kept = select.heaviest(scored, INSIDE, budget)
@@ -37,7 +35,7 @@ def test_scores_and_budget_are_those_of_the_theory(budget: int) -> None:
     torch.testing.assert_close(grouped[0], torch.stack([scored[0, :2].sum(0), scored[0, 2:].sum(0)]))
 
 
-def test_the_pool_keeps_neighbours_together() -> None:
+def test_the_pool_keeps_neighbours_together():
     weights = torch.zeros(1, 1, 2, 40)
     weights[..., 20] = 0.5
     for pool, expected in ((1, [20]), (7, [*range(17, 24)])):
@@ -49,12 +47,12 @@ def test_the_pool_keeps_neighbours_together() -> None:
     assert select.scores(weights, 1, inside, 3)[0, 0].nonzero()[:, 0].tolist() == [20, 21]
 
 
-def test_equal_scores_keep_the_earlier() -> None:
+def test_equal_scores_keep_the_earlier():
     kept = select.heaviest(torch.ones(1, 1, 40), INSIDE, 5)
     assert kept[0, 0].nonzero()[:, 0].tolist() == [0, 1, 2, 3, 4]
 
 
-def test_calibration_evicts_above_the_threshold_within_its_region() -> None:
+def test_calibration_evicts_above_the_threshold_within_its_region():
     batch = rows([torch.zeros(40).long(), torch.zeros(30).long()], torch.zeros(3).long(), 40, None)
     weights = torch.rand(2, 2, 8, 43, generator=torch.Generator().manual_seed(1)) * 0.2
     places = {"sink": (1, 32), "middle": None, "recency": None}
@@ -72,7 +70,7 @@ def test_calibration_evicts_above_the_threshold_within_its_region() -> None:
     assert torch.equal(mean[0, 0, :40], expected)
 
 
-def test_both_evictions_count_and_the_begin_of_text_stays() -> None:
+def test_both_evictions_count_and_the_begin_of_text_stays():
     batch = rows([torch.zeros(40).long()], torch.zeros(3).long(), 40, 7)
     weights = torch.rand(1, 2, 8, 44, generator=torch.Generator().manual_seed(1)) * 0.2
     calibration = Calibration(edge=10, sink=(1, 32), middle=(1, 32), recency=(1, 32))
@@ -89,13 +87,13 @@ def test_both_evictions_count_and_the_begin_of_text_stays() -> None:
     assert not any(kept[:, :, 41:].any() for kept in lists.values())
 
 
-def test_compaction_keeps_the_order() -> None:
+def test_compaction_keeps_the_order():
     kept = torch.tensor([[[True, False, True, True], [False, False, False, True]]])
     index, valid = select.compact(kept)
     assert index[0, 0].tolist() == [0, 2, 3] and valid[0].sum(-1).tolist() == [3, 1] and index[0, 1, 0] == 3
 
 
-def test_choices() -> None:
+def test_choices():
     question = torch.tensor([1, 2, 3])
     chunks = [torch.tensor(row) for row in ([9] * 6, [9, 1, 9, 9, 9, 9], [1, 2, 3, 9, 9, 9], [9, 2, 9, 9, 9, 9])]
     assert select.lexical(chunks, question, 1) == [2]

@@ -1,7 +1,5 @@
 """Other rotations in models of Hugging Face: equal to those of our models, and to what transformers has of them."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -43,7 +41,7 @@ def model():
 
 @pytest.mark.parametrize("length", [60, 1500])
 @pytest.mark.parametrize("name", WAYS)
-def test_they_are_those_of_our_models(name: str, length: int, model, tokens) -> None:
+def test_they_are_those_of_our_models(name, length, model, tokens):
     """1,500 tokens are more than one piece; the question is fed in two parts, the second at another length."""
     text, question = tokens(length), tokens(9)
     for number in WAYS[name]:
@@ -54,7 +52,7 @@ def test_they_are_those_of_our_models(name: str, length: int, model, tokens) -> 
 
 
 @pytest.mark.parametrize("length", [25, 1500])
-def test_streaming_is_that_of_our_models(length: int, model, tokens) -> None:
+def test_streaming_is_that_of_our_models(length, model, tokens):
     text, question = tokens(length), tokens(9)
     expected = Streaming(model, text, 40)
     found = streaming(HuggingFace(export(model)), text, question, Options(window=40))
@@ -64,7 +62,7 @@ def test_streaming_is_that_of_our_models(length: int, model, tokens) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_nothing_changes_up_to_the_length_of_the_model(family: str, tokens) -> None:
+def test_nothing_changes_up_to_the_length_of_the_model(family, tokens):
     model, text, question = theirs(family, max_position_embeddings=256), tokens(90), tokens(9)
     expected = whole(model, torch.cat([text, question]))[-9:]
     before = model.config._attn_implementation
@@ -77,7 +75,7 @@ def test_nothing_changes_up_to_the_length_of_the_model(family: str, tokens) -> N
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize(("name", "kind"), [("pi", "linear"), ("yarn", "yarn"), ("dynamic-ntk", "dynamic")])
-def test_they_are_those_of_transformers(name: str, kind: str, family: str, tokens) -> None:
+def test_they_are_those_of_transformers(name, kind, family, tokens):
     """Their factor is L / T for PI and YaRN; for dynamic NTK it is α."""
     factor = 2.0 if name == "dynamic-ntk" else 4.0
     given = {"rope_theta": 10_000.0, "rope_type": kind, "factor": factor, "original_max_position_embeddings": 64}
@@ -89,7 +87,7 @@ def test_they_are_those_of_transformers(name: str, kind: str, family: str, token
     torch.testing.assert_close(found, whole(other, torch.cat([text, question]))[-9:], atol=1e-4, rtol=0)
 
 
-def test_a_begin_stands_before_the_text(model, tokens) -> None:
+def test_a_begin_stands_before_the_text(model, tokens):
     text, question, reader = tokens(30), tokens(5), HuggingFace(export(model))
     for way in (rectified, streaming):
         found = way(reader, text, question, Options(window=256, bos=7)).feed(question)
@@ -97,15 +95,7 @@ def test_a_begin_stands_before_the_text(model, tokens) -> None:
         assert torch.equal(found, plain)
 
 
-def test_progress_is_told_by_piece(model, tokens) -> None:
-    told: list[tuple[int, int]] = []
-    session = rectified(HuggingFace(export(model)), tokens(2500), tokens(3), TEXT, lambda *part: told.append(part))
-    session.feed(tokens(3))
-    session.feed(tokens(1))
-    assert told == [(1, 3), (2, 3), (3, 3)]
-
-
-def test_a_spectrum_is_that_of_the_model() -> None:
+def test_a_spectrum_is_that_of_the_model():
     assert spectrum_of(HuggingFace(theirs("llama", head_dim=32))) == rope(32)
     scaled = {
         "rope_type": "llama3",
@@ -119,7 +109,7 @@ def test_a_spectrum_is_that_of_the_model() -> None:
     assert omega[-1] == pytest.approx(rope(32).omega[-1] / 8, rel=1e-6)
 
 
-def test_what_turns_otherwise_is_refused(tokens) -> None:
+def test_what_turns_otherwise_is_refused(tokens):
     text, question = tokens(30), tokens(5)
     partial = GPTNeoXForCausalLM(
         GPTNeoXConfig(
@@ -144,7 +134,7 @@ def test_what_turns_otherwise_is_refused(tokens) -> None:
         streaming(HuggingFace(both), text, question, Options(window=40))
 
 
-def test_bad_sizes_are_refused(tokens) -> None:
+def test_bad_sizes_are_refused(tokens):
     text, question = tokens(30), tokens(5)
     reader = HuggingFace(theirs("llama"))
     for window in (None, 4):

@@ -1,7 +1,5 @@
 """Tiny models with weights large enough that attention is far from uniform."""
 
-from __future__ import annotations
-
 import torch
 from transformers import (
     LlamaConfig,

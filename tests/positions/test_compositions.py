@@ -1,6 +1,5 @@
-"""RoPE with learned biases and over a grid, written out with complex numbers."""
+"""RoPE with learned biases and over a grid; both are written out in checks/rotations/laws.py."""
 
-import numpy as np
 import pytest
 import torch
 
@@ -37,10 +36,6 @@ def test_without_content_the_scores_are_the_prior():
     found = (q @ k.repeat_interleave(2, dim=1).mT)[0] * 8**-0.5
     lags = (positions[:, None] - positions).flatten()
     torch.testing.assert_close(module.log_prior(lags).unflatten(1, (5, 5)), found, rtol=0, atol=1e-9)
-    a, b = (x.detach().double().numpy() for x in (module.a, module.b))
-    planes = (a[3, :4] + 1j * a[3, 4:]) * (b[1, :4] - 1j * b[1, 4:])
-    wanted = (planes * np.exp(1j * np.outer(lags, rope(8).omega))).sum(1).real / np.sqrt(8)
-    np.testing.assert_allclose(module.log_prior(lags)[3].detach(), wanted, atol=1e-9)
 
 
 def test_both_biases_learn():
@@ -48,27 +43,6 @@ def test_both_biases_learn():
     q, k = module(random(1, 4, 5, 8), random(1, 2, 5, 8), positions, positions)
     (q @ k.repeat_interleave(2, dim=1).mT).square().sum().backward()
     assert module.a.grad.abs().min() > 0 and module.b.grad.abs().min() > 0
-
-
-def grid_scores(q, k, positions):
-    q, k = GridRotary(rope(4))(q, k, positions, positions)
-    return q @ k.mT
-
-
-def test_grid_scores_are_a_sum_over_the_axes_and_depend_on_displacements():
-    q, k = random(1, 1, 4, 8), random(1, 1, 4, 8)
-    here = torch.tensor([[0, 0], [3, 1], [2, 9], [40, 11]])
-    flat = here.clone()
-    flat[:, 1] = 0
-    down = here.clone()
-    down[:, 0] = 0
-    still = torch.zeros_like(here)
-    found = grid_scores(q, k, here)
-    torch.testing.assert_close(grid_scores(q, k, here + torch.tensor([17, -5])), found, rtol=0, atol=1e-12)
-    torch.testing.assert_close(
-        found, grid_scores(q, k, flat) + grid_scores(q, k, down) - grid_scores(q, k, still), rtol=0, atol=1e-12
-    )
-    assert not torch.allclose(grid_scores(q, k, here.flip(1)), found)
 
 
 def test_refusals():

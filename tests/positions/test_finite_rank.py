@@ -4,10 +4,8 @@ import math
 
 import pytest
 import torch
-from torch.nn import functional
 
-from attention_priors.attention import attention
-from attention_priors.positions.finite_rank import ExponentialPolynomial, extend, powers
+from attention_priors.positions.finite_rank import ExponentialPolynomial, extend
 
 
 def double(values):
@@ -45,28 +43,11 @@ def test_features_give_the_prior_at_every_pair_of_positions(prior):
     assert torch.allclose(phi @ psi.transpose(-1, -2), expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("prior", [wave(), slope()])
-def test_plain_attention_over_extended_vectors_is_attention_with_the_prior(prior):
-    torch.manual_seed(0)
-    q, k, v = torch.randn(3, 1, 1, 16, 6, dtype=torch.float64)
-    phi, psi = (part[None] for part in prior.features(torch.arange(16)))
-    found = functional.scaled_dot_product_attention(*extend(q, k, phi, psi), v, is_causal=True)
-    assert torch.allclose(found, attention(q, k, v, prior=prior, backend="reference"), atol=1e-12)
-
-
 def test_gradients_reach_all_three_parts():
     prior = ExponentialPolynomial(torch.eye(2)[None] * 0.9, torch.ones(1, 2), torch.ones(1, 2), trainable=True)
     prior.log_prior(torch.arange(5)).sum().backward()
     assert all(parameter.grad.abs().sum() > 0 for parameter in prior.parameters())
     assert not any(parameter.requires_grad for parameter in slope().parameters())
-
-
-def test_powers_of_either_sign():
-    matrix = double([[[1.1, 0.3], [-0.2, 0.9]]])
-    exponents = torch.tensor([-3, -1, 0, 1, 2, 9])
-    found = powers(matrix, exponents)[0]
-    for power, exponent in zip(found, exponents.tolist(), strict=True):
-        assert torch.allclose(power, torch.linalg.matrix_power(matrix[0], exponent), atol=1e-12)
 
 
 @pytest.mark.parametrize(

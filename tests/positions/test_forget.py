@@ -43,15 +43,6 @@ def test_a_layer_is_its_definition(kv_heads):
     torch.testing.assert_close(own(x, rows, 0), by_definition(own, x), atol=1e-12, rtol=1e-12)
 
 
-def test_equal_gates_are_alibi():
-    """<q', k'> / sqrt(d + 1) - <q, k> / sqrt(d) is ln f times the keys that stand behind: ALiBi's slope is -ln f."""
-    q, k = torch.randn(2, 1, 2, 5, 5, dtype=torch.float64).unbind()
-    k[..., -1] = torch.tensor([[0.5], [0.9]]).double().log()
-    wide_q, wide_k = ForgetGate.place(q, k)
-    expected = q[..., :-1] @ k[..., :-1].mT / 2 + k[..., None, :, -1] * torch.arange(4, -1, -1)
-    torch.testing.assert_close(wide_q @ wide_k.mT / 5**0.5, expected)
-
-
 def test_a_gate_sums_over_all_keys():
     made, cache, tokens = model(), Cache(), torch.randint(11, (1, 12))
     whole = made(tokens)

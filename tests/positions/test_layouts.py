@@ -5,7 +5,6 @@ import torch
 
 from attention_priors.positions.layouts import (
     LAYOUTS,
-    complex_product,
     half_split,
     halves_to_neighbours,
     interleaved,
@@ -49,24 +48,12 @@ def test_every_layout_is_the_published_one(name, published):
     torch.testing.assert_close(LAYOUTS[name](X, ANGLES), published(X, ANGLES).to(X.dtype), rtol=0, atol=1e-5)
 
 
-def test_the_two_interleaved_codings_are_one():
-    torch.testing.assert_close(interleaved(X, ANGLES), complex_product(X, ANGLES))
-
-
 def test_the_permutation_leads_from_one_layout_to_the_other():
     order = halves_to_neighbours(12)
     assert order.tolist() == [0, 6, 1, 7, 2, 8, 3, 9, 4, 10, 5, 11]
     torch.testing.assert_close(interleaved(X[..., order], ANGLES), half_split(X, ANGLES)[..., order])
     torch.testing.assert_close(half_split(X, ANGLES), interleaved(X[..., order], ANGLES)[..., torch.argsort(order)])
     assert not torch.allclose(interleaved(X, ANGLES), half_split(X, ANGLES))
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_every_layout_turns_back_and_keeps_norms_and_dtypes(name):
-    turn = LAYOUTS[name]
-    torch.testing.assert_close(turn(turn(X, ANGLES), -ANGLES), X, rtol=0, atol=1e-13)
-    torch.testing.assert_close(turn(X, ANGLES).norm(dim=-1), X.norm(dim=-1))
-    assert turn(X.float(), ANGLES).dtype == torch.float32
 
 
 def test_refusals():

@@ -1,16 +1,13 @@
-"""Maps of positions and lags: their special cases, and the laws of randomised positions."""
-
-from itertools import combinations
+"""Maps of positions and lags: their special cases, and randomised positions, whose fairness PE-RAND judges."""
 
 import pytest
 import torch
-from scipy import stats
 
 from attention_priors.positions import maps
 from attention_priors.positions.absolute import Sinusoidal
-from attention_priors.positions.encodings import encoding
 from attention_priors.positions.maps import RandomisedRotary, RandomisedSinusoidal
 from attention_priors.positions.rotary import Spectrum, rope
+from refusals import refused
 
 LAGS = torch.arange(40)
 WIDTH = 16
@@ -25,25 +22,13 @@ def test_special_cases():
     assert torch.equal(maps.randomised(9, 9, torch.Generator()), torch.arange(9))
 
 
-def test_every_ordered_subset_is_equally_likely():
-    draw, subsets = torch.Generator().manual_seed(0), list(combinations(range(6), 3))
-    counts = dict.fromkeys(subsets, 0)
-    for _ in range(4000):
-        counts[tuple(maps.randomised(3, 6, draw).tolist())] += 1  # KeyError for anything but a sorted subset
-    assert stats.chisquare(list(counts.values())).pvalue > 1e-4
-
-
-def test_refusals():
-    bad = [
-        (lambda: maps.rectified(LAGS, -1), "window = -1"),
-        (lambda: maps.leaky(LAGS, 4, 0.5), "factor = 0.5"),
-        (lambda: maps.interpolated(LAGS, float("nan")), "factor = nan"),
-        (lambda: maps.randomised(0, 4, torch.Generator()), "length = 0"),
-        (lambda: maps.randomised(5, 4, torch.Generator()), "longest = 4"),
-    ]
-    for make, message in bad:
-        with pytest.raises(ValueError, match=message):
-            make()
+test_refusals = refused(
+    (lambda: maps.rectified(LAGS, -1), "window = -1"),
+    (lambda: maps.leaky(LAGS, 4, 0.5), "factor = 0.5"),
+    (lambda: maps.interpolated(LAGS, float("nan")), "factor = nan"),
+    (lambda: maps.randomised(0, 4, torch.Generator()), "length = 0"),
+    (lambda: maps.randomised(5, 4, torch.Generator()), "longest = 4"),
+)
 
 
 def sinusoids(longest: int) -> tuple[RandomisedSinusoidal, tuple[torch.Tensor, ...]]:
@@ -109,15 +94,3 @@ def test_every_row_of_sinusoids_is_the_embedding_of_one_of_an_ordered_subset():
     same = (found[:, None] == Sinusoidal(WIDTH)(torch.arange(64))).all(-1)
     places = same.float().argmax(-1)
     assert same.any(-1).all() and (places.diff() > 0).all() and not torch.equal(places, torch.arange(20))
-
-
-def test_at_the_longest_length_sinusoids_are_the_plain_ones():
-    made, places = RandomisedSinusoidal(WIDTH, longest=12), torch.arange(12)
-    assert torch.equal(made(places), Sinusoidal(WIDTH)(places))
-
-
-@pytest.mark.parametrize("longest", [128, 512, 2048])
-def test_the_rows_for_short_strings_know_their_longest_position(longest):
-    for base, part, needed in (("sinusoidal", "absolute", (16,)), ("rope", "rotary", (8, 10_000.0))):
-        row = encoding(f"{base}-randomised-{longest}")
-        assert row.longest == getattr(row, part)(*needed).longest == longest and row.whole and row.trained_as is None

@@ -88,7 +88,7 @@ FORMULAS = {"fire": fire, "cope": cope, "stick-breaking": stick, "rope-sinks": s
 @pytest.mark.parametrize("name", PAIRED)
 def test_attention_is_the_papers_formula(name, kv_heads):
     own = model(name, kv_heads).blocks[0].attention
-    length = 70 if name == "fire" else 12  # beyond FIRE's threshold of 32
+    length = 40 if name == "fire" else 12  # beyond FIRE's threshold of 32
     q, k, v = (torch.randn(1, heads, length, 6).double() for heads in (4, kv_heads or 4, kv_heads or 4))
     found = attention(q, k, v, pairs=own.pairs)[0]
     k, v = (x[0].repeat_interleave(4 // x.shape[1], 0) for x in (k, v))
@@ -118,22 +118,6 @@ def test_every_parameter_learns(name):
     pairs = made.blocks[1].attention.pairs
     assert all(p.grad.isfinite().all() and p.grad.any() for p in made.parameters()), name
     assert name == "stick-breaking" or list(pairs.parameters())
-
-
-def test_what_is_left_of_a_stick_goes_nowhere():
-    maps = model("stick-breaking").attention_maps(torch.randint(11, (1, 9)), 9)[0]
-    assert not maps[..., 0, :].any()  # the first query sees itself alone, and its own key has no weight
-    assert not maps.diagonal(dim1=-2, dim2=-1).any()
-    left = (1 - maps.sum(-1))[0, 0]
-    assert left[0] == 1 and (left[1:] > 0).all() and left[-1] < 0.1
-
-
-def test_a_sink_far_down_takes_nothing():
-    own = LearnedSink(2, 4).double()
-    q, k, v = torch.randn(3, 1, 2, 6, 4).double().unbind()
-    for logit, expected in ((-200.0, attention(q, k, v)), (200.0, torch.zeros_like(v))):
-        torch.nn.init.constant_(own.logits, logit)
-        torch.testing.assert_close(attention(q, k, v, pairs=own), expected)
 
 
 def test_what_does_not_fit_is_said():

@@ -11,7 +11,7 @@ PRIORS = [name for name, row in ENCODINGS.items() if row.prior and not row.rotar
 
 
 @pytest.mark.parametrize("name", PRIORS)
-def test_a_share_is_rows_of_the_whole(name: str) -> None:
+def test_a_share_is_rows_of_the_whole(name):
     whole = encoding(name).prior(4)
     for start, stop in ((0, 2), (2, 4), (1, 2), (0, 4)):
         part, keys = share(whole, start, stop), torch.arange(9)
@@ -25,6 +25,6 @@ def test_a_share_is_rows_of_the_whole(name: str) -> None:
         assert {id(p) for p in part.parameters()} == {id(p) for p in whole.parameters()}
 
 
-def test_refuses_heads_that_are_none() -> None:
+def test_refuses_heads_that_are_none():
     with pytest.raises(ValueError, match=r"heads 2 to 5 of 4; give 0 <= start < stop <= 4"):
         share(encoding("bam").prior(4), 2, 5)

@@ -105,8 +105,3 @@ def test_the_formula_that_was_evaluated_scales_by_alpha_times_beta():
     own = trained.log_prior(lags)
     assert torch.allclose(bias[2], own[2], rtol=1e-4), "equal at β = 1"
     assert not torch.allclose(bias[0], own[0], rtol=0.1) and not torch.allclose(bias[1], own[1], rtol=0.1)
-
-
-def test_it_agrees_with_the_trained_formula_where_the_scale_is_one():
-    trained = GeneralizedGaussian([0.0, 0.0], [0.4, -0.9])
-    assert torch.equal(Misread(trained).log_prior(LAGS), trained.log_prior(LAGS))

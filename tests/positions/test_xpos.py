@@ -1,14 +1,14 @@
-"""xPos: the decay as published, relative scores, and the range in which the factors exist."""
+"""xPos: the decay as published, its limits, and the range in which the factors exist; its score is a law."""
 
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 
 from attention_priors.positions.extensions import yarn
 from attention_priors.positions.rotary import DampedRotary, Rotary, Spectrum, rope, xpos
+from refusals import refused
 
 
 def random(*shape):
@@ -30,33 +30,7 @@ def test_the_decay_of_the_paper():
     assert [math.exp(-512 * rate) for rate in decay] == pytest.approx([0.4 / 1.4, 0.65 / 1.4, 0.9 / 1.4, 1.15 / 1.4])
 
 
-def test_the_score_is_rope_s_damped_by_the_lag():
-    q, k = Q[0, 0].numpy(), K[0, 0].numpy()
-    spectrum, lags = xpos(8), (HERE[:, None] - HERE).numpy()
-    planes = (q[:, None, :4] + 1j * q[:, None, 4:]) * (k[None, :, :4] - 1j * k[None, :, 4:])
-    factor = np.exp(lags[..., None] * (1j * np.array(spectrum.omega) - np.array(spectrum.decay)))
-    wanted = (planes * factor).sum(-1).real
-    np.testing.assert_allclose(scores(DampedRotary(spectrum), HERE)[0, 0], wanted, rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize("shift", [1, 4096, 400_000])
-def test_scores_depend_on_relative_positions(shift):
-    module = DampedRotary(xpos(8))
-    torch.testing.assert_close(scores(module, HERE + shift), scores(module, HERE), rtol=1e-9, atol=1e-9)
-
-
-def test_one_query_at_the_end_sees_the_keys_as_in_the_whole():
-    module = DampedRotary(xpos(8))
-    q, k = module(Q[:, :, -1:], K, HERE[-1:], HERE)
-    torch.testing.assert_close((q @ k.mT)[:, :, 0], scores(module, HERE)[:, :, -1], rtol=1e-12, atol=1e-12)
-
-
-def test_it_is_orthogonal_exactly_without_decay():
-    unit, there = torch.eye(8, dtype=torch.float64)[None, None], torch.full((8,), 700)
-    still = torch.zeros(8, dtype=torch.int64)
-    for spectrum, orthogonal in ((rope(8), True), (xpos(8), False)):
-        matrix = DampedRotary(spectrum)(unit, unit, still, there)[1][0, 0]
-        assert torch.allclose(matrix @ matrix.T, torch.eye(8, dtype=torch.float64)) == orthogonal
+def test_without_decay_it_is_rope():
     plain = Rotary(rope(8))(Q, K, HERE, HERE)
     for found, wanted in zip(DampedRotary(rope(8))(Q, K, HERE, HERE), plain, strict=True):
         assert torch.equal(found, wanted)
@@ -68,23 +42,12 @@ def test_the_temperature_divides_the_logits():
     torch.testing.assert_close(scores(DampedRotary(spectrum), HERE), plain * (0.1 * math.log(4) + 1) ** 2)
 
 
-def test_grouped_queries_dtype_and_state():
-    module = DampedRotary(xpos(8))
-    q, k = module(random(1, 4, 5, 8).float(), random(1, 2, 5, 8).float(), HERE, HERE)
-    assert q.shape == (1, 4, 5, 8) and k.shape == (1, 2, 5, 8) and q.dtype == torch.float32
-    assert not module.state_dict() and torch.equal(module.half().decay, DampedRotary(xpos(8)).decay)
-
-
-def test_refusals():
-    bad = [
-        (lambda: xpos(3), "width = 3"),
-        (lambda: xpos(8, gamma=0.0), "gamma = 0.0"),
-        (lambda: xpos(8, scale=-1.0), "scale = -1.0"),
-        (lambda: DampedRotary(Spectrum((1.0, 0.1), decay=(0.1,))), "2 finite rates"),
-        (lambda: DampedRotary(Spectrum((1.0,), decay=(-0.1,))), "at least 0"),
-        (lambda: DampedRotary(Spectrum((1.0,), temperature=0.0)), "temperature = 0.0"),
-        (lambda: DampedRotary(xpos(8))(Q.float(), K.float(), 200 * HERE, 200 * HERE), "overflows torch.float32"),
-    ]
-    for make, message in bad:
-        with pytest.raises(ValueError, match=message):
-            make()
+test_refusals = refused(
+    (lambda: xpos(3), "width = 3"),
+    (lambda: xpos(8, gamma=0.0), "gamma = 0.0"),
+    (lambda: xpos(8, scale=-1.0), "scale = -1.0"),
+    (lambda: DampedRotary(Spectrum((1.0, 0.1), decay=(0.1,))), "2 finite rates"),
+    (lambda: DampedRotary(Spectrum((1.0,), decay=(-0.1,))), "at least 0"),
+    (lambda: DampedRotary(Spectrum((1.0,), temperature=0.0)), "temperature = 0.0"),
+    (lambda: DampedRotary(xpos(8))(Q.float(), K.float(), 200 * HERE, 200 * HERE), "overflows torch.float32"),
+)

@@ -15,21 +15,21 @@ from attention_priors import store
 # --- keys ---
 
 
-def test_a_key_is_what_it_always_was() -> None:
+def test_a_key_is_what_it_always_was():
     """Written down once: a change here would rename every committed run."""
     assert store.key() == "4f53cda18c2baa0c"
     one, two = {"b": [1, 2.5, None, True], "a": "é"}, {"a": "é", "b": (1, 2.5, None, True)}
     assert store.key("run", one) == store.key("run", two)
 
 
-def test_a_key_tells_values_types_and_places_apart() -> None:
+def test_a_key_tells_values_types_and_places_apart():
     parts = [(1,), (1.5,), ("1",), (True,), (None,), ([1],), (1, None), (None, 1), ({"a": 1},), ({"a": 2},), ()]
     assert len({store.key(*each) for each in parts}) == len(parts)
     assert all(len(store.key(*each)) == 16 and int(store.key(*each), 16) >= 0 for each in parts)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, object(), {1, 2}, Path("x"), {(1, 2): 3}, b"x"])
-def test_a_key_refuses_what_is_not_plain(value: object) -> None:
+def test_a_key_refuses_what_is_not_plain(value):
     with pytest.raises(ValueError, match="plain finite data only, but got"):
         store.key("run", value)
 
@@ -41,7 +41,7 @@ def partials(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if "partial" in path.name]
 
 
-def test_writes_make_folders_and_round_trip(tmp_path: Path) -> None:
+def test_writes_make_folders_and_round_trip(tmp_path):
     path = tmp_path / "a" / "b" / "record.json"
     store.write_json(path, {"b": 1, "a": ["é", 0.1]})
     assert store.read_json(path) == {"a": ["é", 0.1], "b": 1}
@@ -53,7 +53,7 @@ def test_writes_make_folders_and_round_trip(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("step", ["fsync", "replace", "chmod"])
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left"), KeyboardInterrupt(), MemoryError()])
-def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path, monkeypatch, step: str, error: BaseException) -> None:
+def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch, step, error):
     path = tmp_path / "record.json"
     store.write_json(path, {"old": 1})
 
@@ -69,7 +69,7 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path, monkeypatch, s
         assert "the disk is full" in str(caught.value) and str(path) in str(caught.value)
 
 
-def test_what_is_not_json_is_not_written(tmp_path: Path) -> None:
+def test_what_is_not_json_is_not_written(tmp_path):
     for value in (math.nan, {"x": math.inf}, object()):
         with pytest.raises((ValueError, TypeError)):
             store.write_json(tmp_path / "record.json", value)
@@ -77,7 +77,7 @@ def test_what_is_not_json_is_not_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("keep", [0, 1, 10, -2])
-def test_a_truncated_file_is_damaged_not_data(tmp_path: Path, keep: int) -> None:
+def test_a_truncated_file_is_damaged_not_data(tmp_path, keep):
     path = tmp_path / "record.json"
     store.write_json(path, {"accuracy": [0.5, 0.25], "name": "é"})
     path.write_bytes(path.read_bytes()[:keep])
@@ -88,7 +88,7 @@ def test_a_truncated_file_is_damaged_not_data(tmp_path: Path, keep: int) -> None
         store.read_json(tmp_path / "absent.json")
 
 
-def test_readers_see_the_old_file_or_the_new(tmp_path: Path) -> None:
+def test_readers_see_the_old_file_or_the_new(tmp_path):
     """A second process reads while this one writes: every reading is whole."""
     path = tmp_path / "record.json"
     store.write_json(path, [0] * 3000)

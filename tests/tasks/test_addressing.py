@@ -6,8 +6,10 @@ import pytest
 import torch
 
 from attention_priors import runtime
-from attention_priors.config import Gate, Recipe, Varied
+from attention_priors.config import Gate, Varied
 from attention_priors.tasks import SOURCES, addressing
+from refusals import refused
+from training.small import RECIPE
 
 REACH = 12
 
@@ -17,7 +19,7 @@ def drawn(length=30, texts=40, spread=addressing.even):
     return addressing.questions(length, spread(texts, REACH, generator), REACH, generator)
 
 
-def test_the_answer_is_the_kth_last_symbol_of_the_text() -> None:
+def test_the_answer_is_the_kth_last_symbol_of_the_text():
     asked = drawn()
     for row, answers in zip(asked.tokens.tolist(), asked.answers.tolist(), strict=True):
         text, queries = row[: -addressing.QUERIES], row[-addressing.QUERIES :]
@@ -27,7 +29,7 @@ def test_the_answer_is_the_kth_last_symbol_of_the_text() -> None:
     assert asked.tokens.shape == (40, 30) and asked.part(3, 5).answers.equal(asked.answers[3:5])
 
 
-def test_addresses_are_asked_equally_often_and_trained_near_first() -> None:
+def test_addresses_are_asked_equally_often_and_trained_near_first():
     counts = torch.bincount(drawn(texts=48).addresses.flatten())[1:]
     assert counts.tolist() == [48 * addressing.QUERIES // REACH] * REACH
     trained = torch.bincount(drawn(texts=4000, spread=addressing.spread).addresses.flatten())[1:].double()
@@ -36,29 +38,13 @@ def test_addresses_are_asked_equally_often_and_trained_near_first() -> None:
 
 
 def batches(vocabulary=addressing.SYMBOLS + REACH, **changes):
-    recipe = Recipe(
-        name="addressing",
-        optimizer="adamw",
-        rate=0.01,
-        prior_rate=1.0,
-        steps=4,
-        batch=6,
-        length=40,
-        warmup=0,
-        final_rate=0.1,
-        weight_decay=0.1,
-        betas=(0.9, 0.95),
-        clip=1.0,
-        text_weight=0.0,
-        checkpoint_every=5,
-        varied=Varied(shortest=24, cut=0, keyless=0),
-    )
-    recipe, model = recipe.model_copy(update=changes), SimpleNamespace(vocabulary=vocabulary)
-    spec = SimpleNamespace(task="addressing", seed=0, recipe=recipe, model=model)
+    varied = Varied(shortest=24, cut=0, keyless=0)
+    recipe = RECIPE.model_copy(update={"batch": 6, "length": 40, "varied": varied} | changes)
+    spec = SimpleNamespace(task="addressing", seed=0, recipe=recipe, model=SimpleNamespace(vocabulary=vocabulary))
     return SOURCES["addressing"](spec)
 
 
-def test_batches_have_one_length_each_and_the_next_symbol_before_the_queries() -> None:
+def test_batches_have_one_length_each_and_the_next_symbol_before_the_queries():
     made, lengths = batches(), set()
     for step in range(150):
         tokens, targets, where, documents = made(step)
@@ -88,24 +74,17 @@ class Oracle(torch.nn.Module):
 
 
 @pytest.mark.parametrize("known", [0, 3, REACH])
-def test_the_gate_is_the_share_of_all_addresses(known: int) -> None:
+def test_the_gate_is_the_share_of_all_addresses(known):
     gate = Gate(lengths=(24, 40), samples=REACH, accuracy=0.9, every=1)
     assert batches().accuracy(Oracle(known), gate) == pytest.approx(known / REACH)
 
 
-@pytest.mark.parametrize(
-    ("attempt", "message"),
-    [
-        (lambda: drawn(length=19), "length = 19, but 8 queries for addresses up to 12 need at least 20 tokens"),
-        (lambda: batches(length=30, varied=Varied(shortest=10, cut=0, keyless=0)), "texts of 10 tokens, but 8 queries"),
-        (lambda: batches(length=16, varied=None), "texts of 16 tokens, but 8 queries for addresses up to 12 need 20"),
-        (lambda: batches(varied=Varied(shortest=24, cut=0.5, keyless=0)), "cut = 0.5 and keyless = 0.0 are for passk"),
-        (lambda: batches(vocabulary=addressing.SYMBOLS), "vocabulary = 32, but 32 symbols and an address need more"),
-        (lambda: addressing.questions(30, torch.full((2, 8), 13), REACH, torch.Generator()), "from 13 to 13, but they"),
-        (lambda: addressing.questions(30, torch.ones(2, 7).long(), REACH, torch.Generator()), r"shape \[2, 7\], but"),
-    ],
+test_bad_input_is_one_line = refused(
+    (lambda: drawn(length=19), "length = 19, but 8 queries for addresses up to 12 need at least 20 tokens"),
+    (lambda: batches(length=30, varied=Varied(shortest=10, cut=0, keyless=0)), "texts of 10 tokens, but 8 queries"),
+    (lambda: batches(length=16, varied=None), "texts of 16 tokens, but 8 queries for addresses up to 12 need 20"),
+    (lambda: batches(varied=Varied(shortest=24, cut=0.5, keyless=0)), "cut = 0.5 and keyless = 0.0 are for passk"),
+    (lambda: batches(vocabulary=addressing.SYMBOLS), "vocabulary = 32, but 32 symbols and an address need more"),
+    (lambda: addressing.questions(30, torch.full((2, 8), 13), REACH, torch.Generator()), "from 13 to 13, but they"),
+    (lambda: addressing.questions(30, torch.ones(2, 7).long(), REACH, torch.Generator()), r"shape \[2, 7\], but"),
 )
-def test_bad_input_is_one_line(attempt, message: str) -> None:
-    with pytest.raises(ValueError, match=message) as found:
-        attempt()
-    assert "\n" not in str(found.value)

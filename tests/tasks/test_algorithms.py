@@ -1,4 +1,4 @@
-"""The algorithmic tasks against answers by hand and by plain Python, at any length."""
+"""The algorithmic tasks against answers by plain Python, at any length."""
 
 import itertools
 from types import SimpleNamespace
@@ -8,13 +8,8 @@ import torch
 
 from attention_priors import runtime
 from attention_priors.tasks import algorithms
+from refusals import refused
 
-BY_HAND = {
-    "copy": ([0, 1, 1, 0], [0, 1, 1, 0]),
-    "reverse": ([0, 1, 1, 0, 1, 0], [0, 1, 0, 1, 1, 0]),  # Delétang et al. 2023
-    "parity": ([1, 0, 1, 0, 1, 0, 0], [1]),
-    "bucket-sort": ([1, 0, 2, 0, 4, 1, 1, 2], [0, 0, 1, 1, 1, 2, 2, 4]),
-}
 PLAIN = {"copy": list, "reverse": lambda x: x[::-1], "parity": lambda x: [sum(x) % 2], "bucket-sort": sorted}
 
 
@@ -24,8 +19,6 @@ def drawn(name, length, count=50, seed=0):
 
 @pytest.mark.parametrize("name", algorithms.TASKS)
 def test_the_answers(name):
-    string, expected = BY_HAND[name]
-    assert algorithms.TASKS[name].answer(torch.tensor([string])).tolist() == [expected]
     for length in (1, 2, 7, 100):
         tokens, answer = drawn(name, length)
         for row, found in zip(tokens.tolist(), answer.tolist(), strict=True):
@@ -83,10 +76,8 @@ def test_step_seed_and_task_determine_a_batch():
     assert len({str(batch[0].tolist()) for batch in several}) == 4
 
 
-def test_bad_input_is_named():
-    with pytest.raises(ValueError, match=r"unknown algorithmic task 'sort'; choose one of copy, reverse, parity"):
-        drawn("sort", 3)
-    with pytest.raises(ValueError, match="length = 0"):
-        drawn("copy", 0)
-    with pytest.raises(ValueError, match="'cpoy'"):
-        batches("cpoy")
+test_bad_input_is_named = refused(
+    (lambda: drawn("sort", 3), "unknown algorithmic task 'sort'; choose one of copy, reverse, parity"),
+    (lambda: drawn("copy", 0), "length = 0"),
+    (lambda: batches("cpoy"), "'cpoy'"),
+)

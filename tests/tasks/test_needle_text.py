@@ -1,8 +1,6 @@
 """What each parameter of the needle tasks does, what their text is drawn from, and what is refused."""
 
-import itertools
 import re
-import uuid
 import zlib
 from collections import Counter
 from dataclasses import replace
@@ -12,88 +10,14 @@ import torch
 
 from attention_priors import runtime
 from attention_priors.corpora import corpora, packing
-from attention_priors.tasks import needle_source, needle_words
+from attention_priors.tasks import needle_source, needle_words, needles
 from attention_priors.tasks.needle_source import Source
-from attention_priors.tasks.needle_text import NOISE, TASKS, Retrieval
+from attention_priors.tasks.needle_text import NOISE, TASKS
+from refusals import refused
 
-RETRIEVAL = [name for name in TASKS if name != "variable-tracking"]
-STATED = re.compile(r"One of the special magic (words|numbers|uuids) for (\S+) is: (\S+)\.(?=\s)")
-SHAPES = {
-    "words": re.compile(r"[a-z]+-[a-z]+"),
-    "numbers": re.compile(r"[1-9]\d{6}"),
-    "uuids": re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
-}
-
-
-def asked(text):
-    """The keys of a prompt's question."""
-    return re.split(r", and |, ", re.search(r"does the text give for (.*)\? The", text).group(1))
-
+from .test_needles import STATED, asked
 
 # --- what each parameter of the table does ---
-
-
-def test_the_table_is_rulers():
-    rows = [(t.haystack, t.key, t.value, t.keys, t.values, t.queries) for t in map(TASKS.get, RETRIEVAL)]
-    assert dict(zip(RETRIEVAL, rows, strict=True)) == {
-        "single-1": ("noise", "words", "numbers", 1, 1, 1),
-        "single-2": ("prose", "words", "numbers", 1, 1, 1),
-        "single-3": ("prose", "words", "uuids", 1, 1, 1),
-        "multikey-1": ("prose", "words", "numbers", 4, 1, 1),
-        "multikey-2": ("needles", "words", "numbers", 1, 1, 1),
-        "multikey-3": ("needles", "uuids", "uuids", 1, 1, 1),
-        "multivalue": ("prose", "words", "numbers", 1, 4, 1),
-        "multiquery": ("prose", "words", "numbers", 4, 1, 4),
-    }
-    tracking = TASKS["variable-tracking"]
-    assert (tracking.haystack, tracking.hops, tracking.chains) == ("noise", 4, 1)
-
-
-@pytest.mark.parametrize("keys, values, queries", [(1, 1, 1), (5, 1, 2), (2, 3, 1), (3, 2, 3)])
-@pytest.mark.parametrize("haystack", ["noise", "prose", "needles"])
-def test_keys_values_and_queries_are_as_many_as_asked_for(haystack, keys, values, queries, source, decode, draw):
-    row = Retrieval("own", haystack, "uuids", "words", keys, values, queries)
-    drawn = draw(row, 1500, source)
-    for tokens, start, answers in zip(drawn.tokens, drawn.starts, drawn.answers, strict=True):
-        text = decode(tokens[:start])
-        stated = [(key, value) for _, key, value in STATED.findall(text)]
-        counts = Counter(key for key, _ in stated)
-        assert len(asked(text)) == queries and len(answers) == queries * values
-        assert list(answers) == [value for key in asked(text) for other, value in stated if other == key]
-        assert all(counts[key] == values for key in asked(text))
-        if haystack == "needles":
-            assert len(counts) > keys
-        else:
-            assert list(counts.values()) == [values] * keys
-
-
-@pytest.mark.parametrize("task", RETRIEVAL)
-def test_keys_and_values_are_of_their_kind(task, source, decode, draw):
-    row = TASKS[task]
-    for tokens in draw(task, 900, source).tokens:
-        for _, key, value in STATED.findall(decode(tokens)):
-            assert SHAPES[row.key].fullmatch(key) and SHAPES[row.value].fullmatch(value)
-            assert row.value != "uuids" or uuid.UUID(value).version == 4
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_without_its_needles_the_haystack_is_whole_sentences_and_a_cut_one(task, source, decode, draw, prose):
-    haystack = TASKS[task].haystack
-    for tokens in draw(task, 1200, source).tokens:
-        hay = re.search(r"(in mind|track of them)\.(.*)\nWhich", decode(tokens), re.DOTALL).group(2)
-        if haystack == "needles":
-            *lines, cut = hay[1:].split("\n")
-            needle = "One of the special magic"
-            assert all(STATED.match(f"{line}\n") for line in lines)
-            assert len(lines) > 5 and (cut.startswith(needle) or needle.startswith(cut))
-            continue
-        kept = re.sub(r"\s(One of[^.]*\.|VAR [A-Z]{5} = (VAR )?[A-Z0-9]{5})(?=\s|$)", "", hay)
-        if haystack == "noise":
-            assert len(kept) > len(NOISE) and (("\n" + NOISE) * 100).startswith(kept)
-        else:
-            stream = " " + " ".join(prose * 3)
-            assert any(stream[match.start() :].startswith(kept) for match in re.finditer(" [ABCDE]", stream))
-            assert len(kept) > len(prose[0]) * 5
 
 
 def test_in_noise_every_line_is_as_likely(sources, tokenizers, draw):
@@ -122,11 +46,6 @@ def test_in_prose_needles_have_forty_depths(sources, tokenizers, draw):
     assert found == percents
 
 
-def test_needles_in_prose_have_depths_of_their_own(source, draw):
-    for places in draw(Retrieval("own", "prose", "words", "numbers", values=40), 6000, source, 2).needles:
-        assert len(places) == 40 and bool((places[1:, 0] > places[:-1, 1]).all())  # filler between any two
-
-
 @pytest.mark.parametrize("hops, chains", [(4, 1), (1, 1), (6, 3)])
 def test_chains_of_assignments_lead_to_the_answers(hops, chains, source, decode, draw):
     row = replace(TASKS["variable-tracking"], hops=hops, chains=chains)
@@ -145,17 +64,6 @@ def test_chains_of_assignments_lead_to_the_answers(hops, chains, source, decode,
         assert list(answers) == [name for name, value in values.items() if value == query]
         assert f"The {hops + 1} variables" in text
         assert places[:, 0].tolist() == sorted(places[:, 0].tolist())
-
-
-def test_other_chains_stand_between_the_statements_of_the_first(source, decode, draw):
-    row = replace(TASKS["variable-tracking"], chains=3)
-    drawn = draw(row, 1000, source, 20)
-    between = [
-        decode(t[a[1] : b[0]]).count("VAR")
-        for t, p in zip(drawn.tokens, drawn.needles, strict=True)
-        for a, b in itertools.pairwise(p)
-    ]
-    assert 0 < sum(map(bool, between)) < len(between)
 
 
 # --- draws ---
@@ -239,35 +147,32 @@ def without_prose():
     return packing.pack(corpora.Corpus("sample", parts, {}), 270)
 
 
-@pytest.mark.parametrize(
-    "call, message",
-    [
-        (
-            lambda source, draw, words: draw("single-4", 900, source),
-            "unknown task 'single-4': did you mean 'single-1'|'single-.'",
-        ),
-        (lambda source, draw, words: draw("single-1", 900, source, samples=0), "samples = 0, but at least 1"),
-        (
-            lambda source, draw, words: draw("single-2", 900, Source(words())),
-            "'single-2' hides needles in prose: give Source some",
-        ),
-        (lambda source, draw, words: Source(words(special=[1])), r"adds the special tokens \[1\]"),
-        (
-            lambda source, draw, words: replace(TASKS["single-1"], haystack="hay"),
-            "haystack 'hay'; choose from noise, prose, needles",
-        ),
-        (lambda source, draw, words: replace(TASKS["single-1"], value="amounts"), "made of 'amounts'; choose words"),
-        (lambda source, draw, words: replace(TASKS["single-1"], queries=2), "2 of 1 keys"),
-        (lambda source, draw, words: replace(TASKS["single-1"], values=0), "with 0 values each"),
-        (lambda source, draw, words: replace(TASKS["multivalue"], values=41), "41 values are too many .* 40 depths"),
-        (lambda source, draw, words: replace(TASKS["variable-tracking"], hops=0), "1 chains of 0 hops"),
-        (
-            lambda source, draw, words: needle_source.corpus_prose(without_prose(), "train"),
-            "no sentence of prose in train",
-        ),
-    ],
+test_bad_input_is_refused_in_one_line = refused(
+    (
+        lambda source: needles.training_batch(400, 4, runtime.generator(0, "x"), source, ()),
+        "a batch of 4 from 0 tasks",
+    ),
+    (
+        lambda source, draw: draw("single-4", 900, source),
+        "unknown task 'single-4': did you mean 'single-1'|'single-.'",
+    ),
+    (lambda source, draw: draw("single-1", 900, source, samples=0), "samples = 0, but at least 1"),
+    (
+        lambda draw, word_tokenizer: draw("single-2", 900, Source(word_tokenizer())),
+        "'single-2' hides needles in prose: give Source some",
+    ),
+    (lambda word_tokenizer: Source(word_tokenizer(special=[1])), r"adds the special tokens \[1\]"),
+    (
+        lambda: replace(TASKS["single-1"], haystack="hay"),
+        "haystack 'hay'; choose from noise, prose, needles",
+    ),
+    (lambda: replace(TASKS["single-1"], value="amounts"), "made of 'amounts'; choose words"),
+    (lambda: replace(TASKS["single-1"], queries=2), "2 of 1 keys"),
+    (lambda: replace(TASKS["single-1"], values=0), "with 0 values each"),
+    (lambda: replace(TASKS["multivalue"], values=41), "41 values are too many .* 40 depths"),
+    (lambda: replace(TASKS["variable-tracking"], hops=0), "1 chains of 0 hops"),
+    (
+        lambda: needle_source.corpus_prose(without_prose(), "train"),
+        "no sentence of prose in train",
+    ),
 )
-def test_bad_input_is_refused_in_one_line(call, message, source, draw, word_tokenizer):
-    with pytest.raises(ValueError, match=message) as raised:
-        call(source, draw, word_tokenizer)
-    assert "\n" not in str(raised.value)

@@ -19,39 +19,15 @@ def words(prose):
 @pytest.mark.parametrize(
     "text, tokens",
     [
-        (" clear-chair is: 8240944.", ["clear", "-", "chair", "is", ":", *"8240944", "."]),
-        ("\nVAR ABCDE = VAR XYZZY", ["VAR", *"ABCDE", "=", "VAR", *"XYZZY"]),
-        ("a NUMBER, ABCDEF or x1", ["a", "NUMBER", ",", "ABCDEF", "or", "x", "1"]),
-        (
-            " 70e9bd69-0671-410f-8e63-3c43528f877a",
-            [
-                "70",
-                "e9",
-                "bd",
-                "69",
-                "-",
-                "06",
-                "71",
-                "-",
-                "41",
-                "0f",
-                "-",
-                "8e",
-                "63",
-                "-",
-                "3c",
-                "43",
-                "52",
-                "8f",
-                "87",
-                "7a",
-            ],
-        ),
-        (" \n ", []),
+        (" clear-chair is: 8240944.", "clear - chair is : 8 2 4 0 9 4 4 ."),
+        ("\nVAR ABCDE = VAR XYZZY", "VAR A B C D E = VAR X Y Z Z Y"),
+        ("a NUMBER, ABCDEF or x1", "a NUMBER , ABCDEF or x 1"),
+        (" 70e9bd69-0671-410f-8e63-3c43528f877a", "70 e9 bd 69 - 06 71 - 41 0f - 8e 63 - 3c 43 52 8f 87 7a"),
+        (" \n ", ""),
     ],
 )
 def test_tokens(text, tokens):
-    assert split(text) == tokens
+    assert " ".join(split(text)) == tokens
 
 
 def test_the_most_frequent_words_of_the_prose_have_ids_of_their_own(prose, words):

@@ -7,8 +7,10 @@ import pytest
 import torch
 
 from attention_priors import runtime
-from attention_priors.config import Gate, Recipe, Varied
+from attention_priors.config import Gate, Varied
 from attention_priors.tasks import SOURCES, recall
+from refusals import refused
+from training.small import RECIPE
 
 
 def drawn(length, load, count=40, seed=0):
@@ -26,7 +28,7 @@ def read(row, queries):
 
 
 @pytest.mark.parametrize(("length", "load"), [(3, 1), (12, 4), (48, 16), (128, 16), (128, 56), (200, 64)])
-def test_a_reader_finds_as_many_pairs_as_there_are_and_the_answers(length: int, load: int) -> None:
+def test_a_reader_finds_as_many_pairs_as_there_are_and_the_answers(length, load):
     asked = drawn(length, load)
     queries = recall.asked(load)
     assert asked.tokens.shape == (40, length) and asked.answers.shape == (40, queries)
@@ -40,61 +42,32 @@ def test_a_reader_finds_as_many_pairs_as_there_are_and_the_answers(length: int, 
     assert asked.part(3, 5).answers.equal(asked.answers[3:5])
 
 
-def test_a_text_is_written_by_its_kinds_of_tokens() -> None:
+def test_a_text_is_written_by_its_kinds_of_tokens():
     tokens = torch.tensor([3, recall.KEYS + 5, recall.VOCABULARY - 1, 3])
     assert recall.decode(tokens) == "k3 v5 z k3"
 
 
-def test_pairs_stand_anywhere_and_seeds_differ() -> None:
+def test_pairs_stand_anywhere_and_seeds_differ():
     places = drawn(60, 4, 4000).places.flatten()
     counts = torch.bincount(places, minlength=56)[1:56].double() / len(places)
     assert counts.min() > 0 and (counts[3:-3] - 1 / 55).abs().max() < 0.006
     assert drawn(60, 4).tokens.equal(drawn(60, 4).tokens) and not drawn(60, 4).tokens.equal(drawn(60, 4, seed=1).tokens)
 
 
-def test_the_largest_load_fits_and_one_more_does_not() -> None:
+def test_the_largest_load_fits_and_one_more_does_not():
     for length in (3, 12, 47, 48, 80, 128, 300):
         load = recall.largest(length)
         assert recall.shortest(load) <= length
         assert load == recall.VALUES or recall.shortest(load + 1) > length
 
 
-@pytest.mark.parametrize(
-    ("length", "load", "count", "said"),
-    [
-        (20, 16, 1, "16 pairs and their queries take 48 tokens"),
-        (400, 65, 1, "load = 65"),
-        (20, 0, 1, "load = 0"),
-        (20, 2, 0, "count = 0"),
-    ],
-)
-def test_bad_texts_are_refused_by_name(length: int, load: int, count: int, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        drawn(length, load, count)
-
-
 def batches(cut=0.0, shortest=16, **changes):
-    recipe = Recipe(
-        name="recall",
-        optimizer="adamw",
-        rate=0.01,
-        prior_rate=1.0,
-        steps=4,
-        batch=6,
-        length=128,
-        warmup=0,
-        final_rate=0.1,
-        weight_decay=0.1,
-        betas=(0.9, 0.95),
-        clip=1.0,
-        text_weight=0.0,
-        checkpoint_every=5,
-        varied=Varied(shortest=shortest, cut=cut, keyless=0),
-    )
-    return SOURCES["recall"](SimpleNamespace(task="recall", seed=0, recipe=recipe.model_copy(update=changes)))
+    varied = Varied(shortest=shortest, cut=cut, keyless=0)
+    recipe = RECIPE.model_copy(update={"batch": 6, "length": 128, "varied": varied} | changes)
+    return SOURCES["recall"](SimpleNamespace(task="recall", seed=0, recipe=recipe))
 
 
-def test_batches_vary_in_length_and_load_and_ask_at_the_end() -> None:
+def test_batches_vary_in_length_and_load_and_ask_at_the_end():
     made, lengths, loads = batches(), set(), []
     for step in range(300):
         tokens, targets, where, documents = made(step)
@@ -127,13 +100,16 @@ class Reader(torch.nn.Module):
 
 
 @pytest.mark.parametrize(("shifts", "share"), [(False, 1.0), (True, 0.0)])
-def test_the_gate_is_passed_by_a_reader_of_keys_alone(shifts: bool, share: float) -> None:
+def test_the_gate_is_passed_by_a_reader_of_keys_alone(shifts, share):
     gate = Gate(lengths=(32, 128), samples=4, accuracy=0.9, every=1)
     assert batches().accuracy(Reader(shifts), gate) == share
 
 
-def test_recipes_that_recall_has_no_use_for_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"cut = 0\.5"):
-        batches(cut=0.5)
-    with pytest.raises(ValueError, match="texts of 2 tokens"):
-        batches(shortest=2)
+test_bad_texts_and_recipes_are_refused_by_name = refused(
+    (lambda: drawn(20, 16, 1), "16 pairs and their queries take 48 tokens"),
+    (lambda: drawn(400, 65, 1), "load = 65"),
+    (lambda: drawn(20, 0, 1), "load = 0"),
+    (lambda: drawn(20, 2, 0), "count = 0"),
+    (lambda: batches(cut=0.5), "cut = 0.5"),
+    (lambda: batches(shortest=2), "texts of 2 tokens"),
+)

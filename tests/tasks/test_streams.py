@@ -8,17 +8,18 @@ import torch
 from pyarrow import parquet
 from safetensors.torch import load_file
 
-from attention_priors.config import ModelConfig, Recipe
+from attention_priors.config import ModelConfig
 from attention_priors.corpora import hub, packing
 from attention_priors.tasks import streams
 from attention_priors.training.runs import Run, RunSpec
+from training.small import RECIPE
 
 LANES, BATCH, LENGTH, VOCABULARY = 4, 8, 12, 300
 TRAIN = [f"sample/10BT/{n:03d}_00000.parquet" for n in range(3)]
 
 
 @pytest.fixture(autouse=True)
-def corpus(tmp_path: Path, monkeypatch) -> Path:
+def corpus(tmp_path, monkeypatch):
     """A small copy of FineWeb, packed."""
     monkeypatch.setattr(hub, "MIRROR", tmp_path / "hub")
     monkeypatch.setattr(streams, "LANES", LANES)
@@ -31,24 +32,10 @@ def corpus(tmp_path: Path, monkeypatch) -> Path:
 
 
 def spec(corpus: Path, **changes: object) -> RunSpec:
-    settings = {
-        "name": "test",
-        "optimizer": "adamw",
-        "rate": 0.01,
-        "prior_rate": 1.0,
-        "steps": 5,
-        "batch": BATCH,
-        "length": LENGTH,
-        "warmup": 0,
-        "final_rate": 0.1,
-        "weight_decay": 0.1,
-        "betas": (0.9, 0.95),
-        "clip": 1.0,
-        "text_weight": 1.0,
-        "checkpoint_every": 2,
-    } | changes
+    given = {"prior_rate": 1.0, "steps": 5, "batch": BATCH, "length": LENGTH, "text_weight": 1.0}
+    recipe = RECIPE.model_copy(update=given | changes)
     model = ModelConfig(vocabulary=VOCABULARY, width=8, layers=1, heads=2, hidden=8, encoding="bam")
-    return RunSpec(task="language-stream", model=model, recipe=Recipe(**settings), seed=0, corpus=str(corpus))
+    return RunSpec(task="language-stream", model=model, recipe=recipe, seed=0, corpus=str(corpus))
 
 
 def as_process(monkeypatch, rank: int, world: int) -> None:
@@ -57,7 +44,7 @@ def as_process(monkeypatch, rank: int, world: int) -> None:
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: world)
 
 
-def test_rows_are_windows_of_lanes_in_order(corpus: Path) -> None:
+def test_rows_are_windows_of_lanes_in_order(corpus):
     packed = packing.PackedCorpus.read(corpus)
     remote = hub.remotes("hub:fineweb")["fineweb"]
     batches = streams.StreamBatches(spec(corpus))
@@ -81,7 +68,7 @@ def test_rows_are_windows_of_lanes_in_order(corpus: Path) -> None:
             assert ids[0] == 0 and bool(changes.all()) and bool((ids.diff() >= 0).all())
 
 
-def test_processes_read_their_own_lanes_of_the_same_batches(corpus: Path, monkeypatch) -> None:
+def test_processes_read_their_own_lanes_of_the_same_batches(corpus, monkeypatch):
     batches = streams.StreamBatches(spec(corpus))
     whole = [batches(step)[0] for step in range(3)]
     for world in (2, 4):
@@ -95,7 +82,7 @@ def test_processes_read_their_own_lanes_of_the_same_batches(corpus: Path, monkey
                 assert not inputs[[row for row in range(BATCH) if row % world != rank]].any()
 
 
-def test_a_stream_goes_on_from_its_state_with_any_number_of_processes(corpus: Path, monkeypatch) -> None:
+def test_a_stream_goes_on_from_its_state_with_any_number_of_processes(corpus, monkeypatch):
     batches = streams.StreamBatches(spec(corpus))
     for step in range(5):
         batches(step)
@@ -110,7 +97,7 @@ def test_a_stream_goes_on_from_its_state_with_any_number_of_processes(corpus: Pa
     assert len(read) <= 2 * streams.CHUNK, "what was read before is not read again"
 
 
-def test_a_step_can_be_reached_without_a_state(corpus: Path) -> None:
+def test_a_step_can_be_reached_without_a_state(corpus):
     batches = streams.StreamBatches(spec(corpus))
     drawn = [batches(step)[0] for step in range(4)]
     assert torch.equal(streams.StreamBatches(spec(corpus))(3)[0], drawn[3])
@@ -121,7 +108,7 @@ class Interrupted(BaseException):
     """Ctrl-C, at a known place."""
 
 
-def test_a_run_finds_its_place_in_the_stream(tmp_path: Path, corpus: Path, monkeypatch) -> None:
+def test_a_run_finds_its_place_in_the_stream(tmp_path, corpus, monkeypatch):
     made = spec(corpus)
     wanted = Run(made, tmp_path / "whole", torch.device("cpu")).train()
     run = Run(made, tmp_path / "parts", torch.device("cpu"))
@@ -142,7 +129,7 @@ def test_a_run_finds_its_place_in_the_stream(tmp_path: Path, corpus: Path, monke
     assert drawn == [0, 1, 2, 3, 2, 3, 4], "from the checkpoint on, nothing before it"
 
 
-def test_what_cannot_be_streamed_says_so(corpus: Path, monkeypatch) -> None:
+def test_what_cannot_be_streamed_says_so(corpus, monkeypatch):
     as_process(monkeypatch, 0, 3)
     with pytest.raises(ValueError, match="3 processes cannot share 4 lanes of a stream; use a divisor of 4"):
         streams.StreamBatches(spec(corpus))

@@ -46,17 +46,6 @@ def test_coded_is_the_library_prior_in_float64():
     assert found == pytest.approx(-math.exp(0.3) * distance**-0.4, rel=1e-14)
 
 
-def test_shares_of_the_uniform_prior():
-    assert theory.shares(theory.laplace(0.0), 50) == pytest.approx((0.1, 0.1))
-
-
-def test_own_key_of_two_has_half_of_the_variance():
-    assert theory.self_share_of_gradient(2) == pytest.approx(0.5)
-    shares = [theory.self_share_of_gradient(n) for n in range(3, 400)]
-    more_than_half = [n for n, share in enumerate(shares, 3) if share > 0.5]
-    assert more_than_half == list(range(3, more_than_half[-1] + 1)) and 260 < more_than_half[-1] < 290
-
-
 def test_self_share_is_the_share_of_a_sampled_gradient():
     n, draw = 40, np.random.default_rng(0)
     phi = -np.log(np.arange(n) + theory.EPSILON)

@@ -5,6 +5,7 @@ import pytest
 
 from attention_priors.theory.inference import posterior, softmax
 from attention_priors.theory.margins import chunk_prior, extra_margin, margin
+from refusals import refused
 
 
 def test_one_of_n_equal_keys_needs_ln_n_minus_1():
@@ -31,12 +32,10 @@ def test_extra_margin_is_ln_c_and_a_little():
     assert 0 < excess[1] < -np.log(0.8)
 
 
-@pytest.mark.parametrize("call", [lambda: margin(0.0), lambda: margin(1.0), lambda: margin(0.5, 1.0)])
-def test_certain_keys_have_no_margin(call):
-    with pytest.raises(ValueError, match="strictly between 0 and 1"):
-        call()
-
-
-def test_no_chunks():
-    with pytest.raises(ValueError, match="chunks = 0"):
-        chunk_prior([1.0], 0)
+MISSING = "strictly between 0 and 1"
+test_what_has_no_margin = refused(
+    (lambda: margin(0.0), MISSING),
+    (lambda: margin(1.0), MISSING),
+    (lambda: margin(0.5, 1.0), MISSING),
+    (lambda: chunk_prior([1.0], 0), "chunks = 0"),
+)

@@ -7,6 +7,7 @@ from scipy import special
 from attention_priors.theory import generalised_gaussian as gaussian
 from attention_priors.theory import phase
 from attention_priors.theory.inference import log_sum_exp
+from refusals import refused
 
 
 def test_the_exponent_of_known_priors():
@@ -42,15 +43,9 @@ def test_the_required_margin_gives_half_of_the_weight():
     assert phase.required_margin(0.0, 0.0) == -np.inf
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: phase.octave_exponents([0.0] * 3), "3 lags"),
-        (lambda: phase.power_tail(0.0, 1.0, 3), "r1 = 0.0"),
-        (lambda: phase.power_tail(1.0, 1.0, -1), "window = -1"),
-        (lambda: phase.required_margin(1.0, 0.5), "own = 1.0"),
-    ],
+test_values_outside_the_domain_are_named = refused(
+    (lambda: phase.octave_exponents([0.0] * 3), "3 lags"),
+    (lambda: phase.power_tail(0.0, 1.0, 3), "r1 = 0.0"),
+    (lambda: phase.power_tail(1.0, 1.0, -1), "window = -1"),
+    (lambda: phase.required_margin(1.0, 0.5), "own = 1.0"),
 )
-def test_values_outside_the_domain_are_named(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -15,10 +15,9 @@ from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 
 from attention_priors import runtime
-from attention_priors.config import ModelConfig, Recipe
 from attention_priors.model import Transformer
-from attention_priors.tasks import passkey
-from attention_priors.training.runs import Run, RunSpec, fit, sharding
+from attention_priors.training.runs import Run, RunSpec, sharding
+from training.small import spec
 
 CPU = torch.device("cpu")
 STEPS, EVERY = 5, 2
@@ -53,27 +52,10 @@ dist.destroy_process_group()
 """
 
 
-def spec(encoding: str = "bam-ssmax", **changes: object) -> RunSpec:
+def small(encoding: str = "bam-ssmax", **changes: object) -> RunSpec:
     # RAdam's first steps follow the gradient itself; AdamW's would blow the rounding of a tiny one up to a full step.
-    settings = {
-        "name": "test",
-        "optimizer": "radam",
-        "rate": 0.05,
-        "prior_rate": 1.0,
-        "steps": STEPS,
-        "batch": 4,
-        "length": 80,
-        "warmup": 0,
-        "final_rate": 0.1,
-        "weight_decay": 0.1,
-        "betas": (0.9, 0.95),
-        "clip": 1.0,
-        "text_weight": 0.1,
-        "checkpoint_every": EVERY,
-    } | changes
-    sizes = {"width": 16, "layers": 2, "heads": 2, "hidden": 16}
-    model = ModelConfig(vocabulary=len(passkey.VOCABULARY), encoding=encoding, **sizes)
-    return RunSpec(task="passkey", model=model, recipe=Recipe(**settings), seed=0)
+    given = {"optimizer": "radam", "rate": 0.05, "prior_rate": 1.0, "steps": STEPS, "batch": 4}
+    return spec(encoding, **given | changes)
 
 
 def pair(folder: Path, made: RunSpec, parallel: str, last: int = 0) -> list[tuple[int, str]]:
@@ -112,8 +94,8 @@ def agree(one: Run, other: Run) -> None:
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory) -> Run:
-    run = Run(spec(), tmp_path_factory.mktemp("alone"), CPU)
+def alone(tmp_path_factory):
+    run = Run(small(), tmp_path_factory.mktemp("alone"), CPU)
     run.train()
     return run
 
@@ -122,34 +104,34 @@ windows = pytest.mark.skipif(sys.platform == "win32", reason="gloo over files")
 
 
 @windows
-def test_two_processes_give_the_loss_and_the_model_of_one(tmp_path: Path, alone: Run) -> None:
-    (first, shown), (second, again) = pair(tmp_path / "pair", spec(), "ddp")
+def test_two_processes_give_the_loss_and_the_model_of_one(tmp_path, alone):
+    (first, shown), (second, again) = pair(tmp_path / "pair", small(), "ddp")
     assert (first, second) == (0, 0)
-    run = Run(spec(), tmp_path / "pair", CPU)
+    run = Run(small(), tmp_path / "pair", CPU)
     assert run.finished and shown == again == f"{run.record()['loss']}\n", "all processes report one loss"
     agree(alone, run)
 
 
 @windows
-def test_a_sharded_run_is_killed_and_goes_on_with_any_number_of_processes(tmp_path: Path, alone: Run) -> None:
+def test_a_sharded_run_is_killed_and_goes_on_with_any_number_of_processes(tmp_path, alone):
     sharded, single = tmp_path / "sharded", tmp_path / "single"
-    assert [status for status, _ in pair(sharded, spec(), "fsdp", last=EVERY + 1)] == [-signal.SIGKILL] * 2
-    run = Run(spec(), sharded, CPU)
+    assert [status for status, _ in pair(sharded, small(), "fsdp", last=EVERY + 1)] == [-signal.SIGKILL] * 2
+    run = Run(small(), sharded, CPU)
     saved = load_file(run.path / "checkpoint.safetensors")
     assert len(saved["history"]) == EVERY and not run.finished
     assert {name: value.shape for name, value in saved.items() if name.startswith("model.")} == {
-        f"model.{name}": value.shape for name, value in fresh(spec()).items()
+        f"model.{name}": value.shape for name, value in fresh(small()).items()
     }, "a checkpoint holds full tensors"
     shutil.copytree(sharded, single)
-    assert [status for status, _ in pair(sharded, spec(), "fsdp")] == [0, 0]
+    assert [status for status, _ in pair(sharded, small(), "fsdp")] == [0, 0]
     agree(alone, run)
-    other = Run(spec(), single, CPU)
+    other = Run(small(), single, CPU)
     other.train()
     agree(alone, other)
 
 
 @pytest.fixture
-def group(tmp_path: Path):
+def group(tmp_path):
     """A process group of this process alone."""
     dist.init_process_group("gloo", init_method=f"file://{tmp_path / 'meeting'}", rank=0, world_size=1)
     yield
@@ -158,8 +140,8 @@ def group(tmp_path: Path):
 
 @windows
 @pytest.mark.parametrize("encoding", ["bam-ssmax", "bam-shared-ssmax", "sinusoidal", "goat", "rope-bias"])
-def test_every_parameter_is_divided(encoding: str, group) -> None:
-    model = Transformer(spec(encoding).model)
+def test_every_parameter_is_divided(encoding, group):
+    model = Transformer(small(encoding).model)
     before = {name: value.clone() for name, value in model.state_dict().items()}
     sharding.shard(model)
     assert all(isinstance(parameter, DTensor) for parameter in model.parameters()) and isinstance(model, FSDPModule)
@@ -170,27 +152,16 @@ def test_every_parameter_is_divided(encoding: str, group) -> None:
         assert torch.equal(sharding.whole(sharding.share(before[name], value)), before[name])
 
 
-def test_what_cannot_be_sharded_says_what_to_do(tmp_path: Path, group) -> None:
-    run = Run(spec(optimizer="muon"), tmp_path, CPU)
+def test_what_cannot_be_sharded_says_what_to_do(tmp_path, group):
+    run = Run(small(optimizer="muon"), tmp_path, CPU)
     with pytest.raises(ValueError, match=r"recipe 'test' .* Muon, .* use --parallel ddp, or .* adamw or radam$"):
         run.train(parallel="fsdp")
     assert not run.path.exists()
 
 
-def test_sharding_needs_torchrun_and_a_known_name(tmp_path: Path) -> None:
-    run = Run(spec(), tmp_path, CPU)
+def test_sharding_needs_torchrun_and_a_known_name(tmp_path):
+    run = Run(small(), tmp_path, CPU)
     with pytest.raises(ValueError, match="start them with torchrun"):
         run.train(parallel="fsdp")
     with pytest.raises(ValueError, match="unknown parallel 'tensor'; choose one of ddp, fsdp"):
         run.train(parallel="tensor")
-
-
-def test_a_batch_that_cannot_be_shared_is_refused(monkeypatch) -> None:
-    made = spec(batch=3)
-    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
-    monkeypatch.setattr(torch.distributed, "get_rank", lambda: 0)
-    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
-    monkeypatch.setattr(torch.nn.parallel, "DistributedDataParallel", lambda model, **_: model)
-    steps = fit(Transformer(made.model), lambda step: None, made.recipe, CPU)
-    with pytest.raises(ValueError, match="batch = 3 is not a multiple of 2 processes"):
-        next(steps)

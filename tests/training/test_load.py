@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 import torch
@@ -10,41 +9,21 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 import attention_priors
-from attention_priors.config import ModelConfig, Recipe
 from attention_priors.store import manifest
 from attention_priors.store.layout import Layout
-from attention_priors.tasks import passkey
-from attention_priors.training.runs import Run, RunSpec
+from attention_priors.training.runs import Run
+from training.small import spec
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory) -> Path:
-    recipe = Recipe(
-        name="test",
-        optimizer="adamw",
-        rate=0.01,
-        prior_rate=1.0,
-        steps=1,
-        batch=1,
-        length=80,
-        warmup=0,
-        final_rate=0.1,
-        weight_decay=0.1,
-        betas=(0.9, 0.95),
-        clip=1.0,
-        text_weight=0.1,
-        checkpoint_every=5,
-    )
-    sizes = {"width": 16, "layers": 2, "heads": 2, "hidden": 16}
-    model = ModelConfig(vocabulary=len(passkey.VOCABULARY), encoding="bam-ssmax", **sizes)
-    made = RunSpec(task="passkey", model=model, recipe=recipe, seed=0)
-    run = Run(made, tmp_path_factory.mktemp("runs"), torch.device("cpu"))
+def trained(tmp_path_factory):
+    run = Run(spec(steps=1), tmp_path_factory.mktemp("runs"), torch.device("cpu"))
     run.train()
     return run.path / "model.safetensors"
 
 
 @pytest.fixture
-def shipped(trained: Path, tmp_path: Path, monkeypatch) -> Path:
+def shipped(trained, tmp_path, monkeypatch):
     """The model as a repository ships it."""
     layout = Layout(tmp_path / "results", "cpu")
     path = layout.models / "passkey" / "bam-ssmax" / "0.safetensors"
@@ -56,7 +35,7 @@ def shipped(trained: Path, tmp_path: Path, monkeypatch) -> Path:
     return path
 
 
-def test_by_name_and_by_path(shipped: Path) -> None:
+def test_by_name_and_by_path(shipped):
     tokens = torch.arange(30)[None]
     one, two = attention_priors.load("passkey/bam-ssmax/0"), attention_priors.load(str(shipped))
     assert not one.training and one.config.encoding == "bam-ssmax"
@@ -64,17 +43,14 @@ def test_by_name_and_by_path(shipped: Path) -> None:
     assert torch.equal(one.head.weight, load_file(shipped)["head.weight"])
 
 
-def test_a_window_is_as_it_was_in_training(trained: Path, tmp_path: Path) -> None:
-    with safe_open(trained, "pt") as file:
-        spec = RunSpec.model_validate(json.loads(file.metadata()["spec"]))
-    spec = spec.model_copy(update={"model": spec.model.model_copy(update={"encoding": "half-rope-window-bam"})})
-    run, tokens = Run(spec, tmp_path, torch.device("cpu")), torch.arange(30)[None]
+def test_a_window_is_as_it_was_in_training(tmp_path):
+    run, tokens = Run(spec("half-rope-window-bam", steps=1), tmp_path, torch.device("cpu")), torch.arange(30)[None]
     run.train()
     opened = attention_priors.load(str(run.path / "model.safetensors"))
     assert opened.trained == 80 and torch.equal(opened(tokens), run.model()(tokens))
 
 
-def test_a_model_stored_in_half_precision_opens_in_single(shipped: Path, tmp_path: Path) -> None:
+def test_a_model_stored_in_half_precision_opens_in_single(shipped, tmp_path):
     with safe_open(shipped, "pt") as file:
         meta = file.metadata()
     half = tmp_path / "half.safetensors"
@@ -83,7 +59,7 @@ def test_a_model_stored_in_half_precision_opens_in_single(shipped: Path, tmp_pat
     assert {p.dtype for p in model.parameters()} == {torch.float32}
 
 
-def test_refuses_an_unknown_name_and_lists_the_known(shipped: Path) -> None:
+def test_refuses_an_unknown_name_and_lists_the_known(shipped):
     with pytest.raises(ValueError, match=r"no trained model 'passkey/bam/0'; there are: passkey/bam-ssmax/0$"):
         attention_priors.load("passkey/bam/0")
     shipped.unlink()
@@ -91,7 +67,7 @@ def test_refuses_an_unknown_name_and_lists_the_known(shipped: Path) -> None:
         attention_priors.load("passkey/bam-ssmax/0")
 
 
-def test_models_of_a_clone_are_found_from_elsewhere(shipped: Path, tmp_path: Path, monkeypatch) -> None:
+def test_models_of_a_clone_are_found_from_elsewhere(shipped, tmp_path, monkeypatch):
     monkeypatch.setattr("attention_priors.store.shipped.ROOT", tmp_path / "site-packages")
     with pytest.raises(ValueError, match=r"'passkey/bam-ssmax/0': this installation has no models; a clone"):
         attention_priors.load("passkey/bam-ssmax/0")
@@ -103,7 +79,7 @@ def test_models_of_a_clone_are_found_from_elsewhere(shipped: Path, tmp_path: Pat
         attention_priors.load("passkey/bam-ssmax/0")
 
 
-def test_refuses_a_shipped_model_that_is_not_the_committed_one(shipped: Path) -> None:
+def test_refuses_a_shipped_model_that_is_not_the_committed_one(shipped):
     tensors = load_file(shipped)
     with safe_open(shipped, "pt") as file:
         meta = file.metadata()
@@ -114,7 +90,7 @@ def test_refuses_a_shipped_model_that_is_not_the_committed_one(shipped: Path) ->
     assert torch.equal(attention_priors.load(str(shipped)).head.weight, tensors["head.weight"]), "a path is one's own"
 
 
-def test_refuses_what_is_no_model(shipped: Path, tmp_path: Path) -> None:
+def test_refuses_what_is_no_model(shipped, tmp_path):
     data, tensors = shipped.read_bytes(), load_file(shipped)
     with safe_open(shipped, "pt") as file:
         meta = dict(file.metadata())
@@ -148,6 +124,6 @@ def test_refuses_what_is_no_model(shipped: Path, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_the_package_has_nothing_else() -> None:
+def test_the_package_has_nothing_else():
     with pytest.raises(AttributeError, match="has no attribute 'save'"):
         attention_priors.save  # noqa: B018

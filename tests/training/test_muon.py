@@ -17,7 +17,7 @@ def model() -> nn.Module:
     return nn.ParameterList(nn.Parameter(torch.randn(*shape)) for shape in shapes)
 
 
-def test_batches_take_the_steps_of_torch() -> None:
+def test_batches_take_the_steps_of_torch():
     """Up to bfloat16: a step of a matrix is one of length about the rate, and its entries are right to a hundredth."""
     one, two = model(), model()
     given = {"lr": 0.1, "weight_decay": 0.1, "adjust_lr_fn": "match_rms_adamw"}
@@ -48,7 +48,7 @@ class Arrived:
     def synchronize(self) -> None: ...
 
 
-def test_losses_that_are_read_late_are_the_same_and_a_bad_one_is_named(monkeypatch) -> None:
+def test_losses_that_are_read_late_are_the_same_and_a_bad_one_is_named(monkeypatch):
     monkeypatch.setattr(torch.cuda, "Event", Arrived)
     empty = torch.empty
     monkeypatch.setattr(torch, "empty", lambda *shape, pin_memory=False: empty(*shape))
@@ -70,7 +70,7 @@ def test_losses_that_are_read_late_are_the_same_and_a_bad_one_is_named(monkeypat
         list(losses.add(torch.tensor([1.0, 2.0]), 1))
 
 
-def test_what_cannot_be_compiled_is_said_once_and_runs_as_it_is(capsys) -> None:
+def test_what_cannot_be_compiled_is_said_once_and_runs_as_it_is(capsys):
     calls = []
 
     def function(*given: object) -> tuple[object, ...]:

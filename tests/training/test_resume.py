@@ -13,43 +13,17 @@ from safetensors.torch import load_file
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from attention_priors import store
-from attention_priors.config import Gate, ModelConfig, Recipe, Varied
+from attention_priors.config import Gate, Varied
 from attention_priors.corpora import packing
-from attention_priors.tasks import passkey
 from attention_priors.training.runs import Run, RunSpec
+from training.small import spec
 
 STEPS, EVERY, LENGTH = 7, 2, 80
 CPU = torch.device("cpu")
 
 
-def spec(encoding: str = "bam-ssmax", optimizer: str = "adamw", **changes: object) -> RunSpec:
-    recipe = Recipe(
-        name="test",
-        optimizer=optimizer,
-        rate=0.01,
-        prior_rate=10.0,
-        steps=STEPS,
-        batch=2,
-        length=LENGTH,
-        warmup=0,
-        final_rate=0.1,
-        weight_decay=0.1,
-        betas=(0.9, 0.95),
-        clip=1.0,
-        text_weight=0.1,
-        checkpoint_every=EVERY,
-    )
-    model = ModelConfig(vocabulary=len(passkey.VOCABULARY), width=16, layers=2, heads=2, hidden=16, encoding=encoding)
-    return RunSpec(**{"task": "passkey", "model": model, "recipe": recipe, "seed": 3} | changes)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Sums in another order would not be bitwise equal."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+def small(encoding: str = "bam-ssmax", **changes: object) -> RunSpec:
+    return spec(encoding, 3, steps=STEPS, **changes)
 
 
 def finished(folder: Path, made: RunSpec) -> tuple[bytes, dict]:
@@ -65,9 +39,9 @@ def finished(folder: Path, made: RunSpec) -> tuple[bytes, dict]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory) -> tuple[bytes, dict]:
+def whole(tmp_path_factory):
     torch.set_num_threads(1)
-    return finished(tmp_path_factory.mktemp("whole"), spec())
+    return finished(tmp_path_factory.mktemp("whole"), small())
 
 
 KILLED = """
@@ -121,10 +95,10 @@ run.train()
 
 
 @pytest.mark.parametrize("moment", ["step", "during a checkpoint", "between model and record"])
-def test_killed_and_started_again(moment: str, tmp_path: Path, whole) -> None:
+def test_killed_and_started_again(moment, tmp_path, whole):
     if moment == "step":  # another one every time: whichever it was, it stands in the folder's name on failure
         moment = f"step {random.SystemRandom().randint(2, STEPS)}"
-    made = spec()
+    made = small()
     done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), moment, made.model_dump_json()], check=False)
     assert done.returncode == -signal.SIGKILL, moment
     run = Run(made, tmp_path, CPU)
@@ -134,13 +108,13 @@ def test_killed_and_started_again(moment: str, tmp_path: Path, whole) -> None:
     assert finished(tmp_path, made) == whole, moment
 
 
-def test_a_gated_run_resumes_with_the_turns_that_it_has_had(tmp_path: Path) -> None:
+def test_a_gated_run_resumes_with_the_turns_that_it_has_had(tmp_path):
     how = {
         "varied": Varied(shortest=77, cut=0.5, keyless=0.2),
         "cooldown": 2,
         "gate": Gate(lengths=(LENGTH,), samples=2, accuracy=0.5, every=1),
     }
-    made = spec(recipe=spec().recipe.model_copy(update=how))
+    made = small(**how)
     expected = finished(tmp_path / "whole", made)
     assert expected[1]["gate"] == [[step, 0.0] for step in range(1, STEPS - 2 + 1)]
     interrupt(Run(made, tmp_path / "parts", CPU), 5)
@@ -172,9 +146,9 @@ def interrupt(run: Run, done: int) -> set[int]:
 @pytest.mark.parametrize(
     ("encoding", "optimizer"), [("bam-shared-ssmax", "adamw"), ("sinusoidal", "radam"), ("bam-location-ssmax", "muon")]
 )
-def test_interrupted_at_every_step(encoding: str, optimizer: str, tmp_path: Path) -> None:
+def test_interrupted_at_every_step(encoding, optimizer, tmp_path):
     """One run that is stopped in each of its steps in turn, resumed each time from its last checkpoint."""
-    made = spec(encoding, optimizer)
+    made = small(encoding, optimizer=optimizer)
     wanted = finished(tmp_path / "whole", made)
     for done in range(1, STEPS):
         trained = interrupt(Run(made, tmp_path / "parts", CPU), done)
@@ -182,9 +156,9 @@ def test_interrupted_at_every_step(encoding: str, optimizer: str, tmp_path: Path
     assert finished(tmp_path / "parts", made) == wanted
 
 
-def test_a_finished_run_is_not_trained_again(tmp_path: Path, monkeypatch) -> None:
-    finished(tmp_path, spec())
-    run = Run(spec(), tmp_path, CPU)  # before `fit` changes, and with it the key of every run
+def test_a_finished_run_is_not_trained_again(tmp_path, monkeypatch):
+    finished(tmp_path, small())
+    run = Run(small(), tmp_path, CPU)  # before `fit` changes, and with it the key of every run
     before = {path: path.stat().st_mtime_ns for path in run.path.iterdir()}
     monkeypatch.setattr("attention_priors.training.runs.fit", lambda *_: pytest.fail("trained again"))
     assert run.train() == run.record()
@@ -193,32 +167,32 @@ def test_a_finished_run_is_not_trained_again(tmp_path: Path, monkeypatch) -> Non
 
 @pytest.mark.parametrize("name", ["model.safetensors", "record.json"])
 @pytest.mark.parametrize("keep", [0, 5, 0.5, -1])
-def test_a_truncated_result_is_made_again(name: str, keep: float, tmp_path: Path, whole) -> None:
-    finished(tmp_path, spec())
-    path = Run(spec(), tmp_path, CPU).path / name
+def test_a_truncated_result_is_made_again(name, keep, tmp_path, whole):
+    finished(tmp_path, small())
+    path = Run(small(), tmp_path, CPU).path / name
     data = path.read_bytes()
     path.write_bytes(data[: int(keep * len(data)) if keep == 0.5 else keep] if keep != -1 else data[:-3])
-    assert not Run(spec(), tmp_path, CPU).finished
-    assert finished(tmp_path, spec()) == whole
+    assert not Run(small(), tmp_path, CPU).finished
+    assert finished(tmp_path, small()) == whole
 
 
 @pytest.mark.parametrize("keep", [0, 100, -1])
-def test_a_truncated_checkpoint_is_dropped(keep: int, tmp_path: Path, whole) -> None:
-    run = Run(spec(), tmp_path, CPU)
+def test_a_truncated_checkpoint_is_dropped(keep, tmp_path, whole):
+    run = Run(small(), tmp_path, CPU)
     interrupt(run, EVERY + 1)
     path = run.path / "checkpoint.safetensors"
     path.write_bytes(path.read_bytes()[:keep])
-    assert finished(tmp_path, spec()) == whole
+    assert finished(tmp_path, small()) == whole
 
 
-def test_an_unfinished_run_gives_no_model(tmp_path: Path) -> None:
+def test_an_unfinished_run_gives_no_model(tmp_path):
     with pytest.raises(ValueError, match=r"run passkey/bam-ssmax/3 \([0-9a-f]{16}\) is not finished; run its notebook"):
-        Run(spec(), tmp_path, CPU).model()
+        Run(small(), tmp_path, CPU).model()
 
 
-def test_the_stored_model_is_the_trained_one(tmp_path: Path, whole) -> None:
-    finished(tmp_path, spec())
-    run = Run(spec(), tmp_path, CPU)
+def test_the_stored_model_is_the_trained_one(tmp_path, whole):
+    finished(tmp_path, small())
+    run = Run(small(), tmp_path, CPU)
     model, record = run.model(), run.record()
     assert not model.training
     stored = load_file(run.path / "model.safetensors")
@@ -230,7 +204,7 @@ def test_the_stored_model_is_the_trained_one(tmp_path: Path, whole) -> None:
 
 
 @pytest.fixture
-def corpus(tmp_path: Path) -> Path:
+def corpus(tmp_path):
     """A packed corpus of random documents, as `packing.pack` would write it."""
     import numpy as np
 
@@ -243,16 +217,16 @@ def corpus(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_language_run_finds_its_place_in_the_corpus(tmp_path: Path, corpus: Path) -> None:
+def test_a_language_run_finds_its_place_in_the_corpus(tmp_path, corpus):
     """Stopped after its fourth step and resumed: the same windows in the same order."""
-    model = spec().model.model_copy(update={"vocabulary": 40})
-    made = spec(task="language", corpus=str(corpus), inputs=("0",), model=model)
+    model = small().model.model_copy(update={"vocabulary": 40})
+    made = small().model_copy(update={"task": "language", "corpus": str(corpus), "inputs": ("0",), "model": model})
     wanted = finished(tmp_path / "whole", made)
     interrupt(Run(made, tmp_path / "parts", CPU), EVERY + 1)
     assert finished(tmp_path / "parts", made) == wanted
 
 
-def test_a_full_disk_leaves_a_run_that_resumes(tmp_path: Path, whole, monkeypatch) -> None:
+def test_a_full_disk_leaves_a_run_that_resumes(tmp_path, whole, monkeypatch):
     calls = []
 
     def full(handle: int) -> None:
@@ -262,5 +236,5 @@ def test_a_full_disk_leaves_a_run_that_resumes(tmp_path: Path, whole, monkeypatc
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="the disk is full, and the file is as it was; free some space"):
-        Run(spec(), tmp_path, CPU).train()
-    assert finished(tmp_path, spec()) == whole
+        Run(small(), tmp_path, CPU).train()
+    assert finished(tmp_path, small()) == whole

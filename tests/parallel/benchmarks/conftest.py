@@ -1,9 +1,6 @@
 """A tiny random model with a tokenizer in a folder, and a folder of files as the benchmarks publish them."""
 
-from __future__ import annotations
-
 import zipfile
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,7 +10,7 @@ from parallel.tiny import FAMILIES, SIZES
 
 
 @pytest.fixture(scope="session")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def model(tmp_path_factory):
     """The folder of a model of 258 tokens and 1024 positions."""
     folder = tmp_path_factory.mktemp("model")
     torch.manual_seed(0)
@@ -27,7 +24,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
+def data(tmp_path):
     """A folder with the files of InfiniteBench, and LongBench's data.zip: three lines each."""
     folder = tmp_path / "data of both"
     folder.mkdir()

@@ -1,7 +1,5 @@
 """A tokenizer of bytes, and lines as the two benchmarks publish them."""
 
-from __future__ import annotations
-
 import json
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors

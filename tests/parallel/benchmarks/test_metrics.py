@@ -1,7 +1,5 @@
 """Scores against values worked out by hand from the benchmarks' definitions."""
 
-from __future__ import annotations
-
 import builtins
 import importlib
 
@@ -56,17 +54,17 @@ CASES: list[tuple[str, str, tuple[str, ...], tuple[str, ...], float]] = [
 
 
 @pytest.mark.parametrize(("name", "answer", "right", "options", "value"), CASES, ids=lambda each: str(each)[:24])
-def test_scores(name: str, answer: str, right: tuple[str, ...], options: tuple[str, ...], value: float) -> None:
+def test_scores(name, answer, right, options, value):
     assert metrics.score(name, answer, right, options) == pytest.approx(value)
 
 
-def test_every_metric_has_cases_and_binary_ones_score_0_or_1() -> None:
+def test_every_metric_has_cases_and_binary_ones_score_0_or_1():
     assert {name for name, *_ in CASES} == set(metrics.METRICS)
     graded = {name for name, *_, value in CASES if value not in (0, 1)}
     assert graded == {name for name, metric in metrics.METRICS.items() if not metric.binary}
 
 
-def test_what_cannot_be_scored_is_one_line() -> None:
+def test_what_cannot_be_scored_is_one_line():
     for call, value, remedy in [
         (lambda: metrics.score("rouge", "a", ["a"]), "'rouge'", "nearest: rouge-l"),
         (lambda: metrics.score("f1", "a", []), "right answers = []", "at least one"),
@@ -78,7 +76,7 @@ def test_what_cannot_be_scored_is_one_line() -> None:
         assert value in str(caught.value) and remedy in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(monkeypatch):
     def missing(name: str) -> builtins.object:
         raise ModuleNotFoundError(name="rapidfuzz")
 

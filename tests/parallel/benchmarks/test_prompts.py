@@ -1,7 +1,5 @@
 """A chat template stands around the question, every row begins with one mark of begin, and nothing is lost."""
 
-from __future__ import annotations
-
 import pytest
 
 from attention_priors.parallel.benchmarks import infinitebench, longbench
@@ -22,7 +20,7 @@ ASKED = TASK.question(ROW)
         ("none", "a text", ASKED),
     ],
 )
-def test_where_the_template_stands(chat: str, text: str, question: str) -> None:
+def test_where_the_template_stands(chat, text, question):
     made = Wording.of(tokenizer(), chat)
     assert made.bos == 256
     assert made.written(TASK, ROW) == (text, question)
@@ -30,14 +28,14 @@ def test_where_the_template_stands(chat: str, text: str, question: str) -> None:
     assert tokenizer().decode(made.tokens(text + question)) == text + question
 
 
-def test_without_a_template_and_where_the_benchmark_uses_none() -> None:
+def test_without_a_template_and_where_the_benchmark_uses_none():
     assert Wording.of(tokenizer(None)).written(TASK, ROW) == ("a text", ASKED)
     for name in ("trec", "triviaqa", "samsum", "lcc", "repobench-p"):
         task = longbench.TASKS[name]
         assert Wording.of(tokenizer()).written(task, ROW) == ("a text", task.question(ROW))
 
 
-def test_the_end_of_an_answer_that_does_not_count() -> None:
+def test_the_end_of_an_answer_that_does_not_count():
     assert longbench.TASKS["trec"].counted("\nHuman\nQuestion: more") == "Human"
     assert longbench.TASKS["lcc"].counted("x\ny") == "x\ny"
 
@@ -49,7 +47,7 @@ def test_the_end_of_an_answer_that_does_not_count() -> None:
         ("{% for each in messages %}{{ each.content | upper }}{% endfor %}", "text", "changes its message", "'none'"),
     ],
 )
-def test_what_is_refused(template: str, chat: str, value: str, remedy: str) -> None:
+def test_what_is_refused(template, chat, value, remedy):
     with pytest.raises(ValueError) as caught:
         Wording.of(tokenizer(template), chat)
     assert value in str(caught.value) and remedy in str(caught.value) and "\n" not in str(caught.value)

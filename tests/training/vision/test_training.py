@@ -1,51 +1,25 @@
 """Runs of models that see: cached, resumable, recorded, and keyed by what they depend on."""
 
-from pathlib import Path
-
 import pytest
 import torch
 from safetensors.torch import load_file
 
 from attention_priors import store
-from attention_priors.config import Recipe
 from attention_priors.training.vision import ImageRun, ImageSpec, VisionConfig, opened
 from attention_priors.training.vision import training as trained
+from training.small import RECIPE
 
 CPU = torch.device("cpu")
 
 
 def spec(name: str = "goat-2d", **changes) -> ImageSpec:
-    recipe = Recipe(
-        name="test",
-        optimizer="muon",
-        rate=0.01,
-        prior_rate=5.0,
-        steps=6,
-        batch=4,
-        length=9,
-        warmup=0,
-        final_rate=0.1,
-        weight_decay=0.1,
-        betas=(0.9, 0.95),
-        clip=1.0,
-        text_weight=0.0,
-        checkpoint_every=2,
-    )
+    recipe = RECIPE.model_copy(update={"optimizer": "muon", "prior_rate": 5.0, "batch": 4, "length": 9})
     model = VisionConfig(encoding=name, vocabulary=10, width=32, layers=2, heads=2, hidden=32, side=12, patch=4)
     given = {"task": "resolution", "model": model, "recipe": recipe, "seed": 103, "images": "glyphs"}
     return ImageSpec(**given | changes)
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Sums in another order would not be bitwise equal."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-def test_a_run_is_trained_once_and_learns(tmp_path: Path) -> None:
+def test_a_run_is_trained_once_and_learns(tmp_path):
     run = opened(spec(), tmp_path, CPU)
     record = run.train()
     assert isinstance(run, ImageRun) and run.finished and store.read_json(run.path / "record.json") == record
@@ -59,7 +33,7 @@ def test_a_run_is_trained_once_and_learns(tmp_path: Path) -> None:
     assert not run.model().training
 
 
-def test_an_interrupted_run_ends_where_a_whole_one_does(tmp_path: Path, monkeypatch) -> None:
+def test_an_interrupted_run_ends_where_a_whole_one_does(tmp_path, monkeypatch):
     whole = ImageRun(spec(), tmp_path / "whole", CPU)
     expected = whole.train()
     parts, call = ImageRun(spec(), tmp_path / "parts", CPU), trained.Batches.__call__
@@ -84,7 +58,7 @@ def test_an_interrupted_run_ends_where_a_whole_one_does(tmp_path: Path, monkeypa
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
 
 
-def test_keys_follow_what_a_run_depends_on() -> None:
+def test_keys_follow_what_a_run_depends_on():
     recipe, model = spec().recipe, spec().model
     specs = [
         spec(),
@@ -99,7 +73,7 @@ def test_keys_follow_what_a_run_depends_on() -> None:
     assert len(set(keys)) == len(keys) and spec().key() == keys[0]
 
 
-def test_pictures_that_do_not_fit_the_model(tmp_path: Path) -> None:
+def test_pictures_that_do_not_fit_the_model(tmp_path):
     model = spec().model.model_copy(update={"vocabulary": 3})
     with pytest.raises(ValueError, match=r"^glyphs has 10 classes and 1 channels, the model 3 and 1; give `vocab"):
         opened(spec(model=model), tmp_path, CPU).train()
