@@ -1,4 +1,4 @@
-"""The benchmark's figures and table on made-up answers, at every profile's shape."""
+"""What of the benchmark was not asked, is undefined or borrowed, in made-up answers."""
 
 import numpy as np
 import pandas as pd
@@ -7,10 +7,9 @@ import pytest
 from attention_priors import config
 from attention_priors.experiments import answers as asking
 from attention_priors.experiments import benchmark
-from attention_priors.figures import FIGURES, TABLES
+from attention_priors.figures import FIGURES
 from attention_priors.figures.encodings.benchmark import most_retrieving
 from attention_priors.positions.encodings import encoding
-from attention_priors.training.runs import Run
 
 
 def answers(profile):
@@ -88,25 +87,6 @@ def test_the_order_is_by_accuracy_beyond_the_training_length():
     names = most_retrieving(by_length)
     assert names[0].startswith("bam") and encoding(names[-1]).rotary is not None
     assert most_retrieving(by_length.iloc[::-1])[0].startswith("bam")
-
-
-def test_the_table_has_a_row_for_each_with_parameters_beyond_nope(tmp_path, monkeypatch):
-    profile = config.profile("cpu")
-    by_length, reach = frames(profile)
-
-    def record(run):
-        extra = 7 if run.spec.model.encoding == "t5" else 0
-        parts = {"embedding": 10, "transformer": 100, "prior": extra, "prior_fixed": 0}
-        return {"parameters": parts, "steps": 20 if run.spec.model.encoding == "t5" else 10}
-
-    monkeypatch.setattr(Run, "record", record)
-    made = benchmark.summary(by_length, reach, profile, tmp_path).set_index("encoding")
-    assert list(made.loc["t5", ["parameters", "steps"]]) == [7, 20] and made.loc["nope", "parameters"] == 0
-    table = TABLES["encodings"].build(made.reset_index())
-    assert len(table) == len(profile.benchmark.encodings) and table["encoding"].is_unique
-    assert table["encoding"].iloc[0].startswith("BAM") and str(len(table)) in TABLES["encodings"].caption(
-        made.reset_index()
-    )
 
 
 def test_extensions_are_answered_beside_the_runs_that_they_borrow(tmp_path, monkeypatch):

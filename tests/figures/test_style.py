@@ -1,8 +1,6 @@
 """One look per method, readable in print, in grey and with a colour-vision deficiency."""
 
-import contextlib
 import itertools
-import string
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -11,10 +9,8 @@ import pandas as pd
 import pytest
 
 from attention_priors import config
-from attention_priors.figures import FIGURES, NotCompared, curves, methods, style, words
+from attention_priors.figures import curves, methods, style, words
 from attention_priors.positions.encodings import ENCODINGS
-from attention_priors.publish.report import ROWS, Report
-from attention_priors.store.layout import Layout, numbers
 from figures import looks
 
 # Machado, Oliveira and Fernandes (2009), severity 1: how linear RGB looks without one kind of cone.
@@ -224,52 +220,6 @@ def test_the_next_line_s_bars_stand_aside():
     assert ax.dataLim.y0 <= 0.5 and ax.dataLim.y1 >= 2.5
 
 
-LAYOUTS = [Layout(config.ROOT / "results", name) for name in ("cpu", "full")]
-
-
-def committed(kind):
-    """(kind, name, report) of what is drawn from committed metrics: of the smallest profile that has them."""
-    there = [{**numbers(layout.own), **numbers(layout.theory)} for layout in LAYOUTS]
-    for name, spec in sorted(ROWS[kind].items()):
-        for layout, own in zip(LAYOUTS, there, strict=True):
-            if spec.metrics in own:
-                yield pytest.param(kind, name, Report(layout, spec.notebook), id=f"{kind}-{name}")
-                break
-
-
-@contextlib.contextmanager
-def compared(spec, frame):
-    """A comparison that lacks its rivals under the committed profile is not drawn there, nor told."""
-    try:
-        yield
-    except NotCompared as alone:
-        with pytest.raises(NotCompared):
-            spec.caption(frame)
-        pytest.skip(str(alone))
-
-
-@pytest.mark.parametrize(("kind", "name", "report"), list(committed("figure")))
-def test_what_is_printed_under_a_figure_is_short(kind, name, report):
-    with compared(FIGURES[name], report.read(FIGURES[name].metrics)[0]):
-        printed, notes = report.caption(name)
-        assert len(printed.split()) <= words.PRINTED and printed.endswith(".") and notes.endswith(".")
-        assert notes.startswith(("To compare", "Recipe", "Profile")) or notes[0] not in string.ascii_lowercase
-
-
-@pytest.mark.parametrize(("kind", "name", "report"), [case for kind in ROWS for case in committed(kind)])
-def test_a_figure_or_table_reads_no_other_columns_than_it_says_and_is_legible_at_print_size(
-    kind, name, report, legible
-):
-    spec = ROWS[kind][name]
-    frame, _ = report.read(spec.metrics)
-    own = frame[[column for column in frame if column in spec.columns or column.startswith("over ")]]
-    assert set(spec.columns) <= set(own)
-    with compared(spec, own):
-        drawn = (spec.draw if kind == "figure" else spec.build)(own)
-    assert spec.caption(own) == spec.caption(frame)
-    if kind == "figure":
-        width, height = drawn.get_size_inches()
-        assert width in style.WIDTHS and height < 9
-        legible(drawn)
-        assert not looks.pale(drawn) and not looks.cut(drawn) and not looks.touching(drawn)
-        assert not looks.strange(drawn)
+def test_rows_come_nearer_where_a_page_is_full():
+    assert style.pitch(10) == style.pitch(47) == style.ROW
+    assert 100 * style.pitch(100) == pytest.approx(style.PAGE)
