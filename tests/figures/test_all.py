@@ -7,10 +7,9 @@ import pytest
 
 from attention_priors import claims
 from attention_priors.figures import FIGURES, TABLES, NotCompared, style, tables, words
-from attention_priors.publish.report import Report
 from attention_priors.store.notebooks import NOTEBOOKS
 from figures import looks
-from figures.committed import LAYOUT, frame
+from figures.committed import frame, report
 
 KINDS = {"figure": FIGURES, "table": TABLES}
 ROWS = [(kind, name) for kind, table in KINDS.items() for name in table]
@@ -37,17 +36,17 @@ def test_a_row_opens_and_is_named_as_its_file(kind, name):
 @pytest.mark.parametrize(("kind", "name"), **identify(ROWS))
 def test_its_named_columns_give_the_committed_words_and_a_legible_figure(kind, name, legible):
     """Captions and tables are those that readers have; in a figure nothing is small, pale, cut, or another's look."""
-    spec, report = KINDS[kind][name], Report(LAYOUT, KINDS[kind][name].notebook)
-    whole = spec.check(frame(spec.metrics))
+    spec = KINDS[kind][name]
+    whole, there = spec.check(frame(spec.metrics)), report(spec.metrics)
     own = whole[[column for column in whole if column in spec.columns or column.startswith("over ")]]
     made, caption = act(kind, name)(own), spec.caption(own)
     assert caption == spec.caption(whole) and caption.endswith(".") and "nan" not in caption
     assert NOTEBOOKS[spec.notebook].trained or "profile" not in caption.lower()
-    text = next(path for path in report.files(kind, name) if path.suffix == ".md").read_text(encoding="utf-8")
+    text = next(path for path in there.files(kind, name) if path.suffix == ".md").read_text(encoding="utf-8")
     if kind == "table":
         assert tables.render(name, spec.build(whole), caption, "")["md"].strip() in text, "run make figures"
         return
-    printed, notes = report.caption(name)
+    printed, notes = there.caption(name)
     assert f"**Caption.** {printed}\n" in text and f"**Notes.** {notes}\n" in text, "run make figures"
     assert len(printed.split()) <= words.PRINTED and printed.endswith(".") and notes.endswith(".")
     width, height = made.get_size_inches()
