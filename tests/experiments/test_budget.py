@@ -185,12 +185,6 @@ def test_positions_that_end_before_the_training_length_are_a_problem() -> None:
     assert wanted in budget.estimate(profile).problems
 
 
-def test_the_command_prints_the_budget(capsys) -> None:
-    assert command.main(["--dry-run", "--profile", "smoke"]) == 0
-    printed = capsys.readouterr().out
-    assert "together 0." in printed and all(f"\n{part} " in printed for part in OWN + SHARED)
-
-
 def test_runs_are_listed_without_their_corpus(capsys, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(config, "CACHE", tmp_path)
     assert command.main(["--list", "--profile", "paper"]) == 0

@@ -1,7 +1,5 @@
 """One training length against many: what is trained, and what counts as a table."""
 
-import pandas as pd
-
 from attention_priors import config
 from attention_priors.experiments import confound
 from attention_priors.experiments.arms import passkey_run
@@ -26,30 +24,3 @@ def test_every_model_is_asked_at_every_length(tmp_path):
     assert len(frame) == 2 * len(PROFILE.confound.evaluation.lengths)
     assert set(frame["training"]) == {confound.FIXED, confound.VARIED} and (frame["samples"] == 2).all()
     assert frame.groupby("training")["run"].nunique().eq(1).all() and frame["run"].nunique() == 2
-
-
-def world(training: str, accuracies: dict[int, float], seed: int = 0) -> list[dict]:
-    return [
-        {
-            "training": training,
-            "encoding": "rope",
-            "seed": seed,
-            "length": length,
-            "correct": round(20 * share),
-            "samples": 20,
-            "accuracy": share,
-            "trained": 128,
-        }
-        for length, share in accuracies.items()
-    ]
-
-
-def test_a_table_is_right_at_the_training_length_and_wrong_at_a_shorter_one():
-    tables = {96: 0.0, 127: 0.5, 128: 1.0, 129: 0.0}
-    retrieves = {96: 1.0, 127: 0.95, 128: 1.0, 129: 0.0}
-    never = {96: 0.0, 127: 0.0, 128: 0.5, 129: 0.0}
-    rows = world(confound.FIXED, tables) + world(confound.FIXED, retrieves, 1) + world(confound.FIXED, never, 2)
-    found = confound.between(pd.DataFrame(rows + world(confound.VARIED, retrieves))).set_index("training")
-    assert found.loc[confound.FIXED, "table"] == 1 and found.loc[confound.VARIED, "table"] == 0
-    assert found.loc[confound.FIXED, "worst"] == (0.0 + 0.95 + 0.0) / 3
-    assert found.loc[confound.VARIED, ["at", "worst"]].tolist() == [1.0, 0.95]

@@ -29,14 +29,7 @@ def counts(far: dict[str, tuple[int, ...]], near: int = 20) -> pd.DataFrame:
     )
 
 
-def test_the_encodings_that_readers_look_for_are_named_among_the_others():
-    said = findings.who_reaches(
-        counts({"bam": (20, 20), "sandwich": (20, 20), "bam-bounded": (20, 20), "rope": (0, 0), "xpos": (0, 0)})
-    )[0]
-    assert said.startswith("Of 5 encodings without SSMax 3 find at least 0.8 of")
-    assert said.endswith(
-        "interval: BAM (2 forms) and Sandwich; 2 find fewer (RoPE among them), at most 0.00 [0.00, 0.09]."
-    )
+def test_encodings_with_a_window_are_named_together():
     windows = {"bam": (20, 20), "half-window-bam": (20, 20), "alternating": (20, 20), "rope": (0, 0)}
     said = findings.who_reaches(counts(windows))[0]
     assert ": BAM and 2 with a window on some heads or layers; 1 finds fewer" in said

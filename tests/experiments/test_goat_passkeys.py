@@ -1,14 +1,11 @@
 """Goat and its rivals on passkeys: what is trained, what is counted, where priors put their mass."""
 
-import math
-
-import pandas as pd
 import pytest
 import torch
 
 from attention_priors import config
 from attention_priors.experiments import goat_passkeys
-from attention_priors.experiments.arms import passkey_run, stretched
+from attention_priors.experiments.arms import stretched
 from attention_priors.positions.priors import Laplace, Uniform
 from attention_priors.positions.spectral import Sink
 
@@ -43,28 +40,6 @@ def test_a_rate_is_that_of_a_row():
         goat_passkeys.Settings(**values | {"rates": {"nope": 0.5}})
 
 
-def test_extensions_are_read_on_rope_s_weights():
-    every = goat_passkeys.wanted(PROFILE)
-    (found,) = [names for spec, names in every.items() if spec.model.encoding == "rope" and spec.seed == 0]
-    assert set(found) == {"rope", "rope-dynamic-linear"}
-    assert goat_passkeys.run(PROFILE, "rope", 0).recipe == passkey_run(PROFILE, "rope", 0).recipe
-
-
-def test_every_model_is_asked_at_every_length_and_its_priors_are_read(tmp_path):
-    settings = PROFILE.goat_passkey.model_copy(update={"encodings": ("goat-code", "rope"), "seeds": (0,)})
-    one = PROFILE.model_copy(update={"goat_passkey": settings, "workers": 1})
-    found = goat_passkeys.EXPERIMENT.measured(one, tmp_path, tmp_path)
-    counts, heads = found["goat_passkey_counts"], found["goat_passkey_heads"]
-    lengths = [*settings.evaluation.lengths, *settings.far.lengths]
-    assert counts.groupby("encoding")["length"].apply(list).tolist() == [lengths] * 2
-    assert (counts["samples"] == 2).all() and (counts["early"] == 1).all() and (counts["trained"] == 128).all()
-    assert (counts["steps"] == counts["steps"].iloc[0]).all()
-    assert set(heads["encoding"]) == {"goat-code"} and len(heads) == settings.size.layers * settings.size.heads
-    assert (heads["length"] == 64).all()
-    again = goat_passkeys.EXPERIMENT.measured(one, tmp_path, tmp_path)
-    pd.testing.assert_frame_equal(again["goat_passkey_heads"], heads)
-
-
 def test_the_uniform_prior_has_half_ahead_and_what_is_near_by_hand():
     found = goat_passkeys.mass(Uniform(2), 8)
     assert found["ahead"].tolist() == pytest.approx([7 / 16] * 2) and found["ahead_uniform"].tolist() == [7 / 16] * 2
@@ -79,16 +54,3 @@ def test_a_slope_on_the_keys_looks_ahead_without_a_mask_and_back_with_one():
     assert float(keyed["ahead"][0]) == pytest.approx(31 / 64) and float(keyed["ahead"][1]) > 0.8
     assert float(alibi["recent"][0]) == pytest.approx(float(keyed["recent"][1]), rel=1e-6)
     assert float(keyed["recent"][1]) > float(keyed["recent_uniform"][1]) and float(alibi["ahead"][0]) < 0.5
-
-
-def test_digits_have_intervals_of_prompts():
-    rows = pd.DataFrame(
-        {"encoding": "rope", "seed": seed, "length": 256, "correct": 0, "digits": 100, "samples": 40, "trained": 128}
-        for seed in (0, 1)
-    )
-    row = goat_passkeys.by_length(rows).iloc[0]
-    assert (row["mean"], row["digits"], row["seeds"]) == (0.0, 0.5, 2)
-    assert row["digits_low"] == pytest.approx(0.386, abs=0.001) and row["digits_high"] == pytest.approx(
-        0.614, abs=0.001
-    )
-    assert math.isclose(row["low"], 0.0) and row["high"] < 0.05

@@ -55,17 +55,6 @@ def counts(order: dict[str, tuple[str, ...]], near: int = 20) -> pd.DataFrame:
     return frame.assign(samples=20, run="run")
 
 
-def test_pairs_that_keep_their_order_and_pairs_that_turn():
-    swapped = ("alibi", "rope", *NAMES[2:])
-    found = arms.order(counts({arms.BENCHMARK: NAMES, arms.LARGER: NAMES, arms.RATES: swapped})).set_index("arm")
-    assert found.index.tolist() == [arms.LARGER, arms.RATES] and (found["encodings"] == 6).all()
-    assert found.loc[arms.LARGER, ["tau", "pairs", "kept", "turned"]].tolist() == [1.0, 15, 15, 0]
-    assert found.loc[arms.RATES, ["kept", "turned"]].tolist() == [14, 1]
-    assert found.loc[arms.RATES, "tau"] == pytest.approx(13 / 15)
-    missed = arms.order(counts({arms.BENCHMARK: NAMES, arms.LARGER: NAMES}, near=10))
-    assert missed["encodings"].tolist() == [0] and missed["tau"].isna().all() and missed["pairs"].tolist() == [0]
-
-
 def test_kendall_is_scipys_with_ties_and_its_interval_holds_it():
     draw = np.random.default_rng(0)
     for _ in range(20):

@@ -1,7 +1,6 @@
 """Sentences of the notebooks where a profile has less than what is committed, or finds the opposite."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from attention_priors.experiments import findings, said
@@ -48,10 +47,3 @@ def test_mixed_signs_help_where_they_lead_for_certain():
     for best, helps in ((mixed, "helps."), (~mixed, "does not help for certain.")):
         sentence, _, _, value, low, high, *_ = said.signs(rows.assign(correct=rows["samples"].where(best, 0)))
         assert sentence.endswith(f"Mixing signs alone {helps}") and low <= value <= high
-
-
-def test_both_sizes_of_language_models_are_told():
-    there = frame("scale_growth")
-    both = there.assign(width=there["width"] * 2, parameters=there["parameters"] * 4)
-    sentence = said.scale(pd.concat([there, both]))[0]
-    assert sentence.count("million parameters") == 2 * said.scale(there)[0].count("million parameters")

@@ -147,27 +147,6 @@ def test_a_name_has_its_line_s_marker_and_a_lead_when_it_was_pushed_away():
             assert lead.get_linewidth() > 0 and abs(start[1] - place[1]) > 1
 
 
-def test_a_lead_without_a_marker_ends_before_the_name():
-    figure, ax = style.figure(style.SINGLE, 2.4)
-    for end in (0, 0.01):
-        ax.plot([1, 2], [1, end], label=f"{end}")
-    style.direct_labels(ax)
-    figure.draw_without_rendering()
-    leads = [line for line in ax.get_lines() if line.get_label() == "_lead"]
-    for lead, text in zip(leads, ax.texts, strict=True):
-        reach = lead.get_transform().transform(np.column_stack(lead.get_data()))[:, 0].max()
-        assert lead.get_linewidth() > 0 and reach < text.get_window_extent().x0
-
-
-def test_bars_and_dots_have_the_colour_of_their_method_and_no_label():
-    _, ax = style.figure()
-    style.interval_bars(ax, [1, 2], [0, 0], [1, 1], methods.look("bam-ssmax")["color"])
-    style.seed_dots(ax, [1, 1, 2], [0.1, 0.2, 0.3], methods.look("bam-ssmax")["color"])
-    expected = mpl.colors.to_rgb(methods.METHODS["bam"][0])
-    assert tuple(ax.collections[0].get_color()[0][:3]) == expected
-    assert ax.get_legend_handles_labels() == ([], [])
-
-
 def test_the_edges_of_a_band_have_the_dashes_of_its_line():
     _, ax = style.figure()
     look = methods.look("alibi")
