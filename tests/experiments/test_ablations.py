@@ -1,4 +1,4 @@
-"""Ablations: which runs there are, that nothing is trained or asked twice, and what is read of a trained model."""
+"""Ablations: which runs there are, what is asked of them, and what is read of a trained model."""
 
 import pytest
 import torch

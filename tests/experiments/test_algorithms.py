@@ -1,4 +1,4 @@
-"""The algorithmic tasks as an experiment: what is asked and counted, by hand; and a run of the smallest models."""
+"""The algorithmic tasks as an experiment: what is asked and counted, by hand."""
 
 import itertools
 from collections import Counter

@@ -51,7 +51,6 @@ SHARED = [
     "parallel_language",
     "parallel_profiles",
 ]
-DAY = 24
 
 
 @cache
@@ -79,17 +78,14 @@ def test_every_profile_can_run(name: str) -> None:
     assert (found.parts[["memory", "read_memory"]] < budget.MEMORY).all(axis=None)
 
 
-def test_goats_own_text_is_a_day_and_a_half() -> None:
+def test_goats_own_text_is_fetched_first() -> None:
     found = estimated("c4")
     assert not found.problems and set(found.parts["part"]) == {"sinks", "goat_languages"}
-    assert DAY < found.parts["hours"].sum() < 1.5 * DAY
     assert any("stream:c4: fetch it first" in note for note in found.notes)
 
 
-def test_gpu_is_a_day_and_a_third_of_one_gpu_with_models_of_thirty_million() -> None:
-    profile, found = config.profile("gpu"), estimated("gpu")
-    hours = found.parts["hours"].sum() + found.parts["read_hours"].sum()
-    assert DAY / 2 < hours < 1.34 * DAY
+def test_gpu_has_models_of_thirty_million() -> None:
+    profile = config.profile("gpu")
     for section, vocabulary in ((profile.passkey, 67), (profile.language, profile.language.vocabulary)):
         assert section.recipe.length == 512
         model = ModelConfig(vocabulary=vocabulary, encoding="bam", **section.size.model_dump())

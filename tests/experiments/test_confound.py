@@ -1,4 +1,4 @@
-"""One training length against many: what is trained, and what counts as a table."""
+"""One training length against many: what is trained and asked."""
 
 from attention_priors import config
 from attention_priors.experiments import confound

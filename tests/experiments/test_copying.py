@@ -1,4 +1,4 @@
-"""Goat's mixture of copies: what is measured of a head whose prior is known, and what counts as copied."""
+"""Goat's mixture of copies: what is measured of a head whose prior is known."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Dividing the work: what is read off heads, edits that leave the weights, and who is an exception."""
+"""Dividing the work: what is read off heads, and edits that leave the weights."""
 
 import pandas as pd
 import pytest

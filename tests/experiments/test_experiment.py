@@ -130,7 +130,6 @@ FEW = {
     "copying": ("copying", {"encodings": ("goat-eight",)}),
     "division": ("division", {"encodings": ("half-rope-bam",)}),
     "goat_offsets": ("goat_offsets", {"encodings": ("goat-rope",)}),
-    "goat_passkeys": ("goat_passkey", {"encodings": ("goat-code", "rope")}),
     "languages": ("language", {}),
     "learned": ("passkey", {}),
     "nope": ("nope", {"encodings": ("nope",)}),

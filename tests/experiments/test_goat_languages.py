@@ -1,4 +1,4 @@
-"""Goat and its rivals on text: whose runs they are, and differences paired by document."""
+"""Goat and its rivals on text: differences paired by document."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Answers at an offset that the query names: what is trained, asked and counted."""
+"""Answers at an offset that the query names: what is trained and asked."""
 
 import pandas as pd
 import torch

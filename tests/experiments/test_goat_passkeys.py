@@ -1,5 +1,6 @@
-"""Goat and its rivals on passkeys: what is trained, what is counted, where priors put their mass."""
+"""Goat and its rivals on passkeys: what is trained, and where priors put their mass."""
 
+import pandas as pd
 import pytest
 import torch
 
@@ -38,6 +39,21 @@ def test_a_rate_is_that_of_a_row():
     assert goat_passkeys.run(profile, "rope", 0).recipe.rate == usual
     with pytest.raises(ValueError, match="rates: nope, which encodings lacks"):
         goat_passkeys.Settings(**values | {"rates": {"nope": 0.5}})
+
+
+def test_every_model_is_asked_at_every_length_and_its_priors_are_read(tmp_path):
+    settings = PROFILE.goat_passkey.model_copy(update={"encodings": ("goat-code", "rope"), "seeds": (0,)})
+    one = PROFILE.model_copy(update={"goat_passkey": settings, "workers": 1})
+    found = goat_passkeys.EXPERIMENT.measured(one, tmp_path, tmp_path)
+    counts, heads = found["goat_passkey_counts"], found["goat_passkey_heads"]
+    lengths = [*settings.evaluation.lengths, *settings.far.lengths]
+    assert counts.groupby("encoding")["length"].apply(list).tolist() == [lengths] * 2
+    assert (counts["samples"] == 2).all() and (counts["early"] == 1).all() and (counts["trained"] == 128).all()
+    assert (counts["steps"] == counts["steps"].iloc[0]).all()
+    assert set(heads["encoding"]) == {"goat-code"} and len(heads) == settings.size.layers * settings.size.heads
+    assert (heads["length"] == 64).all()
+    again = goat_passkeys.EXPERIMENT.measured(one, tmp_path, tmp_path)
+    pd.testing.assert_frame_equal(again["goat_passkey_heads"], heads)
 
 
 def test_the_uniform_prior_has_half_ahead_and_what_is_near_by_hand():

@@ -1,4 +1,4 @@
-"""Language models of several sizes: which runs they are, and intervals over documents and seeds at once."""
+"""Language models of several sizes: intervals over documents and seeds at once."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Needles from end to end on local text, scores against models that know what they answer, and the arithmetic."""
+"""Needles from end to end on local text, and scores against models that know what they answer."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Passkeys read in chunks: what is asked, of whom, and what the frames count."""
+"""Passkeys read in chunks: what is asked, of whom, and what it costs."""
 
 import pandas as pd
 import pytest

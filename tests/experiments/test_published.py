@@ -1,4 +1,4 @@
-"""Published pairs: which are ranked, and that a prediction can be right, wrong or absent."""
+"""Published pairs: a prediction can be right, wrong or absent."""
 
 import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Arms change one thing each; the order is compared over encodings, and pairs by their seeds."""
+"""Arms change one thing each, and the order is compared over encodings."""
 
 import itertools
 

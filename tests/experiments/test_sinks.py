@@ -1,4 +1,4 @@
-"""What a sink is made of: content told from the prior, the band, norms, and the head that is followed."""
+"""What a sink is made of: content told from the prior, the band, and norms."""
 
 import math
 

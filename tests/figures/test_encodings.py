@@ -1,4 +1,4 @@
-"""What of the benchmark was not asked, is undefined or borrowed, in made-up answers."""
+"""What of the benchmark was not asked, is undefined or borrowed."""
 
 import numpy as np
 import pandas as pd
@@ -8,6 +8,7 @@ from attention_priors import config
 from attention_priors.experiments import answers as asking
 from attention_priors.experiments import benchmark
 from attention_priors.figures.encodings.benchmark import most_retrieving
+from attention_priors.training.runs import Run
 from figures.committed import frame
 
 
@@ -39,6 +40,18 @@ def test_a_seed_that_gave_up_counts_as_nothing_beside_one_that_did_not():
     assert made.loc[128, "low"] == pytest.approx(0.025 ** (1 / 6))
     assert list(made["asked"]) == [3, 2] and list(made["state"]) == ["asked", "asked"]
     assert made.loc[256, "mean"] == pytest.approx(2 / 3) and made.loc[256, "low"] == 0 and made.loc[256, "high"] == 1
+
+
+def test_parameters_are_those_beyond_nope_and_steps_those_of_the_run(tmp_path, monkeypatch):
+    def record(run):
+        own = run.spec.model.encoding == "t5"
+        parts = {"embedding": 10, "transformer": 100, "prior": 7 * own, "prior_fixed": 0}
+        return {"parameters": parts, "steps": 20 if own else 10}
+
+    monkeypatch.setattr(Run, "record", record)
+    told = frame("encodings_by_length"), frame("encodings_reach")
+    made = benchmark.summary(*told, config.profile("full"), tmp_path).set_index("encoding")
+    assert list(made.loc["t5", ["parameters", "steps"]]) == [7, 20] and made.loc["nope", "parameters"] == 0
 
 
 def test_extensions_are_answered_beside_the_runs_that_they_borrow(tmp_path, monkeypatch):

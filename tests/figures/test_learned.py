@@ -1,4 +1,4 @@
-"""The figures of learned priors from frames made up here: titles and captions say no more than what is drawn."""
+"""The figures of learned priors: titles and captions say no more than what is drawn."""
 
 import numpy as np
 import pandas as pd

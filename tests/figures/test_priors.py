@@ -1,4 +1,4 @@
-"""The figures of the generalised Gaussian: numbers that are whole, lines that differ without colour, captions."""
+"""The figures of the generalised Gaussian: distributions, lines that differ without colour, captions."""
 
 import pandas as pd
 import pytest

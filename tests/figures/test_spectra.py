@@ -1,4 +1,4 @@
-"""Figures on spectra and sinks: rows within their bounds, captions that follow the numbers."""
+"""Figures on spectra and sinks: rows within their bounds, and nothing looks like another."""
 
 import math
 

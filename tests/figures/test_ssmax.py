@@ -1,4 +1,4 @@
-"""Figures of scalable softmax: simulations against their leading order, captions with the figure's symbols."""
+"""Figures of scalable softmax: simulations against their leading order."""
 
 import pytest
 
