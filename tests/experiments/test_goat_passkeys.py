@@ -24,10 +24,6 @@ def test_all_rows_have_the_same_heads_and_the_recipe_of_the_passkeys():
         assert all(each.endswith("-undivided") for each in settings.rates), "rivals have one rate"
         assert {(spec.model.width, spec.model.heads) for spec in specs} == {(settings.size.width, settings.size.heads)}
         assert set(recipe.gate.lengths) <= set(settings.evaluation.lengths)
-        named = goat_passkeys.naming(profile)
-        assert len(set(named.values())) == len(specs) and all(
-            each.startswith("goat-passkeys/") for each in named.values()
-        )
 
 
 def test_a_rate_is_that_of_a_row():

@@ -182,11 +182,17 @@ def test_who_misses_too_often_is_asked_no_more(small):
     assert list(patient.loc["single-3", "asked"]) == [True, True, True, False]
 
 
-def test_the_average_is_over_all_tasks_where_too_few_encodings_tell_them_apart():
+def test_the_average_is_over_the_tasks_that_enough_encodings_learned_or_over_all():
     answers = frame("ruler_answers")
-    few = needles.averages(answers.query("encoding in ['bam', 'rope']"))
-    every = set(answers["task"]) - {"variable-tracking"}
-    assert set(few["tasks"]) == {len(every)} and needles.averages(answers)["tasks"].max() < len(every)
+    hard = answers.query("task == 'single-1'").assign(required=4)  # a quarter of the answers, at most
+    both = pd.concat(
+        [answers, hard.assign(task="multiquery"), hard.assign(task="variable-tracking")], ignore_index=True
+    )
+    assert needles.gates(both).groupby("task")["passed"].sum()[["multiquery", "variable-tracking"]].eq(0).all()
+    told = needles.averages(both)
+    assert set(told["tasks"]) == {2} and told["score"].tolist() == needles.averages(answers)["score"].tolist()
+    few = needles.averages(both.query("encoding in ['bam', 'rope']"))
+    assert set(few["tasks"]) == {3} and not few["passed"].any(), "all but tracking, of which one was not learned"
 
 
 def test_the_interval_of_a_score_is_no_narrower_than_that_of_whole_prompts():

@@ -29,7 +29,6 @@ def test_an_arm_changes_one_thing():
     assert own.recipe == usual.recipe.model_copy(update={"prior_rate": 0.2 * usual.recipe.prior_rate})
     assert long.recipe.length == 2 * usual.recipe.length and long.recipe.batch == usual.recipe.batch / 2
     assert arms.run(PROFILE, arms.RATES, "rope", 0) == passkey_run(PROFILE, "rope", 0), "no rate of its own: one run"
-    assert len(set(arms.naming(PROFILE).values())) == len(arms.naming(PROFILE))
 
 
 def test_the_rates_of_full_are_those_of_the_best_trial():

@@ -24,9 +24,8 @@ def test_what_was_not_asked_counts_as_nothing_and_what_is_undefined_does_not_cou
     assert at.loc["learned", "state"] == "undefined" and np.isnan(at.loc["learned", "mean"])
     # it answered to the end of what it was asked: no zero, no dot
     assert at.loc["bam-ssmax", "state"] == "left out" and np.isnan(at.loc["bam-ssmax", "mean"])
-    order = most_retrieving(frame("encodings_by_length"))
-    assert most_retrieving(made) == order, "what not all are asked does not count"
-    assert most_retrieving(made.iloc[::-1])[0] == order[0]
+    first = most_retrieving(frame("encodings_by_length"))[:5]
+    assert most_retrieving(made)[:5] == first, "what not all are asked does not count"
     tested = benchmark.reach(rows).groupby("encoding")["longest_tested"].max()
     assert tested["bam"] == tested["rope"] == far > tested["bam-ssmax"]
 

@@ -57,6 +57,12 @@ def cited():
     return "\n".join(found.values())
 
 
+def test_every_figure_and_table_has_its_latex_and_its_bibtex():
+    assert len(blocks("latex")) == len(blocks("bibtex")) == len(committed("figures", ".md")) > 0
+    assert len(committed("tables", ".tex")) == len(committed("tables", ".csv")) > 0
+    assert not re.search(r"= \{\}", cited()), "an empty field"
+
+
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="no pdflatex on this machine (texlive-latex-recommended)")
 def test_tables_figures_and_citations_compile_in_one_document_and_nothing_sticks_out(tmp_path):
     (tmp_path / "results").symlink_to(RESULTS)
