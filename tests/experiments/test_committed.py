@@ -35,8 +35,9 @@ def sentences():
 def test_an_executed_notebook_says_what_its_numbers_say(notebook, metric, module, name):
     say = getattr(importlib.import_module(f"attention_priors.experiments.{module}"), name)
     sentence, _, measured, value, low, high, *_ = say(frame(metric))
-    executed = nbformat.read(report(metric).layout.copy(notebook), as_version=4)
-    shown = [output for cell in executed.cells for output in cell.get("outputs", ())]
-    (text,) = (text for each in shown if sentence in (text := each.get("data", {}).get("text/markdown", "")))
-    number = f"{measured[0].upper()}{measured[1:]}: {bounded(value, low, high)}." if value == value else ""
-    assert number in text
+    layout = report(metric).layout
+    executed = nbformat.read(layout.copy(notebook), as_version=4)
+    shown = [output.get("data", {}) for cell in executed.cells for output in cell.get("outputs", ())]
+    number = f" *{measured[0].upper()}{measured[1:]}: {bounded(value, low, high)}.*" if value == value else ""
+    told = f"**Found in profile `{layout.profile}`.** {sentence}{number}"
+    assert told in [each.get("text/markdown") for each in shown]
