@@ -1,6 +1,5 @@
-"""Ablations: which runs there are, that nothing is trained or asked twice, and what is read of a trained model."""
+"""Ablations: which runs there are, what is asked of them, and what is read of a trained model."""
 
-import pandas as pd
 import pytest
 import torch
 
@@ -133,20 +132,3 @@ def test_misreading_changes_a_model_only_through_its_scale():
         for block in read.blocks:
             block.attention.prior.trained.theta_alpha.fill_(1.0)
         assert not torch.allclose(read(tokens), own, atol=1e-3)
-
-
-@pytest.mark.slow
-def test_a_smoke_profile_trains_answers_and_asks_nothing_twice(tmp_path, monkeypatch):
-    profile = config.profile("smoke").model_copy(update={"workers": 1, "seeds": (0,), "main_seeds": (0,)})
-    found = ablations.counts(profile, tmp_path, ["version", "interpolation"])
-    assert found["samples"].gt(0).all() and found.groupby(["study", "arm"]).size().nunique() == 1
-    files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
-    again = ablations.counts(profile, tmp_path, ["version", "interpolation"])
-    pd.testing.assert_frame_equal(found, again)
-    assert files == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
-    heads = ablations.heads(profile, tmp_path)
-    assert set(heads["encoding"]) == {n for n in (*profile.ablations.subset, *profile.ablations.sign) if "bam" in n}
-    first = heads[heads["encoding"] == "bam-negative-ssmax"].iloc[0]
-    assert first["beta"] < 0 and first["mu"] == 0
-    monkeypatch.setattr(Run, "model", lambda run: pytest.fail("heads are kept"))
-    pd.testing.assert_frame_equal(heads, ablations.heads(profile, tmp_path))

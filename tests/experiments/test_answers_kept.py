@@ -1,21 +1,17 @@
 """What models answered is committed beside their records, and taken from there in place of training."""
 
-import shutil
-import subprocess
-import sys
-
 import pytest
 import torch
 from safetensors.torch import load_file
 
 from attention_priors import config, store
+from attention_priors.commands import reproduce, train
 from attention_priors.config import ModelConfig
 from attention_priors.experiments import archive
 from attention_priors.publish.cluster import dispatch
 from attention_priors.store import manifest
 from attention_priors.store.layout import Layout
 from attention_priors.tasks import passkey
-from attention_priors.training import runs as training
 from attention_priors.training.runs import RESTORED, Run, RunSpec
 from training.small import RECIPE
 
@@ -178,34 +174,11 @@ def test_a_cluster_trains_what_others_start_from(kept, tmp_path):
     assert list(dispatch.waiting([other], runs, CPU)) == wanted
 
 
-def test_nothing_committed_is_nothing_restored(tmp_path, monkeypatch):
-    monkeypatch.setattr(archive, "planned", lambda *_: PLANNED)
-    assert restored(Layout(tmp_path / "results", "cpu"), tmp_path / "empty") == 0
-
-
-def test_the_commands_keep_and_take(tmp_path):
-    """Both from outside: runs of smoke that an empty store lacks, and answers that are not committed."""
-    results = tmp_path / "results"
-    environment = {"ATTENTION_PRIORS_CACHE": str(tmp_path / "cache"), "PATH": "/usr/bin:/bin"}
-
-    def said(*arguments):
-        done = subprocess.run(
-            [sys.executable, "-m", *arguments, "--profile", "smoke", "--results", str(results)],
-            capture_output=True,
-            text=True,
-            env=environment,
-            check=True,
-        )
-        return done.stdout
-
-    assert "0 run(s) of profile smoke kept in results/runs" in said("attention_priors.commands.train", "--keep")
-    taken = said("attention_priors.commands.reproduce", "--answers", "--list", "--only", "how_to_read")
-    assert "0 run(s) taken from results/runs with what they answered" in taken
-    shutil.rmtree(tmp_path / "cache", ignore_errors=True)
-
-
-def test_an_image_run_is_restored_as_any_other():
-    from attention_priors.training.vision.training import ImageRun
-
-    assert "train" not in vars(ImageRun) and "_train" in vars(ImageRun), "what says that a run is there is written once"
-    assert training.Run.train is ImageRun.train
+def test_the_commands_keep_and_take(tmp_path, monkeypatch, capsys):
+    """Runs of smoke that an empty store lacks, and answers that are not committed."""
+    monkeypatch.setattr(config, "CACHE", tmp_path / "cache")
+    own = ["--profile", "smoke", "--results", str(tmp_path / "results")]
+    assert train.main(["--keep", *own]) == 0
+    assert "0 run(s) of profile smoke kept in results/runs" in capsys.readouterr().out
+    assert reproduce.main(["--answers", "--list", "--only", "how_to_read", *own]) == 0
+    assert "0 run(s) taken from results/runs with what they answered" in capsys.readouterr().out

@@ -51,7 +51,6 @@ SHARED = [
     "parallel_language",
     "parallel_profiles",
 ]
-DAY = 24
 
 
 @cache
@@ -79,17 +78,14 @@ def test_every_profile_can_run(name: str) -> None:
     assert (found.parts[["memory", "read_memory"]] < budget.MEMORY).all(axis=None)
 
 
-def test_goats_own_text_is_a_day_and_a_half() -> None:
+def test_goats_own_text_is_fetched_first() -> None:
     found = estimated("c4")
     assert not found.problems and set(found.parts["part"]) == {"sinks", "goat_languages"}
-    assert DAY < found.parts["hours"].sum() < 1.5 * DAY
     assert any("stream:c4: fetch it first" in note for note in found.notes)
 
 
-def test_gpu_is_a_day_and_a_third_of_one_gpu_with_models_of_thirty_million() -> None:
-    profile, found = config.profile("gpu"), estimated("gpu")
-    hours = found.parts["hours"].sum() + found.parts["read_hours"].sum()
-    assert DAY / 2 < hours < 1.34 * DAY
+def test_gpu_has_models_of_thirty_million() -> None:
+    profile = config.profile("gpu")
     for section, vocabulary in ((profile.passkey, 67), (profile.language, profile.language.vocabulary)):
         assert section.recipe.length == 512
         model = ModelConfig(vocabulary=vocabulary, encoding="bam", **section.size.model_dump())
@@ -183,12 +179,6 @@ def test_positions_that_end_before_the_training_length_are_a_problem() -> None:
     )
     wanted = "benchmark: passkey/learned/0: trained at 16384, but it has 8192 positions"
     assert wanted in budget.estimate(profile).problems
-
-
-def test_the_command_prints_the_budget(capsys) -> None:
-    assert command.main(["--dry-run", "--profile", "smoke"]) == 0
-    printed = capsys.readouterr().out
-    assert "together 0." in printed and all(f"\n{part} " in printed for part in OWN + SHARED)
 
 
 def test_runs_are_listed_without_their_corpus(capsys, tmp_path, monkeypatch) -> None:

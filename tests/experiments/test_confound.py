@@ -1,6 +1,4 @@
-"""One training length against many: what is trained, and what counts as a table."""
-
-import pandas as pd
+"""One training length against many: what is trained and asked."""
 
 from attention_priors import config
 from attention_priors.experiments import confound
@@ -16,7 +14,6 @@ def test_the_two_ways_differ_in_the_texts_and_the_gate_alone():
         assert spec.recipe.varied is None and spec.recipe.gate.lengths == (128,)
         same = {"varied": usual.recipe.varied, "gate": usual.recipe.gate}
         assert spec.model_copy(update={"recipe": spec.recipe.model_copy(update=same)}) == usual
-    assert set(confound.naming(PROFILE).values()) == {f"confound/{n}/{s}" for n in ("rope", "alibi") for s in (0, 1)}
 
 
 def test_every_model_is_asked_at_every_length(tmp_path):
@@ -26,30 +23,3 @@ def test_every_model_is_asked_at_every_length(tmp_path):
     assert len(frame) == 2 * len(PROFILE.confound.evaluation.lengths)
     assert set(frame["training"]) == {confound.FIXED, confound.VARIED} and (frame["samples"] == 2).all()
     assert frame.groupby("training")["run"].nunique().eq(1).all() and frame["run"].nunique() == 2
-
-
-def world(training: str, accuracies: dict[int, float], seed: int = 0) -> list[dict]:
-    return [
-        {
-            "training": training,
-            "encoding": "rope",
-            "seed": seed,
-            "length": length,
-            "correct": round(20 * share),
-            "samples": 20,
-            "accuracy": share,
-            "trained": 128,
-        }
-        for length, share in accuracies.items()
-    ]
-
-
-def test_a_table_is_right_at_the_training_length_and_wrong_at_a_shorter_one():
-    tables = {96: 0.0, 127: 0.5, 128: 1.0, 129: 0.0}
-    retrieves = {96: 1.0, 127: 0.95, 128: 1.0, 129: 0.0}
-    never = {96: 0.0, 127: 0.0, 128: 0.5, 129: 0.0}
-    rows = world(confound.FIXED, tables) + world(confound.FIXED, retrieves, 1) + world(confound.FIXED, never, 2)
-    found = confound.between(pd.DataFrame(rows + world(confound.VARIED, retrieves))).set_index("training")
-    assert found.loc[confound.FIXED, "table"] == 1 and found.loc[confound.VARIED, "table"] == 0
-    assert found.loc[confound.FIXED, "worst"] == (0.0 + 0.95 + 0.0) / 3
-    assert found.loc[confound.VARIED, ["at", "worst"]].tolist() == [1.0, 0.95]

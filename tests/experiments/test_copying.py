@@ -1,4 +1,4 @@
-"""Goat's mixture of copies: what is measured of a head whose prior is known, and what counts as copied."""
+"""Goat's mixture of copies: what is measured of a head whose prior is known."""
 
 import math
 
@@ -64,45 +64,3 @@ def test_the_parts_are_the_logits_of_attention():
     rows = pd.DataFrame(experiment._parts(prior, weights, 12))
     assert rows["content"].abs().max() < 1e-4 and len(rows) == 2 * 12 * 13 // 2
     assert set(rows[rows["key"] > 0]["sink"].round(2)) < set(rows["sink"].round(2))
-
-
-def test_every_model_is_asked_at_every_length(tmp_path):
-    one = PROFILE.copying.model_copy(update={"seeds": (0,)})
-    frames = experiment.measure(PROFILE.model_copy(update={"workers": 1, "copying": one}), tmp_path, tmp_path)
-    losses, heads, drawn = (frames[f"copying_{part}"] for part in ("losses", "heads", "map"))
-    assert len(losses) == len(one.encodings) * len(one.multiples) and (losses["steps"] == one.recipe.steps).all()
-    assert len(heads) == len(one.encodings) * one.size.heads
-    assert set(drawn["encoding"]) == {"goat-eight"} and (drawn["key"] <= drawn["query"]).all()
-    assert (losses["excess"] - (losses["nll"] - losses["best"])).abs().max() < 1e-9
-    found = experiment.judged(losses, heads)
-    assert len(found) == len(one.encodings) and not found["copied"].any(), "a few steps teach nothing"
-
-
-def test_copied_is_a_matter_of_the_training_length():
-    def losses(excess, far):
-        return [
-            {
-                "encoding": "goat-eight",
-                "seed": 0,
-                "length": n,
-                "nll": 1.8,
-                "excess": x,
-                "expected": 1.8,
-                "one_copy": 2.2,
-                "steps": 4,
-                "trained": 64,
-            }
-            for n, x in ((64, excess), (1024, far))
-        ]
-
-    head = {"encoding": "goat-eight", "seed": 0, "below": 0.6}
-    heads = pd.DataFrame(
-        [
-            head | {"head": 0, "prior_first": 0.9, "prior_previous": 0.0, "u_peak": 0, "kappa_peak": 7},
-            head | {"head": 1, "prior_first": 0.1, "prior_previous": 0.7, "u_peak": 3, "kappa_peak": 1},
-        ]
-    )
-    for excess, far, copied in ((0.04, 0.9, True), (0.06, 0.0, False)):
-        row = experiment.judged(pd.DataFrame(losses(excess, far)), heads).iloc[0]
-        assert (row["copied"], row["far"], row["longest"]) == (copied, far, 1024)
-        assert (row["prior_first"], row["prior_previous"], row["u_peak"], row["kappa_peak"]) == (0.9, 0.7, 0, 1)

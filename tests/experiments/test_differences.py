@@ -7,7 +7,6 @@ import pytest
 
 from attention_priors.experiments.differences import COLUMNS, QUESTIONS, differences
 from attention_priors.figures import FIGURES
-from attention_priors.figures.spec import NotCompared
 from attention_priors.positions.encodings import ENCODINGS
 
 FULL = dict.fromkeys((96, 128, 512, 2048, 8192), 50)
@@ -58,23 +57,6 @@ def test_holm_counts_the_pairs_of_a_length():
     assert pair["low"] > 0 and not pair["differs"]
 
 
-def test_a_profile_without_pairs_has_no_rows_and_no_figure():
-    empty = differences(counts(rope=FULL))
-    assert empty.empty and list(empty.columns) == COLUMNS
-    with pytest.raises(NotCompared, match="no pair of encodings passed"):
-        FIGURES["encodings_differences"].draw(empty)
-
-
 def test_every_pair_is_of_known_encodings_and_asked_once():
     pairs = [pair for each in QUESTIONS.values() for pair in each]
     assert {name for pair in pairs for name in pair} <= {*ENCODINGS, *WANTED} and len(set(pairs)) == len(pairs)
-
-
-def test_the_figure_draws_a_row_for_each_pair():
-    near = FULL | {2048: 10, 8192: 0}
-    found = differences(counts(sandwich=FULL, alibi=near, bam=FULL, nope=near))
-    spec = FIGURES["encodings_differences"]
-    axes = spec.draw(spec.check(found)).axes
-    assert [ax.get_title() for ax in axes] == ["4×", "16×", "64×"]
-    pairs = found[["ours", "theirs"]].drop_duplicates()
-    assert len(axes[0].get_yticklabels()) == len(pairs) and "Sandwich − ALiBi" in spec.caption(found)

@@ -1,4 +1,4 @@
-"""Dividing the work: what is read off heads, edits that leave the weights, and who is an exception."""
+"""Dividing the work: what is read off heads, and edits that leave the weights."""
 
 import pandas as pd
 import pytest
@@ -11,6 +11,7 @@ from attention_priors.experiments.arms import passkey_run
 from attention_priors.model import Transformer
 from attention_priors.positions.encodings import ENCODINGS, encoding, still
 from attention_priors.tasks import addressing, passkey
+from figures.committed import frame
 
 LENGTH, FAR = 128, 256
 
@@ -71,15 +72,6 @@ def test_a_windowed_encoding_differs_from_the_other_by_its_window() -> None:
     assert set(division.WINDOWED.values()) == windowed
 
 
-def test_the_control_has_the_window_of_the_rotated_row_and_turns_nothing() -> None:
-    for prior in ("", "-bam", "-kerple-power"):
-        one, two = encoding(f"half-rope-window{prior}"), encoding(f"half-window{prior}")
-        assert (one.window, one.rotated_heads, one.prior) == (two.window, two.rotated_heads, two.prior)
-        q = torch.randn(1, 2, 5, 8)
-        turned, _ = two.rotary(8, 10_000.0)(q, q, torch.arange(5), torch.arange(5))
-        assert torch.equal(turned, q)
-
-
 def test_near_and_far_addresses_are_told_by_the_way_back(monkeypatch) -> None:
     """An oracle for symbols less than 32 back answers all near addresses and no far one."""
 
@@ -94,23 +86,6 @@ def test_near_and_far_addresses_are_told_by_the_way_back(monkeypatch) -> None:
     assert (rows.groupby("length")["samples"].sum() == profile.division.evaluation.samples * 8).all()
 
 
-def frames(**found):
-    """By "encoding": accuracy at T and beyond, and the copying attention of a rotated and of another head."""
-    answers, heads = [], []
-    for name, (at, beyond, rotated, other) in found.items():
-        common = {"encoding": name, "seed": 0, "steps": 9, "run": "r", "trained": LENGTH}
-        for length, share in ((LENGTH, at), (FAR, beyond)):
-            every = (division.RETRIEVAL, share), (division.NEAR, 1.0), (division.FAR, 0.5)
-            answers += [
-                common | {"task": task, "length": length, "correct": round(20 * x), "samples": 20} for task, x in every
-            ]
-        for turned, mass in ((1, rotated), (0, other)):
-            heads.append(
-                common | {"rotated": turned, "copied": mass, "whole": 20, "without": 20 - 10 * turned, "far": FAR}
-            )
-    return pd.DataFrame(answers), pd.DataFrame(heads)
-
-
 def test_a_prior_rate_is_of_addresses_alone() -> None:
     profile = config.profile("smoke")
     usual, passkeys = division.spec(profile, "rope-bam", 0), passkey_run(profile, "rope-bam", 0)
@@ -121,31 +96,7 @@ def test_a_prior_rate_is_of_addresses_alone() -> None:
     assert passkey_run(profile, "rope-bam", 0) == passkeys
 
 
-def test_an_exception_copies_through_heads_that_should_have_failed_or_kept_on() -> None:
-    found = frames(
-        **{
-            "half-rope": (1, 1, 0.1, 0.9),
-            "rope": (1, 0, 0.9, 0.1),
-            "rope-bam": (1, 1, 0.9, 0.1),
-            "half-rope-bam": (1, 0, 0.1, 0.9),
-            "bam": (0.5, 0, 0.1, 0.9),
-            "half-window": (1, 0, 0.1, 0.9),
-        }
-    )
-    made = division.models(*found).set_index("encoding")
-    assert made["exception"].to_dict() == {
-        "half-rope": False,
-        "rope": False,
-        "rope-bam": True,
-        "half-rope-bam": True,
-        "bam": False,
-        "half-window": False,
-    }
-    assert made["rotated"].tolist() == pytest.approx([0.1, 0.9, 0.9, 0.1, 0.1, 0.1]) and (made["lost"] == 1).all()
-    assert made["at_far_correct"].tolist() == [20, 0, 20, 0, 0, 0] and (made["beyond_longest"] == 0.5).all()
-
-
 def test_passkeys_that_were_not_asked_where_heads_were_are_one_line() -> None:
-    answers, heads = frames(rope=(1, 1, 0.1, 0.9))
-    with pytest.raises(ValueError, match=r"^passkeys were not asked at 512 tokens, where heads were; ask them there"):
-        division.models(answers, heads.assign(far=512))
+    answers, heads = frame("division_answers"), frame("division_heads")
+    with pytest.raises(ValueError, match=r"^passkeys were not asked at 511 tokens, where heads were; ask them there"):
+        division.models(answers, heads.assign(far=511))

@@ -9,6 +9,7 @@ from attention_priors import config, experiments
 from attention_priors.experiments import EXPERIMENTS, Experiment, unread
 from attention_priors.experiments.arms import passkey_run
 from attention_priors.experiments.seeds import carry, over_seeds
+from attention_priors.training.runs import Run
 
 PROFILES = ("smoke", "cpu", "full", "gpu", "paper")
 
@@ -121,3 +122,38 @@ def test_over_seeds_has_a_row_per_group_in_the_order_asked_for():
     sorted_ = over_seeds(frame, ("name",), lambda group: {"seeds": len(group)}, sort=True)
     assert sorted_.to_dict("list") == {"name": ["a", "b"], "seeds": [1, 2]}
     assert carry(frame, "trained", "scored") == {"trained": 8}
+
+
+# Of the smallest profile: the section of an experiment, and the few encodings that are enough here.
+FEW = {
+    "algorithms": ("algorithms", {"tasks": ("copy", "parity"), "encodings": ("rope", "rope-randomised-128")}),
+    "copying": ("copying", {"encodings": ("goat-eight",)}),
+    "division": ("division", {"encodings": ("half-rope-bam",)}),
+    "goat_offsets": ("goat_offsets", {"encodings": ("goat-rope",)}),
+    "languages": ("language", {}),
+    "learned": ("passkey", {}),
+    "nope": ("nope", {"encodings": ("nope",)}),
+    "parallel_needles": ("parallel_needles", {"encodings": ("rope",), "methods": ("k3",), "far_methods": ("k3",)}),
+    "prior_ablations": (
+        "ablations",
+        {"start": (), "subset": (), "scaling": (), "sign": ("bam-negative-ssmax",), "version": ("bam",)},
+    ),
+    "readings": ("readings", {"encodings": ("t5",), "extensions": ("rope-pi-4",), "lengths": (16, 32)}),
+    "recall": ("recall", {"encodings": ("rope",)}),
+    "resolution": ("resolution", {"encodings": ("nope-2d", "goat-2d"), "class_token": (False,)}),
+}
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_what_was_measured_is_read_again_and_neither_trained_nor_asked(name, small, cache, tmp_path, monkeypatch):
+    section, changes = FEW[name]
+    settings = getattr(small, section)
+    one = {"seeds": settings.seeds[:1]} if getattr(settings, "seeds", None) else {}
+    profile = small.model_copy(update={section: settings.model_copy(update=changes | one)})
+    first = EXPERIMENTS[name].measured(profile, tmp_path, cache)
+    monkeypatch.setattr(Run, "model", None)  # whoever opens a model now fails
+    again = EXPERIMENTS[name].measured(profile, tmp_path, cache)
+    assert list(again) == list(EXPERIMENTS[name].frames)
+    for frame, rows in first.items():
+        pd.testing.assert_frame_equal(again[frame], rows)
+        assert len(rows), frame

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_priors import config
 from attention_priors.experiments import confound, findings, robustness
+from figures.committed import frame as committed
 
 LENGTHS = (96, 128, 512, 2048, 8192)
 
@@ -29,46 +29,7 @@ def counts(far: dict[str, tuple[int, ...]], near: int = 20) -> pd.DataFrame:
     )
 
 
-def test_who_reaches_is_named_and_the_last_of_them_has_the_interval():
-    found = dict(
-        zip(
-            findings.COLUMNS,
-            findings.who_reaches(
-                counts(
-                    {
-                        "kerple-log": (20, 20),
-                        "sandwich": (18, 16),
-                        "rope": (0, 2),
-                        "rope-local": (20, 20),
-                        "alibi-ssmax": (20, 20),
-                    }
-                )
-            ),
-            strict=True,
-        )
-    )
-    assert found["finding"] == (
-        "Of 3 encodings without SSMax 1 finds at least 0.8 of the passkeys at 64 times the training length, by the "
-        "whole interval: KERPLE log; 1 finds fewer, at most 0.05 [0.00, 0.69]; 1 is undecided."
-    )
-    assert found["more"] == (
-        "These: KERPLE log 1.00. Fewer: RoPE 0.05. Undecided: Sandwich 0.85 [0.21, 1.00]. With SSMax: ALiBi SSMax "
-        "1.00. All rows of the benchmark that learn the task at up to 128 tokens; the line, 0.8, is ours. An interval "
-        "of three perfect seeds knows of prompts only."
-    )
-    assert found["value"] == 1 and found["low"] >= 0.8
-    assert found["measured"] == "accuracy of KERPLE log"
-    assert found["figure"] == "encodings_accuracy"
-
-
-def test_the_encodings_that_readers_look_for_are_named_among_the_others():
-    said = findings.who_reaches(
-        counts({"bam": (20, 20), "sandwich": (20, 20), "bam-bounded": (20, 20), "rope": (0, 0), "xpos": (0, 0)})
-    )[0]
-    assert said.startswith("Of 5 encodings without SSMax 3 find at least 0.8 of")
-    assert said.endswith(
-        "interval: BAM (2 forms) and Sandwich; 2 find fewer (RoPE among them), at most 0.00 [0.00, 0.09]."
-    )
+def test_encodings_with_a_window_are_named_together():
     windows = {"bam": (20, 20), "half-window-bam": (20, 20), "alternating": (20, 20), "rope": (0, 0)}
     said = findings.who_reaches(counts(windows))[0]
     assert ": BAM and 2 with a window on some heads or layers; 1 finds fewer" in said
@@ -86,102 +47,6 @@ def test_nobody_reaches_or_nobody_has_learned():
     assert none.startswith("Of 2 encodings without SSMax none finds at least 0.8 of the passkeys at 64 times")
     missed = findings.who_reaches(counts({"rope": (20, 20)}, near=10))
     assert missed[0] == "No encoding passed its gate." and np.isnan(missed[3])
-
-
-def models(**both: tuple[tuple[int, int], ...]) -> pd.DataFrame:
-    """Passkeys and addresses, of 20 each, of every seed of a composition."""
-    return pd.DataFrame(
-        {
-            "encoding": name.replace("_", "-"),
-            "seed": seed,
-            "passed": True,
-            "trained": 128,
-            "longest": 8192,
-            "longest_address": 1024,
-            "at_longest_correct": passkeys,
-            "at_longest_samples": 20,
-            "near_longest_correct": addresses,
-            "near_longest_samples": 20,
-            "beyond_longest_correct": 1,
-            "beyond_longest_samples": 20,
-        }
-        for name, each in both.items()
-        for seed, (passkeys, addresses) in enumerate(each)
-    )
-
-
-BOTH, TELLS, FINDS = ((20, 20), (18, 20)), ((0, 20), (20, 20)), ((20, 2), (20, 3))
-
-
-def test_who_divides_the_work_is_counted_beside_those_without_window_or_rotation():
-    frame = models(half_rope_window=BOTH, half_rope=TELLS, half_window=FINDS, rope=((0, 0), (0, 0)))
-    sentence, more, _, value, low, high, *_ = findings.dividing(frame)
-    assert "In 2 of 2 pairs of models, one trained on each task, both answer at least 0.8, at 64 T and" in sentence
-    assert "without the window in 1 of 2, without the rotation, which costs the near places, in 0 of 2." in sentence
-    assert sentence.endswith("Places farther back are lost (0.05).")
-    assert value == high == 1 and 0 < low < 1 and "Of 2 pairs that rotate all heads" in more and "0 do both." in more
-    assert "Without the rotation it is the addresses that fail: 2 of 2 find the passkeys." in more
-    layers = pd.concat([frame, models(rope_layer_2_bam=BOTH)])
-    assert findings.dividing(layers)[1].endswith("2 do both (RoPE in layer 2 × BAM: 2).")
-    alternating = pd.concat([frame, models(alternating=BOTH, rope_layers_1_2=TELLS)])
-    sentence, more, *_ = findings.dividing(alternating)
-    assert "half of the heads, or all layers but the last, rotate and see the latest T/4 tokens only" in sentence
-    assert "In 4 of 4 pairs" in sentence and "without the window in 2 of 4," in sentence and "or one layer" in more
-    failed = frame.assign(passed=frame["encoding"] != "half-window")
-    assert findings.dividing(failed)[0] == "Not every composition has a model that passed its gate."
-
-
-def test_what_mends_a_pretrained_model_is_told_with_the_interval_of_the_surest():
-    losses = {
-        ("as-is", 4096): (2.0, 2.2),
-        ("as-is", 12288): (4.0, 4.4),
-        ("yarn", 12288): (2.5, 2.7),
-        ("sinks", 12288): (2.4, 2.4),
-    }
-    frame = pd.DataFrame(
-        {"document": f"d{k}", "way": way, "length": length, "loss": loss, "trained": 8192, "model": "Small, 4 bits"}
-        for (way, length), each in losses.items()
-        for k, loss in enumerate(each)
-    )
-    sentence, more, measured, value, low, high, *_ = findings.pretrained(frame)
-    assert sentence == (
-        "Small, a language model with RoPE trained to 8,192 tokens, has a loss of 2.10 nats a token at 4,096 and of "
-        "4.20 at 12,288; a window with four sinks 2.40, YaRN 2.60, without training."
-    )
-    assert measured == "gain by YaRN" and 0 < low < value < high and value == pytest.approx(1.6)
-    assert "YaRN 1.50 to 1.70" in more
-    assert np.isnan(findings.pretrained(frame[frame["length"] == 4096])[3])
-
-
-def test_perplexity_goes_with_retrieval_but_for_windows_and_level_curves():
-    names = ("bam", "kerple-log", "alibi", "t5", "rope", "rope-local", "nope")
-    rows = [
-        {
-            "encoding": name,
-            "multiple": multiple,
-            "perplexity": perplexity,
-            "accuracy": accuracy,
-            "decides": name != "nope",
-        }
-        for multiple, perplexities, accuracies in (
-            (2.0, (4.0, 4.1, 4.4, 4.5, 5.0, 4.2, 1.0), (1.0, 1.0, 0.9, 0.8, 0.2, 0.4, 1.0)),
-            (16.0, (4.0, 4.1, 4.5, 9.0, 40.0, 4.2, 1.0), (1.0, 0.9, 0.3, 0.2, 0.0, 0.1, 1.0)),
-        )
-        for name, perplexity, accuracy in zip(names, perplexities, accuracies, strict=True)
-    ]
-    frame = pd.DataFrame(rows)
-    sentence, more, _, value, low, high, *_ = findings.perplexity_tells(frame)
-    assert sentence.startswith(
-        "Perplexity at 16 times the training length goes with retrieval there: rank correlation -1.00 over 5 encodings "
-        "that see the whole text"
-    )
-    assert "RoPE Local, which sees a window only, has a lower one than 3 of them and finds 0.10" in sentence
-    assert sentence.endswith(
-        "of the 3 whose loss grows by at most 0.1 nats from 2 T to 16 T, 2 find at least 0.8 of the passkeys at 16 T, "
-        "ALiBi finds 0.30 (perplexity 4.40, then 4.50)."
-    )
-    assert value == low == high == -1 and more.startswith("With RoPE Local: -0.83")
-    assert np.isnan(findings.perplexity_tells(frame[:1])[3])
 
 
 def one_length_each(**places: tuple[float, ...]) -> pd.DataFrame:
@@ -202,27 +67,19 @@ def one_length_each(**places: tuple[float, ...]) -> pd.DataFrame:
     )
 
 
-def test_what_one_length_costs_is_told_by_encoding():
-    frame = one_length_each(rope=(0.2, 0.21, 0.22), nope=(0.98, 0.99, 1.0), alibi=(0.6, 0.9, 1.0))
-    sentence, more, measured, value, low, high, *_ = findings.one_length(frame)
-    assert "128 tokens, RoPE finds a share of the passkeys in shorter prompts that is lower by 0.79 than" in sentence
-    assert sentence.endswith("; within 0.05 for NoPE; undecided for ALiBi.")
-    assert measured == "fewer, RoPE"
-    assert low < value < high and value == pytest.approx(0.79) and "3 of 9 trained at one, 0 of 9 at many" in more
-    level = findings.one_length(frame[frame["encoding"] == "nope"])
-    assert "costs no encoding for certain anything" in level[0] and level[2] == "fewer, NoPE"
-
-
-def test_a_difference_that_is_none_is_no_cost():
-    said = findings.one_length(one_length_each(rope=(0.2, 0.21, 0.22), bam=(0.99, 0.98, 0.985)))[0]
-    assert "tokens, RoPE finds" in said and said.endswith("; within 0.05 for BAM.")
-
-
-def test_a_cost_that_needs_all_seeds_is_not_called_certain():
-    frail = findings.one_length(one_length_each(rope=(0.3, 0.7, 0.6, 0.4), sinusoidal=(0.2, 0.21, 0.22, 0.2)))
-    assert (
-        "tokens, Sinusoidal finds" in frail[0] and "; certain only with all seeds: RoPE 0.50 [0.21, 0.79]" in frail[0]
+def test_what_one_length_costs_is_certain_frail_or_none():
+    sentence, _, _, value, low, high, *_ = findings.one_length(
+        one_length_each(rope=(0.2, 0.21, 0.22), nope=(0.98, 0.99, 1.0), alibi=(0.6, 0.9, 1.0))
     )
+    assert (
+        "tokens, RoPE finds a share of the passkeys in shorter prompts that is lower by 0.79" in sentence
+        and low < value < high
+    )
+    assert sentence.endswith("; within 0.05 for NoPE; undecided for ALiBi.")
+    level = findings.one_length(one_length_each(nope=(0.98, 0.99, 1.0)))
+    assert "costs no encoding for certain anything" in level[0] and level[2] == "fewer, NoPE"
+    frail = findings.one_length(one_length_each(rope=(0.3, 0.7, 0.6, 0.4), sinusoidal=(0.2, 0.21, 0.22, 0.2)))[0]
+    assert "tokens, Sinusoidal finds" in frail and "; certain only with all seeds: RoPE 0.50 [0.21, 0.79]" in frail
 
 
 @pytest.mark.parametrize(("turned", "said"), [(0, "None {} changes"), (2, "2 {} change")])
@@ -232,14 +89,6 @@ def test_other_recipes_are_told_by_the_pairs_that_they_turn(turned, said):
     pairs = "of the 31 pairs that differ among the 10 of the main comparison"
     assert told == f"{said.format(pairs)} order under any of 2 other recipes."
     assert more.endswith("they keep 28 to 30 for certain (larger models and own rates; Kendall's τ 0.90 to 0.94).")
-
-
-RESULTS = config.ROOT / "results"
-
-
-def committed(name: str, profile: str = "full") -> pd.DataFrame:
-    (path,) = (RESULTS / profile / "metrics").glob(f"{name}.csv*")
-    return pd.read_csv(path)
 
 
 def without(frame: pd.DataFrame, *columns: str) -> list[pd.DataFrame]:
@@ -266,21 +115,12 @@ def test_the_committed_findings_stand_without_any_one_encoding_and_any_one_seed(
         sentence, _, measured, _, low, *_ = findings.one_length(frame)
         assert "predicted before their runs" in measured
         assert re.search(r"tokens, [^;]*(RoPE|Sinusoidal) finds? ", sentence) and low > 0.3, sentence
-    for frame in without(committed("pretrained_losses", "cpu"), "document"):
+    for frame in without(committed("pretrained_losses"), "document"):
         assert findings.pretrained(frame)[4] > 0.5
 
 
 def test_a_profile_without_compositions_and_pretrained_model_has_the_other_findings():
-    perplexity = pd.DataFrame(
-        {"encoding": ["bam"], "multiple": 16.0, "perplexity": 4.0, "accuracy": 1.0, "decides": True}
-    )
-    one = pd.DataFrame(
-        {"training": way, "encoding": "nope", "seed": seed, "length": length, "trained": 128, "accuracy": 1.0}
-        for way in (confound.FIXED, confound.VARIED)
-        for seed in (0, 1)
-        for length in (96, 128)
-    )
-    none = pd.DataFrame()
-    unknown = pd.DataFrame([["larger", 1, np.nan, -1.0, 1.0, 0, 0, 0]], columns=robustness.ORDER)
-    found = findings.findings(none, counts({"bam": (20, 20)}), none, perplexity, one, unknown)
+    none, unknown = pd.DataFrame(), committed("robustness_order").assign(tau=np.nan, encodings=1, pairs=0)
+    there = [committed(metric) for metric in ("perplexity_and_retrieval", "passkey_confound")]
+    found = findings.findings(none, counts({"bam": (20, 20)}), none, *there, unknown)
     assert list(found["figure"]) == ["encodings_accuracy", "perplexity_and_retrieval", "passkey_confound"]

@@ -95,12 +95,6 @@ def test_what_is_written_follows_the_model():
     assert not torch.equal(free, continuations.written(made, drawn(400, 4), 30, 1))
 
 
-def test_content_counts_g_and_c():
-    assert genome.BASES == "ACGT"
-    found = continuations.content(torch.tensor([[0, 1, 2, 3, 1, 1, 2, 2]]), 4)
-    assert found.tolist() == [[0.5, 1.0]]
-
-
 def test_intervals_of_r_draw_whole_texts():
     generator = np.random.default_rng(0)
     true = generator.random((50, 4))
@@ -124,63 +118,6 @@ def test_intervals_of_r_draw_whole_texts():
 
 
 # --- what is derived ---
-
-
-def losses(bits):
-    """bits[encoding][seed] on new windows, half of it on the others."""
-    return pd.DataFrame(
-        {
-            "encoding": name,
-            "seed": seed,
-            "window": window,
-            "new": window < 3,
-            "passed": value < 1.91,
-            "bits": value if window < 3 else value / 2,
-        }
-        for name, seeds in bits.items()
-        for seed, value in enumerate(seeds)
-        for window in range(6)
-    )
-
-
-CHAINS = pd.DataFrame(
-    {
-        "order": order,
-        "windows": part,
-        "count": 3,
-        "strength": 1.0,
-        "bits": 2 - 0.03 * order,
-        "scored": 24,
-        "trained": 48,
-    }
-    for part in ("new", "all")
-    for order in range(6)
-)
-
-
-def test_encodings_are_told_beside_the_chains():
-    both = genomes.beside(losses({"rope": (1.90, 1.93), "nope": (1.99, 2.01)}), CHAINS)
-    assert len(both) == 12 + 8 and both["encoding"].isna().sum() == 12
-    found = genomes.over_models(both).set_index("encoding")
-    assert found["passed"].to_dict() == {"rope": 1, "nope": 0} and found.loc["rope", "new"] == pytest.approx(1.915)
-    assert found.loc["rope", "all"] == pytest.approx(0.75 * 1.915) and found.loc["rope", "floor"] == 2 - 0.09
-    assert found["below"].to_dict() == {"rope": 3, "nope": 0}
-    worse = genomes.over_models(genomes.beside(losses({"rope": (1.7, 1.7)}), CHAINS))
-    assert np.isnan(worse.loc[0, "below"])
-
-
-def test_correlations_have_a_row_for_what_needs_no_model():
-    generator = np.random.default_rng(0)
-    true = generator.random((20, 4))
-    rows = []
-    for name, share in (("rope", 0.0), ("goat-composite", 0.9)):
-        made = share * true + (1 - share) * generator.random((20, 4))
-        rows += continuations.rows(made, true, true.mean(1), encoding=name, seed=0)
-    found = genomes.correlations(pd.DataFrame(rows)).set_index("encoding")
-    assert found.loc["goat-composite", "r"] > 0.9 and abs(found.loc["rope", "r"]) < 0.3
-    assert 0.2 < found.loc["beginning", "r"] < 0.8
-    assert (found["low"] < found["r"]).all() and (found["r"] < found["high"]).all()
-    assert (found["few_high"] - found["few_low"] > found["high"] - found["low"]).all()
 
 
 # --- what it costs ---
@@ -215,11 +152,6 @@ def test_all_ways_to_goats_prior_give_the_same():
 @pytest.fixture(scope="module")
 def measured():
     return pd.DataFrame(cost.cost(SIZE, (128, 256), torch.device("cpu"), 2))
-
-
-def test_every_way_is_timed_in_every_round(measured):
-    assert len(measured) == len(cost.WAYS) * 2 * 2 and (measured["milliseconds"] > 0).all()
-    assert cost.STORED not in BACKENDS
 
 
 def test_with_the_same_kernel_memory_is_the_same_and_grows_with_the_length(measured):

@@ -1,7 +1,6 @@
-"""Answers at an offset that the query names: what is trained, asked and counted."""
+"""Answers at an offset that the query names: what is trained and asked."""
 
 import pandas as pd
-import pytest
 import torch
 
 from attention_priors import config
@@ -41,34 +40,3 @@ def test_answers_are_counted_by_octave_of_the_address():
     assert found["samples"].sum() == 64 * addressing.QUERIES and list(found.index) == [1, 2, 4, 8, 16, 32, 64]
     right = found["correct"] / found["samples"]
     assert right.tolist() == [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
-
-
-def test_totals_and_octaves_agree():
-    rows = pd.DataFrame(
-        {
-            "encoding": "goat-rope",
-            "seed": seed,
-            "steps": 9,
-            "run": "r",
-            "length": 128,
-            "address": address,
-            "correct": right,
-            "samples": 10,
-            "trained": 128,
-        }
-        for seed in (0, 1)
-        for address, right in ((1, 10), (2, 4 + seed))
-    )
-    total = goat_offsets.totals(rows)
-    assert total[["correct", "samples", "steps"]].values.tolist() == [[14, 20, 9], [15, 20, 9]]
-    by = goat_offsets.by_address(rows).set_index("address")
-    assert by["mean"].tolist() == pytest.approx([1.0, 0.45]) and (by["seeds"] == 2).all()
-
-
-def test_a_model_is_asked_once_and_kept(tmp_path):
-    settings = PROFILE.goat_offsets.model_copy(update={"encodings": ("goat-rope",), "seeds": (0,)})
-    one = PROFILE.model_copy(update={"goat_offsets": settings, "workers": 1})
-    first = goat_offsets.measure(one, tmp_path, tmp_path)["goat_offset_answers"]
-    assert set(first["length"]) == set(PROFILE.division.evaluation.lengths) and first["run"].nunique() == 1
-    assert len(list(tmp_path.glob("*/offsets-*.json"))) == 1
-    pd.testing.assert_frame_equal(goat_offsets.measure(one, tmp_path, tmp_path)["goat_offset_answers"], first)

@@ -1,4 +1,4 @@
-"""Language models of several sizes: which runs they are, and intervals over documents and seeds at once."""
+"""Language models of several sizes: intervals over documents and seeds at once."""
 
 import itertools
 
@@ -8,22 +8,10 @@ import pytest
 
 from attention_priors import config
 from attention_priors.evaluation import crossed_interval
-from attention_priors.experiments import language_scale, said, unread
-from attention_priors.figures import FIGURES, TABLES, NotCompared
+from attention_priors.experiments import language_scale, said
+from attention_priors.figures import FIGURES, TABLES
 
 PROFILE = config.profile("smoke")
-
-
-def test_every_size_encoding_and_seed_is_a_run_with_its_own_name():
-    settings, found = PROFILE.language_scale, unread(PROFILE)
-    names = set(language_scale.naming(PROFILE, found).values())
-    widths = [size.width for size in settings.sizes]
-    each = itertools.product(widths, settings.encodings, settings.seeds)
-    assert names == {f"language-scale/{width}/{name}/{seed}" for width, name, seed in each}
-    (spec, *_), (own, *_) = zip(*language_scale.wanted(PROFILE, found).items(), strict=True)
-    assert spec.recipe == settings.recipe and spec.model.width == widths[0] == own.language.size.width
-    assert (own.language.documents, own.language.lengths) == (settings.documents, settings.lengths)
-    assert own.language.domains == PROFILE.language.domains[:1]
 
 
 @pytest.mark.parametrize(("documents", "seeds"), [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (0.3, 1.0)])
@@ -70,8 +58,6 @@ def test_who_misses_the_gate_in_all_seeds_is_a_row_without_a_loss():
     found = language_scale.growth(losses(missed=[("alibi", seed) for seed in range(3)]))
     own = found[found["encoding"] == "alibi"]
     assert (own["seeds"] == 0).all() and own["loss"].isna().all()
-    with pytest.raises(NotCompared):  # RoPE alone is left
-        FIGURES["language_scale"].draw(found)
     small = language_scale.growth(losses(missed=[("alibi", 0)]))
     some = small.assign(seeds=small["seeds"].where((small["encoding"] != "alibi") | (small["width"] != 96), 0))
     assert TABLES["language_scale"].build(some)["encoding"].value_counts().to_dict() == {"RoPE": 2, "ALiBi": 1}

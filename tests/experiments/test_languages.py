@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 import torch
 
-from attention_priors import config, evaluation
+from attention_priors import evaluation
 from attention_priors.experiments import corpus, documents, languages
-from attention_priors.training.runs import Run
 
 
 def frame():
@@ -47,33 +46,8 @@ def test_growth_is_taken_within_a_seed():
     }
 
 
-@pytest.fixture
-def small(tmp_path):
-    """The smoke profile on local text: three encodings, two models."""
-    folder = tmp_path / "text"
-    folder.mkdir()
-    rng = np.random.default_rng(1)
-    for name in "abcdefghij":
-        words = rng.choice(["red", "green", "blue", "one", "two", "sees", "and"], 400)
-        (folder / f"{name}.txt").write_text(" ".join(words), encoding="utf-8")
-    smoke = config.profile("smoke")
-    changes = {
-        "corpus": f"text:{folder}",
-        "domains": ("text",),
-        "vocabulary": 300,
-        "lengths": (16, 32, 64),
-        "scored": 8,
-        "encodings": ("rope", "rope-local", "alibi"),
-        "documents": 1,
-        "more_steps": {},
-        "recipe": smoke.language.recipe.model_copy(update={"length": 16, "steps": 2}),
-    }
-    language = smoke.language.model_copy(update=changes)
-    return smoke.model_copy(update={"language": language, "seeds": (0,), "main_seeds": (0,), "workers": 1})
-
-
-def test_losses(small, tmp_path):
-    found = languages.losses(small, tmp_path / "runs", tmp_path / "corpora")
+def test_losses(small, tmp_path, cache):
+    found = languages.losses(small, tmp_path / "runs", cache)
     wanted = {"domain", "encoding", "times", "seed", "document", "length", "loss", "run", *documents.GATE}
     assert set(found.columns) == wanted and set(found["times"]) == {1}
     assert found.groupby(["encoding", "length"]).size().eq(1).all() and len(found) == 9
@@ -86,45 +60,38 @@ def test_losses(small, tmp_path):
     assert at["rope-local", 64] != pytest.approx(at["rope", 64], abs=1e-6)
 
 
-def test_the_gate_is_the_cost_of_a_swap(small, tmp_path):
+def test_the_gate_is_the_cost_of_a_swap(small, tmp_path, cache):
     strict = small.language.model_copy(update={"swap_gate": 50.0, "encodings": ("alibi",)})
-    found = languages.losses(small.model_copy(update={"language": strict}), tmp_path / "runs", tmp_path / "corpora")
+    found = languages.losses(small.model_copy(update={"language": strict}), tmp_path / "runs", cache)
     assert not found["passed"].any() and found["pairs"].between(1, strict.pairs).all()
     free = strict.model_copy(update={"swap_gate": found["swap"].iloc[0]})
-    again = languages.losses(small.model_copy(update={"language": free}), tmp_path / "runs", tmp_path / "corpora")
+    again = languages.losses(small.model_copy(update={"language": free}), tmp_path / "runs", cache)
     assert again["passed"].all()
 
 
-def test_a_second_model_sees_more_of_the_same_tokens_and_is_a_row_of_its_own(small, tmp_path):
+def test_a_second_model_sees_more_of_the_same_tokens_and_is_a_row_of_its_own(small, tmp_path, cache):
     settings = small.language.model_copy(update={"encodings": ("nope",), "more_steps": {"nope": 3}})
     profile = small.model_copy(update={"language": settings})
-    first, second = languages.wanted(profile, corpus(profile, tmp_path / "corpora"))
+    first, second = languages.wanted(profile, corpus(profile, cache))
     assert second.task == "language-more" and second.recipe.steps == 3 * first.recipe.steps
-    made = languages.measure(profile, tmp_path / "runs", tmp_path / "corpora")
+    made = languages.measure(profile, tmp_path / "runs", cache)
     assert sorted(made["language_order"]["times"]) == [1, 3] and set(made["language_training"]["times"]) == {1, 3}
     told = made["language_perplexity"].set_index(["times", "length"])
     assert told.loc[(3, 64), "growth"] == pytest.approx(told.loc[(3, 64), "loss"] - told.loc[(3, 16), "loss"])
     assert len(languages.perplexities(made["language_losses"])) == 2 * len(settings.lengths)
 
 
-def test_beyond_the_windows_of_its_layers_rope_local_is_blind(small, tmp_path):
+def test_beyond_the_windows_of_its_layers_rope_local_is_blind(small, tmp_path, cache):
     language = small.language.model_copy(update={"lengths": (16, 64, 128), "encodings": ("rope-local",)})
-    found = languages.losses(small.model_copy(update={"language": language}), tmp_path / "runs", tmp_path / "corpora")
+    found = languages.losses(small.model_copy(update={"language": language}), tmp_path / "runs", cache)
     reach = language.size.layers * (language.recipe.length - 1) + language.scored
     assert reach <= 64
     at = found.groupby("length")["loss"].mean()
     assert at[64] == pytest.approx(at[128], abs=1e-6)
 
 
-def test_what_is_there_is_neither_trained_nor_read_again(small, tmp_path, monkeypatch):
-    first = languages.losses(small, tmp_path / "runs", tmp_path / "corpora")
-    monkeypatch.setattr(Run, "model", None)  # whoever reads or trains a model now fails
-    again = languages.losses(small, tmp_path / "runs", tmp_path / "corpora")
-    pd.testing.assert_frame_equal(again, first)
-
-
-def test_scored_tokens_do_not_depend_on_the_length(small, tmp_path):
-    _, path = corpus(small, tmp_path / "corpora")
+def test_scored_tokens_do_not_depend_on_the_length(small, cache):
+    _, path = corpus(small, cache)
     documents = evaluation.language_documents(str(path), "text", 64, 1)
     rows = evaluation.document_losses(_Teller(), documents, (16, 32, 64), 8)
     assert len({row["loss"] for row in rows}) == 1
@@ -140,7 +107,7 @@ class _Teller:
         return torch.nn.functional.one_hot(tokens[:, -last:], 300).float()
 
 
-def test_too_short_documents_are_named(small, tmp_path):
+def test_too_short_documents_are_named(small, tmp_path, cache):
     language = small.language.model_copy(update={"lengths": (16, 100_000)})
     with pytest.raises(RuntimeError, match="100000"):
-        languages.losses(small.model_copy(update={"language": language}), tmp_path / "runs", tmp_path / "corpora")
+        languages.losses(small.model_copy(update={"language": language}), tmp_path / "runs", cache)

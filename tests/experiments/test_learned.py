@@ -6,10 +6,8 @@ import pandas as pd
 import pytest
 import torch
 
-from attention_priors import config
 from attention_priors.config import ModelConfig
 from attention_priors.experiments import learned, sharpness
-from attention_priors.experiments.arms import passkey_run
 from attention_priors.experiments.heads import FIGURE_LENGTH, content_masses, heads_and_maps, key_prompts
 from attention_priors.model import Transformer
 from attention_priors.tasks import passkey
@@ -100,14 +98,3 @@ def test_sharpness_is_the_deviation_of_the_content_logits():
     others = torch.cat([logits[..., : drawn.starts[0]], logits[..., drawn.starts[0] + passkey.KEY_TOKENS :]], -1)
     last = others.std(-1).square().mean(0).sqrt()  # of one of the five queries
     assert rows["sigma"][:2].to_numpy() == pytest.approx(last.detach().numpy(), rel=0.5)
-
-
-def test_a_second_reading_gives_the_same_rows_in_the_same_order_of_columns(tmp_path):
-    profile = config.profile("smoke")
-    run = passkey_run(profile, "bam-ssmax", 0)
-    asked = (run, str(tmp_path), "cpu", (128,))
-    fresh = learned.examine(*asked)
-    stored = learned.examine(*asked)
-    assert fresh == stored and {name: list(rows[0]) for name, rows in fresh.items()} == {
-        name: list(rows[0]) for name, rows in stored.items()
-    }

@@ -3,15 +3,12 @@
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
-from attention_priors import config
 from attention_priors.config import ModelConfig
 from attention_priors.experiments import corpus, nope
 from attention_priors.model import Transformer
-from attention_priors.training.runs import Run
 
 VOCABULARY, LENGTH = 50, 24
 
@@ -74,24 +71,8 @@ def test_shuffled_windows_hold_the_same_tokens_elsewhere(tokens):
     assert len((mixed[:, 1:] == 0).float().argmax(1).unique()) == LENGTH - 1, "what stood first stands anywhere"
 
 
-@pytest.fixture
-def small(tmp_path):
-    """The smoke profile on a few lines of local text, one seed, in this process."""
-    folder = tmp_path / "text"
-    folder.mkdir()
-    rng = np.random.default_rng(0)
-    for name in "abcdefghij":
-        words = rng.choice(["red", "green", "blue", "one", "two", "sees", "and"], 400)
-        (folder / f"{name}.txt").write_text(" ".join(words), encoding="utf-8")
-    smoke = config.profile("smoke")
-    language = smoke.language.model_copy(
-        update={"corpus": f"text:{folder}", "domains": ("text",), "vocabulary": 300, "lengths": (16,)}
-    )
-    return smoke.model_copy(update={"language": language, "seeds": (0,), "main_seeds": (0,), "workers": 1})
-
-
-def test_a_run_and_its_second_time(small, tmp_path, monkeypatch):
-    found = nope.study(small, tmp_path / "runs", tmp_path / "corpora")
+def test_a_run_on_a_little_text(small, tmp_path, cache):
+    found = nope.study(small, tmp_path / "runs", cache)
     layers = small.nope.size.layers + 1
     trained = found[found["encoding"] != "untrained"]
     assert trained.groupby(["kind", "encoding"]).size().to_dict() == {
@@ -99,17 +80,12 @@ def test_a_run_and_its_second_time(small, tmp_path, monkeypatch):
     }
     control = found[found["encoding"] == "untrained"]
     assert set(control["quantity"]) == {"probe"} and set(control["kind"]) == {"causal"} and len(control) == layers
-    value = found.set_index(["kind", "encoding", "quantity"])["value"]
-    assert value["masked", "nope", "reordering"].item() < 1e-4 < 1e-2 < value["masked", "rope", "reordering"].item()
     assert found["run"].nunique() == 5
-    monkeypatch.setattr(Run, "model", None)  # whoever reads or trains a model now fails
-    again = nope.study(small, tmp_path / "runs", tmp_path / "corpora")
-    pd.testing.assert_frame_equal(again, found)
 
 
-def test_losses_are_those_of_the_scored_tokens(small, tmp_path, monkeypatch):
+def test_losses_are_those_of_the_scored_tokens(small, cache):
     """A model that knows nothing but the frequencies of tokens loses exactly the reference; a uniform one ln V."""
-    packed, path = corpus(small, tmp_path / "corpora")
+    packed, path = corpus(small, cache)
     text, ids = nope.validation(packed, 16, 16)
     assert text.shape == (16, 17) and ids.shape == (16, 16)
     numbers = packed.documents("train")
@@ -125,10 +101,10 @@ def test_losses_are_those_of_the_scored_tokens(small, tmp_path, monkeypatch):
         assert found == pytest.approx(math.log(300 + more), abs=1e-5)
 
 
-def test_masked_models_have_one_id_more_and_say_so(small, tmp_path):
+def test_masked_models_have_one_id_more_and_say_so(small, cache):
     from attention_priors.tasks.masking import MaskedBatches
 
-    packed, path = corpus(small, tmp_path / "corpora")
+    packed, path = corpus(small, cache)
     spec = nope.spec(small, "masked", "nope", 0, packed, path)
     assert spec.model.vocabulary == 301 and not spec.model.causal
     assert nope.spec(small, "causal", "nope", 0, packed, path).model.vocabulary == 300

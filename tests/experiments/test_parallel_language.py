@@ -1,6 +1,5 @@
 """Text read in chunks: what is scored, after what, and by which rules chunks are chosen."""
 
-import pandas as pd
 import pytest
 import torch
 
@@ -45,20 +44,6 @@ def test_chunks_may_be_chosen_by_what_is_scored(model):
     by = [row["loss"] for row in language.losses(model, METHODS["k3"], DOCUMENTS, (512,), 64, 128, 0, True)]
     own = [row["loss"] for row in language.losses(model, METHODS["k3"], DOCUMENTS, (512,), 64, 128, 0)]
     assert by != own
-
-
-def test_growth_is_counted_from_the_training_length():
-    common = {"encoding": "rope", "seed": 0, "passed": True, "trained": 128, "scored": 64}
-    rows = [
-        common
-        | {"method": method, "length": length, "document": document, "loss": 2.0 + (length > 128) * more + document}
-        for method, more in (("plain", 3.0), ("k3", 0.5))
-        for length in (128, 256)
-        for document in (0, 1)
-    ]
-    found = language.by_seed(pd.DataFrame(rows)).set_index(["method", "length"])
-    assert found["growth"].to_dict() == {("plain", 128): 0, ("plain", 256): 3, ("k3", 128): 0, ("k3", 256): 0.5}
-    assert (found["documents"] == 2).all() and found.loc["plain", 128]["loss"] == 2.5
 
 
 def test_targets_have_to_leave_room(tmp_path):

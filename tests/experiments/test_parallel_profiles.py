@@ -121,16 +121,3 @@ def test_regions_lose_their_outliers_in_the_layers_that_are_named():
     for region in profiles.REGIONS:  # all layers lose what each loses alone: outliers are found before any key goes
         parts = [found[region, depth, 0]["evicted"] for depth in profiles.DEPTHS if depth != profiles.ALL]
         assert found[region, profiles.ALL, 0]["evicted"] == pytest.approx(sum(parts) / 3, abs=3e-6)
-
-
-def test_a_profile_without_eviction_is_the_joined_one():
-    drawn = torch.randint(50, (1, 200), generator=torch.Generator().manual_seed(1))
-    made, size = model(layers=3), profiles.chunk(128)
-    whole = profiles.fifths(profiles.profile_of(made, *profiles.end_of(drawn[0], size), size, profiles.GLOBAL))
-    row = profiles.regions(made, drawn, 128)[0]
-    assert row["distance"] == profiles.biases(whole)["distance"]
-    assert row["middle"] == pytest.approx(float(whole.view(4, 5)[:, 1:-1].mean()), abs=1e-6)
-
-
-def test_layers_that_a_model_lacks_have_no_rows():
-    assert {layers for _, layers, _ in by_way(2)} == {profiles.NONE, profiles.EARLY, profiles.ALL}

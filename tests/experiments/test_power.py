@@ -25,16 +25,6 @@ def test_the_spread_is_that_of_models_without_that_of_prompts():
     assert found["t5"] == pytest.approx((0.25 - (0.25 / 3) / 49) ** 0.5)
 
 
-def test_a_row_for_each_spread_and_design_and_more_seeds_show_less():
-    frame = power.shown(counts({"bam": (50, 48, 50), "t5": (20, 26, 30)}))
-    assert set(frame["multiple"]) == {4} and len(frame) == 2 * len(power.SEEDS) * len(power.PROMPTS)
-    wide = frame[(frame["of"] == "largest") & (frame["prompts"] == 50)].set_index("seeds")["difference"]
-    assert wide[5] < wide[3]
-    built = TABLES["power_measured"].build(TABLES["power_measured"].check(frame))
-    assert len(built) == 2 and "3 seeds, 20 prompts" in built and built.iloc[1, 1].startswith("largest, 0.0")
-    assert "2 encodings" in TABLES["power_measured"].caption(frame)
-
-
 def test_without_two_seeds_that_passed_nothing_is_shown():
     frame = power.shown(counts({"bam": (50, 50, 50)}, gate=20))
     assert len(frame) and frame["difference"].isna().all()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -74,10 +73,6 @@ def test_a_generalised_gaussian_is_found_again(beta: float) -> None:
     found, scale, fit = pretrained_heads.ggd(curve, torch.ones(100) / 100)
     assert found == pytest.approx(beta, rel=0.15) and scale > 0
     assert float((fit - curve).abs().max()) < 0.05 * float(curve.max() - curve.min())
-
-
-def test_a_bias_that_rises_with_the_lag_has_a_negative_exponent() -> None:
-    assert pretrained_heads.ggd(torch.arange(100.0).sqrt(), torch.ones(100) / 100)[0] < 0
 
 
 def test_anatomy_is_that_of_the_model(answers: Answers) -> None:
@@ -250,7 +245,3 @@ def test_a_document_that_is_too_short_is_refused(answers: Answers) -> None:
     found = Pretrained(answers.found.model, answers.found.words, "", "", "")
     with pytest.raises(ValueError, match="has 72143 tokens, but 100000 are read"):
         document(found, "topics-1", 100_000)
-
-
-def test_scales_of_the_smallest_profile_reach_beyond_the_trained_length() -> None:
-    assert max(SETTINGS.losses.lengths) > 128 and math.isclose(sum(SETTINGS.losses.lengths) / 3, 128)

@@ -1,4 +1,4 @@
-"""What a sink is made of: content told from the prior, the band, norms, and the head that is followed."""
+"""What a sink is made of: content told from the prior, the band, and norms."""
 
 import math
 
@@ -90,37 +90,3 @@ def test_norms_are_of_the_content_of_the_first_key():
         weight[0, :, 22:] *= 100  # components that the prior takes: no part of the content
         assert torch.allclose(sinks._norms(made, tokens)[0].mean(0), plain)
     assert frames["heads"]["norm"].head(2).tolist() == pytest.approx(plain.tolist(), abs=1e-5)
-
-
-def test_the_head_is_followed_whose_prior_gives_its_key_most():
-    rows = []
-    for name, firsts in (("goat-code", (0.2, 0.9)), ("rope", (0.1, 0.1))):
-        for head, first in enumerate(firsts):
-            for factor in (0.0, 1.0):
-                mass = first if factor == 0 or name == "goat-code" else 0.3 + 0.4 * head
-                rows.append(
-                    {
-                        "task": "language",
-                        "encoding": name,
-                        "seed": 0,
-                        "passed": True,
-                        "layer": 0,
-                        "head": head,
-                        "factor": factor,
-                        "omega": factor,
-                        "trained": 24,
-                        "first": mass,
-                        "first_low": 0.0,
-                        "first_high": 1.0,
-                        "own": 0.5,
-                        "own_low": 0.0,
-                        "own_high": 1.0,
-                    }
-                )
-    own = pd.DataFrame(rows)
-    near = own[own["encoding"] == "rope"].assign(encoding="alibi", own=lambda frame: 0.5 - frame["head"])
-    followed = sinks.followed(pd.concat([own, near]))
-    kept = followed.groupby("encoding")
-    assert kept["head"].unique().map(list).to_dict() == {"goat-code": [1], "rope": [1], "alibi": [0]}
-    assert kept["key"].first().to_dict() == {"goat-code": "first", "rope": "first", "alibi": "own"}
-    assert {"mass", "least", "most"} < set(followed)

@@ -27,8 +27,6 @@ def test_tuned_rows_begin_with_ropes_weights_at_four_times_the_length():
         assert isinstance(spec, training.RunSpec) and spec.recipe.gate is None
     longer = [(name, steps) for name, steps, spec in rows if steps > PROFILE.stretches.tuning.steps]
     assert set(longer) == set(PROFILE.stretches.longer.items()) and len(longer) == len(PROFILE.main_seeds)
-    named = stretches.naming(PROFILE)
-    assert len(set(named.values())) == len(named) and "stretches-tuned-1600/rope-pi-4/0" in named.values()
 
 
 def test_interpolation_by_the_length_is_dynamic_interpolation():

@@ -1,87 +1,73 @@
-"""What holds for every row of FIGURES and TABLES: it opens, says what it reads, and says so where that is missing."""
+"""What holds for every row of FIGURES and TABLES: it opens, reads what it says, and shows what is committed."""
 
-import functools
 import re
 
 import pandas as pd
 import pytest
 
-from attention_priors import claims, config
-from attention_priors.experiments import EXPERIMENTS
-from attention_priors.figures import FIGURES, LEDGER, TABLES, NotCompared
+from attention_priors import claims
+from attention_priors.figures import FIGURES, TABLES, NotCompared, style, tables, words
 from attention_priors.store.notebooks import NOTEBOOKS
+from figures import looks
+from figures.committed import frame, report
 
-RESULTS = config.ROOT / "results"
-ROWS = [(kind, table, name) for kind, table in (("figure", FIGURES), ("table", TABLES)) for name in table]
-SIMULATED = [row for row in ROWS if row[1][row[2]].rows]
-
-
-@functools.cache
-def frame(metrics):
-    """The committed metrics of any profile; for tables of the ledger, one in which nothing has run."""
-    if metrics == LEDGER:
-        return claims.frame(claims.gather(RESULTS / "nowhere", "cpu"))
-    paths = sorted(RESULTS.glob(f"*/metrics/{metrics}.csv*"))
-    if not paths and all(metrics in left_out(name) for name in ("cpu", "full")):
-        pytest.skip(f"both committed profiles leave out what measures {metrics}")
-    return pd.read_csv(paths[0])
-
-
-def left_out(profile):
-    """The metrics of the experiments that a profile leaves out."""
-    return {metric for name in config.profile(profile).without for metric in EXPERIMENTS[name].metrics}
-
-
-def said(spec, rows):
-    """The caption; a comparison that lacks its rivals under the committed profile has none."""
-    try:
-        return spec.caption(rows)
-    except NotCompared as alone:
-        pytest.skip(str(alone))
+KINDS = {"figure": FIGURES, "table": TABLES}
+ROWS = [(kind, name) for kind, table in KINDS.items() for name in table]
 
 
 def identify(rows):
-    return {"argvalues": rows, "ids": [f"{kind}-{name}" for kind, _, name in rows]}
+    return {"argvalues": rows, "ids": [f"{kind}-{name}" for kind, name in rows]}
 
 
-@pytest.mark.parametrize(("kind", "table", "name"), **identify(ROWS))
-def test_a_row_opens_and_is_named_as_its_file(kind, table, name):
+def act(kind, name):
+    return KINDS[kind][name].draw if kind == "figure" else KINDS[kind][name].build
+
+
+@pytest.mark.parametrize(("kind", "name"), **identify(ROWS))
+def test_a_row_opens_and_is_named_as_its_file(kind, name):
+    table = KINDS[kind]
     spec = table[name]
-    words = re.findall(r"[a-z]+", table.rows[name].lower())  # of its module, and of what it is called there
-    assert any(word.rstrip("s") in name for word in words) and spec.notebook in NOTEBOOKS
+    of_file = re.findall(r"[a-z]+", table.rows[name].lower())  # of its module, and of what it is called there
+    assert any(word.rstrip("s") in name for word in of_file) and spec.notebook in NOTEBOOKS
     assert type(spec).__name__ == f"{kind.title()}Spec" and (kind == "table" or spec.alt.endswith("."))
     assert set(getattr(spec, "claims", ())) <= set(claims.register())
 
 
-@pytest.mark.parametrize(("kind", "table", "name"), **identify(ROWS))
-def test_the_frame_has_the_columns_and_the_caption_is_a_sentence(kind, table, name):
-    spec = table[name]
-    assert spec.columns
-    caption = said(spec, spec.check(frame(spec.metrics)))
-    assert len(caption.split()) > 3 and caption.endswith(".") and "nan" not in caption
+@pytest.mark.parametrize(("kind", "name"), **identify(ROWS))
+def test_its_named_columns_give_the_committed_words_and_a_legible_figure(kind, name, legible):
+    """Captions and tables are those that readers have; in a figure nothing is small, pale, cut, or another's look."""
+    spec = KINDS[kind][name]
+    whole, there = spec.check(frame(spec.metrics)), report(spec.metrics)
+    own = whole[[column for column in whole if column in spec.columns or column.startswith("over ")]]
+    made, caption = act(kind, name)(own), spec.caption(own)
+    assert caption == spec.caption(whole) and caption.endswith(".") and "nan" not in caption
     assert NOTEBOOKS[spec.notebook].trained or "profile" not in caption.lower()
+    text = next(path for path in there.files(kind, name) if path.suffix == ".md").read_text(encoding="utf-8")
+    if kind == "table":
+        origin = text.splitlines()[-1]
+        assert tables.render(name, spec.build(whole), caption, origin)["md"] == text, "run make figures"
+        return
+    printed, notes = there.caption(name)
+    assert f"**Caption.** {printed}\n" in text and f"**Notes.** {notes}\n" in text, "run make figures"
+    assert len(printed.split()) <= words.PRINTED and printed.endswith(".") and notes.endswith(".")
+    width, height = made.get_size_inches()
+    assert width in style.WIDTHS and height < 9
+    legible(made)
+    assert not looks.pale(made) and not looks.cut(made) and not looks.touching(made)
+    assert not looks.strange(made)
 
 
-@pytest.mark.parametrize(("kind", "table", "name"), **identify(ROWS))
-def test_a_frame_without_a_column_is_refused_by_name(kind, table, name):
-    spec = table[name]
-    there = frame(spec.metrics)
+@pytest.mark.parametrize(("kind", "name"), [("figure", "prior_shapes"), ("table", "encodings")])
+def test_a_frame_without_a_column_is_refused_by_name(kind, name):
+    spec = KINDS[kind][name]
     for column in spec.columns:
         with pytest.raises(ValueError, match=rf"^{kind} \S+: metrics '{spec.metrics}' have no column {column}; run "):
-            spec.check(there.drop(columns=column))
+            spec.check(frame(spec.metrics).drop(columns=column))
 
 
-@pytest.mark.parametrize(("kind", "table", "name"), **identify(ROWS))
-def test_nothing_is_read_that_the_columns_do_not_name(kind, table, name):
-    """What a figure draws and says of its named columns alone is what it draws and says of the whole frame."""
-    spec = table[name]
-    there = frame(spec.metrics)
-    assert said(spec, there[list(spec.columns)]) == said(spec, there)
-
-
-@pytest.mark.parametrize(("kind", "table", "name"), **identify(SIMULATED))
-def test_a_simulation_makes_the_frame_that_is_drawn(kind, table, name, small, whole):
-    spec = table[name]
+@pytest.mark.parametrize(("kind", "name"), **identify([row for row in ROWS if KINDS[row[0]][row[1]].rows]))
+def test_a_simulation_makes_the_frame_that_is_drawn(kind, name, small, whole):
+    spec = KINDS[kind][name]
     made = spec.check(pd.DataFrame(spec.rows(small(draws=20_000, length=64), 0)))
     if kind == "figure":
         whole(spec, made[list(spec.columns)])
@@ -89,16 +75,30 @@ def test_a_simulation_makes_the_frame_that_is_drawn(kind, table, name, small, wh
         assert len(spec.build(made)) and spec.caption(made).endswith(".")
 
 
-COMPARING = [row for row in ROWS if "encoding" in row[1][row[2]].columns and NOTEBOOKS[row[1][row[2]].notebook].trained]
+def trained(kind, name, column):
+    spec = KINDS[kind][name]
+    return column in spec.columns and NOTEBOOKS[spec.notebook].trained
 
 
-@pytest.mark.parametrize(("kind", "table", "name"), **identify(COMPARING))
-def test_one_arm_is_drawn_or_refused_in_words(kind, table, name):
+@pytest.mark.parametrize(("kind", "name"), **identify([row for row in ROWS if trained(*row, "encoding")]))
+def test_one_arm_is_drawn_or_refused_in_words(kind, name):
     """Where a comparison lacks its rivals, the reason is said, and nothing else goes wrong."""
-    spec = table[name]
-    there = frame(spec.metrics)
+    there = frame(KINDS[kind][name].metrics)
     alone = there[there["encoding"] == there["encoding"].dropna().iloc[0]]
     try:
-        (spec.draw if kind == "figure" else spec.build)(alone)
+        act(kind, name)(alone)
     except NotCompared as reason:
         assert "profile" in str(reason)
+
+
+@pytest.mark.parametrize(("kind", "name"), **identify([row for row in ROWS if trained(*row, "seed")]))
+def test_one_seed_is_told_without_an_interval_that_is_none(kind, name):
+    spec = KINDS[kind][name]
+    there = frame(spec.metrics)
+    one = there[there["seed"].isna() | (there["seed"] == there["seed"].dropna().iloc[0])]
+    try:
+        told = spec.caption(one)
+        told = told if kind == "figure" else tables.render(name, spec.build(one), told, "")["md"]
+    except NotCompared:
+        return
+    assert not re.search(r"\bnan\b", told)

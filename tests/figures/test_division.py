@@ -1,10 +1,11 @@
-"""The figures of the division of work on made-up worlds: with all rows, with few, and with one."""
+"""The hypothesis of the division of work, in worlds in which it holds and in others."""
+
+import itertools
 
 import pandas as pd
-import pytest
 
 from attention_priors.experiments import division
-from attention_priors.figures import FIGURES, TABLES, NotCompared
+from attention_priors.figures import FIGURES, TABLES
 from attention_priors.figures.division import KINDS, SENTENCES, kind
 from attention_priors.positions.encodings import ENCODINGS
 
@@ -15,60 +16,21 @@ LENGTHS, ADDRESSES, HEADS = (96, 128, 256, 2048, 8192), (128, 1024), 4
 
 def world(names, lost=(), odd=()):
     """Models that rotate all heads, or are `lost`, copy through these and fail; those in `odd` fail all the same."""
-    answers, heads, edits = [], [], []
-    for name in names:
-        for seed in (0, 1):
-            common = {"encoding": name, "seed": seed, "steps": 300 + seed, "run": "r", "trained": 128}
-            row, fails = ENCODINGS[name], ("rope" in name and "half" not in name) or name in lost
-            for length in LENGTHS:
-                right = 50 if length <= 128 or not (fails or name in odd) else seed
-                answers.append(common | {"task": division.RETRIEVAL, "length": length, "correct": right, "samples": 50})
-            for task, share in ((division.NEAR, 1.0 if row.rotary else 0.3), (division.FAR, 0.2)):
-                answers += [
-                    common | {"task": task, "length": length, "correct": round(80 * share), "samples": 80}
-                    for length in ADDRESSES
-                ]
-            for head in range(HEADS):
-                turned = int(row.rotary is not None and ("half" not in name or head < HEADS // 2))
-                heads.append(
-                    common
-                    | {
-                        "layer": 0,
-                        "head": head,
-                        "rotated": turned,
-                        "far": 2048,
-                        "copied_far": 0.1,
-                        "copied": 0.6 if turned == fails else 0.1,
-                        "whole": 20,
-                        "samples": 20,
-                        "without": 20 - 5 * head,
-                    }
-                )
-            for edit in (division.AS_TRAINED, division.LATE)[: 1 + (name in division.WINDOWED)]:
-                edits += [
-                    common | {"edit": edit, "length": length, "correct": 10, "samples": 20} for length in (128, 2048)
-                ]
-    made = {name: pd.DataFrame(rows) for name, rows in zip(division.FRAMES, (answers, heads, edits), strict=True)}
-    return made | {"division_models": division.models(made["division_answers"], made["division_heads"])}
-
-
-def rows(table):
-    """All but compositions on other tasks, which tests/experiments/test_elsewhere.py builds."""
-    return [name for name in table if name.startswith("division") and name != "division_elsewhere"]
-
-
-@pytest.mark.parametrize("names", [FEW, FEW[:1]])
-@pytest.mark.parametrize(
-    ("kind_", "name"), [*(("draw", n) for n in rows(FIGURES)), *(("build", n) for n in rows(TABLES))]
-)
-def test_a_small_profile_draws_what_has_rivals_and_leaves_out_the_rest(kind_, name, names) -> None:
-    spec = (FIGURES if kind_ == "draw" else TABLES)[name]
-    make, frame = getattr(spec, kind_), world(names)[spec.metrics]
-    if len(names) > 1 and name != "division_edits":
-        make(frame)
-    else:
-        with pytest.raises(NotCompared, match="stands alone under this profile"):
-            make(frame)
+    answers, heads = [], []
+    for name, seed in itertools.product(names, (0, 1)):
+        common = {"encoding": name, "seed": seed, "steps": 300 + seed, "run": "r", "trained": 128}
+        row, fails = ENCODINGS[name], ("rope" in name and "half" not in name) or name in lost
+        for length in LENGTHS:
+            right = 50 if length <= 128 or not (fails or name in odd) else seed
+            answers.append(common | {"task": division.RETRIEVAL, "length": length, "correct": right, "samples": 50})
+        for task, share in ((division.NEAR, 1.0 if row.rotary else 0.3), (division.FAR, 0.2)):
+            asked = common | {"task": task, "correct": round(80 * share), "samples": 80}
+            answers += [asked | {"length": length} for length in ADDRESSES]
+        for head in range(HEADS):
+            turned = int(row.rotary is not None and ("half" not in name or head < HEADS // 2))
+            copied = {"rotated": turned, "far": 2048, "copied": 0.6 if turned == fails else 0.1}
+            heads.append(common | copied | {"whole": 20, "without": 20 - 5 * head})
+    return division.models(pd.DataFrame(answers), pd.DataFrame(heads))
 
 
 def test_every_composition_has_its_kind() -> None:
@@ -87,15 +49,8 @@ def test_every_composition_has_its_kind() -> None:
     assert {kind(name) for name in ENCODINGS} == set(KINDS)
 
 
-def test_the_table_of_models_by_hand() -> None:
-    table = TABLES["division"].build(world(FEW)["division_models"]).set_index("encoding")
-    assert table["copied through rotated heads"].tolist() == ["1.00", "0.00", "0.14"]
-    assert table["exceptions"].tolist() == ["0 of 2"] * 3 and table["steps"].tolist() == ["300–301"] * 3
-    assert table.loc["BAM", "near at 8×"].startswith("0.30 [") and table.loc["RoPE", "at 16×"].startswith("0.01 [")
-
-
-def found(frames):
-    return TABLES["division_hypothesis"].build(frames["division_models"])["found"].tolist()
+def found(models):
+    return TABLES["division_hypothesis"].build(models)["found"].tolist()
 
 
 def test_the_hypothesis_holds_in_its_own_world_and_not_in_another() -> None:
@@ -111,21 +66,19 @@ def test_the_hypothesis_holds_in_its_own_world_and_not_in_another() -> None:
     ], "KERPLE's rows are not there"
     other = world(MORE, odd=("bam", "half-rope-bam", "half-rope-window", "half-rope", "half-rope-window-bam"))
     assert found(other)[:3] == ["agrees", "disagrees", "undecided"]
-    caption = FIGURES["division_models"].caption(other["division_models"])
+    caption = FIGURES["division_models"].caption(other)
     assert "10 of the 16 that passed the gate are there" in caption
     told = TABLES["division_hypothesis"].caption
-    assert "10 of 16, 0.62 [0.35, 0.85]; by the rule above, one in ten, 'exactly' is wrong." in told(
-        other["division_models"]
-    )
-    assert "'exactly' may stand" in told(world(FEW)["division_models"])
+    assert "10 of 16, 0.62 [0.35, 0.85]; by the rule above, one in ten, 'exactly' is wrong." in told(other)
+    assert "'exactly' may stand" in told(world(FEW))
     unlearned = world(FEW)
-    unlearned["division_models"]["passed"] = False
+    unlearned["passed"] = False
     assert found(unlearned)[:6] == ["undecided"] * 5 + ["agrees"], "passkeys and addresses have models of their own"
-    assert "there is no exception to count" in told(unlearned["division_models"])
+    assert "there is no exception to count" in told(unlearned)
 
 
 def test_a_model_that_missed_its_gate_is_not_in_the_mean_of_passkeys() -> None:
-    rows = world(FEW)["division_models"]
+    rows = world(FEW)
     rows.loc[rows.index[0], ["passed", "at_far", "at_far_correct"]] = [False, 1.0, 50]
     table = TABLES["division"].build(rows).set_index("encoding")
     assert table["at 16×"].iloc[0] == TABLES["division"].build(rows[1:]).set_index("encoding")["at 16×"].iloc[0]
@@ -135,11 +88,11 @@ def test_a_model_that_missed_its_gate_is_not_in_the_mean_of_passkeys() -> None:
 
 def test_a_control_is_held_against_its_rotation_and_is_no_exception() -> None:
     names = ("half-rope-window-bam", "half-window-bam")
-    frame = world(names, odd=("half-window-bam",))["division_models"]
+    frame = world(names, odd=("half-window-bam",))
     assert frame["control"].tolist() == [False, False, True, True] and not frame["exception"].any()
-    assert found({"division_models": frame})[7:10] == ["undecided", "agrees", "undecided"]
-    even = world(names)["division_models"]
-    assert found({"division_models": even})[8] == "undecided", "where both retrieve, rotation has no part"
+    assert found(frame)[7:10] == ["undecided", "agrees", "undecided"]
+    even = world(names)
+    assert found(even)[8] == "undecided", "where both retrieve, rotation has no part"
     caption = FIGURES["division_models"].caption
     assert "0 of the 2 that passed" in caption(
         frame
@@ -148,6 +101,6 @@ def test_a_control_is_held_against_its_rotation_and_is_no_exception() -> None:
 
 def test_alternating_layers_are_held_against_what_they_should_do_and_are_no_exception() -> None:
     names = ("alternating", "alternating-bam", "rope")
-    frame = world(names, odd=("alternating-bam",))["division_models"]
+    frame = world(names, odd=("alternating-bam",))
     assert frame["control"].tolist() == [True] * 4 + [False] * 2 and not frame["exception"].any()
-    assert found({"division_models": frame})[10:] == ["agrees", "agrees", "undecided", "agrees"], "2 of 100 at 16 T"
+    assert found(frame)[10:] == ["agrees", "agrees", "undecided", "agrees"], "2 of 100 at 16 T"

@@ -1,4 +1,4 @@
-"""The benchmark's figures and table on made-up answers, at every profile's shape."""
+"""What of the benchmark was not asked, is undefined or borrowed."""
 
 import numpy as np
 import pandas as pd
@@ -7,69 +7,27 @@ import pytest
 from attention_priors import config
 from attention_priors.experiments import answers as asking
 from attention_priors.experiments import benchmark
-from attention_priors.figures import FIGURES, TABLES
 from attention_priors.figures.encodings.benchmark import most_retrieving
-from attention_priors.positions.encodings import encoding
 from attention_priors.training.runs import Run
-
-
-def answers(profile):
-    """Priors with BAM's name never fall; rotations are given up; all others fall at four times the training length."""
-    settings, trained, give_up = profile.passkey, profile.passkey.recipe.length, profile.benchmark.give_up
-    rows = []
-    for name in profile.benchmark.encodings:
-        row = encoding(name)
-        for seed in profile.seeds_for(name):
-            missed = 0
-            asked = (*settings.evaluation.lengths, *settings.far.lengths)
-            for length in (n for n in asked if n <= (row.longest or np.inf)):
-                good = name.startswith("bam") or length <= trained * (1 if row.rotary else 4)
-                missed = 0 if good else missed + 1
-                rows.append(
-                    {
-                        "encoding": name,
-                        "seed": seed,
-                        "length": length,
-                        "correct": 2 * int(good),
-                        "samples": 2,
-                        "trained": trained,
-                    }
-                )
-                if 0 < give_up <= missed:
-                    break
-    return pd.DataFrame(rows)
-
-
-def frames(profile):
-    rows = answers(profile)
-    return benchmark.by_length(rows), benchmark.reach(rows)
+from figures.committed import frame
 
 
 def test_what_was_not_asked_counts_as_nothing_and_what_is_undefined_does_not_count():
-    profile = config.profile("full")
-    by_length, reach = frames(profile)
-    table = by_length.set_index(["encoding", "length"])
-    last = max(profile.passkey.far.lengths)
-    assert table.loc[("rope", last), "state"] == "given up" and table.loc[("rope", last), "mean"] == 0
-    assert np.isnan(table.loc[("rope", last), "low"])
-    assert table.loc[("bam-ssmax", last), "state"] == "asked" and table.loc[("bam-ssmax", last), "mean"] == 1
-    rows = answers(profile)
-    further = rows[(rows["encoding"] == "bam") & (rows["length"] == last)].assign(length=10 * last)
-    long = benchmark.by_length(pd.concat([rows, further])).set_index(["encoding", "length"])
-    assert long.loc[("learned", 10 * last), "state"] == "undefined"
-    assert np.isnan(long.loc[("learned", 10 * last), "mean"]) and long.loc[("bam", 10 * last), "mean"] == 1
-    left = "bam-ssmax", 10 * last  # it answered to the end of what it was asked: no zero, no dot
-    assert long.loc[left, "state"] == "left out" and np.isnan(long.loc[left, "mean"])
-    assert long.loc[("rope", 10 * last), "state"] == "given up" and long.loc[("rope", 10 * last), "mean"] == 0
-    said = FIGURES["encodings_accuracy"].caption(long.reset_index())
-    assert "empty: not asked, with a hit at the last length that was;" in said
-    assert most_retrieving(long.reset_index())[:2] == most_retrieving(by_length)[:2], (
-        "what not all are asked does not count"
-    )
-    tested = benchmark.reach(pd.concat([rows, further], ignore_index=True)).groupby("encoding")["longest_tested"].max()
-    assert tested["bam"] == tested["rope"] == 10 * last and tested["bam-ssmax"] == last
-    medians = reach.groupby("encoding")["reach"].median()
-    assert medians["bam"] == last and medians["rope"] == 128 and medians["alibi"] == 512
+    rows = frame("encodings_counts")
+    far = 10 * rows["length"].max()
+    further = rows[(rows["encoding"] == "bam") & (rows["length"] == far // 10)].assign(length=far)
+    rows = pd.concat([rows, further.assign(correct=further["samples"])], ignore_index=True)
+    made = benchmark.by_length(rows)
+    at = made[made["length"] == far].set_index("encoding")
+    assert at.loc["bam", ["state", "mean"]].tolist() == ["asked", 1]
+    assert at.loc["rope", ["state", "mean"]].tolist() == ["given up", 0] and np.isnan(at.loc["rope", "low"])
+    assert at.loc["learned", "state"] == "undefined" and np.isnan(at.loc["learned", "mean"])
+    # it answered to the end of what it was asked: no zero, no dot
+    assert at.loc["bam-ssmax", "state"] == "left out" and np.isnan(at.loc["bam-ssmax", "mean"])
+    first = most_retrieving(frame("encodings_by_length"))[:5]
+    assert most_retrieving(made)[:5] == first, "what not all are asked does not count"
+    tested = benchmark.reach(rows).groupby("encoding")["longest_tested"].max()
+    assert tested["bam"] == tested["rope"] == far > tested["bam-ssmax"]
 
 
 def test_a_seed_that_gave_up_counts_as_nothing_beside_one_that_did_not():
@@ -83,30 +41,16 @@ def test_a_seed_that_gave_up_counts_as_nothing_beside_one_that_did_not():
     assert made.loc[256, "mean"] == pytest.approx(2 / 3) and made.loc[256, "low"] == 0 and made.loc[256, "high"] == 1
 
 
-def test_the_order_is_by_accuracy_beyond_the_training_length():
-    by_length, _ = frames(config.profile("cpu"))
-    names = most_retrieving(by_length)
-    assert names[0].startswith("bam") and encoding(names[-1]).rotary is not None
-    assert most_retrieving(by_length.iloc[::-1])[0].startswith("bam")
-
-
-def test_the_table_has_a_row_for_each_with_parameters_beyond_nope(tmp_path, monkeypatch):
-    profile = config.profile("cpu")
-    by_length, reach = frames(profile)
-
+def test_parameters_are_those_beyond_nope_and_steps_those_of_the_run(tmp_path, monkeypatch):
     def record(run):
-        extra = 7 if run.spec.model.encoding == "t5" else 0
-        parts = {"embedding": 10, "transformer": 100, "prior": extra, "prior_fixed": 0}
-        return {"parameters": parts, "steps": 20 if run.spec.model.encoding == "t5" else 10}
+        own = run.spec.model.encoding == "t5"
+        parts = {"embedding": 10, "transformer": 100, "prior": 7 * own, "prior_fixed": 0}
+        return {"parameters": parts, "steps": 20 if own else 10}
 
     monkeypatch.setattr(Run, "record", record)
-    made = benchmark.summary(by_length, reach, profile, tmp_path).set_index("encoding")
+    told = frame("encodings_by_length"), frame("encodings_reach")
+    made = benchmark.summary(*told, config.profile("full"), tmp_path).set_index("encoding")
     assert list(made.loc["t5", ["parameters", "steps"]]) == [7, 20] and made.loc["nope", "parameters"] == 0
-    table = TABLES["encodings"].build(made.reset_index())
-    assert len(table) == len(profile.benchmark.encodings) and table["encoding"].is_unique
-    assert table["encoding"].iloc[0].startswith("BAM") and str(len(table)) in TABLES["encodings"].caption(
-        made.reset_index()
-    )
 
 
 def test_extensions_are_answered_beside_the_runs_that_they_borrow(tmp_path, monkeypatch):

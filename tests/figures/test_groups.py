@@ -63,21 +63,12 @@ def test_hands_keep_their_length_only_without_damping(small):
     assert "0.37 and 2.72" in portraits.caption_hands(frame)
 
 
-def test_hands_name_their_axes(small):
-    axes = portraits.draw_hands(portraits.rows_hands(small(), 0, omegas=(0.3,))).axes
-    assert all(ax.get_xlabel() for ax in axes) and axes[0].get_ylabel()
-
-
 def test_growth_is_the_power_of_the_decay(small):
     frame = factors.rows(small(length=64), 0, decays=(0.5,), block=16).set_index(["factors", "position"])["log10 size"]
     assert frame["absolute", 100] == pytest.approx(100 * math.log10(2))
     assert frame["by block"].max() == pytest.approx(15 * math.log10(2))
     with pytest.raises(ValueError, match=r"decay = 1\.5"):
         factors.rows(small(), 0, decays=(1.5,))
-
-
-def test_the_caption_of_the_factors_has_the_first_overflows(grown):
-    assert "fp16 at position 350 and fp32 at 2,795" in factors.caption(grown)
 
 
 def test_the_bound_within_a_block_holds_at_positions_that_are_not_drawn(grown):

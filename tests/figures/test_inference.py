@@ -1,40 +1,17 @@
-"""The figures of notebook 01 from frames made up here: axes and colour bars are named, captions count the dots."""
+"""The figures of notebook 01: axes and colour bars are named, and the rows are what they say."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from attention_priors.figures import inference
-
-
-def test_the_caption_tells_the_dots_below_the_curve_from_those_beside_it():
-    curve = [{"kind": "frontier", "tau": tau, "expected": 1 + 1 / tau, "entropy": tau / 10} for tau in (0.5, 1, 10)]
-    dots = [{"kind": "other", "expected": expected, "entropy": 0.0} for expected in (0.2, 0.4, 0.6, 1.5, 1.7)]
-    caption = inference.caption_transport(pd.DataFrame(curve + dots))
-    assert "Of the 5 random ones shown, 2 lie below the curve" in caption and "τ < 0" in caption
+from figures.committed import frame
 
 
 def test_every_panel_and_colour_bar_is_labelled():
-    lags = np.subtract.outer(np.arange(3), np.arange(3))
-    rows = [
-        {
-            "matrix": name,
-            "query": i + 1,
-            "key": j + 1,
-            "value": -np.inf if lags[i, j] < 0 and name in ("mask", "score") else 0.1 * lags[i, j],
-        }
-        for name in inference.MATRICES
-        for i in range(3)
-        for j in range(3)
-    ]
-    bars = inference.draw_matrices(pd.DataFrame(rows)).axes[len(inference.MATRICES) :]
+    bars = inference.draw_matrices(frame("inference_score_matrices")).axes[len(inference.MATRICES) :]
     assert {ax.get_xlabel() for ax in bars} == {"logit (nats)", "weight"}
-    names = {"physics": ("overlap", "ratio"), "information": ("lift", "printed")}
-    series = [
-        (reading, f"{kind}, {side}") for reading, kinds in names.items() for kind in kinds for side in ("near", "far")
-    ] + [("geometry", "overlap"), ("geometry", "cosine")]
-    frame = pd.DataFrame({"reading": r, "series": s, "x": x, "value": 1.0 + x} for r, s in series for x in (0, 1))
-    axes = inference.draw_readings(frame).axes
+    axes = inference.draw_readings(frame("inference_readings_of_z")).axes
     assert [ax.get_ylabel() for ax in axes] == ["overlap or ratio", "overlap or cosine", "nats"]
 
 

@@ -35,13 +35,6 @@ def test_counts_stay_below_their_bounds(size):
     assert "1/ε = 100" in prior.caption_counts(pd.DataFrame(rows))
 
 
-def test_the_share_without_decay_is_given_as_a_range(size):
-    frame = pd.DataFrame(prior.rows_counts(size, 0))
-    flat = frame.loc[frame["rate"] == 0, "share"]
-    assert flat.max() > flat.min() + 1e-3
-    assert f"keeps {flat.min():.3f} to {flat.max():.3f} of" in prior.caption_counts(frame)
-
-
 def test_errors_of_a_budget_stay_below_their_bound_and_every_curve_is_in_the_legend(size):
     rows = prior.rows_budget(size, 0, width=4, queries=8)
     assert all(row["error"] <= row["bound"] + 1e-12 for row in rows)
@@ -69,10 +62,3 @@ def test_the_lead_of_reused_positions_and_of_one_line(size):
     near = margins.margin(softmax(-0.5 * np.arange(10.0))[5])
     far = margins.margin(softmax(-0.5 * np.arange(40.0))[35])
     assert added == pytest.approx(far - near)
-
-
-def test_the_added_leads_are_those_of_the_lines_drawn(size):
-    frame = pd.DataFrame(prior.rows_margin(size, 0, width=16, chunks=(1, 2, 4), slopes=(0.0, 0.1)))
-    (ax,) = prior.draw_margin(frame).axes
-    added = prior.caption_margin(frame).split("Added lead: ")[1].split("; ")
-    assert len(added) == len(ax.get_lines()) == 3

@@ -1,6 +1,5 @@
-"""Figures of scalable softmax: simulations against their leading order, captions with the figure's symbols."""
+"""Figures of scalable softmax: simulations against their leading order."""
 
-import pandas as pd
 import pytest
 
 from attention_priors.figures.ssmax import leads
@@ -27,13 +26,6 @@ def test_scaling_the_prior_keeps_its_penalty(size):
         assert found["content", prior] < 0.2 * found["nothing", prior]
     for prior in ("uniform", "beta = -1/2"):
         assert found["content", prior] == pytest.approx(1.0, abs=0.02)
-
-
-def test_captions_write_the_symbols_of_the_figure(size):
-    words = leads.caption_entropy(pd.DataFrame(leads.rows_entropy(size, 0)))
-    assert "N = 32; YaRN's is 1 below N" in words and "√(ln n / ln N)" in words and "0.1 ln" in words
-    words = leads.caption_priors(pd.DataFrame(leads.rows_priors(size, 0, lengths=(32, 128))))
-    assert "BAM, β = -1/2:" in words and "beta" not in words
 
 
 def test_a_sure_winner_keeps_its_weight_under_ssmax_only():

@@ -1,8 +1,6 @@
 """One look per method, readable in print, in grey and with a colour-vision deficiency."""
 
-import contextlib
 import itertools
-import string
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -11,10 +9,8 @@ import pandas as pd
 import pytest
 
 from attention_priors import config
-from attention_priors.figures import FIGURES, NotCompared, curves, methods, style, words
+from attention_priors.figures import curves, methods, style, words
 from attention_priors.positions.encodings import ENCODINGS
-from attention_priors.publish.report import ROWS, Report
-from attention_priors.store.layout import Layout, numbers
 from figures import looks
 
 # Machado, Oliveira and Fernandes (2009), severity 1: how linear RGB looks without one kind of cone.
@@ -151,27 +147,6 @@ def test_a_name_has_its_line_s_marker_and_a_lead_when_it_was_pushed_away():
             assert lead.get_linewidth() > 0 and abs(start[1] - place[1]) > 1
 
 
-def test_a_lead_without_a_marker_ends_before_the_name():
-    figure, ax = style.figure(style.SINGLE, 2.4)
-    for end in (0, 0.01):
-        ax.plot([1, 2], [1, end], label=f"{end}")
-    style.direct_labels(ax)
-    figure.draw_without_rendering()
-    leads = [line for line in ax.get_lines() if line.get_label() == "_lead"]
-    for lead, text in zip(leads, ax.texts, strict=True):
-        reach = lead.get_transform().transform(np.column_stack(lead.get_data()))[:, 0].max()
-        assert lead.get_linewidth() > 0 and reach < text.get_window_extent().x0
-
-
-def test_bars_and_dots_have_the_colour_of_their_method_and_no_label():
-    _, ax = style.figure()
-    style.interval_bars(ax, [1, 2], [0, 0], [1, 1], methods.look("bam-ssmax")["color"])
-    style.seed_dots(ax, [1, 1, 2], [0.1, 0.2, 0.3], methods.look("bam-ssmax")["color"])
-    expected = mpl.colors.to_rgb(methods.METHODS["bam"][0])
-    assert tuple(ax.collections[0].get_color()[0][:3]) == expected
-    assert ax.get_legend_handles_labels() == ([], [])
-
-
 def test_the_edges_of_a_band_have_the_dashes_of_its_line():
     _, ax = style.figure()
     look = methods.look("alibi")
@@ -224,52 +199,6 @@ def test_the_next_line_s_bars_stand_aside():
     assert ax.dataLim.y0 <= 0.5 and ax.dataLim.y1 >= 2.5
 
 
-LAYOUTS = [Layout(config.ROOT / "results", name) for name in ("cpu", "full")]
-
-
-def committed(kind):
-    """(kind, name, report) of what is drawn from committed metrics: of the smallest profile that has them."""
-    there = [{**numbers(layout.own), **numbers(layout.theory)} for layout in LAYOUTS]
-    for name, spec in sorted(ROWS[kind].items()):
-        for layout, own in zip(LAYOUTS, there, strict=True):
-            if spec.metrics in own:
-                yield pytest.param(kind, name, Report(layout, spec.notebook), id=f"{kind}-{name}")
-                break
-
-
-@contextlib.contextmanager
-def compared(spec, frame):
-    """A comparison that lacks its rivals under the committed profile is not drawn there, nor told."""
-    try:
-        yield
-    except NotCompared as alone:
-        with pytest.raises(NotCompared):
-            spec.caption(frame)
-        pytest.skip(str(alone))
-
-
-@pytest.mark.parametrize(("kind", "name", "report"), list(committed("figure")))
-def test_what_is_printed_under_a_figure_is_short(kind, name, report):
-    with compared(FIGURES[name], report.read(FIGURES[name].metrics)[0]):
-        printed, notes = report.caption(name)
-        assert len(printed.split()) <= words.PRINTED and printed.endswith(".") and notes.endswith(".")
-        assert notes.startswith(("To compare", "Recipe", "Profile")) or notes[0] not in string.ascii_lowercase
-
-
-@pytest.mark.parametrize(("kind", "name", "report"), [case for kind in ROWS for case in committed(kind)])
-def test_a_figure_or_table_reads_no_other_columns_than_it_says_and_is_legible_at_print_size(
-    kind, name, report, legible
-):
-    spec = ROWS[kind][name]
-    frame, _ = report.read(spec.metrics)
-    own = frame[[column for column in frame if column in spec.columns or column.startswith("over ")]]
-    assert set(spec.columns) <= set(own)
-    with compared(spec, own):
-        drawn = (spec.draw if kind == "figure" else spec.build)(own)
-    assert spec.caption(own) == spec.caption(frame)
-    if kind == "figure":
-        width, height = drawn.get_size_inches()
-        assert width in style.WIDTHS and height < 9
-        legible(drawn)
-        assert not looks.pale(drawn) and not looks.cut(drawn) and not looks.touching(drawn)
-        assert not looks.strange(drawn)
+def test_rows_come_nearer_where_a_page_is_full():
+    assert style.pitch(10) == style.pitch(47) == style.ROW
+    assert 100 * style.pitch(100) == pytest.approx(style.PAGE)
