@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from attention_priors import config
-from attention_priors.figures import FIGURES, NotCompared, curves, methods, style, words
+from attention_priors.figures import FIGURES, NotCompared, methods, panels, style, words
 from attention_priors.positions.encodings import ENCODINGS
 from attention_priors.publish.report import ROWS, Report
 from attention_priors.store.layout import Layout, numbers
@@ -217,7 +217,8 @@ def test_the_next_line_s_bars_stand_aside():
     mean = pd.DataFrame({"mean": [1.0, 2.0], "low": [0.5, 1.5], "high": [1.5, 2.5]}, index=[1, 2])
     seen = []
     for name in ("bam", "rope", "alibi"):
-        curves.curve(ax, mean, mean["mean"], methods.look(name))
+        line = panels.Line(mean.index, mean["mean"], methods.look(name), mean["low"], mean["high"], mean["mean"])
+        panels.add(ax, line)
         corners = ax.collections[-1].get_transform().transform([(1, 1)]) - ax.transData.transform([(1, 1)])
         seen.append(round(corners[0, 0] * 72 / ax.figure.dpi, 2))
     assert seen == [0, -style.ASIDE, style.ASIDE]

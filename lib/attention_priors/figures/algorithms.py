@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ..positions.encodings import ENCODINGS, encoding
 from . import panels, style
-from .curves import curve, over_seeds, seed_row, t_interval
+from .curves import seed_row, t_interval
 from .methods import UNTRAINED, label, look
 from .spec import Figure, FigureSpec, Frame, TableSpec
 from .words import bounded, extremes, farthest, trained_on
@@ -193,7 +193,7 @@ def draw_position(frame: Frame) -> Figure:
         else:
             drawn |= {"dashes": style.SOLID} if kind == "causal" else {"dashes": (3, 1), "markerfacecolor": "white"}
             drawn["label"] += f", {kind}"
-        curve(left, over_seeds(own, "value", by="layer"), own.set_index("layer")["value"], drawn)
+        panels.add(left, panels.over(own, "value", drawn, by="layer"))
     left.set(xlabel="layer (0: embedding)", ylabel="$R^2$ of the position")
     layers = sorted({int(layer) for layer in probes["layer"]})
     left.set_xticks(layers)

@@ -1,4 +1,4 @@
-"""Lines of a mean over seeds with its interval and every seed, and the axes of accuracy against context length."""
+"""Means over seeds with their intervals, rows of seeds, and the axes of accuracy against context length."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -33,18 +33,6 @@ def over_seeds(rows: Frame, column: str, interval: Interval | None = None, by: s
 def shares(rows: Frame) -> tuple[float, float]:
     """The interval of a mean share from each seed's counts."""
     return share_interval(rows["correct"], rows["samples"])
-
-
-def curve(ax: Axes, mean: Frame, seeds: pd.Series, look: dict[str, Any], **line: Any) -> None:
-    """A line through a frame of `over_seeds`, its interval as bars, and a dot for each of `seeds`, all by place.
-
-    Each next line of the axes stands some points beside the one before, its dots beside its bars.
-    """
-    right = style.aside(ax)
-    style.interval_bars(ax, mean.index, mean["low"], mean["high"], look["color"], right=right)
-    style.seed_dots(ax, seeds.index, seeds, look["color"], right=right + style.ASIDE / 2)
-    (drawn,) = ax.plot(mean.index, mean["mean"], **look, **line)
-    drawn.set_transform(style.shifted(ax, right))
 
 
 def seed_row(ax: Axes, values: pd.Series, y: int, look: dict[str, Any]) -> None:

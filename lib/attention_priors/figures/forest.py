@@ -19,12 +19,14 @@ SEEDS_UP = 3.4  # points from a row to the dots of its seeds
 
 @dataclass(frozen=True)
 class Cell:
-    """The values of seeds, their mean, and its interval; NaN where there is none."""
+    """The values of seeds, their mean, and its interval; NaN where there is none. A colour in place of its row's."""
 
     seeds: Sequence[float]
     mean: float
     low: float = np.nan
     high: float = np.nan
+    color: str = ""
+    hollow: bool = False  # decides nothing
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ def draw(
     """A panel for each title of `panels`: marks for means on interval bars, small dots above for seeds, the first row
     on top. `above`: inches for titles and labels."""
     heights = _heights(rows)
-    fig, axes = style.figure(width, above + PITCH * (max(heights) + 1), ncols=len(panels), sharey=True, squeeze=False)
+    height = above + min(PITCH * (max(heights) + 1), style.PAGE - above)
+    fig, axes = style.figure(width, height, ncols=len(panels), sharey=True, squeeze=False)
     first = axes[0, 0]
     for ax, panel in zip(axes[0], panels, strict=True):
         for row, y in zip(rows, heights, strict=True):
@@ -71,6 +74,15 @@ def draw(
     first.set_ylim(max(heights) + 0.7, -0.8)
     fig.supxlabel(xlabel)
     return fig, list(axes[0])
+
+
+def differences(rows: Sequence[Row], panels: Sequence[str], width: float = style.DOUBLE) -> Figure:
+    """Rows of differences between two shares of passkeys, with a line at 0."""
+    fig, axes = draw(rows, panels, "difference in the share of passkeys retrieved", width=width, xlim=(-1.05, 1.05))
+    for ax in axes:
+        ax.axvline(0, color=style.DARK, linewidth=0.6, linestyle=":")
+        ax.set_xticks([-1, 0, 1])
+    return fig
 
 
 def cells(
@@ -93,7 +105,9 @@ def _heights(rows: Sequence[Row]) -> list[float]:
 
 
 def _cell(ax: Axes, cell: Cell, y: float, row: Row) -> None:
-    style.interval_row(ax, (cell.low, cell.high), y, row.color)
-    look = {"markersize": 3.8, "markeredgewidth": 0.8, "markerfacecolor": "white" if row.hollow else row.color}
-    ax.plot(cell.mean, y, row.marker, color=row.color, zorder=4, label="_mean", **look)
+    color = cell.color or row.color
+    style.interval_row(ax, (cell.low, cell.high), y, color)
+    face = "white" if row.hollow or cell.hollow else color
+    look = {"markersize": 3.8, "markeredgewidth": 0.8, "markerfacecolor": face}
+    ax.plot(cell.mean, y, row.marker, color=color, zorder=4, label="_mean", **look)
     style.seed_dots(ax, cell.seeds, [y] * len(cell.seeds), style.DARK, up=SEEDS_UP)

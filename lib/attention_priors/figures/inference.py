@@ -205,7 +205,7 @@ def draw_readings(frame: Frame) -> Figure:
         _line(information, found["information", f"printed, {side}"], color, (3, 1.5), f"$-\\ln Z$, {side}", above)
     slope = "slope $m$ of the prior"
     physics.set(yscale="log", title="reciprocals,\nnot equal", xlabel=slope, ylabel="overlap or ratio")
-    _margins(physics, 0.25)
+    physics.margins(y=0.25)  # room for the names of the outermost lines
     _line(geometry, found["geometry", "overlap"], style.BLACK, style.SOLID, "overlap $Z$", 1)
     _line(geometry, found["geometry", "cosine"], style.GREEN, (5, 1, 1, 1), "cosine", -1)
     geometry.axvline(1, color=style.PALE, linewidth=0.7, linestyle=":")
@@ -214,7 +214,7 @@ def draw_readings(frame: Frame) -> Figure:
     geometry.set_ylabel("overlap or cosine")
     lines.level(information, 0, color=style.PALE)
     information.set(title="printed: falls\nas the two agree", xlabel=slope, ylabel="nats")
-    _margins(information, 0.14)
+    information.margins(y=0.14)
     panels.letter(fig.axes)
     return fig
 
@@ -225,12 +225,6 @@ def _line(ax: Axes, rows: Frame, color: str, dashes: tuple, label: str, side: in
     ax.plot(x, y, color=color, dashes=dashes)
     look = {"color": color, "ha": "right", "va": "bottom" if side > 0 else "top"}
     style.note(ax, label, (x[-1], y[-1]), (0, 3 * side), **look)
-
-
-def _margins(ax: Axes, share: float) -> None:
-    """Room above and below for the names of the outermost lines."""
-    ax.margins(y=share)
-    ax.autoscale_view()
 
 
 def caption_readings(frame: Frame) -> str:

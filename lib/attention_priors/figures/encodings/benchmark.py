@@ -48,11 +48,10 @@ def draw_map(
     values, state = (frame.pivot(**shape, values=column).loc[names, lengths] for column in (value, "state"))
     width = style.MIDDLE if len(lengths) < 10 and len(names) < MANY else style.DOUBLE
     _, ax = style.figure(width, 0.8 + style.pitch(len(names)) * len(names))
-
-    def written(row: int, column: int, cell: float) -> str:
-        return ({"undefined": "n/a", "left out": ""} | states).get(state.iloc[row, column], text(cell))
-
-    mesh = heat_maps.cells(ax, values.to_numpy(), written, white, **colours)
+    mesh = ax.pcolormesh(np.ma.masked_invalid(values), edgecolor="white", linewidth=0.6, **colours)
+    for (row, column), cell in np.ndenumerate(values):
+        said = ({"undefined": "n/a", "left out": ""} | states).get(state.iloc[row, column], text(cell))
+        heat_maps.write(ax, column + 0.5, row + 0.52, said, color="white" if white(cell) else "black")
     families = frame.drop_duplicates("encoding").set_index("encoding")["family"]
     for row, name in enumerate(names):
         _, color, marker = FAMILIES[families[name]]

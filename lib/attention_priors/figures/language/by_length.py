@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from .. import methods, panels, style
-from ..curves import LENGTH, curve, over_seeds, seed_row
+from ..curves import LENGTH, over_seeds, seed_row
 from ..methods import METHODS, named
 from ..spec import Figure, FigureSpec, Frame, TableSpec, rivals
 from ..words import bounded, listed, tokens, trained_on
@@ -63,8 +63,9 @@ def draw(frame: Frame) -> Figure:
         unigram = float(rows["unigram"].iloc[0])
         for ax, (title, names) in zip(column, scaled.items(), strict=True):
             for rank, (name, own) in enumerate(groups(rows[rows["encoding"].isin(names)])):
+                mean, look = np.exp(over_seeds(own, "loss")), style_of(name) | _missed(own) | {"zorder": rank + 4}
                 seeds = own.set_index("length")["perplexity"]
-                curve(ax, np.exp(over_seeds(own, "loss")), seeds, style_of(name) | _missed(own), zorder=rank + 4)
+                panels.add(ax, panels.Line(mean.index, mean["mean"], look, mean["low"], mean["high"], seeds))
             style.length_axis(ax, rows["length"], rows["trained"])
             ends = [rows["length"].min(), rows["length"].max()]
             look = {"color": style.GREY, "linewidth": 0.8, "linestyle": (0, (1, 2)), "zorder": 1}

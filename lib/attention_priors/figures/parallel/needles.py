@@ -258,11 +258,7 @@ def draw_differences(frame: Frame) -> Figure:
             times(row.length, trained): forest.Cell((), row.difference, row.low, row.high) for row in own.itertuples()
         }
         drawn.append(forest.Row(f"{METHODS[ours].label} − {METHODS[theirs].label}", cells, group=question))
-    fig, axes = forest.draw(drawn, panels, "difference in the share of passkeys retrieved", xlim=(-1.05, 1.05))
-    for ax in axes:
-        ax.axvline(0, color=style.DARK, linewidth=0.6, linestyle=":")
-        ax.set_xticks([-1, 0, 1])
-    return fig
+    return forest.differences(drawn, panels)
 
 
 def caption_differences(frame: Frame) -> str:

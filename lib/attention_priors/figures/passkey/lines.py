@@ -1,15 +1,12 @@
 """Passkey accuracy against length: what the figures share, six encodings, all, the farthest, and decoys."""
 
-from collections.abc import Sequence
-
 import numpy as np
-from matplotlib.axes import Axes
 
 from ... import evaluation
 from ...experiments.gate import gated
 from ...positions.encodings import ENCODINGS
 from .. import panels, style
-from ..curves import accuracy_axes, curve, over_seeds, shares
+from ..curves import accuracy_axes, over_seeds, shares
 from ..methods import (
     METHODS,
     OURS,
@@ -25,13 +22,12 @@ from ..methods import (
     numbered,
 )
 from ..spec import Figure, FigureSpec, Frame, rivals
-from ..words import CHANCE, DRAWN, GOOD, LINES, bounded, prompts, times, tokens, trained_on
+from ..words import CHANCE, GOOD, bounded, prompts, times, tokens, trained_on
 
 # Accuracy against length
 NOTEBOOK = "passkeys"
 CONTROLS = {"label": "Chance, untrained"}  # two lines at zero with one name: nobody could tell their ends apart
 COLUMNS = ("form", "encoding", "seed", "length", "accuracy", "correct", "samples", "trained")
-ALT = "Lines of passkey accuracy against context length "
 
 
 def shared(frame: Frame) -> Frame:
@@ -50,15 +46,25 @@ def plain(frame: Frame) -> Frame:
     return frame[frame["form"] == "plain"]
 
 
-def draw(frame: Frame, height: float = 2.7) -> Figure:
-    """A line with its interval for each encoding, a dot for each seed, the two controls."""
-    fig, ax = style.figure(style.SINGLE, height)
+def draw(frame: Frame) -> Figure:
+    """A line with its interval for each encoding, a dot for each seed, the two controls.
+
+    Tokens stand below, multiples of the training length above.
+    """
+    frame = shared(frame)
+    fig, ax = style.figure(style.SINGLE, 2.7)
     for name in sorted(set(frame["encoding"]), key=lambda name: (_rank(name), name)):
         rows = frame[frame["encoding"] == name]
-        drawn = look(name) | (CONTROLS if name == UNTRAINED else {})
-        mean = over_seeds(rows, "accuracy", shares)
-        curve(ax, mean, rows.set_index("length")["accuracy"], drawn, zorder=_rank(name) + 4)
-    axes(ax, frame)
+        drawn = look(name) | (CONTROLS if name == UNTRAINED else {}) | {"zorder": _rank(name) + 4}
+        panels.add(ax, panels.over(rows, "accuracy", drawn, shares))
+    lengths, trained = sorted(set(frame["length"])), trained_on(frame)
+    ax.plot([lengths[0], lengths[-1]], [evaluation.CHANCE] * 2, **look("chance") | {"label": "_chance"}, zorder=0)
+    accuracy_axes(ax, lengths, trained, most=10)
+    top = ax.secondary_xaxis("top")
+    top.set_xticks(kept := ax.get_xticks(), [times(tick, trained) for tick in kept])
+    top.minorticks_off()
+    top.tick_params(length=0, pad=1)
+    top.spines[:].set_visible(False)
     style.direct_labels(ax)
     return fig
 
@@ -66,33 +72,6 @@ def draw(frame: Frame, height: float = 2.7) -> Figure:
 def _rank(name: str) -> int:
     """Drawing order: the control below, BAM on top."""
     return -1 if name == UNTRAINED else list(METHODS).index(method(name))
-
-
-def axes(ax: Axes, frame: Frame) -> None:
-    """Chance; tokens below, multiples of the training length above."""
-    lengths, trained = sorted(set(frame["length"])), trained_on(frame)
-    ax.plot([lengths[0], lengths[-1]], [evaluation.CHANCE] * 2, **look("chance") | {"label": "_chance"}, zorder=0)
-    accuracy_axes(ax, lengths, trained, most=10)
-    multiples(ax, lengths, trained)
-
-
-def multiples(ax: Axes, ticks: Sequence[int], trained: int, rotation: float = 0) -> None:
-    """The labelled lengths as multiples of the training length, above the axes."""
-    top = ax.secondary_xaxis("top")
-    kept = [tick for tick in ticks if tick in set(np.round(ax.get_xticks()).astype(int))]
-    top.set_xticks(kept, [times(tick, trained) for tick in kept])
-    top.minorticks_off()
-    top.tick_params(length=0, pad=1, rotation=rotation)
-    top.spines[:].set_visible(False)
-
-
-def caption(rows: Frame, said: str, found: str, control: str = "") -> str:
-    """What `found` says of the longest length, and what stands behind the lines."""
-    last, trained = last_and_trained(rows)
-    return (
-        f"{said} At {tokens(last, trained)} {found}. {LINES} Chance is {CHANCE}; the untrained control is BAM SSMax "
-        f"before its first step. {control}{counts(rows)}."
-    )
 
 
 def last_and_trained(rows: Frame) -> tuple[int, int]:
@@ -123,22 +102,26 @@ def caption_by_length(frame: Frame) -> str:
     last, trained = last_and_trained(rows)
     others = rows[(rows["length"] == last) & ~rows["encoding"].isin([OURS, UNTRAINED])]
     best = others.groupby("encoding")["accuracy"].mean()
-    said = f"Share of passkeys retrieved by models trained on {trained} tokens, all with SSMax."
-    found = (
-        f"BAM SSMax retrieves {share(rows, last)}, the best other encoding ({label(best.idxmax())}) {best.max():.2f}"
+    return (
+        f"Share of passkeys retrieved by models trained on {trained} tokens, all with SSMax. At "
+        f"{tokens(last, trained)} BAM SSMax retrieves {share(rows, last)}, the best other encoding "
+        f"({label(best.idxmax())}) {best.max():.2f}. "
+        "Line: mean over seeds; bars: 95 % interval of that mean over seeds and prompts; dots: seeds; dotted vertical "
+        f"line: training length. Chance is {CHANCE}; the untrained control is BAM SSMax before its first step. "
+        f"{counts(rows)}."
     )
-    return caption(rows, said, found)
 
 
 BY_LENGTH = FigureSpec(
     "passkey_by_length",
-    lambda frame: draw(shared(frame)),
+    draw,
     caption_by_length,
     notebook=NOTEBOOK,
     paper="BAM, Fig. 2",
     claims=("BAM-C6", "BAM-C7", "BAM-C13", "BAM-F2"),
     columns=COLUMNS,
-    alt=f"{ALT}on a log axis for six encodings with SSMax, each {DRAWN}; chance and an untrained model lie at zero.",
+    alt="Lines of passkey accuracy against context length on a log axis for six encodings with SSMax, each with bars "
+    "for its interval and dots for its seeds; chance and an untrained model lie at zero.",
 )
 
 

@@ -11,7 +11,6 @@ from ...theory.scalable_softmax import entropy, laws, log_total, noisy_lead, pri
 from .. import lines, panels, style
 from ..spec import Figure, FigureSpec, Frame, Rows, Size
 from ..words import farthest
-from . import contexts
 
 # Entropy and largest weight of attention over normal scores by context, under four laws of the scale
 # law: colour, dashes, marker, label, name in captions
@@ -21,6 +20,11 @@ LAWS = {
     "ln n / ln N": (style.ORANGE, (5, 1, 1, 1), "o", r"$\ln n / \ln N$ (SSMax)", "ln n / ln N"),
     "(1 + .1 ln(n / N))^2": (style.BLUE, (1, 1), "D", r"$(1 + 0.1 \ln (n/N))^2$ (YaRN)", "(1 + 0.1 ln(n / N))²"),
 }
+
+
+def contexts(size: Size) -> list[int]:
+    """Powers of two from 8 to 32 times the trained length, `size.length`."""
+    return [2**k for k in range(3, int(np.log2(size.length)) + 6)]
 
 
 def rows_entropy(size: Size, seed: int, sigma=2.0) -> Rows:
