@@ -174,7 +174,7 @@ def test_heads_that_only_look_near_are_drawn(whole, legible):
 
 def test_the_table_compares_accuracy_memory_and_cost():
     spec = TABLES["parallel_needles"]
-    built = spec.build(spec.check(WORLD["parallel_over_seeds"])[list(spec.columns)])
+    built = spec.build(WORLD["parallel_over_seeds"])
     assert len(built) == sum(1 if each.rope else 2 for each in METHODS.values())
     row = built.set_index(["encoding", "way to read"]).loc["RoPE", "as trained"]
     assert row["pairs in reading at 16×"] == "1" and row["accuracy at 64×"] == "not asked"
@@ -187,14 +187,14 @@ def test_fair_tables_hold_memory_or_positions_equal():
     keys = frame["method"].map({"k1": 108.0, "last-window": 108.0, "halves": 110.0, "snapkv": 162.0, "k3-half": 161.0})
     frame["entries"] = keys.fillna(pd.Series(10.0 ** frame["method"].map(list(METHODS).index), frame.index))
     spec = TABLES["parallel_equal_keys"]
-    built = spec.build(spec.check(frame)[list(spec.columns)])
+    built = spec.build(frame)
     assert set(built["way to read"]) == {
         METHODS[name].label for name in ("k1", "last-window", "halves", "snapkv", "k3-half")
     }
     assert built["keys attended to at 16×"].is_monotonic_increasing and "RoPE" in spec.caption(frame)
     assert built["from so many keys on"].to_list() == ["108", "", "", "161", ""]
     spec = TABLES["parallel_equal_window"]
-    built = spec.build(spec.check(frame)[list(spec.columns)])
+    built = spec.build(frame)
     inside = [each.label for name, each in METHODS.items() if each.chunks or name in needles.INSIDE]
     assert sorted(built["way to read"]) == sorted(inside) and built["MFLOPs of reading at 16×"].is_monotonic_increasing
     assert set(built.columns[-2:]) == {"accuracy at 16×", "accuracy at 64×"}
@@ -238,7 +238,7 @@ def test_losses_are_told_from_the_training_length():
 
 def test_biases_have_a_row_for_each_kind_of_attention():
     spec = TABLES["parallel_profiles"]
-    built = spec.build(spec.check(WORLD[spec.metrics]))
+    built = spec.build(WORLD[spec.metrics])
     assert len(built) == 2 * len(parallel_profiles.KINDS)
     assert built.loc[0, "sink"].startswith("1.50 [") and (built["seeds"] == 2).all()
 

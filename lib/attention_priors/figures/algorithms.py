@@ -149,18 +149,6 @@ def caption_accuracy_table(frame: Frame) -> str:
 
 
 PAPER = "Randomized positional encodings, Table 1"
-COLUMNS = (
-    "task",
-    "encoding",
-    "part",
-    "accuracy",
-    "chance",
-    "order_free",
-    "shortest",
-    "longest",
-    "samples",
-    "trained",
-)
 ACCURACY_FIGURE = FigureSpec(
     "algorithms_accuracy",
     draw_accuracy,
@@ -168,14 +156,11 @@ ACCURACY_FIGURE = FigureSpec(
     notebook="needles",
     paper=PAPER,
     claims=("PE-F5", "PE-RAND-E"),
-    columns=(*COLUMNS, "seed", "lengths"),
     alt="A panel for each task with a row for each encoding: an open marker for the accuracy on strings as long as in "
     "training, a filled one for longer strings, bars for intervals; vertical lines at chance and at the best that a "
     "model without order can do.",
 )
-ACCURACY_TABLE = TableSpec(
-    "algorithms_accuracy", build_accuracy, caption_accuracy_table, "needles", (*COLUMNS, "whole"), PAPER
-)
+ACCURACY_TABLE = TableSpec("algorithms_accuracy", build_accuracy, caption_accuracy_table, "needles", PAPER)
 
 
 # What models without an encoding of positions know of them
@@ -248,7 +233,6 @@ POSITION = FigureSpec(
     caption_position,
     notebook="needles",
     claims=("PE-NOPE",),
-    columns=("kind", "encoding", "seed", "quantity", "layer", "value", "reference", "trained"),
     alt="Panel a: lines of the R² of a probe of the position by layer, for causal and masked models without and with "
     "an encoding. Panels b, c: two panels with the losses of causal and of masked models, a row for each encoding.",
 )

@@ -111,7 +111,6 @@ BITS_FIGURE = FigureSpec(
     notebook=NOTEBOOK,
     paper="Goat, Fig. 4",
     claims=("GOAT-F4", "GOAT-C-8"),
-    columns=("windows", "order", "bits", "count", "encoding", "seed", "passed", "scored", "trained"),
     alt="Two panels of bits per base: Markov chains by order as a falling line, then a column for each encoding with "
     "its seeds; a, windows new to the training text, b, all windows.",
 )
@@ -120,7 +119,6 @@ BITS_TABLE = TableSpec(
     build_bits,
     caption_bits_table,
     NOTEBOOK,
-    ("encoding", "seeds", "passed", "new", "new_low", "new_high", "all", "all_low", "all_high", "floor", "below"),
     paper="Goat, Fig. 4",
 )
 
@@ -207,7 +205,6 @@ TEXTS = FigureSpec(
     notebook=NOTEBOOK,
     paper="Goat, Fig. 4",
     claims=("GOAT-F4",),
-    columns=("encoding", "seed", "text", "piece", "written", "true", "before", "bases"),
     alt="Three panels with the share of G and C along a text, of the genome and of what each model writes, and one "
     "with the correlation of both over all texts for every encoding and seed, with its interval.",
 )
@@ -267,7 +264,6 @@ COST = FigureSpec(
     notebook=NOTEBOOK,
     paper="Goat, Fig. 4",
     claims=("GOAT-F4", "GOAT-C-1", "GOAT-C-8"),
-    columns=("way", "length", "round", "milliseconds", "memory"),
     alt="Memory and time of a training step by length of the text: with the same kernel the lines of RoPE and Goat lie "
     "on one another, those of unfused kernels and of a stored bias rise faster.",
 )

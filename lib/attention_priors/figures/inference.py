@@ -96,7 +96,6 @@ SCORE = FigureSpec(
     notebook="attention_is_inference",
     paper="BAM, Fig. 5",
     rows=rows_matrices,
-    columns=("matrix", "query", "key", "value"),
     claims=("BAM-F5",),
     alt="Five square matrices in a row: content plus causal mask plus bias equals score, whose rows become weights; "
     "the upper right triangle of mask, score and weights is hatched as invisible.",
@@ -158,7 +157,6 @@ TRANSPORT = FigureSpec(
     caption_transport,
     notebook="attention_is_inference",
     rows=rows_transport,
-    columns=("kind", "tau", "expected", "entropy"),
     claims=("GOAT-P2.2b", "GOAT-P3.1"),
     alt="A concave curve that falls in entropy as the expected score rises, from the uniform distribution on; grey "
     "dots of other distributions lie below it or, at lower scores, to its left.",
@@ -249,7 +247,6 @@ READINGS = FigureSpec(
     notebook="attention_is_inference",
     paper="BAM, appendix I",
     rows=rows_readings,
-    columns=("reading", "series", "x", "value"),
     claims=("BAM-I1", "BAM-I2", "BAM-I3", "BAM-E1"),
     alt="Three panels. Overlap and ratio, mirrored about one on a log scale. Overlap rising past the point where the "
     "two distributions coincide, while the cosine peaks there. Printed information starting at ln L and lift starting "

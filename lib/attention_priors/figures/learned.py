@@ -93,12 +93,9 @@ HEADS_FIGURE = FigureSpec(
     notebook="learned_priors",
     paper="BAM, Fig. 4",
     claims=("BAM-C8", "BAM-F4"),
-    columns=("seed", "layer", "head", "beta", "passkey_mass"),
     alt="Two scatter plots: learned exponents by layer, and attention mass on the passkey against the exponent.",
 )
-HEADS_TABLE = TableSpec(
-    "learned_heads", build_heads, caption_heads_table, "learned_priors", ("seed", "beta", "passkey_lift"), "BAM, Fig. 4"
-)
+HEADS_TABLE = TableSpec("learned_heads", build_heads, caption_heads_table, "learned_priors", "BAM, Fig. 4")
 
 
 # What β goes with over the heads of a model, layer and prior taken out one after the other
@@ -127,7 +124,6 @@ CORRELATIONS = TableSpec(
     build_correlations,
     caption_correlations,
     "learned_priors",
-    ("seed", "reading", "rho", "heads"),
     "BAM, Fig. 4",
 )
 
@@ -172,7 +168,6 @@ MAPS = FigureSpec(
     notebook="learned_priors",
     paper="BAM, Fig. 4",
     claims=("BAM-F4",),
-    columns=("seed", "panel", "layer", "head", "beta", "key", "weight"),
     alt="Three line plots of attention weight by key position on a logarithmic axis, the key sentence shaded.",
 )
 
@@ -238,7 +233,6 @@ CURVES = FigureSpec(
     notebook="learned_priors",
     paper="BAM, Fig. 4",
     claims=("BAM-C8",),
-    columns=("seed", "layer", "head", "beta", "theta_alpha", "scale"),
     alt="Small panels, a column for each layer and a row for each seed: a curve for each head of its prior over the "
     "uniform share against the key's place from the query back, on two log axes; some fall, many begin near 0 and are "
     "level soon.",
@@ -295,7 +289,6 @@ EDITS_FIGURE = FigureSpec(
     caption_edits,
     notebook="learned_priors",
     claims=("BAM-C21",),
-    columns=("edit", "seed", "length", "accuracy", "samples", "trained"),
     alt="Rows of passkey accuracy for the trained model, three edits of its exponents and the same edit of random "
     "heads, a panel for each of some context lengths.",
 )

@@ -130,7 +130,6 @@ ACCURACY = FigureSpec(
     caption_accuracy,
     notebook="passkeys",
     claims=("X-11",),
-    columns=("encoding", "family", "length", "seeds", "samples", "mean", "low", "high", "state", "trained"),
     alt="Heat map with a row for each encoding and a column for each context length, cells with the share of passkeys "
     "retrieved; a marker at each row tells how position enters.",
 )
@@ -180,20 +179,6 @@ SUMMARY = TableSpec(
     build_summary,
     caption_summary,
     "passkeys",
-    (
-        "encoding",
-        "family",
-        "borrows",
-        "seeds",
-        "reach",
-        "reach_low",
-        "reach_high",
-        "longest_tested",
-        "parameters",
-        "steps",
-        "trained",
-        *(f"{part}_{multiple}" for multiple in MULTIPLES for part in PARTS),
-    ),
 )
 
 
@@ -277,29 +262,12 @@ def caption_perplexity_table(frame: Frame) -> str:
     )
 
 
-COLUMNS = (
-    "encoding",
-    "family",
-    "borrows",
-    "seeds",
-    "passed",
-    "length",
-    "trained",
-    "growth",
-    "low",
-    "high",
-    "loss_at",
-    "state",
-    "scored",
-    "documents",
-)
 PERPLEXITY_FIGURE = FigureSpec(
     "encodings_perplexity",
     draw_perplexity,
     caption_perplexity,
     notebook=NOTEBOOK,
     claims=("BAM-C5", "OPG-18", "PE-BIAS", "PE-C2", "PE-C3", "PE-C4", "PE-C5", "PE-F3", "PE-F6", "PE-KERPLE-E"),
-    columns=COLUMNS,
     alt="Heat map with a row for each encoding and a column for each context length, cells with the growth of the loss "
     "in nats; a marker at each row tells how position enters, a number on the right the perplexity at the training "
     "length.",
@@ -309,5 +277,4 @@ PERPLEXITY_TABLE = TableSpec(
     build_perplexity,
     caption_perplexity_table,
     NOTEBOOK,
-    (*COLUMNS, "low_at", "high_at"),
 )

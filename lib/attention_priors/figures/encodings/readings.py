@@ -1,7 +1,6 @@
 """Encodings compared: what carries retrieval, the survey's properties, and a RoPE read in other ways."""
 
 from ...checks.language.survey import property_table
-from ...experiments.differences import COLUMNS
 from ...experiments.readings import BENCHMARK, EXTENSIONS, TUNED
 from ...positions.encodings import encoding
 from .. import forest, lines, style
@@ -61,7 +60,6 @@ DIFFERENCES = FigureSpec(
     caption_differences,
     notebook="passkeys",
     claims=("X-11", "X-3"),
-    columns=tuple(COLUMNS),
     alt="A forest plot: one row for each pair of encodings, grouped by the property in which they differ, with the "
     "difference in accuracy and its interval at several multiples of the training length.",
 )
@@ -106,7 +104,6 @@ PROPERTIES = TableSpec(
     build_properties,
     caption_properties,
     "language_models",
-    ("part", "domain", "encoding", "seed", "length", "trained", "loss", "growth", "unigram", "passed"),
 )
 
 
@@ -155,7 +152,6 @@ NEIGHBOURS = TableSpec(
     build_neighbours,
     caption_neighbours,
     "language_models",
-    ("part", "encoding", "seed", "order_loss", "swap", "bag", "preferred", "pairs"),
 )
 
 
@@ -235,7 +231,6 @@ EXTENSIONS_FIGURE = FigureSpec(
     caption_extensions,
     notebook=NOTEBOOK,
     claims=("BAM-C12", "PE-DNTK-E", "PE-F7", "PE-F8", "PE-F9", "PE-NTK-E", "PE-PI", "PE-PI-E2", "PE-REROPE"),
-    columns=("part", "encoding", "seed", "length", "growth", "trained", "scored", "documents"),
     alt="Rows of the growth of the loss, RoPE as it was trained and its extensions by kind: set once, by the text's "
     "length, lags cut, factors, further training, longer bases; a panel for each of some context lengths.",
 )

@@ -104,7 +104,6 @@ FIGURE = FigureSpec(
     caption,
     notebook="one_parameter_groups",
     rows=rows,
-    columns=("decay", "factors", "position", "log10 size"),
     claims=("OPG-14",),
     alt="Logarithm of the keys' factor by position. Straight lines for three decays rise through the largest number of "
     "fp16, the fastest one also through that of fp32; the factor counted by blocks stays a low saw-tooth.",

@@ -15,7 +15,6 @@ from ..words import bounded, listed, tokens, trained_on
 
 # The rows of figures on language models
 MISSED = " †"  # behind the name of a model that missed its gate and decides nothing
-COLUMNS = ("encoding", "times", "seed")
 Row = tuple[str, int]  # encoding, times as many tokens as the others
 
 
@@ -172,20 +171,6 @@ BY_LENGTH = FigureSpec(
     notebook="language_models",
     paper="BAM, Figs. 6 and 7",
     claims=("BAM-C7", "BAM-C18", "BAM-C23", "BAM-F6", "BAM-F7"),
-    columns=(
-        *COLUMNS,
-        "trained_on",
-        "domain",
-        "passed",
-        "length",
-        "loss",
-        "perplexity",
-        "growth",
-        "trained",
-        "scored",
-        "documents",
-        "unigram",
-    ),
     alt="Perplexity on a log axis against context length on a log axis, for text of the kind trained on and for other "
     "text, encodings without SSMax and, in panels of their own, with it, each a line with bars and dots; a dotted line "
     "for a model of token frequencies.",
@@ -227,20 +212,6 @@ TABLE2 = TableSpec(
     build_table2,
     caption_table2,
     "language_models",
-    (
-        "domain",
-        "encoding",
-        "times",
-        "seeds",
-        "passed",
-        "length",
-        "perplexity",
-        "low",
-        "high",
-        "documents",
-        "trained",
-        "scored",
-    ),
     "BAM, Table 2",
 )
 
@@ -287,7 +258,6 @@ ORDER = FigureSpec(
     draw_order,
     caption_order,
     notebook="language_models",
-    columns=(*COLUMNS, "swap", "bag", "pairs", "passed", "gate", "trained"),
     alt="Two panels with a row for each encoding and a mark for every seed: the cost of exchanging two neighbours "
     "beside a dotted line at the gate, and the cost of shuffling all tokens but the last.",
 )

@@ -108,11 +108,10 @@ PROFILES = FigureSpec(
     notebook=NOTEBOOK,
     paper="ParallelComp, Figs. 1, 4 and 5",
     claims=("PC-F1", "PC-F4", "PC-F5", "PC-C18", "PC-CQ2", "PC-CQ3i"),
-    columns=("encoding", "seed", "kind", "fifth", "share", "passed", "trained"),
     alt="Two panels of lines along a text of four chunks: attention relative to the uniform share, in a read "
     "without cuts, in chunks and joined, on the right after three kinds of eviction.",
 )
-TABLE = TableSpec("parallel_biases", build, caption_table, NOTEBOOK, ("encoding", "seed", "kind", *COLUMNS))
+TABLE = TableSpec("parallel_biases", build, caption_table, NOTEBOOK)
 
 
 # What eviction of outliers changes, by region of the chunks and by layers
@@ -201,7 +200,6 @@ REGIONS_FIGURE = FigureSpec(
     notebook=NOTEBOOK,
     paper="ParallelComp, section 4, Q3",
     claims=("PC-CQ3ii",),
-    columns=("encoding", "seed", "region", "layers", "document", "evicted", "distance", "middle", "passed"),
     alt="Two panels of marks by the layers that evict, early, intermediate, deep and all: the change of the distance "
     "from the uniform share and of the attention to the middles of chunks, a mark for each region, bars and dots.",
 )
@@ -264,7 +262,6 @@ SHAPES_FIGURE = FigureSpec(
     notebook=NOTEBOOK,
     paper="ParallelComp, Figs. 3 and 6",
     claims=("PC-CQ1", "PC-F3", "PC-F6"),
-    columns=("encoding", "seed", "layer", "head", "first", "middle", "last", "shape"),
     alt="Marks of heads by attention to the first and to the last keys relative to the middle, on log axes, coloured "
     "by shape: U, mountain, uniform or other.",
 )
@@ -306,6 +303,5 @@ EFFECTIVE = FigureSpec(
     caption_effective,
     notebook=NOTEBOOK,
     claims=("PC-DISC",),
-    columns=("encoding", "seed", "window", "document", "entries", "trained"),
     alt="Lines of the number of keys above a threshold against the window, one for each encoding, with seeds as dots.",
 )

@@ -9,9 +9,6 @@ from ..spec import Figure, FigureSpec, Frame, TableSpec, rivals
 from ..words import CHANCE, bounded, listed, prompts, trained_on
 from .lines import NOTEBOOK
 
-COLUMNS = ("training", "encoding", "seed", "length", "correct", "samples", "accuracy", "trained")
-
-
 TICKS = 4  # labelled lengths of a panel, beside the training length
 
 
@@ -97,7 +94,6 @@ FIGURE = FigureSpec(
     draw,
     caption,
     notebook=NOTEBOOK,
-    columns=COLUMNS,
     alt="Two rows of panels, a column for each encoding: passkey accuracy against prompt length around the training "
     "length, for models trained at one length above and at varied lengths below, a line for each seed.",
 )
@@ -106,17 +102,4 @@ TABLE = TableSpec(
     build,
     caption_table,
     NOTEBOOK,
-    (
-        "training",
-        "encoding",
-        "seeds",
-        "at",
-        "at_low",
-        "at_high",
-        "worst",
-        "worst_low",
-        "worst_high",
-        "table",
-        "trained",
-    ),
 )

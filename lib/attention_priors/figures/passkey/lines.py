@@ -27,7 +27,6 @@ from ..words import CHANCE, GOOD, bounded, prompts, times, tokens, trained_on
 # Accuracy against length
 NOTEBOOK = "passkeys"
 CONTROLS = {"label": "Chance, untrained"}  # two lines at zero with one name: nobody could tell their ends apart
-COLUMNS = ("form", "encoding", "seed", "length", "accuracy", "correct", "samples", "trained")
 
 
 def shared(frame: Frame) -> Frame:
@@ -119,7 +118,6 @@ BY_LENGTH = FigureSpec(
     notebook=NOTEBOOK,
     paper="BAM, Fig. 2",
     claims=("BAM-C6", "BAM-C7", "BAM-C13", "BAM-F2"),
-    columns=COLUMNS,
     alt="Lines of passkey accuracy against context length on a log axis for six encodings with SSMax, each with bars "
     "for its interval and dots for its seeds; chance and an untrained model lie at zero.",
 )
@@ -175,7 +173,6 @@ MAIN = FigureSpec(
     draw_main,
     caption_main,
     notebook=NOTEBOOK,
-    columns=COLUMNS,
     paper="BAM, Fig. 13",
     claims=("X-11", "BAM-C6", "BAM-C7", "BAM-C13", "BAM-F13"),
     alt="Small panels, one for each encoding from the best to the worst, of passkey accuracy against context length up "
@@ -227,7 +224,6 @@ FAR = FigureSpec(
     notebook=NOTEBOOK,
     paper="BAM, Fig. 3",
     claims=("BAM-C1", "BAM-F3"),
-    columns=(*COLUMNS, "low", "high"),
     alt="Panels, one for each encoding that is asked furthest: passkey accuracy of every seed against context length, "
     "as dots with error bars side by side, and their mean as a line.",
 )
@@ -273,7 +269,6 @@ HARD = FigureSpec(
     draw_hard,
     caption_hard,
     notebook=NOTEBOOK,
-    columns=COLUMNS,
     alt="Panels, one for each encoding, of passkey accuracy against context length for the form with decoy digits, "
     "with interval bars and seeds, and the plain form in grey behind.",
 )

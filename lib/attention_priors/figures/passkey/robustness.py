@@ -36,5 +36,4 @@ TABLE = TableSpec(
     build,
     caption,
     NOTEBOOK,
-    columns=("arm", "encodings", "tau", "low", "high", "pairs", "kept", "turned"),
 )

@@ -71,7 +71,6 @@ FIGURE = FigureSpec(
     caption,
     notebook="longer_rotations",
     rows=rows,
-    columns=("extension", "factor", "trained", "plane", "turns", "wavelength", "ratio"),
     claims=("PE-NTK", "PE-DNTK", "PE-PNTK"),
     alt="Two panels: wavelength against plane, and remaining frequency against turns in training, one line per "
     "extension of RoPE.",

@@ -95,7 +95,6 @@ ENTROPY = FigureSpec(
     notebook="scalable_softmax",
     paper="BAM, section 2.5",
     rows=rows_entropy,
-    columns=("law", "keys", "scale", "entropy", "predicted", "largest"),
     alt="Entropy over ln n by context under four scales: rising for softmax, level for the root of the logarithm, "
     "falling for the logarithm; YaRN's square follows softmax up to the trained length, then falls fastest. Largest "
     "weight: falling for the first two, levelling off for the logarithm, rising beyond the trained length for YaRN's.",
@@ -180,7 +179,6 @@ LEADS_FIGURE = FigureSpec(
     notebook="scalable_softmax",
     paper="BAM, section 2.5",
     rows=rows,
-    columns=("softmax", "keys", "lead", "predicted"),
     alt="Lead by context: a straight line in ln n for softmax, flatter lines for SSMax that bend onto the curve of the "
     "largest score, earlier for larger s.",
 )
@@ -237,7 +235,6 @@ PRIORS_FIGURE = FigureSpec(
     notebook="scalable_softmax",
     paper="BAM, section 2.5",
     rows=rows_priors,
-    columns=("scaled", "prior", "keys", "lead"),
     alt="Three log-log panels. Softmax: leads rise with ln n for flat priors and as powers of n for ALiBi and shape "
     "one half. Content scaled: flat priors stay at 1, the others rise more slowly. Prior scaled too: flat priors stay "
     "at 1, the others rise as under softmax.",
