@@ -43,9 +43,7 @@ def seed_row(ax: Axes, values: pd.Series, y: int, look: dict[str, Any]) -> None:
     seeds.set_transform(style.shifted(ax, up=1.5))
 
 
-def accuracy_axes(
-    ax: Axes, lengths: Iterable[int], trained: int | Iterable[int] = (), *, ylabel: str = ACCURACY, most: int = 9
-) -> None:
+def accuracy_axes(ax: Axes, lengths: Iterable[int], trained: int, *, most: int) -> None:
     """Shares from 0 to 1 against context length."""
     style.length_axis(ax, lengths, trained, most=most)
-    ax.set(ylim=(-0.03, 1.03), xlabel=LENGTH, ylabel=ylabel)
+    ax.set(ylim=(-0.03, 1.03), xlabel=LENGTH, ylabel=ACCURACY)

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from . import style
+from . import lines, style
 from .curves import Interval, over_seeds
 from .spec import Figure, Frame
 
 SHARES = (-0.06, 1.06)
 PITCH, HEADING = 0.165, 1.1  # inches from row to row; rows that the heading of a group takes
+ABOVE = 0.75  # inches for titles and labels
 SEEDS_UP = 3.4  # points from a row to the dots of its seeds
 
 
@@ -48,12 +49,11 @@ def draw(
     *,
     width: float = style.DOUBLE,
     xlim: tuple[float, float] | None = SHARES,
-    above: float = 0.75,
 ) -> tuple[Figure, list[Axes]]:
     """A panel for each title of `panels`: marks for means on interval bars, small dots above for seeds, the first row
-    on top. `above`: inches for titles and labels."""
+    on top."""
     heights = _heights(rows)
-    height = above + min(PITCH * (max(heights) + 1), style.PAGE - above)
+    height = min(ABOVE + PITCH * (max(heights) + 1), style.PAGE)
     fig, axes = style.figure(width, height, ncols=len(panels), sharey=True, squeeze=False)
     first = axes[0, 0]
     for ax, panel in zip(axes[0], panels, strict=True):
@@ -80,7 +80,7 @@ def differences(rows: Sequence[Row], panels: Sequence[str], width: float = style
     """Rows of differences between two shares of passkeys, with a line at 0."""
     fig, axes = draw(rows, panels, "difference in the share of passkeys retrieved", width=width, xlim=(-1.05, 1.05))
     for ax in axes:
-        ax.axvline(0, color=style.DARK, linewidth=0.6, linestyle=":")
+        lines.place(ax, 0)
         ax.set_xticks([-1, 0, 1])
     return fig
 

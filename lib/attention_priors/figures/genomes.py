@@ -43,7 +43,7 @@ def draw_bits(frame: Frame) -> Figure:
         ax.plot(chains["order"], chains["bits"], color=style.GREY, marker="o", markersize=2.5, label="Markov chains")
         floor = float(chains.loc[chains["order"] == GATE, "bits"].iloc[0])
         if part == NEW:
-            ax.axhline(floor, color=style.DARK, linewidth=0.7, linestyle=":", zorder=0)
+            lines.level(ax, floor, zorder=0)
         first = chains["order"].max() + GAP
         for place, name in enumerate(names):
             own, seen = rows[rows["encoding"] == name], drawn(name)
@@ -158,7 +158,7 @@ def _trajectory(ax: style.Axes, rows: Frame) -> None:
     true = rows.drop_duplicates("piece").sort_values("piece")
     x = bases * (true["piece"] + 0.5)
     ax.plot(x, true["true"], color=style.BLACK, linewidth=2, label="the genome")
-    ax.axhline(true["before"].iloc[0], color=style.GREY, linewidth=0.7, linestyle=":", label="the beginning")
+    lines.level(ax, true["before"].iloc[0], label="the beginning")
     names = reversed(dict.fromkeys(rows["encoding"]))
     for name in list({drawn(name)["color"]: name for name in names}.values())[::-1]:
         own, look = rows[rows["encoding"] == name], drawn(name)

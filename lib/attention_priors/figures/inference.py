@@ -206,11 +206,11 @@ def draw_readings(frame: Frame) -> Figure:
     physics.margins(y=0.25)  # room for the names of the outermost lines
     _line(geometry, found["geometry", "overlap"], style.BLACK, style.SOLID, "overlap $Z$", 1)
     _line(geometry, found["geometry", "cosine"], style.GREEN, (5, 1, 1, 1), "cosine", -1)
-    geometry.axvline(1, color=style.PALE, linewidth=0.7, linestyle=":")
+    lines.place(geometry, 1)
     style.note(geometry, "coincide", (1, 0.02))
     geometry.set(title="no maximum\nwhere they agree", xlabel="$t$, prior $\\propto$ content$^t$", ylim=(0, 1.05))
     geometry.set_ylabel("overlap or cosine")
-    lines.level(information, 0, color=style.PALE)
+    lines.level(information, 0)
     information.set(title="printed: falls\nas the two agree", xlabel=slope, ylabel="nats")
     information.margins(y=0.14)
     panels.letter(fig.axes)

@@ -6,7 +6,7 @@ from ..evaluation import seed_interval
 from ..experiments.learned import CORRELATED
 from ..tasks import passkey
 from ..theory.inference import log_sum_exp
-from . import forest, panels, style
+from . import forest, lines, panels, style
 from .curves import ACCURACY, t_interval
 from .spec import Figure, FigureSpec, Frame, TableSpec
 from .words import bounded, counted, times, trained_on
@@ -29,8 +29,8 @@ def draw_heads(frame: Frame) -> Figure:
         left.plot(layer + 1 + spread, rows["beta"], markersize=3.5, **look)
         mass = rows["passkey_mass"].clip(lower=LOCAL)
         right.plot(rows["beta"], mass, markersize=3.7, label=f"layer {layer + 1}", **look)
-    for line in (left.axhline, right.axvline):
-        line(0, color=style.PALE, linewidth=0.8, linestyle=":")
+    lines.level(left, 0)
+    lines.place(right, 0)
     left.set_xticks(sorted(frame["layer"].unique() + 1))
     left.set(xlabel="layer", ylabel=r"learned $\beta$")
     right.axhline(uniform, color=style.GREY, linewidth=0.8, linestyle="--")

@@ -125,9 +125,9 @@ def numbered(values: Mapping[str, float], digits: str = ".2f") -> str:
     return ", ".join(f"{label(name)} {value:{digits}}" for name, value in values.items())
 
 
-def from_best(rows: Frame, column: str = "accuracy") -> list[str]:
-    """Encodings by the mean of a column, the highest first."""
-    return list(rows.groupby("encoding")[column].mean().sort_values(ascending=False, kind="stable").index)
+def from_best(rows: Frame) -> list[str]:
+    """Encodings by their mean accuracy, the highest first."""
+    return list(rows.groupby("encoding")["accuracy"].mean().sort_values(ascending=False, kind="stable").index)
 
 
 def named_runs(frame: Frame) -> str:

@@ -22,17 +22,12 @@ PARTS = {
 SHOWN = 0.98  # of the logits of a head lie between the ends of its colours
 
 
-def square(rows: Frame, part: str) -> np.ndarray:
-    """A part as a matrix of queries and keys, NaN where a query does not see a key."""
-    size = int(rows["query"].max()) + 1
-    made = np.full((size, size), np.nan)
-    made[rows["query"], rows["key"]] = rows[part]
-    return made
-
-
 def parts(rows: Frame) -> dict[str, np.ndarray]:
-    """The five panels of a head; the sum is of what is drawn, so that its last row shows what the prior's does."""
-    found = {part: square(rows, part) for part in ("content", "spectrum", "sink")}
+    """The five panels of a head, NaN where a query does not see a key.
+
+    The sum is of what is drawn, so that its last row shows what the prior's does.
+    """
+    found = {part: rows.pivot(index="query", columns="key", values=part).to_numpy() for part in list(PARTS)[:3]}
     total = found["spectrum"] + found["sink"]
     for part in ("spectrum", "sink"):
         found[part] = found[part] - np.nanmean(found[part])

@@ -45,7 +45,7 @@ def _curves(ax: Axes, frame: Frame) -> None:
     """Weight by true distance; chunks are separated by dotted lines."""
     lines.plot(ax, frame.sort_values("distance", kind="stable"), "distance", "share", "positions", POSITIONS)
     for distance in frame[frame["chunk"] > 0].groupby("chunk")["distance"].min():
-        ax.axvline(distance, color=style.PALE, linewidth=0.6, linestyle=":", zorder=0)
+        lines.place(ax, distance, zorder=0)
     ax.set(xlabel="true distance to the query", ylabel="weight / uniform share", yscale="log")
     ax.set_ylim(max(1e-4, frame["share"].min() / 2), 2 * frame["share"].max())
 

@@ -163,7 +163,7 @@ def draw_regions(frame: Frame) -> Figure:
             ax.plot(found.index + aside, found["mean"], linestyle="none", **look)
         ax.axhline(0, color=style.GREY, linewidth=0.6, zorder=0)
         for border in range(1, len(there)):
-            ax.axvline(border - 0.5, color=style.PALE, linewidth=0.7, linestyle=":", zorder=0)
+            lines.place(ax, border - 0.5, zorder=0)
         ax.set_xticks(range(len(there)), there)
         ax.set(xlim=(-0.5, len(there) - 0.5), xlabel="layers that evict", ylabel=called)
         ax.grid(axis="x", visible=False)
@@ -227,8 +227,8 @@ def draw_shapes(frame: Frame) -> Figure:
             own_ends = ends.loc[rows.index]
             ax.plot(own_ends["first"], own_ends["last"], marker, color=color, markersize=4, label=shape, **style.EDGED)
         for bound in (1 / STEEP, STEEP):
-            ax.axhline(bound, color=style.PALE, linewidth=0.6, linestyle=":", zorder=0)
-            ax.axvline(bound, color=style.PALE, linewidth=0.6, linestyle=":", zorder=0)
+            lines.level(ax, bound, zorder=0)
+            lines.place(ax, bound, zorder=0)
         ax.set(xscale="log", yscale="log", title=label(name), xlabel="first keys / middle")
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_locator(LogLocator(base))

@@ -3,7 +3,7 @@
 import string
 
 from ...experiments.arms import FIXED, RIGHT, VARIED, WRONG, is_table
-from .. import panels, style
+from .. import lines, panels, style
 from ..methods import label, look
 from ..spec import Figure, FigureSpec, Frame, TableSpec, rivals
 from ..words import CHANCE, bounded, listed, prompts, trained_on
@@ -28,7 +28,7 @@ def draw(frame: Frame) -> Figure:
             for _, seed in own.groupby("seed"):
                 drawn = {"color": look(name)["color"], "linewidth": 0.8, "markersize": 2.5, "markeredgewidth": 0}
                 ax.plot(seed["length"].map(places), seed["accuracy"], marker="o", **drawn)
-            ax.axvline(at, color=style.DARK, linewidth=0.6, linestyle=":", zorder=0)
+            lines.place(ax, at, zorder=0)
             ax.set_ylim(-0.04, 1.04)
             ax.set_yticks([0, 0.5, 1])
         row[0].set_ylabel(training)

@@ -144,7 +144,7 @@ def draw_main(frame: Frame) -> Figure:
     rows = shown(frame)
     made = {
         label(name): [
-            *panels.behind(rows, "accuracy", shares),
+            *panels.behind(rows, "accuracy"),
             panels.over(rows[rows["encoding"] == name], "accuracy", alone(name), shares),
         ]
         for name in ranked(rows)
@@ -194,7 +194,7 @@ def _far(frame: Frame) -> Frame:
 def draw_far(frame: Frame) -> Figure:
     rows, made = _far(frame), {}
     for name, own in rows.groupby("encoding", sort=False):
-        mean, look = over_seeds(own, "accuracy", shares)["mean"], alone(name)
+        mean, look = own.groupby("length")["accuracy"].mean(), alone(name)
         dots = look | {"linestyle": "", "label": "_seed"}
         made[label(name)] = [
             panels.Line(one["length"], one["accuracy"], dots, one["low"], one["high"]) for _, one in own.groupby("seed")
@@ -241,7 +241,7 @@ def draw_hard(frame: Frame) -> Figure:
     rows, made = _decoys(frame), {}
     for name in from_best(rows[rows["form"] == "hard"]):
         hard, plain = (rows[(rows["encoding"] == name) & (rows["form"] == form)] for form in ("hard", "plain"))
-        mean = over_seeds(plain, "accuracy", shares)["mean"]
+        mean = plain.groupby("length")["accuracy"].mean()
         without = {"color": style.PALE, "dashes": (3, 1), "label": "plain form"}
         made[label(name)] = [
             panels.over(hard, "accuracy", alone(name) | {"label": "with decoys"}, shares),
