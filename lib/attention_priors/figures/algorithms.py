@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ..positions.encodings import ENCODINGS, encoding
 from . import panels, style
-from .curves import seed_row, t_interval
+from .curves import seed_row, within_unit
 from .methods import UNTRAINED, label, look
 from .spec import Figure, FigureSpec, Frame, TableSpec
 from .words import bounded, extremes, farthest, trained_on
@@ -37,11 +37,6 @@ def seeds(frame: Frame, kind: str) -> str:
 
 # Algorithmic tasks within the lengths of training and beyond
 TRAINED, BEYOND = "trained", "beyond"
-
-
-def within_unit(values: pd.Series) -> tuple[float, ...]:
-    """The t interval of shares, clipped to 0 and 1."""
-    return tuple(pd.Series(t_interval(values)).clip(0, 1))
 
 
 def draw_accuracy(frame: Frame) -> Figure:

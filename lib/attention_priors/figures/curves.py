@@ -21,6 +21,11 @@ def t_interval(values: pd.Series) -> tuple[float, float]:
     return seed_interval(values) if len(values) > 1 else (np.nan, np.nan)
 
 
+def within_unit(values: pd.Series) -> tuple[float, float]:
+    """The t interval of shares, clipped to 0 and 1."""
+    return tuple(np.clip(t_interval(values), 0, 1))
+
+
 def over_seeds(rows: Frame, column: str, interval: Interval | None = None, by: str = "length") -> Frame:
     """Mean, low and high of a column for each value of `by`: Student's t, or `interval` of several seeds' rows."""
     made = {}

@@ -223,18 +223,13 @@ WAYS = {
 
 def draw_cost(frame: Frame) -> Figure:
     fig, (memory, times) = style.figure(style.SINGLE, 3.9, nrows=2, sharex=True)
-    seen = {
-        way: (drawn(name)["color"], dashes, "s" if "stored" in way else drawn(name)["marker"], called)
-        for way, (name, dashes, called) in WAYS.items()
-    }
-    found = frame.groupby(["way", "length"], sort=False)
-    medians = found[["milliseconds", "memory"]].median().reset_index()
-    ends = found["milliseconds"].agg(["min", "max"])
-    lines.plot(memory, medians, "length", "memory", "way", looks=seen)
-    lines.plot(times, medians, "length", "milliseconds", "way", looks=seen)
-    for way, rows in ends.groupby("way", sort=False):
-        places, look = rows.index.get_level_values("length"), {"color": seen[way][0], "right": style.aside(times)}
-        style.interval_bars(times, places, rows["min"], rows["max"], **look)
+    for way, own in frame.groupby("way", sort=False):
+        name, dashes, called = WAYS[way]
+        look = drawn(name) | {"dashes": dashes, "label": called} | ({"marker": "s"} if "stored" in way else {})
+        rounds = own.groupby("length")
+        taken = rounds["milliseconds"].agg(["median", "min", "max"])
+        panels.add(memory, panels.Line(taken.index, rounds["memory"].median(), look))
+        panels.add(times, panels.Line(taken.index, taken["median"], look, taken["min"], taken["max"]))
     memory.set(yscale="log", ylabel="peak memory (MB)")
     times.set(yscale="log", ylabel="ms a step", xlabel="bases")
     for ax in (memory, times):

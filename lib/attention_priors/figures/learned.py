@@ -7,7 +7,7 @@ from ..experiments.learned import CORRELATED
 from ..tasks import passkey
 from ..theory.inference import log_sum_exp
 from . import forest, lines, panels, style
-from .curves import ACCURACY, t_interval
+from .curves import ACCURACY, within_unit
 from .spec import Figure, FigureSpec, Frame, TableSpec
 from .words import bounded, counted, times, trained_on
 
@@ -250,13 +250,11 @@ def draw_edits(frame: Frame) -> Figure:
     lengths = {m * trained: f"{m * trained:,} tokens ({m}×)" for m in MULTIPLES if m * trained in there}
     made = []
     for edit in EDITS:
-        if cells := forest.cells(frame[frame["edit"] == edit], "accuracy", lengths, _within_unit):
+        if cells := forest.cells(
+            frame[frame["edit"] == edit], "accuracy", lengths, lambda rows: within_unit(rows["accuracy"])
+        ):
             made.append(forest.Row(edit, cells, style.ORANGE if edit == EDITS[0] else style.DARK))
     return forest.draw(made, list(lengths.values()), ACCURACY)[0]
-
-
-def _within_unit(rows: Frame) -> tuple[float, float]:
-    return tuple(np.clip(t_interval(rows["accuracy"]), 0, 1))
 
 
 def caption_edits(frame: Frame) -> str:

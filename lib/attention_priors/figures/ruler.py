@@ -79,8 +79,7 @@ AVERAGE = FigureSpec(
 )
 
 
-# RULER's needle tasks one by one
-# As there.
+# RULER's needle tasks one by one, as they are called there
 TITLES = {
     "single-1": "Single 1",
     "single-2": "Single 2",

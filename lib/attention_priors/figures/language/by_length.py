@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from .. import methods, panels, style
 from ..curves import LENGTH, over_seeds, seed_row
@@ -66,11 +65,14 @@ def draw(frame: Frame) -> Figure:
                 seeds = own.set_index("length")["perplexity"]
                 panels.add(ax, panels.Line(mean.index, mean["mean"], look, mean["low"], mean["high"], seeds))
             style.length_axis(ax, rows["length"], rows["trained"])
-            ends = [rows["length"].min(), rows["length"].max()]
             look = {"color": style.GREY, "linewidth": 0.8, "linestyle": (0, (1, 2)), "zorder": 1}
-            ax.plot(ends, [unigram] * 2, label="Token frequencies", **look)
+            ax.plot(rows["length"].agg(["min", "max"]), [unigram] * 2, label="Token frequencies", **look)
             ax.set_title(f"{kind},\n{title}" if title else kind)
-        _perplexities(column[0], rows)
+        ends = span(rows)
+        ticks = ticks_between(*ends)
+        column[0].set(yscale="log", ylim=ends)
+        column[0].set_yticks(ticks, [f"{tick:,.3g}" if tick < 1000 else f"{tick:,.0f}" for tick in ticks])
+        column[0].yaxis.minorticks_off()
         column[-1].set_xlabel(LENGTH)
     for ax in axes[:, 0]:
         ax.set_ylabel("perplexity (log scale)")
@@ -124,15 +126,6 @@ def ticks_between(low: float, high: float, most: int = 9) -> list[float]:
         if len(ticks) <= most:
             break
     return ticks
-
-
-def _perplexities(ax: Axes, rows: Frame) -> None:
-    low, high = span(rows)
-    ax.set_yscale("log")
-    ax.set_ylim(low, high)
-    ticks = ticks_between(low, high)
-    ax.set_yticks(ticks, [f"{tick:,.3g}" if tick < 1000 else f"{tick:,.0f}" for tick in ticks])
-    ax.yaxis.minorticks_off()
 
 
 def _cut(rows: Frame) -> str:
