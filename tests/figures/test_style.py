@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from attention_priors import config
-from attention_priors.figures import curves, methods, style, words
+from attention_priors.figures import methods, panels, style, words
 from attention_priors.positions.encodings import ENCODINGS
 from figures import looks
 
@@ -192,7 +192,8 @@ def test_the_next_line_s_bars_stand_aside():
     mean = pd.DataFrame({"mean": [1.0, 2.0], "low": [0.5, 1.5], "high": [1.5, 2.5]}, index=[1, 2])
     seen = []
     for name in ("bam", "rope", "alibi"):
-        curves.curve(ax, mean, mean["mean"], methods.look(name))
+        line = panels.Line(mean.index, mean["mean"], methods.look(name), mean["low"], mean["high"], mean["mean"])
+        panels.add(ax, line)
         corners = ax.collections[-1].get_transform().transform([(1, 1)]) - ax.transData.transform([(1, 1)])
         seen.append(round(corners[0, 0] * 72 / ax.figure.dpi, 2))
     assert seen == [0, -style.ASIDE, style.ASIDE]

@@ -39,8 +39,8 @@ def caption(frame):
 
 
 def figure(metrics, **more):
-    about = {"alt": "A line falls.", "notebook": "passkeys", "columns": tuple(FRAME), "paper": "BAM, Fig. 2"}
-    return FigureSpec(metrics, draw, caption, **about | more)
+    about = {"alt": "A line falls.", "notebook": "passkeys", "paper": "BAM, Fig. 2"}
+    return FigureSpec(metrics, caption=caption, **{"draw": draw} | about | more)
 
 
 @pytest.fixture
@@ -50,13 +50,11 @@ def registered(monkeypatch):
     for rows, name, spec in (
         (FIGURES, "try_lengths", figure("try")),
         (FIGURES, "try_absent", figure("absent")),
-        (FIGURES, "try_other", figure("try", columns=("length", "reach"))),
+        (FIGURES, "try_other", figure("try", draw=lambda frame: frame["reach"])),
         (
             TABLES,
             "try_table",
-            TableSpec(
-                "try", lambda frame: frame[["length", "accuracy"]], caption, "passkeys", tuple(FRAME), "BAM, Tab. 2"
-            ),
+            TableSpec("try", lambda frame: frame[["length", "accuracy"]], caption, "passkeys", "BAM, Tab. 2"),
         ),
     ):
         setattr(trial, name.upper(), spec)
@@ -245,7 +243,7 @@ def test_metrics_that_were_deleted_are_named(written, capsys):
 
 def test_a_frame_with_other_columns_is_refused(written, monkeypatch):
     monkeypatch.setitem(FIGURES.rows, "try_other", "trial:TRY_OTHER")
-    with pytest.raises(ValueError, match="have no column reach"):
+    with pytest.raises(ValueError, match="have no column reach; run notebook passkeys again"):
         written.figure("try_other")
 
 

@@ -223,7 +223,7 @@ def test_a_figure_of_one_arm_is_not_drawn(measuring, monkeypatch):
     def draw(frame):
         return rivals(frame.assign(encoding="bam"), "encoding", "pair")
 
-    spec = FigureSpec("one", draw, str, "Nothing.", "needles", ("x",))
+    spec = FigureSpec("one", draw, str, "Nothing.", "needles")
     monkeypatch.setattr("attention_priors.publish.study.FIGURES", {"pair": spec})
     monkeypatch.setattr("attention_priors.publish.report.FIGURES", {"pair": spec})
     assert repr(study.draw("pair")) == "pair: bam stands alone under this profile; a larger one has its rivals"

@@ -21,7 +21,6 @@ PRIORS, TRAINING = (
     ("ablation_priors", "learned_priors"),
     ("ablation_training", "passkeys"),
 )  # metrics, notebook
-COLUMNS = ("study", "arm", "seed", "trained", "length", "correct", "samples")
 MULTIPLES = (1, 4, 16, 64)  # of the shortest training length: the panels
 Panels = dict[str, dict[str, str]]  # title: arm: its name there
 
@@ -33,7 +32,6 @@ class Study:
     name: str
     title: str  # in the table
     panels: Panels | Callable[[Frame], Panels]
-    reads: tuple[str, ...] = ()  # columns that the panels are made of
 
     def named(self, rows: Frame) -> Panels:
         """The panels that have rows. No arm is left out: ValueError for one without a name."""
@@ -93,7 +91,7 @@ class Study:
             return self.caption(frame, words(self.of(frame)) if callable(words) else words)
 
         alt = f"Rows of passkey accuracy for {alt}, a panel for each of some context lengths, with bars and seeds."
-        return FigureSpec(metrics, self.draw, told, alt, notebook, (*COLUMNS, "asked", *self.reads), paper, claims)
+        return FigureSpec(metrics, self.draw, told, alt, notebook, paper, claims)
 
 
 def shown(rows: Frame) -> dict[int, str]:
@@ -175,7 +173,7 @@ def _lengths(arms: Frame) -> Panels:
     return made
 
 
-LENGTH = Study("length", "training length", _lengths, ("encoding",))
+LENGTH = Study("length", "training length", _lengths)
 LENGTH_FIGURE = LENGTH.figure(
     TRAINING,
     "Trained on texts of several lengths (tokens; the name of a line), with as many texts a step.",
@@ -195,7 +193,7 @@ def _sizes(arms: Frame) -> Panels:
     return made
 
 
-SIZE = Study("size", "size and extension", _sizes, ("started", "width", "layers", "parameters"))
+SIZE = Study("size", "size and extension", _sizes)
 SIZE_FIGURE = SIZE.figure(
     TRAINING,
     "BAM SSMax of several sizes (width × layers), before and after a short training on longer texts.",
@@ -398,14 +396,8 @@ def caption(frame: Frame) -> str:
     )
 
 
-def _table(where: tuple[str, str], paper: str, *studies: Study) -> TableSpec:
-    metrics, notebook = where
-    reads = tuple(column for each in studies for column in each.reads)
-    return TableSpec(metrics, build, caption, notebook, (*COLUMNS, *reads), paper)
-
-
-PRIORS_TABLE = _table(PRIORS, "BAM, Figs. 8 and 9")
-TRAINING_TABLE = _table(TRAINING, "BAM, Fig. 12 and Table 5", LENGTH, SIZE)
+PRIORS_TABLE = TableSpec(PRIORS[0], build, caption, PRIORS[1], "BAM, Figs. 8 and 9")
+TRAINING_TABLE = TableSpec(TRAINING[0], build, caption, TRAINING[1], "BAM, Fig. 12 and Table 5")
 
 
 # What the heads of the ablations learned
@@ -476,15 +468,12 @@ def caption_losses(frame: Frame) -> str:
     )
 
 
-LOCATIONS = TableSpec(
-    "ablation_heads", locations, caption_locations, PRIORS[1], ("encoding", "seed", "mu"), "BAM, section 2.5"
-)
+LOCATIONS = TableSpec("ablation_heads", locations, caption_locations, PRIORS[1], "BAM, section 2.5")
 ATTENTION = TableSpec(
     "ablation_heads",
     attention,
     caption_attention,
     PRIORS[1],
-    ("encoding", "seed", "beta", "recent_mass", "passkey_mass", "passkey_lift"),
     "BAM, appendix F.1",
 )
 LOSSES = TableSpec(
@@ -492,6 +481,5 @@ LOSSES = TableSpec(
     losses,
     caption_losses,
     PRIORS[1],
-    ("encoding", "seed", "length", "trained", "trained_on", "passed", "loss"),
     "BAM, appendix F.1",
 )

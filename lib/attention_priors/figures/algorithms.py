@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ..positions.encodings import ENCODINGS, encoding
 from . import panels, style
-from .curves import curve, over_seeds, seed_row, t_interval
+from .curves import seed_row, within_unit
 from .methods import UNTRAINED, label, look
 from .spec import Figure, FigureSpec, Frame, TableSpec
 from .words import bounded, extremes, farthest, trained_on
@@ -37,11 +37,6 @@ def seeds(frame: Frame, kind: str) -> str:
 
 # Algorithmic tasks within the lengths of training and beyond
 TRAINED, BEYOND = "trained", "beyond"
-
-
-def within_unit(values: pd.Series) -> tuple[float, ...]:
-    """The t interval of shares, clipped to 0 and 1."""
-    return tuple(pd.Series(t_interval(values)).clip(0, 1))
 
 
 def draw_accuracy(frame: Frame) -> Figure:
@@ -149,18 +144,6 @@ def caption_accuracy_table(frame: Frame) -> str:
 
 
 PAPER = "Randomized positional encodings, Table 1"
-COLUMNS = (
-    "task",
-    "encoding",
-    "part",
-    "accuracy",
-    "chance",
-    "order_free",
-    "shortest",
-    "longest",
-    "samples",
-    "trained",
-)
 ACCURACY_FIGURE = FigureSpec(
     "algorithms_accuracy",
     draw_accuracy,
@@ -168,14 +151,11 @@ ACCURACY_FIGURE = FigureSpec(
     notebook="needles",
     paper=PAPER,
     claims=("PE-F5", "PE-RAND-E"),
-    columns=(*COLUMNS, "seed", "lengths"),
     alt="A panel for each task with a row for each encoding: an open marker for the accuracy on strings as long as in "
     "training, a filled one for longer strings, bars for intervals; vertical lines at chance and at the best that a "
     "model without order can do.",
 )
-ACCURACY_TABLE = TableSpec(
-    "algorithms_accuracy", build_accuracy, caption_accuracy_table, "needles", (*COLUMNS, "whole"), PAPER
-)
+ACCURACY_TABLE = TableSpec("algorithms_accuracy", build_accuracy, caption_accuracy_table, "needles", PAPER)
 
 
 # What models without an encoding of positions know of them
@@ -193,7 +173,7 @@ def draw_position(frame: Frame) -> Figure:
         else:
             drawn |= {"dashes": style.SOLID} if kind == "causal" else {"dashes": (3, 1), "markerfacecolor": "white"}
             drawn["label"] += f", {kind}"
-        curve(left, over_seeds(own, "value", by="layer"), own.set_index("layer")["value"], drawn)
+        panels.add(left, panels.over(own, "value", drawn, by="layer"))
     left.set(xlabel="layer (0: embedding)", ylabel="$R^2$ of the position")
     layers = sorted({int(layer) for layer in probes["layer"]})
     left.set_xticks(layers)
@@ -248,7 +228,6 @@ POSITION = FigureSpec(
     caption_position,
     notebook="needles",
     claims=("PE-NOPE",),
-    columns=("kind", "encoding", "seed", "quantity", "layer", "value", "reference", "trained"),
     alt="Panel a: lines of the R² of a probe of the position by layer, for causal and masked models without and with "
     "an encoding. Panels b, c: two panels with the losses of causal and of masked models, a row for each encoding.",
 )

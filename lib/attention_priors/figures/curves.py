@@ -1,4 +1,4 @@
-"""Lines of a mean over seeds with its interval and every seed, and the axes of accuracy against context length."""
+"""Means over seeds with their intervals, rows of seeds, and the axes of accuracy against context length."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -21,6 +21,11 @@ def t_interval(values: pd.Series) -> tuple[float, float]:
     return seed_interval(values) if len(values) > 1 else (np.nan, np.nan)
 
 
+def within_unit(values: pd.Series) -> tuple[float, float]:
+    """The t interval of shares, clipped to 0 and 1."""
+    return tuple(np.clip(t_interval(values), 0, 1))
+
+
 def over_seeds(rows: Frame, column: str, interval: Interval | None = None, by: str = "length") -> Frame:
     """Mean, low and high of a column for each value of `by`: Student's t, or `interval` of several seeds' rows."""
     made = {}
@@ -35,18 +40,6 @@ def shares(rows: Frame) -> tuple[float, float]:
     return share_interval(rows["correct"], rows["samples"])
 
 
-def curve(ax: Axes, mean: Frame, seeds: pd.Series, look: dict[str, Any], **line: Any) -> None:
-    """A line through a frame of `over_seeds`, its interval as bars, and a dot for each of `seeds`, all by place.
-
-    Each next line of the axes stands some points beside the one before, its dots beside its bars.
-    """
-    right = style.aside(ax)
-    style.interval_bars(ax, mean.index, mean["low"], mean["high"], look["color"], right=right)
-    style.seed_dots(ax, seeds.index, seeds, look["color"], right=right + style.ASIDE / 2)
-    (drawn,) = ax.plot(mean.index, mean["mean"], **look, **line)
-    drawn.set_transform(style.shifted(ax, right))
-
-
 def seed_row(ax: Axes, values: pd.Series, y: int, look: dict[str, Any]) -> None:
     """A marker for every seed in one row, and a bar below them for the interval of their mean."""
     style.interval_row(ax, t_interval(values), y, look["color"], up=-2)
@@ -55,9 +48,7 @@ def seed_row(ax: Axes, values: pd.Series, y: int, look: dict[str, Any]) -> None:
     seeds.set_transform(style.shifted(ax, up=1.5))
 
 
-def accuracy_axes(
-    ax: Axes, lengths: Iterable[int], trained: int | Iterable[int] = (), *, ylabel: str = ACCURACY, most: int = 9
-) -> None:
+def accuracy_axes(ax: Axes, lengths: Iterable[int], trained: int, *, most: int) -> None:
     """Shares from 0 to 1 against context length."""
     style.length_axis(ax, lengths, trained, most=most)
-    ax.set(ylim=(-0.03, 1.03), xlabel=LENGTH, ylabel=ylabel)
+    ax.set(ylim=(-0.03, 1.03), xlabel=LENGTH, ylabel=ACCURACY)

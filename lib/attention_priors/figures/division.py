@@ -94,23 +94,6 @@ TABLE = TableSpec(
     build_all,
     caption_all,
     NOTEBOOK,
-    (
-        "encoding",
-        "seed",
-        "passed",
-        "steps",
-        "trained",
-        "far",
-        "longest",
-        "longest_address",
-        "rotated",
-        "exception",
-        *(
-            f"{name}{part}"
-            for name in ("at", "at_far", "at_longest", "near", "near_longest", "beyond", "beyond_longest")
-            for part in ("", "_correct", "_samples")
-        ),
-    ),
 )
 
 
@@ -171,14 +154,12 @@ HEADS = TableSpec(
     build_heads,
     caption_heads,
     NOTEBOOK,
-    ("encoding", "seed", "rotated", "copied", "whole", "without", "samples", "trained"),
 )
 EDITS = TableSpec(
     "division_edits",
     build_edits,
     caption_edits,
     NOTEBOOK,
-    ("encoding", "seed", "edit", "length", "correct", "samples", "trained"),
 )
 
 
@@ -225,7 +206,6 @@ ELSEWHERE = TableSpec(
     build_elsewhere,
     caption_elsewhere,
     NOTEBOOK,
-    ("encoding", "task", "multiple", "seeds", "passed", "value", "low", "high"),
 )
 
 
@@ -407,23 +387,11 @@ def exceptions(passed: Frame) -> str:
     )
 
 
-COLUMNS = (
-    "encoding",
-    "seed",
-    "passed",
-    "rotated",
-    "exception",
-    "control",
-    "at_far_correct",
-    "at_far_samples",
-    "trained",
-)
 MODELS_FIGURE = FigureSpec(
     METRIC,
     draw_models,
     caption_models,
     notebook=NOTEBOOK,
-    columns=(*COLUMNS, "at_far", "far"),
     alt="Scatter plot, one point a model: accuracy far beyond the training length against the share of the copying "
     "attention on heads that rotate; two quadrants in which the hypothesis has no model are grey.",
 )
@@ -432,5 +400,4 @@ MODELS_TABLE = TableSpec(
     build_models,
     caption_models_table,
     NOTEBOOK,
-    (*COLUMNS, "near_longest_correct", "near_longest_samples"),
 )

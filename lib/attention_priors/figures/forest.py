@@ -8,23 +8,26 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from . import style
+from . import lines, style
 from .curves import Interval, over_seeds
 from .spec import Figure, Frame
 
 SHARES = (-0.06, 1.06)
 PITCH, HEADING = 0.165, 1.1  # inches from row to row; rows that the heading of a group takes
+ABOVE = 0.75  # inches for titles and labels
 SEEDS_UP = 3.4  # points from a row to the dots of its seeds
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The values of seeds, their mean, and its interval; NaN where there is none."""
+    """The values of seeds, their mean, and its interval; NaN where there is none. A colour in place of its row's."""
 
     seeds: Sequence[float]
     mean: float
     low: float = np.nan
     high: float = np.nan
+    color: str = ""
+    hollow: bool = False  # decides nothing
 
 
 @dataclass(frozen=True)
@@ -46,12 +49,12 @@ def draw(
     *,
     width: float = style.DOUBLE,
     xlim: tuple[float, float] | None = SHARES,
-    above: float = 0.75,
 ) -> tuple[Figure, list[Axes]]:
     """A panel for each title of `panels`: marks for means on interval bars, small dots above for seeds, the first row
-    on top. `above`: inches for titles and labels."""
+    on top."""
     heights = _heights(rows)
-    fig, axes = style.figure(width, above + PITCH * (max(heights) + 1), ncols=len(panels), sharey=True, squeeze=False)
+    height = min(ABOVE + PITCH * (max(heights) + 1), style.PAGE)
+    fig, axes = style.figure(width, height, ncols=len(panels), sharey=True, squeeze=False)
     first = axes[0, 0]
     for ax, panel in zip(axes[0], panels, strict=True):
         for row, y in zip(rows, heights, strict=True):
@@ -71,6 +74,15 @@ def draw(
     first.set_ylim(max(heights) + 0.7, -0.8)
     fig.supxlabel(xlabel)
     return fig, list(axes[0])
+
+
+def differences(rows: Sequence[Row], panels: Sequence[str], width: float = style.DOUBLE) -> Figure:
+    """Rows of differences between two shares of passkeys, with a line at 0."""
+    fig, axes = draw(rows, panels, "difference in the share of passkeys retrieved", width=width, xlim=(-1.05, 1.05))
+    for ax in axes:
+        lines.place(ax, 0)
+        ax.set_xticks([-1, 0, 1])
+    return fig
 
 
 def cells(
@@ -93,7 +105,9 @@ def _heights(rows: Sequence[Row]) -> list[float]:
 
 
 def _cell(ax: Axes, cell: Cell, y: float, row: Row) -> None:
-    style.interval_row(ax, (cell.low, cell.high), y, row.color)
-    look = {"markersize": 3.8, "markeredgewidth": 0.8, "markerfacecolor": "white" if row.hollow else row.color}
-    ax.plot(cell.mean, y, row.marker, color=row.color, zorder=4, label="_mean", **look)
+    color = cell.color or row.color
+    style.interval_row(ax, (cell.low, cell.high), y, color)
+    face = "white" if row.hollow or cell.hollow else color
+    look = {"markersize": 3.8, "markeredgewidth": 0.8, "markerfacecolor": face}
+    ax.plot(cell.mean, y, row.marker, color=color, zorder=4, label="_mean", **look)
     style.seed_dots(ax, cell.seeds, [y] * len(cell.seeds), style.DARK, up=SEEDS_UP)

@@ -43,7 +43,7 @@ def draw_bits(frame: Frame) -> Figure:
         ax.plot(chains["order"], chains["bits"], color=style.GREY, marker="o", markersize=2.5, label="Markov chains")
         floor = float(chains.loc[chains["order"] == GATE, "bits"].iloc[0])
         if part == NEW:
-            ax.axhline(floor, color=style.DARK, linewidth=0.7, linestyle=":", zorder=0)
+            lines.level(ax, floor, zorder=0)
         first = chains["order"].max() + GAP
         for place, name in enumerate(names):
             own, seen = rows[rows["encoding"] == name], drawn(name)
@@ -111,7 +111,6 @@ BITS_FIGURE = FigureSpec(
     notebook=NOTEBOOK,
     paper="Goat, Fig. 4",
     claims=("GOAT-F4", "GOAT-C-8"),
-    columns=("windows", "order", "bits", "count", "encoding", "seed", "passed", "scored", "trained"),
     alt="Two panels of bits per base: Markov chains by order as a falling line, then a column for each encoding with "
     "its seeds; a, windows new to the training text, b, all windows.",
 )
@@ -120,7 +119,6 @@ BITS_TABLE = TableSpec(
     build_bits,
     caption_bits_table,
     NOTEBOOK,
-    ("encoding", "seeds", "passed", "new", "new_low", "new_high", "all", "all_low", "all_high", "floor", "below"),
     paper="Goat, Fig. 4",
 )
 
@@ -160,7 +158,7 @@ def _trajectory(ax: style.Axes, rows: Frame) -> None:
     true = rows.drop_duplicates("piece").sort_values("piece")
     x = bases * (true["piece"] + 0.5)
     ax.plot(x, true["true"], color=style.BLACK, linewidth=2, label="the genome")
-    ax.axhline(true["before"].iloc[0], color=style.GREY, linewidth=0.7, linestyle=":", label="the beginning")
+    lines.level(ax, true["before"].iloc[0], label="the beginning")
     names = reversed(dict.fromkeys(rows["encoding"]))
     for name in list({drawn(name)["color"]: name for name in names}.values())[::-1]:
         own, look = rows[rows["encoding"] == name], drawn(name)
@@ -207,7 +205,6 @@ TEXTS = FigureSpec(
     notebook=NOTEBOOK,
     paper="Goat, Fig. 4",
     claims=("GOAT-F4",),
-    columns=("encoding", "seed", "text", "piece", "written", "true", "before", "bases"),
     alt="Three panels with the share of G and C along a text, of the genome and of what each model writes, and one "
     "with the correlation of both over all texts for every encoding and seed, with its interval.",
 )
@@ -226,18 +223,13 @@ WAYS = {
 
 def draw_cost(frame: Frame) -> Figure:
     fig, (memory, times) = style.figure(style.SINGLE, 3.9, nrows=2, sharex=True)
-    seen = {
-        way: (drawn(name)["color"], dashes, "s" if "stored" in way else drawn(name)["marker"], called)
-        for way, (name, dashes, called) in WAYS.items()
-    }
-    found = frame.groupby(["way", "length"], sort=False)
-    medians = found[["milliseconds", "memory"]].median().reset_index()
-    ends = found["milliseconds"].agg(["min", "max"])
-    lines.plot(memory, medians, "length", "memory", "way", looks=seen)
-    lines.plot(times, medians, "length", "milliseconds", "way", looks=seen)
-    for way, rows in ends.groupby("way", sort=False):
-        places, look = rows.index.get_level_values("length"), {"color": seen[way][0], "right": style.aside(times)}
-        style.interval_bars(times, places, rows["min"], rows["max"], **look)
+    for way, own in frame.groupby("way", sort=False):
+        name, dashes, called = WAYS[way]
+        look = drawn(name) | {"dashes": dashes, "label": called} | ({"marker": "s"} if "stored" in way else {})
+        rounds = own.groupby("length")
+        taken = rounds["milliseconds"].agg(["median", "min", "max"])
+        panels.add(memory, panels.Line(taken.index, rounds["memory"].median(), look))
+        panels.add(times, panels.Line(taken.index, taken["median"], look, taken["min"], taken["max"]))
     memory.set(yscale="log", ylabel="peak memory (MB)")
     times.set(yscale="log", ylabel="ms a step", xlabel="bases")
     for ax in (memory, times):
@@ -267,7 +259,6 @@ COST = FigureSpec(
     notebook=NOTEBOOK,
     paper="Goat, Fig. 4",
     claims=("GOAT-F4", "GOAT-C-1", "GOAT-C-8"),
-    columns=("way", "length", "round", "milliseconds", "memory"),
     alt="Memory and time of a training step by length of the text: with the same kernel the lines of RoPE and Goat lie "
     "on one another, those of unfused kernels and of a stored bias rise faster.",
 )

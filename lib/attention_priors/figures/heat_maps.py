@@ -1,31 +1,13 @@
 """Heat maps whose cells have their value written in them."""
 
-from collections.abc import Callable
 from typing import Any
 
 import matplotlib as mpl
-import numpy as np
 from matplotlib.axes import Axes
 
 from . import style
 
 SHARES = {"vmin": 0, "vmax": 1}
-
-
-def cells(
-    ax: Axes,
-    values: np.ndarray,
-    text: Callable[[int, int, float], str],
-    white: Callable[[float], bool],
-    middle: float = 0.52,
-    **colours: Any,
-) -> mpl.collections.QuadMesh:
-    """Values as colours, each with text(row, column, value) in black, or in white where white(value)."""
-    mesh = ax.pcolormesh(np.ma.masked_invalid(values), edgecolor="white", linewidth=0.6, **colours)
-    for (row, column), value in np.ndenumerate(values):
-        color = "white" if white(value) else "black"
-        write(ax, column + 0.5, row + middle, text(row, column, value), color=color)
-    return mesh
 
 
 def write(ax: Axes, x: float, y: float, text: str, **look: Any) -> None:

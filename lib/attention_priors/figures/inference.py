@@ -96,7 +96,6 @@ SCORE = FigureSpec(
     notebook="attention_is_inference",
     paper="BAM, Fig. 5",
     rows=rows_matrices,
-    columns=("matrix", "query", "key", "value"),
     claims=("BAM-F5",),
     alt="Five square matrices in a row: content plus causal mask plus bias equals score, whose rows become weights; "
     "the upper right triangle of mask, score and weights is hatched as invisible.",
@@ -158,7 +157,6 @@ TRANSPORT = FigureSpec(
     caption_transport,
     notebook="attention_is_inference",
     rows=rows_transport,
-    columns=("kind", "tau", "expected", "entropy"),
     claims=("GOAT-P2.2b", "GOAT-P3.1"),
     alt="A concave curve that falls in entropy as the expected score rises, from the uniform distribution on; grey "
     "dots of other distributions lie below it or, at lower scores, to its left.",
@@ -205,16 +203,16 @@ def draw_readings(frame: Frame) -> Figure:
         _line(information, found["information", f"printed, {side}"], color, (3, 1.5), f"$-\\ln Z$, {side}", above)
     slope = "slope $m$ of the prior"
     physics.set(yscale="log", title="reciprocals,\nnot equal", xlabel=slope, ylabel="overlap or ratio")
-    _margins(physics, 0.25)
+    physics.margins(y=0.25)  # room for the names of the outermost lines
     _line(geometry, found["geometry", "overlap"], style.BLACK, style.SOLID, "overlap $Z$", 1)
     _line(geometry, found["geometry", "cosine"], style.GREEN, (5, 1, 1, 1), "cosine", -1)
-    geometry.axvline(1, color=style.PALE, linewidth=0.7, linestyle=":")
+    lines.place(geometry, 1)
     style.note(geometry, "coincide", (1, 0.02))
     geometry.set(title="no maximum\nwhere they agree", xlabel="$t$, prior $\\propto$ content$^t$", ylim=(0, 1.05))
     geometry.set_ylabel("overlap or cosine")
-    lines.level(information, 0, color=style.PALE)
+    lines.level(information, 0)
     information.set(title="printed: falls\nas the two agree", xlabel=slope, ylabel="nats")
-    _margins(information, 0.14)
+    information.margins(y=0.14)
     panels.letter(fig.axes)
     return fig
 
@@ -225,12 +223,6 @@ def _line(ax: Axes, rows: Frame, color: str, dashes: tuple, label: str, side: in
     ax.plot(x, y, color=color, dashes=dashes)
     look = {"color": color, "ha": "right", "va": "bottom" if side > 0 else "top"}
     style.note(ax, label, (x[-1], y[-1]), (0, 3 * side), **look)
-
-
-def _margins(ax: Axes, share: float) -> None:
-    """Room above and below for the names of the outermost lines."""
-    ax.margins(y=share)
-    ax.autoscale_view()
 
 
 def caption_readings(frame: Frame) -> str:
@@ -255,7 +247,6 @@ READINGS = FigureSpec(
     notebook="attention_is_inference",
     paper="BAM, appendix I",
     rows=rows_readings,
-    columns=("reading", "series", "x", "value"),
     claims=("BAM-I1", "BAM-I2", "BAM-I3", "BAM-E1"),
     alt="Three panels. Overlap and ratio, mirrored about one on a log scale. Overlap rising past the point where the "
     "two distributions coincide, while the cosine peaks there. Printed information starting at ln L and lift starting "

@@ -78,7 +78,6 @@ SPEED_FIGURE = FigureSpec(
     draw_speed,
     caption_speed,
     notebook="fused_kernel",
-    columns=("part", "method", "mode", "width", "length", "pass", "milliseconds", "tflops", "device", "date"),
     rows=rows_speed,
     alt="TFLOP per second by length for our kernels and others, forward and backward, and milliseconds of decoding.",
 )
@@ -106,7 +105,6 @@ SPEED_TABLE = TableSpec(
     build_speed,
     caption_speed_table,
     notebook="fused_kernel",
-    columns=SPEED_FIGURE.columns,
     rows=rows_speed,
 )
 
@@ -143,7 +141,6 @@ BACKENDS = FigureSpec(
     draw_backends,
     caption_backends,
     notebook="fused_kernel",
-    columns=("method", "keys", "milliseconds", "low", "high", "memory"),
     alt="Time and memory of attention on a CPU by number of keys for three methods.",
 )
 
@@ -211,7 +208,6 @@ ERRORS = FigureSpec(
     caption_errors,
     notebook="fused_kernel",
     claims=("X-17",),
-    columns=("way", "result", "seed", "error"),
     rows=rows_errors,
     alt="Relative errors of output and gradients in bfloat16, PyTorch beside our kernels, on a log scale.",
 )
@@ -255,7 +251,6 @@ ROUNDING = FigureSpec(
     draw_rounding,
     caption_rounding,
     notebook="fused_kernel",
-    columns=("carrier", "keys", "how", "variation"),
     rows=rows_rounding,
     alt="Three panels: total variation by number of keys for priors carried by coordinates or added.",
 )
@@ -291,7 +286,6 @@ TILES = FigureSpec(
     draw_tiles,
     caption_tiles,
     notebook="fused_kernel",
-    columns=("prior", "keys", "content", "kept"),
     rows=rows_tiles,
     alt="Share of tiles computed by number of keys for three priors and two ranges of content.",
 )

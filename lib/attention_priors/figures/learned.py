@@ -6,8 +6,8 @@ from ..evaluation import seed_interval
 from ..experiments.learned import CORRELATED
 from ..tasks import passkey
 from ..theory.inference import log_sum_exp
-from . import forest, panels, style
-from .curves import ACCURACY, t_interval
+from . import forest, lines, panels, style
+from .curves import ACCURACY, within_unit
 from .spec import Figure, FigureSpec, Frame, TableSpec
 from .words import bounded, counted, times, trained_on
 
@@ -29,8 +29,8 @@ def draw_heads(frame: Frame) -> Figure:
         left.plot(layer + 1 + spread, rows["beta"], markersize=3.5, **look)
         mass = rows["passkey_mass"].clip(lower=LOCAL)
         right.plot(rows["beta"], mass, markersize=3.7, label=f"layer {layer + 1}", **look)
-    for line in (left.axhline, right.axvline):
-        line(0, color=style.PALE, linewidth=0.8, linestyle=":")
+    lines.level(left, 0)
+    lines.place(right, 0)
     left.set_xticks(sorted(frame["layer"].unique() + 1))
     left.set(xlabel="layer", ylabel=r"learned $\beta$")
     right.axhline(uniform, color=style.GREY, linewidth=0.8, linestyle="--")
@@ -93,12 +93,9 @@ HEADS_FIGURE = FigureSpec(
     notebook="learned_priors",
     paper="BAM, Fig. 4",
     claims=("BAM-C8", "BAM-F4"),
-    columns=("seed", "layer", "head", "beta", "passkey_mass"),
     alt="Two scatter plots: learned exponents by layer, and attention mass on the passkey against the exponent.",
 )
-HEADS_TABLE = TableSpec(
-    "learned_heads", build_heads, caption_heads_table, "learned_priors", ("seed", "beta", "passkey_lift"), "BAM, Fig. 4"
-)
+HEADS_TABLE = TableSpec("learned_heads", build_heads, caption_heads_table, "learned_priors", "BAM, Fig. 4")
 
 
 # What β goes with over the heads of a model, layer and prior taken out one after the other
@@ -127,7 +124,6 @@ CORRELATIONS = TableSpec(
     build_correlations,
     caption_correlations,
     "learned_priors",
-    ("seed", "reading", "rho", "heads"),
     "BAM, Fig. 4",
 )
 
@@ -172,7 +168,6 @@ MAPS = FigureSpec(
     notebook="learned_priors",
     paper="BAM, Fig. 4",
     claims=("BAM-F4",),
-    columns=("seed", "panel", "layer", "head", "beta", "key", "weight"),
     alt="Three line plots of attention weight by key position on a logarithmic axis, the key sentence shaded.",
 )
 
@@ -238,7 +233,6 @@ CURVES = FigureSpec(
     notebook="learned_priors",
     paper="BAM, Fig. 4",
     claims=("BAM-C8",),
-    columns=("seed", "layer", "head", "beta", "theta_alpha", "scale"),
     alt="Small panels, a column for each layer and a row for each seed: a curve for each head of its prior over the "
     "uniform share against the key's place from the query back, on two log axes; some fall, many begin near 0 and are "
     "level soon.",
@@ -256,13 +250,11 @@ def draw_edits(frame: Frame) -> Figure:
     lengths = {m * trained: f"{m * trained:,} tokens ({m}×)" for m in MULTIPLES if m * trained in there}
     made = []
     for edit in EDITS:
-        if cells := forest.cells(frame[frame["edit"] == edit], "accuracy", lengths, _within_unit):
+        if cells := forest.cells(
+            frame[frame["edit"] == edit], "accuracy", lengths, lambda rows: within_unit(rows["accuracy"])
+        ):
             made.append(forest.Row(edit, cells, style.ORANGE if edit == EDITS[0] else style.DARK))
     return forest.draw(made, list(lengths.values()), ACCURACY)[0]
-
-
-def _within_unit(rows: Frame) -> tuple[float, float]:
-    return tuple(np.clip(t_interval(rows["accuracy"]), 0, 1))
 
 
 def caption_edits(frame: Frame) -> str:
@@ -295,7 +287,6 @@ EDITS_FIGURE = FigureSpec(
     caption_edits,
     notebook="learned_priors",
     claims=("BAM-C21",),
-    columns=("edit", "seed", "length", "accuracy", "samples", "trained"),
     alt="Rows of passkey accuracy for the trained model, three edits of its exponents and the same edit of random "
     "heads, a panel for each of some context lengths.",
 )

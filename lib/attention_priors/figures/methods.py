@@ -32,34 +32,34 @@ VARIANTS: dict[str, tuple[tuple, str]] = {
     "bam-location-ssmax": ((2, 1), ">"),
     "bam-shared-ssmax": ((1, 1, 3, 1), "h"),
 }
-# Goat's rows: one colour, dashes and marker of their own
-GOAT: dict[str, tuple[tuple, str]] = {
-    "goat": ((4, 1), "H"),
-    "goat-composite": (style.SOLID, "*"),
-    "goat-bump": ((5, 1.5), "8"),
-    "goat-seeded": ((3, 1), "P"),
-    "goat-code": ((2, 1, 1, 1), "X"),
-    "goat-code-256": ((4, 2), "X"),
-    "goat-code-1024": ((2, 1), "X"),
-    "goat-code-2048": ((1, 1), "X"),
-    "goat-no-sink": ((5, 1, 1, 1), "d"),
-    "goat-rope": ((1, 1, 3, 1), "^"),
-    "goat-eight": ((7, 1, 1, 1), "D"),
-    "goat-eight-bump": ((6, 1, 2, 1), "s"),
+# Goat's rows: one colour, markers of their own
+GOAT: dict[str, str] = {
+    "goat": "H",
+    "goat-composite": "*",
+    "goat-bump": "8",
+    "goat-seeded": "P",
+    "goat-code": "X",
+    "goat-code-256": "X",
+    "goat-code-1024": "X",
+    "goat-code-2048": "X",
+    "goat-no-sink": "d",
+    "goat-rope": "^",
+    "goat-eight": "D",
+    "goat-eight-bump": "s",
 }
-# RoPE beside a prior or in a part of the heads: one colour, dashes and marker of their own
-COMPOSED: dict[str, tuple[tuple, str]] = {
-    "rope-bam": ((5, 1.5), "^"),
-    "rope-layer-1-bam": ((7, 1, 1, 1), "s"),
-    "half-rope": ((1, 1), "v"),
-    "half-rope-bam": ((3, 1, 1, 1), "o"),
-    "half-rope-window": ((2, 1), "<"),
-    "half-rope-window-bam": (style.SOLID, "D"),
-    "half-rope-window-kerple-power": ((6, 1, 2, 1), "P"),
-    "alternating": ((7, 2), "p"),
-    "alternating-bam": ((5, 1, 2, 1), "h"),
-    "half-window": ((4, 1, 1, 1), ">"),
-    "half-window-bam": ((8, 2), "X"),
+# RoPE beside a prior or in a part of the heads: one colour, markers of their own
+COMPOSED: dict[str, str] = {
+    "rope-bam": "^",
+    "rope-layer-1-bam": "s",
+    "half-rope": "v",
+    "half-rope-bam": "o",
+    "half-rope-window": "<",
+    "half-rope-window-bam": "D",
+    "half-rope-window-kerple-power": "P",
+    "alternating": "p",
+    "alternating-bam": "h",
+    "half-window": ">",
+    "half-window-bam": "X",
 }
 FAMILIES = ((GOAT, style.RED), (COMPOSED, style.OCHRE))  # of rows that share a colour
 
@@ -85,9 +85,8 @@ def look(name: str) -> dict[str, Any]:
         return dict(style.CONTROLS[name])
     row = encoding(name)
     for rows, color in FAMILIES:
-        if found := rows.get(name) or rows.get(row.unscaled or ""):
-            dashes, marker = found
-            return lines.look(color, dashes, marker, label(name))
+        if marker := rows.get(name) or rows.get(row.unscaled or ""):
+            return lines.look(color, style.SOLID, marker, label(name))
     if name not in VARIANTS and (row.unscaled or name) not in METHODS:
         raise ValueError(f"no style for encoding {name!r}; add a row to METHODS or VARIANTS in figures/methods.py")
     color, dashes, marker = METHODS[method(name)]
@@ -126,9 +125,9 @@ def numbered(values: Mapping[str, float], digits: str = ".2f") -> str:
     return ", ".join(f"{label(name)} {value:{digits}}" for name, value in values.items())
 
 
-def from_best(rows: Frame, column: str = "accuracy") -> list[str]:
-    """Encodings by the mean of a column, the highest first."""
-    return list(rows.groupby("encoding")[column].mean().sort_values(ascending=False, kind="stable").index)
+def from_best(rows: Frame) -> list[str]:
+    """Encodings by their mean accuracy, the highest first."""
+    return list(rows.groupby("encoding")["accuracy"].mean().sort_values(ascending=False, kind="stable").index)
 
 
 def named_runs(frame: Frame) -> str:

@@ -51,9 +51,9 @@ def series(frame: Frame, x: str, y: str, by: str, *looks: Any, **more: Any) -> l
     return [Line(rows[x], rows[y], look) for look, rows in grouped(frame, by, *looks, **more)]
 
 
-def behind(rows: Frame, column: str, interval: Interval | None = None) -> list[Line]:
+def behind(rows: Frame, column: str) -> list[Line]:
     """The means of all encodings, in grey."""
-    means = (over_seeds(own, column, interval)["mean"] for _, own in rows.groupby("encoding"))
+    means = (own.groupby("length")[column].mean() for _, own in rows.groupby("encoding"))
     return [Line(mean.index, mean, OTHER) for mean in means]
 
 

@@ -69,7 +69,6 @@ LOSSES = FigureSpec(
     caption_losses,
     notebook="pretrained_model",
     claims=("X-18", "X-19", "X-20"),
-    columns=("document", "way", "length", "loss", "model", "trained"),
     alt="Three panels: the loss over the position in the text, a dotted line at the trained length; and a row for each "
     "way to read with its loss above that of the model as it is, up to the trained length and at the end.",
 )
@@ -122,7 +121,6 @@ KEYS = FigureSpec(
     caption_keys,
     notebook="pretrained_model",
     claims=("X-24", "X-25"),
-    columns=("way", "length", "depth", "correct", "model"),
     alt="Two panels: marks of keys that were found or not, by length and depth; and a row for each way to read with "
     "the share that it finds and its interval.",
 )
@@ -175,7 +173,6 @@ HEADS = FigureSpec(
     caption_heads,
     notebook="pretrained_model",
     claims=("X-21", "X-23"),
-    columns=("document", "layer", "head", "sink", "key_ratio", "by_nothing", "by_lag", "by_ggd", "model"),
     alt="Two panels: the distance of attention from three priors of position by layer, and for each head the weight of "
     "the first key against the norm of its key.",
 )
@@ -225,7 +222,6 @@ EVICTION = FigureSpec(
     caption_eviction,
     notebook="pretrained_model",
     claims=("X-22",),
-    columns=("document", "region", "layers", "loss", "model"),
     alt="A row for each region of keys and block of layers: the loss without these keys above that with all.",
 )
 
@@ -277,7 +273,6 @@ FAR = FigureSpec(
     caption_far,
     notebook="pretrained_model",
     claims=("X-27",),
-    columns=("order", "far", "heads", "length", "way", "window", "correct", "model"),
     alt="The share of keys found against the number of heads that see far, a line for each order of the heads, with "
     "intervals.",
 )

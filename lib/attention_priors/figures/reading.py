@@ -54,6 +54,5 @@ POWER = FigureSpec(
     "Lines of the detectable difference in accuracy against the number of seeds, one "
     "for each standard deviation over seeds, a panel for each number of prompts; all fall, steeply up to five seeds.",
     notebook="how_to_read",
-    columns=("seeds", "prompts", "spread", "difference", "power"),
     rows=rows,
 )

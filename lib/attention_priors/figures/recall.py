@@ -47,7 +47,6 @@ CARRIED = FigureSpec(
     caption,
     notebook="needles",
     claims=("X-40", "X-41", "X-42"),
-    columns=("encoding", "seed", "length", "carried", "least", "most", "passed", "trained"),
     alt="A panel for each encoding: pairs carried at half accuracy against context length as a multiple of the "
     "training length, with bars and seeds, all other encodings in grey.",
 )

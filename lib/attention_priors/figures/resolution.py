@@ -43,7 +43,6 @@ def label(name: str) -> str:
 
 
 # Accuracy by resolution, with patches counted and with the grid stretched over the picture
-COLUMNS = ("encoding", "token", "seed", "places", "side", "correct", "samples", "trained", "images", "classes", "gate")
 TITLES = {COUNTED: "patches counted", STRETCHED: "grid stretched over the picture"}
 TOLD = ("learned-2d", "rope-2d", "goat-2d")  # of which the caption gives numbers
 PICTURES = {  # what kind of source makes of a picture at another resolution
@@ -135,18 +134,17 @@ ALT = (
     "line with bars for each encoding, dots for seeds, a dotted line at the resolution of training."
 )
 ACCURACY = FigureSpec(
-    "resolution_answers", draw, caption, ALT, NOTEBOOK, COLUMNS, paper="Goat, Fig. 5", claims=("GOAT-F5", "GOAT-C-9")
+    "resolution_answers", draw, caption, ALT, NOTEBOOK, paper="Goat, Fig. 5", claims=("GOAT-F5", "GOAT-C-9")
 )
-TABLE = TableSpec("resolution_answers", build, caption_table, NOTEBOOK, COLUMNS, paper="Goat, Fig. 5")
+TABLE = TableSpec("resolution_answers", build, caption_table, NOTEBOOK, paper="Goat, Fig. 5")
 DIGITS = FigureSpec(
     "digits_answers",
     draw,
     caption,
     ALT.replace("accuracy", "accuracy on digits", 1),
     NOTEBOOK,
-    COLUMNS,
 )
-DIGITS_TABLE = TableSpec("digits_answers", build, caption_table, NOTEBOOK, COLUMNS)
+DIGITS_TABLE = TableSpec("digits_answers", build, caption_table, NOTEBOOK)
 
 
 # The priors that were learned on a grid, as pictures
@@ -218,7 +216,6 @@ PRIOR = FigureSpec(
     notebook=NOTEBOOK,
     paper="Goat, Fig. 5",
     claims=("GOAT-F5",),
-    columns=("encoding", "seed", "layer", "head", "down", "across", "value"),
     alt="Heat maps of the learned log-prior over row and column lags, one for each layer and head, the query in the "
     "middle and a circle of two patches around it.",
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,24 +38,27 @@ def stacked(blocks: Iterable[Mapping[str, Any]]) -> Frame:
     return pd.concat(map(Frame, blocks), ignore_index=True)
 
 
-class _Checked:
-    """A row of FIGURES or TABLES that knows which columns it reads."""
+class _Reader:
+    """A row of FIGURES or TABLES, which reads metrics."""
 
-    def check(self, frame: Frame) -> Frame:
-        """The frame; ValueError where it lacks one of `columns`."""
-        missing = [column for column in self.columns if column not in frame]
-        if missing:
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[None]:
+        """ValueError where what is read within, by `draw`, `build` or `caption`, is no column of the metrics."""
+        try:
+            yield
+        except (AttributeError, KeyError) as lacking:
+            if isinstance(lacking, AttributeError) and not isinstance(lacking.obj, tuple):  # no row of a frame
+                raise
             kind, act = ("figure", self.draw) if hasattr(self, "draw") else ("table", self.build)
             place = act.__module__.partition("figures.")[2].replace(".", "/")
             raise ValueError(
-                f"{kind} {place}: metrics {self.metrics!r} have no column {', '.join(missing)}; run notebook "
-                f"{self.notebook} again, or correct `columns` in figures/{place}.py"
-            )
-        return frame
+                f"{kind} {place}: metrics {self.metrics!r} have no column {lacking.args[0]}; run notebook "
+                f"{self.notebook} again"
+            ) from lacking
 
 
 @dataclass(frozen=True)
-class FigureSpec(_Checked):
+class FigureSpec(_Reader):
     """A figure: `draw` reads the frame of metrics/<metrics>.csv and nothing else.
 
     `rows(size, seed)` simulates that frame where no experiment makes it.
@@ -65,20 +69,18 @@ class FigureSpec(_Checked):
     caption: Callable[[Frame], str]
     alt: str
     notebook: str  # its slug
-    columns: tuple[str, ...]  # that the frame must have
     paper: str = ""  # what it is to be compared with, as "BAM, Fig. 2"; empty where the papers have nothing like it
     claims: tuple[str, ...] = ()  # that it shows
     rows: Callable[[Size, int], Frame | Rows] | None = None
 
 
 @dataclass(frozen=True)
-class TableSpec(_Checked):
+class TableSpec(_Reader):
     """A table: `build` turns the frame of metrics/<metrics>.csv into what is printed, units in the column names."""
 
     metrics: str
     build: Callable[[Frame], Frame]
     caption: Callable[[Frame], str]
     notebook: str  # its slug
-    columns: tuple[str, ...]  # that the frame must have
     paper: str = ""
     rows: Callable[[Size, int], Frame | Rows] | None = None

@@ -105,9 +105,9 @@ def legend(fig: Figure, axes: Iterable[Axes], place: str, **look: Any) -> None:
     fig.legend(handles.values(), handles, loc=f"outside {place}", **look)
 
 
-def pitch(rows: int, room: float = PAGE) -> float:
-    """Inches from row to row of a list: less where all would take more than `room`."""
-    return min(ROW, room / rows)
+def pitch(rows: int) -> float:
+    """Inches from row to row of a list: less where all would take more than a page."""
+    return min(ROW, PAGE / rows)
 
 
 def contrast(color: Any, alpha: float = 1.0) -> float:
@@ -171,11 +171,6 @@ def seed_dots(ax: Axes, x: Sequence, values: Sequence, color: str, *, right: flo
     dots.set_transform(shifted(ax, right, up))
 
 
-def bar(ax: Axes, ends: Sequence, y: float, color: str, width: float) -> None:
-    """How far a row reaches, as a pale thick line along it: a fill, not a mark."""
-    ax.plot(ends, [y, y], color=color, alpha=0.3, linewidth=width, solid_capstyle="butt", label="_fill")
-
-
 def interval_row(ax: Axes, ends: Sequence, y: float, color: str, *, up: float = 0) -> None:
     """An interval as a thin bar with caps along its row, moved by points."""
     if not np.isfinite(np.asarray(ends, dtype=float)).all():
@@ -222,7 +217,7 @@ def note(ax: Axes, text: str, at: tuple[float, float], offset: tuple[float, floa
     ax.annotate(text, at, xytext=offset, textcoords="offset points", **{"fontsize": SMALLEST} | look)
 
 
-def direct_labels(ax: Axes, *, gap: float = 1.15) -> None:
+def direct_labels(ax: Axes) -> None:
     """Write each labelled line's name at its right end, in its colour, pushed apart so that no two overlap.
 
     The line's marker stands before its name, and a thin line leads from its end to a name that was pushed away.
@@ -239,7 +234,7 @@ def direct_labels(ax: Axes, *, gap: float = 1.15) -> None:
     points = ax.figure.dpi / 72
     heights = np.array([ax.transData.transform((x, y))[1] / points for _, x, y in ends])
     bottom, top = (ax.bbox.y0 / points, ax.bbox.y1 / points)
-    moves = spread(heights, SMALLEST * gap, bottom, top) - heights
+    moves = spread(heights, 1.15 * SMALLEST, bottom, top) - heights
     right = max(x for _, x, _ in ends)
     for (line, _, y), move in zip(ends, moves, strict=True):
         marked = line.get_marker() not in ("None", "", " ", None)

@@ -14,14 +14,9 @@ def render(name: str, frame: pd.DataFrame, caption: str, footer: str) -> dict[st
     """The text of the table's three files, by extension."""
     return {
         "csv": apart(frame).to_csv(index=False, float_format=FLOATS, lineterminator="\n"),
-        "md": markdown(frame, caption, footer),
+        "md": "\n".join([caption, "", *pipe_table(frame), "", footer, ""]),
         "tex": typeset.table(name, frame, caption, footer),
     }
-
-
-def markdown(frame: pd.DataFrame, caption: str, footer: str) -> str:
-    """A pipe table between caption and footer."""
-    return "\n".join([caption, "", *pipe_table(frame), "", footer, ""])
 
 
 def apart(frame: pd.DataFrame) -> pd.DataFrame:

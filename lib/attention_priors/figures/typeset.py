@@ -5,6 +5,7 @@ Needs array, booktabs, longtable and pdflscape, and a line of 6.75 in (`geometry
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -92,22 +93,18 @@ def table(name: str, frame: pd.DataFrame, caption: str, footer: str) -> str:
 
 def _layout(heads: Sequence[str], texts: Sequence[Sequence[str]]) -> _Layout:
     """The largest type, upright if it can be, in which no word is wider than its column and no row is very high."""
-    for sideways in (False, True):
+    for sideways, (size, points) in itertools.product((False, True), SIZES):
         room = (TALL if sideways else LINE) - 2 * GAP * len(heads)
-        for size, points in SIZES:
-            least = np.array(
-                [
-                    max(_widest(text, points) for text in (head, *column))
-                    for head, column in zip(heads, texts, strict=True)
-                ]
-            )
-            whole = np.array([[_whole(text, points) for text in column] for column in texts], dtype=float)
-            if least.sum() <= room:
-                widths = _shared(least, whole, room)
-                if sideways or _heights(whole, widths).max(initial=0) <= HIGH:
-                    return _Layout(size, sideways, widths, float(_heights(whole, widths).sum()))
-    widths = least * room / least.sum()
-    return _Layout(size, sideways, widths, float(_heights(whole, widths).sum()))
+        columns = zip(heads, texts, strict=True)
+        least = np.array([max(_widest(text, points) for text in (head, *column)) for head, column in columns])
+        whole = np.array([[_whole(text, points) for text in column] for column in texts], dtype=float)
+        fits = least.sum() <= room
+        widths = _shared(least, whole, room) if fits else least * room / least.sum()
+        lines = _heights(whole, widths)
+        layout = _Layout(size, sideways, widths, float(lines.sum()))
+        if fits and (sideways or lines.max(initial=0) <= HIGH):
+            break
+    return layout
 
 
 def _shared(least: np.ndarray, whole: np.ndarray, room: float) -> np.ndarray:

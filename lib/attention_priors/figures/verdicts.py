@@ -3,7 +3,6 @@
 from .. import claims
 from ..checks import CHECKS
 from ..claims.verdict import DOCUMENTS, OUTCOMES, SEVERITIES, WANTING
-from ..experiments.power import COLUMNS
 from . import style
 from .spec import LEDGER, Figure, FigureSpec, Frame, NotCompared, TableSpec
 from .words import bounded, extremes, times
@@ -61,7 +60,7 @@ def caption_counts(ledger: Frame) -> str:
 
 
 def _by(column: str) -> TableSpec:
-    return TableSpec(LEDGER, lambda ledger: claims.counts(ledger, column), decided, "verdicts", ("verdict", column))
+    return TableSpec(LEDGER, lambda ledger: claims.counts(ledger, column), decided, "verdicts")
 
 
 COUNTS = FigureSpec(
@@ -69,7 +68,6 @@ COUNTS = FigureSpec(
     draw_counts,
     caption_counts,
     notebook="verdicts",
-    columns=("verdict", "document"),
     alt="Stacked bars, one for each document: how many of its claims are verified, verified with a correction, "
     "contradicted, reproduced, inconclusive or not run.",
 )
@@ -103,7 +101,6 @@ FINDINGS = TableSpec(
     build_findings,
     caption_findings,
     "verdicts",
-    ("finding", "more", "measured", "value", "low", "high", "figure", "notebook"),
 )
 
 
@@ -148,7 +145,7 @@ def caption_errata(ledger: Frame) -> str:
 
 
 SAID = ("break a result", "need a repair", "are editorial")
-ERRATA = TableSpec(LEDGER, build_errata, caption_errata, "verdicts", (*(set(HEADS) - {"quote"}), "sentences", "kind"))
+ERRATA = TableSpec(LEDGER, build_errata, caption_errata, "verdicts")
 
 
 # Every claim that a run was held against
@@ -177,7 +174,6 @@ OUTCOMES_TABLE = TableSpec(
     build_outcomes,
     caption_outcomes,
     "verdicts",
-    ("id", "verdict", "outcome", "measured", "relation", "expected_value", "interval", "seeds", "recipe", "opposite"),
 )
 
 
@@ -192,7 +188,7 @@ def build_undecided(ledger: Frame) -> Frame:
     return Frame({"number": grouped.size(), "claims": grouped.agg(", ".join)}).reset_index()
 
 
-UNDECIDED = TableSpec(LEDGER, build_undecided, decided, "verdicts", ("id", "verdict"))
+UNDECIDED = TableSpec(LEDGER, build_undecided, decided, "verdicts")
 
 
 # Which differences between encodings the seeds of a profile can show
@@ -227,4 +223,4 @@ def caption_power(frame: Frame) -> str:
     )
 
 
-POWER = TableSpec("power_measured", build_power, caption_power, "verdicts", tuple(COLUMNS))
+POWER = TableSpec("power_measured", build_power, caption_power, "verdicts")

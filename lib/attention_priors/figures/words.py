@@ -10,13 +10,8 @@ from .spec import Frame
 GOOD = 0.8  # the accuracy up to which a length counts as reached
 CHANCE = f"{evaluation.CHANCE:.0e}"
 REACH = f"tested length up to which accuracy never fell below {GOOD}"
-# What stands behind a line, and behind a cell of a table.
-LINES = (
-    "Line: mean over seeds; bars: 95 % interval of that mean over seeds and prompts; dots: seeds; dotted vertical "
-    "line: training length."
-)
+# What stands behind a cell of a table.
 HULL = "mean over seeds [95 % interval: hull of Student's t over seeds and of the exact binomial one over all prompts"
-DRAWN = "with bars for its interval and dots for its seeds"
 PRINTED = 40  # words of a caption that stand under a figure; the others are its notes
 _END = re.compile(r"(?<=[.!?])(?<!\bFig\.)(?<!\bTab\.)(?<!\bEq\.)(?<!\bvs\.)(?<!\b[ei]\.[ge]\.)\s+(?=[^a-z])")
 

@@ -114,23 +114,23 @@ class Report:
         """
         spec = FIGURES[name]
         frame, origin = self.read(spec.metrics, spec.notebook)
-        spec.check(frame)
         style.apply()
-        figure = spec.draw(frame)
+        with spec.reading():
+            figure = spec.draw(frame)
+            described = _description(name, spec, frame, origin, figure.get_figwidth())
         folder = self._folder(origin["profile"], self.into) / "figures"
-        width = figure.get_figwidth()
         picture(figure, folder / name, spec.alt, titled(name, origin), origin["key"], vectors)
-        store.write_text(folder / f"{name}.md", _description(name, spec, frame, origin, width))
+        store.write_text(folder / f"{name}.md", described)
         return figure
 
     def table(self, name: str) -> pd.DataFrame:
         """Build TABLES[name] from its metrics, write tables/<name>.{csv,md,tex} and return it."""
         spec = TABLES[name]
         frame, origin = self.read(spec.metrics, spec.notebook)
-        spec.check(frame)
-        built = spec.build(frame)
+        with spec.reading():
+            built, caption = spec.build(frame), spec.caption(frame)
         folder = self._folder(origin["profile"], self.into) / "tables"
-        for extension, text in tables.render(name, built, spec.caption(frame), _origin(spec, origin)).items():
+        for extension, text in tables.render(name, built, caption, _origin(spec, origin)).items():
             store.write_text(folder / f"{name}.{extension}", text)
         return built
 

@@ -1,9 +1,6 @@
 """Encodings compared: what carries retrieval, the survey's properties, and a RoPE read in other ways."""
 
-import numpy as np
-
 from ...checks.language.survey import property_table
-from ...experiments.differences import COLUMNS
 from ...experiments.readings import BENCHMARK, EXTENSIONS, TUNED
 from ...positions.encodings import encoding
 from .. import forest, lines, style
@@ -25,36 +22,16 @@ def shown(frame: Frame) -> Frame:
 
 
 def draw_differences(frame: Frame) -> Figure:
-    rows = shown(frame)
-    pairs = rows[["question", "ours", "theirs"]].drop_duplicates()
-    gaps = (pairs["question"] != pairs["question"].shift()).cumsum() - 1
-    heights = dict(zip(pairs.itertuples(index=False, name=None), np.arange(len(pairs)) + 1.2 * gaps, strict=True))
-    multiples = sorted(set(rows["multiple"]))
-    fig, axes = style.figure(
-        style.MIDDLE, 0.9 + 0.14 * (len(pairs) + 1.2 * gaps.max()), ncols=len(multiples), sharey=True, squeeze=False
-    )
-    for ax, multiple in zip(axes[0], multiples, strict=True):
-        ax.axvline(0, color=style.DARK, linewidth=0.6, linestyle=":")
-        for row in rows[rows["multiple"] == multiple].itertuples():
-            y = heights[row.question, row.ours, row.theirs]
-            color = style.ORANGE if row.differs else style.DARK
-            ax.plot([row.low, row.high], [y, y], color=color, linewidth=1.0)
-            ax.plot(
-                row.difference, y, "o", color=color, markersize=3.5, markerfacecolor=color if row.differs else "white"
+    rows, made = shown(frame), []
+    for (question, ours, theirs), own in rows.groupby(["question", "ours", "theirs"], sort=False):
+        cells = {
+            times(row.multiple, 1): forest.Cell(
+                (), row.difference, row.low, row.high, style.ORANGE if row.differs else style.DARK, not row.differs
             )
-        ax.set_xlim(-1.05, 1.05)
-        ax.set_xticks([-1, 0, 1])
-        ax.set_title(f"{times(multiple * trained_on(rows), trained_on(rows))}")
-    first = axes[0, 0]
-    first.set_yticks(list(heights.values()), [f"{label(ours)} − {label(theirs)}" for _, ours, theirs in heights])
-    first.tick_params(axis="y", labelsize=style.SMALLEST, length=0)
-    for question in dict.fromkeys(pairs["question"]):
-        top = min(y for (own, _, _), y in heights.items() if own == question)
-        look = {"ha": "right", "va": "center", "fontsize": style.SMALLEST, "fontweight": "bold"}
-        first.text(-0.03, top - 0.75, question, transform=first.get_yaxis_transform(), **look)
-    first.set_ylim(max(heights.values()) + 0.7, -1.4)
-    fig.supxlabel("difference in the share of passkeys retrieved")
-    return fig
+            for row in own.itertuples()
+        }
+        made.append(forest.Row(f"{label(ours)} − {label(theirs)}", cells, group=question))
+    return forest.differences(made, [times(multiple, 1) for multiple in sorted(set(rows["multiple"]))], style.MIDDLE)
 
 
 def caption_differences(frame: Frame) -> str:
@@ -83,7 +60,6 @@ DIFFERENCES = FigureSpec(
     caption_differences,
     notebook="passkeys",
     claims=("X-11", "X-3"),
-    columns=tuple(COLUMNS),
     alt="A forest plot: one row for each pair of encodings, grouped by the property in which they differ, with the "
     "difference in accuracy and its interval at several multiples of the training length.",
 )
@@ -128,7 +104,6 @@ PROPERTIES = TableSpec(
     build_properties,
     caption_properties,
     "language_models",
-    ("part", "domain", "encoding", "seed", "length", "trained", "loss", "growth", "unigram", "passed"),
 )
 
 
@@ -177,7 +152,6 @@ NEIGHBOURS = TableSpec(
     build_neighbours,
     caption_neighbours,
     "language_models",
-    ("part", "encoding", "seed", "order_loss", "swap", "bag", "preferred", "pairs"),
 )
 
 
@@ -257,7 +231,6 @@ EXTENSIONS_FIGURE = FigureSpec(
     caption_extensions,
     notebook=NOTEBOOK,
     claims=("BAM-C12", "PE-DNTK-E", "PE-F7", "PE-F8", "PE-F9", "PE-NTK-E", "PE-PI", "PE-PI-E2", "PE-REROPE"),
-    columns=("part", "encoding", "seed", "length", "growth", "trained", "scored", "documents"),
     alt="Rows of the growth of the loss, RoPE as it was trained and its extensions by kind: set once, by the text's "
     "length, lags cut, factors, further training, longer bases; a panel for each of some context lengths.",
 )

@@ -22,17 +22,12 @@ PARTS = {
 SHOWN = 0.98  # of the logits of a head lie between the ends of its colours
 
 
-def square(rows: Frame, part: str) -> np.ndarray:
-    """A part as a matrix of queries and keys, NaN where a query does not see a key."""
-    size = int(rows["query"].max()) + 1
-    made = np.full((size, size), np.nan)
-    made[rows["query"], rows["key"]] = rows[part]
-    return made
-
-
 def parts(rows: Frame) -> dict[str, np.ndarray]:
-    """The five panels of a head; the sum is of what is drawn, so that its last row shows what the prior's does."""
-    found = {part: square(rows, part) for part in ("content", "spectrum", "sink")}
+    """The five panels of a head, NaN where a query does not see a key.
+
+    The sum is of what is drawn, so that its last row shows what the prior's does.
+    """
+    found = {part: rows.pivot(index="query", columns="key", values=part).to_numpy() for part in list(PARTS)[:3]}
     total = found["spectrum"] + found["sink"]
     for part in ("spectrum", "sink"):
         found[part] = found[part] - np.nanmean(found[part])
@@ -140,7 +135,6 @@ COPYING_FIGURE = FigureSpec(
     caption_copying,
     notebook=NOTEBOOK,
     paper="Goat, Fig. 1",
-    columns=("encoding", "seed", "head", "query", "key", "content", "spectrum", "sink"),
     claims=("GOAT-F1",),
     alt="For each of two heads five triangular maps over queries and keys: content, the spectrum constant along "
     "diagonals, the sink constant along columns, their sum, and the prior, which is a bright first column in one head "
@@ -152,7 +146,6 @@ LENGTHS = FigureSpec(
     caption_lengths,
     notebook=NOTEBOOK,
     claims=("GOAT-EQ19",),
-    columns=("encoding", "length", "seeds", "excess", "worst", "best", "trained"),
     alt="Nats above the best prediction by length on logarithmic axes, a line for each encoding with bars.",
 )
 COPYING_TABLE = TableSpec(
@@ -160,18 +153,6 @@ COPYING_TABLE = TableSpec(
     build_copying,
     caption_copying_table,
     NOTEBOOK,
-    (
-        "encoding",
-        "seed",
-        "excess",
-        "copied",
-        "prior_first",
-        "prior_previous",
-        "u_peak",
-        "kappa_peak",
-        "expected",
-        "one_copy",
-    ),
 )
 
 
@@ -256,7 +237,6 @@ KEYS = FigureSpec(
     notebook=NOTEBOOK,
     paper="Goat, Fig. 2b",
     claims=("GOAT-F2b",),
-    columns=("task", "encoding", "seed", "passed", "layer", "head", "key", "u"),
     alt="A panel for each task and form of Goat: the bias on keys by key on a logarithmic axis, a line for each head.",
 )
 SINKS = TableSpec(
@@ -264,5 +244,4 @@ SINKS = TableSpec(
     build_sinks,
     caption_sinks_table,
     NOTEBOOK,
-    ("task", "encoding", "seed", "passed", "loss", "mass", "content_mass", "prior_mass", "norm"),
 )

@@ -23,7 +23,6 @@ def ordered(names: Iterable[str]) -> list[str]:
 
 
 # Goat and its rivals on passkeys
-COLUMNS = ("encoding", "seed", "length", "correct", "digits", "samples", "trained")
 UNDIVIDED = "-undivided"
 FAR = 16  # times the training length, that the caption tells of
 
@@ -117,7 +116,6 @@ PASSKEYS_FIGURE = FigureSpec(
     draw_passkeys,
     caption_passkeys,
     notebook=NOTEBOOK,
-    columns=COLUMNS,
     paper="Goat, Fig. 3a",
     claims=("GOAT-F3a", "GOAT-C-7", "GOAT-C-10"),
     alt="Small panels, one for each encoding from the best to the worst: the share of digits and of whole passkeys "
@@ -128,7 +126,6 @@ PASSKEYS_TABLE = TableSpec(
     build_passkeys,
     caption_passkeys_table,
     NOTEBOOK,
-    (*COLUMNS, "steps"),
     paper="Goat, Fig. 3a",
 )
 
@@ -166,7 +163,6 @@ HEADS = FigureSpec(
     notebook=NOTEBOOK,
     paper="Goat, Fig. 3b",
     claims=("GOAT-F3b",),
-    columns=("encoding", "seed", "length", "ahead", "ahead_uniform", "recent", "recent_uniform"),
     alt="Scatter plots, one for each form of Goat, with a mark for each head: prior mass on later keys without a mask "
     "against mass on the nearest keys with one, dotted lines at the uniform prior.",
 )
@@ -213,7 +209,6 @@ OFFSETS = FigureSpec(
     notebook=NOTEBOOK,
     paper="Goat, App. E.3",
     claims=("GOAT-E.3",),
-    columns=("encoding", "seed", "length", "address", "correct", "samples", "trained"),
     alt="Panels for encodings with and without a rotation: the share of queries answered against the address "
     "that they name, at the training length and at a longer one.",
 )
@@ -303,7 +298,6 @@ LANGUAGES_FIGURE = FigureSpec(
     notebook=NOTEBOOK,
     paper="Goat, Fig. 2a",
     claims=("GOAT-F2a", "GOAT-C-6"),
-    columns=("encoding", "seed", "length", "loss", "trained", "scored", "documents", "trained_on", "passed"),
     alt="Small panels, one for each encoding, of the loss against context length up to 16 times the training length, "
     "with dots for seeds and the other encodings in grey behind.",
 )
@@ -312,6 +306,5 @@ LANGUAGES_TABLE = TableSpec(
     build_languages,
     caption_languages_table,
     NOTEBOOK,
-    ("trained_on", "encoding", "rival", "length", "seeds", "documents", "gap", "low", "high", "better", "trained"),
     paper="Goat, Fig. 2a",
 )

@@ -72,7 +72,7 @@ def draw(frame: Frame) -> Figure:
     fastest = _fastest_by_block(frame)
     ax.plot(fastest["position"], fastest["log10 size"], color=style.BLACK, linewidth=0.6, label="fastest, by block")
     for dtype, largest in (("fp16", LARGEST["fp16"]), ("bf16, fp32", LARGEST["fp32"])):
-        ax.axhline(np.log10(largest), color=style.GREY, linewidth=0.8, linestyle=":")
+        lines.level(ax, np.log10(largest))
         look = {"ha": "right", "va": "top", "fontsize": style.SMALLEST, "color": style.DARK}
         ax.text(frame["position"].max(), np.log10(largest) - 0.6, f"largest {dtype}", **look)
     ax.set(xlabel="position of the key", ylabel="$\\log_{10}$ size of $G(s)$", ylim=(-1, 45))
@@ -104,7 +104,6 @@ FIGURE = FigureSpec(
     caption,
     notebook="one_parameter_groups",
     rows=rows,
-    columns=("decay", "factors", "position", "log10 size"),
     claims=("OPG-14",),
     alt="Logarithm of the keys' factor by position. Straight lines for three decays rise through the largest number of "
     "fp16, the fastest one also through that of fp32; the factor counted by blocks stays a low saw-tooth.",

@@ -124,7 +124,6 @@ PORTRAITS = FigureSpec(
     notebook="one_parameter_groups",
     paper="the post's animations",
     rows=rows,
-    columns=("kind", "path", "t", "x", "y"),
     claims=("OPG-8", "OPG-10", "OPG-12", "OPG-13", "OPG-15", "OPG-16", "OPG-F2", "X-2"),
     alt="Six columns. Above, flows: curves into the origin, circles, spirals, horizontal lines, lines that shear and "
     "fall into the origin, arcs that leave the origin and the panel. Below, the scores by lag: decay, wave, damped "
@@ -185,7 +184,6 @@ HANDS = FigureSpec(
     notebook="one_parameter_groups",
     paper="the post's animations",
     rows=rows_hands,
-    columns=("omega", "rate", "factor", "t", "x", "y"),
     claims=("OPG-F1", "OPG-10"),
     alt="Four panels. Undamped: query and key move on the same circle. Damped: the query's path spirals inwards, the "
     "key's outwards.",

@@ -51,6 +51,5 @@ FIGURE = FigureSpec(
     caption,
     notebook="one_parameter_groups",
     paper="the post's pucks",
-    columns=("encoding", "seed", "multiple", "correct", "samples", "coupling", "decay"),
     alt="Rows of accuracy for six encodings, a panel for each longest lag; all fall beyond the lags of training.",
 )

@@ -56,7 +56,6 @@ BUCKETS = FigureSpec(
     caption_buckets,
     notebook="field_guide",
     rows=rows_buckets,
-    columns=("curve", "lag", "bucket"),
     claims=("PE-T5", "PE-E-T5", "PE-E-T5b"),
     alt="Bucket by lag: the code's staircase rises to 31 at lag 113; the printed formula drops to 0 at lag 16.",
 )
@@ -104,7 +103,6 @@ DECAY = FigureSpec(
     notebook="field_guide",
     paper="survey, xPos figure",
     rows=rows_decay,
-    columns=("curve", "lag", "score"),
     claims=("PE-F4",),
     alt="Score by lag: RoPE's curve oscillates for ever, xPos at scale 512 follows it and settles late, xPos at scale "
     "1 falls smoothly to zero within a few dozen tokens.",
@@ -164,7 +162,6 @@ ROUNDING = FigureSpec(
     notebook="field_guide",
     paper="Goat, Proposition F.6",
     rows=rows_rounding,
-    columns=("dtype", "lanes", "slope", "keys", "misplaced"),
     claims=("GOAT-E6",),
     alt="Weight on the wrong keys by context length for four slopes in bf16 and fp16: zero up to 256 or 2048 keys, "
     "then rising towards one, earlier for steeper slopes; with two coordinates zero until much later.",
@@ -206,7 +203,6 @@ SINUSOIDS = FigureSpec(
     caption_sinusoids,
     notebook="field_guide",
     rows=rows_sinusoids,
-    columns=("position", "column", "value"),
     claims=("PE-F1",),
     alt="Heat map of sines and cosines by position and column: curved waves on the left; on the right vertical "
     "stripes, sines near zero beside cosines near one, that hardly change with the position.",

@@ -143,7 +143,6 @@ PRIORS = TableSpec(
     caption_priors,
     notebook="field_guide",
     rows=rows_priors,
-    columns=("family", "setting", "keys", "normaliser", "mean lag", "window"),
 )
 
 
@@ -176,6 +175,5 @@ PROPERTIES = TableSpec(
     build_properties,
     caption_properties,
     notebook="field_guide",
-    columns=("label", *NAMED),
     rows=rows_properties,
 )

@@ -58,7 +58,6 @@ FIGURE = FigureSpec(
     caption,
     notebook="field_guide",
     rows=rows,
-    columns=("curve", "lag", "value"),
     claims=("PE-SAND", "PE-SAND2"),
     alt="A ragged curve falling with the logarithm of the lag, and a straight line that its means follow.",
 )

@@ -5,17 +5,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from .. import methods, panels, style
-from ..curves import LENGTH, curve, over_seeds, seed_row
+from ..curves import LENGTH, over_seeds, seed_row
 from ..methods import METHODS, named
 from ..spec import Figure, FigureSpec, Frame, TableSpec, rivals
 from ..words import bounded, listed, tokens, trained_on
 
 # The rows of figures on language models
 MISSED = " †"  # behind the name of a model that missed its gate and decides nothing
-COLUMNS = ("encoding", "times", "seed")
 Row = tuple[str, int]  # encoding, times as many tokens as the others
 
 
@@ -63,14 +61,18 @@ def draw(frame: Frame) -> Figure:
         unigram = float(rows["unigram"].iloc[0])
         for ax, (title, names) in zip(column, scaled.items(), strict=True):
             for rank, (name, own) in enumerate(groups(rows[rows["encoding"].isin(names)])):
+                mean, look = np.exp(over_seeds(own, "loss")), style_of(name) | _missed(own) | {"zorder": rank + 4}
                 seeds = own.set_index("length")["perplexity"]
-                curve(ax, np.exp(over_seeds(own, "loss")), seeds, style_of(name) | _missed(own), zorder=rank + 4)
+                panels.add(ax, panels.Line(mean.index, mean["mean"], look, mean["low"], mean["high"], seeds))
             style.length_axis(ax, rows["length"], rows["trained"])
-            ends = [rows["length"].min(), rows["length"].max()]
             look = {"color": style.GREY, "linewidth": 0.8, "linestyle": (0, (1, 2)), "zorder": 1}
-            ax.plot(ends, [unigram] * 2, label="Token frequencies", **look)
+            ax.plot(rows["length"].agg(["min", "max"]), [unigram] * 2, label="Token frequencies", **look)
             ax.set_title(f"{kind},\n{title}" if title else kind)
-        _perplexities(column[0], rows)
+        ends = span(rows)
+        ticks = ticks_between(*ends)
+        column[0].set(yscale="log", ylim=ends)
+        column[0].set_yticks(ticks, [f"{tick:,.3g}" if tick < 1000 else f"{tick:,.0f}" for tick in ticks])
+        column[0].yaxis.minorticks_off()
         column[-1].set_xlabel(LENGTH)
     for ax in axes[:, 0]:
         ax.set_ylabel("perplexity (log scale)")
@@ -126,15 +128,6 @@ def ticks_between(low: float, high: float, most: int = 9) -> list[float]:
     return ticks
 
 
-def _perplexities(ax: Axes, rows: Frame) -> None:
-    low, high = span(rows)
-    ax.set_yscale("log")
-    ax.set_ylim(low, high)
-    ticks = ticks_between(low, high)
-    ax.set_yticks(ticks, [f"{tick:,.3g}" if tick < 1000 else f"{tick:,.0f}" for tick in ticks])
-    ax.yaxis.minorticks_off()
-
-
 def _cut(rows: Frame) -> str:
     """Whose intervals leave the axes."""
     (low, high), ends = span(rows), intervals(rows)
@@ -171,20 +164,6 @@ BY_LENGTH = FigureSpec(
     notebook="language_models",
     paper="BAM, Figs. 6 and 7",
     claims=("BAM-C7", "BAM-C18", "BAM-C23", "BAM-F6", "BAM-F7"),
-    columns=(
-        *COLUMNS,
-        "trained_on",
-        "domain",
-        "passed",
-        "length",
-        "loss",
-        "perplexity",
-        "growth",
-        "trained",
-        "scored",
-        "documents",
-        "unigram",
-    ),
     alt="Perplexity on a log axis against context length on a log axis, for text of the kind trained on and for other "
     "text, encodings without SSMax and, in panels of their own, with it, each a line with bars and dots; a dotted line "
     "for a model of token frequencies.",
@@ -226,20 +205,6 @@ TABLE2 = TableSpec(
     build_table2,
     caption_table2,
     "language_models",
-    (
-        "domain",
-        "encoding",
-        "times",
-        "seeds",
-        "passed",
-        "length",
-        "perplexity",
-        "low",
-        "high",
-        "documents",
-        "trained",
-        "scored",
-    ),
     "BAM, Table 2",
 )
 
@@ -286,7 +251,6 @@ ORDER = FigureSpec(
     draw_order,
     caption_order,
     notebook="language_models",
-    columns=(*COLUMNS, "swap", "bag", "pairs", "passed", "gate", "trained"),
     alt="Two panels with a row for each encoding and a mark for every seed: the cost of exchanging two neighbours "
     "beside a dotted line at the gate, and the cost of shuffling all tokens but the last.",
 )

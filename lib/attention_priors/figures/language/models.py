@@ -36,7 +36,6 @@ CORPUS = TableSpec(
     build_corpus,
     caption_corpus,
     "language_models",
-    ("split", "domain", "documents", "tokens", "corpus", "sha256", "same", "vocabulary"),
 )
 
 
@@ -84,7 +83,6 @@ SIZES_TABLE = TableSpec(
     build_sizes,
     caption_sizes,
     "language_models",
-    ("part", "encoding", "seed", "length", "trained", "loss", "swap", "passed"),
     "the survey's figure on NoPE",
 )
 
@@ -163,21 +161,16 @@ def caption_scale_table(frame: Frame) -> str:
     return f"Loss at the training length and at the longest, and their difference, in nats. {_about(frame)}"
 
 
-SCALE_COLUMNS = ("encoding", "width", "parameters", "tokens", "length", "trained", "scored", "seeds", "documents")
-ENDS = ("loss", "loss_low", "loss_high")
 SCALE_FIGURE = FigureSpec(
     METRIC,
     draw_scale,
     caption_scale,
     notebook=NOTEBOOK,
     claims=CLAIMS,
-    columns=(*SCALE_COLUMNS, *ENDS, "growth"),
     alt="Small panels, one for each encoding, of the loss against context length up to 64 times the training length, a "
     "line with bars for each size of model.",
 )
-SCALE_TABLE = TableSpec(
-    METRIC, build_scale, caption_scale_table, NOTEBOOK, (*SCALE_COLUMNS, *ENDS, "growth", "growth_low", "growth_high")
-)
+SCALE_TABLE = TableSpec(METRIC, build_scale, caption_scale_table, NOTEBOOK)
 
 
 # Perplexity against retrieval, a dot for each encoding
@@ -261,20 +254,6 @@ RETRIEVAL = FigureSpec(
     caption_retrieval,
     notebook="language_models",
     claims=("BAM-C7",),
-    columns=(
-        "encoding",
-        "multiple",
-        "seeds",
-        "prompt_seeds",
-        "perplexity",
-        "low",
-        "high",
-        "accuracy",
-        "accuracy_low",
-        "accuracy_high",
-        "prompts",
-        "decides",
-    ),
     alt="Scatter plots at a few context lengths: perplexity on a log axis against the share of passkeys retrieved, a "
     "marker with two thin bars for each encoding, open where a gate was missed.",
 )

@@ -118,7 +118,6 @@ FLOW = FigureSpec(
     notebook=NOTEBOOK,
     rows=rows,
     paper="ParallelComp, Fig. 2",
-    columns=("chunk", "information", "stays", "position", "kind", "kept"),
     alt="Rows of cells, one for each chunk, with text, question and free positions; three rows are marked as staying; "
     "below, the cells that are kept of these in one row, followed by the question.",
 )
@@ -165,7 +164,6 @@ COST = FigureSpec(
     notebook=NOTEBOOK,
     paper="ParallelComp, Table 7 (by proxy)",
     claims=("PC-TAB7", "PC-C2"),
-    columns=("at_once", "kept", "length", "window", "round", "prefill", "token", "cache", "memory"),
     alt="Four panels of cost against the number of chunks that are read at once, a line with all keys and one with "
     "half of them: time of reading, time of a later token, memory while reading, memory that stays.",
 )
@@ -228,7 +226,6 @@ LOSSES = FigureSpec(
     notebook=NOTEBOOK,
     paper="ParallelComp, Table 3",
     claims=("PC-TAB3",),
-    columns=("encoding", "method", "seed", "length", "growth", "passed", "documents", "trained", "scored"),
     alt="Lines of loss against context length, one for each way to read, in a panel for each encoding; dots for seeds "
     "and bars for intervals.",
 )

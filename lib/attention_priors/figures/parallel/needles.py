@@ -203,7 +203,6 @@ NEEDLES = FigureSpec(
     caption,
     notebook=NOTEBOOK,
     claims=("PC-MINI",),
-    columns=("encoding", "method", "seed", "length", "band", "correct", "samples", "trained"),
     alt="A heat map for each way to read: prompt length as a multiple of the training length from left to right, depth "
     "of the passkey from top to bottom, colour for the share retrieved.",
 )
@@ -212,22 +211,18 @@ TABLE = TableSpec(
     build,
     caption_table,
     NOTEBOOK,
-    ("encoding", "method", "length", "seeds", "passed", "mean", "low", "high", "entries", "chunks", "trained"),
 )
-FAIR = ("encoding", "method", "length", "mean", "low", "high", "entries", "flops", "trained")
 EQUAL_KEYS = TableSpec(
     "parallel_over_seeds",
     equal_keys,
     partial(caption_fair, compared="ways that attend to as many keys beside each other"),
     NOTEBOOK,
-    FAIR,
 )
 EQUAL_WINDOW = TableSpec(
     "parallel_over_seeds",
     equal_window,
     partial(caption_fair, compared="ways whose positions stay in the window of training, the cheapest first"),
     NOTEBOOK,
-    FAIR,
 )
 
 
@@ -258,11 +253,7 @@ def draw_differences(frame: Frame) -> Figure:
             times(row.length, trained): forest.Cell((), row.difference, row.low, row.high) for row in own.itertuples()
         }
         drawn.append(forest.Row(f"{METHODS[ours].label} − {METHODS[theirs].label}", cells, group=question))
-    fig, axes = forest.draw(drawn, panels, "difference in the share of passkeys retrieved", xlim=(-1.05, 1.05))
-    for ax in axes:
-        ax.axvline(0, color=style.DARK, linewidth=0.6, linestyle=":")
-        ax.set_xticks([-1, 0, 1])
-    return fig
+    return forest.differences(drawn, panels)
 
 
 def caption_differences(frame: Frame) -> str:
@@ -287,7 +278,6 @@ DIFFERENCES = FigureSpec(
     caption_differences,
     notebook=NOTEBOOK,
     claims=("PC-MINI",),
-    columns=("question", "encoding", "ours", "theirs", "length", "trained", "seeds", "difference", "low", "high"),
     alt="A forest plot: one row for each pair of ways to read, grouped by the part in which they differ, with the "
     "difference in accuracy and its interval at several multiples of the training length.",
 )
@@ -356,7 +346,6 @@ RANKS = FigureSpec(
     caption_ranks,
     notebook=NOTEBOOK,
     claims=("PC-MINI",),
-    columns=("encoding", "seed", "length", "cutting", "rank", "chunks", "first", "cut", "trained"),
     alt="Lines against prompt length: share of prompts whose key's chunk is ranked first, or among the first three, "
     "by self-information, with and without overlap of chunks, and the share of a choice at random.",
 )

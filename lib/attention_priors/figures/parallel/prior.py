@@ -45,7 +45,7 @@ def _curves(ax: Axes, frame: Frame) -> None:
     """Weight by true distance; chunks are separated by dotted lines."""
     lines.plot(ax, frame.sort_values("distance", kind="stable"), "distance", "share", "positions", POSITIONS)
     for distance in frame[frame["chunk"] > 0].groupby("chunk")["distance"].min():
-        ax.axvline(distance, color=style.PALE, linewidth=0.6, linestyle=":", zorder=0)
+        lines.place(ax, distance, zorder=0)
     ax.set(xlabel="true distance to the query", ylabel="weight / uniform share", yscale="log")
     ax.set_ylim(max(1e-4, frame["share"].min() / 2), 2 * frame["share"].max())
 
@@ -104,7 +104,6 @@ PRIOR = FigureSpec(
     notebook="parallel_attention",
     paper="ParallelComp, Fig. 4",
     rows=rows,
-    columns=("positions", "distance", "chunk", "share"),
     claims=("PC-PRIOR",),
     alt="Panel a: a line that falls over the whole context and a saw-tooth that restarts in each chunk. Panel b: bars "
     "of chunk mass, concentrated on the newest chunk with true positions, equal with shared ones.",
@@ -177,7 +176,6 @@ MARGIN = FigureSpec(
     notebook="parallel_attention",
     paper="ParallelComp, section 3.1",
     rows=rows_margin,
-    columns=("layout", "slope", "chunks", "margin"),
     claims=("X-15",),
     alt="Lead by number of chunks, both logarithmic. Solid lines of reused positions rise slowly and in parallel; "
     "dashed lines of one long row rise in proportion to the number of chunks.",
@@ -266,7 +264,6 @@ COUNTS = FigureSpec(
     notebook="parallel_attention",
     paper="ParallelComp, Theorem 3.1",
     rows=rows_counts,
-    columns=("rate", "keys", "epsilon", "mean", "least", "most", "bound", "share"),
     claims=("PC-TA.3", "PC-TA.3x", "PC-TA.2x"),
     alt="Panel a: counts above a constant threshold, flat or falling with the width, below dashed bounds and a line at "
     "one over the threshold. Panel b: the share above 1/w is nearly constant without decay and falls with it.",
@@ -341,7 +338,6 @@ BUDGET = FigureSpec(
     notebook="parallel_attention",
     paper="ParallelComp, section 3.1",
     rows=rows_budget,
-    columns=("rule", "keys", "budget", "error", "evicted", "bound"),
     claims=("PC-EQ6",),
     alt="Output error falls with the budget, faster for keys of high score than for random keys, below a dashed bound; "
     "the evicted mass falls likewise.",

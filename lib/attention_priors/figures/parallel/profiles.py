@@ -108,11 +108,10 @@ PROFILES = FigureSpec(
     notebook=NOTEBOOK,
     paper="ParallelComp, Figs. 1, 4 and 5",
     claims=("PC-F1", "PC-F4", "PC-F5", "PC-C18", "PC-CQ2", "PC-CQ3i"),
-    columns=("encoding", "seed", "kind", "fifth", "share", "passed", "trained"),
     alt="Two panels of lines along a text of four chunks: attention relative to the uniform share, in a read "
     "without cuts, in chunks and joined, on the right after three kinds of eviction.",
 )
-TABLE = TableSpec("parallel_biases", build, caption_table, NOTEBOOK, ("encoding", "seed", "kind", *COLUMNS))
+TABLE = TableSpec("parallel_biases", build, caption_table, NOTEBOOK)
 
 
 # What eviction of outliers changes, by region of the chunks and by layers
@@ -164,7 +163,7 @@ def draw_regions(frame: Frame) -> Figure:
             ax.plot(found.index + aside, found["mean"], linestyle="none", **look)
         ax.axhline(0, color=style.GREY, linewidth=0.6, zorder=0)
         for border in range(1, len(there)):
-            ax.axvline(border - 0.5, color=style.PALE, linewidth=0.7, linestyle=":", zorder=0)
+            lines.place(ax, border - 0.5, zorder=0)
         ax.set_xticks(range(len(there)), there)
         ax.set(xlim=(-0.5, len(there) - 0.5), xlabel="layers that evict", ylabel=called)
         ax.grid(axis="x", visible=False)
@@ -201,7 +200,6 @@ REGIONS_FIGURE = FigureSpec(
     notebook=NOTEBOOK,
     paper="ParallelComp, section 4, Q3",
     claims=("PC-CQ3ii",),
-    columns=("encoding", "seed", "region", "layers", "document", "evicted", "distance", "middle", "passed"),
     alt="Two panels of marks by the layers that evict, early, intermediate, deep and all: the change of the distance "
     "from the uniform share and of the attention to the middles of chunks, a mark for each region, bars and dots.",
 )
@@ -229,8 +227,8 @@ def draw_shapes(frame: Frame) -> Figure:
             own_ends = ends.loc[rows.index]
             ax.plot(own_ends["first"], own_ends["last"], marker, color=color, markersize=4, label=shape, **style.EDGED)
         for bound in (1 / STEEP, STEEP):
-            ax.axhline(bound, color=style.PALE, linewidth=0.6, linestyle=":", zorder=0)
-            ax.axvline(bound, color=style.PALE, linewidth=0.6, linestyle=":", zorder=0)
+            lines.level(ax, bound, zorder=0)
+            lines.place(ax, bound, zorder=0)
         ax.set(xscale="log", yscale="log", title=label(name), xlabel="first keys / middle")
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_locator(LogLocator(base))
@@ -264,7 +262,6 @@ SHAPES_FIGURE = FigureSpec(
     notebook=NOTEBOOK,
     paper="ParallelComp, Figs. 3 and 6",
     claims=("PC-CQ1", "PC-F3", "PC-F6"),
-    columns=("encoding", "seed", "layer", "head", "first", "middle", "last", "shape"),
     alt="Marks of heads by attention to the first and to the last keys relative to the middle, on log axes, coloured "
     "by shape: U, mountain, uniform or other.",
 )
@@ -306,6 +303,5 @@ EFFECTIVE = FigureSpec(
     caption_effective,
     notebook=NOTEBOOK,
     claims=("PC-DISC",),
-    columns=("encoding", "seed", "window", "document", "entries", "trained"),
     alt="Lines of the number of keys above a threshold against the window, one for each encoding, with seeds as dots.",
 )

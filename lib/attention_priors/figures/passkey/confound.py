@@ -3,14 +3,11 @@
 import string
 
 from ...experiments.arms import FIXED, RIGHT, VARIED, WRONG, is_table
-from .. import panels, style
+from .. import lines, panels, style
 from ..methods import label, look
 from ..spec import Figure, FigureSpec, Frame, TableSpec, rivals
 from ..words import CHANCE, bounded, listed, prompts, trained_on
 from .lines import NOTEBOOK
-
-COLUMNS = ("training", "encoding", "seed", "length", "correct", "samples", "accuracy", "trained")
-
 
 TICKS = 4  # labelled lengths of a panel, beside the training length
 
@@ -31,7 +28,7 @@ def draw(frame: Frame) -> Figure:
             for _, seed in own.groupby("seed"):
                 drawn = {"color": look(name)["color"], "linewidth": 0.8, "markersize": 2.5, "markeredgewidth": 0}
                 ax.plot(seed["length"].map(places), seed["accuracy"], marker="o", **drawn)
-            ax.axvline(at, color=style.DARK, linewidth=0.6, linestyle=":", zorder=0)
+            lines.place(ax, at, zorder=0)
             ax.set_ylim(-0.04, 1.04)
             ax.set_yticks([0, 0.5, 1])
         row[0].set_ylabel(training)
@@ -97,7 +94,6 @@ FIGURE = FigureSpec(
     draw,
     caption,
     notebook=NOTEBOOK,
-    columns=COLUMNS,
     alt="Two rows of panels, a column for each encoding: passkey accuracy against prompt length around the training "
     "length, for models trained at one length above and at varied lengths below, a line for each seed.",
 )
@@ -106,17 +102,4 @@ TABLE = TableSpec(
     build,
     caption_table,
     NOTEBOOK,
-    (
-        "training",
-        "encoding",
-        "seeds",
-        "at",
-        "at_low",
-        "at_high",
-        "worst",
-        "worst_low",
-        "worst_high",
-        "table",
-        "trained",
-    ),
 )

@@ -78,7 +78,6 @@ FIGURE = FigureSpec(
     notebook=NOTEBOOK,
     paper="BAM, Fig. 3",
     claims=("BAM-F3",),
-    columns=("form", "encoding", "seed", "length", "depth", "correct", "trained"),
     alt="Heat map of passkey accuracy of BAM SSMax: context length from left to right, depth of the passkey from top "
     "to bottom, with averages in the last row and column and crosses in cells without a hit.",
 )

@@ -10,7 +10,6 @@ from ..spec import Figure, FigureSpec, Frame, TableSpec, rivals
 from ..words import bounded, farthest, prompts, times, tokens, trained_on
 from .lines import NOTEBOOK
 
-COLUMNS = ("encoding", "steps", "seed", "length", "correct", "samples", "accuracy", "trained", "passed")
 # One panel for each question: title, whether tuned, and the rows in it.
 PANELS = (
     ("a factor of L / T", False, ("rope", "rope-pi", "rope-ntk", "rope-partial-ntk", "rope-yarn", "rope-llama3")),
@@ -118,15 +117,13 @@ FIGURE = FigureSpec(
     draw,
     caption,
     notebook=NOTEBOOK,
-    columns=COLUMNS,
     alt="Three panels of passkey accuracy against context length, a line with interval bars for each extension of RoPE "
     "and for encodings that need none: without tuning in a and b, tuned in c.",
 )
-TABLE = TableSpec("extensions_retrieval", build, caption_table, NOTEBOOK, COLUMNS)
+TABLE = TableSpec("extensions_retrieval", build, caption_table, NOTEBOOK)
 PLANES = TableSpec(
     "extensions_planes",
     planes,
     caption_planes,
     NOTEBOOK,
-    ("encoding", "factor", "plane", "turns", "slower", "kind", "acts"),
 )

@@ -1,15 +1,12 @@
 """Passkey accuracy against length: what the figures share, six encodings, all, the farthest, and decoys."""
 
-from collections.abc import Sequence
-
 import numpy as np
-from matplotlib.axes import Axes
 
 from ... import evaluation
 from ...experiments.gate import gated
 from ...positions.encodings import ENCODINGS
 from .. import panels, style
-from ..curves import accuracy_axes, curve, over_seeds, shares
+from ..curves import accuracy_axes, over_seeds, shares
 from ..methods import (
     METHODS,
     OURS,
@@ -25,13 +22,11 @@ from ..methods import (
     numbered,
 )
 from ..spec import Figure, FigureSpec, Frame, rivals
-from ..words import CHANCE, DRAWN, GOOD, LINES, bounded, prompts, times, tokens, trained_on
+from ..words import CHANCE, GOOD, bounded, prompts, times, tokens, trained_on
 
 # Accuracy against length
 NOTEBOOK = "passkeys"
 CONTROLS = {"label": "Chance, untrained"}  # two lines at zero with one name: nobody could tell their ends apart
-COLUMNS = ("form", "encoding", "seed", "length", "accuracy", "correct", "samples", "trained")
-ALT = "Lines of passkey accuracy against context length "
 
 
 def shared(frame: Frame) -> Frame:
@@ -50,15 +45,25 @@ def plain(frame: Frame) -> Frame:
     return frame[frame["form"] == "plain"]
 
 
-def draw(frame: Frame, height: float = 2.7) -> Figure:
-    """A line with its interval for each encoding, a dot for each seed, the two controls."""
-    fig, ax = style.figure(style.SINGLE, height)
+def draw(frame: Frame) -> Figure:
+    """A line with its interval for each encoding, a dot for each seed, the two controls.
+
+    Tokens stand below, multiples of the training length above.
+    """
+    frame = shared(frame)
+    fig, ax = style.figure(style.SINGLE, 2.7)
     for name in sorted(set(frame["encoding"]), key=lambda name: (_rank(name), name)):
         rows = frame[frame["encoding"] == name]
-        drawn = look(name) | (CONTROLS if name == UNTRAINED else {})
-        mean = over_seeds(rows, "accuracy", shares)
-        curve(ax, mean, rows.set_index("length")["accuracy"], drawn, zorder=_rank(name) + 4)
-    axes(ax, frame)
+        drawn = look(name) | (CONTROLS if name == UNTRAINED else {}) | {"zorder": _rank(name) + 4}
+        panels.add(ax, panels.over(rows, "accuracy", drawn, shares))
+    lengths, trained = sorted(set(frame["length"])), trained_on(frame)
+    ax.plot([lengths[0], lengths[-1]], [evaluation.CHANCE] * 2, **look("chance") | {"label": "_chance"}, zorder=0)
+    accuracy_axes(ax, lengths, trained, most=10)
+    top = ax.secondary_xaxis("top")
+    top.set_xticks(kept := ax.get_xticks(), [times(tick, trained) for tick in kept])
+    top.minorticks_off()
+    top.tick_params(length=0, pad=1)
+    top.spines[:].set_visible(False)
     style.direct_labels(ax)
     return fig
 
@@ -66,33 +71,6 @@ def draw(frame: Frame, height: float = 2.7) -> Figure:
 def _rank(name: str) -> int:
     """Drawing order: the control below, BAM on top."""
     return -1 if name == UNTRAINED else list(METHODS).index(method(name))
-
-
-def axes(ax: Axes, frame: Frame) -> None:
-    """Chance; tokens below, multiples of the training length above."""
-    lengths, trained = sorted(set(frame["length"])), trained_on(frame)
-    ax.plot([lengths[0], lengths[-1]], [evaluation.CHANCE] * 2, **look("chance") | {"label": "_chance"}, zorder=0)
-    accuracy_axes(ax, lengths, trained, most=10)
-    multiples(ax, lengths, trained)
-
-
-def multiples(ax: Axes, ticks: Sequence[int], trained: int, rotation: float = 0) -> None:
-    """The labelled lengths as multiples of the training length, above the axes."""
-    top = ax.secondary_xaxis("top")
-    kept = [tick for tick in ticks if tick in set(np.round(ax.get_xticks()).astype(int))]
-    top.set_xticks(kept, [times(tick, trained) for tick in kept])
-    top.minorticks_off()
-    top.tick_params(length=0, pad=1, rotation=rotation)
-    top.spines[:].set_visible(False)
-
-
-def caption(rows: Frame, said: str, found: str, control: str = "") -> str:
-    """What `found` says of the longest length, and what stands behind the lines."""
-    last, trained = last_and_trained(rows)
-    return (
-        f"{said} At {tokens(last, trained)} {found}. {LINES} Chance is {CHANCE}; the untrained control is BAM SSMax "
-        f"before its first step. {control}{counts(rows)}."
-    )
 
 
 def last_and_trained(rows: Frame) -> tuple[int, int]:
@@ -123,22 +101,25 @@ def caption_by_length(frame: Frame) -> str:
     last, trained = last_and_trained(rows)
     others = rows[(rows["length"] == last) & ~rows["encoding"].isin([OURS, UNTRAINED])]
     best = others.groupby("encoding")["accuracy"].mean()
-    said = f"Share of passkeys retrieved by models trained on {trained} tokens, all with SSMax."
-    found = (
-        f"BAM SSMax retrieves {share(rows, last)}, the best other encoding ({label(best.idxmax())}) {best.max():.2f}"
+    return (
+        f"Share of passkeys retrieved by models trained on {trained} tokens, all with SSMax. At "
+        f"{tokens(last, trained)} BAM SSMax retrieves {share(rows, last)}, the best other encoding "
+        f"({label(best.idxmax())}) {best.max():.2f}. "
+        "Line: mean over seeds; bars: 95 % interval of that mean over seeds and prompts; dots: seeds; dotted vertical "
+        f"line: training length. Chance is {CHANCE}; the untrained control is BAM SSMax before its first step. "
+        f"{counts(rows)}."
     )
-    return caption(rows, said, found)
 
 
 BY_LENGTH = FigureSpec(
     "passkey_by_length",
-    lambda frame: draw(shared(frame)),
+    draw,
     caption_by_length,
     notebook=NOTEBOOK,
     paper="BAM, Fig. 2",
     claims=("BAM-C6", "BAM-C7", "BAM-C13", "BAM-F2"),
-    columns=COLUMNS,
-    alt=f"{ALT}on a log axis for six encodings with SSMax, each {DRAWN}; chance and an untrained model lie at zero.",
+    alt="Lines of passkey accuracy against context length on a log axis for six encodings with SSMax, each with bars "
+    "for its interval and dots for its seeds; chance and an untrained model lie at zero.",
 )
 
 
@@ -163,7 +144,7 @@ def draw_main(frame: Frame) -> Figure:
     rows = shown(frame)
     made = {
         label(name): [
-            *panels.behind(rows, "accuracy", shares),
+            *panels.behind(rows, "accuracy"),
             panels.over(rows[rows["encoding"] == name], "accuracy", alone(name), shares),
         ]
         for name in ranked(rows)
@@ -192,7 +173,6 @@ MAIN = FigureSpec(
     draw_main,
     caption_main,
     notebook=NOTEBOOK,
-    columns=COLUMNS,
     paper="BAM, Fig. 13",
     claims=("X-11", "BAM-C6", "BAM-C7", "BAM-C13", "BAM-F13"),
     alt="Small panels, one for each encoding from the best to the worst, of passkey accuracy against context length up "
@@ -214,7 +194,7 @@ def _far(frame: Frame) -> Frame:
 def draw_far(frame: Frame) -> Figure:
     rows, made = _far(frame), {}
     for name, own in rows.groupby("encoding", sort=False):
-        mean, look = over_seeds(own, "accuracy", shares)["mean"], alone(name)
+        mean, look = own.groupby("length")["accuracy"].mean(), alone(name)
         dots = look | {"linestyle": "", "label": "_seed"}
         made[label(name)] = [
             panels.Line(one["length"], one["accuracy"], dots, one["low"], one["high"]) for _, one in own.groupby("seed")
@@ -244,7 +224,6 @@ FAR = FigureSpec(
     notebook=NOTEBOOK,
     paper="BAM, Fig. 3",
     claims=("BAM-C1", "BAM-F3"),
-    columns=(*COLUMNS, "low", "high"),
     alt="Panels, one for each encoding that is asked furthest: passkey accuracy of every seed against context length, "
     "as dots with error bars side by side, and their mean as a line.",
 )
@@ -262,7 +241,7 @@ def draw_hard(frame: Frame) -> Figure:
     rows, made = _decoys(frame), {}
     for name in from_best(rows[rows["form"] == "hard"]):
         hard, plain = (rows[(rows["encoding"] == name) & (rows["form"] == form)] for form in ("hard", "plain"))
-        mean = over_seeds(plain, "accuracy", shares)["mean"]
+        mean = plain.groupby("length")["accuracy"].mean()
         without = {"color": style.PALE, "dashes": (3, 1), "label": "plain form"}
         made[label(name)] = [
             panels.over(hard, "accuracy", alone(name) | {"label": "with decoys"}, shares),
@@ -290,7 +269,6 @@ HARD = FigureSpec(
     draw_hard,
     caption_hard,
     notebook=NOTEBOOK,
-    columns=COLUMNS,
     alt="Panels, one for each encoding, of passkey accuracy against context length for the form with decoy digits, "
     "with interval bars and seeds, and the plain form in grey behind.",
 )

@@ -1,11 +1,9 @@
 """Whether the order of encodings on passkeys survives another recipe, arm by arm."""
 
-from attention_priors.experiments.robustness import FAR
-from attention_priors.figures.passkey.lines import NOTEBOOK
-from attention_priors.figures.spec import Frame, TableSpec
-from attention_priors.figures.words import bounded
-
-METRIC = "robustness_order"
+from ...experiments.robustness import FAR
+from ..spec import Frame, TableSpec
+from ..words import bounded
+from .lines import NOTEBOOK
 
 
 def build(frame: Frame) -> Frame:
@@ -34,9 +32,8 @@ def caption(frame: Frame) -> str:
 
 
 TABLE = TableSpec(
-    METRIC,
+    "robustness_order",
     build,
     caption,
     NOTEBOOK,
-    columns=("arm", "encodings", "tau", "low", "high", "pairs", "kept", "turned"),
 )

@@ -39,7 +39,6 @@ ACCURACY = TableSpec(
     build_accuracy,
     caption_accuracy,
     NOTEBOOK,
-    ("form", "encoding", "seeds", "samples", "length", "mean", "low", "high", "trained"),
     "BAM, Figs. 2 and 13",
 )
 
@@ -79,7 +78,6 @@ REACH = TableSpec(
     build_reach,
     caption_reach,
     NOTEBOOK,
-    ("form", "encoding", "reach", "longest_tested", "trained"),
     "BAM, abstract (reach)",
 )
 
@@ -119,5 +117,4 @@ GATE = TableSpec(
     build_gate,
     caption_gate,
     NOTEBOOK,
-    ("form", "encoding", "seed", "steps", "most", "pooled", "worst", "passed"),
 )

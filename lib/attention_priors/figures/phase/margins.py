@@ -61,7 +61,6 @@ EXPONENTS = FigureSpec(
     caption_exponents,
     notebook="phase_diagram",
     rows=rows_exponents,
-    columns=("prior", "lag", "exponent"),
     claims=("X-10",),
     alt="Local exponent by lag for eleven priors: rising lines for ALiBi and the generalised Gaussian cross one, level "
     "lines for the logarithm, zero for uniform, T5 drops to zero beyond its last bucket, Sandwich below zero at the "
@@ -130,7 +129,6 @@ PLANES = FigureSpec(
     caption_planes,
     notebook="phase_diagram",
     rows=rows_planes,
-    columns=("family", "x", "y", "tail", "window", "length"),
     claims=("X-10",),
     alt="Two maps of tail mass over parameters, shape and scale of the generalised Gaussian and both parameters of "
     "KERPLE's logarithm, with contours and the place of ALiBi's and Sandwich's heads.",
@@ -190,7 +188,6 @@ LIMITS = FigureSpec(
     notebook="phase_diagram",
     rows=rows_limits,
     claims=("X-10",),
-    columns=("r1", "keys", "tail", "window", "limit"),
     alt="Tail mass by context length for six exponents: three climb towards one, three level off below.",
 )
 
@@ -235,7 +232,6 @@ CONTENT = FigureSpec(
     notebook="phase_diagram",
     rows=rows_content,
     claims=("X-13",),
-    columns=("prior", "window", "tail", "low", "high", "omega", "keys"),
     alt="Three panels of tail mass by window with bands: ALiBi's band closes at a hundred lags, the power law's has "
     "nearly closed at the longest window, half of the context, where the uniform prior's is still open.",
 )
@@ -305,7 +301,6 @@ MARGINS = FigureSpec(
     notebook="phase_diagram",
     rows=rows_margins,
     claims=("X-14",),
-    columns=("panel", "series", "x", "margin"),
     alt="Required lead by lag and by context length: straight up for ALiBi, logarithms for the others, and two lines "
     "for what SSMax supplies.",
 )

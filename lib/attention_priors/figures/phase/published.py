@@ -52,5 +52,4 @@ TABLE = TableSpec(
     build,
     caption,
     notebook="phase_diagram",
-    columns=("table", "task", "first", "second", "printed", "predictor", "lead", "low", "high", "says"),
 )

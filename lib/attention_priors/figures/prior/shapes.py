@@ -83,7 +83,6 @@ SHAPES_FIGURE = FigureSpec(
     notebook="generalised_gaussian",
     paper="BAM, Fig. 1",
     rows=rows,
-    columns=("curve", "key", "share"),
     claims=("BAM-F1",),
     alt="Weight by key position for five priors on a linear and a logarithmic scale, with the future shaded. Laplace "
     "and the fractional shape peak at the query; the negative shape is zero there, rises and flattens; with a very "
@@ -143,7 +142,6 @@ TAILS = FigureSpec(
     notebook="generalised_gaussian",
     paper="BAM, Theorem 4",
     rows=rows_tails,
-    columns=("beta", "keys", "window", "tail", "within"),
     claims=("BAM-L3", "BAM-L4", "BAM-T4", "BAM-T4b"),
     alt="Mass within a window by context length, log-log, one panel per window: level lines for positive shapes, lines "
     "falling with slope minus one for zero and negative shapes.",
@@ -195,7 +193,6 @@ FAR_END = FigureSpec(
     notebook="generalised_gaussian",
     paper="BAM, section 2.5",
     rows=rows_far_end,
-    columns=("beta", "ratio", "nearest", "farthest"),
     claims=("BAM-E3", "BAM-F1"),
     alt="Mass of the farthest tenth of the context rising from one tenth to one as the scale grows from a thousandth "
     "of the context to a hundred times it; mass of the nearest tenth falling to zero.",
@@ -249,7 +246,6 @@ SHARPNESS = FigureSpec(
     notebook="generalised_gaussian",
     paper="BAM, appendix A",
     rows=rows_sharpness,
-    columns=("beta", "own key", "rms lag", "entropy", "beyond 2 alpha"),
     claims=("BAM-C-BETA",),
     alt="Four statistics by shape: tail and entropy fall, the weight of the query's own key rises to a maximum near "
     "shape 2 and falls again.",
@@ -300,7 +296,6 @@ FADING = FigureSpec(
     notebook="generalised_gaussian",
     paper="BAM, section 2.5",
     rows=rows_fading,
-    columns=("softmax", "gap", "keys", "weight"),
     claims=("BAM-C4",),
     alt="Weight of the leading key by context length, log-log: softmax lines fall with slope minus one; SSMax lines "
     "fall, level off at one half or rise to one as the lead is below, at or above one.",

@@ -35,14 +35,14 @@ def draw(frame: Frame) -> Figure:
         waves.plot(part["plane"], part["wavelength"], **line(name, **mark))
         ratios.plot(part["turns"], part["ratio"], **line(name, **mark))
     for length, label in ((trained, "trained length"), (factor * trained, f"{factor:g} times that")):
-        lines.level(waves, length, color=style.PALE)
+        lines.level(waves, length)
         waves.text(0, 1.15 * length, label, fontsize=style.SMALLEST, color=style.DARK)
     waves.set(yscale="log", xlabel="plane $i$ of the head", ylabel=r"wavelength $2\pi/\omega_i$ (positions)")
     style.legend(fig, [waves], "lower center", ncols=4)
     ratios.set(xscale="log", xlabel="turns in the trained length", ylabel=r"share of $\omega_i$ that is left")
     ratios.set_ylim(0, 1.05)
     ratios.invert_xaxis()  # planes in the order of the left panel
-    lines.level(ratios, 1 / factor, color=style.PALE)
+    lines.level(ratios, 1 / factor)
     panels.letter(fig.axes)
     return fig
 
@@ -71,7 +71,6 @@ FIGURE = FigureSpec(
     caption,
     notebook="longer_rotations",
     rows=rows,
-    columns=("extension", "factor", "trained", "plane", "turns", "wavelength", "ratio"),
     claims=("PE-NTK", "PE-DNTK", "PE-PNTK"),
     alt="Two panels: wavelength against plane, and remaining frequency against turns in training, one line per "
     "extension of RoPE.",

@@ -103,7 +103,6 @@ FIGURE = FigureSpec(
     notebook=NOTEBOOK,
     rows=rows,
     claims=("X-16",),
-    columns=("target", "frequencies", "modes", "sup", "coefficient"),
     alt="Largest error by number of waves for a slope, a root, a logarithm and a window, log-log: steep for the slope, "
     "moderate for root and logarithm, flat for the window.",
 )
@@ -134,5 +133,4 @@ TABLE = TableSpec(
     build,
     caption_table,
     notebook=NOTEBOOK,
-    columns=("target", "frequencies", "modes", "sup", "kl", "coefficient", *NATS),
 )

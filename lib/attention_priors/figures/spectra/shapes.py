@@ -73,7 +73,6 @@ SHAPES = FigureSpec(
     notebook="spectra_and_sinks",
     paper="Goat, section 4",
     rows=rows,
-    columns=("target", "family", "lag", "weight", "kl"),
     claims=("GOAT-C-3", "GOAT-C-12"),
     alt="Four priors by lag with their best slope and best sum of waves: attracting, repelling, a band of lags, "
     "periodic. The waves lie on the first three targets and overshoot the ends of the periodic one; the slope follows "
@@ -140,7 +139,6 @@ BAND = FigureSpec(
     notebook="spectra_and_sinks",
     paper="Goat, Theorem 5.1",
     rows=rows_band,
-    columns=("kind", "omega", "prior", "sharp low", "sharp high", "printed low", "printed high", "posterior"),
     claims=("GOAT-T5.1", "GOAT-T5.1t"),
     alt="Posterior by prior mass for three score ranges: a lens-shaped band with random rows filling it, and the "
     "printed straight-line bounds around it, which leave the unit square.",
@@ -239,7 +237,6 @@ def caption_response(frame: Frame) -> str:
     )
 
 
-_COLUMNS = ("panel", "series", "keys", "value", "parameter", "kind")
 SINKS = FigureSpec(
     "spectra_sinks",
     draw_sinks,
@@ -247,7 +244,6 @@ SINKS = FigureSpec(
     notebook="spectra_and_sinks",
     paper="Goat, Theorem 5.4",
     rows=rows_sinks,
-    columns=_COLUMNS[:-1],
     claims=("GOAT-D5.2", "GOAT-T5.4a", "GOAT-T5.4b", "X-8"),
     alt="Mass off the sink by context length: fixed margins rise to one, a slope and a growing margin stay level.",
 )
@@ -258,7 +254,6 @@ RESPONSE = FigureSpec(
     notebook="spectra_and_sinks",
     paper="Goat, Theorem 5.4",
     rows=rows_sinks,
-    columns=_COLUMNS[:-2] + _COLUMNS[-1:],
     claims=("GOAT-C-5",),
     alt="Three panels of the response to noise in values by context length: level for noise that is alike, falling "
     "with slope minus one half for independent noise, level again under a peaked prior where the sink's value is "

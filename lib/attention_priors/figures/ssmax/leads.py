@@ -11,7 +11,6 @@ from ...theory.scalable_softmax import entropy, laws, log_total, noisy_lead, pri
 from .. import lines, panels, style
 from ..spec import Figure, FigureSpec, Frame, Rows, Size
 from ..words import farthest
-from . import contexts
 
 # Entropy and largest weight of attention over normal scores by context, under four laws of the scale
 # law: colour, dashes, marker, label, name in captions
@@ -21,6 +20,11 @@ LAWS = {
     "ln n / ln N": (style.ORANGE, (5, 1, 1, 1), "o", r"$\ln n / \ln N$ (SSMax)", "ln n / ln N"),
     "(1 + .1 ln(n / N))^2": (style.BLUE, (1, 1), "D", r"$(1 + 0.1 \ln (n/N))^2$ (YaRN)", "(1 + 0.1 ln(n / N))²"),
 }
+
+
+def contexts(size: Size) -> list[int]:
+    """Powers of two from 8 to 32 times the trained length, `size.length`."""
+    return [2**k for k in range(3, int(np.log2(size.length)) + 6)]
 
 
 def rows_entropy(size: Size, seed: int, sigma=2.0) -> Rows:
@@ -91,7 +95,6 @@ ENTROPY = FigureSpec(
     notebook="scalable_softmax",
     paper="BAM, section 2.5",
     rows=rows_entropy,
-    columns=("law", "keys", "scale", "entropy", "predicted", "largest"),
     alt="Entropy over ln n by context under four scales: rising for softmax, level for the root of the logarithm, "
     "falling for the logarithm; YaRN's square follows softmax up to the trained length, then falls fastest. Largest "
     "weight: falling for the first two, levelling off for the logarithm, rising beyond the trained length for YaRN's.",
@@ -176,7 +179,6 @@ LEADS_FIGURE = FigureSpec(
     notebook="scalable_softmax",
     paper="BAM, section 2.5",
     rows=rows,
-    columns=("softmax", "keys", "lead", "predicted"),
     alt="Lead by context: a straight line in ln n for softmax, flatter lines for SSMax that bend onto the curve of the "
     "largest score, earlier for larger s.",
 )
@@ -233,7 +235,6 @@ PRIORS_FIGURE = FigureSpec(
     notebook="scalable_softmax",
     paper="BAM, section 2.5",
     rows=rows_priors,
-    columns=("scaled", "prior", "keys", "lead"),
     alt="Three log-log panels. Softmax: leads rise with ln n for flat priors and as powers of n for ALiBi and shape "
     "one half. Content scaled: flat priors stay at 1, the others rise more slowly. Prior scaled too: flat priors stay "
     "at 1, the others rise as under softmax.",
