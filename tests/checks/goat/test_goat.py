@@ -42,8 +42,9 @@ def test_a_profile_without_the_needle_says_so_and_other_needles_are_no_passkeys(
     other = frames("GOAT-C-7", **{ANSWERS: rows[rows["task"] != "single-1"]})
     assert outcomes("GOAT-C-7", other)[-1] == "undecided" and "no task single-1" in notes("GOAT-C-7", other)[-1]
     wrong = rows.assign(right=rows["right"].where(rows["task"] == "single-1", 0))
-    assert retrieval.needles({ANSWERS: wrong}).runs == retrieval.needles({ANSWERS: rows}).runs
-    assert "untrained" not in {name for name, _ in retrieval.needles({ANSWERS: rows}).runs}
+    untrained = wrong.assign(right=wrong["right"].mask(wrong["encoding"] == "untrained", 0))
+    found, before = (CHECKS["GOAT-C-7"].judged(frames("GOAT-C-7", **{ANSWERS: each})) for each in (untrained, rows))
+    assert (found[-1].estimate.value, found[-1].note) == (before[-1].estimate.value, before[-1].note)
 
 
 def test_where_nobody_learns_the_offsets_nothing_is_decided():
