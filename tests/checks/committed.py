@@ -22,6 +22,7 @@ def frames(identifier: str, profile: str = "full", table=CHECKS, **changed: pd.D
     """What the check of a claim reads, some of it changed; pretrained models are asked under profile cpu alone."""
     metrics = table[identifier].metrics
     profile = "cpu" if metrics[0].startswith("pretrained") else profile
+    assert changed.keys() <= {*metrics}, f"{identifier} reads {metrics}"
     return {name: changed[name] if name in changed else frame(name, profile) for name in metrics}
 
 
