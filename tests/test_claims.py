@@ -84,16 +84,6 @@ def test_an_edited_register_is_read_again(tmp_path):
     assert (before, claims.register(tmp_path)["X-3"].statement) == ("A table.", "Another table.")
 
 
-def test_valid_verdicts_are_accepted(known):
-    exact(known["BAM-T4"])
-    exact(known["BAM-T4"], verdict="contradicted", counterexample=WRONG, corrected="They vanish.")
-    exact(known["BAM-T4"], verdict="verified with correction", counterexample=WRONG, corrected="Two thirds.")
-    run(known["BAM-C1"])
-    run(known["BAM-C1"], verdict="inconclusive", outcome="undecided")
-    run(known["X-3"], verdict="reproduced", profile="paper")
-    claims.not_run("X-3", "cpu")
-
-
 @pytest.mark.parametrize(
     "identifier, build, changes, message",
     [

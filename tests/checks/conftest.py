@@ -1,4 +1,4 @@
-"""Worlds in which a claim holds or fails are made by hand: there the runs lack nothing."""
+"""Frames are edited so that a claim holds or fails: there the runs lack nothing."""
 
 import pytest
 

@@ -1,213 +1,105 @@
-"""What a pretrained model says, on frames in which the answer is known."""
-
-from __future__ import annotations
+"""What a pretrained model says, of the committed frames: gates, what was not asked, and words that say the numbers."""
 
 import pandas as pd
 import pytest
 
+from attention_priors import checks, claims
+from attention_priors.checks import ALSO
 from attention_priors.checks.pretrained import answers
-from attention_priors.checks.pretrained.answers import CHECKS
+from attention_priors.checks.pretrained.documents import shape
+from attention_priors.claims.verdict import NOT_ASKED
+from checks.committed import frame, frames, notes, outcomes
 
-LABEL, DOCUMENTS = "a model", ("a", "b", "c", "d")
-NOISE = dict(zip(DOCUMENTS, (-0.01, 0.0, 0.01, 0.02), strict=True))
-
-
-def far_seeing(sign: float) -> list[dict]:
-    """Of ten heads two fetch: with them alone, or without them, few keys are found, and fewer at random."""
-    hits = {
-        ("fetching", 0): 0,
-        ("fetching", 2): 4,
-        ("fetching", 5): 12,
-        ("fetching", 10): 15,
-        ("others", 8): 1,
-        ("random-0", 0): 0,
-        ("random-0", 2): 0,
-        ("random-0", 5): 0,
-        ("random-0", 10): 15,
-    }
-    if sign < 0:
-        hits |= {
-            ("fetching", 10): 2,
-            ("fetching", 2): 14,
-            ("fetching", 5): 0,
-            ("others", 8): 15,
-            ("random-0", 5): 16,
-            ("random-0", 2): 16,
-        }
-    return [
-        {
-            "order": order,
-            "far": count,
-            "heads": 10,
-            "length": 200,
-            "way": "ntk",
-            "window": 20,
-            "prompt": prompt,
-            "correct": int(prompt < right),
-        }
-        for (order, count), right in hits.items()
-        for prompt in range(16)
-    ]
+METRICS = ("losses", "heads", "keys", "eviction", "far", "fetching", "dynamic")
+FRAMES = {f"pretrained_{name}": frame(f"pretrained_{name}", "cpu") for name in METRICS}
+LABEL = FRAMES["pretrained_keys"]["model"].iloc[0]
 
 
-def frames(sign: float = 1.0) -> dict[str, pd.DataFrame]:
-    """A world in which every sentence holds (1), or in which its opposite does (-1)."""
-    cost = {"as-is": 0.0, "pi": 0.5, "ntk": 0.2, "yarn": 0.1, "sinks": 0.0}
-    far = {"as-is": 2.0, "pi": 1.0, "ntk": 0.4, "yarn": 0.3, "sinks": 0.2}
-    losses = [
-        {"document": name, "way": way, "length": length, "loss": 2 + noise * (1 + k) + sign * more[way]}
-        for name, noise in NOISE.items()
-        for length, more in ((50, cost), (100, cost), (200, far))
-        for k, way in enumerate(more)
-    ]
-    evicted = {"nothing": 0.0, "first keys": 1.0, "nearest keys": 0.3, "all between": 0.2}
-    eviction = [
-        {
-            "document": name,
-            "region": region,
-            "layers": layers,
-            "loss": 2 + noise * k + (sign * more if layers != "all layers" else -sign),
-        }
-        for name, noise in NOISE.items()
-        for k, (region, more) in enumerate(evicted.items())
-        for layers in ("all layers", "first third", "last third")
-        if region != "nothing"
-    ]
-    eviction += [{"document": name, "region": "nothing", "layers": "all layers", "loss": 2} for name in NOISE]
-    heads = [
-        {
-            "document": name,
-            "layer": layer,
-            "head": 0,
-            "sink": 0.8 - 0.4 * layer,
-            "value_ratio": 0.5,
-            "key_ratio": 1 + sign * 0.5 + noise if layer == 0 else 1.0,
-            "by_nothing": 0.5 + sign * 0.3,
-            "by_lag": 0.5 - sign * 0.3 + noise,
-            "by_ggd": 0.5 - sign * 0.3 + noise + (0.01 if sign > 0 else 0.2),
-        }
-        for name, noise in NOISE.items()
-        for layer in (0, 1)
-    ]
-    found = (
-        {"parallel": 16, "as-is": 8, "lexical": 2, "last": 1}
-        if sign > 0
-        else {"parallel": 1, "as-is": 12, "lexical": 14, "last": 15}
-    )
-    keys = [
-        {"way": "as-is", "length": 200, "prompt": prompt, "depth": prompt / 16, "correct": int(prompt > 1)}
-        for prompt in range(16)
-    ]
-    keys += [
-        {"way": way, "length": 400, "prompt": prompt, "depth": prompt / 16, "correct": int(prompt < hits)}
-        for way, hits in found.items()
-        for prompt in range(16)
-    ]
-    made = {
-        "pretrained_losses": losses,
-        "pretrained_eviction": eviction,
-        "pretrained_heads": heads,
-        "pretrained_keys": keys,
-        "pretrained_far": far_seeing(sign),
-    }
-    return {name: pd.DataFrame(rows).assign(model=LABEL, trained=100) for name, rows in made.items()}
-
-
-@pytest.mark.parametrize("name", CHECKS)
-def test_every_claim_agrees_and_disagrees_where_it_should(name: str) -> None:
-    assert CHECKS[name].verdict("cpu", frames()).outcome == "agrees"
-    assert CHECKS[name].verdict("cpu", frames(-1)).outcome == "disagrees"
-
-
-@pytest.mark.parametrize("name", CHECKS)
-def test_the_evidence_names_the_model(name: str) -> None:
-    for finding in CHECKS[name].sentences:
-        found = finding.estimate(frames())
-        assert found.note.startswith(f"{LABEL}, ") and not found.seeds
+@pytest.mark.parametrize("table", [answers.CHECKS, ALSO])
+def test_the_evidence_names_the_model_and_what_was_not_asked(table) -> None:
+    for name, check in table.items():
+        said = check.verdict("cpu", frames(name, table=table))
+        assert not said.seeds and all(LABEL in each.note for each in said.sentences), name
+        assert (NOT_ASKED + check.missing in said.opposite) == bool(check.missing)
 
 
 def test_what_is_not_measured_is_unknown() -> None:
-    made = frames()
-    made["pretrained_losses"] = made["pretrained_losses"].query("way != 'pi'")
-    made["pretrained_heads"]["sink"] = 0.1
-    made["pretrained_keys"] = made["pretrained_keys"].query("way != 'parallel'")
-    for name in ("X-19", "X-21", "X-24"):
-        assert CHECKS[name].verdict("cpu", made).outcome == "undecided"
+    losses, keys = FRAMES["pretrained_losses"], FRAMES["pretrained_keys"]
+    heads = FRAMES["pretrained_heads"].assign(sink=0.1)
+    for name, lacking in (
+        ("X-19", {"pretrained_losses": losses[losses["way"] != "pi"]}),
+        ("X-21", {"pretrained_heads": heads}),
+        ("X-24", {"pretrained_keys": keys[keys["way"] != "parallel"]}),
+    ):
+        assert "undecided" in outcomes(name, frames(name, **lacking))
 
 
 def test_a_model_that_finds_nothing_in_short_texts_decides_nothing() -> None:
-    made = frames()
-    keys = made["pretrained_keys"]
-    keys.loc[keys["length"] == 200, "correct"] = 0
+    keys = FRAMES["pretrained_keys"]
+    short = keys["length"] == keys["length"].min()
+    none = {"pretrained_keys": keys.assign(correct=keys["correct"].mask(short, 0))}
     for name in ("X-24", "X-25"):
-        verdict = CHECKS[name].verdict("cpu", made)
-        assert verdict.outcome == "undecided"
-        assert "gate missed: as it is it finds 0.00" in CHECKS[name].sentences[0].estimate(made).note
+        assert "gate missed: as it is it finds 0.00" in notes(name, none)[0]
+
+
+def test_keys_beyond_the_training_length_are_told_and_decide_nothing() -> None:
+    judged = answers.CHECKS["X-24"].judged(FRAMES)
+    assert [each.finding.decides for each in judged] == [True, True, False, False]
+    keys = FRAMES["pretrained_keys"]
+    longer = keys[keys["way"] == "last"].assign(length=10**6, correct=0)
+    told = answers.told_of_keys({"pretrained_keys": pd.concat([keys, longer])})
+    assert " 0 of " in told.partition(" At 1,000,000 tokens: ")[2]
+
+
+def test_a_prompt_that_is_asked_with_more_numbers_of_heads_is_one_prompt() -> None:
+    once = FRAMES["pretrained_far"]
+    few = once.loc[(once["order"] == "fetching") & (once["far"] > 0), "far"].min()
+    once = once[once["far"].isin([0, few, once["heads"].iloc[0]])]
+    twice = pd.concat([once, once[once["far"] == few].assign(far=few + 1)])
+    found, again = (answers.between(each, "fetching", "random-0") for each in (once, twice))
+    assert found.value == again.value and found.interval(0.95) == again.interval(0.95) and found.note == again.note
 
 
 def test_the_words_say_the_numbers_of_the_frames() -> None:
-    made = frames()
-    assert "At 200 tokens the model as it is loses 4.00 nats; least is lost by *4 sinks" in answers.told(made)
-    ntk = made["pretrained_losses"].query("way == 'ntk' and length == 200")["loss"].mean()
-    as_is = made["pretrained_losses"].query("way == 'as-is' and length == 200")["loss"].mean()
-    assert f"- *NTK-aware base, 2*: {ntk - as_is:+.2f} [" in answers.told(made)
-    assert "*position interpolation, 2*: -0.99 [" in answers.told(made)
-    assert "0.50 [0.50, 0.50] of the heads" in answers.told_of_heads(made)
-    assert "its key is 1.50 [" in answers.told_of_heads(made)
-    assert "it finds 14 of 16 at 200 tokens, 8 of 16 at 400 tokens" in answers.told_of_keys(made)
-    assert "*first keys* +1.0" in answers.told_of_eviction(made)
-    made["pretrained_fetching"] = pd.DataFrame({"weight": [0.7, 0.3, *[0.01] * 8]})
-    told = answers.told_of_far(made)
-    assert (
-        "Of 10 heads the one that fetches most gives the key's digits 0.70" in told
-        and "the last of the best 2 0.30" in told
-    )
-    assert (
-        "NTK-aware base, 2, keys are found in 15 of 16 prompts with all heads far and in 0 with none; 4 of 16" in told
-    )
-    assert "1 of 16 with all but the 2 that fetch best" in told
-    made["pretrained_dynamic"] = pd.DataFrame(
-        [
-            {"document": name, "how": how, "start": 1024, "length": 1280, "loss": 2 + more + noise * k}
-            for name, noise in NOISE.items()
-            for k, (how, more) in enumerate((("as it is", 0.0), ("one pass", 0.1), ("with a cache", 0.3)))
-        ]
-    ).assign(model=LABEL)
-    assert "decoding with a cache loses +0.2050 [" in answers.told_of_cache(made)
-    assert answers.told_of_scaling(made) == ""
-    more = made["pretrained_losses"].query("way == 'ntk'")
-    made["pretrained_losses"] = pd.concat(
-        [
-            made["pretrained_losses"],
-            *(more.assign(way=way, loss=more["loss"] - 0.25) for way in ("ssmax", "ntk-ssmax", "base-50")),
-        ]
-    )
-    assert "*NTK 2, scalable softmax* against *NTK-aware base, 2*: -0.25 [" in answers.told_of_scaling(made)
-    for say in (
-        answers.told,
-        answers.told_of_heads,
-        answers.told_of_keys,
-        answers.told_of_eviction,
-        answers.told_of_scaling,
-        answers.told_of_far,
-        answers.told_of_cache,
-    ):
-        assert say({}) == ""
+    losses, keys, heads = (FRAMES[f"pretrained_{name}"] for name in ("losses", "keys", "heads"))
+    at = losses[losses["length"] == losses["length"].max()].groupby("way")["loss"].mean()
+    told = answers.told(FRAMES)
+    assert f"loses {at['as-is']:.2f} nats" in told and f"*, {at.min():.2f}." in told
+    assert f": {at['ntk'] - at['as-is']:+.2f} [" in told
+    sinks = heads.assign(sinks=heads["sink"] > 0.5).groupby("document")["sinks"].mean().mean()
+    assert f"{sinks:.2f} [" in answers.told_of_heads(FRAMES)
+    for (way, length), own in keys.groupby(["way", "length"]):
+        said = answers.told_of_keys(FRAMES)
+        assert way != "as-is" or f"{own['correct'].sum()} of {len(own)} at {length:,} tokens" in said
+    without = FRAMES["pretrained_eviction"].query("layers != 'all layers' or region == 'nothing'")
+    cost = without.groupby(["region", "document"])["loss"].mean().unstack("region")
+    assert f"*first keys* {(cost['first keys'] - cost['nothing']).mean():+.2f} [" in answers.told_of_eviction(FRAMES)
+    weights = FRAMES["pretrained_fetching"]["weight"]
+    assert f"digits {weights.max():.2f}" in answers.told_of_far(FRAMES)
+    cached = FRAMES["pretrained_dynamic"].pivot(index="document", columns="how", values="loss")
+    more = (cached["with a cache"] - cached["one pass"]).mean()
+    assert f"decoding with a cache loses {more:+.4f} [" in answers.told_of_cache(FRAMES)
 
 
-def test_a_prompt_that_is_asked_with_more_numbers_of_heads_is_one_prompt():
-    once = pd.DataFrame(far_seeing(1.0)).query("far in (0, 2, 10)").assign(model=LABEL)
-    twice = pd.concat([once, once.query("far == 2").assign(far=3)])
-    found, again = (answers.between(frame, "fetching", "random-0") for frame in (once, twice))
-    assert found.value == again.value == 4 / 16 and found.interval(0.95) == again.interval(0.95)
-    assert found.note == again.note == f"{LABEL}, 16 prompts, one random order"
+def test_scaling_is_told_where_it_was_asked_and_nothing_where_nothing_was() -> None:
+    losses = FRAMES["pretrained_losses"]
+    ntk = losses[losses["way"] == "ntk"]
+    more = [ntk.assign(way=way, loss=ntk["loss"] - 0.25) for way in ("ssmax", "ntk-ssmax", "base-50")]
+    assert answers.told_of_scaling(FRAMES) == ""
+    said = answers.told_of_scaling({"pretrained_losses": pd.concat([losses, *more])})
+    assert "*NTK 2, scalable softmax* against *NTK-aware base, 2*: -0.25 [" in said
+    for part in ("", "_of_heads", "_of_keys", "_of_eviction", "_of_far", "_of_cache"):
+        assert getattr(answers, f"told{part}")({}) == ""
 
 
-def test_keys_beyond_the_training_length_are_told_and_decide_nothing():
-    judged = CHECKS["X-24"].judged(frames())
-    assert [each.finding.decides for each in judged] == [True, True, False, False]
-    made = frames()
-    keys = made["pretrained_keys"]
-    made["pretrained_keys"] = pd.concat([keys, keys.query("length == 400").assign(length=600, correct=0)])
-    told = answers.told_of_keys(made)
-    assert " At 400 tokens: " in told and " 0 of 16" in told.partition(" At 600 tokens: ")[2]
+def test_shapes_of_heads() -> None:
+    columns = ["sink", "near", "far", "by_nothing"]
+    kinds = [(0.6, 0.3, 0.0, 0.8), (0.0, 0.01, 0.09, 0.6), (0.001, 0.02, 0.8, 0.1), (0.1, 0.8, 0.0, 0.9)]
+    assert shape(pd.DataFrame(kinds, columns=columns)).tolist() == ["U", "mountain", "uniform", "U"]
+
+
+def test_a_second_witness_owns_none_of_the_claims_that_it_speaks_about() -> None:
+    known = claims.register()
+    assert {known[name].notebook for name in ALSO}.isdisjoint({checks.WITNESS})
+    assert list(checks.witnessed(checks.WITNESS)) == [name for name in known if name in ALSO]
+    assert not checks.witnessed("passkeys")

@@ -254,27 +254,6 @@ def test_search_finds_a_claim(tab, address):
     tab.wait_for_url("**/claims/BAM-T4.html*")
 
 
-def test_three_clicks_lead_from_the_first_page_to_counterexample_and_law(tab, address):
-    tab.goto(address("index.html"))
-    tab.get_by_role("link", name="Errata").first.click()
-    tab.wait_for_url("**/errata.html")
-    tab.get_by_role("link", name="PC-TAB1", exact=True).first.click()
-    tab.wait_for_url("**/claims/PC-TAB1.html")
-    tab.get_by_role("heading", name="Counterexample").wait_for()
-    smallest = tab.locator(".admonition.warning")
-    assert smallest.is_visible() and re.search(r"\d", smallest.inner_text())
-    tab.locator("a[href*='/checks/']").first.click()
-    tab.wait_for_url("**/source/**/checks/**")
-    path, _, line = tab.url.partition("#")
-    assert "/source/" in path and line
-    tab.wait_for_function(
-        "line => { const top = document.getElementById(line).getBoundingClientRect().top;"
-        " return top >= 0 && top < innerHeight; }",
-        arg=line,
-    )
-    assert "PC-TAB1" in tab.locator(f"[id='{line}']").locator("xpath=ancestor::pre").inner_text()
-
-
 @pytest.mark.parametrize("name", ["index", "ledger", "explorers/prior"])
 def test_dark_mode_switches(tab, address, name):
     read = "() => getComputedStyle(document.body).backgroundColor"
