@@ -139,11 +139,11 @@ def test_what_was_not_tested_far_enough_cannot_agree(claim):
 
 
 def test_a_study_joins_its_arms_and_their_training_lengths():
-    data = study(frames(), TRAINING, "length")
+    data = study(frames()[TRAINING], "length")
     assert data.trained == 128 and data.beyond(ONE, TWO, FOUR) == [1024, 2048, 4096, 8192]
     assert data.beyond(ONE)[0] == 256 and data.present([ONE, "nobody"]) == [ONE]
     low = frames(lambda name, arm, multiple: 0.5 if arm == TWO and multiple == 1.5 else 1.0)
-    assert study(low, TRAINING, "length").present([ONE, TWO, FOUR]) == [ONE, FOUR]
+    assert study(low[TRAINING], "length").present([ONE, TWO, FOUR]) == [ONE, FOUR]
 
 
 def test_an_arm_that_a_profile_does_not_train_leaves_its_sentences_open():
@@ -178,5 +178,5 @@ def test_what_is_competitive(gap, expected):
 
 
 def test_sizes_are_ordered_by_parameters_and_gains_compared():
-    assert training.sizes(frames()) == ["32x2", "64x3", "96x4"]
+    assert training.sizes(frames()[TRAINING]) == ["32x2", "64x3", "96x4"]
     assert "decided by 96x4 over 64x3" in found("BAM-C14", frames())[-1][1]

@@ -113,5 +113,5 @@ def test_digits_are_counted_in_prompts():
 
 def test_needles_that_were_not_asked_do_not_count_as_passkeys():
     rows = worlds.needles()
-    data = retrieval.needles({retrieval.ANSWERS: pd.concat([rows, worlds.needles(the_reverse, task="single-2")])})
+    data = retrieval.needles(pd.concat([rows, worlds.needles(the_reverse, task="single-2")]))
     assert "untrained" not in {name for name, _ in data.runs} and data.counts(PAPER, [256])[0] == (40, 40)

@@ -167,8 +167,10 @@ def test_what_was_tuned_is_another_model_than_the_extension():
 
 
 def test_fading_is_the_mean_over_heads_from_the_shortest_to_the_longest():
-    assert perplexity.faded(given(printed), "bam").tolist() == pytest.approx([4 * worlds.FADES["bam"]] * 3)
-    assert len(perplexity.faded(given(printed), "sandwich")) == 0
+    assert perplexity.faded(given(printed)[perplexity.FADING], "bam").tolist() == pytest.approx(
+        [4 * worlds.FADES["bam"]] * 3
+    )
+    assert len(perplexity.faded(given(printed)[perplexity.FADING], "sandwich")) == 0
 
 
 def test_the_sizes_are_judged_apart():

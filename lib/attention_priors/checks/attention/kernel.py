@@ -11,7 +11,7 @@ C16    the medians of BAM's time over NoPE's and of BAM SSMax's over NoPE SSMax'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -21,6 +21,7 @@ from scipy import stats
 
 from attention_priors.attention import attention
 from attention_priors.attention.bench import interpreted
+from attention_priors.checks.measured import measuring
 from attention_priors.checks.printed import table
 from attention_priors.claims.finding import Estimate, Finding, Frames, largest, mean, smallest, unknown
 from attention_priors.claims.law import Law, claim, claims
@@ -140,12 +141,20 @@ def biased(bias: str, seed: int, factor: float = 1.0) -> np.ndarray:
 
 # X-12, BAM-TAB6, BAM-C16: read from metrics
 
+precision = measuring(PRECISION)
 
-def moved(how: str, extreme: Callable[..., Estimate]) -> Callable[[Frames], Estimate]:
+
+def on_a_cpu(frames: Frames) -> str:
+    return "" if "device" in frames[TIMES] else "the paper timed a GPU, these are times of a CPU"
+
+
+timed = measuring(TIMES, beyond=on_a_cpu)
+
+
+def moved(how: str, extreme: Callable[..., Estimate]) -> Callable[[pd.DataFrame], Estimate]:
     """Movement of the weights of the longest row over that by rounding content: a carrier's mean over seeds."""
 
-    def estimate(frames: Frames) -> Estimate:
-        frame = frames[PRECISION]
+    def estimate(frame: pd.DataFrame) -> Estimate:
         if frame["keys"].max() < SHORTEST:
             return unknown(f"no row of {SHORTEST} keys or more")
         wide = frame[frame["keys"] == frame["keys"].max()].pivot_table("variation", ["carrier", "seed"], "how")
@@ -167,47 +176,31 @@ def median(values: np.ndarray) -> Estimate:
     return Estimate(float(np.median(ordered)), interval)
 
 
-def over(name: str, base: str) -> Callable[[Frames], Estimate]:
+def over(name: str, base: str) -> Callable[[pd.DataFrame], Estimate]:
     """Median over rounds of one time over another."""
 
-    def estimate(frames: Frames) -> Estimate:
-        rounds = frames[TIMES].pivot(index="round", columns="encoding", values="milliseconds")
+    def estimate(frame: pd.DataFrame) -> Estimate:
+        rounds = frame.pivot(index="round", columns="encoding", values="milliseconds")
         return median((rounds[name] / rounds[base]).to_numpy())
 
     return estimate
 
 
-def on_a_cpu(frames: Frames) -> str:
-    return "" if "device" in frames[TIMES] else "the paper timed a GPU, these are times of a CPU"
-
-
-def in_range(name: str) -> Iterator[Finding]:
+def in_range(name: str) -> tuple[Finding, Finding]:
     """The time over NoPE's is within the range that Table 6 spans (± 0.05 ms)."""
     printed = table("bam", 6).pivot(index="encoding", columns="model", values="milliseconds")
-    low = ((printed.loc[name] - 0.05) / (printed.loc["nope"] + 0.05)).min()
-    high = ((printed.loc[name] + 0.05) / (printed.loc["nope"] - 0.05)).max()
-    label = encoding(name).label
-    yield Finding(
-        f"{label} over NoPE takes at least {low:.2f}, as at one of the four sizes",
-        over(name, "nope"),
-        ">=",
-        float(low),
-        metrics=(TIMES,),
-        beyond=on_a_cpu,
-    )
-    yield Finding(
-        f"{label} over NoPE takes at most {high:.2f}",
-        over(name, "nope"),
-        "<=",
-        float(high),
-        metrics=(TIMES,),
-        beyond=on_a_cpu,
+    low = float(((printed.loc[name] - 0.05) / (printed.loc["nope"] + 0.05)).min())
+    high = float(((printed.loc[name] + 0.05) / (printed.loc["nope"] - 0.05)).max())
+    takes, times = f"{encoding(name).label} over NoPE takes at", over(name, "nope")
+    return (
+        timed(f"{takes} least {low:.2f}, as at one of the four sizes", times, ">=", low),
+        timed(f"{takes} most {high:.2f}", times, "<=", high),
     )
 
 
 def costless(name: str, base: str) -> Finding:
     text = f"{encoding(name).label} takes at most {MEASURABLE} times as long as {encoding(base).label}"
-    return Finding(text, over(name, base), "<=", MEASURABLE, metrics=(TIMES,), ours=True, beyond=on_a_cpu)
+    return timed(text, over(name, base), "<=", MEASURABLE, ours=True)
 
 
 def carried_exactly(frames: Frames) -> Frames:
@@ -278,20 +271,18 @@ CHECKS = claims(
     ),
     claim(
         "X-12",
-        Finding(
+        precision(
             "Riding in bfloat16 coordinates, the least harmed carrier moves the weights more than content does",
             moved("product", smallest),
             ">",
             MOVES,
-            metrics=(PRECISION,),
             ours=True,
         ),
-        Finding(
+        precision(
             "Added in float32, no prior moves them by a hundredth of that",
             moved("added", largest),
             "<",
             ADDS,
-            metrics=(PRECISION,),
             ours=True,
         ),
         flip=carried_exactly,

@@ -13,7 +13,8 @@ import pandas as pd
 import torch
 
 from attention_priors.attention import attention
-from attention_priors.claims.finding import ANY, SHARE, Estimate, Finding, Frames, mean, unknown
+from attention_priors.checks.measured import measuring
+from attention_priors.claims.finding import ANY, SHARE, Estimate, mean, unknown
 from attention_priors.claims.law import Law, Reading, claim, claims
 from attention_priors.positions.priors import Product
 from attention_priors.positions.spectral import Fourier, Sink, geometric
@@ -28,11 +29,10 @@ KEYS = 16
 
 def column(
     name: str, *, of: Callable = lambda values: values, within: tuple[float, float] = ANY
-) -> Callable[[Frames], Estimate]:
+) -> Callable[[pd.DataFrame], Estimate]:
     """The mean of a column over the seeds of Goat that have copied."""
 
-    def estimate(frames: Frames) -> Estimate:
-        frame = frames[JUDGED]
+    def estimate(frame: pd.DataFrame) -> Estimate:
         every = frame[frame["encoding"] == GOAT].set_index("seed")
         own = every[every["copied"].astype(bool)]
         if own.empty:
@@ -44,8 +44,7 @@ def column(
     return estimate
 
 
-def finding(text: str, estimate: Callable[[Frames], Estimate], relation: str, bound: float) -> Finding:
-    return Finding(text, estimate, relation, bound, metrics=(JUDGED,), ours=True)
+finding = measuring(JUDGED, ours=True)
 
 
 def off(peak: int) -> Callable[[pd.Series], pd.Series]:

@@ -96,6 +96,8 @@ def taken(own: pd.DataFrame) -> float:
 
 heads, band = partial(finding, HEADS), partial(finding, BAND)
 
+claim = partial(claim, recipe=RECIPE)
+
 CHECKS = claims(
     claim(
         "GOAT-F2b",
@@ -119,7 +121,6 @@ CHECKS = claims(
             COMPOSITE,
             decides=False,
         ),
-        recipe=RECIPE,
         practice="The authors' code starts from a rise, ALiBi's slopes, and has a parameter for the peak: read a "
         "trained u against its start. A peak grows without either where the task asks for the first key.",
     ),
@@ -167,7 +168,6 @@ CHECKS = claims(
             margin=MARGIN,
             beyond=SINKLESS,
         ),
-        recipe=RECIPE,
         practice="A peak of K nats lets go only of content whose range exceeds K (GOAT-T5.1t): a sink that is needed "
         "at every query grows until nothing moves it.",
     ),
@@ -227,6 +227,5 @@ CHECKS = claims(
             ours=True,
         ),
         missing="other kinds of data: DNA and images (GOAT-F4, GOAT-F5)",
-        recipe=RECIPE,
     ),
 )

@@ -17,8 +17,9 @@ import pandas as pd
 import torch
 from scipy.linalg import expm, logm
 
+from attention_priors.checks.measured import measuring
 from attention_priors.checks.rotations import oracles
-from attention_priors.claims.finding import Estimate, Finding, Frames, lead, mean, smallest, unknown
+from attention_priors.claims.finding import Estimate, lead, mean, smallest, unknown
 from attention_priors.claims.law import Law, claim, claims
 from attention_priors.experiments.pucks import ENCODINGS, STARTED
 from attention_priors.positions.rotary import DampedRotary, Spectrum
@@ -190,9 +191,8 @@ MARGIN = 0.02
 BEYOND = (2, 4)
 
 
-def ahead(frames: Frames, multiples: tuple[int, ...]) -> Estimate:
+def ahead(frame: pd.DataFrame, multiples: tuple[int, ...]) -> Estimate:
     """The smallest lead of the defective generator over any other encoding, within seeds."""
-    frame = frames[METRIC]
     rows = frame[frame["multiple"].isin(multiples)].groupby(["encoding", "seed"])[["correct", "samples"]].sum()
 
     def counts(name: str) -> dict[int, tuple[int, int]]:
@@ -205,12 +205,13 @@ def ahead(frames: Frames, multiples: tuple[int, ...]) -> Estimate:
     return smallest(leads | {name: unknown(f"{name} was not trained") for name in absent})
 
 
-def coupling(frames: Frames) -> Estimate:
+def coupling(frame: pd.DataFrame) -> Estimate:
     """The largest coupling of the defective generator over the training lags, mean over seeds."""
-    frame: pd.DataFrame = frames[METRIC]
     own = frame[frame["encoding"] == OURS].drop_duplicates("seed")
     return mean(dict(zip(own["seed"].astype(int), own["coupling"], strict=True)))
 
+
+measured = measuring(METRIC)
 
 CHECKS = claims(
     claim(
@@ -312,28 +313,21 @@ CHECKS = claims(
     ),
     claim(
         "OPG-19",
-        Finding(
+        measured(
             "Defective blocks lead every other encoding within the lags of training (smallest lead)",
-            lambda frames: ahead(frames, (1,)),
-            ">",
-            0.0,
-            metrics=(METRIC,),
+            lambda frame: ahead(frame, (1,)),
             margin=MARGIN,
         ),
-        Finding(
+        measured(
             "They lead every other at two and four times these lags (smallest lead)",
-            lambda frames: ahead(frames, BEYOND),
-            ">",
-            0.0,
-            metrics=(METRIC,),
+            lambda frame: ahead(frame, BEYOND),
             margin=MARGIN,
         ),
-        Finding(
+        measured(
             "Training selects them: their largest coupling over the training lags ends above where it started",
             coupling,
             ">",
             STARTED,
-            metrics=(METRIC,),
         ),
         recipe="pucks",
     ),

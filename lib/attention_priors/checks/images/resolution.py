@@ -11,14 +11,15 @@ profile (0.95 on digits) at its resolution of training decides nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import torch
 
+from attention_priors.checks.measured import measuring
 from attention_priors.checks.passkey.runs import Runs
-from attention_priors.claims.finding import Estimate, Finding, Frames, largest, lead, mean, unknown
+from attention_priors.claims.finding import Estimate, Frames, largest, lead, mean, unknown
 from attention_priors.claims.law import Law, Reading, claim, claims
 from attention_priors.experiments.resolution import BARE, COUNTED, NEAR, STRETCHED
 from attention_priors.positions.grids import Grid, GridFourier
@@ -30,9 +31,8 @@ FAR = 0.1  # of accuracy: "far higher"
 KEPT = 0.05  # of accuracy: what a model that extrapolates may lose
 
 
-def read(frames: Frames, places: str) -> Runs:
+def read(rows: pd.DataFrame, places: str) -> Runs:
     """The runs without a class token, or those with one where there are no others, by resolution."""
-    rows = frames[ANSWERS]
     rows = rows[(rows["places"] == places) & (rows["token"] == rows["token"].min())]
     return Runs(rows.rename(columns={"side": "length"}))
 
@@ -49,16 +49,16 @@ def worst(data: Runs, name: str) -> Estimate:
     return unknown(data.why(name) or f"{name} not asked above {data.trained}") if math.isnan(found.value) else found
 
 
-def falls(frames: Frames) -> Estimate:
+def falls(rows: pd.DataFrame) -> Estimate:
     """What the table loses."""
-    return worst(read(frames, STRETCHED), TABLE)
+    return worst(read(rows, STRETCHED), TABLE)
 
 
-def ahead(frames: Frames) -> Estimate:
+def ahead(rows: pd.DataFrame) -> Estimate:
     """Goat over the table in the mean above the resolution of training, with places as they serve Goat better."""
-    table, found = read(frames, STRETCHED), {}
+    table, found = read(rows, STRETCHED), {}
     for places in (COUNTED, STRETCHED):
-        own = read(frames, places)
+        own = read(rows, places)
         sides = [side for side in above(own, OURS) if side in above(table, TABLE)]
         led = lead(own.counts(OURS, sides), table.counts(TABLE, sides))
         why = "; ".join(filter(None, (own.why(OURS), table.why(TABLE))))
@@ -68,21 +68,21 @@ def ahead(frames: Frames) -> Estimate:
 
 def nearer(frames: Frames) -> Estimate:
     """The share of the prior's mass within NEAR patches, less that of a uniform prior: mean over heads by seed."""
-    rows, passed = frames[LOCALITY], set(read(frames, COUNTED).seeds(OURS))
-    own = rows[(rows["encoding"] == OURS) & rows["seed"].isin(passed)]
+    rows, data = frames[LOCALITY], read(frames[ANSWERS], COUNTED)
+    own = rows[(rows["encoding"] == OURS) & rows["seed"].isin(data.seeds(OURS))]
     if own.empty:
-        return unknown(read(frames, COUNTED).why(OURS))
+        return unknown(data.why(OURS))
     return mean((own["near"] - own["uniform"]).groupby(own["seed"]).mean().to_dict())
 
 
-def loses(frames: Frames) -> Estimate:
+def loses(rows: pd.DataFrame) -> Estimate:
     """What Goat loses at the highest resolution, patches counted."""
-    return worst(read(frames, COUNTED), OURS)
+    return worst(read(rows, COUNTED), OURS)
 
 
-def carries(frames: Frames) -> Estimate:
+def carries(rows: pd.DataFrame) -> Estimate:
     """What the prior is worth above the resolution of training: accuracy with it less accuracy with it at zero."""
-    data, rows = read(frames, COUNTED), frames[ANSWERS]
+    data = read(rows, COUNTED)
     sides = above(data, OURS)
     rows = rows[(rows["places"] == BARE) & (rows["encoding"] == OURS) & (rows["token"] == rows["token"].min())]
     rows = rows[rows["side"].isin(sides)]
@@ -91,21 +91,21 @@ def carries(frames: Frames) -> Estimate:
     return unknown(data.why(OURS) or "not asked") if math.isnan(found.value) else replace(found, note=data.why(OURS))
 
 
-def kappa(
-    query: tuple[int, int], key: tuple[int, int], shift: tuple[int, int], waves: list, alpha: list, beta: list
-) -> float:
-    """The sentence: κ of the lag between two places, wherever they stand."""
-    lag = np.subtract(query, key)
-    phases = np.asarray(waves) @ lag
+def waved(places: np.ndarray, waves: list, alpha: list, beta: list) -> float:
+    phases = np.asarray(waves) @ places
     return float(np.asarray(alpha) @ np.cos(phases) + np.asarray(beta) @ np.sin(phases))
+
+
+def kappa(query: tuple[int, int], key: tuple[int, int], waves: list, alpha: list, beta: list) -> float:
+    """The sentence: κ of the lag between two places, wherever they stand."""
+    return waved(np.subtract(query, key), waves, alpha, beta)
 
 
 def of_the_places(
     query: tuple[int, int], key: tuple[int, int], shift: tuple[int, int], waves: list, alpha: list, beta: list
 ) -> float:
     """The near variant: waves over the sum of the places, which a shift moves."""
-    phases = np.asarray(waves) @ np.add(np.add(query, shift), np.add(key, shift))
-    return float(np.asarray(alpha) @ np.cos(phases) + np.asarray(beta) @ np.sin(phases))
+    return waved(np.add(np.add(query, shift), np.add(key, shift)), waves, alpha, beta)
 
 
 def on_shifted_grid(
@@ -137,10 +137,7 @@ INVARIANT = Law(
 )
 
 
-def accuracy(
-    text: str, estimate: Callable[[Frames], Estimate], relation: str, bound: float, *more: str, **how: object
-) -> Finding:
-    return Finding(text, estimate, relation, bound, metrics=(ANSWERS, *more), **how)
+accuracy = measuring(ANSWERS)
 
 
 def rank(pairs: int, sinks: int, side: int) -> int:
@@ -168,8 +165,6 @@ CHECKS = claims(
             "Accuracy falls with a learned table, bicubic on finer grids: at the resolution of training, less at "
             "the highest",
             falls,
-            ">",
-            0.0,
             margin=MARGIN,
         ),
         accuracy(
@@ -180,13 +175,10 @@ CHECKS = claims(
             FAR,
             ours=True,
         ),
-        accuracy(
+        measuring(ANSWERS, LOCALITY)(
             f"From a uniform start the prior becomes local: its mass within {NEAR:g} patches, less that of a "
             "uniform prior, mean over heads",
             nearer,
-            ">",
-            0.0,
-            LOCALITY,
         ),
         INVARIANT,
         recipe="glyphs",
@@ -209,8 +201,6 @@ CHECKS = claims(
             "The prior has a part in it: with patches counted, mean accuracy above the resolution of training, "
             "less that with the prior at zero",
             carries,
-            ">",
-            0.0,
             margin=MARGIN,
             decides=False,
         ),

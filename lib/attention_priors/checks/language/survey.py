@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 
@@ -172,17 +173,18 @@ def spoils(name: str, relation: str, bound: float, text: str) -> Finding:
 
 TOLD = ("sinusoidal", "t5", "rope", "alibi")  # whether they extrapolate the survey says in its text, too
 
+claim = partial(claim, recipe=RECIPE)
+
 CHECKS = claims(
-    claim("PE-C2", *map(stays, ("alibi", "t5")), *map(breaks, ("sinusoidal", "rope")), recipe=RECIPE),
+    claim("PE-C2", *map(stays, ("alibi", "t5")), *map(breaks, ("sinusoidal", "rope"))),
     claim(
         "PE-C3",
         stays("alibi"),
         *map(breaks, ABSOLUTE),
         practice="To be relative is a means, not enough: RoPE is, and the survey says that it does not extrapolate "
         "(PE-C2).",
-        recipe=RECIPE,
     ),
-    claim("PE-C4", *less(RELATIVE), recipe=RECIPE),
+    claim("PE-C4", *less(RELATIVE)),
     claim(
         "PE-C5",
         below(
@@ -194,10 +196,9 @@ CHECKS = claims(
             least=BEYOND,
             most=NEAR,
         ),
-        recipe=RECIPE,
     ),
-    claim("PE-KERPLE-E", *map(stays, KERNELS), recipe=RECIPE),
-    claim("PE-BIAS", *less(["rope-bias"], ["rope"]), recipe=RECIPE),
+    claim("PE-KERPLE-E", *map(stays, KERNELS)),
+    claim("PE-BIAS", *less(["rope-bias"], ["rope"])),
     # Press et al. 2022, Fig. 1, from the lowest curve to the highest.
     claim(
         "PE-F3",
@@ -205,9 +206,8 @@ CHECKS = claims(
         *(replace(each, beyond=LATE_BUCKET) for each in less(["alibi"], ["t5"])),
         *less(["t5"], ["rope"]),
         *less(["rope"], ["sinusoidal"]),
-        recipe=RECIPE,
     ),
-    claim("PE-F6", *nope_at("second size", small), *nope_at("profile's size", readings), recipe=RECIPE),
+    claim("PE-F6", *nope_at("second size", small), *nope_at("profile's size", readings)),
     claim(
         "PE-TAB",
         Law(
@@ -220,7 +220,6 @@ CHECKS = claims(
             ours=True,
         ),
         *(stays(name) if SUMMARY[name][-1] else breaks(name) for name in TOLD),
-        recipe=RECIPE,
     ),
     claim(
         "OPG-18",
@@ -228,7 +227,6 @@ CHECKS = claims(
         invariant("learned", " (its vectors there were never trained)"),
         *(replace(each, decides=False) for each in less(GROUPS)),
         practice="Relative position alone is not enough: RoPE's angles beyond T are new, too.",
-        recipe=RECIPE,
     ),
     claim(
         "PE-PI",
@@ -240,7 +238,6 @@ CHECKS = claims(
             LEVEL,
             ours=True,
         ),
-        recipe=RECIPE,
     ),
     claim(
         "PE-PI-E2",
@@ -257,7 +254,6 @@ CHECKS = claims(
             (NTK, LINEAR),
             ">",
         ),
-        recipe=RECIPE,
     ),
     claim(
         "PE-NTK-E",
@@ -272,14 +268,12 @@ CHECKS = claims(
         ),
         at(NTK_4, LINEAR_4, BY, f"So is it by {BY} at {BY}T"),
         at(NTK, LINEAR, FACTOR, f"and by {TIMES} at {TIMES}T"),
-        recipe=RECIPE,
     ),
     claim(
         "PE-DNTK-E",
         at(DYNAMIC, NTK_4, 1, f"At T dynamic linear scaling is below NTK by {BY}"),
         at(NTK_4, DYNAMIC, BY, f"At {BY}T NTK by {BY} is below dynamic linear scaling"),
         *(breaks(name, DIVERGES, BLOWN) for name in (NTK_4, ROPE, LINEAR_4)),
-        recipe=RECIPE,
     ),
     claim(
         "PE-REROPE",
@@ -295,7 +289,6 @@ CHECKS = claims(
         ),
         LAWS["ReRoPE"],
         LAWS["Leaky ReRoPE"],
-        recipe=RECIPE,
     ),
     # Chen et al. 2023 and SuperHOT: interpolation with further training, against further training alone.
     claim(
@@ -303,7 +296,6 @@ CHECKS = claims(
         at(TUNED, ROPE, BY, f"At {BY}T interpolation trained further is below RoPE as it was trained"),
         at(TUNED, TUNED_ROPE, BY, f"At {BY}T it is below RoPE trained further as much"),
         stays(TUNED, LEVEL, BY),
-        recipe=RECIPE,
     ),
     # RoPE, linear scaling by 4 and NTK by 2, 4, 8, none of them trained further.
     claim(
@@ -313,12 +305,10 @@ CHECKS = claims(
         spoils(NTK_4, "<=", LEVEL, f"At T NTK by {BY} costs at most {LEVEL} nats"),
         at(NTK_4, LINEAR_4, BY, f"At {BY}T NTK by {BY} is below linear scaling by {BY}"),
         at("rope-ntk-8", "rope-ntk-2", 8, "At 8T NTK by 8 is below NTK by 2"),
-        recipe=RECIPE,
     ),
     claim(
         "PE-F9",
         below("Beyond T dynamic NTK is below dynamic linear scaling", DYNAMIC_NTK, DYNAMIC, least=BEYOND),
         below("Beyond T dynamic NTK is below RoPE", DYNAMIC_NTK, ROPE, least=BEYOND),
-        recipe=RECIPE,
     ),
 )
