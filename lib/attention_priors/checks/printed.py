@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from attention_priors import config
-from attention_priors.claims.law import Law
+from attention_priors.claims.law import Law, grid
 
 FOLDER = config.ROOT / "data" / "printed"
 ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -52,7 +52,7 @@ def told(text: str, truth: Callable, rows: Mapping[Any, Any], wrong: Any, **more
     Where nothing else is given, within half a unit of the second decimal.
     """
     near = {**rows, **wrong} if isinstance(wrong, dict) else dict.fromkeys(rows, wrong)
-    cases, more = [{"case": case} for case in rows], {"tolerance": HALF_UNIT} | more
+    cases, more = grid(case=rows), {"tolerance": HALF_UNIT} | more
     return Law(text, partial(_row, rows), partial(_value, truth), cases, wrong=partial(_row, near), **more)
 
 

@@ -13,7 +13,7 @@ from attention_priors.checks.ablation.study import HEADS, LANGUAGE, PRIORS, aske
 from attention_priors.checks.measured import measuring
 from attention_priors.checks.passkey.runs import MARGIN, OURS, RECIPE
 from attention_priors.claims.finding import Estimate, Finding, Frames, mean, unknown
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.law import Law, claim, claims, grid
 from attention_priors.positions.priors import GeneralizedGaussian
 
 LAPLACE, CODED = "bam-laplace-ssmax", "bam-code-c-ssmax"
@@ -146,9 +146,8 @@ CHECKS = claims(
             "mu > 0 puts the mode at the lag -mu of a masked key.",
             lambda mu: -mu,
             mode,
-            [{"mu": mu} for mu in (1, 2, 5)],
+            grid(mu=(1, 2, 5)),
             wrong=lambda mu: mu,
-            tolerance=0,
         ),
         recipe=BOTH,
     ),

@@ -24,7 +24,7 @@ from attention_priors.attention.bench import interpreted
 from attention_priors.checks.measured import measuring
 from attention_priors.checks.printed import table
 from attention_priors.claims.finding import Estimate, Finding, Frames, largest, mean, smallest, unknown
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.law import Law, claim, claims, grid
 from attention_priors.positions.encodings import encoding
 from attention_priors.positions.priors import GeneralizedGaussian, KerpleLog, KeyPrior, Laplace, Prior
 from attention_priors.positions.rotary import Rotary, rope
@@ -257,7 +257,7 @@ CHECKS = claims(
                     "all pairs.",
                     biased,
                     lambda bias: kernel()[bias],
-                    [{"bias": name, "seed": 0} for name in BIASES],
+                    grid(bias=BIASES, seed=[0]),
                     wrong=lambda bias, seed: biased(bias, seed, 1.1),
                     tolerance=1e-5,
                 ),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.law import Law, claim, claims, grid
 
 Layer = Callable[..., np.ndarray]
 
@@ -68,7 +68,7 @@ def feels(layers: int, causal: bool) -> bool:
 
 
 PAIRS = [{"first": 0.0, "second": 1.0}, {"first": 0.0, "second": 2.0}]
-STACKS = [{"layers": layers, "causal": causal} for layers in (1, 2, 3) for causal in (False, True)]
+STACKS = grid(layers=(1, 2, 3), causal=(False, True))
 
 CHECKS = claims(
     claim(
@@ -77,7 +77,7 @@ CHECKS = claims(
             "Self-attention without positions and without a mask commutes with every permutation.",
             self_attention,
             permuted,
-            [{"seed": seed} for seed in range(20)],
+            grid(seed=range(20)),
             wrong=with_alibi,
             tolerance=1e-10,
         ),

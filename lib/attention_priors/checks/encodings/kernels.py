@@ -13,17 +13,12 @@ import numpy as np
 import torch
 from scipy.special import softmax
 
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.law import Law, claim, claims, grid
 
 SINGLE = 1e-5  # transformers keeps slopes in float32
 ROUNDING = 1e-12  # of the largest eigenvalue
-POWERS = [{"r2": r2} for r2 in (0.1, 0.5, 1.0, 1.5, 1.9, 2.0, 2.1, 2.5, 3.0, 3.9)]
-LOGS = [
-    {"r1": r1, "r2": r2, "points": p}
-    for r1 in (0.1, 1.0, 5.0)
-    for r2 in (0.01, 1.0, 30.0)
-    for p in ("integers", "reals")
-]
+POWERS = grid(r2=(0.1, 0.5, 1.0, 1.5, 1.9, 2.0, 2.1, 2.5, 3.0, 3.9))
+LOGS = grid(r1=(0.1, 1.0, 5.0), r2=(0.01, 1.0, 30.0), points=("integers", "reals"))
 SCALED = [{"width": 5, "r1": 0.3, "r2": 0.5}, {"width": 12, "r1": 0.01, "r2": 2.0}, {"width": 64, "r1": 2.0, "r2": 1.0}]
 NEAREST = [{"slope": 2.0**-h, "width": 4, "keys": n} for n in (2, 3, 24) for h in range(1, 9)]
 
@@ -97,7 +92,6 @@ CHECKS = claims(
             definite,
             POWERS,
             wrong=lambda r2: 0 < r2 < 2,
-            tolerance=0,
         ),
         Law(
             "-r1 log(1 + r2 |lag|) is one for all r1, r2 > 0 (no negative eigenvalue on vectors of sum zero).",

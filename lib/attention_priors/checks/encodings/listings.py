@@ -11,7 +11,6 @@ import inspect
 import math
 import operator
 from collections.abc import Callable, Sequence
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -19,16 +18,12 @@ import torch
 
 from attention_priors.checks import printed
 from attention_priors.checks.rotations import oracles
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.law import Law, claim, claims, grid
 
 TRAINED = 2048
 LENGTHS = (1, TRAINED, TRAINED + 1, 2 * TRAINED, 4 * TRAINED)
-PAIRS = [{"trained": TRAINED, "first": a, "length": b} for a, b in product(LENGTHS, repeat=2)]
-RAMPS = [
-    {"width": d, "trained": n}
-    for d in (4, 64, 128)
-    for n in (512, TRAINED, 131_072, *(10**power for power in range(6, 13)))
-]
+PAIRS = grid(trained=[TRAINED], first=LENGTHS, length=LENGTHS)
+RAMPS = grid(width=(4, 64, 128), trained=(512, TRAINED, 131_072, *(10**power for power in range(6, 13))))
 
 
 def facts(listing: str) -> dict[str, str]:
@@ -142,13 +137,12 @@ CHECKS = claims(
             rebuilt,
             PAIRS,
             wrong=lambda trained, first, length: length > max(trained, first),
-            tolerance=0,
         ),
         Law(
             "No slip: max_position_embedding is not the name that is passed, but the listing passes it by place.",
             lambda keyword: "TypeError" if keyword == "max_position_embeddings" else "4096",
             rows_made,
-            [{"keyword": name} for name in ("max_position_embeddings", "max_position_embedding", "")],
+            grid(keyword=("max_position_embeddings", "max_position_embedding", "")),
             wrong="4096",
             ours=True,
         ),
@@ -156,9 +150,8 @@ CHECKS = claims(
             "The ramp's upper end is clamped to d - 1 where the mask has d/2 entries.",
             lambda width: [width - 1, width // 2],
             written,
-            [{"width": d} for d in (4, 64, 128)],
+            grid(width=(4, 64, 128)),
             wrong=lambda width: [width // 2 - 1, width // 2],
-            tolerance=0,
             ours=True,
         ),
         Law(

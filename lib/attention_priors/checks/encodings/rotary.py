@@ -18,19 +18,14 @@ import torch
 from scipy.linalg import expm
 
 from attention_priors.checks.rotations import oracles
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.law import Law, claim, claims, grid
 from attention_priors.config import ModelConfig
 from attention_priors.model import Transformer
 from attention_priors.positions.absolute import Sinusoidal
 from attention_priors.positions.rotary import DampedRotary, xpos
 
 WIDTHS = (2, 8, 64)
-TABLES = [
-    {"table": name, "width": d, "position": p}
-    for name in ("RoFormer", "ours")
-    for d in WIDTHS
-    for p in (0, 1, 2, 7, 39)
-]
+TABLES = grid(table=("RoFormer", "ours"), width=WIDTHS, position=(0, 1, 2, 7, 39))
 
 
 def row(width: int, position: int, first: Callable = math.sin, second: Callable = math.cos) -> np.ndarray:
@@ -164,7 +159,7 @@ PLACES = [
 ]
 FACTORS = [{"xi": xi, "theta": theta, "n": n} for theta, xi, n in product((0.0, 2.0), (1.0, -0.3), (1, 4))]
 POSITIONS = (0, 3, 40, 200)
-SCORES = [{"m": m, "n": n} for m, n in product(POSITIONS, repeat=2)]
+SCORES = grid(m=POSITIONS, n=POSITIONS)
 
 
 def growing(xi: float, theta: float, n: int) -> complex:
@@ -265,14 +260,14 @@ CHECKS = claims(
             "The angles m θ_i are einsum('i,j->ij', t, inv_freq).",
             lambda position: np.einsum("i,j->ij", [position], frequencies(8))[0].tolist(),
             exact_angles,
-            [{"position": m} for m in (0, 1, 7, 59)],
+            grid(position=(0, 1, 7, 59)),
             wrong=lambda position: np.einsum("i,j->ij", [position], frequencies(8)[::-1])[0].tolist(),
         ),
         Law(
             "R is the pair cos, sin.",
             matrix,
             lambda angle: expm(angle * TURN),
-            [{"angle": a} for a in (0.0, 0.3, 2.0, 40.0)],
+            grid(angle=(0.0, 0.3, 2.0, 40.0)),
             wrong=lambda angle: matrix(angle, -1),
         ),
         Law(

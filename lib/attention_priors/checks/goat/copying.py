@@ -15,7 +15,7 @@ import torch
 from attention_priors.attention import attention
 from attention_priors.checks.measured import measuring
 from attention_priors.claims.finding import ANY, SHARE, Estimate, mean, unknown
-from attention_priors.claims.law import Law, Reading, claim, claims
+from attention_priors.claims.law import Law, Reading, claim, claims, grid
 from attention_priors.positions.priors import Product
 from attention_priors.positions.spectral import Fourier, Sink, geometric
 from attention_priors.tasks.copying import NEAR
@@ -67,7 +67,7 @@ def millions(layers: int, width: int, vocabulary: int) -> float:
     return float(np.sum([12 * width**2] * layers) + vocabulary * width) / 1e6
 
 
-QUERIES = [{"slope": slope, "query": query} for slope in (0.25, -0.5) for query in (3, 9, 15)]
+QUERIES = grid(slope=(0.25, -0.5), query=(3, 9, 15))
 CHECKS = claims(
     claim(
         "GOAT-F1",
@@ -118,7 +118,6 @@ CHECKS = claims(
             lambda relative, absolute: 2 * relative + absolute,
             [{"relative": 2, "absolute": 8}],
             wrong=10,
-            tolerance=0,
             quote=r"$d_{\text{pos}}=12$ (Pos Rank 2, Abs Rank 8), Key Bias enabled",
             place="Table 1",
         ),

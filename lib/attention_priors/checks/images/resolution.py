@@ -214,7 +214,6 @@ CHECKS = claims(
             rank,
             [grid(0)],
             wrong=31,
-            tolerance=0,
         ),
         Reading(
             "ViT-S with SwiGLU, 12 layers, 6 heads, width 384; AdamW (.9, .999), decay .05, 1e-3 along a cosine, "
@@ -228,7 +227,6 @@ CHECKS = claims(
             rank,
             [grid(1), grid(1, pairs=14)],
             wrong=lambda pairs: 2 * pairs,
-            tolerance=0,
             ours=True,
         ),
         practice="Position takes half of a head of 64. Whether a pair or the bias was left out of the 32 is not "

@@ -27,7 +27,7 @@ from attention_priors.checks.language.losses import (
 )
 from attention_priors.checks.rotations.laws import LAWS
 from attention_priors.claims.finding import Estimate, Finding, Frames, mean, smallest, unknown
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.law import Law, claim, claims, grid
 from attention_priors.experiments import properties
 from attention_priors.experiments.readings import BENCHMARK
 from attention_priors.positions.encodings import FACTOR, encoding
@@ -215,7 +215,7 @@ CHECKS = claims(
             "has the table's names alone)",
             printed,
             tested,
-            [{"name": name} for name in SUMMARY],
+            grid(name=SUMMARY),
             wrong=swapped,
             ours=True,
         ),

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from itertools import product
 from typing import Any
 
 import pandas as pd
 
 from attention_priors.checks.printed import HALF_UNIT, table, told
-from attention_priors.claims.law import Law
+from attention_priors.claims.law import Law, grid
 
 PAPER = "parallelcomp"
 LLAMA2, LLAMA3 = "Llama2", "Llama3"
@@ -87,10 +86,7 @@ def standing(n: int, row: str, column: str, whole: str, others: Iterable[str]) -
 
 def pairs(n: int, ahead: Iterable[str], behind: Iterable[str], columns: Iterable[str] = ("mean",)) -> list[dict]:
     """A case for every comparison of a row that is said to be ahead with one that is said to be behind."""
-    return [
-        {"table": n, "column": column, "ahead": first, "behind": second}
-        for column, first, second in product(columns, ahead, behind)
-    ]
+    return grid(table=[n], column=columns, ahead=ahead, behind=behind)
 
 
 def score_ahead(table: int, column: str, ahead: str) -> float:
@@ -167,7 +163,6 @@ def repeated(text: str, here: int, there: int, rows: dict[str, str], wrong: str)
         functools.partial(same, there),
         {rows[row]: same(here, row) for row in rows},
         wrong=same(there, wrong),
-        tolerance=0,
     )
 
 

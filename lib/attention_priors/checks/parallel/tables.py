@@ -30,7 +30,7 @@ from attention_priors.checks.parallel.rows import (
     wide,
 )
 from attention_priors.checks.printed import HALF_UNIT, table, told
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.law import Law, claim, claims, grid
 
 PLAIN, SMALLER = "Ours", "Ours-Compression"  # rows of Table 7
 PREFILL, GENERATION, MEMORY = "prefill (s)", "generation (ms/token)", "memory (MB)"
@@ -80,7 +80,7 @@ def copies(text: str, n: int, **said: Any) -> Law:
         text,
         lambda task: cell(n, task, "Ours"),
         partial(copied, n),
-        [{"task": task} for task in COPIED[n][1]],
+        grid(task=COPIED[n][1]),
         wrong=lambda task: cell(n, task, "ChatQA-2"),
         **said,
     )
@@ -351,7 +351,7 @@ CHECKS = claims(
             "The rows divide the layers into the blocks that the caption names: 1-8, 9-16, 25-32.",
             lambda layer: BLOCKS[layer],
             block_of,
-            [{"table": 6, "layer": first} for first in BLOCKS],
+            grid(table=[6], layer=BLOCKS),
             wrong="25-31",
             quote="layers 9-16 adopt the recency bias token eviction method, while layers 25-32 evict sink bias tokens",
             place="Table 6",
@@ -539,7 +539,6 @@ CHECKS = claims(
                 agreeing,
                 [{"table": 2}],
                 wrong=33,
-                tolerance=0,
                 answers=(1, 2, 3, 4, 5, 6),
             ),
             told(
@@ -556,14 +555,13 @@ CHECKS = claims(
     ),
     claim(
         "PC-E5",
-        Law("Abstract: models of 8B start from 8K.", 8, window, [{"billions": 8}], wrong=4, tolerance=0),
+        Law("Abstract: models of 8B start from 8K.", 8, window, [{"billions": 8}], wrong=4),
         Law(
             "Conclusion: models of 8B start from 4K.",
             4,
             window,
             [{"billions": 8}],
             wrong=16,
-            tolerance=0,
             quote="extend inference length from 4K to 128K tokens",
             place="§6",
         ),

@@ -40,7 +40,7 @@ from attention_priors.checks.parallel.tables import (
     window,
 )
 from attention_priors.checks.printed import HALF_UNIT, told
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.law import Law, claim, claims, grid
 from attention_priors.theory.parallel import regions
 
 OWN, CALIBRATED, COMPRESSED = "Ours", "Ours-calibration", "Ours-compression"
@@ -51,7 +51,7 @@ GPT4, RAG = "GPT-4 (proprietary)", "ChatQA-2 w/ RAG"
 LONGEST = ["NtrvQA", "GovReport", "RB-P"]
 RETRIEVAL, REASONING = ("R.PK", "R.Num", "R.KV"), ("Math.F", "Code.Debug")
 LENGTHS = tuple(scores(PERPLEXITY).columns)
-BOTH = [{"backbone": b} for b in BACKBONES]
+BOTH = grid(backbone=BACKBONES)
 GAINS = [(n, m) for n in (4, 5) for m in MODELS]  # of ParallelComp over the model alone
 # Evictions of one kind of token: Table 6, and Table 8, where the row without eviction counts too
 SINK_1, RECENCY_9, MIDDLE_1, MIDDLE_24, RECENCY_1 = on("Sink-eviction-layer-1-8", LLAMA2) + [
@@ -284,7 +284,7 @@ def room() -> list[dict]:
     does not fit."""
     frame = printed(7)
     full = frame[(frame.label == PLAIN) & (frame.score == "Out-of-Memory")].chunks.astype(int).min()
-    return [{"compressed": max(cost(SMALLER, MEMORY)), "plain": n} for n in range(max(cost(PLAIN, MEMORY)), int(full))]
+    return grid(compressed=[max(cost(SMALLER, MEMORY))], plain=range(max(cost(PLAIN, MEMORY)), int(full)))
 
 
 def megabytes(weights: float, keys: int, layers: int, heads: int, width: int) -> float:
@@ -311,7 +311,7 @@ CHECKS = claims(
         Law(
             "That is the calibrated variant, the best of four.", CALIBRATED, best_variant, [{"table": 2}], wrong=MENDED
         ),
-        Law("The 8B model was trained on 8K.", 8, window, [{"billions": 8}], wrong=4, tolerance=0),
+        Law("The 8B model was trained on 8K.", 8, window, [{"billions": 8}], wrong=4),
         Law(
             "Its weights and 128K keys, none of them evicted, take less than 80 GB (33 GB: arithmetic; appendix C "
             "names cards of 64 GB, see PC-E5).",
@@ -743,7 +743,6 @@ CHECKS = claims(
                 answers,
                 {MIDDLE_1: 3, MIDDLE_24: -8},
                 wrong={MIDDLE_24: -7},
-                tolerance=0,
             ),
             told(
                 "four evictions raise En.MC more (recency, layers 9 to 16: 37.99), one lowers it more (recency, "
@@ -751,7 +750,6 @@ CHECKS = claims(
                 beyond,
                 {("gt", MIDDLE_1): 4, ("lt", MIDDLE_24): 1},
                 wrong=4,
-                tolerance=0,
             ),
             told(
                 "and the mean falls from 49.45 to 48.99.",
@@ -811,7 +809,6 @@ CHECKS = claims(
             scores_of,
             [{"row": RAG}],
             wrong=3,
-            tolerance=0,
             ours=True,
         ),
         ahead(
@@ -833,7 +830,6 @@ CHECKS = claims(
                 scores_of,
                 [{"row": RAG}],
                 wrong=4,
-                tolerance=0,
             ),
             Law(
                 "On LongBench the method leads by 1.59 points as printed,",
@@ -907,7 +903,6 @@ CHECKS = claims(
             lambda length: [len(each) for each in regions(length).values()],
             [{"length": 1024 * window(b)} for b in (7, 8)],
             wrong=lambda length: [100, length - 100, 100],
-            tolerance=0,
         ),
         Law(
             "Eight cards of 64 GB hold the largest memory of Table 7.",
@@ -923,7 +918,6 @@ CHECKS = claims(
             lambda gigabytes: gigabytes,
             [{"place": each["place"], "gigabytes": each["gigabytes"]} for each in HARDWARE],
             wrong=80,
-            tolerance=0,
             quote="All experiments are performed on 8 64G AMD Instinct MI210",
             place="App. C",
         ),
@@ -941,14 +935,12 @@ CHECKS = claims(
                 mul,
                 {(8, 64): 512, (1, 64): 64, (1, 80): 80},
                 wrong={(1, 64): 512},
-                tolerance=0,
             ),
             told(
                 "Table 7's 79742 MB do not fit on the one card of 64 GB that it names, but on two.",
                 lambda gigabytes: math.ceil(memory() / capacity(gigabytes)),
                 {64: 2},
                 wrong=1,
-                tolerance=0,
             ),
         ),
         practice="Only the compressed cache, the number of chunks and the regions can be copied from the appendix; "

@@ -222,7 +222,6 @@ CHECKS = claims(
             read,
             accuracies(3, task="Single 1", length="4K", encoding=set(AT_4K)),
             wrong=0.64,
-            tolerance=0,
         ),
         Law(
             "On Single 1 after 6K only BAM SSMax retrieves: every other encoding has 0.04 or less,",

@@ -134,7 +134,6 @@ CHECKS = claims(
                 distinguished,
                 {"120M": 37, "430M": 17, "1.1B": 31, "8B": 26},
                 wrong={"8B": 25},
-                tolerance=0,
             ),
             told(
                 "SSMax explains .54 of the variation at 120M, and .08, .20 and .01 at the larger sizes.",

@@ -14,7 +14,7 @@ from scipy import linalg, special
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.law import Law, claim, claims, grid
 from attention_priors.positions.finite_rank import extend
 from attention_priors.positions.spectral import Fourier, Sink, geometric, lanes
 
@@ -22,7 +22,7 @@ HEADS, LENGTH, CONTENT, MODES = 2, 48, 6, 4
 WIDTH = CONTENT + 2 * MODES + 2
 PLACES = torch.arange(LENGTH)
 OMEGA = 10_000.0 ** (-np.arange(MODES) / (MODES - 1))
-COUNTS = [{"modes": r} for r in range(1, 7)]
+COUNTS = grid(modes=range(1, 7))
 HEAD_WIDTHS = [{"head": h, "position": p} for h, p in ((16, 6), (32, 18), (64, 12))]
 
 
@@ -206,7 +206,6 @@ CHECKS = claims(
             even_rank,
             COUNTS,
             wrong=lambda modes: 2 * modes + 1,
-            tolerance=0,
         ),
         Law(
             "which is what the library gives it.",
@@ -214,7 +213,6 @@ CHECKS = claims(
             reserved,
             COUNTS,
             wrong=lambda modes: 2 * modes,
-            tolerance=0,
         ),
         Law(
             "Content keeps d_c = d_h - d_p coordinates, values keep d_h.",
@@ -222,7 +220,6 @@ CHECKS = claims(
             widths,
             HEAD_WIDTHS,
             wrong=lambda head, position: (head - position + 2, head),
-            tolerance=0,
         ),
         Law(
             "The projections are block-diagonal: content on its own, a 2x2 block [[a, b], [-b, a]] a mode.",
