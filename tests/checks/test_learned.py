@@ -62,10 +62,13 @@ def outcome(claim, made):
 
 
 @pytest.mark.parametrize("claim", IDS)
-def test_agrees_on_what_is_claimed_and_flips_with_the_numbers(claim):
-    made = frames()
+def test_agrees_on_what_is_claimed_and_disagrees_with_other_numbers(claim):
+    made, other = frames(), frames(slope=1.0)
     assert outcome(claim, made) == "agrees"
-    assert outcome(claim, CHECKS[claim].flip(made)) == "disagrees"
+    other["learned_heads"]["passkey_lift"] = 0.5
+    names = {"as trained": "negative to uniform", "negative to uniform": "as trained"}
+    other["learned_edits"] = other["learned_edits"].replace({"edit": names})
+    assert outcome(claim, other) == "disagrees"
 
 
 def test_noise_is_undecided():

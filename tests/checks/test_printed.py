@@ -75,8 +75,3 @@ def test_beyond_keeps_the_order_of_the_paper():
 def test_an_unknown_table_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"bam_table7.*bam_table6"):
         printed.table("bam", 7)
-
-
-def test_a_bound_that_holds_claims_the_number_itself():
-    assert printed.claimed(0.3, "<", 0.5) == (0.3, 0.3)
-    assert printed.claimed(0.5, "<", 0.5) == ("< 0.5", 0.5)

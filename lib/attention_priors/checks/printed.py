@@ -6,7 +6,6 @@ keep the order of the paper, so that lengths are sorted by appearance.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -17,7 +16,6 @@ from attention_priors import config
 from attention_priors.claims.law import Law, grid
 
 FOLDER = config.ROOT / "data" / "printed"
-ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 HALF_UNIT = 0.00501  # of numbers that are printed with two decimals
 TEXT = ("label", "length", "model", "printed")
 
@@ -39,11 +37,6 @@ def beyond(frame: pd.DataFrame, length: str | None) -> pd.DataFrame:
     if length not in lengths:
         raise ValueError(f"length {length!r} is not in the table; it has {', '.join(lengths)}")
     return frame[frame.length.isin(lengths[lengths.index(length) + 1 :])]
-
-
-def claimed(actual: float, relation: str, bound: float) -> tuple[float | str, float]:
-    """What a bound says about a number, and the number: equal when the bound holds, else the bound as text."""
-    return (actual if ORDER[relation](actual, bound) else f"{relation} {bound:g}"), actual
 
 
 def told(text: str, truth: Callable, rows: Mapping[Any, Any], wrong: Any, **more: Any) -> Law:
