@@ -17,7 +17,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import torch
-from scipy import stats
+from scipy import special, stats
 
 from attention_priors.attention import attention
 from attention_priors.attention.bench import interpreted
@@ -60,8 +60,7 @@ def written_out(score: Score) -> Callable[[int], np.ndarray]:
     def output(seed: int) -> np.ndarray:
         q, k, v = inputs(seed)
         logits = np.array([[score(q, k, i, j) if j <= i else -np.inf for j in range(KEYS)] for i in range(KEYS)])
-        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return weights / weights.sum(axis=1, keepdims=True) @ v
+        return special.softmax(logits, axis=1) @ v
 
     return output
 

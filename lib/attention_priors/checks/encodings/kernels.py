@@ -24,12 +24,12 @@ NEAREST = [{"slope": 2.0**-h, "width": 4, "keys": n} for n in (2, 3, 24) for h i
 
 
 @functools.cache
-def bloom(width: int, layers: int = 2) -> np.ndarray:
-    """Weights of the last query [layers heads lags] of transformers' BLOOM when queries and keys are zero; 8 heads."""
+def bloom(width: int) -> np.ndarray:
+    """Weights of the last query [layers heads lags] of two layers of transformers' BLOOM when queries and keys are zero; 8 heads."""
     from transformers import BloomConfig, BloomModel
 
     torch.manual_seed(0)
-    config = BloomConfig(vocab_size=8, hidden_size=8 * width, n_layer=layers, n_head=8)
+    config = BloomConfig(vocab_size=8, hidden_size=8 * width, n_layer=2, n_head=8)
     model = BloomModel._from_config(config, attn_implementation="eager").double().eval()
     with torch.no_grad():
         for block in model.h:

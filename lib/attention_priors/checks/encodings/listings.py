@@ -17,6 +17,7 @@ import pandas as pd
 import torch
 
 from attention_priors.checks import printed
+from attention_priors.checks.printed import told
 from attention_priors.checks.rotations import oracles
 from attention_priors.claims.law import Law, claim, claims, grid
 
@@ -97,9 +98,9 @@ def rebuilt(trained: int, first: int, length: int) -> bool:
     return rebuilds("huggingface", trained, [first, length])[1][1]
 
 
-def ramp(width: int, trained: int, clamp: int, entries: int, many: float = 1.25, few: float = 0.75) -> np.ndarray:
-    """The blend from `many` to `few` turns with this upper clamp and so many entries; 0 at planes that turn often."""
-    low, high = (width * math.log(trained / (2 * math.pi * t)) / (2 * math.log(10_000)) for t in (many, few))
+def ramp(width: int, trained: int, clamp: int, entries: int) -> np.ndarray:
+    """The blend from 1.25 to 0.75 turns with this upper clamp and so many entries; 0 at planes that turn often."""
+    low, high = (width * math.log(trained / (2 * math.pi * t)) / (2 * math.log(10_000)) for t in (1.25, 0.75))
     low, high = max(math.floor(low), 0), min(math.ceil(high), clamp)
     return np.clip((np.arange(entries) - low) / (high - low or 1e-3), 0, 1)
 
@@ -123,11 +124,10 @@ def wrapped(name: str) -> str:
 CHECKS = claims(
     claim(
         "PE-E-CODE",
-        Law(
+        told(
             "GPT-NeoX: Rotary is defined and RotaryEmbedding called, a NameError.",
-            "NameError",
             called,
-            [{"listing": "neox"}],
+            {"neox": "NameError"},
             wrong="found",
         ),
         Law(
@@ -163,11 +163,10 @@ CHECKS = claims(
             tolerance=1e-5,
             ours=True,
         ),
-        Law(
+        told(
             "Variable, which is deprecated, does nothing any more.",
-            "Tensor, unchanged",
             wrapped,
-            [{"name": "torch.autograd.Variable"}],
+            {"torch.autograd.Variable": "Tensor, unchanged"},
             wrong="Parameter, unchanged",
         ),
         practice="Only the first slip stops a program. The rebuilt cache costs time; the keyword costs nothing as the "

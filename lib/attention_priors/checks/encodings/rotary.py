@@ -10,6 +10,7 @@ import cmath
 import functools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import product
 
 import mpmath
@@ -18,11 +19,11 @@ import torch
 from scipy.linalg import expm
 
 from attention_priors.checks.rotations import oracles
+from attention_priors.checks.rotations.laws import LAWS
 from attention_priors.claims.law import Law, claim, claims, grid
 from attention_priors.config import ModelConfig
 from attention_priors.model import Transformer
 from attention_priors.positions.absolute import Sinusoidal
-from attention_priors.positions.rotary import DampedRotary, xpos
 
 WIDTHS = (2, 8, 64)
 TABLES = grid(table=("RoFormer", "ours"), width=WIDTHS, position=(0, 1, 2, 7, 39))
@@ -151,15 +152,12 @@ def exact_angles(position: int) -> list[float]:
 
 
 Encode = Callable[[float, float, int], complex]
-GAMMA, SCALE = 0.4, 512.0  # as released
 PLACES = [
     {"xi": xi, "theta": theta, "m": m, "n": n, "shift": s}
     for xi, theta in product((-0.1, 0.01), (0.0, 0.7))
     for m, n, s in ((1, 1, 1), (10, 3, 100), (200, 0, 30))
 ]
 FACTORS = [{"xi": xi, "theta": theta, "n": n} for theta, xi, n in product((0.0, 2.0), (1.0, -0.3), (1, 4))]
-POSITIONS = (0, 3, 40, 200)
-SCORES = grid(m=POSITIONS, n=POSITIONS)
 
 
 def growing(xi: float, theta: float, n: int) -> complex:
@@ -203,25 +201,6 @@ def factor_of(sign: tuple[int, int]) -> Callable:
         return [found.real, found.imag]
 
     return factor
-
-
-def content() -> tuple[np.ndarray, np.ndarray]:
-    """A query and a key of width 8."""
-    return tuple(np.random.default_rng(1).standard_normal((2, 8)))
-
-
-def by_planes(m: int, n: int, sign: int = 1, width: int = 8) -> float:
-    """Σ e^{ξ(m-n)} Re[q conj(k) e^{iθ(m-n)}], ξ = ln ζ / 512, ζ_i = (2i/width + .4) / 1.4."""
-    i = np.arange(width // 2)
-    xi = np.log((2 * i / width + GAMMA) / (1 + GAMMA)) / SCALE
-    q, k = (oracles.planes(x) for x in content())
-    return float(oracles.score(q, k, (xi + sign * 1j * 10_000.0 ** (-2 * i / width)) * (m - n)))
-
-
-def library(m: int, n: int) -> float:
-    q, k = (torch.from_numpy(x)[None, None, None] for x in content())
-    q, k = DampedRotary(xpos(8))(q, k, torch.tensor([m]), torch.tensor([n]))
-    return float((q * k).sum())
 
 
 CHECKS = claims(
@@ -323,12 +302,10 @@ CHECKS = claims(
             PLACES,
             wrong=(growing, growing),
         ),
-        corrected=Law(
-            "f_k = k e^(-ξn + iθn): the score is e^(ξ(m-n)) Re[q conj(k) e^(iθ(m-n))], falling with the lag for ξ < 0.",
-            by_planes,
-            library,
-            SCORES,
-            wrong=lambda m, n: by_planes(m, n, -1),
+        corrected=replace(
+            LAWS["xPos"],
+            text="f_k = k e^(-ξn + iθn): the score is e^(ξ(m-n)) Re[q conj(k) e^(iθ(m-n))], falling with the lag for "
+            "ξ < 0.",
             answers=(1, 2),
         ),
         practice="With the printed sign scores shrink as e^(ξ(m+n)): not with distance, but with how late both tokens "

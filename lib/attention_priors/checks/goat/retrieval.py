@@ -50,9 +50,9 @@ class Spans(Runs):
         """The encoding that stands for a form of Goat here."""
         return next((name for name, _ in self.runs if name.startswith(form)), form)
 
-    def past(self, *names: str, most: float = FAR) -> list[int]:
+    def past(self, *names: str) -> list[int]:
         """Lengths that all of these were asked at, from 2T on."""
-        return self.lengths(*names, least=2, most=most)
+        return self.lengths(*names, least=2, most=FAR)
 
 
 def spans(frames: Frames) -> Spans:
@@ -109,9 +109,9 @@ def needles_up_to(most: int) -> Finding:
     )
 
 
-def falls(data: Runs, name: str, most: float = FAR) -> Estimate:
-    """Accuracy at T less that at the longest length up to `most` times T."""
-    last = data.lengths(name, least=2, most=most)[-1:]
+def falls(data: Runs, name: str) -> Estimate:
+    """Accuracy at T less that at the longest length up to FAR times T."""
+    last = data.lengths(name, least=2, most=FAR)[-1:]
     found = lead(data.counts(name, [data.trained]), data.counts(name, last))
     return replace(found, note=data.why(name) or ("" if last else f"{name} not asked beyond T"))
 

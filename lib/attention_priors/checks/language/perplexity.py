@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from itertools import product
+from itertools import permutations, product
 
 import pandas as pd
 
@@ -69,18 +69,14 @@ def lead(data: Losses) -> Estimate:
     return smallest({encoding(base).label: ours - gain(data, base) for base in OTHERS})
 
 
-def highest(text: str, worst: Iterable[str], others: Iterable[str], read: Read) -> Finding:
-    """Whose losses at T lie above all others'."""
+def above(data: Losses, pairs: Iterable[tuple[str, str]]) -> dict[str, Estimate]:
+    """How far the loss of each first lies above that of the second at T."""
+    return {f"{encoding(a).label} above {encoding(b).label}": data.gap(a, b, "loss", data.trained) for a, b in pairs}
 
-    def lead(data: Losses) -> Estimate:
-        return smallest(
-            {
-                f"{encoding(a).label} above {encoding(b).label}": data.gap(a, b, "loss", data.trained)
-                for a, b in product(worst, others)
-            }
-        )
 
-    return finding(text, lead, ">", 0.0, read)
+def highest(text: str, worst: str, others: Iterable[str], read: Read) -> Finding:
+    """Whose loss at T lies above all others'."""
+    return finding(text, lambda data: smallest(above(data, product([worst], others))), ">", 0.0, read)
 
 
 SCALED = ("sinusoidal-ssmax", "alibi-ssmax", "bam-ssmax")
@@ -89,22 +85,15 @@ KEPT_BASE = "the paper changes the base of RoPE SSMax after training (F.3: 50 ti
 
 def table_2(read: Read) -> Iterable[Finding]:
     """At T: who is worst without SSMax and with it, and the other four without."""
-    yield highest("NoPE has the highest loss at T", ("nope",), TABLE_2, read)
-    yield highest("With SSMax NoPE has a higher loss at T than three others", ("nope-ssmax",), SCALED, read)
+    yield highest("NoPE has the highest loss at T", "nope", TABLE_2, read)
+    yield highest("With SSMax NoPE has a higher loss at T than three others", "nope-ssmax", SCALED, read)
     yield replace(
-        highest("With SSMax RoPE has a higher loss at T than these three", ("rope-ssmax",), SCALED, read),
+        highest("With SSMax RoPE has a higher loss at T than these three", "rope-ssmax", SCALED, read),
         beyond=KEPT_BASE,
     )
     yield finding(
         f"Without SSMax the other four lie within {CLOSE} nats at T",
-        lambda data: largest(
-            {
-                f"{encoding(a).label} above {encoding(b).label}": data.gap(a, b, "loss", data.trained)
-                for a in TABLE_2
-                for b in TABLE_2
-                if a != b
-            }
-        ),
+        lambda data: largest(above(data, permutations(TABLE_2, 2))),
         "<=",
         CLOSE,
         read,

@@ -20,10 +20,10 @@ LENGTHS = (5, 1, 9, 8)  # of packed documents
 EXACT = 1e-9
 
 
-def small_model(encoding: str, layers: int = 2) -> Transformer:
+def small_model(encoding: str) -> Transformer:
     """A small model in float64 whose priors and scales have left their start, where BAM is NoPE."""
     torch.manual_seed(0)
-    shape = {"vocabulary": 17, "width": 8, "layers": layers, "heads": 2, "hidden": 8}
+    shape = {"vocabulary": 17, "width": 8, "layers": 2, "heads": 2, "hidden": 8}
     made = Transformer(ModelConfig(encoding=encoding, **shape)).double().eval()
     with torch.no_grad():
         for block in made.blocks:

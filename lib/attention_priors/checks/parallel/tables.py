@@ -533,11 +533,10 @@ CHECKS = claims(
                 wrong={cell: ours for cell, (ours, _) in CELLS.items()},
                 answers=(1, 2, 3, 4, 5, 6),
             ),
-            Law(
+            told(
                 "The other 34 of 42 cells of these baselines agree with it.",
-                34,
-                agreeing,
-                [{"table": 2}],
+                lambda _: agreeing(),
+                {2: 34},
                 wrong=33,
                 answers=(1, 2, 3, 4, 5, 6),
             ),
@@ -555,7 +554,7 @@ CHECKS = claims(
     ),
     claim(
         "PC-E5",
-        Law("Abstract: models of 8B start from 8K.", 8, window, [{"billions": 8}], wrong=4),
+        told("Abstract: models of 8B start from 8K.", window, {8: 8}, wrong=4),
         Law(
             "Conclusion: models of 8B start from 4K.",
             4,
@@ -574,12 +573,11 @@ CHECKS = claims(
         ),
         corrected=(
             told("Llama3-8B starts from 8K, Llama2-7B from 4K.", window, {7: 4, 8: 8}, wrong=8),
-            Law(
+            told(
                 "Table 7 reaches 79742 MB, more than a card of 64 GB holds, so that it was measured on one of 80 GB "
                 "(or on several).",
-                79742,
                 capacity,
-                [{"card": 64}],
+                {64: 79742},
                 relation=">",
                 wrong=48458,
             ),
@@ -599,12 +597,11 @@ CHECKS = claims(
                 {f"Ours ({LLAMA3})": 44.93},
                 wrong=45.37,
             ),
-            Law(
+            told(
                 "the three other variants of the method have 24.96 to 26.68, and on no other task is the nearest of "
                 "them farther from it than 1.4 points.",
-                ([24.96, 26.68, 26.68], 1.4),
-                musique_distances,
-                [{"table": 1}],
+                lambda _: musique_distances(),
+                {1: ([24.96, 26.68, 26.68], 1.4)},
                 wrong=([24.96, 26.68, 26.68], 1.3),
                 tolerance=0.05,
             ),

@@ -56,9 +56,9 @@ def time_pairs(size: str, runs: int = 100) -> pd.DataFrame:
     return pd.DataFrame(found).sort_values("multiple", ascending=False, ignore_index=True)
 
 
-def distinguished(size: str, runs: int = 100, level: float = 0.05) -> int:
+def distinguished(size: str, runs: int = 100) -> int:
     """Pairs of encodings with different mean times: Holm's procedure on Welch's p-values of all pairs at one size."""
-    return sum(p <= level for p in holm(time_pairs(size, runs).p.tolist()))
+    return sum(p <= 0.05 for p in holm(time_pairs(size, runs).p.tolist()))
 
 
 def ssmax_share(size: str) -> float:

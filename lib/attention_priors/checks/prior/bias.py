@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy import stats
+from scipy import special, stats
 
 from attention_priors.attention import attention
 from attention_priors.attention.bench import interpreted
@@ -52,10 +52,8 @@ def output(bias: Bias) -> Callable[..., np.ndarray]:
     def written_out(dtype: str, alpha: float, beta: float, mu: float) -> np.ndarray:
         q, k, v = (rows(dtype)[name][0, 0].double().numpy() for name in ("q", "k", "v"))
         i, j = np.indices((len(q), len(k)))
-        mask = np.where(j <= i, 0.0, -np.inf)
-        score = q @ k.T / np.sqrt(q.shape[1]) + mask + bias((j - i).astype(float), alpha, beta, mu)
-        weights = np.exp(score - score.max(axis=1, keepdims=True))
-        return weights / weights.sum(axis=1, keepdims=True) @ v
+        score = q @ k.T / np.sqrt(q.shape[1]) + bias((j - i).astype(float), alpha, beta, mu)
+        return special.softmax(np.where(j <= i, score, -np.inf), axis=1) @ v
 
     return written_out
 

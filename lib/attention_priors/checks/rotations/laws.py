@@ -13,6 +13,7 @@ import mpmath
 import numpy as np
 import pandas as pd
 import torch
+from scipy.special import softmax
 
 from attention_priors.checks.rotations import oracles
 from attention_priors.claims.law import Law, grid
@@ -81,8 +82,7 @@ def mapped(of_lag: Callable[[float, int], float]) -> Callable:
         lags = np.maximum(np.subtract.outer(np.arange(20), np.arange(20)), 0)
         turned = np.vectorize(lambda lag: of_lag(lag, window), otypes=[float])(lags)
         logits = by_planes(q, k, 1j * turned[..., None] * OMEGA) / math.sqrt(8)
-        weights = np.where(np.tri(20, dtype=bool), np.exp(logits - logits.max(1, keepdims=True)), 0)
-        return weights / weights.sum(1, keepdims=True) @ v.numpy()
+        return softmax(np.where(np.tri(20, dtype=bool), logits, -np.inf), axis=1) @ v.numpy()
 
     return outputs
 
