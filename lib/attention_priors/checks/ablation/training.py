@@ -55,10 +55,6 @@ def behind(data: Runs) -> Estimate:
     return largest(gaps)
 
 
-def far_lead(data: Runs, name: str) -> Estimate:
-    return data.lead(name, ONE, data.lengths(name, ONE, least=COMPETES))
-
-
 def nearer(frames: Frames) -> str:
     """Why a lead says nothing in a profile that does not ask as far as the paper."""
     frame = frames[TRAINING]
@@ -143,7 +139,7 @@ CHECKS = claims(
         *(
             of_size(
                 f"{text} from {COMPETES}T on (the paper's 300,000), in mean accuracy",
-                asked("length", partial(far_lead, name=name)),
+                asked("length", lambda data, name=name: data.lead(name, ONE, data.lengths(name, ONE, least=COMPETES))),
                 margin=MARGIN,
                 beyond=nearer,
             )

@@ -48,14 +48,6 @@ def least(kernel: Callable, points: str = "integers") -> float:
     return float(values[0] / np.abs(values).max())
 
 
-def definite(r2: float) -> bool:
-    return least(lambda d: -(d**r2)) >= -ROUNDING
-
-
-def least_of(says: Callable, r1: float, r2: float, points: str) -> tuple[float, float]:
-    return 0.0, least(lambda d: says(d, r1, r2), points)
-
-
 def content(width: int) -> np.ndarray:
     """Scores qᵀk of 30 keys."""
     draw = np.random.default_rng(width)
@@ -89,14 +81,14 @@ CHECKS = claims(
         Law(
             "-r1 |lag|^r2 is a kernel of the method (conditionally positive definite) for 0 < r2 <= 2, not beyond.",
             lambda r2: 0 < r2 <= 2,
-            definite,
+            lambda r2: least(lambda d: -(d**r2)) >= -ROUNDING,
             POWERS,
             wrong=lambda r2: 0 < r2 < 2,
         ),
         Law(
             "-r1 log(1 + r2 |lag|) is one for all r1, r2 > 0 (no negative eigenvalue on vectors of sum zero).",
             lambda d, r1, r2: -r1 * np.log1p(r2 * d),
-            least_of,
+            lambda says, r1, r2, points: (0.0, least(lambda d: says(d, r1, r2), points)),
             LOGS,
             wrong=lambda d, r1, r2: r1 * np.log1p(r2 * d),
             relation="<=",

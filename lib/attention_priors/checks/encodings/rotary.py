@@ -95,17 +95,9 @@ def frequencies(width: int) -> np.ndarray:
     return 10_000.0 ** (-np.arange(0, width, 2) / width)
 
 
-def transformers_frequency(width: int, plane: int) -> float:
-    return float(oracles.scaled("linear", width, 1.0, 2048)[0][plane])
-
-
 def near(width: int, plane: int) -> float:
     """float32's error of a frequency."""
     return 1e-5 * 10_000 ** (-2 * plane / width)
-
-
-def angles_at(width: int, positions: Sequence[float]) -> torch.Tensor:
-    return torch.outer(torch.as_tensor(positions).double(), torch.from_numpy(frequencies(width)))
 
 
 def neighbours(width: int) -> list[list[int]]:
@@ -137,7 +129,8 @@ def rotate_half(width: int, position: int, unit: int, component: int) -> float:
 @functools.cache
 def _rotate_half(width: int, position: int) -> np.ndarray:
     units = torch.eye(width, dtype=torch.float64)[None]
-    return oracles.rotate_half(units, units, angles_at(width, [position] * width))[0][0].numpy()
+    angles = position * torch.from_numpy(frequencies(width)).expand(width, -1)
+    return oracles.rotate_half(units, units, angles)[0][0].numpy()
 
 
 def matrix(angle: float, sign: int = 1) -> np.ndarray:
@@ -165,21 +158,9 @@ def growing(xi: float, theta: float, n: int) -> complex:
     return cmath.exp((xi + 1j * theta) * n)
 
 
-def opposite(xi: float, theta: float, n: int) -> complex:
-    return cmath.exp((-xi + 1j * theta) * n)
-
-
 def inverse(xi: float, theta: float, n: int) -> complex:
     """e^{-λn}, λ = ξ + iθ."""
     return cmath.exp(-(xi + 1j * theta) * n)
-
-
-def real(q: complex, k: complex) -> float:
-    return (q * k.conjugate()).real
-
-
-def bilinear(q: complex, k: complex) -> float:
-    return (q * k).real
 
 
 def shifted(inner: Callable[[complex, complex], float]) -> Callable:
@@ -230,7 +211,7 @@ CHECKS = claims(
         Law(
             "θ_i = 10000^(-2i/d) is inv_freq.",
             lambda width, plane: 1 / 10_000 ** (2 * plane / width),
-            transformers_frequency,
+            lambda width, plane: float(oracles.scaled("linear", width, 1.0, 2048)[0][plane]),
             PLANES,
             wrong=lambda width, plane: 1 / 10_000 ** (plane / width),
             tolerance=near,
@@ -279,10 +260,10 @@ CHECKS = claims(
             "f_q = q e^(ξn + iθn) with f_k = k e^(ξn + iθn): scores depend on m - n (the real inner product, as for "
             "RoPE).",
             (growing, growing),
-            shifted(real),
+            shifted(lambda q, k: (q * k.conjugate()).real),
             PLACES,
             wrong=(growing, lambda xi, theta, n: growing(2 * xi, theta, n)),
-            repaired=(growing, opposite),
+            repaired=(growing, lambda xi, theta, n: growing(-xi, theta, n)),
             quote=r"$&{}:= ke^{\xi n + i\theta n}$",
             place="xPos",
         ),
@@ -298,7 +279,7 @@ CHECKS = claims(
         Law(
             "The line before, A_q q e^(λn) with A_k k e^(-λn), is relative (the product without conjugation).",
             (growing, inverse),
-            shifted(bilinear),
+            shifted(lambda q, k: (q * k).real),
             PLACES,
             wrong=(growing, growing),
         ),

@@ -175,10 +175,6 @@ def helped(data: Runs) -> Estimate:
     return data.lead("nope-ssmax", "nope", data.lengths("nope-ssmax", "nope", least=2, most=FAR))
 
 
-def uniform_falls(data: Spans) -> Estimate:
-    return smallest({OTHERS[name]: falls(data, name) for name in UNIFORM})
-
-
 claim = partial(claim, recipe=RECIPE)
 
 CHECKS = claims(
@@ -210,7 +206,7 @@ CHECKS = claims(
         "GOAT-C-10",
         digits(
             f"With the uniform prior passkeys are lost past T: digits at T less those at {FAR}T",
-            uniform_falls,
+            lambda data: smallest({OTHERS[name]: falls(data, name) for name in UNIFORM}),
             margin=MARGIN,
         ),
         digits(

@@ -49,11 +49,6 @@ def worst(data: Runs, name: str) -> Estimate:
     return unknown(data.why(name) or f"{name} not asked above {data.trained}") if math.isnan(found.value) else found
 
 
-def falls(rows: pd.DataFrame) -> Estimate:
-    """What the table loses."""
-    return worst(read(rows, STRETCHED), TABLE)
-
-
 def ahead(rows: pd.DataFrame) -> Estimate:
     """Goat over the table in the mean above the resolution of training, with places as they serve Goat better."""
     table, found = read(rows, STRETCHED), {}
@@ -73,11 +68,6 @@ def nearer(frames: Frames) -> Estimate:
     if own.empty:
         return unknown(data.why(OURS))
     return mean((own["near"] - own["uniform"]).groupby(own["seed"]).mean().to_dict())
-
-
-def loses(rows: pd.DataFrame) -> Estimate:
-    """What Goat loses at the highest resolution, patches counted."""
-    return worst(read(rows, COUNTED), OURS)
 
 
 def carries(rows: pd.DataFrame) -> Estimate:
@@ -164,7 +154,7 @@ CHECKS = claims(
         accuracy(
             "Accuracy falls with a learned table, bicubic on finer grids: at the resolution of training, less at "
             "the highest",
-            falls,
+            lambda rows: worst(read(rows, STRETCHED), TABLE),
             margin=MARGIN,
         ),
         accuracy(
@@ -191,7 +181,7 @@ CHECKS = claims(
         accuracy(
             "Shift invariance lets the model extrapolate: with patches counted, accuracy at the resolution of "
             "training, less at the highest",
-            loses,
+            lambda rows: worst(read(rows, COUNTED), OURS),
             "<=",
             KEPT,
             ours=True,

@@ -89,18 +89,22 @@ def pairs(n: int, ahead: Iterable[str], behind: Iterable[str], columns: Iterable
     return grid(table=[n], column=columns, ahead=ahead, behind=behind)
 
 
-def score_ahead(table: int, column: str, ahead: str) -> float:
-    return cell(table, column, ahead)
-
-
-def score_behind(table: int, column: str, behind: str) -> float:
-    return cell(table, column, behind)
-
-
 def ahead(text: str, cases: list[dict], repaired: Any = None, **said: Any) -> Law:
     """In every case the score behind lies below the score ahead; of perplexities, above."""
-    relation = ">" if cases[0]["table"] == PERPLEXITY else "<"
-    return Law(text, score_behind, score_ahead, cases, relation=relation, wrong=score_ahead, repaired=repaired, **said)
+
+    def score(table: int, column: str, ahead: str) -> float:
+        return cell(table, column, ahead)
+
+    return Law(
+        text,
+        lambda table, column, behind: cell(table, column, behind),
+        score,
+        cases,
+        relation=">" if cases[0]["table"] == PERPLEXITY else "<",
+        wrong=score,
+        repaired=repaired,
+        **said,
+    )
 
 
 def lowest(
@@ -125,8 +129,7 @@ def average_cases(n: int, *rows: str) -> list[dict]:
 
 def mean(n: int, row: str) -> float:
     """The mean of a row's tasks."""
-    (case,) = average_cases(n, row)
-    return mean_of(case["total"], case["tasks"])
+    return cell(n, "mean", row)
 
 
 def average_law(text: str, n: int, *rows: str, **said: Any) -> Law:
@@ -164,6 +167,3 @@ def repeated(text: str, here: int, there: int, rows: dict[str, str], wrong: str)
         {rows[row]: same(here, row) for row in rows},
         wrong=same(there, wrong),
     )
-
-
-# What the figure shows

@@ -183,17 +183,13 @@ def musique_distances() -> tuple[list[float], float]:
     return sorted(others["Musique"]), round(float((others - own).abs().min().drop("Musique").max()), 2)
 
 
-def distance(score: float, nearest: float) -> float:
-    return abs(score - nearest)
-
-
 def musique(n: int, score: float, **said: Any) -> Law:
     """One of the variants is as near to the score as the nearest is on any other task."""
     others, bound = musique_distances()
     case = {"score": score, "nearest": min(others, key=lambda value: abs(value - score)), "bound": bound}
     return Law(
         f"Musique, Table {n}: {score}; one of the method's variants is as near as on the other fifteen tasks.",
-        distance,
+        lambda score, nearest: abs(score - nearest),
         bound,
         [case],
         relation="<=",

@@ -58,10 +58,6 @@ def one_call(says: Callable, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return out[0].numpy(), written_out(w)
 
 
-def mirrored(q, k, phi, psi):
-    return extend(q, k, phi, -psi)
-
-
 def block_diagonal(content: np.ndarray, alpha: np.ndarray, beta: np.ndarray) -> np.ndarray:
     """The query projection on [x, cos wi, sin wi .., 1]: content, one 2x2 block a mode, one for the sink."""
     turns = [np.array([[a, b], [-b, a]]) * np.sqrt(WIDTH) for a, b in zip(alpha, beta, strict=True)]
@@ -240,7 +236,7 @@ CHECKS = claims(
             extend,
             one_call,
             [{"seed": 2}],
-            wrong=mirrored,
+            wrong=lambda q, k, phi, psi: extend(q, k, phi, -psi),
             tolerance=1e-12,
         ),
         Law(

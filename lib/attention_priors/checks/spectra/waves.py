@@ -158,10 +158,6 @@ def improved(says: Callable, rate: float, share: float) -> tuple[bool, bool]:
     return bool(u), bool(loss() < before)
 
 
-def risen(rate: float) -> float:
-    return rise(descent, rate, 1)[1]
-
-
 CHECKS = claims(
     claim(
         "GOAT-EQ12",
@@ -247,7 +243,7 @@ CHECKS = claims(
             "A step follows the gradient of its batch. Where the uniform prior is optimal for the data, "
             "sampling still moves the bias, and the mean loss rises: on two keys by u^2/16, u = rate/4.",
             lambda rate: (rate / 4) ** 2 / 16,
-            risen,
+            lambda rate: rise(descent, rate, 1)[1],
             [{"rate": 1e-2}, {"rate": 1e-3}],
             wrong=lambda rate: (rate / 4) ** 2 / 8,
             tolerance=lambda rate: 1e-4 * (rate / 4) ** 2 / 16,
