@@ -25,7 +25,7 @@ NEAREST = [{"slope": 2.0**-h, "width": 4, "keys": n} for n in (2, 3, 24) for h i
 
 @functools.cache
 def bloom(width: int) -> np.ndarray:
-    """Weights of the last query [layers heads lags] of two layers of transformers' BLOOM when queries and keys are zero; 8 heads."""
+    """Weights of the last query [2 layers, 8 heads, lags] of transformers' BLOOM when queries and keys are zero."""
     from transformers import BloomConfig, BloomModel
 
     torch.manual_seed(0)
