@@ -141,8 +141,7 @@ def heads(form: str, part: str) -> Callable[[Frames], Estimate]:
         name = data.row(form)
         own = rows[(rows["encoding"] == name) & rows["seed"].isin(data.seeds(name))]
         by_seed = (own[part] - own[f"{part}_uniform"]).groupby(own["seed"]).mean()
-        found = mean({int(seed): float(value) for seed, value in by_seed.items()})
-        return replace(found, note=data.why(name))
+        return replace(mean(by_seed.to_dict()), note=data.why(name))
 
     return estimate
 

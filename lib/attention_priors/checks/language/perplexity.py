@@ -165,7 +165,7 @@ def faded(frame: pd.DataFrame, name: str) -> pd.Series:
 def fades(frame: pd.DataFrame, first: str, second: str, share: float = 1.0) -> Estimate:
     """The fading of the first less a share of that of the second, within seeds."""
     difference = (faded(frame, first) - share * faded(frame, second)).dropna()
-    return mean({int(seed): float(value) for seed, value in difference.items()})
+    return mean(difference.to_dict())
 
 
 fading, moves = measuring(FADING), measuring(PERPLEXITY, LOSSES)

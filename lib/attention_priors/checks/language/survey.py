@@ -14,7 +14,6 @@ from attention_priors.checks.language.losses import (
     DIVERGES,
     LATE_BUCKET,
     LEVEL,
-    READINGS,
     RECIPE,
     Losses,
     Read,
@@ -152,18 +151,14 @@ def at(lower: str, upper: str, times: float, text: str) -> Finding:
     return below(text, lower, upper, least=0.999 * times, most=1.001 * times)
 
 
-def order(text: str, value: Callable[[dict[str, float]], float], names: tuple[str, ...], relation: str) -> Finding:
+def order(text: str, value: Callable[[pd.DataFrame], pd.Series], names: tuple[str, ...], relation: str) -> Finding:
     """What exchanging two neighbours costs (nats), compared within each seed."""
 
-    def estimate(frames: Frames) -> Estimate:
-        data = readings(frames)
-        costs = [data.by_seed(name, "swap", [data.trained]).rename(name) for name in names]
-        seeds = set.intersection(*(set(cost.index) for cost in costs))
-        if not seeds:
-            return unknown(data.why(*names))
-        return mean({int(seed): value({cost.name: float(cost[seed]) for cost in costs}) for seed in sorted(seeds)})
+    def estimate(data: Losses) -> Estimate:
+        costs = pd.DataFrame({name: data.by_seed(name, "swap", [data.trained]) for name in names}).dropna()
+        return mean(value(costs).to_dict()) if len(costs) else unknown(data.why(*names))
 
-    return Finding(text, estimate, relation, 0.0, metrics=(READINGS,))
+    return finding(text, estimate, relation, 0.0)
 
 
 def spoils(name: str, relation: str, bound: float, text: str) -> Finding:
