@@ -6,7 +6,6 @@ keep the order of the paper, so that lengths are sorted by appearance.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -14,10 +13,9 @@ from typing import Any
 import pandas as pd
 
 from attention_priors import config
-from attention_priors.claims.law import Law
+from attention_priors.claims.law import Law, grid
 
 FOLDER = config.ROOT / "data" / "printed"
-ORDER = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 HALF_UNIT = 0.00501  # of numbers that are printed with two decimals
 TEXT = ("label", "length", "model", "printed")
 
@@ -41,18 +39,13 @@ def beyond(frame: pd.DataFrame, length: str | None) -> pd.DataFrame:
     return frame[frame.length.isin(lengths[lengths.index(length) + 1 :])]
 
 
-def claimed(actual: float, relation: str, bound: float) -> tuple[float | str, float]:
-    """What a bound says about a number, and the number: equal when the bound holds, else the bound as text."""
-    return (actual if ORDER[relation](actual, bound) else f"{relation} {bound:g}"), actual
-
-
 def told(text: str, truth: Callable, rows: Mapping[Any, Any], wrong: Any, **more: Any) -> Law:
     """For every case truth(*case) is what its row says. `wrong`: what a near variant says of all, or of some (a dict).
 
     Where nothing else is given, within half a unit of the second decimal.
     """
     near = {**rows, **wrong} if isinstance(wrong, dict) else dict.fromkeys(rows, wrong)
-    cases, more = [{"case": case} for case in rows], {"tolerance": HALF_UNIT} | more
+    cases, more = grid(case=rows), {"tolerance": HALF_UNIT} | more
     return Law(text, partial(_row, rows), partial(_value, truth), cases, wrong=partial(_row, near), **more)
 
 

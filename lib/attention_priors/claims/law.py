@@ -294,7 +294,6 @@ class Check:
     `missing`: what of it no statement covers; a claim of laws is then never better than inconclusive, and beside
     findings it is said.
     `severity`: how much of a result is left where a statement of the document fails, one of SEVERITIES.
-    `flip(frames)` -> frames in which the outcome differs: the test of what reads the frames.
     """
 
     id: str
@@ -304,7 +303,6 @@ class Check:
     missing: str = ""
     severity: str = ""
     recipe: str = "exact"
-    flip: Callable[[Frames], Frames] | None = None
     file: str = ""
 
     @property
@@ -501,7 +499,6 @@ def claim(
     missing: str = "",
     severity: str = "",
     recipe: str = "exact",
-    flip: Callable[[Frames], Frames] | None = None,
     file: str = "",
 ) -> Check:
     """What decides a claim, in the order of its sentences. LawError for a sentence that could decide nothing.
@@ -518,7 +515,7 @@ def claim(
             raise LawError(f"{file}: {identifier}: {each.text!r} {refused}")
     if severity and severity not in SEVERITIES:
         raise LawError(f"{file}: {identifier}: severity {severity!r} is none of {', '.join(SEVERITIES)}")
-    return Check(identifier, sentences, corrected, practice, missing, severity, recipe, flip, file)
+    return Check(identifier, sentences, corrected, practice, missing, severity, recipe, file)
 
 
 def claims(*checks: Check) -> dict[str, Check]:

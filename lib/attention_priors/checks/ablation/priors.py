@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import pandas as pd
 import torch
 
-from attention_priors.checks.ablation.study import HEADS, LANGUAGE, PRIORS, asked, leads, study
+from attention_priors.checks.ablation.study import HEADS, LANGUAGE, PRIORS, asked, study
+from attention_priors.checks.measured import measuring
 from attention_priors.checks.passkey.runs import MARGIN, OURS, RECIPE
 from attention_priors.claims.finding import Estimate, Finding, Frames, mean, unknown
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.law import Law, claim, claims, grid
 from attention_priors.positions.priors import GeneralizedGaussian
 
 LAPLACE, CODED = "bam-laplace-ssmax", "bam-code-c-ssmax"
@@ -36,14 +38,13 @@ def matters(data) -> Estimate:
     return mean(gains) if gains else unknown(data.why(*names))
 
 
-def loss(first: str, second: str, longer: bool, gated: bool = True) -> Callable[[Frames], Estimate]:
+def loss(first: str, second: str, longer: bool, gated: bool = True) -> Callable[[pd.DataFrame], Estimate]:
     """The loss of the first less that of the second in nats, within seeds that passed: at T, or mean over lengths.
 
     Not `gated`: the first need not pass, since what its gate asks for is what it is said to lack.
     """
 
-    def estimate(frames: Frames) -> Estimate:
-        frame = frames[LANGUAGE]
+    def estimate(frame: pd.DataFrame) -> Estimate:
         rows = frame[frame["trained_on"].astype(bool)]
         rows = rows if longer else rows[rows["length"] == rows["trained"]]
         passed = rows[rows["passed"].astype(bool)]
@@ -67,7 +68,7 @@ def over_seeds(quantity: Callable[[pd.DataFrame], pd.Series], *names: str) -> Ca
     """A quantity of the heads by encoding and seed: of one encoding, or its difference between two, that passed."""
 
     def estimate(frames: Frames) -> Estimate:
-        data, heads = study(frames, PRIORS, "sign"), frames[HEADS]
+        data, heads = study(frames[PRIORS], "sign"), frames[HEADS]
         if data is None or data.why(*names).startswith("not in"):
             return unknown(data.why(*names) if data else "the study of sign is not in this profile")
         found = quantity(heads).unstack("seed").reindex(names)
@@ -97,94 +98,84 @@ def mode(mu: float) -> int:
     return int(lags[prior.log_prior(lags)[0].argmax()])
 
 
-def measured(text: str, estimate: Callable, relation: str, bound: float, metrics: Iterable[str], **more) -> Finding:
-    return Finding(text, estimate, relation, bound, metrics=tuple(metrics), **more)
+def leads(text: str, name: str, ours: Sequence[str], others: Iterable[str], least: float = 2.0) -> Finding:
+    """Every one of `ours` leads every one of the others, in mean accuracy from `least` times T on."""
+    others = tuple(others)
+    few = len(ours) == len(others) == 1
+    return accuracy(
+        f"{text} ({'lead' if few else 'smallest lead'} in mean accuracy from {least:g}T on)",
+        asked(name, lambda data: data.ahead(ours, others, least)),
+        margin=MARGIN,
+    )
 
+
+accuracy, in_nats, of_heads = measuring(PRIORS), measuring(LANGUAGE), measuring(HEADS, PRIORS)
+claim = partial(claim, recipe=RECIPE)
 
 CHECKS = claims(
     claim(
         "BAM-F8",
-        leads("The uniform start leads that from ALiBi's slopes", PRIORS, "start", [OURS], [LAPLACE]),
-        leads("It leads the start from slopes whose logarithm was left out", PRIORS, "start", [OURS], [CODED]),
-        recipe=RECIPE,
+        leads("The uniform start leads that from ALiBi's slopes", "start", [OURS], [LAPLACE]),
+        leads("It leads the start from slopes whose logarithm was left out", "start", [OURS], [CODED]),
     ),
     claim(
         "BAM-F9",
-        leads("theta_alpha and theta_beta lead theta_beta alone", PRIORS, "subset", [OURS], [SHAPE]),
-        leads("theta_beta alone leads all three", PRIORS, "subset", [SHAPE], [LOCATION]),
-        leads("theta_alpha and theta_beta lead all three", PRIORS, "subset", [OURS], [LOCATION]),
-        leads("Every subset leads every other encoding", PRIORS, "subset", [OURS, SHAPE, LOCATION], OTHERS),
-        recipe=RECIPE,
+        leads("theta_alpha and theta_beta lead theta_beta alone", "subset", [OURS], [SHAPE]),
+        leads("theta_beta alone leads all three", "subset", [SHAPE], [LOCATION]),
+        leads("theta_alpha and theta_beta lead all three", "subset", [OURS], [LOCATION]),
+        leads("Every subset leads every other encoding", "subset", [OURS, SHAPE, LOCATION], OTHERS),
     ),
     claim(
         "BAM-C2",
-        measured(
+        accuracy(
             f"mu = 0 costs at most {LITTLE} of mean accuracy from 2T on",
-            asked(PRIORS, "subset", lambda data: data.ahead([LOCATION], [OURS])),
+            asked("subset", lambda data: data.ahead([LOCATION], [OURS])),
             "<=",
             LITTLE,
-            [PRIORS],
             ours=True,
         ),
-        measured(
-            f"mu = 0 costs at most {CLOSE} nats, mean over lengths",
-            loss(OURS, LOCATION, True),
-            "<=",
-            CLOSE,
-            [LANGUAGE],
-            ours=True,
+        in_nats(
+            f"mu = 0 costs at most {CLOSE} nats, mean over lengths", loss(OURS, LOCATION, True), "<=", CLOSE, ours=True
         ),
-        measured(
+        accuracy(
             "Freeing beta gains more than freeing mu on top of it, in mean accuracy from 2T on",
-            asked(PRIORS, "subset", matters),
-            ">",
-            0.0,
-            [PRIORS],
+            asked("subset", matters),
             margin=MARGIN,
         ),
         Law(
             "mu > 0 puts the mode at the lag -mu of a masked key.",
             lambda mu: -mu,
             mode,
-            [{"mu": mu} for mu in (1, 2, 5)],
+            grid(mu=(1, 2, 5)),
             wrong=lambda mu: mu,
-            tolerance=0,
         ),
         recipe=BOTH,
     ),
     claim(
         "BAM-C3",
-        measured(
+        of_heads(
             "Models with beta < 0 alone give the 32 latest tokens less attention than free ones (difference)",
             over_seeds(recent, OURS, NEGATIVE),
-            ">",
-            0.0,
-            [HEADS, PRIORS],
         ),
-        measured(
+        in_nats(
             "Their loss at T is higher, in nats (not gated by word order: not to see neighbours is what is said of "
             "them)",
             loss(NEGATIVE, OURS, False, gated=False),
-            ">",
-            0.0,
-            [LANGUAGE],
             margin=CLOSE,
         ),
-        measured(
+        of_heads(
             f"In free models a head with beta < 0 gives the key over {RETRIEVES} times its even share",
             over_seeds(best_negative, OURS),
             ">",
             RETRIEVES,
-            [HEADS, PRIORS],
             ours=True,
         ),
-        leads("Free models lead those of one sign", PRIORS, "sign", [OURS], [NEGATIVE, POSITIVE]),
+        leads("Free models lead those of one sign", "sign", [OURS], [NEGATIVE, POSITIVE]),
         recipe=BOTH,
     ),
     claim(
         "BAM-C11",
-        leads("The uniform start leads both others", PRIORS, "start", [OURS], [LAPLACE, CODED], LONG),
-        leads("Without SSMax it leads ALiBi's", PRIORS, "start", ["bam"], ["bam-laplace"], LONG),
-        recipe=RECIPE,
+        leads("The uniform start leads both others", "start", [OURS], [LAPLACE, CODED], LONG),
+        leads("Without SSMax it leads ALiBi's", "start", ["bam"], ["bam-laplace"], LONG),
     ),
 )

@@ -9,13 +9,17 @@ import math
 from collections.abc import Callable
 from functools import partial
 
+import pandas as pd
+
 from attention_priors.checks.ablation.study import TRAINING, asked, study
+from attention_priors.checks.measured import measuring
 from attention_priors.checks.passkey.runs import HIGH, LONG, MARGIN, PERFECT, RECIPE, Runs
 from attention_priors.claims.finding import Estimate, Finding, Frames, largest, smallest, unknown
 from attention_priors.claims.law import claim, claims
 
 ONE, TWO, FOUR = (f"bam-ssmax-{multiple}T" for multiple in (1, 2, 4))
 EXTENDED = "-extended"
+of_size = measuring(TRAINING)
 COMPETITIVE = 0.2  # of mean accuracy: how far behind is still competitive
 LARGEST = 0.7  # Table 5: the largest model after its extension
 COMPETES = 586  # 300,000 / 512
@@ -35,14 +39,8 @@ def doubled(text: str, relation: str, bound: float, least: float, most: float, *
             cells["further"] = unknown(data.why(TWO) or f"not asked at {most:g} x 2T")
         return smallest(cells)
 
-    return Finding(
-        f"BAM SSMax, trained on 2T, {text}",
-        asked(TRAINING, "length", estimate),
-        relation,
-        bound,
-        metrics=(TRAINING,),
-        **more,
-    )
+    asking = asked("length", estimate)
+    return of_size(f"BAM SSMax, trained on 2T, {text}", asking, relation, bound, **more)
 
 
 def behind(data: Runs) -> Estimate:
@@ -57,10 +55,6 @@ def behind(data: Runs) -> Estimate:
     return largest(gaps)
 
 
-def far_lead(data: Runs, name: str) -> Estimate:
-    return data.lead(name, ONE, data.lengths(name, ONE, least=COMPETES))
-
-
 def nearer(frames: Frames) -> str:
     """Why a lead says nothing in a profile that does not ask as far as the paper."""
     frame = frames[TRAINING]
@@ -71,26 +65,24 @@ def nearer(frames: Frames) -> str:
     )
 
 
-def sizes(frames: Frames) -> list[str]:
+def sizes(rows: pd.DataFrame) -> list[str]:
     """The arms before their extension, the smallest first."""
-    rows = frames[TRAINING]
     rows = rows[rows["study"] == "size"]
     parameters = rows.groupby("arm")["parameters"].first().sort_values()
     return [name for name in parameters.index if not name.endswith(EXTENDED)]
 
 
-def of_sizes(estimate: Callable[[Runs, list[str]], Estimate]) -> Callable[[Frames], Estimate]:
+def of_sizes(estimate: Callable[[Runs, list[str]], Estimate]) -> Callable[[pd.DataFrame], Estimate]:
     """`estimate` of the study of size and its arms before their extension, the smallest first; at least two."""
 
-    def of(frames: Frames) -> Estimate:
-        data = study(frames, TRAINING, "size")
-        names = sizes(frames)
+    def of(rows: pd.DataFrame) -> Estimate:
+        data, names = study(rows, "size"), sizes(rows)
         return estimate(data, names) if len(names) > 1 else unknown("fewer than two sizes in this profile")
 
     return of
 
 
-def keeps(names: Callable[[list[str]], list[str]], most: float) -> Callable[[Frames], Estimate]:
+def keeps(names: Callable[[list[str]], list[str]], most: float) -> Callable[[pd.DataFrame], Estimate]:
     """The lowest accuracy of some arms at any length up to `most` times T; open where 64T was not asked."""
 
     def estimate(data: Runs, arms: list[str]) -> Estimate:
@@ -112,8 +104,7 @@ def at_the_end(data: Runs, names: list[str]) -> Estimate:
 
 def restored(data: Runs, names: list[str]) -> Estimate:
     """The lowest mean accuracy from 2T on of any size after its extension."""
-    after = [f"{name}{EXTENDED}" for name in names]
-    return smallest({name: data.at(name, data.beyond(name)) for name in after})
+    return smallest({name: data.at(name, data.beyond(name)) for name in extended(names)})
 
 
 def profits(data: Runs, names: list[str]) -> Estimate:
@@ -130,13 +121,11 @@ def profits(data: Runs, names: list[str]) -> Estimate:
     )
 
 
-def of_size(text: str, estimate: Callable[[Frames], Estimate], relation: str, bound: float, **more) -> Finding:
-    return Finding(text, estimate, relation, bound, metrics=(TRAINING,), **more)
-
-
 def extended(names: list[str]) -> list[str]:
     return [f"{name}{EXTENDED}" for name in names]
 
+
+claim = partial(claim, recipe=RECIPE)
 
 CHECKS = claims(
     claim(
@@ -144,16 +133,13 @@ CHECKS = claims(
         doubled(f"is perfect up to {NEAR} times that: at least {PERFECT}", ">=", PERFECT, 0, NEAR, ours=True),
         doubled(f"stays above {HIGH} up to {MIDDLE} times that", ">", HIGH, NEAR * 1.001, MIDDLE),
         doubled(f"is above zero at {END} times that", ">", 0.0, END, END),
-        recipe=RECIPE,
     ),
     claim(
         "BAM-F12",
         *(
             of_size(
                 f"{text} from {COMPETES}T on (the paper's 300,000), in mean accuracy",
-                asked(TRAINING, "length", partial(far_lead, name=name)),
-                ">",
-                0.0,
+                asked("length", lambda data, name=name: data.lead(name, ONE, data.lengths(name, ONE, least=COMPETES))),
                 margin=MARGIN,
                 beyond=nearer,
             )
@@ -165,17 +151,16 @@ CHECKS = claims(
         of_size(
             f"Trained on T, it is at most {COMPETITIVE} behind the others in mean accuracy at the lengths above their "
             f"own T, up to {COMPETES}T (the paper's 300,000)",
-            asked(TRAINING, "length", behind),
+            asked("length", behind),
             "<=",
             COMPETITIVE,
             ours=True,
         ),
-        recipe=RECIPE,
     ),
     claim(
         "BAM-TAB5",
         of_size(f"The smallest keeps {HIGH} up to {LONG}T", keeps(lambda arms: arms[:1], LONG), ">=", HIGH, ours=True),
-        of_size("At the longest length it leads the largest", of_sizes(at_the_end), ">", 0.0, margin=MARGIN),
+        of_size("At the longest length it leads the largest", of_sizes(at_the_end), margin=MARGIN),
         of_size(
             f"Extended, all but the largest are perfect at every length: at least {PERFECT}",
             keeps(lambda arms: extended(arms[:-1]), math.inf),
@@ -189,15 +174,12 @@ CHECKS = claims(
             ">=",
             LARGEST,
         ),
-        recipe=RECIPE,
     ),
     claim(
         "BAM-C14",
         of_size(
             "The larger, the worse: the smallest leads the largest in mean accuracy from 2T on",
             of_sizes(lambda data, names: data.ahead(names[:1], names[-1:])),
-            ">",
-            0.0,
             margin=MARGIN,
         ),
         of_size(
@@ -207,7 +189,6 @@ CHECKS = claims(
             HIGH,
             ours=True,
         ),
-        of_size("The largest gains most, in mean accuracy from 2T on", of_sizes(profits), ">", 0.0, margin=MARGIN),
-        recipe=RECIPE,
+        of_size("The largest gains most, in mean accuracy from 2T on", of_sizes(profits), margin=MARGIN),
     ),
 )

@@ -8,11 +8,12 @@ of training. Losses are in nats; what counts of them is the gain over token freq
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 
 import pandas as pd
 
+from attention_priors.checks.measured import measuring
 from attention_priors.claims.finding import Estimate, Finding, Frames, largest, mean, unknown
 from attention_priors.claims.law import claim, claims
 
@@ -38,14 +39,13 @@ def by_seed(frame: pd.DataFrame, **where: str) -> pd.Series:
     return frame.set_index("seed")["accuracy"]
 
 
-def gain(*tasks: str) -> Callable[[Frames], Estimate]:
+def gain(*tasks: str) -> Callable[[pd.DataFrame], Estimate]:
     """Randomised less plain positions beyond the training length, mean over tasks (default: all) and encodings.
 
     Where one side lags within training, its interval is open towards it: a lower bound.
     """
 
-    def estimate(frames: Frames) -> Estimate:
-        frame = frames[ACCURACY]
+    def estimate(frame: pd.DataFrame) -> Estimate:
         names = set(frame["encoding"])
         pairs = [(name, name.partition(DRAWN)[0]) for name in sorted(names) if DRAWN in name]
         pairs = [(drawn, plain) for drawn, plain in pairs if plain in names]
@@ -92,9 +92,8 @@ def unlearned(*tasks: str) -> Callable[[Frames], str]:
     return lacks
 
 
-def unsolved(frames: Frames) -> Estimate:
+def unsolved(frame: pd.DataFrame) -> Estimate:
     """How far above chance the best encoding is on longer strings of the hard task."""
-    frame = frames[ACCURACY]
     rows = frame[(frame["task"] == HARD) & (frame["encoding"] != UNTRAINED)]
     above = rows.assign(accuracy=rows["accuracy"] - rows["chance"])
     found = {
@@ -135,35 +134,21 @@ class Models:
         return layers.last() if last else layers.max()
 
 
-def models(kind: str, estimate: Callable[[Models], pd.Series]) -> Callable[[Frames], Estimate]:
-    def of(frames: Frames) -> Estimate:
-        data = Models(frames[MODELS], kind)
-        return data.told(estimate(data))
-
-    return of
+def of_kind(kind: str) -> Callable[..., Finding]:
+    """Makes findings about the models of one kind, whose estimates are values by seed."""
+    made = measuring(MODELS, read=lambda frames: Models(frames[MODELS], kind))
+    return lambda text, values, *bound, **more: made(text, lambda data: data.told(values(data)), *bound, **more)
 
 
-def found(text: str, estimate: Callable, relation: str, bound: float, metric: str, **more) -> Finding:
-    return Finding(text, estimate, relation, bound, metrics=(metric,), **more)
-
-
-def said(statements: Iterable[tuple[str, str, Callable[[Models], pd.Series], str, float]]) -> list[Finding]:
-    """Sentences about models of one kind, with bounds of ours."""
-    return [
-        found(text, models(kind, estimate), relation, bound, MODELS, ours=bound != 0)
-        for text, kind, estimate, relation, bound in statements
-    ]
+accuracy, causal, masked = measuring(ACCURACY), of_kind("causal"), of_kind("masked")
 
 
 CHECKS = claims(
     claim(
         "PE-RAND-E",
-        found(
+        accuracy(
             "Randomised positions raise the accuracy beyond training, mean over tasks and encodings",
             gain(),
-            ">",
-            0.0,
-            ACCURACY,
             margin=MARGIN,
         ),
         missing="the size, 12 points; eleven of the 15 tasks; only tasks that were learned, as PE-F5 asks",
@@ -172,23 +157,19 @@ CHECKS = claims(
     claim(
         "PE-F5",
         *(
-            found(
+            accuracy(
                 f"Randomised positions help to {task}, beyond training",
                 gain(task),
-                ">",
-                0.0,
-                ACCURACY,
                 margin=MARGIN,
                 beyond=unlearned(task),
             )
             for task in GAINING
         ),
-        found(
+        accuracy(
             f"No encoding computes the {HARD} of longer strings: at most {NEAR} above chance",
             unsolved,
             "<=",
             NEAR,
-            ACCURACY,
             ours=True,
             beyond=unlearned(HARD),
         ),
@@ -196,51 +177,44 @@ CHECKS = claims(
     ),
     claim(
         "PE-NOPE",
-        *said(
-            (
-                (
-                    "Without an encoding a causal model is worse than the best with one, in nats",
-                    "causal",
-                    lambda data: data.beside - data.without,
-                    ">",
-                    0.0,
-                ),
-                (
-                    f"It keeps at least {KEPT} of that model's gain over token frequencies",
-                    "causal",
-                    lambda data: data.without / data.beside,
-                    ">=",
-                    KEPT,
-                ),
-                (
-                    f"A masked model keeps at most {LOST} of the gain of the best: it does not converge",
-                    "masked",
-                    lambda data: data.without / data.beside,
-                    "<=",
-                    LOST,
-                ),
-                (
-                    "The causal mask supplies the position: R² of a linear probe in the last layer",
-                    "causal",
-                    lambda data: data.probe(last=True),
-                    ">",
-                    SEEN,
-                ),
-                (
-                    "A masked model has none: largest R² in any layer",
-                    "masked",
-                    lambda data: data.probe(last=False),
-                    "<=",
-                    SEEN,
-                ),
-                (
-                    "Permuting its inputs only permutes its outputs: largest relative difference",
-                    "masked",
-                    lambda data: data.of("nope", "reordering"),
-                    "<=",
-                    ROUNDING,
-                ),
-            )
+        causal(
+            "Without an encoding a causal model is worse than the best with one, in nats",
+            lambda data: data.beside - data.without,
+        ),
+        causal(
+            f"It keeps at least {KEPT} of that model's gain over token frequencies",
+            lambda data: data.without / data.beside,
+            ">=",
+            KEPT,
+            ours=True,
+        ),
+        masked(
+            f"A masked model keeps at most {LOST} of the gain of the best: it does not converge",
+            lambda data: data.without / data.beside,
+            "<=",
+            LOST,
+            ours=True,
+        ),
+        causal(
+            "The causal mask supplies the position: R² of a linear probe in the last layer",
+            lambda data: data.probe(last=True),
+            ">",
+            SEEN,
+            ours=True,
+        ),
+        masked(
+            "A masked model has none: largest R² in any layer",
+            lambda data: data.probe(last=False),
+            "<=",
+            SEEN,
+            ours=True,
+        ),
+        masked(
+            "Permuting its inputs only permutes its outputs: largest relative difference",
+            lambda data: data.of("nope", "reordering"),
+            "<=",
+            ROUNDING,
+            ours=True,
         ),
         recipe="nope",
     ),

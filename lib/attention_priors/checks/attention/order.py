@@ -6,10 +6,11 @@ Independent evidence: torch's attention kernel.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.law import Law, claim, claims, grid
 
 Layer = Callable[..., np.ndarray]
 
@@ -24,10 +25,6 @@ def self_attention(x, seed=None, causal=False, bias=None):
     mask = None if bias is None else torch.from_numpy(bias)
     found = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
     return found[0].numpy()
-
-
-def causal_attention(x, seed=None):
-    return self_attention(x, seed, causal=True)
 
 
 def with_alibi(x, seed=None):
@@ -68,7 +65,7 @@ def feels(layers: int, causal: bool) -> bool:
 
 
 PAIRS = [{"first": 0.0, "second": 1.0}, {"first": 0.0, "second": 2.0}]
-STACKS = [{"layers": layers, "causal": causal} for layers in (1, 2, 3) for causal in (False, True)]
+STACKS = grid(layers=(1, 2, 3), causal=(False, True))
 
 CHECKS = claims(
     claim(
@@ -77,14 +74,14 @@ CHECKS = claims(
             "Self-attention without positions and without a mask commutes with every permutation.",
             self_attention,
             permuted,
-            [{"seed": seed} for seed in range(20)],
+            grid(seed=range(20)),
             wrong=with_alibi,
             tolerance=1e-10,
         ),
         Law(
             "So does every transformer layer without positional encoding: none can tell a sequence from its "
             "rearrangements (the causal layer of a language model).",
-            causal_attention,
+            partial(self_attention, causal=True),
             exchanged,
             PAIRS,
             wrong=with_slope,

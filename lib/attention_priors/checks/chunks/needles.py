@@ -7,21 +7,22 @@ from dataclasses import replace
 
 import pandas as pd
 
-from attention_priors.claims.finding import LEVEL, Estimate, Finding, Frames, lead, smallest, unknown
+from attention_priors.checks.chunks.profiles import ENCODING, passing
+from attention_priors.checks.measured import measuring
+from attention_priors.claims.finding import LEVEL, Estimate, lead, smallest, unknown
 from attention_priors.claims.law import claim, claims
 from attention_priors.parallel.methods import METHODS
 
 BY_LENGTH = "parallel_by_length"
 OURS, FAR = "k3", 16  # three chunks by self-information; multiples of the training length
 FARTHER = 64  # told beside it
-ENCODING = "rope"
 BASELINES = tuple(name for name, method in METHODS.items() if not method.chunks)
 
 
-def ahead(frames: Frames) -> Estimate:
+def ahead(frame: pd.DataFrame) -> Estimate:
     """The smallest lead of K = 3 over a way to read that has no chunks, at 16T, within the seeds that passed. The note
     has that at 64T."""
-    found, farther = _ahead(frames[BY_LENGTH], FAR), _ahead(frames[BY_LENGTH], FARTHER)
+    found, farther = _ahead(frame, FAR), _ahead(frame, FARTHER)
     if math.isnan(farther.value):
         return found
     low, high = farther.interval(LEVEL)
@@ -30,12 +31,11 @@ def ahead(frames: Frames) -> Estimate:
 
 
 def _ahead(rows: pd.DataFrame, multiple: int) -> Estimate:
-    rows = rows[(rows["encoding"] == ENCODING) & (rows["length"] == multiple * rows["trained"])]
-    passed = rows["passed"].astype(bool)
-    missed = sorted(set(rows.loc[~passed, "seed"]))
+    asked = rows[(rows["encoding"] == ENCODING) & (rows["length"] == multiple * rows["trained"])]
+    rows, missed = passing(asked)
     counts = {
         method: dict(zip(own["seed"], zip(own["correct"], own["samples"], strict=True), strict=True))
-        for method, own in rows[passed].groupby("method")
+        for method, own in rows.groupby("method")
     }
     found = smallest(
         {
@@ -44,23 +44,18 @@ def _ahead(rows: pd.DataFrame, multiple: int) -> Estimate:
             if OURS in counts and name in counts
         }
     )
-    absent = [METHODS[name].label for name in BASELINES if name not in set(rows["method"])]
-    said = [found.note] if found.note else []
-    said += [f"gate missed: {ENCODING} (seed {', '.join(map(str, missed))})"] if missed else []
-    said += [f"not in this profile: {', '.join(absent)}"] if absent else []
-    return replace(found, note="; ".join(said)) if counts else unknown("; ".join(said))
+    absent = ", ".join(METHODS[name].label for name in BASELINES if name not in set(asked["method"]))
+    note = "; ".join(filter(None, (found.note, missed, absent and f"not in this profile: {absent}")))
+    return replace(found, note=note) if counts else unknown(note)
 
 
 CHECKS = claims(
     claim(
         "PC-MINI",
-        Finding(
+        measuring(BY_LENGTH)(
             f"At {FAR} times the training length three chunks by self-information retrieve more than every way to read "
             "without chunks (smallest lead in accuracy, RoPE)",
             ahead,
-            ">",
-            0.0,
-            metrics=(BY_LENGTH,),
         ),
         missing="eviction of keys and calibration: the chunks are joined whole (with half of their keys, calibrated, "
         "they stand beside it in parallel_by_length)",

@@ -11,83 +11,76 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
-from attention_priors.checks.chunks.profiles import ENCODING, RECIPE, by_seed, told
-from attention_priors.claims.finding import Estimate, Finding, Frames, largest, mean, share, unknown
+import pandas as pd
+
+from attention_priors.checks.chunks.profiles import RECIPE, by_seed, passing, told
+from attention_priors.checks.measured import measuring
+from attention_priors.claims.finding import Estimate, Finding, largest, mean, share, unknown
 from attention_priors.claims.law import claim, claims
 from attention_priors.experiments.parallel_profiles import ALL, DEEP, EARLY, ENDS, INTERMEDIATE, NONE, RECENCY, SINK
 
-HEADS = "parallel_shapes"
+HEADS, REGIONS = "parallel_shapes", "parallel_regions"
 NAMED = ("U", "mountain", "uniform")
 MOST, OUTLIER = 0.5, 5.0
 
 
-def passing(frames: Frames) -> tuple:
-    """Rows of the models that know word order, and who does not."""
-    rows = frames[HEADS][frames[HEADS]["encoding"] == ENCODING]
-    passed = rows["passed"].astype(bool)
-    missed = ", ".join(map(str, sorted(set(rows.loc[~passed, "seed"]))))
-    return rows[passed], f"gate missed: {ENCODING} (seed {missed})" if missed else ""
+def told_of(estimate: Callable[[pd.DataFrame], Estimate]) -> Callable[[pd.DataFrame], Estimate]:
+    """`estimate` of the heads of the models that know word order, with a note on who does not."""
+
+    def of(frame: pd.DataFrame) -> Estimate:
+        rows, note = passing(frame)
+        found = unknown() if rows.empty else estimate(rows)
+        return replace(found, note="; ".join(filter(None, (found.note, note))))
+
+    return of
 
 
-def having(*shapes: str) -> Callable[[Frames], Estimate]:
+def having(*shapes: str) -> Callable[[pd.DataFrame], Estimate]:
     """The share of heads with one of these shapes."""
-
-    def estimate(frames: Frames) -> Estimate:
-        rows, note = passing(frames)
-        if rows.empty:
-            return unknown(note)
-        counts = {int(seed): (int(own["shape"].isin(shapes).sum()), len(own)) for seed, own in rows.groupby("seed")}
-        return replace(share(counts), note=note)
-
-    return estimate
-
-
-def outliers(frames: Frames) -> Estimate:
-    """The highest key of a layer's heads over the uniform share, in the layer where that is highest."""
-    rows, note = passing(frames)
-    if rows.empty:
-        return unknown(note)
-    highest = rows.groupby(["layer", "seed"])["largest"].max()
-    found = largest(
-        {
-            f"layer {layer + 1}": mean(own.droplevel(0).to_dict(), (0.0, math.inf))
-            for layer, own in highest.groupby(level="layer")
-        }
+    return told_of(
+        lambda rows: share(
+            {int(seed): (int(own.isin(shapes).sum()), len(own)) for seed, own in rows.groupby("seed")["shape"]}
+        )
     )
-    return replace(found, note="; ".join(filter(None, (found.note, note))))
 
 
-def having_some(shape: str) -> Callable[[Frames], Estimate]:
+def outliers(rows: pd.DataFrame) -> Estimate:
+    """The highest key of a layer's heads over the uniform share, in the layer where that is highest."""
+    highest = rows.groupby(["layer", "seed"])["largest"].max().unstack()
+    return largest(
+        {f"layer {layer + 1}": mean(own.dropna().to_dict(), (0.0, math.inf)) for layer, own in highest.iterrows()}
+    )
+
+
+def having_some(shape: str) -> Callable[[pd.DataFrame], Estimate]:
     """How many heads have a shape. One that has it shows that it occurs; none does not show that it does not."""
 
-    def estimate(frames: Frames) -> Estimate:
-        rows, note = passing(frames)
-        if rows.empty:
-            return unknown(note)
+    def estimate(rows: pd.DataFrame) -> Estimate:
         found = float((rows["shape"] == shape).sum())
         seeds = tuple(sorted(int(seed) for seed in rows["seed"].unique()))
-        return Estimate(
-            found, lambda level: (found, math.inf), seeds, "; ".join(filter(None, (f"of {len(rows)}", note)))
-        )
+        return Estimate(found, lambda level: (found, math.inf), seeds, f"of {len(rows)}")
 
-    return estimate
+    return told_of(estimate)
+
+
+of_heads, of_regions = measuring(HEADS), measuring(REGIONS)
 
 
 def occurs(shape: str) -> Finding:
-    return Finding(f"Some head has the shape {shape!r}: how many", having_some(shape), ">", 0.0, metrics=(HEADS,))
+    return of_heads(f"Some head has the shape {shape!r}: how many", having_some(shape))
 
 
-REGIONS = "parallel_regions"
 AFTER, BEFORE = 1, -1
 
 
-def change(column: str, region: str, layers: str, more: int) -> Callable[[Frames], Estimate]:
+def change(column: str, region: str, layers: str, more: int) -> Callable[[pd.DataFrame], Estimate]:
     """A column without the outliers of a region in some layers less the same with all keys, within seeds; `more`: in
     which of the two it is said to be larger. Seeds in which there is no outlier to evict say nothing."""
 
-    def estimate(frames: Frames) -> Estimate:
-        frame, where = frames[REGIONS], {"region": region, "layers": layers}
+    def estimate(frame: pd.DataFrame) -> Estimate:
+        where = {"region": region, "layers": layers}
         (after, note), (before, _) = (by_seed(frame, column, **each) for each in (where, dict.fromkeys(where, NONE)))
         gone, _ = by_seed(frame, "evicted", **where)
         empty = ", ".join(map(str, gone.index[gone == 0]))
@@ -99,30 +92,29 @@ def change(column: str, region: str, layers: str, more: int) -> Callable[[Frames
 
 
 def said(text: str, column: str, region: str, layers: str, more: int) -> Finding:
-    return Finding(text, change(column, region, layers, more), ">", 0.0, metrics=(REGIONS,))
+    return of_regions(text, change(column, region, layers, more))
 
+
+claim = partial(claim, recipe=RECIPE)
 
 CHECKS = claims(
     claim(
         "PC-CQ1",
-        Finding("Most heads have one of the three shapes", having(*NAMED), ">", MOST, metrics=(HEADS,), ours=True),
+        of_heads("Most heads have one of the three shapes", having(*NAMED), ">", MOST, ours=True),
         *map(occurs, NAMED),
         missing="the three biases (towards the first, the last and the middle keys), and that they form waves",
-        recipe=RECIPE,
     ),
-    claim("PC-F3", *map(occurs, NAMED), recipe=RECIPE),
+    claim("PC-F3", *map(occurs, NAMED)),
     claim(
         "PC-F6",
-        Finding(
+        of_heads(
             f"Keys stand out: in some layer the highest key of a head has more than {OUTLIER:g} times the uniform "
             f"share",
-            outliers,
+            told_of(outliers),
             ">",
             OUTLIER,
-            metrics=(HEADS,),
             ours=True,
         ),
-        recipe=RECIPE,
     ),
     claim(
         "PC-CQ3ii",
@@ -144,6 +136,5 @@ CHECKS = claims(
         said("Without them in deep layers the middles of chunks get more", "middle", RECENCY, DEEP, AFTER),
         said("Without both in intermediate layers it is more even", "distance", ENDS, INTERMEDIATE, BEFORE),
         said("Without any outlier it is more even", "distance", ALL, ALL, BEFORE),
-        recipe=RECIPE,
     ),
 )

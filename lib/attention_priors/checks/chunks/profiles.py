@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 
-from attention_priors.claims.finding import ANY, SHARE, Estimate, Finding, Frames, mean, unknown
+from attention_priors.checks.measured import measuring
+from attention_priors.claims.finding import ANY, SHARE, Estimate, Finding, mean, unknown
 from attention_priors.claims.law import claim, claims
 from attention_priors.experiments.parallel_profiles import (
     APART,
@@ -31,15 +33,20 @@ UNIFORM, HALF = 1.0, 0.5
 MOST = 0.9  # "most entries": ours, and set when the shares of three seeds were known (.974 to .979)
 
 
-def by_seed(frame: pd.DataFrame, column: str, **where: object) -> tuple[pd.Series, str]:
-    """A column's mean over documents by seed, of the models that know word order; and who does not."""
+def passing(frame: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """The rows of the models that passed their gate, and which did not."""
     rows = frame[frame["encoding"] == ENCODING]
     passed = rows["passed"].astype(bool)
     missed = ", ".join(map(str, sorted(set(rows.loc[~passed, "seed"]))))
-    rows = rows[passed]
+    return rows[passed], f"gate missed: {ENCODING} (seed {missed})" if missed else ""
+
+
+def by_seed(frame: pd.DataFrame, column: str, **where: object) -> tuple[pd.Series, str]:
+    """A column's mean over documents by seed, of the models that know word order; and who does not."""
+    rows, note = passing(frame)
     for name, value in where.items():
         rows = rows[rows[name] == value]
-    return rows.groupby("seed")[column].mean(), f"gate missed: {ENCODING} (seed {missed})" if missed else ""
+    return rows.groupby("seed")[column].mean(), note
 
 
 def told(values: pd.Series, note: str, within: tuple[float, float] = ANY) -> Estimate:
@@ -47,38 +54,41 @@ def told(values: pd.Series, note: str, within: tuple[float, float] = ANY) -> Est
     return replace(mean(values.dropna().to_dict(), within), note=note) if len(values) else unknown(note)
 
 
-def of(kind: str, column: str) -> Callable[[Frames], Estimate]:
+def of(kind: str, column: str) -> Callable[[pd.DataFrame], Estimate]:
     """A bias of one kind of attention."""
     within = SHARE if column == "repeats" else (0.0, math.inf)
-    return lambda frames: told(*by_seed(frames[BIASES], column, kind=kind), within)
+    return lambda frame: told(*by_seed(frame, column, kind=kind), within)
 
 
-def gap(more: tuple[str, str], less: tuple[str, str]) -> Callable[[Frames], Estimate]:
+def gap(more: tuple[str, str], less: tuple[str, str]) -> Callable[[pd.DataFrame], Estimate]:
     """One (kind, bias) less another, within seeds."""
 
-    def estimate(frames: Frames) -> Estimate:
-        (a, note), (b, _) = (by_seed(frames[BIASES], column, kind=kind) for kind, column in (more, less))
+    def estimate(frame: pd.DataFrame) -> Estimate:
+        (a, note), (b, _) = (by_seed(frame, column, kind=kind) for kind, column in (more, less))
         return told((a - b).dropna(), note)
 
     return estimate
 
 
-def fewer(frames: Frames) -> Estimate:
+def fewer(frame: pd.DataFrame) -> Estimate:
     """Effective entries in the smallest window less those in the largest."""
-    windows = frames[EFFECTIVE]["window"]
-    (a, note), (b, _) = (by_seed(frames[EFFECTIVE], "entries", window=w) for w in (windows.min(), windows.max()))
+    windows = frame["window"]
+    (a, note), (b, _) = (by_seed(frame, "entries", window=w) for w in (windows.min(), windows.max()))
     return told((a - b).dropna(), note)
 
 
-def negligible(frames: Frames) -> Estimate:
+def negligible(frame: pd.DataFrame) -> Estimate:
     """The share of a row's weights that are not effective, in the smallest window."""
-    window = frames[EFFECTIVE]["window"].min()
-    entries, note = by_seed(frames[EFFECTIVE], "entries", window=window)
+    window = frame["window"].min()
+    entries, note = by_seed(frame, "entries", window=window)
     return told(1 - entries / (window - QUESTION), note, SHARE)
 
 
-def said(text: str, estimate: Callable[[Frames], Estimate], bound: float = 0.0, **more: object) -> Finding:
-    return Finding(text, estimate, ">", bound, metrics=(BIASES,), **more)
+def said(text: str, estimate: Callable[[pd.DataFrame], Estimate], bound: float = 0.0, **more: object) -> Finding:
+    return measuring(BIASES)(text, estimate, ">", bound, **more)
+
+
+effective = measuring(EFFECTIVE)
 
 
 SINKLESS = "in the mean over heads models of this size have no clear sink, even without cuts; that takes larger ones"
@@ -108,28 +118,25 @@ STEADIER = said(
     gap((WHOLE, "distance"), (APART, "distance")),
 )
 
+claim = partial(claim, recipe=RECIPE)
+
 CHECKS = claims(
     claim(
         "PC-DISC",
-        Finding(
+        effective(
             f"At a fixed threshold ({THRESHOLD}) a question's row has fewer effective entries among a chunk's keys "
             "(its own 16 left out) in a larger window",
             fewer,
-            ">",
-            0.0,
-            metrics=(EFFECTIVE,),
         ),
-        Finding(
+        effective(
             f"Cut into chunks, rows stay sparse: in the smallest one more than {MOST:.0%} of a question's weights on "
             f"the chunk's keys are at most {THRESHOLD}",
             negligible,
             ">",
             MOST,
-            metrics=(EFFECTIVE,),
             ours=True,
             decides=False,
         ),
-        recipe=RECIPE,
         practice="That few entries of a long row exceed a constant follows from their summing to one (PC-TA.3), "
         "whatever a model does; report shares of mass instead of counts above a threshold.",
     ),
@@ -149,9 +156,8 @@ CHECKS = claims(
             gap((GLOBAL, "recency"), (GLOBAL, "sink")),
             beyond=SINKLESS,
         ),
-        recipe=RECIPE,
     ),
-    claim("PC-CQ3i", WORSE, STEADIER, missing=UNCUT, recipe=RECIPE),
+    claim("PC-CQ3i", WORSE, STEADIER, missing=UNCUT),
     claim(
         "PC-C18",
         *ENDS,
@@ -162,7 +168,6 @@ CHECKS = claims(
             UNIFORM,
             beyond=SINKLESS,
         ),
-        recipe=RECIPE,
     ),
     claim(
         "PC-F1",
@@ -172,7 +177,6 @@ CHECKS = claims(
             gap((PLAIN, "distance"), (GLOBAL, "distance")),
         ),
         PEAKS,
-        recipe=RECIPE,
     ),
     claim(
         "PC-F4",
@@ -183,7 +187,6 @@ CHECKS = claims(
             beyond=SINKLESS,
         ),
         REPEATS,
-        recipe=RECIPE,
     ),
     claim(
         "PC-F5",
@@ -194,6 +197,5 @@ CHECKS = claims(
             gap((APART, "largest"), (CALIBRATED, "largest")),
         ),
         missing=UNCUT,
-        recipe=RECIPE,
     ),
 )

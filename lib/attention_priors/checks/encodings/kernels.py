@@ -13,28 +13,23 @@ import numpy as np
 import torch
 from scipy.special import softmax
 
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.law import Law, claim, claims, grid
 
 SINGLE = 1e-5  # transformers keeps slopes in float32
 ROUNDING = 1e-12  # of the largest eigenvalue
-POWERS = [{"r2": r2} for r2 in (0.1, 0.5, 1.0, 1.5, 1.9, 2.0, 2.1, 2.5, 3.0, 3.9)]
-LOGS = [
-    {"r1": r1, "r2": r2, "points": p}
-    for r1 in (0.1, 1.0, 5.0)
-    for r2 in (0.01, 1.0, 30.0)
-    for p in ("integers", "reals")
-]
+POWERS = grid(r2=(0.1, 0.5, 1.0, 1.5, 1.9, 2.0, 2.1, 2.5, 3.0, 3.9))
+LOGS = grid(r1=(0.1, 1.0, 5.0), r2=(0.01, 1.0, 30.0), points=("integers", "reals"))
 SCALED = [{"width": 5, "r1": 0.3, "r2": 0.5}, {"width": 12, "r1": 0.01, "r2": 2.0}, {"width": 64, "r1": 2.0, "r2": 1.0}]
 NEAREST = [{"slope": 2.0**-h, "width": 4, "keys": n} for n in (2, 3, 24) for h in range(1, 9)]
 
 
 @functools.cache
-def bloom(width: int, layers: int = 2) -> np.ndarray:
-    """Weights of the last query [layers heads lags] of transformers' BLOOM when queries and keys are zero; 8 heads."""
+def bloom(width: int) -> np.ndarray:
+    """Weights of the last query [2 layers, 8 heads, lags] of transformers' BLOOM when queries and keys are zero."""
     from transformers import BloomConfig, BloomModel
 
     torch.manual_seed(0)
-    config = BloomConfig(vocab_size=8, hidden_size=8 * width, n_layer=layers, n_head=8)
+    config = BloomConfig(vocab_size=8, hidden_size=8 * width, n_layer=2, n_head=8)
     model = BloomModel._from_config(config, attn_implementation="eager").double().eval()
     with torch.no_grad():
         for block in model.h:
@@ -51,14 +46,6 @@ def least(kernel: Callable, points: str = "integers") -> float:
     centre = np.eye(40) - 1 / 40
     values = np.linalg.eigvalsh(centre @ kernel(np.abs(np.subtract.outer(x, x))) @ centre)
     return float(values[0] / np.abs(values).max())
-
-
-def definite(r2: float) -> bool:
-    return least(lambda d: -(d**r2)) >= -ROUNDING
-
-
-def least_of(says: Callable, r1: float, r2: float, points: str) -> tuple[float, float]:
-    return 0.0, least(lambda d: says(d, r1, r2), points)
 
 
 def content(width: int) -> np.ndarray:
@@ -94,15 +81,14 @@ CHECKS = claims(
         Law(
             "-r1 |lag|^r2 is a kernel of the method (conditionally positive definite) for 0 < r2 <= 2, not beyond.",
             lambda r2: 0 < r2 <= 2,
-            definite,
+            lambda r2: least(lambda d: -(d**r2)) >= -ROUNDING,
             POWERS,
             wrong=lambda r2: 0 < r2 < 2,
-            tolerance=0,
         ),
         Law(
             "-r1 log(1 + r2 |lag|) is one for all r1, r2 > 0 (no negative eigenvalue on vectors of sum zero).",
             lambda d, r1, r2: -r1 * np.log1p(r2 * d),
-            least_of,
+            lambda says, r1, r2, points: (0.0, least(lambda d: says(d, r1, r2), points)),
             LOGS,
             wrong=lambda d, r1, r2: r1 * np.log1p(r2 * d),
             relation="<=",

@@ -11,24 +11,20 @@ import inspect
 import math
 import operator
 from collections.abc import Callable, Sequence
-from itertools import product
 
 import numpy as np
 import pandas as pd
 import torch
 
 from attention_priors.checks import printed
+from attention_priors.checks.printed import told
 from attention_priors.checks.rotations import oracles
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.law import Law, claim, claims, grid
 
 TRAINED = 2048
 LENGTHS = (1, TRAINED, TRAINED + 1, 2 * TRAINED, 4 * TRAINED)
-PAIRS = [{"trained": TRAINED, "first": a, "length": b} for a, b in product(LENGTHS, repeat=2)]
-RAMPS = [
-    {"width": d, "trained": n}
-    for d in (4, 64, 128)
-    for n in (512, TRAINED, 131_072, *(10**power for power in range(6, 13)))
-]
+PAIRS = grid(trained=[TRAINED], first=LENGTHS, length=LENGTHS)
+RAMPS = grid(width=(4, 64, 128), trained=(512, TRAINED, 131_072, *(10**power for power in range(6, 13))))
 
 
 def facts(listing: str) -> dict[str, str]:
@@ -102,9 +98,9 @@ def rebuilt(trained: int, first: int, length: int) -> bool:
     return rebuilds("huggingface", trained, [first, length])[1][1]
 
 
-def ramp(width: int, trained: int, clamp: int, entries: int, many: float = 1.25, few: float = 0.75) -> np.ndarray:
-    """The blend from `many` to `few` turns with this upper clamp and so many entries; 0 at planes that turn often."""
-    low, high = (width * math.log(trained / (2 * math.pi * t)) / (2 * math.log(10_000)) for t in (many, few))
+def ramp(width: int, trained: int, clamp: int, entries: int) -> np.ndarray:
+    """The blend from 1.25 to 0.75 turns with this upper clamp and so many entries; 0 at planes that turn often."""
+    low, high = (width * math.log(trained / (2 * math.pi * t)) / (2 * math.log(10_000)) for t in (1.25, 0.75))
     low, high = max(math.floor(low), 0), min(math.ceil(high), clamp)
     return np.clip((np.arange(entries) - low) / (high - low or 1e-3), 0, 1)
 
@@ -128,11 +124,10 @@ def wrapped(name: str) -> str:
 CHECKS = claims(
     claim(
         "PE-E-CODE",
-        Law(
+        told(
             "GPT-NeoX: Rotary is defined and RotaryEmbedding called, a NameError.",
-            "NameError",
             called,
-            [{"listing": "neox"}],
+            {"neox": "NameError"},
             wrong="found",
         ),
         Law(
@@ -142,13 +137,12 @@ CHECKS = claims(
             rebuilt,
             PAIRS,
             wrong=lambda trained, first, length: length > max(trained, first),
-            tolerance=0,
         ),
         Law(
             "No slip: max_position_embedding is not the name that is passed, but the listing passes it by place.",
             lambda keyword: "TypeError" if keyword == "max_position_embeddings" else "4096",
             rows_made,
-            [{"keyword": name} for name in ("max_position_embeddings", "max_position_embedding", "")],
+            grid(keyword=("max_position_embeddings", "max_position_embedding", "")),
             wrong="4096",
             ours=True,
         ),
@@ -156,9 +150,8 @@ CHECKS = claims(
             "The ramp's upper end is clamped to d - 1 where the mask has d/2 entries.",
             lambda width: [width - 1, width // 2],
             written,
-            [{"width": d} for d in (4, 64, 128)],
+            grid(width=(4, 64, 128)),
             wrong=lambda width: [width // 2 - 1, width // 2],
-            tolerance=0,
             ours=True,
         ),
         Law(
@@ -170,11 +163,10 @@ CHECKS = claims(
             tolerance=1e-5,
             ours=True,
         ),
-        Law(
+        told(
             "Variable, which is deprecated, does nothing any more.",
-            "Tensor, unchanged",
             wrapped,
-            [{"name": "torch.autograd.Variable"}],
+            {"torch.autograd.Variable": "Tensor, unchanged"},
             wrong="Parameter, unchanged",
         ),
         practice="Only the first slip stops a program. The rebuilt cache costs time; the keyword costs nothing as the "

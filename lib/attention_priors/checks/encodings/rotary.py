@@ -10,6 +10,7 @@ import cmath
 import functools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import product
 
 import mpmath
@@ -18,19 +19,14 @@ import torch
 from scipy.linalg import expm
 
 from attention_priors.checks.rotations import oracles
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.checks.rotations.laws import LAWS
+from attention_priors.claims.law import Law, claim, claims, grid
 from attention_priors.config import ModelConfig
 from attention_priors.model import Transformer
 from attention_priors.positions.absolute import Sinusoidal
-from attention_priors.positions.rotary import DampedRotary, xpos
 
 WIDTHS = (2, 8, 64)
-TABLES = [
-    {"table": name, "width": d, "position": p}
-    for name in ("RoFormer", "ours")
-    for d in WIDTHS
-    for p in (0, 1, 2, 7, 39)
-]
+TABLES = grid(table=("RoFormer", "ours"), width=WIDTHS, position=(0, 1, 2, 7, 39))
 
 
 def row(width: int, position: int, first: Callable = math.sin, second: Callable = math.cos) -> np.ndarray:
@@ -99,17 +95,9 @@ def frequencies(width: int) -> np.ndarray:
     return 10_000.0 ** (-np.arange(0, width, 2) / width)
 
 
-def transformers_frequency(width: int, plane: int) -> float:
-    return float(oracles.scaled("linear", width, 1.0, 2048)[0][plane])
-
-
 def near(width: int, plane: int) -> float:
     """float32's error of a frequency."""
     return 1e-5 * 10_000 ** (-2 * plane / width)
-
-
-def angles_at(width: int, positions: Sequence[float]) -> torch.Tensor:
-    return torch.outer(torch.as_tensor(positions).double(), torch.from_numpy(frequencies(width)))
 
 
 def neighbours(width: int) -> list[list[int]]:
@@ -141,7 +129,8 @@ def rotate_half(width: int, position: int, unit: int, component: int) -> float:
 @functools.cache
 def _rotate_half(width: int, position: int) -> np.ndarray:
     units = torch.eye(width, dtype=torch.float64)[None]
-    return oracles.rotate_half(units, units, angles_at(width, [position] * width))[0][0].numpy()
+    angles = position * torch.from_numpy(frequencies(width)).expand(width, -1)
+    return oracles.rotate_half(units, units, angles)[0][0].numpy()
 
 
 def matrix(angle: float, sign: int = 1) -> np.ndarray:
@@ -156,15 +145,12 @@ def exact_angles(position: int) -> list[float]:
 
 
 Encode = Callable[[float, float, int], complex]
-GAMMA, SCALE = 0.4, 512.0  # as released
 PLACES = [
     {"xi": xi, "theta": theta, "m": m, "n": n, "shift": s}
     for xi, theta in product((-0.1, 0.01), (0.0, 0.7))
     for m, n, s in ((1, 1, 1), (10, 3, 100), (200, 0, 30))
 ]
 FACTORS = [{"xi": xi, "theta": theta, "n": n} for theta, xi, n in product((0.0, 2.0), (1.0, -0.3), (1, 4))]
-POSITIONS = (0, 3, 40, 200)
-SCORES = [{"m": m, "n": n} for m, n in product(POSITIONS, repeat=2)]
 
 
 def growing(xi: float, theta: float, n: int) -> complex:
@@ -172,21 +158,9 @@ def growing(xi: float, theta: float, n: int) -> complex:
     return cmath.exp((xi + 1j * theta) * n)
 
 
-def opposite(xi: float, theta: float, n: int) -> complex:
-    return cmath.exp((-xi + 1j * theta) * n)
-
-
 def inverse(xi: float, theta: float, n: int) -> complex:
     """e^{-λn}, λ = ξ + iθ."""
     return cmath.exp(-(xi + 1j * theta) * n)
-
-
-def real(q: complex, k: complex) -> float:
-    return (q * k.conjugate()).real
-
-
-def bilinear(q: complex, k: complex) -> float:
-    return (q * k).real
 
 
 def shifted(inner: Callable[[complex, complex], float]) -> Callable:
@@ -208,25 +182,6 @@ def factor_of(sign: tuple[int, int]) -> Callable:
         return [found.real, found.imag]
 
     return factor
-
-
-def content() -> tuple[np.ndarray, np.ndarray]:
-    """A query and a key of width 8."""
-    return tuple(np.random.default_rng(1).standard_normal((2, 8)))
-
-
-def by_planes(m: int, n: int, sign: int = 1, width: int = 8) -> float:
-    """Σ e^{ξ(m-n)} Re[q conj(k) e^{iθ(m-n)}], ξ = ln ζ / 512, ζ_i = (2i/width + .4) / 1.4."""
-    i = np.arange(width // 2)
-    xi = np.log((2 * i / width + GAMMA) / (1 + GAMMA)) / SCALE
-    q, k = (oracles.planes(x) for x in content())
-    return float(oracles.score(q, k, (xi + sign * 1j * 10_000.0 ** (-2 * i / width)) * (m - n)))
-
-
-def library(m: int, n: int) -> float:
-    q, k = (torch.from_numpy(x)[None, None, None] for x in content())
-    q, k = DampedRotary(xpos(8))(q, k, torch.tensor([m]), torch.tensor([n]))
-    return float((q * k).sum())
 
 
 CHECKS = claims(
@@ -256,7 +211,7 @@ CHECKS = claims(
         Law(
             "θ_i = 10000^(-2i/d) is inv_freq.",
             lambda width, plane: 1 / 10_000 ** (2 * plane / width),
-            transformers_frequency,
+            lambda width, plane: float(oracles.scaled("linear", width, 1.0, 2048)[0][plane]),
             PLANES,
             wrong=lambda width, plane: 1 / 10_000 ** (plane / width),
             tolerance=near,
@@ -265,14 +220,14 @@ CHECKS = claims(
             "The angles m θ_i are einsum('i,j->ij', t, inv_freq).",
             lambda position: np.einsum("i,j->ij", [position], frequencies(8))[0].tolist(),
             exact_angles,
-            [{"position": m} for m in (0, 1, 7, 59)],
+            grid(position=(0, 1, 7, 59)),
             wrong=lambda position: np.einsum("i,j->ij", [position], frequencies(8)[::-1])[0].tolist(),
         ),
         Law(
             "R is the pair cos, sin.",
             matrix,
             lambda angle: expm(angle * TURN),
-            [{"angle": a} for a in (0.0, 0.3, 2.0, 40.0)],
+            grid(angle=(0.0, 0.3, 2.0, 40.0)),
             wrong=lambda angle: matrix(angle, -1),
         ),
         Law(
@@ -305,10 +260,10 @@ CHECKS = claims(
             "f_q = q e^(ξn + iθn) with f_k = k e^(ξn + iθn): scores depend on m - n (the real inner product, as for "
             "RoPE).",
             (growing, growing),
-            shifted(real),
+            shifted(lambda q, k: (q * k.conjugate()).real),
             PLACES,
             wrong=(growing, lambda xi, theta, n: growing(2 * xi, theta, n)),
-            repaired=(growing, opposite),
+            repaired=(growing, lambda xi, theta, n: growing(-xi, theta, n)),
             quote=r"$&{}:= ke^{\xi n + i\theta n}$",
             place="xPos",
         ),
@@ -324,16 +279,14 @@ CHECKS = claims(
         Law(
             "The line before, A_q q e^(λn) with A_k k e^(-λn), is relative (the product without conjugation).",
             (growing, inverse),
-            shifted(bilinear),
+            shifted(lambda q, k: (q * k).real),
             PLACES,
             wrong=(growing, growing),
         ),
-        corrected=Law(
-            "f_k = k e^(-ξn + iθn): the score is e^(ξ(m-n)) Re[q conj(k) e^(iθ(m-n))], falling with the lag for ξ < 0.",
-            by_planes,
-            library,
-            SCORES,
-            wrong=lambda m, n: by_planes(m, n, -1),
+        corrected=replace(
+            LAWS["xPos"],
+            text="f_k = k e^(-ξn + iθn): the score is e^(ξ(m-n)) Re[q conj(k) e^(iθ(m-n))], falling with the lag for "
+            "ξ < 0.",
             answers=(1, 2),
         ),
         practice="With the printed sign scores shrink as e^(ξ(m+n)): not with distance, but with how late both tokens "

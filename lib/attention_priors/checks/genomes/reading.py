@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from attention_priors import evaluation
+from attention_priors.checks.measured import measuring
 from attention_priors.claims.finding import Estimate, Finding, Frames, exactly, unknown
 from attention_priors.claims.law import claim, claims
 from attention_priors.experiments.continuations import correlation, resampled, spread
@@ -29,16 +30,11 @@ SAVES = 0.9  # share of the memory below which it has gone down
 LINEAR = 2.2  # times the memory for twice the text
 
 
-def passing(frames: Frames, name: str) -> list[int]:
-    """The seeds of an encoding that pass the gate."""
-    losses = frames[LOSSES]
-    return sorted(set(losses.loc[(losses["encoding"] == name) & losses["passed"].astype(bool), "seed"]))
-
-
-def both(frames: Frames) -> tuple[list[int], str]:
-    """The seeds of which both encodings pass, and what is missing."""
-    there = {name: set(frames[LOSSES].loc[frames[LOSSES]["encoding"] == name, "seed"]) for name in (OURS, THEIRS)}
-    passed = {name: set(passing(frames, name)) for name in there}
+def both(losses: pd.DataFrame) -> tuple[list[int], str]:
+    """The seeds of which both encodings pass the gate, and what is missing."""
+    own = {name: losses[losses["encoding"] == name] for name in (OURS, THEIRS)}
+    there = {name: set(rows["seed"]) for name, rows in own.items()}
+    passed = {name: set(rows.loc[rows["passed"].astype(bool), "seed"]) for name, rows in own.items()}
     said = [
         f"{encoding(name).label} not in this profile"
         if not seeds
@@ -53,10 +49,9 @@ def _hull(*ends: tuple[float, float]) -> tuple[float, float]:
     return min(low for low, _ in ends), max(high for _, high in ends)
 
 
-def fewer_bits(frames: Frames) -> Estimate:
+def fewer_bits(rows: pd.DataFrame) -> Estimate:
     """Bits per base of RoPE less those of Goat on new windows: the hull of t over seeds and t over windows."""
-    seeds, note = both(frames)
-    rows = frames[LOSSES]
+    seeds, note = both(rows)
     rows = rows[rows["new"].astype(bool) & rows["seed"].isin(seeds)]
     wide = rows.pivot_table(index="window", columns=["encoding", "seed"], values="bits")
     if not seeds:
@@ -72,7 +67,7 @@ def fewer_bits(frames: Frames) -> Estimate:
 
 def closer_content(frames: Frames) -> Estimate:
     """r of Goat less r of RoPE: the hull of t over seeds and of the bootstrap over texts."""
-    seeds, note = both(frames)
+    seeds, note = both(frames[LOSSES])
     if not seeds:
         return unknown(note)
     leads, drawn = [], []
@@ -99,17 +94,16 @@ def _written(texts: pd.DataFrame, name: str, seed: int) -> tuple[np.ndarray, np.
     return tuple(own.pivot(index="text", columns="piece", values=part).to_numpy() for part in ("written", "true"))
 
 
-def longest(frames: Frames) -> pd.DataFrame:
+def longest(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows of the longest texts."""
-    frame = frames[COST]
     return frame[frame["length"] == frame["length"].max()]
 
 
-def throughput(frames: Frames) -> Estimate:
+def throughput(frame: pd.DataFrame) -> Estimate:
     """Bases per second of Goat over those of RoPE at the longest length, the geometric mean over rounds."""
-    times = np.log(longest(frames).pivot(index="round", columns="way", values="milliseconds"))
+    times = np.log(longest(frame).pivot(index="round", columns="way", values="milliseconds"))
     ratios = (times["rope"] - times["goat"]).to_numpy()
-    note = f"{len(ratios)} rounds at {int(longest(frames)['length'].iloc[0]):,} bases"
+    note = f"{len(ratios)} rounds at {int(longest(frame)['length'].iloc[0]):,} bases"
 
     def interval(level: float) -> tuple[float, float]:
         low, high = evaluation.seed_interval(ratios, level)
@@ -118,55 +112,32 @@ def throughput(frames: Frames) -> Estimate:
     return Estimate(math.exp(ratios.mean()), interval, note=note)
 
 
-def memory(way: str, than: str) -> Callable[[Frames], Estimate]:
+def memory(way: str, than: str) -> Callable[[pd.DataFrame], Estimate]:
     """Memory of one way over that of another at the longest length."""
 
-    def estimate(frames: Frames) -> Estimate:
-        held = longest(frames).groupby("way")["memory"].median()
-        return exactly(float(held[way] / held[than]), note=f"at {int(longest(frames)['length'].iloc[0]):,} bases")
+    def estimate(frame: pd.DataFrame) -> Estimate:
+        held = longest(frame).groupby("way")["memory"].median()
+        return exactly(float(held[way] / held[than]), note=f"at {int(longest(frame)['length'].iloc[0]):,} bases")
 
     return estimate
 
 
-def growth(frames: Frames) -> Estimate:
+def growth(frame: pd.DataFrame) -> Estimate:
     """Memory of Goat at the longest length over that at half of it."""
-    held = frames[COST][frames[COST]["way"] == "goat"].groupby("length")["memory"].median()
+    held = frame[frame["way"] == "goat"].groupby("length")["memory"].median()
     last = int(held.index.max())
     if last // 2 not in held.index:
         return unknown(f"half of {last:,} bases was not measured")
     return exactly(float(held[last] / held[last // 2]), note=f"from {last // 2:,} to {last:,} bases")
 
 
-LOWER = Finding(
-    "The loss on unseen DNA is lower: bits per base of RoPE less those of Goat",
-    fewer_bits,
-    ">",
-    0.0,
-    metrics=(LOSSES,),
-    margin=BITS,
+of_cost = measuring(COST)
+LOWER = measuring(LOSSES)(
+    "The loss on unseen DNA is lower: bits per base of RoPE less those of Goat", fewer_bits, margin=BITS
 )
-SPEED = Finding(
-    "The throughput is the same: Goat's over RoPE's, with the same kernel",
-    throughput,
-    ">=",
-    KEEPS,
-    metrics=(COST,),
-    ours=True,
+SPEED = of_cost(
+    "The throughput is the same: Goat's over RoPE's, with the same kernel", throughput, ">=", KEEPS, ours=True
 )
-
-
-def _exchanged(frames: Frames) -> Frames:
-    """Goat and RoPE under each other's name, and so the two ways to Goat's prior."""
-    names = {OURS: THEIRS, THEIRS: OURS}
-    made = {
-        name: frames[name].assign(encoding=frames[name]["encoding"].replace(names))
-        for name in (LOSSES, TEXTS)
-        if name in frames
-    }
-    if COST in frames:
-        ways = {"goat, stored bias": "goat", "goat": "goat, stored bias"}
-        made[COST] = frames[COST].assign(way=frames[COST]["way"].replace(ways))
-    return {**frames, **made}
 
 
 CHECKS = claims(
@@ -174,21 +145,19 @@ CHECKS = claims(
         "GOAT-F4",
         LOWER,
         SPEED,
-        Finding(
+        of_cost(
             "Peak memory goes down as the authors' benchmark reads it, RoPE with an unfused kernel: Goat's over RoPE's "
             "(bytes of tensors, on a CPU)",
             memory("goat", "rope, math"),
             "<=",
             SAVES,
-            metrics=(COST,),
             ours=True,
         ),
-        Finding(
+        of_cost(
             "It is the prior that lowers it: the same with one kernel for both",
             memory("goat", "rope"),
             "<=",
             SAVES,
-            metrics=(COST,),
             ours=True,
             decides=False,
         ),
@@ -201,36 +170,31 @@ CHECKS = claims(
             margin=CORRELATION,
         ),
         recipe=RECIPE,
-        flip=_exchanged,
     ),
     claim(
         "GOAT-C-8",
         LOWER,
         SPEED,
         recipe=RECIPE,
-        flip=_exchanged,
     ),
     claim(
         "GOAT-C-1",
-        Finding(
+        of_cost(
             "No matrix of biases is stored on the way through torch's fused kernel: memory at twice the length",
             growth,
             "<=",
             LINEAR,
-            metrics=(COST,),
             ours=True,
         ),
-        Finding(
+        of_cost(
             "It takes less memory than the same prior as a stored bias",
             memory("goat", "goat, stored bias"),
             "<=",
             SAVES,
-            metrics=(COST,),
             ours=True,
         ),
         missing="memory against the baselines, which the paper's figure has (GOAT-F4: none is saved with one kernel "
         "for both)",
         recipe="random",
-        flip=_exchanged,
     ),
 )

@@ -13,8 +13,9 @@ import pandas as pd
 import torch
 
 from attention_priors.attention import attention
-from attention_priors.claims.finding import ANY, SHARE, Estimate, Finding, Frames, mean, unknown
-from attention_priors.claims.law import Law, Reading, claim, claims
+from attention_priors.checks.measured import measuring
+from attention_priors.claims.finding import ANY, SHARE, Estimate, mean, unknown
+from attention_priors.claims.law import Law, Reading, claim, claims, grid
 from attention_priors.positions.priors import Product
 from attention_priors.positions.spectral import Fourier, Sink, geometric
 from attention_priors.tasks.copying import NEAR
@@ -28,11 +29,10 @@ KEYS = 16
 
 def column(
     name: str, *, of: Callable = lambda values: values, within: tuple[float, float] = ANY
-) -> Callable[[Frames], Estimate]:
+) -> Callable[[pd.DataFrame], Estimate]:
     """The mean of a column over the seeds of Goat that have copied."""
 
-    def estimate(frames: Frames) -> Estimate:
-        frame = frames[JUDGED]
+    def estimate(frame: pd.DataFrame) -> Estimate:
         every = frame[frame["encoding"] == GOAT].set_index("seed")
         own = every[every["copied"].astype(bool)]
         if own.empty:
@@ -44,8 +44,7 @@ def column(
     return estimate
 
 
-def finding(text: str, estimate: Callable[[Frames], Estimate], relation: str, bound: float) -> Finding:
-    return Finding(text, estimate, relation, bound, metrics=(JUDGED,), ours=True)
+finding = measuring(JUDGED, ours=True)
 
 
 def off(peak: int) -> Callable[[pd.Series], pd.Series]:
@@ -68,7 +67,7 @@ def millions(layers: int, width: int, vocabulary: int) -> float:
     return float(np.sum([12 * width**2] * layers) + vocabulary * width) / 1e6
 
 
-QUERIES = [{"slope": slope, "query": query} for slope in (0.25, -0.5) for query in (3, 9, 15)]
+QUERIES = grid(slope=(0.25, -0.5), query=(3, 9, 15))
 CHECKS = claims(
     claim(
         "GOAT-F1",
@@ -119,7 +118,6 @@ CHECKS = claims(
             lambda relative, absolute: 2 * relative + absolute,
             [{"relative": 2, "absolute": 8}],
             wrong=10,
-            tolerance=0,
             quote=r"$d_{\text{pos}}=12$ (Pos Rank 2, Abs Rank 8), Key Bias enabled",
             place="Table 1",
         ),

@@ -12,11 +12,13 @@ is decided. Passkeys and text have their usual gates.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
-from attention_priors.checks.goat.retrieval import CODE, COUNTS, FAR, PAPER, spans
+import pandas as pd
+
+from attention_priors.checks.goat.retrieval import CODE, COUNTS, FAR, PAPER, Spans, spans
 from attention_priors.checks.language.losses import CLOSE, DIVERGES, LEVEL, RECIPE, Losses
+from attention_priors.checks.measured import measuring
 from attention_priors.checks.passkey import runs
 from attention_priors.checks.passkey.runs import MARGIN, Counts
 from attention_priors.claims.finding import Estimate, Finding, Frames, largest, lead, unknown
@@ -37,8 +39,7 @@ def losses(frames: Frames) -> Losses:
     return Losses(frame[frame["trained_on"].astype(bool)])
 
 
-def finding(text: str, estimate: Callable[[Losses], Estimate], relation: str, bound: float, **more) -> Finding:
-    return Finding(text, lambda frames: estimate(losses(frames)), relation, bound, metrics=(PERPLEXITY,), **more)
+finding = measuring(PERPLEXITY, read=losses)
 
 
 def above(data: Losses) -> Estimate:
@@ -56,9 +57,8 @@ FLAT = flat("Its loss", PAPER)
 CODED = flat("The loss of Goat as in the authors' code", CODE, decides=False)
 
 
-def counts(frames: Frames, name: str, times: float) -> Counts:
+def counts(rows: pd.DataFrame, name: str, times: float) -> Counts:
     """Right and asked by seed at that multiple of T."""
-    rows = frames[TOTALS]
     rows = rows[(rows["encoding"] == name) & (rows["length"] == round(times * rows["trained"].iloc[0]))]
     return {int(row.seed): (int(row.correct), int(row.samples)) for row in rows.itertuples()}
 
@@ -66,41 +66,32 @@ def counts(frames: Frames, name: str, times: float) -> Counts:
 def addresses(times: int) -> Finding:
     """The lead of the rotated form."""
 
-    def estimate(frames: Frames) -> Estimate:
-        own = {name: counts(frames, name, 1) for name in (PAPER, ROTATED)}
+    def estimate(rows: pd.DataFrame) -> Estimate:
+        own = {name: counts(rows, name, 1) for name in (PAPER, ROTATED)}
         if absent := [name for name, each in own.items() if not each]:
             return unknown(f"not in this profile: {', '.join(absent)}")
         if max(right / asked for each in own.values() for right, asked in each.values()) < LEARNED:
             return unknown("no run learned the task")
-        found = lead(counts(frames, ROTATED, times), counts(frames, PAPER, times))
+        found = lead(counts(rows, ROTATED, times), counts(rows, PAPER, times))
         return replace(found, note=f"not asked at {times}T" if math.isnan(found.value) else "")
 
     where = "at T" if times == 1 else f"in texts of {times}T"
-    return Finding(
-        f"The rotation adds nothing where a query names an offset, {where}", estimate, "<=", 0.0, metrics=(TOTALS,)
-    )
+    return measuring(TOTALS)(f"The rotation adds nothing where a query names an offset, {where}", estimate, "<=", 0.0)
 
 
-def passkeys(frames: Frames) -> Estimate:
-    data = spans(frames)
+def passkeys(data: Spans) -> Estimate:
     return data.lead(ROTATED, PAPER, [data.trained, *data.past(ROTATED, PAPER)])
 
 
-def text(frames: Frames) -> Estimate:
+def text(data: Losses) -> Estimate:
     """How much lower the rotated form's loss is at T."""
-    data = losses(frames)
     return data.gap(PAPER, ROTATED, "loss", data.trained)
 
 
 CHECKS = claims(
     claim(
         "GOAT-F2a",
-        finding(
-            "Goat has a lower loss at T than ALiBi",
-            lambda data: data.gap("alibi", PAPER, "loss", data.trained),
-            ">",
-            0.0,
-        ),
+        finding("Goat has a lower loss at T than ALiBi", lambda data: data.gap("alibi", PAPER, "loss", data.trained)),
         finding(
             f"RoPE breaks down: its loss grows by more than {DIVERGES} nats at {FAR}T",
             lambda data: data.end("rope", FAR),
@@ -125,22 +116,14 @@ CHECKS = claims(
         "GOAT-E.3",
         addresses(1),
         addresses(4),
-        Finding(
+        measuring(COUNTS, read=spans)(
             f"Nor on passkeys: no more than {MARGIN} ahead (digits, mean from T to {FAR}T)",
             passkeys,
             "<=",
             MARGIN,
-            metrics=(COUNTS,),
             ours=True,
         ),
-        Finding(
-            f"Nor on text: a loss at T that is lower by at most {NATS} nats",
-            text,
-            "<=",
-            NATS,
-            metrics=(PERPLEXITY,),
-            ours=True,
-        ),
+        finding(f"Nor on text: a loss at T that is lower by at most {NATS} nats", text, "<=", NATS, ours=True),
         practice="A prior adds the same to every query. What a query names takes a rotation, or layers that pass "
         "places on.",
         recipe=runs.RECIPE,

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 
+from attention_priors.checks.measured import measuring
 from attention_priors.checks.passkey.runs import BY_LENGTH, HIGH, MARGIN, PERFECT, RECIPE, Counts, Runs
 from attention_priors.claims.finding import Estimate, Finding, Frames, lead, mean, smallest, unknown
 from attention_priors.claims.law import claim, claims
@@ -48,22 +50,24 @@ class Spans(Runs):
         """The encoding that stands for a form of Goat here."""
         return next((name for name, _ in self.runs if name.startswith(form)), form)
 
-    def past(self, *names: str, most: float = FAR) -> list[int]:
+    def past(self, *names: str) -> list[int]:
         """Lengths that all of these were asked at, from 2T on."""
-        return self.lengths(*names, least=2, most=most)
+        return self.lengths(*names, least=2, most=FAR)
 
 
 def spans(frames: Frames) -> Spans:
     return Spans(frames[COUNTS])
 
 
+digits = measuring(COUNTS, read=spans)
+
+
 class Needles(Runs):
     row = Spans.row
 
 
-def needles(frames: Frames) -> Runs:
+def needles(rows: pd.DataFrame) -> Needles:
     """The single needle; a whole answer is right or not."""
-    rows = frames[ANSWERS]
     rows = rows[(rows["task"] == NEEDLE) & (rows["encoding"] != UNTRAINED)]
     return Needles(rows.assign(correct=rows["right"], samples=rows["samples"] * rows["required"]))
 
@@ -71,36 +75,27 @@ def needles(frames: Frames) -> Runs:
 def ahead(form: str, rival: str) -> Finding:
     """A lead in the mean over the lengths past T."""
 
-    def estimate(frames: Frames) -> Estimate:
-        data = spans(frames)
+    def estimate(data: Spans) -> Estimate:
         name = data.row(form)
         return data.lead(name, rival, data.past(name, rival))
 
     text = f"{FORMS[form]} is ahead of {OTHERS[rival]} (digits, mean from 2T to {FAR}T)"
-    return Finding(text, estimate, ">", 0.0, metrics=(COUNTS,), margin=MARGIN)
+    return digits(text, estimate, margin=MARGIN)
 
 
 def perfect(form: str) -> Finding:
     """The lowest accuracy at any length up to NEAR times T."""
-
-    def estimate(frames: Frames) -> Estimate:
-        data = spans(frames)
-        return smallest(data.at_every(data.row(form), NEAR))
-
     text = f"{FORMS[form]} has {PERFECT} of the digits or more at every length up to {NEAR}T"
-    return Finding(text, estimate, ">=", PERFECT, metrics=(COUNTS,), ours=True)
+    return digits(text, lambda data: smallest(data.at_every(data.row(form), NEAR)), ">=", PERFECT, ours=True)
 
 
-def needle(text: str, estimate: Callable[[Runs], Estimate], relation: str, bound: float, **more) -> Finding:
+def needle(text: str, estimate: Callable[[Runs], Estimate], *bound: object, **more: object) -> Finding:
     """A sentence on needles; undecided in a profile that asks none of them."""
 
-    def found(frames: Frames) -> Estimate:
-        rows = frames[ANSWERS]
-        if NEEDLE not in set(rows["task"]):
-            return unknown(f"the profile has no task {NEEDLE}")
-        return estimate(needles(frames))
+    def found(rows: pd.DataFrame) -> Estimate:
+        return estimate(needles(rows)) if NEEDLE in set(rows["task"]) else unknown(f"the profile has no task {NEEDLE}")
 
-    return Finding(text, found, relation, bound, metrics=(ANSWERS,), **more)
+    return measuring(ANSWERS)(text, found, *bound, **more)
 
 
 def needles_up_to(most: int) -> Finding:
@@ -114,16 +109,16 @@ def needles_up_to(most: int) -> Finding:
     )
 
 
-def falls(data: Runs, name: str, most: float = FAR) -> Estimate:
-    """Accuracy at T less that at the longest length up to `most` times T."""
-    last = data.lengths(name, least=2, most=most)[-1:]
+def falls(data: Runs, name: str) -> Estimate:
+    """Accuracy at T less that at the longest length up to FAR times T."""
+    last = data.lengths(name, least=2, most=FAR)[-1:]
     found = lead(data.counts(name, [data.trained]), data.counts(name, last))
     return replace(found, note=data.why(name) or ("" if last else f"{name} not asked beyond T"))
 
 
-def sinks_with_depth(frames: Frames) -> Estimate:
+def sinks_with_depth(rows: pd.DataFrame) -> Estimate:
     """Digits of keys in the first half of the filler less those in the second, past T: the smallest of the others."""
-    rows, data, found = frames[COUNTS], spans(frames), {}
+    data, found = Spans(rows), {}
     for name in OTHERS:
         own = rows[(rows["encoding"] == name) & rows["seed"].isin(data.seeds(name))]
         own = own[own["length"].isin(data.past(name))]
@@ -146,8 +141,7 @@ def heads(form: str, part: str) -> Callable[[Frames], Estimate]:
         name = data.row(form)
         own = rows[(rows["encoding"] == name) & rows["seed"].isin(data.seeds(name))]
         by_seed = (own[part] - own[f"{part}_uniform"]).groupby(own["seed"]).mean()
-        found = mean({int(seed): float(value) for seed, value in by_seed.items()})
-        return replace(found, note=data.why(name))
+        return replace(mean(by_seed.to_dict()), note=data.why(name))
 
     return estimate
 
@@ -159,34 +153,28 @@ def drawn(form: str) -> list[Finding]:
         "recent": "renormalised over the causal keys, more on the nearest eighth of the lags",
     }
     return [
-        Finding(f"{FORMS[form]}: {text} (mean over heads)", heads(form, part), ">", 0.0, metrics=(COUNTS, HEADS))
+        measuring(COUNTS, HEADS)(f"{FORMS[form]}: {text} (mean over heads)", heads(form, part))
         for part, text in texts.items()
     ]
 
 
-def keeps(frames: Frames) -> Estimate:
+def keeps(data: Spans) -> Estimate:
     """The lower of both forms at FAR times T."""
-    data = spans(frames)
     return smallest({FORMS[form]: data.at(data.row(form), FAR * data.trained) for form in FORMS})
 
 
-def over_nope(frames: Frames) -> Estimate:
+def over_nope(data: Spans) -> Estimate:
     """The smaller lead of both forms of Goat over NoPE past T."""
-    data = spans(frames)
     leads = {FORMS[form]: data.lead(data.row(form), "nope", data.past(data.row(form), "nope")) for form in FORMS}
     return smallest(leads)
 
 
-def helped(frames: Frames) -> Estimate:
+def helped(data: Runs) -> Estimate:
     """The lead of NoPE with SSMax over NoPE beyond T, in whole passkeys: both have the uniform prior."""
-    data = Runs(frames[BY_LENGTH])
     return data.lead("nope-ssmax", "nope", data.lengths("nope-ssmax", "nope", least=2, most=FAR))
 
 
-def uniform_falls(frames: Frames) -> Estimate:
-    data = spans(frames)
-    return smallest({OTHERS[name]: falls(data, name) for name in UNIFORM})
-
+claim = partial(claim, recipe=RECIPE)
 
 CHECKS = claims(
     claim(
@@ -194,73 +182,57 @@ CHECKS = claims(
         *(ahead(form, rival) for form in FORMS for rival in OTHERS),
         practice="Give rivals the same temperature: logits that are not divided by √d make another model of the same "
         "encoding.",
-        recipe=RECIPE,
     ),
-    claim("GOAT-F3b", *(each for form in FORMS for each in drawn(form)), recipe=RECIPE),
+    claim("GOAT-F3b", *(each for form in FORMS for each in drawn(form))),
     claim(
         "GOAT-F3c",
         needles_up_to(FAR),
         needle(
             f"The others lose accuracy with length: {', '.join(UNIFORM)} at T less that at the longest up to {FAR}T",
             lambda data: smallest({name: falls(data, name) for name in UNIFORM}),
-            ">",
-            0.0,
             margin=MARGIN,
         ),
-        Finding(
+        measuring(COUNTS)(
             "They lose it with depth: digits of keys in the first half less those in the second, past T "
             "(passkeys stand for needles)",
             sinks_with_depth,
-            ">",
-            0.0,
-            metrics=(COUNTS,),
             margin=MARGIN,
             beyond="the depth of needles was not recorded; passkeys stand for them",
         ),
-        recipe=RECIPE,
     ),
-    claim("GOAT-C-7", *map(perfect, FORMS), needles_up_to(NEAR), recipe=RECIPE),
+    claim("GOAT-C-7", *map(perfect, FORMS), needles_up_to(NEAR)),
     claim(
         "GOAT-C-10",
-        Finding(
+        digits(
             f"With the uniform prior passkeys are lost past T: digits at T less those at {FAR}T",
-            uniform_falls,
-            ">",
-            0.0,
-            metrics=(COUNTS,),
+            lambda data: smallest({OTHERS[name]: falls(data, name) for name in UNIFORM}),
             margin=MARGIN,
         ),
-        Finding(
+        digits(
             f"Another prior alone helps: Goat is ahead of NoPE, whose prior is uniform (digits, mean from 2T to "
             f"{FAR}T)",
             over_nope,
-            ">",
-            0.0,
-            metrics=(COUNTS,),
             margin=MARGIN,
         ),
-        Finding(
+        digits(
             f"With a learned prior passkeys are kept: both forms of Goat have {HIGH} of the digits at {FAR}T",
             keeps,
             ">=",
             HIGH,
-            metrics=(COUNTS,),
             ours=True,
             decides=False,
         ),
-        Finding(
+        measuring(BY_LENGTH, read=lambda frames: Runs(frames[BY_LENGTH]))(
             "Without another prior nothing helps: NoPE with SSMax, whose prior is uniform too, is no more than "
             f"{MARGIN} ahead of NoPE (mean from 2T to {FAR}T)",
             helped,
             "<=",
             MARGIN,
-            metrics=(BY_LENGTH,),
             ours=True,
         ),
         missing="how much a learned prior keeps (GOAT-C-7, GOAT-F3a), sinks (GOAT-C-4, GOAT-CSINK), and perplexity "
         "beyond T (GOAT-F2a)",
         practice="A cause is shown by what happens when it stays and something else changes, as SSMax does with the "
         "uniform prior.",
-        recipe=RECIPE,
     ),
 )

@@ -12,7 +12,8 @@ from functools import partial
 import pandas as pd
 
 from attention_priors.checks.language.losses import CLOSE, RECIPE
-from attention_priors.claims.finding import ANY, SHARE, Estimate, Finding, Frames, mean, unknown
+from attention_priors.checks.measured import measuring
+from attention_priors.claims.finding import ANY, SHARE, Estimate, Finding, mean, unknown
 from attention_priors.claims.law import claim, claims
 from attention_priors.experiments.sinks import SINK
 
@@ -26,46 +27,37 @@ NEEDED = "the copying task needs the first key at every query, so that nothing l
 FORMS = {COMPOSITE: "Goat (the paper's form)", CODE: "Goat (authors' code)"}
 
 
-def models(frame: pd.DataFrame, name: str, task: str = LANGUAGE) -> pd.DataFrame:
-    """The rows of an encoding, or of its form for another training length (goat-code-2048), that passed their gate."""
+def by_seed(frame: pd.DataFrame, name: str, quantity: Callable[[pd.DataFrame], float], task: str) -> dict[int, float]:
+    """A number of each model of an encoding, or of its form for another training length (goat-code-2048), that passed
+    its gate; those in which there is none are left out."""
     own = frame[(frame["task"] == task) & frame["encoding"].str.fullmatch(rf"{name}(-\d+)?")]
-    return own[own["passed"].astype(bool)]
-
-
-def by_seed(
-    frame: pd.DataFrame, name: str, quantity: Callable[[pd.DataFrame], float], task: str = LANGUAGE
-) -> dict[int, float]:
-    """A number of each model of an encoding; those in which there is none are left out."""
-    found = {int(seed): quantity(own) for seed, own in models(frame, name, task).groupby("seed")}
+    found = {int(seed): quantity(rows) for seed, rows in own[own["passed"].astype(bool)].groupby("seed")}
     return {seed: float(value) for seed, value in found.items() if pd.notna(value)}
 
 
 def finding(
-    frame: str,
+    metric: str,
     text: str,
     quantity: Callable[[pd.DataFrame], float],
-    relation: str,
-    bound: float,
     name: str,
+    *bound: object,
     less: str = "",
     why: str = "",
     task: str = LANGUAGE,
-    **more: bool | float | str,
+    **more: object,
 ) -> Finding:
     """A number of an encoding, the mean over seeds, or what it has more than `less` over the seeds of both."""
 
-    def estimate(frames: Frames) -> Estimate:
-        found = {each: by_seed(frames[frame], each, quantity, task) for each in (name, less) if each}
-        if less:
-            values = {seed: found[name][seed] - found[less][seed] for seed in found[name].keys() & found[less].keys()}
-        else:
-            values = found[name]
+    def estimate(frame: pd.DataFrame) -> Estimate:
+        found = {each: by_seed(frame, each, quantity, task) for each in (name, less) if each}
+        seeds = set.intersection(*map(set, found.values()))
+        values = {seed: found[name][seed] - (found[less][seed] if less else 0.0) for seed in seeds}
         if not values:
             lacking = ", ".join(each for each, own in found.items() if not own)
             return unknown(why or f"{lacking} not in this profile, or its gate missed")
-        return mean(values, SHARE if frame == BAND and not less else ANY)  # those of BAND are masses
+        return mean(values, SHARE if metric == BAND and not less else ANY)  # those of BAND are masses
 
-    return Finding(text, estimate, relation, bound, metrics=(frame,), **more)
+    return measuring(metric)(text, estimate, *bound, **more)
 
 
 def column(name: str) -> Callable[[pd.DataFrame], float]:
@@ -96,6 +88,8 @@ def taken(own: pd.DataFrame) -> float:
 
 heads, band = partial(finding, HEADS), partial(finding, BAND)
 
+claim = partial(claim, recipe=RECIPE)
+
 CHECKS = claims(
     claim(
         "GOAT-F2b",
@@ -103,8 +97,6 @@ CHECKS = claims(
             heads(
                 f"Text, {label}: u is higher at key 0 than at the eight after it (mean over heads, a line taken out)",
                 column("spike"),
-                ">",
-                0.0,
                 name,
                 beyond=SINKLESS,
             )
@@ -114,12 +106,9 @@ CHECKS = claims(
             f"Text, {FORMS[COMPOSITE]}: u rises from the middle to the end of the training length (mean over heads; a "
             "line of u can be traded with κ)",
             column("rise"),
-            ">",
-            0.0,
             COMPOSITE,
             decides=False,
         ),
-        recipe=RECIPE,
         practice="The authors' code starts from a rise, ALiBi's slopes, and has a parameter for the peak: read a "
         "trained u against its start. A peak grows without either where the task asks for the first key.",
     ),
@@ -129,9 +118,9 @@ CHECKS = claims(
             band(
                 f"Text, {label}: without content some head has about 1 on the first key, above {ABOUT_ONE}",
                 start,
+                name,
                 ">",
                 ABOUT_ONE,
-                name,
                 ours=True,
                 beyond=SINKLESS,
             )
@@ -140,9 +129,9 @@ CHECKS = claims(
         band(
             f"Copies, where Goat has learned a sink: with the most content about 0 is left on it, below {ABOUT_ZERO}",
             end,
+            LEARNED,
             "<",
             ABOUT_ZERO,
-            LEARNED,
             task=COPYING,
             ours=True,
             beyond=NEEDED,
@@ -150,8 +139,6 @@ CHECKS = claims(
         band(
             "Text: ALiBi keeps more on its default, the query's own key, than Goat (authors' code) on the first",
             end,
-            ">",
-            0.0,
             "alibi",
             less=CODE,
             margin=MARGIN,
@@ -160,14 +147,11 @@ CHECKS = claims(
         band(
             "Text: RoPE lets go of the first key less than Goat (authors' code)",
             end,
-            ">",
-            0.0,
             "rope",
             less=CODE,
             margin=MARGIN,
             beyond=SINKLESS,
         ),
-        recipe=RECIPE,
         practice="A peak of K nats lets go only of content whose range exceeds K (GOAT-T5.1t): a sink that is needed "
         "at every query grows until nothing moves it.",
     ),
@@ -178,9 +162,9 @@ CHECKS = claims(
                 f"Text: {label} forms sinks by a first key of larger norm than the others' median (heads with at least "
                 f"{SINK} of their attention on it)",
                 sinking,
+                name,
                 ">",
                 1.0,
-                name,
                 why=f"no head of {name} sinks",
                 beyond=SINKLESS,
             )
@@ -189,8 +173,6 @@ CHECKS = claims(
         heads(
             "Copies: the head that sinks most has the first key's mass from its prior, beyond content's own",
             taken,
-            ">",
-            0.0,
             LEARNED,
             why=f"no head of {LEARNED} sinks",
             task=COPYING,
@@ -198,8 +180,6 @@ CHECKS = claims(
         heads(
             "Text: adding u lowers the norm of the first key (mean over heads, waves alone less waves and u)",
             column("norm"),
-            ">",
-            0.0,
             WITHOUT,
             less=COMPOSITE,
             beyond=SINKLESS,
@@ -211,8 +191,6 @@ CHECKS = claims(
         heads(
             "Text: content alone gives the first key less where u is learned (waves alone less waves and u)",
             column("content_mass"),
-            ">",
-            0.0,
             WITHOUT,
             less=COMPOSITE,
             beyond=SINKLESS,
@@ -220,13 +198,12 @@ CHECKS = claims(
         heads(
             f"Text: to model u explicitly costs at most {CLOSE} nats (waves and u less waves alone)",
             column("loss"),
+            COMPOSITE,
             "<=",
             CLOSE,
-            COMPOSITE,
             less=WITHOUT,
             ours=True,
         ),
         missing="other kinds of data: DNA and images (GOAT-F4, GOAT-F5)",
-        recipe=RECIPE,
     ),
 )

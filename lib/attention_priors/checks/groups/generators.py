@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from itertools import product
 from operator import matmul
 
 import numpy as np
@@ -17,9 +16,10 @@ import pandas as pd
 import torch
 from scipy.linalg import expm, logm
 
+from attention_priors.checks.measured import measuring
 from attention_priors.checks.rotations import oracles
-from attention_priors.claims.finding import Estimate, Finding, Frames, lead, mean, smallest, unknown
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.finding import Estimate, lead, mean, smallest, unknown
+from attention_priors.claims.law import Law, claim, claims, grid
 from attention_priors.experiments.pucks import ENCODINGS, STARTED
 from attention_priors.positions.rotary import DampedRotary, Spectrum
 from attention_priors.theory import groups as theory
@@ -119,7 +119,7 @@ BLOCKS = {  # (rate, frequency, size) of generators of all four families
     "a chain": ((-0.3, 0.0, 3),),
     "a chain of rotations": ((0.1, 1.4, 2), (-0.5, 0.0, 1)),
 }
-KINDS = [{"decays": decays, "turns": turns} for decays, turns in product((False, True), repeat=2)]
+KINDS = grid(decays=(False, True), turns=(False, True))
 
 
 def family(rate: float, omega: float, power: int, t: np.ndarray) -> list[np.ndarray]:
@@ -190,9 +190,8 @@ MARGIN = 0.02
 BEYOND = (2, 4)
 
 
-def ahead(frames: Frames, multiples: tuple[int, ...]) -> Estimate:
+def ahead(frame: pd.DataFrame, multiples: tuple[int, ...]) -> Estimate:
     """The smallest lead of the defective generator over any other encoding, within seeds."""
-    frame = frames[METRIC]
     rows = frame[frame["multiple"].isin(multiples)].groupby(["encoding", "seed"])[["correct", "samples"]].sum()
 
     def counts(name: str) -> dict[int, tuple[int, int]]:
@@ -205,12 +204,13 @@ def ahead(frames: Frames, multiples: tuple[int, ...]) -> Estimate:
     return smallest(leads | {name: unknown(f"{name} was not trained") for name in absent})
 
 
-def coupling(frames: Frames) -> Estimate:
+def coupling(frame: pd.DataFrame) -> Estimate:
     """The largest coupling of the defective generator over the training lags, mean over seeds."""
-    frame: pd.DataFrame = frames[METRIC]
     own = frame[frame["encoding"] == OURS].drop_duplicates("seed")
     return mean(dict(zip(own["seed"].astype(int), own["coupling"], strict=True)))
 
+
+measured = measuring(METRIC)
 
 CHECKS = claims(
     claim(
@@ -219,7 +219,7 @@ CHECKS = claims(
             "Attention scores a query at t and a key at s by <f_t(q), g_s(k)>.",
             matmul,
             scored,
-            [{"f": f, "g": g} for f, g in product(MAPS, repeat=2)],
+            grid(f=MAPS, g=MAPS),
             wrong=lambda fq, gk: -(fq @ gk),
         ),
         Law(
@@ -271,7 +271,7 @@ CHECKS = claims(
             "or without a frequency, with or without a defect.",
             family,
             spanned,
-            [{"blocks": name} for name in BLOCKS],
+            grid(blocks=BLOCKS),
             wrong=lambda rate, omega, power, t: family(rate, omega, 0, t),
         ),
         Law(
@@ -282,13 +282,12 @@ CHECKS = claims(
             KINDS,
             wrong=2,
             relation="<=",
-            tolerance=0,
         ),
         Law(
             "No encoding that makes sense lies outside of them. ReRoPE then scores lag 2 by A(2) = A(1)^2.",
             lambda omega, window, lag: round(math.cos(lag * min(1, window) * omega), 12),
             rectified,
-            [{"omega": math.pi / n, "window": 1, "lag": 2} for n in (2, 3)],
+            grid(omega=(math.pi / 2, math.pi / 3), window=[1], lag=[2]),
             wrong=lambda omega, window, lag: round(math.cos((lag + 1) * min(1, window) * omega), 12),
             ours=True,
         ),
@@ -299,12 +298,7 @@ CHECKS = claims(
             "to its window, and stands still beyond it.",
             lambda omega, window, lag: round(math.cos(min(lag, window) * omega), 12),
             rectified,
-            [
-                {"omega": math.pi / n, "window": window, "lag": lag}
-                for n in (2, 3)
-                for window in (1, 2)
-                for lag in (0, 2, 9)
-            ],
+            grid(omega=(math.pi / 2, math.pi / 3), window=(1, 2), lag=(0, 2, 9)),
             wrong=lambda omega, window, lag: round(math.cos(lag * omega), 12),
         ),
         practice="The classification says what one dot product can carry, not what can encode position: a table of "
@@ -312,28 +306,21 @@ CHECKS = claims(
     ),
     claim(
         "OPG-19",
-        Finding(
+        measured(
             "Defective blocks lead every other encoding within the lags of training (smallest lead)",
-            lambda frames: ahead(frames, (1,)),
-            ">",
-            0.0,
-            metrics=(METRIC,),
+            lambda frame: ahead(frame, (1,)),
             margin=MARGIN,
         ),
-        Finding(
+        measured(
             "They lead every other at two and four times these lags (smallest lead)",
-            lambda frames: ahead(frames, BEYOND),
-            ">",
-            0.0,
-            metrics=(METRIC,),
+            lambda frame: ahead(frame, BEYOND),
             margin=MARGIN,
         ),
-        Finding(
+        measured(
             "Training selects them: their largest coupling over the training lags ends above where it started",
             coupling,
             ">",
             STARTED,
-            metrics=(METRIC,),
         ),
         recipe="pucks",
     ),

@@ -121,7 +121,7 @@ class Losses:
         self, values: pd.Series, lengths: Sequence[int], *names: str, within: tuple[float, float] = ANY
     ) -> Estimate:
         if len(values):
-            found = mean({int(seed): float(value) for seed, value in values.items()}, within)
+            found = mean(values.to_dict(), within)
             more = [f"{label(name)} at {times} × tokens" for name in names if (times := self._times(name)) > 1]
             return replace(found, note="; ".join(filter(None, [self.why(*names), *more])))
         where = ", ".join(f"{n / self.trained:.3g}T" for n in lengths) or "any common length"

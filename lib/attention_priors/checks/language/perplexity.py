@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import product
+from functools import partial
+from itertools import permutations, product
 
 import pandas as pd
 
@@ -29,6 +30,7 @@ from attention_priors.checks.language.losses import (
     second_domain,
     stays,
 )
+from attention_priors.checks.measured import measuring
 from attention_priors.checks.passkey.runs import BY_LENGTH
 from attention_priors.checks.passkey.runs import read as passkeys
 from attention_priors.claims.finding import Estimate, Finding, Frames, largest, mean, smallest, unknown
@@ -66,18 +68,14 @@ def lead(data: Losses) -> Estimate:
     return smallest({encoding(base).label: ours - gain(data, base) for base in OTHERS})
 
 
-def highest(text: str, worst: Iterable[str], others: Iterable[str], read: Read) -> Finding:
-    """Whose losses at T lie above all others'."""
+def above(data: Losses, pairs: Iterable[tuple[str, str]]) -> dict[str, Estimate]:
+    """How far the loss of each first lies above that of the second at T."""
+    return {f"{encoding(a).label} above {encoding(b).label}": data.gap(a, b, "loss", data.trained) for a, b in pairs}
 
-    def lead(data: Losses) -> Estimate:
-        return smallest(
-            {
-                f"{encoding(a).label} above {encoding(b).label}": data.gap(a, b, "loss", data.trained)
-                for a, b in product(worst, others)
-            }
-        )
 
-    return finding(text, lead, ">", 0.0, read)
+def highest(text: str, worst: str, others: Iterable[str], read: Read) -> Finding:
+    """Whose loss at T lies above all others'."""
+    return finding(text, lambda data: smallest(above(data, product([worst], others))), ">", 0.0, read)
 
 
 SCALED = ("sinusoidal-ssmax", "alibi-ssmax", "bam-ssmax")
@@ -86,22 +84,15 @@ KEPT_BASE = "the paper changes the base of RoPE SSMax after training (F.3: 50 ti
 
 def table_2(read: Read) -> Iterable[Finding]:
     """At T: who is worst without SSMax and with it, and the other four without."""
-    yield highest("NoPE has the highest loss at T", ("nope",), TABLE_2, read)
-    yield highest("With SSMax NoPE has a higher loss at T than three others", ("nope-ssmax",), SCALED, read)
+    yield highest("NoPE has the highest loss at T", "nope", TABLE_2, read)
+    yield highest("With SSMax NoPE has a higher loss at T than three others", "nope-ssmax", SCALED, read)
     yield replace(
-        highest("With SSMax RoPE has a higher loss at T than these three", ("rope-ssmax",), SCALED, read),
+        highest("With SSMax RoPE has a higher loss at T than these three", "rope-ssmax", SCALED, read),
         beyond=KEPT_BASE,
     )
     yield finding(
         f"Without SSMax the other four lie within {CLOSE} nats at T",
-        lambda data: largest(
-            {
-                f"{encoding(a).label} above {encoding(b).label}": data.gap(a, b, "loss", data.trained)
-                for a in TABLE_2
-                for b in TABLE_2
-                if a != b
-            }
-        ),
+        lambda data: largest(above(data, permutations(TABLE_2, 2))),
         "<=",
         CLOSE,
         read,
@@ -142,13 +133,13 @@ def movements(frames: Frames, names: Iterable[str]) -> pd.DataFrame:
 
 def fails(name: str) -> Finding:
     """No retrieval at the longest length that all were asked at."""
-
-    def estimate(frames: Frames) -> Estimate:
-        data = passkeys(frames)
-        return data.at(name, data.lengths(name, most=FAR)[-1:])
-
-    text = f"{encoding(name).label} retrieves at most {NEAR_CHANCE} of the passkeys at the longest length"
-    return Finding(text, estimate, "<=", NEAR_CHANCE, metrics=(BY_LENGTH,), ours=True)
+    return measuring(BY_LENGTH, read=passkeys)(
+        f"{encoding(name).label} retrieves at most {NEAR_CHANCE} of the passkeys at the longest length",
+        lambda data: data.at(name, data.lengths(name, most=FAR)[-1:]),
+        "<=",
+        NEAR_CHANCE,
+        ours=True,
+    )
 
 
 DOUBLED = "the paper says it of models trained on twice the length; of those only the base × 100 is read"
@@ -163,29 +154,31 @@ def above_alibi(data: Losses) -> Estimate:
     return largest(found) if found else unknown(data.why(BASE_100, "alibi") or "not read in common")
 
 
-def faded(frames: Frames, name: str) -> pd.Series:
+def faded(frame: pd.DataFrame, name: str) -> pd.Series:
     """What ln(largest weight of a row) loses from the shortest to the longest context: mean over heads, by seed."""
-    frame = frames[FADING]
     own = frame[(frame["encoding"] == name) & frame["passed"].astype(bool)]
     wide = own.groupby(["seed", "length"])["peak"].mean().unstack()
     return wide.iloc[:, 0] - wide.iloc[:, -1] if len(wide) else pd.Series(dtype=float)
 
 
-def fades(frames: Frames, first: str, second: str, share: float = 1.0) -> Estimate:
+def fades(frame: pd.DataFrame, first: str, second: str, share: float = 1.0) -> Estimate:
     """The fading of the first less a share of that of the second, within seeds."""
-    difference = (faded(frames, first) - share * faded(frames, second)).dropna()
-    return mean({int(seed): float(value) for seed, value in difference.items()})
+    difference = (faded(frame, first) - share * faded(frame, second)).dropna()
+    return mean(difference.to_dict())
 
+
+fading, moves = measuring(FADING), measuring(PERPLEXITY, LOSSES)
+
+claim = partial(claim, recipe=RECIPE)
 
 CHECKS = claims(
-    claim("BAM-TAB2", *table_2(first_domain), *table_2(second_domain), recipe=RECIPE),
-    claim("BAM-F6", *figure(LEVEL, first_domain), recipe=RECIPE),
+    claim("BAM-TAB2", *table_2(first_domain), *table_2(second_domain)),
+    claim("BAM-F6", *figure(LEVEL, first_domain)),
     claim(
         "BAM-F7",
         *figure(LEVEL, second_domain),
         finding("SSMax lowers the loss of BAM beyond T", lambda data: gain(data, "bam"), ">", 0.0, second_domain),
         finding("It lowers BAM's more than that of any other encoding", lead, ">", 0.0, second_domain),
-        recipe=RECIPE,
     ),
     claim(
         "BAM-C7",
@@ -199,14 +192,12 @@ CHECKS = claims(
             ours=True,
         ),
         *map(fails, ("alibi", "rope-local")),
-        recipe=RECIPE,
     ),
     # Growth below 0.5 at every length is sub-linear growth of the perplexity at every multiple: e^0.5 < 2.
     claim(
         "BAM-C18",
         *figure(DIVERGES, first_domain, "bam-ssmax"),
         *figure(DIVERGES, second_domain, "bam-ssmax"),
-        recipe=RECIPE,
     ),
     claim(
         "BAM-C23",
@@ -217,22 +208,14 @@ CHECKS = claims(
             0.0,
             first_domain,
         ),
-        Finding(
+        moves(
             f"More text moves ALiBi's loss on a document no more than RoPE Local's, within {LOCAL} nats",
             lambda frames: movement(frames, "alibi") - movement(frames, "rope-local"),
             "<=",
             LOCAL,
-            metrics=(PERPLEXITY, LOSSES),
             ours=True,
         ),
-        Finding(
-            "It moves BAM's more than ALiBi's",
-            lambda frames: movement(frames, "bam") - movement(frames, "alibi"),
-            ">",
-            0.0,
-            metrics=(PERPLEXITY, LOSSES),
-        ),
-        recipe=RECIPE,
+        moves("It moves BAM's more than ALiBi's", lambda frames: movement(frames, "bam") - movement(frames, "alibi")),
     ),
     claim(
         "BAM-F10",
@@ -250,7 +233,6 @@ CHECKS = claims(
             longer,
             ours=True,
         ),
-        recipe=RECIPE,
     ),
     claim(
         "BAM-C12",
@@ -274,31 +256,22 @@ CHECKS = claims(
             below("The base × 100 is better than the base × 50", BASE_100, BASE_50, least=BEYOND, most=UNTIL + 1),
             beyond=DOUBLED,
         ),
-        recipe=RECIPE,
     ),
     claim(
         "BAM-C5",
-        Finding(
+        fading(
             "The largest weight of BAM's rows falls from the shortest to the longest context",
-            lambda frames: mean(faded(frames, "bam").to_dict()),
-            ">",
-            0.0,
-            metrics=(FADING,),
+            lambda frame: mean(faded(frame, "bam").to_dict()),
         ),
-        Finding(
+        fading(
             "It falls more than that of ALiBi and RoPE Local, whose reach does not grow",
-            lambda frames: smallest({encoding(name).label: fades(frames, "bam", name) for name in REACH_FIXED}),
-            ">",
-            0.0,
-            metrics=(FADING,),
+            lambda frame: smallest({encoding(name).label: fades(frame, "bam", name) for name in REACH_FIXED}),
         ),
-        Finding(
+        fading(
             f"With SSMax it falls by no more than {HALF} of that (our share)",
-            lambda frames: fades(frames, "bam-ssmax", "bam", HALF),
+            lambda frame: fades(frame, "bam-ssmax", "bam", HALF),
             "<=",
             0.0,
-            metrics=(FADING,),
         ),
-        recipe=RECIPE,
     ),
 )

@@ -70,7 +70,9 @@ class Models:
 def check(identifier: str, large: bool) -> Check:
     """The same sentences of one size."""
 
-    def finding(text: str, estimate: Callable[[Models], Estimate], relation: str, bound: float, **more) -> Finding:
+    def finding(
+        text: str, estimate: Callable[[Models], Estimate], relation: str = ">", bound: float = 0.0, **more
+    ) -> Finding:
         def of(frames: Frames) -> Estimate:
             models = Models(frames[LOSSES], large)
             return estimate(models) if models.there else unknown("one size alone")
@@ -102,14 +104,10 @@ def check(identifier: str, large: bool) -> Check:
         finding(
             f"At {FAR}T the divided heads lose least of these four",
             lambda models: smallest({encoding(name).label: models.above(name, DIVIDED) for name in (*BETWEEN, ALIBI)}),
-            ">",
-            0.0,
         ),
         finding(
             "and ALiBi most",
             lambda models: smallest({encoding(name).label: models.above(ALIBI, name) for name in BETWEEN}),
-            ">",
-            0.0,
         ),
         recipe=RECIPE,
     )

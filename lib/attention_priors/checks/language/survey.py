@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import pandas as pd
 
@@ -12,7 +13,6 @@ from attention_priors.checks.language.losses import (
     BEYOND,
     DIVERGES,
     LEVEL,
-    READINGS,
     RECIPE,
     T5,
     Losses,
@@ -27,7 +27,7 @@ from attention_priors.checks.language.losses import (
 )
 from attention_priors.checks.rotations.laws import LAWS
 from attention_priors.claims.finding import Estimate, Finding, Frames, mean, smallest, unknown
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.law import Law, claim, claims, grid
 from attention_priors.experiments import properties
 from attention_priors.experiments.readings import BENCHMARK
 from attention_priors.positions.encodings import FACTOR, encoding
@@ -152,18 +152,14 @@ def at(lower: str, upper: str, times: float, text: str) -> Finding:
     return below(text, lower, upper, least=0.999 * times, most=1.001 * times)
 
 
-def order(text: str, value: Callable[[dict[str, float]], float], names: tuple[str, ...], relation: str) -> Finding:
+def order(text: str, value: Callable[[pd.DataFrame], pd.Series], names: tuple[str, ...], relation: str) -> Finding:
     """What exchanging two neighbours costs (nats), compared within each seed."""
 
-    def estimate(frames: Frames) -> Estimate:
-        data = readings(frames)
-        costs = [data.by_seed(name, "swap", [data.trained]).rename(name) for name in names]
-        seeds = set.intersection(*(set(cost.index) for cost in costs))
-        if not seeds:
-            return unknown(data.why(*names))
-        return mean({int(seed): value({cost.name: float(cost[seed]) for cost in costs}) for seed in sorted(seeds)})
+    def estimate(data: Losses) -> Estimate:
+        costs = pd.DataFrame({name: data.by_seed(name, "swap", [data.trained]) for name in names}).dropna()
+        return mean(value(costs).to_dict()) if len(costs) else unknown(data.why(*names))
 
-    return Finding(text, estimate, relation, 0.0, metrics=(READINGS,))
+    return finding(text, estimate, relation, 0.0)
 
 
 def spoils(name: str, relation: str, bound: float, text: str) -> Finding:
@@ -173,17 +169,18 @@ def spoils(name: str, relation: str, bound: float, text: str) -> Finding:
 
 TOLD = ("sinusoidal", T5, "rope", "alibi")  # whether they extrapolate the survey says in its text, too
 
+claim = partial(claim, recipe=RECIPE)
+
 CHECKS = claims(
-    claim("PE-C2", *map(stays, ("alibi", T5)), *map(breaks, ("sinusoidal", "rope")), recipe=RECIPE),
+    claim("PE-C2", *map(stays, ("alibi", T5)), *map(breaks, ("sinusoidal", "rope"))),
     claim(
         "PE-C3",
         stays("alibi"),
         *map(breaks, ABSOLUTE),
         practice="To be relative is a means, not enough: RoPE is, and the survey says that it does not extrapolate "
         "(PE-C2).",
-        recipe=RECIPE,
     ),
-    claim("PE-C4", *less(RELATIVE), recipe=RECIPE),
+    claim("PE-C4", *less(RELATIVE)),
     claim(
         "PE-C5",
         below(
@@ -195,10 +192,9 @@ CHECKS = claims(
             least=BEYOND,
             most=NEAR,
         ),
-        recipe=RECIPE,
     ),
-    claim("PE-KERPLE-E", *map(stays, KERNELS), recipe=RECIPE),
-    claim("PE-BIAS", *less(["rope-bias"], ["rope"]), recipe=RECIPE),
+    claim("PE-KERPLE-E", *map(stays, KERNELS)),
+    claim("PE-BIAS", *less(["rope-bias"], ["rope"])),
     # Press et al. 2022, Fig. 1, from the lowest curve to the highest.
     claim(
         "PE-F3",
@@ -206,9 +202,8 @@ CHECKS = claims(
         *less(["alibi"], [T5]),
         *less([T5], ["rope"]),
         *less(["rope"], ["sinusoidal"]),
-        recipe=RECIPE,
     ),
-    claim("PE-F6", *nope_at("second size", small), *nope_at("profile's size", readings), recipe=RECIPE),
+    claim("PE-F6", *nope_at("second size", small), *nope_at("profile's size", readings)),
     claim(
         "PE-TAB",
         Law(
@@ -216,12 +211,11 @@ CHECKS = claims(
             "has the table's names alone)",
             printed,
             tested,
-            [{"name": name} for name in SUMMARY],
+            grid(name=SUMMARY),
             wrong=swapped,
             ours=True,
         ),
         *(stays(name) if SUMMARY[name][-1] else breaks(name) for name in TOLD),
-        recipe=RECIPE,
     ),
     claim(
         "OPG-18",
@@ -229,7 +223,6 @@ CHECKS = claims(
         invariant("learned", " (its vectors there were never trained)"),
         *(replace(each, decides=False) for each in less(GROUPS)),
         practice="Relative position alone is not enough: RoPE's angles beyond T are new, too.",
-        recipe=RECIPE,
     ),
     claim(
         "PE-PI",
@@ -241,7 +234,6 @@ CHECKS = claims(
             LEVEL,
             ours=True,
         ),
-        recipe=RECIPE,
     ),
     claim(
         "PE-PI-E2",
@@ -258,7 +250,6 @@ CHECKS = claims(
             (NTK, LINEAR),
             ">",
         ),
-        recipe=RECIPE,
     ),
     claim(
         "PE-NTK-E",
@@ -273,14 +264,12 @@ CHECKS = claims(
         ),
         at(NTK_4, LINEAR_4, BY, f"So is it by {BY} at {BY}T"),
         at(NTK, LINEAR, FACTOR, f"and by {TIMES} at {TIMES}T"),
-        recipe=RECIPE,
     ),
     claim(
         "PE-DNTK-E",
         at(DYNAMIC, NTK_4, 1, f"At T dynamic linear scaling is below NTK by {BY}"),
         at(NTK_4, DYNAMIC, BY, f"At {BY}T NTK by {BY} is below dynamic linear scaling"),
         *(breaks(name, DIVERGES, BLOWN) for name in (NTK_4, ROPE, LINEAR_4)),
-        recipe=RECIPE,
     ),
     claim(
         "PE-REROPE",
@@ -296,7 +285,6 @@ CHECKS = claims(
         ),
         LAWS["ReRoPE"],
         LAWS["Leaky ReRoPE"],
-        recipe=RECIPE,
     ),
     # Chen et al. 2023 and SuperHOT: interpolation with further training, against further training alone.
     claim(
@@ -304,7 +292,6 @@ CHECKS = claims(
         at(TUNED, ROPE, BY, f"At {BY}T interpolation trained further is below RoPE as it was trained"),
         at(TUNED, TUNED_ROPE, BY, f"At {BY}T it is below RoPE trained further as much"),
         stays(TUNED, LEVEL, BY),
-        recipe=RECIPE,
     ),
     # RoPE, linear scaling by 4 and NTK by 2, 4, 8, none of them trained further.
     claim(
@@ -314,12 +301,10 @@ CHECKS = claims(
         spoils(NTK_4, "<=", LEVEL, f"At T NTK by {BY} costs at most {LEVEL} nats"),
         at(NTK_4, LINEAR_4, BY, f"At {BY}T NTK by {BY} is below linear scaling by {BY}"),
         at("rope-ntk-8", "rope-ntk-2", 8, "At 8T NTK by 8 is below NTK by 2"),
-        recipe=RECIPE,
     ),
     claim(
         "PE-F9",
         below("Beyond T dynamic NTK is below dynamic linear scaling", DYNAMIC_NTK, DYNAMIC, least=BEYOND),
         below("Beyond T dynamic NTK is below RoPE", DYNAMIC_NTK, ROPE, least=BEYOND),
-        recipe=RECIPE,
     ),
 )

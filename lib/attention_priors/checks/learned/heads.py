@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from attention_priors.claims.finding import ANY, RANK, SHARE, UNKNOWN, Estimate, Finding, Frames, mean, share
+from attention_priors.checks.measured import measuring
+from attention_priors.claims.finding import ANY, RANK, SHARE, UNKNOWN, Estimate, Frames, mean, share
 from attention_priors.claims.law import claim, claims
 
 RECIPE = "passkey-small"
@@ -101,111 +103,76 @@ def reach_lost(edit: str, than: str) -> Callable[[Frames], Estimate]:
     return over_seeds(EDITS, lambda rows: loss(rows, edit, than, True) - loss(rows, edit, than, False), (-2.0, 2.0))
 
 
-def _mirrored(frames: Frames) -> Frames:
-    """β with the other sign, and what follows from it."""
-    heads, found = frames[HEADS], frames[CORRELATIONS]
-    return {**frames, HEADS: heads.assign(beta=-heads["beta"]), CORRELATIONS: found.assign(rho=-found["rho"])}
-
-
-def _no_lift(frames: Frames) -> Frames:
-    heads = frames[HEADS]
-    return {**frames, HEADS: heads.assign(passkey_lift=heads["passkey_lift"] * 1e-3)}
-
-
-def _swapped(frames: Frames) -> Frames:
-    """The names of the trained and of the edited models exchanged."""
-    edits = frames[EDITS]
-    names = {"as trained": "negative to uniform", "negative to uniform": "as trained"}
-    return {**frames, EDITS: edits.assign(edit=edits["edit"].replace(names))}
-
-
 _NEGATIVE = f"β < {NEGATIVE:g}".replace("-", "−")
+
+of_heads, correlated, edited = (measuring(name, GATE) for name in (HEADS, CORRELATIONS, EDITS))
+
+claim = partial(claim, recipe=RECIPE)
 
 CHECKS = claims(
     claim(
         "BAM-F4",
-        Finding(
+        correlated(
             "The lower its β, the more a head attends to the key: rank correlation within layers",
             correlation("attention on the key, within layers"),
             "<",
             0.0,
-            metrics=(CORRELATIONS, GATE),
         ),
-        Finding(
+        correlated(
             "And not because attention contains the prior: the same for what content alone attends to",
             correlation("content alone on the key, within layers"),
             "<",
             0.0,
-            metrics=(CORRELATIONS, GATE),
             decides=False,
         ),
-        Finding(
+        of_heads(
             "The lower its β, the less a head attends to the 32 latest tokens: rank correlation within layers",
             over_seeds(HEADS, nearby, RANK),
-            ">",
-            0.0,
-            metrics=(HEADS, GATE),
         ),
         missing="that 0 < beta < 1 decays more slowly than beta near 1, beyond the 32 latest tokens",
-        recipe=RECIPE,
-        flip=_mirrored,
     ),
     claim(
         "BAM-C8",
-        Finding(
+        of_heads(
             f"From a start at 0 exponents become negative: the share of a model's heads with {_NEGATIVE}",
             negative,
             ">",
             FEW,
-            metrics=(HEADS, GATE),
             ours=True,
         ),
-        Finding(
+        of_heads(
             f"Heads with {_NEGATIVE} give the key sentence more than its even share: their lift",
             over_seeds(HEADS, lift),
             ">",
             1.0,
-            metrics=(HEADS, GATE),
         ),
-        Finding(
+        of_heads(
             "They are those that look at the key: P(one gives it more than another head of its layer)",
             over_seeds(HEADS, before_the_others, SHARE),
             ">",
             0.5,
-            metrics=(HEADS, GATE),
         ),
-        recipe=RECIPE,
-        flip=_no_lift,
     ),
     claim(
         "BAM-C21",
-        Finding(
+        edited(
             f"Heads with β < 0 made uniform cost reach: accuracy lost from {LONG} T on, less what is lost at T",
             reach_lost("negative to uniform", "as trained"),
-            ">",
-            0.0,
-            metrics=(EDITS, GATE),
         ),
-        Finding(
+        edited(
             "From there on they cost more than as many random heads made uniform",
             lost("negative to uniform", "random to uniform"),
-            ">",
-            0.0,
-            metrics=(EDITS, GATE),
             decides=False,
         ),
-        Finding(
+        edited(
             "The edit steers the reach and leaves the task: accuracy lost at T",
             lost("negative to uniform", "as trained", far=False),
             "<=",
             KEPT,
-            metrics=(EDITS, GATE),
             ours=True,
             decides=False,
         ),
         missing="selecting a prior before training (BAM-F8, BAM-C3); the paper speaks of learning and selecting "
         "priors, not of editing trained ones",
-        recipe=RECIPE,
-        flip=_swapped,
     ),
 )

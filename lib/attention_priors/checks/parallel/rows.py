@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from itertools import product
 from typing import Any
 
 import pandas as pd
 
 from attention_priors.checks.printed import HALF_UNIT, table, told
-from attention_priors.claims.law import Law
+from attention_priors.claims.law import Law, grid
 
 PAPER = "parallelcomp"
 LLAMA2, LLAMA3 = "Llama2", "Llama3"
@@ -87,24 +86,25 @@ def standing(n: int, row: str, column: str, whole: str, others: Iterable[str]) -
 
 def pairs(n: int, ahead: Iterable[str], behind: Iterable[str], columns: Iterable[str] = ("mean",)) -> list[dict]:
     """A case for every comparison of a row that is said to be ahead with one that is said to be behind."""
-    return [
-        {"table": n, "column": column, "ahead": first, "behind": second}
-        for column, first, second in product(columns, ahead, behind)
-    ]
-
-
-def score_ahead(table: int, column: str, ahead: str) -> float:
-    return cell(table, column, ahead)
-
-
-def score_behind(table: int, column: str, behind: str) -> float:
-    return cell(table, column, behind)
+    return grid(table=[n], column=columns, ahead=ahead, behind=behind)
 
 
 def ahead(text: str, cases: list[dict], repaired: Any = None, **said: Any) -> Law:
     """In every case the score behind lies below the score ahead; of perplexities, above."""
-    relation = ">" if cases[0]["table"] == PERPLEXITY else "<"
-    return Law(text, score_behind, score_ahead, cases, relation=relation, wrong=score_ahead, repaired=repaired, **said)
+
+    def score(table: int, column: str, ahead: str) -> float:
+        return cell(table, column, ahead)
+
+    return Law(
+        text,
+        lambda table, column, behind: cell(table, column, behind),
+        score,
+        cases,
+        relation=">" if cases[0]["table"] == PERPLEXITY else "<",
+        wrong=score,
+        repaired=repaired,
+        **said,
+    )
 
 
 def lowest(
@@ -129,8 +129,7 @@ def average_cases(n: int, *rows: str) -> list[dict]:
 
 def mean(n: int, row: str) -> float:
     """The mean of a row's tasks."""
-    (case,) = average_cases(n, row)
-    return mean_of(case["total"], case["tasks"])
+    return cell(n, "mean", row)
 
 
 def average_law(text: str, n: int, *rows: str, **said: Any) -> Law:
@@ -167,8 +166,4 @@ def repeated(text: str, here: int, there: int, rows: dict[str, str], wrong: str)
         functools.partial(same, there),
         {rows[row]: same(here, row) for row in rows},
         wrong=same(there, wrong),
-        tolerance=0,
     )
-
-
-# What the figure shows

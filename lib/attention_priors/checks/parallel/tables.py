@@ -30,7 +30,7 @@ from attention_priors.checks.parallel.rows import (
     wide,
 )
 from attention_priors.checks.printed import HALF_UNIT, table, told
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.law import Law, claim, claims, grid
 
 PLAIN, SMALLER = "Ours", "Ours-Compression"  # rows of Table 7
 PREFILL, GENERATION, MEMORY = "prefill (s)", "generation (ms/token)", "memory (MB)"
@@ -80,7 +80,7 @@ def copies(text: str, n: int, **said: Any) -> Law:
         text,
         lambda task: cell(n, task, "Ours"),
         partial(copied, n),
-        [{"task": task} for task in COPIED[n][1]],
+        grid(task=COPIED[n][1]),
         wrong=lambda task: cell(n, task, "ChatQA-2"),
         **said,
     )
@@ -183,17 +183,13 @@ def musique_distances() -> tuple[list[float], float]:
     return sorted(others["Musique"]), round(float((others - own).abs().min().drop("Musique").max()), 2)
 
 
-def distance(score: float, nearest: float) -> float:
-    return abs(score - nearest)
-
-
 def musique(n: int, score: float, **said: Any) -> Law:
     """One of the variants is as near to the score as the nearest is on any other task."""
     others, bound = musique_distances()
     case = {"score": score, "nearest": min(others, key=lambda value: abs(value - score)), "bound": bound}
     return Law(
         f"Musique, Table {n}: {score}; one of the method's variants is as near as on the other fifteen tasks.",
-        distance,
+        lambda score, nearest: abs(score - nearest),
         bound,
         [case],
         relation="<=",
@@ -351,7 +347,7 @@ CHECKS = claims(
             "The rows divide the layers into the blocks that the caption names: 1-8, 9-16, 25-32.",
             lambda layer: BLOCKS[layer],
             block_of,
-            [{"table": 6, "layer": first} for first in BLOCKS],
+            grid(table=[6], layer=BLOCKS),
             wrong="25-31",
             quote="layers 9-16 adopt the recency bias token eviction method, while layers 25-32 evict sink bias tokens",
             place="Table 6",
@@ -533,13 +529,11 @@ CHECKS = claims(
                 wrong={cell: ours for cell, (ours, _) in CELLS.items()},
                 answers=(1, 2, 3, 4, 5, 6),
             ),
-            Law(
+            told(
                 "The other 34 of 42 cells of these baselines agree with it.",
-                34,
-                agreeing,
-                [{"table": 2}],
+                lambda _: agreeing(),
+                {2: 34},
                 wrong=33,
-                tolerance=0,
                 answers=(1, 2, 3, 4, 5, 6),
             ),
             told(
@@ -556,14 +550,13 @@ CHECKS = claims(
     ),
     claim(
         "PC-E5",
-        Law("Abstract: models of 8B start from 8K.", 8, window, [{"billions": 8}], wrong=4, tolerance=0),
+        told("Abstract: models of 8B start from 8K.", window, {8: 8}, wrong=4),
         Law(
             "Conclusion: models of 8B start from 4K.",
             4,
             window,
             [{"billions": 8}],
             wrong=16,
-            tolerance=0,
             quote="extend inference length from 4K to 128K tokens",
             place="§6",
         ),
@@ -576,12 +569,11 @@ CHECKS = claims(
         ),
         corrected=(
             told("Llama3-8B starts from 8K, Llama2-7B from 4K.", window, {7: 4, 8: 8}, wrong=8),
-            Law(
+            told(
                 "Table 7 reaches 79742 MB, more than a card of 64 GB holds, so that it was measured on one of 80 GB "
                 "(or on several).",
-                79742,
                 capacity,
-                [{"card": 64}],
+                {64: 79742},
                 relation=">",
                 wrong=48458,
             ),
@@ -601,12 +593,11 @@ CHECKS = claims(
                 {f"Ours ({LLAMA3})": 44.93},
                 wrong=45.37,
             ),
-            Law(
+            told(
                 "the three other variants of the method have 24.96 to 26.68, and on no other task is the nearest of "
                 "them farther from it than 1.4 points.",
-                ([24.96, 26.68, 26.68], 1.4),
-                musique_distances,
-                [{"table": 1}],
+                lambda _: musique_distances(),
+                {1: ([24.96, 26.68, 26.68], 1.4)},
                 wrong=([24.96, 26.68, 26.68], 1.3),
                 tolerance=0.05,
             ),

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 
+import pandas as pd
+
+from attention_priors.checks.measured import measuring
 from attention_priors.checks.passkey.runs import HIGH, LONG, MARGIN, RECIPE, Runs
 from attention_priors.claims.finding import Estimate, Finding, Frames, exactly, largest, smallest, unknown
 from attention_priors.claims.law import claim, claims
@@ -57,45 +61,28 @@ def covered(frames: Frames) -> Estimate:
     return unknown(f"without {', '.join(missing)}") if missing else exactly(float(len(LISTED)))
 
 
-def reach(extreme: Callable[[Mapping[str, Estimate]], Estimate], *names: str) -> Callable[[Frames], Estimate]:
+def reach(extreme: Callable[[Mapping[str, Estimate]], Estimate], *names: str) -> Callable[[Runs], Estimate]:
     """The smallest or the largest accuracy of these at 64T."""
-
-    def estimate(frames: Frames) -> Estimate:
-        data = Runs(frames[COUNTS])
-        return extreme({name: data.at(name, LONG * data.trained) for name in names})
-
-    return estimate
+    return lambda data: extreme(data.each(names, LONG))
 
 
-def lead(ours: str, theirs: str) -> Callable[[Frames], Estimate]:
+def lead(ours: str, theirs: str) -> Callable[[Runs], Estimate]:
     """In mean accuracy above T, within the seeds of both that passed the gate."""
-
-    def estimate(frames: Frames) -> Estimate:
-        data = Runs(frames[COUNTS])
-        return data.lead(ours, theirs, data.beyond(ours, theirs, least=1.0))
-
-    return estimate
+    return lambda data: data.lead(ours, theirs, data.beyond(ours, theirs, least=1.0))
 
 
-def far(ours: str, theirs: str = "") -> Callable[[Frames], Estimate]:
-    """Accuracy at 16T, or what is left of it over that of another, within the seeds of both that passed the gate."""
-
-    def estimate(frames: Frames) -> Estimate:
-        data = Runs(frames[COUNTS])
-        length = FAR * data.trained
-        return data.lead(ours, theirs, [length]) if theirs else data.at(ours, length)
-
-    return estimate
+def far(ours: str, theirs: str) -> Callable[[Runs], Estimate]:
+    """What is left of accuracy at 16T over that of another, within the seeds of both that passed the gate."""
+    return lambda data: data.lead(ours, theirs, [FAR * data.trained])
 
 
-def goes_with(quantity: str) -> Callable[[Frames], Estimate]:
+def goes_with(quantity: str) -> Callable[[pd.DataFrame], Estimate]:
     """Spearman's correlation of a mass with accuracy over encodings; the permutation test decides about 0.
 
     Where it does not exclude 0 at a level, neither does the interval.
     """
 
-    def estimate(frames: Frames) -> Estimate:
-        frame = frames[TAILS]
+    def estimate(frame: pd.DataFrame) -> Estimate:
         found = correlation(frame, quantity)
         note = f"{found.n} encodings passed the gate"
         if math.isnan(found.rho):
@@ -116,6 +103,10 @@ def goes_with(quantity: str) -> Callable[[Frames], Estimate]:
     return estimate
 
 
+measured = measuring(COUNTS, read=lambda frames: Runs(frames[COUNTS]))
+of_tails = measuring(TAILS)
+claim = partial(claim, recipe=RECIPE)
+
 CHECKS = claims(
     claim(
         "X-11",
@@ -126,64 +117,52 @@ CHECKS = claims(
             len(LISTED),
             metrics=(BY_LENGTH, CHUNKS),
         ),
-        Finding(
+        measured(
             f"Heavy tails reach: KERPLE's kernels, Sandwich, and BAM with SSMax and without, have {HIGH} at 64T",
             reach(smallest, *HEAVY),
             ">=",
             HIGH,
-            metrics=(COUNTS,),
             ours=True,
         ),
-        Finding(
+        measured(
             f"T5's buckets, ALiBi, NoPE, RoPE and sinusoidal embeddings do not: below {HIGH} at 64T",
             reach(largest, *OTHERS),
             "<",
             HIGH,
-            metrics=(COUNTS,),
             ours=True,
         ),
-        Finding(
+        measured(
             f"Negative exponents are not needed: BAM leads KERPLE power by less than {MARGIN} above T",
             lead("bam", "kerple-power"),
             "<",
             MARGIN,
-            metrics=(COUNTS,),
             ours=True,
         ),
-        Finding(
+        measured(
             f"Trained parameters are not needed: BAM leads Sandwich by less than {MARGIN} above T",
             lead("bam", "sandwich"),
             "<",
             MARGIN,
-            metrics=(COUNTS,),
             ours=True,
         ),
-        Finding(
-            "Over encodings the prior's mass beyond T goes with accuracy at 64T (Spearman)",
-            goes_with("far"),
-            ">",
-            0.0,
-            metrics=(TAILS,),
-        ),
-        Finding(
-            "So does the smaller of its near and its far mass (Spearman)", goes_with("both"), ">", 0.0, metrics=(TAILS,)
-        ),
-        recipe=RECIPE,
+        of_tails("Over encodings the prior's mass beyond T goes with accuracy at 64T (Spearman)", goes_with("far")),
+        of_tails("So does the smaller of its near and its far mass (Spearman)", goes_with("both")),
     ),
     claim(
         "X-33",
-        Finding(
-            "FIRE answers more than ALiBi at 16T", far("fire", "alibi"), ">", 0.0, margin=MARGIN, metrics=(COUNTS,)
-        ),
-        Finding("So does stick-breaking", far("stick-breaking", "alibi"), ">", 0.0, margin=MARGIN, metrics=(COUNTS,)),
-        Finding(
+        measured("FIRE answers more than ALiBi at 16T", far("fire", "alibi"), margin=MARGIN),
+        measured("So does stick-breaking", far("stick-breaking", "alibi"), margin=MARGIN),
+        measured(
             f"DAPE over KERPLE log answers no fewer there than KERPLE log, within {MARGIN}",
             far("dape", "kerple-log"),
             ">=",
             -MARGIN,
-            metrics=(COUNTS,),
         ),
-        Finding(f"RoPE with a learned sink stays below {FEW} there", far("rope-sinks"), "<", FEW, metrics=(COUNTS,)),
-        recipe=RECIPE,
+        measured(
+            f"RoPE with a learned sink stays below {FEW} there",
+            lambda data: data.at("rope-sinks", FAR * data.trained),
+            "<",
+            FEW,
+        ),
     ),
 )

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from attention_priors import evaluation, runtime
 from attention_priors.checks.printed import told
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.law import Law, claim, claims, grid
 from attention_priors.config import ModelConfig
 from attention_priors.model import Transformer
 from attention_priors.tasks import passkey
@@ -105,27 +105,25 @@ CHECKS = claims(
             tokens_of,
             PRINTED,
             wrong={"filler": 767, "context": 824, "prompt": 840},
-            tolerance=0,
         ),
         told(
             "The printed counts add up: 32 + 25 + 768 = 825, and 16 more are 841.",
             lambda *parts: sum(parts),
             {(32, 25, 768): 825, (32, 25, 768, 16): 841},
             wrong=841,
-            tolerance=0,
         ),
         Law(
             "The key and the answer after <the passkey is :> are five digits, a token each.",
             [5, 5, 5],
             digits,
-            [{"sample": k} for k in range(SAMPLES)],
+            grid(sample=range(SAMPLES)),
             wrong=[5, 5, 4],
         ),
         Law(
             "All five must match: a guesser has 1e-5.",
             1e-5,
             hits,
-            [{"answer": each} for each in ("31415", "00000")],
+            grid(answer=("31415", "00000")),
             wrong=1e-4,
             tolerance=1e-15,
         ),
@@ -134,7 +132,7 @@ CHECKS = claims(
             "does.",
             5,
             accepted,
-            [{"sample": k, "changed": n} for k, n in product((0, 6, 13, 19), range(6))],
+            grid(sample=(0, 6, 13, 19), changed=range(6)),
             wrong=4,
         ),
         practice="Teacher forcing answers all prompts of a length in one pass. Shares of right digits would not "

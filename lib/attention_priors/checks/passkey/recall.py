@@ -9,12 +9,14 @@ sentences are about 16 pairs unless they name another load; a run speaks where i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
+from attention_priors.checks.measured import measuring
 from attention_priors.checks.passkey.runs import Runs
-from attention_priors.claims.finding import Estimate, Finding, Frames, largest, mean, smallest, unknown
+from attention_priors.claims.finding import Estimate, largest, mean, smallest, unknown
 from attention_priors.claims.law import claim, claims
 from attention_priors.experiments.continuations import resampled
 from attention_priors.experiments.recall import LEARNED, at_load
@@ -34,16 +36,12 @@ TAILS = ("bam", "bam-ssmax", "kerple-power", "kerple-log")  # priors that fall s
 TURN = ("rope", "sinusoidal")  # angles that training has not shown
 
 
-def read(frames: Frames) -> Runs:
-    """All runs, by their answers to 16 pairs."""
-    return Runs(at_load(frames[ANSWERS]))
+about = measuring(ANSWERS, read=lambda frames: Runs(at_load(frames[ANSWERS])))  # of answers to 16 pairs
 
 
-def spread(frames: Frames) -> Estimate:
+def spread(data: Runs) -> Estimate:
     """The distance of the quartiles over encodings of accuracy at 16T; the interval resamples encodings."""
-    data = read(frames)
-    names = list(dict.fromkeys(name for name, _ in data.runs))
-    found = {name: data.at(name, FAR * data.trained) for name in data.present(names)}
+    found = data.each(data.present(dict.fromkeys(name for name, _ in data.runs)), FAR)
     values = np.array([each.value for each in found.values() if not np.isnan(each.value)])
     note = f"{len(values)} encodings passed the gate"
     if len(values) < ENOUGH:
@@ -61,32 +59,22 @@ def spread(frames: Frames) -> Estimate:
     return Estimate(float(quartiles[1] - quartiles[0]), interval, seeds, said)
 
 
-def extreme(pick: Callable[[Mapping[str, Estimate]], Estimate], names: tuple[str, ...]) -> Callable[[Frames], Estimate]:
+def extreme(pick: Callable[[Mapping[str, Estimate]], Estimate], *names: str) -> Callable[[Runs], Estimate]:
     """The smallest or the largest accuracy of some encodings at 16T."""
-
-    def estimate(frames: Frames) -> Estimate:
-        data = read(frames)
-        return pick({encoding(name).label: data.at(name, FAR * data.trained) for name in names})
-
-    return estimate
+    return lambda data: pick({encoding(name).label: found for name, found in data.each(names, FAR).items()})
 
 
-def lead(ours: str, theirs: str) -> Callable[[Frames], Estimate]:
+def lead(ours: str, theirs: str) -> Callable[[Runs], Estimate]:
     """In accuracy at 16T, within the seeds of both that passed."""
-
-    def estimate(frames: Frames) -> Estimate:
-        data = read(frames)
-        return data.lead(ours, theirs, [FAR * data.trained])
-
-    return estimate
+    return lambda data: data.lead(ours, theirs, [FAR * data.trained])
 
 
-def cost(frames: Frames) -> Estimate:
+def cost(answers: pd.DataFrame) -> Estimate:
     """Accuracy with LIGHT less that with HEAVY pairs at 16T, a mean over encodings within each seed.
 
     Of the encodings that still carry LIGHT pairs there: who has lost the distance has no load to lose.
     """
-    answers, passed = frames[ANSWERS], read(frames).passed
+    passed = Runs(at_load(answers)).passed
     far = answers[answers["length"] == FAR * answers["trained"]]
     share = (far["correct"] / far["queries"]).groupby([far["encoding"], far["seed"], far["load"]]).mean()
     wide = share.unstack("load").reindex(columns=[LIGHT, HEAVY]).dropna()
@@ -95,77 +83,60 @@ def cost(frames: Frames) -> Estimate:
     return mean(losses.to_dict(), (-1.0, 1.0))
 
 
-def _about(text: str, found: Callable[[Frames], Estimate], relation: str, bound: float, **more) -> Finding:
-    return Finding(text, found, relation, bound, metrics=(ANSWERS,), **more)
-
-
-def _mirrored(frames: Frames) -> Frames:
-    """Beyond T what was answered is missed, and what was missed is answered."""
-    rows: pd.DataFrame = frames[ANSWERS].copy()
-    far = rows["length"] > rows["trained"]
-    rows.loc[far, "correct"] = (rows["queries"] - rows["correct"])[far]
-    return {**frames, ANSWERS: rows}
-
+claim = partial(claim, recipe=RECIPE)
 
 CHECKS = claims(
     claim(
         "X-40",
-        _about(
+        about(
             f"The quartiles over encodings of accuracy at {FAR}T lie {SPREAD:g} apart or more",
             spread,
             ">=",
             SPREAD,
             ours=True,
         ),
-        recipe=RECIPE,
     ),
     claim(
         "X-41",
-        _about(
+        about(
             f"Who divides the work carries {LEARNED} pairs to {FAR}T: the lowest accuracy of RoPE and a window on "
             f"half of the heads, with BAM's prior and without",
-            extreme(smallest, DIVIDE),
+            extreme(smallest, *DIVIDE),
             ">=",
             HALF,
             ours=True,
         ),
-        _about(
+        about(
             f"So do priors with heavy tails: the lowest accuracy of BAM, BAM SSMax and KERPLE's two at {FAR}T",
-            extreme(smallest, TAILS),
+            extreme(smallest, *TAILS),
             ">=",
             HALF,
             ours=True,
         ),
-        _about(
+        about(
             f"RoPE and sinusoidal embeddings do not carry them there: the higher accuracy of the two at {FAR}T",
-            extreme(largest, TURN),
+            extreme(largest, *TURN),
             "<",
             HALF,
             ours=True,
         ),
-        _about(
+        about(
             f"ALiBi and NoPE do not either: the higher accuracy of the two at {FAR}T",
-            extreme(largest, ("alibi", "nope")),
+            extreme(largest, "alibi", "nope"),
             "<",
             HALF,
             ours=True,
         ),
-        _about(
+        about(
             f"A forget gate that starts slow is between: it leads ALiBi at {FAR}T",
             lead("fox-slow", "alibi"),
-            ">",
-            0.0,
             margin=LEAD,
         ),
-        _about(
-            "and half of the heads with a window lead it", lead("half-rope-window", "fox-slow"), ">", 0.0, margin=LEAD
-        ),
-        recipe=RECIPE,
-        flip=_mirrored,
+        about("and half of the heads with a window lead it", lead("half-rope-window", "fox-slow"), margin=LEAD),
     ),
     claim(
         "X-42",
-        _about(
+        measuring(ANSWERS)(
             f"At {FAR}T {HEAVY} pairs are answered less often than {LIGHT}, by {COST:g} or more, a mean over the "
             f"encodings that still answer {HALF:g} of {LIGHT}",
             cost,
@@ -173,6 +144,5 @@ CHECKS = claims(
             COST,
             ours=True,
         ),
-        recipe=RECIPE,
     ),
 )

@@ -8,10 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
+from attention_priors.checks.measured import measuring
 from attention_priors.checks.passkey.runs import (
     BY_LENGTH,
     HIGH,
@@ -22,6 +24,7 @@ from attention_priors.checks.passkey.runs import (
     REACH,
     RECIPE,
     SAMPLES,
+    Runs,
     read,
 )
 from attention_priors.claims.finding import Estimate, Finding, Frames, largest, mean, share, smallest, unknown
@@ -39,42 +42,31 @@ NEARLY_ALL = 5  # of the six encodings
 BANDS, EMPTY_CELLS = 5, 3 / 55  # of Fig. 3: 11 lengths (Table 5) and five depths would make 55
 
 
-def stays(frames: Frames) -> Estimate:
+def stays(data: Runs) -> Estimate:
     """The lowest accuracy of BAM SSMax at any length up to 64T."""
-    return smallest(read(frames).at_every(OURS, LONG))
+    return smallest(data.at_every(OURS, LONG))
 
 
-def far(frames: Frames) -> Estimate:
+def far(data: Runs) -> Estimate:
     """BAM SSMax at 500T."""
-    data = read(frames)
     return data.at(OURS, FAR * data.trained)
 
 
-def falls(frames: Frames) -> Estimate:
+def falls(data: Runs) -> Estimate:
     """ALiBi SSMax at T, less at the longest length that it shares with BAM SSMax."""
-    data, name = read(frames), "alibi-ssmax"
+    name = "alibi-ssmax"
     last = data.beyond(name, OURS)[-1:]
     found = between(data.counts(name, [data.trained]), data.counts(name, last))
     return unknown(data.why(name, OURS)) if math.isnan(found.value) else found
 
 
-def highest(*names: str, at: int) -> Callable[[Frames], Estimate]:
+def highest(*names: str, at: int) -> Callable[[Runs], Estimate]:
     """The highest accuracy of any of these at `at` times T."""
-
-    def estimate(frames: Frames) -> Estimate:
-        data = read(frames)
-        return largest({name: data.at(name, at * data.trained) for name in names})
-
-    return estimate
+    return lambda data: largest(data.each(names, at))
 
 
-def lead(ours: str, others: Iterable[str]) -> Callable[[Frames], Estimate]:
-    return lambda frames: read(frames).ahead([ours], others)
-
-
-def gaining(frames: Frames) -> Estimate:
+def gaining(data: Runs) -> Estimate:
     """How many of the six gain from SSMax in the mean from 2T to 64T: surely, and at most."""
-    data = read(frames)
     gains = {base: data.lead(f"{base}-ssmax", base, data.beyond(f"{base}-ssmax", base)) for base in (*BASES, "bam")}
 
     def interval(level: float) -> tuple[float, float]:
@@ -152,14 +144,16 @@ def _step(reach: int, lengths: list[int]) -> float:
     return min((math.log2(length / reach) for length in lengths if length > reach), default=math.inf)
 
 
-def accuracy(text: str, estimate: Callable[[Frames], Estimate], relation: str, bound: float, **more) -> Finding:
-    return Finding(text, estimate, relation, bound, metrics=(BY_LENGTH, *more.pop("also", ())), **more)
+accuracy = measuring(BY_LENGTH, read=read)
+of_cells = measuring(BY_LENGTH, SAMPLES)
 
 
 def leads(text: str, ours: str, others: Iterable[str]) -> Finding:
     """A lead in mean accuracy from 2T to 64T over each of the others."""
     return accuracy(
-        f"{text} (smallest lead in mean accuracy from 2T to 64T)", lead(ours, tuple(others)), ">", 0.0, margin=MARGIN
+        f"{text} (smallest lead in mean accuracy from 2T to 64T)",
+        lambda data: data.ahead([ours], others),
+        margin=MARGIN,
     )
 
 
@@ -188,6 +182,8 @@ def varied(frames: Frames) -> str:
     return f"{said}; trained at one, at {own['length'].max() / own['trained'].iloc[0]:g}T: {told}"
 
 
+claim = partial(claim, recipe=RECIPE)
+
 CHECKS = claims(
     claim(
         "BAM-F2",
@@ -198,9 +194,7 @@ CHECKS = claims(
             PERFECT,
             ours=True,
         ),
-        accuracy(
-            "ALiBi SSMax falls off: its accuracy at T less that at the longest length", falls, ">", 0.0, margin=MARGIN
-        ),
+        accuracy("ALiBi SSMax falls off: its accuracy at T less that at the longest length", falls, margin=MARGIN),
         accuracy(
             f"Sinusoidal, RoPE and NoPE with SSMax are {CHANCE_AT}",
             highest("sinusoidal-ssmax", "rope-ssmax", "nope-ssmax", at=SOON),
@@ -210,40 +204,32 @@ CHECKS = claims(
             beyond=varied,
             also=(CONFOUND,),
         ),
-        recipe=RECIPE,
     ),
     claim(
         "BAM-F3",
-        accuracy(
-            "Most cells of length and depth are perfect", cells(lambda share: share == 1), ">", 0.5, also=(SAMPLES,)
-        ),
-        accuracy(
+        of_cells("Most cells of length and depth are perfect", cells(lambda share: share == 1), ">", 0.5),
+        of_cells(
             "No more than 3 in 55 cells of length and depth are at 0",
             cells(lambda share: share == 0),
             "<=",
             EMPTY_CELLS,
-            also=(SAMPLES,),
         ),
         accuracy(f"BAM SSMax at {FAR}T: accuracy above {HIGH}", far, ">", HIGH),
-        recipe=RECIPE,
     ),
     claim(
         "BAM-F13",
         leads("Without SSMax BAM is ahead of every other encoding", "bam", BASES),
         HELPS,
-        recipe=RECIPE,
     ),
     claim(
         "BAM-C1",
         accuracy(f"BAM SSMax at {FAR}T: accuracy of at least {HIGH}", far, ">=", HIGH, ours=True),
-        accuracy(
+        measuring(BY_LENGTH, REACH)(
             f"BAM SSMax keeps {HIGH} more than {RATIO} times as far as the best other, in doublings (reach)",
             further,
             ">",
             math.log2(RATIO),
-            also=(REACH,),
         ),
-        recipe=RECIPE,
     ),
     claim(
         "BAM-C6",
@@ -264,13 +250,11 @@ CHECKS = claims(
             beyond=varied,
             also=(CONFOUND,),
         ),
-        recipe=RECIPE,
     ),
     claim(
         "BAM-C13",
         HELPS,
         leads("A good encoding is needed: BAM SSMax leads all others that have SSMax", OURS, SCALED),
         leads("It does not suffice: BAM SSMax leads BAM without SSMax", OURS, ("bam",)),
-        recipe=RECIPE,
     ),
 )

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pandas as pd
+
+from attention_priors.checks.measured import measuring
 from attention_priors.checks.passkey.runs import RECIPE
-from attention_priors.claims.finding import Estimate, Finding, Frames, exactly, unknown
+from attention_priors.claims.finding import Estimate, exactly, unknown
 from attention_priors.claims.law import claim, claims
 from attention_priors.experiments.correlation import kendall
 from attention_priors.experiments.robustness import ARMS, BENCHMARK, order, scores
@@ -21,11 +24,11 @@ SAID = dict(
 )
 
 
-def agreement(arm: str) -> Callable[[Frames], Estimate]:
+def agreement(arm: str) -> Callable[[pd.DataFrame], Estimate]:
     """Kendall's tau of an arm with the benchmark."""
 
-    def of(frames: Frames) -> Estimate:
-        found = scores(frames[COUNTS])
+    def of(frame: pd.DataFrame) -> Estimate:
+        found = scores(frame)
         means = found.groupby(["arm", "encoding"])["score"].mean().unstack("arm")
         if not {arm, BENCHMARK} <= set(means):
             return unknown("not measured, or its gate missed")
@@ -36,35 +39,24 @@ def agreement(arm: str) -> Callable[[Frames], Estimate]:
     return of
 
 
-def turned(frames: Frames) -> Estimate:
+def turned(frame: pd.DataFrame) -> Estimate:
     """Pairs that an encoding leads for certain in the benchmark, and the other for certain in some arm."""
-    rows = order(frames[COUNTS])
+    rows = order(frame)
     if set(rows["arm"]) != set(ARMS):
         return unknown("not every arm was measured")
     return exactly(float(rows["turned"].sum()), note=f"of {int(rows['pairs'].sum())} in all arms")
 
 
+measured = measuring(COUNTS)
+
 CHECKS = claims(
     claim(
         "X-36",
         *(
-            Finding(
-                f"The encodings keep their order {said}: Kendall's tau",
-                agreement(arm),
-                ">",
-                HELD,
-                metrics=(COUNTS,),
-                ours=True,
-            )
+            measured(f"The encodings keep their order {said}: Kendall's tau", agreement(arm), ">", HELD, ours=True)
             for arm, said in SAID.items()
         ),
-        Finding(
-            "No pair that differs for certain turns for certain in any of these",
-            turned,
-            "<=",
-            0.0,
-            metrics=(COUNTS,),
-        ),
+        measured("No pair that differs for certain turns for certain in any of these", turned, "<=", 0.0),
         recipe=RECIPE,
     )
 )

@@ -98,6 +98,10 @@ class Runs:
         lengths = [lengths] if isinstance(lengths, int) else list(lengths)
         return self._said(share(self.counts(name, lengths)), lengths, name)
 
+    def each(self, names: Iterable[str], times: int) -> dict[str, Estimate]:
+        """Accuracy of some encodings at `times` times T, by name."""
+        return {name: self.at(name, times * self.trained) for name in names}
+
     def at_every(self, name: str, most: int) -> dict[str, Estimate]:
         """Accuracy at every length asked up to `most` times T, and at that one in any case."""
         lengths = {*self.lengths(name, most=most), most * self.trained}

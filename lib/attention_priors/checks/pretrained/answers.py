@@ -9,12 +9,13 @@ far one, with forty at random none; with these forty windowed, all others under 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 
 import pandas as pd
 
+from attention_priors.checks.measured import measuring
 from attention_priors.claims.finding import ANY, SHARE, Estimate, Finding, Frames, mean, unknown
 from attention_priors.claims.law import claim, claims
 from attention_priors.evaluation import binomial_interval
@@ -49,29 +50,28 @@ def lengths(frame: pd.DataFrame, beyond: bool) -> list[int]:
     return every[-1:] if beyond else [length for length in every if length <= frame["trained"].iloc[0]]
 
 
-def loses(frames: Frames, more: str, less: str, beyond: bool) -> Estimate:
+def loses(frame: pd.DataFrame, more: str, less: str, beyond: bool) -> Estimate:
     """How much more is lost under one way to read than under another, on the same tokens."""
-    frame = frames[LOSSES]
     where = lengths(frame, beyond)
     return over(frame, by_document(frame, more, where) - by_document(frame, less, where))
 
 
-def evicted(frames: Frames, region: str, less: str) -> Estimate:
+def evicted(frame: pd.DataFrame, region: str, less: str) -> Estimate:
     """How much more is lost without some keys than without others, a mean over the thirds of the layers.
 
     Not in all layers at once, as this was first asked: a text whose first keys nobody sees in any layer is a text that
     begins after them, and its next token becomes the sink.
     """
-    frame = frames[EVICTION]
     losses = (
         frame[(frame["layers"] != EVERY) | (frame["region"] == BASE)].groupby(["region", "document"])["loss"].mean()
     )
     return over(frame, losses[region] - losses[less])
 
 
-def of_heads(frames: Frames, number: Callable[[pd.DataFrame], float], within: tuple[float, float] = ANY) -> Estimate:
+def of_heads(
+    frame: pd.DataFrame, number: Callable[[pd.DataFrame], float], within: tuple[float, float] = ANY
+) -> Estimate:
     """A number of all heads in a document."""
-    frame = frames[HEADS]
     return over(frame, pd.Series({name: number(own) for name, own in frame.groupby("document")}, dtype=float), within)
 
 
@@ -80,14 +80,9 @@ def sink_ratio(own: pd.DataFrame, what: str = "key") -> float:
     return own.loc[own["sink"] > HALF, f"{what}_ratio"].median()
 
 
-def nearer(frames: Frames, than: str, what: str) -> Estimate:
+def nearer(than: str, what: str) -> Callable[[pd.DataFrame], float]:
     """How much less attention differs from one prior than from another, in total variation, a mean over heads."""
-    return of_heads(frames, lambda own: (own[than] - own[what]).mean())
-
-
-def told_by_position(frames: Frames) -> Estimate:
-    """What is left of 1 less the total variation from lag and first key alone, a mean over heads."""
-    return of_heads(frames, lambda own: 1 - own["by_lag"].mean(), SHARE)
+    return lambda own: (own[than] - own[what]).mean()
 
 
 def right(frame: pd.DataFrame, way: str, longest: bool = False) -> tuple[int, int]:
@@ -97,9 +92,8 @@ def right(frame: pd.DataFrame, way: str, longest: bool = False) -> tuple[int, in
     return int(own["correct"].sum()), len(own)
 
 
-def finds(frames: Frames, more: str, less: str = "", longest: bool = False) -> Estimate:
+def finds(frame: pd.DataFrame, more: str, less: str = "", longest: bool = False) -> Estimate:
     """How many more keys one way to read finds than another, or than none."""
-    frame = frames[KEYS]
     counts = [right(frame, way, longest) for way in (more, less) if way]
     note = f"{frame['model'].iloc[0]}, {counts[0][1]} prompts"
     if not all(asked for _, asked in counts):
@@ -136,9 +130,8 @@ def between(frame: pd.DataFrame, order: str, other: str) -> Estimate:
     return replace(mean(dict(enumerate(gap)), (-1.0, 1.0)), seeds=(), note=note) if len(gap) else unknown(note)
 
 
-def leads(frames: Frames, more: tuple[str, int | None], less: tuple[str, int | None]) -> Estimate:
+def leads(frame: pd.DataFrame, more: tuple[str, int | None], less: tuple[str, int | None]) -> Estimate:
     """How many more keys are found with the heads of one order and number far than with another's."""
-    frame = frames[FAR]
     few, every = fewest(frame), int(frame["heads"].iloc[0])
     numbers = {FEW: few, ALL: every, REST: every - few, None: None}
     if more[1] is less[1] is None:
@@ -153,241 +146,208 @@ def found(hits: int, asked: int) -> Estimate:
     return Estimate(hits / asked, lambda level: binomial_interval(hits, asked, level))
 
 
-def finding(
-    text: str, estimate: Callable[[Frames], Estimate], relation: str, bound: float, metric: str, **more: bool
+# Findings
+
+
+def within(text: str, more: str, less: str, *bound: object, longest: bool = False, **how: object) -> Finding:
+    """How much more is lost under one way to read than under another, within the trained length."""
+    return measuring(LOSSES)(text, partial(loses, more=more, less=less, beyond=longest), *bound, **how)
+
+
+beyond = partial(within, longest=True)  # at the longest length
+
+
+def heads(
+    text: str,
+    number: Callable[[pd.DataFrame], float],
+    *bound: object,
+    within: tuple[float, float] = ANY,
+    **how: object,
 ) -> Finding:
-    return Finding(text, estimate, relation, bound, metrics=(metric,), **more)
+    """A number of all heads in a document."""
+    return measuring(HEADS)(text, partial(of_heads, number=number, within=within), *bound, **how)
 
 
-def loss(text: str, more: str, less: str, beyond: bool) -> Finding:
-    return finding(text, partial(loses, more=more, less=less, beyond=beyond), ">", 0.0, LOSSES)
+def keys(text: str, more: str, less: str = "", *bound: object, longest: bool = False, **how: object) -> Finding:
+    """How many more keys one way to read finds than another, or than none."""
+    return measuring(KEYS)(text, partial(finds, more=more, less=less, longest=longest), *bound, **how)
 
+
+eviction, far = measuring(EVICTION), measuring(FAR)
+
+SINK_BY_NORM = heads(
+    "Heads with more than half of their attention on the first key form this sink by a key of larger norm than the "
+    "text's median",
+    sink_ratio,
+    ">",
+    1.0,
+)
+
+claim = partial(claim, recipe=RECIPE)
 
 CHECKS = claims(
     claim(
         "X-18",
-        loss("At the longest length the model as it is loses more than with the NTK-aware base", "as-is", "ntk", True),
-        loss("... than with YaRN", "as-is", "yarn", True),
-        loss("... than with a window and four sinks", "as-is", "sinks", True),
-        recipe=RECIPE,
+        beyond("At the longest length the model as it is loses more than with the NTK-aware base", "as-is", "ntk"),
+        beyond("... than with YaRN", "as-is", "yarn"),
+        beyond("... than with a window and four sinks", "as-is", "sinks"),
         practice="A model with RoPE must not be given more than it was trained on as it is; each of these three is one "
         "line (integrations.extending), and none trains anything.",
     ),
     claim(
         "X-19",
-        loss("Within the trained length interpolation loses more than the NTK-aware base", "pi", "ntk", False),
-        loss("At the longest length it does, too", "pi", "ntk", True),
-        recipe=RECIPE,
+        within("Within the trained length interpolation loses more than the NTK-aware base", "pi", "ntk"),
+        beyond("At the longest length it does, too", "pi", "ntk"),
         practice="Without fine-tuning take the NTK-aware base or YaRN, not interpolation.",
     ),
     claim(
         "X-20",
         *(
-            loss(f"Within the trained length {name} loses more than the model as it is", way, "as-is", False)
+            within(f"Within the trained length {name} loses more than the model as it is", way, "as-is")
             for way, name in (("pi", "interpolation"), ("ntk", "the NTK-aware base"), ("yarn", "YaRN"))
         ),
-        recipe=RECIPE,
         practice="Set an extension by a fixed factor only for texts that need it: short ones pay for it.",
     ),
-    claim(
-        "X-21",
-        finding(
-            "Heads with more than half of their attention on the first key form this sink by a key of larger norm "
-            "than the text's median",
-            lambda frames: of_heads(frames, sink_ratio),
-            ">",
-            1.0,
-            HEADS,
-        ),
-        recipe=RECIPE,
-        practice="A sink is found by its weight, not by the length of its key.",
-    ),
+    claim("X-21", SINK_BY_NORM, practice="A sink is found by its weight, not by the length of its key."),
     claim(
         "X-22",
-        finding(
-            "Without the first four keys more is lost than with all",
-            partial(evicted, region="first keys", less=BASE),
-            ">",
-            0.0,
-            EVICTION,
+        eviction(
+            "Without the first four keys more is lost than with all", partial(evicted, region="first keys", less=BASE)
         ),
-        finding(
-            "... than without the four nearest",
-            partial(evicted, region="first keys", less="nearest keys"),
-            ">",
-            0.0,
-            EVICTION,
-        ),
-        finding(
+        eviction("... than without the four nearest", partial(evicted, region="first keys", less="nearest keys")),
+        eviction(
             "Without the keys between the first four and the nearest 256 more is lost than with all",
             partial(evicted, region="all between", less=BASE),
-            ">",
-            0.0,
-            EVICTION,
         ),
-        recipe=RECIPE,
         practice="A cache that drops old keys keeps the first ones.",
     ),
     claim(
         "X-23",
-        finding(
-            "The mean logit by lag, with a bias for the first key, is nearer to the heads' attention than the "
-            "uniform prior",
-            partial(nearer, than="by_nothing", what="by_lag"),
-            ">",
-            0.0,
-            HEADS,
+        heads(
+            "The mean logit by lag, with a bias for the first key, is nearer to the heads' attention than the uniform "
+            "prior",
+            nearer("by_nothing", "by_lag"),
         ),
-        finding(
+        heads(
             "A generalised Gaussian in its place is no further from it than 0.05 of total variation",
-            partial(nearer, than="by_ggd", what="by_lag"),
+            nearer("by_ggd", "by_lag"),
             "<=",
             SAME,
-            HEADS,
             ours=True,
         ),
-        finding(
+        heads(
             "Position alone tells where more than half of the attention goes",
-            told_by_position,
+            lambda own: 1 - own["by_lag"].mean(),  # what is left of 1 less the total variation from lag and first key
             ">",
             HALF,
-            HEADS,
+            within=SHARE,
             ours=True,
         ),
-        recipe=RECIPE,
         practice="What a prior would have to carry in a model with RoPE can be read from its logits.",
     ),
     claim(
         "X-24",
-        finding(
-            "ParallelComp finds more keys than the last window",
-            partial(finds, more="parallel", less="last"),
-            ">",
-            0.0,
-            KEYS,
-        ),
-        finding(
-            "... and no fewer than the model that reads the whole text",
-            partial(finds, more="parallel", less="as-is"),
-            ">=",
-            0.0,
-            KEYS,
-        ),
+        keys("ParallelComp finds more keys than the last window", "parallel", "last"),
+        keys("... and no fewer than the model that reads the whole text", "parallel", "as-is", ">="),
         *(
-            finding(
-                f"Beyond T it finds {text}",
-                partial(finds, more="parallel", less=less, longest=True),
-                relation,
-                0.0,
-                KEYS,
-                decides=False,
-            )
+            keys(f"Beyond T it finds {text}", "parallel", less, relation, longest=True, decides=False)
             for text, less, relation in (
                 ("more than the last window", "last", ">"),
                 ("no fewer than the whole text", "as-is", ">="),
             )
         ),
-        recipe=RECIPE,
     ),
     claim(
         "X-25",
-        finding(
-            "ParallelComp's self-information finds more keys than BM25, which needs no model",
-            partial(finds, more="parallel", less="lexical"),
-            ">",
-            0.0,
-            KEYS,
-        ),
-        recipe=RECIPE,
+        keys("ParallelComp's self-information finds more keys than BM25, which needs no model", "parallel", "lexical"),
         practice="Try BM25 before a model ranks chunks.",
     ),
     claim(
         "X-27",
-        finding(
+        far(
             "With all heads far more keys are found than with the fewest that fetch them best far (forty), the "
             "others in a window",
             partial(leads, more=("fetching", ALL), less=("fetching", FEW)),
-            ">",
-            0.0,
-            FAR,
         ),
-        finding(
-            "... and than with all but these",
-            partial(leads, more=("fetching", ALL), less=("others", REST)),
-            ">",
-            0.0,
-            FAR,
-        ),
-        finding(
+        far("... and than with all but these", partial(leads, more=("fetching", ALL), less=("others", REST))),
+        far(
             "Between none and all, heads in the order of their fetching find more keys than the same number in a "
             "random order",
             partial(leads, more=("fetching", None), less=("random-0", None)),
-            ">",
-            0.0,
-            FAR,
         ),
-        recipe=RECIPE,
         practice="Before a cache keeps only some heads whole, ask it for keys.",
     ),
 )
 
 
-def told(frames: Mapping[str, pd.DataFrame]) -> str:
-    """What the losses say, in words; "" where they were not measured."""
-    if LOSSES not in frames:
-        return ""
-    frame = frames[LOSSES]
+# What notebook 20 says of each frame in words; "" of one that was not measured
+
+
+def of(metric: str) -> Callable[[Callable[[pd.DataFrame], str]], Callable[[Frames], str]]:
+    """What a function says of one frame, said of all frames."""
+    return lambda tell: wraps(tell)(lambda frames: tell(frames[metric]) if metric in frames else "")
+
+
+def who(frame: pd.DataFrame) -> str:
+    """The model and its documents."""
+    return f"{frame['model'].iloc[0]}, {frame['document'].nunique()} documents"
+
+
+def shown(found: Estimate, form: str = ".2f", sign: int = 1) -> str:
+    """A value with its 95 % interval."""
+    low, high = sorted(sign * end for end in found.interval(0.95))
+    plain = form.removeprefix("+")
+    return f"{sign * found.value:{form}} [{low:{plain}}, {high:{plain}}]"
+
+
+@of(LOSSES)
+def told(frame: pd.DataFrame) -> str:
+    """What the losses say, in words."""
     longest, ways = max(frame["length"]), list(dict.fromkeys(frame["way"]))
     at = {way: by_document(frame, way, [longest]).mean() for way in ways}
-    mended = {way: loses(frames, "as-is", way, True) for way in at if way != "as-is"}
+    mended = {way: loses(frame, "as-is", way, True) for way in at if way != "as-is"}
     up_to = max(lengths(frame, False))
-    cost = {way: loses(frames, way, "as-is", False) for way in ways if way != "as-is"}
+    cost = {way: loses(frame, way, "as-is", False) for way in ways if way != "as-is"}
     best = min(at, key=at.__getitem__)
     lines = [
-        f"**{frame['model'].iloc[0]}, {frame['document'].nunique()} documents.** At {longest:,} tokens the model as it "
-        f"is loses {at['as-is']:.2f} nats; least is lost by *{label(best)}*, {at[best]:.2f}."
+        f"**{who(frame)}.** At {longest:,} tokens the model as it is "
+        f"loses {at['as-is']:.2f} nats; least is lost by *{label(best)}*, {at[best]:.2f}."
     ]
     against = "against the model as it is on the same tokens"
     for way, found in cost.items():
-        far = f"{-mended[way].value:+.2f} {ends(mended[way], -1)} at {longest:,} tokens, "
-        lines.append(f"- *{label(way)}*: {far}{found.value:+.2f} {ends(found)} up to {up_to:,}, {against}.")
+        at_end, within = shown(mended[way], "+.2f", -1), shown(found, "+.2f")
+        lines.append(f"- *{label(way)}*: {at_end} at {longest:,} tokens, {within} up to {up_to:,}, {against}.")
     return "\n".join([lines[0], "", *lines[1:]])
 
 
-def told_of_heads(frames: Mapping[str, pd.DataFrame]) -> str:
-    """What the heads say, in words; "" where they were not measured."""
-    if HEADS not in frames:
-        return ""
-    frame = frames[HEADS]
-    sinks = of_heads(frames, lambda own: (own["sink"] > HALF).mean(), SHARE)
-    key, value = of_heads(frames, sink_ratio), of_heads(frames, partial(sink_ratio, what="value"))
+@of(HEADS)
+def told_of_heads(frame: pd.DataFrame) -> str:
+    """What the heads say, in words."""
+    sinks = of_heads(frame, lambda own: (own["sink"] > HALF).mean(), SHARE)
+    key, value = of_heads(frame, sink_ratio), of_heads(frame, partial(sink_ratio, what="value"))
     left = {
-        way: of_heads(frames, lambda own, way=way: own[way].mean(), SHARE) for way in ("by_nothing", "by_lag", "by_ggd")
+        way: of_heads(frame, lambda own, way=way: own[way].mean(), SHARE) for way in ("by_nothing", "by_lag", "by_ggd")
     }
     count = len(frame[["layer", "head"]].drop_duplicates())
     lines = [
-        f"**{frame['model'].iloc[0]}, {frame['document'].nunique()} documents, {count} heads.** {sinks.value:.2f} "
-        f"{ends(sinks)} of the heads give the first key more than half of their attention."
+        f"**{who(frame)}, {count} heads.** {shown(sinks)} of the heads give the first key more than half of their "
+        "attention."
     ]
     if pd.notna(key.value):
         lines.append(
-            f"In these its key is {key.value:.2f} {ends(key)} times as long as the text's median key, its value "
-            f"{value.value:.2f} {ends(value)}."
+            f"In these its key is {shown(key)} times as long as the text's median key, its value {shown(value)}."
         )
     lines.append(
         f"Attention is {left['by_nothing'].value:.2f} (total variation) from uniform, "
-        f"{left['by_lag'].value:.2f} {ends(left['by_lag'])} from what lag and first key alone give, "
-        f"{left['by_ggd'].value:.2f} {ends(left['by_ggd'])} from a generalised Gaussian in place "
-        "of any function of the lag."
+        f"{shown(left['by_lag'])} from what lag and first key alone give, {shown(left['by_ggd'])} from a generalised "
+        "Gaussian in place of any function of the lag."
     )
     return " ".join(lines)
 
 
-def told_of_keys(frames: Mapping[str, pd.DataFrame]) -> str:
-    """What retrieval says, in words; "" where it was not measured."""
-    if KEYS not in frames:
-        return ""
-    frame = frames[KEYS]
+@of(KEYS)
+def told_of_keys(frame: pd.DataFrame) -> str:
+    """What retrieval says, in words."""
     own = frame[frame["way"] == "as-is"].groupby("length")["correct"].agg(["sum", "size"])
     whole = ", ".join(f"{row['sum']} of {row['size']} at {length:,} tokens" for length, row in own.iterrows())
     said = f"**{frame['model'].iloc[0]}.** Reading the whole text it finds {whole}."
@@ -398,44 +358,33 @@ def told_of_keys(frames: Mapping[str, pd.DataFrame]) -> str:
     return said
 
 
-def told_of_eviction(frames: Mapping[str, pd.DataFrame]) -> str:
-    """What eviction says, in words; "" where it was not measured."""
-    if EVICTION not in frames:
-        return ""
-    frame = frames[EVICTION]
+@of(EVICTION)
+def told_of_eviction(frame: pd.DataFrame) -> str:
+    """What eviction says, in words."""
     regions = [region for region in dict.fromkeys(frame["region"]) if region != BASE]
-    costs = {region: evicted(frames, region, BASE) for region in regions}
-    parts = "; ".join(f"*{region}* {found.value:+.2f} {ends(found)}" for region, found in costs.items())
-    who = f"**{frame['model'].iloc[0]}, {frame['document'].nunique()} documents.**"
-    return f"{who} Nats lost without the {parts}, a mean over the thirds of the layers."
+    costs = {region: evicted(frame, region, BASE) for region in regions}
+    parts = "; ".join(f"*{region}* {shown(found, '+.2f')}" for region, found in costs.items())
+    return f"**{who(frame)}.** Nats lost without the {parts}, a mean over the thirds of the layers."
 
 
-def ends(found: Estimate, sign: int = 1, digits: int = 2) -> str:
-    """The 95 % interval."""
-    low, high = sorted(sign * end for end in found.interval(0.95))
-    return f"[{low:.{digits}f}, {high:.{digits}f}]"
-
-
-def told_of_scaling(frames: Mapping[str, pd.DataFrame]) -> str:
+@of(LOSSES)
+def told_of_scaling(frame: pd.DataFrame) -> str:
     """What scalable softmax and a longer base do at the longest length, in words; "" where they were not asked."""
     ways = {way: base for way, base in (("ssmax", "as-is"), ("ntk-ssmax", "ntk"), ("base-50", "as-is"))}
-    if LOSSES not in frames or not {*ways} <= set(frames[LOSSES]["way"]):
+    if not {*ways} <= set(frame["way"]):
         return ""
-    frame = frames[LOSSES]
     parts = []
     for way, base in ways.items():
-        more = {beyond: loses(frames, way, base, beyond) for beyond in (True, False)}
+        far, near = (shown(loses(frame, way, base, beyond), "+.2f") for beyond in (True, False))
         parts.append(
-            f"- *{label(way)}* against *{label(base)}*: {more[True].value:+.2f} {ends(more[True])} at "
-            f"{max(frame['length']):,} tokens, {more[False].value:+.2f} {ends(more[False])} up to "
+            f"- *{label(way)}* against *{label(base)}*: {far} at {max(frame['length']):,} tokens, {near} up to "
             f"{max(lengths(frame, False)):,}."
         )
-    who = f"**{frame['model'].iloc[0]}, {frame['document'].nunique()} documents.** Nats, on the same tokens:"
-    return "\n".join([who, "", *parts])
+    return "\n".join([f"**{who(frame)}.** Nats, on the same tokens:", "", *parts])
 
 
-def told_of_far(frames: Mapping[str, pd.DataFrame]) -> str:
-    """How many heads must see far, in words; "" where it was not asked."""
+def told_of_far(frames: Frames) -> str:
+    """How many heads must see far, in words."""
     if FAR not in frames:
         return ""
     frame, weights = frames[FAR], frames[FETCHING]["weight"].sort_values(ascending=False)
@@ -466,17 +415,14 @@ def told_of_far(frames: Mapping[str, pd.DataFrame]) -> str:
     return "\n".join([lines[0], "", *lines[1:]])
 
 
-def told_of_cache(frames: Mapping[str, pd.DataFrame]) -> str:
-    """What decoding with a cache changes under dynamic NTK, in words; "" where it was not asked."""
-    if DYNAMIC not in frames:
-        return ""
-    frame = frames[DYNAMIC]
+@of(DYNAMIC)
+def told_of_cache(frame: pd.DataFrame) -> str:
+    """What decoding with a cache changes under dynamic NTK, in words."""
     loss_of = {how: own.set_index("document")["loss"] for how, own in frame.groupby("how")}
-    more = over(frame, loss_of["with a cache"] - loss_of["one pass"])
-    price = over(frame, loss_of["one pass"] - loss_of["as it is"])
+    more = shown(over(frame, loss_of["with a cache"] - loss_of["one pass"]), "+.4f")
+    price = shown(over(frame, loss_of["one pass"] - loss_of["as it is"]), "+.4f")
     return (
-        f"**{frame['model'].iloc[0]}, {frame['document'].nunique()} documents.** With a factor that grows from token "
-        f"{frame['start'].iloc[0]:,} to {frame['length'].iloc[0]:,}, decoding with a cache loses {more.value:+.4f} "
-        f"{ends(more, digits=4)} nats against one pass over the same text, which itself loses {price.value:+.4f} "
-        f"{ends(price, digits=4)} against the model as it is."
+        f"**{who(frame)}.** With a factor that grows from token {frame['start'].iloc[0]:,} to "
+        f"{frame['length'].iloc[0]:,}, decoding with a cache loses {more} nats against one pass over the same text, "
+        f"which itself loses {price} against the model as it is."
     )

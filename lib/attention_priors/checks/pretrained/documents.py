@@ -9,27 +9,27 @@ costs them; keys at 1,024 and 2,048 tokens; means over heads, but no shapes of s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 import pandas as pd
 
+from attention_priors.checks.measured import measuring
 from attention_priors.checks.pretrained.answers import (
     EVERY,
     EVICTION,
     HALF,
     HEADS,
     KEYS,
-    LOSSES,
     RECIPE,
-    finding,
-    finds,
-    loses,
-    loss,
+    SINK_BY_NORM,
+    beyond,
+    heads,
+    keys,
     of_heads,
     over,
-    sink_ratio,
+    within,
 )
 from attention_priors.claims.finding import SHARE, Estimate, Finding, Frames
 from attention_priors.claims.law import claim, claims
@@ -52,32 +52,14 @@ def within_training(frames: Frames) -> str:
     return f"{longest:,} tokens, the model was trained on {trained:,}" if longest <= trained else ""
 
 
-def mended(text: str, more: str, less: str, bound: float = 0.0, **how: bool) -> Finding:
-    """At the longest length one way to read loses more than another."""
-    return finding(text, partial(loses, more=more, less=less, beyond=True), ">", bound, LOSSES, **how)
-
-
-def gains(text: str, more: str, less: str = "", bound: float = 0.0) -> Finding:
-    """At the longest length at which readers of parts are asked, one finds more keys than another."""
-    return finding(text, partial(finds, more=more, less=less, longest=True), ">", bound, KEYS)
-
-
-def of_parts(text: str, less: str = "", bound: float = 0.0) -> Finding:
+def of_parts(text: str, less: str = "", *bound: object) -> Finding:
     """What ParallelComp finds more, at a length beyond the trained one."""
-    return replace(gains(text, "parallel", less, bound), beyond=within_training)
+    return keys(text, "parallel", less, *bound, longest=True, beyond=within_training)
 
 
 def middle(own: pd.DataFrame) -> pd.Series:
     """The weight of a key at lags 16 to 255, a mean over them."""
     return (1 - own["sink"] - own["near"] - own["far"]) / MIDDLE
-
-
-def first_peaks(frames: Frames) -> Estimate:
-    return of_heads(frames, lambda own: (own["sink"] - middle(own)).mean())
-
-
-def last_peaks(frames: Frames) -> Estimate:
-    return of_heads(frames, lambda own: (own["near"] / NEAR - middle(own)).mean())
 
 
 def shape(own: pd.DataFrame) -> pd.Series:
@@ -90,19 +72,14 @@ def shape(own: pd.DataFrame) -> pd.Series:
     return found
 
 
-def shaped(frames: Frames, names: Collection[str]) -> Estimate:
-    """The share of heads with one of these shapes."""
-    return of_heads(frames, lambda own: shape(own).isin(names).mean(), SHARE)
-
-
 def exist(text: str, count: Callable[[pd.DataFrame], float], **how: object) -> Finding:
     """How many there are in a document, at most. One shows that such things exist; none does not show the opposite."""
 
-    def estimate(frames: Frames) -> Estimate:
-        found = float(max((count(own) for _, own in frames[HEADS].groupby("document")), default=0))
-        return replace(of_heads(frames, count), value=found, interval=lambda level: (found, math.inf))
+    def estimate(frame: pd.DataFrame) -> Estimate:
+        found = float(max((count(own) for _, own in frame.groupby("document")), default=0))
+        return replace(of_heads(frame, count), value=found, interval=lambda level: (found, math.inf))
 
-    return finding(text, estimate, ">", 0.0, HEADS, **how)
+    return measuring(HEADS)(text, estimate, **how)
 
 
 def occurs(name: str, **how: object) -> Finding:
@@ -137,25 +114,23 @@ def skipping(own: pd.DataFrame) -> pd.Series:
 
 
 def some(text: str, which: Callable[[pd.DataFrame], pd.Series]) -> Finding:
-    return finding(text, lambda frames: of_heads(frames, lambda own: which(own).mean(), SHARE), ">", 0.0, HEADS)
-
-
-def costs(frames: Frames, more: tuple[str, str], less: tuple[str, str]) -> Estimate:
-    """How much more is lost without the keys of one (region, layers) than of another; layers "": a mean over thirds."""
-    frame = frames[EVICTION]
-
-    def of(region: str, layers: str) -> pd.Series:
-        own = frame[(frame["region"] == region) & (frame["layers"] == layers if layers else frame["layers"] != EVERY)]
-        return own.groupby("document")["loss"].mean()
-
-    return over(frame, of(*more) - of(*less))
+    return heads(text, lambda own: which(own).mean(), within=SHARE)
 
 
 def evicting(text: str, more: tuple[str, str], less: tuple[str, str]) -> Finding:
-    return finding(text, partial(costs, more=more, less=less), ">", 0.0, EVICTION)
+    """How much more is lost without the keys of one (region, layers) than of another; layers "": a mean over thirds."""
+
+    def estimate(frame: pd.DataFrame) -> Estimate:
+        def of(region: str, layers: str) -> pd.Series:
+            where = frame["layers"] == layers if layers else frame["layers"] != EVERY
+            return frame[(frame["region"] == region) & where].groupby("document")["loss"].mean()
+
+        return over(frame, of(*more) - of(*less))
+
+    return measuring(EVICTION)(text, estimate)
 
 
-BREAKS = mended(
+BREAKS = beyond(
     "At the longest length RoPE as it is loses more than when it sees only lags that it was trained on (a "
     "window of T/2 and four sinks)",
     "as-is",
@@ -164,124 +139,106 @@ BREAKS = mended(
 OTHERS = "encodings other than RoPE, which this model does not have"
 SHORTER = "lengths beyond one and a half times the training length"
 
+claim = partial(claim, recipe=RECIPE)
+
 CHECKS = claims(
     claim(
         "PE-NTK-E",
-        loss("Within the trained length interpolation by 2 loses more than the NTK-aware base", "pi", "ntk", False),
-        mended("At the longest length it does, too", "pi", "ntk"),
-        recipe=RECIPE,
+        within("Within the trained length interpolation by 2 loses more than the NTK-aware base", "pi", "ntk"),
+        beyond("At the longest length it does, too", "pi", "ntk"),
     ),
     claim(
         "PE-C6",
-        mended(
+        beyond(
             f"Without further training interpolation by 2 does not extrapolate: at the longest length it loses over "
             f"{LEVEL} nats more than the same text under a window of T/2 with four sinks",
             "pi",
             "sinks",
+            ">",
             LEVEL,
             ours=True,
         ),
         missing="interpolation with further training, SuperHOT-13B and the LoRA at 6K",
-        recipe=RECIPE,
     ),
     claim(
         "PE-F8",
-        mended("At the longest length RoPE as it is loses more than with the NTK-aware base by 2", "as-is", "ntk"),
-        finding(
+        beyond("At the longest length RoPE as it is loses more than with the NTK-aware base by 2", "as-is", "ntk"),
+        within(
             f"Within the trained length interpolation by 2 costs more than {LEVEL} nats",
-            partial(loses, more="pi", less="as-is", beyond=False),
+            "pi",
+            "as-is",
             ">",
             LEVEL,
-            LOSSES,
             ours=True,
         ),
-        finding(
-            f"... and the NTK-aware base by 2 at most {LEVEL}",
-            partial(loses, more="ntk", less="as-is", beyond=False),
-            "<=",
-            LEVEL,
-            LOSSES,
-            ours=True,
-        ),
-        loss("... and by 4 more than by 2", "ntk-4", "ntk", False),
-        mended("At the longest length interpolation by 2 loses more than the NTK-aware base by 2", "pi", "ntk"),
+        within(f"... and the NTK-aware base by 2 at most {LEVEL}", "ntk", "as-is", "<=", LEVEL, ours=True),
+        within("... and by 4 more than by 2", "ntk-4", "ntk"),
+        beyond("At the longest length interpolation by 2 loses more than the NTK-aware base by 2", "pi", "ntk"),
         missing=SHORTER,
-        recipe=RECIPE,
     ),
     claim(
         "PE-F9",
-        mended(
+        beyond(
             "At the longest length RoPE as it is loses more than with dynamic NTK, the factor that this length asks "
             "for",
             "as-is",
             "dynamic-ntk",
         ),
-        mended("... and the static NTK-aware base by 2 does, too", "ntk", "dynamic-ntk"),
+        beyond("... and the static NTK-aware base by 2 does, too", "ntk", "dynamic-ntk"),
         missing="dynamic linear scaling, and what dynamic schemes leave of shorter texts",
-        recipe=RECIPE,
     ),
     claim(
         "PE-REROPE",
-        mended("At the longest length RoPE as it is loses more than with ReRoPE", "as-is", "rerope"),
+        beyond("At the longest length RoPE as it is loses more than with ReRoPE", "as-is", "rerope"),
         missing="Leaky ReRoPE",
-        recipe=RECIPE,
     ),
-    claim("PE-C2", BREAKS, missing=OTHERS, recipe=RECIPE),
-    claim("BAM-C18", BREAKS, missing=OTHERS, recipe=RECIPE),
+    claim("PE-C2", BREAKS, missing=OTHERS),
+    claim("BAM-C18", BREAKS, missing=OTHERS),
     claim(
         "GOAT-F2a",
-        mended(
+        beyond(
             f"At the longest length RoPE as it is loses more than {BROKEN:g} nat above what it loses when it sees "
             "only lags that it was trained on",
             "as-is",
             "sinks",
+            ">",
             BROKEN,
             ours=True,
         ),
         missing=f"Goat and ALiBi; {SHORTER}",
-        recipe=RECIPE,
     ),
     claim(
         "BAM-C7",
         BREAKS,
-        gains(
+        keys(
             "And yet a window of T/2 with four sinks finds fewer keys at the longest length than the NTK-aware base",
             "ntk",
             "sinks",
+            longest=True,
         ),
         missing="ALiBi",
-        recipe=RECIPE,
     ),
     claim(
         "BAM-C12",
-        finding(
+        beyond(
             f"Scalable softmax with RoPE's own base gains at most {ON_PAR} nats at the longest length",
-            partial(loses, more="as-is", less="ssmax", beyond=True),
+            "as-is",
+            "ssmax",
             "<=",
             ON_PAR,
-            LOSSES,
             ours=True,
         ),
-        finding(
-            f"... and costs at most {ON_PAR}",
-            partial(loses, more="ssmax", less="as-is", beyond=True),
-            "<=",
-            ON_PAR,
-            LOSSES,
-            ours=True,
-        ),
+        beyond(f"... and costs at most {ON_PAR}", "ssmax", "as-is", "<=", ON_PAR, ours=True),
         missing="a model that was trained with scalable softmax, and its base times 50 and 100",
-        recipe=RECIPE,
     ),
     claim(
         "BAM-C13",
-        mended("Scalable softmax at inference makes RoPE lose less at the longest length", "as-is", "ssmax"),
-        mended("... and the NTK-aware base by 2, too", "ntk", "ntk-ssmax"),
-        mended(
+        beyond("Scalable softmax at inference makes RoPE lose less at the longest length", "as-is", "ssmax"),
+        beyond("... and the NTK-aware base by 2, too", "ntk", "ntk-ssmax"),
+        beyond(
             "It does not suffice: with RoPE's own base it loses more than the NTK-aware base without it", "ssmax", "ntk"
         ),
         missing=OTHERS,
-        recipe=RECIPE,
     ),
     claim(
         "BAM-F4",
@@ -289,43 +246,38 @@ CHECKS = claims(
         some("Some have a long tail: a fitted exponent between 0 and 1, a nat or more", long_tailed),
         some("Some are local: more than half of their attention on the nearest 16 keys", local),
         missing="heads that look at the key of a prompt, and priors that were trained",
-        recipe=RECIPE,
     ),
     claim(
         "GOAT-CSINK",
-        finding(
-            "Heads with more than half of their attention on the first key form this sink by a key of larger norm "
-            "than the text's median",
-            lambda frames: of_heads(frames, sink_ratio),
-            ">",
-            1.0,
-            HEADS,
-        ),
+        SINK_BY_NORM,
         missing="Goat's u(j)",
-        recipe=RECIPE,
     ),
     claim(
         "PC-C18",
-        finding(
+        heads(
             "Ordinary attention has a peak at the beginning: the first key has more than one at lags 16 to 255 "
             "(mean over heads)",
-            first_peaks,
-            ">",
-            0.0,
-            HEADS,
+            lambda own: (own["sink"] - middle(own)).mean(),
         ),
-        finding("... and at the end: so has one of the nearest 16", last_peaks, ">", 0.0, HEADS),
+        heads(
+            "... and at the end: so has one of the nearest 16", lambda own: (own["near"] / NEAR - middle(own)).mean()
+        ),
         missing="parallel attention, and sinks as the trouble of NTK",
-        recipe=RECIPE,
     ),
     claim(
         "PC-CQ1",
-        finding("Most heads have one of the three shapes", partial(shaped, names=SHAPES), ">", HALF, HEADS, ours=True),
+        heads(
+            "Most heads have one of the three shapes",
+            lambda own: shape(own).isin(SHAPES).mean(),
+            ">",
+            HALF,
+            within=SHARE,
+            ours=True,
+        ),
         *(occurs(name, **how) for name, how in SHAPES.items()),
         missing="waves, and the three biases",
-        recipe=RECIPE,
     ),
-    claim("PC-F3", *(occurs(name, **how) for name, how in SHAPES.items()), recipe=RECIPE),
+    claim("PC-F3", *(occurs(name, **how) for name, how in SHAPES.items())),
     claim(
         "PC-F6",
         exist(
@@ -334,15 +286,13 @@ CHECKS = claims(
             ours=True,
         ),
         missing="outliers other than the first key",
-        recipe=RECIPE,
     ),
     claim(
         "PC-TAB3",
-        mended("At the longest length RoPE as it is loses more than with interpolation by 2", "as-is", "pi"),
-        mended("... and than with the NTK-aware base by 2", "as-is", "ntk"),
-        loss("Within the trained length the NTK-aware base by 2 loses more than RoPE as it is", "ntk", "as-is", False),
+        beyond("At the longest length RoPE as it is loses more than with interpolation by 2", "as-is", "pi"),
+        beyond("... and than with the NTK-aware base by 2", "as-is", "ntk"),
+        within("Within the trained length the NTK-aware base by 2 loses more than RoPE as it is", "ntk", "as-is"),
         missing="methods that read chunks",
-        recipe=RECIPE,
     ),
     claim(
         "PC-TAB8",
@@ -367,7 +317,6 @@ CHECKS = claims(
             ("all between", ""),
         ),
         missing="scores of tasks: what is measured is the loss on text",
-        recipe=RECIPE,
     ),
     claim(
         "PC-C5",
@@ -380,13 +329,11 @@ CHECKS = claims(
             for way, name in (("ntk", "the NTK-aware base"), ("yarn", "YaRN"))
         ),
         missing="InfLLM, ChunkLlama, and tasks other than passkeys",
-        recipe=RECIPE,
     ),
     claim(
         "PC-C7",
-        of_parts(f"ParallelComp finds more than {MOST:.0%} of the passkeys at the longest length", bound=MOST),
+        of_parts(f"ParallelComp finds more than {MOST:.0%} of the passkeys at the longest length", "", ">", MOST),
         missing="numbers, key-value pairs, and the models beside it",
-        recipe=RECIPE,
     ),
     claim(
         "PC-C15",
@@ -397,7 +344,6 @@ CHECKS = claims(
         ),
         missing="ChatQA-2, LongBench, InfiniteBench's lengths, and questions that do not repeat the needle's words "
         "(those that do are easy for BM25)",
-        recipe=RECIPE,
     ),
     claim(
         "PC-TAB2",
@@ -406,6 +352,5 @@ CHECKS = claims(
             "last",
         ),
         missing="five of the six tasks, and compression and calibration",
-        recipe=RECIPE,
     ),
 )

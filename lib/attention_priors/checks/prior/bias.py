@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy import stats
+from scipy import special, stats
 
 from attention_priors.attention import attention
 from attention_priors.attention.bench import interpreted
@@ -52,10 +52,8 @@ def output(bias: Bias) -> Callable[..., np.ndarray]:
     def written_out(dtype: str, alpha: float, beta: float, mu: float) -> np.ndarray:
         q, k, v = (rows(dtype)[name][0, 0].double().numpy() for name in ("q", "k", "v"))
         i, j = np.indices((len(q), len(k)))
-        mask = np.where(j <= i, 0.0, -np.inf)
-        score = q @ k.T / np.sqrt(q.shape[1]) + mask + bias((j - i).astype(float), alpha, beta, mu)
-        weights = np.exp(score - score.max(axis=1, keepdims=True))
-        return weights / weights.sum(axis=1, keepdims=True) @ v
+        score = q @ k.T / np.sqrt(q.shape[1]) + bias((j - i).astype(float), alpha, beta, mu)
+        return special.softmax(np.where(j <= i, score, -np.inf), axis=1) @ v
 
     return written_out
 
@@ -131,10 +129,6 @@ def gennorm(alpha: float, beta: float, mu: float) -> np.ndarray:
     return density / density.sum()
 
 
-def alibi(m: float, lag: int) -> float:
-    return Laplace([m]).double().log_prior(torch.tensor([lag])).item()
-
-
 def log_size(theta_alpha: float, theta_beta: float, theta_mu: float, lag: int) -> float:
     """ln |b| of the bias as coded, epsilon to zero."""
     return float(np.log(-theory.coded(theta_alpha, theta_beta, theta_mu, 1e-300)([lag])[0]))
@@ -160,10 +154,6 @@ def scalars(heads: int) -> float:
 
 def coded(theta_alpha: float, theta_beta: float, lag: int) -> float:
     return theory.coded(theta_alpha, theta_beta)([lag])[0]
-
-
-def off_the_limit(theta_alpha: float, theta_beta: float, lag: int) -> float:
-    return abs(coded(theta_alpha, theta_beta, lag) + exp(theta_alpha))
 
 
 FUSED = [{"dtype": dtype, **each} for dtype in DTYPES for each in SETTINGS[:2]]
@@ -197,7 +187,7 @@ CHECKS = claims(
         Law(
             "beta = 1, mu = 0, alpha = 1/m is ALiBi.",
             lambda m, lag: printed(-lag, 1 / m, 1, 0),
-            alibi,
+            lambda m, lag: Laplace([m]).double().log_prior(torch.tensor([lag])).item(),
             grid(m=(0.5, 0.0625, 2**-8), lag=LAGS),
             wrong=lambda m, lag: printed(-lag, m, 1, 0),
         ),
@@ -277,7 +267,7 @@ CHECKS = claims(
                 "continuously so thanks to epsilon: within 13 |theta_beta| e^theta_alpha for |theta_beta| <= 0.02 and "
                 "lags up to 100,000.",
                 lambda theta_alpha, theta_beta: 13 * abs(theta_beta) * exp(theta_alpha),
-                off_the_limit,
+                lambda theta_alpha, theta_beta, lag: abs(coded(theta_alpha, theta_beta, lag) + exp(theta_alpha)),
                 grid(theta_alpha=(-1.0, 0.0, 1.5), theta_beta=(1e-6, -1e-6, 0.02, -0.02), lag=(0, *LAGS, 100_000)),
                 wrong=lambda theta_alpha, theta_beta: 10 * abs(theta_beta) * exp(theta_alpha),
                 relation=">=",

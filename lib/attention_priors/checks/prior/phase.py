@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.law import Law, claim, claims, grid
 from attention_priors.theory.inference import posterior, scalable
 
 CONTEXT = 10**6
@@ -136,7 +136,7 @@ CHECKS = claims(
             "SSMax supplies s ln n per unit of lead in the raw score.",
             lambda s, n: s * math.log(n),
             scalable_lead,
-            [{"s": s, "n": n} for s, n in product((0.3, 1.0, 2.0), (2, 100, 10**4))],
+            grid(s=(0.3, 1.0, 2.0), n=(2, 100, 10**4)),
             wrong=lambda s, n: s * math.log(n) / 2,
         ),
         corrected=(

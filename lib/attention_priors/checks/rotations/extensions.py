@@ -13,13 +13,13 @@ import mpmath
 import numpy as np
 
 from attention_priors.checks.rotations import oracles
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.law import Law, claim, claims, grid
 from attention_priors.positions.rotary import rope
 
 TRAINED = 2048
 BY = ("transformers", "ours")
-WHOLE = [{"width": d, "number": n} for d in (2, 4, 8) for n in (*range(1, 60), 99, 100, 101, 12_345, 10**6)]
-PLACES = [{"width": d, "number": n, "by": by} for d in (8, 64, 128) for n in (1, 17, 4096) for by in BY]
+WHOLE = grid(width=(2, 4, 8), number=(*range(1, 60), 99, 100, 101, 12_345, 10**6))
+PLACES = grid(width=(8, 64, 128), number=(1, 17, 4096), by=BY)
 
 
 def logs(frequencies) -> np.ndarray:
@@ -75,7 +75,7 @@ CHECKS = claims(
             "is 2π b^(1 - 2/d), and it grows with the base.",
             lambda width, base: 2 * math.pi * base ** (1 - 2 / width),
             lambda width, base: 2 * math.pi / min(rope(width, base).omega),
-            [{"width": d, "base": b} for d in (4, 8, 64, 128) for b in (1e3, 1e4, 5e5)],
+            grid(width=(4, 8, 64, 128), base=(1e3, 1e4, 5e5)),
             wrong=lambda width, base: 2 * math.pi * base,
             relation="==",
             tolerance=lambda width, base: 1e-5 * base,
@@ -89,7 +89,6 @@ CHECKS = claims(
             divided,
             WHOLE,
             wrong=lambda width, number: digits(width, number, 1),
-            tolerance=0,
             ours=True,
         ),
         Law(
@@ -105,9 +104,8 @@ CHECKS = claims(
             "It only resembles positional notation: for RoPE's other β these numbers do not add up to every n.",
             lambda width: width in (2, 4, 8),
             adds_up,
-            [{"width": d} for d in (2, 4, 6, 8, 10, 12, 16, 32, 64, 128)],
+            grid(width=(2, 4, 6, 8, 10, 12, 16, 32, 64, 128)),
             wrong=lambda width: width <= 8,
-            tolerance=0,
             ours=True,
         ),
         practice="The reading explains interpolation (divide n) and NTK (enlarge β by a^(2/(d-2))), no more: at d = "

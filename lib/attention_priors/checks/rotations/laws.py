@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import combinations, product
+from itertools import combinations
 
 import mpmath
 import numpy as np
 import pandas as pd
 import torch
+from scipy.special import softmax
 
 from attention_priors.checks.rotations import oracles
-from attention_priors.claims.law import Law
+from attention_priors.claims.law import Law, grid
 from attention_priors.positions import extensions, maps
 from attention_priors.positions.rotary import BiasedRotary, DampedRotary, GridRotary, Rotary, Spectrum, rope, xpos
 from attention_priors.theory import rerope
@@ -24,9 +25,9 @@ POSITIONS = torch.tensor([0, 3, 10, 40, 500])
 LAGS = (POSITIONS[:, None] - POSITIONS).numpy()
 OMEGA = 10_000.0 ** (-np.arange(0, 8, 2) / 8)
 DAMPING = -np.log((np.arange(0, 8, 2) / 8 + 0.4) / 1.4) / 512  # Sun et al. 2022
-SETTINGS = [{"width": d, "factor": f, "trained": n} for d, f, n in product((64, 128), (2.0, 4.0, 32.0), (2048, 8192))]
-BASES = [{"width": d, "factor": f} for d, f in product((8, 128), (2, 50, 100))]
-WINDOWS = [{"window": w} for w in (0, 4, 9, 30)]
+SETTINGS = grid(width=(64, 128), factor=(2.0, 4.0, 32.0), trained=(2048, 8192))
+BASES = grid(width=(8, 128), factor=(2, 50, 100))
+WINDOWS = grid(window=(0, 4, 9, 30))
 PLACES = [
     {"place": k, "n": n, "longest": m, "draws": draws}
     for n, m in ((1, 5), (3, 7), (4, 10))
@@ -81,8 +82,7 @@ def mapped(of_lag: Callable[[float, int], float]) -> Callable:
         lags = np.maximum(np.subtract.outer(np.arange(20), np.arange(20)), 0)
         turned = np.vectorize(lambda lag: of_lag(lag, window), otypes=[float])(lags)
         logits = by_planes(q, k, 1j * turned[..., None] * OMEGA) / math.sqrt(8)
-        weights = np.where(np.tri(20, dtype=bool), np.exp(logits - logits.max(1, keepdims=True)), 0)
-        return weights / weights.sum(1, keepdims=True) @ v.numpy()
+        return softmax(np.where(np.tri(20, dtype=bool), logits, -np.inf), axis=1) @ v.numpy()
 
     return outputs
 
@@ -176,7 +176,7 @@ LAWS = {
             damped, library_xpos, [{"shift": 0}, {"shift": 100_000}], wrong=lambda: damped(1), tolerance=1e-8),
     "2-D RoPE":
         Law("Moving the whole grid changes no score (turning it by 90 degrees does).",
-            lambda grid: grid + np.array([7, -3]), grid_moved, [{"seed": seed} for seed in range(5)],
+            lambda grid: grid + np.array([7, -3]), grid_moved, grid(seed=range(5)),
             wrong=lambda grid: grid[:, ::-1] * [1, -1]),
     "randomised positions":
         Law("The k-th of n positions drawn from L stands at k (L + 1) / (n + 1) - 1 on average: a stretched line.",

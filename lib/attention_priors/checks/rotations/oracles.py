@@ -10,15 +10,13 @@ import numpy as np
 FLOAT32 = 2e-6
 
 
-def scaled(
-    kind: str, width: int, factor: float, trained: int, base: float = 10_000.0, **more: float
-) -> tuple[np.ndarray, float]:
+def scaled(kind: str, width: int, factor: float, trained: int, **more: float) -> tuple[np.ndarray, float]:
     """(frequencies, factor on cos and sin) of transformers' `kind`: linear, yarn, llama3."""
     from transformers import LlamaConfig
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
     longest = trained
-    names = {"rope_type": kind, "rope_theta": base, "factor": float(factor)}
+    names = {"rope_type": kind, "rope_theta": 10_000.0, "factor": float(factor)}
     if kind in ("yarn", "llama3"):
         names["original_max_position_embeddings"] = trained
         longest = int(trained * factor)
@@ -28,11 +26,11 @@ def scaled(
     return frequencies.double().numpy(), float(attention)
 
 
-def ramp(many: float, few: float, width: int, trained: int, base: float = 10_000.0) -> np.ndarray:
+def ramp(many: float, few: float, width: int, trained: int) -> np.ndarray:
     """The blend 0 .. 1 over planes that transformers' YaRN uses between `many` and `few` turns, read off its output."""
     factor = 1024.0
-    kept = scaled("yarn", width, factor, trained, base=base, beta_fast=many, beta_slow=few)[0]
-    plain = float(base) ** (-np.arange(0, width, 2) / width)
+    kept = scaled("yarn", width, factor, trained, beta_fast=many, beta_slow=few)[0]
+    plain = 10_000.0 ** (-np.arange(0, width, 2) / width)
     # float32 leaves 1e-7 of noise: exact 0 and 1 are restored, which is what the blend has at its ends
     return np.clip(np.round((1 - kept / plain) / (1 - 1 / factor), 6), 0, 1)
 

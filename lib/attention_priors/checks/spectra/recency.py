@@ -12,7 +12,7 @@ import torch
 from scipy import special
 
 from attention_priors.attention import attention
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.law import Law, claim, claims, grid
 from attention_priors.positions.absolute import Sinusoidal
 from attention_priors.positions.priors import (
     GeneralizedGaussian,
@@ -99,7 +99,7 @@ CHECKS = claims(
             "that a lag does to logits.",
             1.0,
             explained,
-            [{"encoding": e} for e in ("RoPE", "sinusoidal")],
+            grid(encoding=("RoPE", "sinusoidal")),
             relation=">",
             wrong=0.0,
         ),
@@ -107,7 +107,7 @@ CHECKS = claims(
             "ALiBi, BAM, KERPLE, T5 and Sandwich only stand in for one: their weights are not those of transport.",
             special.softmax,
             transported,
-            [{"encoding": e} for e in PRIORS],
+            grid(encoding=PRIORS),
             relation="!=",
             wrong=lambda bias: np.exp(bias) / np.exp(bias).sum(),
             repaired=lambda bias: special.softmax(2 * bias),
@@ -119,7 +119,7 @@ CHECKS = claims(
                 "ALiBi, BAM, KERPLE, T5 and Sandwich are log-priors exactly.",
                 special.softmax,
                 transported,
-                [{"encoding": e} for e in PRIORS],
+                grid(encoding=PRIORS),
                 wrong=lambda bias: special.softmax(2 * bias),
                 tolerance=1e-4,
             ),

@@ -15,10 +15,10 @@ from scipy import optimize, special
 from torch.nn import functional
 
 from attention_priors.attention import attention
-from attention_priors.claims.law import Law, claim, claims
+from attention_priors.claims.law import Law, claim, claims, grid
 from attention_priors.positions.spectral import Fourier, Sink, geometric
 
-DRAWS = [{"seed": s} for s in range(6)]
+DRAWS = grid(seed=range(6))
 PERIOD = 2 * pi * np.arange(1, 6) / 32  # frequencies of period 32
 
 # The sum of waves
@@ -158,10 +158,6 @@ def improved(says: Callable, rate: float, share: float) -> tuple[bool, bool]:
     return bool(u), bool(loss() < before)
 
 
-def risen(rate: float) -> float:
-    return rise(descent, rate, 1)[1]
-
-
 CHECKS = claims(
     claim(
         "GOAT-EQ12",
@@ -185,7 +181,7 @@ CHECKS = claims(
             "alpha carries the even part, beta the odd one.",
             lambda name: (name == "alpha", name == "beta"),
             parity,
-            [{"name": name, "seed": s} for name in ("alpha", "beta") for s in range(3)],
+            grid(name=("alpha", "beta"), seed=range(3)),
             wrong=(True, False),
         ),
         Law(
@@ -230,15 +226,14 @@ CHECKS = claims(
             "exactly if the loss falls.",
             descent,
             improved,
-            [{"rate": 0.1, "share": p} for p in (0.0, 0.3, 0.5, 0.7)],
+            grid(rate=[0.1], share=(0.0, 0.3, 0.5, 0.7)),
             wrong=lambda u, rate: torch.optim.SGD(u, lr=rate, maximize=True),
-            tolerance=0,
         ),
         Law(
             "Nor does a step on one sample ever raise the mean loss.",
             descent,
             rise,
-            [{"rate": 1.0, "target": t} for t in (1, 0)],
+            grid(rate=[1.0], target=(1, 0)),
             relation=">=",
             wrong=lambda u, rate: torch.optim.Adam(u, lr=rate),
             repaired=lambda u, rate: descent(u, 0.0 * rate),
@@ -248,7 +243,7 @@ CHECKS = claims(
             "A step follows the gradient of its batch. Where the uniform prior is optimal for the data, "
             "sampling still moves the bias, and the mean loss rises: on two keys by u^2/16, u = rate/4.",
             lambda rate: (rate / 4) ** 2 / 16,
-            risen,
+            lambda rate: rise(descent, rate, 1)[1],
             [{"rate": 1e-2}, {"rate": 1e-3}],
             wrong=lambda rate: (rate / 4) ** 2 / 8,
             tolerance=lambda rate: 1e-4 * (rate / 4) ** 2 / 16,
