@@ -15,9 +15,8 @@ import pandas as pd
 import torch
 
 from .. import config, runtime, store
-from ..experiments import archive
-from ..experiments.archive import INDEX
 from ..experiments.times import training_step
+from ..publish.first_look import recorded
 from ..store.layout import Layout
 from . import arguments as commands
 
@@ -126,7 +125,7 @@ def quality(results: Path, profile: config.Profile) -> ROWS:
     frame = frame[frame["form"] == "plain"]
     length = profile.passkey.recipe.length
     rows: ROWS = []
-    seconds = seconds_of(layout, "passkey/bam-ssmax/")
+    seconds = recorded(layout, "passkey/bam-ssmax/").values()
     if seconds:
         limit = f"slowest of {len(seconds)} seeds; {profile.workers} models side by side"
         rows.append(("training of BAM-SSMax when the results were made", f"{max(seconds):.0f} s", limit))
@@ -146,14 +145,6 @@ def quality(results: Path, profile: config.Profile) -> ROWS:
             (f"  longest length at 0.8: {name}", f"{group['reach'].median():.0f}", _list(sorted(group["reach"]), 0))
         )
     return rows
-
-
-def seconds_of(layout: Layout, runs: str = "") -> list[float]:
-    """How long the profile's runs whose names begin so were trained, from their records."""
-    index = layout.own / INDEX
-    known = store.read_json(index) if index.exists() else {}
-    there = {name: key for name, key in known.items() if name.startswith(runs) and layout.run(name, key).exists()}
-    return [archive.record(layout, name, key)["seconds"] for name, key in there.items()]
 
 
 def elapsed(notebooks: Collection[Mapping[str, Any]]) -> float:
@@ -181,7 +172,7 @@ def time_taken(results: Path, profile: config.Profile) -> ROWS:
     seconds = elapsed(ran)
     label = f"make reproduce, profile {profile.name} (cpu: <= 75 min, smoke: <= 6 min)"
     rows = [(label, f"{seconds / 60:.1f} min", "when at least one notebook ran; runs that were in the store count 0")]
-    trained = sum(seconds_of(layout))
+    trained = sum(recorded(layout).values())
     shared = f"{profile.workers} runs side by side, evaluation not included"
     return [*rows, ("  of all training runs", f"{trained / profile.workers / 60:.1f} min", shared)]
 

@@ -41,11 +41,6 @@ def rows(name: str, folder: Path | None, length: int | None, samples: int | None
     return found
 
 
-def names(text: str) -> list[str]:
-    """The names between commas."""
-    return [each.strip() for each in text.split(",") if each.strip()]
-
-
 def settings_of(chosen: argparse.Namespace, preset: presets.Preset | None, config: Any) -> Settings:
     """What the arguments say, else the preset, else the model. ValueError for a window that the model was not made
     for."""
@@ -81,21 +76,11 @@ def said(
         longest = max(found, key=lambda row: len(row.context))
         text, question = wording.written(task, longest)
         tokens, asked = count(text), max(1, count(question))
-        for name in names(chosen.methods):
+        for name in chosen.methods:
             method = METHODS[name]
             made = plan.cost(shape, method, method.options(task, settings, wording.bos, longest), tokens, asked, each)
-            lines.append(
-                COLUMNS.format(
-                    task.name,
-                    name,
-                    tokens,
-                    made.chunks,
-                    made.entries,
-                    f"{made.bytes / 2**30:.1f}",
-                    f"{made.prefill:.1e}",
-                    f"{made.decode:.0e}",
-                )
-            )
+            counts, flops = (tokens, made.chunks, made.entries), (f"{made.prefill:.1e}", f"{made.decode:.0e}")
+            lines.append(COLUMNS.format(task.name, name, *counts, f"{made.bytes / 2**30:.1f}", *flops))
     return lines
 
 
@@ -104,8 +89,10 @@ def arguments() -> commands.Arguments:
     parser = commands.Arguments("benchmarks", __doc__)
     parser.add_argument("--model", help="folder of a model, or its name on the hub (default: the preset's)")
     parser.add_argument("--preset", help=f"sizes of the paper's experiments: {', '.join(presets.PRESETS)}")
-    parser.add_argument("--tasks", default="passkey", help="names with commas (default: passkey)")
-    parser.add_argument("--methods", default="last-window,chunks", help=f"some of {', '.join(METHODS)}")
+    parser.add_argument("--tasks", type=commands.names, default="passkey", help="names with commas (default: passkey)")
+    parser.add_argument(
+        "--methods", type=commands.names, default="last-window,chunks", help=f"some of {', '.join(METHODS)}"
+    )
     parser.add_argument("--length", type=WHOLE, help="make R.PK, R.Num and R.KV of so many tokens, without files")
     parser.add_argument("--samples", type=WHOLE, help="prompts of a task (default: all of its file; 1 that is made)")
     parser.add_argument("--data", type=Path, help="folder with the benchmarks' files (default: the hub's)")
@@ -131,8 +118,8 @@ def arguments() -> commands.Arguments:
 def asked(chosen: argparse.Namespace) -> str:
     """Do what the arguments say; what to print. ValueError for what cannot be done."""
     preset = presets.PRESETS[chosen.preset] if chosen.preset else None
-    wanted = {name: TASKS[name] for name in names(chosen.tasks)}
-    methods = [name for name in names(chosen.methods) if METHODS[name]]
+    wanted = {name: TASKS[name] for name in chosen.tasks}
+    methods = [name for name in chosen.methods if METHODS[name]]
     name = chosen.model or (preset.model if preset else None)
     if name is None or not wanted or not methods:
         raise ValueError("no model, task or method is named; give --model or --preset, --tasks and --methods")

@@ -16,8 +16,7 @@ from attention_priors.store.notebooks import NOTEBOOKS, slug
 
 
 def arguments(argv: list[str] | None = None) -> argparse.Namespace:
-    parser = commands.Arguments("reproduce", "Run the notebooks headless, in order.", "profile", "results")
-    parser.add_argument("--only", default="", metavar="NAMES", help="these notebooks (commas) and what they need")
+    parser = commands.Arguments("reproduce", "Run the notebooks headless, in order.", "profile", "results", "only")
     parser.add_argument("--step", metavar="NAME", help="run this one now, its needs being there (make calls this)")
     parser.add_argument("--side-by-side", action="store_true", help="two notebooks at a time (rules, estimates)")
     parser.add_argument("--rules", metavar="FILE", help="write make rules for the order to FILE and say what will run")
@@ -44,7 +43,7 @@ def run(plan: Plan, name: str) -> None:
 
 
 def act(options: argparse.Namespace) -> None:
-    only = [slug(name.strip()) for name in options.only.split(",") if name.strip()]
+    only = [slug(name) for name in options.only]
     step = options.step and slug(options.step)
     if step and step not in order(only):
         only.append(step)

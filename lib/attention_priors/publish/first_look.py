@@ -61,19 +61,21 @@ def planned(profile: Profile) -> list[RunSpec]:
     return [passkey_run(profile, name, seed) for name in SIX for seed in profile.seeds[:SEEDS]]
 
 
-def recorded(spec: RunSpec, layout: Layout) -> float:
-    """Seconds that a run took when the results were made."""
+def recorded(layout: Layout, runs: str = "") -> dict[str, float]:
+    """Seconds that the profile's runs whose names begin so took when the results were made, from their records."""
     index = layout.own / INDEX
-    key = store.read_json(index).get(spec.name) if index.exists() else None
-    there = key and layout.run(spec.name, key).exists()
-    return float(archive.record(layout, spec.name, key)["seconds"]) if there else SECONDS
+    known = store.read_json(index) if index.exists() else {}
+    there = {name: key for name, key in known.items() if name.startswith(runs) and layout.run(name, key).exists()}
+    return {name: archive.record(layout, name, key)["seconds"] for name, key in there.items()}
 
 
 def trained_here(profile: Profile, runs: Path, layout: Layout) -> Frame:
     """Train what the store lacks, ask all: hits per encoding, seed and length."""
     where, evaluations = runtime.device(profile.device), wanted(profile)
+    took = {run: seconds for name in SIX for run, seconds in recorded(layout, f"passkey/{name}/").items()}
     left = {
-        spec: ASKING + (0.0 if Run(spec, runs, where).finished else recorded(spec, layout)) for spec in planned(profile)
+        spec: ASKING + (0.0 if Run(spec, runs, where).finished else took.get(spec.name, SECONDS))
+        for spec in planned(profile)
     }
     ready = sum(seconds <= ASKING for seconds in left.values())
     total = sum(left.values()) / min(profile.workers, len(left))
