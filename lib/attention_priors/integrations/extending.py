@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -28,26 +29,6 @@ from ..positions import extensions
 from ..positions.extensions import Stretch
 from ..positions.rotary import Rotary, Spectrum, rope
 from .transformers import Unturned
-
-__all__ = [
-    "FAMILIES",
-    "Sight",
-    "dynamic_ntk",
-    "interpolate",
-    "llama3",
-    "ntk",
-    "p_rope",
-    "rebase",
-    "rerope",
-    "restore",
-    "scalable_softmax",
-    "see",
-    "spectrum_of",
-    "stretch",
-    "trained_length",
-    "window",
-    "yarn",
-]
 
 NAME = "attention_priors_extended"
 PLACE, BEFORE = "attention_priors_reading", "attention_priors_before"  # attributes of a layer's attention, of a model
@@ -260,10 +241,8 @@ class Turning(nn.Module):
 def _keep(model: PreTrainedModel) -> PreTrainedModel:
     """Remember what `restore` gives back."""
     if BEFORE not in model.__dict__:
-        model.__dict__[BEFORE] = (
-            model.base_model.rotary_emb,
-            model.config._attn_implementation,
-        )  # no part of the model
+        before = model.base_model.rotary_emb, model.config._attn_implementation
+        model.__dict__[BEFORE] = before  # no part of the model
     return model
 
 
@@ -321,23 +300,17 @@ def _attend(
 def _by_blocks(q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
     """softmax(q k) v over what `sight` lets through; q is scaled already."""
     keys, offset = k.shape[2], k.shape[2] - q.shape[2]
-    parts, start = [], offset
+    attend, parts, begin = partial(F.scaled_dot_product_attention, scale=1.0), [], offset
     plain = min(keys, sight.plain_until())
     if offset == 0 and plain:  # one call, whose kernel leaves out what is not causal
-        parts.append(
-            F.scaled_dot_product_attention(q[:, :, :plain], k[:, :, :plain], v[:, :, :plain], is_causal=True, scale=1.0)
-        )
-        start = plain
-    while start < keys:
+        parts.append(attend(*(x[:, :, :plain] for x in (q, k, v)), is_causal=True))
+        begin = plain
+    for start in range(begin, keys, BLOCK):
         stop = min(start + BLOCK, keys)
         j = sight.keys(start, stop).to(q.device)
         i = torch.arange(start, stop, device=q.device)[:, None]
-        parts.append(
-            F.scaled_dot_product_attention(
-                q[:, :, start - offset : stop - offset], k[:, :, j], v[:, :, j], attn_mask=sight.sees(i, j), scale=1.0
-            )
-        )
-        start = stop
+        block = q[:, :, start - offset : stop - offset]
+        parts.append(attend(block, k[:, :, j], v[:, :, j], attn_mask=sight.sees(i, j)))
     return torch.cat(parts, 2)
 
 

@@ -24,14 +24,14 @@ from ..positions.rotary import Spectrum
 from ..training.extension import extend
 from .chunks import Options, chunk_size
 from .ours import embed, logits, readable, through, weigh
-from .read import Condensed, Reader, condense
+from .read import Condensed, Progress, Reader, condense
 
 SINKS = 4  # first tokens that StreamingLLM keeps (Xiao et al. 2024)
 BLOCK = 256  # queries at once
 
 
 def last_window(
-    reader: Reader, text: Tensor, question: Tensor, options: Options, progress: Callable[[int, int], None] | None = None
+    reader: Reader, text: Tensor, question: Tensor, options: Options, progress: Progress | None = None
 ) -> Condensed:
     """What fits into the window beside the question: the end of the text."""
     size = chunk_size(len(text), len(question), options)
@@ -39,7 +39,7 @@ def last_window(
 
 
 def halves(
-    reader: Reader, text: Tensor, question: Tensor, options: Options, progress: Callable[[int, int], None] | None = None
+    reader: Reader, text: Tensor, question: Tensor, options: Options, progress: Progress | None = None
 ) -> Condensed:
     """The first and the last half of what fits, joined as if nothing stood between: ParallelComp's "FullKV"."""
     size = chunk_size(len(text), len(question), options)
