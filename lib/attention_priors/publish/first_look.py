@@ -7,6 +7,7 @@ The runs are those of the profile, so that `make reproduce` finds them trained; 
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from .. import config, runtime, store
+from ..claims.ledger import pipe_table
 from ..config import Evaluation, Profile
 from ..experiments import archive
 from ..experiments.answers import train_and_answer
@@ -171,17 +173,14 @@ def page(frame: Frame) -> str:
     """passkey.md: the figure, its caption, its numbers."""
     trained = trained_on(frame)
     lengths = [n for n in sorted(set(frame["length"])) if n >= trained]
-    lines = [
-        "| encoding | from | " + " | ".join(times(n, trained) for n in lengths) + " |",
-        "|---|---|" + "---|" * len(lengths),
-    ]
-    for name in SIX:
-        for source in (HERE, THERE):
-            _, mean = means(frame, source, name)
-            if len(mean):
-                cells = (bounded(*mean.loc[n]) if n in mean.index else "–" for n in lengths)
-                lines.append(f"| {label(name)} | {source} | {' | '.join(cells)} |")
+    rows = []
+    for name, source in itertools.product(SIX, (HERE, THERE)):
+        _, mean = means(frame, source, name)
+        if len(mean):
+            cells = (bounded(*mean.loc[n]) if n in mean.index else "–" for n in lengths)
+            rows.append([label(name), source, *cells])
+    table = pd.DataFrame(rows, columns=["encoding", "from", *(times(n, trained) for n in lengths)])
     parts = ["# A first look", f"![{ALT}](passkey.png)", f"**Caption.** {caption(frame)}"]
-    parts += [f"**Alternative text.** {ALT}", "\n".join(lines)]
+    parts += [f"**Alternative text.** {ALT}", "\n".join(pipe_table(table))]
     parts += ["Mean accuracy over seeds [95 % interval]. Numbers by seed: `passkey.csv`."]
     return "\n\n".join(parts) + "\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 import re
 from collections.abc import Mapping
@@ -28,17 +27,13 @@ def meanings(path: Path = COLUMNS) -> dict[tuple[str, str], str]:
 
     ValueError for a row that gives no sentence, or that is there twice.
     """
-    with path.open(encoding="utf-8", newline="") as lines:
-        rows = csv.DictReader(lines)
-        if rows.fieldnames != HEAD:
-            raise ValueError(f"{path.name} has the columns {rows.fieldnames}; give {', '.join(HEAD)}")
-        found: dict[tuple[str, str], str] = {}
-        for row in rows:
-            key = row["column"], row["file"]
-            if key in found or not (row["meaning"] or "").endswith("."):
-                raise ValueError(f"{path.name}, line {rows.line_num}: {row['column']} needs one sentence, once")
-            found[key] = row["meaning"]
-    return found
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False).fillna("")
+    if list(rows.columns) != HEAD:
+        raise ValueError(f"{path.name} has the columns {list(rows.columns)}; give {', '.join(HEAD)}")
+    wrong = rows[rows.duplicated(HEAD[:2]) | ~rows["meaning"].str.endswith(".")]
+    for line, row in wrong.iterrows():
+        raise ValueError(f"{path.name}, line {line + 2}: {row['column']} needs one sentence, once")
+    return rows.set_index(HEAD[:2])["meaning"].to_dict()
 
 
 def meaning(column: str, file: str) -> str:
