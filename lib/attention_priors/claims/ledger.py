@@ -128,7 +128,6 @@ def gather(results: Path | str, profile: str, known: Mapping[str, Claim] | None 
 
 def merge(results: Path | str, profile: str, known: Mapping[str, Claim] | None = None) -> dict[str, Verdict]:
     """`gather`, written to claims.json and claims.md in the profile's own folder."""
-    known = register() if known is None else known
     ledger = gather(results, profile, known)
     folder = Layout(Path(results), profile).own
     store.write_json(folder / "claims.json", {"schema": SCHEMA, "profile": profile, "claims": _plain(ledger)})
