@@ -90,7 +90,7 @@ def test_profiles(content: dict | str | bytes, message: str, tmp_path: Path, mon
     monkeypatch.setattr(config.profile, "__defaults__", (tmp_path,))
     with pytest.raises(ValueError, match=message):
         profile_of(tmp_path, content)
-    said = refused(capsys, "pipeline", "--profile", "mine", "--list", "--results", str(tmp_path / "results"))
+    said = refused(capsys, "pipeline", "--profile", "mine", "--results", str(tmp_path / "results"))
     assert said.startswith("error: mine.yaml") and not (tmp_path / "results").exists()
 
 
@@ -140,7 +140,6 @@ LINES = [
     ("parallel.benchmarks", "no model", "give --model or --preset"),
     ("parallel.benchmarks --keep 0", "0", "a number from 1 to"),
     ("parallel.benchmarks --device tpu", "'tpu'", "use 'auto'"),
-    ("parallel.benchmarks --chat loud", "'loud'", "choose from"),
 ]
 
 

@@ -214,7 +214,8 @@ def test_the_commands_keep_and_take(tmp_path):
         return done.stdout
 
     assert "0 run(s) of profile smoke kept in results/runs" in said("attention_priors.commands.train", "--keep")
-    taken = said("attention_priors.commands.reproduce", "--answers", "--list", "--only", "how_to_read")
+    rules = str(tmp_path / "rules.mk")
+    taken = said("attention_priors.commands.reproduce", "--answers", "--rules", rules, "--only", "how_to_read")
     assert "0 run(s) taken from results/runs with what they answered" in taken
     shutil.rmtree(tmp_path / "cache", ignore_errors=True)
 

@@ -19,7 +19,7 @@ import torch
 from .. import runtime
 from ..parallel.benchmarks import infinitebench, longbench, opened, plan, presets, run, synthetic
 from ..parallel.benchmarks.methods import METHODS, SEED, Settings
-from ..parallel.benchmarks.prompts import CHAT, Wording
+from ..parallel.benchmarks.prompts import Wording
 from ..parallel.benchmarks.task import Known, Row, Task
 from ..publish import benchmarks as summary
 from . import arguments as commands
@@ -65,7 +65,7 @@ def said(
 ) -> list[str]:
     """The lines of a dry run: of each task and method the prompt with the longest text."""
     shape, count = plan.Shape.of(config), opened.counter(words)
-    wording = Wording.of(words, chosen.chat) if words is not None else Wording(None, "none", "", "", 1)
+    wording = Wording.of(words) if words is not None else Wording(None, 1)
     each = 4 if chosen.dtype == "float32" else 2
     exact = "tokens as the tokenizer counts them" if words is not None else "tokens: a fourth of the characters"
     lines = [
@@ -100,12 +100,6 @@ def arguments() -> commands.Arguments:
     parser.add_argument("--keep", type=WHOLE, help="chunks that stay (default: the preset's, or as the paper by task)")
     parser.add_argument("--budget", type=WHOLE, help="keys that stay of a chunk (default: the preset's)")
     parser.add_argument("--at-once", type=commands.count, default=4, help="chunks in one batch (default: 4)")
-    parser.add_argument(
-        "--chat",
-        choices=CHAT,
-        default="question",
-        help="where the opening of a chat template stands (default: before the question)",
-    )
     parser.add_argument("--device", type=commands.device, default="auto", help="default: a GPU where there is one")
     parser.add_argument(
         "--dtype", choices=("auto", *opened.DTYPES), default="auto", help="default: bfloat16 on a GPU, else float32"
@@ -136,7 +130,7 @@ def asked(chosen: argparse.Namespace) -> str:
     }
     if chosen.dry_run:
         return "\n".join(said(chosen, tasks, settings, config, words))
-    wording = Wording.of(words, chosen.chat)
+    wording = Wording.of(words)
     run.check_room(tasks, methods, settings, wording)
     model = opened.model(name, words, runtime.device(chosen.device), chosen.dtype)
     key = opened.identity(model, words)
@@ -144,7 +138,7 @@ def asked(chosen: argparse.Namespace) -> str:
     records = run.run(model, wording, answers)
     footer = (
         f"Model {Path(name).name}, w = {settings.window}, K = {settings.keep or 'by task'}, "
-        f"B = {settings.budget or 'all'}, chat {wording.chat}, key {key}."
+        f"B = {settings.budget or 'all'}, chat {'question' if wording.opening else 'none'}, key {key}."
     )
     built, files = summary.write(records, wanted, footer, chosen.out)
     return "\n".join([built.to_string(index=False), *map(str, files)])

@@ -88,9 +88,7 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_table(
 
 
 def test_answers_are_those_of_generate(model: Path, tmp_path: Path) -> None:
-    assert (
-        asked(model, tmp_path, "--methods", "chunks-budget", "--keep", "2", "--chat", "none", "--tasks", "passkey") == 0
-    )
+    assert asked(model, tmp_path, "--methods", "chunks-budget", "--keep", "2", "--tasks", "passkey") == 0
     found, words = both(model)
     task = infinitebench.TASKS["passkey"]
     lines = command.rows("passkey", None, 900, 2, opened.counter(words))
