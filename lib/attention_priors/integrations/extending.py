@@ -105,18 +105,14 @@ def dynamic_ntk(model: PreTrainedModel, factor: float = 1.0, trained: int | None
     )
 
 
-def yarn(model: PreTrainedModel, factor: float, trained: int | None = None) -> PreTrainedModel:
+def yarn(model: PreTrainedModel, factor: float) -> PreTrainedModel:
     """YaRN (Peng et al. 2023): slow planes interpolated, fast ones kept, logits sharper by (0.1 ln factor + 1)²."""
-    return stretch(model, lambda spectrum, length, known: extensions.yarn(spectrum, factor, known), trained)
+    return stretch(model, lambda spectrum, length, trained: extensions.yarn(spectrum, factor, trained))
 
 
-def llama3(
-    model: PreTrainedModel, factor: float, trained: int | None = None, *, slow: float = 1.0, fast: float = 4.0
-) -> PreTrainedModel:
-    """The scaling of Llama 3.1: planes that turn less than `slow` times are interpolated, those above `fast` kept."""
-    return stretch(
-        model, lambda spectrum, length, known: extensions.llama3(spectrum, factor, known, slow=slow, fast=fast), trained
-    )
+def llama3(model: PreTrainedModel, factor: float) -> PreTrainedModel:
+    """The scaling of Llama 3.1: planes that turn less than once are interpolated, those that do four times kept."""
+    return stretch(model, lambda spectrum, length, trained: extensions.llama3(spectrum, factor, trained))
 
 
 def rebase(model: PreTrainedModel, factor: float) -> PreTrainedModel:
@@ -168,9 +164,9 @@ def see(
     return model
 
 
-def scalable_softmax(model: PreTrainedModel, trained: int | None = None) -> PreTrainedModel:
-    """Logits of a query that sees n keys times max(1, ln n / ln `trained`), at inference (Nakanishi 2025)."""
-    return _read(model, scaled=trained_length(model, trained))
+def scalable_softmax(model: PreTrainedModel) -> PreTrainedModel:
+    """Logits of a query that sees n keys times max(1, ln n / ln T), T as in training, at inference (Nakanishi 2025)."""
+    return _read(model, scaled=trained_length(model))
 
 
 def stretch(model: PreTrainedModel, how: Stretch, trained: int | None = None) -> PreTrainedModel:
@@ -178,7 +174,7 @@ def stretch(model: PreTrainedModel, how: Stretch, trained: int | None = None) ->
 
     `trained`: the model's own context by default. ValueError as `spectrum_of`, or where `how` refuses its numbers.
     """
-    spectrum, known = spectrum_of(model), trained_length(model, trained)
+    spectrum, known = spectrum_of(model), trained or trained_length(model)
     how(spectrum, known, known)  # refuses here, not in the middle of a text
     _keep(model).base_model.rotary_emb = Turning(spectrum, how, known)
     return model
@@ -216,9 +212,9 @@ def spectrum_of(model: PreTrainedModel) -> Spectrum:
     return rope(width, float(given["rope_theta"]))
 
 
-def trained_length(model: PreTrainedModel, trained: int | None = None) -> int:
-    """`trained`, or the context in the model's configuration."""
-    return trained or model.config.max_position_embeddings
+def trained_length(model: PreTrainedModel) -> int:
+    """The context in the model's configuration."""
+    return model.config.max_position_embeddings
 
 
 class Turning(nn.Module):

@@ -72,7 +72,7 @@ def execute(
     parameters: dict[str, Any],
     folder: Path,
     scratch: Path,
-    tick: Callable[[float, str], None] = lambda seconds, where: None,
+    tick: Callable[[float, str], None],
 ) -> nbformat.NotebookNode:
     """Run a notebook in a fresh kernel with working directory `folder`; nothing is written outside `scratch`.
 
