@@ -27,12 +27,20 @@ if find_spec("transformers") is None:
     )
 
 from transformers import (
-    CONFIG_MAPPING,
-    MODEL_FOR_CAUSAL_LM_MAPPING,
     AutoConfig,
     AutoModelForCausalLM,
+    GPTNeoXConfig,
+    GPTNeoXForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
     PreTrainedConfig,
     PreTrainedModel,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
     initialization,
 )
 
@@ -161,20 +169,61 @@ class WithPrior:
         return NAME
 
 
-def _family(model_type: str) -> type[WithPrior]:
-    """The classes of a family with a prior, of its configuration and of its model, which this module holds by name."""
-    plain_config = CONFIG_MAPPING[model_type]
-    plain = MODEL_FOR_CAUSAL_LM_MAPPING[plain_config]
-    config = type(f"Prior{plain_config.__name__}", (Settings, plain_config), {"model_type": f"{NAME}_{model_type}"})
-    own = {"config_class": config, "plain": plain, "plain_config": plain_config}
-    model = type(f"Prior{plain.__name__}", (WithPrior, plain), own)
-    AutoConfig.register(config.model_type, config)
-    AutoModelForCausalLM.register(config, model)
-    globals().update({each.__name__: each for each in (config, model)})  # where pickle looks for them
-    return model
+class PriorLlamaConfig(Settings, LlamaConfig):
+    model_type = "attention_priors_llama"
 
 
-MODELS = tuple(map(_family, ("llama", "qwen2", "qwen3", "mistral", "gpt_neox")))
+class PriorQwen2Config(Settings, Qwen2Config):
+    model_type = "attention_priors_qwen2"
+
+
+class PriorQwen3Config(Settings, Qwen3Config):
+    model_type = "attention_priors_qwen3"
+
+
+class PriorMistralConfig(Settings, MistralConfig):
+    model_type = "attention_priors_mistral"
+
+
+class PriorGPTNeoXConfig(Settings, GPTNeoXConfig):
+    model_type = "attention_priors_gpt_neox"
+
+
+class PriorLlamaForCausalLM(WithPrior, LlamaForCausalLM):
+    config_class = PriorLlamaConfig
+    plain, plain_config = LlamaForCausalLM, LlamaConfig
+
+
+class PriorQwen2ForCausalLM(WithPrior, Qwen2ForCausalLM):
+    config_class = PriorQwen2Config
+    plain, plain_config = Qwen2ForCausalLM, Qwen2Config
+
+
+class PriorQwen3ForCausalLM(WithPrior, Qwen3ForCausalLM):
+    config_class = PriorQwen3Config
+    plain, plain_config = Qwen3ForCausalLM, Qwen3Config
+
+
+class PriorMistralForCausalLM(WithPrior, MistralForCausalLM):
+    config_class = PriorMistralConfig
+    plain, plain_config = MistralForCausalLM, MistralConfig
+
+
+class PriorGPTNeoXForCausalLM(WithPrior, GPTNeoXForCausalLM):
+    config_class = PriorGPTNeoXConfig
+    plain, plain_config = GPTNeoXForCausalLM, GPTNeoXConfig
+
+
+MODELS = (
+    PriorLlamaForCausalLM,
+    PriorQwen2ForCausalLM,
+    PriorQwen3ForCausalLM,
+    PriorMistralForCausalLM,
+    PriorGPTNeoXForCausalLM,
+)
+for _model in MODELS:
+    AutoConfig.register(_model.config_class.model_type, _model.config_class)
+    AutoModelForCausalLM.register(_model.config_class, _model)
 
 
 def _is_prior(row: Encoding) -> bool:

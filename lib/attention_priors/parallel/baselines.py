@@ -24,10 +24,11 @@ from ..positions.rotary import Spectrum
 from ..training.extension import extend
 from .chunks import Options, chunk_size
 from .ours import embed, logits, readable, through, weigh
-from .read import Condensed, Progress, Reader, condense
+from .read import Condensed, Reader, condense
 
 SINKS = 4  # first tokens that StreamingLLM keeps (Xiao et al. 2024)
 BLOCK = 256  # queries at once
+Progress = Callable[[int, int], None]  # is told how many parts of how many are read
 
 
 def last_window(

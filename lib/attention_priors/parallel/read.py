@@ -18,8 +18,6 @@ from torch import Tensor
 from .chunks import Options, Rows, Span, chunk_size, rows, split
 from .select import KeySelection, Mask, Queue, Select, compact, with_bos
 
-Progress = Callable[[int, int], None]  # is told how many parts of how many are read
-
 
 @dataclass(frozen=True)
 class Entries:
@@ -159,7 +157,7 @@ def condense(
     text: Int[Tensor, " tokens"],
     question: Int[Tensor, " tokens"],
     options: Options,
-    progress: Progress | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Condensed:
     """Read `text` in chunks beside `question` and join what is kept, in the order of the text.
 

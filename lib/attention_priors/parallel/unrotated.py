@@ -18,10 +18,9 @@ from torch import Tensor
 
 from ..positions.layouts import half_split
 from ..positions.rotary import DampedRotary, Spectrum, rope
-from .baselines import SINKS, Stretching
+from .baselines import SINKS, Progress, Stretching
 from .chunks import Options
 from .hf import HuggingFace
-from .read import Progress
 
 PIECE = 1024  # tokens that the model is given at once
 LOGITS = 2**22  # of a head that are in memory at once
