@@ -13,6 +13,7 @@ from attention_priors import store
 from attention_priors.commands import benchmarks as command
 from attention_priors.parallel import generate
 from attention_priors.parallel.benchmarks import infinitebench, opened, run
+from attention_priors.parallel.benchmarks.prompts import Wording
 from attention_priors.parallel.benchmarks.task import Row
 from attention_priors.publish import benchmarks as summary
 from parallel.benchmarks.made import LONG, infinite_line, tokenizer, written
@@ -94,9 +95,8 @@ def test_answers_are_those_of_generate(model: Path, tmp_path: Path) -> None:
     lines = command.rows("passkey", None, 900, 2, opened.counter(words))
     records = [store.read_json(path) for path in (tmp_path / "answers").rglob("*.json")]
     for row in lines:
-        said = generate(
-            found, words, row.context, task.question(row), window=400, keep=2, budget=40, answer=task.answer
-        )
+        text, question = Wording.of(words).written(task, row)
+        said = generate(found, words, text, question, window=400, keep=2, budget=40, answer=task.answer)
         (record,) = (each for each in records if each["id"] == row.id)
         assert record["answer"] == said.replace("<s>", "")
         assert len(record["kept"]) == 2 and record["entries"] == 81
