@@ -90,7 +90,7 @@ def test_profiles(content: dict | str | bytes, message: str, tmp_path: Path, mon
     monkeypatch.setattr(config.profile, "__defaults__", (tmp_path,))
     with pytest.raises(ValueError, match=message):
         profile_of(tmp_path, content)
-    said = refused(capsys, "pipeline", "--profile", "mine", "--list", "--results", str(tmp_path / "results"))
+    said = refused(capsys, "pipeline", "--profile", "mine", "--results", str(tmp_path / "results"))
     assert said.startswith("error: mine.yaml") and not (tmp_path / "results").exists()
 
 
@@ -106,12 +106,12 @@ LINES = [
     ("pipeline --only 10_passkey", "'passkey'", "nearest: passkeys"),
     ("pipeline --only passkeys,needels", "'needels'", "nearest: needles"),
     ("pipeline --step nothing-like-it", "'nothing-like-it'", "known are how_to_read, "),
-    ("pipeline --list --seed -1", "-1", "a number from 0 to"),
-    ("pipeline --list --seed x", "x", "a number from 0 to"),
-    ("pipeline --list --device tpu", "'tpu'", "use 'auto', 'cpu', 'cuda' or 'cuda:<number>'"),
-    ("pipeline --list --device cuda:x", "'cuda:x'", "use 'auto', 'cpu', 'cuda' or 'cuda:<number>'"),
+    ("pipeline --seed -1", "-1", "a number from 0 to"),
+    ("pipeline --seed x", "x", "a number from 0 to"),
+    ("pipeline --device tpu", "'tpu'", "use 'auto', 'cpu', 'cuda' or 'cuda:<number>'"),
+    ("pipeline --device cuda:x", "'cuda:x'", "use 'auto', 'cpu', 'cuda' or 'cuda:<number>'"),
     ("pipeline --nonsense", "--nonsense", "--help"),
-    ("pipeline --list --rules {here} --profile smoke", "Is a directory", "choose another folder"),
+    ("pipeline --rules {here} --profile smoke", "Is a directory", "choose another folder"),
     ("pipeline --profile smoke --only how_to_read --results {file}", "file", "RESULTS="),
     ("report --results {here}/missing", "missing", "run make reproduce"),
     ("report --results {file}", "file", "run make reproduce"),
@@ -140,7 +140,6 @@ LINES = [
     ("parallel.benchmarks", "no model", "give --model or --preset"),
     ("parallel.benchmarks --keep 0", "0", "a number from 1 to"),
     ("parallel.benchmarks --device tpu", "'tpu'", "use 'auto'"),
-    ("parallel.benchmarks --chat loud", "'loud'", "choose from"),
 ]
 
 
@@ -181,9 +180,9 @@ FILES = [
     ("claims.json", b'{"schema": 1, "cla', "verify --no-training", "claims.json", ""),
     ("sha256.txt", b"no sum", "report", "sha256.txt, line 1", "restore it"),
     ("sha256.txt", b"\xff\xfe", "report", "sha256.txt", "restore it"),
-    ("provenance.json", b'{"notebooks": ', "pipeline --list", "provenance.json", "delete it and run"),
-    ("provenance.json", b"[]", "pipeline --list", "provenance.json", "delete it"),
-    ("provenance.json", b'{"notebooks": {"passkeys": {}}}', "pipeline --list", "provenance.json", "delete it"),
+    ("provenance.json", b'{"notebooks": ', "pipeline", "provenance.json", "delete it and run"),
+    ("provenance.json", b"[]", "pipeline", "provenance.json", "delete it"),
+    ("provenance.json", b'{"notebooks": {"passkeys": {}}}', "pipeline", "provenance.json", "delete it"),
 ]
 
 

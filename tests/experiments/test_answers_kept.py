@@ -180,5 +180,5 @@ def test_the_commands_keep_and_take(tmp_path, monkeypatch, capsys):
     own = ["--profile", "smoke", "--results", str(tmp_path / "results")]
     assert train.main(["--keep", *own]) == 0
     assert "0 run(s) of profile smoke kept in results/runs" in capsys.readouterr().out
-    assert reproduce.main(["--answers", "--list", "--only", "how_to_read", *own]) == 0
+    assert reproduce.main(["--answers", "--rules", str(tmp_path / "rules.mk"), "--only", "how_to_read", *own]) == 0
     assert "0 run(s) taken from results/runs with what they answered" in capsys.readouterr().out

@@ -59,7 +59,7 @@ def test_the_figure_has_a_panel_an_encoding(committed: bool) -> None:
     assert [ax.get_title() for ax in figure.axes] == ["RoPE", "ALiBi", "T5 buckets", "Sandwich", "KERPLE power", "BAM"]
     grey = [[line for line in ax.lines if line.get_label() == "_committed"] for ax in figure.axes]
     assert [len(each) for each in grey] == [int(committed)] * 6
-    assert first_look.page(world(committed=committed)).count("\n| ") == 1 + 6 * (1 + committed)
+    assert first_look.page(world(committed=committed)).count("\n| ") == 2 + 6 * (1 + committed)
 
 
 def test_the_committed_rows_are_those_of_the_same_lengths() -> None:

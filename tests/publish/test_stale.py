@@ -23,14 +23,17 @@ from pathlib import Path
 from attention_priors import config
 from attention_priors.publish.pipeline import stamps
 from attention_priors.store.layout import Layout
+from attention_priors.store.notebooks import NOTEBOOKS
 layout = Layout(Path("results"), "cpu")
-print(json.dumps(dict(stamps.Keys(config.profile("cpu"), {}, Path("notebooks"), layout))))
+keys = stamps.Keys(config.profile("cpu"), {}, Path("notebooks"), layout)
+print(json.dumps({name: keys[name] for name in NOTEBOOKS}))
 """
 
 
 def keys(profile=None, results=RESULTS):
     profile = profile or config.profile("cpu")
-    return dict(stamps.Keys(profile, {}, stamps.NOTEBOOK_FOLDER, Layout(results, profile.name)))
+    keys = stamps.Keys(profile, {}, stamps.NOTEBOOK_FOLDER, Layout(results, profile.name))
+    return {name: keys[name] for name in NOTEBOOKS}
 
 
 @pytest.fixture(scope="module")

@@ -54,27 +54,21 @@ def write_part(
     known = register() if known is None else known
     layout = Layout(Path(results), profile)
     label = layout.label(notebook)
-    entries: dict[str, Verdict] = {}
-    more: dict[str, Verdict] = {}
-    for verdict, into in (*((each, entries) for each in verdicts), *((each, more) for each in also)):
+    parts: dict[str, dict[str, Verdict]] = {"claims": {}, "also": {}}
+    for verdict, part in (*((each, "claims") for each in verdicts), *((each, "also") for each in also)):
         claim = find(verdict.id, known)
-        if into is entries and claim.notebook != notebook:
+        if part == "claims" and claim.notebook != notebook:
             raise ValueError(f"{claim.id} belongs to {claim.notebook}, not to {notebook}; give its verdict there")
-        if into is more and claim.notebook == notebook:
+        if part == "also" and claim.notebook == notebook:
             raise ValueError(f"{claim.id} is decided in {notebook} itself, which is no second witness; take it out")
-        if claim.id in into:
+        if claim.id in parts[part]:
             raise ValueError(f"{claim.id} has two verdicts in {notebook}; keep one")
         if verdict.profile != label:
             raise ValueError(f"{claim.id} was decided under profile {verdict.profile}, not {label}; run it again")
-        into[claim.id] = settle(verdict, claim)
-    content = {"schema": SCHEMA, "profile": label, "notebook": notebook, "claims": _plain(_ordered(entries, known))}
-    path = layout.part(notebook)
-    store.write_json(path, content | ({"also": _plain(_ordered(more, known))} if more else {}))
-    return path
-
-
-def _ordered(verdicts: Mapping[str, Verdict], known: Mapping[str, Claim]) -> dict[str, Verdict]:
-    return {name: verdicts[name] for name in known if name in verdicts}
+        parts[part][claim.id] = settle(verdict, claim)
+    rows = {part: _plain(found) for part, found in parts.items() if found or part == "claims"}
+    store.write_json(layout.part(notebook), {"schema": SCHEMA, "profile": label, "notebook": notebook, **rows})
+    return layout.part(notebook)
 
 
 def _plain(verdicts: Mapping[str, Verdict]) -> dict[str, dict]:
@@ -134,7 +128,6 @@ def gather(results: Path | str, profile: str, known: Mapping[str, Claim] | None 
 
 def merge(results: Path | str, profile: str, known: Mapping[str, Claim] | None = None) -> dict[str, Verdict]:
     """`gather`, written to claims.json and claims.md in the profile's own folder."""
-    known = register() if known is None else known
     ledger = gather(results, profile, known)
     folder = Layout(Path(results), profile).own
     store.write_json(folder / "claims.json", {"schema": SCHEMA, "profile": profile, "claims": _plain(ledger)})
@@ -254,13 +247,8 @@ def markdown(ledger: Mapping[str, Verdict], profile: str, known: Mapping[str, Cl
     lines += [] if wanting else ["", "None."]
     if seconds := {name: verdict.also for name, verdict in ledger.items() if verdict.also}:
         said = "were measured there. The verdicts above are those of the claims' own notebooks, and stay as they are."
-        lines += [
-            "",
-            "## Asked of a pretrained model as well",
-            "",
-            f"{_measured(seconds.values())} of these {said}",
-            "",
-        ]
+        measured = sum(also.verdict != "not run" and also.measured != "not measured" for also in seconds.values())
+        lines += ["", "## Asked of a pretrained model as well", "", f"{measured} of these {said}", ""]
         lines += [f"- **{name}**: {testimony(also)}" for name, also in seconds.items()]
     for key in DOCUMENTS:
         if key in set(table["document"]):
@@ -275,10 +263,6 @@ def testimony(also: Verdict) -> str:
     said = "; ".join(f"{each.text}: {each.found} ({each.note})" for each in also.sentences)
     left = "".join(also.opposite.rpartition(NOT_ASKED)[1:]) if NOT_ASKED in also.opposite else ""
     return f"{also.outcome}. {said}. {left}".strip()
-
-
-def _measured(seconds: Iterable[Verdict]) -> int:
-    return sum(also.verdict != "not run" and also.measured != "not measured" for also in seconds)
 
 
 def quoted(verdict: Verdict) -> str:

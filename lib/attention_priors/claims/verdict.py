@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -123,8 +122,8 @@ def show(value: Any) -> str:
     if value is None:
         return "–"
     if isinstance(value, (list, tuple)):
-        if (count := _count(value)) > SHOWN:
-            return f"[{', '.join(map(show, itertools.islice(_flat(value), 6)))}, ... {count:,} numbers]"
+        if len(numbers := _flat(value)) > SHOWN:
+            return f"[{', '.join(map(show, numbers[:6]))}, ... {len(numbers):,} numbers]"
         return "[" + ", ".join(show(item) for item in value) + "]"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
@@ -142,16 +141,8 @@ class Counterexample(BaseModel):
         return f"{inputs}: claimed {show(self.claimed)}, actual {show(self.actual)}"
 
 
-def _flat(value: Any) -> Iterator[Any]:
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _flat(item)
-    else:
-        yield value
-
-
-def _count(value: Any) -> int:
-    return sum(1 for _ in _flat(value))
+def _flat(value: Any) -> list[Any]:
+    return [each for item in value for each in _flat(item)] if isinstance(value, (list, tuple)) else [value]
 
 
 class Sentence(BaseModel):
@@ -223,7 +214,7 @@ class Verdict(BaseModel):
             yield f"is {UNTESTABLE}; use 'inconclusive'"
         if self.verdict in IMPLIED and self.outcome not in (None, IMPLIED[self.verdict]):
             yield f"cannot have the outcome {self.outcome}; leave it out"
-        if self.counterexample and _count(list(self.counterexample.inputs.values())) > MOST_NUMBERS:
+        if self.counterexample and len(_flat(list(self.counterexample.inputs.values()))) > MOST_NUMBERS:
             yield f"has a counterexample of more than {MOST_NUMBERS} numbers; give a smaller one"
         if self.interval and not self.interval[0] <= self.interval[1]:
             yield f"has the interval {self.interval}; give (low, high)"

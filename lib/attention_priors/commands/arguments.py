@@ -13,9 +13,16 @@ from .. import config, runtime
 
 REFUSED = (OSError, ValueError, FloatingPointError)  # bad input, a file that cannot be used, a loss that is not finite
 
+
+def names(text: str) -> list[str]:
+    """The names between commas."""
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
 SHARED = {
     "profile": {"default": "cpu", "help": "sizes: a file of notebooks/profiles (default: cpu)"},
     "results": {"type": Path, "default": config.ROOT / "results", "help": "folder (default: results)"},
+    "only": {"type": names, "default": "", "metavar": "NAMES", "help": "these notebooks (commas) and what they need"},
 }
 
 

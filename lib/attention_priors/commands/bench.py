@@ -1,4 +1,4 @@
-"""The project's speed and quality figures beside what they are compared to."""
+"""The project's times and memory beside what they are compared to."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import torch
 
 from .. import config, runtime, store
-from ..experiments import archive
-from ..experiments.archive import INDEX
 from ..experiments.times import training_step
+from ..publish.first_look import recorded
 from ..store.layout import Layout
 from . import arguments as commands
 
@@ -116,44 +114,13 @@ def backends() -> ROWS:
     return rows
 
 
-def quality(results: Path, profile: config.Profile) -> ROWS:
-    """Training time, passkey accuracy and reach, from the committed records and metrics."""
-    layout = Layout(results, profile.name)
-    table = layout.own / "metrics" / "passkey_over_seeds.csv"
-    if not table.exists():
-        return [("passkeys", "not run", f"no {table.name} under results/{profile.name}; run make reproduce")]
-    frame = pd.read_csv(table)
-    frame = frame[frame["form"] == "plain"]
-    length = profile.passkey.recipe.length
-    rows: ROWS = []
-    seconds = seconds_of(layout, "passkey/bam-ssmax/")
-    if seconds:
-        limit = f"slowest of {len(seconds)} seeds; {profile.workers} models side by side"
-        rows.append(("training of BAM-SSMax when the results were made", f"{max(seconds):.0f} s", limit))
-    ours = frame[frame["encoding"] == "bam-ssmax"].set_index("length")
-    for factor, wanted in ((16, 0.9), (32, 0.8), (500, None)):
-        row = ours.loc[factor * length] if factor * length in ours.index else None
-        limit = f" (>= {wanted})" if wanted else ""
-        label = f"BAM-SSMax median accuracy at {factor} x{limit}"
-        rows.append(
-            (label, "not measured", "")
-            if row is None
-            else (label, f"{row['median']:.2f}", f"seeds {row['worst']:.2f} to {row['best']:.2f}")
-        )
-    reach = pd.read_csv(table.with_name("passkey_reach.csv"))
-    for name, group in reach[reach["form"] == "plain"].groupby("encoding"):
-        rows.append(
-            (f"  longest length at 0.8: {name}", f"{group['reach'].median():.0f}", _list(sorted(group["reach"]), 0))
-        )
-    return rows
-
-
-def seconds_of(layout: Layout, runs: str = "") -> list[float]:
-    """How long the profile's runs whose names begin so were trained, from their records."""
-    index = layout.own / INDEX
-    known = store.read_json(index) if index.exists() else {}
-    there = {name: key for name, key in known.items() if name.startswith(runs) and layout.run(name, key).exists()}
-    return [archive.record(layout, name, key)["seconds"] for name, key in there.items()]
+def trained(results: Path, profile: config.Profile) -> ROWS:
+    """How long a model was trained when the results were made."""
+    seconds = recorded(Layout(results, profile.name), "passkey/bam-ssmax/").values()
+    if not seconds:
+        return [("passkeys", "not run", f"no runs of theirs in results/{profile.name}; run make reproduce")]
+    limit = f"slowest of {len(seconds)} seeds; {profile.workers} models side by side"
+    return [("training of BAM-SSMax when the results were made", f"{max(seconds):.0f} s", limit)]
 
 
 def elapsed(notebooks: Collection[Mapping[str, Any]]) -> float:
@@ -181,9 +148,9 @@ def time_taken(results: Path, profile: config.Profile) -> ROWS:
     seconds = elapsed(ran)
     label = f"make reproduce, profile {profile.name} (cpu: <= 75 min, smoke: <= 6 min)"
     rows = [(label, f"{seconds / 60:.1f} min", "when at least one notebook ran; runs that were in the store count 0")]
-    trained = sum(seconds_of(layout))
+    spent = sum(recorded(layout).values())
     shared = f"{profile.workers} runs side by side, evaluation not included"
-    return [*rows, ("  of all training runs", f"{trained / profile.workers / 60:.1f} min", shared)]
+    return [*rows, ("  of all training runs", f"{spent / profile.workers / 60:.1f} min", shared)]
 
 
 def _list(values: list[float], digits: int = 2) -> str:
@@ -204,7 +171,7 @@ def main(arguments: list[str] | None = None) -> int:
         return kernels.run(chosen.results, kernels.Plan(training=steps) if torch.cuda.is_available() else None)
     machine = f"{runtime.processor()}, {THREADS} threads, torch {torch.__version__}"
     print(f"{machine}; a quarter of an hour on two cores")
-    committed = (partial(part, chosen.results, profile) for part in (quality, time_taken))
+    committed = (partial(part, chosen.results, profile) for part in (trained, time_taken))
     for part in (*committed, model, chunks, backends, steps):  # each is printed as soon as it is known
         for label, value, comparison in part():
             print(f"{label:58s} {value:>18s}   {comparison}", flush=True)

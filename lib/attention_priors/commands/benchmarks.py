@@ -19,7 +19,7 @@ import torch
 from .. import runtime
 from ..parallel.benchmarks import infinitebench, longbench, opened, plan, presets, run, synthetic
 from ..parallel.benchmarks.methods import METHODS, SEED, Settings
-from ..parallel.benchmarks.prompts import CHAT, Wording
+from ..parallel.benchmarks.prompts import Wording
 from ..parallel.benchmarks.task import Known, Row, Task
 from ..publish import benchmarks as summary
 from . import arguments as commands
@@ -39,11 +39,6 @@ def rows(name: str, folder: Path | None, length: int | None, samples: int | None
     if not found:
         raise ValueError(f"{name}.jsonl has no row; give the file as the benchmark publishes it")
     return found
-
-
-def names(text: str) -> list[str]:
-    """The names between commas."""
-    return [each.strip() for each in text.split(",") if each.strip()]
 
 
 def settings_of(chosen: argparse.Namespace, preset: presets.Preset | None, config: Any) -> Settings:
@@ -70,7 +65,7 @@ def said(
 ) -> list[str]:
     """The lines of a dry run: of each task and method the prompt with the longest text."""
     shape, count = plan.Shape.of(config), opened.counter(words)
-    wording = Wording.of(words, chosen.chat) if words is not None else Wording(None, "none", "", "", 1)
+    wording = Wording.of(words) if words is not None else Wording(None, 1)
     each = 4 if chosen.dtype == "float32" else 2
     exact = "tokens as the tokenizer counts them" if words is not None else "tokens: a fourth of the characters"
     lines = [
@@ -81,21 +76,11 @@ def said(
         longest = max(found, key=lambda row: len(row.context))
         text, question = wording.written(task, longest)
         tokens, asked = count(text), max(1, count(question))
-        for name in names(chosen.methods):
+        for name in chosen.methods:
             method = METHODS[name]
             made = plan.cost(shape, method, method.options(task, settings, wording.bos, longest), tokens, asked, each)
-            lines.append(
-                COLUMNS.format(
-                    task.name,
-                    name,
-                    tokens,
-                    made.chunks,
-                    made.entries,
-                    f"{made.bytes / 2**30:.1f}",
-                    f"{made.prefill:.1e}",
-                    f"{made.decode:.0e}",
-                )
-            )
+            counts, flops = (tokens, made.chunks, made.entries), (f"{made.prefill:.1e}", f"{made.decode:.0e}")
+            lines.append(COLUMNS.format(task.name, name, *counts, f"{made.bytes / 2**30:.1f}", *flops))
     return lines
 
 
@@ -104,8 +89,10 @@ def arguments() -> commands.Arguments:
     parser = commands.Arguments("benchmarks", __doc__)
     parser.add_argument("--model", help="folder of a model, or its name on the hub (default: the preset's)")
     parser.add_argument("--preset", help=f"sizes of the paper's experiments: {', '.join(presets.PRESETS)}")
-    parser.add_argument("--tasks", default="passkey", help="names with commas (default: passkey)")
-    parser.add_argument("--methods", default="last-window,chunks", help=f"some of {', '.join(METHODS)}")
+    parser.add_argument("--tasks", type=commands.names, default="passkey", help="names with commas (default: passkey)")
+    parser.add_argument(
+        "--methods", type=commands.names, default="last-window,chunks", help=f"some of {', '.join(METHODS)}"
+    )
     parser.add_argument("--length", type=WHOLE, help="make R.PK, R.Num and R.KV of so many tokens, without files")
     parser.add_argument("--samples", type=WHOLE, help="prompts of a task (default: all of its file; 1 that is made)")
     parser.add_argument("--data", type=Path, help="folder with the benchmarks' files (default: the hub's)")
@@ -113,12 +100,6 @@ def arguments() -> commands.Arguments:
     parser.add_argument("--keep", type=WHOLE, help="chunks that stay (default: the preset's, or as the paper by task)")
     parser.add_argument("--budget", type=WHOLE, help="keys that stay of a chunk (default: the preset's)")
     parser.add_argument("--at-once", type=commands.count, default=4, help="chunks in one batch (default: 4)")
-    parser.add_argument(
-        "--chat",
-        choices=CHAT,
-        default="question",
-        help="where the opening of a chat template stands (default: before the question)",
-    )
     parser.add_argument("--device", type=commands.device, default="auto", help="default: a GPU where there is one")
     parser.add_argument(
         "--dtype", choices=("auto", *opened.DTYPES), default="auto", help="default: bfloat16 on a GPU, else float32"
@@ -131,8 +112,8 @@ def arguments() -> commands.Arguments:
 def asked(chosen: argparse.Namespace) -> str:
     """Do what the arguments say; what to print. ValueError for what cannot be done."""
     preset = presets.PRESETS[chosen.preset] if chosen.preset else None
-    wanted = {name: TASKS[name] for name in names(chosen.tasks)}
-    methods = [name for name in names(chosen.methods) if METHODS[name]]
+    wanted = {name: TASKS[name] for name in chosen.tasks}
+    methods = [name for name in chosen.methods if METHODS[name]]
     name = chosen.model or (preset.model if preset else None)
     if name is None or not wanted or not methods:
         raise ValueError("no model, task or method is named; give --model or --preset, --tasks and --methods")
@@ -149,7 +130,7 @@ def asked(chosen: argparse.Namespace) -> str:
     }
     if chosen.dry_run:
         return "\n".join(said(chosen, tasks, settings, config, words))
-    wording = Wording.of(words, chosen.chat)
+    wording = Wording.of(words)
     run.check_room(tasks, methods, settings, wording)
     model = opened.model(name, words, runtime.device(chosen.device), chosen.dtype)
     key = opened.identity(model, words)
@@ -157,7 +138,7 @@ def asked(chosen: argparse.Namespace) -> str:
     records = run.run(model, wording, answers)
     footer = (
         f"Model {Path(name).name}, w = {settings.window}, K = {settings.keep or 'by task'}, "
-        f"B = {settings.budget or 'all'}, chat {wording.chat}, key {key}."
+        f"B = {settings.budget or 'all'}, chat {'question' if wording.opening else 'none'}, key {key}."
     )
     built, files = summary.write(records, wanted, footer, chosen.out)
     return "\n".join([built.to_string(index=False), *map(str, files)])

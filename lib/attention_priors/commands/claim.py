@@ -8,9 +8,9 @@ from pathlib import Path
 
 from attention_priors import claims, config
 from attention_priors.commands import arguments as commands
+from attention_priors.publish.site import places
 from attention_priors.store.layout import Layout
 from attention_priors.store.notebooks import file_name
-from attention_priors.store.registry import LIBRARY, Table
 
 
 @commands.refusing()
@@ -55,8 +55,8 @@ def quotations(folder: Path) -> int:
     from attention_priors.checks import CHECKS  # a floor above, which the counts do not need
     from attention_priors.claims.quotations import not_found
 
-    checks = [CHECKS[name] for name in claims.register() if name in CHECKS]
-    quoted = [(check.id, law.quote, law.place) for check in checks for law in check.statements if law.quote]
+    laws = [(name, law) for name in claims.register() if name in CHECKS for law in CHECKS[name].statements]
+    quoted = [(name, law.quote, law.place) for name, law in laws if law.quote]
     lost = list(not_found(quoted, folder))
     print("\n".join([*lost, f"{len(quoted)} quotations, {len(lost)} not found"]))
     return 1 if lost else 0
@@ -135,12 +135,7 @@ def locate(identifier: str, path: Path, layout: Layout) -> int:
 def _check(identifier: str) -> str:
     from attention_priors.checks import CHECKS  # a floor above, which the counts do not need
 
-    return _place(CHECKS, identifier) if identifier in CHECKS else "none"
-
-
-def _place(table: Table, name: str) -> str:
-    path, line = table.place(name)
-    return f"{path.relative_to(LIBRARY.parent)}:{line}"
+    return places.shown(*CHECKS.place(identifier)) if identifier in CHECKS else "none"
 
 
 def _notebook(claim: claims.Claim) -> str:
@@ -148,8 +143,7 @@ def _notebook(claim: claims.Claim) -> str:
     if not path.exists():
         return f"{claim.notebook} (not written yet)"
     cells = cells_of(claim.id, path)
-    where = f"notebooks/{path.name}"
-    return f"{where}, cells {', '.join(cells)}" if cells else f"{where} (no cell names {claim.id})"
+    return f"notebooks/{path.name}" + (f", cells {', '.join(cells)}" if cells else f" (no cell names {claim.id})")
 
 
 def cells_of(identifier: str, notebook: Path) -> list[str]:
@@ -164,7 +158,7 @@ def figures_of(claim: claims.Claim, verdict: claims.Verdict, layout: Layout) -> 
 
     named = {Path(path).stem for path in verdict.evidence}
     return [
-        f"{_place(FIGURES, name)}  {layout.folder(spec.notebook) / 'figures' / f'{name}.pdf'}"
+        f"{places.shown(*FIGURES.place(name))}  {layout.folder(spec.notebook) / 'figures' / f'{name}.pdf'}"
         for name, spec in sorted(FIGURES.items())
         if claim.id in spec.claims or name in named or spec.metrics in named
     ]

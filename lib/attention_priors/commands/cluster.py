@@ -13,7 +13,7 @@ from .. import config, runtime
 from ..experiments import EXPERIMENTS
 from ..publish.pipeline import stamps
 from ..publish.pipeline.order import order
-from ..store.notebooks import file_name, slug
+from ..store.notebooks import file_name
 from ..training.runs import RunSpec
 from . import arguments as commands
 
@@ -47,13 +47,11 @@ def train(address: str, profile: config.Profile, only: Iterable[str]) -> str:
 @commands.refusing(1, stopped="what came back is in the store; the same command goes on")
 def main(arguments: list[str] | None = None) -> int:
     """0 when every run is in the store, 1 where one is not, 2 for bad arguments."""
-    parser = commands.Arguments("cluster", __doc__, "profile")
+    parser = commands.Arguments("cluster", __doc__, "profile", "only")
     parser.add_argument("address", help="of the scheduler, such as tcp://scheduler:8786")
-    parser.add_argument("--only", default="", metavar="NAMES", help="these notebooks (commas) and what they need")
     parser.add_argument("--device", type=commands.device, default="auto", help="default: the profile's")
     chosen = parser.parse_args(arguments)
-    only = [slug(name.strip()) for name in chosen.only.split(",") if name.strip()]
-    print(train(chosen.address, config.profile(chosen.profile).on(chosen.device), only), flush=True)
+    print(train(chosen.address, config.profile(chosen.profile).on(chosen.device), chosen.only), flush=True)
     return 0
 
 

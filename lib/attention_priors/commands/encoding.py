@@ -13,12 +13,11 @@ from pathlib import Path
 import matplotlib as mpl
 
 from .. import config, runtime, store
-from ..figures.tables import FLOATS
 from ..publish.own import card as cards
 from ..publish.own import drawing, laws, runs
 from ..publish.own.source import read
 from ..publish.pipeline.progress import span
-from ..publish.report import Report, picture
+from ..publish.report import Report, csv, picture
 from ..store.layout import Layout
 from . import arguments as commands
 
@@ -29,8 +28,7 @@ def write(card: cards.Card, folder: Path) -> Path:
     """The files of a report card; the report last."""
     name = card.name
     for file, frame in (("summary", cards.table(card)), ("accuracy", card.counts)):
-        text = frame.to_csv(index=False, float_format=FLOATS, lineterminator="\n")
-        store.write_text(folder / f"{file}.csv", text)
+        store.write_text(folder / f"{file}.csv", csv(frame))
     caption, alt = drawing.caption(card.all_counts, name), drawing.alt(name)
     picture(drawing.draw(card.all_counts, name), folder / "figure", alt, name, card.own.digest[:16])
     report = folder / "report.md"

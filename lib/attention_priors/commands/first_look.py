@@ -11,10 +11,9 @@ import matplotlib as mpl
 import pandas as pd
 
 from .. import config, runtime, store
-from ..figures.tables import FLOATS
 from ..publish.first_look import ALT, BUILD, committed, draw, page, planned, trained_here
 from ..publish.pipeline.progress import span
-from ..publish.report import Report, picture
+from ..publish.report import Report, csv, picture
 from ..store.layout import Layout
 from . import arguments as commands
 
@@ -34,8 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     there = committed(Report(layout, "passkeys"), set(here["length"]))
     frame = pd.concat([each for each in (here, there) if len(each)], ignore_index=True)
     key = store.key([spec.key(runtime.device(profile.device).type) for spec in planned(profile)])
-    text = frame.to_csv(index=False, float_format=FLOATS, lineterminator="\n")
-    store.write_text(chosen.into / "passkey.csv", text)
+    store.write_text(chosen.into / "passkey.csv", csv(frame))
     picture(draw(frame), chosen.into / "passkey", ALT, "A first look", key)
     store.write_text(chosen.into / "passkey.md", page(frame))
     runtime.say(f"[first-look] {span(time.monotonic() - began)}")

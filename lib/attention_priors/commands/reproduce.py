@@ -16,13 +16,11 @@ from attention_priors.store.notebooks import NOTEBOOKS, slug
 
 
 def arguments(argv: list[str] | None = None) -> argparse.Namespace:
-    parser = commands.Arguments("reproduce", "Run the notebooks headless, in order.", "profile", "results")
-    parser.add_argument("--only", default="", metavar="NAMES", help="these notebooks (commas) and what they need")
+    parser = commands.Arguments("reproduce", "Run the notebooks headless, in order.", "profile", "results", "only")
     parser.add_argument("--step", metavar="NAME", help="run this one now, its needs being there (make calls this)")
     parser.add_argument("--side-by-side", action="store_true", help="two notebooks at a time (rules, estimates)")
     parser.add_argument("--rules", metavar="FILE", help="write make rules for the order to FILE and say what will run")
     parser.add_argument("--answers", action="store_true", help="train nothing whose answers are committed in results")
-    parser.add_argument("--list", action="store_true", help="say what will run, in which order, and run nothing")
     parser.add_argument("--force", action="store_true", help="run also what is up to date")
     parser.add_argument("--seed", type=commands.seed, help="the notebooks' SEED (default: as written in them)")
     parser.add_argument("--device", type=commands.device, help="the notebooks' DEVICE (default: as written in them)")
@@ -44,7 +42,7 @@ def run(plan: Plan, name: str) -> None:
 
 
 def act(options: argparse.Namespace) -> None:
-    only = [slug(name.strip()) for name in options.only.split(",") if name.strip()]
+    only = [slug(name) for name in options.only]
     step = options.step and slug(options.step)
     if step and step not in order(only):
         only.append(step)
@@ -68,15 +66,10 @@ def act(options: argparse.Namespace) -> None:
             print(f"note: {said}", flush=True)
     if options.rules:
         store.write_text(options.rules, rules(plan.names, plan.touched(), side_by_side=options.side_by_side))
-    if options.list:
-        print(plan.listing(), flush=True)
-    elif options.rules:
+    if not step or options.rules:
         print(plan.summary(), flush=True)
-    elif step:
-        run(plan, step)
-    else:
-        print(plan.summary(), flush=True)
-        for name in plan.names:
+    if not options.rules:
+        for name in [step] if step else plan.names:
             run(plan, name)
 
 

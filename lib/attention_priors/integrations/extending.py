@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -28,26 +29,6 @@ from ..positions import extensions
 from ..positions.extensions import Stretch
 from ..positions.rotary import Rotary, Spectrum, rope
 from .transformers import Unturned
-
-__all__ = [
-    "FAMILIES",
-    "Sight",
-    "dynamic_ntk",
-    "interpolate",
-    "llama3",
-    "ntk",
-    "p_rope",
-    "rebase",
-    "rerope",
-    "restore",
-    "scalable_softmax",
-    "see",
-    "spectrum_of",
-    "stretch",
-    "trained_length",
-    "window",
-    "yarn",
-]
 
 NAME = "attention_priors_extended"
 PLACE, BEFORE = "attention_priors_reading", "attention_priors_before"  # attributes of a layer's attention, of a model
@@ -124,18 +105,14 @@ def dynamic_ntk(model: PreTrainedModel, factor: float = 1.0, trained: int | None
     )
 
 
-def yarn(model: PreTrainedModel, factor: float, trained: int | None = None) -> PreTrainedModel:
+def yarn(model: PreTrainedModel, factor: float) -> PreTrainedModel:
     """YaRN (Peng et al. 2023): slow planes interpolated, fast ones kept, logits sharper by (0.1 ln factor + 1)²."""
-    return stretch(model, lambda spectrum, length, known: extensions.yarn(spectrum, factor, known), trained)
+    return stretch(model, lambda spectrum, length, trained: extensions.yarn(spectrum, factor, trained))
 
 
-def llama3(
-    model: PreTrainedModel, factor: float, trained: int | None = None, *, slow: float = 1.0, fast: float = 4.0
-) -> PreTrainedModel:
-    """The scaling of Llama 3.1: planes that turn less than `slow` times are interpolated, those above `fast` kept."""
-    return stretch(
-        model, lambda spectrum, length, known: extensions.llama3(spectrum, factor, known, slow=slow, fast=fast), trained
-    )
+def llama3(model: PreTrainedModel, factor: float) -> PreTrainedModel:
+    """The scaling of Llama 3.1: planes that turn less than once are interpolated, those that do four times kept."""
+    return stretch(model, lambda spectrum, length, trained: extensions.llama3(spectrum, factor, trained))
 
 
 def rebase(model: PreTrainedModel, factor: float) -> PreTrainedModel:
@@ -187,9 +164,9 @@ def see(
     return model
 
 
-def scalable_softmax(model: PreTrainedModel, trained: int | None = None) -> PreTrainedModel:
-    """Logits of a query that sees n keys times max(1, ln n / ln `trained`), at inference (Nakanishi 2025)."""
-    return _read(model, scaled=trained_length(model, trained))
+def scalable_softmax(model: PreTrainedModel) -> PreTrainedModel:
+    """Logits of a query that sees n keys times max(1, ln n / ln T), T as in training, at inference (Nakanishi 2025)."""
+    return _read(model, scaled=trained_length(model))
 
 
 def stretch(model: PreTrainedModel, how: Stretch, trained: int | None = None) -> PreTrainedModel:
@@ -197,7 +174,7 @@ def stretch(model: PreTrainedModel, how: Stretch, trained: int | None = None) ->
 
     `trained`: the model's own context by default. ValueError as `spectrum_of`, or where `how` refuses its numbers.
     """
-    spectrum, known = spectrum_of(model), trained_length(model, trained)
+    spectrum, known = spectrum_of(model), trained or trained_length(model)
     how(spectrum, known, known)  # refuses here, not in the middle of a text
     _keep(model).base_model.rotary_emb = Turning(spectrum, how, known)
     return model
@@ -235,9 +212,9 @@ def spectrum_of(model: PreTrainedModel) -> Spectrum:
     return rope(width, float(given["rope_theta"]))
 
 
-def trained_length(model: PreTrainedModel, trained: int | None = None) -> int:
-    """`trained`, or the context in the model's configuration."""
-    return trained or model.config.max_position_embeddings
+def trained_length(model: PreTrainedModel) -> int:
+    """The context in the model's configuration."""
+    return model.config.max_position_embeddings
 
 
 class Turning(nn.Module):
@@ -260,10 +237,8 @@ class Turning(nn.Module):
 def _keep(model: PreTrainedModel) -> PreTrainedModel:
     """Remember what `restore` gives back."""
     if BEFORE not in model.__dict__:
-        model.__dict__[BEFORE] = (
-            model.base_model.rotary_emb,
-            model.config._attn_implementation,
-        )  # no part of the model
+        before = model.base_model.rotary_emb, model.config._attn_implementation
+        model.__dict__[BEFORE] = before  # no part of the model
     return model
 
 
@@ -321,23 +296,17 @@ def _attend(
 def _by_blocks(q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
     """softmax(q k) v over what `sight` lets through; q is scaled already."""
     keys, offset = k.shape[2], k.shape[2] - q.shape[2]
-    parts, start = [], offset
+    attend, parts, begin = partial(F.scaled_dot_product_attention, scale=1.0), [], offset
     plain = min(keys, sight.plain_until())
     if offset == 0 and plain:  # one call, whose kernel leaves out what is not causal
-        parts.append(
-            F.scaled_dot_product_attention(q[:, :, :plain], k[:, :, :plain], v[:, :, :plain], is_causal=True, scale=1.0)
-        )
-        start = plain
-    while start < keys:
+        parts.append(attend(*(x[:, :, :plain] for x in (q, k, v)), is_causal=True))
+        begin = plain
+    for start in range(begin, keys, BLOCK):
         stop = min(start + BLOCK, keys)
         j = sight.keys(start, stop).to(q.device)
         i = torch.arange(start, stop, device=q.device)[:, None]
-        parts.append(
-            F.scaled_dot_product_attention(
-                q[:, :, start - offset : stop - offset], k[:, :, j], v[:, :, j], attn_mask=sight.sees(i, j), scale=1.0
-            )
-        )
-        start = stop
+        block = q[:, :, start - offset : stop - offset]
+        parts.append(attend(block, k[:, :, j], v[:, :, j], attn_mask=sight.sees(i, j)))
     return torch.cat(parts, 2)
 
 

@@ -8,6 +8,6 @@
 
 from .chunks import Calibration, Options
 from .generate import decode, generate, open_reader
-from .read import Condensed, Reader, Session, condense
+from .read import Reader, condense
 
-__all__ = ["Calibration", "Condensed", "Options", "Reader", "Session", "condense", "decode", "generate", "open_reader"]
+__all__ = ["Calibration", "Options", "Reader", "condense", "decode", "generate", "open_reader"]

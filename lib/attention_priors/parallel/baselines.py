@@ -28,10 +28,11 @@ from .read import Condensed, Reader, condense
 
 SINKS = 4  # first tokens that StreamingLLM keeps (Xiao et al. 2024)
 BLOCK = 256  # queries at once
+Progress = Callable[[int, int], None]  # is told how many parts of how many are read
 
 
 def last_window(
-    reader: Reader, text: Tensor, question: Tensor, options: Options, progress: Callable[[int, int], None] | None = None
+    reader: Reader, text: Tensor, question: Tensor, options: Options, progress: Progress | None = None
 ) -> Condensed:
     """What fits into the window beside the question: the end of the text."""
     size = chunk_size(len(text), len(question), options)
@@ -39,7 +40,7 @@ def last_window(
 
 
 def halves(
-    reader: Reader, text: Tensor, question: Tensor, options: Options, progress: Callable[[int, int], None] | None = None
+    reader: Reader, text: Tensor, question: Tensor, options: Options, progress: Progress | None = None
 ) -> Condensed:
     """The first and the last half of what fits, joined as if nothing stood between: ParallelComp's "FullKV"."""
     size = chunk_size(len(text), len(question), options)

@@ -6,7 +6,7 @@ The algorithm is written once, over a `Reader`: `ours.Ours` for the models of th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -37,6 +37,12 @@ class Entries:
         wide = index[..., None].expand(-1, -1, -1, k.shape[3])
         return cls(k.gather(2, wide), v.gather(2, wide), index, valid)
 
+    @classmethod
+    def joined(cls, parts: Sequence[Entries]) -> Entries:
+        """Some entries of the same rows, one after the other (Eq. 9)."""
+        each = zip(*((part.k, part.v, part.positions, part.valid) for part in parts), strict=True)
+        return cls(*(torch.cat(tensors, 2) for tensors in each))
+
     def row(self, index: int, without: int | None = None) -> Entries:
         """One row, less the entry at the position `without`, and less what is valid in no head; memory of its own."""
         valid = self.valid[index : index + 1]
@@ -59,24 +65,15 @@ class Joined:
 
     @classmethod
     def of(cls, chunks: list[list[Entries]]) -> Joined:
-        """The layers of several chunks, one after the other (Eq. 9)."""
-        names = ("k", "v", "positions", "valid")
+        """The layers of several chunks."""
         by_layer = list(zip(*chunks, strict=True))
-        layers = [
-            Entries(*(torch.cat([getattr(each, name) for each in layer], 2) for name in names)) for layer in by_layer
-        ]
-        return cls(layers, [[each.k.shape[2] for each in layer] for layer in by_layer])
+        return cls(list(map(Entries.joined, by_layer)), [[each.k.shape[2] for each in layer] for layer in by_layer])
 
     def append(self, layer: int, k: Tensor, v: Tensor, positions: Int[Tensor, " new"]) -> Entries:
         """Add entries that all heads have; returns all of the layer's."""
-        old = self.layers[layer]
         where = positions.expand(1, k.shape[1], -1)
-        self.layers[layer] = Entries(
-            torch.cat([old.k, k], 2),
-            torch.cat([old.v, v], 2),
-            torch.cat([old.positions, where], 2),
-            torch.cat([old.valid, torch.ones_like(where, dtype=torch.bool)], 2),
-        )
+        new = Entries(k, v, where, torch.ones_like(where, dtype=torch.bool))
+        self.layers[layer] = Entries.joined([self.layers[layer], new])
         return self.layers[layer]
 
     @property

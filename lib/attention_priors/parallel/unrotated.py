@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ..positions.layouts import half_split
 from ..positions.rotary import DampedRotary, Spectrum, rope
-from .baselines import SINKS, Stretching
+from .baselines import SINKS, Progress, Stretching
 from .chunks import Options
 from .hf import HuggingFace
 
@@ -27,7 +27,6 @@ LOGITS = 2**22  # of a head that are in memory at once
 PROBED = 101  # a position at which the model's rotation is compared with ours
 # (q, k, v, positions of queries, of keys, current length, factor of the logits) -> Σ_j p_ij v_j
 Attend = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, int, float], Tensor]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(eq=False)

@@ -7,6 +7,7 @@ The runs are those of the profile, so that `make reproduce` finds them trained; 
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from .. import config, runtime, store
+from ..claims.ledger import pipe_table
 from ..config import Evaluation, Profile
 from ..experiments import archive
 from ..experiments.answers import train_and_answer
@@ -61,19 +63,21 @@ def planned(profile: Profile) -> list[RunSpec]:
     return [passkey_run(profile, name, seed) for name in SIX for seed in profile.seeds[:SEEDS]]
 
 
-def recorded(spec: RunSpec, layout: Layout) -> float:
-    """Seconds that a run took when the results were made."""
+def recorded(layout: Layout, runs: str = "") -> dict[str, float]:
+    """Seconds that the profile's runs whose names begin so took when the results were made, from their records."""
     index = layout.own / INDEX
-    key = store.read_json(index).get(spec.name) if index.exists() else None
-    there = key and layout.run(spec.name, key).exists()
-    return float(archive.record(layout, spec.name, key)["seconds"]) if there else SECONDS
+    known = store.read_json(index) if index.exists() else {}
+    there = {name: key for name, key in known.items() if name.startswith(runs) and layout.run(name, key).exists()}
+    return {name: archive.record(layout, name, key)["seconds"] for name, key in there.items()}
 
 
 def trained_here(profile: Profile, runs: Path, layout: Layout) -> Frame:
     """Train what the store lacks, ask all: hits per encoding, seed and length."""
     where, evaluations = runtime.device(profile.device), wanted(profile)
+    took = {run: seconds for name in SIX for run, seconds in recorded(layout, f"passkey/{name}/").items()}
     left = {
-        spec: ASKING + (0.0 if Run(spec, runs, where).finished else recorded(spec, layout)) for spec in planned(profile)
+        spec: ASKING + (0.0 if Run(spec, runs, where).finished else took.get(spec.name, SECONDS))
+        for spec in planned(profile)
     }
     ready = sum(seconds <= ASKING for seconds in left.values())
     total = sum(left.values()) / min(profile.workers, len(left))
@@ -169,17 +173,14 @@ def page(frame: Frame) -> str:
     """passkey.md: the figure, its caption, its numbers."""
     trained = trained_on(frame)
     lengths = [n for n in sorted(set(frame["length"])) if n >= trained]
-    lines = [
-        "| encoding | from | " + " | ".join(times(n, trained) for n in lengths) + " |",
-        "|---|---|" + "---|" * len(lengths),
-    ]
-    for name in SIX:
-        for source in (HERE, THERE):
-            _, mean = means(frame, source, name)
-            if len(mean):
-                cells = (bounded(*mean.loc[n]) if n in mean.index else "–" for n in lengths)
-                lines.append(f"| {label(name)} | {source} | {' | '.join(cells)} |")
+    rows = []
+    for name, source in itertools.product(SIX, (HERE, THERE)):
+        _, mean = means(frame, source, name)
+        if len(mean):
+            cells = (bounded(*mean.loc[n]) if n in mean.index else "–" for n in lengths)
+            rows.append([label(name), source, *cells])
+    table = pd.DataFrame(rows, columns=["encoding", "from", *(times(n, trained) for n in lengths)])
     parts = ["# A first look", f"![{ALT}](passkey.png)", f"**Caption.** {caption(frame)}"]
-    parts += [f"**Alternative text.** {ALT}", "\n".join(lines)]
+    parts += [f"**Alternative text.** {ALT}", "\n".join(pipe_table(table))]
     parts += ["Mean accuracy over seeds [95 % interval]. Numbers by seed: `passkey.csv`."]
     return "\n\n".join(parts) + "\n"

@@ -62,17 +62,8 @@ def leave_one_out(layout: Layout, fewest: int = FEWEST) -> pd.DataFrame:
             each: [seed for seed, outcome in found.items() if outcome == each]
             for each in ("fixed", "undecided", *DECIDED)
         }
-        (other,) = (each for each in DECIDED if each != verdict.outcome)
-        rows.append(
-            (
-                name,
-                verdict.outcome,
-                len(seeds),
-                len(without[verdict.outcome]),
-                without["undecided"],
-                without[other],
-                without["fixed"],
-            )
-        )
+        kept, (other,) = verdict.outcome, (each for each in DECIDED if each != verdict.outcome)
+        lists = without["undecided"], without[other], without["fixed"]
+        rows.append((name, kept, len(seeds), len(without[kept]), *lists))
     columns = ["id", "outcome", "seeds", "kept", "undecided", "opposite", "fixed"]
     return pd.DataFrame(rows, columns=columns).set_index("id")

@@ -12,6 +12,7 @@ import io
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -53,7 +54,7 @@ class Report:
         if frame.empty:
             raise ValueError(f"metrics {name!r} are empty; nothing is written")
         label = THEORY if theory else self.layout.label(self.notebook)
-        text = frame.to_csv(index=False, float_format=tables.FLOATS, lineterminator="\n")
+        text = csv(frame)
         path = self._folder(label) / "metrics" / f"{name}.csv"
         large = path.with_name(f"{name}.csv.xz")
         origin = {"key": key, "recipe": recipe, "profile": label, "sha256": _digest(text)}
@@ -147,6 +148,11 @@ class Report:
         return [folder / f"{name}.{extension}" for extension in EXTENSIONS[kind]]
 
 
+def csv(frame: pd.DataFrame) -> str:
+    """Numbers as files hold them."""
+    return frame.to_csv(index=False, float_format=tables.FLOATS, lineterminator="\n")
+
+
 def _digest(text: str) -> str:
     return hashlib.sha256(text.replace("\r\n", "\n").encode()).hexdigest()
 
@@ -185,24 +191,21 @@ def picture(figure: Figure, path: Path, alt: str, title: str, key: str, vectors:
     store.write_bytes(path.with_name(f"{path.name}.pdf"), _pdf(figure, alt, **text))
     about = {"Description": alt, "Copyright": citation.LICENCE} | text
     store.write_bytes(path.with_name(f"{path.name}.png"), screen(figure, **about))
-    if vectors:
-        store.write_bytes(vectors / f"{path.name}.svg", svg(figure, alt, **text))
+    if vectors:  # letters are outlines there, so that the font need not be there
+        about = {"Title": title, "Description": alt, "Keywords": [key], "Rights": citation.LICENCE, "Date": None}
+        store.write_bytes(vectors / f"{path.name}.svg", _saved(figure, "svg", metadata=about))
     plt.close(figure)  # a notebook shows the returned figure once, not also as the current one
 
 
 def _pdf(figure: Figure, alt: str, Title: str, Key: str) -> bytes:
     """No dates: the same numbers give the same bytes."""
-    buffer = io.BytesIO()
     about = {"Title": Title, "Subject": alt, "Keywords": f"{Key}; {citation.LICENCE}"}
-    figure.savefig(buffer, format="pdf", metadata=about | {"CreationDate": None, "ModDate": None})
-    return buffer.getvalue()
+    return _saved(figure, "pdf", metadata=about | {"CreationDate": None, "ModDate": None})
 
 
-def svg(figure: Figure, alt: str, Title: str, Key: str) -> bytes:
-    """A figure as SVG. Letters are outlines, so that the font need not be there."""
+def _saved(figure: Figure, kind: str, **how: Any) -> bytes:
     buffer = io.BytesIO()
-    about = {"Title": Title, "Description": alt, "Keywords": [Key], "Rights": citation.LICENCE, "Date": None}
-    figure.savefig(buffer, format="svg", metadata=about)
+    figure.savefig(buffer, format=kind, **how)
     return buffer.getvalue()
 
 
@@ -211,14 +214,18 @@ def screen(figure: Figure, **about: str) -> bytes:
 
     `about`: texts to write into it.
     """
-    drawn, buffer, texts = io.BytesIO(), io.BytesIO(), PngInfo()
-    figure.savefig(drawn, format="png", dpi=SCREEN)
+    texts = PngInfo()
     for name, text in about.items():
         texts.add_text(name, text)
-    with Image.open(drawn) as image:
-        # Not the default, median cut, which gives away a colour of few pixels: pink markers beside a map became grey.
-        few = image.convert("RGB").quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-        few.save(buffer, format="png", optimize=True, pnginfo=texts, dpi=image.info["dpi"])
+    with Image.open(io.BytesIO(_saved(figure, "png", dpi=SCREEN))) as image:
+        return _in_few_colours(image.convert("RGB"), pnginfo=texts, dpi=image.info["dpi"])
+
+
+def _in_few_colours(image: Image.Image, **how: Any) -> bytes:
+    buffer = io.BytesIO()
+    # Not the default, median cut, which gives away a colour of few pixels: pink markers beside a map became grey.
+    few = image.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    few.save(buffer, format="png", optimize=True, **how)
     return buffer.getvalue()
 
 
@@ -231,10 +238,7 @@ def together(figures: Sequence[Figure]) -> tuple[bytes, float]:
     picture = Image.new("RGB", (width * len(drawn), height) if row else (width, height * len(drawn)), "white")
     for place, each in enumerate(drawn):
         picture.paste(each, (place * width, 0) if row else (0, place * height))
-    buffer = io.BytesIO()
-    few = picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-    few.save(buffer, format="png", optimize=True)
-    return buffer.getvalue(), len(drawn) * inches if row else inches
+    return _in_few_colours(picture), len(drawn) * inches if row else inches
 
 
 def _description(name: str, spec: FigureSpec, frame: pd.DataFrame, origin: dict[str, str], width: float) -> str:

@@ -28,7 +28,7 @@ from matplotlib.figure import Figure
 from attention_priors import checks, claims, config, runtime, store
 from attention_priors.claims.law import claim as decides
 from attention_priors.experiments import EXPERIMENTS, archive
-from attention_priors.figures import FIGURES, TABLES, FigureSpec, NotCompared, TableSpec
+from attention_priors.figures import FIGURES, TABLES, FigureSpec, NotCompared
 from attention_priors.figures.words import bounded
 from attention_priors.publish.report import EXACT, Report, screen, together
 from attention_priors.store import manifest
@@ -207,32 +207,18 @@ class Study:
 
     def draw(self, name: str) -> Picture | LeftOut:
         """FIGURES[name] from its rows or metrics, written to figures/ and shown with its caption."""
-        spec = FIGURES[name]
-        self._frame(spec)
-        if reason := self._left_out(spec.metrics):
-            return LeftOut(f"No figure {name}: {reason}")
-        try:
-            figure = self._report.figure(name)
-        except NotCompared as alone:
-            return LeftOut(str(alone))
-        self._drawn[name] = spec
-        files = self._report.files("figure", name)
-        manifest.add(self.layout, files)
-        printed, notes = self._report.caption(name)
-        return Picture(figure, screen(figure), printed, notes, spec.alt)
+        figure = self._made("figure", name)
+        if isinstance(figure, LeftOut):
+            return figure
+        self._drawn[name] = FIGURES[name]
+        return Picture(figure, screen(figure), *self._report.caption(name), FIGURES[name].alt)
 
     def table(self, name: str) -> Printed | LeftOut:
         """TABLES[name] from its rows or metrics, written to tables/ and shown with its caption."""
-        self._frame(TABLES[name])
-        if reason := self._left_out(TABLES[name].metrics):
-            return LeftOut(f"No table {name}: {reason}")
-        try:
-            frame = self._report.table(name)
-        except NotCompared as alone:
-            return LeftOut(str(alone))
-        files = self._report.files("table", name)
-        manifest.add(self.layout, files)
-        markdown = next(path for path in files if path.suffix == ".md")
+        frame = self._made("table", name)
+        if isinstance(frame, LeftOut):
+            return frame
+        markdown = next(path for path in self._report.files("table", name) if path.suffix == ".md")
         return Printed(frame, markdown.read_text(encoding="utf-8"))
 
     def says(self, metric: str, found: Callable[[pd.DataFrame], list]) -> Markdown | LeftOut:
@@ -355,11 +341,20 @@ class Study:
             figure.suptitle(said)
         return Settings(tuple(drawn.values()), f"{function.__doc__.splitlines()[0]} Here with {'; '.join(drawn)}.")
 
-    def _frame(self, spec: FigureSpec | TableSpec) -> None:
-        """Simulate the rows of a figure or table, where it has any, once in a notebook."""
+    def _made(self, kind: str, name: str) -> Figure | pd.DataFrame | LeftOut:
+        """A figure or table, written; its rows, where it has any, are simulated once in a notebook."""
+        spec = (FIGURES if kind == "figure" else TABLES)[name]
         if spec.rows and spec.metrics not in self._written:
             key = store.key(spec.metrics, self.size.model_dump(mode="json"), self.seed)
             self._write(spec.metrics, pd.DataFrame(spec.rows(self.size, self.seed)), key, EXACT, theory=True)
+        if reason := self._left_out(spec.metrics):
+            return LeftOut(f"No {kind} {name}: {reason}")
+        try:
+            made = self._report.figure(name) if kind == "figure" else self._report.table(name)
+        except NotCompared as alone:
+            return LeftOut(str(alone))
+        manifest.add(self.layout, self._report.files(kind, name))
+        return made
 
     def _write(self, metric: str, frame: pd.DataFrame, key: str, recipe: str, theory: bool = False) -> None:
         early = [name for name, check in self._checks.items() if metric in check.metrics]

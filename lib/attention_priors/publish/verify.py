@@ -61,23 +61,19 @@ class Outcome:
 
 def same(committed: Any, computed: Any, tolerance: float = EXACT) -> bool:
     """Equal plain data; numbers within `tolerance` absolutely and, above 1, relatively: never the looser of both."""
-    if isinstance(committed, bool) or isinstance(computed, bool) or committed is None or computed is None:
-        return committed is computed
-    if isinstance(committed, (int, float)) and isinstance(computed, (int, float)):
-        if not (math.isfinite(committed) and math.isfinite(computed)):
-            return committed == computed or (math.isnan(committed) and math.isnan(computed))
-        return abs(committed - computed) <= tolerance * min(1.0, max(abs(committed), tolerance)) or (
-            max(abs(committed), abs(computed)) <= tolerance  # round-off of something that is zero
-        )
-    if isinstance(committed, (list, tuple)) and isinstance(computed, (list, tuple)):
-        return len(committed) == len(computed) and all(
-            same(a, b, tolerance) for a, b in zip(committed, computed, strict=True)
-        )
-    if isinstance(committed, dict) and isinstance(computed, dict):
+    both = committed, computed
+    if all(isinstance(each, dict) for each in both):
         return committed.keys() == computed.keys() and all(
             same(committed[name], computed[name], tolerance) for name in committed
         )
-    return committed == computed
+    if all(isinstance(each, (list, tuple)) for each in both):
+        return len(committed) == len(computed) and all(same(*pair, tolerance) for pair in zip(*both, strict=True))
+    if not all(isinstance(each, (int, float)) for each in both) or any(isinstance(each, bool) for each in both):
+        return committed == computed and isinstance(committed, bool) == isinstance(computed, bool)
+    if not all(map(math.isfinite, both)):
+        return committed == computed or all(map(math.isnan, both))
+    zero = max(map(abs, both)) <= tolerance  # round-off of something that is zero
+    return zero or abs(committed - computed) <= tolerance * min(1.0, max(abs(committed), tolerance))
 
 
 def verify_files(layout: Layout, outcome: Outcome) -> None:

@@ -29,8 +29,6 @@ INFINITE = {
     "number_string": {"context": "It is 5550122222. ", "input": "What is it?", "answer": "5550122222"},
     "kv_retrieval": {"context": 'JSON data:\n{"a-1": "b-2"}', "input": 'Key: "a-1"\n', "answer": "b-2"},
     "longbook_choice_eng": {"context": "A book. ", "input": "Who?", "answer": ["Ann"], "options": ["Bo", "Ann", "Cy"]},
-    "longbook_qa_eng": {"context": "A book. ", "input": "Who?", "answer": ["Ann", "Ann Lee"]},
-    "longdialogue_qa_eng": {"context": "$$MASK$$: hello. ", "input": "", "answer": ["ANN"]},
     "math_find": {"context": [3, 9, 4], "input": "The largest number is: ", "answer": 9},
     "code_debug": {"context": "def f(): 1 + ''\n", "input": "", "answer": ["f", "A"], "options": ["f", "g", "h", "k"]},
 }  # fmt: skip

@@ -5,25 +5,18 @@ import pytest
 from attention_priors.parallel.benchmarks import infinitebench, longbench
 from attention_priors.parallel.benchmarks.prompts import Wording
 from attention_priors.parallel.benchmarks.task import Row
-from parallel.benchmarks.made import TEMPLATE, tokenizer
+from parallel.benchmarks.made import tokenizer
 
 ROW = Row("0", "a text", "What is the pass key?", ("1",))
 TASK = infinitebench.TASKS["passkey"]
 ASKED = TASK.question(ROW)
 
 
-@pytest.mark.parametrize(
-    ("chat", "text", "question"),
-    [
-        ("question", "a text", "[user]" + ASKED.lstrip("\n") + "[model]"),
-        ("text", "[user]a text", ASKED + "[model]"),
-        ("none", "a text", ASKED),
-    ],
-)
-def test_where_the_template_stands(chat, text, question):
-    made = Wording.of(tokenizer(), chat)
+def test_where_the_template_stands():
+    made = Wording.of(tokenizer())
     assert made.bos == 256
-    assert made.written(TASK, ROW) == (text, question)
+    text, question = made.written(TASK, ROW)
+    assert (text, question) == ("a text", "[user]" + ASKED.lstrip("\n") + "[model]")
     assert 256 not in made.tokens(text + question)
     assert tokenizer().decode(made.tokens(text + question)) == text + question
 
@@ -40,14 +33,6 @@ def test_the_end_of_an_answer_that_does_not_count():
     assert longbench.TASKS["lcc"].counted("x\ny") == "x\ny"
 
 
-@pytest.mark.parametrize(
-    ("template", "chat", "value", "remedy"),
-    [
-        (TEMPLATE, "system", "'system'", "choose one of question, text, none"),
-        ("{% for each in messages %}{{ each.content | upper }}{% endfor %}", "text", "changes its message", "'none'"),
-    ],
-)
-def test_what_is_refused(template, chat, value, remedy):
-    with pytest.raises(ValueError) as caught:
-        Wording.of(tokenizer(template), chat)
-    assert value in str(caught.value) and remedy in str(caught.value) and "\n" not in str(caught.value)
+def test_what_is_refused():
+    with pytest.raises(ValueError, match="changes its message; remove it"):
+        Wording.of(tokenizer("{% for each in messages %}{{ each.content | upper }}{% endfor %}"))

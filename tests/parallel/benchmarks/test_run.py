@@ -12,6 +12,7 @@ from attention_priors import store
 from attention_priors.commands import benchmarks as command
 from attention_priors.parallel import generate
 from attention_priors.parallel.benchmarks import infinitebench, opened, run
+from attention_priors.parallel.benchmarks.prompts import Wording
 from attention_priors.parallel.benchmarks.task import Row
 from parallel.benchmarks.made import LONG, tokenizer
 
@@ -70,17 +71,14 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_table(model, whole, tmp_path,
 
 
 def test_answers_are_those_of_generate(model, tmp_path):
-    assert (
-        asked(model, tmp_path, "--methods", "chunks-budget", "--keep", "2", "--chat", "none", "--tasks", "passkey") == 0
-    )
+    assert asked(model, tmp_path, "--methods", "chunks-budget", "--keep", "2", "--tasks", "passkey") == 0
     found, words = both(model)
     task = infinitebench.TASKS["passkey"]
     lines = command.rows("passkey", None, 900, 2, opened.counter(words))
     records = [store.read_json(path) for path in (tmp_path / "answers").rglob("*.json")]
     for row in lines:
-        said = generate(
-            found, words, row.context, task.question(row), window=400, keep=2, budget=40, answer=task.answer
-        )
+        text, question = Wording.of(words).written(task, row)
+        said = generate(found, words, text, question, window=400, keep=2, budget=40, answer=task.answer)
         (record,) = (each for each in records if each["id"] == row.id)
         assert record["answer"] == said.replace("<s>", "")
         assert len(record["kept"]) == 2 and record["entries"] == 81

@@ -1,4 +1,4 @@
-"""InfiniteBench (Zhang et al. 2024): the tasks of ParallelComp's Table 2, and two more that are asked in English.
+"""InfiniteBench (Zhang et al. 2024): the tasks of ParallelComp's Table 2.
 
 A task is one file of lines {id, context, input, answer, options}. An answer is a text, a number or a list of them; of a
 choice among `options` it is the option's text, and the letter after it where the list has two. The lengths of answers
@@ -21,57 +21,20 @@ DATA = Pinned(
 _CHOICE = "{options}\nReply with the letter of your choice.\nAnswer:"
 
 TASKS = table(
-    Task(
-        "passkey",
-        "R.PK",
-        "\n\nThe text above tells a pass key. {input} Reply with its digits.\nAnswer:",
-        16,
-        "first-number",
-        keep=1,
-    ),
-    Task(
-        "number_string",
-        "R.Num",
-        "\n\nThe text above tells a sequence of digits. {input} Reply with all of them.\nAnswer:",
-        24,
-        "first-number",
-        keep=1,
-    ),
-    Task(
-        "kv_retrieval",
-        "R.KV",
-        "\n\nLook up a key of the JSON object above, and reply with its value.\n{input}",
-        50,
-        "word",
-        keep=1,
-    ),
-    Task(
-        "longbook_choice_eng", "En.MC", "\n\nThis question is about the book above.\n{input}\n" + _CHOICE, 40, "option"
-    ),
-    Task(
-        "longbook_qa_eng",
-        "En.QA",
-        "\n\nThis question is about the book above; a few words are enough.\n{input}\nAnswer:",
-        40,
-        "f1",
-    ),
-    Task(
-        "longdialogue_qa_eng",
-        "En.Dia",
-        "\n\nWherever $$MASK$$ stands in the dialogue above, one speaker's name was "
-        "taken out. Which? Reply with the name.\nAnswer:",
-        40,
-        "name",
-    ),
+    Task("passkey", "R.PK", "\n\nThe text above tells a pass key. {input} Reply with its digits.\nAnswer:",
+         16, "first-number", keep=1),
+    Task("number_string", "R.Num",
+         "\n\nThe text above tells a sequence of digits. {input} Reply with all of them.\nAnswer:",
+         24, "first-number", keep=1),
+    Task("kv_retrieval", "R.KV", "\n\nLook up a key of the JSON object above, and reply with its value.\n{input}",
+         50, "word", keep=1),
+    Task("longbook_choice_eng", "En.MC", "\n\nThis question is about the book above.\n{input}\n" + _CHOICE,
+         40, "option"),
     Task("math_find", "Math.F", "\n\nThis is about the list of numbers above.\n{input}", 16, "number"),
-    Task(
-        "code_debug",
-        "Code.Debug",
-        "\n\nOne of these functions of the code above was given an error on purpose. Which?\n" + _CHOICE,
-        16,
-        "option",
-    ),
-)
+    Task("code_debug", "Code.Debug",
+         "\n\nOne of these functions of the code above was given an error on purpose. Which?\n" + _CHOICE,
+         16, "option"),
+)  # fmt: skip
 
 
 def rows(task: str, folder: Path | None = None) -> Iterator[Row]:

@@ -5,9 +5,8 @@
 | `first-number` | InfiniteBench R.PK, R.Num         | the first run of digits is the right one                      |
 | `word`         | InfiniteBench R.KV                | the right value is one of the words                           |
 | `option`       | InfiniteBench En.MC, Code.Debug   | the chosen letter, or the option's text, is right             |
-| `name`         | InfiniteBench En.Dia              | a right name is among the words                               |
 | `number`       | InfiniteBench Math.F              | the first number equals the right one                         |
-| `f1`           | both, questions                   | F1 of words as SQuAD normalises them, best right answer       |
+| `f1`           | LongBench, questions              | F1 of words as SQuAD normalises them, best right answer       |
 | `rouge-l`      | LongBench, summaries              | ROUGE-L's F1 (rouge-score), best right answer                 |
 | `class`        | LongBench TREC                    | 1 / number of classes named, if the right one is among them   |
 | `count`        | LongBench PCount                  | share of the numbers named that are right                     |
@@ -91,12 +90,6 @@ def _word(answer: str, right: str) -> float:
     return float(right in answer.translate(_SEPARATORS).split())
 
 
-def _name(answer: str, right: str) -> float:
-    said, wanted = (text.upper().translate(_SEPARATORS).split() for text in (answer, right))
-    places = range(len(said) - len(wanted) + 1)
-    return float(bool(wanted) and any(said[place : place + len(wanted)] == wanted for place in places))
-
-
 def _option(answer: str, right: Sequence[str], options: Sequence[str]) -> float:
     """What the answer begins with, else what follows a cue such as "answer:", else the first letter that stands alone.
 
@@ -143,7 +136,6 @@ _METRICS = {
     "first-number": Metric(partial(_best, _first_number), binary=True),
     "word": Metric(partial(_best, _word), binary=True),
     "option": Metric(_option, binary=True),
-    "name": Metric(partial(_best, _name), binary=True),
     "number": Metric(partial(_best, _number), binary=True),
     "f1": Metric(partial(_best, _f1)),
     "rouge-l": Metric(partial(_best, _rouge)),

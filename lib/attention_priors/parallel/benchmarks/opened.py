@@ -46,7 +46,7 @@ def config(name: str, local: bool = False) -> Any:
 
 def sizes(preset: Preset) -> Any:
     """The configuration of a preset's model, as far as its cost depends on it."""
-    return AutoConfig.for_model(preset.family, **preset.sizes)
+    return AutoConfig.for_model(preset.family, max_position_embeddings=preset.positions, **preset.sizes)
 
 
 def identity(found: PreTrainedModel, words: Any) -> str:

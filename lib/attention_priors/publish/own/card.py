@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ...claims.ledger import pipe_table
 from ...config import Profile
 from ...evaluation import difference_interval
 from ...experiments import benchmark
@@ -250,7 +251,6 @@ def _of_the_study(card: Card) -> Iterator[str]:
 def markdown(card: Card, figure: str, caption: str, alt: str) -> str:
     """report.md."""
     size, recipe = card.profile.passkey.size, card.profile.passkey.recipe
-    laws = ["| law | tried | found |", "|---|---|---|"]
     parts = [
         f"# {label(card.name)}",
         f"`{card.own.path.name}`, encoding `{card.name}`: {size.layers} layers, {size.width} wide, recipe "
@@ -262,7 +262,7 @@ def markdown(card: Card, figure: str, caption: str, alt: str) -> str:
         "## What a reviewer would ask",
         "\n".join(f"- {each}" for each in questions(card)),
         "## Laws",
-        "\n".join(laws + [f"| {each.law} | {each.tried} | {each.found} |" for each in card.laws]),
+        "\n".join(pipe_table(pd.DataFrame(card.laws))),
         "## Files",
         "`figure.pdf`, `figure.png`; `summary.csv` (the table above, with every interval), `accuracy.csv` (hits by "
         "seed and length).",
@@ -282,7 +282,7 @@ def _rows(card: Card) -> str:
         "near mass",
         "far mass",
     ]
-    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    lines = []
     for row in frame.to_dict("records"):
         cells = [row["label"]]
         shares = [[row[f"{part}_{m}"] for part in ("mean", "low", "high")] for m in MULTIPLES]
@@ -290,9 +290,7 @@ def _rows(card: Card) -> str:
         cells += [f"{row['reach']:,.0f}", f"{row['passed']} of {row['seeds']}"]
         cells.append(f"{row['steps']:,.0f}" if math.isfinite(row["steps"]) else "–")
         cells += [f"{row[part]:.2f}" if math.isfinite(row[part]) else "–" for part in ("near", "far")]
-        lines.append(
-            "| " + " | ".join(f"**{cell}**" if row["encoding"] == card.name else cell for cell in cells) + " |"
-        )
+        lines.append([f"**{cell}**" if row["encoding"] == card.name else cell for cell in cells])
     note = (
         f"Mean accuracy over seeds [95 % interval] at multiples of T = {trained} tokens; reach: the longest length "
         f"up to which accuracy stays at {GOOD} (median); gate: seeds that learned the task; near and far mass: the "
@@ -300,4 +298,4 @@ def _rows(card: Card) -> str:
     )
     if card.others.why:
         note += f" The row stands alone: {card.others.why}."
-    return "\n".join(lines) + f"\n\n{note}"
+    return "\n".join([*pipe_table(pd.DataFrame(lines, columns=heads)), "", note])

@@ -29,16 +29,7 @@ def draw(counts: Frame, name: str) -> Figure:
             style.seed_dots(ax, rows["length"], rows["accuracy"], style.BLACK)
             ax.plot(mean["mean"], **OWN, linewidth=2, markersize=6, zorder=7, label=label(name))
         else:
-            drawn = _look(each)
-            ax.plot(
-                mean["mean"],
-                color=drawn["color"],
-                marker=drawn["marker"],
-                dashes=drawn["dashes"],
-                linewidth=0.9,
-                markersize=2.8,
-                label=label(each),
-            )
+            ax.plot(mean["mean"], **_look(each) | {"label": label(each)}, linewidth=0.9, markersize=2.8)
     curves.accuracy_axes(ax, counts["length"], trained_on(counts), most=8)
     style.direct_labels(ax)
     return fig

@@ -155,25 +155,23 @@ def _one(path: Path, tree: ast.Module, changed: list[str]) -> Own:
     if len(own) > 1:
         each = " and ".join(f"{name!r}" + (f" (line {lines[name]})" if name in lines else "") for name in own)
         raise Wrong(f"{path.name} adds {len(own)} encodings: {each}; keep one in a file")
-    name, row, line = own[0], ENCODINGS[own[0]], lines.get(own[0])
+    name, row = own[0], ENCODINGS[own[0]]
     if not NAME.fullmatch(name):
-        raise Wrong(f"{place(path, line)}: the name {name!r} becomes a folder; use small letters, digits and hyphens")
-    if row.name != name:
-        raise Wrong(f"{place(path, line)}: ENCODINGS[{name!r}] calls itself {row.name!r}; give it one name")
-    if row.trained_as:
-        raise Wrong(
-            f"{place(path, line)}: {name!r} is evaluated with the weights of {row.trained_as!r}; leave out "
-            "trained_as, so that it is trained"
+        wrong = f"the name {name!r} becomes a folder; use small letters, digits and hyphens"
+    elif row.name != name:
+        wrong = f"ENCODINGS[{name!r}] calls itself {row.name!r}; give it one name"
+    elif row.trained_as:
+        wrong = (
+            f"{name!r} is evaluated with the weights of {row.trained_as!r}; leave out trained_as, so that it is trained"
         )
-    if row.ssmax:
-        raise Wrong(
-            f"{place(path, line)}: {name!r} has SSMax already; leave out ssmax=True, and ask for that form with SSMAX=1"
-        )
-    if not (row.prior or row.rotary or row.absolute or row.pairs):
-        raise Wrong(f"{place(path, line)}: {name!r} has no prior, rotary or absolute, which is NoPE; give it one")
-    # Without comments, docstrings stay: what a run depends on is the code.
-    digest = hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
-    return Own(path, name, digest)
+    elif row.ssmax:
+        wrong = f"{name!r} has SSMax already; leave out ssmax=True, and ask for that form with SSMAX=1"
+    elif not (row.prior or row.rotary or row.absolute or row.pairs):
+        wrong = f"{name!r} has no prior, rotary or absolute, which is NoPE; give it one"
+    else:
+        # Without comments, docstrings stay: what a run depends on is the code.
+        return Own(path, name, hashlib.sha256(ast.unparse(tree).encode()).hexdigest())
+    raise Wrong(f"{place(path, lines.get(name))}: {wrong}")
 
 
 def _assigned(tree: ast.Module) -> dict[str, int]:

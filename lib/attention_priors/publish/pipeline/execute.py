@@ -72,7 +72,7 @@ def execute(
     parameters: dict[str, Any],
     folder: Path,
     scratch: Path,
-    tick: Callable[[float, str], None] = lambda seconds, where: None,
+    tick: Callable[[float, str], None],
 ) -> nbformat.NotebookNode:
     """Run a notebook in a fresh kernel with working directory `folder`; nothing is written outside `scratch`.
 
@@ -194,21 +194,10 @@ def _explain(error: BaseException, name: str, output: Path) -> BaseException:
     with contextlib.suppress(Exception):
         copy = nbformat.read(output, as_version=4)
     if isinstance(error, PapermillExecutionError):
-        cause = re.sub(r"\x1b\[[0-9;]*m", "", f"{error.ename}: {error.evalue}").strip()
-        cause = " ".join(cause.split())
-        cell = _cell(copy, error.source)
-        return NotebookFailed(f"{name} failed in cell {cell}: {cause[:400]}", copy)
+        cause = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", f"{error.ename}: {error.evalue}").split())
+        cell = copy.cells[error.cell_index + 2]  # papermill puts two of its own before it
+        return NotebookFailed(f"{name} failed in cell {cell.id!r}: {cause[:400]}", copy)
     if isinstance(error, DeadKernelError):
         cause = "its process died (too little memory, or killed)"
         return NotebookFailed(f"{name} failed in {_where(output)}: {cause}; the same command resumes", copy)
     return error
-
-
-def _cell(copy: nbformat.NotebookNode | None, source: str) -> str:
-    """Id and number of the cell with this source, not counting what papermill put in."""
-    cells = [cell for cell in copy.cells if not cell.metadata.get("papermill-error-cell-tag")] if copy else []
-    for cell in cells:
-        if cell.cell_type == "code" and cell.source == source:
-            return repr(cell.get("id", "?"))
-    first = source.strip().splitlines()
-    return f"beginning {first[0][:60]!r}" if first else "?"

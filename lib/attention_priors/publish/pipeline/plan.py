@@ -63,8 +63,3 @@ class Plan:
         done = f" ({fresh} up to date)" if fresh else ""
         takes = progress.total(waiting, self.known, self.beside)
         return f"profile {self.profile.name}: {len(waiting)} notebook(s) to run{done}, {takes}"
-
-    def listing(self) -> str:
-        waiting = self.waiting()
-        rows = [f"  {name:<28} {'to run' if name in waiting else 'up to date'}" for name in self.names]
-        return "\n".join([self.summary(), *rows])

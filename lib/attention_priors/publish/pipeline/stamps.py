@@ -8,7 +8,6 @@ are read.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -65,28 +64,18 @@ def named(notebook: dict[str, Any]) -> dict[str, list[str]]:
     return {verb: list(names) for verb, names in found.items()}
 
 
-class Keys(Mapping[str, str]):
-    """The key of each notebook's execution: equal keys give equal results, so the copy need not be made again.
+class Keys(dict[str, str]):
+    """The key of each notebook's execution, made when it is asked for: equal keys give equal results, so that the copy
+    need not be made again.
 
     ValueError for a cell that hands a study a name that is in no table.
     """
 
     def __init__(self, profile: config.Profile, parameters: dict[str, Any], folder: Path, layout: Layout) -> None:
+        super().__init__()
         self.profile, self.parameters, self.folder, self.layout = profile, parameters, folder, layout
-        self._made: dict[str, str] = {}
 
-    def __getitem__(self, name: str) -> str:
-        if name not in self._made:
-            self._made[name] = self._make(name)
-        return self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(NOTEBOOKS)
-
-    def __len__(self) -> int:
-        return len(NOTEBOOKS)
-
-    def _make(self, name: str) -> str:
+    def __missing__(self, name: str) -> str:
         notebook = read(self.folder / file_name(name))
         cells, whole = named(notebook), NOTEBOOKS[name].needs == EVERYTHING
         owned = {each: claim for each, claim in claims.register().items() if claim.notebook == name}
@@ -116,7 +105,8 @@ class Keys(Mapping[str, str]):
             ),
             "before": {other: self[other] for other in needs(name)} if whole else {},
         }
-        return store.key("notebook", parts)
+        self[name] = store.key("notebook", parts)
+        return self[name]
 
     def _read(self, metrics: set[str]) -> dict[str, str | None]:
         """Sums of the metrics that other notebooks wrote, by name; None for one that is not there yet."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -13,18 +12,8 @@ from urllib.parse import unquote, urlsplit
 HEAVIEST = 1_500_000  # bytes of a page with its styles and scripts, without pictures
 OUTSIDE = re.compile(r"^(?:[a-z][a-z0-9+.-]*:)?//", re.IGNORECASE)
 ADDRESS = re.compile(r"""(?:url\(\s*|@import\s+)["']?(?P<address>[^"')\s]+)""")
-LOADED = {
-    "script": "src",
-    "img": "src",
-    "iframe": "src",
-    "source": "src",
-    "video": "src",
-    "audio": "src",
-    "embed": "src",
-    "object": "data",
-    "track": "src",
-    "input": "src",
-}
+_BY_SRC = ("script", "img", "iframe", "source", "video", "audio", "embed", "track", "input")
+LOADED = dict.fromkeys(_BY_SRC, "src") | {"object": "data"}
 RELATIONS = frozenset({"stylesheet", "icon", "preload", "modulepreload", "prefetch", "preconnect", "dns-prefetch"})
 
 
@@ -72,10 +61,9 @@ def problems(site: Path) -> list[str]:
         if size > HEAVIEST:
             found.append(f"{name} has {size:,} bytes without pictures, more than {HEAVIEST:,}")
     for path in sorted(site.rglob("*.css")):
+        loads = [each["address"] for each in ADDRESS.finditer(path.read_text(encoding="utf-8", errors="replace"))]
         found += [
-            f"{path.relative_to(site).as_posix()} loads {each} from outside"
-            for each in _addresses(path)
-            if OUTSIDE.match(each)
+            f"{path.relative_to(site).as_posix()} loads {each} from outside" for each in filter(OUTSIDE.match, loads)
         ]
     return found
 
@@ -84,11 +72,6 @@ def weight(page: Page) -> int:
     """Bytes of a page with the styles and scripts that it loads."""
     beside = {page.path.parent / _file(each) for each in page.loads if _file(each).endswith((".js", ".css"))}
     return page.path.stat().st_size + sum(path.stat().st_size for path in beside if path.is_file())
-
-
-@cache
-def _addresses(path: Path) -> list[str]:
-    return [found["address"] for found in ADDRESS.finditer(path.read_text(encoding="utf-8", errors="replace"))]
 
 
 def _file(address: str) -> str:

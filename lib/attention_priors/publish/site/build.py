@@ -8,13 +8,14 @@ import io
 import json
 import re
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from attention_priors import store
 from attention_priors.publish.site import executed, first, gallery, ledger, library, numbers, places
 from attention_priors.publish.site.committed import Committed
-from attention_priors.publish.site.markup import ALONE, raw
+from attention_priors.publish.site.markup import ALONE, page, raw, toctree
 from attention_priors.store.layout import THEORY
 from attention_priors.store.notebooks import number
 
@@ -59,8 +60,8 @@ def build(results: Path, into: Path, profile: str = "cpu") -> Built:
 
 def pages(committed: Committed) -> dict[str, str]:
     """Every source by its path below the folder of sources."""
-    tree = _tree([f"claims/{name}" for name in committed.claims])
-    found = {"ledger.md": f"{ledger.ledger(committed)}\n{tree}", "errata.md": ledger.errata(committed)}
+    tree = toctree(f"claims/{name}" for name in committed.claims)
+    found = {"ledger.md": page(ledger.ledger(committed), tree), "errata.md": ledger.errata(committed)}
     for name in committed.claims:
         found[f"claims/{name}.md"] = ledger.claim(committed, name)
     found |= notebooks(committed)
@@ -74,14 +75,8 @@ def pages(committed: Committed) -> dict[str, str]:
     found["api.md"] = library.page()
     known = frozenset(str(Path(name).with_suffix(".html")) for name in found)
     tops = [card[1].removesuffix(".html") for card in first.CARDS if card[1] in known]
-    found["index.md"] = first.page(committed, known) + "\n" + _tree(tops)
+    found["index.md"] = page(first.page(committed, known), toctree(tops))
     return found
-
-
-def _tree(names: list[str], caption: str = "") -> str:
-    lines = "\n".join(names)
-    above = f":caption: {caption}\n" if caption else ""
-    return f"```{{toctree}}\n:hidden:\n{above}\n{lines}\n```\n"
 
 
 def notebooks(committed: Committed) -> dict[str, str]:
@@ -93,53 +88,59 @@ def notebooks(committed: Committed) -> dict[str, str]:
         found[f"notebooks/{folder}/{name}.ipynb"] = json.dumps(executed.page(content, folder, name, known), indent=1)
         lines[folder, name] = f"{number(name)} {{doc}}`{executed.title(content)} <{folder}/{name}>`"
     own = sorted((each for each in lines if each[0] in (THEORY, committed.profile)), key=lambda each: lines[each])
-    text = [
-        "# Notebooks",
+    groups = {"In reading order": own}
+    groups |= {f"Profile {folder}": [each for each in lines if each[0] == folder] for folder in committed.folders[2:]}
+    text, trees = [], []
+    for title, group in groups.items():
+        text += [f"## {title}" if group is not own else "", _listed(lines[each] for each in group)]
+        trees.append(toctree((f"{folder}/{name}" for folder, name in group), title))
+    said = (
         "In reading order. Each says what is claimed, derives it, computes it, looks at it and "
-        "gives the verdict; the lines that open hold the checks, sentence by sentence.",
-    ]
-    text.append("\n".join(f"- {lines[each]}" for each in own))
-    trees = _tree([f"{folder}/{name}" for folder, name in own], "In reading order")
-    for folder in committed.folders[2:]:
-        rest = [each for each in lines if each[0] == folder]
-        text.append(f"## Profile {folder}\n\n" + "\n".join(f"- {lines[each]}" for each in rest))
-        trees += "\n" + _tree([f"{folder}/{name}" for folder, name in rest], f"Profile {folder}")
-    return found | {"notebooks/index.md": "\n\n".join([*text, trees])}
+        "gives the verdict; the lines that open hold the checks, sentence by sentence."
+    )
+    return found | {"notebooks/index.md": page("# Notebooks", said, *text, *trees)}
+
+
+def _listed(items: Iterable[str]) -> str:
+    return "\n".join(f"- {each}" for each in items)
 
 
 def guides(folder: Path = GUIDES) -> dict[str, str]:
     """The pages of pages/*.md, which are written by hand, and their list."""
     found = {f"guides/{path.name}": path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
-    names = [Path(name).stem for name in found]
-    items = "\n".join(f"- {{doc}}`{name}`" for name in names)
-    return found | {"guides/index.md": f"# Guides\n\nPages on use, whose code is tested.\n\n{items}\n\n{_tree(names)}"}
+    return found | {"guides/index.md": _index("Guides", "Pages on use, whose code is tested.", map(_stem, found))}
+
+
+def _stem(name: str) -> str:
+    return Path(name).stem
+
+
+def _index(title: str, said: str, names: Iterable[str]) -> str:
+    names = list(names)
+    return page(f"# {title}", said, _listed(f"{{doc}}`{name}`" for name in names), toctree(names))
 
 
 def explorers(folder: Path = EXPLORERS) -> dict[str, str]:
     """A page for each explorers/NAME.html, a fragment whose first heading is its title, and NAME.js and NAME.css."""
-    found, titles = {}, {}
+    found = {}
     for path in sorted(folder.glob("*.html")):
         fragment = path.read_text(encoding="utf-8")
         heading = HEADING.search(fragment)
         if not heading:
             raise ValueError(f"explorers/{path.name} has no heading; begin it with <h1>")
-        titles[path.stem] = html.unescape(re.sub(r"<[^>]*>", "", heading["title"])).strip()
-        beside = [each for each in SHARED if (folder / each).is_file()]
-        beside += [each for each in (f"{path.stem}.css", f"{path.stem}.js") if (folder / each).is_file()]
+        title = html.unescape(re.sub(r"<[^>]*>", "", heading["title"])).strip()
         tags = [
             f'<link rel="stylesheet" href="../_static/explorers/{each}">'
             if each.endswith(".css")
             else f'<script defer src="../_static/explorers/{each}"></script>'
-            for each in beside
+            for each in (*SHARED, f"{path.stem}.css", f"{path.stem}.js")
+            if (folder / each).is_file()
         ]
         body = raw("\n".join([*tags, HEADING.sub("", fragment, count=1)]))
-        found[f"explorers/{path.stem}.md"] = f"{ALONE}# {titles[path.stem]}\n\n{body}\n"
-    if found:
-        items = "\n".join(f"- {{doc}}`{name}`" for name in titles)
-        found["explorers/index.md"] = (
-            f"# Explorers\n\nThey run in your browser; nothing leaves it.\n\n{items}\n\n{_tree(list(titles))}"
-        )
-    return found
+        found[f"explorers/{path.stem}.md"] = page(f"{ALONE}# {title}", body)
+    return found | {
+        "explorers/index.md": _index("Explorers", "They run in your browser; nothing leaves it.", map(_stem, found))
+    }
 
 
 def sphinx(source: Path, target: Path, modules: list[Path]) -> tuple[str, ...]:
@@ -213,10 +214,8 @@ SETTINGS = {
 
 def copy(committed: Committed, site: Path) -> None:
     """The files that pages show, load and offer, as they are committed."""
-    for path in sorted([*EXPLORERS.glob("*.js"), *EXPLORERS.glob("*.css")]):
-        target = site / "_static" / "explorers" / path.name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
+    scripts = shutil.ignore_patterns("*.html")
+    shutil.copytree(EXPLORERS, site / "_static" / "explorers", ignore=scripts, copy_function=shutil.copyfile)
     for folder in committed.folders:
         for kind in COPIED:
             for path in sorted((committed.folder(folder) / kind).glob("*")):

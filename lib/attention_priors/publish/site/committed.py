@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from attention_priors import claims, store
+from attention_priors import claims
 from attention_priors.figures import FIGURES, TABLES
 from attention_priors.store.layout import THEORY, Layout, numbers
 from attention_priors.store.notebooks import NOTEBOOKS
@@ -107,17 +107,6 @@ class Committed:
     def metrics(self) -> dict[tuple[str, str], Path]:
         """(folder, name) -> CSV."""
         return {(folder, name): path for folder in self.folders for name, path in numbers(self.folder(folder)).items()}
-
-    def origin(self, path: Path) -> dict[str, str]:
-        """Key, recipe and profile of a metric."""
-        return store.read_json(path.with_name(f"{path.name.partition('.')[0]}.json"))
-
-    def table(self, name: str, folder: str | None = None) -> pd.DataFrame:
-        """A built table as it is printed. ValueError where it is not there."""
-        path = self.folder(folder or self.profile) / "tables" / f"{name}.csv"
-        if not path.is_file():
-            raise ValueError(f"{path} is not there; {REMEDY}")
-        return pd.read_csv(path, dtype=str, keep_default_na=False)
 
     @functools.cached_property
     def largest(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attention_priors.claims.verdict import EXACT, SEVERITIES, WANTING
-from attention_priors.publish.site import places
+from attention_priors.publish.site import markup, places
 from attention_priors.publish.site.committed import Committed
 from attention_priors.publish.site.markup import ALONE, link, raw, text
 from attention_priors.store.layout import THEORY
@@ -114,8 +114,8 @@ def page(committed: Committed, pages: frozenset[str]) -> str:
             "From there to the law's source, the cell of the notebook that runs it, and the figure that shows it.",
         ]
         parts.append(raw(f'<ol class="way">{"".join(f"<li>{each}</li>" for each in way)}</ol>'))
-    parts.append(
+    return markup.page(
+        *parts,
         "On your own machine: `make claim ID=BAM-T4` prints the same way, `make verify` recomputes what is shown here, "
-        "`make reproduce` everything."
+        "`make reproduce` everything.",
     )
-    return "\n\n".join(parts) + "\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from attention_priors.figures import FIGURES
-from attention_priors.publish.site import places
+from attention_priors.publish.site import markup, places
 from attention_priors.publish.site.committed import Committed, Figure
 from attention_priors.publish.site.markup import copied, details, link, raw, relative, slug, text
 from attention_priors.store.layout import THEORY
@@ -20,23 +20,24 @@ def title(folder: str) -> str:
 def index(committed: Committed) -> str:
     """The list of all figures, by folder."""
     folders = [folder for folder in committed.folders if any(each == folder for each, _ in committed.figures)]
-    parts = [
-        "# Gallery",
-        f"{len(committed.figures)} figures. Each has its caption, its files, the numbers that it is "
-        "drawn from, and BibTeX and LaTeX to copy. Figures and text: CC BY 4.0; code: Apache 2.0.",
-    ]
+    parts = []
     for folder in folders:
         names = [name for each, name in committed.figures if each == folder]
         items = [f"<li>{link(name.replace('_', ' '), f'{folder}.html#{slug(name)}')}</li>" for name in names]
-        parts.append(f"## {title(folder)}\n\n{raw(f'<ul class=columns>{chr(10).join(items)}</ul>')}")
-    toc = "\n".join(folders)
-    return "\n\n".join([*parts, f"```{{toctree}}\n:hidden:\n\n{toc}\n```"]) + "\n"
+        parts += [f"## {title(folder)}", raw(f"<ul class=columns>{chr(10).join(items)}</ul>")]
+    return markup.page(
+        "# Gallery",
+        f"{len(committed.figures)} figures. Each has its caption, its files, the numbers that it is "
+        "drawn from, and BibTeX and LaTeX to copy. Figures and text: CC BY 4.0; code: Apache 2.0.",
+        *parts,
+        markup.toctree(folders),
+    )
 
 
 def page(committed: Committed, folder: str) -> str:
     """All figures of one folder."""
     parts = [shown(committed, figure) for (each, _), figure in committed.figures.items() if each == folder]
-    return "\n\n".join([f"# {title(folder)}", *parts]) + "\n"
+    return markup.page(f"# {title(folder)}", *parts)
 
 
 def modules(committed: Committed) -> list[Path]:
@@ -59,17 +60,10 @@ def shown(committed: Committed, figure: Figure) -> str:
     if figure.name in FIGURES:
         spec, place = FIGURES[figure.name], FIGURES.place(figure.name)
         links.append(f"Drawn by {link(places.shown(*place), relative(places.source(*place), page))}.")
-        folder = next(
-            (
-                each
-                for each in (figure.folder, committed.profile, THEORY)
-                if (each, spec.notebook) in committed.notebooks
-            ),
-            "",
-        )
-        if folder:
-            shown = link(spec.notebook.replace("_", " "), relative(places.notebook(folder, spec.notebook), page))
-            links.append(f"Notebook: {shown}.")
+        homes = [each for each in (figure.folder, committed.profile) if (each, spec.notebook) in committed.notebooks]
+        if homes:
+            place = relative(places.notebook(homes[0], spec.notebook), page)
+            links.append(f"Notebook: {link(spec.notebook.replace('_', ' '), place)}.")
         decided = [link(each, relative(places.claim(each), page)) for each in spec.claims if each in committed.claims]
         if decided:
             links.append(f"Claims: {', '.join(decided)}.")
@@ -79,12 +73,14 @@ def shown(committed: Committed, figure: Figure) -> str:
         f"<figcaption>{text(figure.caption)}</figcaption></figure>",
         f"<p>{' '.join(links)}</p>",
     ]
-    if figure.notes:
-        body.append(details("Notes", f"<p>{text(figure.notes)}</p>"))
-    body.append(details("Cite: BibTeX", copied("BibTeX", figure.bibtex)) if figure.bibtex else "")
-    body.append(details("Use: LaTeX", copied("LaTeX", figure.latex)) if figure.latex else "")
-    body.append(details("Alternative text", f"<p>{text(figure.alt)}</p>"))
-    return f"## {figure.title}\n\n" + raw("\n".join(filter(None, body)))
+    opened = {
+        "Notes": figure.notes and f"<p>{text(figure.notes)}</p>",
+        "Cite: BibTeX": figure.bibtex and copied("BibTeX", figure.bibtex),
+        "Use: LaTeX": figure.latex and copied("LaTeX", figure.latex),
+        "Alternative text": f"<p>{text(figure.alt)}</p>",
+    }
+    body += [details(name, said) for name, said in opened.items() if said]
+    return f"## {figure.title}\n\n" + raw("\n".join(body))
 
 
 def _metric(committed: Committed, figure: Figure) -> tuple[str, str] | None:

@@ -9,9 +9,8 @@ from pathlib import Path
 from attention_priors import claims
 from attention_priors.checks import CHECKS, WITNESS
 from attention_priors.claims import mentions
-from attention_priors.claims.verdict import UNTESTABLE
 from attention_priors.figures import FIGURES
-from attention_priors.publish.site import places
+from attention_priors.publish.site import markup, places
 from attention_priors.publish.site.committed import Committed
 from attention_priors.publish.site.markup import ALONE, badge, link, raw, relative, table, text
 from attention_priors.store.layout import THEORY
@@ -19,85 +18,62 @@ from attention_priors.store.notebooks import NOTEBOOKS
 
 HEAD = ("claim", "what is claimed", "verdict", "outcome", "sentences", "document", "kind", "notebook")
 FILTERS = ("verdict", "outcome", "document", "kind", "notebook")
-SEEN = {
-    "holds": "holds",
-    "fails": "fails",
-    "agrees": "agrees",
-    "disagrees": "disagrees",
-    "undecided": "undecided",
-    UNTESTABLE: UNTESTABLE,
-    "read": "by reading",
-}
 
 
 def ledger(committed: Committed) -> str:
     """Every claim: one row, which leads to its page."""
-    others = [each for each in committed.folders if each not in (THEORY, committed.profile)]
-    more = {each: committed.verdicts(each) for each in others if _decided(committed, each)}
+    more = _larger(committed)
     rows = []
-    for name, claim in committed.claims.items():
+    for place, (name, claim) in enumerate(committed.claims.items()):
         verdict = committed.ledger[name]
         row = [
-            (link(name, places.claim(name)), list(committed.claims).index(name)),
+            (link(name, places.claim(name)), place),
             text(claim.statement),
             badge(verdict.verdict),
             verdict.outcome or "",
             _share(verdict),
             claim.document,
             claim.kind,
-            _notebook(committed, claim),
+            _notebook(committed, claim.notebook),
         ]
         rows.append([*row, *(badge(found[name].verdict) if name in found else "" for found in more.values())])
     head = [*HEAD, *(f"verdict ({each})" for each in more)]
     counted = claims.counts(claims.frame({name: committed.ledger[name] for name in committed.claims}), "document")
-    return (
-        "\n\n".join(
-            [
-                f"{ALONE}# Ledger",
-                f"All {len(rows)} claims with their verdicts under profile `{committed.profile}`. Choose a claim for "
-                "its statement, the laws that decide it with their source, the cell that runs them, and its figures. "
-                "Heads sort; the fields filter. What was found wanting stands in the {doc}`errata`. Documents: "
-                + "; ".join(f"{key}, {title}" for key, title in claims.DOCUMENTS.items())
-                + ".",
-                raw(table(head, rows, "Claims and verdicts", filters=[*FILTERS, *head[len(HEAD) :]], name="claims")),
-                "## Counts",
-                raw(table(list(counted.columns), counted.astype(str).values.tolist(), "Verdicts by document")),
-            ]
-        )
-        + "\n"
+    documents = "; ".join(f"{key}, {title}" for key, title in claims.DOCUMENTS.items())
+    return markup.page(
+        f"{ALONE}# Ledger",
+        f"All {len(rows)} claims with their verdicts under profile `{committed.profile}`. Choose a claim for its "
+        "statement, the laws that decide it with their source, the cell that runs them, and its figures. Heads sort; "
+        f"the fields filter. What was found wanting stands in the {{doc}}`errata`. Documents: {documents}.",
+        raw(table(head, rows, "Claims and verdicts", filters=[*FILTERS, *head[len(HEAD) :]], name="claims")),
+        "## Counts",
+        raw(table(list(counted.columns), counted.astype(str).values.tolist(), "Verdicts by document")),
     )
 
 
 def errata(committed: Committed) -> str:
     """What was found wanting, with counterexamples."""
-    rows = []
     wanting = {name: verdict for name, verdict in committed.ledger.items() if verdict.counterexample}
-    order = {severity: rank for rank, severity in enumerate(claims.verdict.SEVERITIES)}
-    for name, verdict in sorted(wanting.items(), key=lambda item: order.get(item[1].severity, len(order))):
-        claim = committed.claims[name]
-        rows.append(
-            [
-                link(name, places.claim(name)),
-                text(verdict.severity or "ours"),
-                badge(verdict.verdict),
-                text(claim.statement),
-                text(verdict.counterexample),
-                text(verdict.corrected),
-                text(claim.source),
-            ]
-        )
+    order = [*claims.verdict.SEVERITIES, None]
+    rows = [
+        [
+            link(name, places.claim(name)),
+            text(verdict.severity or "ours"),
+            badge(verdict.verdict),
+            text(committed.claims[name].statement),
+            text(verdict.counterexample),
+            text(verdict.corrected),
+            text(committed.claims[name].source),
+        ]
+        for name, verdict in sorted(wanting.items(), key=lambda item: order.index(item[1].severity))
+    ]
     head = ("claim", "severity", "verdict", "what is claimed", "counterexample", "what holds", "source")
     slips = sum(committed.claims[name].slip for name in wanting)
-    return (
-        "\n\n".join(
-            [
-                f"{ALONE}# Errata",
-                f"{len(rows)} claims were found wanting, the gravest first; {slips} of them were registered because "
-                "they fail. Each counterexample is the smallest of its law's cases and can be checked by hand.",
-                raw(table(head, rows, "Claims found wanting", filters=("severity", "verdict"), name="errata")),
-            ]
-        )
-        + "\n"
+    return markup.page(
+        f"{ALONE}# Errata",
+        f"{len(rows)} claims were found wanting, the gravest first; {slips} of them were registered because "
+        "they fail. Each counterexample is the smallest of its law's cases and can be checked by hand.",
+        raw(table(head, rows, "Claims found wanting", filters=("severity", "verdict"), name="errata")),
     )
 
 
@@ -118,7 +94,7 @@ def claim(committed: Committed, name: str) -> str:
         rows = [
             [
                 text(each.text) + _quoted(each),
-                SEEN[each.found],
+                "by reading" if each.found == "read" else each.found,
                 _tried(each),
                 text(f"{each.how}. {each.note}" if each.note else each.how),
                 text(each.instead),
@@ -132,11 +108,13 @@ def claim(committed: Committed, name: str) -> str:
     if name in CHECKS:
         parts.append(_law(name, page))
     parts.append("## Where it is decided\n\n" + raw(f"<ul>{''.join(_where(committed, name, page))}</ul>"))
-    changed = _history().get(name, ())
-    if changed:
-        items = "".join(f"<li>{date}: {badge(verdict)} {text(why)}</li>" for date, verdict, why in changed)
+    changed = _history().query("id == @name").itertuples()
+    if items := "".join(f"<li>{row.date}: {badge(row.verdict)} {text(row.reason)}</li>" for row in changed):
         parts.append(f"## History\n\n{raw(f'<ul>{items}</ul>')}")
-    return "\n\n".join(parts) + "\n"
+    return markup.page(*parts)
+
+
+_history = functools.cache(claims.history)
 
 
 def _box(title: str, kind: str, said: str) -> str:
@@ -159,10 +137,7 @@ def _tried(sentence: claims.verdict.Sentence) -> str:
 def markdown(said: object) -> str:
     """A text of the register or the ledger as Markdown: its formulas stay, other signs of Markdown are plain."""
     pieces = claims.ledger.FORMULA.split(" ".join(str(said).split()))
-    for index in range(0, len(pieces), 2):
-        code = pieces[index].split("`")
-        code[::2] = ["".join(f"\\{each}" if each in r"\*_<>[]{}#$|" else each for each in part) for part in code[::2]]
-        pieces[index] = "`".join(code)
+    pieces[::2] = map(markup.plain, pieces[::2])
     return "".join(pieces)
 
 
@@ -172,8 +147,10 @@ def modules(committed: Committed) -> list[Path]:
     return sorted({CHECKS.path(name) for name in known})
 
 
-def _decided(committed: Committed, profile: str) -> bool:
-    return (committed.folder(profile) / "claims.json").is_file()
+def _larger(committed: Committed) -> dict[str, dict[str, claims.Verdict]]:
+    """The ledgers of larger profiles, by profile."""
+    there = [each for each in committed.folders[2:] if (committed.folder(each) / "claims.json").is_file()]
+    return {each: committed.verdicts(each) for each in there}
 
 
 def _share(verdict: claims.Verdict) -> str:
@@ -187,18 +164,17 @@ def _home(committed: Committed, notebook: str) -> str:
     return folder if (folder, notebook) in committed.notebooks else ""
 
 
-def _notebook(committed: Committed, entry: claims.Claim) -> str:
-    folder = _home(committed, entry.notebook)
-    called = entry.notebook.replace("_", " ")
-    return link(called, places.notebook(folder, entry.notebook)) if folder else called
+def _notebook(committed: Committed, notebook: str, page: str = places.LEDGER) -> str:
+    """Its name, which leads from `page` to its executed copy where there is one."""
+    folder, called = _home(committed, notebook), notebook.replace("_", " ")
+    return link(called, relative(places.notebook(folder, notebook), page)) if folder else called
 
 
 def _also(committed: Committed, also: claims.Verdict, page: str) -> list[str]:
     """What a pretrained model says about the claim, beside its verdict, and the notebook that asked it."""
     said = f"The verdict above is that of the claim's own notebook. {claims.testimony(also)}"
-    folder, called = _home(committed, WITNESS), WITNESS.replace("_", " ")
-    where = link(called, relative(places.notebook(folder, WITNESS), page)) if folder else called
-    return [f"## Asked of a pretrained model as well\n\n{markdown(said)}", raw(f"<p>Notebook {where}</p>")]
+    where = raw(f"<p>Notebook {_notebook(committed, WITNESS, page)}</p>")
+    return [f"## Asked of a pretrained model as well\n\n{markdown(said)}", where]
 
 
 def _verdicts(committed: Committed, name: str) -> str:
@@ -209,11 +185,8 @@ def _verdicts(committed: Committed, name: str) -> str:
         if verdict.outcome in ("agrees", "disagrees")
         else " Undecided." * bool(verdict.outcome)
     )
-    for each in committed.folders:
-        if each not in (THEORY, committed.profile) and _decided(committed, each):
-            other = committed.verdicts(each).get(name)
-            shown += f" Profile {each}: {badge(other.verdict)}" if other else ""
-    return shown
+    others = {profile: found[name] for profile, found in _larger(committed).items() if name in found}
+    return shown + "".join(f" Profile {profile}: {badge(other.verdict)}" for profile, other in others.items())
 
 
 def _measured(committed: Committed, name: str) -> str:
@@ -280,14 +253,6 @@ def _undrawn(verdict: claims.Verdict) -> str:
 
 
 @functools.cache
-def _history() -> dict[str, list[tuple[str, str, str]]]:
-    found: dict[str, list[tuple[str, str, str]]] = {}
-    for row in claims.history().itertuples():
-        found.setdefault(row.id, []).append((row.date, row.verdict, row.reason))
-    return found
-
-
-@functools.cache
 def _code(notebook: Path) -> dict[str, str]:
     """The sources of the code cells by id."""
     content = json.loads(notebook.read_text(encoding="utf-8"))
@@ -300,16 +265,12 @@ def _cells(notebook: Path, name: str) -> list[str]:
     return sorted(named, key=lambda cell: "claim(" not in _code(notebook)[cell])
 
 
-@functools.cache
-def _shows() -> dict[str, tuple[str, ...]]:
-    return {name: spec.claims for name, spec in FIGURES.items()}
-
-
 def figures(committed: Committed, name: str) -> list:
     """The figures that show a claim, by what they say and by the ledger's evidence."""
     evidence = {Path(path).stem for path in committed.ledger[name].evidence if path.startswith("figures/")}
     return [
         figure
         for (folder, each), figure in committed.figures.items()
-        if folder in (THEORY, committed.profile) and (each in evidence or name in _shows().get(each, ()))
+        if folder in (THEORY, committed.profile)
+        and (each in evidence or (each in FIGURES and name in FIGURES[each].claims))
     ]

@@ -7,8 +7,8 @@ import inspect
 import re
 from pathlib import Path
 
-from attention_priors.publish.site import places
-from attention_priors.publish.site.markup import link, raw
+from attention_priors.publish.site import markup, places
+from attention_priors.publish.site.markup import link, plain, raw
 from attention_priors.store.registry import LIBRARY
 
 # Module -> what one imports from it; everything public where no name is given.
@@ -44,7 +44,6 @@ IMPORTED = {
     "attention_priors.training.runs": "attention_priors",
     "attention_priors.attention.op": "attention_priors.attention",
 }
-PLAIN = str.maketrans({each: f"\\{each}" for each in "\\*_<>[]#$|{}"})
 
 
 def path(module: str) -> Path:
@@ -59,12 +58,11 @@ def modules() -> list[Path]:
 
 def page() -> str:
     """Every module with its public classes and functions."""
-    parts = [
+    return markup.page(
         "# Library",
         "What you import. Shapes stand in the signatures; every formula is tested against its source.",
-    ]
-    parts += [_module(module, names) for module, names in SHOWN.items() if path(module).is_file()]
-    return "\n\n".join(parts) + "\n"
+        *(_module(module, names) for module, names in SHOWN.items() if path(module).is_file()),
+    )
 
 
 def _module(module: str, names: tuple[str, ...]) -> str:
@@ -115,7 +113,7 @@ def _arguments(node: ast.FunctionDef) -> str:
 
 def _first(node: ast.FunctionDef) -> str:
     """The first paragraph of a method's docstring, on one line."""
-    return _prose(" ".join(ast.get_docstring(node).split("\n\n")[0].split()))
+    return plain(" ".join(ast.get_docstring(node).split("\n\n")[0].split()))
 
 
 def docstring(said: str | None) -> str:
@@ -126,13 +124,5 @@ def docstring(said: str | None) -> str:
         if any(line.startswith(("  ", "\t")) for line in lines):
             parts.append(f"```text\n{paragraph}\n```")
         elif paragraph.strip():
-            parts.append(_prose(" ".join(lines)))
+            parts.append(plain(" ".join(lines)))
     return "\n\n".join(parts)
-
-
-def _prose(said: str) -> str:
-    pieces = said.split("`")
-    if len(pieces) % 2 == 0:
-        return said.translate(PLAIN)
-    pieces[::2] = [each.translate(PLAIN) for each in pieces[::2]]
-    return "`".join(pieces)

@@ -14,6 +14,26 @@ ALONE = (
     "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"  # begins a page without a list of its parts at the right
 )
 CODE = re.compile(r"`([^`]+)`")
+PLAIN = str.maketrans({each: f"\\{each}" for each in "\\*_<>[]#$|{}"})
+
+
+def page(*parts: str) -> str:
+    """A source of Sphinx: its parts, those that are empty left out, with a blank line between them."""
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def toctree(names: Iterable[str], caption: str = "") -> str:
+    """The pages below one, for the lists at the left."""
+    above, below = f":caption: {caption}\n" if caption else "", "\n".join(names)
+    return f"```{{toctree}}\n:hidden:\n{above}\n{below}\n```"
+
+
+def plain(said: str) -> str:
+    """A text as Markdown whose signs are plain, but for code between backticks."""
+    pieces = said.split("`")
+    code = slice(None, None, 2 if len(pieces) % 2 else 1)  # a backtick that is never closed begins no code
+    pieces[code] = [each.translate(PLAIN) for each in pieces[code]]
+    return "`".join(pieces)
 
 
 def text(said: object) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 
-from attention_priors import config
-from attention_priors.figures import FIGURES, TABLES
-from attention_priors.publish.site import places
+from attention_priors import config, store
+from attention_priors.figures import FIGURES, TABLES, FigureSpec, TableSpec
+from attention_priors.publish.site import markup, places
 from attention_priors.publish.site.committed import Committed
 from attention_priors.publish.site.markup import ALONE, link, raw, relative, table, text
 from attention_priors.store.layout import THEORY
@@ -27,17 +27,13 @@ def meanings(path: Path = COLUMNS) -> dict[tuple[str, str], str]:
 
     ValueError for a row that gives no sentence, or that is there twice.
     """
-    with path.open(encoding="utf-8", newline="") as lines:
-        rows = csv.DictReader(lines)
-        if rows.fieldnames != HEAD:
-            raise ValueError(f"{path.name} has the columns {rows.fieldnames}; give {', '.join(HEAD)}")
-        found: dict[tuple[str, str], str] = {}
-        for row in rows:
-            key = row["column"], row["file"]
-            if key in found or not (row["meaning"] or "").endswith("."):
-                raise ValueError(f"{path.name}, line {rows.line_num}: {row['column']} needs one sentence, once")
-            found[key] = row["meaning"]
-    return found
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False).fillna("")
+    if list(rows.columns) != HEAD:
+        raise ValueError(f"{path.name} has the columns {list(rows.columns)}; give {', '.join(HEAD)}")
+    wrong = rows[rows.duplicated(HEAD[:2]) | ~rows["meaning"].str.endswith(".")]
+    for line, row in wrong.iterrows():
+        raise ValueError(f"{path.name}, line {line + 2}: {row['column']} needs one sentence, once")
+    return rows.set_index(HEAD[:2])["meaning"].to_dict()
 
 
 def meaning(column: str, file: str) -> str:
@@ -57,54 +53,43 @@ def index(committed: Committed) -> str:
         lines = len(pd.read_csv(path, dtype=str))
         place = relative(places.metric(folder, name), "data/index.html")
         rows.append([link(name, place), folder, f"{lines:,}", text(", ".join(_shown_in(name)))])
-    folders = "\n".join(dict.fromkeys(folder for folder, _ in committed.metrics))
-    return (
-        "\n\n".join(
-            [
-                "# Data",
-                f"Every figure, table and measured verdict is drawn from one of {len(rows)} files of numbers. Each "
-                "is explained column by column. A file's origin (profile, recipe, key) stands beside it as JSON with "
-                "its hash.",
-                raw(table(("file", "folder", "rows", "shown in"), rows, "Files of numbers", filters=("folder",))),
-                f"```{{toctree}}\n:hidden:\n\n{folders}\n```",
-            ]
-        )
-        + "\n"
+    return markup.page(
+        "# Data",
+        f"Every figure, table and measured verdict is drawn from one of {len(rows)} files of numbers. Each "
+        "is explained column by column. A file's origin (profile, recipe, key) stands beside it as JSON with its hash.",
+        raw(table(("file", "folder", "rows", "shown in"), rows, "Files of numbers", filters=("folder",))),
+        markup.toctree(dict.fromkeys(folder for folder, _ in committed.metrics)),
     )
 
 
 def page(committed: Committed, folder: str) -> str:
     """Every file of one folder with its columns."""
-    parts = [f"# Numbers of {'theory' if folder == THEORY else f'profile {folder}'}"]
-    parts += [_file(committed, *key) for key in committed.metrics if key[0] == folder]
-    return "\n\n".join(parts) + "\n"
+    title = f"# Numbers of {'theory' if folder == THEORY else f'profile {folder}'}"
+    return markup.page(title, *(_file(committed, *key) for key in committed.metrics if key[0] == folder))
 
 
 def benchmark(committed: Committed) -> str:
     """The benchmark's table of all rows, for each profile that has one."""
     parts = [f"{ALONE}# Benchmark"]
     for folder in committed.folders:
-        if folder == THEORY or not (committed.folder(folder) / "tables" / "encodings.csv").is_file():
+        path = committed.folder(folder) / "tables" / "encodings.csv"
+        if folder == THEORY or not path.is_file():
             continue
-        frame = committed.table("encodings", folder)
+        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
         rows = [[(text(cell), _key(cell)) for cell in row] for row in frame.itertuples(index=False)]
         files = ", ".join(
             link(kind.upper(), places.file(folder, "tables", f"encodings.{kind}")) for kind in ("csv", "tex")
         )
+        drawn = (folder, "encodings_accuracy") in committed.figures
+        figure = link("encodings accuracy", places.figure(folder, "encodings_accuracy"))
         parts += [
-            f"## Profile {folder}\n\n{_footer(committed, folder)}",
+            f"## Profile {folder}\n\n{_footer(path.with_suffix('.md'))}",
             raw(table(list(frame.columns), rows, f"All encodings under profile {folder}", filters=("position",))),
-            raw(
-                f"<p>Download: {files}. Figure: "
-                + link("encodings accuracy", places.figure(folder, "encodings_accuracy"))
-                + ".</p>"
-                if (folder, "encodings_accuracy") in committed.figures
-                else f"<p>Download: {files}.</p>"
-            ),
+            raw(f"<p>Download: {files}.{f' Figure: {figure}.' if drawn else ''}</p>"),
         ]
     if len(parts) == 1:
         raise ValueError(f"no tables/encodings.csv in {committed.results}; run `make reproduce` first")
-    return "\n\n".join(parts) + "\n"
+    return markup.page(*parts)
 
 
 def _key(cell: str) -> str:
@@ -113,28 +98,30 @@ def _key(cell: str) -> str:
     return {"–": "-1", "not asked": "-0.5"}.get(bare, bare)
 
 
-def _footer(committed: Committed, folder: str) -> str:
-    """The caption of the committed table, from its Markdown."""
-    lines = (committed.folder(folder) / "tables" / "encodings.md").read_text(encoding="utf-8").splitlines()
+def _footer(path: Path) -> str:
+    """The caption of a committed table, from its Markdown."""
+    lines = path.read_text(encoding="utf-8").splitlines()
     return "\n\n".join(line for line in lines if line.strip() and not line.startswith("|"))
 
 
 def _shown_in(metric: str) -> list[str]:
-    shown = [f"figure {name}" for name, spec in FIGURES.items() if spec.metrics == metric]
-    return shown + [f"table {name}" for name, spec in TABLES.items() if spec.metrics == metric]
+    kinds = {"figure": FIGURES, "table": TABLES}
+    return [f"{kind} {name}" for kind, known in kinds.items() for name in _showing(known, metric)]
+
+
+def _showing(known: Mapping[str, FigureSpec | TableSpec], metric: str) -> list[str]:
+    return [name for name, spec in known.items() if spec.metrics == metric]
 
 
 def _file(committed: Committed, folder: str, name: str) -> str:
     path = committed.metrics[folder, name]
     frame, here = pd.read_csv(path), f"data/{folder}.html"
-    origin = committed.origin(path)
-    rows = []
-    for column in frame:
-        rows.append([f"<code>{text(column)}</code>", text(meaning(column, name)), text(_values(frame[column]))])
+    origin = store.read_json(path.with_name(f"{name}.json"))
+    rows = [[f"<code>{text(each)}</code>", text(meaning(each, name)), text(_values(frame[each]))] for each in frame]
     shown = []
-    for each, spec in FIGURES.items():
+    for each in _showing(FIGURES, name):
         place = next((key for key in ((folder, each), (committed.profile, each)) if key in committed.figures), None)
-        if spec.metrics == name and place:
+        if place:
             shown.append(link(each.replace("_", " "), relative(places.figure(*place), here)))
     trained = "nothing is trained for it" if origin["recipe"] == "exact" else f"recipe {origin['recipe']}"
     file = link("CSV", relative(places.file(folder, "metrics", f"{name}.csv"), here))
