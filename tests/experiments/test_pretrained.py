@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_priors import config
+from attention_priors import config, runtime
 from attention_priors.experiments import (
     archive,
     pretrained,
@@ -232,8 +232,7 @@ def test_answers_are_asked_once_and_come_back_from_the_results(tmp_path: Path, m
     assert {frame["model"].iloc[0] for frame in first.values()} == {"a random Llama of two layers"}
     folder, layout = pretrained.folder(PROFILE, tmp_path / "runs"), Layout(tmp_path / "results", "smoke")
     archive.manifest.add(layout, archive.archive_answers(folder, layout))
-    for part in (pretrained_losses, pretrained_keys, pretrained_heads, pretrained_far):
-        monkeypatch.setattr(part.runtime, "say", lambda *_: pytest.fail("asked again"))
+    monkeypatch.setattr(runtime, "say", lambda *_: pytest.fail("asked again"))
     archive.restore_answers(PROFILE, tmp_path / "empty", layout)
     for runs in ("runs", "empty"):
         for name, frame in pretrained.measure(PROFILE, tmp_path / runs, tmp_path).items():

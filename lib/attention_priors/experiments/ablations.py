@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from pydantic import Field
@@ -17,9 +16,9 @@ from ..positions.encodings import encoding
 from ..training.runs import Run, RunSpec
 from .answers import Answers, MisreadAnswers
 from .arms import OURS, Corpus, corpus, extended, language_run, passkey_run, stretched, trained
-from .documents import asked_of, told, train_and_read
+from .documents import asked_of, read_all, told
 from .experiment import Asked, Experiment, Frames, Reading
-from .grid import Job, gather, run_all
+from .grid import Job, Rows, gather, run_all
 from .heads import PROMPTS, heads_and_maps
 from .question import Question
 
@@ -103,7 +102,7 @@ def counts(profile: Profile, runs: Path, studies: Sequence[str]) -> pd.DataFrame
     by_run: dict[RunSpec, list[Arm]] = {}
     for arm in arms(profile, studies):
         by_run.setdefault(arm.spec, []).append(arm)
-    tables: dict[RunSpec, list[dict[str, Any]]] = {}
+    tables: dict[RunSpec, Rows] = {}
     for later in (False, True):  # what starts from another run comes after it
         chosen = [spec for spec in by_run if (spec.start is not None) == later]
         order = sorted(chosen, key=_cost, reverse=True)
@@ -115,7 +114,7 @@ def counts(profile: Profile, runs: Path, studies: Sequence[str]) -> pd.DataFrame
     return frame.sort_values("study", key=lambda column: column.map(places), kind="stable").reset_index(drop=True)
 
 
-def answer(chosen: Sequence[Arm], runs: str, device: str) -> list[dict[str, Any]]:
+def answer(chosen: Sequence[Arm], runs: str, device: str) -> Rows:
     """Arms of one run: train it if it is not in the store, then answer what has not been answered yet."""
     spec = chosen[0].spec
     run, record = trained(spec, runs, device)
@@ -180,12 +179,12 @@ def heads(profile: Profile, runs: Path) -> pd.DataFrame:
     return gather(jobs, profile, "heads").reindex(columns=HEADS)
 
 
-def examine(arm: Arm, runs: str, device: str) -> list[dict[str, Any]]:
+def examine(arm: Arm, runs: str, device: str) -> Rows:
     """The heads of one trained model, kept beside it in the store."""
     run = Run(arm.spec, runs, runtime.device(device))
     key = run.train()["key"]
 
-    def measure() -> list[dict[str, Any]]:
+    def measure() -> Rows:
         model = run.model()
         rows, _ = heads_and_maps(model, arm.spec.seed)
         for row in rows:
@@ -208,11 +207,7 @@ def language(profile: Profile, found: Corpus) -> dict[RunSpec, list[str]]:
 def losses(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
     """Losses on long documents as in `documents.told`."""
     found = corpus(profile, cache)
-    jobs = [
-        Job(spec.name, train_and_read, (spec, str(runs), profile, tuple(names)))
-        for spec, names in language(profile, found).items()
-    ]
-    frame = gather(jobs, profile, "language models of ablations")
+    frame = read_all(language(profile, found), runs, profile, "language models of ablations")
     return told(frame, profile, *found, trained=profile.language.recipe.length)
 
 
@@ -293,7 +288,6 @@ def _measure_priors(profile: Profile, runs: Path, cache: Path) -> Frames:
 PRIOR = Experiment(
     name="prior_ablations",
     sections=("ablations", "passkey"),
-    recipe=lambda profile: profile.passkey.recipe.name,
     asked=partial(asked, studies=PRIORS),
     measure=_measure_priors,
     frames=("ablation_priors", "ablation_heads"),
@@ -301,7 +295,6 @@ PRIOR = Experiment(
 TRAINED = Experiment(
     name="training_ablations",
     sections=("ablations", "passkey"),
-    recipe=lambda profile: profile.passkey.recipe.name,
     naming=naming,
     asked=partial(asked, studies=TRAINING),
     measure=lambda profile, runs, cache: {"ablation_training": counts(profile, runs, TRAINING)},
@@ -310,7 +303,6 @@ TRAINED = Experiment(
 LANGUAGE = Experiment(
     name="language_ablations",
     sections=("ablations", "language"),
-    recipe=lambda profile: profile.language.recipe.name,
     asked=lambda profile, found: asked_of(profile, language(profile, found)),
     measure=lambda profile, runs, cache: {"ablation_language": losses(profile, runs, cache)},
     frames=("ablation_language",),

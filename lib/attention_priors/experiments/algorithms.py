@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from ..tasks import algorithms
 from ..training.runs import RunSpec
 from .arms import UNTRAINED, Corpus, trained, untrained
 from .experiment import Asked, Experiment, Reading
-from .grid import Job, gather
+from .grid import Job, Rows, gather, per_run
 from .question import Question
 
 TRAINED, BEYOND = "trained", "beyond"  # the two parts of the lengths
@@ -86,15 +86,13 @@ def answers(profile: Profile, runs: Path) -> pd.DataFrame:
     At a given seed all encodings are trained on the same strings and asked about the same ones.
     """
     specs, lengths, samples = asked(profile), profile.algorithms.lengths, profile.algorithms.samples
-    jobs = [Job(run.name, train_and_solve, (run, str(runs), profile.device, lengths, samples)) for run in specs]
+    jobs = per_run(train_and_solve, specs, runs, profile.device, lengths, samples)
     first = [run for run in specs if run.model.encoding == profile.algorithms.encodings[0]]
     jobs += [Job(f"{UNTRAINED}/{run.name}", _untrained, (run, lengths, samples)) for run in first]
     return gather(jobs, profile, "algorithmic tasks").assign(trained=profile.algorithms.recipe.length)
 
 
-def train_and_solve(
-    run_spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...], samples: int
-) -> list[dict[str, Any]]:
+def train_and_solve(run_spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...], samples: int) -> Rows:
     """One model: train it if it is not in the store, then ask what has not been asked yet."""
     run, record = trained(run_spec, runs, device)
     asked = lengths, samples
@@ -129,7 +127,7 @@ def solved(model: Transformer, task: str, lengths: tuple[int, ...], samples: int
     return rows
 
 
-def _untrained(run_spec: RunSpec, lengths: tuple[int, ...], samples: int) -> list[dict[str, Any]]:
+def _untrained(run_spec: RunSpec, lengths: tuple[int, ...], samples: int) -> Rows:
     found = solved(untrained(run_spec), run_spec.task, lengths, samples, run_spec.seed)
     common = {"task": _name(run_spec), "encoding": UNTRAINED, "seed": run_spec.seed}
     return [common | row | {"run": UNTRAINED} for row in found]
@@ -205,7 +203,6 @@ def _part(frame: pd.DataFrame) -> np.ndarray:
 EXPERIMENT = Experiment(
     name="algorithms",
     sections=("algorithms",),
-    recipe=lambda profile: profile.algorithms.recipe.name,
     asked=asked,
     measure=lambda profile, runs, cache: {"algorithms_answers": answers(profile, runs)},
     frames=("algorithms_answers",),

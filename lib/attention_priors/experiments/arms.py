@@ -12,11 +12,11 @@ import torch
 from pydantic import PositiveFloat
 
 from .. import runtime
-from ..config import Extension, ModelConfig, Profile, Recipe
+from ..config import Extension, ModelConfig, Profile, Recipe, Size
 from ..corpora import hub, packing
 from ..model import Transformer
 from ..positions.encodings import encoding
-from ..tasks import copying, passkey
+from ..tasks import addressing, copying, passkey
 from ..training.runs import Run, RunSpec, build
 
 Corpus = tuple[packing.PackedCorpus, Path]  # and the file that holds it
@@ -50,6 +50,13 @@ def passkey_run(profile: Profile, name: str, seed: int, hard: bool = False) -> R
     model = ModelConfig(vocabulary=len(passkey.VOCABULARY), encoding=trained, **settings.size.model_dump())
     task = "passkey-hard" if hard else "passkey"
     return RunSpec(task=task, model=model, recipe=settings.recipe, seed=seed)
+
+
+def address_run(profile: Profile, size: Size, recipe: Recipe, name: str, seed: int) -> RunSpec:
+    """The training run of an encoding on the addresses of the section `division`."""
+    vocabulary = addressing.vocabulary(profile.division.reach)
+    model = ModelConfig(vocabulary=vocabulary, encoding=name, **size.model_dump())
+    return RunSpec(task="addressing", model=model, recipe=recipe, seed=seed)
 
 
 def copying_run(profile: Profile, name: str, seed: int) -> RunSpec:

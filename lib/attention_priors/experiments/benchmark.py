@@ -13,10 +13,9 @@ from ..config import Encodings, Frozen, Profile
 from ..evaluation import share_interval
 from ..positions.encodings import encoding
 from ..training.runs import Run
-from .answers import Wanted, cost, reached, readings, train_and_answer
+from .answers import Wanted, answers, reached, readings
 from .arms import OWN, Corpus, passkey_run
 from .experiment import Asked, Experiment, Frames
-from .grid import Job, gather
 from .tails import tails
 
 MULTIPLES = (1, 4, 16, 64)
@@ -45,16 +44,13 @@ def asked(profile: Profile, _: Corpus | None = None) -> Asked:
 
 def counts(profile: Profile, runs: Path) -> pd.DataFrame:
     """Train what is missing, then answer prompts: hits and prompts per encoding, seed and length."""
-    every = wanted(profile)
-    order = sorted(every, key=lambda run: cost(run, len(every[run])), reverse=True)
-    jobs = [Job(run.name, train_and_answer, (run, str(runs), profile.device, every[run])) for run in order]
-    answers = gather(jobs, profile, "all encodings")
+    found = answers(profile, runs, wanted(profile), "all encodings")
     missing = {(name, seed) for name in profile.benchmark.encodings for seed in profile.seeds_for(name)}
-    missing -= set(zip(answers["encoding"], answers["seed"], strict=True))
+    missing -= set(zip(found["encoding"], found["seed"], strict=True))
     if missing:
         raise ValueError(f"no answers of {sorted(missing)}; a benchmark leaves no encoding and no seed out")
-    made = answers.groupby(["encoding", "seed", "length"])["correct"].agg(correct="sum", samples="size").reset_index()
-    keys = answers.groupby(["encoding", "seed"])["run"].first()
+    made = found.groupby(["encoding", "seed", "length"])["correct"].agg(correct="sum", samples="size").reset_index()
+    keys = found.groupby(["encoding", "seed"])["run"].first()
     keys = [keys[name, seed] for name, seed in zip(made["encoding"], made["seed"], strict=True)]
     return made.assign(trained=profile.passkey.recipe.length, run=keys)
 
@@ -186,7 +182,6 @@ def summary(frame: pd.DataFrame, reached: pd.DataFrame, profile: Profile, runs: 
 EXPERIMENT = Experiment(
     name="benchmark",
     sections=("benchmark", "passkey"),
-    recipe=lambda profile: profile.passkey.recipe.name,
     asked=asked,
     measure=measure,
     frames=("encodings_counts", "encodings_summary", "encodings_tails"),

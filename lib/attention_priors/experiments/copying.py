@@ -27,7 +27,7 @@ from ..tasks import copying
 from ..training.runs import RunSpec
 from .arms import Corpus, Rates, check_rates, copying_run, trained
 from .experiment import Asked, Experiment, Reading
-from .grid import Job, run_all
+from .grid import Rows, gather_tables, per_run
 from .induced import induced, sides
 from .question import Question
 from .seeds import over_seeds
@@ -84,12 +84,8 @@ def asked(profile: Profile, _: Corpus | None = None) -> Asked:
 def measure(profile: Profile, runs: Path, cache: Path) -> dict[str, pd.DataFrame]:
     """Frames `copying_losses` (a row per model and length), `copying_heads` (per head), `copying_map` (one model)."""
     settings = profile.copying
-    jobs = [
-        Job(run.name, train_and_look, (run, str(runs), profile.device, settings.lengths, settings.texts))
-        for run in asked(profile)
-    ]
-    found = run_all(jobs, profile.workers, profile.threads, "copying")
-    parts = {name: pd.DataFrame([row for one in found for row in one[name]]) for name in ("losses", "heads", "map")}
+    jobs = per_run(train_and_look, asked(profile), runs, profile.device, settings.lengths, settings.texts)
+    parts = gather_tables(jobs, profile, "copying")
     drawn = next(name for name in settings.encodings if _splits(name))
     first = parts["map"][(parts["map"]["encoding"] == drawn) & (parts["map"]["seed"] == min(settings.seeds))]
     trained_at = {"trained": settings.recipe.length}
@@ -147,7 +143,7 @@ def look(model: Transformer, length: int, lengths: Sequence[int], texts: int, se
     return {"losses": losses, "heads": _heads(prior, weights.mean(0), length), "map": _parts(prior, weights, length)}
 
 
-def _heads(prior: Prior | None, maps: Tensor, length: int) -> list[dict[str, Any]]:
+def _heads(prior: Prior | None, maps: Tensor, length: int) -> Rows:
     """Per head: prior and attention mass on the first key and at lag 1, and where κ and u have their peaks.
 
     Means over the queries from the fourth on, to which the two keys and one between are three. `below`: the share of
@@ -172,7 +168,7 @@ def _heads(prior: Prior | None, maps: Tensor, length: int) -> list[dict[str, Any
     return rows
 
 
-def _parts(prior: Prior | None, weights: Tensor, length: int) -> list[dict[str, Any]]:
+def _parts(prior: Prior | None, weights: Tensor, length: int) -> Rows:
     """Content, κ and u at the first queries and keys of each head.
 
     Content is ln p - ln π, the mean over texts, less its mean over the row: the logits <q, k> / sqrt(d).
@@ -233,16 +229,14 @@ def by_length(losses: pd.DataFrame) -> pd.DataFrame:
             "excess": group["excess"].mean(),
             "worst": group["excess"].max(),
             "best": group["excess"].min(),
-            "trained": int(group["trained"].iloc[0]),
         }
 
-    return over_seeds(losses, ("encoding", "length"), say)
+    return over_seeds(losses, ("encoding", "length"), say, "trained")
 
 
 EXPERIMENT = Experiment(
     name="copying",
     sections=("copying",),
-    recipe=lambda profile: profile.copying.recipe.name,
     asked=asked,
     measure=measure,
     frames=("copying_losses", "copying_heads", "copying_map"),

@@ -15,6 +15,7 @@ import pandas as pd
 from ..evaluation import difference_interval
 from .experiment import Experiment
 from .gate import hits_at, passing
+from .grid import Rows
 
 MULTIPLES = (4, 16, 64)  # of the training length
 LEVEL = 0.95
@@ -98,7 +99,7 @@ def _difference(ours: pd.Series, theirs: pd.Series, asked: int) -> dict[str, Any
     return {"seeds": len(seeds), "difference": value, "low": low, "high": high, "counts": counts}
 
 
-def _after_holm(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _after_holm(rows: Rows) -> Rows:
     """The rows with `differs` in place of `counts`: step down over the pairs that were compared."""
     left = [row for row in rows if row["counts"] is not None]
     found: list[int] = []
@@ -118,9 +119,6 @@ def _after_holm(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 EXPERIMENT = Experiment(
     name="differences",
     sections=("benchmark", "passkey"),
-    recipe=lambda profile: profile.passkey.recipe.name,
-    measure=lambda profile, runs, cache: {},
-    frames=(),
     needs=("encodings_counts",),
     derive={"encodings_differences": ("encodings_counts", differences)},
 )

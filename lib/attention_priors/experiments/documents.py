@@ -9,38 +9,31 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from .. import evaluation
 from ..config import Profile
 from ..corpora import packing
 from ..evaluation import document_losses
-from ..model import Transformer
-from ..positions.encodings import encoding
-from ..training.extension import extend
 from ..training.runs import Run, RunSpec
 from . import order
 from .arms import trained
 from .experiment import Asked, Reading
-from .question import Question
+from .grid import Job, Rows, gather
+from .question import Opened, Question
 
-Rows = list[dict[str, Any]]
 ROW = ["encoding", "times", "seed"]  # a model: `times` as many tokens as the recipe has
 GATE = ["order_loss", "swap", "bag", "preferred", "pairs", "passed"]  # what order is worth to it
 DOCUMENTS = Question("language")
 
 
-class Reader:
+class Reader(Opened):
     """A finished run's model under one name; what it is measured on once is kept beside the run."""
 
     def __init__(self, run: Run, name: str, profile: Profile) -> None:
-        self.run, self.name, self.settings = run, name, profile.language
-        row = encoding(name)
-        self.local = run.spec.recipe.length if row.local else None
-        self.extends = name != run.spec.model.encoding and not row.local
-        self.extension = row.settings if self.extends else None
-        self._model: Transformer | None = None
+        super().__init__(run, name)
+        self.settings = profile.language
 
     def __call__(self, domain: str, lengths: tuple[int, ...]) -> Rows:
         """The rows of `document_losses` on the validation documents of a domain, the same whatever the lengths."""
@@ -57,13 +50,6 @@ class Reader:
         """The profile's validation documents of a domain."""
         settings = self.settings
         return _documents(self.run.spec.corpus, domain, max(settings.lengths), settings.documents)
-
-    @property
-    def model(self) -> Transformer:
-        if self._model is None:
-            model = self.run.model()
-            self._model = extend(model, self.name, self.run.spec.recipe.length) if self.extends else model
-        return self._model
 
 
 @functools.lru_cache(maxsize=4)
@@ -89,6 +75,18 @@ def train_and_read(spec: RunSpec, runs: str, profile: Profile, names: tuple[str,
         for domain in profile.language.domains:
             rows += [common | {"domain": domain} | row for row in reader(domain, profile.language.lengths)]
     return rows
+
+
+def read_all(wanted: Mapping[RunSpec, Iterable[str]], runs: Path, profile: Profile, label: str) -> pd.DataFrame:
+    """`train_and_read` of every run, under the names that its model has."""
+    jobs = [Job(spec.name, train_and_read, (spec, str(runs), profile, tuple(wanted[spec]))) for spec in wanted]
+    return gather(jobs, profile, label)
+
+
+def by_gate(frame: pd.DataFrame, profile: Profile, model: list[str], *more: str, **about: Any) -> pd.DataFrame:
+    """A row per model, which the columns `model` tell apart: what order is worth to it, and the gate; `about` too."""
+    found = frame[[*model, *more, *GATE, "run"]].drop_duplicates(model)
+    return found.assign(gate=profile.language.swap_gate, **about).reset_index(drop=True)
 
 
 def gate(reader: Reader, profile: Profile) -> dict[str, Any]:
@@ -127,12 +125,16 @@ def told(frame: pd.DataFrame, profile: Profile, packed: packing.PackedCorpus, pa
 def unigram(profile: Profile, packed: packing.PackedCorpus, path: Path) -> dict[str, float]:
     """By domain: the perplexity of the training text's token frequencies (+ 1) on the scored tokens."""
     settings = profile.language
-    numbers = packed.documents("train", settings.domains[0])
-    stream = packed.tokens[packed.offsets[numbers.start] : packed.offsets[numbers.stop]]
-    frequency = np.bincount(stream, minlength=settings.vocabulary) + 1.0
-    frequency /= frequency.sum()
-    found = {}
+    surprise, found = surprises(packed, settings.domains[0]), {}
     for domain in settings.domains:
         texts = evaluation.language_documents(str(path), domain, max(settings.lengths), settings.documents)
-        found[domain] = float(np.exp(-np.log(frequency[texts[:, -settings.scored :].numpy()]).mean()))
+        found[domain] = float(np.exp(surprise[texts[:, -settings.scored :].numpy()].mean()))
     return found
+
+
+def surprises(packed: packing.PackedCorpus, *domain: str) -> Float[np.ndarray, " vocabulary"]:
+    """-ln of each token's frequency (+ 1) in the training text, of the corpus's first domain or another (nats)."""
+    numbers = packed.documents("train", *domain)
+    stream = packed.tokens[packed.offsets[numbers.start] : packed.offsets[numbers.stop]]
+    frequency = np.bincount(stream, minlength=packed.meta["vocabulary"]) + 1.0
+    return -np.log(frequency / frequency.sum())

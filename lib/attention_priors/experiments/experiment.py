@@ -29,10 +29,6 @@ class Reading:
 Asked = dict[RunSpec, list[Reading]]
 
 
-def _nothing(profile: Profile, corpus: Corpus) -> Asked:
-    return {}
-
-
 @dataclass(frozen=True)
 class Experiment:
     """Runs and the frames that are measured on them.
@@ -43,7 +39,8 @@ class Experiment:
     runs that go by another name than their own. `derive` gives more metrics: a source, which is a frame, a metric of
     another experiment in `needs`, or several of these, and a function of it. `exact` are the frames that no training
     enters, `optional` those of `needs` that a profile may lack: an empty frame stands there. `version`: raise it when
-    the same answers would give other frames.
+    the same answers would give other frames. `trained`: the sections whose recipes are behind the frames, or a word for
+    what is; else the first section that has a recipe.
     `answers`: the folder of the store where answers lie that belong to no run, None where they are not committed.
     Where a profile leaves it out (`Profile.without`), it has no runs and no frames.
 
@@ -51,11 +48,11 @@ class Experiment:
     """
 
     name: str
-    frames: tuple[str, ...]
-    measure: Callable[[Profile, Path, Path], Frames]
-    recipe: Callable[[Profile], str]
     sections: tuple[str, ...] = ()
-    asked: Callable[[Profile, Corpus], Asked] = _nothing
+    trained: tuple[str, ...] = ()
+    frames: tuple[str, ...] = ()
+    measure: Callable[[Profile, Path, Path], Frames] = lambda profile, runs, cache: {}
+    asked: Callable[[Profile, Corpus], Asked] = lambda profile, corpus: {}
     naming: Callable[[Profile, Corpus], Mapping[RunSpec, str]] | None = None
     derive: Mapping[str, tuple[str | tuple[str, ...], Callable[..., pd.DataFrame]]] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
@@ -98,6 +95,12 @@ class Experiment:
                     f"experiment {self.name!r} declares {name!r}, which it did not measure; take it out of its `frames`"
                 )
         return {name: found[name] for name in self.frames}
+
+    def recipe(self, profile: Profile) -> str:
+        """The recipes behind the frames by name, or the word for what is."""
+        sections = {name: getattr(profile, name) for name in self.sections}
+        known = {name: own.recipe.name for name, own in sections.items() if hasattr(own, "recipe")}
+        return ", ".join(known.get(name, name) for name in self.trained or list(known)[:1])
 
     @property
     def metrics(self) -> tuple[str, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -11,12 +9,13 @@ from torch import Tensor
 from ..config import Profile
 from ..model import Transformer
 from .documents import Reader
+from .grid import Rows
 from .question import Question
 
 FADING = Question("fading")
 
 
-def measured(reader: Reader, profile: Profile) -> list[dict[str, Any]]:
+def measured(reader: Reader, profile: Profile) -> Rows:
     """A row per length, layer and head: means over the last queries of the documents."""
     wanted, settings = profile.language, profile.readings
     longest, asked = max(wanted.lengths), settings.fading_lengths
@@ -30,7 +29,7 @@ def measured(reader: Reader, profile: Profile) -> list[dict[str, Any]]:
         reader.run.spec.inputs,
     )
 
-    def measure() -> list[dict[str, Any]]:
+    def measure() -> Rows:
         documents = reader.texts(wanted.domains[0])[: settings.fading_documents]
         return [row for length in asked for row in rows(reader.model, documents, length, wanted.scored, reader.local)]
 
@@ -40,7 +39,7 @@ def measured(reader: Reader, profile: Profile) -> list[dict[str, Any]]:
 @torch.no_grad()
 def rows(
     model: Transformer, documents: Int[Tensor, "documents tokens"], length: int, queries: int, local: int | None
-) -> list[dict[str, Any]]:
+) -> Rows:
     """Per layer and head: mean of ln(largest weight) and of the entropy (nats) over the last `queries` rows."""
     device, made = next(model.parameters()).device, {}
     for document in documents:

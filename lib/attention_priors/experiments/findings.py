@@ -7,6 +7,7 @@ turn of what is committed: all findings stand. A correlation over a handful of e
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,6 @@ from .correlation import spearman_permutation
 from .experiment import Experiment
 from .gate import hits_at, passing
 
-COLUMNS = ["finding", "more", "measured", "value", "low", "high", "figure", "notebook"]
 GOOD = 0.8  # the accuracy at which an encoding still answers
 LEVEL = 1.2  # times the best perplexity: who reads a long text about as well
 KNOWN = ("rope", "alibi", "nope")  # the encodings that readers look for first
@@ -27,6 +27,20 @@ SAME = 0.05  # of accuracy: a difference that is none, frozen before the runs of
 ARMS = {"larger": "larger models"}  # of `robustness`, in a sentence
 FARTHEST = 64  # times the training length: what all are asked
 MENDS = {"sinks": "a window with four sinks", "yarn": "YaRN", "ntk": "the NTK-aware base"}  # nothing is trained
+
+
+class Finding(NamedTuple):
+    """A sentence, what else there is to say, and a number with its interval."""
+
+    finding: str
+    more: str = MISSED
+    measured: str = ""
+    value: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
+
+
+COLUMNS = [*Finding._fields, "figure", "notebook"]
 
 
 def label(name: str) -> str:
@@ -54,19 +68,19 @@ def layouts(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def dividing(models: pd.DataFrame) -> list:
+def dividing(models: pd.DataFrame) -> Finding:
     """Which compositions retrieve far and tell places: some heads or layers with a rotation, a window, or both.
 
     A row is a seed: its model of passkeys, and its model of addresses.
     """
-    kept, place = models[models["passed"].astype(bool)], ("division_models", "dividing_the_work")
+    kept = models[models["passed"].astype(bool)]
     passkeys = kept["at_longest_correct"] / kept["at_longest_samples"]
     addresses = kept["near_longest_correct"] / kept["near_longest_samples"]
     which = layouts(kept["encoding"].unique())
     kept = kept.assign(both=(passkeys >= GOOD) & (addresses >= GOOD), layout=kept["encoding"].map(which))
     counts = {name: (int(own["both"].sum()), len(own)) for name, own in kept.groupby("layout")}
     if not {"both", "rotation", "window"} <= counts.keys():
-        return ["Not every composition has a model that passed its gate.", MISSED, "share", *[np.nan] * 3, *place]
+        return Finding("Not every composition has a model that passed its gate.", measured="share")
     (good, models_of), (bare, unwindowed), (still_good, unrotated) = (
         counts[name] for name in ("both", "rotation", "window")
     )
@@ -93,7 +107,7 @@ def dividing(models: pd.DataFrame) -> list:
         f"rotate all heads, no head, or {'one layer' if layers else 'whole layers'} {int(others['both'].sum())} do "
         f"both{_exceptions(others[others['both']]['encoding'])}."
     )
-    return [said, more, "share of pairs that do both", *share(good, models_of), *place]
+    return Finding(said, more, "share of pairs that do both", *share(good, models_of))
 
 
 def _exceptions(names: pd.Series) -> str:
@@ -101,11 +115,10 @@ def _exceptions(names: pd.Series) -> str:
     return f" ({', '.join(f'{label(name)}: {count}' for name, count in counts.items())})" if len(counts) else ""
 
 
-def who_reaches(counts: pd.DataFrame) -> list:
+def who_reaches(counts: pd.DataFrame) -> Finding:
     """Which encodings without SSMax still answer at the longest length that all were asked at, by whole intervals."""
     kept, trained = passing(counts), int(counts["trained"].iloc[0])
     rows = [row for row in map(encoding, kept["encoding"].unique()) if row.trained_as is None]
-    place = "encodings_accuracy", "passkeys"
     longest = max((n for n in set(kept["length"]) if n <= FARTHEST * trained), default=0)
     samples = kept.loc[kept["length"] == longest, "samples"].max()
     hits = {row.name: hits_at(kept[kept["encoding"] == row.name], longest) for row in rows}
@@ -114,7 +127,7 @@ def who_reaches(counts: pd.DataFrame) -> list:
     scaled = means[[name for name in means.index if encoding(name).ssmax]]
     means = means.drop(scaled.index)
     if means.empty:
-        return ["No encoding passed its gate.", MISSED, "accuracy", np.nan, np.nan, np.nan, *place]
+        return Finding("No encoding passed its gate.", measured="accuracy")
     bounds = {name: evaluation.share_interval(hits[name], [samples] * len(hits[name])) for name in means.index}
     reach = means[[name for name in means.index if bounds[name][0] >= GOOD]]
     fewer = means[[name for name in means.index if bounds[name][1] < GOOD]]
@@ -144,7 +157,7 @@ def who_reaches(counts: pd.DataFrame) -> list:
     )
     last = (reach if len(reach) else means).index[-1]
     measured = f"lowest of those that find them, {label(last)}" if len(reach) > 1 else f"accuracy of {label(last)}"
-    return [f"{said}.", " ".join(named), measured, means[last], *bounds[last], *place]
+    return Finding(f"{said}.", " ".join(named), measured, means[last], *bounds[last])
 
 
 def _range(shares: pd.Series, form: str = ".2f") -> str:
@@ -152,12 +165,12 @@ def _range(shares: pd.Series, form: str = ".2f") -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def one_length(frame: pd.DataFrame) -> list:
+def one_length(frame: pd.DataFrame) -> Finding:
     """What training at one length alone costs at shorter ones, by encoding.
 
     Certain is a cost whose interval stays above 0 whichever seed is left out; one that needs all seeds is frail.
     """
-    trained, place = int(frame["trained"].iloc[0]), ("passkey_confound", "passkeys")
+    trained = int(frame["trained"].iloc[0])
     shorter = frame[frame["length"] < trained].groupby(["encoding", "seed", "training"])["accuracy"].mean().unstack()
     lost = dict(iter((shorter[VARIED] - shorter[FIXED]).dropna().groupby("encoding")))
     bounds = {name: (own.mean(), *evaluation.seed_interval(own)) for name, own in lost.items()}
@@ -188,7 +201,7 @@ def one_length(frame: pd.DataFrame) -> list:
         ([label(name) for name in bounds if name not in {*costly, *level}], "undecided for {}"),
     ):
         said += f"; {what.format(joined(names))}" if names else ""
-    return [f"{said}.", more, f"fewer, {label(most)}", *bounds[most], *place]
+    return Finding(f"{said}.", more, f"fewer, {label(most)}", *bounds[most])
 
 
 def _without_any(by_seed: pd.Series) -> bool:
@@ -206,17 +219,16 @@ def _tables(frame: pd.DataFrame, training: str) -> str:
     return f"{sum(is_table(own, trained) for own in models)} of {len(models)}"
 
 
-def pretrained(losses: pd.DataFrame) -> list:
+def pretrained(losses: pd.DataFrame) -> Finding:
     """What a trained RoPE loses beyond its training length, and what a window with sinks or another rotation mends."""
     trained, longest = int(losses["trained"].iloc[0]), int(losses["length"].max())
     far = losses[losses["length"] == longest].pivot(index="document", columns="way", values="loss")
-    place = "pretrained_losses", "pretrained_model"
     name, broken = losses["model"].iloc[0].partition(",")[0], far["as-is"]
     near = losses.loc[losses["length"] <= trained, "length"].max()  # the longest that it was trained to read
     within = losses[(losses["length"] == near) & (losses["way"] == "as-is")]["loss"]
     mended = [way for way in MENDS if way in far]
     if longest <= trained or not mended or len(broken) < 2 or within.empty:
-        return [f"{name} was not read beyond its training length.", MISSED, "loss", *[np.nan] * 3, *place]
+        return Finding(f"{name} was not read beyond its training length.", measured="loss")
     said = (
         f"{name}, a language model with RoPE trained to {trained:,} tokens, has a loss of {within.mean():.2f} nats a "
         f"token at {near:,} and of {broken.mean():.2f} at {longest:,}; "
@@ -227,24 +239,17 @@ def pretrained(losses: pd.DataFrame) -> list:
     surest = max(mended, key=lambda way: evaluation.seed_interval(gains[way])[0])
     gained = [f"{MENDS[way]} {gain.min():.2f} to {gain.max():.2f}" for way, gain in gains.items()]
     more = f"{len(broken)} documents, {losses['model'].iloc[0]}. Gains by document: {'; '.join(gained)} nats."
-    return [
-        said,
-        more,
-        f"gain by {MENDS[surest]}",
-        gains[surest].mean(),
-        *evaluation.seed_interval(gains[surest]),
-        *place,
-    ]
+    number = gains[surest].mean(), *evaluation.seed_interval(gains[surest])
+    return Finding(said, more, f"gain by {MENDS[surest]}", *number)
 
 
-def perplexity_misleads(frame: pd.DataFrame) -> list:
+def perplexity_misleads(frame: pd.DataFrame) -> Finding:
     """Do encodings that read long texts well retrieve?"""
     multiple = 16.0 if 16.0 in set(frame["multiple"]) else frame["multiple"].max()
     kept = frame[(frame["multiple"] == multiple) & frame["decides"].astype(bool)].sort_values("perplexity")
-    place = "perplexity_and_retrieval", "language_models"
     if len(kept) < 2:
         said = f"{len(kept)} encodings passed the gates of language and passkeys: too few to compare perplexities."
-        return [said, MISSED, "share that retrieves little", *[np.nan] * 3, *place]
+        return Finding(said, measured="share that retrieves little")
     best = kept.iloc[0]["perplexity"]
     level = kept[kept["perplexity"] <= LEVEL * best]
     good, poor = level[level["accuracy"] >= GOOD], level[level["accuracy"] < GOOD]
@@ -274,7 +279,7 @@ def perplexity_misleads(frame: pd.DataFrame) -> list:
         )
     if named:
         more += f" These retrieve little: {'; '.join(named)}."
-    return [f"{said}.", more, "share that retrieves little", *share(len(poor), len(level)), *place]
+    return Finding(f"{said}.", more, "share that retrieves little", *share(len(poor), len(level)))
 
 
 def other_recipes(order: pd.DataFrame) -> tuple[str, str]:
@@ -304,15 +309,18 @@ def findings(
 
     `models`, `losses` and `order` are empty where a profile leaves their experiment out.
     """
-    rows = [dividing(models)] if len(models) else []
-    reached, more, *others = who_reaches(counts)
+    reached = who_reaches(counts)
     if len(order) and order["tau"].notna().any():
         turned, kept = other_recipes(order)
-        reached, more = f"{reached} {turned}", f"{more} {kept}"
-    rows += [[reached, more, *others]]
-    rows += [pretrained(losses)] if len(losses) else []
-    rows += [perplexity_misleads(both), one_length(confound)]
-    return pd.DataFrame(rows, columns=COLUMNS)
+        reached = reached._replace(finding=f"{reached.finding} {turned}", more=f"{reached.more} {kept}")
+    told = {
+        ("division_models", "dividing_the_work"): dividing(models) if len(models) else None,
+        ("encodings_accuracy", "passkeys"): reached,
+        ("pretrained_losses", "pretrained_model"): pretrained(losses) if len(losses) else None,
+        ("perplexity_and_retrieval", "language_models"): perplexity_misleads(both),
+        ("passkey_confound", "passkeys"): one_length(confound),
+    }
+    return pd.DataFrame([[*found, *place] for place, found in told.items() if found], columns=COLUMNS)
 
 
 def _valued(head: str, means: pd.Series) -> str:
@@ -349,9 +357,6 @@ NEEDS = (
 EXPERIMENT = Experiment(
     name="findings",
     sections=("passkey", "confound", "benchmark", "language"),
-    recipe=lambda profile: profile.passkey.recipe.name,
-    measure=lambda profile, runs, cache: {},
-    frames=(),
     needs=NEEDS,
     optional=("division_models", "pretrained_losses", "robustness_order"),
     derive={"findings": (NEEDS, findings)},

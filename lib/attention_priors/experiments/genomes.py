@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ from .arms import Corpus, trained
 from .continuations import content, correlation, fixed, resampled, rows, spread, written
 from .cost import cost
 from .experiment import Asked, Experiment, Frames, Reading
-from .grid import Job, run_all
+from .grid import Tables, gather_tables, per_run
 from .question import Question
 from .seeds import carry, over_seeds
 
@@ -127,7 +127,7 @@ def bits(model: Transformer, text: Tensor, scored: int) -> list[float]:
     return made
 
 
-def train_and_read(run_spec: RunSpec, runs: str, profile: Profile) -> dict[str, list[dict[str, Any]]]:
+def train_and_read(run_spec: RunSpec, runs: str, profile: Profile) -> Tables:
     """One model: train it if it is not in the store, then measure what has not been measured yet."""
     run, record = trained(run_spec, runs, profile.device)
     settings = profile.genomes
@@ -137,7 +137,7 @@ def train_and_read(run_spec: RunSpec, runs: str, profile: Profile) -> dict[str, 
     return {part: [about | row | {"run": record["key"]} for row in each] for part, each in found.items()}
 
 
-def read(model: Transformer, settings: Settings) -> dict[str, list[dict[str, Any]]]:
+def read(model: Transformer, settings: Settings) -> Tables:
     """Bits per base of every window, and G and C of what is written after the beginnings of some new ones."""
     first, new = windows(settings)
     losses = bits(model, text_of(settings, first), settings.scored)
@@ -178,18 +178,16 @@ def orders(settings: Settings) -> pd.DataFrame:
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     settings = profile.genomes
     chains = orders(settings)
-    jobs = [Job(run.name, train_and_read, (run, str(runs), profile)) for run in asked(profile)]
-    found = run_all(jobs, profile.workers, profile.threads, "genomes")
+    found = gather_tables(per_run(train_and_read, asked(profile), runs, profile), profile, "genomes")
     floor = float(chains.loc[(chains["windows"] == NEW) & (chains["order"] == GATE), "bits"].iloc[0])
-    losses = pd.DataFrame([row for each in found for row in each["losses"]])
+    losses = found["losses"]
     passed = losses[losses["new"]].groupby(["encoding", "seed"])["bits"].mean() < floor
     models = pd.MultiIndex.from_frame(losses[["encoding", "seed"]])
-    texts = pd.DataFrame([row for each in found for row in each["texts"]])
     about = {"trained": settings.recipe.length}
     return {
         "genomes_orders": chains.assign(scored=settings.scored, **about),
         "genomes_losses": losses.assign(passed=passed.reindex(models).to_numpy(), floor=floor, **about),
-        "genomes_texts": texts.assign(bases=settings.piece, beginning=settings.beginning),
+        "genomes_texts": found["texts"].assign(bases=settings.piece, beginning=settings.beginning),
     }
 
 
@@ -259,7 +257,6 @@ def correlations(texts: pd.DataFrame) -> pd.DataFrame:
 EXPERIMENT = Experiment(
     name="genomes",
     sections=("genomes",),
-    recipe=lambda profile: profile.genomes.recipe.name,
     asked=asked,
     measure=measure,
     frames=("genomes_orders", "genomes_losses", "genomes_texts"),
@@ -272,7 +269,7 @@ EXPERIMENT = Experiment(
 COST = Experiment(
     name="genomes_cost",
     sections=("genomes",),
-    recipe=lambda profile: "random",
+    trained=("random",),
     measure=lambda profile, runs, cache: {
         "genomes_cost": pd.DataFrame(
             cost(profile.genomes.size, profile.genomes.lengths, runtime.device(profile.device))

@@ -22,13 +22,13 @@ from ..positions.encodings import encoding
 from ..positions.priors import Prior
 from ..tasks import passkey
 from ..training.runs import Run, RunSpec
-from .answers import Rows, Wanted, cost, readings, train_and_answer
+from .answers import Wanted, answers, readings
 from .arms import Corpus, Rates, check_rates, stretched
 from .experiment import Asked, Experiment, Frames
 from .gate import gated
-from .grid import Job, gather
+from .grid import Rows
 from .question import Question
-from .seeds import carry, over_seeds
+from .seeds import over_seeds
 
 GOAT = "goat"  # begins the names of Goat's forms
 CHANCE = 0.1  # of a digit
@@ -98,9 +98,7 @@ def naming(profile: Profile, _: Corpus | None = None) -> dict[RunSpec, str]:
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """Frames `goat_passkey_counts` (answers by length) and `goat_passkey_heads` (Goat's trained priors)."""
     every = wanted(profile)
-    order = sorted(every, key=lambda spec: cost(spec, len(every[spec])), reverse=True)
-    jobs = [Job(spec.name, train_and_answer, (spec, str(runs), profile.device, every[spec])) for spec in order]
-    answers = gather(jobs, profile, "Goat on passkeys")
+    found = answers(profile, runs, every, "Goat on passkeys")
     where = runtime.device(profile.device)
     trained = profile.goat_passkey.multiple * profile.passkey.recipe.length
     steps = {(spec.model.encoding, spec.seed): Run(spec, runs, where).record()["steps"] for spec in every}
@@ -118,7 +116,7 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
             "run": group["run"].iloc[0],
         }
 
-    counts = over_seeds(answers, ("encoding", "seed", "length"), say)
+    counts = over_seeds(found, ("encoding", "seed", "length"), say)
     goats = [spec for spec in every if spec.model.encoding.startswith(GOAT)]
     heads = [row for spec in goats for row in read(Run(spec, runs, where), trained // 2)]
     columns = ["encoding", "seed", "layer", "head", "length", "ahead", "ahead_uniform", "recent", "recent_uniform"]
@@ -197,13 +195,12 @@ def by_length(frame: pd.DataFrame) -> pd.DataFrame:
             "digits_high": digits_high,
         }
 
-    return over_seeds(frame, ("encoding", "length"), say).assign(**carry(frame, "trained"))
+    return over_seeds(frame, ("encoding", "length"), say, "trained")
 
 
 EXPERIMENT = Experiment(
     name="goat_passkeys",
     sections=("goat_passkey", "passkey"),
-    recipe=lambda profile: profile.passkey.recipe.name,
     naming=naming,
     asked=asked,
     measure=measure,

@@ -12,8 +12,7 @@ from ..attention import skipping
 from ..attention.bench import interpreted
 from ..positions.priors import GeneralizedGaussian, Laplace, alibi_slopes
 from ..theory.low_precision import CARRIERS, rounded, weights
-
-Rows = list[dict[str, Any]]
+from .grid import Rows
 
 
 def errors(length: int, seeds: Iterable[int], dtype: torch.dtype = torch.bfloat16) -> Rows:

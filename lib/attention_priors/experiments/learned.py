@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ from ..positions.priors import GeneralizedGaussian
 from ..training.runs import Run, RunSpec
 from .arms import OURS, Corpus, passkey_run
 from .experiment import Asked, Experiment, Frames
-from .grid import Job, run_all
+from .grid import Job, Tables, gather_tables
 from .heads import FIGURE_LENGTH, PROMPTS, content_masses, heads_and_maps
 from .question import Question
 
@@ -39,22 +38,22 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     jobs = [
         Job(f"learned/{OURS}/{run.seed}", examine, (run, str(runs), profile.device, lengths)) for run in asked(profile)
     ]
-    results = run_all(jobs, profile.workers, profile.threads, "learned priors")
-    heads, maps, edits = (
-        pd.DataFrame([row for result in results for row in result[table]]) for table in ("heads", "maps", "edits")
-    )
-    chosen = chosen_maps(heads, maps, profile.seeds_for(OURS)[0])
-    return {"learned_heads": heads, "learned_maps": chosen, "learned_edits": edits.assign(trained=trained)}
+    found = gather_tables(jobs, profile, "learned priors")
+    return {
+        "learned_heads": found["heads"],
+        "learned_maps": chosen_maps(found["heads"], found["maps"], profile.seeds_for(OURS)[0]),
+        "learned_edits": found["edits"].assign(trained=trained),
+    }
 
 
-def examine(spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...]) -> dict[str, list[dict[str, Any]]]:
+def examine(spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...]) -> Tables:
     """Heads, attention maps and edits of one trained model, kept beside it in the store."""
     run = Run(spec, runs, runtime.device(device))
     run.train()
     return LEARNED.put(run, (lengths, EDITS, PROMPTS, FIGURE_LENGTH), lambda: _examined(run, lengths))
 
 
-def _examined(run: Run, lengths: tuple[int, ...]) -> dict[str, list[dict[str, Any]]]:
+def _examined(run: Run, lengths: tuple[int, ...]) -> Tables:
     seed = run.spec.seed
     heads, maps = heads_and_maps(run.model(), seed)
     content = content_masses(run.model(), seed)
@@ -144,7 +143,6 @@ def chosen_maps(heads: pd.DataFrame, maps: pd.DataFrame, seed: int) -> pd.DataFr
 EXPERIMENT = Experiment(
     name="learned",
     sections=("passkey",),
-    recipe=lambda profile: profile.passkey.recipe.name,
     asked=asked,
     measure=measure,
     frames=("learned_heads", "learned_maps", "learned_edits"),

@@ -31,6 +31,7 @@ from ..tasks import passkey
 from ..training.runs import Run, load
 from . import plain
 from .arms import OURS, passkey_run
+from .memory import in_turn
 
 
 def training_step(backend: str, repeats: int = 3) -> dict[str, Any]:
@@ -127,23 +128,23 @@ def composite_call(length: str, backward: str, repeats: int = 9) -> dict[str, An
     q, k, v = (*row.rotary(64, 10_000.0)(next(drawn), next(drawn), places, places), next(drawn))
     q, k, v = (x.detach().requires_grad_(learns) for x in (q, k, v))
 
-    def seconds(call: Callable[..., torch.Tensor]) -> float:
-        begun = time.perf_counter()
+    def step(way: Callable[..., torch.Tensor], **how: Any) -> None:
         with torch.set_grad_enabled(learns):
-            out = call()
+            out = way(q, k, v, **how)
             if learns:
                 out.sum().backward()
-        return time.perf_counter() - begun
 
-    ways = (
-        lambda: attention(q, k, v, prior=prior, backend="composite"),
-        lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+    before, ways = (
+        _peak(),
+        {
+            "ours": lambda: step(attention, prior=prior, backend="composite"),
+            "theirs": lambda: step(F.scaled_dot_product_attention, is_causal=True),
+        },
     )
-    before = _peak()
-    rounds = [[seconds(way) for way in ways] for _ in range(repeats + 1)][1:]
-    ratios = [ours / theirs for ours, theirs in rounds]
+    taken = [milliseconds / 1000 for *_, milliseconds in in_turn(ways, repeats, torch.device("cpu"))]
+    ratios = [ours / theirs for ours, theirs in zip(taken[::2], taken[1::2], strict=True)]
     return {
-        "seconds": statistics.median(ours for ours, _ in rounds),
+        "seconds": statistics.median(taken[::2]),
         "all_ratios": ratios,
         "peak_bytes": _peak() - before,
         "value": statistics.median(ratios),

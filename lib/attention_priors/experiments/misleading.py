@@ -84,9 +84,7 @@ def _at(frame: pd.DataFrame, name: str, multiple: float) -> pd.DataFrame:
 EXPERIMENT = Experiment(
     name="misleading",
     sections=("language", "passkey"),
-    recipe=lambda profile: f"{profile.language.recipe.name}, {profile.passkey.recipe.name}",
-    measure=lambda profile, runs, cache: {},
-    frames=(),
+    trained=("language", "passkey"),
     needs=("language_perplexity", "passkey_by_length"),
     derive={"perplexity_and_retrieval": (("language_perplexity", "passkey_by_length"), both)},
 )

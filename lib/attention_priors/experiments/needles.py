@@ -27,7 +27,7 @@ from ..training.runs import Run, RunSpec
 from .arms import OURS, UNTRAINED, Corpus, corpus, trained, untrained
 from .experiment import Asked, Experiment, Reading
 from .gate import gated
-from .grid import Job, gather
+from .grid import Job, Rows, gather
 from .question import Question
 from .seeds import over_seeds, score_interval, spread
 
@@ -85,6 +85,11 @@ class Settings(Frozen):
     tasks: tuple[Annotated[str, AfterValidator(_known)], ...] = Field(min_length=1)
     encodings: Encodings
     evaluation: Evaluation
+
+    @property
+    def recipe(self) -> Recipe:
+        """That of the last lesson."""
+        return self.lessons[-1].recipe
 
     @model_validator(mode="after")
     def _taught(self) -> Self:
@@ -160,10 +165,10 @@ def answers(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
     order = {name: rank for rank, name in enumerate((*TASKS, *profile.needles.encodings, UNTRAINED))}
     by = ["task", "encoding", "seed", "length"]
     frame = frame.sort_values(by, key=lambda column: column.map(order) if column.name in by[:2] else column)
-    return frame.assign(trained=profile.needles.lessons[-1].recipe.length).reset_index(drop=True)
+    return frame.assign(trained=profile.needles.recipe.length).reset_index(drop=True)
 
 
-def train_and_answer(run_spec: RunSpec, runs: str, profile: Profile, names: tuple[str, ...]) -> list[dict[str, Any]]:
+def train_and_answer(run_spec: RunSpec, runs: str, profile: Profile, names: tuple[str, ...]) -> Rows:
     """One model: train it if it is not in the store, then ask what has not been asked yet."""
     run, record = trained(run_spec, runs, profile.device)
     steps, lesson, rows = record["steps"], run_spec.start, []
@@ -171,9 +176,8 @@ def train_and_answer(run_spec: RunSpec, runs: str, profile: Profile, names: tupl
         steps += Run(lesson, runs, runtime.device(profile.device)).record()["steps"]
         lesson = lesson.start
     for name in names:
-        local = run_spec.recipe.length if encoding(name).local else None
         told = {"steps": steps, "run": record["key"]}
-        rows += [{"encoding": name, **row, **told} for row in _table(Answers(run, local), profile)]
+        rows += [{"encoding": name, **row, **told} for row in _table(Answers(run, name), profile)]
     return rows
 
 
@@ -197,7 +201,7 @@ class Answers:
         return ANSWERS.put(self.run, (task, length, samples, self.local, self.prompts), measure)
 
 
-def _table(ask: Any, profile: Profile, always: int = 0) -> list[dict[str, Any]]:
+def _table(ask: Any, profile: Profile, always: int = 0) -> Rows:
     """The rows of one model; `ask` is called as `Answers` are. Up to `always` tokens nothing is given up."""
     asked, rows = profile.needles.evaluation, []
     for task in profile.needles.tasks:
@@ -259,7 +263,7 @@ class _Untrained:
         return answered(self.model, task, length, samples, self.seed, source)
 
 
-def _untrained(run_spec: RunSpec, profile: Profile) -> list[dict[str, Any]]:
+def _untrained(run_spec: RunSpec, profile: Profile) -> Rows:
     told = {"steps": 0, "run": UNTRAINED}
     rows = _table(_Untrained(run_spec), profile, always=run_spec.recipe.length)
     return [{"encoding": UNTRAINED, **row, **told} for row in rows]
@@ -345,7 +349,6 @@ def averages(frame: pd.DataFrame) -> pd.DataFrame:
 READINGS = Experiment(
     name="needle_readings",
     sections=("needles", "language"),
-    recipe=lambda profile: profile.needles.lessons[-1].recipe.name,
     measure=lambda profile, runs, cache: {"ruler_readings": readings(profile, cache)},
     frames=("ruler_readings",),
     exact=("ruler_readings",),
@@ -353,7 +356,6 @@ READINGS = Experiment(
 EXPERIMENT = Experiment(
     name="needles",
     sections=("needles", "language"),
-    recipe=lambda profile: profile.needles.lessons[-1].recipe.name,
     asked=asked,
     measure=lambda profile, runs, cache: {"ruler_answers": answers(profile, runs, cache)},
     frames=("ruler_answers",),

@@ -5,7 +5,7 @@ A model that loses nothing cannot say anything about encodings of order: this is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +15,7 @@ from torch import Tensor
 from .. import runtime
 from ..config import Profile
 from ..model import Transformer
+from .grid import Rows
 from .question import Question
 
 if TYPE_CHECKING:  # documents measures order too
@@ -26,13 +27,13 @@ AT_ONCE = 256  # texts
 ORDER = Question("order")
 
 
-def measured(reader: Reader, profile: Profile) -> list[dict[str, Any]]:
+def measured(reader: Reader, profile: Profile) -> Rows:
     """One row: mean loss of texts as written, what `swap` and `bag` add to it, and how often a swap costs something."""
     wanted, longest = profile.language, max(profile.language.lengths)
     pairs = wanted.pairs
     about = (pairs, wanted.documents, longest, wanted.domains[0], reader.run.spec.inputs, reader.local)
 
-    def measure() -> list[dict[str, Any]]:
+    def measure() -> Rows:
         chosen = texts(reader.texts(wanted.domains[0]), pairs)
         true, swap, bag = (losses(reader.model, each, reader.local) for each in (chosen, swapped(chosen), bags(chosen)))
         return [

@@ -27,9 +27,9 @@ from .answers import Answers
 from .arms import Corpus, passkey_run, trained
 from .experiment import Asked, Experiment, Frames, Reading
 from .gate import gated
-from .grid import Job, run_all
+from .grid import Job, Rows, Tables, run_all
 from .question import Question
-from .seeds import carry, over_seeds
+from .seeds import answered, over_seeds
 
 ASKED = passkey.QUESTION_TOKENS + passkey.DIGITS  # tokens at the end of a prompt that are no text
 BANDS = 5  # of depth
@@ -124,9 +124,7 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     }
 
 
-def read(
-    spec: RunSpec, runs: str, device: str, settings: Settings, gate: list[int], samples: int
-) -> dict[str, list[dict[str, Any]]]:
+def read(spec: RunSpec, runs: str, device: str, settings: Settings, gate: list[int], samples: int) -> Tables:
     """One model through every method: train it if the store lacks it, then ask what was not asked yet."""
     run, record = trained(spec, runs, device)
     name, window = spec.model.encoding, spec.recipe.length
@@ -161,7 +159,7 @@ def prompts(length: int, samples: int, seed: int) -> list[tuple[Text, torch.Tens
 
 
 @torch.inference_mode()
-def banded(model: Transformer, method: Method, asked: Evaluation, seed: int, window: int) -> list[dict[str, Any]]:
+def banded(model: Transformer, method: Method, asked: Evaluation, seed: int, window: int) -> Rows:
     """Hits by length and fifth of the depth; the entries that the question attends to (a mean), and for chunks how
     many are read, how often the one that holds most of the key stayed, and the keys that a border cuts."""
     open_, rows = method.prepare(model, window), []
@@ -197,7 +195,7 @@ def banded(model: Transformer, method: Method, asked: Evaluation, seed: int, win
 
 
 @torch.inference_mode()
-def ranked(model: Transformer, asked: Evaluation, seed: int, window: int) -> list[dict[str, Any]]:
+def ranked(model: Transformer, asked: Evaluation, seed: int, window: int) -> Rows:
     """Of every prompt beyond one chunk: the rank (1: lowest self-information) of the chunk that holds most of the key,
     of how many, and whether a border cuts the key. Without and with overlap."""
     reader, rows = Ours(model), []
@@ -255,15 +253,9 @@ def by_length(prompts: pd.DataFrame, gate: pd.DataFrame) -> pd.DataFrame:
     window = int(prompts["trained"].iloc[0])
 
     def say(group: pd.DataFrame) -> dict[str, Any]:
-        right, n = int(group["correct"].sum()), int(group["samples"].sum())
-        low, high = evaluation.binomial_interval(right, n)
+        n = int(group["samples"].sum())
         weights = group["samples"] / n
-        found = {
-            "correct": right,
-            "samples": n,
-            "accuracy": right / n,
-            "low": low,
-            "high": high,
+        found = answered(int(group["correct"].sum()), n) | {
             "kept": float((group["kept"] / n).sum(min_count=1)),
             "cut": int(group["cut"].sum()),
             "cut_correct": int(group["cut_correct"].sum()),
@@ -274,8 +266,7 @@ def by_length(prompts: pd.DataFrame, gate: pd.DataFrame) -> pd.DataFrame:
         found["flops"] = flops(method, found["chunks"], int(length), window, *sizes.loc[name])
         return found | {"passed": bool(passed[name, group["seed"].iloc[0]])}
 
-    made = over_seeds(prompts, ("encoding", "method", "seed", "length"), say)
-    return made.assign(**carry(prompts, "trained"))
+    return over_seeds(prompts, ("encoding", "method", "seed", "length"), say, "trained")
 
 
 def over_models(by_length: pd.DataFrame) -> pd.DataFrame:
@@ -297,7 +288,7 @@ def over_models(by_length: pd.DataFrame) -> pd.DataFrame:
             "samples": int(group["samples"].iloc[0]),
         }
 
-    return over_seeds(by_length, ("encoding", "method", "length"), say).assign(**carry(by_length, "trained"))
+    return over_seeds(by_length, ("encoding", "method", "length"), say, "trained")
 
 
 def differences(by_length: pd.DataFrame) -> pd.DataFrame:
@@ -331,7 +322,6 @@ FRAMES = ("parallel_gate", "parallel_prompts", "parallel_ranks")
 EXPERIMENT = Experiment(
     name="parallel_needles",
     sections=("parallel_needles", "passkey"),
-    recipe=lambda profile: profile.passkey.recipe.name,
     asked=asked,
     measure=measure,
     frames=FRAMES,

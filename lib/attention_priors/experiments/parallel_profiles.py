@@ -10,12 +10,12 @@ the heaviest besides. Last, outliers alone go, those of one region of every chun
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -31,7 +31,7 @@ from ..training.runs import RunSpec
 from .arms import Corpus, corpus, language_run, trained
 from .documents import Reader, gate
 from .experiment import Asked, Experiment, Frames, Reading
-from .grid import Job, run_all
+from .grid import Rows, Tables, gather_tables, per_run
 from .question import Question
 
 CHUNKS, FIFTHS, QUESTION, LAST = 4, 5, 16, 8
@@ -66,17 +66,11 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     `parallel_effective`: entries above THRESHOLD in a row of local attention, by window. `parallel_shapes`: by layer
     and head. `parallel_regions`: by region and layers that lose their outliers, and document."""
     every = specs(profile, corpus(profile, cache))
-    found = run_all(
-        [Job(spec.name, read, (spec, str(runs), profile)) for spec in every],
-        profile.workers,
-        profile.threads,
-        "attention in chunks",
-    )
-    about = {"trained": profile.language.recipe.length}
-    return {name: pd.DataFrame([row for each in found for row in each[name]]).assign(**about) for name in FRAMES}
+    found = gather_tables(per_run(read, every, runs, profile), profile, "attention in chunks")
+    return {name: frame.assign(trained=profile.language.recipe.length) for name, frame in found.items()}
 
 
-def read(spec: RunSpec, runs: str, profile: Profile) -> dict[str, list[dict[str, Any]]]:
+def read(spec: RunSpec, runs: str, profile: Profile) -> Tables:
     """One model: train it if the store lacks it, then look where it attends."""
     run, record = trained(spec, runs, profile.device)
     reader, language = Reader(run, spec.model.encoding, profile), profile.language
@@ -88,15 +82,11 @@ def read(spec: RunSpec, runs: str, profile: Profile) -> dict[str, list[dict[str,
     }
     asked = language.documents, max(language.lengths), spec.recipe.length
 
-    def measured() -> list[dict[str, Any]]:
-        return [looked(reader.model, reader.texts(language.domains[0]), spec.recipe.length)]
+    def measured(look: Callable[..., Any]) -> Any:
+        return look(reader.model, reader.texts(language.domains[0]), spec.recipe.length)
 
-    (found,) = LOOKED.put(run, asked, measured)
-
-    def evicted() -> list[dict[str, Any]]:
-        return regions(reader.model, reader.texts(language.domains[0]), spec.recipe.length)
-
-    found = found | {"parallel_regions": EVICTED.put(run, asked, evicted)}
+    (found,) = LOOKED.put(run, asked, lambda: [measured(looked)])
+    found = found | {"parallel_regions": EVICTED.put(run, asked, lambda: measured(regions))}
     return {name: [common | row for row in found[name]] for name in FRAMES}
 
 
@@ -131,7 +121,7 @@ def looked(model: Transformer, documents: Int[Tensor, "documents tokens"], windo
 
 
 @torch.inference_mode()
-def regions(model: Transformer, documents: Int[Tensor, "documents tokens"], window: int) -> list[dict[str, Any]]:
+def regions(model: Transformer, documents: Int[Tensor, "documents tokens"], window: int) -> Rows:
     """The joined profile's `distance` from the uniform share and its `middle`, the mean over the middles of chunks, by
     document: with all keys, then without the outliers (λ of `Calibration`) of a region in some layers.
 
@@ -263,7 +253,7 @@ def biases(profile: Float[Tensor, " fifths"]) -> dict[str, float]:
     return {name: round(float(value), 6) for name, value in found.items()}
 
 
-def shapes(weights: Float[Tensor, "layers heads tokens"], edge: int) -> list[dict[str, Any]]:
+def shapes(weights: Float[Tensor, "layers heads tokens"], edge: int) -> Rows:
     """The shape of each head's profile: a U, where the mean of its first `edge` keys and that of its last are both more
     than STEEP times its middle; a mountain, where the middle is more than STEEP times both; uniform, where neither end
     differs by so much; other, as one that only rises. `largest`: its highest key. All over the uniform share."""
@@ -302,7 +292,6 @@ FRAMES = ("parallel_profiles", "parallel_biases", "parallel_effective", "paralle
 EXPERIMENT = Experiment(
     name="parallel_profiles",
     sections=("parallel_language", "language"),
-    recipe=lambda profile: profile.language.recipe.name,
     asked=asked,
     measure=measure,
     frames=FRAMES,

@@ -13,7 +13,6 @@ import math
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -23,7 +22,7 @@ from ..model import Transformer
 from ..parallel.methods import METHODS, Method
 from . import tuning
 from .arms import passkey_run, trained
-from .grid import Job, run_all
+from .grid import Job, Rows, run_all
 from .parallel_needles import banded
 
 PATH = config.ROOT / "data" / "tuning" / "parallel.csv"
@@ -103,7 +102,7 @@ def grid(profile: Profile, runs: Path) -> pd.DataFrame:
     return pd.DataFrame([row for rows in run_all(jobs, profile.workers, profile.threads, "tuning") for row in rows])
 
 
-def trials(profile: Profile, seed: int, runs: str) -> list[dict[str, Any]]:
+def trials(profile: Profile, seed: int, runs: str) -> Rows:
     """The trials of every way on one model."""
     spec = passkey_run(profile, ENCODING, seed)
     run, _ = trained(spec, runs, profile.device)
@@ -111,7 +110,7 @@ def trials(profile: Profile, seed: int, runs: str) -> list[dict[str, Any]]:
     return [row for way in NUMBERS for row in of_way(model, way, spec.recipe.length, seed)]
 
 
-def of_way(model: Transformer, way: str, window: int, seed: int, samples: int = SAMPLES) -> list[dict[str, Any]]:
+def of_way(model: Transformer, way: str, window: int, seed: int, samples: int = SAMPLES) -> Rows:
     """The trials of one way."""
     number, rows = NUMBERS[way], []
     asked = Evaluation(lengths=tuple(window * n for n in MULTIPLES), samples=samples)

@@ -60,9 +60,6 @@ def shown(counts: pd.DataFrame) -> pd.DataFrame:
 EXPERIMENT = Experiment(
     name="power",
     sections=("benchmark", "passkey"),
-    recipe=lambda profile: profile.passkey.recipe.name,
-    measure=lambda profile, runs, cache: {},
-    frames=(),
     needs=("encodings_counts",),
     derive={"power_measured": ("encodings_counts", shown)},
 )

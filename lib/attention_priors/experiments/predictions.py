@@ -63,9 +63,6 @@ def _logit(p: float) -> float:
 EXPERIMENT = Experiment(
     name="predictions",
     sections=("passkey",),
-    recipe=lambda profile: profile.passkey.recipe.name,
-    measure=lambda profile, runs, cache: {},
-    frames=(),
     needs=("learned_heads",),
     derive={"phase_heads": ("learned_heads", heads)},
 )

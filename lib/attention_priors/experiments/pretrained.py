@@ -131,7 +131,7 @@ def folder(profile: Profile, runs: Path) -> Path | None:
 EXPERIMENT = Experiment(
     name="pretrained",
     sections=("pretrained",),
-    recipe=lambda profile: "pretrained",
+    trained=("pretrained",),
     measure=measure,
     answers=folder,
     frames=(

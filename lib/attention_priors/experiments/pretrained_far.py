@@ -9,6 +9,7 @@ all, in a random order. Beyond the trained length all heads read under the NTK-a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import partial
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from .. import runtime, store
 from ..integrations import extending
 from ..integrations.pretrained import Pretrained
 from ..parallel.hf import HuggingFace
+from .grid import Rows
 from .pretrained import Far
 from .pretrained_answers import CHANGES, SINKS, Answers, Change
 from .pretrained_keys import Prompt, prompt, whole
@@ -47,18 +49,15 @@ def on_digits(found: Pretrained, asked: Prompt) -> Float[Tensor, "layers heads"]
     return torch.stack(rows).cpu()
 
 
-def fetching(answers: Answers, settings: Far) -> list[dict[str, Any]]:
+def fetching(answers: Answers, settings: Far) -> Rows:
     """A row per layer and head: `weight` on the key's digits, a mean over the prompts that heads are ranked on."""
-    found, every = answers.found, []
-    for number in range(settings.prompts):
+    found, told = answers.found, f": which heads fetch a key among {settings.ranked} tokens"
+
+    def weights(number: int) -> Tensor:
         made = prompt(found, settings, settings.ranked, number)
+        return torch.tensor(answers.put("fetching", made.given, told, lambda: on_digits(found, made).tolist()))
 
-        def ask(made: Prompt = made) -> list[list[float]]:
-            runtime.say(f"{found.name}: which heads fetch a key among {settings.ranked} tokens")
-            return on_digits(found, made).tolist()
-
-        every.append(torch.tensor(answers.put("fetching", 1, _tokens(made), ask)))
-    mean = torch.stack(every).mean(0)
+    mean = torch.stack([weights(number) for number in range(settings.prompts)]).mean(0)
     return [
         {"layer": layer, "head": head, "weight": float(weight)}
         for layer, own in enumerate(mean)
@@ -91,7 +90,7 @@ def seeing(way: str, far: Collection[Head], every: Collection[Head], window: int
 
 def by_count(
     answers: Answers, settings: Far, weights: Iterable[dict[str, Any]], heads: Iterable[dict[str, Any]]
-) -> list[dict[str, Any]]:
+) -> Rows:
     """A row per order, number of far-seeing heads, length and prompt.
 
     `weights`: of `fetching`; `heads`: of pretrained_heads, whose `far` is meant over documents. No head and all heads
@@ -113,13 +112,11 @@ def by_count(
                 for number in range(settings.prompts):
                     made = prompt(found, settings, length, number)
                     far = sorted(order[:count])
-                    given = {"way": way, "window": settings.window if count < len(known) else 0, **_tokens(made)}
-
-                    def ask(made: Prompt = made, far: list[Head] = far, way: str = way, length: int = length) -> bool:
-                        runtime.say(f"{found.name} is asked for a key among {length} tokens, {len(far)} heads see far")
-                        return whole(found, made, seeing(way, far, known, settings.window))
-
-                    correct = answers.put("far", 1, given | {"far": store.key(far)}, ask)
+                    window = settings.window if count < len(known) else 0
+                    given = {"way": way, "window": window, "far": store.key(far)} | made.given
+                    ask = partial(whole, found, made, seeing(way, far, known, settings.window))
+                    told = f" is asked for a key among {length} tokens, {len(far)} heads see far"
+                    correct = answers.put("far", given, told, ask)
                     rows.append(
                         {
                             "order": name,
@@ -134,7 +131,3 @@ def by_count(
                         }
                     )
     return rows
-
-
-def _tokens(made: Prompt) -> dict[str, str]:
-    return {"tokens": store.key(made.text.tolist(), made.question.tolist(), made.answer.tolist())}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -18,6 +17,7 @@ from ..parallel.hf import HuggingFace
 from ..parallel.read import condense
 from ..parallel.select import lexical, overlapping
 from ..tasks.needle_text import NOISE
+from .grid import Rows
 from .pretrained import FILLER, Far, Keys
 from .pretrained_answers import CHANGES, Answers, Change, changed
 from .pretrained_words import READERS, label
@@ -39,6 +39,11 @@ class Prompt:
     answer: Tensor
     wanted: tuple[int, int]
     depth: float
+
+    @property
+    def given(self) -> dict[str, str]:
+        """What an answer depends on."""
+        return {"tokens": store.key(self.text.tolist(), self.question.tolist(), self.answer.tolist())}
 
 
 def prompt(found: Pretrained, settings: Keys | Far, length: int, number: int) -> Prompt:
@@ -72,19 +77,14 @@ def in_parts(found: Pretrained, asked: Prompt, reader: str, window: int) -> bool
     if reader == "last":
         session = last_window(by, asked.text, asked.question, how)
     else:
-        choose: dict[str, Callable[..., Any]] = {
-            "lexical": lexical,
-            "oracle": overlapping(
-                split(len(asked.text), chunk_size(len(asked.text), len(asked.question), how), 0), asked.wanted
-            ),
-        }
-        how = Options(window=window, reserve=len(asked.answer), keep=how.keep, at_once=1, choose=choose.get(reader))
-        session = condense(by, asked.text, asked.question, how)
+        spans = split(len(asked.text), chunk_size(len(asked.text), len(asked.question), how), 0)
+        choose = {"lexical": lexical, "oracle": overlapping(spans, asked.wanted)}.get(reader)
+        session = condense(by, asked.text, asked.question, replace(how, choose=choose))
     logits = session.feed(torch.cat([asked.question, asked.answer[:-1]]))[-len(asked.answer) :]
     return bool((logits.argmax(-1) == asked.answer).all())
 
 
-def retrieved(answers: Answers, settings: Keys) -> list[dict[str, Any]]:
+def retrieved(answers: Answers, settings: Keys) -> Rows:
     """A row per way of reading, length and prompt."""
     found, rows = answers.found, []
     asked = [("as-is", length) for length in settings.lengths]
@@ -92,26 +92,13 @@ def retrieved(answers: Answers, settings: Keys) -> list[dict[str, Any]]:
     for way, length in sorted(asked, key=lambda each: each[1]):
         for number in range(settings.prompts):
             made = prompt(found, settings, length, number)
-            parts = {"window": settings.window} if way in READERS else {}
-            given = {
-                "way": way,
-                "tokens": store.key(made.text.tolist(), made.question.tolist(), made.answer.tolist()),
-                **parts,
-            }
-
-            def ask(made: Prompt = made, way: str = way, length: int = length) -> bool:
-                runtime.say(f"{found.name} is asked for a key among {length} tokens: {label(way)}")
-                if way in READERS:
-                    return in_parts(found, made, way, settings.window)
-                return whole(found, made, CHANGES[way])
-
-            rows.append(
-                {
-                    "way": way,
-                    "length": length,
-                    "prompt": number,
-                    "depth": made.depth,
-                    "correct": int(answers.put("keys", 1, given, ask)),
-                }
-            )
+            given = {"way": way} | made.given
+            if way in READERS:
+                given |= {"window": settings.window}
+                ask = partial(in_parts, found, made, way, settings.window)
+            else:
+                ask = partial(whole, found, made, CHANGES[way])
+            right = answers.put("keys", given, f" is asked for a key among {length} tokens: {label(way)}", ask)
+            about = {"way": way, "length": length, "prompt": number, "depth": made.depth}
+            rows.append(about | {"correct": int(right)})
     return rows

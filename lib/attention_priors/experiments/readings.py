@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +22,7 @@ from . import fading
 from .arms import OWN, Corpus, corpus, extended, language_run, longer, trained
 from .documents import GATE, Reader, gate, unigram
 from .experiment import Asked, Experiment, Frames, Reading
-from .grid import Job, run_all
+from .grid import Job, Rows, run_all
 from .seeds import carry
 
 BENCHMARK, EXTENSIONS, TUNED, SMALL, LONGER = "benchmark", "extensions", "tuned", "small", "longer"
@@ -120,7 +119,7 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     }
 
 
-def train_and_measure(chain: dict[RunSpec, list[Wanted]], runs: str, profile: Profile) -> list[dict[str, Any]]:
+def train_and_measure(chain: dict[RunSpec, list[Wanted]], runs: str, profile: Profile) -> Rows:
     """A run and those that start from it: train what is not in the store, then measure what has not been measured."""
     rows = []
     for spec, names in chain.items():
@@ -138,7 +137,7 @@ def train_and_measure(chain: dict[RunSpec, list[Wanted]], runs: str, profile: Pr
     return rows
 
 
-def _measured(reader: Reader, part: str, profile: Profile) -> list[dict[str, Any]]:
+def _measured(reader: Reader, part: str, profile: Profile) -> Rows:
     if part == FADING:
         return fading.measured(reader, profile)
     domain, longest = profile.language.domains[0], encoding(reader.name).longest
@@ -236,7 +235,6 @@ def by_length(table: pd.DataFrame) -> pd.DataFrame:
 EXPERIMENT = Experiment(
     name="readings",
     sections=("readings", "language"),
-    recipe=lambda profile: profile.language.recipe.name,
     asked=asked,
     measure=measure,
     frames=("language_readings", "language_fading"),

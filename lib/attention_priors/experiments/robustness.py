@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from ..config import Encodings, Evaluation, Frozen, Profile, Seeds, Size
 from ..evaluation import seed_interval
 from ..training.runs import RunSpec
-from .answers import Rows, Wanted, readings, train_and_answer
+from .answers import Wanted, readings, train_and_answer
 from .arms import Corpus, Rates, check_rates, longer, passkey_run
 from .correlation import kendall
 from .experiment import Asked, Experiment, Frames
@@ -95,23 +95,18 @@ def naming(profile: Profile, _: Corpus | None = None) -> dict[RunSpec, str]:
     }
 
 
-def answer(arm: str, spec: RunSpec, *job: Any) -> Rows:
-    """`train_and_answer` with the arm and its training length T beside each row."""
-    return [{"arm": arm, "trained": spec.recipe.length} | row for row in train_and_answer(spec, *job)]
-
-
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """Frame `robustness_counts`: a row per arm, encoding, seed and length, the passkeys answered there."""
     jobs = [
-        Job(f"{arm} {spec.name}", answer, (arm, spec, str(runs), profile.device, asks))
+        Job(f"{arm} {spec.name}", train_and_answer, (spec, str(runs), profile.device, asks, about))
         for arm, own in wanted(profile).items()
         for spec, asks in own.items()
+        for about in [{"arm": arm, "trained": spec.recipe.length}]
     ]
     rows = gather(jobs, profile, "the benchmark by other recipes")
     by = ["arm", "encoding", "seed", "length", "trained", "run"]
-    return {
-        "robustness_counts": rows.groupby(by, sort=False)["correct"].agg(correct="sum", samples="size").reset_index()
-    }
+    counts = rows.groupby(by, sort=False)["correct"].agg(correct="sum", samples="size")
+    return {"robustness_counts": counts.reset_index()}
 
 
 def scores(counts: pd.DataFrame) -> pd.DataFrame:
@@ -153,7 +148,6 @@ def leads(wide: pd.DataFrame, first: str, second: str) -> int:
 EXPERIMENT = Experiment(
     name="robustness",
     sections=("robustness", "passkey"),
-    recipe=lambda profile: profile.passkey.recipe.name,
     asked=asked,
     naming=naming,
     measure=measure,

@@ -12,11 +12,25 @@ from .. import evaluation
 
 
 def over_seeds(
-    frame: pd.DataFrame, by: Sequence[str], say: Callable[[pd.DataFrame], dict[str, Any]], sort: bool = False
+    frame: pd.DataFrame,
+    by: Sequence[str],
+    say: Callable[[pd.DataFrame], dict[str, Any]],
+    *carried: str,
+    sort: bool = False,
 ) -> pd.DataFrame:
-    """A row per group of `by`, in the order of the frame or sorted: its names, then what `say` tells of its seeds."""
+    """A row per group of `by`, in the order of the frame or sorted: its names, then what `say` tells of its seeds.
+
+    Last come the columns `carried`, as `carry` has them.
+    """
     groups = frame.groupby(list(by), sort=sort)
-    return pd.DataFrame([dict(zip(by, names, strict=True)) | say(group) for names, group in groups])
+    made = pd.DataFrame([dict(zip(by, names, strict=True)) | say(group) for names, group in groups])
+    return made.assign(**carry(frame, *carried))
+
+
+def answered(right: int, asked: int) -> dict[str, Any]:
+    """Prompts answered, and their share with its exact binomial interval."""
+    low, high = evaluation.binomial_interval(right, asked)
+    return {"correct": right, "samples": asked, "accuracy": right / asked, "low": low, "high": high}
 
 
 def spread(values: Any, interval: tuple[float, float]) -> dict[str, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -14,7 +13,7 @@ from ..tasks import passkey
 from ..training.runs import Run, RunSpec
 from .arms import OURS, Corpus, passkey_run
 from .experiment import Asked, Experiment, Frames
-from .grid import Job, gather
+from .grid import Job, Rows, gather
 from .heads import content_weights, key_prompts
 from .question import Question
 
@@ -34,7 +33,7 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     return {"ssmax_heads": gather(jobs, profile, "sharpness").assign(trained=profile.passkey.recipe.length)}
 
 
-def examine(spec: RunSpec, runs: str, device: str) -> list[dict[str, Any]]:
+def examine(spec: RunSpec, runs: str, device: str) -> Rows:
     """The rows of one trained model, kept beside it in the store."""
     run = Run(spec, runs, runtime.device(device))
     run.train()
@@ -44,7 +43,7 @@ def examine(spec: RunSpec, runs: str, device: str) -> list[dict[str, Any]]:
 
 
 @torch.no_grad()
-def sharpness(model: Transformer, length: int, seed: int) -> list[dict[str, Any]]:
+def sharpness(model: Transformer, length: int, seed: int) -> Rows:
     """s, σ and s σ of every head at the queries that answer a passkey prompt.
 
     σ is the standard deviation of the content logits of a query over the keys that it sees, without the key sentence,
@@ -83,7 +82,6 @@ def sharpness(model: Transformer, length: int, seed: int) -> list[dict[str, Any]
 EXPERIMENT = Experiment(
     name="sharpness",
     sections=("passkey",),
-    recipe=lambda profile: profile.passkey.recipe.name,
     asked=asked,
     measure=measure,
     frames=("ssmax_heads",),
