@@ -37,9 +37,3 @@ def test_a_local_head_gives_it_nothing_and_ssmax_sharpens_it():
     assert near["predicted"] == pytest.approx(1e-7) and near["supplied"] == pytest.approx(near["required"])
     mild = [predictions.heads(learned(beta=0.2, theta_alpha=-2.0, scale=s)).iloc[0]["predicted"] for s in (0.5, 2.0)]
     assert mild[1] < mild[0]
-
-
-def test_rank_correlation():
-    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [10.0, 30.0, 20.0], "c": 1.0})
-    assert predictions.spearman(frame, "a", "b") == pytest.approx(0.5)
-    assert math.isnan(predictions.spearman(frame, "a", "c"))

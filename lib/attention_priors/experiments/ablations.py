@@ -10,17 +10,15 @@ from pathlib import Path
 import pandas as pd
 from pydantic import Field
 
-from .. import runtime
 from ..config import Encodings, Evaluation, Extension, Frozen, Length, Profile, Size
 from ..positions.encodings import encoding
-from ..training.runs import Run, RunSpec
+from ..training.runs import RunSpec
 from .answers import Answers, MisreadAnswers
 from .arms import OURS, Corpus, corpus, extended, language_run, passkey_run, stretched, trained
 from .documents import asked_of, read_all, told
-from .experiment import Asked, Experiment, Frames, Reading
+from .experiment import Asked, Experiment, Question, Reading
 from .grid import Job, Rows, gather, run_all
 from .heads import PROMPTS, heads_and_maps
-from .question import Question
 
 ROTATION, INTERPOLATED = "rope", "rope-pi-4"
 PRIORS = ("start", "subset", "sign", "scaling", "version")  # studies of the prior: encodings of the profile's size
@@ -110,8 +108,7 @@ def counts(profile: Profile, runs: Path, studies: Sequence[str]) -> pd.DataFrame
         found = run_all(jobs, profile.workers, profile.threads, "ablations")
         tables |= dict(zip(order, found, strict=True))
     frame = pd.DataFrame([row for spec in by_run for row in tables[spec]])
-    places = {study: place for place, study in enumerate(studies)}
-    return frame.sort_values("study", key=lambda column: column.map(places), kind="stable").reset_index(drop=True)
+    return frame.sort_values("study", key=lambda column: column.map(studies.index), kind="stable", ignore_index=True)
 
 
 def answer(chosen: Sequence[Arm], runs: str, device: str) -> Rows:
@@ -137,16 +134,8 @@ def answer(chosen: Sequence[Arm], runs: str, device: str) -> Rows:
             asked = not 0 < wanted.give_up <= missed
             correct = sum(row["correct"] for row in answers(length, wanted.samples)) if asked else 0
             missed = 0 if correct else missed + 1
-            rows.append(
-                about
-                | {
-                    "length": length,
-                    "correct": correct,
-                    "samples": wanted.samples,
-                    "asked": int(asked),
-                    "run": record["key"],
-                }
-            )
+            found = {"length": length, "correct": correct, "samples": wanted.samples, "asked": int(asked)}
+            rows.append(about | found | {"run": record["key"]})
     return rows
 
 
@@ -181,15 +170,14 @@ def heads(profile: Profile, runs: Path) -> pd.DataFrame:
 
 def examine(arm: Arm, runs: str, device: str) -> Rows:
     """The heads of one trained model, kept beside it in the store."""
-    run = Run(arm.spec, runs, runtime.device(device))
-    key = run.train()["key"]
+    run, record = trained(arm.spec, runs, device)
 
     def measure() -> Rows:
         model = run.model()
         rows, _ = heads_and_maps(model, arm.spec.seed)
         for row in rows:
             mu = model.blocks[row["layer"]].attention.prior.mu.detach()
-            row |= {"encoding": arm.encoding, "mu": round(float(mu[row["head"]]), 6), "run": key}
+            row |= {"encoding": arm.encoding, "mu": round(float(mu[row["head"]]), 6), "run": record["key"]}
         return rows
 
     return HEAD_MAPS.put(run, PROMPTS, measure)
@@ -221,20 +209,14 @@ def _near(profile: Profile) -> Evaluation:
 
 
 def _encodings(profile: Profile, study: str) -> list[Arm]:
+    named = [(name, name, False) for name in getattr(profile.ablations, study)]
+    if study == "version":
+        named += [(f"{name}-misread", name, True) for name in profile.ablations.misread]
     return [
-        Arm(study, name, name, passkey_run(profile, name, seed), (_near(profile),))
-        for name in getattr(profile.ablations, study)
+        Arm(study, arm, name, passkey_run(profile, name, seed), (_near(profile),), misread)
+        for arm, name, misread in named
         for seed in seeds(profile, name)
     ]
-
-
-def _versions(profile: Profile) -> list[Arm]:
-    read_again = [
-        Arm("version", f"{name}-misread", name, passkey_run(profile, name, seed), (_near(profile),), misread=True)
-        for name in profile.ablations.misread
-        for seed in seeds(profile, name)
-    ]
-    return _encodings(profile, "version") + read_again
 
 
 def _lengths(profile: Profile) -> list[Arm]:
@@ -273,23 +255,21 @@ def _interpolated(profile: Profile) -> list[Arm]:
 
 
 _STUDIES = {
-    **{study: partial(_encodings, study=study) for study in PRIORS if study != "version"},
-    "version": _versions,
+    **{study: partial(_encodings, study=study) for study in PRIORS},
     "length": _lengths,
     "size": _sizes,
     "interpolation": _interpolated,
 }
 
 
-def _measure_priors(profile: Profile, runs: Path, cache: Path) -> Frames:
-    return {"ablation_priors": counts(profile, runs, PRIORS), "ablation_heads": heads(profile, runs)}
-
-
 PRIOR = Experiment(
     name="prior_ablations",
     sections=("ablations", "passkey"),
     asked=partial(asked, studies=PRIORS),
-    measure=_measure_priors,
+    measure=lambda profile, runs, cache: {
+        "ablation_priors": counts(profile, runs, PRIORS),
+        "ablation_heads": heads(profile, runs),
+    },
     frames=("ablation_priors", "ablation_heads"),
 )
 TRAINED = Experiment(

@@ -19,9 +19,8 @@ from ..positions.encodings import encoding
 from ..tasks import algorithms
 from ..training.runs import RunSpec
 from .arms import UNTRAINED, Corpus, trained, untrained
-from .experiment import Asked, Experiment, Reading
+from .experiment import Asked, Experiment, Question, Reading
 from .grid import Job, Rows, gather, per_run
-from .question import Question
 
 TRAINED, BEYOND = "trained", "beyond"  # the two parts of the lengths
 SOLVED = Question("algorithms")

@@ -22,9 +22,8 @@ from ..positions.variants import Misread
 from ..tasks import addressing, passkey
 from ..training.runs import Run, RunSpec
 from .arms import trained
-from .experiment import Asked, Reading
+from .experiment import Asked, Opened, Question, Reading
 from .grid import Job, Rows, gather
-from .question import Opened, Question
 
 Wanted = dict[RunSpec, dict[str, list[Evaluation]]]  # runs, the names under which each is asked, and what
 

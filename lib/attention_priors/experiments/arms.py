@@ -12,7 +12,7 @@ import torch
 from pydantic import PositiveFloat
 
 from .. import runtime
-from ..config import Extension, ModelConfig, Profile, Recipe, Size
+from ..config import Evaluation, Extension, ModelConfig, Profile, Recipe, Size
 from ..corpora import hub, packing
 from ..model import Transformer
 from ..positions.encodings import encoding
@@ -32,6 +32,23 @@ def check_rates(name: str, rates: Rates, encodings: Sequence[str]) -> None:
     """ValueError for rates of rows that a section does not train."""
     if unknown := [each for each in rates if each not in encodings]:
         raise ValueError(f"{name}: {', '.join(unknown)}, which encodings lacks; name rows of encodings alone")
+
+
+def check_prompts(**asked: Evaluation) -> None:
+    """ValueError for lengths that hold no passkey prompt."""
+    for name, each in asked.items():
+        for length in each.lengths:
+            if length < passkey.SHORTEST:
+                raise ValueError(f"{name}.lengths: {length}, but a prompt takes {passkey.SHORTEST} tokens or more")
+
+
+def check_methods(methods: Sequence[str], far: Sequence[str], known: Sequence[str]) -> None:
+    """ValueError for ways to read chunks that there are not, or that are asked only far."""
+    for name in methods:
+        if name not in known:
+            raise ValueError(f"methods: unknown method {name!r}; choose from {', '.join(known)}")
+    if missing := [name for name in far if name not in methods]:
+        raise ValueError(f"far_methods: {missing[0]!r} is none of the methods; add it there too")
 
 
 def is_table(accuracy: pd.Series, trained: int) -> bool:

@@ -14,8 +14,8 @@ from ..evaluation import share_interval
 from ..positions.encodings import encoding
 from ..training.runs import Run
 from .answers import Wanted, answers, reached, readings
-from .arms import OWN, Corpus, passkey_run
-from .experiment import Asked, Experiment, Frames
+from .arms import OWN, passkey_run
+from .experiment import Experiment, Frames
 from .tails import tails
 
 MULTIPLES = (1, 4, 16, 64)
@@ -36,10 +36,6 @@ def wanted(profile: Profile) -> Wanted:
         for seed in profile.seeds_for(name):
             made.setdefault(passkey_run(profile, name, seed), {})[name] = asked
     return made
-
-
-def asked(profile: Profile, _: Corpus | None = None) -> Asked:
-    return readings(wanted(profile))
 
 
 def counts(profile: Profile, runs: Path) -> pd.DataFrame:
@@ -182,7 +178,7 @@ def summary(frame: pd.DataFrame, reached: pd.DataFrame, profile: Profile, runs: 
 EXPERIMENT = Experiment(
     name="benchmark",
     sections=("benchmark", "passkey"),
-    asked=asked,
+    asked=lambda profile, _: readings(wanted(profile)),
     measure=measure,
     frames=("encodings_counts", "encodings_summary", "encodings_tails"),
     derive={

@@ -14,10 +14,9 @@ from pydantic import Field, model_validator
 
 from .. import evaluation
 from ..config import Encodings, Evaluation, Frozen, Profile, Seeds
-from ..tasks import passkey
 from ..training.runs import RunSpec
 from .answers import Wanted, cost, readings, train_and_answer
-from .arms import FIXED, VARIED, Corpus, is_table, passkey_run
+from .arms import FIXED, VARIED, Corpus, check_prompts, is_table, passkey_run
 from .experiment import Asked, Experiment, Frames
 from .grid import Job, gather
 from .seeds import answered, carry, over_seeds
@@ -33,9 +32,7 @@ class Settings(Frozen):
 
     @model_validator(mode="after")
     def _holds_a_key(self) -> Self:
-        for length in self.evaluation.lengths:
-            if length < passkey.SHORTEST:
-                raise ValueError(f"evaluation.lengths: {length}, but a prompt takes {passkey.SHORTEST} tokens or more")
+        check_prompts(evaluation=self.evaluation)
         return self
 
 

@@ -26,10 +26,9 @@ from ..positions.priors import Prior
 from ..tasks import copying
 from ..training.runs import RunSpec
 from .arms import Corpus, Rates, check_rates, copying_run, trained
-from .experiment import Asked, Experiment, Reading
+from .experiment import Asked, Experiment, Question, Reading
 from .grid import Rows, gather_tables, per_run
 from .induced import induced, sides
-from .question import Question
 from .seeds import over_seeds
 
 MAPPED = 32  # queries and keys of the drawn decomposition
@@ -194,26 +193,24 @@ def judged(losses: pd.DataFrame, heads: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (name, seed), own in losses.groupby(["encoding", "seed"], sort=False):
         mine = heads[(heads["encoding"] == name) & (heads["seed"] == seed)]
+        far, trained_at = int(own["length"].max()), int(own["trained"].iloc[0])
         at = own.set_index("length")
-        trained_at = int(own["trained"].iloc[0])
+        here = at.loc[trained_at]
         first, previous = mine.loc[mine["prior_first"].idxmax()], mine.loc[mine["prior_previous"].idxmax()]
         rows.append(
             {
                 "encoding": name,
                 "seed": seed,
                 "trained": trained_at,
-                "nll": at.loc[trained_at, "nll"],
-                "excess": at.loc[trained_at, "excess"],
-                "expected": at.loc[trained_at, "expected"],
-                "one_copy": at.loc[trained_at, "one_copy"],
-                "copied": at.loc[trained_at, "excess"] <= copying.NEAR,
+                **{name: here[name] for name in ("nll", "excess", "expected", "one_copy")},
+                "copied": here["excess"] <= copying.NEAR,
                 "prior_first": first["prior_first"],
                 "prior_previous": previous["prior_previous"],
                 "u_peak": int(first["u_peak"]),
                 "kappa_peak": int(previous["kappa_peak"]),
                 "below": previous["below"],
-                "longest": int(own["length"].max()),
-                "far": at.loc[own["length"].max(), "excess"],
+                "longest": far,
+                "far": at.loc[far, "excess"],
                 "steps": int(own["steps"].iloc[0]),
             }
         )

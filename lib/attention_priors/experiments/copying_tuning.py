@@ -2,8 +2,7 @@
 
     python -m attention_priors.experiments.copying_tuning        write data/tuning/copying.csv (some minutes)
 
-Every row has three trials on a seed that no profile uses: the recipe's rate, twice that and half of it; a row that
-trains a prior has an eighth of the prior's rate in place of the half. The notebook learned_spectra shows the file.
+As in `tuning`, but that a row that trains a prior has an eighth of the prior's rate in place of the half.
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
 """What a training step costs in time and memory: a rotation and Goat's prior through the same attention kernel.
 
-| way                 | position                             | attention                             |
-|---------------------|--------------------------------------|---------------------------------------|
-| `rope`              | RoPE                                 | torch's fused kernel                  |
-| `goat`              | coordinates of queries and keys      | the same                              |
-| `goat, stored bias` | an L x L bias for each head          | what torch has for a trained mask     |
-| `rope, math`        | RoPE                                 | torch's unfused kernel                |
-| `goat, math`        | coordinates of queries and keys      | the same                              |
-
-Goat's public benchmark reads its baseline's memory after a run that forces the unfused kernel: `rope, math`.
+Goat's prior is in coordinates of queries and keys, which torch's fused kernel takes as it takes RoPE, or an L x L bias
+for each head, for which torch has what it has for a trained mask; "math" is torch's unfused kernel. Goat's public
+benchmark reads its baseline's memory after a run that forces the unfused kernel: `rope, math`.
 """
 
 from __future__ import annotations

@@ -25,10 +25,9 @@ from ..tasks import addressing, passkey
 from ..training.runs import Run, RunSpec
 from .answers import Answers, addressed
 from .arms import Corpus, address_run, passkey_run, trained
-from .experiment import Asked, Experiment, Frames, Reading
+from .experiment import Asked, Experiment, Frames, Question, Reading
 from .gate import gated
 from .grid import Rows, Tables, gather_tables, per_run
-from .question import Question
 
 RETRIEVAL, NEAR, FAR = "retrieval", "near addresses", "far addresses"  # near: inside a window of T/4
 AS_TRAINED, LATE = "as trained", "window of T"
@@ -137,9 +136,8 @@ def by_distance(model: Transformer, run_spec: RunSpec, evaluation: Evaluation) -
         addresses, right = addressed(model, run_spec, length, evaluation.samples, "addressed")
         back = addresses + torch.arange(addressing.QUERIES)
         for task, which in ((NEAR, back < near), (FAR, back >= near)):
-            rows.append(
-                {"task": task, "length": length, "correct": int(right[which].sum()), "samples": int(which.sum())}
-            )
+            counts = {"correct": int(right[which].sum()), "samples": int(which.sum())}
+            rows.append({"task": task, "length": length} | counts)
     return rows
 
 
@@ -182,14 +180,8 @@ def _opened(model: Transformer, run_spec: RunSpec, settings: Settings) -> Tables
         readings[LATE] = windowed(model, WINDOWED[name], length)
     for edit, edited in readings.items():
         for asked in (length, far):
-            edits.append(
-                {
-                    "edit": edit,
-                    "length": asked,
-                    "correct": _right(edited, asked, settings.prompts, seed),
-                    "samples": settings.prompts,
-                }
-            )
+            right = _right(edited, asked, settings.prompts, seed)
+            edits.append({"edit": edit, "length": asked, "correct": right, "samples": settings.prompts})
     return {"division_heads": heads, "division_edits": edits}
 
 

@@ -19,9 +19,8 @@ from ..evaluation import document_losses
 from ..training.runs import Run, RunSpec
 from . import order
 from .arms import trained
-from .experiment import Asked, Reading
+from .experiment import Asked, Opened, Question, Reading
 from .grid import Job, Rows, gather
-from .question import Opened, Question
 
 ROW = ["encoding", "times", "seed"]  # a model: `times` as many tokens as the recipe has
 GATE = ["order_loss", "swap", "bag", "preferred", "pairs", "passed"]  # what order is worth to it

@@ -1,20 +1,29 @@
-"""What an experiment is: its settings, the runs it trains, what they are asked, the frames that come of it."""
+"""What an experiment is: its settings, the runs it trains, what they are asked, the frames that come of it.
+
+What a finished run's model is asked is asked once; the answer lies beside the run and is committed with it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pandas as pd
 
 from .. import runtime, store
 from ..config import Profile
+from ..model import Transformer
+from ..positions.encodings import encoding
 from ..store.registry import nearest
-from ..training.runs import RunSpec
+from ..training.extension import extend
+from ..training.runs import Run, RunSpec
 from .arms import Corpus, corpus, unread
 
 Frames = dict[str, pd.DataFrame]
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -133,3 +142,36 @@ class Experiment:
 def sources(source: str | tuple[str, ...]) -> tuple[str, ...]:
     """The metrics that a derived one is made from."""
     return (source,) if isinstance(source, str) else source
+
+
+@dataclass(frozen=True)
+class Question:
+    """`name`: begins the name of the answer's file. `version`: raise it when the same model would answer otherwise."""
+
+    name: str
+    version: int = 1
+
+    def put(self, run: Run, given: Any, ask: Callable[[], Answer]) -> Answer:
+        """What `ask()` gives, or gave before. `given`: all that it depends on beside the weights, as plain data."""
+        key = store.key(self.name, self.version, given)
+        return store.kept_json(run.path / f"{self.name}-{key}.json", ask)
+
+
+class Opened:
+    """A finished run's model as it is read under one name; it is opened when the first question needs it.
+
+    `local`: the context of a row that reads its own weights with less; `extension`: the settings of one that extends
+    the weights of another.
+    """
+
+    def __init__(self, run: Run, name: str) -> None:
+        self.run, self.name = run, name
+        row = encoding(name)
+        self.local = run.spec.recipe.length if row.local else None
+        self.extends = name != run.spec.model.encoding and not row.local
+        self.extension = row.settings if self.extends else None
+
+    @cached_property
+    def model(self) -> Transformer:
+        model = self.run.model()
+        return extend(model, self.name, self.run.spec.recipe.length) if self.extends else model

@@ -9,8 +9,8 @@ from torch import Tensor
 from ..config import Profile
 from ..model import Transformer
 from .documents import Reader
+from .experiment import Question
 from .grid import Rows
-from .question import Question
 
 FADING = Question("fading")
 
@@ -19,15 +19,8 @@ def measured(reader: Reader, profile: Profile) -> Rows:
     """A row per length, layer and head: means over the last queries of the documents."""
     wanted, settings = profile.language, profile.readings
     longest, asked = max(wanted.lengths), settings.fading_lengths
-    about = (
-        asked,
-        settings.fading_documents,
-        wanted.scored,
-        wanted.documents,
-        longest,
-        wanted.domains[0],
-        reader.run.spec.inputs,
-    )
+    texts = wanted.scored, wanted.documents, longest, wanted.domains[0], reader.run.spec.inputs
+    about = asked, settings.fading_documents, *texts
 
     def measure() -> Rows:
         documents = reader.texts(wanted.domains[0])[: settings.fading_documents]

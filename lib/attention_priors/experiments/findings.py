@@ -129,9 +129,7 @@ def who_reaches(counts: pd.DataFrame) -> Finding:
     if means.empty:
         return Finding("No encoding passed its gate.", measured="accuracy")
     bounds = {name: evaluation.share_interval(hits[name], [samples] * len(hits[name])) for name in means.index}
-    reach = means[[name for name in means.index if bounds[name][0] >= GOOD]]
-    fewer = means[[name for name in means.index if bounds[name][1] < GOOD]]
-    undecided = means.drop([*reach.index, *fewer.index])
+    reach, fewer, undecided = standing(means, bounds)
     said = (
         f"Of {len(means)} encodings without SSMax {len(reach) or 'none'} find{'s' * (len(reach) < 2)} at least "
         f"{GOOD:g} of the passkeys at {longest / trained:g} times the training length, by the whole interval"
@@ -158,6 +156,12 @@ def who_reaches(counts: pd.DataFrame) -> Finding:
     last = (reach if len(reach) else means).index[-1]
     measured = f"lowest of those that find them, {label(last)}" if len(reach) > 1 else f"accuracy of {label(last)}"
     return Finding(f"{said}.", " ".join(named), measured, means[last], *bounds[last])
+
+
+def standing(means: pd.Series, bounds: dict[str, tuple[float, float]]) -> tuple[pd.Series, pd.Series, pd.Series]:
+    """The means of those that find GOOD by their whole interval, of those that find fewer, and of the undecided."""
+    sides = pd.Series({name: int(low >= GOOD) - int(high < GOOD) for name, (low, high) in bounds.items()}, dtype=int)
+    return tuple(means[sides[means.index] == side] for side in (1, -1, 0))
 
 
 def _range(shares: pd.Series, form: str = ".2f") -> str:

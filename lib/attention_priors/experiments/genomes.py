@@ -28,9 +28,8 @@ from ..training.runs import RunSpec
 from .arms import Corpus, trained
 from .continuations import content, correlation, fixed, resampled, rows, spread, written
 from .cost import cost
-from .experiment import Asked, Experiment, Frames, Reading
+from .experiment import Asked, Experiment, Frames, Question, Reading
 from .grid import Tables, gather_tables, per_run
-from .question import Question
 from .seeds import carry, over_seeds
 
 GATE = 3  # order of the Markov chain that a model has to beat
@@ -191,17 +190,12 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     }
 
 
-def by_model(losses: pd.DataFrame) -> pd.DataFrame:
-    """Bits per base of every model: of its new windows, and of all."""
-    parts = pd.concat([losses[losses["new"]].assign(windows=NEW), losses.assign(windows=ALL)])
-    return parts.groupby(["windows", "encoding", "seed", "passed"], sort=False, as_index=False)["bits"].mean()
-
-
 def beside(losses: pd.DataFrame, chains: pd.DataFrame) -> pd.DataFrame:
     """Models and Markov chains in one table: a chain has an `order` and no encoding, a model an encoding and a seed."""
-    return pd.concat([chains[["windows", "order", "bits", "count"]], by_model(losses)], ignore_index=True).assign(
-        **carry(chains, "scored", "trained")
-    )
+    parts = pd.concat([losses[losses["new"]].assign(windows=NEW), losses.assign(windows=ALL)])
+    models = parts.groupby(["windows", "encoding", "seed", "passed"], sort=False, as_index=False)["bits"].mean()
+    both = pd.concat([chains[["windows", "order", "bits", "count"]], models], ignore_index=True)
+    return both.assign(**carry(chains, "scored", "trained"))
 
 
 def over_models(both: pd.DataFrame) -> pd.DataFrame:
@@ -228,23 +222,22 @@ def correlations(texts: pd.DataFrame) -> pd.DataFrame:
 
     The row "beginning" says the content of the beginning again for every piece: what needs no model.
     """
-    made = []
-    models = list(texts.groupby(["encoding", "seed"], sort=False))
-    (_, one) = models[0]
-    wide = {column: one.pivot(index="text", columns="piece", values=column).to_numpy() for column in ("true", "before")}
-    every = [
-        ((name, seed), own.pivot(index="text", columns="piece", values="written").to_numpy())
-        for (name, seed), own in models
-    ]
-    for (name, seed), values in [*every, (("beginning", 0), wide["before"])]:
-        whole, few = (spread(values, wide["true"], resampled(len(values), size)) for size in (None, FEW))
+
+    def wide(own: pd.DataFrame, column: str) -> np.ndarray:
+        return own.pivot(index="text", columns="piece", values=column).to_numpy()
+
+    made, models = [], list(texts.groupby(["encoding", "seed"], sort=False))
+    true, before = (wide(models[0][1], column) for column in ("true", "before"))
+    every = [(model, wide(own, "written")) for model, own in models]
+    for (name, seed), values in [*every, (("beginning", 0), before)]:
+        whole, few = (spread(values, true, resampled(len(values), size)) for size in (None, FEW))
         (low, high), (few_low, few_high) = (np.nanpercentile(each, [2.5, 97.5]) for each in (whole, few))
         made.append(
             {
                 "encoding": name,
                 "seed": seed,
                 "texts": len(values),
-                "r": correlation(values, wide["true"]),
+                "r": correlation(values, true),
                 "low": low,
                 "high": high,
                 "few_low": few_low,

@@ -47,8 +47,7 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
         "goat_language_perplexity": told(frame, profile, *packed, **about),
         "goat_language_losses": frame[[*by, "document", "loss", "run", "passed"]]
         .assign(**about, **known)
-        .sort_values([*by, "document"], kind="stable")
-        .reset_index(drop=True),
+        .sort_values([*by, "document"], kind="stable", ignore_index=True),
     }
 
 

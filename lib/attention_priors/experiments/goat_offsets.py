@@ -18,9 +18,8 @@ from ..model import Transformer
 from ..training.runs import RunSpec
 from .answers import addressed
 from .arms import Corpus, address_run, trained
-from .experiment import Asked, Experiment, Frames, Reading
+from .experiment import Asked, Experiment, Frames, Question, Reading
 from .grid import Rows, gather, per_run
-from .question import Question
 from .seeds import carry, over_seeds
 
 OFFSETS = Question("offsets")
@@ -81,9 +80,8 @@ def answered(model: Transformer, spec: RunSpec, asks: Evaluation) -> Rows:
         octave = 2 ** addresses.double().log2().floor().long()
         for first in sorted(set(octave.flatten().tolist())):
             chosen = octave == first
-            rows.append(
-                {"length": length, "address": first, "correct": int(right[chosen].sum()), "samples": int(chosen.sum())}
-            )
+            counts = {"correct": int(right[chosen].sum()), "samples": int(chosen.sum())}
+            rows.append({"length": length, "address": first} | counts)
     return rows
 
 

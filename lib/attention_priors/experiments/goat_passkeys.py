@@ -23,11 +23,10 @@ from ..positions.priors import Prior
 from ..tasks import passkey
 from ..training.runs import Run, RunSpec
 from .answers import Wanted, answers, readings
-from .arms import Corpus, Rates, check_rates, stretched
-from .experiment import Asked, Experiment, Frames
+from .arms import Corpus, Rates, check_prompts, check_rates, stretched
+from .experiment import Experiment, Frames, Question
 from .gate import gated
 from .grid import Rows
-from .question import Question
 from .seeds import over_seeds
 
 GOAT = "goat"  # begins the names of Goat's forms
@@ -54,10 +53,7 @@ class Settings(Frozen):
 
     @model_validator(mode="after")
     def _holds_a_key(self) -> Self:
-        for name in ("evaluation", "far"):
-            for length in getattr(self, name).lengths:
-                if length < passkey.SHORTEST:
-                    raise ValueError(f"{name}.lengths: {length}, but a prompt takes {passkey.SHORTEST} tokens or more")
+        check_prompts(evaluation=self.evaluation, far=self.far)
         return self
 
     @model_validator(mode="after")
@@ -84,10 +80,6 @@ def wanted(profile: Profile) -> Wanted:
         for seed in settings.seeds:
             made.setdefault(run(profile, name, seed), {})[name] = [settings.evaluation, settings.far]
     return made
-
-
-def asked(profile: Profile, _: Corpus | None = None) -> Asked:
-    return readings(wanted(profile))
 
 
 def naming(profile: Profile, _: Corpus | None = None) -> dict[RunSpec, str]:
@@ -202,7 +194,7 @@ EXPERIMENT = Experiment(
     name="goat_passkeys",
     sections=("goat_passkey", "passkey"),
     naming=naming,
-    asked=asked,
+    asked=lambda profile, _: readings(wanted(profile)),
     measure=measure,
     frames=("goat_passkey_counts", "goat_passkey_heads"),
     derive={

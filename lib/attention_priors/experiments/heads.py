@@ -34,11 +34,10 @@ def heads_and_maps(model: Transformer, seed: int) -> tuple[Rows, Rows]:
         prior, scale = model.blocks[layer].attention.prior, model.blocks[layer].attention.scale
         for head, row in enumerate(mean):
             mass = float(row[start : start + passkey.KEY_TOKENS].sum())
+            own = {"seed": seed, "layer": layer, "head": head}
             heads.append(
-                {
-                    "seed": seed,
-                    "layer": layer,
-                    "head": head,
+                own
+                | {
                     "theta_alpha": round(float(prior.theta_alpha[head]), 6),
                     "beta": round(float(prior.beta[head]), 6),
                     "scale": round(float(scale.scale[head]), 6),
@@ -48,8 +47,7 @@ def heads_and_maps(model: Transformer, seed: int) -> tuple[Rows, Rows]:
                     "entropy": round(float(-(row * np.log(np.maximum(row, 1e-300))).sum()), 6),
                 }
             )
-            for key, weight in enumerate(row):
-                maps.append({"seed": seed, "layer": layer, "head": head, "key": key, "weight": round(float(weight), 8)})
+            maps += [own | {"key": key, "weight": round(float(weight), 8)} for key, weight in enumerate(row)]
     return heads, maps
 
 

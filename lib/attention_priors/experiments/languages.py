@@ -84,7 +84,7 @@ def losses(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
     """
     every = dict(sorted(wanted(profile, corpus(profile, cache)).items(), key=lambda item: -len(item[1])))
     frame = read_all(every, runs, profile, "language models")
-    return frame.sort_values(["domain", *ROW, "length", "document"], kind="stable").reset_index(drop=True)
+    return frame.sort_values(["domain", *ROW, "length", "document"], kind="stable", ignore_index=True)
 
 
 def curves(profile: Profile, runs: Path, found: Corpus) -> pd.DataFrame:

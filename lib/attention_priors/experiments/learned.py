@@ -1,4 +1,7 @@
-"""What BAM's heads learned for passkeys: their exponents, where they look, and what happens when they are edited."""
+"""What BAM's heads learned for passkeys: exponents, where they look, what edits do, and how sharp SSMax made them.
+
+Sharpness is s σ, which says beyond which length a head freezes.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,18 @@ from ..config import Profile
 from ..evaluation import passkey_samples
 from ..model import Transformer
 from ..positions.priors import GeneralizedGaussian
+from ..tasks import passkey
 from ..training.runs import Run, RunSpec
-from .arms import OURS, Corpus, passkey_run
-from .experiment import Asked, Experiment, Frames
-from .grid import Job, Tables, gather_tables
-from .heads import FIGURE_LENGTH, PROMPTS, content_masses, heads_and_maps
-from .question import Question
+from .arms import OURS, Corpus, passkey_run, trained
+from .experiment import Asked, Experiment, Frames, Question
+from .grid import Rows, Tables, gather, gather_tables, per_run
+from .heads import FIGURE_LENGTH, PROMPTS, content_masses, content_weights, heads_and_maps, key_prompts
 
 EDITS = ("as trained", "negative to uniform", "random to uniform", "positive to uniform", "all uniform")
 EDITED = 10  # prompts a length
 FARTHEST = 32  # multiples of the training length: edited models are asked from T to there
-LEARNED = Question("learned")
+SHARP_AT, SHARP_PROMPTS = (1, 4, 16), 4  # multiples of the training length at which sharpness is asked, and of how many
+LEARNED, SHARP = Question("learned"), Question("sharpness")
 
 
 def asked(profile: Profile, _: Corpus | None = None) -> Asked:
@@ -33,23 +37,20 @@ def asked(profile: Profile, _: Corpus | None = None) -> Asked:
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """Frames `learned_heads`, `learned_maps` (three heads of the first seed) and `learned_edits`."""
-    trained = profile.passkey.recipe.length
-    lengths = tuple(n for n in profile.passkey.evaluation.lengths if trained <= n <= FARTHEST * trained)
-    jobs = [
-        Job(f"learned/{OURS}/{run.seed}", examine, (run, str(runs), profile.device, lengths)) for run in asked(profile)
-    ]
+    length = profile.passkey.recipe.length
+    lengths = tuple(n for n in profile.passkey.evaluation.lengths if length <= n <= FARTHEST * length)
+    jobs = per_run(examine, asked(profile), runs, profile.device, lengths)
     found = gather_tables(jobs, profile, "learned priors")
     return {
         "learned_heads": found["heads"],
         "learned_maps": chosen_maps(found["heads"], found["maps"], profile.seeds_for(OURS)[0]),
-        "learned_edits": found["edits"].assign(trained=trained),
+        "learned_edits": found["edits"].assign(trained=length),
     }
 
 
 def examine(spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...]) -> Tables:
     """Heads, attention maps and edits of one trained model, kept beside it in the store."""
-    run = Run(spec, runs, runtime.device(device))
-    run.train()
+    run, _ = trained(spec, runs, device)
     return LEARNED.put(run, (lengths, EDITS, PROMPTS, FIGURE_LENGTH), lambda: _examined(run, lengths))
 
 
@@ -147,4 +148,64 @@ EXPERIMENT = Experiment(
     measure=measure,
     frames=("learned_heads", "learned_maps", "learned_edits"),
     derive={"learned_correlations": ("learned_heads", correlations)},
+)
+
+
+def measure_sharpness(profile: Profile, runs: Path, cache: Path) -> Frames:
+    """Frame `ssmax_heads`: a row per seed, head and length."""
+    jobs = per_run(examine_sharpness, asked(profile), runs, profile.device)
+    return {"ssmax_heads": gather(jobs, profile, "sharpness").assign(trained=profile.passkey.recipe.length)}
+
+
+def examine_sharpness(spec: RunSpec, runs: str, device: str) -> Rows:
+    """The rows of one trained model, kept beside it in the store."""
+    run, _ = trained(spec, runs, device)
+    lengths = tuple(multiple * spec.recipe.length for multiple in SHARP_AT)
+    asked = lengths, SHARP_PROMPTS
+    return SHARP.put(run, asked, lambda: [row for n in lengths for row in sharpness(run.model(), n, spec.seed)])
+
+
+@torch.no_grad()
+def sharpness(model: Transformer, length: int, seed: int) -> Rows:
+    """s, σ and s σ of every head at the queries that answer a passkey prompt.
+
+    σ is the standard deviation of the content logits of a query over the keys that it sees, without the key sentence,
+    which it looks for; the mean square over queries and prompts. Content attention is e^(a z) / Z with a = s ln n, so
+    that the deviation of its logarithm is a σ, and s σ that divided by ln n.
+    """
+    drawn = key_prompts(length, SHARP_PROMPTS, seed)
+    tokens, start = drawn.tokens[:, :-1].to(next(model.parameters()).device), int(drawn.starts[0])
+    rows = []
+    for layer, weights in enumerate(content_weights(model, tokens, passkey.DIGITS)):
+        logs = weights.double().clamp(min=torch.finfo(torch.float32).tiny).log()
+        variances = torch.zeros(logs.shape[1], dtype=torch.float64)
+        for query in range(passkey.DIGITS):
+            seen = length - passkey.DIGITS + 1 + query
+            others = torch.cat([logs[:, :, query, :start], logs[:, :, query, start + passkey.KEY_TOKENS : seen]], -1)
+            deviation = others.std(-1) / torch.tensor(seen).log()
+            variances += (deviation**2).mean(0).cpu() / passkey.DIGITS
+        own = model.blocks[layer].attention
+        for head, product in enumerate(variances.sqrt().tolist()):
+            scale = float(own.scale.scale[head])
+            rows.append(
+                {
+                    "seed": seed,
+                    "layer": layer,
+                    "head": head,
+                    "length": length,
+                    "beta": round(float(own.prior.beta[head]), 6),
+                    "scale": round(scale, 6),
+                    "sigma": round(product / abs(scale), 6),
+                    "product": round(product, 6),
+                }
+            )
+    return rows
+
+
+SHARPNESS = Experiment(
+    name="sharpness",
+    sections=("passkey",),
+    asked=asked,
+    measure=measure_sharpness,
+    frames=("ssmax_heads",),
 )

@@ -50,27 +50,12 @@ def both(perplexity: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
             read, asked = (_at(frame, name, multiple) for frame in (texts, plain))
             if read.empty or asked.empty:
                 continue
-            low, high = seed_interval(read["loss"])
-            shares = share_interval(asked["correct"], asked["samples"])
+            perplexities = [np.exp(loss) for loss in (read["loss"].mean(), *seed_interval(read["loss"]))]
             accuracy = (asked["correct"] / asked["samples"]).mean()
+            shares = accuracy, *share_interval(asked["correct"], asked["samples"])
             learned, retrieves = bool(read["passed"].all()), bool(asked["passed"].all())
-            rows.append(
-                [
-                    name,
-                    multiple,
-                    len(read),
-                    np.exp(read["loss"].mean()),
-                    np.exp(low),
-                    np.exp(high),
-                    accuracy,
-                    *shares,
-                    len(asked),
-                    int(asked["samples"].iloc[0]),
-                    learned,
-                    retrieves,
-                    learned and retrieves,
-                ]
-            )
+            prompts, gates = (len(asked), int(asked["samples"].iloc[0])), (learned, retrieves, learned and retrieves)
+            rows.append([name, multiple, len(read), *perplexities, *shares, *prompts, *gates])
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

@@ -25,10 +25,9 @@ from ..tasks.needle_text import TASKS, Retrieval, find
 from ..tasks.needle_tokens import fewest
 from ..training.runs import Run, RunSpec
 from .arms import OURS, UNTRAINED, Corpus, corpus, trained, untrained
-from .experiment import Asked, Experiment, Reading
+from .experiment import Asked, Experiment, Question, Reading
 from .gate import gated
 from .grid import Job, Rows, gather
-from .question import Question
 from .seeds import over_seeds, score_interval, spread
 
 CONTROL = OURS  # the encoding of the untrained control
@@ -162,10 +161,11 @@ def answers(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
     missing -= set(zip(frame["encoding"], frame["seed"], strict=True))
     if missing:
         raise ValueError(f"no answers of {sorted(missing)}; needles leave no encoding and no seed out")
-    order = {name: rank for rank, name in enumerate((*TASKS, *profile.needles.encodings, UNTRAINED))}
-    by = ["task", "encoding", "seed", "length"]
-    frame = frame.sort_values(by, key=lambda column: column.map(order) if column.name in by[:2] else column)
-    return frame.assign(trained=profile.needles.recipe.length).reset_index(drop=True)
+    order, by = (*TASKS, *profile.needles.encodings, UNTRAINED), ["task", "encoding", "seed", "length"]
+    frame = frame.assign(trained=profile.needles.recipe.length)
+    return frame.sort_values(
+        by, key=lambda column: column.map(order.index) if column.name in by[:2] else column, ignore_index=True
+    )
 
 
 def train_and_answer(run_spec: RunSpec, runs: str, profile: Profile, names: tuple[str, ...]) -> Rows:

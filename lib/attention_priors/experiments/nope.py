@@ -20,9 +20,8 @@ from ..tasks import masking
 from ..training.runs import RunSpec
 from .arms import UNTRAINED, Corpus, corpus, trained, untrained
 from .documents import surprises
-from .experiment import Asked, Experiment, Reading
+from .experiment import Asked, Experiment, Question, Reading
 from .grid import Job, Rows, gather, per_run
-from .question import Question
 
 KINDS = ("causal", "masked")
 RIDGE = 1e-6  # of the mean square of the features

@@ -15,8 +15,8 @@ from torch import Tensor
 from .. import runtime
 from ..config import Profile
 from ..model import Transformer
+from .experiment import Question
 from .grid import Rows
-from .question import Question
 
 if TYPE_CHECKING:  # documents measures order too
     from .documents import Reader

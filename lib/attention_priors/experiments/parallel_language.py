@@ -22,11 +22,10 @@ from ..config import Encodings, Frozen, Lengths, Profile
 from ..model import Transformer
 from ..parallel.methods import METHODS, Method, Text
 from ..training.runs import RunSpec
-from .arms import Corpus, corpus, language_run, trained
+from .arms import Corpus, check_methods, corpus, language_run, trained
 from .documents import Reader, gate
-from .experiment import Asked, Experiment, Frames, Reading
+from .experiment import Asked, Experiment, Frames, Question, Reading
 from .grid import Rows, gather, per_run
-from .question import Question
 from .seeds import over_seeds
 
 QUESTION = 16  # tokens that choose chunks
@@ -47,11 +46,7 @@ class Settings(Frozen):
     @model_validator(mode="after")
     def _known(self) -> Self:
         known = [name for name in (*METHODS, BY_TARGETS) if name != "oracle"]  # no place in a text answers
-        for name in self.methods:
-            if name not in known:
-                raise ValueError(f"methods: unknown method {name!r}; choose from {', '.join(known)}")
-        if missing := [name for name in self.far_methods if name not in self.methods]:
-            raise ValueError(f"far_methods: {missing[0]!r} is none of the methods; add it there too")
+        check_methods(self.methods, self.far_methods, known)
         return self
 
     def asked(self, name: str, method: str) -> tuple[int, ...]:

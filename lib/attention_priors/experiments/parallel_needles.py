@@ -24,11 +24,10 @@ from ..parallel.read import Condensed
 from ..tasks import passkey
 from ..training.runs import RunSpec
 from .answers import Answers
-from .arms import Corpus, passkey_run, trained
-from .experiment import Asked, Experiment, Frames, Reading
+from .arms import Corpus, check_methods, check_prompts, passkey_run, trained
+from .experiment import Asked, Experiment, Frames, Question, Reading
 from .gate import gated
 from .grid import Job, Rows, Tables, run_all
-from .question import Question
 from .seeds import answered, over_seeds
 
 ASKED = passkey.QUESTION_TOKENS + passkey.DIGITS  # tokens at the end of a prompt that are no text
@@ -59,19 +58,13 @@ class Settings(Frozen):
 
     @model_validator(mode="after")
     def _known(self) -> Self:
-        for name in self.methods:
-            if name not in METHODS:
-                raise ValueError(f"methods: unknown method {name!r}; choose from {', '.join(METHODS)}")
-        if missing := [name for name in self.far_methods if name not in self.methods]:
-            raise ValueError(f"far_methods: {missing[0]!r} is none of the methods; add it there too")
+        check_methods(self.methods, self.far_methods, tuple(METHODS))
+        check_prompts(evaluation=self.evaluation, far=self.far)
         pairs = [pair for each in QUESTIONS.values() for pair in each]
         if not any(set(pair) <= set(self.methods) for pair in pairs):
             raise ValueError(
                 f"methods: {', '.join(self.methods)} have no pair to compare, such as k3 and plain; add one"
             )
-        for length in (*self.evaluation.lengths, *self.far.lengths):
-            if length < passkey.SHORTEST:
-                raise ValueError(f"lengths: {length}, but a prompt takes {passkey.SHORTEST} tokens or more")
         return self
 
     def asked(self, name: str, method: str) -> list[Evaluation]:
@@ -303,18 +296,13 @@ def differences(by_length: pd.DataFrame) -> pd.DataFrame:
         }
         for question, pairs in QUESTIONS.items():
             for ours, theirs in (pair for pair in pairs if counts.keys() >= set(pair)):
-                seeds = counts[ours].index.intersection(counts[theirs].index)
-                about = question, name, ours, theirs, length, each["trained"].iloc[0], len(seeds)
-                if seeds.empty:
-                    made.append((*about, np.nan, np.nan, np.nan))
-                    continue
-                columns = [
-                    counts[side].loc[seeds, column].to_numpy()
-                    for side in (ours, theirs)
-                    for column in ("correct", "samples")
-                ]
-                value = float((columns[0] / columns[1] - columns[2] / columns[3]).mean())
-                made.append((*about, value, *evaluation.difference_interval(*columns)))
+                both = counts[ours].join(counts[theirs], how="inner", rsuffix=" of theirs")
+                right, asked, other_right, other_asked = columns = both.to_numpy().T
+                found = [np.nan] * 3
+                if len(both):
+                    value = float((right / asked - other_right / other_asked).mean())
+                    found = [value, *evaluation.difference_interval(*columns)]
+                made.append((question, name, ours, theirs, length, each["trained"].iloc[0], len(both), *found))
     return pd.DataFrame(made, columns=COLUMNS)
 
 

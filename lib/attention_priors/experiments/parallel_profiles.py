@@ -30,9 +30,8 @@ from ..parallel.read import Joined, everything
 from ..training.runs import RunSpec
 from .arms import Corpus, corpus, language_run, trained
 from .documents import Reader, gate
-from .experiment import Asked, Experiment, Frames, Reading
+from .experiment import Asked, Experiment, Frames, Question, Reading
 from .grid import Rows, Tables, gather_tables, per_run
-from .question import Question
 
 CHUNKS, FIFTHS, QUESTION, LAST = 4, 5, 16, 8
 THRESHOLD = 0.05  # of a weight that counts as effective
@@ -74,12 +73,8 @@ def read(spec: RunSpec, runs: str, profile: Profile) -> Tables:
     """One model: train it if the store lacks it, then look where it attends."""
     run, record = trained(spec, runs, profile.device)
     reader, language = Reader(run, spec.model.encoding, profile), profile.language
-    common = {
-        "encoding": spec.model.encoding,
-        "seed": spec.seed,
-        "run": record["key"],
-        "passed": gate(reader, profile)["passed"],
-    }
+    passed = gate(reader, profile)["passed"]
+    common = {"encoding": spec.model.encoding, "seed": spec.seed, "run": record["key"], "passed": passed}
     asked = language.documents, max(language.lengths), spec.recipe.length
 
     def measured(look: Callable[..., Any]) -> Any:
@@ -173,17 +168,16 @@ def profile_of(
     if kind in (PLAIN, LOCAL):
         cut = len(text) if kind == PLAIN else size
         return _normal(local(model, text, question, cut).mean((0, 2, 3)).flatten())
-    whole = Options(window=None, budget=len(text) // 2)
-    parts = Options(window=size + len(question), keep=None)
-    halved = Options(window=size + len(question), keep=None, budget=size // 2)
-    edge = max(1, round(EDGE * size))
-    calibrated = Options(
-        window=size + len(question),
-        keep=None,
-        budget=size // 2,
-        calibration=Calibration(edge=edge, sink=(1, 32), middle=(1, 32), recency=(1, 32)),
-    )
-    return joined(model, text, question, {GLOBAL: parts, WHOLE: whole, APART: halved, CALIBRATED: calibrated}[kind])[0]
+    parts, span = Options(window=size + len(question), keep=None), DEPTHS[ALL]
+    halved = replace(parts, budget=size // 2)
+    calibration = Calibration(edge=max(1, round(EDGE * size)), sink=span, middle=span, recency=span)
+    how = {
+        GLOBAL: parts,
+        WHOLE: Options(window=None, budget=len(text) // 2),
+        APART: halved,
+        CALIBRATED: replace(halved, calibration=calibration),
+    }[kind]
+    return joined(model, text, question, how)[0]
 
 
 def joined(
@@ -258,28 +252,19 @@ def shapes(weights: Float[Tensor, "layers heads tokens"], edge: int) -> Rows:
     than STEEP times its middle; a mountain, where the middle is more than STEEP times both; uniform, where neither end
     differs by so much; other, as one that only rises. `largest`: its highest key. All over the uniform share."""
     rows = []
-    for (layer, head), own in ((at, weights[at]) for at in np.ndindex(*weights.shape[:2])):
-        own = _normal(own)
+    for layer, head in np.ndindex(*weights.shape[:2]):
+        own = _normal(weights[layer, head])
         first, middle, last = (float(part.mean()) for part in (own[:edge], own[edge:-edge], own[-edge:]))
-        ends = first, last
-        shape = "other"
+        ends, shape = (first, last), "other"
         if min(ends) > STEEP * middle:  # no ratios: heads that look near have a middle of 0
             shape = "U"
         elif max(ends) < middle / STEEP:
             shape = "mountain"
         elif min(ends) >= middle / STEEP and max(ends) <= STEEP * middle:
             shape = "uniform"
-        rows.append(
-            {
-                "layer": layer,
-                "head": head,
-                "first": round(first, 6),
-                "middle": round(middle, 6),
-                "last": round(last, 6),
-                "largest": round(float(own.max()), 6),
-                "shape": shape,
-            }
-        )
+        found = {"first": first, "middle": middle, "last": last, "largest": float(own.max())}
+        found = {name: round(value, 6) for name, value in found.items()}
+        rows.append({"layer": layer, "head": head, **found, "shape": shape})
     return rows
 
 

@@ -14,8 +14,8 @@ from ..evaluation import passkey_samples
 from ..tasks import passkey
 from ..training.runs import Run, RunSpec
 from .answers import Wanted, answers, reached, readings
-from .arms import OURS, UNTRAINED, Corpus, passkey_run, untrained
-from .experiment import Asked, Experiment, Frames
+from .arms import OURS, UNTRAINED, passkey_run, untrained
+from .experiment import Experiment, Frames
 from .gate import gated
 from .grid import Job, Rows
 from .seeds import answered, over_seeds, spread
@@ -77,10 +77,6 @@ def wanted(profile: Profile) -> Wanted:
     return made
 
 
-def asked(profile: Profile, _: Corpus | None = None) -> Asked:
-    return readings(wanted(profile))
-
-
 def samples(profile: Profile, runs: Path) -> pd.DataFrame:
     """Train what is missing, then answer prompts: one row per encoding, seed, form, length and depth.
 
@@ -89,7 +85,7 @@ def samples(profile: Profile, runs: Path) -> pd.DataFrame:
     control = passkey_run(profile, OURS, profile.seeds[0]), profile.passkey.evaluation
     frame = answers(profile, runs, wanted(profile), "passkeys", Job(UNTRAINED, _untrained, control))
     by = ["form", "encoding", "seed", "length", "depth"]
-    return frame.sort_values(by, kind="stable").reset_index(drop=True)
+    return frame.sort_values(by, kind="stable", ignore_index=True)
 
 
 def _untrained(spec: RunSpec, wanted: Evaluation) -> Rows:
@@ -168,7 +164,7 @@ def reach(frame: pd.DataFrame, accuracy: float = 0.8) -> pd.DataFrame:
 EXPERIMENT = Experiment(
     name="passkeys",
     sections=("passkey",),
-    asked=asked,
+    asked=lambda profile, _: readings(wanted(profile)),
     measure=measure,
     frames=("passkey_samples", "passkey_training"),
     derive={

@@ -46,11 +46,6 @@ def heads(learned: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def spearman(frame: pd.DataFrame, first: str, second: str) -> float:
-    """Rank correlation; NaN where one of the columns is constant."""
-    return float(frame[first].rank().corr(frame[second].rank()))
-
-
 def _inside(mass: float) -> float:
     """A probability away from 0 and 1: metrics keep seven digits."""
     return float(np.clip(mass, 1e-7, 1 - 1e-7))

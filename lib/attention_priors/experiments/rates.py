@@ -2,9 +2,7 @@
 
     python -m attention_priors.experiments.rates        write data/tuning/rates.csv (about half an hour)
 
-Each row has the three trials that `tuning` gives the main comparison: the recipe's rate, twice that, and half of it,
-or for a row that trains a prior a fifth of the prior's rate. The seed is one that no profile uses. Nothing else reads
-the file.
+Each row has the three trials that `tuning` gives the main comparison, on its seed.
 """
 
 from __future__ import annotations

@@ -104,8 +104,7 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
         chains.setdefault(spec.start or spec, {})[spec] = names  # what starts from a run comes after it
     jobs = [Job(base.name, train_and_measure, (chain, str(runs), profile)) for base, chain in chains.items()]
     jobs.sort(key=lambda job: -sum(map(len, job.arguments[0].values())))  # the longest jobs first
-    tables = run_all(jobs, profile.workers, profile.threads, "readings")
-    rows = [row for table in tables for row in table]
+    rows = [row for each in run_all(jobs, profile.workers, profile.threads, "readings") for row in each]
     listed = {(part, name, spec.seed) for spec, names in every.items() for part, name in names}
     missing = listed - {(row["part"], row["encoding"], row["seed"]) for row in rows}
     if missing:
@@ -115,7 +114,7 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     faded = pd.DataFrame([row for row in rows if row["part"] == FADING], columns=COLUMNS)
     return {
         "language_readings": losses.assign(scored=profile.language.scored, unigram=frequencies),
-        "language_fading": faded.sort_values(["encoding", "seed"], kind="stable").reset_index(drop=True),
+        "language_fading": faded.sort_values(["encoding", "seed"], kind="stable", ignore_index=True),
     }
 
 
@@ -126,13 +125,8 @@ def train_and_measure(chain: dict[RunSpec, list[Wanted]], runs: str, profile: Pr
         run, record = trained(spec, runs, profile.device)
         for part, name in names:
             reader = Reader(run, name, profile)
-            common = {
-                "part": part,
-                "encoding": name,
-                "seed": spec.seed,
-                "trained": spec.recipe.length,
-                "run": record["key"],
-            } | gate(reader, profile)
+            common = {"part": part, "encoding": name, "seed": spec.seed, "trained": spec.recipe.length}
+            common |= {"run": record["key"]} | gate(reader, profile)
             rows += [common | row for row in _measured(reader, part, profile)]
     return rows
 
@@ -167,12 +161,11 @@ def mean_losses(rows: pd.DataFrame) -> pd.DataFrame:
         run=("run", "first"),
         **{column: (column, "first") for column in GATE},
     )
-    ranks = {part: rank for rank, part in enumerate(LOSSES)}
-    return (
-        table.sort_values(by, key=lambda column: column.map(ranks) if column.name == "part" else column, kind="stable")
-        .astype({"trained": int})
-        .reset_index(drop=True)
-    )
+
+    def rank(column: pd.Series) -> pd.Series:
+        return column.map(LOSSES.index) if column.name == "part" else column
+
+    return table.sort_values(by, key=rank, kind="stable", ignore_index=True).astype({"trained": int})
 
 
 def growth(table: pd.DataFrame) -> pd.DataFrame:

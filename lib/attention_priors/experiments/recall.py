@@ -22,10 +22,9 @@ from ..positions.encodings import encoding
 from ..tasks import recall
 from ..training.runs import RunSpec
 from .arms import Corpus, trained
-from .experiment import Asked, Experiment, Reading
+from .experiment import Asked, Experiment, Question, Reading
 from .gate import gated
 from .grid import Rows, gather, per_run
-from .question import Question
 from .seeds import over_seeds, score_interval, spread
 
 HALF = 0.5  # accuracy at which a load counts as carried

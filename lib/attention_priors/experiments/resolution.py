@@ -26,10 +26,9 @@ from ..positions.grids import Grid, GridFourier, grid_encoding
 from ..training.vision import ImageRun, ImageSpec, VisionConfig, VisionModel
 from ..training.vision.model import GridName, grid_of
 from .arms import UNTRAINED, Corpus
-from .experiment import Asked, Experiment, Frames, Reading
+from .experiment import Asked, Experiment, Frames, Question, Reading
 from .gate import POOLED
 from .grid import Job, Rows, Tables, gather_tables, per_run
-from .question import Question
 
 COUNTED, STRETCHED, BARE = "counted in patches", "stretched", "prior at zero"  # what places are when a model is asked
 PATCHES_AT_ONCE = 8192

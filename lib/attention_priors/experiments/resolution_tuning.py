@@ -2,8 +2,7 @@
 
     python -m attention_priors.experiments.resolution_tuning        write data/tuning/resolution.csv (half an hour)
 
-Every row has three trials on a seed that no profile uses: the recipe's rate, half of it and twice that. The notebook
-genomes_and_images shows the file.
+Every row has three trials on a seed that no profile uses: the recipe's rate, half of it and twice that.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from .. import evaluation
 from ..parallel.methods import METHODS
 from . import needles as needle_tasks
 from . import tails
-from .findings import GOOD, Finding, joined, label, other_recipes, share
+from .findings import GOOD, Finding, joined, label, other_recipes, share, standing
 
 LEVEL = 0.1  # nats of growth: 10 % more perplexity
 WAYS = {  # to read a long text, in a sentence
@@ -41,14 +41,13 @@ def far_needles(average: pd.DataFrame) -> Finding:
     each = asked.groupby("encoding")
     bounds = {name: evaluation.share_interval(list(own["hits"]), list(own["prompts"])) for name, own in each}
     means = each["score"].mean().sort_values(ascending=False, kind="stable")
-    reach = [name for name in means.index if bounds[name][0] >= GOOD]
-    fewer = [name for name in means.index if bounds[name][1] < GOOD]
+    reach, fewer, undecided = (list(found.index) for found in standing(means, bounds))
     said = (
         f"Of {len(means)} encodings that learned them {len(reach) or 'none'} find{'s' * (len(reach) < 2)} {GOOD:g} of "
         f"the needles at {longest / kept['trained'].iloc[0]:g} times the training length, by the whole interval"
     )
     said += f": {joined([label(name) for name in reach])}" if reach else ""
-    said += f"; {len(fewer)} find{'s' * (len(fewer) == 1)} fewer, undecided: {len(means) - len(reach) - len(fewer)}."
+    said += f"; {len(fewer)} find{'s' * (len(fewer) == 1)} fewer, undecided: {len(undecided)}."
     last = (reach or list(means.index))[-1]
     measured = f"lowest of those that find them, {label(last)}" if len(reach) > 1 else label(last)
     return Finding(said, "", measured, means[last], *bounds[last])

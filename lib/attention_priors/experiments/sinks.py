@@ -25,10 +25,9 @@ from ..tasks import copying
 from ..training.runs import RunSpec
 from .arms import Corpus, copying_run, corpus, language_run, trained
 from .documents import Reader, gate
-from .experiment import Asked, Experiment, Frames, Reading
+from .experiment import Asked, Experiment, Frames, Question, Reading
 from .grid import Tables, gather_tables, per_run
 from .induced import induced, sides
-from .question import Question
 
 NEXT = 8  # keys after the first that its peak in u has to rise above
 EVERY = 4  # of the keys whose u is kept, after the first ones

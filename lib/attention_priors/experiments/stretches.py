@@ -24,10 +24,9 @@ from ..training.extension import extend
 from ..training.runs import RunSpec
 from .answers import Answers, cost, readings
 from .arms import Corpus, extended, passkey_run, trained
-from .experiment import Asked, Experiment, Frames
+from .experiment import Asked, Experiment, Frames, Question
 from .gate import gated
 from .grid import Job, Rows, gather
-from .question import Question
 from .seeds import answered, carry, over_seeds
 
 NARROWEST = 32

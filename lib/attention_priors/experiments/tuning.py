@@ -3,13 +3,11 @@
     python -m attention_priors.experiments.tuning        write data/tuning/passkey_small.csv (about half an hour)
 
 Every row has three trials on a seed that no profile uses: the recipe's rate, twice that, and half of it; a row that
-trains a prior has a fifth of the prior's rate in place of the half. The notebook passkeys shows the file. Nothing else
-reads it.
+trains a prior has a fifth of the prior's rate in place of the half.
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -105,9 +103,7 @@ def ended(run: Any) -> dict[str, Any] | None:
 
 def write(table: pd.DataFrame, path: Path) -> None:
     """Trials as a file."""
-    buffer = io.StringIO()
-    table.to_csv(buffer, index=False, lineterminator="\n", float_format="%.7g")
-    store.write_text(path, buffer.getvalue())
+    store.write_text(path, table.to_csv(index=False, lineterminator="\n", float_format="%.7g"))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from .. import claims
 from ..checks import CHECKS
 from ..claims.verdict import DOCUMENTS, OUTCOMES, SEVERITIES, WANTING
-from ..experiments.power import COLUMNS
+from ..experiments.differences import POWERS
 from . import style
 from .spec import LEDGER, Figure, FigureSpec, Frame, NotCompared, TableSpec
 from .words import bounded, extremes, times
@@ -227,4 +227,4 @@ def caption_power(frame: Frame) -> str:
     )
 
 
-POWER = TableSpec("power_measured", build_power, caption_power, "verdicts", tuple(COLUMNS))
+POWER = TableSpec("power_measured", build_power, caption_power, "verdicts", tuple(POWERS))
