@@ -56,7 +56,7 @@ EXPERIMENTS = Table(
         "parallel_profiles": "parallel_profiles:EXPERIMENT",
         "parallel_cost": "parallel_cost:EXPERIMENT",
         "pretrained": "pretrained:EXPERIMENT",
-        "predictions": "predictions:EXPERIMENT",
+        "predictions": "learned:PREDICTIONS",
         "published": "published:EXPERIMENT",
         "findings": "findings:EXPERIMENT",
         "power": "differences:POWER",

@@ -118,17 +118,10 @@ def answer(chosen: Sequence[Arm], runs: str, device: str) -> Rows:
     rows = []
     for arm in chosen:
         answers = (MisreadAnswers if arm.misread else Answers)(run, arm.encoding, "plain")
-        about = {
-            "study": arm.study,
-            "arm": arm.name,
-            "encoding": arm.encoding,
-            "seed": spec.seed,
-            "trained": spec.recipe.length,
-            "started": spec.start.recipe.length if spec.start else 0,
-            "width": spec.model.width,
-            "layers": spec.model.layers,
-            "parameters": record["parameters"]["transformer"],
-        }
+        about = {"study": arm.study, "arm": arm.name, "encoding": arm.encoding, "seed": spec.seed}
+        about |= {"trained": spec.recipe.length, "started": spec.start.recipe.length if spec.start else 0}
+        about |= {"width": spec.model.width, "layers": spec.model.layers}
+        about |= {"parameters": record["parameters"]["transformer"]}
         missed = 0
         for wanted, length in ((each, length) for each in arm.evaluations for length in each.lengths):
             asked = not 0 < wanted.give_up <= missed

@@ -114,15 +114,8 @@ def solved(model: Transformer, task: str, lengths: tuple[int, ...], samples: int
         step, slots = max(1, TOKENS_AT_ONCE // tokens.shape[1]), expected.shape[1]
         guesses = [model(part.to(device), last=slots).argmax(-1).cpu() for part in tokens.split(step)]
         right = torch.cat(guesses) == expected
-        rows.append(
-            {
-                "length": length,
-                "right": int(right.sum()),
-                "symbols": right.numel(),
-                "whole": int(right.all(1).sum()),
-                "samples": samples,
-            }
-        )
+        counts = {"right": int(right.sum()), "symbols": right.numel(), "whole": int(right.all(1).sum())}
+        rows.append({"length": length} | counts | {"samples": samples})
     return rows
 
 
@@ -182,16 +175,9 @@ def accuracy(frame: pd.DataFrame) -> pd.DataFrame:
                     f"{name} on {task} with seed {seed} was asked at {sorted(own['length'])}, others at "
                     f"{lengths}; ask all models at the same lengths"
                 )
-            rows.append(
-                {
-                    "task": task,
-                    "encoding": name,
-                    "seed": seed,
-                    **common,
-                    "accuracy": float((own["right"] / own["symbols"]).mean()),
-                    "whole": float((own["whole"] / own["samples"]).mean()),
-                }
-            )
+            shares = {"accuracy": own["right"] / own["symbols"], "whole": own["whole"] / own["samples"]}
+            means = {column: float(values.mean()) for column, values in shares.items()}
+            rows.append({"task": task, "encoding": name, "seed": seed} | common | means)
     return pd.DataFrame(rows)
 
 

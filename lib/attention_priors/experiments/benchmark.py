@@ -16,6 +16,7 @@ from ..training.runs import Run
 from .answers import Wanted, answers, reached, readings
 from .arms import OWN, passkey_run
 from .experiment import Experiment, Frames
+from .seeds import carry, spread
 from .tails import tails
 
 MULTIPLES = (1, 4, 16, 64)
@@ -86,24 +87,10 @@ def by_length(frame: pd.DataFrame) -> pd.DataFrame:
             low, high = (np.nan, np.nan)
             if state == "asked":
                 low, high = share_interval(np.nan_to_num(hits), [samples[length]] * len(hits))
-            rows.append(
-                {
-                    "encoding": name,
-                    "family": row.family,
-                    "borrows": row.trained_as or OWN,
-                    "length": length,
-                    "trained": trained,
-                    "seeds": len(hits),
-                    "asked": asked,
-                    "samples": samples[length],
-                    "mean": values.mean(),
-                    "low": low,
-                    "high": high,
-                    "worst": values.min(),
-                    "best": values.max(),
-                    "state": state,
-                }
-            )
+            about = {"encoding": name, "family": row.family, "borrows": row.trained_as or OWN}
+            about |= {"length": length, "trained": trained}
+            counts = {"seeds": len(hits), "asked": asked, "samples": samples[length]}
+            rows.append(about | counts | spread(values, (low, high)) | {"state": state})
     return pd.DataFrame(rows)
 
 
@@ -121,16 +108,8 @@ def reach(frame: pd.DataFrame, accuracy: float = 0.8) -> pd.DataFrame:
         longest = reached(found, accuracy)
         last = group.loc[group["length"].idxmax()]
         limit = int(last["length"]) if last["correct"] else min(max(lengths), row.longest or max(lengths))
-        rows.append(
-            {
-                "encoding": name,
-                "family": row.family,
-                "seed": seed,
-                "reach": longest,
-                "longest_tested": limit,
-                "trained": int(group["trained"].iloc[0]),
-            }
-        )
+        about = {"encoding": name, "family": row.family, "seed": seed}
+        rows.append(about | {"reach": longest, "longest_tested": limit} | carry(group, "trained"))
     return pd.DataFrame(rows)
 
 

@@ -161,19 +161,10 @@ def _opened(model: Transformer, run_spec: RunSpec, settings: Settings) -> Tables
         for head in range(block.attention.heads):
             with without(model, layer, head):
                 left = _right(model, length, settings.prompts, seed)
-            heads.append(
-                {
-                    "layer": layer,
-                    "head": head,
-                    "rotated": int(head < block.attention.turned),
-                    "copied": round(float(here[layer, head]), 6),
-                    "far": far,
-                    "copied_far": round(float(there[layer, head]), 6),
-                    "whole": whole,
-                    "without": left,
-                    "samples": settings.prompts,
-                }
-            )
+            about = {"layer": layer, "head": head, "rotated": int(head < block.attention.turned)}
+            about |= {"copied": round(float(here[layer, head]), 6), "far": far}
+            about |= {"copied_far": round(float(there[layer, head]), 6)}
+            heads.append(about | {"whole": whole, "without": left, "samples": settings.prompts})
     name, edits = run_spec.model.encoding, []
     readings = {AS_TRAINED: model}
     if name in WINDOWED:

@@ -1,4 +1,8 @@
-"""What language models lose on long documents, measured once and kept beside the run."""
+"""What language models lose on long documents, whether they know word order, and how their attention thins out.
+
+The gate of language models is what it costs them to exchange two neighbours, or to shuffle all that is read: one that
+loses nothing cannot say anything about encodings of order.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +13,27 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from .. import evaluation
+from .. import evaluation, runtime
 from ..config import Profile
 from ..corpora import packing
 from ..evaluation import document_losses
+from ..model import Transformer
 from ..training.runs import Run, RunSpec
-from . import order
 from .arms import trained
 from .experiment import Asked, Opened, Question, Reading
 from .grid import Job, Rows, gather
 
 ROW = ["encoding", "times", "seed"]  # a model: `times` as many tokens as the recipe has
 GATE = ["order_loss", "swap", "bag", "preferred", "pairs", "passed"]  # what order is worth to it
-DOCUMENTS = Question("language")
+DOCUMENTS, ORDER, FADING = Question("language"), Question("order"), Question("fading")
+CONTEXT = 32  # tokens that are read; the last one asks, and stays
+NEAR = (2, 1)  # lags of the two that are swapped
+AT_ONCE = 256  # texts
 
 
 class Reader(Opened):
@@ -90,7 +99,7 @@ def by_gate(frame: pd.DataFrame, profile: Profile, model: list[str], *more: str,
 
 def gate(reader: Reader, profile: Profile) -> dict[str, Any]:
     """What order is worth to a model, and whether exchanging neighbours costs it what the profile asks for."""
-    (found,) = order.measured(reader, profile)
+    (found,) = ordered(reader, profile)
     return found | {"passed": found["swap"] >= profile.language.swap_gate}
 
 
@@ -137,3 +146,109 @@ def surprises(packed: packing.PackedCorpus, *domain: str) -> Float[np.ndarray, "
     stream = packed.tokens[packed.offsets[numbers.start] : packed.offsets[numbers.stop]]
     frequency = np.bincount(stream, minlength=packed.meta["vocabulary"]) + 1.0
     return -np.log(frequency / frequency.sum())
+
+
+def ordered(reader: Reader, profile: Profile) -> Rows:
+    """One row: mean loss of texts as written, what `swap` and `bag` add to it, and how often a swap costs something."""
+    wanted, longest = profile.language, max(profile.language.lengths)
+    pairs = wanted.pairs
+    about = (pairs, wanted.documents, longest, wanted.domains[0], reader.run.spec.inputs, reader.local)
+
+    def measure() -> Rows:
+        chosen = pieces(reader.texts(wanted.domains[0]), pairs)
+        true, swap, bag = (
+            last_losses(reader.model, each, reader.local) for each in (chosen, swapped(chosen), bags(chosen))
+        )
+        return [
+            {
+                "order_loss": round(float(true.mean()), 7),
+                "swap": round(float((swap - true).mean()), 7),
+                "bag": round(float((bag - true).mean()), 7),
+                "preferred": float((swap > true).double().mean()),
+                "pairs": len(chosen),
+            }
+        ]
+
+    return ORDER.put(reader.run, (about, reader.extension), measure)
+
+
+def pieces(documents: Int[Tensor, "documents tokens"], count: int) -> Int[Tensor, "count context+1"]:
+    """At most `count` pieces of CONTEXT + 1 tokens, evenly spaced, whose two neighbours differ.
+
+    ValueError where there is none.
+    """
+    size = CONTEXT + 1
+    found = documents[:, : documents.shape[1] // size * size].reshape(-1, size)
+    first, second = (found[:, CONTEXT - 1 - lag] for lag in NEAR)
+    found = found[first != second]
+    if not len(found):
+        raise ValueError(f"no piece of {size} tokens has two neighbours that differ; give more or longer documents")
+    return found[torch.linspace(0, len(found) - 1, min(count, len(found))).round().long()]
+
+
+def swapped(chosen: Int[Tensor, "count tokens"]) -> Int[Tensor, "count tokens"]:
+    """The same with the tokens at the two lags of NEAR before the asking one exchanged."""
+    places = [CONTEXT - 1 - lag for lag in NEAR]
+    made = chosen.clone()
+    made[:, places] = chosen[:, places[::-1]]
+    return made
+
+
+def bags(chosen: Int[Tensor, "count tokens"]) -> Int[Tensor, "count tokens"]:
+    """The same with all tokens before the asking one in random order, another in each text, alike for all models."""
+    generator, before = runtime.generator(0, "bags"), CONTEXT - 1
+    orders = torch.rand(len(chosen), before, generator=generator).argsort(1)
+    return torch.cat([chosen[:, :before].gather(1, orders), chosen[:, before:]], 1)
+
+
+@torch.inference_mode()
+def last_losses(model: Transformer, chosen: Int[Tensor, "count tokens"], local: int | None) -> Float[Tensor, " count"]:
+    """Loss of the last token of each text (nats)."""
+    device, parts = next(model.parameters()).device, []
+    for some in chosen.split(AT_ONCE):
+        some = some.to(device)
+        logits = model(some[:, :-1], last=1, local=local)[:, -1]
+        parts.append(F.cross_entropy(logits.float(), some[:, -1], reduction="none").double().cpu())
+    return torch.cat(parts)
+
+
+def faded(reader: Reader, profile: Profile) -> Rows:
+    """A row per length, layer and head: means over the last queries of the documents."""
+    wanted, settings = profile.language, profile.readings
+    longest, asked = max(wanted.lengths), settings.fading_lengths
+    texts = wanted.scored, wanted.documents, longest, wanted.domains[0], reader.run.spec.inputs
+    about = asked, settings.fading_documents, *texts
+
+    def measure() -> Rows:
+        documents = reader.texts(wanted.domains[0])[: settings.fading_documents]
+        return [
+            row for length in asked for row in thinned(reader.model, documents, length, wanted.scored, reader.local)
+        ]
+
+    return FADING.put(reader.run, (about, reader.local, reader.extension), measure)
+
+
+@torch.no_grad()
+def thinned(
+    model: Transformer, documents: Int[Tensor, "documents tokens"], length: int, queries: int, local: int | None
+) -> Rows:
+    """Per layer and head: mean of ln(largest weight) and of the entropy (nats) over the last `queries` rows."""
+    device, made = next(model.parameters()).device, {}
+    for document in documents:
+        tokens = document[None, -length - 1 : -1].to(device)
+        for layer, weights in enumerate(model.attention_maps(tokens, queries, local)):
+            p = weights[0].double()  # [heads, queries, length]
+            entropy = -torch.special.xlogy(p, p).sum(-1).mean(-1)
+            peak = p.amax(-1).log().mean(-1)
+            for head, pair in enumerate(zip(peak.tolist(), entropy.tolist(), strict=True)):
+                made.setdefault((layer, head), []).append(pair)
+    return [
+        {
+            "length": length,
+            "layer": layer,
+            "head": head,
+            "peak": round(sum(peak for peak, _ in found) / len(found), 6),
+            "entropy": round(sum(entropy for _, entropy in found) / len(found), 6),
+        }
+        for (layer, head), found in made.items()
+    ]

@@ -232,18 +232,8 @@ def correlations(texts: pd.DataFrame) -> pd.DataFrame:
     for (name, seed), values in [*every, (("beginning", 0), before)]:
         whole, few = (spread(values, true, resampled(len(values), size)) for size in (None, FEW))
         (low, high), (few_low, few_high) = (np.nanpercentile(each, [2.5, 97.5]) for each in (whole, few))
-        made.append(
-            {
-                "encoding": name,
-                "seed": seed,
-                "texts": len(values),
-                "r": correlation(values, true),
-                "low": low,
-                "high": high,
-                "few_low": few_low,
-                "few_high": few_high,
-            }
-        )
+        about = {"encoding": name, "seed": seed, "texts": len(values), "r": correlation(values, true)}
+        made.append(about | {"low": low, "high": high, "few_low": few_low, "few_high": few_high})
     return pd.DataFrame(made)
 
 

@@ -27,7 +27,7 @@ from .arms import Corpus, Rates, check_prompts, check_rates, stretched
 from .experiment import Experiment, Frames, Question
 from .gate import gated
 from .grid import Rows
-from .seeds import over_seeds
+from .seeds import carry, over_seeds
 
 GOAT = "goat"  # begins the names of Goat's forms
 CHANCE = 0.1  # of a digit
@@ -96,17 +96,10 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     steps = {(spec.model.encoding, spec.seed): Run(spec, runs, where).record()["steps"] for spec in every}
 
     def say(group: pd.DataFrame) -> dict[str, Any]:
-        early = group[group["depth"] < 0.5]
-        trained_as = encoding(group["encoding"].iloc[0]).trained_as or group["encoding"].iloc[0]
-        return {
-            "correct": int(group["correct"].sum()),
-            "digits": int(group["digits"].sum()),
-            "samples": len(group),
-            "early_digits": int(early["digits"].sum()),
-            "early": len(early),
-            "steps": steps[trained_as, group["seed"].iloc[0]],
-            "run": group["run"].iloc[0],
-        }
+        early, name = group[group["depth"] < 0.5], group["encoding"].iloc[0]
+        counts = {"correct": int(group["correct"].sum()), "digits": int(group["digits"].sum()), "samples": len(group)}
+        counts |= {"early_digits": int(early["digits"].sum()), "early": len(early)}
+        return counts | {"steps": steps[encoding(name).trained_as or name, group["seed"].iloc[0]]} | carry(group, "run")
 
     counts = over_seeds(found, ("encoding", "seed", "length"), say)
     goats = [spec for spec in every if spec.model.encoding.startswith(GOAT)]
@@ -174,18 +167,12 @@ def by_length(frame: pd.DataFrame) -> pd.DataFrame:
 
     def say(group: pd.DataFrame) -> dict[str, Any]:
         low, high = evaluation.share_interval(group["correct"], group["samples"])
+        found = {"mean": (group["correct"] / group["samples"]).mean(), "low": low, "high": high}
         prompts = (group["digits"] / passkey.DIGITS).round().astype(int)
-        digits_low, digits_high = evaluation.share_interval(prompts, group["samples"])
-        return {
-            "seeds": len(group),
-            "samples": int(group["samples"].iloc[0]),
-            "mean": (group["correct"] / group["samples"]).mean(),
-            "low": low,
-            "high": high,
-            "digits": (group["digits"] / group["samples"]).mean() / passkey.DIGITS,
-            "digits_low": digits_low,
-            "digits_high": digits_high,
-        }
+        low, high = evaluation.share_interval(prompts, group["samples"])
+        digits = (group["digits"] / group["samples"]).mean() / passkey.DIGITS
+        found |= {"digits": digits, "digits_low": low, "digits_high": high}
+        return {"seeds": len(group), "samples": int(group["samples"].iloc[0])} | found
 
     return over_seeds(frame, ("encoding", "length"), say, "trained")
 

@@ -1,6 +1,7 @@
 """What BAM's heads learned for passkeys: exponents, where they look, what edits do, and how sharp SSMax made them.
 
-Sharpness is s σ, which says beyond which length a head freezes.
+Sharpness is s σ, which says beyond which length a head freezes. What the theory of priors predicts of the heads stands
+beside what was measured.
 """
 
 from __future__ import annotations
@@ -187,18 +188,10 @@ def sharpness(model: Transformer, length: int, seed: int) -> Rows:
         own = model.blocks[layer].attention
         for head, product in enumerate(variances.sqrt().tolist()):
             scale = float(own.scale.scale[head])
-            rows.append(
-                {
-                    "seed": seed,
-                    "layer": layer,
-                    "head": head,
-                    "length": length,
-                    "beta": round(float(own.prior.beta[head]), 6),
-                    "scale": round(scale, 6),
-                    "sigma": round(product / abs(scale), 6),
-                    "product": round(product, 6),
-                }
-            )
+            found = {"beta": float(own.prior.beta[head]), "scale": scale}
+            found |= {"sigma": product / abs(scale), "product": product}
+            about = {"seed": seed, "layer": layer, "head": head, "length": length}
+            rows.append(about | {name: round(value, 6) for name, value in found.items()})
     return rows
 
 
@@ -208,4 +201,56 @@ SHARPNESS = Experiment(
     asked=asked,
     measure=measure_sharpness,
     frames=("ssmax_heads",),
+)
+
+
+PREDICTED = ["seed", "layer", "head", "beta", "predicted", "measured", "required", "supplied"]
+
+
+@torch.no_grad()
+def predicted(learned: pd.DataFrame) -> pd.DataFrame:
+    """Per head of bam-ssmax: mass that its prior alone puts on the key sentence, and the attention measured there.
+
+    The prompt is that of `heads.heads_and_maps`. The prior of a head is exp(s ln(n) b(lag)) over the n visible keys
+    of each answering query; `required` is the lead in content that half of the weight takes, `supplied` the one that
+    the measured mass shows: logit measured - logit predicted.
+    """
+    start = passkey.DESCRIPTION_TOKENS
+    rows = []
+    for head in learned.to_dict("records"):
+        prior = GeneralizedGaussian([head["theta_alpha"]], [head["beta"]])
+        masses = []
+        for query in range(FIGURE_LENGTH - passkey.DIGITS, FIGURE_LENGTH):
+            lags = torch.arange(query + 1)
+            bias = head["scale"] * np.log(query + 1) * prior.log_prior(lags)[0].double()
+            sentence = (query - lags >= start) & (query - lags < start + passkey.KEY_TOKENS)
+            masses.append(float(bias.softmax(0)[sentence].sum()))
+        alone, measured = _inside(np.mean(masses)), _inside(head["passkey_mass"])
+        required = -_logit(alone)
+        rows.append(
+            {
+                **{name: head[name] for name in ("seed", "layer", "head", "beta")},
+                "predicted": alone,
+                "measured": measured,
+                "required": required,
+                "supplied": _logit(measured) + required,
+            }
+        )
+    return pd.DataFrame(rows, columns=PREDICTED)
+
+
+def _inside(mass: float) -> float:
+    """A probability away from 0 and 1: metrics keep seven digits."""
+    return float(np.clip(mass, 1e-7, 1 - 1e-7))
+
+
+def _logit(p: float) -> float:
+    return float(np.log(p) - np.log1p(-p))
+
+
+PREDICTIONS = Experiment(
+    name="predictions",
+    sections=("passkey",),
+    needs=("learned_heads",),
+    derive={"phase_heads": ("learned_heads", predicted)},
 )

@@ -29,14 +29,14 @@ from ..positions.encodings import encoding
 from ..positions.priors import GeneralizedGaussian
 from ..tasks import passkey
 from ..training.runs import Run, load
-from . import plain
 from .arms import OURS, passkey_run
 from .memory import in_turn
+from .times import register
 
 
 def training_step(backend: str, repeats: int = 3) -> dict[str, Any]:
     """A training step of BAM-SSMax: 6 layers, width 512, 16 heads, vocabulary 4096, one sequence of 2,048 tokens."""
-    plain.register()
+    register()
     torch.manual_seed(0)
     size = {"vocabulary": 4096, "width": 512, "layers": 6, "heads": 16, "hidden": 1024}
     model = Transformer(ModelConfig(encoding="bam-ssmax", **size))
@@ -94,7 +94,7 @@ def attention_call(backend: str, length: str, backward: str, repeats: int = 3) -
 
     Backend "none" is torch's own attention without any prior, "flex" FlexAttention without compilation.
     """
-    plain.register()
+    register()
     torch.manual_seed(0)
     count = int(length)
     q, k, v = (torch.randn(1, 8, count, 64).requires_grad_(backward == "1") for _ in range(3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -182,22 +183,25 @@ def train_and_answer(run_spec: RunSpec, runs: str, profile: Profile, names: tupl
 
 
 class Answers:
-    """The answers of a finished run's model, each task and length asked once and kept beside the run."""
+    """The answers of a finished run's model, each kept beside the run; where there is none, of an untrained model."""
 
-    def __init__(self, run: Run, local: int | None) -> None:
-        self.run, self.local, self.seed = run, local, run.spec.seed
+    def __init__(self, spec: RunSpec, run: Run | None = None, local: int | None = None) -> None:
+        self.spec, self.run, self.local, self.seed = spec, run, local, spec.seed
         self.prompts = ingredients("", tuple(TASKS))
-        self.model: Transformer | None = None
+
+    @cached_property
+    def model(self) -> Transformer:
+        return self.run.model() if self.run else untrained(self.spec)
 
     def __call__(self, task: str, length: int, samples: int) -> int:
         """What `answered` returns."""
 
         def measure() -> int:
-            self.model = self.model or self.run.model()
-            spec = self.run.spec
-            source, _ = read(spec.corpus, spec.model.vocabulary)
+            source, _ = read(self.spec.corpus, self.spec.model.vocabulary)
             return answered(self.model, task, length, samples, self.seed, source, self.local)
 
+        if self.run is None:
+            return measure()
         return ANSWERS.put(self.run, (task, length, samples, self.local, self.prompts), measure)
 
 
@@ -210,17 +214,8 @@ def _table(ask: Any, profile: Profile, always: int = 0) -> Rows:
             given_up = 0 < asked.give_up <= missed and length > always
             right = 0 if given_up else ask(task, length, asked.samples)
             missed = 0 if right else missed + 1
-            rows.append(
-                {
-                    "task": task,
-                    "seed": ask.seed,
-                    "length": length,
-                    "right": right,
-                    "required": required(task),
-                    "samples": asked.samples,
-                    "asked": not given_up,
-                }
-            )
+            about = {"task": task, "seed": ask.seed, "length": length, "right": right}
+            rows.append(about | {"required": required(task), "samples": asked.samples, "asked": not given_up})
     return rows
 
 
@@ -251,21 +246,9 @@ def answered(
     return int(needles.matches(torch.cat(guesses), prompts).sum())
 
 
-class _Untrained:
-    """The control: a model before training, asked as `Answers` are."""
-
-    def __init__(self, run_spec: RunSpec) -> None:
-        self.spec, self.seed = run_spec, run_spec.seed
-        self.model = untrained(run_spec)
-
-    def __call__(self, task: str, length: int, samples: int) -> int:
-        source, _ = read(self.spec.corpus, self.spec.model.vocabulary)
-        return answered(self.model, task, length, samples, self.seed, source)
-
-
 def _untrained(run_spec: RunSpec, profile: Profile) -> Rows:
     told = {"steps": 0, "run": UNTRAINED}
-    rows = _table(_Untrained(run_spec), profile, always=run_spec.recipe.length)
+    rows = _table(Answers(run_spec), profile, always=run_spec.recipe.length)
     return [{"encoding": UNTRAINED, **row, **told} for row in rows]
 
 

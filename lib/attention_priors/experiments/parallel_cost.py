@@ -53,19 +53,10 @@ def cost(size: Size, window: int, length: int, device: torch.device, rounds: int
             found.feed(question)
             token, _ = timed(lambda found=found: [found.feed(each[None]) for each in text[:ANSWER]], device)
             if turn >= 0:
-                made.append(
-                    {
-                        "at_once": count,
-                        "kept": kept,
-                        "length": length,
-                        "window": window,
-                        "round": turn,
-                        "prefill": prefill,
-                        "token": 1000 * token / ANSWER,
-                        "cache": size_of_cache / 2**20,
-                        "memory": held[count, kept] / 2**20,
-                    }
-                )
+                about = {"at_once": count, "kept": kept, "length": length, "window": window, "round": turn}
+                seconds = {"prefill": prefill, "token": 1000 * token / ANSWER}
+                sizes = {"cache": size_of_cache / 2**20, "memory": held[count, kept] / 2**20}
+                made.append(about | seconds | sizes)
     return made
 
 

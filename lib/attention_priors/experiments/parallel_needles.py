@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from .. import evaluation, runtime
 from ..config import Encodings, Evaluation, Frozen, Profile
-from ..model import Transformer, count
+from ..model import Transformer
 from ..parallel import condense
 from ..parallel.methods import METHODS, Method, Text, options
 from ..parallel.ours import Ours
@@ -27,7 +27,7 @@ from .answers import Answers
 from .arms import Corpus, check_methods, check_prompts, passkey_run, trained
 from .experiment import Asked, Experiment, Frames, Question, Reading
 from .gate import gated
-from .grid import Job, Rows, Tables, run_all
+from .grid import Rows, Tables, gather_tables, per_run
 from .seeds import answered, over_seeds
 
 ASKED = passkey.QUESTION_TOKENS + passkey.DIGITS  # tokens at the end of a prompt that are no text
@@ -98,23 +98,9 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     all layers and those of a pair of query and key (2 for each weight, 4 for each width of a head)."""
     settings = profile.parallel_needles
     gate = [length for length in profile.passkey.evaluation.lengths if length <= profile.passkey.recipe.length]
-    jobs = [
-        Job(spec.name, read, (spec, str(runs), profile.device, settings, gate, profile.passkey.evaluation.samples))
-        for spec in specs(profile)
-    ]
-    found = run_all(jobs, profile.workers, profile.threads, "reading in chunks")
-    for spec, tables in zip(specs(profile), found, strict=True):
-        size = {
-            "per_token": 2 * count(Transformer(spec.model))["transformer"],
-            "per_pair": 4 * spec.model.layers * spec.model.width,
-        }
-        tables["parallel_gate"] = [row | size for row in tables["parallel_gate"]]
-    return {
-        name: pd.DataFrame([row for tables in found for row in tables[name]]).assign(
-            trained=profile.passkey.recipe.length
-        )
-        for name in FRAMES
-    }
+    jobs = per_run(read, specs(profile), runs, profile.device, settings, gate, profile.passkey.evaluation.samples)
+    found = gather_tables(jobs, profile, "reading in chunks")
+    return {name: frame.assign(trained=profile.passkey.recipe.length) for name, frame in found.items()}
 
 
 def read(spec: RunSpec, runs: str, device: str, settings: Settings, gate: list[int], samples: int) -> Tables:
@@ -123,9 +109,13 @@ def read(spec: RunSpec, runs: str, device: str, settings: Settings, gate: list[i
     name, window = spec.model.encoding, spec.recipe.length
     common = {"encoding": name, "seed": spec.seed, "run": record["key"]}
     answers, tables = Answers(run, name, "plain"), {each: [] for each in FRAMES}
+    size = {
+        "per_token": 2 * record["parameters"]["transformer"],
+        "per_pair": 4 * spec.model.layers * spec.model.width,
+    }
     for length in gate:
         right = sum(row["correct"] for row in answers(length, samples))
-        tables["parallel_gate"].append(common | {"length": length, "correct": right, "samples": samples})
+        tables["parallel_gate"].append(common | {"length": length, "correct": right, "samples": samples} | size)
     for method in settings.methods:
         how = METHODS[method]
         for each in settings.asked(name, method):
@@ -201,17 +191,9 @@ def ranked(model: Transformer, asked: Evaluation, seed: int, window: int) -> Row
                     continue
                 holding, cut = holder(session, text)
                 rank = int((session.information < session.information[holding]).sum()) + 1
-                rows.append(
-                    {
-                        "length": length,
-                        "depth": round(depth, 6),
-                        "cutting": cutting,
-                        "rank": rank,
-                        "chunks": len(session.spans),
-                        "first": int(session.information.argmin() == 0),
-                        "cut": int(cut),
-                    }
-                )
+                first = int(session.information.argmin() == 0)
+                about = {"length": length, "depth": round(depth, 6), "cutting": cutting}
+                rows.append(about | {"rank": rank, "chunks": len(session.spans), "first": first, "cut": int(cut)})
     return rows
 
 
@@ -268,18 +250,10 @@ def over_models(by_length: pd.DataFrame) -> pd.DataFrame:
 
     def say(group: pd.DataFrame) -> dict[str, Any]:
         low, high = evaluation.share_interval(group["correct"], group["samples"])
-        return {
-            "seeds": len(group),
-            "passed": int(group["passed"].sum()),
-            "mean": group["accuracy"].mean(),
-            "low": low,
-            "high": high,
-            "kept": group["kept"].mean(),
-            "entries": group["entries"].mean(),
-            "chunks": group["chunks"].mean(),
-            "flops": group["flops"].mean(),
-            "samples": int(group["samples"].iloc[0]),
-        }
+        counts = {"seeds": len(group), "passed": int(group["passed"].sum())}
+        found = {"mean": group["accuracy"].mean(), "low": low, "high": high}
+        means = {column: group[column].mean() for column in ("kept", "entries", "chunks", "flops")}
+        return counts | found | means | {"samples": int(group["samples"].iloc[0])}
 
     return over_seeds(by_length, ("encoding", "method", "length"), say, "trained")
 

@@ -108,16 +108,8 @@ def anatomy(answers: Answers, tokens: Tensor) -> Rows:
                 f"{name}_ratio": float(size[head // groups, 0] / size[head // groups].median())
                 for name, size in sizes.items()
             }
-            rows.append(
-                {
-                    "layer": layer,
-                    "head": head,
-                    **numbers,
-                    **ratios,
-                    "lags": lags,
-                    "logits": [round(float(curve[lag]), 5) for lag in lags],
-                }
-            )
+            by_lag = {"lags": lags, "logits": [round(float(curve[lag]), 5) for lag in lags]}
+            rows.append({"layer": layer, "head": head} | numbers | ratios | by_lag)
         return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=factor)
 
     HuggingFace(found.model).run(tokens[None], torch.arange(length, device=tokens.device), attend, 1)

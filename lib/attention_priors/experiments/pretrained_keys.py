@@ -204,17 +204,7 @@ def by_count(
                     ask = partial(whole, found, made, seeing(way, far, known, settings.window))
                     told = f" is asked for a key among {length} tokens, {len(far)} heads see far"
                     correct = answers.put("far", given, told, ask)
-                    rows.append(
-                        {
-                            "order": name,
-                            "far": count,
-                            "heads": len(known),
-                            "length": length,
-                            "way": way,
-                            "window": settings.window,
-                            "prompt": number,
-                            "depth": made.depth,
-                            "correct": int(correct),
-                        }
-                    )
+                    about = {"order": name, "far": count, "heads": len(known), "length": length, "way": way}
+                    about |= {"window": settings.window, "prompt": number, "depth": made.depth}
+                    rows.append(about | {"correct": int(correct)})
     return rows

@@ -18,9 +18,8 @@ from ..config import Encodings, Extension, Frozen, Lengths, Profile, Size
 from ..evaluation import seed_interval
 from ..positions.encodings import encoding
 from ..training.runs import RunSpec
-from . import fading
 from .arms import OWN, Corpus, corpus, extended, language_run, longer, trained
-from .documents import GATE, Reader, gate, unigram
+from .documents import GATE, Reader, faded, gate, unigram
 from .experiment import Asked, Experiment, Frames, Reading
 from .grid import Job, Rows, run_all
 from .seeds import carry
@@ -111,10 +110,10 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
         raise ValueError(f"not measured: {sorted(missing)}; a benchmark leaves no encoding and no seed out")
     frequencies = unigram(profile, *found)[profile.language.domains[0]]
     losses = growth(mean_losses(pd.DataFrame([row for row in rows if row["part"] in LOSSES])))
-    faded = pd.DataFrame([row for row in rows if row["part"] == FADING], columns=COLUMNS)
+    fading = pd.DataFrame([row for row in rows if row["part"] == FADING], columns=COLUMNS)
     return {
         "language_readings": losses.assign(scored=profile.language.scored, unigram=frequencies),
-        "language_fading": faded.sort_values(["encoding", "seed"], kind="stable", ignore_index=True),
+        "language_fading": fading.sort_values(["encoding", "seed"], kind="stable", ignore_index=True),
     }
 
 
@@ -133,7 +132,7 @@ def train_and_measure(chain: dict[RunSpec, list[Wanted]], runs: str, profile: Pr
 
 def _measured(reader: Reader, part: str, profile: Profile) -> Rows:
     if part == FADING:
-        return fading.measured(reader, profile)
+        return faded(reader, profile)
     domain, longest = profile.language.domains[0], encoding(reader.name).longest
     asked = lengths(profile, part, reader.run.spec.recipe.length)
     asked = tuple(length for length in asked if longest is None or length <= longest)
@@ -202,18 +201,10 @@ def by_length(table: pd.DataFrame) -> pd.DataFrame:
         row, trained = encoding(name), int(group["trained"].iloc[0])
         at = group[group["length"] == trained]["loss"]
         low, high = seed_interval(at)
-        common = {
-            "encoding": name,
-            "family": row.family,
-            "borrows": row.trained_as or OWN,
-            "part": part,
-            "trained": trained,
-            "seeds": group["seed"].nunique(),
-            "passed": group.loc[group["passed"], "seed"].nunique(),
-            "loss_at": at.mean(),
-            "low_at": low,
-            "high_at": high,
-        }
+        common = {"encoding": name, "family": row.family, "borrows": row.trained_as or OWN, "part": part}
+        common |= {"trained": trained, "seeds": group["seed"].nunique()}
+        common |= {"passed": group.loc[group["passed"], "seed"].nunique()}
+        common |= {"loss_at": at.mean(), "low_at": low, "high_at": high}
         for length in every:
             values = group[group["length"] == length]["growth"]
             state = (

@@ -12,15 +12,15 @@ from typing import Any
 import pandas as pd
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from .. import config, runtime
-from ..attention import attention
+from ..attention import BACKENDS, Visible, attention
 from ..config import ModelConfig, Profile
 from ..model import Transformer
 from ..positions.priors import GeneralizedGaussian
 from ..tasks import SOURCES
 from ..training import runs
-from . import plain
 from .arms import passkey_run
 from .experiment import Experiment, Frames
 from .grid import Rows
@@ -31,6 +31,37 @@ ENCODINGS = ("nope", "alibi", "bam", "nope-ssmax", "alibi-ssmax", "bam-ssmax")
 ROUNDS = 25
 STEPS = 30  # of training, half of which are timed
 MULTIPLES = (0.5, 1, 2, 4)  # of the length of the derivations: contexts of one call of attention
+
+
+def plain(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    prior: GeneralizedGaussian,
+    logit_scale: Tensor | None,
+    prior_scale: Tensor | None,
+    visible: Visible,
+    offset: int,
+) -> Tensor:
+    """The straightforward way to a learned prior, as the measure of ours: a power for each of L x L biases.
+
+    softmax(a_i <q_i, k_j> / sqrt(d) + b_i log π + mask) with log π and mask as [1, heads, L, L] tensors.
+    """
+    i = torch.arange(offset, offset + q.shape[2], device=q.device)[:, None]
+    distance = (i - torch.arange(k.shape[2], device=q.device) + prior.mu[:, None, None]).abs() + prior.epsilon
+    bias = -prior.theta_alpha.exp()[:, None, None] * distance.pow(prior.theta_beta[:, None, None])
+    if prior_scale is not None:
+        bias = bias * prior_scale[..., None]
+    mask = torch.zeros(q.shape[2], k.shape[2], device=q.device).masked_fill(~visible.dense(k.shape[2]), -torch.inf)
+    if logit_scale is not None:
+        q = q * logit_scale[..., None]
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=(bias + mask)[None])
+
+
+def register() -> None:
+    """Offer the plain version to the models of this process as backend "plain"."""
+    BACKENDS["plain"] = plain
 
 
 @torch.inference_mode()
@@ -54,7 +85,7 @@ def forward_times(
 def speed(lengths: Iterable[int], repeats: int = 5) -> Rows:
     """Forward and backward of one call, 4 heads of width 64 with a learned prior, on the CPU: milliseconds (median of
     rounds in turn) and MB at the peak beyond inputs and results."""
-    plain.register()
+    register()
     rows: Rows = []
     for length in lengths:
         q, k, v = (torch.randn(1, 4, length, 64).requires_grad_() for _ in range(3))
@@ -71,16 +102,8 @@ def speed(lengths: Iterable[int], repeats: int = 5) -> Rows:
             with Peak() as peak:
                 call()
             times = sorted(milliseconds for way, _, milliseconds in taken if way == name)
-            rows.append(
-                {
-                    "method": name,
-                    "keys": length,
-                    "milliseconds": statistics.median(times),
-                    "low": times[0],
-                    "high": times[-1],
-                    "memory": peak.bytes / 2**20,
-                }
-            )
+            spread = {"milliseconds": statistics.median(times), "low": times[0], "high": times[-1]}
+            rows.append({"method": name, "keys": length} | spread | {"memory": peak.bytes / 2**20})
     return rows
 
 
