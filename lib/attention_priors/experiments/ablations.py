@@ -14,7 +14,7 @@ from ..config import Encodings, Evaluation, Extension, Frozen, Length, Profile, 
 from ..positions.encodings import encoding
 from ..training.runs import RunSpec
 from .answers import Answers, MisreadAnswers
-from .arms import OURS, Corpus, corpus, extended, language_run, passkey_run, stretched, trained
+from .arms import OURS, Corpus, corpus, extended, language_run, passkey_run, resized, stretched, trained
 from .documents import asked_of, read_all, told
 from .experiment import Asked, Experiment, Question, Reading
 from .grid import Job, Rows, gather, run_all
@@ -229,7 +229,7 @@ def _sizes(profile: Profile) -> list[Arm]:
         name = f"{size.width}x{size.layers}"
         for seed in seeds(profile, OURS) if size == profile.passkey.size else profile.seeds:
             spec = passkey_run(profile, OURS, seed)
-            spec = spec.model_copy(update={"model": spec.model.model_copy(update=size.model_dump())})
+            spec = resized(spec, size)
             made.append(Arm("size", name, OURS, spec, (_near(profile), settings.far)))
             tuned = extended(spec, settings.extension)
             made.append(Arm("size", f"{name}-{EXTENDED}", OURS, tuned, (_near(profile), settings.far)))

@@ -16,7 +16,7 @@ from .. import evaluation
 from ..config import Encodings, Evaluation, Frozen, Profile, Seeds
 from ..training.runs import RunSpec
 from .answers import Wanted, cost, readings, train_and_answer
-from .arms import FIXED, VARIED, Corpus, check_prompts, is_table, passkey_run
+from .arms import FIXED, VARIED, Corpus, changed, check_prompts, is_table, passkey_run
 from .experiment import Asked, Experiment, Frames
 from .grid import Job, gather
 from .seeds import answered, carry, over_seeds
@@ -38,12 +38,11 @@ class Settings(Frozen):
 
 def fixed(spec: RunSpec) -> RunSpec:
     """The run on whole prompts of the recipe's length alone; its gate asks there, as many prompts in all."""
-    recipe = spec.recipe
-    gate = recipe.gate
+    gate = spec.recipe.gate
     if gate is not None:
-        asked = {"lengths": (recipe.length,), "samples": gate.samples * len(gate.lengths)}
+        asked = {"lengths": (spec.recipe.length,), "samples": gate.samples * len(gate.lengths)}
         gate = gate.model_copy(update=asked)
-    return spec.model_copy(update={"recipe": recipe.model_copy(update={"varied": None, "gate": gate})})
+    return changed(spec, varied=None, gate=gate)
 
 
 def wanted(profile: Profile) -> dict[str, Wanted]:

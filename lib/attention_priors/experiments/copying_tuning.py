@@ -40,9 +40,9 @@ def grid(profile: Profile, runs: Path) -> pd.DataFrame:
 def trial(profile: Profile, name: str, rate: float, prior: float, runs: str) -> dict[str, Any]:
     """One run and how far from the best prediction it ends."""
     usual, recipe = arms.copying_run(profile, name, SEED), profile.copying.recipe
-    changed = {"rate": rate * recipe.rate, "prior_rate": prior * recipe.prior_rate}
-    run = Run(usual.model_copy(update={"recipe": recipe.model_copy(update=changed)}), runs, runtime.device("cpu"))
-    row = {"encoding": name, "seed": SEED, **changed}
+    rates = {"rate": rate * recipe.rate, "prior_rate": prior * recipe.prior_rate}
+    run = Run(arms.changed(usual, **rates), runs, runtime.device("cpu"))
+    row = {"encoding": name, "seed": SEED, **rates}
     if tuning.ended(run) is None:
         return row
     found = copying.look(run.model(), recipe.length, (recipe.length,), TEXTS, SEED)

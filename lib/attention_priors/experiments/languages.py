@@ -18,7 +18,7 @@ from .. import evaluation, runtime
 from ..config import EncodingName, Encodings, Frozen, Lengths, Profile, Recipe, Size
 from ..corpora import corpora, hub
 from ..training.runs import Run, RunSpec
-from .arms import Corpus, corpus, language_run
+from .arms import Corpus, changed, corpus, language_run
 from .documents import ROW, asked_of, by_gate, perplexity, read_all, told
 from .experiment import Experiment, Frames
 from .seeds import carry, over_seeds
@@ -72,8 +72,8 @@ def wanted(profile: Profile, found: Corpus) -> dict[RunSpec, list[str]]:
     for name, times in profile.language.more_steps.items():
         for seed in profile.seeds_for(name):
             run = language_run(profile, name, seed, *found)
-            recipe = run.recipe.model_copy(update={"steps": times * run.recipe.steps})
-            made[run.model_copy(update={"task": f"{run.task}-more", "recipe": recipe})] = [name]
+            more = changed(run, steps=times * run.recipe.steps)
+            made[more.model_copy(update={"task": f"{run.task}-more"})] = [name]
     return made
 
 

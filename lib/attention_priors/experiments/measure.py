@@ -29,7 +29,7 @@ from ..positions.encodings import encoding
 from ..positions.priors import GeneralizedGaussian
 from ..tasks import passkey
 from ..training.runs import Run, load
-from .arms import OURS, passkey_run
+from .arms import OURS, changed, passkey_run
 from .memory import in_turn
 from .times import register
 
@@ -182,7 +182,7 @@ def training_run(profile: str, seed: str, recipe: str) -> dict[str, Any]:
     """
     spec = passkey_run(config.profile(profile), OURS, int(seed))
     if recipe == "straightforward":
-        spec = spec.model_copy(update={"recipe": spec.recipe.model_copy(update=STRAIGHTFORWARD)})
+        spec = changed(spec, **STRAIGHTFORWARD)
     before = _peak()
     with tempfile.TemporaryDirectory() as folder:
         run = Run(spec, folder, torch.device("cpu"))

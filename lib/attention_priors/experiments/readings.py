@@ -18,7 +18,7 @@ from ..config import Encodings, Extension, Frozen, Lengths, Profile, Size
 from ..evaluation import seed_interval
 from ..positions.encodings import encoding
 from ..training.runs import RunSpec
-from .arms import OWN, Corpus, corpus, extended, language_run, longer, trained
+from .arms import OWN, Corpus, corpus, extended, language_run, longer, resized, trained
 from .documents import GATE, Reader, faded, gate, unigram
 from .experiment import Asked, Experiment, Frames, Reading
 from .grid import Job, Rows, run_all
@@ -66,13 +66,10 @@ def wanted(profile: Profile, found: Corpus) -> dict[RunSpec, list[Wanted]]:
                     run = change(run, name).model_copy(update={"task": f"{run.task}-{part}"})
                 made.setdefault(run, []).append((part, name))
 
-    def small(run: RunSpec, _: str) -> RunSpec:
-        return run.model_copy(update={"model": run.model.model_copy(update=settings.size.model_dump())})
-
     add(BENCHMARK, tuple(dict.fromkeys((*profile.language.encodings, *settings.encodings))))
     add(EXTENSIONS, settings.extensions)
     add(TUNED, settings.tuned, lambda run, name: extended(run, settings.tuning, name))
-    add(SMALL, settings.small, small)
+    add(SMALL, settings.small, lambda run, _: resized(run, settings.size))
     add(LONGER, settings.longer, lambda run, _: run.model_copy(update={"recipe": longer(run.recipe, TWICE)}))
     add(FADING, settings.fading)
     return made

@@ -18,7 +18,7 @@ from ..config import Encodings, Evaluation, Frozen, Profile, Seeds, Size
 from ..evaluation import seed_interval
 from ..training.runs import RunSpec
 from .answers import Wanted, readings, train_and_answer
-from .arms import Corpus, Rates, check_rates, longer, passkey_run
+from .arms import ENDLESS, Corpus, Rates, changed, check_rates, longer, own_rates, passkey_run, resized
 from .correlation import kendall
 from .experiment import Asked, Experiment, Frames
 from .gate import passing
@@ -52,20 +52,14 @@ class Settings(Frozen):
 def run(profile: Profile, arm: str, name: str, seed: int) -> RunSpec:
     """The training run of an encoding in an arm; own rates that are the recipe's give the benchmark's run."""
     settings, spec = profile.robustness, passkey_run(profile, name, seed)
-    recipe = spec.recipe
     if arm == LARGER:
-        return spec.model_copy(update={"model": spec.model.model_copy(update=settings.size.model_dump())})
+        return resized(spec, settings.size)
     if arm == LONGER:
-        recipe = longer(recipe, TWICE)
-    elif arm == STEPS:
-        recipe = recipe.model_copy(update={"steps": settings.steps, "target": None, "gate": None, "cooldown": 0})
-    elif arm == RATES:
-        own = {
-            "rate": settings.rates.get(name, 1.0) * recipe.rate,
-            "prior_rate": settings.prior_rates.get(name, 1.0) * recipe.prior_rate,
-        }
-        recipe = recipe.model_copy(update=own)
-    return spec.model_copy(update={"recipe": recipe})
+        return spec.model_copy(update={"recipe": longer(spec.recipe, TWICE)})
+    if arm == STEPS:
+        return changed(spec, steps=settings.steps, **ENDLESS)
+    own = own_rates(spec.recipe, settings.rates, settings.prior_rates, name)
+    return changed(spec, **own) if arm == RATES else spec
 
 
 def wanted(profile: Profile) -> dict[str, Wanted]:

@@ -23,7 +23,7 @@ from ..positions.rotary import rope
 from ..training.extension import extend
 from ..training.runs import RunSpec
 from .answers import Answers, cost, readings
-from .arms import Corpus, extended, passkey_run, trained
+from .arms import Corpus, extended, passkey_run, resized, trained
 from .experiment import Asked, Experiment, Frames, Question
 from .gate import gated
 from .grid import Job, Rows, gather
@@ -71,9 +71,7 @@ class Settings(Frozen):
 
 def base_run(profile: Profile, name: str, seed: int) -> RunSpec:
     """The passkey training of an encoding's weights at the size of this comparison."""
-    spec = passkey_run(profile, name, seed)
-    size = profile.stretches.size.model_dump()
-    return spec.model_copy(update={"model": spec.model.model_copy(update=size)})
+    return resized(passkey_run(profile, name, seed), profile.stretches.size)
 
 
 def tuned_run(profile: Profile, name: str, seed: int, steps: int) -> RunSpec:

@@ -20,6 +20,7 @@ from ..evaluation import passkey_samples
 from ..model import Transformer
 from ..positions.encodings import encoding
 from ..training.runs import Run, RunSpec
+from . import arms
 from .arms import passkey_run
 from .grid import Job, run_all
 
@@ -76,7 +77,7 @@ def passkeys(model: Transformer, spec: RunSpec, length: int) -> float:
 
 def outcome(usual: RunSpec, changed: dict[str, float], runs: str, device: str, asked: Asked) -> dict[str, Any]:
     """A run whose recipe is changed: what was changed, and what came of it at every length that is `asked`."""
-    spec = usual.model_copy(update={"recipe": usual.recipe.model_copy(update=changed)})
+    spec = arms.changed(usual, **changed)
     run = Run(spec, runs, runtime.device(device))
     if (record := ended(run)) is None:
         return changed
