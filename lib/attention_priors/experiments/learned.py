@@ -27,7 +27,8 @@ from .heads import FIGURE_LENGTH, PROMPTS, content_masses, content_weights, head
 EDITS = ("as trained", "negative to uniform", "random to uniform", "positive to uniform", "all uniform")
 EDITED = 10  # prompts a length
 FARTHEST = 32  # multiples of the training length: edited models are asked from T to there
-SHARP_AT, SHARP_PROMPTS = (1, 4, 16), 4  # multiples of the training length at which sharpness is asked, and of how many
+SHARP_AT, SHARP_PROMPTS = (1, 4, 16), 4  # of sharpness: multiples of the training length, prompts
+PREDICTED = ["seed", "layer", "head", "beta", "predicted", "measured", "required", "supplied"]
 LEARNED, SHARP = Question("learned"), Question("sharpness")
 
 
@@ -202,9 +203,6 @@ SHARPNESS = Experiment(
     measure=measure_sharpness,
     frames=("ssmax_heads",),
 )
-
-
-PREDICTED = ["seed", "layer", "head", "beta", "predicted", "measured", "required", "supplied"]
 
 
 @torch.no_grad()
