@@ -92,7 +92,7 @@ def answers(profile: Profile, runs: Path) -> pd.DataFrame:
 
 
 def train_and_solve(run_spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...], samples: int) -> Rows:
-    """One model: train it if it is not in the store, then ask what has not been asked yet."""
+    """One model, trained and asked where the store lacks it."""
     run, record = trained(run_spec, runs, device)
     asked = lengths, samples
     found = SOLVED.put(run, asked, lambda: solved(run.model(), run_spec.task, *asked, run_spec.seed))

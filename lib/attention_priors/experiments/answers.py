@@ -76,7 +76,7 @@ def cost(run: RunSpec, evaluations: int) -> tuple[int, bool, bool]:
 def train_and_answer(
     spec: RunSpec, runs: str, device: str, wanted: dict[str, list[Evaluation]], about: dict[str, Any] | None = None
 ) -> Rows:
-    """One model: train it if it is not in the store, then answer what has not been answered yet.
+    """One model, trained and answered where the store lacks it.
 
     `wanted` maps the names under which the model is evaluated (RoPE Local uses RoPE's weights) to evaluations. Lengths
     beyond what an encoding is defined for are left out, and those beyond `give_up` lengths in a row without a hit.

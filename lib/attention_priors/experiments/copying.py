@@ -102,7 +102,7 @@ def _splits(name: str) -> bool:
 
 
 def train_and_look(run_spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...], texts: int) -> dict[str, Any]:
-    """One model: train it if it is not in the store, then measure what has not been measured yet."""
+    """One model, trained and measured where the store lacks it."""
     run, record = trained(run_spec, runs, device)
     asked = run_spec.recipe.length, lengths, texts, run_spec.seed
     found = COPYING.put(run, (lengths, texts), lambda: look(run.model(), *asked))

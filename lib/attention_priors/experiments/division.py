@@ -110,7 +110,7 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
 
 
 def train_and_ask(run_spec: RunSpec, runs: str, device: str, settings: Settings, asked: list[Evaluation]) -> Tables:
-    """One model: train it if it is not in the store, then ask what has not been asked yet."""
+    """One model, trained and asked where the store lacks it."""
     run, record = trained(run_spec, runs, device)
     of_addresses = run_spec.task == "addressing"
     found = addresses(run, settings.evaluation) if of_addresses else passkeys(run, settings, asked)

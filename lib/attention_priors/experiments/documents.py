@@ -74,7 +74,7 @@ def perplexity(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def train_and_read(spec: RunSpec, runs: str, profile: Profile, names: tuple[str, ...]) -> Rows:
-    """One model: train it if it is not in the store, then measure what has not been measured yet."""
+    """One model, trained and measured where the store lacks it."""
     run, record = trained(spec, runs, profile.device)
     rows, times = [], spec.recipe.steps // profile.language.recipe.steps
     for name in names:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from .. import evaluation
+from ..evaluation import binomial_interval, seed_interval, share_interval
 from ..positions.encodings import encoding, still
 from .arms import FIXED, RIGHT, VARIED, WRONG, is_table
 from .correlation import spearman_permutation
@@ -49,7 +49,7 @@ def label(name: str) -> str:
 
 def share(hits: int, asked: int) -> tuple[float, float, float]:
     """A fraction of models with its exact interval."""
-    return hits / asked, *evaluation.binomial_interval(hits, asked)
+    return hits / asked, *binomial_interval(hits, asked)
 
 
 def layouts(names: Iterable[str]) -> dict[str, str]:
@@ -128,7 +128,7 @@ def who_reaches(counts: pd.DataFrame) -> Finding:
     means = means.drop(scaled.index)
     if means.empty:
         return Finding("No encoding passed its gate.", measured="accuracy")
-    bounds = {name: evaluation.share_interval(hits[name], [samples] * len(hits[name])) for name in means.index}
+    bounds = {name: share_interval(hits[name], [samples] * len(hits[name])) for name in means.index}
     reach, fewer, undecided = standing(means, bounds)
     said = (
         f"Of {len(means)} encodings without SSMax {len(reach) or 'none'} find{'s' * (len(reach) < 2)} at least "
@@ -177,7 +177,7 @@ def one_length(frame: pd.DataFrame) -> Finding:
     trained = int(frame["trained"].iloc[0])
     shorter = frame[frame["length"] < trained].groupby(["encoding", "seed", "training"])["accuracy"].mean().unstack()
     lost = dict(iter((shorter[VARIED] - shorter[FIXED]).dropna().groupby("encoding")))
-    bounds = {name: (own.mean(), *evaluation.seed_interval(own)) for name, own in lost.items()}
+    bounds = {name: (own.mean(), *seed_interval(own)) for name, own in lost.items()}
     level = [name for name in bounds if max(map(abs, bounds[name])) <= SAME]
     costly = [name for name in bounds if bounds[name][1] > 0 and name not in level]
     costly.sort(key=lambda name: bounds[name][0])
@@ -210,7 +210,7 @@ def one_length(frame: pd.DataFrame) -> Finding:
 
 def _without_any(by_seed: pd.Series) -> bool:
     """Whether the interval of the mean stays above 0 whichever seed is left out."""
-    return len(by_seed) > 2 and all(evaluation.seed_interval(by_seed.drop(seed))[0] > 0 for seed in by_seed.index)
+    return len(by_seed) > 2 and all(seed_interval(by_seed.drop(seed))[0] > 0 for seed in by_seed.index)
 
 
 def _tables(frame: pd.DataFrame, training: str) -> str:
@@ -240,10 +240,10 @@ def pretrained(losses: pd.DataFrame) -> Finding:
         + ", without training."
     )
     gains = {way: broken - far[way] for way in mended}
-    surest = max(mended, key=lambda way: evaluation.seed_interval(gains[way])[0])
+    surest = max(mended, key=lambda way: seed_interval(gains[way])[0])
     gained = [f"{MENDS[way]} {gain.min():.2f} to {gain.max():.2f}" for way, gain in gains.items()]
     more = f"{len(broken)} documents, {losses['model'].iloc[0]}. Gains by document: {'; '.join(gained)} nats."
-    number = gains[surest].mean(), *evaluation.seed_interval(gains[surest])
+    number = gains[surest].mean(), *seed_interval(gains[surest])
     return Finding(said, more, f"gain by {MENDS[surest]}", *number)
 
 

@@ -127,7 +127,7 @@ def bits(model: Transformer, text: Tensor, scored: int) -> list[float]:
 
 
 def train_and_read(run_spec: RunSpec, runs: str, profile: Profile) -> Tables:
-    """One model: train it if it is not in the store, then measure what has not been measured yet."""
+    """One model, trained and measured where the store lacks it."""
     run, record = trained(run_spec, runs, profile.device)
     settings = profile.genomes
     asks = settings.model_dump(mode="json", include={"windows", "scored", "texts", "beginning", "piece", "pieces"})

@@ -62,7 +62,7 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
 
 
 def train_and_answer(spec: RunSpec, runs: str, device: str, asks: Evaluation) -> Rows:
-    """One model: train it if it is not in the store, then ask what has not been asked yet."""
+    """One model, trained and asked where the store lacks it."""
     done, record = trained(spec, runs, device)
     rows = OFFSETS.put(done, asks.model_dump(mode="json"), lambda: answered(done.model(), spec, asks))
     common = {"encoding": spec.model.encoding, "seed": spec.seed, "steps": record["steps"], "run": record["key"]}

@@ -1,10 +1,9 @@
 """Goat on passkeys: its forms and starts beside their rivals, all with heads that hold position and content.
 
 Recipe and gate are those of the section `passkey`, at a multiple of its length, but for the rate of rows that have
-failed by it; heads are wide enough for Goat's 2R + 2
-coordinates and content, for every row alike. Two scores: the whole passkey, and the share of its digits (the answer
-span of the paper), whose chance is 0.1. The trained priors are read as the paper draws one: without a mask, and
-renormalised over the causal keys.
+failed by it; heads are wide enough for Goat's 2R + 2 coordinates and content, for every row alike. Two scores: the
+whole passkey, and the share of its digits (the answer span of the paper), whose chance is 0.1. The trained priors are
+read as the paper draws one: without a mask, and renormalised over the causal keys.
 """
 
 from __future__ import annotations

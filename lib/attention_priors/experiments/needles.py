@@ -170,15 +170,15 @@ def answers(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
 
 
 def train_and_answer(run_spec: RunSpec, runs: str, profile: Profile, names: tuple[str, ...]) -> Rows:
-    """One model: train it if it is not in the store, then ask what has not been asked yet."""
+    """One model, trained and asked where the store lacks it."""
     run, record = trained(run_spec, runs, profile.device)
     steps, lesson, rows = record["steps"], run_spec.start, []
     while lesson is not None:
         steps += Run(lesson, runs, runtime.device(profile.device)).record()["steps"]
         lesson = lesson.start
     for name in names:
-        told = {"steps": steps, "run": record["key"]}
-        rows += [{"encoding": name, **row, **told} for row in _table(Answers(run, name), profile)]
+        local, told = run_spec.recipe.length if encoding(name).local else None, {"steps": steps, "run": record["key"]}
+        rows += [{"encoding": name, **row, **told} for row in _table(Answers(run_spec, run, local), profile)]
     return rows
 
 

@@ -79,7 +79,7 @@ def study(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
 
 
 def train_and_examine(run_spec: RunSpec, runs: str, device: str, windows: int) -> Rows:
-    """One model: train it if it is not in the store, then measure what has not been measured yet."""
+    """One model, trained and measured where the store lacks it."""
     run, record = trained(run_spec, runs, device)
     found = NOPE.put(run, windows, lambda: examined(run.model(), run_spec, windows))
     common = {"kind": run_spec.task, "encoding": run_spec.model.encoding, "seed": run_spec.seed}

@@ -14,8 +14,9 @@ import pandas as pd
 import torch
 from pydantic import Field, model_validator
 
-from .. import evaluation, runtime
+from .. import runtime
 from ..config import Encodings, Evaluation, Frozen, Profile
+from ..evaluation import difference_interval, share_interval
 from ..model import Transformer
 from ..parallel import condense
 from ..parallel.methods import METHODS, Method, Text, options
@@ -249,7 +250,7 @@ def over_models(by_length: pd.DataFrame) -> pd.DataFrame:
     models `passed` their gate, entries, chunks read, FLOPs, and the share of prompts whose key's chunk stayed."""
 
     def say(group: pd.DataFrame) -> dict[str, Any]:
-        low, high = evaluation.share_interval(group["correct"], group["samples"])
+        low, high = share_interval(group["correct"], group["samples"])
         counts = {"seeds": len(group), "passed": int(group["passed"].sum())}
         found = {"mean": group["accuracy"].mean(), "low": low, "high": high}
         means = {column: group[column].mean() for column in ("kept", "entries", "chunks", "flops")}
@@ -275,7 +276,7 @@ def differences(by_length: pd.DataFrame) -> pd.DataFrame:
                 found = [np.nan] * 3
                 if len(both):
                     value = float((right / asked - other_right / other_asked).mean())
-                    found = [value, *evaluation.difference_interval(*columns)]
+                    found = [value, *difference_interval(*columns)]
                 made.append((question, name, ours, theirs, length, each["trained"].iloc[0], len(both), *found))
     return pd.DataFrame(made, columns=COLUMNS)
 

@@ -103,7 +103,7 @@ def answers(profile: Profile, runs: Path) -> pd.DataFrame:
 
 
 def train_and_answer(run_spec: RunSpec, runs: str, device: str, settings: Settings) -> Rows:
-    """One model: train it if it is not in the store, then ask what has not been asked yet."""
+    """One model, trained and asked where the store lacks it."""
     run, record = trained(run_spec, runs, device)
     given = settings.cells, settings.evaluation.samples
     rows = RECALLED.put(run, given, lambda: recalled(run.model(), *given, run_spec.seed))

@@ -126,7 +126,7 @@ def tables(profile: Profile, runs: Path, section: str) -> Frames:
 
 
 def train_and_ask(run_spec: ImageSpec, runs: str, device: str, settings: Settings) -> Tables:
-    """One model: train it if it is not in the store, then ask what has not been asked yet."""
+    """One model, trained and asked where the store lacks it."""
     run = ImageRun(run_spec, runs, runtime.device(device))
     record = run.train(runtime.say if runtime.headless() else None)
     asked = settings.sides, settings.samples

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from .. import evaluation
+from ..evaluation import seed_interval, share_interval
 from ..parallel.methods import METHODS
 from . import needles as needle_tasks
 from . import tails
@@ -39,7 +39,7 @@ def far_needles(average: pd.DataFrame) -> Finding:
     if asked["encoding"].nunique() < needle_tasks.ENOUGH:
         return Finding("Too few encodings have learned the tasks.")
     each = asked.groupby("encoding")
-    bounds = {name: evaluation.share_interval(list(own["hits"]), list(own["prompts"])) for name, own in each}
+    bounds = {name: share_interval(list(own["hits"]), list(own["prompts"])) for name, own in each}
     means = each["score"].mean().sort_values(ascending=False, kind="stable")
     reach, fewer, undecided = (list(found.index) for found in standing(means, bounds))
     said = (
@@ -59,7 +59,7 @@ def exponents(correlations: pd.DataFrame) -> Finding:
     every, within = rho["attention on the key, all heads"], rho["attention on the key, within layers"]
     if len(within) < 2:
         return Finding("Too few models for an interval.")
-    low, high = evaluation.seed_interval(within)
+    low, high = seed_interval(within)
     too = "that holds, too" if high < 0 else "that is not certain"
     more = "more" if every.mean() < 0 else "less"
     said = (
@@ -81,7 +81,7 @@ def signs(priors: pd.DataFrame) -> Finding:
         return Finding("These models are not trained here.")
     least = min(alone, key=lambda name: shares.loc[name].mean())
     gap = (shares.loc[mixed] - shares.loc[least]).dropna()
-    low, high = evaluation.seed_interval(gap)
+    low, high = seed_interval(gap)
     means, certain = shares.mean(axis=1), "helps" if low > 0 else "does not help for certain"
     said = (
         f"From 2 T on models with fixed exponents retrieve {means[alone[0]]:.2f} of the keys where all are negative, "
@@ -102,7 +102,7 @@ def sharpness(heads: pd.DataFrame) -> Finding:
         f"{at['product'].median():.2f}, and {frozen} are sharper than the formula's freezing scale. The factor s "
         f"started at 1; its median is {at['scale'].median():.2f} now, 1 / ln {trained} is {1 / np.log(trained):.2f}."
     )
-    low, high = evaluation.seed_interval(by_seed)
+    low, high = seed_interval(by_seed)
     return Finding(said, "", "median |s|σ of a model", by_seed.mean(), low, high)
 
 
@@ -163,12 +163,10 @@ def genomes(losses: pd.DataFrame) -> Finding:
         return Finding("Too few models passed the gate to compare encodings with RoPE.")
     others = "; ".join(f"{label(name)} {value:.3f}" for name, value in means.iloc[1:].items())
     said = f"On new windows of the genome {label(best)} needs fewest bits a base, {means.iloc[0]:.3f}; {others}."
-    close = [
-        name for name in means.index[1:] if evaluation.seed_interval((bits.loc[name] - bits.loc[best]).dropna())[0] <= 0
-    ]
+    close = [name for name in means.index[1:] if seed_interval((bits.loc[name] - bits.loc[best]).dropna())[0] <= 0]
     if close:
         said += f" Over {joined([label(name) for name in close])} its lead is not certain."
-    return Finding(said, "", "gain over RoPE in bits a base", gains.mean(), *evaluation.seed_interval(gains))
+    return Finding(said, "", "gain over RoPE in bits a base", gains.mean(), *seed_interval(gains))
 
 
 def chunks(over: pd.DataFrame) -> Finding:
@@ -254,4 +252,4 @@ def strings(accuracy: pd.DataFrame) -> Finding:
     if missed:
         said += f" No encoding answers {LEARNED:g} of {joined(missed)} within the training lengths."
     means = gains.groupby("seed").mean()
-    return Finding(said, "", "mean gain", means.mean(), *evaluation.seed_interval(means))
+    return Finding(said, "", "mean gain", means.mean(), *seed_interval(means))

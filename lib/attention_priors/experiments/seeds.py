@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .. import evaluation
+from ..evaluation import binomial_interval, seed_interval
 
 
 def over_seeds(
@@ -29,7 +29,7 @@ def over_seeds(
 
 def answered(right: int, asked: int) -> dict[str, Any]:
     """Prompts answered, and their share with its exact binomial interval."""
-    low, high = evaluation.binomial_interval(right, asked)
+    low, high = binomial_interval(right, asked)
     return {"correct": right, "samples": asked, "accuracy": right / asked, "low": low, "high": high}
 
 
@@ -52,9 +52,9 @@ def score_interval(scores: Sequence[float], prompts: Sequence[int], confidence: 
     """
     scores, prompts = np.asarray(scores, dtype=float), np.asarray(prompts)
     hits, trials = float((scores * prompts).sum()), int(prompts.sum())
-    low, high = evaluation.seed_interval(scores, confidence)
+    low, high = seed_interval(scores, confidence)
     # Sums of thirds and quarters: what differs from a whole number by rounding is one.
     least, most = int(np.floor(hits + 1e-9)), int(np.ceil(hits - 1e-9))
-    low = min(low, evaluation.binomial_interval(least, trials, confidence)[0])
-    high = max(high, evaluation.binomial_interval(most, trials, confidence)[1])
+    low = min(low, binomial_interval(least, trials, confidence)[0])
+    high = max(high, binomial_interval(most, trials, confidence)[1])
     return max(0.0, low), min(1.0, high)

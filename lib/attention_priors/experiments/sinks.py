@@ -67,7 +67,7 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
 
 
 def train_and_look(spec: RunSpec, runs: str, profile: Profile) -> Tables:
-    """One model: train it if it is not in the store, then measure what has not been measured yet."""
+    """One model, trained and measured where the store lacks it."""
     run, record = trained(spec, runs, profile.device)
     settings, task = profile.sinks, "copying" if spec.task == "copying" else "language"
     if task == "copying":
