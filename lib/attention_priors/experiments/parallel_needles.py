@@ -271,7 +271,7 @@ def differences(by_length: pd.DataFrame) -> pd.DataFrame:
         }
         for question, pairs in QUESTIONS.items():
             for ours, theirs in (pair for pair in pairs if counts.keys() >= set(pair)):
-                both = counts[ours].join(counts[theirs], how="inner", rsuffix=" of theirs")
+                both = counts[ours].merge(counts[theirs], left_index=True, right_index=True)
                 right, asked, other_right, other_asked = columns = both.to_numpy().T
                 found = [np.nan] * 3
                 if len(both):
