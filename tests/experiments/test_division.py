@@ -80,7 +80,7 @@ def test_near_and_far_addresses_are_told_by_the_way_back(monkeypatch) -> None:
 
     monkeypatch.setattr(addressing, "right", right)
     profile = config.profile("smoke")
-    rows = pd.DataFrame(division.addressed(model(), division.spec(profile, "rope", 0), profile.division.evaluation))
+    rows = pd.DataFrame(division.by_distance(model(), division.spec(profile, "rope", 0), profile.division.evaluation))
     shares = (rows["correct"] / rows["samples"]).groupby(rows["task"]).agg(["min", "max"])
     assert shares.loc[division.NEAR].tolist() == [1, 1] and shares.loc[division.FAR].tolist() == [0, 0]
     assert (rows.groupby("length")["samples"].sum() == profile.division.evaluation.samples * 8).all()

@@ -98,7 +98,7 @@ def without(frame: pd.DataFrame, *columns: str) -> list[pd.DataFrame]:
 
 def test_the_committed_findings_stand_without_any_one_encoding_and_any_one_seed():
     for frame in without(committed("division_models"), "encoding", "seed"):
-        sentence, *_, low, _, _, _ = findings.dividing(frame)
+        sentence, *_, low, _ = findings.dividing(frame)
         both, rest = re.search(r"In (\d+) of \1 pairs", sentence), re.findall(r" in (\d+) of (\d+)[,.]", sentence)
         assert both and low > 0.65 and all(int(some) <= 0.3 * int(of) for some, of in rest[-2:]), sentence
     for frame in without(committed("encodings_counts"), "encoding", "seed"):
@@ -112,7 +112,7 @@ def test_the_committed_findings_stand_without_any_one_encoding_and_any_one_seed(
         sentence, _, _, rho, _, high, *_ = findings.perplexity_tells(frame)
         assert rho < -0.8 and high < -0.5 and re.search(r"ALiBi.* finds? 0.0\d", sentence), sentence
     for frame in without(committed("passkey_confound"), "encoding", "seed"):
-        sentence, _, measured, _, low, *_ = findings.one_length(frame)
+        sentence, _, measured, _, low, _ = findings.one_length(frame)
         assert "predicted before their runs" in measured
         assert re.search(r"tokens, [^;]*(RoPE|Sinusoidal) finds? ", sentence) and low > 0.3, sentence
     for frame in without(committed("pretrained_losses"), "document"):

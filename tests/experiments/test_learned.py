@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from attention_priors.config import ModelConfig
-from attention_priors.experiments import learned, sharpness
+from attention_priors.experiments import learned
 from attention_priors.experiments.heads import FIGURE_LENGTH, content_masses, heads_and_maps, key_prompts
 from attention_priors.model import Transformer
 from attention_priors.tasks import passkey
@@ -86,11 +86,11 @@ def test_sharpness_is_the_deviation_of_the_content_logits():
     with torch.no_grad():
         for block in built.blocks:
             block.attention.query.weight.normal_(0, 0.3)
-    rows = pd.DataFrame(sharpness.sharpness(built, 128, seed=0))
+    rows = pd.DataFrame(learned.sharpness(built, 128, seed=0))
     assert len(rows) == 4 and (rows["product"] > 0).all()
     assert rows["product"].to_numpy() == pytest.approx((rows["sigma"] * rows["scale"].abs()).to_numpy(), abs=1e-5)
     x, own = [], built.blocks[0].attention
-    drawn = key_prompts(128, sharpness.PROMPTS, 0)
+    drawn = key_prompts(128, learned.SHARP_PROMPTS, 0)
     own.register_forward_pre_hook(lambda module, given: x.append(given))
     built(drawn.tokens[:, :-1])
     q, k, _, _ = own.project(x[0][0], x[0][1], 0)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from attention_priors.config import Size
-from attention_priors.experiments import parallel_cost
+from attention_priors.experiments.memory import timed
 from attention_priors.experiments.parallel_cost import AT_ONCE, HALF, WHOLE, cost
 from attention_priors.figures import FIGURES, NotCompared
 
@@ -30,7 +30,7 @@ def test_more_chunks_at_once_hold_more(frame):
 
 
 def test_seconds_are_those_of_the_work():
-    seconds, found = parallel_cost.timed(lambda: sum(range(10**6)), torch.device("cpu"))
+    seconds, found = timed(lambda: sum(range(10**6)), torch.device("cpu"))
     assert found == 499999500000 and 0 < seconds < 5
 
 

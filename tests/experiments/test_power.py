@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from attention_priors.experiments import power
+from attention_priors.experiments import differences as power
 from attention_priors.figures import TABLES, NotCompared
 
 

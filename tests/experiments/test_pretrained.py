@@ -12,11 +12,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attention_priors import config
+from attention_priors import config, runtime
 from attention_priors.experiments import (
     archive,
     pretrained,
-    pretrained_far,
     pretrained_heads,
     pretrained_keys,
     pretrained_losses,
@@ -167,11 +166,11 @@ def test_with_all_heads_far_nothing_is_windowed_and_with_none_all_are(answers: A
             return read(tokens).logits
 
     windowed = logits(lambda model, trained: extending.window(CHANGES[way](model, trained), 32, 4))
-    assert torch.equal(logits(pretrained_far.seeing(way, EVERY, EVERY, 32)), logits(CHANGES[way]))
-    assert torch.equal(logits(pretrained_far.seeing(way, [], EVERY, 32)), windowed)
-    some = logits(pretrained_far.seeing(way, EVERY[:3], EVERY, 32))
+    assert torch.equal(logits(pretrained_keys.seeing(way, EVERY, EVERY, 32)), logits(CHANGES[way]))
+    assert torch.equal(logits(pretrained_keys.seeing(way, [], EVERY, 32)), windowed)
+    some = logits(pretrained_keys.seeing(way, EVERY[:3], EVERY, 32))
     assert float((some - windowed).abs().max()) > 1e-6 < float((some - logits(CHANGES[way])).abs().max())
-    spared = logits(pretrained_far.seeing(way, EVERY[:3], EVERY, 192))  # a window that hides nothing
+    spared = logits(pretrained_keys.seeing(way, EVERY[:3], EVERY, 192))  # a window that hides nothing
     torch.testing.assert_close(spared, logits(CHANGES[way]), atol=1e-5, rtol=0)
 
 
@@ -181,7 +180,7 @@ def test_heads_fetch_by_their_weight_on_the_digits_of_the_key(answers: Answers) 
     tokens = torch.cat([made.text, made.question, made.answer[:-1]])
     digits = [at for at in range(*made.wanted) if 48 <= int(tokens[at]) <= 57]
     assert len(digits) == 2 * pretrained_keys.DIGITS
-    found = pretrained_far.on_digits(answers.found, made)
+    found = pretrained_keys.on_digits(answers.found, made)
     model = answers.found.model
     model.set_attn_implementation("eager")
     p = model(tokens[None], output_attentions=True).attentions[1][0, 3, -len(made.answer) :]
@@ -194,12 +193,12 @@ def test_heads_stand_in_the_order_of_what_they_are_ranked_by() -> None:
         (0, 1): {"weight": 0.7, "far": 0.2},
         (1, 0): {"weight": 0.3, "far": 0.9},
     }
-    assert pretrained_far.ranked("fetching", heads) == [(0, 1), (1, 0), (0, 0)]
-    assert pretrained_far.ranked("others", heads) == [(0, 0), (1, 0), (0, 1)]
-    assert pretrained_far.ranked("distance", heads) == [(1, 0), (0, 0), (0, 1)]
-    assert sorted(pretrained_far.ranked("random-0", heads)) == sorted(heads)
+    assert pretrained_keys.ranked("fetching", heads) == [(0, 1), (1, 0), (0, 0)]
+    assert pretrained_keys.ranked("others", heads) == [(0, 0), (1, 0), (0, 1)]
+    assert pretrained_keys.ranked("distance", heads) == [(1, 0), (0, 0), (0, 1)]
+    assert sorted(pretrained_keys.ranked("random-0", heads)) == sorted(heads)
     many = {(layer, head): {} for layer in range(9) for head in range(9)}
-    assert pretrained_far.ranked("random-0", many) != pretrained_far.ranked("random-1", many) != sorted(many)
+    assert pretrained_keys.ranked("random-0", many) != pretrained_keys.ranked("random-1", many) != sorted(many)
 
 
 def test_heads_are_not_ranked_on_the_prompts_that_are_asked() -> None:
@@ -227,8 +226,7 @@ def test_answers_are_asked_once_and_come_back_from_the_results(tmp_path: Path, m
     assert {frame["model"].iloc[0] for frame in first.values()} == {"a random Llama of two layers"}
     folder, layout = pretrained.folder(PROFILE, tmp_path / "runs"), Layout(tmp_path / "results", "smoke")
     archive.manifest.add(layout, archive.archive_answers(folder, layout))
-    for part in (pretrained_losses, pretrained_keys, pretrained_heads, pretrained_far):
-        monkeypatch.setattr(part.runtime, "say", lambda *_: pytest.fail("asked again"))
+    monkeypatch.setattr(runtime, "say", lambda *_: pytest.fail("asked again"))
     archive.restore_answers(PROFILE, tmp_path / "empty", layout)
     for runs in ("runs", "empty"):
         for name, frame in pretrained.measure(PROFILE, tmp_path / runs, tmp_path).items():

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from attention_priors.config import ModelConfig
-from attention_priors.experiments import fading, languages, order, readings
+from attention_priors.experiments import documents as texts
+from attention_priors.experiments import languages, readings
 from attention_priors.experiments.arms import extended
 from attention_priors.model import Transformer
 
@@ -126,40 +127,40 @@ def test_an_extension_passes_with_the_model_whose_weights_it_reads():
 
 
 def test_only_two_neighbours_are_swapped_and_the_asking_token_stays():
-    chosen = torch.arange(order.CONTEXT + 1)[None]
-    made = order.swapped(chosen)[0].tolist()
-    first, second = order.CONTEXT - 3, order.CONTEXT - 2
+    chosen = torch.arange(texts.CONTEXT + 1)[None]
+    made = texts.swapped(chosen)[0].tolist()
+    first, second = texts.CONTEXT - 3, texts.CONTEXT - 2
     assert [place for place, token in enumerate(made) if token != place] == [first, second]
     assert (made[first], made[second]) == (second, first)
 
 
 def test_a_bag_has_the_same_tokens_and_the_asking_one_in_its_place():
-    chosen = torch.arange(2 * (order.CONTEXT + 1)).view(2, -1)
-    made = order.bags(chosen)
+    chosen = torch.arange(2 * (texts.CONTEXT + 1)).view(2, -1)
+    made = texts.bags(chosen)
     assert torch.equal(made.sort(1).values, chosen) and torch.equal(made[:, -2:], chosen[:, -2:])
     first, second = (made - chosen[:, :1]).tolist()
     assert first != second, "each text has an order of its own"
-    assert torch.equal(made, order.bags(chosen)), "alike for all models"
+    assert torch.equal(made, texts.bags(chosen)), "alike for all models"
 
 
 def test_texts_whose_neighbours_are_equal_tell_nothing():
-    documents = torch.arange(3 * (order.CONTEXT + 1)).view(1, -1).clone()
-    documents[0, order.CONTEXT + 1 : 2 * (order.CONTEXT + 1)] = 7
-    found = order.texts(documents, 5)
-    assert found.shape == (2, order.CONTEXT + 1) and not (found == 7).all(1).any()
-    assert len(order.texts(documents, 1)) == 1
+    documents = torch.arange(3 * (texts.CONTEXT + 1)).view(1, -1).clone()
+    documents[0, texts.CONTEXT + 1 : 2 * (texts.CONTEXT + 1)] = 7
+    found = texts.pieces(documents, 5)
+    assert found.shape == (2, texts.CONTEXT + 1) and not (found == 7).all(1).any()
+    assert len(texts.pieces(documents, 1)) == 1
     with pytest.raises(ValueError, match="two neighbours that differ"):
-        order.texts(documents[:, order.CONTEXT + 1 : 2 * (order.CONTEXT + 1)], 5)
+        texts.pieces(documents[:, texts.CONTEXT + 1 : 2 * (texts.CONTEXT + 1)], 5)
 
 
 def test_a_model_without_layers_before_sees_no_order_in_its_keys():
     torch.manual_seed(0)
     sizes = {"width": 8, "layers": 1, "heads": 2, "hidden": 8}
-    chosen = torch.randint(11, (6, order.CONTEXT + 1))
+    chosen = torch.randint(11, (6, texts.CONTEXT + 1))
     for name, blind in (("nope", True), ("rope", False), ("alibi", False)):
         model = Transformer(ModelConfig(vocabulary=11, encoding=name, **sizes)).double().eval()
-        moved = (order.losses(model, order.swapped(chosen), None) - order.losses(model, chosen, None)).abs().max()
-        assert bool(moved < 1e-9) == blind, name
+        before, after = (texts.last_losses(model, each, None) for each in (chosen, texts.swapped(chosen)))
+        assert bool((after - before).abs().max() < 1e-9) == blind, name
 
 
 # Fading
@@ -172,9 +173,9 @@ def test_uniform_attention_fades_as_one_over_n_and_a_local_one_does_not():
         block.attention.query.weight.data.zero_()
     documents = torch.randint(11, (2, 65))
     for length in (16, 64):
-        found = pd.DataFrame(fading.rows(model, documents, length, 1, None))
+        found = pd.DataFrame(texts.thinned(model, documents, length, 1, None))
         assert len(found) == 4 and set(found["length"]) == {length}
         assert found["peak"].to_numpy() == pytest.approx(-math.log(length), abs=1e-5)
         assert found["entropy"].to_numpy() == pytest.approx(math.log(length), abs=1e-5)
-        near = pd.DataFrame(fading.rows(model, documents, length, 1, 8))
+        near = pd.DataFrame(texts.thinned(model, documents, length, 1, 8))
         assert near["peak"].to_numpy() == pytest.approx(-math.log(8), abs=1e-5)

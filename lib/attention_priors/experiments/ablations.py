@@ -6,22 +6,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from pydantic import Field
 
-from .. import runtime
 from ..config import Encodings, Evaluation, Extension, Frozen, Length, Profile, Size
 from ..positions.encodings import encoding
-from ..training.runs import Run, RunSpec
+from ..training.runs import RunSpec
 from .answers import Answers, MisreadAnswers
-from .arms import OURS, Corpus, corpus, extended, language_run, passkey_run, stretched, trained
-from .documents import asked_of, told, train_and_read
-from .experiment import Asked, Experiment, Frames, Reading
-from .grid import Job, gather, run_all
+from .arms import OURS, Corpus, corpus, extended, language_run, passkey_run, resized, stretched, trained
+from .documents import asked_of, read_all, told
+from .experiment import Asked, Experiment, Question, Reading
+from .grid import Job, Rows, gather, run_all
 from .heads import PROMPTS, heads_and_maps
-from .question import Question
 
 ROTATION, INTERPOLATED = "rope", "rope-pi-4"
 PRIORS = ("start", "subset", "sign", "scaling", "version")  # studies of the prior: encodings of the profile's size
@@ -103,7 +100,7 @@ def counts(profile: Profile, runs: Path, studies: Sequence[str]) -> pd.DataFrame
     by_run: dict[RunSpec, list[Arm]] = {}
     for arm in arms(profile, studies):
         by_run.setdefault(arm.spec, []).append(arm)
-    tables: dict[RunSpec, list[dict[str, Any]]] = {}
+    tables: dict[RunSpec, Rows] = {}
     for later in (False, True):  # what starts from another run comes after it
         chosen = [spec for spec in by_run if (spec.start is not None) == later]
         order = sorted(chosen, key=_cost, reverse=True)
@@ -111,43 +108,27 @@ def counts(profile: Profile, runs: Path, studies: Sequence[str]) -> pd.DataFrame
         found = run_all(jobs, profile.workers, profile.threads, "ablations")
         tables |= dict(zip(order, found, strict=True))
     frame = pd.DataFrame([row for spec in by_run for row in tables[spec]])
-    places = {study: place for place, study in enumerate(studies)}
-    return frame.sort_values("study", key=lambda column: column.map(places), kind="stable").reset_index(drop=True)
+    return frame.sort_values("study", key=lambda column: column.map(studies.index), kind="stable", ignore_index=True)
 
 
-def answer(chosen: Sequence[Arm], runs: str, device: str) -> list[dict[str, Any]]:
+def answer(chosen: Sequence[Arm], runs: str, device: str) -> Rows:
     """Arms of one run: train it if it is not in the store, then answer what has not been answered yet."""
     spec = chosen[0].spec
     run, record = trained(spec, runs, device)
     rows = []
     for arm in chosen:
         answers = (MisreadAnswers if arm.misread else Answers)(run, arm.encoding, "plain")
-        about = {
-            "study": arm.study,
-            "arm": arm.name,
-            "encoding": arm.encoding,
-            "seed": spec.seed,
-            "trained": spec.recipe.length,
-            "started": spec.start.recipe.length if spec.start else 0,
-            "width": spec.model.width,
-            "layers": spec.model.layers,
-            "parameters": record["parameters"]["transformer"],
-        }
+        about = {"study": arm.study, "arm": arm.name, "encoding": arm.encoding, "seed": spec.seed}
+        about |= {"trained": spec.recipe.length, "started": spec.start.recipe.length if spec.start else 0}
+        about |= {"width": spec.model.width, "layers": spec.model.layers}
+        about |= {"parameters": record["parameters"]["transformer"]}
         missed = 0
         for wanted, length in ((each, length) for each in arm.evaluations for length in each.lengths):
             asked = not 0 < wanted.give_up <= missed
             correct = sum(row["correct"] for row in answers(length, wanted.samples)) if asked else 0
             missed = 0 if correct else missed + 1
-            rows.append(
-                about
-                | {
-                    "length": length,
-                    "correct": correct,
-                    "samples": wanted.samples,
-                    "asked": int(asked),
-                    "run": record["key"],
-                }
-            )
+            found = {"length": length, "correct": correct, "samples": wanted.samples, "asked": int(asked)}
+            rows.append(about | found | {"run": record["key"]})
     return rows
 
 
@@ -180,17 +161,16 @@ def heads(profile: Profile, runs: Path) -> pd.DataFrame:
     return gather(jobs, profile, "heads").reindex(columns=HEADS)
 
 
-def examine(arm: Arm, runs: str, device: str) -> list[dict[str, Any]]:
+def examine(arm: Arm, runs: str, device: str) -> Rows:
     """The heads of one trained model, kept beside it in the store."""
-    run = Run(arm.spec, runs, runtime.device(device))
-    key = run.train()["key"]
+    run, record = trained(arm.spec, runs, device)
 
-    def measure() -> list[dict[str, Any]]:
+    def measure() -> Rows:
         model = run.model()
         rows, _ = heads_and_maps(model, arm.spec.seed)
         for row in rows:
             mu = model.blocks[row["layer"]].attention.prior.mu.detach()
-            row |= {"encoding": arm.encoding, "mu": round(float(mu[row["head"]]), 6), "run": key}
+            row |= {"encoding": arm.encoding, "mu": round(float(mu[row["head"]]), 6), "run": record["key"]}
         return rows
 
     return HEAD_MAPS.put(run, PROMPTS, measure)
@@ -208,11 +188,7 @@ def language(profile: Profile, found: Corpus) -> dict[RunSpec, list[str]]:
 def losses(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
     """Losses on long documents as in `documents.told`."""
     found = corpus(profile, cache)
-    jobs = [
-        Job(spec.name, train_and_read, (spec, str(runs), profile, tuple(names)))
-        for spec, names in language(profile, found).items()
-    ]
-    frame = gather(jobs, profile, "language models of ablations")
+    frame = read_all(language(profile, found), runs, profile, "language models of ablations")
     return told(frame, profile, *found, trained=profile.language.recipe.length)
 
 
@@ -226,20 +202,14 @@ def _near(profile: Profile) -> Evaluation:
 
 
 def _encodings(profile: Profile, study: str) -> list[Arm]:
+    named = [(name, name, False) for name in getattr(profile.ablations, study)]
+    if study == "version":
+        named += [(f"{name}-misread", name, True) for name in profile.ablations.misread]
     return [
-        Arm(study, name, name, passkey_run(profile, name, seed), (_near(profile),))
-        for name in getattr(profile.ablations, study)
+        Arm(study, arm, name, passkey_run(profile, name, seed), (_near(profile),), misread)
+        for arm, name, misread in named
         for seed in seeds(profile, name)
     ]
-
-
-def _versions(profile: Profile) -> list[Arm]:
-    read_again = [
-        Arm("version", f"{name}-misread", name, passkey_run(profile, name, seed), (_near(profile),), misread=True)
-        for name in profile.ablations.misread
-        for seed in seeds(profile, name)
-    ]
-    return _encodings(profile, "version") + read_again
 
 
 def _lengths(profile: Profile) -> list[Arm]:
@@ -259,7 +229,7 @@ def _sizes(profile: Profile) -> list[Arm]:
         name = f"{size.width}x{size.layers}"
         for seed in seeds(profile, OURS) if size == profile.passkey.size else profile.seeds:
             spec = passkey_run(profile, OURS, seed)
-            spec = spec.model_copy(update={"model": spec.model.model_copy(update=size.model_dump())})
+            spec = resized(spec, size)
             made.append(Arm("size", name, OURS, spec, (_near(profile), settings.far)))
             tuned = extended(spec, settings.extension)
             made.append(Arm("size", f"{name}-{EXTENDED}", OURS, tuned, (_near(profile), settings.far)))
@@ -278,30 +248,26 @@ def _interpolated(profile: Profile) -> list[Arm]:
 
 
 _STUDIES = {
-    **{study: partial(_encodings, study=study) for study in PRIORS if study != "version"},
-    "version": _versions,
+    **{study: partial(_encodings, study=study) for study in PRIORS},
     "length": _lengths,
     "size": _sizes,
     "interpolation": _interpolated,
 }
 
 
-def _measure_priors(profile: Profile, runs: Path, cache: Path) -> Frames:
-    return {"ablation_priors": counts(profile, runs, PRIORS), "ablation_heads": heads(profile, runs)}
-
-
 PRIOR = Experiment(
     name="prior_ablations",
     sections=("ablations", "passkey"),
-    recipe=lambda profile: profile.passkey.recipe.name,
     asked=partial(asked, studies=PRIORS),
-    measure=_measure_priors,
+    measure=lambda profile, runs, cache: {
+        "ablation_priors": counts(profile, runs, PRIORS),
+        "ablation_heads": heads(profile, runs),
+    },
     frames=("ablation_priors", "ablation_heads"),
 )
 TRAINED = Experiment(
     name="training_ablations",
     sections=("ablations", "passkey"),
-    recipe=lambda profile: profile.passkey.recipe.name,
     naming=naming,
     asked=partial(asked, studies=TRAINING),
     measure=lambda profile, runs, cache: {"ablation_training": counts(profile, runs, TRAINING)},
@@ -310,7 +276,6 @@ TRAINED = Experiment(
 LANGUAGE = Experiment(
     name="language_ablations",
     sections=("ablations", "language"),
-    recipe=lambda profile: profile.language.recipe.name,
     asked=lambda profile, found: asked_of(profile, language(profile, found)),
     measure=lambda profile, runs, cache: {"ablation_language": losses(profile, runs, cache)},
     frames=("ablation_language",),

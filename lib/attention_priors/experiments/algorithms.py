@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -19,9 +19,8 @@ from ..positions.encodings import encoding
 from ..tasks import algorithms
 from ..training.runs import RunSpec
 from .arms import UNTRAINED, Corpus, trained, untrained
-from .experiment import Asked, Experiment, Reading
-from .grid import Job, gather
-from .question import Question
+from .experiment import Asked, Experiment, Question, Reading
+from .grid import Job, Rows, gather, per_run
 
 TRAINED, BEYOND = "trained", "beyond"  # the two parts of the lengths
 SOLVED = Question("algorithms")
@@ -86,16 +85,14 @@ def answers(profile: Profile, runs: Path) -> pd.DataFrame:
     At a given seed all encodings are trained on the same strings and asked about the same ones.
     """
     specs, lengths, samples = asked(profile), profile.algorithms.lengths, profile.algorithms.samples
-    jobs = [Job(run.name, train_and_solve, (run, str(runs), profile.device, lengths, samples)) for run in specs]
+    jobs = per_run(train_and_solve, specs, runs, profile.device, lengths, samples)
     first = [run for run in specs if run.model.encoding == profile.algorithms.encodings[0]]
     jobs += [Job(f"{UNTRAINED}/{run.name}", _untrained, (run, lengths, samples)) for run in first]
     return gather(jobs, profile, "algorithmic tasks").assign(trained=profile.algorithms.recipe.length)
 
 
-def train_and_solve(
-    run_spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...], samples: int
-) -> list[dict[str, Any]]:
-    """One model: train it if it is not in the store, then ask what has not been asked yet."""
+def train_and_solve(run_spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...], samples: int) -> Rows:
+    """One model, trained and asked where the store lacks it."""
     run, record = trained(run_spec, runs, device)
     asked = lengths, samples
     found = SOLVED.put(run, asked, lambda: solved(run.model(), run_spec.task, *asked, run_spec.seed))
@@ -117,19 +114,12 @@ def solved(model: Transformer, task: str, lengths: tuple[int, ...], samples: int
         step, slots = max(1, TOKENS_AT_ONCE // tokens.shape[1]), expected.shape[1]
         guesses = [model(part.to(device), last=slots).argmax(-1).cpu() for part in tokens.split(step)]
         right = torch.cat(guesses) == expected
-        rows.append(
-            {
-                "length": length,
-                "right": int(right.sum()),
-                "symbols": right.numel(),
-                "whole": int(right.all(1).sum()),
-                "samples": samples,
-            }
-        )
+        counts = {"right": int(right.sum()), "symbols": right.numel(), "whole": int(right.all(1).sum())}
+        rows.append({"length": length} | counts | {"samples": samples})
     return rows
 
 
-def _untrained(run_spec: RunSpec, lengths: tuple[int, ...], samples: int) -> list[dict[str, Any]]:
+def _untrained(run_spec: RunSpec, lengths: tuple[int, ...], samples: int) -> Rows:
     found = solved(untrained(run_spec), run_spec.task, lengths, samples, run_spec.seed)
     common = {"task": _name(run_spec), "encoding": UNTRAINED, "seed": run_spec.seed}
     return [common | row | {"run": UNTRAINED} for row in found]
@@ -185,16 +175,9 @@ def accuracy(frame: pd.DataFrame) -> pd.DataFrame:
                     f"{name} on {task} with seed {seed} was asked at {sorted(own['length'])}, others at "
                     f"{lengths}; ask all models at the same lengths"
                 )
-            rows.append(
-                {
-                    "task": task,
-                    "encoding": name,
-                    "seed": seed,
-                    **common,
-                    "accuracy": float((own["right"] / own["symbols"]).mean()),
-                    "whole": float((own["whole"] / own["samples"]).mean()),
-                }
-            )
+            shares = {"accuracy": own["right"] / own["symbols"], "whole": own["whole"] / own["samples"]}
+            means = {column: float(values.mean()) for column, values in shares.items()}
+            rows.append({"task": task, "encoding": name, "seed": seed} | common | means)
     return pd.DataFrame(rows)
 
 
@@ -205,7 +188,6 @@ def _part(frame: pd.DataFrame) -> np.ndarray:
 EXPERIMENT = Experiment(
     name="algorithms",
     sections=("algorithms",),
-    recipe=lambda profile: profile.algorithms.recipe.name,
     asked=asked,
     measure=lambda profile, runs, cache: {"algorithms_answers": answers(profile, runs)},
     frames=("algorithms_answers",),

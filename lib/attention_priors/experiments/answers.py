@@ -1,54 +1,49 @@
-"""What trained models answer to passkey prompts, each length asked once and kept beside the run."""
+"""What trained models answer to passkey prompts, each length asked once and kept beside the run; and to addresses."""
 
 from __future__ import annotations
 
 import math
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
 
-from ..config import Evaluation
-from ..evaluation import passkey_samples
+from .. import runtime
+from ..config import Evaluation, Profile
+from ..evaluation import TOKENS_AT_ONCE, passkey_samples, reader
 from ..model import Transformer
 from ..positions.encodings import encoding
 from ..positions.priors import GeneralizedGaussian
 from ..positions.variants import Misread
-from ..tasks import passkey
-from ..training.extension import extend
+from ..tasks import addressing, passkey
 from ..training.runs import Run, RunSpec
 from .arms import trained
-from .experiment import Asked, Reading
-from .question import Question
+from .experiment import Asked, Opened, Question, Reading
+from .grid import Job, Rows, gather
 
-Rows = list[dict[str, Any]]
 Wanted = dict[RunSpec, dict[str, list[Evaluation]]]  # runs, the names under which each is asked, and what
 
 
-class Answers:
+class Answers(Opened):
     """The answers of a finished run's model under one name."""
 
     question = Question("passkey")
 
     def __init__(self, run: Run, name: str, form: passkey.Form) -> None:
-        self.run, self.name, self.form = run, name, form
-        row = encoding(name)
-        self.local = run.spec.recipe.length if row.local else None
-        self.extends = name != run.spec.model.encoding and not row.local
-        self.extension = row.settings if self.extends else None
-        self.model: Transformer | None = None
+        super().__init__(run, name)
+        self.form = form
 
     def __call__(self, length: int, samples: int) -> Rows:
         """The rows of `passkey_samples`."""
 
         def measure() -> Rows:
-            self.model = self.model or self._open()
             return passkey_samples(self.model, length, samples, self.run.spec.seed, self.form, self.local)
 
         return self.question.put(self.run, (length, samples, self.form, self.local, self.extension), measure)
-
-    def _open(self) -> Transformer:
-        model = self.run.model()
-        return extend(model, self.name, self.run.spec.recipe.length) if self.extends else model
 
 
 class MisreadAnswers(Answers):
@@ -56,8 +51,9 @@ class MisreadAnswers(Answers):
 
     question = Question("passkey-misread")
 
-    def _open(self) -> Transformer:
-        return misread(super()._open())
+    @cached_property
+    def model(self) -> Transformer:
+        return misread(super().model)
 
 
 def misread(model: Transformer) -> Transformer:
@@ -77,11 +73,14 @@ def cost(run: RunSpec, evaluations: int) -> tuple[int, bool, bool]:
     return evaluations, row.prior is not None, row.ssmax
 
 
-def train_and_answer(spec: RunSpec, runs: str, device: str, wanted: dict[str, list[Evaluation]]) -> Rows:
-    """One model: train it if it is not in the store, then answer what has not been answered yet.
+def train_and_answer(
+    spec: RunSpec, runs: str, device: str, wanted: dict[str, list[Evaluation]], about: dict[str, Any] | None = None
+) -> Rows:
+    """One model, trained and answered where the store lacks it.
 
     `wanted` maps the names under which the model is evaluated (RoPE Local uses RoPE's weights) to evaluations. Lengths
     beyond what an encoding is defined for are left out, and those beyond `give_up` lengths in a row without a hit.
+    `about` stands in every row.
     """
     run, record = trained(spec, runs, device)
     form = "hard" if spec.task.endswith("hard") else "plain"
@@ -94,10 +93,17 @@ def train_and_answer(spec: RunSpec, runs: str, device: str, wanted: dict[str, li
             if length > longest or 0 < asked.give_up <= missed:
                 break
             found = answers(length, asked.samples)
-            common = {"form": form, "encoding": name, "seed": spec.seed, "length": length}
+            common = (about or {}) | {"form": form, "encoding": name, "seed": spec.seed, "length": length}
             rows += [common | row | {"run": record["key"]} for row in found]
             missed = 0 if any(row["correct"] for row in found) else missed + 1
     return rows
+
+
+def answers(profile: Profile, runs: Path, wanted: Wanted, label: str, *more: Job) -> pd.DataFrame:
+    """Train what is missing, then ask; then `more`. The longest jobs come first."""
+    order = sorted(wanted, key=lambda run: cost(run, sum(map(len, wanted[run].values()))), reverse=True)
+    jobs = [Job(run.name, train_and_answer, (run, str(runs), profile.device, wanted[run])) for run in order]
+    return gather([*jobs, *more], profile, label)
 
 
 def readings(runs: Wanted) -> Asked:
@@ -111,6 +117,18 @@ def readings(runs: Wanted) -> Asked:
         ]
         for spec, names in runs.items()
     }
+
+
+@torch.inference_mode()
+def addressed(
+    model: Transformer, spec: RunSpec, length: int, samples: int, stream: str
+) -> tuple[Int[Tensor, "texts queries"], Bool[Tensor, "texts queries"]]:
+    """Addresses, all asked equally often, and which are answered; texts depend on (seed, stream, length) alone."""
+    reach, generator = spec.model.vocabulary - addressing.SYMBOLS, runtime.generator(spec.seed, f"{stream}/{length}")
+    questions = addressing.questions(length, addressing.even(samples, reach, generator), reach, generator)
+    step = max(1, TOKENS_AT_ONCE // length)
+    parts = [questions.part(start, start + step) for start in range(0, samples, step)]
+    return questions.addresses, torch.cat([addressing.right(model, part, backend=reader(model)) for part in parts])
 
 
 def reached(accuracies: pd.Series, accuracy: float) -> int:

@@ -12,11 +12,11 @@ import torch
 from pydantic import PositiveFloat
 
 from .. import runtime
-from ..config import Extension, ModelConfig, Profile, Recipe
+from ..config import Evaluation, Extension, ModelConfig, Profile, Recipe, Size
 from ..corpora import hub, packing
 from ..model import Transformer
 from ..positions.encodings import encoding
-from ..tasks import copying, passkey
+from ..tasks import addressing, copying, passkey
 from ..training.runs import Run, RunSpec, build
 
 Corpus = tuple[packing.PackedCorpus, Path]  # and the file that holds it
@@ -25,6 +25,7 @@ OURS = "bam-ssmax"
 UNTRAINED = "untrained"  # the control: a model before training
 OWN = "own"  # weights, not those of another encoding
 FIXED, VARIED = "one length", "varied lengths"  # of training texts
+ENDLESS = {"target": None, "gate": None, "cooldown": 0}  # of a recipe that takes all of its steps
 RIGHT, WRONG = 0.9, 0.5  # accuracy at the training length, and at a shorter one, of what has learned a table
 
 
@@ -32,6 +33,23 @@ def check_rates(name: str, rates: Rates, encodings: Sequence[str]) -> None:
     """ValueError for rates of rows that a section does not train."""
     if unknown := [each for each in rates if each not in encodings]:
         raise ValueError(f"{name}: {', '.join(unknown)}, which encodings lacks; name rows of encodings alone")
+
+
+def check_prompts(**asked: Evaluation) -> None:
+    """ValueError for lengths that hold no passkey prompt."""
+    for name, each in asked.items():
+        for length in each.lengths:
+            if length < passkey.SHORTEST:
+                raise ValueError(f"{name}.lengths: {length}, but a prompt takes {passkey.SHORTEST} tokens or more")
+
+
+def check_methods(methods: Sequence[str], far: Sequence[str], known: Sequence[str]) -> None:
+    """ValueError for ways to read chunks that there are not, or that are asked only far."""
+    for name in methods:
+        if name not in known:
+            raise ValueError(f"methods: unknown method {name!r}; choose from {', '.join(known)}")
+    if missing := [name for name in far if name not in methods]:
+        raise ValueError(f"far_methods: {missing[0]!r} is none of the methods; add it there too")
 
 
 def is_table(accuracy: pd.Series, trained: int) -> bool:
@@ -52,14 +70,18 @@ def passkey_run(profile: Profile, name: str, seed: int, hard: bool = False) -> R
     return RunSpec(task=task, model=model, recipe=settings.recipe, seed=seed)
 
 
+def address_run(profile: Profile, size: Size, recipe: Recipe, name: str, seed: int) -> RunSpec:
+    """The training run of an encoding on the addresses of the section `division`."""
+    vocabulary = addressing.vocabulary(profile.division.reach)
+    model = ModelConfig(vocabulary=vocabulary, encoding=name, **size.model_dump())
+    return RunSpec(task="addressing", model=model, recipe=recipe, seed=seed)
+
+
 def copying_run(profile: Profile, name: str, seed: int) -> RunSpec:
     """The training run of an encoding on the mixture of copies, at the rates of its best trial."""
     settings, recipe = profile.copying, profile.copying.recipe
     model = ModelConfig(vocabulary=copying.SYMBOLS, encoding=name, **settings.size.model_dump())
-    rates = {
-        "rate": settings.rates.get(name, 1.0) * recipe.rate,
-        "prior_rate": settings.prior_rates.get(name, 1.0) * recipe.prior_rate,
-    }
+    rates = own_rates(recipe, settings.rates, settings.prior_rates, name)
     return RunSpec(task="copying", model=model, recipe=recipe.model_copy(update=rates), seed=seed)
 
 
@@ -92,6 +114,24 @@ def unread(profile: Profile) -> Corpus:
     return packing.PackedCorpus(empty, np.zeros(1, dtype=np.int64), empty, meta), Path("unread.npz")
 
 
+def resized(spec: RunSpec, size: Size) -> RunSpec:
+    """The run with a model of another size."""
+    return spec.model_copy(update={"model": spec.model.model_copy(update=size.model_dump())})
+
+
+def changed(spec: RunSpec, **recipe: Any) -> RunSpec:
+    """The run with some settings of its recipe changed."""
+    return spec.model_copy(update={"recipe": spec.recipe.model_copy(update=recipe)})
+
+
+def own_rates(recipe: Recipe, rates: Rates, prior_rates: Rates, name: str) -> dict[str, float]:
+    """The rates of an encoding, which are given in units of the recipe's."""
+    return {
+        "rate": rates.get(name, 1.0) * recipe.rate,
+        "prior_rate": prior_rates.get(name, 1.0) * recipe.prior_rate,
+    }
+
+
 def longer(recipe: Recipe, multiple: int) -> Recipe:
     """The recipe at `multiple` times the length, with as many tokens a step. ValueError where texts do not divide."""
     if recipe.batch % (multiple * recipe.accumulate):
@@ -112,16 +152,8 @@ def stretched(recipe: Recipe, multiple: int) -> Recipe:
 
 def extended(spec: RunSpec, extension: Extension, name: str | None = None) -> RunSpec:
     """A short training from the weights of `spec` on longer texts, as the encoding `name` (default: its own)."""
-    recipe = longer(spec.recipe, extension.factor).model_copy(
-        update={
-            "steps": extension.steps,
-            "warmup": extension.warmup,
-            "rate": extension.rate * spec.recipe.rate,
-            "target": None,
-            "gate": None,
-            "cooldown": 0,
-        }
-    )
+    change = {"steps": extension.steps, "warmup": extension.warmup, "rate": extension.rate * spec.recipe.rate}
+    recipe = longer(spec.recipe, extension.factor).model_copy(update=change | ENDLESS)
     model = spec.model.model_copy(update={"encoding": name or spec.model.encoding})
     return spec.model_copy(update={"model": model, "recipe": recipe, "start": spec})
 

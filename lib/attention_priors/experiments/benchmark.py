@@ -13,10 +13,10 @@ from ..config import Encodings, Frozen, Profile
 from ..evaluation import share_interval
 from ..positions.encodings import encoding
 from ..training.runs import Run
-from .answers import Wanted, cost, reached, readings, train_and_answer
-from .arms import OWN, Corpus, passkey_run
-from .experiment import Asked, Experiment, Frames
-from .grid import Job, gather
+from .answers import Wanted, answers, reached, readings
+from .arms import OWN, passkey_run
+from .experiment import Experiment, Frames
+from .seeds import carry, spread
 from .tails import tails
 
 MULTIPLES = (1, 4, 16, 64)
@@ -39,22 +39,15 @@ def wanted(profile: Profile) -> Wanted:
     return made
 
 
-def asked(profile: Profile, _: Corpus | None = None) -> Asked:
-    return readings(wanted(profile))
-
-
 def counts(profile: Profile, runs: Path) -> pd.DataFrame:
     """Train what is missing, then answer prompts: hits and prompts per encoding, seed and length."""
-    every = wanted(profile)
-    order = sorted(every, key=lambda run: cost(run, len(every[run])), reverse=True)
-    jobs = [Job(run.name, train_and_answer, (run, str(runs), profile.device, every[run])) for run in order]
-    answers = gather(jobs, profile, "all encodings")
+    found = answers(profile, runs, wanted(profile), "all encodings")
     missing = {(name, seed) for name in profile.benchmark.encodings for seed in profile.seeds_for(name)}
-    missing -= set(zip(answers["encoding"], answers["seed"], strict=True))
+    missing -= set(zip(found["encoding"], found["seed"], strict=True))
     if missing:
         raise ValueError(f"no answers of {sorted(missing)}; a benchmark leaves no encoding and no seed out")
-    made = answers.groupby(["encoding", "seed", "length"])["correct"].agg(correct="sum", samples="size").reset_index()
-    keys = answers.groupby(["encoding", "seed"])["run"].first()
+    made = found.groupby(["encoding", "seed", "length"])["correct"].agg(correct="sum", samples="size").reset_index()
+    keys = found.groupby(["encoding", "seed"])["run"].first()
     keys = [keys[name, seed] for name, seed in zip(made["encoding"], made["seed"], strict=True)]
     return made.assign(trained=profile.passkey.recipe.length, run=keys)
 
@@ -94,24 +87,10 @@ def by_length(frame: pd.DataFrame) -> pd.DataFrame:
             low, high = (np.nan, np.nan)
             if state == "asked":
                 low, high = share_interval(np.nan_to_num(hits), [samples[length]] * len(hits))
-            rows.append(
-                {
-                    "encoding": name,
-                    "family": row.family,
-                    "borrows": row.trained_as or OWN,
-                    "length": length,
-                    "trained": trained,
-                    "seeds": len(hits),
-                    "asked": asked,
-                    "samples": samples[length],
-                    "mean": values.mean(),
-                    "low": low,
-                    "high": high,
-                    "worst": values.min(),
-                    "best": values.max(),
-                    "state": state,
-                }
-            )
+            about = {"encoding": name, "family": row.family, "borrows": row.trained_as or OWN}
+            about |= {"length": length, "trained": trained}
+            counts = {"seeds": len(hits), "asked": asked, "samples": samples[length]}
+            rows.append(about | counts | spread(values, (low, high)) | {"state": state})
     return pd.DataFrame(rows)
 
 
@@ -129,16 +108,8 @@ def reach(frame: pd.DataFrame, accuracy: float = 0.8) -> pd.DataFrame:
         longest = reached(found, accuracy)
         last = group.loc[group["length"].idxmax()]
         limit = int(last["length"]) if last["correct"] else min(max(lengths), row.longest or max(lengths))
-        rows.append(
-            {
-                "encoding": name,
-                "family": row.family,
-                "seed": seed,
-                "reach": longest,
-                "longest_tested": limit,
-                "trained": int(group["trained"].iloc[0]),
-            }
-        )
+        about = {"encoding": name, "family": row.family, "seed": seed}
+        rows.append(about | {"reach": longest, "longest_tested": limit} | carry(group, "trained"))
     return pd.DataFrame(rows)
 
 
@@ -186,8 +157,7 @@ def summary(frame: pd.DataFrame, reached: pd.DataFrame, profile: Profile, runs: 
 EXPERIMENT = Experiment(
     name="benchmark",
     sections=("benchmark", "passkey"),
-    recipe=lambda profile: profile.passkey.recipe.name,
-    asked=asked,
+    asked=lambda profile, _: readings(wanted(profile)),
     measure=measure,
     frames=("encodings_counts", "encodings_summary", "encodings_tails"),
     derive={

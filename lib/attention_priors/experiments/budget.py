@@ -230,36 +230,16 @@ def shown(budget: Budget, profile: Profile) -> str:
     columns = "{:<19}{:>6}  {:<18}{:>9}{:>9}{:>8}{:>9}{:>8}{:>10}{:>9}"
     lines = [f"profile {profile.name}: hours of one GPU of the H100 class at {UTILISATION:.0%} of its peak, at most"]
     lines.append(columns.format(*heads))
+
+    def line(part: str, row: Any, parameters: str = "", *memory: float) -> str:
+        work = (f"{row.tokens:.2g}", f"{row.operations:.2g}", f"{row.hours:.1f}", f"{row.read:.2g}")
+        sizes = [f"{each / 1e9:.1f}" for each in memory] or ("", "")
+        return columns.format(part, int(row.runs), parameters, *work, f"{row.read_hours:.1f}", *sizes)
+
     for row in budget.parts.itertuples():
-        lines.append(
-            columns.format(
-                row.part,
-                row.runs,
-                row.parameters,
-                f"{row.tokens:.2g}",
-                f"{row.operations:.2g}",
-                f"{row.hours:.1f}",
-                f"{row.read:.2g}",
-                f"{row.read_hours:.1f}",
-                f"{row.memory / 1e9:.1f}",
-                f"{row.read_memory / 1e9:.1f}",
-            )
-        )
+        lines.append(line(row.part, row, row.parameters, row.memory, row.read_memory))
     total = budget.parts[["runs", "tokens", "operations", "hours", "read", "read_hours"]].sum()
-    lines.append(
-        columns.format(
-            "all",
-            int(total["runs"]),
-            "",
-            f"{total['tokens']:.2g}",
-            f"{total['operations']:.2g}",
-            f"{total['hours']:.1f}",
-            f"{total['read']:.2g}",
-            f"{total['read_hours']:.1f}",
-            "",
-            "",
-        )
-    )
+    lines.append(line("all", total))
     together = total["hours"] + total["read_hours"]
     lines.append(f"together {together:.1f} hours; language models are meant for {profile.processes} process(es)")
     return "\n".join([*lines, *(f"note: {note}" for note in budget.notes)])

@@ -14,13 +14,12 @@ from pydantic import Field, model_validator
 
 from .. import evaluation
 from ..config import Encodings, Evaluation, Frozen, Profile, Seeds
-from ..tasks import passkey
 from ..training.runs import RunSpec
-from .answers import Rows, Wanted, cost, readings, train_and_answer
-from .arms import FIXED, VARIED, Corpus, is_table, passkey_run
+from .answers import Wanted, cost, readings, train_and_answer
+from .arms import FIXED, VARIED, Corpus, changed, check_prompts, is_table, passkey_run
 from .experiment import Asked, Experiment, Frames
 from .grid import Job, gather
-from .seeds import carry, over_seeds
+from .seeds import answered, carry, over_seeds
 
 
 class Settings(Frozen):
@@ -33,20 +32,17 @@ class Settings(Frozen):
 
     @model_validator(mode="after")
     def _holds_a_key(self) -> Self:
-        for length in self.evaluation.lengths:
-            if length < passkey.SHORTEST:
-                raise ValueError(f"evaluation.lengths: {length}, but a prompt takes {passkey.SHORTEST} tokens or more")
+        check_prompts(evaluation=self.evaluation)
         return self
 
 
 def fixed(spec: RunSpec) -> RunSpec:
     """The run on whole prompts of the recipe's length alone; its gate asks there, as many prompts in all."""
-    recipe = spec.recipe
-    gate = recipe.gate
+    gate = spec.recipe.gate
     if gate is not None:
-        asked = {"lengths": (recipe.length,), "samples": gate.samples * len(gate.lengths)}
+        asked = {"lengths": (spec.recipe.length,), "samples": gate.samples * len(gate.lengths)}
         gate = gate.model_copy(update=asked)
-    return spec.model_copy(update={"recipe": recipe.model_copy(update={"varied": None, "gate": gate})})
+    return changed(spec, varied=None, gate=gate)
 
 
 def wanted(profile: Profile) -> dict[str, Wanted]:
@@ -70,29 +66,18 @@ def naming(profile: Profile, _: Corpus | None = None) -> dict[RunSpec, str]:
     return {spec: f"confound/{spec.model.encoding}/{spec.seed}" for spec in wanted(profile)[FIXED]}
 
 
-def answer(training: str, *job: object) -> Rows:
-    """`train_and_answer` with the way of training beside each row."""
-    return [{"training": training} | row for row in train_and_answer(*job)]
-
-
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """A row per way of training, encoding, seed and length: prompts answered, with the exact binomial interval."""
     every = [(training, spec, asks) for training, each in wanted(profile).items() for spec, asks in each.items()]
     every.sort(key=lambda one: cost(one[1], 1), reverse=True)
-    jobs = [Job(spec.name, answer, (training, spec, str(runs), profile.device, asks)) for training, spec, asks in every]
+    jobs = [
+        Job(spec.name, train_and_answer, (spec, str(runs), profile.device, asks, {"training": training}))
+        for training, spec, asks in every
+    ]
     rows = gather(jobs, profile, "one length against many")
 
     def say(group: pd.DataFrame) -> dict:
-        right, n = int(group["correct"].sum()), len(group)
-        low, high = evaluation.binomial_interval(right, n)
-        return {
-            "correct": right,
-            "samples": n,
-            "accuracy": right / n,
-            "low": low,
-            "high": high,
-            "run": group["run"].iloc[0],
-        }
+        return answered(int(group["correct"].sum()), len(group)) | carry(group, "run")
 
     made = over_seeds(rows, ("training", "encoding", "seed", "length"), say, sort=True)
     return {"passkey_confound": made.assign(trained=profile.passkey.recipe.length)}
@@ -116,13 +101,12 @@ def between(frame: pd.DataFrame) -> pd.DataFrame:
             found |= {name: rows["accuracy"].mean(), f"{name}_low": low, f"{name}_high": high}
         return found | {"table": sum(is_table(own, trained) for own in models.values())}
 
-    return over_seeds(frame, ("training", "encoding"), say, sort=True).assign(**carry(frame, "trained"))
+    return over_seeds(frame, ("training", "encoding"), say, "trained", sort=True)
 
 
 EXPERIMENT = Experiment(
     name="confound",
     sections=("confound", "passkey"),
-    recipe=lambda profile: profile.passkey.recipe.name,
     naming=naming,
     asked=asked,
     measure=measure,

@@ -14,6 +14,7 @@ from .. import runtime
 from ..corpora.genome import BASES
 from ..model import Cache, Transformer
 from ..positions.priors import KeyPrior, Product
+from .grid import Rows
 
 DRAWS = 2000
 GC = tuple(BASES.index(letter) for letter in "GC")
@@ -93,7 +94,7 @@ def spread(
         return (x * y).sum(1) / np.sqrt((x**2).sum(1) * (y**2).sum(1))
 
 
-def rows(made: np.ndarray, true: np.ndarray, before: np.ndarray, **about: Any) -> list[dict[str, Any]]:
+def rows(made: np.ndarray, true: np.ndarray, before: np.ndarray, **about: Any) -> Rows:
     """A row per text and piece: G and C of what was written, of what follows there, and of the beginning."""
     return [
         about

@@ -26,10 +26,9 @@ from ..positions.priors import Prior
 from ..tasks import copying
 from ..training.runs import RunSpec
 from .arms import Corpus, Rates, check_rates, copying_run, trained
-from .experiment import Asked, Experiment, Reading
-from .grid import Job, run_all
+from .experiment import Asked, Experiment, Question, Reading
+from .grid import Rows, gather_tables, per_run
 from .induced import induced, sides
-from .question import Question
 from .seeds import over_seeds
 
 MAPPED = 32  # queries and keys of the drawn decomposition
@@ -84,12 +83,8 @@ def asked(profile: Profile, _: Corpus | None = None) -> Asked:
 def measure(profile: Profile, runs: Path, cache: Path) -> dict[str, pd.DataFrame]:
     """Frames `copying_losses` (a row per model and length), `copying_heads` (per head), `copying_map` (one model)."""
     settings = profile.copying
-    jobs = [
-        Job(run.name, train_and_look, (run, str(runs), profile.device, settings.lengths, settings.texts))
-        for run in asked(profile)
-    ]
-    found = run_all(jobs, profile.workers, profile.threads, "copying")
-    parts = {name: pd.DataFrame([row for one in found for row in one[name]]) for name in ("losses", "heads", "map")}
+    jobs = per_run(train_and_look, asked(profile), runs, profile.device, settings.lengths, settings.texts)
+    parts = gather_tables(jobs, profile, "copying")
     drawn = next(name for name in settings.encodings if _splits(name))
     first = parts["map"][(parts["map"]["encoding"] == drawn) & (parts["map"]["seed"] == min(settings.seeds))]
     trained_at = {"trained": settings.recipe.length}
@@ -107,7 +102,7 @@ def _splits(name: str) -> bool:
 
 
 def train_and_look(run_spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...], texts: int) -> dict[str, Any]:
-    """One model: train it if it is not in the store, then measure what has not been measured yet."""
+    """One model, trained and measured where the store lacks it."""
     run, record = trained(run_spec, runs, device)
     asked = run_spec.recipe.length, lengths, texts, run_spec.seed
     found = COPYING.put(run, (lengths, texts), lambda: look(run.model(), *asked))
@@ -147,7 +142,7 @@ def look(model: Transformer, length: int, lengths: Sequence[int], texts: int, se
     return {"losses": losses, "heads": _heads(prior, weights.mean(0), length), "map": _parts(prior, weights, length)}
 
 
-def _heads(prior: Prior | None, maps: Tensor, length: int) -> list[dict[str, Any]]:
+def _heads(prior: Prior | None, maps: Tensor, length: int) -> Rows:
     """Per head: prior and attention mass on the first key and at lag 1, and where κ and u have their peaks.
 
     Means over the queries from the fourth on, to which the two keys and one between are three. `below`: the share of
@@ -172,7 +167,7 @@ def _heads(prior: Prior | None, maps: Tensor, length: int) -> list[dict[str, Any
     return rows
 
 
-def _parts(prior: Prior | None, weights: Tensor, length: int) -> list[dict[str, Any]]:
+def _parts(prior: Prior | None, weights: Tensor, length: int) -> Rows:
     """Content, κ and u at the first queries and keys of each head.
 
     Content is ln p - ln π, the mean over texts, less its mean over the row: the logits <q, k> / sqrt(d).
@@ -198,26 +193,24 @@ def judged(losses: pd.DataFrame, heads: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (name, seed), own in losses.groupby(["encoding", "seed"], sort=False):
         mine = heads[(heads["encoding"] == name) & (heads["seed"] == seed)]
+        far, trained_at = int(own["length"].max()), int(own["trained"].iloc[0])
         at = own.set_index("length")
-        trained_at = int(own["trained"].iloc[0])
+        here = at.loc[trained_at]
         first, previous = mine.loc[mine["prior_first"].idxmax()], mine.loc[mine["prior_previous"].idxmax()]
         rows.append(
             {
                 "encoding": name,
                 "seed": seed,
                 "trained": trained_at,
-                "nll": at.loc[trained_at, "nll"],
-                "excess": at.loc[trained_at, "excess"],
-                "expected": at.loc[trained_at, "expected"],
-                "one_copy": at.loc[trained_at, "one_copy"],
-                "copied": at.loc[trained_at, "excess"] <= copying.NEAR,
+                **{name: here[name] for name in ("nll", "excess", "expected", "one_copy")},
+                "copied": here["excess"] <= copying.NEAR,
                 "prior_first": first["prior_first"],
                 "prior_previous": previous["prior_previous"],
                 "u_peak": int(first["u_peak"]),
                 "kappa_peak": int(previous["kappa_peak"]),
                 "below": previous["below"],
-                "longest": int(own["length"].max()),
-                "far": at.loc[own["length"].max(), "excess"],
+                "longest": far,
+                "far": at.loc[far, "excess"],
                 "steps": int(own["steps"].iloc[0]),
             }
         )
@@ -233,16 +226,14 @@ def by_length(losses: pd.DataFrame) -> pd.DataFrame:
             "excess": group["excess"].mean(),
             "worst": group["excess"].max(),
             "best": group["excess"].min(),
-            "trained": int(group["trained"].iloc[0]),
         }
 
-    return over_seeds(losses, ("encoding", "length"), say)
+    return over_seeds(losses, ("encoding", "length"), say, "trained")
 
 
 EXPERIMENT = Experiment(
     name="copying",
     sections=("copying",),
-    recipe=lambda profile: profile.copying.recipe.name,
     asked=asked,
     measure=measure,
     frames=("copying_losses", "copying_heads", "copying_map"),

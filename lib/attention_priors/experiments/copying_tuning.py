@@ -2,8 +2,7 @@
 
     python -m attention_priors.experiments.copying_tuning        write data/tuning/copying.csv (some minutes)
 
-Every row has three trials on a seed that no profile uses: the recipe's rate, twice that and half of it; a row that
-trains a prior has an eighth of the prior's rate in place of the half. The notebook learned_spectra shows the file.
+As in `tuning`, but that a row that trains a prior has an eighth of the prior's rate in place of the half.
 """
 
 from __future__ import annotations
@@ -41,9 +40,9 @@ def grid(profile: Profile, runs: Path) -> pd.DataFrame:
 def trial(profile: Profile, name: str, rate: float, prior: float, runs: str) -> dict[str, Any]:
     """One run and how far from the best prediction it ends."""
     usual, recipe = arms.copying_run(profile, name, SEED), profile.copying.recipe
-    changed = {"rate": rate * recipe.rate, "prior_rate": prior * recipe.prior_rate}
-    run = Run(usual.model_copy(update={"recipe": recipe.model_copy(update=changed)}), runs, runtime.device("cpu"))
-    row = {"encoding": name, "seed": SEED, **changed}
+    rates = {"rate": rate * recipe.rate, "prior_rate": prior * recipe.prior_rate}
+    run = Run(arms.changed(usual, **rates), runs, runtime.device("cpu"))
+    row = {"encoding": name, "seed": SEED, **rates}
     if tuning.ended(run) is None:
         return row
     found = copying.look(run.model(), recipe.length, (recipe.length,), TEXTS, SEED)

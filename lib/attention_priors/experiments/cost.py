@@ -1,22 +1,14 @@
 """What a training step costs in time and memory: a rotation and Goat's prior through the same attention kernel.
 
-| way                 | position                             | attention                             |
-|---------------------|--------------------------------------|---------------------------------------|
-| `rope`              | RoPE                                 | torch's fused kernel                  |
-| `goat`              | coordinates of queries and keys      | the same                              |
-| `goat, stored bias` | an L x L bias for each head          | what torch has for a trained mask     |
-| `rope, math`        | RoPE                                 | torch's unfused kernel                |
-| `goat, math`        | coordinates of queries and keys      | the same                              |
-
-Goat's public benchmark reads its baseline's memory after a run that forces the unfused kernel: `rope, math`.
+Goat's prior is in coordinates of queries and keys, which torch's fused kernel takes as it takes RoPE, or an L x L bias
+for each head, for which torch has what it has for a trained mask; "math" is torch's unfused kernel. Goat's public
+benchmark reads its baseline's memory after a run that forces the unfused kernel: `rope, math`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -30,7 +22,8 @@ from ..config import ModelConfig, Size
 from ..corpora.genome import BASES
 from ..model import Transformer
 from ..positions.priors import Prior
-from .memory import peak
+from .grid import Rows
+from .memory import in_turn, peak
 
 STORED = "stored"
 FUSED, MATH = (SDPBackend.FLASH_ATTENTION,), (SDPBackend.MATH,)
@@ -84,27 +77,20 @@ def stepper(way: str, size: Size, length: int, device: torch.device) -> Callable
     return step
 
 
-def cost(size: Size, lengths: Iterable[int], device: torch.device, rounds: int = ROUNDS) -> list[dict[str, Any]]:
+def cost(size: Size, lengths: Iterable[int], device: torch.device, rounds: int = ROUNDS) -> Rows:
     """Milliseconds of a training step on one text by way, length and round, all ways in turn; MB at the peak.
 
-    One round warms up. The median over rounds is what to read: load and clock of the machine hit a round's ways alike.
+    The median over rounds is what to read (`memory.in_turn`).
     """
     made = []
     with _offered():
         for length in lengths:
             steps = {way: stepper(way, size, length, device) for way in WAYS}
             held = {way: peak(step, device) / 2**20 for way, step in steps.items()}
-            for turn in range(-1, rounds):
-                for way, step in steps.items():
-                    begun = time.perf_counter()
-                    step()
-                    if device.type == "cuda":
-                        torch.cuda.synchronize(device)
-                    taken = 1000 * (time.perf_counter() - begun)
-                    if turn >= 0:
-                        made.append(
-                            {"way": way, "length": length, "round": turn, "milliseconds": taken, "memory": held[way]}
-                        )
+            made += [
+                {"way": way, "length": length, "round": turn, "milliseconds": taken, "memory": held[way]}
+                for way, turn, taken in in_turn(steps, rounds, device)
+            ]
     return made
 
 

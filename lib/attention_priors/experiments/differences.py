@@ -1,20 +1,24 @@
-"""What carries retrieval beyond the training length: paired differences between rows of the benchmark.
+"""What carries retrieval beyond the training length: paired differences between rows of the benchmark, and their power.
 
 Rows are grouped by the property in question: the shape of the prior, the sign of its exponent, whether it is trained,
 SSMax and what it scales. KERPLE power is BAM restricted to 0 < beta <= 2 and mu = 0 (X-3), from another start; the row
-`bam-bounded` is that from BAM's.
+`bam-bounded` is that from BAM's. Which difference so many seeds and prompts can show is told from the spread over seeds
+that was measured.
 """
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ..evaluation import difference_interval
+from ..theory.power import detectable
 from .experiment import Experiment
 from .gate import hits_at, passing
+from .grid import Rows
 
 MULTIPLES = (4, 16, 64)  # of the training length
 LEVEL = 0.95
@@ -62,6 +66,11 @@ COLUMNS = [
 ]
 
 
+SEEDS, PROMPTS = (3, 5), (20, 50)
+DRAWS = 1000  # experiments simulated
+POWERS = ["multiple", "length", "trained", "encodings", "of", "spread", "seeds", "prompts", "difference"]
+
+
 def differences(counts: pd.DataFrame) -> pd.DataFrame:
     """Accuracy of `ours` less that of `theirs` over the seeds of both that passed the gate, at each of MULTIPLES.
 
@@ -98,7 +107,7 @@ def _difference(ours: pd.Series, theirs: pd.Series, asked: int) -> dict[str, Any
     return {"seeds": len(seeds), "difference": value, "low": low, "high": high, "counts": counts}
 
 
-def _after_holm(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _after_holm(rows: Rows) -> Rows:
     """The rows with `differs` in place of `counts`: step down over the pairs that were compared."""
     left = [row for row in rows if row["counts"] is not None]
     found: list[int] = []
@@ -118,9 +127,45 @@ def _after_holm(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 EXPERIMENT = Experiment(
     name="differences",
     sections=("benchmark", "passkey"),
-    recipe=lambda profile: profile.passkey.recipe.name,
-    measure=lambda profile, runs, cache: {},
-    frames=(),
     needs=("encodings_counts",),
     derive={"encodings_differences": ("encodings_counts", differences)},
+)
+
+
+def spreads(counts: pd.DataFrame, length: int) -> pd.Series:
+    """The standard deviation over seeds of the accuracy of models, by encoding with two seeds or more that passed.
+
+    What so few prompts add to it, the mean of p (1 - p) / n, is taken off; 0 where the seeds differ by no more.
+    """
+    kept, found = passing(counts), {}
+    asked = counts.loc[counts["length"] == length, "samples"].max()
+    for name, own in kept.groupby("encoding", sort=False):
+        shares = hits_at(own, length).to_numpy() / asked
+        if len(shares) > 1:
+            own = shares.var(ddof=1) - (shares * (1 - shares)).mean() / (asked - 1)
+            found[name] = float(np.sqrt(max(0.0, own)))
+    return pd.Series(found, dtype=float)
+
+
+def shown(counts: pd.DataFrame) -> pd.DataFrame:
+    """A row per length of MULTIPLES, spread (the median over encodings and the largest), seeds and prompts: the
+    smallest difference that is found four times in five, NaN where none is or no encoding passed."""
+    trained, rows = int(counts["trained"].iloc[0]), []
+    for multiple in MULTIPLES:
+        if multiple * trained not in set(counts["length"]):
+            continue
+        found = spreads(counts, multiple * trained)
+        for of, spread in (("median", found.median()), ("largest", found.max())):
+            for seeds, prompts in itertools.product(SEEDS, PROMPTS):
+                least = detectable(spread, seeds, prompts, DRAWS) if len(found) else np.nan
+                about = multiple, multiple * trained, trained, len(found)
+                rows.append((*about, of, spread, seeds, prompts, least))
+    return pd.DataFrame(rows, columns=POWERS)
+
+
+POWER = Experiment(
+    name="power",
+    sections=("benchmark", "passkey"),
+    needs=("encodings_counts",),
+    derive={"power_measured": ("encodings_counts", shown)},
 )

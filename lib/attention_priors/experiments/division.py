@@ -10,25 +10,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import pandas as pd
 import torch
 from pydantic import Field, PositiveFloat, model_validator
 
 from .. import runtime
-from ..config import Encodings, Evaluation, Frozen, ModelConfig, Profile, Recipe, Seeds
-from ..evaluation import TOKENS_AT_ONCE, passkey_samples, reader
+from ..config import Encodings, Evaluation, Frozen, Profile, Recipe, Seeds
+from ..evaluation import passkey_samples
 from ..model import Transformer
 from ..positions.encodings import encoding, still
 from ..tasks import addressing, passkey
-from ..training.runs import RunSpec
-from .answers import Answers
-from .arms import Corpus, passkey_run, trained
-from .experiment import Asked, Experiment, Frames, Reading
+from ..training.runs import Run, RunSpec
+from .answers import Answers, addressed
+from .arms import Corpus, address_run, passkey_run, trained
+from .experiment import Asked, Experiment, Frames, Question, Reading
 from .gate import gated
-from .grid import Job, run_all
-from .question import Question
+from .grid import Rows, Tables, gather_tables, per_run
 
 RETRIEVAL, NEAR, FAR = "retrieval", "near addresses", "far addresses"  # near: inside a window of T/4
 AS_TRAINED, LATE = "as trained", "window of T"
@@ -81,10 +80,8 @@ class Settings(Frozen):
 def spec(profile: Profile, name: str, seed: int) -> RunSpec:
     """The run of an encoding on addresses."""
     settings, recipe = profile.division, profile.division.recipe
-    size = profile.passkey.size.model_dump()
-    model = ModelConfig(vocabulary=addressing.vocabulary(settings.reach), encoding=name, **size)
     recipe = recipe.model_copy(update={"prior_rate": settings.prior_rate or recipe.prior_rate})
-    return RunSpec(task="addressing", model=model, recipe=recipe, seed=seed)
+    return address_run(profile, profile.passkey.size, recipe, name, seed)
 
 
 def retrieval(profile: Profile) -> list[Evaluation]:
@@ -107,71 +104,55 @@ def asked(profile: Profile, _: Corpus | None = None) -> Asked:
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """Frames `division_answers` (both tasks), `division_heads` and `division_edits` (passkey models, opened)."""
-    settings, jobs = profile.division, []
-    where = str(runs), profile.device
-    for run in asked(profile):
-        job = address if run.task == "addressing" else retrieve
-        given = settings if run.task == "addressing" else (settings, retrieval(profile))
-        jobs.append(Job(run.name, job, (run, *where, given)))
-    found = run_all(jobs, profile.workers, profile.threads, "dividing the work")
-    tables = {name: [row for tables in found for row in tables.get(name, ())] for name in FRAMES}
-    return {name: pd.DataFrame(rows).assign(trained=profile.passkey.recipe.length) for name, rows in tables.items()}
+    jobs = per_run(train_and_ask, asked(profile), runs, profile.device, profile.division, retrieval(profile))
+    found = gather_tables(jobs, profile, "dividing the work")
+    return {name: frame.assign(trained=profile.passkey.recipe.length) for name, frame in found.items()}
 
 
-def address(run_spec: RunSpec, runs: str, device: str, settings: Settings) -> dict[str, list[dict[str, Any]]]:
-    """One model of addresses: train it if it is not in the store, then ask what has not been asked yet."""
+def train_and_ask(run_spec: RunSpec, runs: str, device: str, settings: Settings, asked: list[Evaluation]) -> Tables:
+    """One model, trained and asked where the store lacks it."""
     run, record = trained(run_spec, runs, device)
-    asked = settings.evaluation
-    rows = ADDRESSED.put(run, asked.model_dump(mode="json"), lambda: addressed(run.model(), run_spec, asked))
-    return {"division_answers": [_common(run_spec, record) | row for row in rows]}
+    of_addresses = run_spec.task == "addressing"
+    found = addresses(run, settings.evaluation) if of_addresses else passkeys(run, settings, asked)
+    common = {
+        "encoding": run_spec.model.encoding,
+        "seed": run_spec.seed,
+        "steps": record["steps"],
+        "run": record["key"],
+    }
+    return {name: [common | row for row in rows] for name, rows in found.items()}
 
 
-@torch.inference_mode()
-def addressed(model: Transformer, run_spec: RunSpec, evaluation: Evaluation) -> list[dict[str, Any]]:
-    """Right answers at each length, near addresses (a symbol less than T/4 back) and far ones apart.
+def addresses(run: Run, asked: Evaluation) -> Tables:
+    """What a model of addresses answers."""
+    rows = ADDRESSED.put(run, asked.model_dump(mode="json"), lambda: by_distance(run.model(), run.spec, asked))
+    return {"division_answers": rows}
 
-    The texts depend on (seed, length) alone, and all addresses are asked equally often.
-    """
-    reach, near = run_spec.model.vocabulary - addressing.SYMBOLS, run_spec.recipe.length // 4
-    rows = []
+
+def by_distance(model: Transformer, run_spec: RunSpec, evaluation: Evaluation) -> Rows:
+    """Right answers at each length, near addresses (a symbol less than T/4 back) and far ones apart."""
+    near, rows = run_spec.recipe.length // 4, []
     for length in evaluation.lengths:
-        generator = runtime.generator(run_spec.seed, f"addressed/{length}")
-        drawn = addressing.even(evaluation.samples, reach, generator)
-        questions = addressing.questions(length, drawn, reach, generator)
-        step = max(1, TOKENS_AT_ONCE // length)
-        parts = [questions.part(start, start + step) for start in range(0, evaluation.samples, step)]
-        right = torch.cat([addressing.right(model, part, backend=reader(model)) for part in parts])
-        back = questions.addresses + torch.arange(addressing.QUERIES)
+        addresses, right = addressed(model, run_spec, length, evaluation.samples, "addressed")
+        back = addresses + torch.arange(addressing.QUERIES)
         for task, which in ((NEAR, back < near), (FAR, back >= near)):
-            rows.append(
-                {"task": task, "length": length, "correct": int(right[which].sum()), "samples": int(which.sum())}
-            )
+            counts = {"correct": int(right[which].sum()), "samples": int(which.sum())}
+            rows.append({"task": task, "length": length} | counts)
     return rows
 
 
-def retrieve(
-    run_spec: RunSpec, runs: str, device: str, given: tuple[Settings, list[Evaluation]]
-) -> dict[str, list[dict[str, Any]]]:
-    """One model of passkeys: train it, ask it, open it."""
-    settings, evaluations = given
-    run, record = trained(run_spec, runs, device)
-    common, rows = _common(run_spec, record), []
-    answers = Answers(run, run_spec.model.encoding, "plain")
+def passkeys(run: Run, settings: Settings, evaluations: list[Evaluation]) -> Tables:
+    """What a model of passkeys answers, and what is found in it."""
+    rows, answers = [], Answers(run, run.spec.model.encoding, "plain")
     for length, samples in ((length, each.samples) for each in evaluations for length in each.lengths):
         right = sum(row["correct"] for row in answers(length, samples))
-        rows.append(common | {"task": RETRIEVAL, "length": length, "correct": right, "samples": samples})
+        rows.append({"task": RETRIEVAL, "length": length, "correct": right, "samples": samples})
     asked = settings.multiple, settings.prompts, PROMPTS
-    opened = OPENED.put(run, asked, lambda: _opened(run.model(), run_spec, settings))
-    return {"division_answers": rows} | {
-        name: [common | row for row in opened[name]] for name in ("division_heads", "division_edits")
-    }
+    opened = OPENED.put(run, asked, lambda: _opened(run.model(), run.spec, settings))
+    return {"division_answers": rows} | opened
 
 
-def _common(run_spec: RunSpec, record: dict[str, Any]) -> dict[str, Any]:
-    return {"encoding": run_spec.model.encoding, "seed": run_spec.seed, "steps": record["steps"], "run": record["key"]}
-
-
-def _opened(model: Transformer, run_spec: RunSpec, settings: Settings) -> dict[str, list[dict[str, Any]]]:
+def _opened(model: Transformer, run_spec: RunSpec, settings: Settings) -> Tables:
     seed, length = run_spec.seed, run_spec.recipe.length
     far = settings.multiple * length
     here, there = copied(model, length, seed), copied(model, far, seed)
@@ -180,33 +161,18 @@ def _opened(model: Transformer, run_spec: RunSpec, settings: Settings) -> dict[s
         for head in range(block.attention.heads):
             with without(model, layer, head):
                 left = _right(model, length, settings.prompts, seed)
-            heads.append(
-                {
-                    "layer": layer,
-                    "head": head,
-                    "rotated": int(head < block.attention.turned),
-                    "copied": round(float(here[layer, head]), 6),
-                    "far": far,
-                    "copied_far": round(float(there[layer, head]), 6),
-                    "whole": whole,
-                    "without": left,
-                    "samples": settings.prompts,
-                }
-            )
+            about = {"layer": layer, "head": head, "rotated": int(head < block.attention.turned)}
+            about |= {"copied": round(float(here[layer, head]), 6), "far": far}
+            about |= {"copied_far": round(float(there[layer, head]), 6)}
+            heads.append(about | {"whole": whole, "without": left, "samples": settings.prompts})
     name, edits = run_spec.model.encoding, []
     readings = {AS_TRAINED: model}
     if name in WINDOWED:
         readings[LATE] = windowed(model, WINDOWED[name], length)
     for edit, edited in readings.items():
         for asked in (length, far):
-            edits.append(
-                {
-                    "edit": edit,
-                    "length": asked,
-                    "correct": _right(edited, asked, settings.prompts, seed),
-                    "samples": settings.prompts,
-                }
-            )
+            right = _right(edited, asked, settings.prompts, seed)
+            edits.append({"edit": edit, "length": asked, "correct": right, "samples": settings.prompts})
     return {"division_heads": heads, "division_edits": edits}
 
 
@@ -321,7 +287,7 @@ FRAMES = ("division_answers", "division_heads", "division_edits")
 EXPERIMENT = Experiment(
     name="division",
     sections=("division", "passkey"),
-    recipe=lambda profile: f"{profile.passkey.recipe.name}, {profile.division.recipe.name}",
+    trained=("passkey", "division"),
     asked=asked,
     measure=measure,
     frames=FRAMES,

@@ -60,9 +60,7 @@ def _share(rows: pd.DataFrame) -> tuple[float, float, float]:
 EXPERIMENT = Experiment(
     name="elsewhere",
     sections=("division", "language", "needles"),
-    recipe=lambda profile: f"{profile.language.recipe.name}, {profile.needles.lessons[-1].recipe.name}",
-    measure=lambda profile, runs, cache: {},
-    frames=(),
+    trained=("language", "needles"),
     needs=NEEDS,
     derive={"division_elsewhere": (NEEDS, scores)},
 )

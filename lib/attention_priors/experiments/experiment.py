@@ -1,20 +1,29 @@
-"""What an experiment is: its settings, the runs it trains, what they are asked, the frames that come of it."""
+"""What an experiment is: its settings, the runs it trains, what they are asked, the frames that come of it.
+
+What a finished run's model is asked is asked once; the answer lies beside the run and is committed with it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pandas as pd
 
 from .. import runtime, store
 from ..config import Profile
+from ..model import Transformer
+from ..positions.encodings import encoding
 from ..store.registry import nearest
-from ..training.runs import RunSpec
+from ..training.extension import extend
+from ..training.runs import Run, RunSpec
 from .arms import Corpus, corpus, unread
 
 Frames = dict[str, pd.DataFrame]
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -29,10 +38,6 @@ class Reading:
 Asked = dict[RunSpec, list[Reading]]
 
 
-def _nothing(profile: Profile, corpus: Corpus) -> Asked:
-    return {}
-
-
 @dataclass(frozen=True)
 class Experiment:
     """Runs and the frames that are measured on them.
@@ -43,7 +48,8 @@ class Experiment:
     runs that go by another name than their own. `derive` gives more metrics: a source, which is a frame, a metric of
     another experiment in `needs`, or several of these, and a function of it. `exact` are the frames that no training
     enters, `optional` those of `needs` that a profile may lack: an empty frame stands there. `version`: raise it when
-    the same answers would give other frames.
+    the same answers would give other frames. `trained`: the sections whose recipes are behind the frames, or a word for
+    what is; else the first section that has a recipe.
     `answers`: the folder of the store where answers lie that belong to no run, None where they are not committed.
     Where a profile leaves it out (`Profile.without`), it has no runs and no frames.
 
@@ -51,11 +57,11 @@ class Experiment:
     """
 
     name: str
-    frames: tuple[str, ...]
-    measure: Callable[[Profile, Path, Path], Frames]
-    recipe: Callable[[Profile], str]
     sections: tuple[str, ...] = ()
-    asked: Callable[[Profile, Corpus], Asked] = _nothing
+    trained: tuple[str, ...] = ()
+    frames: tuple[str, ...] = ()
+    measure: Callable[[Profile, Path, Path], Frames] = lambda profile, runs, cache: {}
+    asked: Callable[[Profile, Corpus], Asked] = lambda profile, corpus: {}
     naming: Callable[[Profile, Corpus], Mapping[RunSpec, str]] | None = None
     derive: Mapping[str, tuple[str | tuple[str, ...], Callable[..., pd.DataFrame]]] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
@@ -99,6 +105,12 @@ class Experiment:
                 )
         return {name: found[name] for name in self.frames}
 
+    def recipe(self, profile: Profile) -> str:
+        """The recipes behind the frames by name, or the word for what is."""
+        sections = {name: getattr(profile, name) for name in self.sections}
+        known = {name: own.recipe.name for name, own in sections.items() if hasattr(own, "recipe")}
+        return ", ".join(known.get(name, name) for name in self.trained or list(known)[:1])
+
     @property
     def metrics(self) -> tuple[str, ...]:
         """The frames and what is derived from them."""
@@ -130,3 +142,36 @@ class Experiment:
 def sources(source: str | tuple[str, ...]) -> tuple[str, ...]:
     """The metrics that a derived one is made from."""
     return (source,) if isinstance(source, str) else source
+
+
+@dataclass(frozen=True)
+class Question:
+    """`name`: begins the name of the answer's file. `version`: raise it when the same model would answer otherwise."""
+
+    name: str
+    version: int = 1
+
+    def put(self, run: Run, given: Any, ask: Callable[[], Answer]) -> Answer:
+        """What `ask()` gives, or gave before. `given`: all that it depends on beside the weights, as plain data."""
+        key = store.key(self.name, self.version, given)
+        return store.kept_json(run.path / f"{self.name}-{key}.json", ask)
+
+
+class Opened:
+    """A finished run's model as it is read under one name; it is opened when the first question needs it.
+
+    `local`: the context of a row that reads its own weights with less; `extension`: the settings of one that extends
+    the weights of another.
+    """
+
+    def __init__(self, run: Run, name: str) -> None:
+        self.run, self.name = run, name
+        row = encoding(name)
+        self.local = run.spec.recipe.length if row.local else None
+        self.extends = name != run.spec.model.encoding and not row.local
+        self.extension = row.settings if self.extends else None
+
+    @cached_property
+    def model(self) -> Transformer:
+        model = self.run.model()
+        return extend(model, self.name, self.run.spec.recipe.length) if self.extends else model

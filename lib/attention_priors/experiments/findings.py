@@ -7,18 +7,18 @@ turn of what is committed: all findings stand. A correlation over a handful of e
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from .. import evaluation
+from ..evaluation import binomial_interval, seed_interval, share_interval
 from ..positions.encodings import encoding, still
 from .arms import FIXED, RIGHT, VARIED, WRONG, is_table
 from .correlation import spearman_permutation
 from .experiment import Experiment
 from .gate import hits_at, passing
 
-COLUMNS = ["finding", "more", "measured", "value", "low", "high", "figure", "notebook"]
 GOOD = 0.8  # the accuracy at which an encoding still answers
 LEVEL = 1.2  # times the best perplexity: who reads a long text about as well
 KNOWN = ("rope", "alibi", "nope")  # the encodings that readers look for first
@@ -31,13 +31,27 @@ FARTHEST = 64  # times the training length: what all are asked
 MENDS = {"sinks": "a window with four sinks", "yarn": "YaRN", "ntk": "the NTK-aware base"}  # nothing is trained
 
 
+class Finding(NamedTuple):
+    """A sentence, what else there is to say, and a number with its interval."""
+
+    finding: str
+    more: str = MISSED
+    measured: str = ""
+    value: float = np.nan
+    low: float = np.nan
+    high: float = np.nan
+
+
+COLUMNS = [*Finding._fields, "figure", "notebook"]
+
+
 def label(name: str) -> str:
     return encoding(name).label
 
 
 def share(hits: int, asked: int) -> tuple[float, float, float]:
     """A fraction of models with its exact interval."""
-    return hits / asked, *evaluation.binomial_interval(hits, asked)
+    return hits / asked, *binomial_interval(hits, asked)
 
 
 def layouts(names: Iterable[str]) -> dict[str, str]:
@@ -56,19 +70,19 @@ def layouts(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def dividing(models: pd.DataFrame) -> list:
+def dividing(models: pd.DataFrame) -> Finding:
     """Which compositions retrieve far and tell places: some heads or layers with a rotation, a window, or both.
 
     A row is a seed: its model of passkeys, and its model of addresses.
     """
-    kept, place = models[models["passed"].astype(bool)], ("division_models", "dividing_the_work")
+    kept = models[models["passed"].astype(bool)]
     passkeys = kept["at_longest_correct"] / kept["at_longest_samples"]
     addresses = kept["near_longest_correct"] / kept["near_longest_samples"]
     which = layouts(kept["encoding"].unique())
     kept = kept.assign(both=(passkeys >= GOOD) & (addresses >= GOOD), layout=kept["encoding"].map(which))
     counts = {name: (int(own["both"].sum()), len(own)) for name, own in kept.groupby("layout")}
     if not {"both", "rotation", "window"} <= counts.keys():
-        return ["Not every composition has a model that passed its gate.", MISSED, "share", *[np.nan] * 3, *place]
+        return Finding("Not every composition has a model that passed its gate.", measured="share")
     (good, models_of), (bare, unwindowed), (still_good, unrotated) = (
         counts[name] for name in ("both", "rotation", "window")
     )
@@ -95,7 +109,7 @@ def dividing(models: pd.DataFrame) -> list:
         f"rotate all heads, no head, or {'one layer' if layers else 'whole layers'} {int(others['both'].sum())} do "
         f"both{_exceptions(others[others['both']]['encoding'])}."
     )
-    return [said, more, "share of pairs that do both", *share(good, models_of), *place]
+    return Finding(said, more, "share of pairs that do both", *share(good, models_of))
 
 
 def _exceptions(names: pd.Series) -> str:
@@ -103,11 +117,10 @@ def _exceptions(names: pd.Series) -> str:
     return f" ({', '.join(f'{label(name)}: {count}' for name, count in counts.items())})" if len(counts) else ""
 
 
-def who_reaches(counts: pd.DataFrame) -> list:
+def who_reaches(counts: pd.DataFrame) -> Finding:
     """Which encodings without SSMax still answer at the longest length that all were asked at, by whole intervals."""
     kept, trained = passing(counts), int(counts["trained"].iloc[0])
     rows = [row for row in map(encoding, kept["encoding"].unique()) if row.trained_as is None]
-    place = "encodings_accuracy", "passkeys"
     longest = max((n for n in set(kept["length"]) if n <= FARTHEST * trained), default=0)
     samples = kept.loc[kept["length"] == longest, "samples"].max()
     hits = {row.name: hits_at(kept[kept["encoding"] == row.name], longest) for row in rows}
@@ -116,11 +129,9 @@ def who_reaches(counts: pd.DataFrame) -> list:
     scaled = means[[name for name in means.index if encoding(name).ssmax]]
     means = means.drop(scaled.index)
     if means.empty:
-        return ["No encoding passed its gate.", MISSED, "accuracy", np.nan, np.nan, np.nan, *place]
-    bounds = {name: evaluation.share_interval(hits[name], [samples] * len(hits[name])) for name in means.index}
-    reach = means[[name for name in means.index if bounds[name][0] >= GOOD]]
-    fewer = means[[name for name in means.index if bounds[name][1] < GOOD]]
-    undecided = means.drop([*reach.index, *fewer.index])
+        return Finding("No encoding passed its gate.", measured="accuracy")
+    bounds = {name: share_interval(hits[name], [samples] * len(hits[name])) for name in means.index}
+    reach, fewer, undecided = standing(means, bounds)
     said = (
         f"Of {len(means)} encodings without SSMax {len(reach) or 'none'} find{'s' * (len(reach) < 2)} at least "
         f"{GOOD:g} of the passkeys at {longest / trained:g} times the training length, by the whole interval"
@@ -148,7 +159,13 @@ def who_reaches(counts: pd.DataFrame) -> list:
     )
     last = (reach if len(reach) else means).index[-1]
     measured = f"lowest of those that find them, {label(last)}" if len(reach) > 1 else f"accuracy of {label(last)}"
-    return [f"{said}.", " ".join(named), measured, means[last], *bounds[last], *place]
+    return Finding(f"{said}.", " ".join(named), measured, means[last], *bounds[last])
+
+
+def standing(means: pd.Series, bounds: dict[str, tuple[float, float]]) -> tuple[pd.Series, pd.Series, pd.Series]:
+    """The means of those that find GOOD by their whole interval, of those that find fewer, and of the undecided."""
+    sides = pd.Series({name: int(low >= GOOD) - int(high < GOOD) for name, (low, high) in bounds.items()}, dtype=int)
+    return tuple(means[sides[means.index] == side] for side in (1, -1, 0))
 
 
 def _range(shares: pd.Series, form: str = ".2f") -> str:
@@ -156,15 +173,15 @@ def _range(shares: pd.Series, form: str = ".2f") -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def one_length(frame: pd.DataFrame) -> list:
+def one_length(frame: pd.DataFrame) -> Finding:
     """What training at one length alone costs at shorter ones, by encoding.
 
     Certain is a cost whose interval stays above 0 whichever seed is left out; one that needs all seeds is frail.
     """
-    trained, place = int(frame["trained"].iloc[0]), ("passkey_confound", "passkeys")
+    trained = int(frame["trained"].iloc[0])
     shorter = frame[frame["length"] < trained].groupby(["encoding", "seed", "training"])["accuracy"].mean().unstack()
     lost = dict(iter((shorter[VARIED] - shorter[FIXED]).dropna().groupby("encoding")))
-    bounds = {name: (own.mean(), *evaluation.seed_interval(own)) for name, own in lost.items()}
+    bounds = {name: (own.mean(), *seed_interval(own)) for name, own in lost.items()}
     level = [name for name in bounds if max(map(abs, bounds[name])) <= SAME]
     costly = [name for name in bounds if bounds[name][1] > 0 and name not in level]
     costly.sort(key=lambda name: bounds[name][0])
@@ -195,20 +212,14 @@ def one_length(frame: pd.DataFrame) -> list:
     told = f"fewer, {label(most)}"
     ahead = lost[most][lost[most].index.isin(PREDICTED, level="seed")]
     if len(ahead) > 2:
-        return [
-            f"{said}.",
-            more,
-            f"{told}, {len(ahead)} seeds predicted before their runs",
-            ahead.mean(),
-            *evaluation.seed_interval(ahead),
-            *place,
-        ]
-    return [f"{said}.", more, told, *bounds[most], *place]
+        told = f"{told}, {len(ahead)} seeds predicted before their runs"
+        return Finding(f"{said}.", more, told, ahead.mean(), *seed_interval(ahead))
+    return Finding(f"{said}.", more, told, *bounds[most])
 
 
 def _without_any(by_seed: pd.Series) -> bool:
     """Whether the interval of the mean stays above 0 whichever seed is left out."""
-    return len(by_seed) > 2 and all(evaluation.seed_interval(by_seed.drop(seed))[0] > 0 for seed in by_seed.index)
+    return len(by_seed) > 2 and all(seed_interval(by_seed.drop(seed))[0] > 0 for seed in by_seed.index)
 
 
 def _tables(frame: pd.DataFrame, training: str) -> str:
@@ -221,17 +232,16 @@ def _tables(frame: pd.DataFrame, training: str) -> str:
     return f"{sum(is_table(own, trained) for own in models)} of {len(models)}"
 
 
-def pretrained(losses: pd.DataFrame) -> list:
+def pretrained(losses: pd.DataFrame) -> Finding:
     """What a trained RoPE loses beyond its training length, and what a window with sinks or another rotation mends."""
     trained, longest = int(losses["trained"].iloc[0]), int(losses["length"].max())
     far = losses[losses["length"] == longest].pivot(index="document", columns="way", values="loss")
-    place = "pretrained_losses", "pretrained_model"
     name, broken = losses["model"].iloc[0].partition(",")[0], far["as-is"]
     near = losses.loc[losses["length"] <= trained, "length"].max()  # the longest that it was trained to read
     within = losses[(losses["length"] == near) & (losses["way"] == "as-is")]["loss"]
     mended = [way for way in MENDS if way in far]
     if longest <= trained or not mended or len(broken) < 2 or within.empty:
-        return [f"{name} was not read beyond its training length.", MISSED, "loss", *[np.nan] * 3, *place]
+        return Finding(f"{name} was not read beyond its training length.", measured="loss")
     said = (
         f"{name}, a language model with RoPE trained to {trained:,} tokens, has a loss of {within.mean():.2f} nats a "
         f"token at {near:,} and of {broken.mean():.2f} at {longest:,}; "
@@ -239,30 +249,23 @@ def pretrained(losses: pd.DataFrame) -> list:
         + ", without training."
     )
     gains = {way: broken - far[way] for way in mended}
-    surest = max(mended, key=lambda way: evaluation.seed_interval(gains[way])[0])
+    surest = max(mended, key=lambda way: seed_interval(gains[way])[0])
     gained = [f"{MENDS[way]} {gain.min():.2f} to {gain.max():.2f}" for way, gain in gains.items()]
     more = f"{len(broken)} documents, {losses['model'].iloc[0]}. Gains by document: {'; '.join(gained)} nats."
-    return [
-        said,
-        more,
-        f"gain by {MENDS[surest]}",
-        gains[surest].mean(),
-        *evaluation.seed_interval(gains[surest]),
-        *place,
-    ]
+    number = gains[surest].mean(), *seed_interval(gains[surest])
+    return Finding(said, more, f"gain by {MENDS[surest]}", *number)
 
 
-def perplexity_tells(frame: pd.DataFrame) -> list:
+def perplexity_tells(frame: pd.DataFrame) -> Finding:
     """Does perplexity go with retrieval among encodings that see the whole text, and does a level curve?"""
     multiple = 16.0 if 16.0 in set(frame["multiple"]) else frame["multiple"].max()
     kept = frame[frame["decides"].astype(bool)]
     local = kept["encoding"].map(lambda name: encoding(name).local)
     at, blind = (rows[rows["multiple"] == multiple].sort_values("perplexity") for rows in (kept[~local], kept[local]))
-    place = "perplexity_and_retrieval", "language_models"
     found = spearman_permutation(at, "encoding", "perplexity", "accuracy")
     if np.isnan(found.rho):
         said = f"{len(at)} encodings passed the gates of language and passkeys: too few to compare perplexities."
-        return [said, MISSED, "rank correlation", *[np.nan] * 3, *place]
+        return Finding(said, measured="rank correlation")
     goes = "goes with" if found.high < 0 else "does not for certain go with"
     said = (
         f"Perplexity at {multiple:g} times the training length {goes} retrieval there: rank correlation "
@@ -282,8 +285,8 @@ def perplexity_tells(frame: pd.DataFrame) -> list:
         both = spearman_permutation(pd.concat([at, blind]), "encoding", "perplexity", "accuracy")
         more = f"With {_listed(blind['encoding'])}: {both.rho:.2f} [{both.low:.2f}, {both.high:.2f}]. "
     more += f"Near: within a fifth of the best perplexity, {at['perplexity'].min():.2f}."
-    row = found.rho, found.low, found.high
-    return [f"{said}. {_level(kept[~local])}".strip(), more, "rank correlation", *row, *place]
+    said = f"{said}. {_level(kept[~local])}".strip()
+    return Finding(said, more, "rank correlation", found.rho, found.low, found.high)
 
 
 def _level(kept: pd.DataFrame) -> str:
@@ -334,15 +337,18 @@ def findings(
 
     `models`, `losses` and `order` are empty where a profile leaves their experiment out.
     """
-    rows = [dividing(models)] if len(models) else []
-    reached, more, *others = who_reaches(counts)
+    reached = who_reaches(counts)
     if len(order) and order["tau"].notna().any():
         turned, kept = other_recipes(order)
-        reached, more = f"{reached} {turned}", f"{more} {kept}"
-    rows += [[reached, more, *others]]
-    rows += [pretrained(losses)] if len(losses) else []
-    rows += [perplexity_tells(both), one_length(confound)]
-    return pd.DataFrame(rows, columns=COLUMNS)
+        reached = reached._replace(finding=f"{reached.finding} {turned}", more=f"{reached.more} {kept}")
+    told = {
+        ("division_models", "dividing_the_work"): dividing(models) if len(models) else None,
+        ("encodings_accuracy", "passkeys"): reached,
+        ("pretrained_losses", "pretrained_model"): pretrained(losses) if len(losses) else None,
+        ("perplexity_and_retrieval", "language_models"): perplexity_tells(both),
+        ("passkey_confound", "passkeys"): one_length(confound),
+    }
+    return pd.DataFrame([[*found, *place] for place, found in told.items() if found], columns=COLUMNS)
 
 
 def _valued(head: str, means: pd.Series) -> str:
@@ -379,9 +385,6 @@ NEEDS = (
 EXPERIMENT = Experiment(
     name="findings",
     sections=("passkey", "confound", "benchmark", "language"),
-    recipe=lambda profile: profile.passkey.recipe.name,
-    measure=lambda profile, runs, cache: {},
-    frames=(),
     needs=NEEDS,
     optional=("division_models", "pretrained_losses", "robustness_order"),
     derive={"findings": (NEEDS, findings)},

@@ -43,18 +43,8 @@ def gated(frame: pd.DataFrame) -> pd.DataFrame:
             gate = {length for length in lengths if length <= trained[0]}
             if passed and (lacking := sorted(gate - set(of_own))):
                 raise ValueError(f"{name}/{seed} ({form}) was not asked at {lacking}, as its rivals were; ask it there")
-            row = [
-                form,
-                name,
-                seed,
-                int(trained[0]),
-                int(sum(samples)),
-                pooled,
-                worst,
-                int(of_own[shares.index(worst)]),
-                passed,
-            ]
-            rows.append(row + [first for first, *_ in steps])
+            row = [form, name, seed, int(trained[0]), int(sum(samples)), pooled, worst]
+            rows.append([*row, int(of_own[shares.index(worst)]), passed, *(first for first, *_ in steps)])
     return pd.DataFrame(rows, columns=COLUMNS + ["steps"] * ("steps" in frame))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 import pandas as pd
@@ -28,9 +28,8 @@ from ..training.runs import RunSpec
 from .arms import Corpus, trained
 from .continuations import content, correlation, fixed, resampled, rows, spread, written
 from .cost import cost
-from .experiment import Asked, Experiment, Frames, Reading
-from .grid import Job, run_all
-from .question import Question
+from .experiment import Asked, Experiment, Frames, Question, Reading
+from .grid import Tables, gather_tables, per_run
 from .seeds import carry, over_seeds
 
 GATE = 3  # order of the Markov chain that a model has to beat
@@ -127,8 +126,8 @@ def bits(model: Transformer, text: Tensor, scored: int) -> list[float]:
     return made
 
 
-def train_and_read(run_spec: RunSpec, runs: str, profile: Profile) -> dict[str, list[dict[str, Any]]]:
-    """One model: train it if it is not in the store, then measure what has not been measured yet."""
+def train_and_read(run_spec: RunSpec, runs: str, profile: Profile) -> Tables:
+    """One model, trained and measured where the store lacks it."""
     run, record = trained(run_spec, runs, profile.device)
     settings = profile.genomes
     asks = settings.model_dump(mode="json", include={"windows", "scored", "texts", "beginning", "piece", "pieces"})
@@ -137,7 +136,7 @@ def train_and_read(run_spec: RunSpec, runs: str, profile: Profile) -> dict[str, 
     return {part: [about | row | {"run": record["key"]} for row in each] for part, each in found.items()}
 
 
-def read(model: Transformer, settings: Settings) -> dict[str, list[dict[str, Any]]]:
+def read(model: Transformer, settings: Settings) -> Tables:
     """Bits per base of every window, and G and C of what is written after the beginnings of some new ones."""
     first, new = windows(settings)
     losses = bits(model, text_of(settings, first), settings.scored)
@@ -178,32 +177,25 @@ def orders(settings: Settings) -> pd.DataFrame:
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     settings = profile.genomes
     chains = orders(settings)
-    jobs = [Job(run.name, train_and_read, (run, str(runs), profile)) for run in asked(profile)]
-    found = run_all(jobs, profile.workers, profile.threads, "genomes")
+    found = gather_tables(per_run(train_and_read, asked(profile), runs, profile), profile, "genomes")
     floor = float(chains.loc[(chains["windows"] == NEW) & (chains["order"] == GATE), "bits"].iloc[0])
-    losses = pd.DataFrame([row for each in found for row in each["losses"]])
+    losses = found["losses"]
     passed = losses[losses["new"]].groupby(["encoding", "seed"])["bits"].mean() < floor
     models = pd.MultiIndex.from_frame(losses[["encoding", "seed"]])
-    texts = pd.DataFrame([row for each in found for row in each["texts"]])
     about = {"trained": settings.recipe.length}
     return {
         "genomes_orders": chains.assign(scored=settings.scored, **about),
         "genomes_losses": losses.assign(passed=passed.reindex(models).to_numpy(), floor=floor, **about),
-        "genomes_texts": texts.assign(bases=settings.piece, beginning=settings.beginning),
+        "genomes_texts": found["texts"].assign(bases=settings.piece, beginning=settings.beginning),
     }
-
-
-def by_model(losses: pd.DataFrame) -> pd.DataFrame:
-    """Bits per base of every model: of its new windows, and of all."""
-    parts = pd.concat([losses[losses["new"]].assign(windows=NEW), losses.assign(windows=ALL)])
-    return parts.groupby(["windows", "encoding", "seed", "passed"], sort=False, as_index=False)["bits"].mean()
 
 
 def beside(losses: pd.DataFrame, chains: pd.DataFrame) -> pd.DataFrame:
     """Models and Markov chains in one table: a chain has an `order` and no encoding, a model an encoding and a seed."""
-    return pd.concat([chains[["windows", "order", "bits", "count"]], by_model(losses)], ignore_index=True).assign(
-        **carry(chains, "scored", "trained")
-    )
+    parts = pd.concat([losses[losses["new"]].assign(windows=NEW), losses.assign(windows=ALL)])
+    models = parts.groupby(["windows", "encoding", "seed", "passed"], sort=False, as_index=False)["bits"].mean()
+    both = pd.concat([chains[["windows", "order", "bits", "count"]], models], ignore_index=True)
+    return both.assign(**carry(chains, "scored", "trained"))
 
 
 def over_models(both: pd.DataFrame) -> pd.DataFrame:
@@ -230,36 +222,24 @@ def correlations(texts: pd.DataFrame) -> pd.DataFrame:
 
     The row "beginning" says the content of the beginning again for every piece: what needs no model.
     """
-    made = []
-    models = list(texts.groupby(["encoding", "seed"], sort=False))
-    (_, one) = models[0]
-    wide = {column: one.pivot(index="text", columns="piece", values=column).to_numpy() for column in ("true", "before")}
-    every = [
-        ((name, seed), own.pivot(index="text", columns="piece", values="written").to_numpy())
-        for (name, seed), own in models
-    ]
-    for (name, seed), values in [*every, (("beginning", 0), wide["before"])]:
-        whole, few = (spread(values, wide["true"], resampled(len(values), size)) for size in (None, FEW))
+
+    def wide(own: pd.DataFrame, column: str) -> np.ndarray:
+        return own.pivot(index="text", columns="piece", values=column).to_numpy()
+
+    made, models = [], list(texts.groupby(["encoding", "seed"], sort=False))
+    true, before = (wide(models[0][1], column) for column in ("true", "before"))
+    every = [(model, wide(own, "written")) for model, own in models]
+    for (name, seed), values in [*every, (("beginning", 0), before)]:
+        whole, few = (spread(values, true, resampled(len(values), size)) for size in (None, FEW))
         (low, high), (few_low, few_high) = (np.nanpercentile(each, [2.5, 97.5]) for each in (whole, few))
-        made.append(
-            {
-                "encoding": name,
-                "seed": seed,
-                "texts": len(values),
-                "r": correlation(values, wide["true"]),
-                "low": low,
-                "high": high,
-                "few_low": few_low,
-                "few_high": few_high,
-            }
-        )
+        about = {"encoding": name, "seed": seed, "texts": len(values), "r": correlation(values, true)}
+        made.append(about | {"low": low, "high": high, "few_low": few_low, "few_high": few_high})
     return pd.DataFrame(made)
 
 
 EXPERIMENT = Experiment(
     name="genomes",
     sections=("genomes",),
-    recipe=lambda profile: profile.genomes.recipe.name,
     asked=asked,
     measure=measure,
     frames=("genomes_orders", "genomes_losses", "genomes_texts"),
@@ -272,7 +252,7 @@ EXPERIMENT = Experiment(
 COST = Experiment(
     name="genomes_cost",
     sections=("genomes",),
-    recipe=lambda profile: "random",
+    trained=("random",),
     measure=lambda profile, runs, cache: {
         "genomes_cost": pd.DataFrame(
             cost(profile.genomes.size, profile.genomes.lengths, runtime.device(profile.device))

@@ -14,9 +14,8 @@ from ..config import Encodings, Frozen, Profile, Seeds
 from ..evaluation import seed_interval
 from ..training.runs import RunSpec
 from .arms import Corpus, corpus, language_run
-from .documents import GATE, ROW, asked_of, told, train_and_read
+from .documents import ROW, asked_of, by_gate, read_all, told
 from .experiment import Experiment, Frames
-from .grid import Job, gather
 from .seeds import carry
 
 
@@ -38,21 +37,17 @@ def wanted(profile: Profile, found: Corpus) -> dict[RunSpec, list[str]]:
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """Frames `goat_language_order` (the gate) and `goat_language_losses` (a row per model, length and document)."""
-    packed, path = corpus(profile, cache)
-    every = wanted(profile, (packed, path))
-    jobs = [Job(spec.name, train_and_read, (spec, str(runs), profile, tuple(every[spec]))) for spec in every]
-    frame = gather(jobs, profile, "Goat on text")
+    packed = corpus(profile, cache)
+    frame = read_all(wanted(profile, packed), runs, profile, "Goat on text")
     about = {"trained": profile.language.recipe.length, "scored": profile.language.scored}
-    order = frame[[*ROW, *GATE, "run"]].drop_duplicates(ROW)
     known = {"trained_on": frame["domain"] == profile.language.domains[0]}
     by = ["domain", *ROW, "length"]
     return {
-        "goat_language_order": order.assign(gate=profile.language.swap_gate, **about).reset_index(drop=True),
-        "goat_language_perplexity": told(frame, profile, packed, path, **about),
+        "goat_language_order": by_gate(frame, profile, ROW, **about),
+        "goat_language_perplexity": told(frame, profile, *packed, **about),
         "goat_language_losses": frame[[*by, "document", "loss", "run", "passed"]]
         .assign(**about, **known)
-        .sort_values([*by, "document"], kind="stable")
-        .reset_index(drop=True),
+        .sort_values([*by, "document"], kind="stable", ignore_index=True),
     }
 
 
@@ -63,35 +58,23 @@ def differences(frame: pd.DataFrame) -> pd.DataFrame:
     their gate (`seeds`; of none the gap is NaN), with Student's t interval. `better`: the share of documents on which
     the mean over seeds is lower.
     """
-    losses = frame.assign(loss=frame["loss"].where(frame["passed"].astype(bool)))
+    known = frame.assign(loss=frame["loss"].where(frame["passed"].astype(bool)))
     at = ["domain", "trained_on", "length"]
-    wide = losses.pivot(index=[*at, "seed", "document"], columns="encoding", values="loss")
+    wide = known.pivot(index=[*at, "seed", "document"], columns="encoding", values="loss")
     columns = [*at, "encoding", "rival", "seeds", "documents", "gap", "low", "high", "better"]
     rows = []
     for name, rival in itertools.permutations(wide.columns, 2):
         for place, every in (wide[name] - wide[rival]).groupby(level=at):
             own = every.dropna()
             by_seed, by_document = own.groupby(level="seed").mean(), own.groupby(level="document").mean()
-            interval = seed_interval(by_seed)
-            rows.append(
-                (
-                    *place,
-                    name,
-                    rival,
-                    len(by_seed),
-                    len(by_document),
-                    by_seed.mean(),
-                    *interval,
-                    (by_document < 0).mean(),
-                )
-            )
+            counts, better = (len(by_seed), len(by_document)), (by_document < 0).mean()
+            rows.append((*place, name, rival, *counts, by_seed.mean(), *seed_interval(by_seed), better))
     return pd.DataFrame(rows, columns=columns).assign(**carry(frame, "trained", "scored"))
 
 
 EXPERIMENT = Experiment(
     name="goat_languages",
     sections=("goat_language", "language"),
-    recipe=lambda profile: profile.language.recipe.name,
     asked=lambda profile, found: asked_of(profile, wanted(profile, found)),
     measure=measure,
     frames=("goat_language_order", "goat_language_perplexity", "goat_language_losses"),

@@ -11,18 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import torch
 
-from .. import evaluation, runtime
-from ..config import Encodings, Evaluation, Frozen, ModelConfig, Profile, Seeds
-from ..evaluation import TOKENS_AT_ONCE, reader
+from ..config import Encodings, Evaluation, Frozen, Profile, Seeds
+from ..evaluation import share_interval
 from ..model import Transformer
-from ..tasks import addressing
 from ..training.runs import RunSpec
-from .arms import Corpus, trained
-from .experiment import Asked, Experiment, Frames, Reading
-from .grid import Job, gather
-from .question import Question
+from .answers import addressed
+from .arms import Corpus, address_run, trained
+from .experiment import Asked, Experiment, Frames, Question, Reading
+from .grid import Rows, gather, per_run
 from .seeds import carry, over_seeds
 
 OFFSETS = Question("offsets")
@@ -37,9 +34,7 @@ class Settings(Frozen):
 
 def run(profile: Profile, name: str, seed: int) -> RunSpec:
     """The run of an encoding on addresses."""
-    settings, size = profile.division, profile.goat_passkey.size.model_dump()
-    model = ModelConfig(vocabulary=addressing.vocabulary(settings.reach), encoding=name, **size)
-    return RunSpec(task="addressing", model=model, recipe=settings.recipe, seed=seed)
+    return address_run(profile, profile.goat_passkey.size, profile.division.recipe, name, seed)
 
 
 def wanted(profile: Profile) -> list[RunSpec]:
@@ -62,40 +57,31 @@ def naming(profile: Profile, _: Corpus | None = None) -> dict[RunSpec, str]:
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """Frame `goat_offset_answers`: right answers by length and by the address that was asked for."""
-    each = profile.division.evaluation
-    jobs = [Job(spec.name, train_and_answer, (spec, str(runs), profile.device, each)) for spec in wanted(profile)]
-    found = gather(jobs, profile, "offsets")
-    return {"goat_offset_answers": found.assign(trained=profile.division.recipe.length)}
+    jobs = per_run(train_and_answer, wanted(profile), runs, profile.device, profile.division.evaluation)
+    return {"goat_offset_answers": gather(jobs, profile, "offsets").assign(trained=profile.division.recipe.length)}
 
 
-def train_and_answer(spec: RunSpec, runs: str, device: str, asks: Evaluation) -> list[dict[str, Any]]:
-    """One model: train it if it is not in the store, then ask what has not been asked yet."""
+def train_and_answer(spec: RunSpec, runs: str, device: str, asks: Evaluation) -> Rows:
+    """One model, trained and asked where the store lacks it."""
     done, record = trained(spec, runs, device)
     rows = OFFSETS.put(done, asks.model_dump(mode="json"), lambda: answered(done.model(), spec, asks))
     common = {"encoding": spec.model.encoding, "seed": spec.seed, "steps": record["steps"], "run": record["key"]}
     return [common | row for row in rows]
 
 
-@torch.inference_mode()
-def answered(model: Transformer, spec: RunSpec, asks: Evaluation) -> list[dict[str, Any]]:
+def answered(model: Transformer, spec: RunSpec, asks: Evaluation) -> Rows:
     """Right answers at each length by octave of the address: 1, 2-3, 4-7, ...; all are asked equally often.
 
     `address` is the first of its octave: the answer is that symbol or a later one, counted from the text's end.
     """
-    reach, rows = spec.model.vocabulary - addressing.SYMBOLS, []
+    rows = []
     for length in asks.lengths:
-        generator = runtime.generator(spec.seed, f"offsets/{length}")
-        drawn = addressing.even(asks.samples, reach, generator)
-        questions = addressing.questions(length, drawn, reach, generator)
-        step = max(1, TOKENS_AT_ONCE // length)
-        parts = [questions.part(start, start + step) for start in range(0, asks.samples, step)]
-        right = torch.cat([addressing.right(model, part, backend=reader(model)) for part in parts])
-        octave = 2 ** questions.addresses.double().log2().floor().long()
+        addresses, right = addressed(model, spec, length, asks.samples, "offsets")
+        octave = 2 ** addresses.double().log2().floor().long()
         for first in sorted(set(octave.flatten().tolist())):
             chosen = octave == first
-            rows.append(
-                {"length": length, "address": first, "correct": int(right[chosen].sum()), "samples": int(chosen.sum())}
-            )
+            counts = {"correct": int(right[chosen].sum()), "samples": int(chosen.sum())}
+            rows.append({"length": length, "address": first} | counts)
     return rows
 
 
@@ -112,16 +98,15 @@ def by_address(frame: pd.DataFrame) -> pd.DataFrame:
     """Per encoding, length and octave of the address: share answered, mean over seeds with its 95 % interval."""
 
     def say(group: pd.DataFrame) -> dict[str, Any]:
-        low, high = evaluation.share_interval(group["correct"], group["samples"])
+        low, high = share_interval(group["correct"], group["samples"])
         return {"seeds": len(group), "mean": (group["correct"] / group["samples"]).mean(), "low": low, "high": high}
 
-    return over_seeds(frame, ("encoding", "length", "address"), say).assign(**carry(frame, "trained"))
+    return over_seeds(frame, ("encoding", "length", "address"), say, "trained")
 
 
 EXPERIMENT = Experiment(
     name="goat_offsets",
     sections=("goat_offsets", "division", "goat_passkey"),
-    recipe=lambda profile: profile.division.recipe.name,
     naming=naming,
     asked=asked,
     measure=measure,

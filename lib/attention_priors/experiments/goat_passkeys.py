@@ -1,10 +1,9 @@
 """Goat on passkeys: its forms and starts beside their rivals, all with heads that hold position and content.
 
 Recipe and gate are those of the section `passkey`, at a multiple of its length, but for the rate of rows that have
-failed by it; heads are wide enough for Goat's 2R + 2
-coordinates and content, for every row alike. Two scores: the whole passkey, and the share of its digits (the answer
-span of the paper), whose chance is 0.1. The trained priors are read as the paper draws one: without a mask, and
-renormalised over the causal keys.
+failed by it; heads are wide enough for Goat's 2R + 2 coordinates and content, for every row alike. Two scores: the
+whole passkey, and the share of its digits (the answer span of the paper), whose chance is 0.1. The trained priors are
+read as the paper draws one: without a mask, and renormalised over the causal keys.
 """
 
 from __future__ import annotations
@@ -22,12 +21,11 @@ from ..positions.encodings import encoding
 from ..positions.priors import Prior
 from ..tasks import passkey
 from ..training.runs import Run, RunSpec
-from .answers import Rows, Wanted, cost, readings, train_and_answer
-from .arms import Corpus, Rates, check_rates, stretched
-from .experiment import Asked, Experiment, Frames
+from .answers import Wanted, answers, readings
+from .arms import Corpus, Rates, check_prompts, check_rates, stretched
+from .experiment import Experiment, Frames, Question
 from .gate import gated
-from .grid import Job, gather
-from .question import Question
+from .grid import Rows
 from .seeds import carry, over_seeds
 
 GOAT = "goat"  # begins the names of Goat's forms
@@ -54,10 +52,7 @@ class Settings(Frozen):
 
     @model_validator(mode="after")
     def _holds_a_key(self) -> Self:
-        for name in ("evaluation", "far"):
-            for length in getattr(self, name).lengths:
-                if length < passkey.SHORTEST:
-                    raise ValueError(f"{name}.lengths: {length}, but a prompt takes {passkey.SHORTEST} tokens or more")
+        check_prompts(evaluation=self.evaluation, far=self.far)
         return self
 
     @model_validator(mode="after")
@@ -86,10 +81,6 @@ def wanted(profile: Profile) -> Wanted:
     return made
 
 
-def asked(profile: Profile, _: Corpus | None = None) -> Asked:
-    return readings(wanted(profile))
-
-
 def naming(profile: Profile, _: Corpus | None = None) -> dict[RunSpec, str]:
     """The section `passkey` has runs of the same encodings with other heads."""
     return {spec: f"goat-passkeys/{spec.model.encoding}/{spec.seed}" for spec in wanted(profile)}
@@ -98,27 +89,18 @@ def naming(profile: Profile, _: Corpus | None = None) -> dict[RunSpec, str]:
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """Frames `goat_passkey_counts` (answers by length) and `goat_passkey_heads` (Goat's trained priors)."""
     every = wanted(profile)
-    order = sorted(every, key=lambda spec: cost(spec, len(every[spec])), reverse=True)
-    jobs = [Job(spec.name, train_and_answer, (spec, str(runs), profile.device, every[spec])) for spec in order]
-    answers = gather(jobs, profile, "Goat on passkeys")
+    found = answers(profile, runs, every, "Goat on passkeys")
     where = runtime.device(profile.device)
     trained = profile.goat_passkey.multiple * profile.passkey.recipe.length
     steps = {(spec.model.encoding, spec.seed): Run(spec, runs, where).record()["steps"] for spec in every}
 
     def say(group: pd.DataFrame) -> dict[str, Any]:
-        early = group[group["depth"] < 0.5]
-        trained_as = encoding(group["encoding"].iloc[0]).trained_as or group["encoding"].iloc[0]
-        return {
-            "correct": int(group["correct"].sum()),
-            "digits": int(group["digits"].sum()),
-            "samples": len(group),
-            "early_digits": int(early["digits"].sum()),
-            "early": len(early),
-            "steps": steps[trained_as, group["seed"].iloc[0]],
-            "run": group["run"].iloc[0],
-        }
+        early, name = group[group["depth"] < 0.5], group["encoding"].iloc[0]
+        counts = {"correct": int(group["correct"].sum()), "digits": int(group["digits"].sum()), "samples": len(group)}
+        counts |= {"early_digits": int(early["digits"].sum()), "early": len(early)}
+        return counts | {"steps": steps[encoding(name).trained_as or name, group["seed"].iloc[0]]} | carry(group, "run")
 
-    counts = over_seeds(answers, ("encoding", "seed", "length"), say)
+    counts = over_seeds(found, ("encoding", "seed", "length"), say)
     goats = [spec for spec in every if spec.model.encoding.startswith(GOAT)]
     heads = [row for spec in goats for row in read(Run(spec, runs, where), trained // 2)]
     columns = ["encoding", "seed", "layer", "head", "length", "ahead", "ahead_uniform", "recent", "recent_uniform"]
@@ -184,28 +166,21 @@ def by_length(frame: pd.DataFrame) -> pd.DataFrame:
 
     def say(group: pd.DataFrame) -> dict[str, Any]:
         low, high = evaluation.share_interval(group["correct"], group["samples"])
+        found = {"mean": (group["correct"] / group["samples"]).mean(), "low": low, "high": high}
         prompts = (group["digits"] / passkey.DIGITS).round().astype(int)
-        digits_low, digits_high = evaluation.share_interval(prompts, group["samples"])
-        return {
-            "seeds": len(group),
-            "samples": int(group["samples"].iloc[0]),
-            "mean": (group["correct"] / group["samples"]).mean(),
-            "low": low,
-            "high": high,
-            "digits": (group["digits"] / group["samples"]).mean() / passkey.DIGITS,
-            "digits_low": digits_low,
-            "digits_high": digits_high,
-        }
+        low, high = evaluation.share_interval(prompts, group["samples"])
+        digits = (group["digits"] / group["samples"]).mean() / passkey.DIGITS
+        found |= {"digits": digits, "digits_low": low, "digits_high": high}
+        return {"seeds": len(group), "samples": int(group["samples"].iloc[0])} | found
 
-    return over_seeds(frame, ("encoding", "length"), say).assign(**carry(frame, "trained"))
+    return over_seeds(frame, ("encoding", "length"), say, "trained")
 
 
 EXPERIMENT = Experiment(
     name="goat_passkeys",
     sections=("goat_passkey", "passkey"),
-    recipe=lambda profile: profile.passkey.recipe.name,
     naming=naming,
-    asked=asked,
+    asked=lambda profile, _: readings(wanted(profile)),
     measure=measure,
     frames=("goat_passkey_counts", "goat_passkey_heads"),
     derive={

@@ -4,7 +4,6 @@
 
 As many as every row has in `tuning`, where the rivals' stand, and on the same seed that no profile uses. RoPE without
 1/√d has them too, and one more: logits that nobody divided are another model, which learns at lower rates if at all.
-The notebook learned_spectra shows the file. Nothing else reads it.
 """
 
 from __future__ import annotations
@@ -14,13 +13,12 @@ from typing import Any
 
 import pandas as pd
 
-from .. import config, runtime
+from .. import config
 from ..config import Profile
-from ..evaluation import reader
 from ..model import Transformer
-from ..tasks import addressing
 from ..training.runs import RunSpec
 from . import goat_offsets, goat_passkeys, tuning
+from .answers import addressed
 
 PATH = config.ROOT / "data" / "tuning" / "goat.csv"
 PASSKEYS, ADDRESSES = "passkeys", "addresses"
@@ -61,12 +59,7 @@ def trial(profile: Profile, task: str, name: str, changed: dict[str, float], run
 
 def addresses(model: Transformer, spec: RunSpec, length: int) -> float:
     """Share of addresses answered."""
-    reach = spec.model.vocabulary - addressing.SYMBOLS
-    generator = runtime.generator(spec.seed, f"tuning/{length}")
-    questions = addressing.questions(length, addressing.even(TEXTS, reach, generator), reach, generator)
-    parts = [questions.part(start, start + 1) for start in range(TEXTS)]
-    right = [addressing.right(model, part, backend=reader(model)).double().mean() for part in parts]
-    return float(sum(right) / TEXTS)
+    return float(addressed(model, spec, length, TEXTS, "tuning")[1].double().mean())
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -19,6 +19,9 @@ import pandas as pd
 import torch
 
 from .. import config, runtime, store
+
+Rows = list[dict[str, Any]]
+Tables = dict[str, Rows]  # by frame
 
 POLL_SECONDS = 0.05
 LATE = ("torch._dynamo",)  # what torch imports, for seconds, when the first optimizer is made
@@ -63,10 +66,22 @@ def run_all(
         return [future.result() for future in futures]
 
 
+def per_run(function: Callable[..., Any], specs: Iterable[Any], runs: Path, *more: Any) -> list[Job]:
+    """A job for each run, in a store of runs: `function(spec, runs, *more)`."""
+    return [Job(spec.name, function, (spec, str(runs), *more)) for spec in specs]
+
+
 def gather(jobs: Sequence[Job], profile: config.Profile, label: str) -> pd.DataFrame:
     """The rows that jobs give, in their order, as one table."""
-    tables = run_all(jobs, profile.workers, profile.threads, label)
-    return pd.DataFrame([row for table in tables for row in table])
+    found = run_all(jobs, profile.workers, profile.threads, label)
+    return pd.DataFrame([row for rows in found for row in rows])
+
+
+def gather_tables(jobs: Sequence[Job], profile: config.Profile, label: str) -> dict[str, pd.DataFrame]:
+    """The same of jobs that give `Tables`: a table for each frame."""
+    found = run_all(jobs, profile.workers, profile.threads, label)
+    names = dict.fromkeys(name for tables in found for name in tables)
+    return {name: pd.DataFrame([row for tables in found for row in tables.get(name, ())]) for name in names}
 
 
 def _named(job: Job) -> Any:

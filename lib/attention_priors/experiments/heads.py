@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from jaxtyping import Float, Int
@@ -12,6 +10,7 @@ from torch import Tensor
 from .. import runtime
 from ..model import Transformer
 from ..tasks import passkey
+from .grid import Rows
 
 FIGURE_FILLER = 768  # BAM Fig. 4: 32 + 25 + 768 + 16 = 841 tokens
 FIGURE_LENGTH = passkey.SHORTEST + FIGURE_FILLER
@@ -20,7 +19,7 @@ PROMPTS = 8
 
 
 @torch.no_grad()
-def heads_and_maps(model: Transformer, seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def heads_and_maps(model: Transformer, seed: int) -> tuple[Rows, Rows]:
     """Per head: its prior, and how much attention the answering queries give to the key sentence and to what is near.
 
     The prompt is BAM's Fig. 4: the key sentence stands before 768 tokens of filler. Maps are means over the answering
@@ -35,11 +34,10 @@ def heads_and_maps(model: Transformer, seed: int) -> tuple[list[dict[str, Any]],
         prior, scale = model.blocks[layer].attention.prior, model.blocks[layer].attention.scale
         for head, row in enumerate(mean):
             mass = float(row[start : start + passkey.KEY_TOKENS].sum())
+            own = {"seed": seed, "layer": layer, "head": head}
             heads.append(
-                {
-                    "seed": seed,
-                    "layer": layer,
-                    "head": head,
+                own
+                | {
                     "theta_alpha": round(float(prior.theta_alpha[head]), 6),
                     "beta": round(float(prior.beta[head]), 6),
                     "scale": round(float(scale.scale[head]), 6),
@@ -49,8 +47,7 @@ def heads_and_maps(model: Transformer, seed: int) -> tuple[list[dict[str, Any]],
                     "entropy": round(float(-(row * np.log(np.maximum(row, 1e-300))).sum()), 6),
                 }
             )
-            for key, weight in enumerate(row):
-                maps.append({"seed": seed, "layer": layer, "head": head, "key": key, "weight": round(float(weight), 8)})
+            maps += [own | {"key": key, "weight": round(float(weight), 8)} for key, weight in enumerate(row)]
     return heads, maps
 
 

@@ -12,8 +12,7 @@ from ..attention import skipping
 from ..attention.bench import interpreted
 from ..positions.priors import GeneralizedGaussian, Laplace, alibi_slopes
 from ..theory.low_precision import CARRIERS, rounded, weights
-
-Rows = list[dict[str, Any]]
+from .grid import Rows
 
 
 def errors(length: int, seeds: Iterable[int], dtype: torch.dtype = torch.bfloat16) -> Rows:
@@ -96,13 +95,6 @@ def tiles_kept(lengths: Iterable[int], contents: Iterable[float], tolerance: flo
             for content in contents:
                 windows = skipping.window(table, content, tolerance)
                 kept = (nearest < windows[:, None]).double() @ per_diagonal.double() / per_diagonal.sum()
-                rows.append(
-                    {
-                        "prior": name,
-                        "keys": length,
-                        "content": content,
-                        "kept": float(kept.mean()),
-                        "window": int(windows.max()),
-                    }
-                )
+                about = {"prior": name, "keys": length, "content": content}
+                rows.append(about | {"kept": float(kept.mean()), "window": int(windows.max())})
     return rows

@@ -16,7 +16,7 @@ from ..evaluation import crossed_interval
 from ..model import count
 from ..training.runs import RunSpec, build
 from .arms import Corpus, corpus, language_run
-from .documents import GATE, asked_of, train_and_read
+from .documents import asked_of, by_gate, train_and_read
 from .experiment import Asked, Experiment, Frames
 from .grid import Job, gather
 from .seeds import carry
@@ -77,10 +77,9 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     jobs = [Job(spec.name, read, (spec, str(runs), own)) for spec, own in every.items()]
     frame = gather(jobs, profile, "sizes of language models")
     about = {"trained": profile.language_scale.recipe.length, "scored": profile.language.scored}
-    models = frame[[*MODEL, "parameters", "tokens", *GATE, "run"]].drop_duplicates(MODEL)
     losses = frame[[*MODEL, "parameters", "tokens", "passed", "length", "document", "loss"]]
     return {
-        "scale_models": models.assign(gate=profile.language.swap_gate, **about).reset_index(drop=True),
+        "scale_models": by_gate(frame, profile, MODEL, "parameters", "tokens", **about),
         "scale_losses": losses.assign(**about).reset_index(drop=True),
     }
 
@@ -123,7 +122,6 @@ def _names(column: str) -> tuple[str, str, str]:
 EXPERIMENT = Experiment(
     name="language_scale",
     sections=("language_scale", "language"),
-    recipe=lambda profile: profile.language_scale.recipe.name,
     asked=asked,
     naming=naming,
     measure=measure,

@@ -18,10 +18,9 @@ from .. import evaluation, runtime
 from ..config import EncodingName, Encodings, Frozen, Lengths, Profile, Recipe, Size
 from ..corpora import corpora, hub
 from ..training.runs import Run, RunSpec
-from .arms import Corpus, corpus, language_run
-from .documents import GATE, ROW, asked_of, perplexity, told, train_and_read
+from .arms import Corpus, changed, corpus, language_run
+from .documents import ROW, asked_of, by_gate, perplexity, read_all, told
 from .experiment import Experiment, Frames
-from .grid import Job, gather
 from .seeds import carry, over_seeds
 
 
@@ -73,8 +72,8 @@ def wanted(profile: Profile, found: Corpus) -> dict[RunSpec, list[str]]:
     for name, times in profile.language.more_steps.items():
         for seed in profile.seeds_for(name):
             run = language_run(profile, name, seed, *found)
-            recipe = run.recipe.model_copy(update={"steps": times * run.recipe.steps})
-            made[run.model_copy(update={"task": f"{run.task}-more", "recipe": recipe})] = [name]
+            more = changed(run, steps=times * run.recipe.steps)
+            made[more.model_copy(update={"task": f"{run.task}-more"})] = [name]
     return made
 
 
@@ -83,12 +82,9 @@ def losses(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
 
     What order is worth to the model stands in each of its rows.
     """
-    every = wanted(profile, corpus(profile, cache))
-    order = sorted(every, key=lambda run: -len(every[run]))
-    jobs = [Job(run.name, train_and_read, (run, str(runs), profile, tuple(every[run]))) for run in order]
-    frame = gather(jobs, profile, "language models")
-    by = ["domain", *ROW, "length", "document"]
-    return frame.sort_values(by, kind="stable").reset_index(drop=True)
+    every = dict(sorted(wanted(profile, corpus(profile, cache)).items(), key=lambda item: -len(item[1])))
+    frame = read_all(every, runs, profile, "language models")
+    return frame.sort_values(["domain", *ROW, "length", "document"], kind="stable", ignore_index=True)
 
 
 def curves(profile: Profile, runs: Path, found: Corpus) -> pd.DataFrame:
@@ -111,16 +107,14 @@ def counts(profile: Profile, cache: Path) -> pd.DataFrame:
 
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
-    settings, (packed, path) = profile.language, corpus(profile, cache)
+    settings, packed = profile.language, corpus(profile, cache)
     about = {"trained": settings.recipe.length, "scored": settings.scored}
     found = losses(profile, runs, cache)
-    columns = ["domain", *ROW, "length", "document", "loss", "run", "passed"]
-    order = found[[*ROW, *GATE, "run"]].drop_duplicates(ROW)
     return {
-        "language_order": order.assign(gate=settings.swap_gate, **about).reset_index(drop=True),
-        "language_training": curves(profile, runs, (packed, path)),
-        "language_losses": found[columns].assign(**about),
-        "language_perplexity": told(found, profile, packed, path, **about),
+        "language_order": by_gate(found, profile, ROW, **about),
+        "language_training": curves(profile, runs, packed),
+        "language_losses": found[["domain", *ROW, "length", "document", "loss", "run", "passed"]].assign(**about),
+        "language_perplexity": told(found, profile, *packed, **about),
     }
 
 
@@ -145,7 +139,6 @@ def perplexities(frame: pd.DataFrame) -> pd.DataFrame:
 TEXT = Experiment(
     name="corpus",
     sections=("language",),
-    recipe=lambda profile: profile.language.recipe.name,
     measure=lambda profile, runs, cache: {"language_corpus": counts(profile, cache)},
     frames=("language_corpus",),
     exact=("language_corpus",),
@@ -153,7 +146,6 @@ TEXT = Experiment(
 EXPERIMENT = Experiment(
     name="languages",
     sections=("language",),
-    recipe=lambda profile: profile.language.recipe.name,
     asked=lambda profile, found: asked_of(profile, wanted(profile, found)),
     measure=measure,
     frames=("language_order", "language_training", "language_losses", "language_perplexity"),

@@ -1,9 +1,12 @@
-"""What BAM's heads learned for passkeys: their exponents, where they look, and what happens when they are edited."""
+"""What BAM's heads learned for passkeys: exponents, where they look, what edits do, and how sharp SSMax made them.
+
+Sharpness is s σ, which says beyond which length a head freezes. What the theory of priors predicts of the heads stands
+beside what was measured.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,17 +17,19 @@ from ..config import Profile
 from ..evaluation import passkey_samples
 from ..model import Transformer
 from ..positions.priors import GeneralizedGaussian
+from ..tasks import passkey
 from ..training.runs import Run, RunSpec
-from .arms import OURS, Corpus, passkey_run
-from .experiment import Asked, Experiment, Frames
-from .grid import Job, run_all
-from .heads import FIGURE_LENGTH, PROMPTS, content_masses, heads_and_maps
-from .question import Question
+from .arms import OURS, Corpus, passkey_run, trained
+from .experiment import Asked, Experiment, Frames, Question
+from .grid import Rows, Tables, gather, gather_tables, per_run
+from .heads import FIGURE_LENGTH, PROMPTS, content_masses, content_weights, heads_and_maps, key_prompts
 
 EDITS = ("as trained", "negative to uniform", "random to uniform", "positive to uniform", "all uniform")
 EDITED = 10  # prompts a length
 FARTHEST = 32  # multiples of the training length: edited models are asked from T to there
-LEARNED = Question("learned")
+SHARP_AT, SHARP_PROMPTS = (1, 4, 16), 4  # of sharpness: multiples of the training length, prompts
+PREDICTED = ["seed", "layer", "head", "beta", "predicted", "measured", "required", "supplied"]
+LEARNED, SHARP = Question("learned"), Question("sharpness")
 
 
 def asked(profile: Profile, _: Corpus | None = None) -> Asked:
@@ -34,27 +39,24 @@ def asked(profile: Profile, _: Corpus | None = None) -> Asked:
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """Frames `learned_heads`, `learned_maps` (three heads of the first seed) and `learned_edits`."""
-    trained = profile.passkey.recipe.length
-    lengths = tuple(n for n in profile.passkey.evaluation.lengths if trained <= n <= FARTHEST * trained)
-    jobs = [
-        Job(f"learned/{OURS}/{run.seed}", examine, (run, str(runs), profile.device, lengths)) for run in asked(profile)
-    ]
-    results = run_all(jobs, profile.workers, profile.threads, "learned priors")
-    heads, maps, edits = (
-        pd.DataFrame([row for result in results for row in result[table]]) for table in ("heads", "maps", "edits")
-    )
-    chosen = chosen_maps(heads, maps, profile.seeds_for(OURS)[0])
-    return {"learned_heads": heads, "learned_maps": chosen, "learned_edits": edits.assign(trained=trained)}
+    length = profile.passkey.recipe.length
+    lengths = tuple(n for n in profile.passkey.evaluation.lengths if length <= n <= FARTHEST * length)
+    jobs = per_run(examine, asked(profile), runs, profile.device, lengths)
+    found = gather_tables(jobs, profile, "learned priors")
+    return {
+        "learned_heads": found["heads"],
+        "learned_maps": chosen_maps(found["heads"], found["maps"], profile.seeds_for(OURS)[0]),
+        "learned_edits": found["edits"].assign(trained=length),
+    }
 
 
-def examine(spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...]) -> dict[str, list[dict[str, Any]]]:
+def examine(spec: RunSpec, runs: str, device: str, lengths: tuple[int, ...]) -> Tables:
     """Heads, attention maps and edits of one trained model, kept beside it in the store."""
-    run = Run(spec, runs, runtime.device(device))
-    run.train()
+    run, _ = trained(spec, runs, device)
     return LEARNED.put(run, (lengths, EDITS, PROMPTS, FIGURE_LENGTH), lambda: _examined(run, lengths))
 
 
-def _examined(run: Run, lengths: tuple[int, ...]) -> dict[str, list[dict[str, Any]]]:
+def _examined(run: Run, lengths: tuple[int, ...]) -> Tables:
     seed = run.spec.seed
     heads, maps = heads_and_maps(run.model(), seed)
     content = content_masses(run.model(), seed)
@@ -144,9 +146,109 @@ def chosen_maps(heads: pd.DataFrame, maps: pd.DataFrame, seed: int) -> pd.DataFr
 EXPERIMENT = Experiment(
     name="learned",
     sections=("passkey",),
-    recipe=lambda profile: profile.passkey.recipe.name,
     asked=asked,
     measure=measure,
     frames=("learned_heads", "learned_maps", "learned_edits"),
     derive={"learned_correlations": ("learned_heads", correlations)},
+)
+
+
+def measure_sharpness(profile: Profile, runs: Path, cache: Path) -> Frames:
+    """Frame `ssmax_heads`: a row per seed, head and length."""
+    jobs = per_run(examine_sharpness, asked(profile), runs, profile.device)
+    return {"ssmax_heads": gather(jobs, profile, "sharpness").assign(trained=profile.passkey.recipe.length)}
+
+
+def examine_sharpness(spec: RunSpec, runs: str, device: str) -> Rows:
+    """The rows of one trained model, kept beside it in the store."""
+    run, _ = trained(spec, runs, device)
+    lengths = tuple(multiple * spec.recipe.length for multiple in SHARP_AT)
+    asked = lengths, SHARP_PROMPTS
+    return SHARP.put(run, asked, lambda: [row for n in lengths for row in sharpness(run.model(), n, spec.seed)])
+
+
+@torch.no_grad()
+def sharpness(model: Transformer, length: int, seed: int) -> Rows:
+    """s, σ and s σ of every head at the queries that answer a passkey prompt.
+
+    σ is the standard deviation of the content logits of a query over the keys that it sees, without the key sentence,
+    which it looks for; the mean square over queries and prompts. Content attention is e^(a z) / Z with a = s ln n, so
+    that the deviation of its logarithm is a σ, and s σ that divided by ln n.
+    """
+    drawn = key_prompts(length, SHARP_PROMPTS, seed)
+    tokens, start = drawn.tokens[:, :-1].to(next(model.parameters()).device), int(drawn.starts[0])
+    rows = []
+    for layer, weights in enumerate(content_weights(model, tokens, passkey.DIGITS)):
+        logs = weights.double().clamp(min=torch.finfo(torch.float32).tiny).log()
+        variances = torch.zeros(logs.shape[1], dtype=torch.float64)
+        for query in range(passkey.DIGITS):
+            seen = length - passkey.DIGITS + 1 + query
+            others = torch.cat([logs[:, :, query, :start], logs[:, :, query, start + passkey.KEY_TOKENS : seen]], -1)
+            deviation = others.std(-1) / torch.tensor(seen).log()
+            variances += (deviation**2).mean(0).cpu() / passkey.DIGITS
+        own = model.blocks[layer].attention
+        for head, product in enumerate(variances.sqrt().tolist()):
+            scale = float(own.scale.scale[head])
+            found = {"beta": float(own.prior.beta[head]), "scale": scale}
+            found |= {"sigma": product / abs(scale), "product": product}
+            about = {"seed": seed, "layer": layer, "head": head, "length": length}
+            rows.append(about | {name: round(value, 6) for name, value in found.items()})
+    return rows
+
+
+SHARPNESS = Experiment(
+    name="sharpness",
+    sections=("passkey",),
+    asked=asked,
+    measure=measure_sharpness,
+    frames=("ssmax_heads",),
+)
+
+
+@torch.no_grad()
+def predicted(learned: pd.DataFrame) -> pd.DataFrame:
+    """Per head of bam-ssmax: mass that its prior alone puts on the key sentence, and the attention measured there.
+
+    The prompt is that of `heads.heads_and_maps`. The prior of a head is exp(s ln(n) b(lag)) over the n visible keys
+    of each answering query; `required` is the lead in content that half of the weight takes, `supplied` the one that
+    the measured mass shows: logit measured - logit predicted.
+    """
+    start = passkey.DESCRIPTION_TOKENS
+    rows = []
+    for head in learned.to_dict("records"):
+        prior = GeneralizedGaussian([head["theta_alpha"]], [head["beta"]])
+        masses = []
+        for query in range(FIGURE_LENGTH - passkey.DIGITS, FIGURE_LENGTH):
+            lags = torch.arange(query + 1)
+            bias = head["scale"] * np.log(query + 1) * prior.log_prior(lags)[0].double()
+            sentence = (query - lags >= start) & (query - lags < start + passkey.KEY_TOKENS)
+            masses.append(float(bias.softmax(0)[sentence].sum()))
+        alone, measured = _inside(np.mean(masses)), _inside(head["passkey_mass"])
+        required = -_logit(alone)
+        rows.append(
+            {
+                **{name: head[name] for name in ("seed", "layer", "head", "beta")},
+                "predicted": alone,
+                "measured": measured,
+                "required": required,
+                "supplied": _logit(measured) + required,
+            }
+        )
+    return pd.DataFrame(rows, columns=PREDICTED)
+
+
+def _inside(mass: float) -> float:
+    """A probability away from 0 and 1: metrics keep seven digits."""
+    return float(np.clip(mass, 1e-7, 1 - 1e-7))
+
+
+def _logit(p: float) -> float:
+    return float(np.log(p) - np.log1p(-p))
+
+
+PREDICTIONS = Experiment(
+    name="predictions",
+    sections=("passkey",),
+    needs=("learned_heads",),
+    derive={"phase_heads": ("learned_heads", predicted)},
 )

@@ -29,13 +29,14 @@ from ..positions.encodings import encoding
 from ..positions.priors import GeneralizedGaussian
 from ..tasks import passkey
 from ..training.runs import Run, load
-from . import plain
-from .arms import OURS, passkey_run
+from .arms import OURS, changed, passkey_run
+from .memory import in_turn
+from .times import register
 
 
 def training_step(backend: str, repeats: int = 3) -> dict[str, Any]:
     """A training step of BAM-SSMax: 6 layers, width 512, 16 heads, vocabulary 4096, one sequence of 2,048 tokens."""
-    plain.register()
+    register()
     torch.manual_seed(0)
     size = {"vocabulary": 4096, "width": 512, "layers": 6, "heads": 16, "hidden": 1024}
     model = Transformer(ModelConfig(encoding="bam-ssmax", **size))
@@ -93,7 +94,7 @@ def attention_call(backend: str, length: str, backward: str, repeats: int = 3) -
 
     Backend "none" is torch's own attention without any prior, "flex" FlexAttention without compilation.
     """
-    plain.register()
+    register()
     torch.manual_seed(0)
     count = int(length)
     q, k, v = (torch.randn(1, 8, count, 64).requires_grad_(backward == "1") for _ in range(3))
@@ -127,23 +128,23 @@ def composite_call(length: str, backward: str, repeats: int = 9) -> dict[str, An
     q, k, v = (*row.rotary(64, 10_000.0)(next(drawn), next(drawn), places, places), next(drawn))
     q, k, v = (x.detach().requires_grad_(learns) for x in (q, k, v))
 
-    def seconds(call: Callable[..., torch.Tensor]) -> float:
-        begun = time.perf_counter()
+    def step(way: Callable[..., torch.Tensor], **how: Any) -> None:
         with torch.set_grad_enabled(learns):
-            out = call()
+            out = way(q, k, v, **how)
             if learns:
                 out.sum().backward()
-        return time.perf_counter() - begun
 
-    ways = (
-        lambda: attention(q, k, v, prior=prior, backend="composite"),
-        lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+    before, ways = (
+        _peak(),
+        {
+            "ours": lambda: step(attention, prior=prior, backend="composite"),
+            "theirs": lambda: step(F.scaled_dot_product_attention, is_causal=True),
+        },
     )
-    before = _peak()
-    rounds = [[seconds(way) for way in ways] for _ in range(repeats + 1)][1:]
-    ratios = [ours / theirs for ours, theirs in rounds]
+    taken = [milliseconds / 1000 for *_, milliseconds in in_turn(ways, repeats, torch.device("cpu"))]
+    ratios = [ours / theirs for ours, theirs in zip(taken[::2], taken[1::2], strict=True)]
     return {
-        "seconds": statistics.median(ours for ours, _ in rounds),
+        "seconds": statistics.median(taken[::2]),
         "all_ratios": ratios,
         "peak_bytes": _peak() - before,
         "value": statistics.median(ratios),
@@ -181,7 +182,7 @@ def training_run(profile: str, seed: str, recipe: str) -> dict[str, Any]:
     """
     spec = passkey_run(config.profile(profile), OURS, int(seed))
     if recipe == "straightforward":
-        spec = spec.model_copy(update={"recipe": spec.recipe.model_copy(update=STRAIGHTFORWARD)})
+        spec = changed(spec, **STRAIGHTFORWARD)
     before = _peak()
     with tempfile.TemporaryDirectory() as folder:
         run = Run(spec, folder, torch.device("cpu"))

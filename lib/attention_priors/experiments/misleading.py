@@ -50,27 +50,12 @@ def both(perplexity: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
             read, asked = (_at(frame, name, multiple) for frame in (texts, plain))
             if read.empty or asked.empty:
                 continue
-            low, high = seed_interval(read["loss"])
-            shares = share_interval(asked["correct"], asked["samples"])
+            perplexities = [np.exp(loss) for loss in (read["loss"].mean(), *seed_interval(read["loss"]))]
             accuracy = (asked["correct"] / asked["samples"]).mean()
+            shares = accuracy, *share_interval(asked["correct"], asked["samples"])
             learned, retrieves = bool(read["passed"].all()), bool(asked["passed"].all())
-            rows.append(
-                [
-                    name,
-                    multiple,
-                    len(read),
-                    np.exp(read["loss"].mean()),
-                    np.exp(low),
-                    np.exp(high),
-                    accuracy,
-                    *shares,
-                    len(asked),
-                    int(asked["samples"].iloc[0]),
-                    learned,
-                    retrieves,
-                    learned and retrieves,
-                ]
-            )
+            prompts, gates = (len(asked), int(asked["samples"].iloc[0])), (learned, retrieves, learned and retrieves)
+            rows.append([name, multiple, len(read), *perplexities, *shares, *prompts, *gates])
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -84,9 +69,7 @@ def _at(frame: pd.DataFrame, name: str, multiple: float) -> pd.DataFrame:
 EXPERIMENT = Experiment(
     name="misleading",
     sections=("language", "passkey"),
-    recipe=lambda profile: f"{profile.language.recipe.name}, {profile.passkey.recipe.name}",
-    measure=lambda profile, runs, cache: {},
-    frames=(),
+    trained=("language", "passkey"),
     needs=("language_perplexity", "passkey_by_length"),
     derive={"perplexity_and_retrieval": (("language_perplexity", "passkey_by_length"), both)},
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -25,10 +26,9 @@ from ..tasks.needle_text import TASKS, Retrieval, find
 from ..tasks.needle_tokens import fewest
 from ..training.runs import Run, RunSpec
 from .arms import OURS, UNTRAINED, Corpus, corpus, trained, untrained
-from .experiment import Asked, Experiment, Reading
+from .experiment import Asked, Experiment, Question, Reading
 from .gate import gated
-from .grid import Job, gather
-from .question import Question
+from .grid import Job, Rows, gather
 from .seeds import over_seeds, score_interval, spread
 
 CONTROL = OURS  # the encoding of the untrained control
@@ -85,6 +85,11 @@ class Settings(Frozen):
     tasks: tuple[Annotated[str, AfterValidator(_known)], ...] = Field(min_length=1)
     encodings: Encodings
     evaluation: Evaluation
+
+    @property
+    def recipe(self) -> Recipe:
+        """That of the last lesson."""
+        return self.lessons[-1].recipe
 
     @model_validator(mode="after")
     def _taught(self) -> Self:
@@ -157,47 +162,50 @@ def answers(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
     missing -= set(zip(frame["encoding"], frame["seed"], strict=True))
     if missing:
         raise ValueError(f"no answers of {sorted(missing)}; needles leave no encoding and no seed out")
-    order = {name: rank for rank, name in enumerate((*TASKS, *profile.needles.encodings, UNTRAINED))}
-    by = ["task", "encoding", "seed", "length"]
-    frame = frame.sort_values(by, key=lambda column: column.map(order) if column.name in by[:2] else column)
-    return frame.assign(trained=profile.needles.lessons[-1].recipe.length).reset_index(drop=True)
+    order, by = (*TASKS, *profile.needles.encodings, UNTRAINED), ["task", "encoding", "seed", "length"]
+    frame = frame.assign(trained=profile.needles.recipe.length)
+    return frame.sort_values(
+        by, key=lambda column: column.map(order.index) if column.name in by[:2] else column, ignore_index=True
+    )
 
 
-def train_and_answer(run_spec: RunSpec, runs: str, profile: Profile, names: tuple[str, ...]) -> list[dict[str, Any]]:
-    """One model: train it if it is not in the store, then ask what has not been asked yet."""
+def train_and_answer(run_spec: RunSpec, runs: str, profile: Profile, names: tuple[str, ...]) -> Rows:
+    """One model, trained and asked where the store lacks it."""
     run, record = trained(run_spec, runs, profile.device)
     steps, lesson, rows = record["steps"], run_spec.start, []
     while lesson is not None:
         steps += Run(lesson, runs, runtime.device(profile.device)).record()["steps"]
         lesson = lesson.start
     for name in names:
-        local = run_spec.recipe.length if encoding(name).local else None
-        told = {"steps": steps, "run": record["key"]}
-        rows += [{"encoding": name, **row, **told} for row in _table(Answers(run, local), profile)]
+        local, told = run_spec.recipe.length if encoding(name).local else None, {"steps": steps, "run": record["key"]}
+        rows += [{"encoding": name, **row, **told} for row in _table(Answers(run_spec, run, local), profile)]
     return rows
 
 
 class Answers:
-    """The answers of a finished run's model, each task and length asked once and kept beside the run."""
+    """The answers of a finished run's model, each kept beside the run; where there is none, of an untrained model."""
 
-    def __init__(self, run: Run, local: int | None) -> None:
-        self.run, self.local, self.seed = run, local, run.spec.seed
+    def __init__(self, spec: RunSpec, run: Run | None = None, local: int | None = None) -> None:
+        self.spec, self.run, self.local, self.seed = spec, run, local, spec.seed
         self.prompts = ingredients("", tuple(TASKS))
-        self.model: Transformer | None = None
+
+    @cached_property
+    def model(self) -> Transformer:
+        return self.run.model() if self.run else untrained(self.spec)
 
     def __call__(self, task: str, length: int, samples: int) -> int:
         """What `answered` returns."""
 
         def measure() -> int:
-            self.model = self.model or self.run.model()
-            spec = self.run.spec
-            source, _ = read(spec.corpus, spec.model.vocabulary)
+            source, _ = read(self.spec.corpus, self.spec.model.vocabulary)
             return answered(self.model, task, length, samples, self.seed, source, self.local)
 
+        if self.run is None:
+            return measure()
         return ANSWERS.put(self.run, (task, length, samples, self.local, self.prompts), measure)
 
 
-def _table(ask: Any, profile: Profile, always: int = 0) -> list[dict[str, Any]]:
+def _table(ask: Any, profile: Profile, always: int = 0) -> Rows:
     """The rows of one model; `ask` is called as `Answers` are. Up to `always` tokens nothing is given up."""
     asked, rows = profile.needles.evaluation, []
     for task in profile.needles.tasks:
@@ -206,17 +214,8 @@ def _table(ask: Any, profile: Profile, always: int = 0) -> list[dict[str, Any]]:
             given_up = 0 < asked.give_up <= missed and length > always
             right = 0 if given_up else ask(task, length, asked.samples)
             missed = 0 if right else missed + 1
-            rows.append(
-                {
-                    "task": task,
-                    "seed": ask.seed,
-                    "length": length,
-                    "right": right,
-                    "required": required(task),
-                    "samples": asked.samples,
-                    "asked": not given_up,
-                }
-            )
+            about = {"task": task, "seed": ask.seed, "length": length, "right": right}
+            rows.append(about | {"required": required(task), "samples": asked.samples, "asked": not given_up})
     return rows
 
 
@@ -247,21 +246,9 @@ def answered(
     return int(needles.matches(torch.cat(guesses), prompts).sum())
 
 
-class _Untrained:
-    """The control: a model before training, asked as `Answers` are."""
-
-    def __init__(self, run_spec: RunSpec) -> None:
-        self.spec, self.seed = run_spec, run_spec.seed
-        self.model = untrained(run_spec)
-
-    def __call__(self, task: str, length: int, samples: int) -> int:
-        source, _ = read(self.spec.corpus, self.spec.model.vocabulary)
-        return answered(self.model, task, length, samples, self.seed, source)
-
-
-def _untrained(run_spec: RunSpec, profile: Profile) -> list[dict[str, Any]]:
+def _untrained(run_spec: RunSpec, profile: Profile) -> Rows:
     told = {"steps": 0, "run": UNTRAINED}
-    rows = _table(_Untrained(run_spec), profile, always=run_spec.recipe.length)
+    rows = _table(Answers(run_spec), profile, always=run_spec.recipe.length)
     return [{"encoding": UNTRAINED, **row, **told} for row in rows]
 
 
@@ -345,7 +332,6 @@ def averages(frame: pd.DataFrame) -> pd.DataFrame:
 READINGS = Experiment(
     name="needle_readings",
     sections=("needles", "language"),
-    recipe=lambda profile: profile.needles.lessons[-1].recipe.name,
     measure=lambda profile, runs, cache: {"ruler_readings": readings(profile, cache)},
     frames=("ruler_readings",),
     exact=("ruler_readings",),
@@ -353,7 +339,6 @@ READINGS = Experiment(
 EXPERIMENT = Experiment(
     name="needles",
     sections=("needles", "language"),
-    recipe=lambda profile: profile.needles.lessons[-1].recipe.name,
     asked=asked,
     measure=lambda profile, runs, cache: {"ruler_answers": answers(profile, runs, cache)},
     frames=("ruler_answers",),

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-import numpy as np
 import pandas as pd
 import torch
 import torch.nn.functional as F
@@ -20,9 +19,9 @@ from ..model import Transformer
 from ..tasks import masking
 from ..training.runs import RunSpec
 from .arms import UNTRAINED, Corpus, corpus, trained, untrained
-from .experiment import Asked, Experiment, Reading
-from .grid import Job, gather
-from .question import Question
+from .documents import surprises
+from .experiment import Asked, Experiment, Question, Reading
+from .grid import Job, Rows, gather, per_run
 
 KINDS = ("causal", "masked")
 RIDGE = 1e-6  # of the mean square of the features
@@ -72,22 +71,22 @@ def study(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
     "probe" (R² of position by layer, layer 0 being the embedding), "reordering" (see `reordering`).
     """
     specs = asked(profile, corpus(profile, cache))
-    jobs = [Job(run.name, train_and_examine, (run, str(runs), profile.device, profile.nope.windows)) for run in specs]
+    jobs = per_run(train_and_examine, specs, runs, profile.device, profile.nope.windows)
     bare = [run for run in specs if run.task == "causal" and run.model.encoding == "nope"]
     jobs += [Job(f"{UNTRAINED}/{run.name}", _untrained, (run, profile.nope.windows)) for run in bare]
     frame = gather(jobs, profile, "language models without positions")
     return frame.assign(trained=profile.nope.recipe.length, windows=profile.nope.windows)
 
 
-def train_and_examine(run_spec: RunSpec, runs: str, device: str, windows: int) -> list[dict[str, Any]]:
-    """One model: train it if it is not in the store, then measure what has not been measured yet."""
+def train_and_examine(run_spec: RunSpec, runs: str, device: str, windows: int) -> Rows:
+    """One model, trained and measured where the store lacks it."""
     run, record = trained(run_spec, runs, device)
     found = NOPE.put(run, windows, lambda: examined(run.model(), run_spec, windows))
     common = {"kind": run_spec.task, "encoding": run_spec.model.encoding, "seed": run_spec.seed}
     return [common | row | {"run": record["key"]} for row in found]
 
 
-def examined(model: Transformer, run_spec: RunSpec, windows: int) -> list[dict[str, Any]]:
+def examined(model: Transformer, run_spec: RunSpec, windows: int) -> Rows:
     """All quantities of one model, on validation windows that are the same for all."""
     packed = packing.PackedCorpus.read(run_spec.corpus)
     text, ids = validation(packed, run_spec.recipe.length, windows)
@@ -104,7 +103,7 @@ def examined(model: Transformer, run_spec: RunSpec, windows: int) -> list[dict[s
     return rows
 
 
-def _untrained(run_spec: RunSpec, windows: int) -> list[dict[str, Any]]:
+def _untrained(run_spec: RunSpec, windows: int) -> Rows:
     """The control: what a probe finds in a causal model before training."""
     common = {"kind": "causal", "encoding": UNTRAINED, "seed": run_spec.seed}
     rows = examined(untrained(run_spec), run_spec, windows)
@@ -134,11 +133,7 @@ def loss(model: Transformer, text: Tensor, ids: Tensor, packed: packing.PackedCo
         part = slice(start, start + step)
         logits = model(tokens[part].to(device), document_ids=ids[part].to(device)).float().cpu()
         total += float(F.cross_entropy(logits[scored[part]], targets[part][scored[part]], reduction="sum"))
-    numbers = packed.documents("train")
-    stream = packed.tokens[packed.offsets[numbers.start] : packed.offsets[numbers.stop]]
-    frequency = np.bincount(stream, minlength=packed.meta["vocabulary"]) + 1.0
-    surprise = -np.log(frequency / frequency.sum())
-    return total / int(scored.sum()), float(surprise[targets[scored].numpy()].mean())
+    return total / int(scored.sum()), float(surprises(packed)[targets[scored].numpy()].mean())
 
 
 def shuffled(tokens: Tensor, first: int) -> Tensor:
@@ -200,7 +195,6 @@ def reordering(model: Transformer, tokens: Tensor) -> float:
 EXPERIMENT = Experiment(
     name="nope",
     sections=("nope", "language"),
-    recipe=lambda profile: profile.nope.recipe.name,
     asked=asked,
     measure=lambda profile, runs, cache: {"nope_models": study(profile, runs, cache)},
     frames=("nope_models",),

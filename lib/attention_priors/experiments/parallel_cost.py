@@ -5,8 +5,7 @@ ParallelComp's Table 7 by proxy. The cost does not depend on what a model has le
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -20,14 +19,15 @@ from ..parallel.chunks import Options, chunk_size
 from ..parallel.ours import Ours
 from ..tasks.passkey import VOCABULARY
 from .experiment import Experiment, Frames
-from .memory import peak
+from .grid import Rows
+from .memory import peak, timed
 
 AT_ONCE = (1, 4, 8, 16)
 WHOLE, HALF = "all keys", "half of the keys"
 QUESTION, ANSWER, ROUNDS = 16, 16, 3
 
 
-def cost(size: Size, window: int, length: int, device: torch.device, rounds: int = ROUNDS) -> list[dict[str, Any]]:
+def cost(size: Size, window: int, length: int, device: torch.device, rounds: int = ROUNDS) -> Rows:
     """A row for each number of chunks at once, with all keys of a chunk or half of them, and round, all ways in turn.
 
     `prefill`: seconds to read the text. `token`: milliseconds for each of the tokens that follow. `cache`: MB that
@@ -37,11 +37,10 @@ def cost(size: Size, window: int, length: int, device: torch.device, rounds: int
     model = Transformer(ModelConfig(vocabulary=len(VOCABULARY), encoding="rope", **size.model_dump())).to(device).eval()
     drawn = torch.randint(len(VOCABULARY), (length,), generator=runtime.generator(0, "parallel-cost"))
     text, question = drawn[:-QUESTION], drawn[-QUESTION:]
-    reader = Ours(model)
-    plain = Options(window=window, reserve=ANSWER, keep=None)
+    reader, plain = Ours(model), Options(window=window, reserve=ANSWER, keep=None)
     half = chunk_size(len(text), QUESTION, plain) // 2
     ways = {
-        (count, kept): Options(window=window, reserve=ANSWER, keep=None, budget=budget, at_once=count)
+        (count, kept): replace(plain, budget=budget, at_once=count)
         for count in AT_ONCE
         for kept, budget in ((WHOLE, None), (HALF, half))
     }
@@ -52,32 +51,13 @@ def cost(size: Size, window: int, length: int, device: torch.device, rounds: int
             prefill, found = timed(lambda how=how: condense(reader, text, question, how), device)
             size_of_cache = found.cache.bytes
             found.feed(question)
-            answer = text[:ANSWER]
-            token, _ = timed(lambda found=found, answer=answer: [found.feed(each[None]) for each in answer], device)
+            token, _ = timed(lambda found=found: [found.feed(each[None]) for each in text[:ANSWER]], device)
             if turn >= 0:
-                made.append(
-                    {
-                        "at_once": count,
-                        "kept": kept,
-                        "length": length,
-                        "window": window,
-                        "round": turn,
-                        "prefill": prefill,
-                        "token": 1000 * token / ANSWER,
-                        "cache": size_of_cache / 2**20,
-                        "memory": held[count, kept] / 2**20,
-                    }
-                )
+                about = {"at_once": count, "kept": kept, "length": length, "window": window, "round": turn}
+                seconds = {"prefill": prefill, "token": 1000 * token / ANSWER}
+                sizes = {"cache": size_of_cache / 2**20, "memory": held[count, kept] / 2**20}
+                made.append(about | seconds | sizes)
     return made
-
-
-def timed(work: Callable[[], Any], device: torch.device) -> tuple[float, Any]:
-    """Seconds of a piece of work, and what it returns."""
-    begun = time.perf_counter()
-    found = work()
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    return time.perf_counter() - begun, found
 
 
 def measure(profile: Profile, *_: Any) -> Frames:
@@ -91,7 +71,7 @@ def measure(profile: Profile, *_: Any) -> Frames:
 EXPERIMENT = Experiment(
     name="parallel_cost",
     sections=("passkey", "parallel_needles"),
-    recipe=lambda profile: "random",
+    trained=("random",),
     measure=measure,
     frames=("parallel_cost",),
 )

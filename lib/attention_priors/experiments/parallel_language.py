@@ -22,12 +22,11 @@ from ..config import Encodings, Frozen, Lengths, Profile
 from ..model import Transformer
 from ..parallel.methods import METHODS, Method, Text
 from ..training.runs import RunSpec
-from .arms import Corpus, corpus, language_run, trained
+from .arms import Corpus, check_methods, corpus, language_run, trained
 from .documents import Reader, gate
-from .experiment import Asked, Experiment, Frames, Reading
-from .grid import Job, gather
-from .question import Question
-from .seeds import carry, over_seeds
+from .experiment import Asked, Experiment, Frames, Question, Reading
+from .grid import Rows, gather, per_run
+from .seeds import over_seeds
 
 QUESTION = 16  # tokens that choose chunks
 BY_TARGETS = "k3-by-targets"  # chunks chosen by the very tokens that are scored
@@ -47,11 +46,7 @@ class Settings(Frozen):
     @model_validator(mode="after")
     def _known(self) -> Self:
         known = [name for name in (*METHODS, BY_TARGETS) if name != "oracle"]  # no place in a text answers
-        for name in self.methods:
-            if name not in known:
-                raise ValueError(f"methods: unknown method {name!r}; choose from {', '.join(known)}")
-        if missing := [name for name in self.far_methods if name not in self.methods]:
-            raise ValueError(f"far_methods: {missing[0]!r} is none of the methods; add it there too")
+        check_methods(self.methods, self.far_methods, known)
         return self
 
     def asked(self, name: str, method: str) -> tuple[int, ...]:
@@ -88,13 +83,11 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
             f"scored = {scored} and a question of {QUESTION} tokens leave no room in a "
             f"window of {window}; score fewer tokens"
         )
-    every = specs(profile, corpus(profile, cache))
-    jobs = [Job(spec.name, read, (spec, str(runs), profile)) for spec in every]
-    about = {"trained": window, "scored": scored}
-    return {"parallel_losses": gather(jobs, profile, "text in chunks").assign(**about)}
+    jobs = per_run(read, specs(profile, corpus(profile, cache)), runs, profile)
+    return {"parallel_losses": gather(jobs, profile, "text in chunks").assign(trained=window, scored=scored)}
 
 
-def read(spec: RunSpec, runs: str, profile: Profile) -> list[dict[str, Any]]:
+def read(spec: RunSpec, runs: str, profile: Profile) -> Rows:
     """One model through every method: train it if the store lacks it, then measure what was not measured yet."""
     run, record = trained(spec, runs, profile.device)
     settings, language = profile.parallel_language, profile.language
@@ -129,7 +122,7 @@ def losses(
     window: int,
     seed: int,
     by_targets: bool = False,
-) -> list[dict[str, Any]]:
+) -> Rows:
     """Mean loss (nats) of each document's last `scored` tokens, after a context of each length is read by a method."""
     open_, rows, device = method.prepare(model, window), [], next(model.parameters()).device
     for length in lengths:
@@ -154,7 +147,7 @@ def by_seed(frame: pd.DataFrame) -> pd.DataFrame:
     def say(group: pd.DataFrame) -> dict[str, Any]:
         return {"loss": group["loss"].mean(), "documents": len(group), "passed": bool(group["passed"].iloc[0])}
 
-    made = over_seeds(frame, ("encoding", "method", "seed", "length"), say).assign(**carry(frame, "trained", "scored"))
+    made = over_seeds(frame, ("encoding", "method", "seed", "length"), say, "trained", "scored")
     base = made[made["length"] == trained].set_index(["encoding", "method", "seed"])["loss"]
     own = pd.MultiIndex.from_frame(made[["encoding", "method", "seed"]])
     return made.assign(growth=made["loss"].to_numpy() - base.reindex(own).to_numpy())
@@ -163,7 +156,6 @@ def by_seed(frame: pd.DataFrame) -> pd.DataFrame:
 EXPERIMENT = Experiment(
     name="parallel_language",
     sections=("parallel_language", "language"),
-    recipe=lambda profile: profile.language.recipe.name,
     asked=asked,
     measure=measure,
     frames=("parallel_losses",),

@@ -14,9 +14,10 @@ import pandas as pd
 import torch
 from pydantic import Field, model_validator
 
-from .. import evaluation, runtime
+from .. import runtime
 from ..config import Encodings, Evaluation, Frozen, Profile
-from ..model import Transformer, count
+from ..evaluation import difference_interval, share_interval
+from ..model import Transformer
 from ..parallel import condense
 from ..parallel.methods import METHODS, Method, Text, options
 from ..parallel.ours import Ours
@@ -24,12 +25,11 @@ from ..parallel.read import Condensed
 from ..tasks import passkey
 from ..training.runs import RunSpec
 from .answers import Answers
-from .arms import Corpus, passkey_run, trained
-from .experiment import Asked, Experiment, Frames, Reading
+from .arms import Corpus, check_methods, check_prompts, passkey_run, trained
+from .experiment import Asked, Experiment, Frames, Question, Reading
 from .gate import gated
-from .grid import Job, run_all
-from .question import Question
-from .seeds import carry, over_seeds
+from .grid import Rows, Tables, gather_tables, per_run
+from .seeds import answered, over_seeds
 
 ASKED = passkey.QUESTION_TOKENS + passkey.DIGITS  # tokens at the end of a prompt that are no text
 BANDS = 5  # of depth
@@ -59,19 +59,13 @@ class Settings(Frozen):
 
     @model_validator(mode="after")
     def _known(self) -> Self:
-        for name in self.methods:
-            if name not in METHODS:
-                raise ValueError(f"methods: unknown method {name!r}; choose from {', '.join(METHODS)}")
-        if missing := [name for name in self.far_methods if name not in self.methods]:
-            raise ValueError(f"far_methods: {missing[0]!r} is none of the methods; add it there too")
+        check_methods(self.methods, self.far_methods, tuple(METHODS))
+        check_prompts(evaluation=self.evaluation, far=self.far)
         pairs = [pair for each in QUESTIONS.values() for pair in each]
         if not any(set(pair) <= set(self.methods) for pair in pairs):
             raise ValueError(
                 f"methods: {', '.join(self.methods)} have no pair to compare, such as k3 and plain; add one"
             )
-        for length in (*self.evaluation.lengths, *self.far.lengths):
-            if length < passkey.SHORTEST:
-                raise ValueError(f"lengths: {length}, but a prompt takes {passkey.SHORTEST} tokens or more")
         return self
 
     def asked(self, name: str, method: str) -> list[Evaluation]:
@@ -105,36 +99,24 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     all layers and those of a pair of query and key (2 for each weight, 4 for each width of a head)."""
     settings = profile.parallel_needles
     gate = [length for length in profile.passkey.evaluation.lengths if length <= profile.passkey.recipe.length]
-    jobs = [
-        Job(spec.name, read, (spec, str(runs), profile.device, settings, gate, profile.passkey.evaluation.samples))
-        for spec in specs(profile)
-    ]
-    found = run_all(jobs, profile.workers, profile.threads, "reading in chunks")
-    for spec, tables in zip(specs(profile), found, strict=True):
-        size = {
-            "per_token": 2 * count(Transformer(spec.model))["transformer"],
-            "per_pair": 4 * spec.model.layers * spec.model.width,
-        }
-        tables["parallel_gate"] = [row | size for row in tables["parallel_gate"]]
-    return {
-        name: pd.DataFrame([row for tables in found for row in tables[name]]).assign(
-            trained=profile.passkey.recipe.length
-        )
-        for name in FRAMES
-    }
+    jobs = per_run(read, specs(profile), runs, profile.device, settings, gate, profile.passkey.evaluation.samples)
+    found = gather_tables(jobs, profile, "reading in chunks")
+    return {name: frame.assign(trained=profile.passkey.recipe.length) for name, frame in found.items()}
 
 
-def read(
-    spec: RunSpec, runs: str, device: str, settings: Settings, gate: list[int], samples: int
-) -> dict[str, list[dict[str, Any]]]:
+def read(spec: RunSpec, runs: str, device: str, settings: Settings, gate: list[int], samples: int) -> Tables:
     """One model through every method: train it if the store lacks it, then ask what was not asked yet."""
     run, record = trained(spec, runs, device)
     name, window = spec.model.encoding, spec.recipe.length
     common = {"encoding": name, "seed": spec.seed, "run": record["key"]}
     answers, tables = Answers(run, name, "plain"), {each: [] for each in FRAMES}
+    size = {
+        "per_token": 2 * record["parameters"]["transformer"],
+        "per_pair": 4 * spec.model.layers * spec.model.width,
+    }
     for length in gate:
         right = sum(row["correct"] for row in answers(length, samples))
-        tables["parallel_gate"].append(common | {"length": length, "correct": right, "samples": samples})
+        tables["parallel_gate"].append(common | {"length": length, "correct": right, "samples": samples} | size)
     for method in settings.methods:
         how = METHODS[method]
         for each in settings.asked(name, method):
@@ -161,7 +143,7 @@ def prompts(length: int, samples: int, seed: int) -> list[tuple[Text, torch.Tens
 
 
 @torch.inference_mode()
-def banded(model: Transformer, method: Method, asked: Evaluation, seed: int, window: int) -> list[dict[str, Any]]:
+def banded(model: Transformer, method: Method, asked: Evaluation, seed: int, window: int) -> Rows:
     """Hits by length and fifth of the depth; the entries that the question attends to (a mean), and for chunks how
     many are read, how often the one that holds most of the key stayed, and the keys that a border cuts."""
     open_, rows = method.prepare(model, window), []
@@ -197,7 +179,7 @@ def banded(model: Transformer, method: Method, asked: Evaluation, seed: int, win
 
 
 @torch.inference_mode()
-def ranked(model: Transformer, asked: Evaluation, seed: int, window: int) -> list[dict[str, Any]]:
+def ranked(model: Transformer, asked: Evaluation, seed: int, window: int) -> Rows:
     """Of every prompt beyond one chunk: the rank (1: lowest self-information) of the chunk that holds most of the key,
     of how many, and whether a border cuts the key. Without and with overlap."""
     reader, rows = Ours(model), []
@@ -210,17 +192,9 @@ def ranked(model: Transformer, asked: Evaluation, seed: int, window: int) -> lis
                     continue
                 holding, cut = holder(session, text)
                 rank = int((session.information < session.information[holding]).sum()) + 1
-                rows.append(
-                    {
-                        "length": length,
-                        "depth": round(depth, 6),
-                        "cutting": cutting,
-                        "rank": rank,
-                        "chunks": len(session.spans),
-                        "first": int(session.information.argmin() == 0),
-                        "cut": int(cut),
-                    }
-                )
+                first = int(session.information.argmin() == 0)
+                about = {"length": length, "depth": round(depth, 6), "cutting": cutting}
+                rows.append(about | {"rank": rank, "chunks": len(session.spans), "first": first, "cut": int(cut)})
     return rows
 
 
@@ -255,15 +229,9 @@ def by_length(prompts: pd.DataFrame, gate: pd.DataFrame) -> pd.DataFrame:
     window = int(prompts["trained"].iloc[0])
 
     def say(group: pd.DataFrame) -> dict[str, Any]:
-        right, n = int(group["correct"].sum()), int(group["samples"].sum())
-        low, high = evaluation.binomial_interval(right, n)
+        n = int(group["samples"].sum())
         weights = group["samples"] / n
-        found = {
-            "correct": right,
-            "samples": n,
-            "accuracy": right / n,
-            "low": low,
-            "high": high,
+        found = answered(int(group["correct"].sum()), n) | {
             "kept": float((group["kept"] / n).sum(min_count=1)),
             "cut": int(group["cut"].sum()),
             "cut_correct": int(group["cut_correct"].sum()),
@@ -274,8 +242,7 @@ def by_length(prompts: pd.DataFrame, gate: pd.DataFrame) -> pd.DataFrame:
         found["flops"] = flops(method, found["chunks"], int(length), window, *sizes.loc[name])
         return found | {"passed": bool(passed[name, group["seed"].iloc[0]])}
 
-    made = over_seeds(prompts, ("encoding", "method", "seed", "length"), say)
-    return made.assign(**carry(prompts, "trained"))
+    return over_seeds(prompts, ("encoding", "method", "seed", "length"), say, "trained")
 
 
 def over_models(by_length: pd.DataFrame) -> pd.DataFrame:
@@ -283,21 +250,13 @@ def over_models(by_length: pd.DataFrame) -> pd.DataFrame:
     models `passed` their gate, entries, chunks read, FLOPs, and the share of prompts whose key's chunk stayed."""
 
     def say(group: pd.DataFrame) -> dict[str, Any]:
-        low, high = evaluation.share_interval(group["correct"], group["samples"])
-        return {
-            "seeds": len(group),
-            "passed": int(group["passed"].sum()),
-            "mean": group["accuracy"].mean(),
-            "low": low,
-            "high": high,
-            "kept": group["kept"].mean(),
-            "entries": group["entries"].mean(),
-            "chunks": group["chunks"].mean(),
-            "flops": group["flops"].mean(),
-            "samples": int(group["samples"].iloc[0]),
-        }
+        low, high = share_interval(group["correct"], group["samples"])
+        counts = {"seeds": len(group), "passed": int(group["passed"].sum())}
+        found = {"mean": group["accuracy"].mean(), "low": low, "high": high}
+        means = {column: group[column].mean() for column in ("kept", "entries", "chunks", "flops")}
+        return counts | found | means | {"samples": int(group["samples"].iloc[0])}
 
-    return over_seeds(by_length, ("encoding", "method", "length"), say).assign(**carry(by_length, "trained"))
+    return over_seeds(by_length, ("encoding", "method", "length"), say, "trained")
 
 
 def differences(by_length: pd.DataFrame) -> pd.DataFrame:
@@ -312,18 +271,13 @@ def differences(by_length: pd.DataFrame) -> pd.DataFrame:
         }
         for question, pairs in QUESTIONS.items():
             for ours, theirs in (pair for pair in pairs if counts.keys() >= set(pair)):
-                seeds = counts[ours].index.intersection(counts[theirs].index)
-                about = question, name, ours, theirs, length, each["trained"].iloc[0], len(seeds)
-                if seeds.empty:
-                    made.append((*about, np.nan, np.nan, np.nan))
-                    continue
-                columns = [
-                    counts[side].loc[seeds, column].to_numpy()
-                    for side in (ours, theirs)
-                    for column in ("correct", "samples")
-                ]
-                value = float((columns[0] / columns[1] - columns[2] / columns[3]).mean())
-                made.append((*about, value, *evaluation.difference_interval(*columns)))
+                both = counts[ours].merge(counts[theirs], left_index=True, right_index=True)
+                right, asked, other_right, other_asked = columns = both.to_numpy().T
+                found = [np.nan] * 3
+                if len(both):
+                    value = float((right / asked - other_right / other_asked).mean())
+                    found = [value, *difference_interval(*columns)]
+                made.append((question, name, ours, theirs, length, each["trained"].iloc[0], len(both), *found))
     return pd.DataFrame(made, columns=COLUMNS)
 
 
@@ -331,7 +285,6 @@ FRAMES = ("parallel_gate", "parallel_prompts", "parallel_ranks")
 EXPERIMENT = Experiment(
     name="parallel_needles",
     sections=("parallel_needles", "passkey"),
-    recipe=lambda profile: profile.passkey.recipe.name,
     asked=asked,
     measure=measure,
     frames=FRAMES,

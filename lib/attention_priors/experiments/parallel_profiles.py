@@ -10,12 +10,12 @@ the heaviest besides. Last, outliers alone go, those of one region of every chun
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -30,9 +30,8 @@ from ..parallel.read import Joined, everything
 from ..training.runs import RunSpec
 from .arms import Corpus, corpus, language_run, trained
 from .documents import Reader, gate
-from .experiment import Asked, Experiment, Frames, Reading
-from .grid import Job, run_all
-from .question import Question
+from .experiment import Asked, Experiment, Frames, Question, Reading
+from .grid import Rows, Tables, gather_tables, per_run
 
 CHUNKS, FIFTHS, QUESTION, LAST = 4, 5, 16, 8
 THRESHOLD = 0.05  # of a weight that counts as effective
@@ -66,37 +65,23 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     `parallel_effective`: entries above THRESHOLD in a row of local attention, by window. `parallel_shapes`: by layer
     and head. `parallel_regions`: by region and layers that lose their outliers, and document."""
     every = specs(profile, corpus(profile, cache))
-    found = run_all(
-        [Job(spec.name, read, (spec, str(runs), profile)) for spec in every],
-        profile.workers,
-        profile.threads,
-        "attention in chunks",
-    )
-    about = {"trained": profile.language.recipe.length}
-    return {name: pd.DataFrame([row for each in found for row in each[name]]).assign(**about) for name in FRAMES}
+    found = gather_tables(per_run(read, every, runs, profile), profile, "attention in chunks")
+    return {name: frame.assign(trained=profile.language.recipe.length) for name, frame in found.items()}
 
 
-def read(spec: RunSpec, runs: str, profile: Profile) -> dict[str, list[dict[str, Any]]]:
+def read(spec: RunSpec, runs: str, profile: Profile) -> Tables:
     """One model: train it if the store lacks it, then look where it attends."""
     run, record = trained(spec, runs, profile.device)
     reader, language = Reader(run, spec.model.encoding, profile), profile.language
-    common = {
-        "encoding": spec.model.encoding,
-        "seed": spec.seed,
-        "run": record["key"],
-        "passed": gate(reader, profile)["passed"],
-    }
+    passed = gate(reader, profile)["passed"]
+    common = {"encoding": spec.model.encoding, "seed": spec.seed, "run": record["key"], "passed": passed}
     asked = language.documents, max(language.lengths), spec.recipe.length
 
-    def measured() -> list[dict[str, Any]]:
-        return [looked(reader.model, reader.texts(language.domains[0]), spec.recipe.length)]
+    def measured(look: Callable[..., Any]) -> Any:
+        return look(reader.model, reader.texts(language.domains[0]), spec.recipe.length)
 
-    (found,) = LOOKED.put(run, asked, measured)
-
-    def evicted() -> list[dict[str, Any]]:
-        return regions(reader.model, reader.texts(language.domains[0]), spec.recipe.length)
-
-    found = found | {"parallel_regions": EVICTED.put(run, asked, evicted)}
+    (found,) = LOOKED.put(run, asked, lambda: [measured(looked)])
+    found = found | {"parallel_regions": EVICTED.put(run, asked, lambda: measured(regions))}
     return {name: [common | row for row in found[name]] for name in FRAMES}
 
 
@@ -131,7 +116,7 @@ def looked(model: Transformer, documents: Int[Tensor, "documents tokens"], windo
 
 
 @torch.inference_mode()
-def regions(model: Transformer, documents: Int[Tensor, "documents tokens"], window: int) -> list[dict[str, Any]]:
+def regions(model: Transformer, documents: Int[Tensor, "documents tokens"], window: int) -> Rows:
     """The joined profile's `distance` from the uniform share and its `middle`, the mean over the middles of chunks, by
     document: with all keys, then without the outliers (λ of `Calibration`) of a region in some layers.
 
@@ -183,17 +168,16 @@ def profile_of(
     if kind in (PLAIN, LOCAL):
         cut = len(text) if kind == PLAIN else size
         return _normal(local(model, text, question, cut).mean((0, 2, 3)).flatten())
-    whole = Options(window=None, budget=len(text) // 2)
-    parts = Options(window=size + len(question), keep=None)
-    halved = Options(window=size + len(question), keep=None, budget=size // 2)
-    edge = max(1, round(EDGE * size))
-    calibrated = Options(
-        window=size + len(question),
-        keep=None,
-        budget=size // 2,
-        calibration=Calibration(edge=edge, sink=(1, 32), middle=(1, 32), recency=(1, 32)),
-    )
-    return joined(model, text, question, {GLOBAL: parts, WHOLE: whole, APART: halved, CALIBRATED: calibrated}[kind])[0]
+    parts, span = Options(window=size + len(question), keep=None), DEPTHS[ALL]
+    halved = replace(parts, budget=size // 2)
+    calibration = Calibration(edge=max(1, round(EDGE * size)), sink=span, middle=span, recency=span)
+    how = {
+        GLOBAL: parts,
+        WHOLE: Options(window=None, budget=len(text) // 2),
+        APART: halved,
+        CALIBRATED: replace(halved, calibration=calibration),
+    }[kind]
+    return joined(model, text, question, how)[0]
 
 
 def joined(
@@ -263,33 +247,24 @@ def biases(profile: Float[Tensor, " fifths"]) -> dict[str, float]:
     return {name: round(float(value), 6) for name, value in found.items()}
 
 
-def shapes(weights: Float[Tensor, "layers heads tokens"], edge: int) -> list[dict[str, Any]]:
+def shapes(weights: Float[Tensor, "layers heads tokens"], edge: int) -> Rows:
     """The shape of each head's profile: a U, where the mean of its first `edge` keys and that of its last are both more
     than STEEP times its middle; a mountain, where the middle is more than STEEP times both; uniform, where neither end
     differs by so much; other, as one that only rises. `largest`: its highest key. All over the uniform share."""
     rows = []
-    for (layer, head), own in ((at, weights[at]) for at in np.ndindex(*weights.shape[:2])):
-        own = _normal(own)
+    for layer, head in np.ndindex(*weights.shape[:2]):
+        own = _normal(weights[layer, head])
         first, middle, last = (float(part.mean()) for part in (own[:edge], own[edge:-edge], own[-edge:]))
-        ends = first, last
-        shape = "other"
+        ends, shape = (first, last), "other"
         if min(ends) > STEEP * middle:  # no ratios: heads that look near have a middle of 0
             shape = "U"
         elif max(ends) < middle / STEEP:
             shape = "mountain"
         elif min(ends) >= middle / STEEP and max(ends) <= STEEP * middle:
             shape = "uniform"
-        rows.append(
-            {
-                "layer": layer,
-                "head": head,
-                "first": round(first, 6),
-                "middle": round(middle, 6),
-                "last": round(last, 6),
-                "largest": round(float(own.max()), 6),
-                "shape": shape,
-            }
-        )
+        found = {"first": first, "middle": middle, "last": last, "largest": float(own.max())}
+        found = {name: round(value, 6) for name, value in found.items()}
+        rows.append({"layer": layer, "head": head, **found, "shape": shape})
     return rows
 
 
@@ -302,7 +277,6 @@ FRAMES = ("parallel_profiles", "parallel_biases", "parallel_effective", "paralle
 EXPERIMENT = Experiment(
     name="parallel_profiles",
     sections=("parallel_language", "language"),
-    recipe=lambda profile: profile.language.recipe.name,
     asked=asked,
     measure=measure,
     frames=FRAMES,

@@ -3,8 +3,7 @@
     python -m attention_priors.experiments.parallel_tuning        write data/tuning/parallel.csv (some minutes)
 
 Every way that has a number to choose has four trials, the first with the published value. They are asked the prompts of
-`parallel_needles`. The notebook reading_in_parallel shows the file, and `parallel.methods` has for each rival of
-ParallelComp the value that did best.
+`parallel_needles`; `parallel.methods` has for each rival of ParallelComp the value that did best.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import math
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -23,7 +21,7 @@ from ..model import Transformer
 from ..parallel.methods import METHODS, Method
 from . import tuning
 from .arms import passkey_run, trained
-from .grid import Job, run_all
+from .grid import Job, Rows, gather
 from .parallel_needles import banded
 
 PATH = config.ROOT / "data" / "tuning" / "parallel.csv"
@@ -100,10 +98,10 @@ def chosen(table: pd.DataFrame) -> pd.DataFrame:
 def grid(profile: Profile, runs: Path) -> pd.DataFrame:
     """All trials on a model of every seed, which is trained if the store lacks it."""
     jobs = [Job(f"trials of seed {seed}", trials, (profile, seed, str(runs))) for seed in SEEDS]
-    return pd.DataFrame([row for rows in run_all(jobs, profile.workers, profile.threads, "tuning") for row in rows])
+    return gather(jobs, profile, "tuning")
 
 
-def trials(profile: Profile, seed: int, runs: str) -> list[dict[str, Any]]:
+def trials(profile: Profile, seed: int, runs: str) -> Rows:
     """The trials of every way on one model."""
     spec = passkey_run(profile, ENCODING, seed)
     run, _ = trained(spec, runs, profile.device)
@@ -111,7 +109,7 @@ def trials(profile: Profile, seed: int, runs: str) -> list[dict[str, Any]]:
     return [row for way in NUMBERS for row in of_way(model, way, spec.recipe.length, seed)]
 
 
-def of_way(model: Transformer, way: str, window: int, seed: int, samples: int = SAMPLES) -> list[dict[str, Any]]:
+def of_way(model: Transformer, way: str, window: int, seed: int, samples: int = SAMPLES) -> Rows:
     """The trials of one way."""
     number, rows = NUMBERS[way], []
     asked = Evaluation(lengths=tuple(window * n for n in MULTIPLES), samples=samples)
@@ -121,16 +119,9 @@ def of_way(model: Transformer, way: str, window: int, seed: int, samples: int = 
         right = (counts["correct"] / counts["samples"]).tolist()
         last = found[found["length"] == max(asked.lengths)]
         keys = float((last["entries"] * last["samples"]).sum() / last["samples"].sum())
-        rows.append(
-            {
-                "way": way,
-                "number": number.called,
-                "value": value,
-                "seed": seed,
-                **{f"accuracy_{n}": share for n, share in zip(MULTIPLES, right, strict=True)},
-                "keys_16": round(keys, 1),
-            }
-        )
+        accuracies = {f"accuracy_{n}": share for n, share in zip(MULTIPLES, right, strict=True)}
+        about = {"way": way, "number": number.called, "value": value, "seed": seed}
+        rows.append(about | accuracies | {"keys_16": round(keys, 1)})
     return rows
 
 

@@ -13,12 +13,12 @@ from ..config import Encodings, Evaluation, Frozen, Profile, Recipe, Size
 from ..evaluation import passkey_samples
 from ..tasks import passkey
 from ..training.runs import Run, RunSpec
-from .answers import Rows, Wanted, cost, reached, readings, train_and_answer
-from .arms import OURS, UNTRAINED, Corpus, passkey_run, untrained
-from .experiment import Asked, Experiment, Frames
+from .answers import Wanted, answers, reached, readings
+from .arms import OURS, UNTRAINED, passkey_run, untrained
+from .experiment import Experiment, Frames
 from .gate import gated
-from .grid import Job, gather
-from .seeds import carry, over_seeds, spread
+from .grid import Job, Rows
+from .seeds import answered, over_seeds, spread
 
 
 class Settings(Frozen):
@@ -77,22 +77,15 @@ def wanted(profile: Profile) -> Wanted:
     return made
 
 
-def asked(profile: Profile, _: Corpus | None = None) -> Asked:
-    return readings(wanted(profile))
-
-
 def samples(profile: Profile, runs: Path) -> pd.DataFrame:
     """Train what is missing, then answer prompts: one row per encoding, seed, form, length and depth.
 
     Form "plain" is BAM's task. Form "hard" has decoy digits: its models are trained on it, with the same recipe.
     """
-    settings, every = profile.passkey, wanted(profile)
-    order = sorted(every, key=lambda run: cost(run, sum(map(len, every[run].values()))), reverse=True)
-    jobs = [Job(run.name, train_and_answer, (run, str(runs), profile.device, every[run])) for run in order]
-    jobs.append(Job(UNTRAINED, _untrained, (passkey_run(profile, OURS, profile.seeds[0]), settings.evaluation)))
-    frame = gather(jobs, profile, "passkeys")
+    control = passkey_run(profile, OURS, profile.seeds[0]), profile.passkey.evaluation
+    frame = answers(profile, runs, wanted(profile), "passkeys", Job(UNTRAINED, _untrained, control))
     by = ["form", "encoding", "seed", "length", "depth"]
-    return frame.sort_values(by, kind="stable").reset_index(drop=True)
+    return frame.sort_values(by, kind="stable", ignore_index=True)
 
 
 def _untrained(spec: RunSpec, wanted: Evaluation) -> Rows:
@@ -136,19 +129,10 @@ def by_length(frame: pd.DataFrame) -> pd.DataFrame:
     """Accuracy per encoding, seed and length, with its exact binomial interval and the share of right digits."""
 
     def say(group: pd.DataFrame) -> dict:
-        right, n = int(group["correct"].sum()), len(group)
-        low, high = evaluation.binomial_interval(right, n)
-        return {
-            "correct": right,
-            "samples": n,
-            "accuracy": right / n,
-            "low": low,
-            "high": high,
-            "digit_accuracy": group["digits"].mean() / passkey.DIGITS,
-        }
+        digits = group["digits"].mean() / passkey.DIGITS
+        return answered(int(group["correct"].sum()), len(group)) | {"digit_accuracy": digits}
 
-    made = over_seeds(frame, ("form", "encoding", "seed", "length"), say, sort=True)
-    return made.assign(**carry(frame, "trained"))
+    return over_seeds(frame, ("form", "encoding", "seed", "length"), say, "trained", sort=True)
 
 
 def accuracy(frame: pd.DataFrame) -> pd.DataFrame:
@@ -164,8 +148,7 @@ def accuracy(frame: pd.DataFrame) -> pd.DataFrame:
             "samples": int(group["samples"].iloc[0]),
         }
 
-    made = over_seeds(by_length(frame), ("form", "encoding", "length"), say, sort=True)
-    return made.assign(**carry(frame, "trained"))
+    return over_seeds(by_length(frame), ("form", "encoding", "length"), say, "trained", sort=True)
 
 
 def reach(frame: pd.DataFrame, accuracy: float = 0.8) -> pd.DataFrame:
@@ -175,15 +158,13 @@ def reach(frame: pd.DataFrame, accuracy: float = 0.8) -> pd.DataFrame:
         longest = reached(group.set_index("length")["accuracy"], accuracy)
         return {"reach": longest, "longest_tested": int(group["length"].max())}
 
-    made = over_seeds(by_length(frame), ("form", "encoding", "seed"), say, sort=True)
-    return made.assign(**carry(frame, "trained"))
+    return over_seeds(by_length(frame), ("form", "encoding", "seed"), say, "trained", sort=True)
 
 
 EXPERIMENT = Experiment(
     name="passkeys",
     sections=("passkey",),
-    recipe=lambda profile: profile.passkey.recipe.name,
-    asked=asked,
+    asked=lambda profile, _: readings(wanted(profile)),
     measure=measure,
     frames=("passkey_samples", "passkey_training"),
     derive={

@@ -98,13 +98,13 @@ class Settings(Frozen):
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """Every frame says in `model` whose answers it holds. NotHere where there is no model that can be asked."""
     from ..integrations import pretrained  # here: transformers takes seconds to import, and profiles are read often
-    from . import pretrained_far, pretrained_heads, pretrained_keys, pretrained_losses
+    from . import pretrained_heads, pretrained_keys, pretrained_losses
     from .pretrained_answers import Answers
 
     settings = profile.pretrained
     answers = Answers(pretrained.opened(settings.model, device=str(runtime.device(profile.device))), runs, profile)
     heads, lags = pretrained_heads.by_head(answers, settings.documents, settings.heads)
-    fetching = pretrained_far.fetching(answers, settings.far)
+    fetching = pretrained_keys.fetching(answers, settings.far)
     found = {
         "pretrained_losses": pretrained_losses.by_position(answers, settings.documents, settings.losses),
         "pretrained_eviction": pretrained_losses.without_keys(answers, settings.documents, settings.eviction),
@@ -112,7 +112,7 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
         "pretrained_lags": lags,
         "pretrained_keys": pretrained_keys.retrieved(answers, settings.keys),
         "pretrained_fetching": fetching,
-        "pretrained_far": pretrained_far.by_count(answers, settings.far, fetching, heads),
+        "pretrained_far": pretrained_keys.by_count(answers, settings.far, fetching, heads),
         "pretrained_dynamic": pretrained_losses.with_cache(answers, settings.documents, settings.dynamic),
     }
     trained = answers.found.model.config.max_position_embeddings
@@ -131,7 +131,7 @@ def folder(profile: Profile, runs: Path) -> Path | None:
 EXPERIMENT = Experiment(
     name="pretrained",
     sections=("pretrained",),
-    recipe=lambda profile: "pretrained",
+    trained=("pretrained",),
     measure=measure,
     answers=folder,
     frames=(

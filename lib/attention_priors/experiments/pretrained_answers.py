@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from .. import store
+from .. import runtime, store
 from ..config import Profile
 from ..corpora import manuals
 from ..integrations import extending
@@ -22,8 +22,8 @@ from .pretrained import FOLDER
 
 FACTOR = 2.0  # of the extensions: how many times longer the context becomes
 SINKS = 4  # Xiao et al. 2024
+VERSION = 1  # of all questions
 Change = Callable[[PreTrainedModel, int], PreTrainedModel]  # of a model and the length that it was trained on
-
 
 CHANGES: dict[str, Change] = {  # ways to read a longer text without training
     "as-is": lambda model, trained: model,
@@ -55,14 +55,15 @@ class Answers:
     def folder(self) -> Path:
         return self.runs / f"{FOLDER}{self.found.key}"
 
-    def put(self, name: str, version: int, given: dict[str, Any], ask: Callable[[], Any]) -> Any:
-        """What `ask()` gives, or gave before for the same `given`."""
+    def put(self, name: str, given: dict[str, Any], told: str, ask: Callable[[], Any]) -> Any:
+        """What `ask()` gives, or gave before for the same `given`; `told`: what is said while it is asked."""
 
         def alone() -> Any:
             with whole_machine(self.profile):
+                runtime.say(f"{self.found.name}{told}")
                 return ask()
 
-        return store.kept_json(self.folder / f"{name}-{store.key(name, version, given)}.json", alone)
+        return store.kept_json(self.folder / f"{name}-{store.key(name, VERSION, given)}.json", alone)
 
 
 @contextmanager

@@ -8,15 +8,16 @@ and held against the attention of the rest.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from functools import partial
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from .. import runtime, store
+from .. import store
 from ..parallel.hf import HuggingFace
+from .grid import Rows
 from .pretrained import Heads
 from .pretrained_answers import Answers, document
 
@@ -90,7 +91,7 @@ def ggd(curve: Float[Tensor, " lags"], weight: Float[Tensor, " lags"]) -> tuple[
 
 
 @torch.inference_mode()
-def anatomy(answers: Answers, tokens: Tensor) -> list[dict[str, Any]]:
+def anatomy(answers: Answers, tokens: Tensor) -> Rows:
     """A row per layer and head: numbers of `of_head`, norms of the first key and value in units of the median, and the
     mean logit at lags 1, 2, 4 ..."""
     found, rows = answers.found, []
@@ -107,36 +108,22 @@ def anatomy(answers: Answers, tokens: Tensor) -> list[dict[str, Any]]:
                 f"{name}_ratio": float(size[head // groups, 0] / size[head // groups].median())
                 for name, size in sizes.items()
             }
-            rows.append(
-                {
-                    "layer": layer,
-                    "head": head,
-                    **numbers,
-                    **ratios,
-                    "lags": lags,
-                    "logits": [round(float(curve[lag]), 5) for lag in lags],
-                }
-            )
+            by_lag = {"lags": lags, "logits": [round(float(curve[lag]), 5) for lag in lags]}
+            rows.append({"layer": layer, "head": head} | numbers | ratios | by_lag)
         return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=factor)
 
     HuggingFace(found.model).run(tokens[None], torch.arange(length, device=tokens.device), attend, 1)
     return rows
 
 
-def by_head(
-    answers: Answers, documents: Iterable[str], settings: Heads
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def by_head(answers: Answers, documents: Iterable[str], settings: Heads) -> tuple[Rows, Rows]:
     """Rows by document, layer and head: numbers; and mean logits by lag, means over documents."""
-    rows: list[dict[str, Any]] = []
+    rows: Rows = []
     for name in documents:
         tokens = document(answers.found, name, settings.length)
-        given = {"tokens": store.key(tokens.tolist())}
-
-        def ask(tokens: Tensor = tokens, name: str = name) -> list[dict[str, Any]]:
-            runtime.say(f"{answers.found.name}: heads, {name}")
-            return anatomy(answers, tokens)
-
-        rows += [{"document": name} | row for row in answers.put("heads", 1, given, ask)]
+        ask = partial(anatomy, answers, tokens)
+        found = answers.put("heads", {"tokens": store.key(tokens.tolist())}, f": heads, {name}", ask)
+        rows += [{"document": name} | row for row in found]
     curves: dict[tuple[int, int, int], list[float]] = {}
     for row in rows:
         for lag, logit in zip(row.pop("lags"), row.pop("logits"), strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import torch
@@ -10,13 +11,14 @@ import torch.nn.functional as F
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from .. import runtime, store
+from .. import store
 from ..corpora import manuals
 from ..integrations import extending
 from ..integrations.extending import Sight
 from ..integrations.pretrained import check_memory
+from .grid import Rows
 from .pretrained import Dynamic, Eviction, Losses
-from .pretrained_answers import CHANGES, SINKS, Answers, changed, document
+from .pretrained_answers import CHANGES, SINKS, Answers, Change, changed, document
 from .pretrained_words import label
 
 EVERY = "all layers"
@@ -40,22 +42,23 @@ def losses(model: PreTrainedModel, tokens: Tensor, lengths: Iterable[int], score
     return out
 
 
-def by_position(answers: Answers, documents: Iterable[str], settings: Losses) -> list[dict[str, Any]]:
+def under(model: PreTrainedModel, change: Change, *asked: Any) -> list[float]:
+    """`losses` of a model under a change."""
+    with changed(model, change) as read:
+        return losses(read, *asked)
+
+
+def by_position(answers: Answers, documents: Iterable[str], settings: Losses) -> Rows:
     """A row per document, way and length."""
     found, longest, rows = answers.found, max(settings.lengths), []
     check_memory(found, longest)
+    lengths, scored = list(settings.lengths), settings.scored
     for name in documents:
         tokens = document(found, name, longest)
-        lengths = list(settings.lengths)
         for way in settings.ways:
-            given = {"way": way, "tokens": store.key(tokens.tolist()), "lengths": lengths, "scored": settings.scored}
-
-            def ask(tokens: Tensor = tokens, way: str = way, name: str = name) -> list[float]:
-                runtime.say(f"{found.name} reads {name}: {label(way)}")
-                with changed(found.model, CHANGES[way]) as model:
-                    return losses(model, tokens, settings.lengths, settings.scored)
-
-            values = answers.put("losses", 1, given, ask)
+            given = {"way": way, "tokens": store.key(tokens.tolist()), "lengths": lengths, "scored": scored}
+            ask = partial(under, found.model, CHANGES[way], tokens, lengths, scored)
+            values = answers.put("losses", given, f" reads {name}: {label(way)}", ask)
             rows += [
                 {"document": name, "kind": manuals.known()[name].kind, "way": way, "length": length, "loss": loss}
                 for length, loss in zip(lengths, values, strict=True)
@@ -63,7 +66,7 @@ def by_position(answers: Answers, documents: Iterable[str], settings: Losses) ->
     return rows
 
 
-def without_keys(answers: Answers, documents: Iterable[str], settings: Eviction) -> list[dict[str, Any]]:
+def without_keys(answers: Answers, documents: Iterable[str], settings: Eviction) -> Rows:
     """A row per document, region and layers; BASE is the model as it is."""
     found, rows = answers.found, []
     count = found.model.config.num_hidden_layers
@@ -74,17 +77,15 @@ def without_keys(answers: Answers, documents: Iterable[str], settings: Eviction)
         tokens = document(found, name, settings.length)
         for region, block in asked:
             given = {"region": region, "block": block, "tokens": store.key(tokens.tolist()), "scored": settings.scored}
-
-            def ask(tokens: Tensor = tokens, region: str = region, block: str = block, name: str = name) -> float:
-                runtime.say(f"{found.name} reads {name} without {region}, {block}")
-                sight = REGIONS.get(region, Sight())
-                with changed(found.model, lambda model, _: extending.see(model, sight, layers=blocks[block])) as model:
-                    return losses(model, tokens, [settings.length], settings.scored)[0]
-
-            rows.append(
-                {"document": name, "region": region, "layers": block, "loss": answers.put("eviction", 1, given, ask)}
-            )
+            ask = partial(_without, found.model, tokens, region, blocks[block], settings.scored)
+            loss = answers.put("eviction", given, f" reads {name} without {region}, {block}", ask)
+            rows.append({"document": name, "region": region, "layers": block, "loss": loss})
     return rows
+
+
+def _without(model: PreTrainedModel, tokens: Tensor, region: str, layers: range, scored: int) -> float:
+    sight = REGIONS.get(region, Sight())
+    return under(model, lambda model, _: extending.see(model, sight, layers=layers), tokens, [len(tokens)], scored)[0]
 
 
 @torch.inference_mode()
@@ -98,27 +99,27 @@ def decoded(model: PreTrainedModel, tokens: Tensor, start: int) -> float:
     return total / (len(tokens) - start)
 
 
-def with_cache(answers: Answers, documents: Iterable[str], settings: Dynamic) -> list[dict[str, Any]]:
+def with_cache(answers: Answers, documents: Iterable[str], settings: Dynamic) -> Rows:
     """Rows per document: dynamic NTK in one pass over the text, and as it is decoded; and the model as it is."""
-    found, rows = answers.found, []
-    length, start = settings.length, settings.trained
+    rows, length, start = [], settings.length, settings.trained
     for name in list(documents)[: settings.documents]:
-        tokens = document(found, name, length)
-
-        def ask(tokens: Tensor = tokens, name: str = name) -> dict[str, float]:
-            runtime.say(f"{found.name} reads {name}: dynamic NTK at once and with a cache")
-            with changed(found.model, lambda model, _: model) as model:
-                plain = losses(model, tokens, [length], length - start)[0]
-            with changed(found.model, lambda model, _: extending.dynamic_ntk(model, trained=start)) as model:
-                return {
-                    "as it is": plain,
-                    "one pass": losses(model, tokens, [length], length - start)[0],
-                    "with a cache": decoded(model, tokens, start),
-                }
-
+        tokens = document(answers.found, name, length)
         given = {"tokens": store.key(tokens.tolist()), "trained": start}
+        ask = partial(_dynamic, answers.found.model, tokens, start)
+        found = answers.put("dynamic", given, f" reads {name}: dynamic NTK at once and with a cache", ask)
         rows += [
             {"document": name, "how": how, "length": length, "start": start, "loss": loss}
-            for how, loss in answers.put("dynamic", 1, given, ask).items()
+            for how, loss in found.items()
         ]
     return rows
+
+
+def _dynamic(model: PreTrainedModel, tokens: Tensor, start: int) -> dict[str, float]:
+    asked = tokens, [len(tokens)], len(tokens) - start
+    plain = under(model, CHANGES["as-is"], *asked)[0]
+    with changed(model, lambda model, _: extending.dynamic_ntk(model, trained=start)) as read:
+        return {
+            "as it is": plain,
+            "one pass": losses(read, *asked)[0],
+            "with a cache": decoded(read, tokens, start),
+        }

@@ -80,9 +80,6 @@ def _lead(frame: pd.DataFrame, first: str, second: str, reach: float) -> dict:
 EXPERIMENT = Experiment(
     name="published",
     sections=("passkey", "language"),
-    recipe=lambda profile: profile.passkey.recipe.name,
-    measure=lambda profile, runs, cache: {},
-    frames=(),
     needs=("encodings_counts", "language_perplexity"),
     derive={"published_pairs": (("encodings_counts", "language_perplexity"), predicted)},
 )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
 
 import pandas as pd
 import torch
@@ -23,7 +22,7 @@ from ..positions.generators import LearnedGroup, LearnedRotary
 from ..positions.priors import KeyPrior, Laplace, RelativePrior
 from ..positions.rotary import Rotary, rope
 from .experiment import Experiment
-from .grid import Job, run_all
+from .grid import Job, Rows, run_all
 
 WIDTH, PUCKS, TRAINED = 8, 8, 32  # head width, pucks in view, longest lag in training
 MULTIPLES = (1, 2, 4, 8)
@@ -76,7 +75,7 @@ def questions(count: int, longest: int, generator: torch.Generator) -> tuple[Ten
     return direction, pucks, now, times, (place @ direction[..., None])[..., 0].argmax(-1)
 
 
-def watch(name: str, seed: int, steps: int) -> list[dict[str, Any]]:
+def watch(name: str, seed: int, steps: int) -> Rows:
     """Train one head on lags up to TRAINED and ask at multiples of it: accuracy, and what its generator became."""
     torch.manual_seed(runtime.seed_for(seed, f"pucks/{name}"))
     model = Watcher(name)
@@ -94,7 +93,7 @@ def watch(name: str, seed: int, steps: int) -> list[dict[str, Any]]:
 
 
 @torch.no_grad()
-def _asked(model: Watcher, seed: int) -> list[dict[str, Any]]:
+def _asked(model: Watcher, seed: int) -> Rows:
     group = model.rotary if isinstance(model.rotary, LearnedGroup) else None
     coupling = 0.0 if group is None or group.coupling is None else float(group.coupling.abs().max()) * TRAINED
     decay = 0.0 if group is None else float(group.decay.min()) * TRAINED
@@ -124,7 +123,7 @@ def accuracies(profile: Profile) -> pd.DataFrame:
 EXPERIMENT = Experiment(
     name="pucks",
     sections=("theory",),
-    recipe=lambda profile: "pucks",
+    trained=("pucks",),
     measure=lambda profile, runs, cache: {"groups_pucks": accuracies(profile)},
     frames=("groups_pucks",),
 )

@@ -2,9 +2,7 @@
 
     python -m attention_priors.experiments.rates        write data/tuning/rates.csv (about half an hour)
 
-Each row has the three trials that `tuning` gives the main comparison: the recipe's rate, twice that, and half of it,
-or for a row that trains a prior a fifth of the prior's rate. The seed is one that no profile uses. Nothing else reads
-the file.
+Each row has the three trials that `tuning` gives the main comparison, on its seed.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ import pandas as pd
 from .. import config, runtime
 from ..config import Profile
 from ..training.runs import Run, RunSpec
-from . import division, tuning
+from . import arms, division, tuning
 from .arms import corpus, language_run, passkey_run
 from .documents import Reader, gate
 from .goat_tuning import addresses
@@ -72,7 +70,7 @@ def trial(profile: Profile, task: str, spec: RunSpec, changed: dict[str, float],
 
 def losses(profile: Profile, spec: RunSpec, changed: dict[str, float], runs: str) -> dict[str, Any]:
     """A language model whose recipe is changed: its loss at the training length and beyond, and the gate's swap."""
-    spec = spec.model_copy(update={"recipe": spec.recipe.model_copy(update=changed)})
+    spec = arms.changed(spec, **changed)
     run = Run(spec, runs, runtime.device(profile.device))
     if (record := tuning.ended(run)) is None:
         return changed

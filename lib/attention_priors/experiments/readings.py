@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,11 +18,10 @@ from ..config import Encodings, Extension, Frozen, Lengths, Profile, Size
 from ..evaluation import seed_interval
 from ..positions.encodings import encoding
 from ..training.runs import RunSpec
-from . import fading
-from .arms import OWN, Corpus, corpus, extended, language_run, longer, trained
-from .documents import GATE, Reader, gate, unigram
+from .arms import OWN, Corpus, corpus, extended, language_run, longer, resized, trained
+from .documents import GATE, Reader, faded, gate, unigram
 from .experiment import Asked, Experiment, Frames, Reading
-from .grid import Job, run_all
+from .grid import Job, Rows, run_all
 from .seeds import carry
 
 BENCHMARK, EXTENSIONS, TUNED, SMALL, LONGER = "benchmark", "extensions", "tuned", "small", "longer"
@@ -68,13 +66,10 @@ def wanted(profile: Profile, found: Corpus) -> dict[RunSpec, list[Wanted]]:
                     run = change(run, name).model_copy(update={"task": f"{run.task}-{part}"})
                 made.setdefault(run, []).append((part, name))
 
-    def small(run: RunSpec, _: str) -> RunSpec:
-        return run.model_copy(update={"model": run.model.model_copy(update=settings.size.model_dump())})
-
     add(BENCHMARK, tuple(dict.fromkeys((*profile.language.encodings, *settings.encodings))))
     add(EXTENSIONS, settings.extensions)
     add(TUNED, settings.tuned, lambda run, name: extended(run, settings.tuning, name))
-    add(SMALL, settings.small, small)
+    add(SMALL, settings.small, lambda run, _: resized(run, settings.size))
     add(LONGER, settings.longer, lambda run, _: run.model_copy(update={"recipe": longer(run.recipe, TWICE)}))
     add(FADING, settings.fading)
     return made
@@ -105,42 +100,36 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
         chains.setdefault(spec.start or spec, {})[spec] = names  # what starts from a run comes after it
     jobs = [Job(base.name, train_and_measure, (chain, str(runs), profile)) for base, chain in chains.items()]
     jobs.sort(key=lambda job: -sum(map(len, job.arguments[0].values())))  # the longest jobs first
-    tables = run_all(jobs, profile.workers, profile.threads, "readings")
-    rows = [row for table in tables for row in table]
+    rows = [row for each in run_all(jobs, profile.workers, profile.threads, "readings") for row in each]
     listed = {(part, name, spec.seed) for spec, names in every.items() for part, name in names}
     missing = listed - {(row["part"], row["encoding"], row["seed"]) for row in rows}
     if missing:
         raise ValueError(f"not measured: {sorted(missing)}; a benchmark leaves no encoding and no seed out")
     frequencies = unigram(profile, *found)[profile.language.domains[0]]
     losses = growth(mean_losses(pd.DataFrame([row for row in rows if row["part"] in LOSSES])))
-    faded = pd.DataFrame([row for row in rows if row["part"] == FADING], columns=COLUMNS)
+    fading = pd.DataFrame([row for row in rows if row["part"] == FADING], columns=COLUMNS)
     return {
         "language_readings": losses.assign(scored=profile.language.scored, unigram=frequencies),
-        "language_fading": faded.sort_values(["encoding", "seed"], kind="stable").reset_index(drop=True),
+        "language_fading": fading.sort_values(["encoding", "seed"], kind="stable", ignore_index=True),
     }
 
 
-def train_and_measure(chain: dict[RunSpec, list[Wanted]], runs: str, profile: Profile) -> list[dict[str, Any]]:
+def train_and_measure(chain: dict[RunSpec, list[Wanted]], runs: str, profile: Profile) -> Rows:
     """A run and those that start from it: train what is not in the store, then measure what has not been measured."""
     rows = []
     for spec, names in chain.items():
         run, record = trained(spec, runs, profile.device)
         for part, name in names:
             reader = Reader(run, name, profile)
-            common = {
-                "part": part,
-                "encoding": name,
-                "seed": spec.seed,
-                "trained": spec.recipe.length,
-                "run": record["key"],
-            } | gate(reader, profile)
+            common = {"part": part, "encoding": name, "seed": spec.seed, "trained": spec.recipe.length}
+            common |= {"run": record["key"]} | gate(reader, profile)
             rows += [common | row for row in _measured(reader, part, profile)]
     return rows
 
 
-def _measured(reader: Reader, part: str, profile: Profile) -> list[dict[str, Any]]:
+def _measured(reader: Reader, part: str, profile: Profile) -> Rows:
     if part == FADING:
-        return fading.measured(reader, profile)
+        return faded(reader, profile)
     domain, longest = profile.language.domains[0], encoding(reader.name).longest
     asked = lengths(profile, part, reader.run.spec.recipe.length)
     asked = tuple(length for length in asked if longest is None or length <= longest)
@@ -168,12 +157,11 @@ def mean_losses(rows: pd.DataFrame) -> pd.DataFrame:
         run=("run", "first"),
         **{column: (column, "first") for column in GATE},
     )
-    ranks = {part: rank for rank, part in enumerate(LOSSES)}
-    return (
-        table.sort_values(by, key=lambda column: column.map(ranks) if column.name == "part" else column, kind="stable")
-        .astype({"trained": int})
-        .reset_index(drop=True)
-    )
+
+    def rank(column: pd.Series) -> pd.Series:
+        return column.map(LOSSES.index) if column.name == "part" else column
+
+    return table.sort_values(by, key=rank, kind="stable", ignore_index=True).astype({"trained": int})
 
 
 def growth(table: pd.DataFrame) -> pd.DataFrame:
@@ -210,18 +198,10 @@ def by_length(table: pd.DataFrame) -> pd.DataFrame:
         row, trained = encoding(name), int(group["trained"].iloc[0])
         at = group[group["length"] == trained]["loss"]
         low, high = seed_interval(at)
-        common = {
-            "encoding": name,
-            "family": row.family,
-            "borrows": row.trained_as or OWN,
-            "part": part,
-            "trained": trained,
-            "seeds": group["seed"].nunique(),
-            "passed": group.loc[group["passed"], "seed"].nunique(),
-            "loss_at": at.mean(),
-            "low_at": low,
-            "high_at": high,
-        }
+        common = {"encoding": name, "family": row.family, "borrows": row.trained_as or OWN, "part": part}
+        common |= {"trained": trained, "seeds": group["seed"].nunique()}
+        common |= {"passed": group.loc[group["passed"], "seed"].nunique()}
+        common |= {"loss_at": at.mean(), "low_at": low, "high_at": high}
         for length in every:
             values = group[group["length"] == length]["growth"]
             state = (
@@ -236,7 +216,6 @@ def by_length(table: pd.DataFrame) -> pd.DataFrame:
 EXPERIMENT = Experiment(
     name="readings",
     sections=("readings", "language"),
-    recipe=lambda profile: profile.language.recipe.name,
     asked=asked,
     measure=measure,
     frames=("language_readings", "language_fading"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import pandas as pd
 import torch
@@ -22,11 +22,10 @@ from ..positions.encodings import encoding
 from ..tasks import recall
 from ..training.runs import RunSpec
 from .arms import Corpus, trained
-from .experiment import Asked, Experiment, Reading
+from .experiment import Asked, Experiment, Question, Reading
 from .gate import gated
-from .grid import Job, gather
-from .question import Question
-from .seeds import carry, over_seeds, score_interval, spread
+from .grid import Rows, gather, per_run
+from .seeds import over_seeds, score_interval, spread
 
 HALF = 0.5  # accuracy at which a load counts as carried
 LEARNED = 16  # pairs that the gate asks
@@ -99,12 +98,12 @@ def asked(profile: Profile, _: Corpus | None = None) -> Asked:
 def answers(profile: Profile, runs: Path) -> pd.DataFrame:
     """Train what is missing, then ask: right answers per encoding, seed, load and length."""
     settings = profile.recall
-    jobs = [Job(run.name, train_and_answer, (run, str(runs), profile.device, settings)) for run in asked(profile)]
+    jobs = per_run(train_and_answer, asked(profile), runs, profile.device, settings)
     return gather(jobs, profile, "associative recall").assign(trained=settings.recipe.length)
 
 
-def train_and_answer(run_spec: RunSpec, runs: str, device: str, settings: Settings) -> list[dict[str, Any]]:
-    """One model: train it if it is not in the store, then ask what has not been asked yet."""
+def train_and_answer(run_spec: RunSpec, runs: str, device: str, settings: Settings) -> Rows:
+    """One model, trained and asked where the store lacks it."""
     run, record = trained(run_spec, runs, device)
     given = settings.cells, settings.evaluation.samples
     rows = RECALLED.put(run, given, lambda: recalled(run.model(), *given, run_spec.seed))
@@ -158,8 +157,7 @@ def surface(frame: pd.DataFrame, gates: pd.DataFrame) -> pd.DataFrame:
             **spread(values, score_interval(values, group["samples"])),
         }
 
-    made = over_seeds(frame, ("encoding", "load", "length"), say)
-    return made.assign(**carry(frame, "trained"))
+    return over_seeds(frame, ("encoding", "load", "length"), say, "trained")
 
 
 def carried(frame: pd.DataFrame, gates: pd.DataFrame) -> pd.DataFrame:
@@ -180,8 +178,7 @@ def carried(frame: pd.DataFrame, gates: pd.DataFrame) -> pd.DataFrame:
             "passed": bool(passed[name, seed]),
         }
 
-    made = over_seeds(frame, ("encoding", "seed", "length"), say)
-    return made.assign(**carry(frame, "trained"))
+    return over_seeds(frame, ("encoding", "seed", "length"), say, "trained")
 
 
 def crossing(loads: list[int], shares: list[float]) -> float:
@@ -198,7 +195,6 @@ def crossing(loads: list[int], shares: list[float]) -> float:
 EXPERIMENT = Experiment(
     name="recall",
     sections=("recall",),
-    recipe=lambda profile: profile.recall.recipe.name,
     asked=asked,
     measure=lambda profile, runs, cache: {"recall_answers": answers(profile, runs)},
     frames=("recall_answers",),

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 import pandas as pd
@@ -26,10 +26,9 @@ from ..positions.grids import Grid, GridFourier, grid_encoding
 from ..training.vision import ImageRun, ImageSpec, VisionConfig, VisionModel
 from ..training.vision.model import GridName, grid_of
 from .arms import UNTRAINED, Corpus
-from .experiment import Asked, Experiment, Frames, Reading
+from .experiment import Asked, Experiment, Frames, Question, Reading
 from .gate import POOLED
-from .grid import Job, run_all
-from .question import Question
+from .grid import Job, Rows, Tables, gather_tables, per_run
 
 COUNTED, STRETCHED, BARE = "counted in patches", "stretched", "prior at zero"  # what places are when a model is asked
 PATCHES_AT_ONCE = 8192
@@ -118,17 +117,16 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
 def tables(profile: Profile, runs: Path, section: str) -> Frames:
     """`measure` by the settings of a section."""
     settings, specs = getattr(profile, section), list(asked(profile, section=section))
-    jobs = [Job(each.name, train_and_ask, (each, str(runs), profile.device, settings)) for each in specs]
+    jobs = per_run(train_and_ask, specs, runs, profile.device, settings)
     first = specs[: len(settings.seeds)]
     jobs += [Job(f"{UNTRAINED}/{each.name}", untrained, (each, settings)) for each in first]
-    found = run_all(jobs, profile.workers, profile.threads, "resolutions")
-    rows = {name: pd.DataFrame([row for made in found for row in made.get(name, ())]) for name in FRAMES}
+    rows = gather_tables(jobs, profile, "resolutions")
     about = {"trained": settings.side, "images": settings.images, "classes": settings.classes, "gate": settings.gate}
     return rows | {FRAMES[0]: rows[FRAMES[0]].assign(**about)}
 
 
-def train_and_ask(run_spec: ImageSpec, runs: str, device: str, settings: Settings) -> dict[str, list[dict[str, Any]]]:
-    """One model: train it if it is not in the store, then ask what has not been asked yet."""
+def train_and_ask(run_spec: ImageSpec, runs: str, device: str, settings: Settings) -> Tables:
+    """One model, trained and asked where the store lacks it."""
     run = ImageRun(run_spec, runs, runtime.device(device))
     record = run.train(runtime.say if runtime.headless() else None)
     asked = settings.sides, settings.samples
@@ -142,7 +140,7 @@ def train_and_ask(run_spec: ImageSpec, runs: str, device: str, settings: Setting
     return found
 
 
-def untrained(run_spec: ImageSpec, settings: Settings) -> dict[str, list[dict[str, Any]]]:
+def untrained(run_spec: ImageSpec, settings: Settings) -> Tables:
     """The control: a model before training."""
     torch.manual_seed(runtime.seed_for(run_spec.seed, f"init/{run_spec.model.encoding}"))
     rows = answers(VisionModel(run_spec.model).eval(), run_spec, settings)
@@ -151,7 +149,7 @@ def untrained(run_spec: ImageSpec, settings: Settings) -> dict[str, list[dict[st
 
 
 @torch.inference_mode()
-def answers(model: VisionModel, run_spec: ImageSpec, settings: Settings) -> list[dict[str, Any]]:
+def answers(model: VisionModel, run_spec: ImageSpec, settings: Settings) -> Rows:
     """Right answers among held-out pictures by way and side; the pictures depend on the seed alone."""
     source = images.pictures(run_spec.images, config.CACHE)
     device, rows = next(model.parameters()).device, []
@@ -185,7 +183,7 @@ def at_zero(model: VisionModel, wanted: bool = True) -> Iterator[None]:
 
 
 @torch.no_grad()
-def priors(model: VisionModel) -> list[dict[str, Any]]:
+def priors(model: VisionModel) -> Rows:
     """κ at every lag of the grid of training, by layer and head, its largest value 0; nothing without a prior."""
     down, across = (torch.arange(1 - n, n) for n in (model.config.grid.height, model.config.grid.width))
     lags = torch.cartesian_prod(down, across).double()
@@ -234,7 +232,6 @@ def near_mass(kappa: np.ndarray) -> tuple[float, float]:
 EXPERIMENT = Experiment(
     name=SECTION,
     sections=(SECTION,),
-    recipe=lambda profile: profile.resolution.recipe.name,
     asked=asked,
     measure=measure,
     frames=FRAMES,
@@ -243,7 +240,6 @@ EXPERIMENT = Experiment(
 DIGITS = Experiment(
     name=WRITTEN,
     sections=(WRITTEN,),
-    recipe=lambda profile: profile.digits.recipe.name,
     asked=partial(asked, section=WRITTEN),
     measure=lambda profile, runs, cache: {"digits_answers": tables(profile, runs, WRITTEN)[FRAMES[0]]},
     frames=("digits_answers",),

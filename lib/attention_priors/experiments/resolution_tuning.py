@@ -2,8 +2,7 @@
 
     python -m attention_priors.experiments.resolution_tuning        write data/tuning/resolution.csv (half an hour)
 
-Every row has three trials on a seed that no profile uses: the recipe's rate, half of it and twice that. The notebook
-genomes_and_images shows the file.
+Every row has three trials on a seed that no profile uses: the recipe's rate, half of it and twice that.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import pandas as pd
 from .. import config, runtime
 from ..config import Profile
 from ..training.vision import ImageRun
-from . import resolution, tuning
+from . import arms, resolution, tuning
 
 PATH = config.ROOT / "data" / "tuning" / "resolution.csv"
 ROWS = ("goat-2d", "learned-2d", "rope-2d", "sinusoidal-2d", "nope-2d")
@@ -42,7 +41,7 @@ def trial(profile: Profile, name: str, rate: float, runs: str) -> dict[str, Any]
     settings = profile.resolution
     sides = tuple(settings.side * n for n in (1, *TIMES))
     usual = resolution.spec(profile, name, SEED, class_token=False)
-    spec = usual.model_copy(update={"recipe": usual.recipe.model_copy(update={"rate": rate})})
+    spec = arms.changed(usual, rate=rate)
     row = {"encoding": name, "seed": SEED, "rate": rate, "prior_rate": spec.recipe.prior_rate}
     run = ImageRun(spec, runs, runtime.device(profile.device))
     if (record := tuning.ended(run)) is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -17,8 +17,8 @@ from pydantic import Field, model_validator
 from ..config import Encodings, Evaluation, Frozen, Profile, Seeds, Size
 from ..evaluation import seed_interval
 from ..training.runs import RunSpec
-from .answers import Rows, Wanted, readings, train_and_answer
-from .arms import Corpus, Rates, check_rates, longer, passkey_run
+from .answers import Wanted, readings, train_and_answer
+from .arms import ENDLESS, Corpus, Rates, changed, check_rates, longer, own_rates, passkey_run, resized
 from .correlation import kendall
 from .experiment import Asked, Experiment, Frames
 from .gate import passing
@@ -52,20 +52,14 @@ class Settings(Frozen):
 def run(profile: Profile, arm: str, name: str, seed: int) -> RunSpec:
     """The training run of an encoding in an arm; own rates that are the recipe's give the benchmark's run."""
     settings, spec = profile.robustness, passkey_run(profile, name, seed)
-    recipe = spec.recipe
     if arm == LARGER:
-        return spec.model_copy(update={"model": spec.model.model_copy(update=settings.size.model_dump())})
+        return resized(spec, settings.size)
     if arm == LONGER:
-        recipe = longer(recipe, TWICE)
-    elif arm == STEPS:
-        recipe = recipe.model_copy(update={"steps": settings.steps, "target": None, "gate": None, "cooldown": 0})
-    elif arm == RATES:
-        own = {
-            "rate": settings.rates.get(name, 1.0) * recipe.rate,
-            "prior_rate": settings.prior_rates.get(name, 1.0) * recipe.prior_rate,
-        }
-        recipe = recipe.model_copy(update=own)
-    return spec.model_copy(update={"recipe": recipe})
+        return spec.model_copy(update={"recipe": longer(spec.recipe, TWICE)})
+    if arm == STEPS:
+        return changed(spec, steps=settings.steps, **ENDLESS)
+    own = own_rates(spec.recipe, settings.rates, settings.prior_rates, name)
+    return changed(spec, **own) if arm == RATES else spec
 
 
 def wanted(profile: Profile) -> dict[str, Wanted]:
@@ -95,23 +89,18 @@ def naming(profile: Profile, _: Corpus | None = None) -> dict[RunSpec, str]:
     }
 
 
-def answer(arm: str, spec: RunSpec, *job: Any) -> Rows:
-    """`train_and_answer` with the arm and its training length T beside each row."""
-    return [{"arm": arm, "trained": spec.recipe.length} | row for row in train_and_answer(spec, *job)]
-
-
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """Frame `robustness_counts`: a row per arm, encoding, seed and length, the passkeys answered there."""
     jobs = [
-        Job(f"{arm} {spec.name}", answer, (arm, spec, str(runs), profile.device, asks))
+        Job(f"{arm} {spec.name}", train_and_answer, (spec, str(runs), profile.device, asks, about))
         for arm, own in wanted(profile).items()
         for spec, asks in own.items()
+        for about in [{"arm": arm, "trained": spec.recipe.length}]
     ]
     rows = gather(jobs, profile, "the benchmark by other recipes")
     by = ["arm", "encoding", "seed", "length", "trained", "run"]
-    return {
-        "robustness_counts": rows.groupby(by, sort=False)["correct"].agg(correct="sum", samples="size").reset_index()
-    }
+    counts = rows.groupby(by, sort=False)["correct"].agg(correct="sum", samples="size")
+    return {"robustness_counts": counts.reset_index()}
 
 
 def scores(counts: pd.DataFrame) -> pd.DataFrame:
@@ -153,7 +142,6 @@ def leads(wide: pd.DataFrame, first: str, second: str) -> int:
 EXPERIMENT = Experiment(
     name="robustness",
     sections=("robustness", "passkey"),
-    recipe=lambda profile: profile.passkey.recipe.name,
     asked=asked,
     naming=naming,
     measure=measure,

@@ -1,16 +1,16 @@
-"""What other experiments found, in a sentence each, for the notebooks that draw them: rows of `findings.COLUMNS`."""
+"""What other experiments found, in a sentence each, for the notebooks that draw them."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 
-from .. import evaluation
+from ..evaluation import seed_interval, share_interval
 from ..parallel.methods import METHODS
 from ..positions.encodings import ENCODINGS
 from . import needles as needle_tasks
 from . import tails
-from .findings import GOOD, MISSED, joined, label, other_recipes
+from .findings import GOOD, Finding, joined, label, other_recipes, standing
 from .recall import HALF
 
 LEVEL = 0.1  # nats of growth: 10 % more perplexity
@@ -21,11 +21,10 @@ WAYS = {  # to read a long text, in a sentence
     "oracle": "if an oracle does",
 }
 LEADER = "bam-ssmax"  # of BAM's tables of needles
-UNKNOWN = [np.nan] * 3
 LEARNED = 0.95  # of a task's answers
 
 
-def needles(gates: pd.DataFrame) -> list:
+def needles(gates: pd.DataFrame) -> Finding:
     """How many of RULER's tasks can tell encodings apart: those that several have learned."""
     able, tasks = needle_tasks.able(gates), gates["task"].nunique()
     named = f" ({', '.join(able)})" if able else ""
@@ -33,45 +32,42 @@ def needles(gates: pd.DataFrame) -> list:
         f"{len(able)} of the {tasks} tasks that the profile trains are learned by at least {needle_tasks.ENOUGH} of "
         f"{gates['encoding'].nunique()} encodings{named}; only on these are encodings compared."
     )
-    return [said, "", "", *UNKNOWN, "ruler_tasks", "needles"]
+    return Finding(said, "")
 
 
-def far_needles(average: pd.DataFrame) -> list:
+def far_needles(average: pd.DataFrame) -> Finding:
     """Which encodings still find the needles of the tasks that several have learned, at the longest length."""
     read = average["encoding"].map(lambda name: name in ENCODINGS and ENCODINGS[name].trained_as is not None)
     kept, longest = average[average["passed"].astype(bool) & ~read], average["length"].max()
-    place = "ruler_average", "needles"
     asked = kept[kept["length"] == longest].assign(hits=lambda rows: (rows["score"] * rows["prompts"]).round())
     if asked["encoding"].nunique() < needle_tasks.ENOUGH:
-        return ["Too few encodings have learned the tasks.", MISSED, "score", *UNKNOWN, *place]
+        return Finding("Too few encodings have learned the tasks.")
     each = asked.groupby("encoding")
-    bounds = {name: evaluation.share_interval(list(own["hits"]), list(own["prompts"])) for name, own in each}
+    bounds = {name: share_interval(list(own["hits"]), list(own["prompts"])) for name, own in each}
     means = each["score"].mean().sort_values(ascending=False, kind="stable")
-    reach = [name for name in means.index if bounds[name][0] >= GOOD]
-    fewer = [name for name in means.index if bounds[name][1] < GOOD]
+    reach, fewer, undecided = (list(found.index) for found in standing(means, bounds))
     said = (
         f"Of {len(means)} trained encodings that learned them {len(reach) or 'none'} find{'s' * (len(reach) < 2)} "
         f"{GOOD:g} of the needles at {longest / kept['trained'].iloc[0]:g} times the training length, by the whole "
         "interval"
     )
     said += f": {joined([label(name) for name in reach])}" if reach else ""
-    said += f"; {len(fewer)} find{'s' * (len(fewer) == 1)} fewer, undecided: {len(means) - len(reach) - len(fewer)}."
+    said += f"; {len(fewer)} find{'s' * (len(fewer) == 1)} fewer, undecided: {len(undecided)}."
     if LEADER in means.index:
         low, high = bounds[LEADER]
         said += f" {label(LEADER)}, which leads in BAM's tables, finds {means[LEADER]:.2f} [{low:.2f}, {high:.2f}]."
     last = (reach or list(means.index))[-1]
     measured = f"lowest of those that find them, {label(last)}" if len(reach) > 1 else label(last)
-    return [said, "", measured, means[last], *bounds[last], *place]
+    return Finding(said, "", measured, means[last], *bounds[last])
 
 
-def exponents(correlations: pd.DataFrame) -> list:
+def exponents(correlations: pd.DataFrame) -> Finding:
     """Does the exponent of a head tell how much it attends to the key, beyond the layer that it stands in?"""
     rho = {name: own["rho"].dropna() for name, own in correlations.groupby("reading")}
     every, within = rho["attention on the key, all heads"], rho["attention on the key, within layers"]
-    place = "learned_heads", "learned_priors"
     if len(within) < 2:
-        return ["Too few models for an interval.", MISSED, "correlation", *UNKNOWN, *place]
-    low, high = evaluation.seed_interval(within)
+        return Finding("Too few models for an interval.")
+    low, high = seed_interval(within)
     too = "that holds, too" if high < 0 else "that is not certain"
     more = "more" if every.mean() < 0 else "less"
     said = (
@@ -79,31 +75,31 @@ def exponents(correlations: pd.DataFrame) -> list:
         f"{every.mean():.2f}, mean of {len(every)} models); within layers, whose heads read the same, "
         f"{too} (a correlation below zero in {int((within < 0).sum())} of {len(within)} models)."
     )
-    return [said, "", "rank correlation within layers", within.mean(), max(low, -1.0), min(high, 1.0), *place]
+    return Finding(said, "", "rank correlation within layers", within.mean(), max(low, -1.0), min(high, 1.0))
 
 
-def signs(priors: pd.DataFrame) -> list:
+def signs(priors: pd.DataFrame) -> Finding:
     """What models of BAM retrieve from 2T on whose exponents have one sign, both, or are trained."""
     far = priors[(priors["study"] == "sign") & (priors["length"] >= 2 * priors["trained"])]
     counts = far.groupby(["arm", "seed"])[["correct", "samples"]].sum()
     shares = (counts["correct"] / counts["samples"]).unstack("seed")
-    mixed, place = "bam-mixed-ssmax", ("ablation_priors", "learned_priors")
+    mixed = "bam-mixed-ssmax"
     alone = [name for name in ("bam-negative-ssmax", "bam-positive-ssmax") if name in shares.index]
     if mixed not in shares.index or len(alone) < 2:
-        return ["These models are not trained here.", MISSED, "difference", *UNKNOWN, *place]
+        return Finding("These models are not trained here.")
     least = min(alone, key=lambda name: shares.loc[name].mean())
     gap = (shares.loc[mixed] - shares.loc[least]).dropna()
-    low, high = evaluation.seed_interval(gap)
+    low, high = seed_interval(gap)
     means, certain = shares.mean(axis=1), "helps" if low > 0 else "does not help for certain"
     said = (
         f"From 2 T on models with fixed exponents retrieve {means[alone[0]]:.2f} of the keys where all are negative, "
         f"{means[alone[1]]:.2f} where all are positive and {means[mixed]:.2f} where signs alternate. Mixing "
         f"signs alone {certain}."
     )
-    return [said, "", "alternating less the worse of one sign", gap.mean(), low, high, *place]
+    return Finding(said, "", "alternating less the worse of one sign", gap.mean(), low, high)
 
 
-def sharpness(heads: pd.DataFrame) -> list:
+def sharpness(heads: pd.DataFrame) -> Finding:
     """Which s σ heads learned, and how many of them the formula n* = e^(2 / (s σ)^2) would freeze at T."""
     at = heads[heads["length"] == heads["trained"]]
     trained = int(at["trained"].iloc[0])
@@ -114,11 +110,11 @@ def sharpness(heads: pd.DataFrame) -> list:
         f"{at['product'].median():.2f}, and {frozen} are sharper than the formula's freezing scale. The factor s "
         f"started at 1; its median is {at['scale'].median():.2f} now, 1 / ln {trained} is {1 / np.log(trained):.2f}."
     )
-    low, high = evaluation.seed_interval(by_seed)
-    return [said, "", "median |s|σ of a model", by_seed.mean(), low, high, "ssmax_heads", "scalable_softmax"]
+    low, high = seed_interval(by_seed)
+    return Finding(said, "", "median |s|σ of a model", by_seed.mean(), low, high)
 
 
-def spectra(differences: pd.DataFrame) -> list:
+def spectra(differences: pd.DataFrame) -> Finding:
     """Goat's composite form against BAM, ALiBi and RoPE on text, at the longest length; its authors' code beside it."""
     trained, longest = differences["trained"].iloc[0], differences["length"].max()
     far = differences[(differences["length"] == longest) & differences["trained_on"].astype(bool)]
@@ -128,9 +124,8 @@ def spectra(differences: pd.DataFrame) -> list:
         rows = ((name, form.loc[name]) for name in rivals if name in form.index and form.loc[name, "seeds"] > 1)
         return "; ".join(f"{label(name)} {row['gap']:+.2f} [{row['low']:.2f}, {row['high']:.2f}]" for name, row in rows)
 
-    place = "goat_languages", "learned_spectra"
     if "bam" not in far.index or far.loc["bam", "seeds"] < 2:
-        return ["Too few models of Goat and BAM know word order.", MISSED, "difference", *UNKNOWN, *place]
+        return Finding("Too few models of Goat and BAM know word order.")
     said = (
         f"On text of the kind trained on, at {longest / trained:g} times the training length, the loss of Goat in its "
         f"composite form less that of others, in nats: {gaps(far, 'bam', 'alibi', 'rope')}."
@@ -138,15 +133,15 @@ def spectra(differences: pd.DataFrame) -> list:
     if beside := gaps(code, "bam", "alibi"):
         said += f" In the form of the authors' code: {beside}."
     row = far.loc["bam"]
-    return [said, "", "from BAM", row["gap"], row["low"], row["high"], *place]
+    return Finding(said, "", "from BAM", row["gap"], row["low"], row["high"])
 
 
-def scale(growth: pd.DataFrame) -> list:
+def scale(growth: pd.DataFrame) -> Finding:
     """Who grows with the context at each size, and who loses least at the longest."""
-    far, place = growth[growth["length"] == growth["length"].max()], ("language_scale", "language_models")
+    far = growth[growth["length"] == growth["length"].max()]
     known = far[(far["seeds"] > 1) & (far["documents"] > 1)]
     if known.empty:
-        return ["Too few models know word order.", MISSED, "growth", *UNKNOWN, *place]
+        return Finding("Too few models know word order.")
     multiple, parts = known["length"].iloc[0] / known["trained"].iloc[0], []
     for _, own in known.groupby("width"):  # encodings of one size differ by some parameters of their own
         parameters = own["parameters"].min()
@@ -163,37 +158,35 @@ def scale(growth: pd.DataFrame) -> list:
         f"most, by {worst['growth']:.2f} nats."
     )
     row = worst[["growth", "growth_low", "growth_high"]]
-    return [said, "", f"growth of {label(worst['encoding'])}", *row, *place]
+    return Finding(said, "", f"growth of {label(worst['encoding'])}", *row)
 
 
-def genomes(losses: pd.DataFrame) -> list:
+def genomes(losses: pd.DataFrame) -> Finding:
     """Bits a base on windows that nobody was trained on: the best encoding against RoPE, and whom it leads surely."""
     own = losses[losses["new"].astype(bool) & losses["passed"].astype(bool)]
     bits = own.groupby(["encoding", "seed"])["bits"].mean().unstack("seed")
     means = bits.mean(axis=1).sort_values()
-    place, best = ("genomes_bits", "genomes_and_images"), means.index[0] if len(means) else ""
+    best = means.index[0] if len(means) else ""
     gains = (bits.loc["rope"] - bits.loc[best]).dropna() if "rope" in means and best != "rope" else []
     if len(gains) < 2:
-        return ["Too few models passed the gate to compare encodings with RoPE.", MISSED, "gain", *UNKNOWN, *place]
+        return Finding("Too few models passed the gate to compare encodings with RoPE.")
     others = "; ".join(f"{label(name)} {value:.3f}" for name, value in means.iloc[1:].items())
     said = f"On new windows of the genome {label(best)} needs fewest bits a base, {means.iloc[0]:.3f}; {others}."
-    close = [
-        name for name in means.index[1:] if evaluation.seed_interval((bits.loc[name] - bits.loc[best]).dropna())[0] <= 0
-    ]
+    close = [name for name in means.index[1:] if seed_interval((bits.loc[name] - bits.loc[best]).dropna())[0] <= 0]
     if close:
         said += f" Over {joined([label(name) for name in close])} its lead is not certain."
-    return [said, "", "gain over RoPE in bits a base", gains.mean(), *evaluation.seed_interval(gains), *place]
+    return Finding(said, "", "gain over RoPE in bits a base", gains.mean(), *seed_interval(gains))
 
 
-def chunks(over: pd.DataFrame) -> list:
+def chunks(over: pd.DataFrame) -> Finding:
     """Reading in chunks against the ways without, and against other ways to choose the chunks, with RoPE."""
     far = over[over["length"] == over["length"].max()].set_index(["encoding", "method"])["mean"]
     ways = {name: far["rope", name] for name in WAYS if ("rope", name) in far.index}
     whole = far[[way for way in far.index if way[0] == "rope" and not METHODS[way[1]].chunks]].sort_values()
-    place, multiple = ("parallel_needles", "reading_in_parallel"), over["length"].max() / over["trained"].iloc[0]
+    multiple = over["length"].max() / over["trained"].iloc[0]
     row = over[(over["length"] == over["length"].max()) & (over["encoding"] == "rope") & (over["method"] == "k3")]
     if row.empty or row["passed"].iloc[0] < 2:
-        return ["Too few models with RoPE passed the gate.", MISSED, "accuracy", *UNKNOWN, *place]
+        return Finding("Too few models with RoPE passed the gate.")
     said = (
         f"At {multiple:g} times the training length a model with RoPE finds "
         f"{', '.join(f'{value:.2f} {WAYS[name]}' for name, value in ways.items())} (fractions of the keys)"
@@ -203,10 +196,10 @@ def chunks(over: pd.DataFrame) -> list:
         said += f"{whole.iloc[-1]:.2f}"
     if ("bam", "plain") in far.index:
         said += f"; one with BAM's prior finds {far['bam', 'plain']:.2f} without any chunks"
-    return [f"{said}.", "", "RoPE in chunks", *row.iloc[0][["mean", "low", "high"]], *place]
+    return Finding(f"{said}.", "", "RoPE in chunks", *row.iloc[0][["mean", "low", "high"]])
 
 
-def masses(frame: pd.DataFrame) -> list:
+def masses(frame: pd.DataFrame) -> Finding:
     """Does the near mass of a prior go with accuracy among the encodings that have any?"""
     every, found = tails.correlation(frame, "near"), tails.correlation(tails.staying(frame), "near")
     far = tails.correlation(frame, "far")
@@ -217,35 +210,27 @@ def masses(frame: pd.DataFrame) -> list:
         f"{found.n} in which some head puts more than {tails.APART:g} of its prior near the query it is "
         f"{found.rho:.2f} (p = {found.p:.2g})."
     )
-    return [said, "", "correlation over those", found.rho, found.low, found.high, "encodings_tails", "phase_diagram"]
+    return Finding(said, "", "correlation over those", found.rho, found.low, found.high)
 
 
-def recipes(order: pd.DataFrame) -> list:
+def recipes(order: pd.DataFrame) -> Finding:
     """Does the order of encodings on passkeys survive other recipes? The number is that of the arm of the lowest τ."""
     if order["tau"].isna().all():
-        return ["Too few encodings passed their gates.", MISSED, "τ", *UNKNOWN, "robustness_order", "passkeys"]
+        return Finding("Too few encodings passed their gates.")
     least = order.loc[order["tau"].idxmin()]
     measured = f"lowest τ, {least['arm']}"
-    return [
-        " ".join(other_recipes(order)),
-        "",
-        measured,
-        *least[["tau", "low", "high"]],
-        "robustness_order",
-        "passkeys",
-    ]
+    return Finding(" ".join(other_recipes(order)), "", measured, *least[["tau", "low", "high"]])
 
 
-def recall(surface: pd.DataFrame) -> list:
+def recall(surface: pd.DataFrame) -> Finding:
     """Who answers with the most pairs at 16T, of the encodings of which every seed passed the gate."""
     trained = surface["trained"].iloc[0]
     far = min(16 * trained, surface["length"].max())
-    place = "recall_carried", "needles"
     kept = surface[(surface["passed"] == surface["seeds"]) & (surface["length"] == far)]
     most = kept["load"].max()
     means = kept[kept["load"] == most].set_index("encoding")["mean"].sort_values(ascending=False, kind="stable")
     if len(means) < needle_tasks.ENOUGH:
-        return ["Too few encodings have learned the task.", MISSED, "accuracy", *UNKNOWN, *place]
+        return Finding("Too few encodings have learned the task.")
     nearly, fewer = means[means >= LEARNED], means[means < HALF]
     between = means.drop([*nearly.index, *fewer.index])
     said = (
@@ -256,24 +241,17 @@ def recall(surface: pd.DataFrame) -> list:
     for names, what in ((between, "between that and half"), (fewer, "fewer than half")):
         told = joined([f"{label(name)} {value:.2f}" for name, value in names.items()])
         said += f"; {len(names)} {what}: {told}" if len(names) else ""
-    return [f"{said}.", "", "", *UNKNOWN, *place]
+    return Finding(f"{said}.", "")
 
 
-def strings(accuracy: pd.DataFrame) -> list:
+def strings(accuracy: pd.DataFrame) -> Finding:
     """What randomised positions gain beyond the training lengths, and which tasks the gain comes from."""
     drawn = accuracy["encoding"].str.partition("-randomised")
     rows = accuracy.assign(plain=drawn[0], way=np.where(drawn[1] == "", "plain", "drawn"))
     by = ["part", "task", "seed", "plain"]
     wide = rows.pivot_table("accuracy", by, "way").dropna() if (drawn[1] != "").any() else rows[:0].set_index(by)
     if wide.empty:
-        return [
-            "No encoding has randomised positions here.",
-            MISSED,
-            "gain",
-            *UNKNOWN,
-            "algorithms_accuracy",
-            "needles",
-        ]
+        return Finding("No encoding has randomised positions here.")
     gains = (wide["drawn"] - wide["plain"]).loc["beyond"]
     tasks = gains.groupby("task").mean().sort_values(ascending=False)
     best = rows[rows["part"] == "trained"].groupby(["task", "encoding"])["accuracy"].mean().groupby("task").max()
@@ -285,4 +263,4 @@ def strings(accuracy: pd.DataFrame) -> list:
     if missed:
         said += f" No encoding answers {LEARNED:g} of {joined(missed)} within the training lengths."
     means = gains.groupby("seed").mean()
-    return [said, "", "mean gain", means.mean(), *evaluation.seed_interval(means), "algorithms_accuracy", "needles"]
+    return Finding(said, "", "mean gain", means.mean(), *seed_interval(means))

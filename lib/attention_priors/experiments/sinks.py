@@ -25,10 +25,9 @@ from ..tasks import copying
 from ..training.runs import RunSpec
 from .arms import Corpus, copying_run, corpus, language_run, trained
 from .documents import Reader, gate
-from .experiment import Asked, Experiment, Frames, Reading
-from .grid import Job, run_all
+from .experiment import Asked, Experiment, Frames, Question, Reading
+from .grid import Tables, gather_tables, per_run
 from .induced import induced, sides
-from .question import Question
 
 NEXT = 8  # keys after the first that its peak in u has to rise above
 EVERY = 4  # of the keys whose u is kept, after the first ones
@@ -63,19 +62,12 @@ def asked(profile: Profile, found: Corpus) -> Asked:
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """Frames `sinks_heads` (a row per model and head), `sinks_factors` (and factor), `sinks_keys` (and key: u)."""
-    jobs = [
-        Job(f"sinks/{spec.name}", train_and_look, (spec, str(runs), profile))
-        for spec in wanted(profile, corpus(profile, cache))
-    ]
-    found = run_all(jobs, profile.workers, profile.threads, "sinks")
-    return {
-        f"sinks_{part}": pd.DataFrame([row for one in found for row in one[part]])
-        for part in ("heads", "factors", "keys")
-    }
+    jobs = per_run(train_and_look, wanted(profile, corpus(profile, cache)), runs, profile)
+    return {f"sinks_{part}": frame for part, frame in gather_tables(jobs, profile, "sinks").items()}
 
 
-def train_and_look(spec: RunSpec, runs: str, profile: Profile) -> dict[str, list[dict[str, Any]]]:
-    """One model: train it if it is not in the store, then measure what has not been measured yet."""
+def train_and_look(spec: RunSpec, runs: str, profile: Profile) -> Tables:
+    """One model, trained and measured where the store lacks it."""
     run, record = trained(spec, runs, profile.device)
     settings, task = profile.sinks, "copying" if spec.task == "copying" else "language"
     if task == "copying":
@@ -88,7 +80,7 @@ def train_and_look(spec: RunSpec, runs: str, profile: Profile) -> dict[str, list
         reader, domain = Reader(run, spec.model.encoding, profile), profile.language.domains[0]
         wanted = (settings.documents, settings.factors, domain, spec.inputs, profile.language.documents)
 
-        def measured() -> dict[str, list[dict[str, Any]]]:
+        def measured() -> Tables:
             texts = reader.texts(domain)[: settings.documents, -spec.recipe.length - 1 : -1]
             return look(reader.model, texts, settings.factors)
 
@@ -116,9 +108,7 @@ def excess(model: Transformer, tokens: Int[Tensor, "texts length"]) -> float:
 
 
 @torch.no_grad()
-def look(
-    model: Transformer, tokens: Int[Tensor, "texts length"], factors: tuple[float, ...]
-) -> dict[str, list[dict[str, Any]]]:
+def look(model: Transformer, tokens: Int[Tensor, "texts length"], factors: tuple[float, ...]) -> Tables:
     """The rows of one model, means over texts and over the queries of the second half.
 
     Per head: mass on the first key (`mass`), what content alone and the prior alone would put there, the prior's mass
@@ -221,7 +211,6 @@ def followed(frame: pd.DataFrame) -> pd.DataFrame:
 EXPERIMENT = Experiment(
     name="sinks",
     sections=("sinks", "language", "copying"),
-    recipe=lambda profile: profile.language.recipe.name,
     asked=asked,
     measure=measure,
     frames=("sinks_heads", "sinks_factors", "sinks_keys"),

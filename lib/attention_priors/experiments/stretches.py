@@ -22,13 +22,12 @@ from ..positions.extensions import turns
 from ..positions.rotary import rope
 from ..training.extension import extend
 from ..training.runs import RunSpec
-from .answers import Answers, Rows, cost, readings
-from .arms import Corpus, extended, passkey_run, trained
-from .experiment import Asked, Experiment, Frames
+from .answers import Answers, cost, readings
+from .arms import Corpus, extended, passkey_run, resized, trained
+from .experiment import Asked, Experiment, Frames, Question
 from .gate import gated
-from .grid import Job, gather
-from .question import Question
-from .seeds import over_seeds
+from .grid import Job, Rows, gather
+from .seeds import answered, carry, over_seeds
 
 NARROWEST = 32
 KEPT, BETWEEN, INTERPOLATED, BEYOND = "kept", "between", "interpolated", "slowed further"  # what becomes of a plane
@@ -72,9 +71,7 @@ class Settings(Frozen):
 
 def base_run(profile: Profile, name: str, seed: int) -> RunSpec:
     """The passkey training of an encoding's weights at the size of this comparison."""
-    spec = passkey_run(profile, name, seed)
-    size = profile.stretches.size.model_dump()
-    return spec.model_copy(update={"model": spec.model.model_copy(update=size)})
+    return resized(passkey_run(profile, name, seed), profile.stretches.size)
 
 
 def tuned_run(profile: Profile, name: str, seed: int, steps: int) -> RunSpec:
@@ -159,17 +156,7 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     rows = gather(jobs, profile, "RoPE's extensions as they are used")
 
     def say(group: pd.DataFrame) -> dict:
-        right, n = int(group["correct"].sum()), len(group)
-        low, high = evaluation.binomial_interval(right, n)
-        return {
-            "correct": right,
-            "samples": n,
-            "accuracy": right / n,
-            "low": low,
-            "high": high,
-            "trained": int(group["trained"].iloc[0]),
-            "run": group["run"].iloc[0],
-        }
+        return answered(int(group["correct"].sum()), len(group)) | carry(group, "trained", "run")
 
     found = over_seeds(rows, ("encoding", "steps", "seed", "length"), say, sort=True)
     return {
@@ -221,7 +208,6 @@ def _kind(ratio: float, factor: float) -> str:
 EXPERIMENT = Experiment(
     name="stretches",
     sections=("stretches", "passkey"),
-    recipe=lambda profile: profile.passkey.recipe.name,
     naming=naming,
     asked=asked,
     measure=measure,

@@ -18,8 +18,8 @@ from ..positions.mass import normalised, tail_mass
 from ..training.runs import Run
 from .arms import passkey_run
 from .correlation import Correlation, spearman_permutation
+from .experiment import Question
 from .gate import gated
-from .question import Question
 
 LEVEL = 0.05  # of the hypothesis of notebook 18
 APART = 0.5  # of the near mass: below it no head of a model stays near the query
@@ -83,19 +83,8 @@ def tails(profile: Profile, runs: Path, counts: pd.DataFrame, reached: pd.DataFr
             continue
         for seed in profile.seeds_for(name):
             near, far = _kept(Run(passkey_run(profile, name, seed), runs, runtime.device(profile.device)), length)
-            rows.append(
-                (
-                    name,
-                    seed,
-                    length,
-                    trained,
-                    near,
-                    far,
-                    min(near, far),
-                    float(shares.get((name, seed, length), 0.0)),
-                    bool(gates[name, seed]),
-                )
-            )
+            accuracy, passed = float(shares.get((name, seed, length), 0.0)), bool(gates[name, seed])
+            rows.append((name, seed, length, trained, near, far, min(near, far), accuracy, passed))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

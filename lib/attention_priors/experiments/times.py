@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,16 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .. import config, runtime
-from ..attention import attention
+from ..attention import BACKENDS, Visible, attention
 from ..config import ModelConfig, Profile
 from ..model import Transformer
 from ..positions.priors import GeneralizedGaussian
 from ..tasks import SOURCES
 from ..training import runs
-from . import plain
 from .arms import passkey_run
 from .experiment import Experiment, Frames
-from .memory import Peak
+from .grid import Rows
+from .memory import Peak, in_turn
 
 SIZE = {"vocabulary": 512, "width": 256, "layers": 3, "heads": 8, "hidden": 512}
 ENCODINGS = ("nope", "alibi", "bam", "nope-ssmax", "alibi-ssmax", "bam-ssmax")
@@ -32,67 +33,77 @@ STEPS = 30  # of training, half of which are timed
 MULTIPLES = (0.5, 1, 2, 4)  # of the length of the derivations: contexts of one call of attention
 
 
+def plain(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    prior: GeneralizedGaussian,
+    logit_scale: Tensor | None,
+    prior_scale: Tensor | None,
+    visible: Visible,
+    offset: int,
+) -> Tensor:
+    """The straightforward way to a learned prior, as the measure of ours: a power for each of L x L biases.
+
+    softmax(a_i <q_i, k_j> / sqrt(d) + b_i log π + mask) with log π and mask as [1, heads, L, L] tensors.
+    """
+    i = torch.arange(offset, offset + q.shape[2], device=q.device)[:, None]
+    distance = (i - torch.arange(k.shape[2], device=q.device) + prior.mu[:, None, None]).abs() + prior.epsilon
+    bias = -prior.theta_alpha.exp()[:, None, None] * distance.pow(prior.theta_beta[:, None, None])
+    if prior_scale is not None:
+        bias = bias * prior_scale[..., None]
+    mask = torch.zeros(q.shape[2], k.shape[2], device=q.device).masked_fill(~visible.dense(k.shape[2]), -torch.inf)
+    if logit_scale is not None:
+        q = q * logit_scale[..., None]
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=(bias + mask)[None])
+
+
+def register() -> None:
+    """Offer the plain version to the models of this process as backend "plain"."""
+    BACKENDS["plain"] = plain
+
+
 @torch.inference_mode()
 def forward_times(
     length: int, rounds: int, device: str = "cpu", encodings: Iterable[str] = ENCODINGS, size: dict[str, int] = SIZE
-) -> list[dict[str, Any]]:
-    """Milliseconds of a forward pass of one sequence, per encoding and round; every round runs all of them.
-
-    Only so do load and clock of the machine hit all alike. Two rounds warm up.
-    """
+) -> Rows:
+    """Milliseconds of a forward pass of one sequence, per encoding and round (`memory.in_turn`)."""
     models = {}
     for name in encodings:
         torch.manual_seed(0)
         models[name] = Transformer(ModelConfig(encoding=name, **size)).eval().to(device)
     tokens = torch.randint(size["vocabulary"], (1, length), generator=runtime.generator(0, "inference")).to(device)
     where = {} if device == "cpu" else {"device": device}  # what is not said was timed on a CPU
-    rows = []
-    for turn in range(-2, rounds):
-        for name, model in models.items():
-            start = time.perf_counter()
-            model(tokens)
-            if device != "cpu":
-                torch.cuda.synchronize()
-            taken = 1000 * (time.perf_counter() - start)
-            if turn >= 0:
-                rows.append({"encoding": name, "round": turn, "milliseconds": taken, **where})
-    return rows
+    calls = {name: partial(model, tokens) for name, model in models.items()}
+    return [
+        {"encoding": name, "round": turn, "milliseconds": taken, **where}
+        for name, turn, taken in in_turn(calls, rounds, torch.device(device), warm=2)
+    ]
 
 
-def speed(lengths: Iterable[int], repeats: int = 5) -> list[dict[str, Any]]:
+def speed(lengths: Iterable[int], repeats: int = 5) -> Rows:
     """Forward and backward of one call, 4 heads of width 64 with a learned prior, on the CPU: milliseconds (median of
     rounds in turn) and MB at the peak beyond inputs and results."""
-    plain.register()
-    rows: list[dict[str, Any]] = []
+    register()
+    rows: Rows = []
     for length in lengths:
         q, k, v = (torch.randn(1, 4, length, 64).requires_grad_() for _ in range(3))
         theta = torch.linspace(-2, 0, 4)
         prior = GeneralizedGaussian(theta, 0.6 + theta / 4)
-        calls: dict[str, Callable[[], Tensor]] = {
-            "ours, learned prior": lambda q=q, k=k, v=v, p=prior: attention(q, k, v, prior=p, backend="sdpa"),
-            "bias in memory": lambda q=q, k=k, v=v, p=prior: attention(q, k, v, prior=p, backend="plain"),
-            "no prior": lambda q=q, k=k, v=v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+        ways = {
+            "ours, learned prior": partial(attention, q, k, v, prior=prior, backend="sdpa"),
+            "bias in memory": partial(attention, q, k, v, prior=prior, backend="plain"),
+            "no prior": partial(F.scaled_dot_product_attention, q, k, v, is_causal=True),
         }
-        taken: dict[str, list[float]] = {name: [] for name in calls}
-        for _ in range(repeats + 1):
-            for name, call in calls.items():
-                start = time.perf_counter()
-                call().sum().backward()
-                taken[name].append(1000 * (time.perf_counter() - start))
+        calls = {name: lambda way=way: way().sum().backward() for name, way in ways.items()}
+        taken = list(in_turn(calls, repeats, torch.device("cpu")))
         for name, call in calls.items():
             with Peak() as peak:
-                call().sum().backward()
-            times = sorted(taken[name][1:])
-            rows.append(
-                {
-                    "method": name,
-                    "keys": length,
-                    "milliseconds": statistics.median(times),
-                    "low": times[0],
-                    "high": times[-1],
-                    "memory": peak.bytes / 2**20,
-                }
-            )
+                call()
+            times = sorted(milliseconds for way, _, milliseconds in taken if way == name)
+            spread = {"milliseconds": statistics.median(times), "low": times[0], "high": times[-1]}
+            rows.append({"method": name, "keys": length} | spread | {"memory": peak.bytes / 2**20})
     return rows
 
 
@@ -107,7 +118,7 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
 EXPERIMENT = Experiment(
     name="times",
     sections=("theory",),
-    recipe=lambda profile: "random",
+    trained=("random",),
     measure=measure,
     frames=("kernel_backends", "kernel_inference"),
 )

@@ -3,13 +3,11 @@
     python -m attention_priors.experiments.tuning        write data/tuning/passkey_small.csv (about half an hour)
 
 Every row has three trials on a seed that no profile uses: the recipe's rate, twice that, and half of it; a row that
-trains a prior has a fifth of the prior's rate in place of the half. The notebook passkeys shows the file. Nothing else
-reads it.
+trains a prior has a fifth of the prior's rate in place of the half.
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ from ..evaluation import passkey_samples
 from ..model import Transformer
 from ..positions.encodings import encoding
 from ..training.runs import Run, RunSpec
+from . import arms
 from .arms import passkey_run
 from .grid import Job, run_all
 
@@ -78,7 +77,7 @@ def passkeys(model: Transformer, spec: RunSpec, length: int) -> float:
 
 def outcome(usual: RunSpec, changed: dict[str, float], runs: str, device: str, asked: Asked) -> dict[str, Any]:
     """A run whose recipe is changed: what was changed, and what came of it at every length that is `asked`."""
-    spec = usual.model_copy(update={"recipe": usual.recipe.model_copy(update=changed)})
+    spec = arms.changed(usual, **changed)
     run = Run(spec, runs, runtime.device(device))
     if (record := ended(run)) is None:
         return changed
@@ -105,9 +104,7 @@ def ended(run: Any) -> dict[str, Any] | None:
 
 def write(table: pd.DataFrame, path: Path) -> None:
     """Trials as a file."""
-    buffer = io.StringIO()
-    table.to_csv(buffer, index=False, lineterminator="\n", float_format="%.7g")
-    store.write_text(path, buffer.getvalue())
+    store.write_text(path, table.to_csv(index=False, lineterminator="\n", float_format="%.7g"))
 
 
 if __name__ == "__main__":
