@@ -88,7 +88,14 @@ def test_the_property_table_says_what_the_sentences_say():
     table = survey.property_table(given).set_index("encoding")
     assert table.loc["alibi", "extrapolates"] == "yes"
     assert set(table.loc[["rope", "sinusoidal", "learned"], "extrapolates"]) == {"no"}
-    assert table.loc["t5", "survey"] == "YYYY" and table.loc["learned", "survey"] == ""
+    assert table.loc["t5-quarter", "survey"] == "YYYY" and table.loc["learned", "survey"] == ""
     near = {name: rows[rows["length"] <= 4 * rows["trained"]] for name, rows in given.items()}
     assert survey.property_table(near).set_index("encoding").loc["alibi", "extrapolates"] == "open"
     assert table.loc["rope", "low"] < table.loc["rope", "growth"] < table.loc["rope", "high"]
+
+
+def test_the_t5_that_is_judged_has_its_last_bucket_at_a_quarter_of_the_training_length():
+    rows = frame(READINGS)
+    names = losses.readings({READINGS: rows[rows["encoding"] != losses.T5].assign(trained=512)}).frame["encoding"]
+    assert losses.PLAIN_T5 not in set(names) and losses.T5 in set(names)
+    assert losses.PLAIN_T5 in set(losses.readings({READINGS: rows}).frame["encoding"])

@@ -9,6 +9,7 @@ sentences are about 16 pairs unless they name another load; a run speaks where i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -79,8 +80,13 @@ def cost(answers: pd.DataFrame) -> Estimate:
     share = (far["correct"] / far["queries"]).groupby([far["encoding"], far["seed"], far["load"]]).mean()
     wide = share.unstack("load").reindex(columns=[LIGHT, HEAVY]).dropna()
     kept = (wide[LIGHT] >= HALF) & np.array([bool(passed.get(run)) for run in wide.index], dtype=bool)
-    losses = (wide[LIGHT] - wide[HEAVY])[kept].groupby("seed").mean()
-    return mean(losses.to_dict(), (-1.0, 1.0))
+    losses = (wide[LIGHT] - wide[HEAVY])[kept]
+    each = losses.groupby("encoding").mean()
+    little = int((each < COST).sum())
+    note = (
+        f"{little} of {len(each)} encodings lose less, the others {each.nlargest(len(each) - little).round(2).tolist()}"
+    )
+    return replace(mean(losses.groupby("seed").mean().to_dict(), (-1.0, 1.0)), note=note)
 
 
 claim = partial(claim, recipe=RECIPE)
