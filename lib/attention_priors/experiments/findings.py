@@ -298,16 +298,12 @@ def _level(kept: pd.DataFrame) -> str:
     poor = level[level["accuracy"][last] < GOOD]
     if first == last or level.empty:
         return ""
-    told = [
-        f"{label(name)} finds {row['accuracy', last]:.2f} (perplexity {row['perplexity', first]:.2f}, then "
-        f"{row['perplexity', last]:.2f})"
-        for name, row in poor.iterrows()
-    ]
+    told = [f"{label(name)} {row['accuracy', last]:.2f}" for name, row in poor.iterrows()]
     said = (
         f"A level curve is no proof of it: of the {len(level)} whose loss grows by at most {GROWS:g} nats from "
         f"{first:g} T to {last:g} T, {len(level) - len(poor)} find at least {GOOD:g} of the passkeys at {last:g} T"
     )
-    return f"{said}, {joined(told)}." if told else f"{said}."
+    return f"{said}, but {joined(told)}." if told else f"{said}."
 
 
 def other_recipes(order: pd.DataFrame) -> tuple[str, str]:
