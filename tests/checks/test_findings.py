@@ -101,7 +101,7 @@ def test_arms_that_a_profile_lacks_are_named():
     for name, metric, column, arm, said in (
         ("BAM-F2", "passkey_by_length", "encoding", "rope-ssmax", "not in this profile: rope-ssmax"),
         ("BAM-C3", "ablation_priors", "study", "sign", "the study of sign is not in this profile"),
-        ("PE-C2", "language_readings", "encoding", "t5", "not in this profile: T5 buckets"),
+        ("PE-C2", "language_readings", "encoding", "t5-quarter", "not in this profile: T5 buckets"),
         ("PC-MINI", "parallel_by_length", "method", "yarn", "not in this profile: YaRN"),
         ("GOAT-E.3", "goat_offset_totals", "encoding", "goat-rope", "not in this profile: goat-rope"),
         ("GOAT-F4", "genomes_losses", "encoding", "goat-composite", "Goat composite not in this profile"),

@@ -69,7 +69,9 @@ def test_who_misses_the_gate_in_all_seeds_is_a_row_without_a_loss():
 def test_the_sentence_the_figure_and_the_table_name_sizes_and_growth():
     found = language_scale.growth(losses())
     sentence, _, measured, value, *_ = said.scale(found)
-    assert "At 64 times" in sentence and "on 5 documents" in sentence and sentence.count("with ALiBi stay") == 2
+    assert (
+        "At 64 times" in sentence and "on 5 documents" in sentence and sentence.count("ALiBi (lowest mean: ALiBi") == 2
+    )
     assert sentence.count("million parameters") == 2  # one part a size
     assert (measured, value) == ("growth of RoPE", pytest.approx(1))
     assert np.isnan(said.scale(found.assign(seeds=1))[3])

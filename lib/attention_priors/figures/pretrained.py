@@ -54,12 +54,11 @@ def caption_losses(frame: Frame) -> str:
     scored = frame[frame["length"] == longest].groupby("way")["loss"].mean().sort_values()
     ends = ", ".join(f"{label(way)} {loss:.2f}" for way, loss in scored.items())
     return (
-        f"{first['model']}, read beyond the {first['trained']:,} tokens of its training (dotted): a, loss as the text "
-        f"goes on, of the model as it is and of the ways with the lowest and the highest loss at the end (pale: the "
-        f"others); b, mean loss up to the trained length above that of the model as it is; c, the same at "
-        f"{longest:,} tokens. Losses are those on the tokens before each position, means of "
-        f"{frame['document'].nunique()} documents; intervals are 95 % t intervals over documents. At {longest:,} "
-        f"tokens: {ends}."
+        f"{first['model']}, read beyond the {first['trained']:,} tokens of its training: a, loss by position; b, mean "
+        f"loss up to T above that of the model as it is; c, the same at {longest:,} tokens. "
+        f"Panel a names the model as it is and the ways with the lowest and the highest loss at the end; pale: the "
+        f"others; dotted: T, the trained length. Losses are those on the tokens before each position, means of "
+        f"{frame['document'].nunique()} documents; bars: 95 % t intervals over them. At {longest:,} tokens: {ends}."
     )
 
 

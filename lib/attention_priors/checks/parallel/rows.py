@@ -89,22 +89,18 @@ def pairs(n: int, ahead: Iterable[str], behind: Iterable[str], columns: Iterable
     return grid(table=[n], column=columns, ahead=ahead, behind=behind)
 
 
+def score_ahead(table: int, column: str, ahead: str) -> float:
+    return cell(table, column, ahead)
+
+
+def score_behind(table: int, column: str, behind: str) -> float:
+    return cell(table, column, behind)
+
+
 def ahead(text: str, cases: list[dict], repaired: Any = None, **said: Any) -> Law:
     """In every case the score behind lies below the score ahead; of perplexities, above."""
-
-    def score(table: int, column: str, ahead: str) -> float:
-        return cell(table, column, ahead)
-
-    return Law(
-        text,
-        lambda table, column, behind: cell(table, column, behind),
-        score,
-        cases,
-        relation=">" if cases[0]["table"] == PERPLEXITY else "<",
-        wrong=score,
-        repaired=repaired,
-        **said,
-    )
+    relation = ">" if cases[0]["table"] == PERPLEXITY else "<"
+    return Law(text, score_behind, score_ahead, cases, relation=relation, wrong=score_ahead, repaired=repaired, **said)
 
 
 def lowest(

@@ -784,10 +784,11 @@ CHECKS = claims(
     ),
     claim(
         "PC-C15",
-        told(
+        Law(
             "That retrieval breaks down on InfiniteBench is a result: ChatQA-2 with RAG has scores on four tasks.",
+            4,
             scores_of,
-            {RAG: 4},
+            [{"row": RAG}],
             wrong=3,
             ours=True,
         ),
