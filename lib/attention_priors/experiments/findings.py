@@ -260,7 +260,7 @@ def perplexity_tells(frame: pd.DataFrame) -> Finding:
     """Does perplexity go with retrieval among encodings that see the whole text, and does a level curve?"""
     multiple = 16.0 if 16.0 in set(frame["multiple"]) else frame["multiple"].max()
     kept = frame[frame["decides"].astype(bool)]
-    local = kept["encoding"].map(lambda name: encoding(name).local)
+    local = np.array([encoding(name).local for name in kept["encoding"]], dtype=bool)
     at, blind = (rows[rows["multiple"] == multiple].sort_values("perplexity") for rows in (kept[~local], kept[local]))
     found = spearman_permutation(at, "encoding", "perplexity", "accuracy")
     if np.isnan(found.rho):

@@ -37,7 +37,7 @@ def needles(gates: pd.DataFrame) -> Finding:
 
 def far_needles(average: pd.DataFrame) -> Finding:
     """Which encodings still find the needles of the tasks that several have learned, at the longest length."""
-    read = average["encoding"].map(lambda name: name in ENCODINGS and ENCODINGS[name].trained_as is not None)
+    read = average["encoding"].isin([name for name, row in ENCODINGS.items() if row.trained_as])
     kept, longest = average[average["passed"].astype(bool) & ~read], average["length"].max()
     asked = kept[kept["length"] == longest].assign(hits=lambda rows: (rows["score"] * rows["prompts"]).round())
     if asked["encoding"].nunique() < needle_tasks.ENOUGH:
