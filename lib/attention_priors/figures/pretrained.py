@@ -52,7 +52,7 @@ def draw_losses(frame: Frame) -> Figure:
 def caption_losses(frame: Frame) -> str:
     first, longest = frame.iloc[0], int(frame["length"].max())
     scored = frame[frame["length"] == longest].groupby("way")["loss"].mean().sort_values()
-    ends = ", ".join(f"{label(way)} {loss:.2f}" for way, loss in scored.items())
+    ends = "; ".join(f"{label(way)}: {loss:.2f}" for way, loss in scored.items())
     return (
         f"{first['model']}, read beyond the {first['trained']:,} tokens of its training: a, loss by position; b, mean "
         f"loss up to T above that of the model as it is; c, the same at {longest:,} tokens. "
