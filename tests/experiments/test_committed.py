@@ -9,6 +9,8 @@ import pytest
 
 from attention_priors import config, experiments
 from attention_priors.figures.words import bounded
+from attention_priors.store import manifest
+from attention_priors.store.layout import Layout
 from attention_priors.store.notebooks import NOTEBOOKS, file_name
 from figures.committed import frame, report
 
@@ -41,3 +43,9 @@ def test_an_executed_notebook_says_what_its_numbers_say(notebook, metric, module
     number = f" *{measured[0].upper()}{measured[1:]}: {bounded(value, low, high)}.*" if value == value else ""
     told = f"**Found in profile `{layout.profile}`.** {sentence}{number}"
     assert told in [each.get("text/markdown") for each in shown]
+
+
+@pytest.mark.parametrize("profile", ["cpu", "full"])
+def test_every_committed_result_has_its_sum_and_none_is_missing(profile):
+    looked, wrong = manifest.problems(Layout(config.ROOT / "results", profile))
+    assert looked > 500 and wrong == []
