@@ -117,7 +117,7 @@ def test_the_hypothesis_of_near_mass_holds_or_not():
         }
     )
     assert "near mass 1.00, p = " in tails.near_mass_leads(frame)
-    assert tails.near_mass_leads(frame).endswith("lower. The hypothesis holds here.")
+    assert tails.near_mass_leads(frame).endswith("lower. As it was written, the hypothesis holds.")
     turned = frame.assign(accuracy=frame["far"])
-    assert tails.near_mass_leads(turned).endswith("not lower. The hypothesis does not hold here.")
+    assert tails.near_mass_leads(turned).endswith("not lower. As it was written, the hypothesis does not hold.")
     assert tails.near_mass_leads(frame[:2]) == "2 encodings passed their gate: too few to tell."

@@ -253,7 +253,7 @@ class Law:
         elif self.symbolic or sample:
             row = (found.failed, "==", 0, None)
         else:
-            exact = self.relation != "==" or self.same or not _inexact(trial.actual)
+            exact = self.relation not in ("==", "!=") or self.same or not _inexact(trial.actual)
             row = (_cell(trial.actual), MIRROR[self.relation], _cell(trial.claimed), None if exact else trial.tolerance)
         return dict(zip(("measured", "relation", "expected_value", "tolerance"), row, strict=True))
 
@@ -263,7 +263,10 @@ class Law:
             return None
         trial = found.decisive
         inputs = {name: _plain(value) for name, value in trial.case.items()}
-        return {"inputs": inputs, "claimed": _plain(trial.claimed), "actual": _plain(trial.actual)}
+        claimed = _plain(trial.claimed)
+        if self.relation == "!=":
+            claimed = f"not {show(claimed)} within {trial.tolerance:g}"
+        return {"inputs": inputs, "claimed": claimed, "actual": _plain(trial.actual)}
 
     def sentence(self, found: Result) -> Sentence:
         how = "symbolic" if self.symbolic else "some case" if self.quantifier == "exists" else "all cases"

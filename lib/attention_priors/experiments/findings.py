@@ -75,10 +75,10 @@ def dividing(models: pd.DataFrame) -> Finding:
 
     A row is a seed: its model of passkeys, and its model of addresses.
     """
+    which = layouts(models["encoding"].unique())
     kept = models[models["passed"].astype(bool)]
     passkeys = kept["at_longest_correct"] / kept["at_longest_samples"]
     addresses = kept["near_longest_correct"] / kept["near_longest_samples"]
-    which = layouts(kept["encoding"].unique())
     kept = kept.assign(both=(passkeys >= GOOD) & (addresses >= GOOD), layout=kept["encoding"].map(which))
     counts = {name: (int(own["both"].sum()), len(own)) for name, own in kept.groupby("layout")}
     if not {"both", "rotation", "window"} <= counts.keys():
@@ -89,25 +89,24 @@ def dividing(models: pd.DataFrame) -> Finding:
     trained = kept["trained"].iloc[0]
     far, texts = kept["longest"].iloc[0] / trained, kept["longest_address"].iloc[0] / trained
     ours = kept[kept["layout"] == "both"]
-    begun = int(models["encoding"].isin(ours["encoding"].unique()).sum())
+    begun = int((models["encoding"].map(which) == "both").sum())
     beyond = ours["beyond_longest_correct"].sum() / ours["beyond_longest_samples"].sum()
     layers = any(encoding(name).rotated_layers for name, own in which.items() if own == "both")
+    others, alone = kept[kept["layout"] == ""], kept["layout"] == "window"
     said = (
         f"Where half of the heads{', or all layers but the last,' * layers} rotate and see the latest T/4 tokens only, "
-        f"in training too, an encoding serves two tasks far beyond the training length T: to find a passkey anywhere, "
-        f"and to name the token a given number of places back, fewer than T/4. In {good} of {models_of} pairs of "
-        f"models, one trained on each task, both answer at least {GOOD:g}, at {far:g} T and {texts:g} T; without the "
-        f"window in {bare} of {unwindowed}, without the rotation, which costs the near places, in {still_good} of "
-        f"{unrotated}. Places farther back are lost ({beyond:.2f})."
+        f"models find a passkey anywhere in {far:g} T and, trained on that task, name a token fewer than T/4 places "
+        f"back in {texts:g} T. Both answer at least {GOOD:g} in {good} of {models_of} pairs that learned to retrieve; "
+        f"without the window in {bare} of {unwindowed}, without the rotation in {still_good} of {unrotated}, of "
+        f"{len(others)} others in {int(others['both'].sum())}{_exceptions(others[others['both']]['encoding'])}. Places "
+        f"farther back are lost with the window ({beyond:.2f})."
     )
-    others, alone = kept[kept["layout"] == ""], kept["layout"] == "window"
     more = (
-        f"A pair for each seed whose passkey model passed its gate ({models_of} of {begun}); three priors on all heads "
-        "(none, BAM, KERPLE power); that one model does both is not shown. Without the rotation it is the addresses "
-        "that fail: "
-        f"{int((alone & (passkeys >= GOOD)).sum())} of {unrotated} find the passkeys. Of {len(others)} pairs that "
-        f"rotate all heads, no head, or {'one layer' if layers else 'whole layers'} {int(others['both'].sum())} do "
-        f"both{_exceptions(others[others['both']]['encoding'])}."
+        f"A pair, one model trained on each task, for each seed whose passkey model passed its gate ({models_of} of "
+        f"{begun}); three priors on all heads (none, BAM, KERPLE power); the window is there in training too; that one "
+        "model does both is not shown. Without the rotation it is the addresses that fail: "
+        f"{int((alone & (passkeys >= GOOD)).sum())} of {unrotated} find the passkeys. The others rotate all heads, no "
+        f"head, or {'one layer' if layers else 'whole layers'}."
     )
     return Finding(said, more, "share of pairs that do both", *share(good, models_of))
 
@@ -134,15 +133,13 @@ def who_reaches(counts: pd.DataFrame) -> Finding:
     reach, fewer, undecided = standing(means, bounds)
     said = (
         f"Of {len(means)} encodings without SSMax {len(reach) or 'none'} find{'s' * (len(reach) < 2)} at least "
-        f"{GOOD:g} of the passkeys at {longest / trained:g} times the training length, by the whole interval"
+        f"{GOOD:g} of the passkeys at {longest / trained:g} T, by the whole interval"
     )
     said += f": {_forms(reach.index)}" if len(reach) else ""
     if len(fewer):
         known = [name for name in KNOWN if name in fewer.index]
         among = f" ({_listed(known)} among them)" if known and len(known) < len(fewer) else ""
-        low, high = bounds[fewer.index[0]]
-        said += f"; {len(fewer)} find{'s' * (len(fewer) == 1)} fewer{among}, at most {fewer.iloc[0]:.2f} "
-        said += f"[{low:.2f}, {high:.2f}]"
+        said += f"; {len(fewer)} find{'s' * (len(fewer) == 1)} fewer{among}, at most {fewer.iloc[0]:.2f}"
     said += f"; {len(undecided)} {'is' if len(undecided) == 1 else 'are'} undecided" if len(undecided) else ""
     named = [_valued(head, each) for head, each in (("These", reach), ("Fewer", fewer)) if len(each)]
     if len(undecided):
@@ -185,9 +182,10 @@ def one_length(frame: pd.DataFrame) -> Finding:
     level = [name for name in bounds if max(map(abs, bounds[name])) <= SAME]
     costly = [name for name in bounds if bounds[name][1] > 0 and name not in level]
     costly.sort(key=lambda name: bounds[name][0])
+    gaining = [name for name in bounds if bounds[name][2] < 0 and name not in level]
     certain = [name for name in costly if _without_any(lost[name])]
     told = {name: f"{label(name)} {mean:.2f} [{low:.2f}, {high:.2f}]" for name, (mean, low, high) in bounds.items()}
-    seeds = max(map(len, lost.values()))
+    seeds = _range(pd.Series([len(own) for own in lost.values()]), "d")
     more = (
         f"{seeds} seeds of each; the same seeds trained at varied lengths. Difference at the shorter lengths: "
         f"{'; '.join(told.values())}. Models that answer {RIGHT:g} of the prompts of {trained} tokens and at most "
@@ -198,15 +196,17 @@ def one_length(frame: pd.DataFrame) -> Finding:
         most, one = certain[0], len(certain) == 1
         said = (
             f"Training at one length can teach that length alone: trained on prompts of exactly {trained} tokens, "
-            f"{_listed(certain)} find{'s' * one} a share of the passkeys in shorter prompts that is lower by "
-            f"{_range(pd.Series([bounds[name][0] for name in certain]))} than if trained on varied lengths"
+            f"{_listed(certain)} find{'s' * one} in shorter prompts "
+            f"{_range(pd.Series([bounds[name][0] for name in certain]))} less of the passkeys than if trained on "
+            "varied lengths"
         )
     else:
         said = f"Training on prompts of {trained} tokens alone costs no encoding for certain anything at shorter ones"
     for names, what in (
         ([told[name] for name in costly if name not in certain], "certain only with all seeds: {}"),
         ([label(name) for name in level], f"within {SAME:g} for {{}}"),
-        ([label(name) for name in bounds if name not in {*costly, *level}], "undecided for {}"),
+        ([told[name] for name in gaining], "varied lengths cost {}"),
+        ([label(name) for name in bounds if name not in {*costly, *level, *gaining}], "undecided for {}"),
     ):
         said += f"; {what.format(joined(names))}" if names else ""
     told = f"fewer, {label(most)}"
@@ -267,15 +267,14 @@ def perplexity_tells(frame: pd.DataFrame) -> Finding:
         said = f"{len(at)} encodings passed the gates of language and passkeys: too few to compare perplexities."
         return Finding(said, measured="rank correlation")
     goes = "goes with" if found.high < 0 else "does not for certain go with"
-    said = (
-        f"Perplexity at {multiple:g} times the training length {goes} retrieval there: rank correlation "
-        f"{found.rho:.2f} over {found.n} encodings that see the whole text"
-    )
+    said = f"Perplexity at {multiple:g} T {goes} retrieval there among {found.n} encodings that see the whole text"
+    more = ""
     near = at[at["perplexity"] <= LEVEL * at["perplexity"].min()]
     close = spearman_permutation(near, "encoding", "perplexity", "accuracy")
     if not np.isnan(close.rho):
-        said += f" ({close.rho:.2f} [{close.low:.2f}, {close.high:.2f}] over the {close.n} near the best)"
-    more = ""
+        undecided = close.low <= 0 <= close.high
+        said += f" ({'undecided' if undecided else 'so too'} among the {close.n} near the best)"
+        more = f"Rank correlation over these {close.n}: {close.rho:.2f} [{close.low:.2f}, {close.high:.2f}]. "
     if len(blind):
         one, behind = len(blind) == 1, int((at["perplexity"] > blind["perplexity"].max()).sum())
         said += (
@@ -283,7 +282,7 @@ def perplexity_tells(frame: pd.DataFrame) -> Finding:
             f"one than {behind} of them and find{'s' * one} {_range(blind['accuracy'])} of the passkeys"
         )
         both = spearman_permutation(pd.concat([at, blind]), "encoding", "perplexity", "accuracy")
-        more = f"With {_listed(blind['encoding'])}: {both.rho:.2f} [{both.low:.2f}, {both.high:.2f}]. "
+        more += f"With {_listed(blind['encoding'])}: {both.rho:.2f} [{both.low:.2f}, {both.high:.2f}]. "
     more += f"Near: within a fifth of the best perplexity, {at['perplexity'].min():.2f}."
     said = f"{said}. {_level(kept[~local])}".strip()
     return Finding(said, more, "rank correlation", found.rho, found.low, found.high)
@@ -300,7 +299,7 @@ def _level(kept: pd.DataFrame) -> str:
         return ""
     told = [f"{label(name)} {row['accuracy', last]:.2f}" for name, row in poor.iterrows()]
     said = (
-        f"A level curve is no proof of it: of the {len(level)} whose loss grows by at most {GROWS:g} nats from "
+        f"A level curve is no proof: of the {len(level)} whose loss grows by at most {GROWS:g} nats from "
         f"{first:g} T to {last:g} T, {len(level) - len(poor)} find at least {GOOD:g} of the passkeys at {last:g} T"
     )
     return f"{said}, but {joined(told)}." if told else f"{said}."
@@ -310,10 +309,10 @@ def other_recipes(order: pd.DataFrame) -> tuple[str, str]:
     """How many pairs of encodings other recipes turn, and how many they keep: a row per arm of `robustness.order`."""
     turned, pairs = int(order["turned"].sum()), int(order["pairs"].max())
     arms = joined([ARMS.get(arm, arm) for arm in order["arm"]])
-    said = (
-        f"{turned or 'None'} of the {pairs} pairs that differ among the {int(order['encodings'].max())} of the main "
-        f"comparison change{'s' * (turned < 2)} order under any of {len(order)} other recipes."
-    )
+    of = f"{pairs} pairs that differ among the {int(order['encodings'].max())} of the main comparison"
+    said = f"None of the {of} changes order under any of {len(order)} other recipes."
+    if turned:
+        said = f"Of the {of} {order['turned'].max()} change order under one of {len(order)} other recipes, at most."
     more = (
         f"Of these pairs, by means from 2 T to 16 T, they keep {_range(order['kept'].astype(int), 'd')} for certain "
         f"({arms}; Kendall's τ {_range(order['tau'])})."
@@ -384,5 +383,5 @@ EXPERIMENT = Experiment(
     needs=NEEDS,
     optional=("division_models", "pretrained_losses", "robustness_order"),
     derive={"findings": (NEEDS, findings)},
-    version=3,
+    version=4,
 )

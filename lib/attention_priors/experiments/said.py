@@ -22,6 +22,7 @@ WAYS = {  # to read a long text, in a sentence
 }
 LEADER = "bam-ssmax"  # of BAM's tables of needles
 LEARNED = 0.95  # of a task's answers
+RIVALS = ("bam", "alibi", "rope")  # of Goat on text
 
 
 def needles(gates: pd.DataFrame) -> Finding:
@@ -68,7 +69,8 @@ def exponents(correlations: pd.DataFrame) -> Finding:
     if len(within) < 2:
         return Finding("Too few models for an interval.")
     low, high = seed_interval(within)
-    too = "that holds, too" if high < 0 else "that is not certain"
+    certain, same = high < 0 or low > 0, (within.mean() < 0) == (every.mean() < 0)
+    too = "that is not certain" if not certain else "that holds, too" if same else "the opposite holds"
     more = "more" if every.mean() < 0 else "less"
     said = (
         f"Over all heads of a model, the lower the exponent, the {more} attention goes to the key (rank correlation "
@@ -90,13 +92,14 @@ def signs(priors: pd.DataFrame) -> Finding:
     least = min(alone, key=lambda name: shares.loc[name].mean())
     gap = (shares.loc[mixed] - shares.loc[least]).dropna()
     low, high = seed_interval(gap)
-    means, certain = shares.mean(axis=1), "helps" if low > 0 else "does not help for certain"
+    means = shares.mean(axis=1)
+    told = "Mixing signs helps" if low > 0 else "Mixing signs harms" if high < 0 else "Whether mixing signs helps"
+    told += " stays undecided" * (low <= 0 <= high)
     said = (
         f"From 2 T on models with fixed exponents retrieve {means[alone[0]]:.2f} of the keys where all are negative, "
-        f"{means[alone[1]]:.2f} where all are positive and {means[mixed]:.2f} where signs alternate. Mixing "
-        f"signs alone {certain}."
+        f"{means[alone[1]]:.2f} where all are positive and {means[mixed]:.2f} where signs alternate. {told}."
     )
-    return Finding(said, "", "alternating less the worse of one sign", gap.mean(), low, high)
+    return Finding(said, "", "alternating less the worse of one sign", gap.mean(), max(low, -1.0), min(high, 1.0))
 
 
 def sharpness(heads: pd.DataFrame) -> Finding:
@@ -124,16 +127,17 @@ def spectra(differences: pd.DataFrame) -> Finding:
         rows = ((name, form.loc[name]) for name in rivals if name in form.index and form.loc[name, "seeds"] > 1)
         return "; ".join(f"{label(name)} {row['gap']:+.2f} [{row['low']:.2f}, {row['high']:.2f}]" for name, row in rows)
 
-    if "bam" not in far.index or far.loc["bam", "seeds"] < 2:
-        return Finding("Too few models of Goat and BAM know word order.")
+    rivals = [name for name in RIVALS if name in far.index and far.loc[name, "seeds"] > 1]
+    if not rivals:
+        return Finding("Too few models of Goat and of its rivals know word order.")
     said = (
         f"On text of the kind trained on, at {longest / trained:g} times the training length, the loss of Goat in its "
-        f"composite form less that of others, in nats: {gaps(far, 'bam', 'alibi', 'rope')}."
+        f"composite form less that of others, in nats: {gaps(far, *rivals)}."
     )
-    if beside := gaps(code, "bam", "alibi"):
+    if beside := gaps(code, *rivals[:2]):
         said += f" In the form of the authors' code: {beside}."
-    row = far.loc["bam"]
-    return Finding(said, "", "from BAM", row["gap"], row["low"], row["high"])
+    row = far.loc[rivals[0]]
+    return Finding(said, "", f"from {label(rivals[0])}", row["gap"], row["low"], row["high"])
 
 
 def scale(growth: pd.DataFrame) -> Finding:
@@ -166,26 +170,28 @@ def genomes(losses: pd.DataFrame) -> Finding:
     own = losses[losses["new"].astype(bool) & losses["passed"].astype(bool)]
     bits = own.groupby(["encoding", "seed"])["bits"].mean().unstack("seed")
     means = bits.mean(axis=1).sort_values()
-    best = means.index[0] if len(means) else ""
-    gains = (bits.loc["rope"] - bits.loc[best]).dropna() if "rope" in means and best != "rope" else []
-    if len(gains) < 2:
+    if len(means) < 2 or "rope" not in means:
         return Finding("Too few models passed the gate to compare encodings with RoPE.")
+    best, second = means.index[:2]
+    rival = second if best == "rope" else "rope"
+    gains = (bits.loc[rival] - bits.loc[best]).dropna()
     others = "; ".join(f"{label(name)} {value:.3f}" for name, value in means.iloc[1:].items())
     said = f"On new windows of the genome {label(best)} needs fewest bits a base, {means.iloc[0]:.3f}; {others}."
     close = [name for name in means.index[1:] if seed_interval((bits.loc[name] - bits.loc[best]).dropna())[0] <= 0]
     if close:
         said += f" Over {joined([label(name) for name in close])} its lead is not certain."
-    return Finding(said, "", "gain over RoPE in bits a base", gains.mean(), *seed_interval(gains))
+    return Finding(said, "", f"gain over {label(rival)} in bits a base", gains.mean(), *seed_interval(gains))
 
 
 def chunks(over: pd.DataFrame) -> Finding:
     """Reading in chunks against the ways without, and against other ways to choose the chunks, with RoPE."""
-    far = over[over["length"] == over["length"].max()].set_index(["encoding", "method"])["mean"]
+    passed = over[(over["length"] == over["length"].max()) & (over["passed"] > 1)]
+    far = passed.set_index(["encoding", "method"])["mean"]
     ways = {name: far["rope", name] for name in WAYS if ("rope", name) in far.index}
     whole = far[[way for way in far.index if way[0] == "rope" and not METHODS[way[1]].chunks]].sort_values()
     multiple = over["length"].max() / over["trained"].iloc[0]
-    row = over[(over["length"] == over["length"].max()) & (over["encoding"] == "rope") & (over["method"] == "k3")]
-    if row.empty or row["passed"].iloc[0] < 2:
+    row = passed[(passed["encoding"] == "rope") & (passed["method"] == "k3")]
+    if row.empty:
         return Finding("Too few models with RoPE passed the gate.")
     said = (
         f"At {multiple:g} times the training length a model with RoPE finds "
@@ -203,6 +209,8 @@ def masses(frame: pd.DataFrame) -> Finding:
     """Does the near mass of a prior go with accuracy among the encodings that have any?"""
     every, found = tails.correlation(frame, "near"), tails.correlation(tails.staying(frame), "near")
     far = tails.correlation(frame, "far")
+    if np.isnan(every.rho) or np.isnan(found.rho):
+        return Finding(f"{every.n} encodings passed their gate: too few to compare their masses.")
     turn = ", but" if every.p <= tails.LEVEL < found.p else ";"
     said = (
         f"Over {every.n} encodings the rank correlation of far mass with accuracy is {far.rho:.2f} [{far.low:.2f}, "

@@ -121,4 +121,5 @@ def near_mass_leads(frame: pd.DataFrame) -> str:
         f"far mass {far.rho:.2f}: {'lower' if far.rho < near.rho else 'not lower'}",
     ]
     holds = near.rho > 0 and near.p <= LEVEL and far.rho < near.rho
-    return f"Over {near.n} encodings, {'; '.join(found)}. The hypothesis {'holds' if holds else 'does not hold'} here."
+    outcome = "holds" if holds else "does not hold"
+    return f"Over {near.n} encodings, {'; '.join(found)}. As it was written, the hypothesis {outcome}."

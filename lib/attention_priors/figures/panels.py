@@ -21,6 +21,7 @@ from .words import times, trained_on
 
 # behind the line asked for
 OTHER = {"color": style.PALE, "linewidth": 0.5, "alpha": 0.6, "zorder": 1, "label": "_other"}
+MARGIN = 0.05  # of the axis, on either side of what stands farthest out
 SHARES = {"ylim": (-0.04, 1.04), "yticks": (0, 0.5, 1)}
 OUTSIDE = {"above": "outside upper center", "beside": "outside right center"}
 
@@ -143,6 +144,8 @@ def add(ax: Axes, line: Line) -> None:
         style.seed_dots(ax, line.seeds.index, line.seeds, color, right=right + style.ASIDE / 2)
     (drawn,) = ax.plot(line.x, line.y, **line.look)
     drawn.set_transform(style.shifted(ax, right))
+    points = 72 * ax.get_position().width * ax.figure.get_figwidth()
+    ax.margins(x=max(ax.margins()[0], MARGIN + abs(right) / points))
 
 
 def broken(title: str, inches: float) -> str:

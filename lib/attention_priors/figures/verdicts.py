@@ -79,20 +79,18 @@ def build_findings(frame: Frame) -> Frame:
     return Frame(
         {
             "finding": row.finding,
-            "more": row.more,
-            "measured": row.measured,
-            "value [95 % interval]": bounded(row.value, row.low, row.high),
+            "number [95 % interval]": f"{row.measured}: {bounded(row.value, row.low, row.high)}".replace("nan", "–"),
+            "exceptions, and what else there is to say": row.more,
             "figure": row.figure,
-            "notebook": row.notebook,
         }
         for row in frame.itertuples()
-    ).replace("nan", "–")
+    )
 
 
 def caption_findings(frame: Frame) -> str:
     return (
-        f"{len(frame)} findings on models trained here, each computed from the metrics that its figure draws. Models "
-        "that missed their gate decide nothing."
+        f"{len(frame)} findings, each computed from the metrics that its figure draws. Models that missed their gate "
+        "decide nothing."
     )
 
 

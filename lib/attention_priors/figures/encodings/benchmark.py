@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 
 from ...experiments.arms import OWN
 from ...experiments.benchmark import MULTIPLES
+from ...experiments.gate import POOLED
 from ...positions.encodings import encoding
 from .. import heat_maps, style
 from ..language.by_length import MISSED
@@ -97,9 +98,21 @@ def _ordered(frame: Frame, column: str, ascending: bool = True) -> list[str]:
     return list(means.fillna(math.inf).sort_values(ascending=ascending, kind="stable").index)
 
 
+def unlearned(frame: Frame) -> set[str]:
+    """Encodings that answer less than the gate asks for, on the mean over seeds and lengths up to the training length.
+
+    Not every seed has learned the task, or what extends them has cost it.
+    """
+    near = frame[frame["length"] <= frame["trained"]].groupby("encoding")["mean"].mean()
+    return set(near.index[near < POOLED])
+
+
 def draw_accuracy(frame: Frame) -> Figure:
-    names, states = most_retrieving(frame), {"given up": "•"}
-    labels = {name: f"{label(name)} *" if encoding(name).trained_as else label(name) for name in names}
+    names, states, gone = most_retrieving(frame), {"given up": "•"}, unlearned(frame)
+    labels = {
+        name: f"{label(name)}{' *' if encoding(name).trained_as else ''}{MISSED if name in gone else ''}"
+        for name in names
+    }
     mesh = draw_map(frame, "mean", labels, states, _written, lambda value: value <= 0.5, **heat_maps.SHARES)
     heat_maps.color_bar(mesh, mesh.axes, ticks=[0, 0.5, 1], aspect=40, pad=0.02, label="share of passkeys retrieved")
     return mesh.figure
@@ -118,9 +131,9 @@ def caption_accuracy(frame: Frame) -> str:
         f"One benchmark for {count} encodings and extensions: share of passkeys retrieved, mean of "
         f"{extremes(frame['seeds'])} seeds, trained on {trained} tokens by one recipe, ordered by the mean from "
         f"{lengths[0]:,} to {lengths[-1]:,} tokens. {prompts(frame)}. 1.00 and 0.00 are not written. *: evaluated on "
-        f"another row's weights (RoPE's). Dot: no seed is asked any more, after too many lengths in a row without a "
-        f"hit;{empty} n/a: the encoding ends before. Intervals are in the table; half of the cells' are wider than "
-        f"{wide.median():.2f}. Chance is {CHANCE}."
+        f"another row's weights (RoPE's).{MISSED}: retrieves less than {POOLED:g} up to {trained} tokens. Dot: no seed "
+        f"is asked any more, after too many lengths in a row without a hit;{empty} n/a: the encoding ends before. "
+        f"Intervals are in the table; half of the cells' are wider than {wide.median():.2f}. Chance is {CHANCE}."
     )
 
 

@@ -90,6 +90,7 @@ SIZES_TABLE = TableSpec(
 # Language models of several sizes on more text and many documents
 METRIC, NOTEBOOK = "scale_growth", "language_models"
 CLAIMS = ("X-34", "X-35")
+LINEAR, GROWN = 0.1, (0, 0.05, 0.1, 0.3, 1, 3)  # nats: the axis is linear up to the first, with these ticks
 CROSSED = "95 % intervals take documents and seeds as samples, both at once"
 
 
@@ -114,10 +115,16 @@ def draw_scale(frame: Frame) -> Figure:
         made[label(name)] = []
         for place, (parameters, own) in enumerate(rows.groupby("parameters")):
             look = lines.look(*lines.SERIES[place], _size(parameters))
-            line = panels.Line(own["length"], own["loss"], look, own["loss_low"], own["loss_high"])
+            line = panels.Line(own["length"], own["growth"], look, own["growth_low"], own["growth_high"])
             made[label(name)].append(line)
-    axis = panels.multiples(frame["length"], trained_on(frame))
-    return panels.draw(made, panels.multiple(frame), "loss (nats per token)", across=3, legend="above", **axis)[0]
+    axis = panels.multiples(frame["length"], trained_on(frame)) | {"levels": [0], "across": 3, "legend": "above"}
+    fig, drawn = panels.draw(made, panels.multiple(frame), "loss above that at T (nats per token)", **axis)
+    for ax in drawn:
+        ax.set_yscale("symlog", linthresh=LINEAR)
+        ax.set_ylim(bottom=min(-LINEAR / 5, frame["growth_low"].min()))
+        ax.set_yticks(GROWN, [f"{tick:g}" for tick in GROWN])
+        ax.yaxis.minorticks_off()
+    return fig
 
 
 def _about(frame: Frame) -> str:
@@ -136,7 +143,8 @@ def caption_scale(frame: Frame) -> str:
         each = ", ".join(f"{label(row.encoding)} {row.growth:+.2f}" for row in rows.itertuples())
         said.append(f"{_size(rows['parameters'].min())}: {each}")
     adds = f"What {times(far, trained_on(frame))} adds, in nats: {'; '.join(said)}"
-    return f"Loss by context length. {adds}. {_about(frame)}"
+    axis = f"What context beyond T adds to the loss (linear up to {LINEAR:g} nats, logarithmic beyond)"
+    return f"{axis}. {adds}. {_about(frame)}"
 
 
 def build_scale(frame: Frame) -> Frame:
@@ -167,8 +175,8 @@ SCALE_FIGURE = FigureSpec(
     caption_scale,
     notebook=NOTEBOOK,
     claims=CLAIMS,
-    alt="Small panels, one for each encoding, of the loss against context length up to 64 times the training length, a "
-    "line with bars for each size of model.",
+    alt="Small panels, one for each encoding, of the loss above that at the training length, against context length "
+    "up to 64 times that length, a line with bars for each size of model.",
 )
 SCALE_TABLE = TableSpec(METRIC, build_scale, caption_scale_table, NOTEBOOK)
 
@@ -176,6 +184,7 @@ SCALE_TABLE = TableSpec(METRIC, build_scale, caption_scale_table, NOTEBOOK)
 # Perplexity against retrieval, a dot for each encoding
 PANELS = 3
 LEGEND = 0.165  # inches for each name in it
+FINE, EXCESS = 0.01, (0, 0.01, 0.1, 1, 10, 100)  # the axis is linear up to the first, with these ticks
 
 
 def multiples(frame: Frame) -> list[float]:
@@ -189,9 +198,9 @@ def draw_retrieval(frame: Frame) -> Figure:
     rivals(frame, "encoding", "perplexity against retrieval")
     shown = multiples(frame)
     height = max(2.6, LEGEND * frame["encoding"].nunique())
-    fig, axes = style.figure(style.MIDDLE, height, ncols=len(shown), sharey=True, squeeze=False)
+    fig, axes = style.figure(style.DOUBLE, height, ncols=len(shown), sharex=True, sharey=True, squeeze=False)
     for ax, multiple in zip(axes[0], shown, strict=True):
-        for row in frame[frame["multiple"] == multiple].itertuples():
+        for row in _above(frame[frame["multiple"] == multiple]).itertuples():
             own = look(row.encoding)
             bars = {"color": own["color"], "linewidth": 0.6, "label": "_bars"}
             if math.isfinite(row.high):
@@ -200,25 +209,25 @@ def draw_retrieval(frame: Frame) -> Figure:
             mark = {"color": own["color"], "label": own["label"], "markersize": 5, "zorder": 4}
             mark |= {} if row.decides else {"markerfacecolor": "white"}
             ax.plot(row.perplexity, row.accuracy, own["marker"], **mark)
-        ax.set(xscale="log", ylim=(-0.04, 1.04), title=f"at {multiple:.3g}×")
-        ax.set_xlim(_span(frame))
-        ax.set_xticks(ticks := _ticks(*_span(frame)), [f"{tick:g}" for tick in ticks])
+        ax.set(ylim=(-0.04, 1.04), title=f"at {multiple:.3g}×")
+        ax.axvline(LEVEL - 1, **lines.DOTTED, zorder=0, label="_near")
+        ax.set_xscale("symlog", linthresh=FINE, linscale=0.5)
+        most = _above(frame)["perplexity"].max()
+        ticks = [tick for tick in EXCESS if tick <= 1.5 * most]
+        ax.set_xlim(-FINE / 2, 1.5 * most)
+        ax.set_xticks(ticks, [f"{tick:.0%}" for tick in ticks])
         ax.xaxis.minorticks_off()
     panels.letter(axes[0])
     axes[0, 0].set_ylabel("share of passkeys retrieved")
-    axes[0, len(shown) // 2].set_xlabel("perplexity of text (log scale), at multiples of the training length")
+    axes[0, len(shown) // 2].set_xlabel("perplexity of text above the lowest at that multiple of the training length")
     style.legend(fig, [axes[0, 0]], "right center")
     return fig
 
 
-def _span(frame: Frame) -> tuple[float, float]:
-    """All means with a little room; wide intervals leave the axes."""
-    return frame["perplexity"].min() / 1.15, frame["perplexity"].max() * 1.15
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    every = [step * 10.0**power for power in range(-1, 6) for step in (1, 2, 3, 5, 7)]
-    return [tick for tick in every if low <= tick <= high]
+def _above(frame: Frame) -> Frame:
+    """How far perplexities and their intervals lie above the lowest at each multiple, as a share of it."""
+    lowest = frame.groupby("multiple")["perplexity"].transform("min")
+    return frame.assign(**{name: frame[name] / lowest - 1 for name in ("perplexity", "low", "high")})
 
 
 def caption_retrieval(frame: Frame) -> str:
@@ -229,9 +238,9 @@ def caption_retrieval(frame: Frame) -> str:
         f"Perplexity of language models and passkeys retrieved, at the same multiple of the training length of either "
         f"task. A mark for each encoding, mean over {extremes([*frame['seeds'], *frame['prompt_seeds']])} seeds with "
         f"bars for 95 % intervals.{missed} Spearman's ρ over encodings, with a bootstrap interval over them and the p "
-        f"of a permutation test, not corrected for the panels: {said}. Near: within {LEVEL:g} times the best "
-        f"perplexity. Retrieval is asked with {first['prompts']} prompts a seed at the shortest of "
-        "these lengths."
+        f"of a permutation test, not corrected for the panels: {said}. Near (left of the dotted line): within "
+        f"{LEVEL:g} times the lowest perplexity. Retrieval is asked with {first['prompts']} prompts a seed at the "
+        "shortest of these lengths."
     )
 
 
@@ -254,6 +263,6 @@ RETRIEVAL = FigureSpec(
     caption_retrieval,
     notebook="language_models",
     claims=("BAM-C7",),
-    alt="Scatter plots at a few context lengths: perplexity on a log axis against the share of passkeys retrieved, a "
-    "marker with two thin bars for each encoding, open where a gate was missed.",
+    alt="Scatter plots at a few context lengths: perplexity above the lowest, on a log axis, against the share of "
+    "passkeys retrieved, a marker with two thin bars for each encoding, open where a gate was missed.",
 )

@@ -198,7 +198,7 @@ def _measured(committed: Committed, name: str) -> str:
         low_high = f", 95 % interval {claims.show(list(verdict.interval))}" if verdict.interval else ""
         within = f" within {verdict.tolerance:g}" if verdict.tolerance else ""
         lines.append(
-            f"Measured {claims.show(verdict.measured)}{low_high}; it should be {verdict.relation} "
+            f"Measured {claims.show(verdict.measured)}{low_high}; claimed {verdict.relation} "
             f"{claims.show(verdict.expected_value)}{within}."
         )
     trained = f"profile {verdict.profile}, recipe {verdict.recipe}, seeds {', '.join(map(str, verdict.seeds))}"
