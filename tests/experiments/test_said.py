@@ -128,7 +128,7 @@ def test_chunks_are_told_beside_the_best_way_without_them():
     assert sentence == (
         "At 4 times the training length a model with RoPE finds 0.10 read as trained, 0.60 in chunks of which its own "
         "loss chooses three, 0.70 if BM25 chooses them, 0.80 if an oracle does (fractions of the keys); the best of 3 "
-        "ways without chunks, YaRN, finds 0.30; one with BAM's prior finds 0.90 without any chunks."
+        "ways without chunks, YaRN, finds 0.30 [0.10, 0.40]; one with BAM's prior finds 0.90 without any chunks."
     )
     assert number == pytest.approx([0.6, 0.4, 0.7])
 

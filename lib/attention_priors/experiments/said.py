@@ -186,7 +186,8 @@ def genomes(losses: pd.DataFrame) -> Finding:
 def chunks(over: pd.DataFrame) -> Finding:
     """Reading in chunks against the ways without, and against other ways to choose the chunks, with RoPE."""
     passed = over[(over["length"] == over["length"].max()) & (over["passed"] > 1)]
-    far = passed.set_index(["encoding", "method"])["mean"]
+    at = passed.set_index(["encoding", "method"])
+    far = at["mean"]
     ways = {name: far["rope", name] for name in WAYS if ("rope", name) in far.index}
     whole = far[[way for way in far.index if way[0] == "rope" and not METHODS[way[1]].chunks]].sort_values()
     multiple = over["length"].max() / over["trained"].iloc[0]
@@ -199,7 +200,7 @@ def chunks(over: pd.DataFrame) -> Finding:
     )
     if len(whole) > 1:
         said += f"; the best of {len(whole)} ways without chunks, {METHODS[whole.index[-1][1]].label}, finds "
-        said += f"{whole.iloc[-1]:.2f}"
+        said += f"{whole.iloc[-1]:.2f} [{at.loc[whole.index[-1], 'low']:.2f}, {at.loc[whole.index[-1], 'high']:.2f}]"
     if ("bam", "plain") in far.index:
         said += f"; one with BAM's prior finds {far['bam', 'plain']:.2f} without any chunks"
     return Finding(f"{said}.", "", "RoPE in chunks", *row.iloc[0][["mean", "low", "high"]])

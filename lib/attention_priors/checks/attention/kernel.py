@@ -239,8 +239,7 @@ CHECKS = claims(
         *(
             (
                 Law(
-                    "A Triton kernel adds GGD, KERPLE, ALiBi and Fourier biases tile by tile, without the matrix of "
-                    "all pairs.",
+                    "A Triton kernel adds GGD, KERPLE, ALiBi and Fourier biases to the scores.",
                     biased,
                     lambda bias: kernel()[bias],
                     grid(bias=BIASES, seed=[0]),

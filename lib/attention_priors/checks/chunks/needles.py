@@ -62,6 +62,7 @@ CHECKS = claims(
         recipe="passkey-small",
         practice="Cutting into chunks lets a model with RoPE read on, and which chunks stay matters more than how "
         "many: compare the question's self-information with a lexical score (BM25), which a question that shares "
-        "words with its answer favours, and let chunks overlap by the longest fact.",
+        "words with its answer favours, and let chunks overlap by the longest fact where there are few (here at 4 and "
+        "8 times the training length).",
     ),
 )

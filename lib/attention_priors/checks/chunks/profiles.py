@@ -91,7 +91,7 @@ def said(text: str, estimate: Callable[[pd.DataFrame], Estimate], bound: float =
 effective = measuring(EFFECTIVE)
 
 
-SINKLESS = "in the mean over heads models of this size have no clear sink, even without cuts; that takes larger ones"
+SINKLESS = "in the mean over heads models of this size have no clear sink, even without cuts; larger ones may"
 ENDS = (
     said("Ordinary attention is above the uniform share at the first keys", of(PLAIN, "sink"), UNIFORM),
     said("Ordinary attention is above the uniform share at the last keys", of(PLAIN, "recency"), UNIFORM),

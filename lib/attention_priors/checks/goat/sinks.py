@@ -22,7 +22,7 @@ LANGUAGE, COPYING = "language", "copying"
 COMPOSITE, CODE, WITHOUT = "goat-composite", "goat-code", "goat-no-sink"
 LEARNED = "goat-eight"  # on the mixture of copies, whose first key is asked for
 ABOUT_ONE, ABOUT_ZERO, MARGIN = 0.9, 0.1, 0.05
-SINKLESS = "no head of text models of this size and data rests on the first key; that takes larger ones"
+SINKLESS = "no head of text models of this size and data rests on the first key; in larger ones one may"
 NEEDED = "the copying task needs the first key at every query, so that nothing lets go of it"
 FORMS = {COMPOSITE: "Goat (the paper's form)", CODE: "Goat (authors' code)"}
 

@@ -206,7 +206,7 @@ CHECKS = claims(
             within(f"Within the trained length {name} loses more than the model as it is", way, "as-is")
             for way, name in (("pi", "interpolation"), ("ntk", "the NTK-aware base"), ("yarn", "YaRN"))
         ),
-        practice="Set an extension by a fixed factor only for texts that need it: short ones pay for it.",
+        practice="Set an extension by a fixed factor only for texts that need it: short ones pay for interpolation.",
     ),
     claim("X-21", SINK_BY_NORM, practice="A sink is found by its weight, not by the length of its key."),
     claim(
@@ -219,7 +219,8 @@ CHECKS = claims(
             "Without the keys between the first four and the nearest 256 more is lost than with all",
             partial(evicted, region="all between", less=BASE),
         ),
-        practice="A cache that drops old keys keeps the first ones.",
+        practice="A cache that drops keys keeps the latest ones; whether it keeps the first matters where some layers "
+        "see them and others do not.",
     ),
     claim(
         "X-23",
@@ -392,7 +393,8 @@ def told_of_far(frames: Frames) -> str:
     lines = [
         f"**{frame['model'].iloc[0]}.** Of {every} heads the one that fetches most gives the key's digits "
         f"{weights.iloc[0]:.2f} of its attention when the answer is due, the last of the best {few} "
-        f"{weights.iloc[few - 1]:.2f}, the median head {weights.median():.3f}."
+        f"{weights.iloc[few - 1]:.2f}, the median head {weights.median():.3f}. Keys that stand in the window are found "
+        "with no head far."
     ]
     for length, own in frame.groupby("length"):
         said = [

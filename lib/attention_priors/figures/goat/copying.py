@@ -120,12 +120,12 @@ def draw_lengths(frame: Frame) -> Figure:
 
 def caption_lengths(frame: Frame) -> str:
     last = farthest(frame, "length").set_index("encoding")
-    name = last["excess"].idxmin()
     trained = trained_on(frame)
+    each = (f"{label(row.Index)} {row.excess:.3f} ({row.worst:.3f})" for row in last.sort_values("excess").itertuples())
     return (
         f"Nats above the best prediction by length; bars: extremes of {int(frame['seeds'].max())} seeds; dotted: the "
-        f"training length {trained} and our bound. At {times(last['length'].iloc[0], trained)} {label(name)} has "
-        f"{last.loc[name, 'excess']:.3f} (worst seed {last.loc[name, 'worst']:.3f})."
+        f"training length {trained} and our bound. At {times(last['length'].iloc[0], trained)}, with the "
+        f"worst seed in brackets: {'; '.join(each)}."
     )
 
 
