@@ -83,7 +83,8 @@ def page(committed: Committed, pages: frozenset[str]) -> str:
         "How does attention know position? Five documents claim answers. Here their theorems are derived numerically, "
         "their encodings are trained side by side at one small size, and each claim gets a verdict that is computed, "
         "never typed in.",
-        f"## What was found\n\n*Small models of profile `{committed.largest}`; 95 % intervals in brackets.*",
+        f"## What was found\n\n*Small models of profile `{committed.largest}`, trained at up to T tokens; 95 % "
+        "intervals in brackets.*",
         raw(f'<ol class="findings">{"".join(items)}</ol>'),
     ]
     shown = committed.figures.get((committed.largest, SHOWN))
