@@ -50,13 +50,16 @@ def test_depths_fall_evenly_into_five_bands():
         assert np.bincount(depths).tolist() == [n // 5] * 5
 
 
-def test_every_seed_has_its_interval_in_the_far_figure():
+def test_a_mean_has_its_interval_and_its_seeds_in_the_far_figure():
     there = frame("passkey_by_length").query("encoding in ['bam', 'bam-ssmax']")
     figure = FIGURES["passkey_far"].draw(there)
     assert [ax.get_title() for ax in figure.axes] == ["BAM", "BAM SSMax"]
     ours = there[(there["encoding"] == "bam-ssmax") & (there["form"] == "plain") & (there["length"] >= 128)]
     ends = np.concatenate([bar.get_segments() for bar in figure.axes[1].collections])[:, :, 1]
-    assert np.allclose(np.sort(ends, axis=0), np.sort(ours[["low", "high"]].to_numpy(), axis=0))
+    each = over_seeds(ours, "accuracy", shares)
+    assert np.allclose(ends, each[["low", "high"]]) and len(each) == ours["length"].nunique() > 9
+    dots = next(line for line in figure.axes[1].get_lines() if line.get_label() == "_seeds")
+    assert sorted(dots.get_ydata()) == sorted(ours["accuracy"])
 
 
 @pytest.mark.parametrize(
