@@ -8,7 +8,7 @@ import pandas as pd
 
 from attention_priors.attention.bench import drawn, kernels
 
-OURS = ("SDPA flash, no bias", "ours, learned prior", "ours, learned prior and SSMax", "ours, free table")
+OURS = ("SDPA flash, no bias", "ours, learned prior and SSMax", "ours, free table")
 OTHERS = ("SDPA, bias in memory", "ours, no bias")
 
 
@@ -21,10 +21,10 @@ def plan(**changes: object) -> kernels.Plan:
         "device": "cpu",
         "drawn": 4,
         "processes": 3,
-        "tokens": 64,
-        "prefill": ((OURS, 16, (64,)), (OTHERS, 16, (33,)), (("SDPA cuDNN, no bias",), 16, (64,))),
-        "decode": (300,),
-        "local": 64,
+        "tokens": 32,
+        "prefill": ((OURS, 16, (32,)), (OTHERS, 16, (17,)), (("SDPA cuDNN, no bias",), 16, (32,))),
+        "decode": (70,),
+        "local": 32,
         "training": (("bam-ssmax", steps),),
     }
     return kernels.Plan(**given | changes)
