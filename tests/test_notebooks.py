@@ -273,15 +273,17 @@ def test_a_retrained_run_is_compared_bitwise_here_and_by_tolerance_elsewhere():
         "key": "k",
         "processor": "a",
         "threads": 1,
-        "loss": [2.0, 0.1],
+        "loss": [2.0, *[0.1] * 10],
         "learned": [],
         "parameters": {},
     }
     for new, kind, agrees in (
         (old, "bitwise", True),
-        (old | {"loss": [2.0, 0.1000001]}, "bitwise", False),
-        (old | {"processor": "b", "loss": [2.0, 0.104]}, "tolerance", True),
-        (old | {"processor": "b", "loss": [2.0, 0.2]}, "tolerance", False),
+        (old | {"loss": [2.0, *[0.1000001] * 10]}, "bitwise", False),
+        (old | {"processor": "b", "loss": [2.0, *[0.104] * 10]}, "tolerance", True),
+        (old | {"processor": "b", "loss": [2.0, *[0.2] * 10]}, "tolerance", False),
+        (old | {"processor": "b", "loss": [2.0, *[0.05, 0.2] * 5]}, "tolerance", True),  # one batch's last says nothing
+        (old | {"processor": "b", "loss": [2.0, *[1.5] * 10]}, "ordinal", False),
         (old | {"key": "other"}, "exact", False),
     ):
         outcome = verify.Outcome()

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import io
 import math
+import statistics
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
@@ -42,6 +43,7 @@ EXACT = 1e-9
 RESIDUAL = 1e-3  # the largest bound under which a measured value is a residual
 DERIVED = 1e-8  # of what was derived from numbers, and then written, with ten digits each
 LOSS_ABSOLUTE, LOSS_RELATIVE = 0.05, 0.05
+TAIL, STANDARD_ERRORS = 10, 3  # the losses that a record ends with: each is one batch's
 CHANGED = "its settings, data or versions have changed; make reproduce trains it"
 
 
@@ -243,11 +245,14 @@ def compare_runs(old: dict[str, Any], new: dict[str, Any], outcome: Outcome) -> 
         parts = [part for part in ("loss", "learned", "parameters") if old[part] != new[part]]
         outcome.add("bitwise", f"run {name}", not parts, f"{', '.join(parts)} differ")
         return
-    was, now = old["loss"][-1], new["loss"][-1]
-    near = abs(was - now) <= min(LOSS_ABSOLUTE, LOSS_RELATIVE * abs(was)) or max(was, now) <= LOSS_ABSOLUTE
-    outcome.add("tolerance", f"run {name}", near, f"last loss {was:.4f} committed, {now:.4f} computed")
-    start = old["loss"][0]
-    outcome.add("ordinal", f"run {name}", (was < start / 2) == (now < start / 2), "learned in one case only")
+    ends = [record["loss"][-TAIL:] for record in (old, new)]
+    was, now = map(statistics.fmean, ends)
+    noise = STANDARD_ERRORS * math.sqrt(sum(statistics.pvariance(end) / len(end) for end in ends))
+    exact = min(LOSS_ABSOLUTE, LOSS_RELATIVE * abs(was))
+    near = abs(was - now) <= max(exact, noise) or max(was, now) <= LOSS_ABSOLUTE
+    outcome.add("tolerance", f"run {name}", near, f"loss at the end {was:.4f} committed, {now:.4f} computed")
+    half = old["loss"][0] / 2
+    outcome.add("ordinal", f"run {name}", near or (was < half) == (now < half), "learned in one case only")
 
 
 def verify_corpus(profile: config.Profile, outcome: Outcome) -> None:
