@@ -99,6 +99,10 @@ def test_what_one_length_costs_is_certain_frail_or_none():
     level = findings.one_length(one_length_each(nope=(0.98, 0.99, 1.0)))
     assert "costs no encoding for certain anything" in level[0] and level[2] == "fewer, NoPE"
     frail = findings.one_length(one_length_each(rope=(0.3, 0.7, 0.6, 0.4), sinusoidal=(0.2, 0.21, 0.22, 0.2)))[0]
+    turned = one_length_each(rope=(0.2, 0.21, 0.22), alibi=(0.7, 0.71, 0.72))
+    better = (turned["encoding"] == "alibi") & (turned["length"] < 128)
+    swapped = turned.assign(accuracy=turned["accuracy"].mask(better, 1.7 - turned["accuracy"]))
+    assert findings.one_length(swapped)[0].endswith("varied lengths; more for ALiBi.")
     assert "tokens, Sinusoidal finds" in frail and "; certain only with all seeds: RoPE 0.50 [0.21, 0.79]" in frail
 
 
@@ -143,6 +147,8 @@ def test_pairs_that_do_both_are_counted_by_what_their_heads_have():
         "least 0.8 in 2 of 4 pairs that learned to retrieve; without the window in 1 of 3, without the rotation in 1 "
         "of 5, of 4 others in 1 (BAM: 1). Places farther back are lost with the window (0.15)."
     )
+    none = findings.dividing(pd.concat([frame, frame.assign(encoding="alternating", passed=False)]))
+    assert none[0] == sentence and f"(4 of {5 + len(frame)})" in none[1]
     assert "passed its gate (4 of 5)" in more and "fail: 3 of 5 find the passkeys. The others" in more
 
 

@@ -131,6 +131,8 @@ def test_chunks_are_told_beside_the_best_way_without_them():
         "ways without chunks, YaRN, finds 0.30 [0.10, 0.40]; one with BAM's prior finds 0.90 without any chunks."
     )
     assert number == pytest.approx([0.6, 0.4, 0.7])
+    missed = frame.assign(low=0.0, high=1.0, passed=frame["passed"].mask(frame["encoding"] == "bam", 1))
+    assert said.chunks(missed)[0].endswith("finds 0.30 [0.00, 1.00].")
 
 
 def test_what_randomised_positions_gain_is_paired_with_the_same_encoding_without():
@@ -155,3 +157,8 @@ def test_what_randomised_positions_gain_is_paired_with_the_same_encoding_without
         "of right symbols: copy +0.40; parity -0.10. No encoding answers 0.95 of parity within the training lengths."
     )
     assert number == pytest.approx([0.15, 0.15 - 12.706 * 0.05, 0.15 + 12.706 * 0.05], abs=1e-4)
+
+
+def test_masses_of_a_few_encodings_are_not_compared():
+    few = frame("encodings_tails").query("encoding in ['bam', 'nope']")
+    assert said.masses(few)[0] == "2 encodings passed their gate: too few to compare their masses."

@@ -91,7 +91,7 @@ def dividing(models: pd.DataFrame) -> Finding:
     ours = kept[kept["layout"] == "both"]
     begun = int((models["encoding"].map(which) == "both").sum())
     beyond = ours["beyond_longest_correct"].sum() / ours["beyond_longest_samples"].sum()
-    layers = any(encoding(name).rotated_layers for name, own in which.items() if own == "both")
+    layers = any(encoding(name).rotated_layers for name in ours["encoding"].unique())
     others, alone = kept[kept["layout"] == ""], kept["layout"] == "window"
     said = (
         f"Where half of the heads{', or all layers but the last,' * layers} rotate and see the latest T/4 tokens only, "
@@ -205,7 +205,7 @@ def one_length(frame: pd.DataFrame) -> Finding:
     for names, what in (
         ([told[name] for name in costly if name not in certain], "certain only with all seeds: {}"),
         ([label(name) for name in level], f"within {SAME:g} for {{}}"),
-        ([told[name] for name in gaining], "varied lengths cost {}"),
+        ([label(name) for name in gaining], "more for {}"),
         ([label(name) for name in bounds if name not in {*costly, *level, *gaining}], "undecided for {}"),
     ):
         said += f"; {what.format(joined(names))}" if names else ""

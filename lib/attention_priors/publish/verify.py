@@ -248,8 +248,8 @@ def compare_runs(old: dict[str, Any], new: dict[str, Any], outcome: Outcome) -> 
     ends = [record["loss"][-TAIL:] for record in (old, new)]
     was, now = map(statistics.fmean, ends)
     noise = STANDARD_ERRORS * math.sqrt(sum(statistics.pvariance(end) / len(end) for end in ends))
-    exact = min(LOSS_ABSOLUTE, LOSS_RELATIVE * abs(was))
-    near = abs(was - now) <= max(exact, noise) or max(was, now) <= LOSS_ABSOLUTE
+    allowed = min(LOSS_ABSOLUTE, LOSS_RELATIVE * abs(was))
+    near = abs(was - now) <= max(allowed, noise) or max(was, now) <= LOSS_ABSOLUTE
     outcome.add("tolerance", f"run {name}", near, f"loss at the end {was:.4f} committed, {now:.4f} computed")
     half = old["loss"][0] / 2
     outcome.add("ordinal", f"run {name}", near or (was < half) == (now < half), "learned in one case only")
