@@ -94,26 +94,26 @@ def dividing(models: pd.DataFrame) -> Finding:
     layers = any(encoding(name).rotated_layers for name in ours["encoding"].unique())
     others, alone = kept[kept["layout"] == ""], kept["layout"] == "window"
     said = (
-        f"Where half of the heads{', or all layers but the last,' * layers} rotate and see the latest T/4 tokens only, "
-        f"models find a passkey anywhere in {far:g} T and, trained on that task, name a token fewer than T/4 places "
-        f"back in {texts:g} T. Both answer at least {GOOD:g} in {good} of {models_of} pairs that learned to retrieve; "
-        f"without the window in {bare} of {unwindowed}, without the rotation in {still_good} of {unrotated}, of "
-        f"{len(others)} others in {int(others['both'].sum())}{_exceptions(others[others['both']]['encoding'])}. Places "
-        f"farther back are lost with the window ({beyond:.2f})."
+        f"Where half of the heads{', or all layers but the last,' * layers} rotate within a window of T/4, {good} of "
+        f"{models_of} pairs of models find a passkey anywhere in {far:g} T and name a token fewer than T/4 places back "
+        f"in {texts:g} T; without the window {bare} of {unwindowed} do, without the rotation {still_good} of "
+        f"{unrotated}, of other compositions {int(others['both'].sum())} of {len(others)}."
     )
     more = (
-        f"A pair, one model trained on each task, for each seed whose passkey model passed its gate ({models_of} of "
-        f"{begun}); three priors on all heads (none, BAM, KERPLE power); the window is there in training too; that one "
-        "model does both is not shown. Without the rotation it is the addresses that fail: "
+        f"A pair is one model trained on each task, for each seed whose passkey model passed its gate ({models_of} of "
+        f"{begun}); both answer at least {GOOD:g}. That one model does both is not shown. Three priors on all heads "
+        "(none, BAM, KERPLE power); the window is there in training too, and places farther back are lost with it "
+        f"({beyond:.2f}). Without the rotation it is the addresses that fail: "
         f"{int((alone & (passkeys >= GOOD)).sum())} of {unrotated} find the passkeys. The others rotate all heads, no "
-        f"head, or {'one layer' if layers else 'whole layers'}."
+        f"head, or {'one layer' if layers else 'whole layers'}; those that do both"
+        f"{_exceptions(others[others['both']]['encoding'])}."
     )
     return Finding(said, more, "share of pairs that do both", *share(good, models_of))
 
 
 def _exceptions(names: pd.Series) -> str:
     counts = names.value_counts().sort_index()
-    return f" ({', '.join(f'{label(name)}: {count}' for name, count in counts.items())})" if len(counts) else ""
+    return f": {joined([f'{label(name)} {count}' for name, count in counts.items()])}" if len(counts) else ": none"
 
 
 def who_reaches(counts: pd.DataFrame) -> Finding:
@@ -133,15 +133,16 @@ def who_reaches(counts: pd.DataFrame) -> Finding:
     reach, fewer, undecided = standing(means, bounds)
     said = (
         f"Of {len(means)} encodings without SSMax {len(reach) or 'none'} find{'s' * (len(reach) < 2)} at least "
-        f"{GOOD:g} of the passkeys at {longest / trained:g} T, by the whole interval"
+        f"{GOOD:g} of the passkeys at {longest / trained:g} T"
     )
     said += f": {_forms(reach.index)}" if len(reach) else ""
     if len(fewer):
         known = [name for name in KNOWN if name in fewer.index]
-        among = f" ({_listed(known)} among them)" if known and len(known) < len(fewer) else ""
-        said += f"; {len(fewer)} find{'s' * (len(fewer) == 1)} fewer{among}, at most {fewer.iloc[0]:.2f}"
+        among = f", {_listed(known)} among them" if known and len(known) < len(fewer) else ""
+        said += f"; {len(fewer)} find{'s' * (len(fewer) == 1)} at most {fewer.iloc[0]:.2f}{among}"
     said += f"; {len(undecided)} {'is' if len(undecided) == 1 else 'are'} undecided" if len(undecided) else ""
     named = [_valued(head, each) for head, each in (("These", reach), ("Fewer", fewer)) if len(each)]
+    named.insert(0, "Decided by the whole interval.")
     if len(undecided):
         told = (
             f"{label(name)} {undecided[name]:.2f} [{bounds[name][0]:.2f}, {bounds[name][1]:.2f}]"
@@ -195,8 +196,7 @@ def one_length(frame: pd.DataFrame) -> Finding:
     if certain:
         most, one = certain[0], len(certain) == 1
         said = (
-            f"Training at one length can teach that length alone: trained on prompts of exactly {trained} tokens, "
-            f"{_listed(certain)} find{'s' * one} in shorter prompts "
+            f"Trained on prompts of exactly {trained} tokens, {_listed(certain)} find{'s' * one} in shorter prompts "
             f"{_range(pd.Series([bounds[name][0] for name in certain]))} less of the passkeys than if trained on "
             "varied lengths"
         )
@@ -242,16 +242,18 @@ def pretrained(losses: pd.DataFrame) -> Finding:
     mended = [way for way in MENDS if way in far]
     if longest <= trained or not mended or len(broken) < 2 or within.empty:
         return Finding(f"{name} was not read beyond its training length.", measured="loss")
-    said = (
-        f"{name}, a language model with RoPE trained to {trained:,} tokens, has a loss of {within.mean():.2f} nats a "
-        f"token at {near:,} and of {broken.mean():.2f} at {longest:,}; "
-        + ", ".join(f"{MENDS[way]} {far[way].mean():.2f}" for way in mended)
-        + ", without training."
-    )
     gains = {way: broken - far[way] for way in mended}
     surest = max(mended, key=lambda way: seed_interval(gains[way])[0])
-    gained = [f"{MENDS[way]} {gain.min():.2f} to {gain.max():.2f}" for way, gain in gains.items()]
-    more = f"{len(broken)} documents, {losses['model'].iloc[0]}. Gains by document: {'; '.join(gained)} nats."
+    said = (
+        f"{name}, a language model with RoPE trained to {trained:,} tokens, has a loss of {within.mean():.2f} nats a "
+        f"token at {near:,} and of {broken.mean():.2f} at {longest:,}; {MENDS[surest]}, without training, has "
+        f"{far[surest].mean():.2f}."
+    )
+    gained = [
+        f"{MENDS[way]} {far[way].mean():.2f} (gains by document {gain.min():.2f} to {gain.max():.2f})"
+        for way, gain in gains.items()
+    ]
+    more = f"{len(broken)} documents, {losses['model'].iloc[0]}. At {longest:,}: {'; '.join(gained)}."
     number = gains[surest].mean(), *seed_interval(gains[surest])
     return Finding(said, more, f"gain by {MENDS[surest]}", *number)
 
@@ -268,28 +270,30 @@ def perplexity_tells(frame: pd.DataFrame) -> Finding:
         return Finding(said, measured="rank correlation")
     goes = "goes with" if found.high < 0 else "does not for certain go with"
     said = f"Perplexity at {multiple:g} T {goes} retrieval there among {found.n} encodings that see the whole text"
-    more = ""
+    more = []
     near = at[at["perplexity"] <= LEVEL * at["perplexity"].min()]
     close = spearman_permutation(near, "encoding", "perplexity", "accuracy")
     if not np.isnan(close.rho):
         undecided = close.low <= 0 <= close.high
-        said += f" ({'undecided' if undecided else 'so too'} among the {close.n} near the best)"
-        more = f"Rank correlation over these {close.n}: {close.rho:.2f} [{close.low:.2f}, {close.high:.2f}]. "
+        more.append(
+            f"Over the {close.n} within a fifth of the best perplexity, {at['perplexity'].min():.2f}: "
+            f"{close.rho:.2f} [{close.low:.2f}, {close.high:.2f}]{', undecided' * undecided}."
+        )
     if len(blind):
         one, behind = len(blind) == 1, int((at["perplexity"] > blind["perplexity"].max()).sum())
-        said += (
-            f"; {_listed(blind['encoding'])}, which see{'s' * one} a window only, {'has' if one else 'have'} a lower "
-            f"one than {behind} of them and find{'s' * one} {_range(blind['accuracy'])} of the passkeys"
-        )
         both = spearman_permutation(pd.concat([at, blind]), "encoding", "perplexity", "accuracy")
-        more += f"With {_listed(blind['encoding'])}: {both.rho:.2f} [{both.low:.2f}, {both.high:.2f}]. "
-    more += f"Near: within a fifth of the best perplexity, {at['perplexity'].min():.2f}."
-    said = f"{said}. {_level(kept[~local])}".strip()
-    return Finding(said, more, "rank correlation", found.rho, found.low, found.high)
+        more.append(
+            f"{_listed(blind['encoding'])}, which see{'s' * one} a window only, {'has' if one else 'have'} a lower "
+            f"perplexity than {behind} of the {found.n} and find{'s' * one} {_range(blind['accuracy'])} of the "
+            f"passkeys; with {'it' if one else 'them'} {both.rho:.2f} [{both.low:.2f}, {both.high:.2f}]."
+        )
+    return Finding(
+        f"{said}{_level(kept[~local])}.", " ".join(more) or MISSED, "rank correlation", found.rho, found.low, found.high
+    )
 
 
 def _level(kept: pd.DataFrame) -> str:
-    """Who keeps the loss of a few times T as far as was asked, and retrieves little there."""
+    """Who keeps the loss of a few times T as far as was asked, and retrieves little there: an end of the sentence."""
     first, last = kept["multiple"].min(), kept["multiple"].max()
     wide = kept.pivot(index="encoding", columns="multiple", values=["perplexity", "accuracy"]).dropna()
     growth = np.log(wide["perplexity"][last] / wide["perplexity"][first])
@@ -298,11 +302,11 @@ def _level(kept: pd.DataFrame) -> str:
     if first == last or level.empty:
         return ""
     told = [f"{label(name)} {row['accuracy', last]:.2f}" for name, row in poor.iterrows()]
-    said = (
-        f"A level curve is no proof: of the {len(level)} whose loss grows by at most {GROWS:g} nats from "
-        f"{first:g} T to {last:g} T, {len(level) - len(poor)} find at least {GOOD:g} of the passkeys at {last:g} T"
-    )
-    return f"{said}, but {joined(told)}." if told else f"{said}."
+    said = f"the {len(level)} whose loss grows by at most {GROWS:g} nats from {first:g} T to {last:g} T"
+    if not told:
+        return f"; {said} find at least {GOOD:g} of the passkeys at {last:g} T"
+    finds = f"{len(poor)} find{'s' * (len(poor) == 1)} less than {GOOD:g}"
+    return f"; a level curve is no proof: of {said}, {finds} there ({joined(told)})"
 
 
 def other_recipes(order: pd.DataFrame) -> tuple[str, str]:
@@ -335,7 +339,7 @@ def findings(
     reached = who_reaches(counts)
     if len(order) and order["tau"].notna().any():
         turned, kept = other_recipes(order)
-        reached = reached._replace(finding=f"{reached.finding} {turned}", more=f"{reached.more} {kept}")
+        reached = reached._replace(more=f"{reached.more} {turned} {kept}")
     told = {
         ("division_models", "dividing_the_work"): dividing(models) if len(models) else None,
         ("encodings_accuracy", "passkeys"): reached,
@@ -383,5 +387,5 @@ EXPERIMENT = Experiment(
     needs=NEEDS,
     optional=("division_models", "pretrained_losses", "robustness_order"),
     derive={"findings": (NEEDS, findings)},
-    version=4,
+    version=5,
 )

@@ -49,9 +49,8 @@ def decided(committed: Committed) -> str:
     slips = sum(committed.claims[name].slip and each.verdict in WANTING for name, each in exact.items())
     return (
         f"Of {len(sample)} statements of the documents that arithmetic decides, {holds} hold as they are printed, "
-        f"{editorial} have an editorial slip, {repair} need a repair and {breaks} cannot be kept, each with a "
-        f"counterexample of at most five numbers; {slips} more were registered because they contradict themselves or "
-        "each other"
+        f"{editorial} have an editorial slip, {repair} need a repair and {breaks} cannot be kept; {slips} more were "
+        "registered because they contradict themselves or each other"
     )
 
 
