@@ -162,3 +162,66 @@ def test_what_randomised_positions_gain_is_paired_with_the_same_encoding_without
 def test_masses_of_a_few_encodings_are_not_compared():
     few = frame("encodings_tails").query("encoding in ['bam', 'nope']")
     assert said.masses(few)[0] == "2 encodings passed their gate: too few to compare their masses."
+
+
+def test_needles_are_compared_on_tasks_that_four_encodings_learned():
+    """By hand: one task by four encodings (one of them with one seed of two), one by three with many seeds."""
+    rows = [
+        ("single-1", name, seed, name != "t5" or not seed) for name in ("bam", "nope", "rope", "t5") for seed in (0, 1)
+    ]
+    rows += [("multikey-1", name, seed, name != "t5") for name in ("bam", "nope", "rope", "t5") for seed in (0, 1)]
+    gates = pd.DataFrame(rows, columns=["task", "encoding", "seed", "passed"])
+    assert said.needles(gates)[0] == (
+        "1 of the 2 tasks that the profile trains are learned by at least 4 of 4 encodings (single-1); only on these "
+        "are encodings compared."
+    )
+
+
+def test_far_needles_are_told_of_encodings_that_learned_and_are_trained():
+    """By hand: at the longest length two find all, one nothing, two seeds of one disagree; YaRN is RoPE read anew."""
+    far = {"bam": (1.0, 1.0), "kerple-log": (1.0, 1.0), "rope": (0.0, 0.0), "bam-ssmax": (1.0, 0.2), "t5": (1.0, 1.0)}
+    rows = [(name, seed, score, name != "t5") for name, each in far.items() for seed, score in enumerate(each)]
+    own = pd.DataFrame([*rows, ("rope-yarn", 0, 1.0, True)], columns=["encoding", "seed", "score", "passed"])
+    own = own.assign(length=512, trained=128, prompts=100)
+    nearer = own.assign(length=256, score=1 - own["score"])
+    sentence, _, measured, value, low, high = said.far_needles(pd.concat([nearer, own]))
+    assert sentence.startswith(
+        "Of 4 trained encodings that learned them 2 find 0.8 of the needles at 4 times the training length, by the "
+        "whole interval: BAM and KERPLE log; 1 finds fewer, undecided: 1. BAM SSMax, which leads in BAM's tables, "
+        "finds 0.60 ["
+    )
+    assert measured == "lowest of those that find them, KERPLE log" and 0.8 < low < value == high == 1
+
+
+def test_heads_are_counted_against_the_freezing_scale_at_the_trained_length():
+    """By hand: at 128 tokens the scale is sqrt(2 / ln 128) = 0.642; longer texts say the opposite."""
+    own = pd.DataFrame({"seed": [0, 0, 0, 1, 1, 1], "product": [0.3, 0.64, 0.65, 0.1, 0.2, 0.9], "scale": 0.5})
+    heads = pd.concat([own.assign(length=128), own.assign(length=512, product=2.0)]).assign(trained=128)
+    sentence, _, _, value, low, high = said.sharpness(heads)
+    assert sentence == (
+        "At the trained length, 128 tokens, half of 6 heads have |s|σ above 0.47, and 2 are sharper than the "
+        "formula's freezing scale. The factor s started at 1; its median is 0.50 now, 1 / ln 128 is 0.21."
+    )
+    half = 12.706 * 0.22
+    assert (value, low, high) == pytest.approx((0.42, 0.42 - half, 0.42 + half), abs=1e-3)
+
+
+def test_growth_is_told_for_each_size_by_the_upper_limit():
+    """By hand: at the larger size BAM may grow by 0.11; who loses least is not who grows least."""
+    rows = [
+        ("bam", 96, 3e5, 2.1, 0.02, 0.01, 0.1),
+        ("alibi", 96, 3.1e5, 2.0, 0.3, 0.2, 0.4),
+        ("bam", 192, 1.2e6, 1.8, 0.03, -0.05, 0.11),
+        ("alibi", 192, 1.21e6, 1.9, 0.4, 0.3, 0.5),
+    ]
+    columns = ["encoding", "width", "parameters", "loss", "growth", "growth_low", "growth_high"]
+    own = pd.DataFrame(rows, columns=columns).assign(length=512, trained=128, seeds=3, documents=100)
+    one = own.iloc[:1].assign(encoding="nope", seeds=1, growth=9.0)
+    near = own.assign(length=256, growth=5.0, growth_high=6.0)
+    sentence, _, measured, *number = said.scale(pd.concat([near, own, one]))
+    assert sentence == (
+        "At 4 times the training length, on 100 documents, these models stay within 0.1 nats of their loss at T: of "
+        "0.3 million parameters BAM (lowest mean: ALiBi, 2.000); of 1.2 million parameters none (lowest mean: BAM, "
+        "1.800). The loss of ALiBi grows most, by 0.40 nats."
+    )
+    assert measured == "growth of ALiBi" and number == [0.4, 0.3, 0.5]
