@@ -67,8 +67,8 @@ def test_pairs_are_told_of_who_learned_them_with_every_seed():
     rows.loc[hard, "mean"] = rows["encoding"].map(shares)
     assert said.recall(rows)[0] == (
         "At 16 times the training length, with 64 pairs in the text, 2 of the 4 encodings that learned the task with "
-        "every seed still answer 0.95 of the queries or more: BAM and NoPE; 1 between that and half: ALiBi 0.66; 1 "
-        "fewer than half: RoPE 0.10."
+        "every seed still answer 0.95 of the queries or more in the mean: BAM and NoPE; 1 between that and half: ALiBi "
+        "0.66; 1 fewer than half: RoPE 0.10."
     )
 
 

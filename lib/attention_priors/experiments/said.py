@@ -244,7 +244,8 @@ def recall(surface: pd.DataFrame) -> Finding:
     between = means.drop([*nearly.index, *fewer.index])
     said = (
         f"At {far / trained:g} times the training length, with {most} pairs in the text, {len(nearly)} of the "
-        f"{len(means)} encodings that learned the task with every seed still answer {LEARNED:g} of the queries or more"
+        f"{len(means)} encodings that learned the task with every seed still answer {LEARNED:g} of the queries or more "
+        "in the mean"
     )
     said += f": {joined([label(name) for name in nearly.index])}" if len(nearly) else ""
     for names, what in ((between, "between that and half"), (fewer, "fewer than half")):

@@ -143,7 +143,8 @@ def answer(name: str, steps: int, spec: RunSpec, runs: str, device: str, wanted:
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     """A row per encoding, steps of tuning (0: none), seed and length: prompts answered, with the binomial interval.
 
-    `passed`: the weights answer at every length up to T (`gate.gated`); of a tuned row RoPE's, with which it began.
+    `passed`: the weights answer at every length up to T as they were trained (`gate.gated`), RoPE's where it is read in
+    another way or tuned: an extension that breaks a model within T has failed, and counts.
     """
     settings = profile.stretches
     every = sorted(wanted(profile), key=lambda one: cost(one[2], 1), reverse=True)
@@ -167,7 +168,8 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
 
 def _passed(frame: pd.DataFrame) -> list[bool]:
     gates = gated(frame[frame["steps"] == 0]).set_index(["encoding", "seed"])["passed"]
-    return [bool(gates["rope" if row.steps else row.encoding, row.seed]) for row in frame.itertuples()]
+    names = ["rope" if row.steps else encoding(row.encoding).trained_as or row.encoding for row in frame.itertuples()]
+    return [bool(gates[name, seed]) for name, seed in zip(names, frame["seed"], strict=True)]
 
 
 def planes(settings: Settings, length: int) -> pd.DataFrame:

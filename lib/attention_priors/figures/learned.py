@@ -54,8 +54,8 @@ def caption_heads(frame: Frame) -> str:
     return (
         f"Every head of BAM with SSMax after training on passkeys ({counted(frame['seed'])}, all heads shown). Panel "
         "a: the exponent β by layer; all started at 0. Panel b: the attention that the five answering queries give to "
-        "the key sentence of a prompt of 841 tokens and four answered digits, before 768 tokens of filler (8 keys), "
-        f"against β; masses below {LOCAL:g} are drawn there. The axes of β are linear up to ±{LINEAR} and logarithmic "
+        "the key sentence, which 768 tokens of filler follow (prompts of 841 tokens, a mean over 8 keys), against β; "
+        f"masses below {LOCAL:g} are drawn there. The axes of β are linear up to ±{LINEAR} and logarithmic "
         "beyond. The dashed line is what uniform attention would give."
     )
 

@@ -106,9 +106,10 @@ def draw(
     fig, grid = style.figure(width, 0.75 + height * down, **shape)
     drawn = style.panels(grid, count)
     letter(drawn)
-    for ax, (title, lines) in zip(drawn, panels.items(), strict=True):
+    for ax, lines in zip(drawn, panels.values(), strict=True):  # all, before an end of a shared axis is set
         for line in lines:
             add(ax, line)
+    for ax, (title, lines) in zip(drawn, panels.items(), strict=True):
         for place in dotted:
             ax.axvline(place, color=style.DARK, linewidth=0.6, linestyle=":", zorder=0)
         for y in levels:
@@ -116,7 +117,7 @@ def draw(
             ax.axhline(y, color=style.GREY, linewidth=0.7, linestyle=(0, (1, 2)), zorder=0, label=label)
         if base:
             ax.set_xscale("log", base=base)
-        ax.set(**axes)
+        ax.set(**dict(sorted(axes.items())))  # limits first: a log scale would begin with limits of its own
         if xticks is not None:
             ax.set_xticks(list(xticks), list(xticks.values()), rotation=rotation)
         ax.minorticks_off()
@@ -155,7 +156,8 @@ def broken(title: str, inches: float) -> str:
 
 def letter(axes: Sequence[Axes]) -> None:
     """A letter beside the title of each of several panels, for the caption."""
-    for name, ax in zip(string.ascii_lowercase, axes if len(axes) > 1 else (), strict=False):
+    letters = [*string.ascii_lowercase, *(f"a{second}" for second in string.ascii_lowercase)]
+    for name, ax in zip(letters, axes if len(axes) > 1 else (), strict=False):
         ax.set_title(name, loc="left", fontweight="bold", x=-0.02, ha="right")
 
 

@@ -27,14 +27,16 @@ def caption(frame: Frame) -> str:
     means = rows[rows["length"] == last].groupby("encoding")["carried"].mean().round()
     best = means.index[means == means.max()]
     who = f"{label(best[0])} carries" if len(best) == 1 else f"{len(best)} of {len(means)} encodings carry"
+    all_ = means.max() >= rows["most"].max()
     runs = rows.drop_duplicates(["encoding", "seed"])
     missed = runs[~runs["passed"].astype(bool)]
     below = f"Below the gate, and so deciding nothing: {named_runs(missed)} (hollow: no seed passed). "
     within = rows.loc[rows["length"] <= trained, "most"].max()
     return (
         f"Pairs of key and value that models carry: the load up to which they answer {HALF:g} of the queries or more, "
-        f"trained on up to {trained} tokens. At {tokens(last, trained)} {who} most, "
-        f"{means.max():.0f}. {below * bool(len(missed))}The load is read off a line over its logarithm; 0: under "
+        f"trained on up to {trained} tokens. At {tokens(last, trained)} {who} "
+        f"{'all' if all_ else 'most,'} {means.max():.0f}. {below * bool(len(missed))}The load is read off a line over "
+        "its logarithm; 0: under "
         f"{rows['least'].min()} pairs. Up to {rows['most'].max()} are asked, up to {within} within that length, "
         f"where a text holds no more. Line: mean over seeds; bars: 95 % t interval of that mean; dots: seeds; dotted "
         f"vertical line: training length; grey: the other encodings; {named_seeds(rows)}."

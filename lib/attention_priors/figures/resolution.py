@@ -91,8 +91,9 @@ def caption(frame: Frame) -> str:
     lacking = f" Below {needed}: {', '.join(runs)}." if len(missed) else f" All pass {needed}."
     return (
         f"Held-out pictures, {_pictures(rows)}; models trained at {trained} pixels. At {last} pixels, "
-        f"patches counted and grid stretched: {said}. A learned table is always stretched.{lacking} Bars: 95 % "
-        f"interval of the mean over seeds {listed(rows['seed'])}; dots: seeds; {int(rows['samples'].max())} pictures."
+        f"patches counted and grid stretched: {said}. A learned table is always stretched. Models without a class "
+        f"token; untrained: one before training.{lacking} Bars: 95 % interval of the mean over seeds "
+        f"{listed(rows['seed'])}; dots: seeds; {int(rows['samples'].max())} pictures."
     )
 
 

@@ -149,7 +149,7 @@ METHODS: dict[str, Method] = {
     "all": Method("all chunks", partial(_chunked, keep=None), **_PC),
     "random": Method("K = 3 at random", partial(_chunked, choose="random"), **_PC),
     "lexical": Method("K = 3 by BM25", partial(_chunked, choose="lexical"), **_PC),
-    "oracle": Method("oracle: the key's chunks", partial(_chunked, choose="oracle"), **_PC),
+    "oracle": Method("oracle", partial(_chunked, choose="oracle"), **_PC),
     "k1": Method("K = 1", partial(_chunked, keep=1), **_PC),
     "k3": Method("K = 3", _chunked, **_PC),
     "k3-overlap": Method("K = 3, overlap", partial(_chunked, overlap=25), **_PC),

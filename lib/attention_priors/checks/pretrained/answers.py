@@ -261,7 +261,7 @@ CHECKS = claims(
     claim(
         "X-25",
         keys("ParallelComp's self-information finds more keys than BM25, which needs no model", "parallel", "lexical"),
-        practice="Try BM25 before a model ranks chunks.",
+        practice="Try BM25 and one chunk before a model ranks several.",
     ),
     claim(
         "X-27",
@@ -310,9 +310,12 @@ def told(frame: pd.DataFrame) -> str:
     up_to = max(lengths(frame, False))
     cost = {way: loses(frame, way, "as-is", False) for way in ways if way != "as-is"}
     best = min(at, key=at.__getitem__)
+    close = [way for way in ways if way != best and loses(frame, way, best, True).interval(0.95)[0] <= 0]
     lines = [
         f"**{who(frame)}.** At {longest:,} tokens the model as it is "
-        f"loses {at['as-is']:.2f} nats; least is lost by *{label(best)}*, {at[best]:.2f}."
+        f"loses {at['as-is']:.2f} nats; least is lost by *{label(best)}*, {at[best]:.2f}"
+        + "".join(f", not for certain less than by *{label(way)}*, {at[way]:.2f}" for way in close)
+        + "."
     ]
     against = "against the model as it is on the same tokens"
     for way, found in cost.items():
@@ -393,8 +396,8 @@ def told_of_far(frames: Frames) -> str:
     lines = [
         f"**{frame['model'].iloc[0]}.** Of {every} heads the one that fetches most gives the key's digits "
         f"{weights.iloc[0]:.2f} of its attention when the answer is due, the last of the best {few} "
-        f"{weights.iloc[few - 1]:.2f}, the median head {weights.median():.3f}. Keys that stand in the window are found "
-        "with no head far."
+        f"{weights.iloc[few - 1]:.2f}, the median head {weights.median():.3f}. A key that is found with no head "
+        "far stands in the window."
     ]
     for length, own in frame.groupby("length"):
         said = [

@@ -68,13 +68,16 @@ def caption(frame: Frame) -> str:
     worst = [METHODS[method].label for method in shares.index[shares == shares.min()]]
     dash = any(rows[rows["method"] == method]["length"].max() < rows["length"].max() for method in shares.index)
     asked = rows.groupby(["method", "seed", "length"])["samples"].sum()
-    oracle = f" (with an oracle {shares['oracle']:.2f})" if "oracle" in shares else ""
+    oracle = (
+        f" (the oracle, which is given the chunks of the key, {shares['oracle']:.2f})" if "oracle" in shares else ""
+    )
     return (
         f"Share of passkeys retrieved by {label(name)} by prompt length and depth, a map for each way to read more "
         f"than the {trained} tokens of training; {counted(rows['seed'])}, {extremes(asked)} prompts at each length. At "
         f"{tokens(far, trained)} {METHODS[best].label} has {shares[best]:.2f}{oracle}, {joined(worst)} "
         f"{shares.min():.2f}. Keys stand at the same depths whatever the seed, and borders of chunks cut the same "
-        f"ones: bands that maps in chunks share come from there.{DASH if dash else ''}"
+        f"ones: bands that maps in chunks share come from there, and intervals do not hold what other places would "
+        f"change.{DASH if dash else ''}"
     )
 
 

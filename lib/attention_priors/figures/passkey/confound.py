@@ -57,9 +57,9 @@ def caption(frame: Frame) -> str:
     above, below = (string.ascii_lowercase[places] for places in (slice(names), slice(names, 2 * names)))
     return (
         f"The same encodings trained on prompts of {trained} tokens alone ({above[0]} to {above[-1]}), and on texts of "
-        f"varied lengths up to {trained} ({below[0]} to {below[-1]}), asked at lengths between. Of one length, "
-        f"{_tables(frame, FIXED)} models answer at least {RIGHT} of the prompts of {trained} tokens and at most "
-        f"{WRONG} at some shorter length: they have learned one length; of varied lengths, "
+        f"varied lengths up to {trained} ({below[0]} to {below[-1]}), asked at {frame['length'].min()} to "
+        f"{frame['length'].max()} tokens. Of one length, {_tables(frame, FIXED)} models answer at least {RIGHT} of the "
+        f"prompts of {trained} tokens and at most {WRONG} at some shorter length; of varied lengths, "
         f"{_tables(frame, VARIED)}. Lines: seeds {listed(frame['seed'])}; {prompts(frame)}. Chance is {CHANCE}."
     )
 
@@ -75,7 +75,7 @@ def build(frame: Frame) -> Frame:
             "seeds": row.seeds,
             f"accuracy at {trained}": bounded(row.at, row.at_low, row.at_high),
             f"worst length below {trained}": bounded(row.worst, row.worst_low, row.worst_high),
-            "models that learned one length": row.table,
+            "models that fail at one": row.table,
         }
         for row in frame.sort_values(["encoding", "training"]).itertuples()
     )
@@ -84,8 +84,8 @@ def build(frame: Frame) -> Frame:
 def caption_table(frame: Frame) -> str:
     return (
         f"Models trained at one length and at varied ones: share of passkeys retrieved at {trained_on(frame)} tokens, "
-        "and at the shorter length where each seed is worst; mean over seeds [95 % interval]. Learned one length: at "
-        f"least {RIGHT} at the training length, at most {WRONG} at a shorter one."
+        "and at the shorter length where each seed is worst; mean over seeds [95 % interval]. Fail: at least "
+        f"{RIGHT} at the training length, at most {WRONG} at a shorter one."
     )
 
 

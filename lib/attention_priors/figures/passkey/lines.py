@@ -103,7 +103,7 @@ def caption_by_length(frame: Frame) -> str:
     best = others.groupby("encoding")["accuracy"].mean()
     return (
         f"Share of passkeys retrieved by models trained on {trained} tokens, all with SSMax. At "
-        f"{tokens(last, trained)} BAM SSMax retrieves {share(rows, last)}, the best other encoding "
+        f"{tokens(last, trained)} BAM SSMax retrieves {share(rows, last)}, the next by its mean "
         f"({label(best.idxmax())}) {best.max():.2f}. "
         "Line: mean over seeds; bars: 95 % interval of that mean over seeds and prompts; dots: seeds; dotted vertical "
         f"line: training length. Chance is {CHANCE}; the untrained control is BAM SSMax before its first step. "

@@ -50,7 +50,8 @@ def caption_exponents(frame: Frame) -> str:
     listed = ", ".join(f"{lag:.0f} ({name})" for name, lag in crossing.items())
     return (
         "Local exponent: the power of the distance by which a prior falls from one octave of lags to the next. A prior "
-        "that stays above 1 is local, one that stays below (grey) gives the far keys nearly all mass. First octave "
+        "that stays above 1 by a fixed amount is local, one that stays below (grey) by as much gives the far keys all "
+        "mass in the limit; lines may cross 1 beyond the lags drawn. First octave "
         f"above 1: {listed}. At lag {int(frame['lag'].max()):,} below 1: {', '.join(final[final < 1].index)}."
     )
 
