@@ -6,7 +6,7 @@ from ...experiments.sinks import SINK
 from ...positions.encodings import encoding
 from ...tasks.copying import NEAR
 from .. import panels, style
-from ..methods import alone, label
+from ..methods import alone, label, named_runs
 from ..spec import Figure, FigureSpec, Frame, NotCompared, TableSpec, rivals
 from ..words import counted, farthest, listed, times, trained_on
 from .retrieval import NOTEBOOK, ordered
@@ -189,10 +189,12 @@ def caption_sinks(frame: Frame) -> str:
         tops = own.loc[own.groupby(["seed", "layer", "head"])["u"].idxmax(), "key"]
         peaks.append(f"{label(name)} on {TASKS[task]} {int((tops == 0).sum())} of {len(tops)}")
     seeds = "; ".join(f"{TASKS[task]}: seeds {listed(own['seed'])}" for task, own in frame.groupby("task"))
+    failed = frame[~frame["passed"].astype(bool)].drop_duplicates(["task", "encoding", "seed"])
+    missed = f" Gate missed, not drawn: {named_runs(failed)}." * bool(len(failed))
     return (
         "The trained bias on keys, u(j), of every head, in models of the mixture of copies and in language models. A "
         "line in j, which looks like a late rise here, can be traded with κ. "
-        f"Heads in which it is highest at the first key: {', '.join(peaks)}. {seeds.capitalize()}."
+        f"Heads in which it is highest at the first key: {', '.join(peaks)}. {seeds.capitalize()}.{missed}"
     )
 
 
