@@ -16,6 +16,8 @@ def found(name):
         ("nope", (True, False, False)),
         ("learned", (False, True, False)),
         ("rope", (True, False, True)),
+        ("sinusoidal-undivided", (False, False, False)),
+        ("rope-undivided", (True, False, True)),
         ("rope-randomised", (False, False, True)),
         ("kerple-log", (True, True, True)),
         ("goat", (False, True, True)),

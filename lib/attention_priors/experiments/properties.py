@@ -10,6 +10,7 @@ import torch
 from ..config import ModelConfig
 from ..model import Transformer
 from ..positions.encodings import encoding
+from ..positions.rotary import Undivided
 
 LENGTH = 48  # more than FIRE's threshold
 SIZE = {"vocabulary": 5, "width": 32, "layers": 3, "heads": 4, "hidden": 8}
@@ -29,9 +30,13 @@ def model(name: str) -> Transformer:
 
 
 def inside(made: Transformer) -> list[list[torch.nn.Module]]:
-    """What knows positions in each layer; a sink beside a rotation does not."""
-    parts = [(own.rotary, own.prior, own.forget, own.rotary or own.pairs) for own in (b.attention for b in made.blocks)]
-    return [[part for part in of if part is not None] for of in parts]
+    """What knows positions in each layer; a sink beside a rotation, and a factor of the queries, do not."""
+    found = []
+    for own in (block.attention for block in made.blocks):
+        turn = own.rotary.inner if isinstance(own.rotary, Undivided) else own.rotary
+        parts = turn, own.prior, own.forget, own.rotary or own.pairs
+        found.append([part for part in parts if part is not None and not isinstance(part, Undivided)])
+    return found
 
 
 def position_parameters(made: Transformer) -> list[torch.nn.Parameter]:

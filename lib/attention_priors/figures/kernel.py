@@ -196,8 +196,9 @@ def caption_errors(frame: Frame) -> str:
         ratio = max(middle["kernel", name] / middle["plain", name] for name in RESULTS)
         best = middle["plain", "theta_beta"] / middle["kernel", "theta_beta"]
         text += (
-            f" The kernels, in Triton's interpreter, err at most {ratio:.1f} times as much everywhere; the gradient of "
-            f"the shape, from rows that sum to zero, is {np.log10(best):.0f} orders of magnitude more accurate."
+            f" By medians the kernels, in Triton's interpreter, err at most {ratio:.1f} times as much everywhere; the "
+            f"gradient of the shape, by scores in float32 and rows that sum to zero, is {np.log10(best):.0f} orders of "
+            "magnitude more accurate."
         )
     return text
 

@@ -221,7 +221,7 @@ def caption_extensions(frame: Frame) -> str:
         f"tokens of {first['documents']} held-out documents, above that of the trained model at its training "
         f"length (dotted line). {plus}SSMax: the model with scalable softmax, above its own loss there. Numbers "
         f"behind a name are factors. Mark: mean over seeds; bar: 95 % t interval, which the frame may cut; dots above: "
-        f"seeds {listed(shown['seed'])}. Lowest at {far:,} tokens: {named}."
+        f"seeds {listed(shown['seed'])}. Lowest at {far:,} tokens without further training: {named}."
     )
 
 
