@@ -122,7 +122,7 @@ CHECKS = claims(
             tolerance=SINGLE,
         ),
         practice="printed r1 are sqrt(d) times those of code that adds the bias after the scaling (d is the width); "
-        "the logarithm with r1 <= 1 is the one kernel without a window",
+        "the logarithm with r1 <= sqrt(d) as printed (<= 1 in that code) is the one kernel without a window",
         severity="editorial",
     ),
 )

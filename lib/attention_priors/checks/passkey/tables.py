@@ -172,7 +172,7 @@ CHECKS = claims(
     claim(
         "BAM-E10",
         Law(
-            "Trained on 512 tokens alone, as F.6 says, the 1.1B model stays at 0.8 or more up to 512K.",
+            "F.6, read without appendix C: trained on 512 tokens, the 1.1B model stays at 0.8 or more up to 512K.",
             0.8,
             read,
             accuracies(5, model="1.1B"),
