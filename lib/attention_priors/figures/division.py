@@ -233,9 +233,7 @@ def draw_models(frame: Frame) -> Figure:
             )
     far, ends = int(frame["far"].iloc[0]), (-0.05, 1.05)
     ylabel = f"passkeys at {tokens(far, trained_on(frame))}"
-    ax.set(
-        xlim=ends, ylim=ends, xlabel="share of the copying on rotated heads (×: on those with a window)", ylabel=ylabel
-    )
+    ax.set(xlim=ends, ylim=ends, xlabel="share of the copying on heads that rotate", ylabel=ylabel)
     fig.legend(loc="outside upper center", ncols=2, title="rotates", title_fontsize=style.SMALLEST)
     return fig
 
@@ -250,7 +248,8 @@ def caption_models(frame: Frame) -> str:
     both = f"and {int(mixed['exception'].sum())} of the {len(mixed)} with heads of both kinds"
     return (
         f"Every passkey model ({named_seeds(frame)}): which part of the copying attention at "
-        f"{tokens(trained, trained)} is on heads that rotate, and the share of passkeys retrieved at "
+        f"{tokens(trained, trained)} is on heads that rotate (crosses: on those with a window), and the share of "
+        f"passkeys retrieved at "
         f"{tokens(far, trained)}. By the hypothesis grey would be empty: {int(passed['exception'].sum())} of the "
         f"{len(passed)} that passed the gate are there, {both}. Half filled: without a "
         f"prior. Hollow: missed the gate ({len(frame) - len(passed)}).{beside}"
