@@ -248,11 +248,10 @@ def caption_models(frame: Frame) -> str:
     both = f"and {int(mixed['exception'].sum())} of the {len(mixed)} with heads of both kinds"
     return (
         f"Every passkey model ({named_seeds(frame)}): which part of the copying attention at "
-        f"{tokens(trained, trained)} is on heads that rotate (crosses: on those with a window), and the share of "
-        f"passkeys retrieved at "
-        f"{tokens(far, trained)}. By the hypothesis grey would be empty: {int(passed['exception'].sum())} of the "
-        f"{len(passed)} that passed the gate are there, {both}. Half filled: without a "
-        f"prior. Hollow: missed the gate ({len(frame) - len(passed)}).{beside}"
+        f"{tokens(trained, trained)} is on heads that rotate, and the share of passkeys retrieved at "
+        f"{tokens(far, trained)}. Crosses: on heads with a window, which rotate nothing. By the hypothesis grey would "
+        f"be empty: {int(passed['exception'].sum())} of the {len(passed)} that passed the gate are there, {both}. Half "
+        f"filled: without a prior. Hollow: missed the gate ({len(frame) - len(passed)}).{beside}"
     )
 
 
