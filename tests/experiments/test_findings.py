@@ -148,9 +148,9 @@ def test_pairs_that_do_both_are_counted_by_what_their_heads_have():
     frame = frame.assign(trained=128, longest=4096, longest_address=512, passed=frame["beyond_longest_correct"] < 10)
     sentence, more, _, value, *_ = findings.dividing(frame)
     assert value == 0.5 and sentence == (
-        "Where half of the heads rotate within a window of T/4, 2 of 4 pairs of models find a passkey anywhere in 32 T "
-        "and name a token fewer than T/4 places back in 4 T; without the window 1 of 3 do, without the rotation 1 of "
-        "5, of other compositions 1 of 4."
+        "Where half of the heads rotate within a window of T/4, 2 of 4 pairs of models, one for each task, find a "
+        "passkey anywhere in 32 T and name a token fewer than T/4 places back in 4 T; without the window 1 of 3 do, "
+        "without the rotation 1 of 5, of other compositions 1 of 4."
     )
     assert "are lost with it (0.15)." in more and more.endswith("whole layers; those that do both: BAM 1.")
     none = findings.dividing(pd.concat([frame, frame.assign(encoding="alternating", passed=False)]))
@@ -200,7 +200,7 @@ def test_the_committed_findings_stand_without_any_one_encoding_and_any_one_seed(
     for frame in without(committed("division_models"), "encoding", "seed"):
         sentence, *_, low, _ = findings.dividing(frame)
         both, rest = re.search(r"(\d+) of \1 pairs", sentence), re.findall(r"out the \w+ (\d+) of (\d+)", sentence)
-        assert both and low > 0.65 and all(int(some) <= 0.3 * int(of) for some, of in rest), sentence
+        assert both and len(rest) == 2 and low > 0.65 and all(int(some) <= 0.3 * int(of) for some, of in rest), sentence
     for frame in without(committed("encodings_counts"), "encoding", "seed"):
         sentence, _, _, _, low, *_ = findings.who_reaches(frame)
         reach, fewer = re.search(r"SSMax (\d+) find", sentence), re.search(r"; (\d+) find at most", sentence)

@@ -89,3 +89,13 @@ def test_tuned_rows_have_the_gate_of_the_weights_they_began_with():
     frame = pd.DataFrame(rows)
     passed = pd.Series(stretches._passed(frame)).groupby(frame["seed"]).all()
     assert passed[0] and not pd.Series(stretches._passed(frame))[frame["seed"] == 1].any()
+
+
+def test_an_extension_that_breaks_a_model_within_its_length_counts():
+    """RoPE's weights pass on seed 0 alone; read with ReRoPE they fail on seed 0, and on seed 1 they would pass."""
+    right = {("rope", 0): 20, ("rope", 1): 10, ("rope-rerope", 0): 5, ("rope-rerope", 1): 20, ("alibi", 0): 10}
+    frame = pd.DataFrame(
+        {"encoding": name, "steps": 0, "seed": seed, "length": 128, "correct": hits, "samples": 20, "trained": 128}
+        for (name, seed), hits in right.items()
+    )
+    assert stretches._passed(frame) == [True, False, True, False, False]

@@ -95,14 +95,14 @@ def dividing(models: pd.DataFrame) -> Finding:
     others, alone = kept[kept["layout"] == ""], kept["layout"] == "window"
     said = (
         f"Where half of the heads{', or all layers but the last,' * layers} rotate within a window of T/4, {good} of "
-        f"{models_of} pairs of models find a passkey anywhere in {far:g} T and name a token fewer than T/4 places back "
-        f"in {texts:g} T; without the window {bare} of {unwindowed} do, without the rotation {still_good} of "
-        f"{unrotated}, of other compositions {int(others['both'].sum())} of {len(others)}."
+        f"{models_of} pairs of models, one for each task, find a passkey anywhere in {far:g} T and name a token fewer "
+        f"than T/4 places back in {texts:g} T; without the window {bare} of {unwindowed} do, without the rotation "
+        f"{still_good} of {unrotated}, of other compositions {int(others['both'].sum())} of {len(others)}."
     )
     more = (
-        f"A pair is one model trained on each task, for each seed whose passkey model passed its gate ({models_of} of "
-        f"{begun}); both answer at least {GOOD:g}. That one model does both is not shown. Three priors on all heads "
-        "(none, BAM, KERPLE power); the window is there in training too, and places farther back are lost with it "
+        f"A pair is one of a seed whose passkey model passed its gate ({models_of} of {begun}); both answer at least "
+        f"{GOOD:g}. That one model does both is not shown. Three priors on all heads (none, BAM, KERPLE power); the "
+        "window is there in training too, and places farther back are lost with it "
         f"({beyond:.2f}). Without the rotation it is the addresses that fail: "
         f"{int((alone & (passkeys >= GOOD)).sum())} of {unrotated} find the passkeys. The others rotate all heads, no "
         f"head, or {'one layer' if layers else 'whole layers'}; those that do both"
@@ -387,5 +387,5 @@ EXPERIMENT = Experiment(
     needs=NEEDS,
     optional=("division_models", "pretrained_losses", "robustness_order"),
     derive={"findings": (NEEDS, findings)},
-    version=5,
+    version=6,
 )

@@ -17,6 +17,19 @@ def test_the_lead_at_64_times_stands_beside_and_does_not_decide():
         assert beside in found.note and ("64 times" in found.note) == bool(beside)
 
 
+def test_the_note_names_the_rival_that_the_interval_reaches_lowest_in():
+    """YaRN's lead has the larger mean here, and seeds that disagree."""
+    rows = frame("parallel_by_length")
+    rows = rows[rows["method"].isin(["k3", "yarn", "rerope"])]
+    within, mine = rows["length"] <= rows["trained"], rows["method"] == "k3"
+    hits = rows["samples"].where(within | mine, 0)
+    hits = hits.mask(~within & (rows["method"] == "rerope"), 10)
+    hits = hits.mask(~within & (rows["method"] == "yarn") & (rows["seed"] == 0), 25)
+    (found,) = CHECKS["PC-MINI"].judged({"parallel_by_length": rows.assign(correct=hits)})
+    assert round(found.estimate.value, 9) == 0.8 and "decided by the lead over Leaky ReRoPE" in found.note
+    assert "reaches lowest in the lead over YaRN: 0.83 [" in found.note and found.estimate.interval(0.95)[0] < 0.5
+
+
 def test_where_there_is_no_outlier_nothing_is_decided():
     rows = frame("parallel_regions")
     sink = (rows["region"] == "sink") & (rows["layers"] == "early")

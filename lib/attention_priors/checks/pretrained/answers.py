@@ -396,8 +396,7 @@ def told_of_far(frames: Frames) -> str:
     lines = [
         f"**{frame['model'].iloc[0]}.** Of {every} heads the one that fetches most gives the key's digits "
         f"{weights.iloc[0]:.2f} of its attention when the answer is due, the last of the best {few} "
-        f"{weights.iloc[few - 1]:.2f}, the median head {weights.median():.3f}. A key that is found with no head "
-        "far stands in the window."
+        f"{weights.iloc[few - 1]:.2f}, the median head {weights.median():.3f}."
     ]
     for length, own in frame.groupby("length"):
         said = [

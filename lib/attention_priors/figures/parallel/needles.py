@@ -76,8 +76,7 @@ def caption(frame: Frame) -> str:
         f"than the {trained} tokens of training; {counted(rows['seed'])}, {extremes(asked)} prompts at each length. At "
         f"{tokens(far, trained)} {METHODS[best].label} has {shares[best]:.2f}{oracle}, {joined(worst)} "
         f"{shares.min():.2f}. Keys stand at the same depths whatever the seed, and borders of chunks cut the same "
-        f"ones: bands that maps in chunks share come from there, and intervals do not hold what other places would "
-        f"change.{DASH if dash else ''}"
+        f"ones: bands that maps in chunks share come from there.{DASH if dash else ''}"
     )
 
 
