@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 from pydantic import Field
 
-from ..config import Encodings, Evaluation, Extension, Frozen, Length, Profile, Size
+from ..config import Encodings, Evaluation, Extension, Frozen, Length, Profile, Seeds, Size
 from ..positions.encodings import encoding
 from ..training.runs import RunSpec
 from .answers import Answers, MisreadAnswers
@@ -59,6 +59,7 @@ class Settings(Frozen):
     length: Encodings = Field(description="encodings that are trained at several lengths")
     multiples: tuple[Length, ...] = Field(description="of the training length, with as many texts a step")
     sizes: tuple[Size, ...]
+    size_seeds: Seeds = Field(description="of the sizes that the section `passkey` does not train")
     extension: Extension = Field(description="of every size")
     interpolation: Extension = Field(description="of RoPE with position interpolation, and without")
     far: Evaluation = Field(description="of the studies of length and size, beyond the passkeys' lengths")
@@ -227,7 +228,7 @@ def _sizes(profile: Profile) -> list[Arm]:
     settings, made = profile.ablations, []
     for size in settings.sizes:
         name = f"{size.width}x{size.layers}"
-        for seed in seeds(profile, OURS) if size == profile.passkey.size else profile.seeds:
+        for seed in seeds(profile, OURS) if size == profile.passkey.size else settings.size_seeds:
             spec = passkey_run(profile, OURS, seed)
             spec = resized(spec, size)
             made.append(Arm("size", name, OURS, spec, (_near(profile), settings.far)))

@@ -76,8 +76,9 @@ class Settings(Frozen):
 
 
 def specs(profile: Profile) -> list[RunSpec]:
-    """Models of the passkey experiment, with the profile's seeds."""
-    return [passkey_run(profile, name, seed) for name in profile.parallel_needles.encodings for seed in profile.seeds]
+    """Models of the passkey experiment, with its seeds."""
+    names = profile.parallel_needles.encodings
+    return [passkey_run(profile, name, seed) for name in names for seed in profile.seeds_for(name)]
 
 
 def asked(profile: Profile, _: Corpus | None = None) -> Asked:
