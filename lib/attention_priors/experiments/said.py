@@ -158,9 +158,12 @@ def scale(growth: pd.DataFrame) -> Finding:
     worst = known.loc[known["growth"].idxmax()]
     said = (
         f"At {multiple:g} times the training length, on {int(known['documents'].max())} documents, these models stay "
-        f"within {LEVEL} nats of their loss at T: {'; '.join(parts)}. The loss of {label(worst['encoding'])} grows "
-        f"most, by {worst['growth']:.2f} nats."
+        f"within {LEVEL} nats of their loss at T: {'; '.join(parts)}."
     )
+    if len(more := known[known["growth_low"] > LEVEL]):
+        ends = dict.fromkeys(f"{end:.2f}" for end in (more["growth"].min(), more["growth"].max()))
+        names = joined([label(name) for name in sorted(set(more["encoding"]))])
+        said += f" The losses of {names} certainly grow by more, {' to '.join(ends)} nats."
     row = worst[["growth", "growth_low", "growth_high"]]
     return Finding(said, "", f"growth of {label(worst['encoding'])}", *row)
 
