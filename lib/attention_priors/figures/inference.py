@@ -236,7 +236,7 @@ def caption_readings(frame: Frame) -> str:
         "content that favours the query itself (near) or the farthest key (far). Panel b: where prior and content "
         f"coincide the overlap is {at_one:.2f} and still grows, to {shared.iloc[-1]:.2f}; the cosine peaks there. "
         f"Panel c: under a uniform prior (slope 0) the quantity printed as mutual information is {start:.2f} nats, and "
-        "it falls with agreement; the lift is 0 and grows with agreement."
+        "it falls as the prior moves to the favoured keys; the lift is 0 and grows."
     )
 
 

@@ -43,7 +43,8 @@ def caption(frame: Frame) -> str:
         "The smallest difference in accuracy of two encodings, with seeds of their own, whose interval excludes 0 with "
         f"power {frame['power'].iloc[0]}, by the number of seeds. Accuracies lie around one half, a line for each "
         f"standard deviation over seeds. At a deviation of 0.1 and {most} prompts: {each or 'none'}. A line begins "
-        "where any difference is found. Simulated; notebook 10 lists the measured deviations."
+        "at the fewest seeds that can show one; near 1, where accuracies end, lines are not in order. Simulated; "
+        "notebook 10 lists the measured deviations."
     )
 
 
@@ -52,7 +53,7 @@ POWER = FigureSpec(
     draw,
     caption,
     "Lines of the detectable difference in accuracy against the number of seeds, one "
-    "for each standard deviation over seeds, a panel for each number of prompts; all fall, steeply up to five seeds.",
+    "for each standard deviation over seeds, a panel for each number of prompts; nearly all fall, steeply up to five.",
     notebook="how_to_read",
     rows=rows,
 )

@@ -317,7 +317,7 @@ CHECKS = claims(
             margin=MARGIN,
         ),
         measured(
-            "Training selects them: their largest coupling over the training lags ends above where it started",
+            "Training strengthens them: their largest coupling over the training lags ends above where it started",
             coupling,
             ">",
             STARTED,

@@ -127,12 +127,24 @@ def library_xpos(shift: int) -> np.ndarray:
     return (q @ k.mT)[0, 0].numpy()
 
 
-def grid_moved(says: Callable[[np.ndarray], np.ndarray], seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Scores of 36 pairs on a grid of places, and on the grid moved as said."""
-    q, k, grid = drawn(1, 6, 16), drawn(1, 6, 16) * 2, np.random.default_rng(seed).integers(0, 50, (6, 2))
-    places = (torch.from_numpy(np.ascontiguousarray(p)) for p in (grid, says(grid)))
-    turned = [GridRotary(rope(8))(q, k, p, p) for p in places]
-    return tuple((a @ b.mT)[0, 0].numpy() for a, b in turned)
+def places(seed: int) -> np.ndarray:
+    """Row and column of six tokens."""
+    return np.random.default_rng(seed).integers(0, 50, (6, 2))
+
+
+def by_axes(seed: int, order: tuple[int, int] = (0, 1)) -> np.ndarray:
+    """g₁(lag of the rows) + g₂(lag of the columns) for 36 pairs, by complex planes: half of the head each."""
+    q, k, grid = drawn(1, 6, 16)[0, 0], drawn(1, 6, 16)[0, 0] * 2, places(seed)
+    lags = [np.subtract.outer(grid[:, axis], grid[:, axis])[..., None] for axis in order]
+    return sum(
+        by_planes(*half, 1j * lag * OMEGA) for *half, lag in zip(q.chunk(2, -1), k.chunk(2, -1), lags, strict=True)
+    )
+
+
+def library_grid(seed: int, shift: tuple[int, int]) -> np.ndarray:
+    where = torch.from_numpy(places(seed) + shift)
+    q, k = GridRotary(rope(8))(drawn(1, 6, 16), drawn(1, 6, 16) * 2, where, where)
+    return (q @ k.mT)[0, 0].numpy()
 
 
 def mean_place(place: int, n: int, longest: int, draws: int) -> float:
@@ -172,12 +184,12 @@ LAWS = {
         Law("(q + a)ᵀ R (k + b) is RoPE's score and three terms more; aᵀ R b sees no content and is a relative prior.",
             biased, with_bias, [{"pairs": 25}], wrong=lambda: biased(last=False), tolerance=1e-6),
     "xPos":
-        Law("Plane i of a pair is multiplied by e^((iω - ξ) lag): turned, and damped by the lag.",
+        Law("Plane n of a pair is multiplied by e^((√-1 ω_n - ξ_n) lag), ξ_n = -ln ζ_n / 512: turned and damped.",
             damped, library_xpos, [{"shift": 0}, {"shift": 100_000}], wrong=lambda: damped(1), tolerance=1e-8),
     "2-D RoPE":
-        Law("Moving the whole grid changes no score (turning it by 90 degrees does).",
-            lambda grid: grid + np.array([7, -3]), grid_moved, grid(seed=range(5)),
-            wrong=lambda grid: grid[:, ::-1] * [1, -1]),
+        Law("A score is g₁(lag of the rows) + g₂(lag of the columns), wherever the grid stands.",
+            by_axes, library_grid, grid(seed=range(3), shift=((0, 0), (7, -3))),
+            wrong=lambda seed: by_axes(seed, (1, 0)), tolerance=1e-8),
     "randomised positions":
         Law("The k-th of n positions drawn from L stands at k (L + 1) / (n + 1) - 1 on average: a stretched line.",
             lambda place, n, longest: place * (longest + 1) / (n + 1) - 1, mean_place, PLACES,

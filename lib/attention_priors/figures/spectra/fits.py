@@ -88,11 +88,11 @@ def draw(frame: Frame) -> Figure:
 def caption(frame: Frame) -> str:
     most = farthest(frame, "modes")
     errors = ", ".join(f"{name} {part['sup'].min():.1e}" for name, part in most.groupby("target", sort=False))
-    size = most[most["target"] == "logarithm"]["coefficient"].max()
+    size = most["coefficient"].max()
     return (
         "Largest error of the best fit (a linear program) of R waves to four log-priors on a window. Smooth ones need "
         f"few waves; a window's edge defies them. Best at {int(frame['modes'].max())} modes, in nats: {errors}. The "
-        f"price is large coefficients: up to {size:.0e} for the logarithm, more than low precision can store."
+        f"price is large coefficients, up to {size:.0e}, which in low precision no longer cancel."
     )
 
 
