@@ -28,7 +28,8 @@ SAME = 0.05  # of accuracy: a difference that is none, frozen before the runs of
 ARMS = {"larger": "larger models"}  # of `robustness`, in a sentence
 PREDICTED = range(5, 10)  # seeds of one length whose outcome was frozen in a commit before their runs
 FARTHEST = 64  # times the training length: what all are asked
-MENDS = {"sinks": "a window with four sinks", "yarn": "YaRN", "ntk": "the NTK-aware base"}  # nothing is trained
+# nothing is trained
+MENDS = {"sinks": "a window with four sinks", "yarn": "YaRN", "ntk": "the NTK-aware base", "rerope": "ReRoPE"}
 
 
 class Finding(NamedTuple):
@@ -101,12 +102,11 @@ def dividing(models: pd.DataFrame) -> Finding:
     )
     more = (
         f"A pair is one of a seed whose passkey model passed its gate ({models_of} of {begun}); both answer at least "
-        f"{GOOD:g}. That one model does both is not shown. Three priors on all heads (none, BAM, KERPLE power); the "
-        "window is there in training too, and places farther back are lost with it "
-        f"({beyond:.2f}). Without the rotation it is the addresses that fail: "
-        f"{int((alone & (passkeys >= GOOD)).sum())} of {unrotated} find the passkeys. The others rotate all heads, no "
-        f"head, or {'one layer' if layers else 'whole layers'}; those that do both"
-        f"{_exceptions(others[others['both']]['encoding'])}."
+        f"{GOOD:g}. That one model does both is not shown. These: {_listed(ours['encoding'].unique())}; priors are on "
+        f"all heads. The window is there in training too, and places farther back are lost with it ({beyond:.2f}). "
+        f"Without the rotation it is the addresses that fail: {int((alone & (passkeys >= GOOD)).sum())} of {unrotated} "
+        f"find the passkeys. The others rotate all heads, no head, or {'one layer' if layers else 'whole layers'}; "
+        f"those that do both{_exceptions(others[others['both']]['encoding'])}."
     )
     return Finding(said, more, "share of pairs that do both", *share(good, models_of))
 
@@ -152,12 +152,25 @@ def who_reaches(counts: pd.DataFrame) -> Finding:
         named.append(f"Undecided: {'; '.join(told)}.")
     named += [_valued("With SSMax", scaled)] if len(scaled) else []
     named.append(
-        f"All rows of the benchmark that learn the task at up to {trained} tokens; the line, {GOOD:g}, is ours. An "
-        "interval of three perfect seeds knows of prompts only."
+        f"All rows of the benchmark with a training of their own that learn the task at up to {trained} tokens"
+        f"{_read(kept, longest, samples)}; the line, {GOOD:g}, is ours. An interval of three perfect seeds knows of "
+        "prompts only."
     )
     last = (reach if len(reach) else means).index[-1]
     measured = f"lowest of those that find them, {label(last)}" if len(reach) > 1 else f"accuracy of {label(last)}"
     return Finding(f"{said}.", " ".join(named), measured, means[last], *bounds[last])
+
+
+def _read(kept: pd.DataFrame, longest: int, samples: int) -> str:
+    """How many ways to read the weights of another encoding are left out, and the best of them."""
+    names = [name for name in kept["encoding"].unique() if encoding(name).trained_as]
+    means = {name: hits_at(kept[kept["encoding"] == name], longest).mean() / samples for name in names}
+    if not means:
+        return ""
+    best = max(means, key=means.__getitem__)
+    return (
+        f" ({len(means)} ways to read trained weights are left out; the best, {label(best)}, finds {means[best]:.2f})"
+    )
 
 
 def standing(means: pd.Series, bounds: dict[str, tuple[float, float]]) -> tuple[pd.Series, pd.Series, pd.Series]:
@@ -186,10 +199,11 @@ def one_length(frame: pd.DataFrame) -> Finding:
     gaining = [name for name in bounds if bounds[name][2] < 0 and name not in level]
     certain = [name for name in costly if _without_any(lost[name])]
     told = {name: f"{label(name)} {mean:.2f} [{low:.2f}, {high:.2f}]" for name, (mean, low, high) in bounds.items()}
+    spread = [f"{told[name]}, by seed {_range(lost[name])}" if name in certain else told[name] for name in told]
     seeds = _range(pd.Series([len(own) for own in lost.values()]), "d")
     more = (
         f"{seeds} seeds of each; the same seeds trained at varied lengths. Difference at the shorter lengths: "
-        f"{'; '.join(told.values())}. Models that answer {RIGHT:g} of the prompts of {trained} tokens and at most "
+        f"{'; '.join(spread)}. Models that answer {RIGHT:g} of the prompts of {trained} tokens and at most "
         f"{WRONG:g} at a shorter length: {_tables(frame, FIXED)} trained at one, {_tables(frame, VARIED)} at many."
     )
     most = max(bounds, key=lambda name: bounds[name][0])
@@ -209,12 +223,12 @@ def one_length(frame: pd.DataFrame) -> Finding:
         ([label(name) for name in bounds if name not in {*costly, *level, *gaining}], "undecided for {}"),
     ):
         said += f"; {what.format(joined(names))}" if names else ""
-    told = f"fewer, {label(most)}"
     ahead = lost[most][lost[most].index.isin(PREDICTED, level="seed")]
     if len(ahead) > 2:
-        told = f"{told}, {len(ahead)} seeds predicted before their runs"
-        return Finding(f"{said}.", more, told, ahead.mean(), *seed_interval(ahead))
-    return Finding(f"{said}.", more, told, *bounds[most])
+        low, high = seed_interval(ahead)
+        more += f" {label(most)}'s {len(ahead)} seeds predicted before their runs: "
+        more += f"{ahead.mean():.2f} [{low:.2f}, {high:.2f}]."
+    return Finding(f"{said}.", more, f"fewer, {label(most)}, {len(lost[most])} seeds", *bounds[most])
 
 
 def _without_any(by_seed: pd.Series) -> bool:
@@ -236,24 +250,28 @@ def pretrained(losses: pd.DataFrame) -> Finding:
     """What a trained RoPE loses beyond its training length, and what a window with sinks or another rotation mends."""
     trained, longest = int(losses["trained"].iloc[0]), int(losses["length"].max())
     far = losses[losses["length"] == longest].pivot(index="document", columns="way", values="loss")
-    name, broken = losses["model"].iloc[0].partition(",")[0], far["as-is"]
+    (name, _, bits), broken = losses["model"].iloc[0].partition(", "), far["as-is"]
     near = losses.loc[losses["length"] <= trained, "length"].max()  # the longest that it was trained to read
-    within = losses[(losses["length"] == near) & (losses["way"] == "as-is")]["loss"]
+    read = losses[(losses["length"] <= trained) & (losses["way"] == "as-is")]
+    within = read[read["length"] == near]["loss"]
     mended = [way for way in MENDS if way in far]
     if longest <= trained or not mended or len(broken) < 2 or within.empty:
         return Finding(f"{name} was not read beyond its training length.", measured="loss")
     gains = {way: broken - far[way] for way in mended}
     surest = max(mended, key=lambda way: seed_interval(gains[way])[0])
     said = (
-        f"{name}, a language model with RoPE trained to {trained:,} tokens, has a loss of {within.mean():.2f} nats a "
-        f"token at {near:,} and of {broken.mean():.2f} at {longest:,}; {MENDS[surest]}, without training, has "
-        f"{far[surest].mean():.2f}."
+        f"{name}{f' in {bits}' * bool(bits)}, a language model with RoPE trained to {trained:,} tokens, has a loss of "
+        f"{within.mean():.2f} nats a token at {near:,} and of {broken.mean():.2f} at {longest:,}; {MENDS[surest]}, "
+        f"without training, has {far[surest].mean():.2f}."
     )
     gained = [
         f"{MENDS[way]} {far[way].mean():.2f} (gains by document {gain.min():.2f} to {gain.max():.2f})"
         for way, gain in gains.items()
     ]
-    more = f"{len(broken)} documents, {losses['model'].iloc[0]}. At {longest:,}: {'; '.join(gained)}."
+    more = (
+        f"{len(broken)} documents. The loss up to {trained:,} tokens is "
+        f"{_range(read.groupby('length')['loss'].mean())}. At {longest:,}: {'; '.join(gained)}. The surest is told."
+    )
     number = gains[surest].mean(), *seed_interval(gains[surest])
     return Finding(said, more, f"gain by {MENDS[surest]}", *number)
 
@@ -306,7 +324,7 @@ def _level(kept: pd.DataFrame) -> str:
     if not told:
         return f"; {said} find at least {GOOD:g} of the passkeys at {last:g} T"
     finds = f"{len(poor)} find{'s' * (len(poor) == 1)} less than {GOOD:g}"
-    return f"; a level curve is no proof: of {said}, {finds} there ({joined(told)})"
+    return f"; a level curve is no proof: of {said}, {finds} at {last:g} T ({joined(told)})"
 
 
 def other_recipes(order: pd.DataFrame) -> tuple[str, str]:
@@ -387,5 +405,5 @@ EXPERIMENT = Experiment(
     needs=NEEDS,
     optional=("division_models", "pretrained_losses", "robustness_order"),
     derive={"findings": (NEEDS, findings)},
-    version=6,
+    version=7,
 )

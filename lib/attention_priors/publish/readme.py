@@ -21,7 +21,9 @@ def findings(committed: Committed) -> str:
         layout = Layout(committed.results, row.profile)
         figure = layout.own / "figures" / f"{row.figure}.md"
         where = figure if figure.is_file() else layout.copy(row.notebook)
-        lines.append(f"{sentence} *{number[0].upper()}{number[1:]}* ([figure]({_link(where)})).")
+        links, table = [f"[figure]({_link(where)})"], layout.own / "tables" / f"{row.figure}.md"
+        links += [f"[table]({_link(table)})"] if table.is_file() else []
+        lines.append(f"{sentence} *{number[0].upper()}{number[1:]}* ({', '.join(links)}).")
     decided = first.findings(committed)[-1][0]
     errata = Layout(committed.results, committed.largest).own / "tables" / "errata.md"
     lines.append(f"{decided} ([errata]({_link(errata)})).")
