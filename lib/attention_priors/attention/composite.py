@@ -72,7 +72,7 @@ def composite(
 
 
 class GoatAttention(nn.Module):
-    """Causal self-attention with Goat's prior, to be put in place of any other.
+    """Causal self-attention with Goat's prior: x -> attention(x); no mask, cache, dropout, grouped heads.
 
     Queries and keys have heads of d_c = d - (2R + 2) components, values of d = width / heads, and the prior
     Σ_r α_r cos ω_r (i - j) + β_r sin ω_r (i - j) + u(j) fills the rest in one plain call (Goat, Algorithm 1).
@@ -92,8 +92,13 @@ class GoatAttention(nn.Module):
         self.value, self.output = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
 
     def forward(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
-        """Attention of every place to those up to it."""
+        """Attention of every place to those up to it, in at least float32. ValueError for another shape."""
+        if x.ndim != 3 or x.shape[-1] != self.query.in_features:
+            raise ValueError(f"x has shape {list(x.shape)}, but [batch, length, {self.query.in_features}] is needed")
         q, k, v = (f(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for f in (self.query, self.key, self.value))
+        dtype, before = torch.promote_types(q.dtype, torch.float32), q.dtype  # bfloat16 rounds u(j) = s j to nothing
         places = torch.arange(x.shape[1], device=x.device)
-        q, k = extend(q, k, *coordinates(self.prior, places, places))
-        return self.output(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
+        with torch.autocast("cpu" if x.is_meta else x.device.type, enabled=False):  # meta has none
+            q, k = extend(q.to(dtype), k.to(dtype), *coordinates(self.prior, places, places))
+            out = F.scaled_dot_product_attention(q, k, v.to(dtype), is_causal=True).to(before)
+        return self.output(out.transpose(1, 2).flatten(2))
