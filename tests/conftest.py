@@ -5,6 +5,7 @@ import os
 import sys
 import types
 
+import jaxtyping
 import pytest
 from beartype import BeartypeConf, beartype
 from jaxtyping import install_import_hook
@@ -28,6 +29,12 @@ def pytest_collection_finish():
     """What was imported and collected stays to the end: the garbage collector need not look at it."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def unchecked(monkeypatch):
+    """Calls as outside of the tests: what comes in is not held against annotations first."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from attention_priors.positions.absolute import Learned, Sinusoidal
+from attention_priors.positions.maps import RandomisedSinusoidal
 from refusals import refused
 
 
@@ -39,5 +40,7 @@ test_refuses_what_is_outside_the_domain = refused(
     (lambda: Sinusoidal(0), "width = "),
     (lambda: Sinusoidal(4, 1.0), "base = "),
     (lambda: Learned(6, longest=5)(torch.tensor([5])), "position 5, but the table ends at 4"),
+    (lambda: Learned(6, longest=5)(torch.tensor([3, -1])), "position -1, but positions begin at 0"),
+    (lambda: RandomisedSinusoidal(6, longest=5)(torch.tensor([3, -1])), "position -1, but positions begin at 0"),
     (lambda: Learned(6, longest=0), "longest = 0"),
 )

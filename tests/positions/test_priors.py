@@ -8,17 +8,23 @@ import pytest
 import torch
 
 from attention_priors.attention import attention
+from attention_priors.positions.composite import SharedSink
 from attention_priors.positions.encodings import ENCODINGS
+from attention_priors.positions.finite_rank import ExponentialPolynomial
 from attention_priors.positions.priors import (
     FLOOR,
     GeneralizedGaussian,
+    KerpleLog,
+    KerplePower,
     Laplace,
     Prior,
     Product,
+    RelativePrior,
     Uniform,
     alibi_slopes,
 )
 from attention_priors.positions.scaling import Constant
+from attention_priors.positions.spectral import Fourier, Sink
 from refusals import refused
 
 HEADS = 4
@@ -163,9 +169,43 @@ def test_half_precision_parameters_keep_the_lags_apart(dtype):
         assert bool((far.diff() < 0).all())
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "make",
+    [
+        Laplace,
+        Sink,
+        SharedSink,
+        lambda x: GeneralizedGaussian(x, x, x),
+        lambda x: KerplePower(x, x),
+        lambda x: KerpleLog(x, x),
+        lambda x: Fourier([1.0], x[:, None], x[:, None]),
+        lambda x: ExponentialPolynomial(x[:, None, None], x[:, None], x[:, None]),
+    ],
+)
+def test_a_prior_does_not_keep_the_tensor_it_was_given(make, dtype):
+    given = torch.full((2,), 0.5, dtype=dtype)
+    for parameter in make(given).parameters():
+        parameter.data.fill_(3.0)
+    assert given.tolist() == [0.5, 0.5]
+
+
+class Headless(RelativePrior):
+    def log_prior(self, lags):
+        return -lags.abs()
+
+
 test_refuses_what_is_outside_the_domain = refused(
-    (lambda: Laplace([0.5, -1.0]), "slope above 0"),
-    (lambda: Laplace([]), "slope above 0"),
+    (lambda: Laplace([0.5, -1.0]), r"slopes = \[0.5, -1.0\]", "above 0"),
+    (lambda: Laplace([]), "at least one head"),
+    (lambda unchecked: Laplace(8), "slopes = 8; give one number per head, alibi_slopes(heads) for ALiBi's"),
+    (lambda unchecked: KerpleLog(1.0, 1.0), "r1 = 1.0; give one number per head"),
+    (lambda unchecked: GeneralizedGaussian(8, 8), "theta_alpha = 8;", "GeneralizedGaussian.uniform(heads)"),
+    (lambda: GeneralizedGaussian([0.0], [0.0], trainable="theta_alpha"), "'theta_alpha'; give a tuple of names"),
+    (lambda unchecked: GeneralizedGaussian([0.0], [0.0], trainable=True), "True; give a tuple of names"),
+    (lambda: Product(), "at least one factor"),
+    (lambda: Headless() * Uniform(2), "Headless has no heads; set self.heads in __init__"),
+    (lambda unchecked: Headless().table(torch.arange(3)), "Headless has no heads; set self.heads in __init__"),
     (lambda: Laplace([math.inf]), "finite"),
     (lambda: Uniform(0), "heads = 0"),
     (lambda: alibi_slopes(0), "heads = 0"),

@@ -47,10 +47,18 @@ class Learned(nn.Module):
         self.table = nn.Embedding(longest, width)
 
     def forward(self, positions: Int[Tensor, "*batch length"]) -> Float[Tensor, "*batch length width"]:
-        """[..., length] integer positions -> [..., length, width]. ValueError at `longest` or beyond."""
-        if int(positions.max()) >= self.longest:
+        """[..., length] integer positions -> [..., length, width]. ValueError below 0, and at `longest` or beyond."""
+        if (end := last(positions)) >= self.longest:
             raise ValueError(
-                f"position {int(positions.max())}, but the table ends at {self.longest - 1}; train one with a larger "
+                f"position {end}, but the table ends at {self.longest - 1}; train one with a larger "
                 "`longest`, or use an encoding without a table"
             )
         return self.table(positions)
+
+
+def last(positions: Int[Tensor, "*shape"]) -> int:
+    """The last of the positions. ValueError for one below 0, which would count from a table's end."""
+    first, end = (int(each) for each in positions.aminmax())
+    if first < 0:
+        raise ValueError(f"position {first}, but positions begin at 0")
+    return end

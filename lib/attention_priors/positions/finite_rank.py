@@ -58,9 +58,9 @@ class ExponentialPolynomial(FiniteRank):
         for name, tensor in tensors.items():
             if tuple(tensor.shape) != shapes[name] or 0 in tensor.shape:
                 raise ValueError(f"{name} has shape {list(tensor.shape)}; give {list(shapes[name])}, none of them 0")
-            if not tensor.isfinite().all():
+            if not (tensor.is_meta or tensor.isfinite().all()):
                 raise ValueError(f"{name} = {tensor.tolist()}, but every entry must be finite")
-        if (torch.linalg.matrix_rank(transition.double()) < rank).any():
+        if not transition.is_meta and (torch.linalg.matrix_rank(transition.double()) < rank).any():
             raise ValueError(f"transition = {transition.tolist()} is singular; keys need its inverse, give full rank")
         self.heads, self.rank = heads, rank
         for name, tensor in tensors.items():

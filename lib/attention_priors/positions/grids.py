@@ -74,7 +74,7 @@ class GridFourier(Prior):
         waves = torch.tensor(list(waves), dtype=torch.float64).view(-1, 2)
         if heads < 1 or extra < 0:
             raise ValueError(f"heads = {heads}, extra = {extra}; give at least 1 head, and 0 tokens or more")
-        if not len(waves) or not waves.isfinite().all():
+        if not len(waves) or not (waves.is_meta or waves.isfinite().all()):
             raise ValueError(f"waves = {waves.tolist()}, but at least one finite wave vector is needed")
         self.heads, self.extra, self.rank = heads, extra, 2 * len(waves) + 2
         self.alpha = nn.Parameter(torch.zeros(heads, len(waves)))

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from .absolute import Sinusoidal
+from .absolute import Sinusoidal, last
 from .rotary import KeyAt, Keys, Queries, QueryAt, Rotary, Rotation, Spectrum
 
 
@@ -78,8 +78,8 @@ class RandomisedSinusoidal(Randomised):
         self.embedding = Sinusoidal(width)
 
     def forward(self, positions: Int[Tensor, "*batch length"]) -> Float[Tensor, "*batch length width"]:
-        """[..., length] integer positions -> [..., length, width]. ValueError for more than `longest` positions."""
-        return self.embedding(self.places(int(positions.max()) + 1, positions.device)[positions])
+        """[..., length] integer positions -> [..., length, width]. ValueError below 0, and for `longest` or beyond."""
+        return self.embedding(self.places(last(positions) + 1, positions.device)[positions])
 
 
 class RandomisedRotary(Randomised, Rotation):
@@ -90,8 +90,8 @@ class RandomisedRotary(Randomised, Rotation):
         self.rotary = Rotary(spectrum)
 
     def forward(self, q: Queries, k: Keys, q_positions: QueryAt, k_positions: KeyAt) -> tuple[Queries, Keys]:
-        """q and k rotated by the positions that stand for theirs. ValueError for more than `longest` positions."""
-        places = self.places(int(torch.maximum(q_positions.max(), k_positions.max())) + 1, q.device)
+        """q and k rotated by the positions that stand for theirs. ValueError below 0, and for `longest` or beyond."""
+        places = self.places(max(last(q_positions), last(k_positions)) + 1, q.device)
         return self.rotary(q, k, places[q_positions], places[k_positions])
 
 

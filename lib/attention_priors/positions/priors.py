@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -44,8 +45,12 @@ class Power(NamedTuple):
 class Prior(nn.Module, ABC):
     """A prior over the keys that each query may attend to, one per head."""
 
-    heads: int
     headwise = False  # every parameter is one number per head, which moves that head's log-prior alone
+
+    @cached_property
+    def heads(self) -> int:
+        """How many heads it has; every prior sets it in __init__. ValueError where one does not."""
+        raise ValueError(f"{type(self).__name__} has no heads; set self.heads in __init__")
 
     def __mul__(self, other: Prior) -> Product:
         if not isinstance(other, Prior):
@@ -119,6 +124,8 @@ class Product(Prior):
 
     def __init__(self, *factors: Prior) -> None:
         super().__init__()
+        if not factors:
+            raise ValueError("a product needs at least one factor; Uniform(heads) is the prior that says nothing")
         heads = {factor.heads for factor in factors}
         if len(heads) != 1:
             raise ValueError(f"the factors of a product have {sorted(heads)} heads; give all of them the same number")
@@ -148,18 +155,20 @@ class Uniform(RelativePrior):
 
 
 class Laplace(RelativePrior):
-    """log π(lag) = -m |lag| with one slope m > 0 per head (ALiBi, Press et al. 2022; BAM Lemma 2, scale 1/m)."""
+    """log π(lag) = -m |lag| with one slope m > 0 per head (ALiBi, Press et al. 2022; BAM Lemma 2, scale 1/m).
+
+    Slopes are above 0 at the start; nothing keeps trained ones there, and with m < 0 far keys weigh more than near
+    ones. `GeneralizedGaussian` with θ_β = 1 and `KerplePower` with r2 = 1 train the slope's logarithm.
+    """
 
     headwise = True
 
     def __init__(self, slopes: Iterable[float] | Tensor, trainable: bool = False) -> None:
+        """One slope per head. ValueError unless all are finite and above 0."""
         super().__init__()
-        slopes = torch.as_tensor(slopes if isinstance(slopes, Tensor) else list(slopes), dtype=torch.float32)
-        positive = slopes.is_meta or bool(((slopes > 0) & slopes.isfinite()).all())
-        if slopes.ndim != 1 or not len(slopes) or not positive:
-            raise ValueError(f"slopes = {slopes.tolist()}, but every head needs one finite slope above 0")
-        self.heads = len(slopes)
-        self.slopes = nn.Parameter(slopes, requires_grad=trainable)
+        (given,) = _per_head(instead=", alibi_slopes(heads) for ALiBi's", slopes=slopes)
+        self.heads = len(given)
+        self.slopes = nn.Parameter(given.float(), requires_grad=trainable)
 
     def log_prior(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
         return -self.slopes[:, None] * lags.abs().to(_at_least_single(self.slopes.dtype))
@@ -189,23 +198,21 @@ class GeneralizedGaussian(ClosedForm):
     ) -> None:
         """Each θ has shape [heads]; `trainable` names those that receive gradients. ValueError outside the domain."""
         super().__init__()
+        if isinstance(trainable, str | bool):
+            raise ValueError(f"trainable = {trainable!r}; give a tuple of names, such as ('theta_alpha',)")
         trainable = tuple(trainable)
         for name in trainable:
             if name not in self.NAMES:
                 raise ValueError(f"trainable contains {name!r}; choose among {', '.join(self.NAMES)}")
         if not epsilon > 0 or not math.isfinite(epsilon):
             raise ValueError(f"epsilon = {epsilon}, but it must be finite and above 0: 0 raised to θ_β < 0 is infinite")
-        values = [theta_alpha, theta_beta, theta_mu]
-        tensors = [torch.as_tensor(v if isinstance(v, Tensor) else list(v)).float() for v in values if v is not None]
+        given = {"theta_alpha": theta_alpha, "theta_beta": theta_beta}
+        given |= {} if theta_mu is None else {"theta_mu": theta_mu}
+        tensors = _per_head(positive=False, instead=", or use GeneralizedGaussian.uniform(heads)", **given)
         if theta_mu is None:
             tensors.append(torch.zeros_like(tensors[0]))
-        if len({tensor.shape for tensor in tensors}) != 1 or tensors[0].ndim != 1 or not len(tensors[0]):
-            shapes = ", ".join(f"{name} {list(t.shape)}" for name, t in zip(self.NAMES, tensors, strict=True))
-            raise ValueError(f"shapes are {shapes}, but all must be [heads] with at least one head")
         for name, tensor in zip(self.NAMES, tensors, strict=True):
-            if not tensor.is_meta and not tensor.isfinite().all():
-                raise ValueError(f"{name} = {tensor.tolist()}, but every value must be finite")
-            setattr(self, name, nn.Parameter(tensor.clone(), requires_grad=name in trainable))
+            setattr(self, name, nn.Parameter(tensor.float(), requires_grad=name in trainable))
         self.heads = len(tensors[0])
         self.epsilon = epsilon
 
@@ -271,7 +278,7 @@ class KerplePower(ClosedForm):
         """One r1 and one r2 per head. ValueError outside the domain."""
         super().__init__()
         first, second = _per_head(r1=r1, r2=r2)
-        if not (second <= 2).all():
+        if not (second.is_meta or (second <= 2).all()):
             raise ValueError(f"r2 = {second.tolist()}, but a power of the distance needs 0 < r2 <= 2 in every head")
         self.heads = len(first)
         self.log_r1 = nn.Parameter(first.log().float(), requires_grad=trainable)
@@ -495,7 +502,13 @@ def _positive(name: str, value: int) -> int:
     return value
 
 
-def _per_head(**values: Iterable[float] | Tensor) -> list[Float[Tensor, " heads"]]:
+def _per_head(
+    *, positive: bool = True, instead: str = "", **values: Iterable[float] | Tensor
+) -> list[Float[Tensor, " heads"]]:
+    """The values in float64, after checks; `instead` ends the message about a single number."""
+    for name, value in values.items():
+        if not isinstance(value, Iterable):
+            raise ValueError(f"{name} = {value!r}; give one number per head{instead}")
     given = [v if isinstance(v, Tensor) else torch.tensor(list(v), dtype=torch.float64) for v in values.values()]
     tensors = [tensor.detach().double() for tensor in given]
     shapes = {tuple(tensor.shape) for tensor in tensors}
@@ -503,6 +516,8 @@ def _per_head(**values: Iterable[float] | Tensor) -> list[Float[Tensor, " heads"
         listed = ", ".join(f"{name} {list(t.shape)}" for name, t in zip(values, tensors, strict=True))
         raise ValueError(f"shapes are {listed}, but all must be [heads] with at least one head")
     for name, tensor in zip(values, tensors, strict=True):
-        if not all(math.isfinite(value) and value > 0 for value in tensor.tolist()):
-            raise ValueError(f"{name} = {tensor.tolist()}, but it must be finite and above 0 in every head")
+        good = tensor.isfinite() & (tensor > 0) if positive else tensor.isfinite()
+        if not (tensor.is_meta or good.all()):
+            needed = "finite and above 0" if positive else "finite"
+            raise ValueError(f"{name} = {tensor.tolist()}, but it must be {needed} in every head")
     return tensors

@@ -32,7 +32,7 @@ class Fourier(FiniteRank):
         """ω in radians per position, one for each mode; α and β [heads, modes], finite. ValueError otherwise."""
         super().__init__()
         omega = torch.as_tensor(list(omega), dtype=torch.float64)
-        if not len(omega) or not omega.isfinite().all():
+        if not len(omega) or not (omega.is_meta or omega.isfinite().all()):
             raise ValueError(f"omega = {omega.tolist()}, but at least one mode with a finite frequency is needed")
         for name, values in (("alpha", alpha), ("beta", beta)):
             if values.ndim != 2 or values.shape[1] != len(omega) or not len(values):

@@ -45,6 +45,8 @@ class Bounded(ClosedForm):
     def __init__(self, heads: int, epsilon: float = 1e-5) -> None:
         """θ_α = 0 and θ_β = 0.01 in every head: training starts next to NoPE, as BAM's does."""
         super().__init__()
+        if heads < 1:
+            raise ValueError(f"heads = {heads}, but at least 1 is needed")
         self.heads, self.epsilon = heads, epsilon
         self.theta_alpha = nn.Parameter(torch.zeros(heads))
         self.theta_beta = nn.Parameter(torch.full((heads,), NEARLY_UNIFORM))

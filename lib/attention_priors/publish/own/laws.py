@@ -76,10 +76,11 @@ def made(own: Own, row: Encoding, heads: int) -> Prior:
                 "RelativePrior, and give prior= a function of the number of heads"
             )
         for factor in (part for parts in prior.split() for part in parts):
-            if getattr(factor, "heads", None) != count:
+            with own.at(f"making the prior for {count} heads"):
+                has = factor.heads
+            if has != count:
                 raise own.wrong(
-                    f"{type(factor).__name__} has heads = {getattr(factor, 'heads', None)!r}, but was made "
-                    f"for {count}; set self.heads = heads",
+                    f"{type(factor).__name__} has heads = {has!r}, but was made for {count}; set self.heads = heads",
                     own.line(factor, "__init__"),
                 )
     return prior
