@@ -347,8 +347,8 @@ ROWS = Table("row", "attention_priors", {"lost": "store.layout:Lost", "there": "
 CALLS = [
     (lambda: extend(model(), "rope-pi", NAN), "trained = nan", "at least 2 tokens"),
     (lambda: extend(model(), "rope-pi", INF), "trained = inf", "at least 2 tokens"),
-    (lambda: extend(model(), "rope-pii", 8), "'rope-pii'", "nearest is 'rope-pi'"),
-    (lambda: model("ropee"), "'ropee'", "nearest is 'rope'"),
+    (lambda: extend(model(), "rope-pii", 8), "'rope-pii'", "nearest: rope-pi"),
+    (lambda: model("ropee"), "'ropee'", "nearest: rope"),
     (lambda: paper_model("bam-7b"), "'bam-7b'", "choose one of bam-120m"),
     (lambda: model()(tokens(1, 31)), "tokens from 1 to 31", "the vocabulary is 0 to 30"),
     (lambda: model()(tokens(-1, 3)), "tokens from -1 to 3", "the vocabulary is 0 to 30"),

@@ -2,11 +2,15 @@
 
 import pickle
 from dataclasses import replace
+from functools import partial
 
 import pytest
+import torch
 
-from attention_priors.positions.encodings import ENCODINGS, encoding
+from attention_priors.positions.encodings import ENCODINGS, Encoding, encoding
+from attention_priors.positions.priors import Laplace
 from attention_priors.positions.rotary import Rotation
+from refusals import refused
 
 PLAIN = ("nope", "sinusoidal", "rope", "rope-local", "alibi", "bam")
 
@@ -81,6 +85,46 @@ def test_rows_travel_to_worker_processes():
         assert copied.name == row.name and copied.scale is row.scale
 
 
-def test_refuses_an_unknown_name_with_the_nearest_one():
-    with pytest.raises(ValueError, match=r"unknown encoding 'bam_ssmax'; nearest is 'bam-ssmax'; all: nope, "):
-        encoding("bam_ssmax")
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_rows_can_be_made_without_memory(name):
+    """On the meta device, as large models are opened: the shapes are those of the row."""
+    row, heads, width = ENCODINGS[name], 4, 24
+    parts = (row.absolute, 2 * width), (row.rotary, width, 10_000.0), (row.prior, heads), (row.pairs, heads, width)
+    for part, *sizes in parts:
+        if part is not None:
+            with torch.device("meta"):
+                made = part(*sizes).state_dict()
+            assert {key: x.shape for key, x in made.items()} == {
+                key: x.shape for key, x in part(*sizes).state_dict().items()
+            }
+            assert all(x.is_meta for x in made.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("bam_ssmax", "bam-ssmax"),
+        ("BAM", "bam"),
+        ("RoPE", "rope"),
+        ("YaRN", "rope-yarn"),
+        ("T5 buckets to lag 32", "t5-quarter"),
+        (None, "nope"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest_one(name, near, unchecked):
+    with pytest.raises(ValueError) as caught:
+        encoding(name)
+    count = len(ENCODINGS)
+    assert str(caught.value) == f"unknown encoding {name!r} (nearest: {near}); list(ENCODINGS) has all {count}"
+
+
+def added(name: str, row: Encoding) -> None:
+    ENCODINGS[name] = row
+
+
+test_rows_that_would_not_work_are_refused = refused(
+    (lambda: encoding("qqq"), f"unknown encoding 'qqq'; list(ENCODINGS) has all {len(ENCODINGS)}"),
+    (lambda: added("a", Encoding("b", "B", prior=Laplace)), "ENCODINGS['a'] calls itself 'b'; give it one name"),
+    (lambda unchecked: Encoding("a", "A", prior=Laplace([1.0])), "module Laplace as its prior; give the class"),
+    *((partial(lambda made: made(0), row.prior), "head") for row in ENCODINGS.values() if row.prior),
+)

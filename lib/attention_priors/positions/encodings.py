@@ -6,7 +6,6 @@ logits, a window of visibility. ENCODINGS["bam-ssmax"] is a row; `encoding(name)
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -15,6 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..store.registry import nearest
 from . import composite, extensions, variants
 from .absolute import Learned, Sinusoidal
 from .extensions import ExtendedRotary, RectifiedRotary
@@ -72,6 +72,12 @@ class Encoding:
     pairs: Callable[[int, int], PairBias] | None = None  # heads, head width -> a bias of each pair, perhaps a sink
 
     def __post_init__(self) -> None:
+        for part in ("absolute", "rotary", "prior", "pairs"):
+            if isinstance(made := getattr(self, part), nn.Module):
+                raise ValueError(
+                    f"encoding {self.name!r} has a module {type(made).__name__} as its {part}; give the class, or a "
+                    "function that makes one for each layer"
+                )
         if self.forgets and (self.prior or self.rotary or self.ssmax):
             raise ValueError(f"encoding {self.name!r} has a forget gate beside a prior, a rotation or SSMax; give one")
         if self.pairs and (self.window or self.forgets):
@@ -417,6 +423,8 @@ class _Table(dict[str, Encoding]):
     def __setitem__(self, name: str, row: Encoding) -> None:
         if not isinstance(row, Encoding):
             raise ValueError(f"ENCODINGS[{name!r}] = {row!r} is no row; give Encoding({name!r}, label, prior=...)")
+        if row.name != name:
+            raise ValueError(f"ENCODINGS[{name!r}] calls itself {row.name!r}; give it one name")
         super().__setitem__(name, row)
         if not (row.ssmax or row.trained_as or {name, f"{name}-ssmax"} & self.shipped):
             super().__setitem__(f"{name}-ssmax", _with_ssmax(row))
@@ -426,10 +434,10 @@ ENCODINGS: dict[str, Encoding] = _Table(_ROWS)
 
 
 def encoding(name: str) -> Encoding:
-    """The row `name`; an unknown name raises a ValueError with the nearest one."""
+    """The row `name`. ValueError for an unknown one, with the row whose name or label is nearest."""
     if name not in ENCODINGS:
-        near = difflib.get_close_matches(name, ENCODINGS, n=1, cutoff=0.0)
-        raise ValueError(f"unknown encoding {name!r}; nearest is {near[0]!r}; all: {', '.join(ENCODINGS)}")
+        near = nearest(name, ENCODINGS, {row.label: row.name for row in ENCODINGS.values()})
+        raise ValueError(f"unknown encoding {name!r}{near}; list(ENCODINGS) has all {len(ENCODINGS)}")
     return ENCODINGS[name]
 
 

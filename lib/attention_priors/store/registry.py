@@ -16,9 +16,13 @@ from typing import Any
 LIBRARY = Path(__file__).resolve().parents[2]
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The one-line end of a message about an unknown name: ' (nearest: BAM-T4)', empty when nothing is near."""
-    folded = {each.casefold(): each for each in known}
+def nearest(name: str, known: Iterable[str], labels: Mapping[str, str] | None = None) -> str:
+    """The one-line end of a message about an unknown name: ' (nearest: BAM-T4)', empty when nothing is near.
+
+    Upper and lower case are alike; `labels` are other words for some of the names.
+    """
+    folded = {label.casefold(): each for label, each in (labels or {}).items()}
+    folded |= {each.casefold(): each for each in known}
     near = difflib.get_close_matches(str(name).casefold(), folded, n=1, cutoff=0.4)
     return f" (nearest: {folded[near[0]]})" if near else ""
 

@@ -158,8 +158,6 @@ def _one(path: Path, tree: ast.Module, changed: list[str]) -> Own:
     name, row = own[0], ENCODINGS[own[0]]
     if not NAME.fullmatch(name):
         wrong = f"the name {name!r} becomes a folder; use small letters, digits and hyphens"
-    elif row.name != name:
-        wrong = f"ENCODINGS[{name!r}] calls itself {row.name!r}; give it one name"
     elif row.trained_as:
         wrong = (
             f"{name!r} is evaluated with the weights of {row.trained_as!r}; leave out trained_as, so that it is trained"
