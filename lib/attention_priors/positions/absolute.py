@@ -13,6 +13,7 @@ class Sinusoidal(nn.Module):
     """e(p)_{2i} = sin(p ω_i), e(p)_{2i+1} = cos(p ω_i), ω_i = base^(-2i/width) (Vaswani et al. 2017, §3.5)."""
 
     def __init__(self, width: int, base: float = 10_000.0) -> None:
+        """ValueError unless `width` is even and at least 2, and `base` above 1."""
         super().__init__()
         if width < 2 or width % 2:
             raise ValueError(f"width = {width}, but sinusoidal positions need an even width of at least 2")
@@ -40,6 +41,7 @@ class Learned(nn.Module):
     """
 
     def __init__(self, width: int, longest: int) -> None:
+        """ValueError for a width or a table below 1."""
         super().__init__()
         if width < 1 or longest < 1:
             raise ValueError(f"width = {width}, longest = {longest}, but a table needs at least 1 of each")

@@ -65,7 +65,7 @@ class SharedSink(KeyPrior):
     def __init__(
         self, slopes: Float[Tensor, " heads"], length: int = TRAINED, width: int = 16, hidden: int = 16
     ) -> None:
-        """softplus(s) = `slopes` at the start, one finite number above 0 for each head; L = `length`."""
+        """softplus(s) = `slopes` at the start, finite and above 0 for each head; L = `length`. ValueError otherwise."""
         super().__init__()
         if slopes.ndim != 1 or not len(slopes) or not (slopes.is_meta or (slopes.isfinite() & (slopes > 0)).all()):
             raise ValueError(f"slopes = {slopes.tolist()}, but every head needs one finite slope above 0")
@@ -94,6 +94,7 @@ class Bump(KeyPrior):
     headwise = True
 
     def __init__(self, heads: int) -> None:
+        """ValueError for less than one head."""
         super().__init__()
         if heads < 1:
             raise ValueError(f"heads = {heads}, but at least 1 is needed")
@@ -129,34 +130,40 @@ def coordinates(
 
 
 def content(width: int, base: float, modes: int = MODES) -> Content:
-    """The room of a row's prior with `modes` waves and a bias on keys."""
+    """The room of a row's prior with `modes` waves and a bias on keys. ValueError as for `Content`."""
     return Content(width, 2 * modes + 2)
 
 
 def rotated_content(width: int, base: float, modes: int = MODES) -> Content:
-    """The same with RoPE inside the content."""
+    """The same with RoPE inside the content. ValueError as for `Content`."""
     left = width - 2 * modes - 2
     return Content(width, 2 * modes + 2, Rotary(rope(left, base)) if left > 0 else None)
 
 
 def uniform(heads: int, modes: int = MODES, shortest: float = 2 * math.pi, bump: bool = False) -> Product:
-    """Waves and a sink that say nothing at the start: the paper's form, L the current length."""
+    """Waves and a sink that say nothing at the start: the paper's form, L the current length.
+
+    ValueError for less than one head or wave.
+    """
     factors = [Fourier.uniform(heads, geometric(modes, shortest)), Sink(torch.zeros(heads))]
     return Product(*factors, *([Bump(heads)] if bump else []))
 
 
 def without_sink(heads: int) -> Fourier:
-    """Waves alone, 0 at the start."""
+    """Waves alone, 0 at the start. ValueError for less than one head."""
     return Fourier.uniform(heads, geometric(MODES))
 
 
 def seeded(heads: int) -> Product:
-    """The paper's form from the start of the authors' code: ALiBi's slopes on the keys, α of N(0, SPREAD²), β = 0."""
+    """The paper's form from the start of the authors' code: ALiBi's slopes on the keys, α of N(0, SPREAD²), β = 0.
+
+    ValueError for less than one head.
+    """
     return Product(_small_waves(heads), Sink(torch.tensor(alibi_slopes(heads))))
 
 
 def coded(heads: int, length: int = TRAINED) -> Product:
-    """The form of the authors' code from its start, with L = `length`."""
+    """The form of the authors' code from its start, with L = `length`. ValueError for less than one head or key."""
     return Product(_small_waves(heads), SharedSink(torch.tensor(alibi_slopes(heads)), length), Bump(heads))
 
 

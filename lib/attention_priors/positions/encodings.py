@@ -46,7 +46,10 @@ FAMILIES = ("none", "absolute", "rotation", "prior", "composition")
 
 @dataclass(frozen=True)
 class Encoding:
-    """One encoding: factories for its parts, called by the model with the number of heads or a width."""
+    """One encoding: factories for its parts, called by the model with the number of heads or a width.
+
+    ValueError for a module in the place of its factory, and for parts that exclude each other.
+    """
 
     name: str
     label: str

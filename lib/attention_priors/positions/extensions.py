@@ -19,7 +19,7 @@ Stretch = Callable[[Spectrum, int, int], Spectrum]  # (spectrum, current length,
 def interpolate(spectrum: Spectrum, factor: float) -> Spectrum:
     """ω'_i = ω_i / factor: every position is divided by the factor (Chen et al. 2023, eq. 4).
 
-    Position p turns as position p / factor did before.
+    Position p turns as position p / factor did before. ValueError unless 1 <= factor < infinity.
     """
     _check_factor(factor)
     return replace(spectrum, omega=tuple(omega / factor for omega in spectrum.omega))
@@ -28,7 +28,8 @@ def interpolate(spectrum: Spectrum, factor: float) -> Spectrum:
 def dynamic_linear(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
     """ω'_i = ω_i min(1, trained / length): interpolation by what the current length asks for, and no more.
 
-    The identity up to the trained length; beyond it equal to `interpolate` by length / trained.
+    The identity up to the trained length; beyond it equal to `interpolate` by length / trained. ValueError for lengths
+    below 1.
     """
     _check_length("length", length)
     _check_length("trained", trained)
@@ -39,6 +40,7 @@ def ntk(spectrum: Spectrum, factor: float) -> Spectrum:
     """base' = base factor^(d/(d-2)), that is ω'_i = ω_i factor^(-i/(d/2-1)) (NTK-aware scaling, bloc97 2023).
 
     The fastest plane is left alone, the slowest is divided by the factor, those between lie on a geometric line.
+    ValueError unless 1 <= factor < infinity, and for a single plane.
     """
     _check_factor(factor)
     last = len(spectrum.omega) - 1
@@ -51,7 +53,7 @@ def dynamic_ntk(spectrum: Spectrum, factor: float, length: int, trained: int) ->
     """`ntk` by α' = factor · length / trained - (factor - 1), 1 up to the trained length (emozilla 2023).
 
     Keys that were rotated with an older α' do not fit queries rotated with a newer one: a cache must hold keys before
-    the rotation, or be recomputed.
+    the rotation, or be recomputed. ValueError as for `ntk`, and for lengths below 1.
     """
     _check_factor(factor)
     _check_length("length", length)
@@ -62,7 +64,7 @@ def dynamic_ntk(spectrum: Spectrum, factor: float, length: int, trained: int) ->
 def rebase(spectrum: Spectrum, factor: float) -> Spectrum:
     """base' = factor · base, that is ω'_i = ω_i factor^(-2i/d): a longer base by hand (Code Llama: 10⁴ to 10⁶).
 
-    Unlike `ntk` the slowest plane is slowed by factor^(1-2/d) only.
+    Unlike `ntk` the slowest plane is slowed by factor^(1-2/d) only. ValueError unless 1 <= factor < infinity.
     """
     _check_factor(factor)
     planes = len(spectrum.omega)
@@ -85,6 +87,7 @@ def partial_ntk(spectrum: Spectrum, factor: float, trained: int) -> Spectrum:
 
     At least 16 turns: unchanged. 2 to 1.25 turns: `ntk`. At most .75 turns: `interpolate`. Between 16 and 2 and between
     1.25 and .75 turns the blend is linear in the plane's index, from the rounded index of one end to that of the other.
+    ValueError as for `ntk` and `plane_of`.
     """
     _check_factor(factor)
     linear, nonlinear = interpolate(spectrum, factor).omega, ntk(spectrum, factor).omega
@@ -99,7 +102,8 @@ def yarn(
     """ω'_i = (1 - γ_i) ω_i / factor + γ_i ω_i, and 1/√t = 0.1 ln(factor) + 1 (YaRN, Peng et al. 2023, eq. 13-15).
 
     γ falls from 1 at `fast` turns in the trained length to 0 at `slow` turns, linearly in the plane's index (rounded
-    outwards unless `truncate` is false), as in the published code. The temperature divides the logits.
+    outwards unless `truncate` is false), as in the published code. The temperature divides the logits. ValueError
+    unless 1 <= factor < infinity and 0 < slow < fast, and as for `plane_of`.
     """
     _check_factor(factor)
     if not 0 < slow < fast:
@@ -113,6 +117,7 @@ def llama3(spectrum: Spectrum, factor: float, trained: int, *, slow: float = 1.0
     """ω'_i = (1 - s) ω_i / factor + s ω_i with s = (turns - slow) / (fast - slow) cut to [0, 1] (Llama 3.1).
 
     Linear in the turns that a plane makes in the trained length, where YaRN is linear in the index; no temperature.
+    ValueError unless 1 <= factor < infinity, trained >= 1 and 0 < slow < fast.
     """
     _check_factor(factor)
     _check_length("trained", trained)
@@ -129,7 +134,10 @@ def turns(spectrum: Spectrum, length: int) -> tuple[float, ...]:
 
 
 def plane_of(spectrum: Spectrum, turned: float, length: int) -> float:
-    """The (fractional) index of the plane that turns `turned` times within `length`; needs a geometric spectrum."""
+    """The (fractional) index of the plane that turns `turned` times within `length`.
+
+    ValueError unless the spectrum is geometric, with two planes or more.
+    """
     first, last, planes = spectrum.omega[0], spectrum.omega[-1], len(spectrum.omega)
     if planes < 2 or not 0 < last < first:
         raise ValueError(f"spectrum.omega = {spectrum.omega}, but at least 2 falling positive frequencies are needed")
@@ -148,7 +156,10 @@ class ExtendedRotary(Rotation):
         self.trained: int | None = None
 
     def forward(self, q: Queries, k: Keys, q_positions: QueryAt, k_positions: KeyAt) -> tuple[Queries, Keys]:
-        """q and k rotated for the current length, which is the last position + 1: keys are cached unrotated."""
+        """q and k rotated for the current length, which is the last position + 1: keys are cached unrotated.
+
+        ValueError where `trained` is not known.
+        """
         length = int(k_positions.max()) + 1
         spectrum = self.stretch(self.spectrum, length, known(self.trained))
         return DampedRotary(spectrum).to(q.device)(q, k, q_positions, k_positions)
@@ -161,6 +172,7 @@ class RectifiedRotary(Rotation):
     """
 
     def __init__(self, spectrum: Spectrum, factor: float = math.inf) -> None:
+        """ValueError for a factor below 1."""
         super().__init__()
         if not factor >= 1:
             raise ValueError(f"factor = {factor}, but it must be at least 1")
@@ -169,11 +181,11 @@ class RectifiedRotary(Rotation):
 
     @property
     def window(self) -> int:
-        """Half of the training length: lags up to it are as in training."""
+        """Half of the training length: lags up to it are as in training. ValueError where that is not known."""
         return known(self.trained) // 2
 
     def forward(self, q: Queries, k: Keys, q_positions: QueryAt, k_positions: KeyAt) -> tuple[Queries, Keys]:
-        """Refused: see the class."""
+        """ValueError always: see the class."""
         raise ValueError(
             "ReRoPE is no rotation of q and k; open the model with attention_priors.training.extension.extend"
         )

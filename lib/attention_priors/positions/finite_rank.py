@@ -103,7 +103,8 @@ def extend(
     """q' = [q sqrt(D/d), φ sqrt(D)] and k' = [k, ψ]: <q', k'> / sqrt(D) = <q, k> / sqrt(d) + <φ, ψ>, D = d + rank.
 
     An unmodified scaled dot-product attention over q' and k' is attention with the log-prior <φ(i), ψ(j)> (Goat,
-    equation 20 and appendix E.1).
+    equation 20 and appendix E.1). φ takes the dtype of q, ψ that of k: half precision would round them. ValueError
+    where widths do not fit.
     """
     width, total = q.shape[-1], q.shape[-1] + phi.shape[-1]
     if k.shape[-1] != width or psi.shape[-1] != phi.shape[-1]:

@@ -29,6 +29,7 @@ class ForgetGate(nn.Module):
     """
 
     def __init__(self, width: int, kv_heads: int, slowest: int | None = None) -> None:
+        """ValueError where `slowest` is below 2 keys."""
         super().__init__()
         if slowest is not None and slowest < 2:
             raise ValueError(f"slowest = {slowest} keys, but at least 2 are needed; leave it out for gates of 1/2")

@@ -18,6 +18,7 @@ class LearnedRotary(PureRotation):
     """
 
     def __init__(self, spectrum: Spectrum) -> None:
+        """ValueError for a spectrum with decay, or with a frequency that is not above 0."""
         super().__init__()
         if spectrum.decay is not None or not all(omega > 0 for omega in spectrum.omega):
             raise ValueError(f"{spectrum}: a pure rotation with frequencies above 0 is needed")
@@ -49,6 +50,7 @@ class LearnedGroup(Rotation):
     FASTEST = 0.25
 
     def __init__(self, width: int, base: float = 10_000.0, *, defective: bool = False) -> None:
+        """ValueError where a head of `width` has no whole number of blocks."""
         super().__init__()
         if defective and width % 4:
             raise ValueError(f"width = {width}, but a defective block takes four components; use a multiple of 4")

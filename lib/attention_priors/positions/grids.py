@@ -40,6 +40,7 @@ class Grid:
 
     @property
     def patches(self) -> int:
+        """How many there are."""
         return self.height * self.width
 
     def places(self, device: torch.device | None = None) -> Places:

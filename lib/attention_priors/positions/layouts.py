@@ -11,7 +11,10 @@ from torch import Tensor
 
 
 def half_split(x: Float[Tensor, "*rows width"], angles: Float[Tensor, "*#rows planes"]) -> Float[Tensor, "*rows width"]:
-    """x ⊙ (cos, cos) + (-x_second, x_first) ⊙ (sin, sin): "rotate_half" (GPT-NeoX, Hugging Face)."""
+    """x ⊙ (cos, cos) + (-x_second, x_first) ⊙ (sin, sin): "rotate_half" (GPT-NeoX, Hugging Face).
+
+    ValueError unless two components have one angle.
+    """
     _check_width(x, angles)
     cos, sin = (torch.cat([part, part], dim=-1).to(x.dtype) for part in (angles.cos(), angles.sin()))
     first, second = x.chunk(2, dim=-1)
@@ -21,7 +24,10 @@ def half_split(x: Float[Tensor, "*rows width"], angles: Float[Tensor, "*#rows pl
 def interleaved(
     x: Float[Tensor, "*rows width"], angles: Float[Tensor, "*#rows planes"]
 ) -> Float[Tensor, "*rows width"]:
-    """x ⊙ cos + (-x_1, x_0, -x_3, x_2, ...) ⊙ sin, every angle twice in a row (Su et al. 2024, eq. 34)."""
+    """x ⊙ cos + (-x_1, x_0, -x_3, x_2, ...) ⊙ sin, every angle twice in a row (Su et al. 2024, eq. 34).
+
+    ValueError unless two components have one angle.
+    """
     _check_width(x, angles)
     cos, sin = (part.repeat_interleave(2, dim=-1).to(x.dtype) for part in (angles.cos(), angles.sin()))
     return x * cos + torch.stack([-x[..., 1::2], x[..., ::2]], dim=-1).flatten(-2) * sin
@@ -30,7 +36,10 @@ def interleaved(
 def complex_product(
     x: Float[Tensor, "*rows width"], angles: Float[Tensor, "*#rows planes"]
 ) -> Float[Tensor, "*rows width"]:
-    """(x_{2i} + i x_{2i+1}) e^{i angle}: the interleaved layout as complex numbers (Meta's Llama)."""
+    """(x_{2i} + i x_{2i+1}) e^{i angle}: the interleaved layout as complex numbers (Meta's Llama).
+
+    ValueError unless two components have one angle.
+    """
     _check_width(x, angles)
     planes = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
     return torch.view_as_real(planes * torch.polar(torch.ones_like(angles), angles).to(planes.dtype)).flatten(-2)
@@ -43,7 +52,7 @@ def halves_to_neighbours(width: int) -> Int[Tensor, " width"]:
     """(0, d/2, 1, d/2 + 1, ...): `x[..., halves_to_neighbours(d)]` moves half-split features to the interleaved layout.
 
     interleaved(x[..., p], angles) = half_split(x, angles)[..., p]. Scores agree when q and k both move; the inverse
-    is `torch.argsort` of it.
+    is `torch.argsort` of it. ValueError unless `width` is even and at least 2.
     """
     if width < 2 or width % 2:
         raise ValueError(f"width = {width}, but a rotation needs an even head width of at least 2")

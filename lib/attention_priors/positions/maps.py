@@ -13,13 +13,19 @@ from .rotary import KeyAt, Keys, Queries, QueryAt, Rotary, Rotation, Spectrum
 
 
 def interpolated(positions: Int[Tensor, " *shape"], factor: float) -> Float[Tensor, " *shape"]:
-    """p / factor (Chen et al. 2023): as a map of positions what `extensions.interpolate` is as a map of spectra."""
+    """p / factor (Chen et al. 2023): as a map of positions what `extensions.interpolate` is as a map of spectra.
+
+    ValueError for a factor below 1.
+    """
     _check_slope(factor)
     return positions.double() / factor
 
 
 def rectified(lags: Int[Tensor, " *shape"], window: int) -> Int[Tensor, " *shape"]:
-    """min(lag, window) (ReRoPE, Su 2023), for lags of at least 0: beyond the window all keys seem equally far."""
+    """min(lag, window) (ReRoPE, Su 2023), for lags of at least 0: beyond the window all keys seem equally far.
+
+    ValueError for a window below 0.
+    """
     _check_window(window)
     return lags.clamp(max=window)
 
@@ -27,7 +33,8 @@ def rectified(lags: Int[Tensor, " *shape"], window: int) -> Int[Tensor, " *shape
 def leaky(lags: Int[Tensor, " *shape"], window: int, factor: float) -> Float[Tensor, " *shape"]:
     """lag up to the window, window + (lag - window) / factor beyond (Leaky ReRoPE, Su 2023).
 
-    factor 1 is RoPE; factor -> infinity is ReRoPE; window 0 is position interpolation.
+    factor 1 is RoPE; factor -> infinity is ReRoPE; window 0 is position interpolation. ValueError for a window below 0
+    or a factor below 1.
     """
     _check_window(window)
     _check_slope(factor)
@@ -37,7 +44,8 @@ def leaky(lags: Int[Tensor, " *shape"], window: int, factor: float) -> Float[Ten
 def randomised(length: int, longest: int, generator: torch.Generator) -> Int[Tensor, " length"]:
     """`length` of the positions 0 .. longest - 1, without replacement, in order (Ruoss et al. 2023, sec. 3).
 
-    Every subset is equally likely. length = longest gives all positions: the ordinary ones.
+    Every subset is equally likely. length = longest gives all positions: the ordinary ones. ValueError for more, and
+    for less than 1.
     """
     if not 1 <= length <= longest:
         raise ValueError(f"length = {length}, but between 1 and longest = {longest} positions can be drawn")
@@ -52,6 +60,7 @@ class Randomised(nn.Module):
     """
 
     def __init__(self, longest: int) -> None:
+        """ValueError for less than one position."""
         super().__init__()
         if longest < 1:
             raise ValueError(f"longest = {longest}, but at least 1 position is needed")

@@ -14,7 +14,10 @@ from torch import Tensor
 
 
 def normalised(log_prior: Float[Tensor, "heads lags"]) -> Float[Tensor, "heads lags"]:
-    """π(d) = exp(b(d)) / Σ_z exp(b(z)): the discrete, one-sided, truncated law that attention uses (BAM, Lemma 1)."""
+    """π(d) = exp(b(d)) / Σ_z exp(b(z)): the discrete, one-sided, truncated law that attention uses (BAM, Lemma 1).
+
+    ValueError for another shape, or without a lag.
+    """
     _check(log_prior)
     return log_prior.double().softmax(-1)
 
@@ -27,7 +30,10 @@ def tail_mass(log_prior: Float[Tensor, "heads lags"], window: int) -> Float[Tens
 
 
 def mean_lag(log_prior: Float[Tensor, "heads lags"]) -> Float[Tensor, " heads"]:
-    """Σ_d d π(d): (L - 1) / 2 for the uniform prior, 1 / (e^m - 1) for ALiBi's as L grows."""
+    """Σ_d d π(d): (L - 1) / 2 for the uniform prior, 1 / (e^m - 1) for ALiBi's as L grows.
+
+    ValueError as for `normalised`.
+    """
     weights = normalised(log_prior)
     return weights @ torch.arange(weights.shape[1], dtype=weights.dtype, device=weights.device)
 
@@ -47,7 +53,8 @@ def dominates(
     """Likelihood-ratio order: b(d) - b'(d) never falls in d.
 
     It implies P(lag > D) >= P'(lag > D) for every D, and survives any content: a score added to both cancels in the
-    difference (the corrected form of BAM, Theorem 2). `slack` absorbs the rounding of an equality.
+    difference (the corrected form of BAM, Theorem 2). `slack` absorbs the rounding of an equality. ValueError where
+    shapes differ.
     """
     if log_prior.shape != other.shape:
         raise ValueError(f"shapes {list(log_prior.shape)} and {list(other.shape)} differ; compare the same lags")
@@ -57,7 +64,8 @@ def dominates(
 def tilted_tail(tail: Float[Tensor, "*shape"] | float, content_range: float) -> Float[Tensor, "*shape"] | float:
     """t e^B / (t e^B + 1 - t): the largest tail mass that content scores of range max - min <= B can make of t.
 
-    The odds of the tail change by at most e^B; equality when every tail key scores B more than the others.
+    The odds of the tail change by at most e^B; equality when every tail key scores B more than the others. ValueError
+    for B < 0.
     """
     if content_range < 0:
         raise ValueError(f"content range = {content_range}, but it is max - min of the scores: give at least 0")
@@ -66,7 +74,7 @@ def tilted_tail(tail: Float[Tensor, "*shape"] | float, content_range: float) -> 
 
 
 def characteristic_lag(alpha: float, beta: float) -> float:
-    """α Γ(2/β) / Γ(1/β): mean lag of exp(-(x/α)^β) on x >= 0, in continuous lags; α for β = 1."""
+    """α Γ(2/β) / Γ(1/β): mean lag of exp(-(x/α)^β) on x >= 0; α for β = 1. ValueError unless both are above 0."""
     _domain(alpha, beta)
     return alpha * math.exp(math.lgamma(2 / beta) - math.lgamma(1 / beta))
 
@@ -75,7 +83,7 @@ def continuous_tail(alpha: float, beta: float, window: float) -> float:
     """Q(1/β, (D/α)^β), the regularised upper incomplete gamma function: P(x > D) of exp(-(x/α)^β) on x >= 0.
 
     It bounds the tail mass of the discrete prior from above at every length (the decreasing density's sums against its
-    integrals); exp(-D/α) for β = 1.
+    integrals); exp(-D/α) for β = 1. ValueError unless α and β are above 0.
     """
     _domain(alpha, beta)
     shape = torch.tensor(1 / beta, dtype=torch.float64)

@@ -55,6 +55,7 @@ class Fire(PairBias):
     """
 
     def __init__(self, heads: int, width: int, threshold: float = 512.0) -> None:
+        """ValueError for a threshold that is not above 0."""
         super().__init__(heads, width)
         if threshold <= 0:
             raise ValueError(f"threshold = {threshold} positions; give a number above 0")
@@ -79,6 +80,7 @@ class Counts(PairBias):
     sums = True
 
     def __init__(self, heads: int, width: int, longest: int = 64) -> None:
+        """ValueError for less than two rows."""
         super().__init__(heads, width)
         if longest < 2:
             raise ValueError(f"longest = {longest} rows of counts; give at least 2")

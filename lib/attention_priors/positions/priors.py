@@ -123,6 +123,7 @@ class Product(Prior):
     """log π = Σ_f log π_f over the factors f, all with the same heads."""
 
     def __init__(self, *factors: Prior) -> None:
+        """ValueError without a factor, and where their heads differ."""
         super().__init__()
         if not factors:
             raise ValueError("a product needs at least one factor; Uniform(heads) is the prior that says nothing")
@@ -146,6 +147,7 @@ class Uniform(RelativePrior):
     """log π(lag) = 0: no preference beyond what is visible (BAM Lemma 1; NoPE, Kazemnejad et al. 2023)."""
 
     def __init__(self, heads: int) -> None:
+        """ValueError for less than one head."""
         super().__init__()
         self.heads = _positive("heads", heads)
         self.register_buffer("zero", torch.zeros(heads), persistent=False)
@@ -218,13 +220,16 @@ class GeneralizedGaussian(ClosedForm):
 
     @classmethod
     def uniform(cls, heads: int, trainable: Iterable[str] = ("theta_alpha", "theta_beta")) -> GeneralizedGaussian:
-        """θ_α = θ_β = θ_μ = 0: training starts from NoPE (BAM App. F.1)."""
+        """θ_α = θ_β = θ_μ = 0: training starts from NoPE (BAM App. F.1). ValueError for less than one head."""
         zeros = torch.zeros(_positive("heads", heads))
         return cls(zeros, zeros, trainable=trainable)
 
     @classmethod
     def laplace(cls, heads: int, trainable: Iterable[str] = ("theta_alpha", "theta_beta")) -> GeneralizedGaussian:
-        """θ_β = 1 and θ_α = ln m_h: training starts from ALiBi's slopes m_h (BAM App. F.1)."""
+        """θ_β = 1 and θ_α = ln m_h: training starts from ALiBi's slopes m_h (BAM App. F.1).
+
+        ValueError for less than one head.
+        """
         slopes = torch.tensor(alibi_slopes(heads))
         return cls(slopes.log(), torch.ones(heads), trainable=trainable)
 
@@ -256,7 +261,7 @@ def alibi_slopes(heads: int) -> list[float]:
     """ALiBi's slopes: 2^(-8 h / H) for h = 1..H where H is a power of two.
 
     For other H: the slopes of the next lower power of two, then every second one of the next higher's, as in the
-    authors' released code (Press et al. 2022).
+    authors' released code (Press et al. 2022). ValueError for less than one head.
     """
     _positive("heads", heads)
     power = 2 ** math.floor(math.log2(heads))
@@ -286,10 +291,12 @@ class KerplePower(ClosedForm):
 
     @property
     def r1(self) -> Float[Tensor, " heads"]:
+        """Scale exp(θ_1), in float64."""
         return self.log_r1.double().exp()
 
     @property
     def r2(self) -> Float[Tensor, " heads"]:
+        """Exponent 2 sigmoid(θ_2), in float64."""
         return 2 * self.logit_r2.double().sigmoid()
 
     def exact(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
@@ -316,10 +323,12 @@ class KerpleLog(ClosedForm):
 
     @property
     def r1(self) -> Float[Tensor, " heads"]:
+        """Scale exp(θ_1), in float64."""
         return self.log_r1.double().exp()
 
     @property
     def r2(self) -> Float[Tensor, " heads"]:
+        """Rate exp(θ_2) per position, in float64."""
         return self.log_r2.double().exp()
 
     def exact(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
@@ -352,7 +361,7 @@ def t5_bucket(
 ) -> Int[Tensor, " lags"]:
     """Bucket of each lag. Causal: keys after the query go to bucket 0. Bidirectional: they have the upper half.
 
-    Each half of a bidirectional table is a causal one with n/2 buckets.
+    Each half of a bidirectional table is a causal one with n/2 buckets. ValueError as for `bucket_starts`.
     """
     side = buckets // 2 if bidirectional else buckets
     starts = torch.tensor(bucket_starts(side, farthest), device=lags.device)
@@ -371,6 +380,7 @@ class T5Buckets(RelativePrior):
     def __init__(
         self, heads: int, buckets: int = 32, farthest: int = 128, bidirectional: bool = False, trainable: bool = True
     ) -> None:
+        """ValueError without a head, for an odd number of buckets in two directions, and as for `bucket_starts`."""
         super().__init__()
         _positive("heads", heads)
         if bidirectional and buckets % 2:
@@ -392,6 +402,7 @@ class LagTable(RelativePrior):
     """
 
     def __init__(self, heads: int, longest: int) -> None:
+        """ValueError for less than one head or lag."""
         super().__init__()
         if heads < 1 or longest < 1:
             raise ValueError(f"heads = {heads}, longest = {longest}, but a table needs at least 1 of each")
@@ -412,6 +423,7 @@ class Sandwich(ClosedForm):
     """
 
     def __init__(self, heads: int, width: int = 128, base: float = 10_000.0) -> None:
+        """ValueError unless `width` is even and at least 2, 1 < base < infinity, and heads >= 1."""
         super().__init__()
         if width < 2 or width % 2:
             raise ValueError(f"width = {width}, but sines and cosines come in pairs: give an even width of at least 2")

@@ -30,7 +30,10 @@ class Spectrum:
 
 
 def rope(width: int, base: float = 10_000.0) -> Spectrum:
-    """ω_i = base^(-2i/width), i = 0 .. width/2 - 1 (Su et al. 2024, eq. 15)."""
+    """ω_i = base^(-2i/width), i = 0 .. width/2 - 1 (Su et al. 2024, eq. 15).
+
+    ValueError unless `width` is even and 1 < base < infinity.
+    """
     if width < 2 or width % 2:
         raise ValueError(f"width = {width}, but a rotation needs an even head width of at least 2")
     if not base > 1 or not math.isfinite(base):
@@ -66,6 +69,7 @@ class Rotary(PureRotation):
     """RoPE: given frequencies, and no decay, with which it would not be orthogonal."""
 
     def __init__(self, spectrum: Spectrum) -> None:
+        """ValueError for a spectrum with decay or a temperature."""
         super().__init__()
         if spectrum.decay is not None:
             raise ValueError("spectrum.decay is set, but Rotary is a pure rotation; use a spectrum without decay")
@@ -83,7 +87,7 @@ class Rotary(PureRotation):
     def turn(
         self, x: Float[Tensor, "batch heads length width"], positions: Int[Tensor, " length"]
     ) -> Float[Tensor, "batch heads length width"]:
-        """R(p) x."""
+        """R(p) x. ValueError unless the head has the width of the planes."""
         if x.shape[-1] != 2 * len(self.omega):
             raise ValueError(f"head width {x.shape[-1]}, but the spectrum has {len(self.omega)} planes of two")
         # Angles in float64: at position 500,000 float32 would be wrong by 0.03 radians.
@@ -96,7 +100,8 @@ class Rotary(PureRotation):
 def xpos(width: int, base: float = 10_000.0, gamma: float = 0.4, scale: float = 512.0) -> Spectrum:
     """RoPE with the decay -ln ζ_i / scale per position, ζ_i = (2i/width + γ) / (1 + γ) (Sun et al. 2022, sec. 3).
 
-    The score of plane i falls as ζ_i^(lag / scale): fast planes fade first.
+    The score of plane i falls as ζ_i^(lag / scale): fast planes fade first. ValueError as for `rope`, and unless γ and
+    `scale` are above 0.
     """
     spectrum = rope(width, base)
     if not gamma > 0 or not math.isfinite(gamma):
@@ -118,6 +123,7 @@ class DampedRotary(Rotation):
     blockwise = True
 
     def __init__(self, spectrum: Spectrum) -> None:
+        """ValueError for decays below 0 or of another number, and for a temperature that is not above 0."""
         super().__init__()
         decay = spectrum.decay or (0.0,) * len(spectrum.omega)
         if len(decay) != len(spectrum.omega) or not all(0 <= rate < math.inf for rate in decay):
@@ -182,6 +188,7 @@ class BiasedRotary(Rotation):
     """
 
     def __init__(self, heads: int, kv_heads: int, rotary: Rotary) -> None:
+        """ValueError unless `heads` is a multiple of `kv_heads`."""
         super().__init__()
         if kv_heads < 1 or heads < 1 or heads % kv_heads:
             raise ValueError(f"heads = {heads}, kv_heads = {kv_heads}, but heads must be a multiple of kv_heads")
@@ -222,7 +229,7 @@ class GridRotary(Rotation):
         q_positions: Int[Tensor, "queries 2"],
         k_positions: Int[Tensor, "keys 2"],
     ) -> tuple[Queries, Keys]:
-        """Rotated q and k; positions are (row, column)."""
+        """Rotated q and k; positions are (row, column). ValueError unless the head width is a multiple of 4."""
         if q.shape[-1] % 4:
             raise ValueError(f"head width {q.shape[-1]}, but two axes need a multiple of 4")
         halves = zip(q.chunk(2, -1), k.chunk(2, -1), q_positions.T, k_positions.T, strict=True)

@@ -27,6 +27,7 @@ class ScalableSoftmax(nn.Module):
     """
 
     def __init__(self, heads: int) -> None:
+        """ValueError for less than one head."""
         super().__init__()
         if heads < 1:
             raise ValueError(f"heads = {heads}, but at least 1 is needed")

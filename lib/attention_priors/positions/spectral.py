@@ -48,7 +48,10 @@ class Fourier(FiniteRank):
 
     @classmethod
     def uniform(cls, heads: int, omega: Iterable[float]) -> Fourier:
-        """Every coefficient zero: training starts from plain attention (Goat, section 1)."""
+        """Every coefficient zero: training starts from plain attention (Goat, section 1).
+
+        ValueError for less than one head.
+        """
         omega = tuple(omega)
         if heads < 1:
             raise ValueError(f"heads = {heads}, but at least 1 is needed")
@@ -89,7 +92,7 @@ class Sink(KeyPrior):
     """
 
     def __init__(self, slopes: Float[Tensor, " heads"], width: int = 16, hidden: int = 16) -> None:
-        """One finite slope s for each head; the network takes `width` sinusoids and has `hidden` units."""
+        """One finite slope s per head; a network of `hidden` units takes `width` sinusoids. ValueError otherwise."""
         super().__init__()
         if slopes.ndim != 1 or not len(slopes) or not (slopes.is_meta or slopes.isfinite().all()):
             raise ValueError(f"slopes = {slopes.tolist()}, but every head needs one finite slope")
@@ -103,6 +106,7 @@ class Sink(KeyPrior):
             nn.init.zeros_(parameter)
 
     def log_prior(self, keys: Int[Tensor, " keys"], length: int) -> Float[Tensor, "heads keys"]:
+        """u at the keys of a context of `length`. ValueError for a length below 1."""
         if length < 1:
             raise ValueError(f"length = {length}, but positions are divided by it: give at least 1")
         place = (keys.double() / length)[:, None]
@@ -119,8 +123,8 @@ def lanes(
 ) -> tuple[Float[Tensor, "heads queries total"], Float[Tensor, "heads keys total"]]:
     """φ(i) = [q_rel, 1, 0], ψ(j) = [k_rel, u(j), 0]: <φ(i), ψ(j)> = κ(i - j) + u(j), an even number of coordinates.
 
-    `bias` is u at the keys' positions, [heads, keys].
-    `finite_rank.extend` puts them beside the content (Goat, equations 19 to 24 and Algorithm 1; rank + 2 coordinates).
+    `bias` is u at the keys' positions, [heads, keys]. `finite_rank.extend` puts them beside the content (Goat,
+    equations 19 to 24 and Algorithm 1; rank + 2 coordinates). ValueError for another shape.
     """
     if bias.shape != (relative.heads, len(k_positions)):
         raise ValueError(f"bias has shape {list(bias.shape)}, but [{relative.heads} heads, {len(k_positions)} keys]")

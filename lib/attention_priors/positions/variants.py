@@ -19,13 +19,16 @@ def unlogged(heads: int, trainable: Iterable[str] = ("theta_alpha", "theta_beta"
     """θ_β = 1 and θ_α = m_h: ALiBi's slopes where their logarithms belong (a version of BAM's released code).
 
     The slopes that training starts from are exp(m_h), between 1 and e: every head is more local than ALiBi's most
-    local one.
+    local one. ValueError for less than one head.
     """
     return GeneralizedGaussian(torch.tensor(alibi_slopes(heads)), torch.ones(heads), trainable=trainable)
 
 
 def signed(heads: int, sign: str) -> GeneralizedGaussian:
-    """|θ_β| = h / H for h = 1..H, fixed; θ_α = 0, trained. `sign` "mixed": negative for odd h, positive for even h."""
+    """|θ_β| = h / H for h = 1..H, fixed; θ_α = 0, trained. `sign` "mixed": negative for odd h, positive for even h.
+
+    ValueError for another sign.
+    """
     if sign not in SIGNS:
         raise ValueError(f"sign = {sign!r}; choose one of {', '.join(SIGNS)}")
     steps = torch.arange(1, heads + 1)
@@ -43,7 +46,7 @@ class Bounded(ClosedForm):
     headwise = True
 
     def __init__(self, heads: int, epsilon: float = 1e-5) -> None:
-        """θ_α = 0 and θ_β = 0.01 in every head: training starts next to NoPE, as BAM's does."""
+        """θ_α = 0 and θ_β = 0.01: training starts next to NoPE, as BAM's does. ValueError for less than one head."""
         super().__init__()
         if heads < 1:
             raise ValueError(f"heads = {heads}, but at least 1 is needed")
@@ -53,6 +56,7 @@ class Bounded(ClosedForm):
 
     @property
     def beta(self) -> Float[Tensor, " heads"]:
+        """Exponent min(|θ_β|, 2)."""
         return self.theta_beta.abs().clamp(max=LARGEST)
 
     def exact(self, lags: Int[Tensor, " lags"]) -> Float[Tensor, "heads lags"]:
