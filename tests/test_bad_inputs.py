@@ -293,6 +293,7 @@ OWN = [
     (GOOD + ROW.replace("=Mine", '=Mine, trained_as="bam"'), 14, "weights of 'bam'", "leave out trained_as"),
     (GOOD + ROW.replace("=Mine", "=torch.nn.Linear"), 0, "Linear", "correct it"),
     (GOOD + ROW.replace("=Mine", "=lambda heads: Mine(2)"), 7, "has heads = 2, but was made for 1", "self.heads"),
+    (GOOD + "\nMine.__init__ = lambda self, heads: super(Mine, self).__init__()\n" + ROW, 0, "no heads", "set self"),
     ("        return -self.scale * lags\n" + ROW, 12, "The size of tensor", "correct it"),
     ("        return -lags.abs().float()\n" + ROW, 11, "has shape [512] for 512 lags", "as in scale[:, None]"),
     ("        return lags.expand(self.heads, -1)\n" + ROW, 11, "torch.int64", "floating-point"),

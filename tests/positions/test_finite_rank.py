@@ -64,6 +64,11 @@ def test_bad_parts_are_named(parts, message):
         ExponentialPolynomial(*parts)
 
 
+def test_parts_without_memory_are_not_read():
+    empty = torch.empty(2, 3, 3, device="meta")
+    assert ExponentialPolynomial(empty, empty[..., 0], empty[..., 0]).transition.is_meta
+
+
 def test_widths_that_do_not_fit_are_named():
     with pytest.raises(ValueError, match="q 4, k 6, phi 2, psi 2"):
         extend(torch.zeros(3, 4), torch.zeros(3, 6), torch.zeros(3, 2), torch.zeros(3, 2))

@@ -100,6 +100,13 @@ def test_axial_rotations_know_the_lag_alone_and_each_half_one_axis():
     assert torch.equal(with_token(longer, places)[:, :, 0], q[:, :, 0])
 
 
+@pytest.mark.parametrize("name", PRIORS)
+def test_a_prior_can_be_made_without_memory(name):
+    with torch.device("meta"):
+        made = GRIDS[name].prior(2, 24, 1)
+    assert all(x.is_meta for x in made.parameters()) and made.rank == GRIDS[name].prior(2, 24, 1).rank
+
+
 def test_a_table_is_stretched_as_places_are():
     small, large = Grid(6, 6), Grid(18, 12)
     table = LearnedGrid(2, small)

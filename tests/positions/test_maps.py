@@ -88,6 +88,12 @@ def test_a_rotation_turns_by_an_ordered_subset():
     assert not torch.equal(places, torch.arange(40))
 
 
+def test_a_place_before_the_first_is_refused():
+    q = torch.zeros(1, 1, 2, 2)
+    with pytest.raises(ValueError, match="position -2, but positions begin at 0"):
+        RandomisedRotary(Spectrum((1e-3,)), longest=9)(q, q, torch.arange(2), torch.tensor([-2, 3]))
+
+
 def test_every_row_of_sinusoids_is_the_embedding_of_one_of_an_ordered_subset():
     torch.manual_seed(0)
     found = RandomisedSinusoidal(WIDTH, longest=64)(torch.arange(20))
