@@ -166,7 +166,8 @@ def attend(
     if attention_mask is None:
         attention_mask = intervals(1, query.shape[2], key.shape[2], key.shape[2] - query.shape[2], device=query.device)
     if not ready or output_attentions or torch.compiler.is_compiling():
-        mixed, p = _written_out(own, query, key, value, attention_mask, getattr(module, "is_causal", True))
+        with torch.autocast(query.device.type, enabled=False):  # products in at least float32, as in the operator
+            mixed, p = _written_out(own, query, key, value, attention_mask, getattr(module, "is_causal", True))
         return mixed.transpose(1, 2), p if output_attentions else None
     return _by_op(own, query, key, value, _seen(attention_mask)).transpose(1, 2), None
 
@@ -272,7 +273,8 @@ def _written_out(
     logits = logits + sum(biases) * by
     if more is not None:
         logits = logits + more
-    p = logits.masked_fill(~seen, torch.finfo(dtype).min).softmax(-1)
+    # Priors of a closed form are float64: their logs are scaled and summed as they are, then rounded once.
+    p = logits.to(dtype).masked_fill(~seen, torch.finfo(dtype).min).softmax(-1)
     mixed = p @ v.to(dtype).repeat_interleave(q.shape[1] // v.shape[1], 1)
     return mixed.to(q.dtype), p.to(q.dtype)
 
