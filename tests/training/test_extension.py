@@ -1,6 +1,7 @@
 """Trained rotations at longer contexts."""
 
 import math
+import pickle
 
 import pytest
 import torch
@@ -42,6 +43,7 @@ def test_extensions_change_long_texts_and_no_weight(name):
     )
     long = tokens(5 * TRAINED)
     assert (made(long) - model(long)).abs().max() > 1e-3
+    assert torch.equal(pickle.loads(pickle.dumps(made))(long), made(long))
 
 
 UNCHANGED = dict.fromkeys(("rope-dynamic-linear", "rope-dynamic-ntk", "rope-ssmax-dynamic-ntk"), TRAINED)

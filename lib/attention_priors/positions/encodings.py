@@ -180,18 +180,15 @@ def _rope_undivided(width: int, base: float) -> Undivided:
 
 # Extensions of RoPE by what their stretch asks for: nothing but the factor, the trained length, the current one.
 def _fixed(width: int, base: float, stretch: Callable, factor: float = FACTOR) -> ExtendedRotary:
-    return ExtendedRotary(rope(width, base), lambda spectrum, length, trained: stretch(spectrum, factor))
+    return ExtendedRotary(rope(width, base), partial(extensions.fixed, how=stretch, by=factor))
 
 
 def _from_length(width: int, base: float, stretch: Callable, factor: float = FACTOR) -> ExtendedRotary:
-    return ExtendedRotary(rope(width, base), lambda spectrum, length, trained: stretch(spectrum, factor, trained))
+    return ExtendedRotary(rope(width, base), partial(extensions.from_trained, how=stretch, by=factor))
 
 
 def _dynamic(width: int, base: float, stretch: Callable, **settings: float) -> ExtendedRotary:
-    def stretched(spectrum: Spectrum, length: int, trained: int) -> Spectrum:
-        return stretch(spectrum, length=length, trained=trained, **settings)
-
-    return ExtendedRotary(rope(width, base), stretched)
+    return ExtendedRotary(rope(width, base), partial(extensions.from_length, how=stretch, **settings))
 
 
 _PLAIN = [

@@ -16,6 +16,24 @@ from .rotary import DampedRotary, KeyAt, Keys, Queries, QueryAt, Rotation, Spect
 Stretch = Callable[[Spectrum, int, int], Spectrum]  # (spectrum, current length, trained length)
 
 
+# Functions below as a `Stretch`, by what they ask for: `functools.partial` of these can be pickled, a lambda cannot.
+def fixed(spectrum: Spectrum, length: int, trained: int, *, how: Callable[..., Spectrum], by: float) -> Spectrum:
+    """how(spectrum, by), whatever the lengths are."""
+    return how(spectrum, by)
+
+
+def from_trained(spectrum: Spectrum, length: int, trained: int, *, how: Callable[..., Spectrum], by: float) -> Spectrum:
+    """how(spectrum, by, trained)."""
+    return how(spectrum, by, trained)
+
+
+def from_length(
+    spectrum: Spectrum, length: int, trained: int, *, how: Callable[..., Spectrum], **settings: float
+) -> Spectrum:
+    """how(spectrum, length=length, trained=trained), with settings."""
+    return how(spectrum, length=length, trained=trained, **settings)
+
+
 def interpolate(spectrum: Spectrum, factor: float) -> Spectrum:
     """ω'_i = ω_i / factor: every position is divided by the factor (Chen et al. 2023, eq. 4).
 
