@@ -2,14 +2,24 @@
 
 import copy
 import math
+import pickle
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, PreTrainedModel
+from transformers import (
+    DynamicCache,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    PreTrainedModel,
+    StaticCache,
+)
 
 from attention_priors.integrations import extending
 from attention_priors.integrations.extending import Sight
@@ -29,13 +39,13 @@ SIZE = {
 TOKENS = torch.randint(64, (1, LONG), generator=torch.Generator().manual_seed(1))
 
 
-def llama(**changes: Any) -> PreTrainedModel:
+def llama(weight: float = 40, **changes: Any) -> PreTrainedModel:
     """A random one whose attention is far from uniform, so that what it sees matters."""
     torch.manual_seed(0)
     model = LlamaForCausalLM(LlamaConfig(**SIZE, **changes)).eval().double()
     for layer in model.model.layers:
-        layer.self_attn.q_proj.weight.data *= 40
-        layer.self_attn.k_proj.weight.data *= 40
+        layer.self_attn.q_proj.weight.data *= weight
+        layer.self_attn.k_proj.weight.data *= weight
     return model
 
 
@@ -103,28 +113,60 @@ def test_some_heads_see_less():
     assert (half - whole).abs().max() > 1e-3 and (half - logits(llama())).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda model: extending.window(model, 40, 3),
-        lambda model: extending.rerope(model, 30),
-        lambda model: extending.scalable_softmax(model),
-        lambda model: extending.yarn(model, 2),
-    ],
-)
+READINGS: dict[str, Callable[[PreTrainedModel], PreTrainedModel]] = {
+    "window": lambda model: extending.window(model, 40, 3),
+    "heads": lambda model: extending.window(model, 40, heads={0: [0, 3]}),
+    "rerope": lambda model: extending.rerope(model, 30),
+    "scalable softmax": extending.scalable_softmax,
+}
+ROTATIONS: dict[str, Callable[[PreTrainedModel], PreTrainedModel]] = {
+    name: partial(getattr(extending, name), **how)
+    for name, how in {
+        "interpolate": {"factor": 2},
+        "ntk": {"factor": 2},
+        "dynamic_ntk": {"factor": 2},
+        "yarn": {"factor": 2},
+        "llama3": {"factor": 2},
+        "rebase": {"factor": 2},
+        "p_rope": {"share": 0.5},
+    }.items()
+}
+reading = pytest.mark.parametrize("reading", READINGS)
+
+
+@pytest.mark.parametrize("static", [False, True])
+@pytest.mark.parametrize("change", [*READINGS, "yarn"])
 @torch.inference_mode()
-def test_a_cache_changes_nothing(change):
-    model = change(llama())
-    first = model(TOKENS[:, :90], use_cache=True)
-    steps = [first.logits[0]]
-    for at in range(90, 94):
-        steps.append(model(TOKENS[:, at : at + 1], past_key_values=first.past_key_values, use_cache=True).logits[0])
-    torch.testing.assert_close(torch.cat(steps), logits(model, TOKENS[:, :94]), atol=1e-6, rtol=0)
+def test_a_cache_changes_nothing(change, static):
+    """A static one has room for keys that are not there yet."""
+    model = (READINGS | ROTATIONS)[change](llama())
+    cache = StaticCache(model.config, max_cache_len=128) if static else DynamicCache(config=model.config)
+    steps = []
+    for start, stop in ((0, 90), (90, 91), (91, 92), (92, 100)):
+        steps.append(model(TOKENS[:, start:stop], past_key_values=cache, use_cache=True).logits[0])
+    torch.testing.assert_close(torch.cat(steps), logits(model, TOKENS[:, :100]), atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("change", READINGS | ROTATIONS)
+def test_a_changed_model_can_be_pickled(change):
+    model = (READINGS | ROTATIONS)[change](llama())
+    copied = pickle.loads(pickle.dumps(model))
+    assert torch.equal(logits(copied, TOKENS[:, :50]), logits(model, TOKENS[:, :50]))
+    torch.testing.assert_close(logits(extending.restore(copied), TOKENS[:, :50]), logits(llama(), TOKENS[:, :50]))
+
+
+@reading
+def test_autocast(reading):
+    model = READINGS[reading](llama(weight=1).float())
+    wanted = logits(model, TOKENS[:, :100])
+    with torch.autocast("cpu", torch.bfloat16):
+        assert (logits(model, TOKENS[:, :100]).float() - wanted).std() < 0.1 * wanted.std()
 
 
 def attention_of(model: PreTrainedModel, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     attention = model.model.layers[0].self_attn
-    return extending._attend(attention, q, k, v, None, scaling=None)[0].transpose(1, 2)
+    mask = extending._keys(len(q), q.shape[2], k.shape[2])
+    return extending._attend(attention, q, k, v, mask, scaling=None)[0].transpose(1, 2)
 
 
 def test_rerope_is_its_definition():
@@ -179,8 +221,28 @@ test_one_line_for_bad_input = refused(
 )
 
 
-def test_padding_is_refused():
-    mask = torch.ones(1, 20, dtype=torch.long)
-    mask[0, 0] = 0
-    with pytest.raises(ValueError, match="without padding"):
-        extending.window(llama(), 5)(TOKENS[:, :20], attention_mask=mask)
+PADDED = torch.ones(1, 20, dtype=torch.long)
+PADDED[0, 0] = 0
+NOT_READ: dict[str, tuple[dict[str, Any], str]] = {
+    "padding": ({"attention_mask": PADDED}, "one text a row, without padding; give one text at a time"),
+    "packed": ({"position_ids": torch.arange(20)[None] % 12}, "got position_ids that restart; give one text"),
+    "a mask": ({"attention_mask": torch.ones(1, 1, 20, 20).bool()}, r"of shape \[1, 1, 20, 20\]; leave it out"),
+    "weights": ({"output_attentions": True}, "output_attentions = True, .* leave it out"),
+}
+
+
+@pytest.mark.parametrize("use_cache", [False, True])
+@pytest.mark.parametrize("what", NOT_READ)
+@reading
+def test_what_no_reading_serves_is_refused(reading, what, use_cache):
+    given, said = NOT_READ[what]
+    with pytest.raises(ValueError, match=said):
+        READINGS[reading](llama())(TOKENS[:, :20], use_cache=use_cache, **given)
+
+
+@reading
+def test_dropout_is_refused(reading):
+    model = READINGS[reading](llama(attention_dropout=0.5))
+    assert logits(model, TOKENS[:, :20]).isfinite().all(), "none outside of training"
+    with pytest.raises(ValueError, match=r"attention_dropout = 0.5, .* set it to 0"):
+        model.train()(TOKENS[:, :20])

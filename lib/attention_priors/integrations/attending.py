@@ -156,8 +156,7 @@ def attend(
         )
     if unknown := [name for name in ("softcap", "s_aux") if how.get(name) is not None]:
         raise ValueError(f"the model's attention has {unknown[0]}, which a prior does not; take a model without")
-    if dropout:
-        raise ValueError(f"attention_dropout = {dropout}, but weights are never formed here; set it to 0")
+    check_dropout(dropout)
     dtype, width = value.dtype, query.shape[-1]
     query, key = query.to(dtype), key.to(dtype)  # under autocast, rotations leave them in single precision
     if scaling is not None and scaling != width**-0.5:
@@ -170,6 +169,12 @@ def attend(
             mixed, p = _written_out(own, query, key, value, attention_mask, getattr(module, "is_causal", True))
         return mixed.transpose(1, 2), p if output_attentions else None
     return _by_op(own, query, key, value, _seen(attention_mask)).transpose(1, 2), None
+
+
+def check_dropout(dropout: float) -> None:
+    """ValueError unless it is 0."""
+    if dropout:
+        raise ValueError(f"attention_dropout = {dropout}, but weights are never formed here; set it to 0")
 
 
 def _seen(mask: Tensor) -> Seen:

@@ -4,10 +4,11 @@
     model = window(restore(model), 4096, sinks=4)
     model.generate(...)
 
-Each changes the model in place and returns it; `restore` gives back what was there. Rotations replace the module that
-computes angles, so that every attention of transformers works with them. Windows, ReRoPE and scalable softmax are an
-attention of their own, by blocks of queries: memory grows with the length, and keys that no query of a block sees cost
-nothing. Texts must not be padded there.
+Each changes the model in place and returns it; `restore` gives back what was there. `save_pretrained` writes the plain
+model: call the function again after `from_pretrained`. Rotations replace the module that computes angles, so that every
+attention of transformers works with them. Windows, ReRoPE and scalable softmax are an attention of their own, by blocks
+of queries: memory grows with the length, and keys that no query of a block sees cost nothing. There a row is one text,
+without padding, and weights are never formed: no dropout, no `output_attentions`.
 """
 
 from __future__ import annotations
@@ -28,12 +29,14 @@ from transformers.masking_utils import AttentionMaskInterface
 from ..positions import extensions
 from ..positions.extensions import Stretch
 from ..positions.rotary import Rotary, Spectrum, rope
+from .attending import check_dropout
 from .transformers import Unturned
 
 NAME = "attention_priors_extended"
 PLACE, BEFORE = "attention_priors_reading", "attention_priors_before"  # attributes of a layer's attention, of a model
 FAMILIES = ("llama", "qwen2", "qwen3", "mistral")  # model_type of the configuration
 BLOCK = 512  # queries at once
+ONE_TEXT = "windows, ReRoPE and scalable softmax read one text a row"
 
 Heads = Mapping[int, Iterable[int]]  # by layer
 
@@ -86,12 +89,12 @@ class Reading:
 
 def interpolate(model: PreTrainedModel, factor: float) -> PreTrainedModel:
     """Positions divided by `factor` (position interpolation, Chen et al. 2023): transformers' "linear"."""
-    return stretch(model, lambda spectrum, length, trained: extensions.interpolate(spectrum, factor))
+    return stretch(model, partial(extensions.fixed, how=extensions.interpolate, by=factor))
 
 
 def ntk(model: PreTrainedModel, factor: float) -> PreTrainedModel:
     """base factor^(d/(d-2)) in place of the base (NTK-aware scaling, bloc97 2023)."""
-    return stretch(model, lambda spectrum, length, trained: extensions.ntk(spectrum, factor))
+    return stretch(model, partial(extensions.fixed, how=extensions.ntk, by=factor))
 
 
 def dynamic_ntk(model: PreTrainedModel, factor: float = 1.0, trained: int | None = None) -> PreTrainedModel:
@@ -100,24 +103,22 @@ def dynamic_ntk(model: PreTrainedModel, factor: float = 1.0, trained: int | None
     The length is that of the call. Decoding with a cache is therefore another model than one pass over the whole text:
     cached keys were rotated, and the states of all layers but the first were made, under earlier factors.
     """
-    return stretch(
-        model, lambda spectrum, length, known: extensions.dynamic_ntk(spectrum, factor, length, known), trained
-    )
+    return stretch(model, partial(extensions.from_length, how=extensions.dynamic_ntk, factor=factor), trained)
 
 
 def yarn(model: PreTrainedModel, factor: float) -> PreTrainedModel:
     """YaRN (Peng et al. 2023): slow planes interpolated, fast ones kept, logits sharper by (0.1 ln factor + 1)²."""
-    return stretch(model, lambda spectrum, length, trained: extensions.yarn(spectrum, factor, trained))
+    return stretch(model, partial(extensions.from_trained, how=extensions.yarn, by=factor))
 
 
 def llama3(model: PreTrainedModel, factor: float) -> PreTrainedModel:
     """The scaling of Llama 3.1: planes that turn less than once are interpolated, those that do four times kept."""
-    return stretch(model, lambda spectrum, length, trained: extensions.llama3(spectrum, factor, trained))
+    return stretch(model, partial(extensions.from_trained, how=extensions.llama3, by=factor))
 
 
 def rebase(model: PreTrainedModel, factor: float) -> PreTrainedModel:
     """`factor` times the base (Code Llama, Rozière et al. 2023)."""
-    return stretch(model, lambda spectrum, length, trained: extensions.rebase(spectrum, factor))
+    return stretch(model, partial(extensions.fixed, how=extensions.rebase, by=factor))
 
 
 def p_rope(model: PreTrainedModel, share: float) -> PreTrainedModel:
@@ -125,7 +126,7 @@ def p_rope(model: PreTrainedModel, share: float) -> PreTrainedModel:
 
     ValueError for a share outside of (0, 1].
     """
-    return stretch(model, lambda spectrum, length, trained: extensions.p_rope(spectrum, share))
+    return stretch(model, partial(extensions.fixed, how=extensions.p_rope, by=share))
 
 
 def rerope(model: PreTrainedModel, within: int) -> PreTrainedModel:
@@ -255,12 +256,24 @@ def _read(model: PreTrainedModel, **changes: Any) -> PreTrainedModel:
     return model
 
 
-def _no_mask(
-    batch_size: int, q_length: int, kv_length: int, *more: Any, attention_mask: Tensor | None = None, **how: Any
-) -> None:
-    """What is visible is known to `Reading`. ValueError for a text that is padded."""
+def _keys(
+    batch_size: int,
+    q_length: int,
+    kv_length: int,
+    q_offset: int | Tensor = 0,
+    kv_offset: int = 0,
+    *more: Any,
+    attention_mask: Tensor | None = None,
+    device: torch.device | str = "cpu",
+    **how: Any,
+) -> Float[Tensor, "1 1 0 keys"]:
+    """No mask, since `Reading` knows what is visible. Its shape says how many keys there are: a static cache pads them.
+
+    ValueError for a text that is padded.
+    """
     if attention_mask is not None and not bool(attention_mask.all()):
-        raise ValueError("windows, ReRoPE and scalable softmax read texts without padding; give one text at a time")
+        raise ValueError(f"{ONE_TEXT}, without padding; give one text at a time")
+    return torch.empty(1, 1, 0, q_offset + q_length - kv_offset, device=device)
 
 
 def _attend(
@@ -268,14 +281,26 @@ def _attend(
     query: Float[Tensor, "batch heads queries width"],
     key: Float[Tensor, "batch kv_heads keys width"],
     value: Float[Tensor, "batch kv_heads keys width"],
-    attention_mask: None,
+    attention_mask: Float[Tensor, "1 1 0 keys"],
     scaling: float | None = None,
+    dropout: float = 0.0,
+    output_attentions: bool = False,
+    position_ids: Int[Tensor, "rows queries"] | None = None,
     **how: Any,
 ) -> tuple[Float[Tensor, "batch queries heads width"], None]:
-    """The registered function; queries are the last keys."""
+    """The registered function; queries are the last of the keys that `_keys` counts."""
     reading: Reading = getattr(module, PLACE)
-    heads, keys, queries = query.shape[1], key.shape[2], query.shape[2]
-    key, value = (x.repeat_interleave(heads // x.shape[1], 1) for x in (key, value))
+    check_dropout(dropout)
+    if output_attentions:
+        raise ValueError("output_attentions = True, but weights are never formed here; leave it out")
+    if attention_mask.shape[2]:
+        raise ValueError(f"{ONE_TEXT}; got an attention_mask of shape {list(attention_mask.shape)}; leave it out")
+    # A look waits for the device, so that one layer looks for all of them; compiled code cannot look.
+    looks = position_ids is not None and module.layer_idx == 0 and not torch.compiler.is_compiling()
+    if looks and bool((position_ids.diff() != 1).any()):
+        raise ValueError(f"{ONE_TEXT}; got position_ids that restart; give one text at a time")
+    heads, keys, queries = query.shape[1], attention_mask.shape[3], query.shape[2]
+    key, value = (x[:, :, :keys].repeat_interleave(heads // x.shape[1], 1) for x in (key, value))
     query = query * (query.shape[-1] ** -0.5 if scaling is None else scaling)
     if reading.scaled is not None:
         seen = torch.arange(keys - queries + 1, keys + 1, device=query.device)
@@ -286,11 +311,12 @@ def _attend(
         return _by_blocks(query, key, value, reading.sight).transpose(1, 2), None
     limited = list(reading.heads)
     free = [head for head in range(heads) if head not in reading.heads]
-    out = torch.empty_like(query)
-    for some, sight in ((limited, reading.sight), (free, Sight())):
-        if some:
-            out[:, some] = _by_blocks(query[:, some], key[:, some], value[:, some], sight)
-    return out.transpose(1, 2), None
+    parts = [
+        _by_blocks(query[:, some], key[:, some], value[:, some], sight)
+        for some, sight in ((limited, reading.sight), (free, Sight()))
+        if some
+    ]
+    return torch.cat(parts, 1)[:, torch.tensor(limited + free).argsort()].transpose(1, 2), None
 
 
 def _by_blocks(q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
@@ -333,4 +359,4 @@ def _rectified(q: Tensor, k: Tensor, v: Tensor, reading: Reading) -> Tensor:
 
 
 AttentionInterface.register(NAME, _attend)
-AttentionMaskInterface.register(NAME, _no_mask)
+AttentionMaskInterface.register(NAME, _keys)

@@ -45,7 +45,7 @@ from transformers import (
 )
 
 from ..positions.encodings import ENCODINGS, Encoding
-from .attending import NAME, PLACE, Positions
+from .attending import NAME, PLACE, Positions, check_dropout
 
 __all__ = ["MODELS", "add_prior", "available", "prior_parameters"]
 
@@ -268,10 +268,7 @@ def _check(config: PreTrainedConfig) -> None:
             f"encoding {row.name!r} gives a prior of {prior.heads} heads, but the model has {heads}; its "
             "factory is called with the number of heads and must keep to it"
         )
-    if config.attention_dropout:
-        raise ValueError(
-            f"attention_dropout = {config.attention_dropout}, but weights are never formed here; set it to 0"
-        )
+    check_dropout(config.attention_dropout)
     window = getattr(config, "sliding_window", None)
     if window and prior.split()[1]:
         raise ValueError(
