@@ -120,7 +120,7 @@ def test_what_the_core_lacks_is_one_line_with_the_remedy(empty: Path, tmp_path: 
     encodings, model, path, name = done.stdout.splitlines()
     assert int(encodings) > 50, "the table of encodings opens"
     for said in (model, path):
-        assert said.endswith("which is not there: pip install 'attention-priors[models]'")
+        assert said.endswith("which is not there; in a clone, pip install '.[models]'")
     assert "set ATTENTION_PRIORS_MODELS to its results/models" in name
 
 

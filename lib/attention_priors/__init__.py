@@ -27,6 +27,6 @@ def load(name: str, device: str = "cpu") -> Transformer:
         from .training.runs import load as opened
     except ModuleNotFoundError as error:
         raise ImportError(
-            f"a trained model needs {error.name}, which is not there: pip install 'attention-priors[models]'"
+            f"a trained model needs {error.name}, which is not there; in a clone, pip install '.[models]'"
         ) from None
     return opened(name, device)

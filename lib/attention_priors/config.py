@@ -12,7 +12,7 @@ try:
     from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        f"models and their settings need {error.name}, which is not there: pip install 'attention-priors[models]'",
+        f"models and their settings need {error.name}, which is not there; in a clone, pip install '.[models]'",
         name=error.name,
     ) from None
 

@@ -28,6 +28,25 @@ def test_the_code_runs(tmp_path):
     assert done.returncode == 0, done.stderr[-2000:]
 
 
+@pytest.mark.parametrize("backend", ["reference", "auto"])
+def test_the_reference_alone_has_second_derivatives_and_transforms(backend):
+    q, prior = torch.randn(1, HEADS, 5, 4, requires_grad=True), GeneralizedGaussian.laplace(HEADS)
+
+    def total(x: Tensor) -> Tensor:
+        return attention(x, q.detach(), q.detach(), prior=prior, backend=backend).pow(2).sum()
+
+    def second() -> Tensor:
+        (slope,) = torch.autograd.grad(total(q), q, create_graph=True)
+        return torch.autograd.grad(slope.pow(2).sum(), q)[0]
+
+    for call in (second, lambda: torch.func.grad(total)(q), lambda: torch.vmap(total)(q[None])):
+        if backend == "reference":
+            assert call().isfinite().all()
+        else:
+            with pytest.raises((RuntimeError, ValueError)):
+                call()
+
+
 def results(dtype: torch.dtype, mask: bool = False) -> list[Tensor]:
     """The output, and the gradients of q, k, v, θ_α and θ_β, for inputs that bfloat16 has."""
     draw = torch.Generator().manual_seed(0)

@@ -1,16 +1,16 @@
 """What cannot be added or called: one line that names the value and the remedy, and a model that is as it was."""
 
+import importlib
 import inspect
-import runpy
 import sys
 
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, BertConfig, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaModel
 
-from attention_priors import parallel
+from attention_priors import integrations, parallel
 from attention_priors.integrations import attending
-from attention_priors.integrations.transformers import MODELS, PriorLlamaConfig, add_prior
+from attention_priors.integrations.transformers import MODELS, PriorLlamaConfig, Settings, add_prior
 from attention_priors.positions.encodings import ENCODINGS, Encoding
 from attention_priors.positions.priors import GeneralizedGaussian, Uniform
 from refusals import refused
@@ -75,7 +75,13 @@ test_one_line = refused(
     (lambda: add_prior(plain(), "rope-bam"), "'rope-bam' is more than a prior", "rope=True"),
     (lambda: add_prior(plain(), "half-rope-window-bam"), "is more than a prior", "rope=True"),
     (lambda: add_prior(plain(), "goat-composite"), "is more than a prior", "rope=True"),
-    (lambda: add_prior(plain(), "bamm"), "'bamm' is not registered; nearest is 'bam'", "ENCODINGS['bamm'] = "),
+    (lambda: add_prior(plain(), "bamm"), r"'bamm' is not registered \(nearest: bam\)", "ENCODINGS['bamm'] = "),
+    (lambda: add_prior(plain(), "BAM"), r"'BAM' is not registered \(nearest: bam\)", "give a name of available()"),
+    (
+        lambda: add_prior(plain(), GeneralizedGaussian.uniform(4)),
+        "a GeneralizedGaussian, but each layer",
+        "give a name",
+    ),
     (lambda: add_prior(plain(), MINE), "'mine' is not registered", "ENCODINGS['mine'] = Encoding(...)"),
     (lambda: add_prior(plain(), Encoding("bam", "Mine", prior=Uniform)), "'bam' is not registered", "ENCODINGS['bam']"),
     (lambda: AutoModelForCausalLM.from_config(config(attention_prior="mine")), "'mine'", "before from_pretrained"),
@@ -107,8 +113,8 @@ def test_a_model_that_is_refused_is_as_it_was():
 
 def test_without_transformers(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(ImportError, match=r"pip install 'attention-priors\[transformers\]'"):
-        runpy.run_module("attention_priors.integrations.transformers")
+    with pytest.raises(ImportError, match=r"in a clone, pip install '\.\[transformers\]'"):
+        importlib.reload(integrations)
 
 
 def test_what_is_registered_has_the_arguments_of_transformers():
@@ -124,3 +130,10 @@ def test_what_is_registered_has_the_arguments_of_transformers():
         "MistralForCausalLM",
         "GPTNeoXForCausalLM",
     }
+
+
+@pytest.mark.parametrize("made", MODELS, ids=lambda made: made.__name__)
+def test_help_says_what_the_classes_add(made):
+    assert made.plain.__name__ in made.__doc__ and "logits [batch, length, vocabulary]" in made.__doc__
+    said = made.config_class.__doc__
+    assert all(name in said for name in (made.plain_config.__name__, *Settings.__annotations__))

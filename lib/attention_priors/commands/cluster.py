@@ -34,7 +34,7 @@ def train(address: str, profile: config.Profile, only: Iterable[str]) -> str:
         from ..publish.cluster.dispatch import dispatch
     except ModuleNotFoundError as error:
         raise ValueError(
-            f"CLUSTER needs {error.name}, which is not there: pip install 'attention-priors[cluster]', or "
+            f"CLUSTER needs {error.name}, which is not there; in a clone, pip install '.[cluster]', or "
             "leave CLUSTER out"
         ) from None
     runtime.say(f"[cluster] profile {profile.name}: looking for what the store lacks")

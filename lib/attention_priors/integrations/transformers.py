@@ -12,20 +12,11 @@ documents, windows, caches, `generate`, grouped queries and gradient checkpointi
 from __future__ import annotations
 
 import copy
-import difflib
 from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-
-if find_spec("transformers") is None:
-    raise ImportError(
-        "attention_priors.integrations.transformers needs the package transformers; install it with "
-        "pip install 'attention-priors[transformers]'"
-    )
-
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -45,6 +36,7 @@ from transformers import (
 )
 
 from ..positions.encodings import ENCODINGS, Encoding
+from ..store.registry import nearest
 from .attending import NAME, PLACE, Positions, check_dropout
 
 __all__ = ["MODELS", "add_prior", "available", "prior_parameters"]
@@ -222,6 +214,17 @@ MODELS = (
     PriorGPTNeoXForCausalLM,
 )
 for _model in MODELS:
+    _model.__doc__ = f"""{_model.plain.__name__} with a prior in the attention of every layer: what `add_prior` makes.
+
+    Tokens [batch, length] -> logits [batch, length, vocabulary]; a layer's weights are p_ij ∝ exp(<q_i, k_j> / sqrt(d))
+    π(i, j). Each attention holds its prior as `{PLACE}`: the row `config.attention_prior` of ENCODINGS, whose class
+    names the source.
+    """
+    _model.config_class.__doc__ = f"""{_model.plain_config.__name__} of a model with a prior: see `add_prior`.
+
+    attention_prior: the name of a row of ENCODINGS. attention_prior_heads: the prior's heads, as num_attention_heads.
+    attention_prior_rope: whether queries and keys are rotated beside it.
+    """
     AutoConfig.register(_model.config_class.model_type, _model.config_class)
     AutoModelForCausalLM.register(_model.config_class, _model)
 
@@ -232,12 +235,18 @@ def _is_prior(row: Encoding) -> bool:
 
 def _registered(encoding: str | Encoding) -> str:
     """The name under which `from_pretrained` will find the encoding; ValueError without one, or without a prior."""
-    name = encoding.name if isinstance(encoding, Encoding) else str(encoding)
-    if name not in ENCODINGS or (isinstance(encoding, Encoding) and ENCODINGS[name] != encoding):
-        near = difflib.get_close_matches(name, available(), n=1, cutoff=0.6)
+    if not isinstance(encoding, (str, Encoding)):
         raise ValueError(
-            f"encoding {name!r} is not registered{f'; nearest is {near[0]!r}' if near else ''}; set "
-            f"ENCODINGS[{name!r}] = Encoding(...) first, also before from_pretrained"
+            f"encoding is a {type(encoding).__name__}, but each layer makes a prior of its own: give a name such as "
+            "'bam', or register ENCODINGS['mine'] = Encoding('mine', 'Mine', prior=...), a function of the number of "
+            "heads, and give 'mine'"
+        )
+    name = encoding if isinstance(encoding, str) else encoding.name
+    if name not in ENCODINGS or encoding not in (name, ENCODINGS[name]):
+        near = nearest(name, available()) if isinstance(encoding, str) else ""
+        raise ValueError(
+            f"encoding {name!r} is not registered{near}; give a name of available(), or set ENCODINGS[{name!r}] = "
+            "Encoding(...) first, also before from_pretrained"
         )
     row = ENCODINGS[name]
     if not _is_prior(row):

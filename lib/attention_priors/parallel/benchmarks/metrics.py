@@ -160,5 +160,5 @@ def _needed(module: str) -> Any:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise ValueError(
-            f"this score needs {error.name}, which is not there: pip install 'attention-priors[benchmarks]'"
+            f"this score needs {error.name}, which is not there; in a clone, pip install '.[benchmarks]'"
         ) from None
