@@ -83,6 +83,28 @@ def test_the_module_is_the_formula():
     torch.testing.assert_close(module(x), expected, rtol=0, atol=1e-6)
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("autocast", [True, False])
+def test_half_precision_rounds_content_and_no_position(autocast):
+    """At 1,000 keys a bfloat16 sink of -500 is known to 2, and every weight to a factor of e^2."""
+    torch.manual_seed(0)
+    module, x = GoatAttention(48, HEADS), torch.randn(1, 1000, 48)
+    module.prior.factors[1].slopes.copy_(torch.tensor([0.5, 0.0625]))
+    exact = module(x)
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        found = module(x) if autocast else module.bfloat16()(x.bfloat16())
+    assert found.dtype == torch.bfloat16
+    assert (found - exact).abs().max() < 0.02 * exact.abs().max()
+
+
+@torch.no_grad()
+def test_autocast_rounds_nothing():
+    (q, k, v), prior = inputs("goat-seeded", 300, 300, torch.float32)
+    plain = attention(q, k, v, prior=prior, backend="composite")
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(attention(q, k, v, prior=prior, backend="composite"), plain)
+
+
 @pytest.mark.parametrize("learning", [False, True])
 def test_nothing_of_queries_times_keys_is_made(learning):
     """Twice the length makes the largest tensor twice as large; the reference's is four times as large."""

@@ -67,6 +67,26 @@ def test_auto_is_the_fast_path():
     assert torch.equal(attention(q, k, v, prior=learned()), attention(q, k, v, prior=learned(), backend="sdpa"))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("length", [20, 400])  # one block of backend "sdpa", and several
+@pytest.mark.parametrize("slopes", [None, [1.0, 0.5]])
+@pytest.mark.parametrize("backend", [*HERE, "backward inside"])
+def test_autocast_rounds_nothing(backend, slopes, length, dtype):
+    """Under it a bias of -257 would become -256. Also where the backward pass of "sdpa" runs inside it."""
+    inside, backend = backend == "backward inside", backend.replace("backward inside", "sdpa")
+    learns = backend != "sdpa_skip"
+    q, k, v = (drawn(1, 2, length, 8, seed=s).to(dtype).requires_grad_(learns) for s in range(3))
+    prior = None if slopes is None else Laplace(slopes, trainable=learns)
+    leaves, found = [q, k, v, *([] if prior is None else prior.parameters())], []
+    for enabled in (False, True):
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            out = attention(q, k, v, prior=prior, backend=backend)
+            total = out.sin().sum()
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled and inside):
+            found.append([out, *(torch.autograd.grad(total, leaves) if learns else ())])
+    assert all(torch.equal(cast, plain) for plain, cast in zip(*found, strict=True))
+
+
 @torch.no_grad()
 def test_positions_that_are_given_make_the_lags():
     q, k, v, scale = (

@@ -11,6 +11,7 @@ from ..positions.composite import MODES, coordinates, rank, uniform
 from ..positions.finite_rank import extend
 from ..positions.priors import Prior
 from .inputs import for_all_heads
+from .precision import no_autocast
 from .visible import Visible
 
 
@@ -53,21 +54,21 @@ def composite(
             "windows, documents and part of the queries"
         )
     dtype = torch.promote_types(q.dtype, torch.float32)
-    q, k, v, before = q.to(dtype), k.to(dtype), v.to(dtype), q.dtype
-    device = q.device
-    phi, psi = coordinates(
-        prior, torch.arange(offset, offset + queries, device=device), torch.arange(keys, device=device)
-    )
-    phi, psi = phi.to(dtype)[None] * width**0.5, psi.to(dtype)[None]
-    content = q[..., :-places]
-    if logit_scale is not None:
-        content = content * logit_scale[..., None].to(dtype)
-    if prior_scale is not None:
-        phi = phi * prior_scale[..., None].to(dtype)
-    k, v = for_all_heads(q, k, v)  # heads that share a key have priors of their own
-    q = torch.cat([content, phi.expand(len(q), -1, -1, -1)], -1)
-    k = torch.cat([k[..., :-places], psi.expand(len(k), -1, -1, -1)], -1)
-    with torch.autocast(device.type, enabled=False):
+    with no_autocast(q):
+        q, k, v, before = q.to(dtype), k.to(dtype), v.to(dtype), q.dtype
+        device = q.device
+        phi, psi = coordinates(
+            prior, torch.arange(offset, offset + queries, device=device), torch.arange(keys, device=device)
+        )
+        phi, psi = phi.to(dtype)[None] * width**0.5, psi.to(dtype)[None]
+        content = q[..., :-places]
+        if logit_scale is not None:
+            content = content * logit_scale[..., None].to(dtype)
+        if prior_scale is not None:
+            phi = phi * prior_scale[..., None].to(dtype)
+        k, v = for_all_heads(q, k, v)  # heads that share a key have priors of their own
+        q = torch.cat([content, phi.expand(len(q), -1, -1, -1)], -1)
+        k = torch.cat([k[..., :-places], psi.expand(len(k), -1, -1, -1)], -1)
         return F.scaled_dot_product_attention(q, k, v, is_causal=causal).to(before)
 
 
@@ -96,9 +97,9 @@ class GoatAttention(nn.Module):
         if x.ndim != 3 or x.shape[-1] != self.query.in_features:
             raise ValueError(f"x has shape {list(x.shape)}, but [batch, length, {self.query.in_features}] is needed")
         q, k, v = (f(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for f in (self.query, self.key, self.value))
-        dtype, before = torch.promote_types(q.dtype, torch.float32), q.dtype  # bfloat16 rounds u(j) = s j to nothing
-        places = torch.arange(x.shape[1], device=x.device)
-        with torch.autocast("cpu" if x.is_meta else x.device.type, enabled=False):  # meta has none
+        places, before = torch.arange(x.shape[1], device=x.device), v.dtype
+        dtype = torch.promote_types(before, torch.float32)  # bfloat16 rounds u(j) = s j to nothing
+        with no_autocast(x):
             q, k = extend(q.to(dtype), k.to(dtype), *coordinates(self.prior, places, places))
-            out = F.scaled_dot_product_attention(q, k, v.to(dtype), is_causal=True).to(before)
-        return self.output(out.transpose(1, 2).flatten(2))
+            mixed = F.scaled_dot_product_attention(q, k, v.to(dtype), is_causal=True).to(before)
+        return self.output(mixed.transpose(1, 2).flatten(2))

@@ -7,7 +7,6 @@ head has for itself, is summed in the kernel against the table's derivatives.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -18,6 +17,7 @@ from .decode import fits, fused_decode, run_decode
 from .inputs import check_rows, check_tensors
 from .kernels import INTERPRETED
 from .launch import fused_forward, run_forward
+from .precision import no_autocast
 from .skipping import first_needed
 from .tables import MOST_PARAMETERS, Tables, in_base_2, of_prior, settled
 from .tiles import DTYPES, padded
@@ -48,9 +48,7 @@ def fused(
         return table_attention(q, k, v, tolerance=tolerance, **given)
     lowest = 0 if visible is None or visible.sees_no_future(offset) else offset - keys + 1
     _check(q, tolerance)
-    # Autocast would round lags to half precision, where 256 and 257 are one number.
-    rounds = torch.is_autocast_enabled(q.device.type)
-    with torch.autocast(q.device.type, enabled=False) if rounds else nullcontext():
+    with no_autocast(q):
         if tolerance:
             lags = torch.arange(lowest, offset + queries, device=q.device)
             rows = {"table": prior.table(lags), "of_keys": prior.of_keys(torch.arange(keys, device=q.device), keys)}

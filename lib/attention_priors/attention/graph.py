@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .precision import no_autocast
 from .sdpa import Blocks, Call, attend, gradients
 
 
@@ -67,12 +68,13 @@ def block_gradients(
     """Gradients of q, k, v, table and scale, empty where `needs` does not ask for the last two."""
     call = Call.of(q, k, v, table, scale, first, last, True)
     weights = None
-    if call.q.dtype != out.dtype:  # what the forward pass computed in float64 was rounded on its way here
-        out, weights, lse = attend(call, learning=True)
-    elif call.blocks.whole():
-        [[block]] = call.blocks.spans
-        weights = p[..., : block.right - block.left].contiguous()
-    grads = gradients(d_out.to(out.dtype), call, out, weights, lse, needs)
+    with no_autocast(d_out):
+        if call.q.dtype != out.dtype:  # what the forward pass computed in float64 was rounded on its way here
+            out, weights, lse = attend(call, learning=True)
+        elif call.blocks.whole():
+            [[block]] = call.blocks.spans
+            weights = p[..., : block.right - block.left].contiguous()
+        grads = gradients(d_out.to(out.dtype), call, out, weights, lse, needs)
     inputs = (q, k, v, table, scale)
     return tuple(q.new_empty(0) if g is None else g.to(x.dtype) for g, x in zip(grads, inputs, strict=True))
 

@@ -1,4 +1,4 @@
-"""In how many digits backend "sdpa" computes: its scores, and rows whose log-priors are all large.
+"""In how many digits attention computes: never in fewer than it is given, and more where log-priors are all large.
 
 `table` and `scale` are those of `sdpa`: entry i + j' of the table belongs to query i and key j' counted from the last,
 and query i sees the keys first_i <= j' <= last_i.
@@ -6,10 +6,18 @@ and query i sees the keys first_i <= j' <= last_i.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 import torch
 from torch import Tensor
 
 from ..positions.priors import FAR
+
+
+def no_autocast(x: Tensor) -> AbstractContextManager[None]:
+    """Off where `x` is: autocast rounds scores and lags to half precision, where 256 and 257 are one number."""
+    on = not x.is_meta and torch.is_autocast_enabled(x.device.type)
+    return torch.autocast(x.device.type, enabled=False) if on else nullcontext()
 
 
 def scaled(q: Tensor, logit_scale: Tensor | None) -> Tensor:

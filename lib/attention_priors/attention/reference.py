@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ..positions.pairs import PairBias, Pairs
 from ..positions.priors import FAR, Prior
+from .precision import no_autocast
 from .visible import Visible
 
 
@@ -27,30 +28,32 @@ def weights(
 
     With `pairs` their bias is added, and their sink to what the weights are divided by.
     """
-    mask = visible.dense(k.shape[2])
-    mask = mask[:, None] if mask.ndim == 3 else mask
-    dtype = torch.promote_types(q.dtype, torch.float32)
-    q, k = q.to(dtype), k.to(dtype).repeat_interleave(q.shape[1] // k.shape[1], dim=1)
-    logits = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
-    if logit_scale is not None:
-        logits = logits * logit_scale[..., None].to(logits)
-    sink = None
-    if pairs is not None:
-        bias, sink = pairs(Pairs(q, logits, mask, q_positions, k_positions))
-        logits = logits + bias
-    if prior is not None:
-        log_prior = _near(_log_prior(prior, q_positions, k_positions), mask).to(logits)
-        logits = logits + (log_prior if prior_scale is None else log_prior * prior_scale[..., None].to(logits))
-    logits = logits.masked_fill(~mask, -torch.inf)
-    if sink is None:
-        return logits.softmax(-1)
-    return torch.cat([logits, sink[..., None]], -1).softmax(-1)[..., :-1]
+    with no_autocast(q):
+        mask = visible.dense(k.shape[2])
+        mask = mask[:, None] if mask.ndim == 3 else mask
+        dtype = torch.promote_types(q.dtype, torch.float32)
+        q, k = q.to(dtype), k.to(dtype).repeat_interleave(q.shape[1] // k.shape[1], dim=1)
+        logits = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+        if logit_scale is not None:
+            logits = logits * logit_scale[..., None].to(logits)
+        sink = None
+        if pairs is not None:
+            bias, sink = pairs(Pairs(q, logits, mask, q_positions, k_positions))
+            logits = logits + bias
+        if prior is not None:
+            log_prior = _near(_log_prior(prior, q_positions, k_positions), mask).to(logits)
+            logits = logits + (log_prior if prior_scale is None else log_prior * prior_scale[..., None].to(logits))
+        logits = logits.masked_fill(~mask, -torch.inf)
+        if sink is None:
+            return logits.softmax(-1)
+        return torch.cat([logits, sink[..., None]], -1).softmax(-1)[..., :-1]
 
 
 def reference(q: Tensor, k: Tensor, v: Tensor, **arguments: object) -> Tensor:
     """Σ_j p_ij v_j: [batch, heads, queries, width]."""
     p = weights(q, k, **arguments)
-    return (p @ v.to(p.dtype).repeat_interleave(q.shape[1] // v.shape[1], dim=1)).to(q.dtype)
+    with no_autocast(q):
+        return (p @ v.to(p.dtype).repeat_interleave(q.shape[1] // v.shape[1], dim=1)).to(q.dtype)
 
 
 def _log_prior(prior: Prior, q_positions: Tensor, k_positions: Tensor) -> Float[Tensor, "heads rows keys"]:

@@ -21,7 +21,7 @@ from torch.autograd.function import once_differentiable
 
 from ..positions.priors import Prior
 from .inputs import for_all_heads
-from .precision import far_alone, prepared, scaled
+from .precision import far_alone, no_autocast, prepared, scaled
 from .visible import Visible
 
 BLOCK_QUERIES, BLOCK_KEYS = 128, 512
@@ -45,16 +45,15 @@ def sdpa(
     queries, keys, dtype, width = q.shape[2], k.shape[2], q.dtype, q.shape[3]
     k, v = for_all_heads(q, k, v)
     q = scaled(q, logit_scale)
-    if prior is None and queries == keys and visible.plainly_causal():
-        if q.dtype == dtype:
-            return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0)
-        # In half precision 1/sqrt(d) comes later, where torch has more digits: q d^0.5 rounds as q does.
-        q = (q * width**0.5).to(dtype)
-        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
-    table = None if prior is None else table_of(prior, queries, keys, offset, visible)
-    scale = None if table is None else prior_scale
-    # Autocast would round the biases of a block to half precision, where lags of 256 and 257 are one number.
-    with torch.autocast(q.device.type, enabled=False):
+    with no_autocast(q):
+        if prior is None and queries == keys and visible.plainly_causal():
+            if q.dtype == dtype:
+                return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0)
+            # In half precision 1/sqrt(d) comes later, where torch has more digits: q d^0.5 rounds as q does.
+            q = (q * width**0.5).to(dtype)
+            return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        table = None if prior is None else table_of(prior, queries, keys, offset, visible)
+        scale = None if table is None else prior_scale
         if prior is not None:
             q, k, v = with_key_prior(q, k, v, prior, prior_scale)
         learning = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v, table, scale) if x is not None)
@@ -232,7 +231,8 @@ class BlockAttention(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, d_out: Tensor) -> tuple[Tensor | None, ...]:
         *tensors, out, p, lse = ctx.saved_tensors  # once: a checkpoint computes them again whenever they are asked for
-        grads = gradients(d_out.to(out.dtype), Call(*tensors, ctx.blocks), out, p, lse, ctx.needs_input_grad)
+        with no_autocast(d_out):  # also off in the forward pass
+            grads = gradients(d_out.to(out.dtype), Call(*tensors, ctx.blocks), out, p, lse, ctx.needs_input_grad)
         return *(None if g is None else g.to(t) for g, t in zip(grads, ctx.dtypes, strict=True)), None, None, None
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..positions.priors import Prior
 from .inputs import for_all_heads
-from .precision import prepared, scaled
+from .precision import no_autocast, prepared, scaled
 from .sdpa import Block, Blocks, Call, fused_part, joined, sdpa, table_of, with_key_prior
 from .skipping import suffixes
 from .visible import Visible
@@ -49,10 +49,10 @@ def sdpa_skip(
     blocks = Blocks.plan(q, keys, visible.first, visible.last, learning=False)
     if blocks.whole():
         return sdpa(q, k, v, offset=offset, **given)
-    table = table_of(prior, queries, keys, offset, visible)
     k, v = for_all_heads(q, k, v)
     dtype, width = q.dtype, q.shape[3]
-    with torch.autocast("cpu", enabled=False):
+    with no_autocast(q):
+        table = table_of(prior, queries, keys, offset, visible)
         q, k, v, table, scale = prepared(scaled(q, logit_scale), k, v, table, prior_scale, blocks.first, blocks.last)
         windows = _windows(q, k, table[:, keys - 1 - offset :], scale, prior, blocks)
         q, k, v = with_key_prior(q, k, v, prior, scale)
