@@ -1,6 +1,7 @@
 """Laws of the model: whatever way the tokens are given, the same logits; and the sizes of BAM's Table 1."""
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -195,6 +196,26 @@ def test_selecting_a_suffix_is_a_window(encoding):
     assert cache.positions.tolist() == list(range(LENGTH - 6, LENGTH - 1)) and not cache.complete
     assert apart(model(x[:, -1:], cache=cache)[:, -1], model(x, local=6)[:, -1]) < CLOSE
     assert cache.length == LENGTH and cache.layers[0][0].shape[2] == 6
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("read", [0, 8])
+@pytest.mark.parametrize("wrong", ["tokens", "local", "backend", "interrupted"])
+def test_a_call_that_raises_leaves_the_cache_as_it_was(wrong, read, monkeypatch):
+    net, x, cache = small("bam-ssmax"), tokens(), Cache()
+    if read:
+        net(x[:, :read], cache=cache)
+    held, rest = [k.clone() for pair in cache.layers for k in pair], x[:, read:]
+    given = {"tokens": torch.full_like(rest, VOCABULARY), "local": 0, "backend": "flash"}
+    with pytest.raises((ValueError, KeyboardInterrupt)), monkeypatch.context() as patch:
+        if wrong == "interrupted":  # when the first layer has its keys
+            patch.setattr(net.blocks[1], "forward", Mock(side_effect=KeyboardInterrupt))
+        net(**{"tokens": rest, **({wrong: given[wrong]} if wrong in given else {})}, cache=cache)
+    assert cache.length == read and cache.complete
+    assert all(map(torch.equal, held, [k for pair in cache.layers for k in pair])) and len(cache.layers) * 2 == len(
+        held
+    )
+    assert apart(net(rest, cache=cache), net(x)[:, read:]) < CLOSE
 
 
 @torch.no_grad()

@@ -40,7 +40,10 @@ def paper_model(name: str, encoding: str = "bam-ssmax") -> ModelConfig:
 
 @dataclass
 class Cache:
-    """Keys and values of every layer with their positions; grows by append, shrinks by select."""
+    """Keys and values of every layer with their positions; grows by append, shrinks by select.
+
+    A call of the model that raises leaves it as it was.
+    """
 
     layers: list[tuple[Keys, Keys]] = field(default_factory=list)
     positions: Int[Tensor, " keys"] | None = None  # of the cached keys
@@ -64,8 +67,16 @@ class Cache:
             self.layers[layer] = (torch.cat([old_k, k], 2), torch.cat([old_v, v], 2))
         return self.layers[layer]
 
+    def restore(self, layers: int, positions: Int[Tensor, " keys"] | None, length: int) -> None:
+        """Back to the first so many layers, these positions and this length, from before some `place` and `append`."""
+        self.layers = [(k[:, :, : len(positions)], v[:, :, : len(positions)]) for k, v in self.layers[:layers]]
+        self.positions, self.length = positions, length
+
     def select(self, kept: Int[Tensor, " kept"]) -> None:
-        """Keep the cached entries with these indices, in this order, in every layer (eviction)."""
+        """Keep the cached entries with these indices, in this order, in every layer (eviction).
+
+        Raises ValueError where nothing is cached.
+        """
         if self.positions is None:
             raise ValueError("the cache is empty; run the model on a prompt before selecting from it")
         self.layers = [(k[:, :, kept], v[:, :, kept]) for k, v in self.layers]
@@ -297,8 +308,31 @@ class Transformer(nn.Module):
         """Logits of all queries, or of the `last` so many, for which alone the top layer is computed.
 
         `document_ids`: attention stays within runs of equal ids. `local`: a sliding window of that many keys. `cache`:
-        keys and values of earlier calls; the new tokens are appended to it. ValueError for tokens that are none.
+        keys and values of earlier calls; the new tokens are appended to it. In parts a text has the logits that it has
+        at once, except where `Encoding.whole` says that the row needs all of it (drawn or stretched positions, Goat's
+        bias on keys): there each part is read as if the text ended with it.
+
+        Raises ValueError for tokens outside the vocabulary, for ids, a window or `last` that do not fit them, for a
+        cache beside ids or in an encoder, and for what `attention` refuses; the cache then stays as it was.
         """
+        if cache is None:
+            return self._logits(tokens, document_ids, local, last, None, backend)
+        before = len(cache.layers), cache.positions, cache.length
+        try:
+            return self._logits(tokens, document_ids, local, last, cache, backend)
+        except BaseException:
+            cache.restore(*before)
+            raise
+
+    def _logits(
+        self,
+        tokens: Tensor,
+        document_ids: Tensor | None,
+        local: int | None,
+        last: int | None,
+        cache: Cache | None,
+        backend: str,
+    ) -> Tensor:
         if last is not None and not 1 <= last <= tokens.shape[-1]:
             raise ValueError(f"last = {last} of {tokens.shape[-1]} queries; ask for 1 to all of them, or leave it out")
         rows = self._rows(tokens, document_ids, local, cache, backend)
