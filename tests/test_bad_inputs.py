@@ -360,6 +360,7 @@ CALLS = [
     (lambda: model()(tokens(1, 2), local=0), "= 0", "at least 1"),
     (lambda: model()(tokens(1, 2), backend="fast"), "'fast'", "auto"),
     (lambda: model()(tokens(1, 2), document_ids=tokens(0, 0), cache=Cache()), "document_ids", "without a cache"),
+    (lambda: model()(tokens(1, 2), document_ids=tokens(0)), "document_ids have shape [1, 1], tokens [1, 2]", "equal"),
     (lambda: model()(tokens(1, 2).expand(3, 2), cache=grown()), "3 rows", "a new cache"),
     (lambda: Cache().select(torch.tensor([0])), "empty", "run the model on a prompt"),
     (lambda: model().attention_maps(tokens(1, 2), 0), "queries = 0", "ask for 1 to all"),

@@ -297,8 +297,8 @@ def test_a_profile_is_called_as_its_file(tmp_path: Path) -> None:
 
 
 NO_PROFILES = [
-    ("", r"mine\.yaml: file: a profile is a mapping"),
-    ("- 1\n", r"mine\.yaml: file: a profile is a mapping"),
+    ("", r"mine\.yaml: a profile is a mapping"),
+    ("- 1\n", r"mine\.yaml: a profile is a mapping"),
     ("a: [1", r"mine\.yaml is not valid YAML"),
     (b"name: \xff\xfe", r"mine\.yaml is not UTF-8 text \(.* at byte 6\); save it as UTF-8"),
     (b"name: a\x00b", r"mine\.yaml is not valid YAML"),
@@ -342,7 +342,7 @@ RECIPE = {
             for value in (INF, NAN)
         ),
         (config.Recipe, RECIPE | {"stepz": 1}, "Recipe: unknown key 'stepz'; the nearest valid key is 'steps'"),
-        (config.Size, {"width": 10, "layers": 1, "heads": 4, "hidden": 1}, "Size: file: width = 10 is not a multiple"),
+        (config.Size, {"width": 10, "layers": 1, "heads": 4, "hidden": 1}, "Size: width = 10 is not a multiple"),
     ],
 )
 def test_values_made_in_code_are_refused_in_one_line_too(model: type, arguments: dict, message: str) -> None:

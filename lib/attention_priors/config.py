@@ -342,7 +342,7 @@ def _written(name: str, folder: Path) -> Any:
 def _profile(values: Any, source: str) -> Profile:
     """A profile whose sections are opened and validated, all problems in one line."""
     if not isinstance(values, dict):
-        raise ValueError(f"{source}: file: a profile is a mapping of keys to values (got {values!r})")
+        raise ValueError(f"{source}: a profile is a mapping of keys to values (got {values!r})")
     own, problems = {key: value for key, value in values.items() if key not in SECTIONS}, []
     known = (*Profile.model_fields, *SECTIONS)
     for key in [key for key in own if key not in known]:
@@ -386,7 +386,8 @@ def _explain(model: type[BaseModel], source: str, item: dict[str, Any], inside: 
     where = ".".join(map(str, (*inside, *item["loc"])))
     if item["type"] != "extra_forbidden":
         said, given = item["msg"].removeprefix("Value error, "), item.get("input")
-        return f"{source}: {where or 'file'}: {said}" + ("" if isinstance(given, dict) else f" (got {given!r})")
+        place = f"{source}: {where}" if where else source
+        return f"{place}: {said}" + ("" if isinstance(given, dict) else f" (got {given!r})")
     owner: Any = model
     for part in item["loc"][:-1]:
         owner = get_args(owner)[0] if isinstance(part, int) else owner.model_fields[part].annotation

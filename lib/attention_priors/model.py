@@ -365,6 +365,9 @@ class Transformer(nn.Module):
         if tokens.ndim != 2 or not tokens.shape[1] or tokens.dtype not in (torch.int64, torch.int32):
             given = f"{list(tokens.shape)}, {tokens.dtype}"
             raise ValueError(f"tokens of shape {given}; integers [batch, length >= 1] are needed")
+        if ids is not None and ids.shape != tokens.shape:
+            shapes = f"{list(ids.shape)}, tokens {list(tokens.shape)}"
+            raise ValueError(f"document_ids have shape {shapes}; make them equal")
         if cache is not None and ids is not None:
             raise ValueError("document_ids and a cache are both given; documents are for training without a cache")
         if cache is not None and not self.config.causal:

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from attention_priors.attention import BACKENDS, Visible, attention, causal, op, window
+from attention_priors.positions.pairs import LearnedSink
 from attention_priors.positions.priors import GeneralizedGaussian, Laplace, Prior, RelativePrior, Uniform
 
 from .free import Free, FreeKeys
@@ -127,7 +128,7 @@ def test_refuses_what_does_not_fit():
     unchecked = inspect.unwrap(attention)  # in tests the shape check of the annotations would come first
     bad = [
         (q[0], k, v, {}, r"q has shape \[4, 5, 4\]"),
-        (q[:, :, :0], k, v, {}, "none 0"),
+        (q[:, :, :0], k, v, {}, "and no dimension may be 0"),
         (q, k, v[:, :, 1:], {}, "do not fit"),
         (q[:, :3], k[:, :2], v[:, :2], {}, "multiple of kv_heads"),
         (q, k.float(), v, {}, "k is torch.float32"),
@@ -147,6 +148,18 @@ def test_refuses_what_does_not_fit():
         (q, k, v, {"visible": causal(4)}, r"visible has shape \[4\]"),
         (q, k, v, {"visible": Visible(place, place - 1)}, "without any key"),
         (q, k, v, {"visible": Visible(place, place + 1)}, "outside"),
+        (
+            q,
+            k,
+            v,
+            {"positions": (place[:3], place)},
+            r"positions have shapes \[3\] .* and \[5\] .*, but .* \[keys\] = \[5\]",
+        ),
+        (q, k, v, {"positions": (place, place[:1])}, r"and \[1\] \(torch.int64\)"),
+        (q, k, v, {"positions": (place[None], place)}, r"have shapes \[1, 5\]"),
+        (q, k, v, {"positions": (place.float(), place)}, r"\[5\] \(torch.float32\) and .* integers"),
+        (q, k, v, {"pairs": LearnedSink(1, 4)}, "pairs has 1 heads, q has 4; build it with 4"),
+        (q, k, v, {"pairs": LearnedSink(HEADS, 8)}, "pairs is for heads of width 8, q has 4; build it with 4"),
         (q, k, v, {"backend": "flash"}, "choose 'auto' or one of 'reference', 'sdpa', 'triton'"),
         (q, k, v, {"backend": "sdpa", "positions": (place, place)}, "use backend='reference' for positions"),
     ]
@@ -155,17 +168,23 @@ def test_refuses_what_does_not_fit():
             unchecked(*tensors, **arguments)
         assert "\n" not in str(caught.value)
     types = [
-        ({"logit_scale": 2.0}, "logit_scale = 2.0 is a float, but a tensor is needed"),
-        ({"visible": torch.ones(5, 5) > 0}, r"visible is a Tensor, but intervals are needed: causal\(\), window"),
-        ({"prior": torch.zeros(HEADS, 5)}, "prior is a Tensor; give a Prior"),
-        ({"offset": 0.0}, "offset = 0.0, .* give an int"),
+        ({"logit_scale": 2.0}, "logit_scale is a float; give a tensor"),
+        ({"visible": torch.ones(5, 5) > 0}, r"visible is a torch.Tensor, but intervals are needed: causal\(\), window"),
+        ({"prior": torch.zeros(HEADS, 5)}, "prior is a torch.Tensor; give a Prior"),
+        ({"offset": 0.0}, r"offset = 0.0 is a float; give a whole number \(int\)"),
+        ({"offset": "0"}, "offset = '0' is a str"),
+        ({"positions": place}, "positions is a torch.Tensor; give a pair of tensors: those of the queries and"),
+        ({"positions": (place,) * 3}, "positions is a tuple; give a pair"),
+        ({"positions": ([0], [0])}, "positions is a tuple; give a pair"),
+        ({"pairs": 3}, "pairs is a int; give a PairBias"),
     ]
     for arguments, message in types:
         with pytest.raises(TypeError, match=message) as caught:
             unchecked(q, k, v, **arguments)
         assert "\n" not in str(caught.value)
-    with pytest.raises(TypeError, match=r"k = \[1\] is a list"):
-        unchecked(q, [1], v)
+    for given, message in ((q.numpy(), "k is a numpy.ndarray; give a tensor"), ([1], "k is a list; give a tensor")):
+        with pytest.raises(TypeError, match=f"^{message}$"):
+            unchecked(q, given, v)
 
 
 def spoilt(name: str, value: float) -> Prior:

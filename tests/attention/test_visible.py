@@ -108,7 +108,29 @@ test_refuses_what_is_outside_the_domain = refused(
     (lambda: look(PLACE, PLACE[:4]), r"last is torch.int64 of shape \[4\]"),
     (lambda: look(PLACE, PLACE > 2), "last is torch.bool"),
     (lambda: look(PLACE.float(), PLACE), "first is torch.float32"),
+    (lambda: causal(5) & causal(4), "masks have shapes [5] and [4]; make both for the same"),
+    (lambda: documents(IDS) & documents(IDS.repeat(2, 1)), "masks have shapes [2, 13] and [4, 13]"),
     (lambda: causal(5).rows(5), "rows 5 to 5 of 5 queries"),
     (lambda: causal(5).rows(-2), "rows -2 to 5 of 5 queries"),
     (lambda: causal(5).rows(2, 6), "rows 2 to 6 of 5 queries"),
 )
+
+
+@pytest.mark.parametrize(
+    ("make", "given"),
+    [
+        (causal, {"queries": 16.0}),
+        (causal, {"queries": 4, "offset": 0.5}),
+        (causal, {"queries": 4, "offset": "1"}),
+        (causal, {"queries": True}),
+        (causal, {"queries": torch.tensor(4)}),
+        (window, {"queries": 4, "size": 2.5}),
+        (bidirectional, {"queries": None, "keys": 4}),
+        (bidirectional, {"queries": 4, "keys": 4.0}),
+    ],
+)
+def test_refuses_numbers_that_are_not_whole(make, given):
+    name, value = next((name, value) for name, value in given.items() if type(value) is not int)
+    with pytest.raises(TypeError) as caught:
+        inspect.unwrap(make)(**given)  # the check of annotations would come first
+    assert f"{name} = {value!r} is a {type(value).__name__}; give a whole number (int)" in str(caught.value)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ..positions.pairs import PairBias
 from ..positions.priors import Prior
-from .visible import Visible
+from .visible import Visible, check_whole
 
 FLOATS = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+INTEGERS = (torch.int64, torch.int32)
 
 
 def check_tensors(q: Tensor, k: Tensor, v: Tensor, offset: int) -> None:
@@ -19,7 +21,10 @@ def check_tensors(q: Tensor, k: Tensor, v: Tensor, offset: int) -> None:
     for name, x in (("q", q), ("k", k), ("v", v)):
         _check_float(name, x)
         if x.ndim != 4 or 0 in x.shape:
-            raise ValueError(f"{name} has shape {list(x.shape)}, but [batch, heads, length, width], none 0, is needed")
+            raise ValueError(
+                f"{name} has shape {list(x.shape)}, but [batch, heads, length, width] is needed, and no dimension may "
+                "be 0"
+            )
         if x.dtype != q.dtype or x.device != q.device:
             raise ValueError(f"{name} is {x.dtype} on {x.device}, q is {q.dtype} on {q.device}; make them equal")
     if k.shape != v.shape or k.shape[0] != q.shape[0] or k.shape[3] != q.shape[3] or q.shape[1] % k.shape[1]:
@@ -27,8 +32,7 @@ def check_tensors(q: Tensor, k: Tensor, v: Tensor, offset: int) -> None:
             f"q {list(q.shape)}, k {list(k.shape)}, v {list(v.shape)} do not fit: equal batch and width, k and v "
             "alike, and heads a multiple of kv_heads are needed"
         )
-    if isinstance(offset, (bool, float, Tensor)):
-        raise TypeError(f"offset = {offset!r}, but the position of the first query is a whole number; give an int")
+    check_whole(offset=offset)
     if offset < 0:
         raise ValueError(f"offset = {offset}, but the position of the first query must be at least 0")
 
@@ -36,9 +40,38 @@ def check_tensors(q: Tensor, k: Tensor, v: Tensor, offset: int) -> None:
 def check_prior(prior: Prior | None, q: Tensor) -> None:
     """TypeError for what is no prior, ValueError for one of other heads."""
     if prior is not None and not isinstance(prior, Prior):
-        raise TypeError(f"prior is a {type(prior).__name__}; give a Prior of attention_priors.positions, or None")
+        raise TypeError(f"prior is a {_kind(prior)}; give a Prior of attention_priors.positions, or None")
     if prior is not None and prior.heads != q.shape[1]:
         raise ValueError(f"the prior has {prior.heads} heads, q has {q.shape[1]}; build the prior with {q.shape[1]}")
+
+
+def check_pairs(pairs: PairBias | None, q: Tensor) -> None:
+    """TypeError for what is no bias of pairs, ValueError for one of other heads or another width."""
+    if pairs is None:
+        return
+    if not isinstance(pairs, PairBias):
+        raise TypeError(f"pairs is a {_kind(pairs)}; give a PairBias of attention_priors.positions.pairs, or None")
+    if pairs.heads != q.shape[1]:
+        raise ValueError(f"pairs has {pairs.heads} heads, q has {q.shape[1]}; build it with {q.shape[1]}")
+    if pairs.width != q.shape[3]:
+        raise ValueError(f"pairs is for heads of width {pairs.width}, q has {q.shape[3]}; build it with {q.shape[3]}")
+
+
+def check_positions(q: Tensor, k: Tensor, positions: tuple[Tensor, Tensor] | None) -> None:
+    """TypeError for what is no pair of tensors, ValueError unless there is an integer for every query and every key."""
+    if positions is None:
+        return
+    if not isinstance(positions, (tuple, list)) or [isinstance(x, Tensor) for x in positions] != [True, True]:
+        raise TypeError(
+            f"positions is a {_kind(positions)}; give a pair of tensors: those of the queries and of the keys"
+        )
+    shapes = [list(x.shape) for x in positions]
+    if shapes != [[q.shape[2]], [k.shape[2]]] or any(x.dtype not in INTEGERS for x in positions):
+        given = " and ".join(f"{shape} ({x.dtype})" for shape, x in zip(shapes, positions, strict=True))
+        raise ValueError(
+            f"positions have shapes {given}, but integers [queries] = [{q.shape[2]}] and [keys] = [{k.shape[2]}] are "
+            "needed"
+        )
 
 
 def check_last(q: Tensor, k: Tensor, offset: int) -> None:
@@ -67,7 +100,7 @@ def check_rows(
         return
     if not isinstance(visible, Visible):
         raise TypeError(
-            f"visible is a {type(visible).__name__}, but intervals are needed: causal(), window(), documents(), "
+            f"visible is a {_kind(visible)}, but intervals are needed: causal(), window(), documents(), "
             "bidirectional() of attention_priors.attention, or their & (a mask of bools is none)"
         )
     if visible.first.shape not in (q.shape[2:3], (q.shape[0], q.shape[2])):
@@ -86,6 +119,12 @@ def for_all_heads(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
 
 def _check_float(name: str, x: Tensor) -> None:
     if not isinstance(x, Tensor):
-        raise TypeError(f"{name} = {x!r} is a {type(x).__name__}, but a tensor is needed")
+        raise TypeError(f"{name} is a {_kind(x)}; give a tensor")
     if x.dtype not in FLOATS:
         raise ValueError(f"{name} is {x.dtype}, but attention needs one of {', '.join(map(str, FLOATS))}; convert it")
+
+
+def _kind(x: object) -> str:
+    """The name of its class, without what it holds."""
+    kind = type(x)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"

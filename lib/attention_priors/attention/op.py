@@ -12,7 +12,7 @@ from torch import Tensor
 from ..positions.pairs import PairBias
 from ..positions.priors import Prior
 from .composite import composite
-from .inputs import check_last, check_prior, check_rows, check_tensors
+from .inputs import check_last, check_pairs, check_positions, check_prior, check_rows, check_tensors
 from .reference import reference
 from .sdpa import sdpa
 from .sdpa_skip import sdpa_skip
@@ -63,13 +63,20 @@ def attention(
     "reference" where either is given, else "triton" for a prior on a GPU at a width and dtype that its kernels have,
     else "sdpa".
 
-    Raises ValueError for shapes that do not fit, an unknown backend, a query that sees no key, and what a backend
-    cannot do; an explicit backend never falls back to another. What no query sees, and every tensor, must be finite: a
-    weight of 0 times NaN is NaN. Where NaN or infinity comes from the parameters of a prior, ValueError says so (not
-    inside compiled code, nor on a GPU while gradients are asked for, which would have to wait).
+    Raises TypeError for arguments of another kind, and ValueError for shapes that do not fit, an unknown backend, a
+    query that sees no key, and what a backend cannot do; an explicit backend never falls back to another. What no query
+    sees, and every tensor, must be finite: a weight of 0 times NaN is NaN. Where NaN or infinity comes from the
+    parameters of a prior, ValueError says so (not inside compiled code, nor on a GPU while gradients are asked for,
+    which would have to wait).
+
+    Gradients are those of `backward` and `torch.autograd.grad`. A second derivative, forward differentiation and
+    torch.func (`grad`, `vmap`, `jvp`) are for backend "reference"; the others raise RuntimeError. Autocast does not
+    round what is given.
     """
     check_tensors(q, k, v, offset)
     check_prior(prior, q)
+    check_pairs(pairs, q)
+    check_positions(q, k, positions)
     if visible is None:
         check_last(q, k, offset)
     check_rows(q, k, logit_scale, prior_scale, visible)

@@ -46,7 +46,12 @@ class Visible:
             object.__setattr__(self, "facts", _look(self.first, self.last))
 
     def __and__(self, other: Visible) -> Visible:
-        """The keys that both see."""
+        """The keys that both see. Raises ValueError for masks of other queries or texts."""
+        mine, its = self.first.shape, other.first.shape
+        if mine[-1] != its[-1] or (len(mine) == len(its) and 1 < mine[0] != its[0] > 1):
+            raise ValueError(
+                f"masks have shapes {list(mine)} and {list(its)}; make both for the same texts and queries"
+            )
         first, last = torch.maximum(self.first, other.first), torch.minimum(self.last, other.last)
         one, two = self.facts, other.facts
         facts = None
@@ -114,8 +119,19 @@ class Visible:
         return self.facts.first == 0 and self.ends_at_itself(0)
 
 
+def check_whole(**values: object) -> None:
+    """TypeError for what is no whole number."""
+    for name, value in values.items():
+        if isinstance(value, (bool, Tensor)) or not hasattr(value, "__index__"):
+            raise TypeError(f"{name} = {value!r} is a {type(value).__name__}; give a whole number (int)")
+
+
 def causal(queries: int, offset: int = 0, device: torch.device | None = None) -> Visible:
-    """Query i, at position offset + i, sees the keys 0 .. offset + i."""
+    """Query i, at position offset + i, sees the keys 0 .. offset + i.
+
+    Raises ValueError for no queries or a negative offset, and TypeError for numbers that are not whole.
+    """
+    check_whole(queries=queries, offset=offset)
     if queries < 1 or offset < 0:
         raise ValueError(f"queries = {queries}, offset = {offset}, but at least 1 and 0 are needed")
     last = torch.arange(offset, offset + queries, device=device)
@@ -152,7 +168,11 @@ def _passing() -> bool:
 
 
 def bidirectional(queries: int, keys: int, device: torch.device | None = None) -> Visible:
-    """Every query sees every key."""
+    """Every query sees every key.
+
+    Raises ValueError for no queries or no keys, and TypeError for numbers that are not whole.
+    """
+    check_whole(queries=queries, keys=keys)
     if queries < 1 or keys < 1:
         raise ValueError(f"queries = {queries}, keys = {keys}, but at least 1 of each is needed")
     first = torch.zeros(queries, dtype=torch.int64, device=device)
@@ -160,7 +180,11 @@ def bidirectional(queries: int, keys: int, device: torch.device | None = None) -
 
 
 def window(queries: int, size: int, offset: int = 0, device: torch.device | None = None) -> Visible:
-    """Query i sees the `size` latest keys up to its own position (Local RoPE: BAM §3)."""
+    """Query i sees the `size` latest keys up to its own position (Local RoPE: BAM §3).
+
+    Raises ValueError for a size or queries below 1 or a negative offset, and TypeError for numbers that are not whole.
+    """
+    check_whole(**{"window size": size})
     if size < 1:
         raise ValueError(f"window size = {size}, but a query must see at least itself; use a size of at least 1")
     seen = causal(queries, offset, device)
@@ -169,7 +193,10 @@ def window(queries: int, size: int, offset: int = 0, device: torch.device | None
 
 
 def documents(ids: Int[Tensor, "batch length"]) -> Visible:
-    """Query i sees the keys of its own document, before and after. A document is a run of equal ids."""
+    """Query i sees the keys of its own document, before and after. A document is a run of equal ids.
+
+    Raises ValueError for ids that are not [batch, length], or of no length.
+    """
     if ids.ndim != 2 or not ids.shape[1]:
         raise ValueError(f"document ids have shape {list(ids.shape)}, but [batch, length] with length >= 1 is needed")
     length = ids.shape[1]
