@@ -122,7 +122,9 @@ class Visible:
 def check_whole(**values: object) -> None:
     """TypeError for what is no whole number."""
     for name, value in values.items():
-        if isinstance(value, (bool, Tensor)) or not hasattr(value, "__index__"):
+        # int first: a compiler's sizes are some, and it does not know their attributes
+        whole = isinstance(value, int) or (hasattr(value, "__index__") and not isinstance(value, Tensor))
+        if isinstance(value, bool) or not whole:
             raise TypeError(f"{name} = {value!r} is a {type(value).__name__}; give a whole number (int)")
 
 
