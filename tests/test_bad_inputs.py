@@ -360,7 +360,6 @@ CALLS = [
     (lambda: model()(tokens(1, 2), local=0), "= 0", "at least 1"),
     (lambda: model()(tokens(1, 2), backend="fast"), "'fast'", "auto"),
     (lambda: model()(tokens(1, 2), document_ids=tokens(0, 0), cache=Cache()), "document_ids", "without a cache"),
-    (lambda: model()(tokens(1, 2), document_ids=tokens(0)), "document_ids have shape [1, 1], tokens [1, 2]", "equal"),
     (lambda: model()(tokens(1, 2).expand(3, 2), cache=grown()), "3 rows", "a new cache"),
     (lambda: Cache().select(torch.tensor([0])), "empty", "run the model on a prompt"),
     (lambda: model().attention_maps(tokens(1, 2), 0), "queries = 0", "ask for 1 to all"),
@@ -446,6 +445,11 @@ def test_calls_without_checks_of_shapes() -> None:
                 model(tokens)
             except ValueError as error:
                 print(error)
+        for ids in (torch.zeros(1, 3).long(), torch.zeros(2, 2).long()):
+            try:
+                model(torch.tensor([[1, 2]]), document_ids=ids)
+            except ValueError as error:
+                print(error)
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
     lines = done.stdout.splitlines()
@@ -454,4 +458,6 @@ def test_calls_without_checks_of_shapes() -> None:
         "[1, 1], torch.float32",
         "[1, 1], torch.bool",
         "[1, 0], torch.int64",
+        "document_ids have shape [1, 3], tokens [1, 2]",
+        "document_ids have shape [2, 2], tokens [1, 2]",
     ]

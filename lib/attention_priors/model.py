@@ -32,7 +32,7 @@ BLOCK = 256  # queries at once where a rotation holds for a few queries only, or
 
 
 def paper_model(name: str, encoding: str = "bam-ssmax") -> ModelConfig:
-    """One of the three architectures of BAM's Table 1."""
+    """One of the three architectures of BAM's Table 1. Raises ValueError for another name."""
     if name not in PAPER_MODELS:
         raise ValueError(f"unknown model {name!r}; choose one of {', '.join(PAPER_MODELS)}")
     return ModelConfig(encoding=encoding, **PAPER_MODELS[name])
@@ -268,7 +268,10 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Tokens to logits. Initialised with PyTorch's defaults, like the models of BAM."""
+    """Tokens to logits. Initialised with PyTorch's defaults, like the models of BAM.
+
+    Raises ValueError for an encoding that the sizes, or an encoder, cannot have.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -347,7 +350,7 @@ class Transformer(nn.Module):
     def attention_maps(
         self, tokens: Int[Tensor, "batch length"], queries: int, local: int | None = None
     ) -> list[Float[Tensor, "batch heads queries length"]]:
-        """p_ij of the last `queries` rows in every layer."""
+        """p_ij of the last `queries` rows in every layer. Raises ValueError for more of them than tokens, or none."""
         if not 1 <= queries <= tokens.shape[-1]:
             raise ValueError(f"queries = {queries} of {tokens.shape[-1]} tokens; ask for 1 to all of them")
         rows = self._rows(tokens, None, local, None, "auto")

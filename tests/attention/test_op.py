@@ -88,6 +88,27 @@ def test_autocast_rounds_nothing(backend, slopes, length, dtype):
     assert all(torch.equal(cast, plain) for plain, cast in zip(*found, strict=True))
 
 
+@pytest.mark.parametrize("backend", ["reference", "sdpa"])
+def test_only_the_reference_is_differentiated_twice_and_by_torch_func(backend):
+    q, k, v = (drawn(1, HEADS, 5, 4, seed=s) for s in range(3))
+    prior = learned()
+
+    def total(x: torch.Tensor) -> torch.Tensor:
+        return attention(x, k, v, prior=prior, backend=backend).sin().sum()
+
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        x = x.clone().requires_grad_()
+        once = torch.autograd.grad(total(x), x, create_graph=True)[0]
+        return torch.autograd.grad(once.sum(), x)[0]
+
+    for call in (twice, torch.func.grad(total), lambda x: torch.func.jvp(total, (x,), (x,))):
+        if backend == "reference":
+            call(q)
+        else:
+            with pytest.raises(RuntimeError):
+                call(q)
+
+
 @torch.no_grad()
 def test_positions_that_are_given_make_the_lags():
     q, k, v, scale = (
