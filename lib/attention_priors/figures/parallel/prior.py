@@ -93,7 +93,7 @@ def explore(size: int, chunks: int, slope: float) -> Figure:
     recent = frame[frame["distance"] <= size].groupby("positions")["share"].sum()
     total = frame.groupby("positions")["share"].sum()
     shown = ", ".join(f"{recent[name] / total[name]:.2f} ({name})" for name in POSITIONS)
-    ax.set_title(f"mass of the last {size} keys: {shown}")
+    ax.set_title(f"last {size} keys hold {shown}")
     return lines.once(fig)
 
 
