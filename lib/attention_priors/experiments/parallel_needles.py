@@ -76,9 +76,8 @@ class Settings(Frozen):
 
 
 def specs(profile: Profile) -> list[RunSpec]:
-    """Models of the passkey experiment, with its seeds."""
-    names = profile.parallel_needles.encodings
-    return [passkey_run(profile, name, seed) for name in names for seed in profile.seeds_for(name)]
+    """Models of the passkey experiment, with the profile's seeds."""
+    return [passkey_run(profile, name, seed) for name in profile.parallel_needles.encodings for seed in profile.seeds]
 
 
 def asked(profile: Profile, _: Corpus | None = None) -> Asked:
