@@ -41,6 +41,12 @@ ifneq ($(words $(JOBS))$(filter-out 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16,$(JOB
 $(error JOBS = $(JOBS) is not a number from 1 to 16; leave it out)
 endif
 
+# A switch is 1 or left out: any other word would switch it on, too.
+WRONG := $(strip $(foreach name,FORCE FULL ANSWERS SSMAX,$(if $(filter-out 1,$($(name))),$(name))))
+ifneq ($(WRONG),)
+$(error $(firstword $(WRONG)) = $($(firstword $(WRONG))) is not 1; leave it out)
+endif
+
 VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.built

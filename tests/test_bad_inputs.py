@@ -413,6 +413,7 @@ MAKE = [
     ("help PROFILE=a'b", "PROFILE = a'b", "leave it out"),
     ("help JOBS=x", "JOBS = x", "a number from 1 to 16"),
     ("help JOBS=0", "JOBS = 0", "a number from 1 to 16"),
+    *((f"help {name}=0", f"{name} = 0 is not 1", "leave it out") for name in ("FORCE", "FULL", "ANSWERS", "SSMAX")),
     ("claim", "which claim?", "make claim ID=BAM-T4"),
     ("encoding", "which file?", "make encoding FILE=my_encoding.py"),
     ("encoding FILE=none.py", "'none.py'", "ends with ENCODINGS"),

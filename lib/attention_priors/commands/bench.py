@@ -167,8 +167,8 @@ def main(arguments: list[str] | None = None) -> int:
     if chosen.device == "cuda":
         from ..attention.bench import kernels
 
-        steps = tuple((name, partial(training_step, name, "cuda")) for name in ("bam-ssmax", "rope"))
-        return kernels.run(chosen.results, kernels.Plan(training=steps) if torch.cuda.is_available() else None)
+        training = tuple((name, partial(training_step, name, "cuda")) for name in ("bam-ssmax", "rope"))
+        return kernels.run(chosen.results, kernels.Plan(training=training) if torch.cuda.is_available() else None)
     machine = f"{runtime.processor()}, {THREADS} threads, torch {torch.__version__}"
     print(f"{machine}; a quarter of an hour on two cores")
     committed = (partial(part, chosen.results, profile) for part in (trained, time_taken))

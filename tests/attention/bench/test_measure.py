@@ -14,6 +14,16 @@ def test_a_call_with_the_prior_inside_is_held_against_one_without(backward):
     assert found["seconds"] > 0
 
 
+def test_every_part_is_measured_without_a_gpu(monkeypatch, tmp_path, capsys):
+    """Each measurement is replaced by numbers; what is committed is none here."""
+    found = {name: 1.0 for name in ("seconds", "peak_bytes")} | {"all_ratios": [1.0, 1.0, 1.0]}
+    values = {"training_run": {"steps": 1, "loss": 0.0, "accuracy": 1.0}}
+    monkeypatch.setattr(bench, "measured", lambda name, *_, **__: found | {"value": values.get(name, 1.0)})
+    assert bench.main(["--results", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert all(part in said for part in ("training step", "passkey prompt", "in chunks", "FlexAttention", "not run"))
+
+
 @pytest.mark.slow
 def test_a_text_of_64000_tokens_is_read_in_chunks_within_300_megabytes():
     """The peak of a process of its own, beyond what Python and torch take; one round, no matter how fast."""
