@@ -2,12 +2,14 @@
 
 import html
 import json
+import pkgutil
 import re
 import shutil
 
 import pandas as pd
 import pytest
 
+import attention_priors
 from attention_priors import claims, config
 from attention_priors.checks import CHECKS
 from attention_priors.commands import site as command
@@ -323,3 +325,15 @@ def test_the_library_shows_every_part_of_every_encoding_and_what_the_readme_impo
         seen |= set(names.split(", ")) - {"ENCODINGS", "parallel"}  # a table, a package
     assert len(seen) > 25
     assert {name for name in seen if f"### {name}\n" not in page} == set()
+
+
+def test_names_in_the_guides_can_be_imported_and_calls_in_a_sentence_work_as_they_stand():
+    pages = [*config.ROOT.glob("*.md"), *build.GUIDES.glob("*.md")]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    names = set(re.findall(r"\battention_priors(?:\.\w+)+", text))
+    for module, members in re.findall(r"\bfrom (attention_priors[\w.]*) import ([\w, ]+)", text):
+        names |= {f"{module}.{name}" for name in members.split(", ")}
+    assert len(names) > 25
+    for name in names:
+        pkgutil.resolve_name(name)
+    assert set(re.findall(r"`attention_priors\.([\w.]+)\(", text)) == set(attention_priors.__all__)
