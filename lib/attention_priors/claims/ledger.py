@@ -35,6 +35,7 @@ SCHEMA = 2
 HISTORY = ["id", "date", "verdict", "reason"]
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 FORMULA = re.compile(r"(\$[^$]*\$)")  # splits a text so that every second part is a formula
+AGAIN = "run the notebook that writes it (claims.json: verdicts) again, with FORCE=1"
 GROUPS = {"document": tuple(DOCUMENTS), "kind": KINDS}
 WITHOUT = {"gpu": "needs a large GPU", "paper": "needs the papers' own scale"}
 
@@ -86,9 +87,16 @@ def read(path: Path | str, known: Mapping[str, Claim] | None = None, what: str =
     known = register() if known is None else known
     if Path(path).is_dir():
         raise ValueError(f"{path} is a folder; name a claims.json")
-    content = store.read_json(Path(path))
-    if not isinstance(content, dict) or content.get("schema") != SCHEMA or not isinstance(content.get("claims"), dict):
-        raise ValueError(f"{path} is no ledger of schema {SCHEMA}; run the notebook that writes it again")
+    try:
+        content = store.read_json(path, f"restore it (git checkout), or {AGAIN}")
+    except store.DamagedFile:
+        if Path(path).suffix == ".json":
+            raise
+        content = None
+    if not isinstance(content, dict) or not isinstance(content.get("claims"), dict):
+        raise ValueError(f"{path} is no ledger; name a claims.json")
+    if content.get("schema") != SCHEMA:
+        raise ValueError(f"{path} is no ledger of schema {SCHEMA}; {AGAIN}")
     found = {}
     for name, row in content.get(what, {}).items():
         try:
@@ -99,7 +107,7 @@ def read(path: Path | str, known: Mapping[str, Claim] | None = None, what: str =
             found[name] = settle(Verdict.model_validate(own), claim)
         except (ValidationError, TypeError) as error:
             said = first_error(error) if isinstance(error, ValidationError) else f"{row!r} is no verdict"
-            raise ValueError(f"{path}: {name}: {said}; run the notebook that writes it again") from None
+            raise ValueError(f"{path}: {name}: {said}; {AGAIN}") from None
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
     return found

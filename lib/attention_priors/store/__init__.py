@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+REMEDY = "restore it (git checkout) or, if it is not committed, delete it and run the same command again"
+
 
 class DamagedFile(ValueError):
     """A stored file cannot be read: it was cut short or altered."""
@@ -79,12 +81,12 @@ def write_json(path: str | Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def read_json(path: str | Path) -> Any:
+def read_json(path: str | Path, remedy: str = REMEDY) -> Any:
     """Read JSON; a damaged file raises `DamagedFile` with its path and the remedy."""
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DamagedFile(f"{path} is not complete JSON ({error}); delete it and run the same command again") from None
+        raise DamagedFile(f"{path} is not complete JSON ({error}); {remedy}") from None
 
 
 def kept_json(path: str | Path, measure: Callable[[], Any]) -> Any:
