@@ -267,14 +267,20 @@ def alive(pid):
 # What a run is made from
 
 
-def test_an_unreadable_memory_or_a_missing_output_costs_a_run_and_no_more(folder, tmp_path):
+def test_an_unreadable_memory_or_a_missing_or_damaged_output_costs_a_run_and_no_more(folder, tmp_path):
     place = layout(folder({"a": ()}))
     store.write_text(place.copy("a"), "x")
-    store.write_text(place.own / "metrics" / "m.csv", "x")
+    metric = place.own / "metrics" / "m.csv"
+    store.write_text(metric, "x")
     memory = {"key": "k", "copy": manifest.digest(place.copy("a")), "outputs": ["smoke/metrics/m.csv"]}
     store.write_json(stamps.state_path(place, "a"), memory)
     assert stamps.current(place, "a", "k") and not stamps.current(place, "a", "other")
-    (place.own / "metrics" / "m.csv").unlink()
+    manifest.add(place, [metric])
+    metric.write_text("")
+    assert not stamps.current(place, "a", "k")
+    metric.write_text("x")
+    assert stamps.current(place, "a", "k")
+    metric.unlink()
     assert not stamps.current(place, "a", "k")
     stamps.state_path(place, "a").write_text('{"key": ')
     assert not stamps.current(place, "a", "k")

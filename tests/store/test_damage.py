@@ -83,6 +83,16 @@ def test_undamaged_results_verify(whole, capsys):
     assert (status, "all agree" in said) == (0, True), said
 
 
+def test_a_folder_that_is_gone_differs(whole, tmp_path):
+    shutil.copytree(whole.results, tmp_path / "results")
+    layout = Layout(tmp_path / "results", "smoke")
+    for folder in (layout.theory, layout.runs, layout.models):
+        shutil.rmtree(folder)
+        outcome = verify.verify.Outcome()
+        verify.verify.verify_files(layout, outcome)
+        assert f"smoke/{folder.name}/sha256.txt: is missing" in outcome.differ[-1]
+
+
 @pytest.mark.parametrize("damage", [truncated, flipped, os.unlink], ids=["truncated", "flipped", "missing"])
 def test_a_damaged_file(whole, damage, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(verify.verify, "verify_drawings", lambda *_: None)  # takes longer than all else together

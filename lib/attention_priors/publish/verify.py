@@ -34,7 +34,7 @@ from attention_priors.experiments import archive
 from attention_priors.publish import report
 from attention_priors.publish.pipeline import progress
 from attention_priors.store import manifest
-from attention_priors.store.layout import Layout
+from attention_priors.store.layout import APART, DEFAULT, Layout
 from attention_priors.training import blessed
 from attention_priors.training.runs import RunSpec
 from attention_priors.training.vision import opened
@@ -81,6 +81,11 @@ def same(committed: Any, computed: Any, tolerance: float = EXACT) -> bool:
 def verify_files(layout: Layout, outcome: Outcome) -> None:
     """Hold the sum of every file against what was written down when it was made."""
     looked, wrong = manifest.problems(layout)
+    ships = layout.profile in (DEFAULT, APART)  # models of other profiles do not
+    for folder in layout.parts:
+        if not (folder / manifest.NAME).is_file() and (ships or folder != layout.models):
+            shown = f"{folder.relative_to(layout.results).as_posix()}/{manifest.NAME}"
+            wrong.append(f"{shown}: is missing; restore the folder (git checkout), or run make reproduce")
     outcome.compared["sealed"] += looked
     outcome.differ += [f"{'sealed':9s} {line}" for line in wrong]
 

@@ -164,12 +164,14 @@ def state(layout: Layout, name: str) -> dict[str, Any]:
 
 
 def current(layout: Layout, name: str, wanted: str) -> bool:
-    """True where this checkout made the executed copy from exactly `wanted`, and copy and outputs are still there."""
+    """True where this checkout made the executed copy from exactly `wanted`, and copy and outputs are still whole."""
     last = state(layout, name)
     if last.get("key") != wanted or last.get("copy") is None:
         return False
-    outputs = (layout.results / output for output in last.get("outputs", ()))
-    return manifest.digest(layout.copy(name)) == last["copy"] and all(output.is_file() for output in outputs)
+    sums = {folder / each: known for folder in layout.parts for each, known in manifest.read(folder).items()}
+    found = {path: manifest.digest(path) for path in (layout.results / each for each in last.get("outputs", ()))}
+    whole = all(known and sums.get(path, known) == known for path, known in found.items())
+    return whole and manifest.digest(layout.copy(name)) == last["copy"]
 
 
 def written(notebook: dict[str, Any], layout: Layout, name: str) -> dict[str, str | None]:
