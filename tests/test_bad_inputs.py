@@ -121,6 +121,7 @@ LINES = [
     ("claims {file}", "file is no ledger", "name a claims.json"),
     ("claims {here}/none.json", "none.json", "run `make reproduce` or name a claims.json"),
     ("claims --results {here}/missing", "missing", "run `make reproduce`"),
+    ("claims --id BAM-T4 --results {here}/missing", "missing", "run `make reproduce`"),
     ("claims --id BAM-T44 --results {here}", "'BAM-T44'", "nearest: BAM-T4"),
     ("bench --device tpu", "'tpu'", "choose from"),
     ("experiments --profile smoke", "such as passkey/nope/0", "--list names all of profile smoke"),

@@ -163,6 +163,10 @@ BAD_VALUES = [
     ("threads", 100_000, r"threads: .*less than or equal to 1024 \(got 100000\)"),
     ("workers", 5000, r"workers: .*less than or equal to 1024"),
     ("seeds", [0, 0], r"seeds: 0 stands there twice; name each once \(got \[0, 0\]\)"),
+    ("seeds", 3, r"^mine\.yaml: seeds: write a list, seeds: \[3\] \(got 3\)$"),
+    ("seeds", ["a"], r"^mine\.yaml: seeds\.0: [^;]*$"),
+    ("minutes", {"passkeyz": 1}, r"minutes\.passkeyz: unknown notebook 'passkeyz' \(nearest: passkeys\)"),
+    ("passkey.recipe.warmup", True, r"passkey\.recipe\.warmup: .*valid integer.*\(got 'true'\)"),
     ("device", "tpu", "device: unknown device 'tpu'; use 'auto', 'cpu', 'cuda' or 'cuda:<number>'"),
     ("goat_passkey.size.heads", 4, r"goat_passkey: heads of width 8 leave no content beside 10 coordinates"),
     ("goat_passkey.far.lengths", [40], r"goat_passkey: far\.lengths: 40, but a prompt takes 77 tokens or more"),
@@ -258,16 +262,17 @@ ZERO = {"cooldown", "cut", "final_rate", "give_up", "keyless", "seeds", "text_we
 
 
 @pytest.mark.parametrize("number", [-1, 0, INF, NAN])
-def test_every_number_has_its_bounds_and_stands_once_in_a_list(number: float, tmp_path: Path) -> None:
+def test_every_number_has_its_bounds(number: float, tmp_path: Path) -> None:
     found = told(tmp_path, number, *NUMBERS)
     missed = {path for path in NUMBERS - found if not APART.search(path) and not path.startswith("minutes")}
     free = {re.sub(r"\.\d+$", "", path).rpartition(".")[2] for path in missed}
     assert {re.sub("^(main|size)_", "", name) for name in free} == (ZERO if number == 0 else set())
+
+
+def test_lists_are_not_empty_have_no_number_twice_and_encodings_are_known(tmp_path: Path) -> None:
     several = {path for path, each in LISTS.items() if len(each) > 1 and {type(one) for one in each} == {int}}
-    assert {path for path in several - found if not APART.search(path)} == set()
-
-
-def test_lists_are_not_empty_and_encodings_are_known(tmp_path: Path) -> None:
+    several = {path for path in several if not APART.search(path)}
+    assert several and several == told(tmp_path, [1, 1], *several)
     needed = {path for path in LISTS if re.search(r"(^|\.)(seeds|main_seeds|lengths|lessons)$", path)}
     assert needed <= told(tmp_path, [], *needed)
     assert {f"{path}.0" for path in ENCODING_LISTS} <= told(tmp_path, ["bamm"], *ENCODING_LISTS)
@@ -300,6 +305,8 @@ NO_PROFILES = [
     ("", r"mine\.yaml: a profile is a mapping"),
     ("- 1\n", r"mine\.yaml: a profile is a mapping"),
     ("a: [1", r"mine\.yaml is not valid YAML"),
+    ("a: 1\nb: {c: 1, c: 2}\n", r"mine\.yaml is not valid YAML.* 'c' stands there twice; name it once .* line 2"),
+    ("base: mine\nname: mine\n", r"mine\.yaml: base: mine names itself; name another profile"),
     (b"name: \xff\xfe", r"mine\.yaml is not UTF-8 text \(.* at byte 6\); save it as UTF-8"),
     (b"name: a\x00b", r"mine\.yaml is not valid YAML"),
 ]

@@ -17,7 +17,8 @@ except ModuleNotFoundError as error:
     ) from None
 
 from .store.layout import ROOT
-from .store.registry import Table
+from .store.notebooks import NOTEBOOKS
+from .store.registry import Table, nearest
 
 PROFILES = ROOT / "notebooks" / "profiles"
 MODEL = os.environ.get("ATTENTION_PRIORS_MODEL", "")  # folder of a pretrained model: MODEL= of the Makefile
@@ -121,6 +122,13 @@ def known_device(name: str) -> str:
     return name
 
 
+def _notebook(name: str) -> str:
+    if name not in NOTEBOOKS:
+        raise ValueError(f"unknown notebook {name!r}{nearest(name, NOTEBOOKS)}")
+    return name
+
+
+NotebookName = Annotated[str, AfterValidator(_notebook)]
 EncodingName = Annotated[str, AfterValidator(_encoding)]
 Encodings = Annotated[tuple[EncodingName, ...], AfterValidator(_distinct)]
 Length = Annotated[int, Field(ge=1)]
@@ -271,7 +279,7 @@ class Profile(Frozen):
     workers: Count
     processes: Count = Field(default=1, description="of torchrun, that its language models are meant for")
     device: Annotated[str, AfterValidator(known_device)]
-    minutes: dict[str, Annotated[float, Field(ge=0)]] = Field(
+    minutes: dict[NotebookName, Annotated[float, Field(ge=0)]] = Field(
         description="expected wall time of each notebook on two cores, by its slug"
     )
     theory: TheoryProfile = TheoryProfile()
@@ -293,10 +301,26 @@ class Profile(Frozen):
 
 
 def read_yaml(text: str) -> Any:
-    """The values of a YAML text, by the parser in C where it was built, which is ten times as fast."""
+    """The values of a YAML text, by the parser in C where it was built, which is ten times as fast.
+
+    A key that stands twice is an error. `yes` and `true` stay words: a field for a truth value understands them, while
+    one for a number would take True for 1.
+    """
     import yaml  # here: a model needs none of it
 
-    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            seen = set()
+            for key, _ in node.value:
+                if isinstance(key.value, str) and (key.tag, key.value) in seen:
+                    raise yaml.constructor.ConstructorError(
+                        problem=f"{key.value!r} stands there twice; name it once", problem_mark=key.start_mark
+                    )
+                seen.add((key.tag, str(key.value)))
+            return super().construct_mapping(node, deep)
+
+    Loader.add_constructor("tag:yaml.org,2002:bool", Loader.construct_yaml_str)
+    return yaml.load(text, Loader=Loader)
 
 
 def profile(name: str, folder: Path = PROFILES) -> Profile:
@@ -310,7 +334,10 @@ def profile(name: str, folder: Path = PROFILES) -> Profile:
         )
     values = _written(name, folder)
     if isinstance(values, dict) and "base" in values:
-        base = _written(values.pop("base"), folder)
+        own = values.pop("base")
+        if own == name:
+            raise ValueError(f"{name}.yaml: base: {own} names itself; name another profile")
+        base = _written(own, folder)
         if isinstance(base, dict):
             if "base" in base:
                 raise ValueError(
@@ -379,13 +406,20 @@ def parse(model: type[Frozen], values: Any, source: str, *inside: str, **how: An
 
 
 def _explained(model: type[BaseModel], source: str, error: ValidationError, *inside: str) -> str:
-    return "; ".join(_explain(model, source, item, inside) for item in error.errors())
+    return "; ".join(_explain(model, source, item, inside) for item in error.errors() if not _counted_alone(item))
+
+
+def _counted_alone(item: dict[str, Any]) -> bool:
+    """A list that is too short only because items were refused, each in an error of its own."""
+    return item["type"] == "too_short" and len(item["input"]) >= item["ctx"]["min_length"]
 
 
 def _explain(model: type[BaseModel], source: str, item: dict[str, Any], inside: tuple[str, ...]) -> str:
-    where = ".".join(map(str, (*inside, *item["loc"])))
+    where = ".".join(str(part) for part in (*inside, *item["loc"]) if part != "[key]")
     if item["type"] != "extra_forbidden":
         said, given = item["msg"].removeprefix("Value error, "), item.get("input")
+        if item["type"] == "tuple_type" and isinstance(given, str | int | float):
+            said = f"write a list, {item['loc'][-1]}: [{given}]"
         place = f"{source}: {where}" if where else source
         return f"{place}: {said}" + ("" if isinstance(given, dict) else f" (got {given!r})")
     owner: Any = model

@@ -31,11 +31,15 @@ def main(arguments: list[str] | None = None) -> int:
     return locate(chosen.id, path, layout) if chosen.id else audit(path)
 
 
-def audit(path: Path) -> int:
-    """Print counts by document and by kind, then the ids of scale cpu that have no verdict."""
+def _ledger(path: Path) -> dict[str, claims.Verdict]:
     if not path.exists():
         raise ValueError(f"{path} is not there; run `make reproduce` or name a claims.json")
-    ledger, known, rules = claims.read(path), claims.register(), claims.exceptions()
+    return claims.read(path)
+
+
+def audit(path: Path) -> int:
+    """Print counts by document and by kind, then the ids of scale cpu that have no verdict."""
+    ledger, known, rules = _ledger(path), claims.register(), claims.exceptions()
     table = claims.frame({name: ledger.get(name) or claims.not_run(name, "") for name in known})
     for by in ("document", "kind"):
         print(claims.counts(table, by).to_string(index=False), end="\n\n")
@@ -98,8 +102,9 @@ def _said(verdict: str, outcome: str | None) -> str:
 def locate(identifier: str, path: Path, layout: Layout) -> int:
     """Print the way from a claim to its statement, verdict, check, notebook cells and figures."""
     claim = claims.find(identifier)
-    ledger = claims.read(path) if path.exists() else {}
-    verdict = ledger.get(claim.id) or claims.not_run(claim.id, layout.label(claim.notebook))
+    # Where nothing has run yet the way to a claim is shown all the same.
+    begun = path.exists() or path != layout.own / "claims.json" or not layout.results.is_dir()
+    verdict = (_ledger(path) if begun else {}).get(claim.id) or claims.not_run(claim.id, layout.label(claim.notebook))
     lines = {
         "claim": f"{claim.id} ({claim.kind}, scale {claim.scale}), {claim.source}",
         "statement": claim.statement,

@@ -6,6 +6,7 @@ python -m attention_priors.commands.cluster tcp://scheduler:8786 --profile full 
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable
 
@@ -16,6 +17,8 @@ from ..publish.pipeline.order import order
 from ..store.notebooks import file_name
 from ..training.runs import RunSpec
 from . import arguments as commands
+
+ADDRESS = re.compile(r"((tcp|tls|ucx|wss?)://)?[^/\s]+:\d+")
 
 
 def planned(profile: config.Profile, notebooks: Iterable[str]) -> list[RunSpec]:
@@ -29,7 +32,12 @@ def planned(profile: config.Profile, notebooks: Iterable[str]) -> list[RunSpec]:
 
 
 def train(address: str, profile: config.Profile, only: Iterable[str]) -> str:
-    """Send what is missing to the scheduler at `address`; returns a line that says what was trained."""
+    """Send what is missing to the scheduler at `address`; returns a line that says what was trained.
+
+    ValueError for what is no address: dask would try it for a while, and more than once.
+    """
+    if not ADDRESS.fullmatch(address):
+        raise ValueError(f"CLUSTER = {address} is no address of a scheduler; give protocol, host and port: tcp://host:8786")
     try:
         from ..publish.cluster.dispatch import dispatch
     except ModuleNotFoundError as error:

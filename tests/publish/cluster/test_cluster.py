@@ -309,3 +309,9 @@ def test_the_command_says_in_one_line_what_is_wrong(capsys: pytest.CaptureFixtur
     shown = capsys.readouterr().err.splitlines()
     assert len([line for line in shown if line.startswith("error: ")]) == 2
     assert "nearest" in shown[0] and "passkeyz" in shown[-1]
+
+
+@pytest.mark.parametrize("address", ["abc", "tcp://localhost", "http://x:80"])
+def test_what_is_no_address_is_refused_before_anything_is_looked_for(address: str, capsys) -> None:
+    assert main([address, "--profile", "smoke"]) == 1
+    assert capsys.readouterr().err.startswith(f"error: CLUSTER = {address} is no address of a scheduler; give ")
