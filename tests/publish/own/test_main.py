@@ -80,6 +80,12 @@ def test_parameters_that_leave_the_domain_are_named(tmp_path: Path) -> None:
         runs.asked(read, "mine", SMOKE, tmp_path / "runs", 1.0)
 
 
+def test_parameters_without_a_gradient_are_named_before_training(tmp_path: Path, capsys) -> None:
+    read = own.read(written(tmp_path, HEAD + "        return (-self.scale[:, None] * lags.abs()).detach()\n" + ROW))
+    laws.hold(read, SMOKE, 512)
+    assert "mine: no gradient reaches scale; is it detached?" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "law"), [(TURNED, "decode equals prefill"), (SINK, "a prior says what it depends on")]
 )

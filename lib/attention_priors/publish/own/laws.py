@@ -94,10 +94,12 @@ def asked(own: Own, factor: RelativePrior | KeyPrior, places: Tensor) -> Tensor:
             found = factor.log_prior(places, len(places))
         else:
             found = (factor.log_prior if type(factor).exact is RelativePrior.exact else factor.exact)(places)
-    if not isinstance(found, Tensor) or found.shape != (factor.heads, len(places)):
-        shape = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
+    if not isinstance(found, Tensor):
+        given = "None" if found is None else type(found).__name__
+        raise own.wrong(f"the log-prior of {name} returns {given}, not a tensor; return it", line)
+    if found.shape != (factor.heads, len(places)):
         raise own.wrong(
-            f"the log-prior of {name} has shape {shape} for {len(places)} {kind}s, but [heads, {kind}s] = "
+            f"the log-prior of {name} has shape {list(found.shape)} for {len(places)} {kind}s, but [heads, {kind}s] = "
             f"{[factor.heads, len(places)]} is needed; give each head "
             "a row, as in scale[:, None]",
             line,
@@ -200,6 +202,8 @@ def _attended(own: Own, prior: Prior) -> Iterator[Held]:
             )
     count = sum(p.numel() for p in prior.parameters() if p.requires_grad)
     said = f"; none for {', '.join(silent)}" if silent else ""
+    if silent:
+        runtime.say(f"[encoding] {own.name}: no gradient reaches {', '.join(silent)}; is it detached?")
     yield Held("finite gradients", f"q, k, v and {count} parameters of the prior in a layer", f"all finite{said}")
 
 
