@@ -369,6 +369,7 @@ def test_a_claim_shows_its_history(tmp_path, monkeypatch, capsys):
     path.write_text("id,date,verdict,reason\nBAM-T4,2026-01-01,verified,why\nBAM-T4,2026-02-01,contradicted,a case\n")
     found = claims.history(path)
     assert found["verdict"].tolist() == ["verified", "contradicted"]
+    claims.merge(tmp_path, "cpu")
     monkeypatch.setattr(claims, "history", lambda: found)
     monkeypatch.setattr(__main__, "figures_of", lambda *_: [])
     assert __main__.main(["--id", "BAM-T4", "--results", str(tmp_path)]) == 0
@@ -386,6 +387,7 @@ def test_a_claim_leads_to_its_cells(tmp_path, monkeypatch, capsys):
     path.parent.mkdir()
     path.write_text(json.dumps(content))
     assert __main__.cells_of("PE-F5", path) == ["check", "end"]
+    claims.merge(tmp_path, "cpu")
     (tmp_path / "data").symlink_to(config.ROOT / "data")
     monkeypatch.setattr(config, "ROOT", tmp_path)
     assert __main__.main(["--id", "PE-F5", "--results", str(tmp_path)]) == 0

@@ -158,12 +158,14 @@ def document(root):
 
 @pytest.fixture(scope="module")
 def copy(root, document, tmp_path_factory):
-    """The repository without results, after every change that the document tells."""
+    """The repository with an empty ledger for its results, after every change that the document tells."""
     made = tmp_path_factory.mktemp("contributing")
     for name in ("pyproject.toml", "CITATION.cff"):
         shutil.copy(root / name, made)
     for name in ("lib", "data", "notebooks", "tests"):
         shutil.copytree(root / name, made / name, ignore=shutil.ignore_patterns("__pycache__"))
+    (made / "results" / "cpu").mkdir(parents=True)
+    (made / "results" / "cpu" / "claims.json").write_text('{"schema": 2, "claims": {}}')
     for block in document:
         if block.section != EXAMPLES and block.language in CHANGES:
             apply(block, made)

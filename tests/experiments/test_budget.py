@@ -172,6 +172,15 @@ def test_what_cannot_run_is_a_problem(profile: config.Profile, message: str, mon
     assert len(said) == 1 and said[0].startswith("error: profile paper cannot run: ") and re.search(message, said[0])
 
 
+def test_a_profile_for_a_cpu_says_what_it_takes_there(monkeypatch, capsys) -> None:
+    found = {name: estimated(name) for name in ("smoke", "gpu")}
+    monkeypatch.setattr(budget, "estimate", lambda profile: found[profile.name])
+    assert [command.main(["--dry-run", "--profile", name]) for name in found] == [0, 0]
+    assert re.findall("profile .* two CPU cores.*", capsys.readouterr().out) == [
+        "profile smoke is meant for two CPU cores, not for this GPU: its notebooks take 0.1 hours, one after another"
+    ]
+
+
 def test_positions_that_end_before_the_training_length_are_a_problem() -> None:
     profile = changed("smoke", "passkey", length=16384)
     profile = profile.model_copy(

@@ -81,7 +81,9 @@ def test_a_truncated_file_is_damaged_not_data(tmp_path, keep):
     path = tmp_path / "record.json"
     store.write_json(path, {"accuracy": [0.5, 0.25], "name": "é"})
     path.write_bytes(path.read_bytes()[:keep])
-    with pytest.raises(store.DamagedFile, match=r"record\.json is not complete JSON .*; restore it .* delete it and run") as caught:
+    with pytest.raises(
+        store.DamagedFile, match=r"record\.json is not complete JSON .*; restore it .* delete it and run"
+    ) as caught:
         store.read_json(path)
     assert isinstance(caught.value, ValueError) and "\n" not in str(caught.value)
     with pytest.raises(FileNotFoundError):

@@ -102,9 +102,7 @@ def _said(verdict: str, outcome: str | None) -> str:
 def locate(identifier: str, path: Path, layout: Layout) -> int:
     """Print the way from a claim to its statement, verdict, check, notebook cells and figures."""
     claim = claims.find(identifier)
-    # Where nothing has run yet the way to a claim is shown all the same.
-    begun = path.exists() or path != layout.own / "claims.json" or not layout.results.is_dir()
-    verdict = (_ledger(path) if begun else {}).get(claim.id) or claims.not_run(claim.id, layout.label(claim.notebook))
+    verdict = _ledger(path).get(claim.id) or claims.not_run(claim.id, layout.label(claim.notebook))
     lines = {
         "claim": f"{claim.id} ({claim.kind}, scale {claim.scale}), {claim.source}",
         "statement": claim.statement,

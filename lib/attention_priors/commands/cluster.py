@@ -37,7 +37,9 @@ def train(address: str, profile: config.Profile, only: Iterable[str]) -> str:
     ValueError for what is no address: dask would try it for a while, and more than once.
     """
     if not ADDRESS.fullmatch(address):
-        raise ValueError(f"CLUSTER = {address} is no address of a scheduler; give protocol, host and port: tcp://host:8786")
+        raise ValueError(
+            f"CLUSTER = {address} is no address of a scheduler; give protocol, host and port: tcp://host:8786"
+        )
     try:
         from ..publish.cluster.dispatch import dispatch
     except ModuleNotFoundError as error:

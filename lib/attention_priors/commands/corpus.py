@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from .. import config
-from ..corpora.hub import fetch
+from ..corpora.hub import fetch, is_remote
 from . import arguments as commands
 
 
@@ -18,6 +18,8 @@ def main(arguments: list[str] | None = None) -> int:
         "--vocabulary", type=commands.whole(2, 2**20), required=True, help="that of the profile's language section"
     )
     chosen = parser.parse_args(arguments)
+    if not is_remote(chosen.corpus):
+        raise ValueError(f"{chosen.corpus!r} is no corpus of the hub; name one, such as hub:fineweb+wikipedia")
     print(fetch(chosen.corpus, chosen.vocabulary, config.CACHE / "corpora"))
     return 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from ..corpora.genome import assemble, path_of, pin, read_fasta, read_parquet
 from . import arguments as commands
@@ -16,6 +17,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("file", help="a FASTA file, plain or gzipped, or a parquet file with columns ID and Sequence")
     chosen = parser.parse_args(arguments)
     path = path_of(chosen.name)
+    if not Path(chosen.file).is_file():
+        raise ValueError(f"no file {chosen.file!r}; give the FASTA or parquet file of the genome")
     read = read_parquet if chosen.file.endswith(".parquet") else read_fasta
     genome = assemble(chosen.name, read(chosen.file))
     expected = pin(chosen.name).sha256

@@ -38,6 +38,10 @@ def dry_run(profile: config.Profile) -> int:
     """Print what a profile costs. ValueError where something in it cannot run."""
     found = budget.estimate(profile)
     print(budget.shown(found, profile))
+    if profile.device == "cpu":
+        minutes = sum(profile.minutes.values())
+        spent = f": its notebooks take {minutes / 60:.1f} hours, one after another" if minutes else ""
+        print(f"profile {profile.name} is meant for two CPU cores, not for this GPU{spent}")
     if found.problems:
         raise ValueError(f"profile {profile.name} cannot run: {'; '.join(found.problems)}")
     return 0
