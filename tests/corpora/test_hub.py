@@ -138,7 +138,7 @@ def test_lanes_share_the_documents(row):
 
 
 def test_without_a_network_one_line_says_what_to_do(tmp_path, capsys):
-    with pytest.raises(ValueError, match=r"nothing is downloaded here: run `python -m") as said:
+    with pytest.raises(ValueError, match=r"nothing is downloaded here: run `.venv/bin/python -m") as said:
         hub.build("stream:fineweb+wikipedia", 8192, tmp_path / "corpora")
     advice = "commands.corpus hub:fineweb+wikipedia --vocabulary 8192` where there is a network, and copy the file"
     assert advice in str(said.value) and "\n" not in str(said.value) and str(tmp_path) not in str(said.value)

@@ -177,7 +177,7 @@ def find(name: str) -> Genome:
     row, path = pin(name), path_of(name)
     if row.repository and not path.is_file():
         raise ValueError(
-            f"genome {name!r} is not on this machine, and nothing is downloaded here: run `python -m "
+            f"genome {name!r} is not on this machine, and nothing is downloaded here: run `.venv/bin/python -m "
             f"attention_priors.commands.genome {name} FILE` with a copy of "
             f"{row.file} of {row.repository} at {row.revision}"
         )

@@ -135,10 +135,11 @@ def build(name: str, vocabulary: int, cache_dir: Path | str) -> packing.PackedCo
     """The packed corpus, if it is on this machine. ValueError with what to do if it is not."""
     path = cache_path(name, vocabulary, cache_dir)
     if not path.exists():
-        command = f"python -m attention_priors.commands.corpus {_packed_name(name)} --vocabulary {vocabulary}"
+        command = f".venv/bin/python -m attention_priors.commands.corpus {_packed_name(name)} --vocabulary {vocabulary}"
         raise ValueError(
             f"corpus {name!r} is not on this machine, and nothing is downloaded here: run `{command}` where there is a "
-            f"network, and copy the file that it writes to .cache/{path.parent.name}/{path.name}"
+            f"network, and copy the file that it writes to {path.parent.name}/{path.name} in the cache (.cache, or "
+            "what ATTENTION_PRIORS_CACHE names)"
         )
     return packing.PackedCorpus.read(path)
 

@@ -226,7 +226,7 @@ def _corpus(profile: Profile, trained: list[RunSpec]) -> Iterator[str]:
 
 def shown(budget: Budget, profile: Profile) -> str:
     """The budget as a page."""
-    heads = ("part", "runs", "parameters", "tokens", "FLOPs", "hours", "read", "hours", "GB train", "GB read")
+    heads = ("part", "runs", "parameters", "tokens", "FLOPs", "train h", "read", "read h", "GB train", "GB read")
     columns = "{:<19}{:>6}  {:<18}{:>9}{:>9}{:>8}{:>9}{:>8}{:>10}{:>9}"
     lines = [f"profile {profile.name}: hours of one GPU of the H100 class at {UTILISATION:.0%} of its peak, at most"]
     lines.append(columns.format(*heads))
