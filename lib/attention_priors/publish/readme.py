@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from .. import store
+from ..figures import TABLES
 from ..store.layout import ROOT, Layout
 from .site import first
 from .site.committed import Committed
@@ -21,8 +22,8 @@ def findings(committed: Committed) -> str:
         layout = Layout(committed.results, row.profile)
         figure = layout.own / "figures" / f"{row.figure}.md"
         where = figure if figure.is_file() else layout.copy(row.notebook)
-        links, table = [f"[figure]({_link(where)})"], layout.own / "tables" / f"{row.figure}.md"
-        links += [f"[table]({_link(table)})"] if table.is_file() else []
+        tables = [layout.own / "tables" / f"{name}.md" for name in TABLES if TABLES[name].metrics == row.figure]
+        links = [f"[figure]({_link(where)})", *(f"[table]({_link(table)})" for table in tables[:1] if table.is_file())]
         lines.append(f"{sentence} *{number[0].upper()}{number[1:]}* ({', '.join(links)}).")
     decided = first.findings(committed)[-1][0]
     errata = Layout(committed.results, committed.largest).own / "tables" / "errata.md"
