@@ -24,7 +24,7 @@ from pathlib import Path
 
 import nbformat
 
-from attention_priors import claims, store
+from attention_priors import claims, config, store
 from attention_priors.commands import arguments as commands
 from attention_priors.commands import reproduce as pipeline
 from attention_priors.publish.pipeline import stamps
@@ -46,7 +46,7 @@ KINDS = ("training", "checkpoint", "evaluation", "notebook", "report", "verify",
 
 def sequence(folder: Path) -> int:
     """Both notebooks and the ledger, in this process: what is killed."""
-    every = dict(NOTEBOOKS)
+    config.NOTEBOOKS = every = dict(NOTEBOOKS)  # profiles are of the real ones
     NOTEBOOKS.clear()
     NOTEBOOKS.update({name: Notebook(trained=every[name].trained) for name in CELLS})
     stamps.NOTEBOOK_FOLDER = folder / "notebooks"

@@ -159,7 +159,7 @@ test_bad_input = refused(
 
 def test_a_genome_that_is_not_here_says_how_to_bring_it(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(config, "CACHE", tmp_path)
-    with pytest.raises(ValueError, match=r"nothing is downloaded here: run `python -m .*genome hg38 FILE`"):
+    with pytest.raises(ValueError, match=r"nothing is downloaded here: run `.venv/bin/python -m .*genome hg38 FILE`"):
         genome.find("hg38")
     assert genome.identity("hg38") == "GenerTeam/hg38@a878e69"
     assert command.main(["hg38", str(tmp_path / "none.fa")]) == 2 and "none.fa" in capsys.readouterr().err

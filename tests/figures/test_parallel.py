@@ -25,7 +25,7 @@ def test_the_prior_without_content_is_the_same_in_every_chunk(size):
 
 def test_the_slider_shows_the_mass_of_the_last_chunk():
     title = prior.explore(size=4, chunks=2, slope=1e-9).axes[0].get_title()
-    assert title == "mass of the last 4 keys: 0.56 (true), 0.56 (shared)"  # 5 of 9 keys
+    assert title == "last 4 keys hold 0.56 (true), 0.56 (shared)"  # 5 of 9 keys
 
 
 def test_counts_stay_below_their_bounds(size):

@@ -42,6 +42,7 @@ def folder(tmp_path, monkeypatch):
     """A notebook folder of our own: `folder(table, slug=notebook)`; the table says what each needs."""
     monkeypatch.setattr(stamps, "NOTEBOOK_FOLDER", tmp_path / "notebooks")
     before = dict(NOTEBOOKS)
+    monkeypatch.setattr(config, "NOTEBOOKS", before)  # profiles are of the real ones
 
     def write(table, **notebooks):
         NOTEBOOKS.clear()
@@ -223,8 +224,10 @@ def test_ctrl_c_says_that_it_resumes_and_ends_the_kernel(tmp_path):
     code = f"""
         import sys, pathlib
         from attention_priors.store.notebooks import NOTEBOOKS, Notebook
+        from attention_priors import config
         from attention_priors.commands import reproduce as command
         from attention_priors.publish.pipeline import stamps
+        config.NOTEBOOKS = dict(NOTEBOOKS)  # profiles are of the real ones
         NOTEBOOKS.clear()
         NOTEBOOKS["sleeper"] = Notebook(trained=True)
         stamps.NOTEBOOK_FOLDER = pathlib.Path({str(tmp_path / "notebooks")!r})

@@ -229,7 +229,7 @@ def test_a_key_tells_which_layers_and_heads_rotate_and_how_far_they_see():
     rows, keys = [encodings.encoding(name) for name in names], []
     with pytest.MonkeyPatch.context() as patch:
         for row in rows:  # under one name, so that nothing but the rows differ
-            patch.setitem(encodings.ENCODINGS, "rope-bam", row)
+            patch.setattr(encodings, "ENCODINGS", {**encodings.ENCODINGS, "rope-bam": row})
             keys.append(base.key())
     assert len(set(keys)) == len(keys)
 

@@ -78,5 +78,5 @@ def test_a_missing_package_is_named(monkeypatch):
         raise ModuleNotFoundError(name="rapidfuzz")
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(ValueError, match=r"needs rapidfuzz.*attention-priors\[benchmarks\]"):
+    with pytest.raises(ValueError, match=r"needs rapidfuzz.*in a clone, pip install .*\[benchmarks\]"):
         metrics.score("code", "a", ["a"])
