@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from ..config import Encodings, Extension, Frozen, Lengths, Profile, Size
+from ..config import Encodings, Extension, Frozen, Lengths, Profile, Seeds, Size
 from ..evaluation import seed_interval
 from ..positions.encodings import encoding
 from ..training.runs import RunSpec
@@ -31,6 +31,18 @@ COLUMNS = ["encoding", "seed", "length", "layer", "head", "peak", "entropy", "tr
 TWICE = 2  # the second training length, in units of the first
 
 Wanted = tuple[str, str]  # (part, name of the encoding under which the model is read)
+
+
+class More(Frozen):
+    """Seeds besides the usual ones for some encodings of two parts, where those left an interval open."""
+
+    seeds: Seeds
+    benchmark: Encodings
+    fading: Encodings
+
+    def of(self, part: str, name: str) -> tuple[int, ...]:
+        asked = {BENCHMARK: self.benchmark, FADING: self.fading}
+        return self.seeds if name in asked.get(part, ()) else ()
 
 
 class Settings(Frozen):
@@ -51,6 +63,7 @@ class Settings(Frozen):
     fading: Encodings = Field(description="encodings whose attention is measured by length")
     fading_lengths: Lengths
     fading_documents: int = Field(ge=1)
+    more: More | None = Field(default=None, json_schema_extra={"before": None}, description="seeds of some of these")
 
 
 def wanted(profile: Profile, found: Corpus) -> dict[RunSpec, list[Wanted]]:
@@ -60,7 +73,7 @@ def wanted(profile: Profile, found: Corpus) -> dict[RunSpec, list[Wanted]]:
 
     def add(part: str, names: tuple[str, ...], change: Callable[[RunSpec, str], RunSpec] | None = None) -> None:
         for name in names:
-            for seed in profile.seeds_for(name) if part in (BENCHMARK, EXTENSIONS, TUNED) else profile.seeds:
+            for seed in seeds(profile, part, name):
                 run = language_run(profile, name, seed, *found)
                 if change:
                     run = change(run, name).model_copy(update={"task": f"{run.task}-{part}"})
@@ -73,6 +86,13 @@ def wanted(profile: Profile, found: Corpus) -> dict[RunSpec, list[Wanted]]:
     add(LONGER, settings.longer, lambda run, _: run.model_copy(update={"recipe": longer(run.recipe, TWICE)}))
     add(FADING, settings.fading)
     return made
+
+
+def seeds(profile: Profile, part: str, name: str) -> tuple[int, ...]:
+    """Those of an encoding in a part, each once."""
+    usual = profile.seeds_for(name) if part in (BENCHMARK, EXTENSIONS, TUNED) else profile.seeds
+    more = profile.readings.more.of(part, name) if profile.readings.more else ()
+    return tuple(dict.fromkeys((*usual, *more)))
 
 
 def asked(profile: Profile, found: Corpus) -> Asked:
