@@ -18,7 +18,8 @@ RESULTS = config.ROOT / "results"
 def world(monkeypatch):
     """Decides a claim from a value per seed, told directly and through a derived metric, and leaves each seed out."""
 
-    def outcome(values, metric="rows", fewest=5):
+    def outcome(values, metric="rows", fewest=5, decide=None):
+        decide = decide or (lambda layout: leave_one_out.leave_one_out(layout, fewest))
         rows = pd.DataFrame({"seed": range(len(values)), "value": values})
         total = pd.DataFrame({"all": [rows["value"].mean()], "seeds": [len(rows)]})
         read = {"rows": rows, "twice": _twice(rows), "total": total}
@@ -34,7 +35,7 @@ def world(monkeypatch):
         monkeypatch.setattr(leave_one_out.experiments, "derived", lambda: {"twice": ("rows", _twice)})
         monkeypatch.setattr(leave_one_out, "Report", lambda *_: Committed(read))
         monkeypatch.setattr(claims, "read", lambda _: {ID: check.verdict("cpu", {metric: read[metric]})})
-        return leave_one_out.leave_one_out(Layout(RESULTS, "cpu"), fewest)
+        return decide(Layout(RESULTS, "cpu"))
 
     return outcome
 
@@ -74,6 +75,15 @@ def test_what_was_measured_over_all_seeds_at_once_is_no_evidence(world):
 def test_few_seeds_and_open_claims_are_left_out(world):
     assert world([1.0, 1.1, 0.9, 1.0]).empty and len(world([1.0, 1.1, 0.9, 1.0], fewest=4)) == 1
     assert world([1.0, -1.1, 0.9, -1.0, 0.1]).empty, "an undecided claim has no outcome that a seed could carry"
+
+
+@pytest.mark.parametrize("metric", ["rows", "twice"])
+def test_as_many_seeds_more_decide_what_is_near(world, metric):
+    """0.3, 0.8 and 1.1: t at 2 degrees of freedom leaves 0 in, at 5 it does not. Around 0 nothing is decided."""
+    near = world([0.3, 0.8, 1.1], metric, decide=leave_one_out.twice_the_seeds)
+    assert near.loc[ID].to_dict() == {"seeds": 3, "with twice as many": "agrees"}
+    assert world([-0.1, 0.1, 0.0], metric, decide=leave_one_out.twice_the_seeds).iloc[0, 1] == "undecided"
+    assert world([1.0, 1.1, 0.9], metric, decide=leave_one_out.twice_the_seeds).empty, "decided already"
 
 
 def test_no_committed_outcome_is_the_work_of_one_seed():
