@@ -11,6 +11,8 @@ from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from attention_priors.store.notebooks import NOTEBOOKS
+
 PYTHONS = ("3.11", "3.12", "3.13")
 
 
@@ -82,6 +84,28 @@ def test_help_lists_every_target(root):
     shown = make(root, "help").stdout
     for target in targets:
         assert re.search(rf"^  {target} +\S", shown, re.M), f"make help does not show {target}"
+
+
+def test_commands_that_texts_print_name_targets_variables_notebooks_and_profiles(root):
+    """A word after `make` counts as a command where it stands in code or sets a variable."""
+    rules = (root / "Makefile").read_text()
+    targets = set(re.search(r"^\.PHONY: (.*)", rules, re.M)[1].split())
+    variables = set(re.search(r"^KNOWN := (.*)", rules, re.M)[1].split())
+    named = {"ONLY": set(NOTEBOOKS), "PROFILE": {path.stem for path in (root / "notebooks/profiles").glob("*.yaml")}}
+    kinds = ("*.md", "notebooks/*.ipynb", "lib/attention_priors/publish/site/pages/*.md")
+    found = 0
+    for path in (path for kind in kinds for path in sorted(root.glob(kind))):
+        text = path.read_text(encoding="utf-8")
+        for target, given in re.findall(r"make ([a-z][a-z-]*)((?: +[A-Z]+=[\w.,/-]+)*)(?=[`\\\n ])", text):
+            settings = dict(each.split("=", 1) for each in given.split())
+            if not settings and f"`make {target}`" not in text:
+                continue
+            found += 1
+            unknown = {target} - targets | settings.keys() - variables
+            for name, known in named.items():
+                unknown |= set(filter(None, settings.get(name, "").split(","))) - known
+            assert not unknown, f"{path.name}: make {target}{given}"
+    assert found >= 20
 
 
 @pytest.mark.parametrize("python", ["false", "/nonexistent/python3"])
