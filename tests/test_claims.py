@@ -376,6 +376,14 @@ def test_a_claim_shows_its_history(tmp_path, monkeypatch, capsys):
     assert "2026-01-01 verified: why\n                2026-02-01 contradicted: a case" in capsys.readouterr().out
 
 
+def test_a_claim_shows_its_sentences_and_files_that_are_there(capsys):
+    assert __main__.main(["--id", "PE-BIAS", "--profile", "full", "--results", str(config.ROOT / "results")]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"^sentences: +\w+: RoPE with bias grows less beyond T than RoPE$", shown, re.M)
+    files = re.findall(r"\S+/results/full/(?:metrics|figures)/\S+\.(?:csv|xz|png)", shown)
+    assert {Path(name).suffix for name in files} == {".xz", ".png"} and all(Path(name).is_file() for name in files)
+
+
 def test_a_claim_leads_to_its_cells(tmp_path, monkeypatch, capsys):
     cells = [
         ("intro", "markdown", "PE-F5b only"),

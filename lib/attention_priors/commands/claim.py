@@ -128,11 +128,20 @@ def locate(identifier: str, path: Path, layout: Layout) -> int:
     lines["notebook"] = _notebook(claim)
     if verdict.also:
         lines["also"] = f"of a pretrained model, {claims.testimony(verdict.also)}"
-    lines["evidence"] = ", ".join(verdict.evidence) or "none"
+    if verdict.sentences:
+        lines["sentences"] = f"\n{'':16}".join(f"{each.found}: {each.text}" for each in verdict.sentences)
+    found = (_there(layout.folder(claim.notebook) / path) for path in verdict.evidence)
+    lines["evidence"] = f"\n{'':16}".join(found) or "none"
     lines["figures"] = f"\n{'':16}".join(figures_of(claim, verdict, layout)) or "none"
     for name, text in lines.items():
         print(f"{name + ':':<16}{text}")
     return 0
+
+
+def _there(path: Path) -> str:
+    """A file's path; that of its packed form where it was large."""
+    packed = path.with_name(f"{path.name}.xz")
+    return str(packed if packed.exists() else path)
 
 
 def _check(identifier: str) -> str:
