@@ -191,16 +191,20 @@ BEYOND = (2, 4)
 
 
 def ahead(frame: pd.DataFrame, multiples: tuple[int, ...]) -> Estimate:
-    """The smallest lead of the defective generator over any other encoding, within seeds."""
-    rows = frame[frame["multiple"].isin(multiples)].groupby(["encoding", "seed"])[["correct", "samples"]].sum()
+    """The smallest lead of the defective generator over any other encoding at any of the multiples, within seeds."""
 
-    def counts(name: str) -> dict[int, tuple[int, int]]:
-        own = rows.loc[[name]] if name in rows.index else rows.iloc[:0]
-        return {int(seed): (int(row["correct"]), int(row["samples"])) for (_, seed), row in own.iterrows()}
+    def counts(name: str, multiple: int) -> dict[int, tuple[int, int]]:
+        own = frame[(frame["encoding"] == name) & (frame["multiple"] == multiple)]
+        return {int(row.seed): (int(row.correct), int(row.samples)) for row in own.itertuples()}
 
     others = [name for name in ENCODINGS if name != OURS]
-    absent = [name for name in (OURS, *others) if not counts(name)]
-    leads = {name: lead(counts(OURS), counts(name)) for name in others if name not in absent}
+    absent = {name for name in (OURS, *others) for multiple in multiples if not counts(name, multiple)}
+    leads = {
+        f"{name} at {multiple} times": lead(counts(OURS, multiple), counts(name, multiple))
+        for name in others
+        for multiple in multiples
+        if not absent & {OURS, name}
+    }
     return smallest(leads | {name: unknown(f"{name} was not trained") for name in absent})
 
 
@@ -322,6 +326,7 @@ CHECKS = claims(
             ">",
             STARTED,
         ),
+        missing="a model that has both kinds of blocks and chooses",
         recipe="pucks",
     ),
 )

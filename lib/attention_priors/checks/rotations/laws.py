@@ -194,7 +194,7 @@ LAWS = {
         Law("The k-th of n positions drawn from L stands at k (L + 1) / (n + 1) - 1 on average: a stretched line.",
             lambda place, n, longest: place * (longest + 1) / (n + 1) - 1, mean_place, PLACES,
             wrong=lambda place, n, longest: place * longest / n - 1,
-            tolerance=lambda longest, draws: 2.5 * longest / math.sqrt(draws) if draws else 1e-9),
+            tolerance=lambda longest, draws: 1.1 * longest / math.sqrt(draws) if draws else 1e-9),  # five deviations
 }  # fmt: skip
 
 

@@ -201,10 +201,11 @@ FAR_END = FigureSpec(
 
 # What the shape does to the prior while its scale stays fixed
 SHARPNESS_SHAPES = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
+ALPHA, KEYS = 10.0, 2**16
 HIGHEST = 2.3  # where the axis ends: smaller differences are what the statistics are about
 
 
-def rows_sharpness(size: Size, seed: int, alpha=10.0, keys=2**16) -> Rows:
+def rows_sharpness(size: Size, seed: int, alpha=ALPHA, keys=KEYS) -> Rows:
     """Weight of the own key, root mean square lag, entropy and tail beyond 2 alpha by shape."""
     found, lags = [], np.arange(keys, dtype=np.float64)
     for beta in SHARPNESS_SHAPES:
@@ -232,10 +233,10 @@ def caption_sharpness(frame: Frame) -> str:
     half = (frame / frame.set_index("beta").loc[1.0]).drop(columns="beta")[frame["beta"] == 0.5].iloc[0]
     above = ", ".join(f"{name.replace('alpha', 'α')} ({ratio:.2g})" for name, ratio in half.items() if ratio > HIGHEST)
     return (
-        "What the shape does while the scale stays fixed, each statistic relative to its value at β = 1. Tail and "
-        f"entropy fall throughout. The weight of the query's own key is largest at β = {own['beta']:g} and the root "
-        f"mean square lag smallest at β = {spread['beta']:g}, by little: larger shapes approach a flat window. At "
-        f"β = 1/2 above the panel: {above or 'nothing'}."
+        f"What the shape does at α = {ALPHA:g} in a context of {KEYS:,} keys, each statistic relative to its value at "
+        f"β = 1. Tail and entropy fall throughout. The weight of the query's own key is largest at β = {own['beta']:g} "
+        f"and the root mean square lag smallest at β = {spread['beta']:g}, by little: larger shapes approach a flat "
+        f"window. At β = 1/2 above the panel: {above or 'nothing'}."
     )
 
 

@@ -46,7 +46,8 @@ def caption(frame: Frame) -> str:
     waves = kl.columns[-1]
     return (
         "Four priors over lags, weight times the number of lags (grey; 1 for a uniform prior), the best slope of "
-        f"either sign (dotted) and the best sum of {waves} (dashed), both closest in KL, whose value stands above. "
+        f"either sign (dotted) and the best sum of {waves} (dashed), both closest in KL. Above: that of the "
+        "slope, that of the waves. "
         f"The slope misses by {kl['slope'].min():.2g} to {kl['slope'].max():.2g} nats, the waves by at most "
         f"{kl[waves].max():.1g}."
     )
@@ -209,9 +210,10 @@ def caption_sinks(frame: Frame) -> str:
     decay = next(p for s, p in noise.index if s == "decay")
     return (
         "Mass off the sink where content says nothing, by how the sink leads its rivals: by a fixed margin δ, by the "
-        f"slope u(k) = -{decay:g} k, by a margin that grows like ln L. At {int(frame['keys'].max()):,} keys every "
-        f"fixed margin is near 1 (δ = {top:g}: {noise['margin', top]:.3f}), and so is the best log-prior with |K| ≤ B, "
-        f"whose margin is 2 B; the slope stays at {noise['decay', decay]:.3f}, the margin ln(L - 1) + ln 9 at 0.1."
+        f"slope u(k) = -{decay:g} k, by a margin that grows like ln L. At {int(frame['keys'].max()):,} keys the "
+        f"mass off it is near 1 under every fixed margin (δ = {top:g}: {noise['margin', top]:.3f}) and under the best "
+        f"log-prior with |K| ≤ B (its margin is 2 B); it stays at {noise['decay', decay]:.3f} under the slope and at "
+        "0.1 under the margin ln(L - 1) + ln 9."
     )
 
 
