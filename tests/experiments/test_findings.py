@@ -138,8 +138,8 @@ def test_two_encodings_lose_at_shorter_lengths_and_predicted_seeds_are_told_apar
     )
     assert "RoPE 0.62 [0.46, 0.78], by seed 0.50 to 0.80; Sinusoidal 0.80 [0.80, 0.80], by seed 0.80." in more
     assert "at a shorter length: 5 of 10 trained at one, 0 of 10 at many." in more
-    assert more.endswith(" RoPE's 3 seeds predicted before their runs: 0.70 [0.45, 0.95].")
-    assert measured == "fewer, RoPE, 5 seeds"
+    assert more.endswith(" RoPE by length: 96 0.72, 112 0.52.")
+    assert measured == "fewer, RoPE, 5 seeds (0.70 [0.45, 0.95] over the 3 predicted before their runs)"
     half = 2.776 * (0.068 / 4 / 5) ** 0.5  # t of 5 seeds, their squares about the mean
     assert (value, low, high) == pytest.approx((0.62, 0.62 - half, 0.62 + half), abs=1e-4)
 
@@ -159,16 +159,17 @@ def test_pairs_that_do_both_are_counted_by_what_their_heads_have():
     frame = frame.assign(trained=128, longest=4096, longest_address=512, passed=frame["beyond_longest_correct"] < 10)
     sentence, more, _, value, *_ = findings.dividing(frame)
     assert value == 0.5 and sentence == (
-        "Where half of the heads rotate within a window of T/4, 2 of 4 pairs of models, one for each task, find a "
-        "passkey anywhere in 32 T and name a token fewer than T/4 places back in 4 T; without the window 1 of 3 do, "
-        "without the rotation 1 of 5, of other compositions 1 of 4."
+        "Where half of the heads rotate within a window of T/4, 2 of 4 pairs of models, one for each task, find at "
+        "least 0.8 of the passkeys in 32 T and of the tokens fewer than T/4 places back in 4 T; without the window 1 "
+        "of 3 do, without the rotation 1 of 5, of other compositions 1 of 4."
     )
-    assert "are lost with it (0.15)." in more and more.endswith("whole layers; those that do both: BAM 1.")
+    assert "are lost with it (0.15)." in more and "whole layers; those that do both: BAM 1 of 3." in more
+    assert "asked for 20 passkeys" in more and "half of the heads 2 of 4 with the window, 1 of 3 without." in more
     none = findings.dividing(pd.concat([frame, frame.assign(encoding="alternating", passed=False)]))
     assert none[0] == sentence and f"(4 of {5 + len(frame)})" in none[1]
     assert "passed its gate (4 of 5)" in more and "fail: 3 of 5 find the passkeys. The others" in more
     rest = frame[frame["encoding"].isin(["half-rope-window", "half-rope", "half-window", "rope"])]
-    assert findings.dividing(rest)[1].endswith("those that do both: none.")
+    assert "those that do both: none." in findings.dividing(rest)[1]
 
 
 def test_what_mends_a_trained_rope_is_told_at_the_longest_and_the_number_is_of_the_surest_gain():
@@ -177,15 +178,23 @@ def test_what_mends_a_trained_rope_is_told_at_the_longest_and_the_number_is_of_t
     losses |= {(512, "as-is"): (4.0, 5.0), (512, "yarn"): (2.1, 2.9), (512, "ntk"): (3.0, 1.6)}
     rows = [(*at, document, loss) for at, each in losses.items() for document, loss in enumerate(each)]
     frame = pd.DataFrame(rows, columns=["length", "way", "document", "loss"]).assign(model="Tiny, 4 bits", trained=200)
-    sentence, more, measured, value, low, high = findings.pretrained(frame)
+    keys = pd.DataFrame({"way": 2 * ["as-is"] + 3 * ["yarn"], "length": [64] + 4 * [500], "correct": [1, 0, 0, 1, 1]})
+    sentence, more, measured, value, low, high = findings.pretrained(frame, keys)
     assert sentence == (
-        "Tiny in 4 bits, a language model with RoPE trained to 200 tokens, has a loss of 1.20 nats a token at 128 and "
-        "of 4.50 at 512; YaRN, without training, has 2.50."
+        "Tiny in 4 bits, a language model with RoPE trained to 200 tokens, has a loss of 4.50 nats a token at 512; "
+        "YaRN, without training, has 2.50 on the same tokens (1.20 and 0.50 at 128); of 3 passkeys at 500 it finds 2, "
+        "the model as it is 0."
     )
     assert more == (
         "2 documents. The loss up to 200 tokens is 1.20 to 9.00. At 512: YaRN 2.50 (gains by document 1.90 to 2.10); "
-        "the NTK-aware base 2.30 (gains by document 1.00 to 3.40). The surest is told."
+        "the NTK-aware base 2.30 (gains by document 1.00 to 3.40). The surest of these is told."
     )
+    parts = pd.concat([frame, frame[frame["document"] == 0].assign(document=2)])
+    parts["document"] = parts["document"].map({0: "guide-1", 1: "guide-2", 2: "other"})
+    assert findings.pretrained(parts)[1].endswith("With parts of a document as one: 1.95 [1.31, 2.59], 2 documents.")
+    surer = frame[(frame["length"] == 512) & (frame["way"] == "as-is")].assign(way="dynamic-ntk", loss=[1.0, 2.0])
+    told = findings.pretrained(pd.concat([frame, surer]))[1]
+    assert told.endswith("; of all 3 ways dynamic NTK, whole pass has the highest lower bound, 3.00.")
     assert measured == "gain by YaRN" and (value, low, high) == pytest.approx((2.0, 0.7294, 3.2706), abs=1e-4)
 
 
@@ -234,5 +243,5 @@ def test_the_committed_findings_stand_without_any_one_encoding_and_any_one_seed(
 def test_a_profile_without_compositions_and_pretrained_model_has_the_other_findings():
     none, unknown = pd.DataFrame(), committed("robustness_order").assign(tau=np.nan, encodings=1, pairs=0)
     there = [committed(metric) for metric in ("perplexity_and_retrieval", "passkey_confound")]
-    found = findings.findings(none, counts({"bam": (20, 20)}), none, *there, unknown)
+    found = findings.findings(none, counts({"bam": (20, 20)}), none, none, *there, unknown)
     assert list(found["figure"]) == ["encodings_accuracy", "perplexity_and_retrieval", "passkey_confound"]

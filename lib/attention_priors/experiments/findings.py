@@ -14,6 +14,7 @@ import pandas as pd
 
 from ..evaluation import binomial_interval, seed_interval, share_interval
 from ..positions.encodings import encoding, still
+from . import pretrained_words
 from .arms import FIXED, RIGHT, VARIED, WRONG, is_table
 from .correlation import spearman_permutation
 from .experiment import Experiment
@@ -96,24 +97,40 @@ def dividing(models: pd.DataFrame) -> Finding:
     others, alone = kept[kept["layout"] == ""], kept["layout"] == "window"
     said = (
         f"Where half of the heads{', or all layers but the last,' * layers} rotate within a window of T/4, {good} of "
-        f"{models_of} pairs of models, one for each task, find a passkey anywhere in {far:g} T and name a token fewer "
-        f"than T/4 places back in {texts:g} T; without the window {bare} of {unwindowed} do, without the rotation "
-        f"{still_good} of {unrotated}, of other compositions {int(others['both'].sum())} of {len(others)}."
+        f"{models_of} pairs of models, one for each task, find at least {GOOD:g} of the passkeys in {far:g} T and of "
+        f"the tokens fewer than T/4 places back in {texts:g} T; without the window {bare} of {unwindowed} do, without "
+        f"the rotation {still_good} of {unrotated}, of other compositions {int(others['both'].sum())} of {len(others)}."
     )
     more = (
-        f"A pair is one of a seed whose passkey model passed its gate ({models_of} of {begun}); both answer at least "
-        f"{GOOD:g}. That one model does both is not shown. These: {_listed(ours['encoding'].unique())}; priors are on "
+        f"A pair is one of a seed whose passkey model passed its gate ({models_of} of {begun}), asked for "
+        f"{int(ours['at_longest_samples'].max())} passkeys. That one model does both is not shown. {_matched(kept)} "
+        f"These: {_listed(ours['encoding'].unique())}; priors are on "
         f"all heads. The window is there in training too, and places farther back are lost with it ({beyond:.2f}). "
         f"Without the rotation it is the addresses that fail: {int((alone & (passkeys >= GOOD)).sum())} of {unrotated} "
         f"find the passkeys. The others rotate all heads, no head, or {'one layer' if layers else 'whole layers'}; "
-        f"those that do both{_exceptions(others[others['both']]['encoding'])}."
+        f"those that do both{_exceptions(others)}. The hypothesis written before the first runs, that the place of the "
+        "copying decides, is wrong as it stood (the figure)"
+        f"{'; the layers, and heads without rotation, were added after these runs' * layers}."
     )
     return Finding(said, more, "share of pairs that do both", *share(good, models_of))
 
 
-def _exceptions(names: pd.Series) -> str:
-    counts = names.value_counts().sort_index()
-    return f": {joined([f'{label(name)} {count}' for name, count in counts.items()])}" if len(counts) else ": none"
+def _exceptions(kept: pd.DataFrame) -> str:
+    counts = kept.groupby("encoding")["both"].agg(["sum", "size"])
+    told = [f"{label(name)} {own['sum']} of {own['size']}" for name, own in counts[counts["sum"] > 0].iterrows()]
+    return f": {joined(told)}" if told else ": none"
+
+
+def _matched(kept: pd.DataFrame) -> str:
+    """The counts with and without the window where the same heads, or the same layers, are rotated."""
+    layers = kept["encoding"].map(lambda name: bool(encoding(name).rotated_layers))
+    told = []
+    for apart, words in ((False, "half of the heads"), (True, "layers")):
+        own = kept[layers == apart].groupby("layout")["both"].agg(["sum", "size"])
+        if {"both", "rotation"} <= set(own.index):
+            (good, of), (bare, rest) = own.loc["both"], own.loc["rotation"]
+            told.append(f"{words} {good} of {of} with the window, {bare} of {rest} without")
+    return f"By what rotates: {'; '.join(told)}."
 
 
 def who_reaches(counts: pd.DataFrame) -> Finding:
@@ -153,8 +170,9 @@ def who_reaches(counts: pd.DataFrame) -> Finding:
     named += [_valued("With SSMax", scaled)] if len(scaled) else []
     named.append(
         f"All rows of the benchmark with a training of their own that learn the task at up to {trained} tokens"
-        f"{_read(kept, longest, samples)}; the line, {GOOD:g}, is ours. An interval of three perfect seeds knows of "
-        "prompts only."
+        f"{_read(kept, longest, samples)}; the line, {GOOD:g}, is ours. A seed without a hit at several lengths in a "
+        "row is asked no farther and counts as 0; the figure averages all seeds, these numbers those that learned the "
+        "task. An interval of three perfect seeds knows of prompts only."
     )
     last = (reach if len(reach) else means).index[-1]
     measured = f"lowest of those that find them, {label(last)}" if len(reach) > 1 else f"accuracy of {label(last)}"
@@ -216,6 +234,10 @@ def one_length(frame: pd.DataFrame) -> Finding:
         )
     else:
         said = f"Training on prompts of {trained} tokens alone costs no encoding for certain anything at shorter ones"
+    by_length = frame[(frame["length"] < trained) & (frame["encoding"] == most)]
+    by_length = by_length.groupby(["length", "training"])["accuracy"].mean().unstack()
+    cost = ", ".join(f"{length} {loss:.2f}" for length, loss in (by_length[VARIED] - by_length[FIXED]).items())
+    more += f" {label(most)} by length: {cost}."
     for names, what in (
         ([told[name] for name in costly if name not in certain], "certain only with all seeds: {}"),
         ([label(name) for name in level], f"within {SAME:g} for {{}}"),
@@ -224,11 +246,11 @@ def one_length(frame: pd.DataFrame) -> Finding:
     ):
         said += f"; {what.format(joined(names))}" if names else ""
     ahead = lost[most][lost[most].index.isin(PREDICTED, level="seed")]
+    number = f"fewer, {label(most)}, {len(lost[most])} seeds"
     if len(ahead) > 2:
         low, high = seed_interval(ahead)
-        more += f" {label(most)}'s {len(ahead)} seeds predicted before their runs: "
-        more += f"{ahead.mean():.2f} [{low:.2f}, {high:.2f}]."
-    return Finding(f"{said}.", more, f"fewer, {label(most)}, {len(lost[most])} seeds", *bounds[most])
+        number += f" ({ahead.mean():.2f} [{low:.2f}, {high:.2f}] over the {len(ahead)} predicted before their runs)"
+    return Finding(f"{said}.", more, number, *bounds[most])
 
 
 def _without_any(by_seed: pd.Series) -> bool:
@@ -246,34 +268,67 @@ def _tables(frame: pd.DataFrame, training: str) -> str:
     return f"{sum(is_table(own, trained) for own in models)} of {len(models)}"
 
 
-def pretrained(losses: pd.DataFrame) -> Finding:
-    """What a trained RoPE loses beyond its training length, and what a window with sinks or another rotation mends."""
+def pretrained(losses: pd.DataFrame, keys: pd.DataFrame | None = None) -> Finding:
+    """What a trained RoPE loses beyond its training length, and what a window with sinks or another rotation mends.
+
+    `keys`: passkeys by way and length, where any were asked.
+    """
     trained, longest = int(losses["trained"].iloc[0]), int(losses["length"].max())
     far = losses[losses["length"] == longest].pivot(index="document", columns="way", values="loss")
     (name, _, bits), broken = losses["model"].iloc[0].partition(", "), far["as-is"]
     near = losses.loc[losses["length"] <= trained, "length"].max()  # the longest that it was trained to read
     read = losses[(losses["length"] <= trained) & (losses["way"] == "as-is")]
-    within = read[read["length"] == near]["loss"]
+    at_near = losses[losses["length"] == near].groupby("way")["loss"].mean()
     mended = [way for way in MENDS if way in far]
-    if longest <= trained or not mended or len(broken) < 2 or within.empty:
+    if longest <= trained or not mended or len(broken) < 2 or read.empty:
         return Finding(f"{name} was not read beyond its training length.", measured="loss")
-    gains = {way: broken - far[way] for way in mended}
+    gains = {way: broken - far[way] for way in far.columns if way != "as-is"}
     surest = max(mended, key=lambda way: seed_interval(gains[way])[0])
     said = (
         f"{name}{f' in {bits}' * bool(bits)}, a language model with RoPE trained to {trained:,} tokens, has a loss of "
-        f"{within.mean():.2f} nats a token at {near:,} and of {broken.mean():.2f} at {longest:,}; {MENDS[surest]}, "
-        f"without training, has {far[surest].mean():.2f}."
+        f"{broken.mean():.2f} nats a token at {longest:,}; {MENDS[surest]}, without training, has "
+        f"{far[surest].mean():.2f} on the same tokens ({at_near['as-is']:.2f} and {at_near[surest]:.2f} at {near:,})"
+        f"{_fetched(keys, surest)}."
     )
     gained = [
         f"{MENDS[way]} {far[way].mean():.2f} (gains by document {gain.min():.2f} to {gain.max():.2f})"
-        for way, gain in gains.items()
+        for way, gain in ((way, gains[way]) for way in mended)
     ]
     more = (
         f"{len(broken)} documents. The loss up to {trained:,} tokens is "
-        f"{_range(read.groupby('length')['loss'].mean())}. At {longest:,}: {'; '.join(gained)}. The surest is told."
+        f"{_range(read.groupby('length')['loss'].mean())}. At {longest:,}: {'; '.join(gained)}. The surest of these is "
+        f"told{_surer(gains, surest)}."
     )
+    sources = gains[surest].index.astype(str).str.replace(r"-\d+$", "", regex=True)
+    whole = gains[surest].groupby(sources).mean()
+    if 1 < len(whole) < len(broken):
+        low, high = seed_interval(whole)
+        more += f" With parts of a document as one: {whole.mean():.2f} [{low:.2f}, {high:.2f}], {len(whole)} documents."
     number = gains[surest].mean(), *seed_interval(gains[surest])
     return Finding(said, more, f"gain by {MENDS[surest]}", *number)
+
+
+def _surer(gains: dict[str, pd.Series], told: str) -> str:
+    """Which of all ways has a higher lower bound than the one that is told."""
+    lows = {way: seed_interval(gain)[0] for way, gain in gains.items()}
+    best = max(lows, key=lows.__getitem__)
+    return (
+        f"; of all {len(gains)} ways {pretrained_words.label(best)} has the highest lower bound, {lows[best]:.2f}"
+        if lows[best] > lows[told]
+        else ""
+    )
+
+
+def _fetched(keys: pd.DataFrame | None, way: str) -> str:
+    """How many passkeys a way finds at the longest length, and the model as it is: an end of the sentence."""
+    if keys is None or keys.empty:
+        return ""
+    length = keys["length"].max()
+    counts = keys[keys["length"] == length].groupby("way")["correct"].agg(["sum", "size"])
+    if not {way, "as-is"} <= set(counts.index):
+        return ""
+    (found, asked), bare = counts.loc[way], counts.loc["as-is", "sum"]
+    return f"; of {asked} passkeys at {length:,} it finds {found}, the model as it is {bare}"
 
 
 def perplexity_tells(frame: pd.DataFrame) -> Finding:
@@ -305,8 +360,9 @@ def perplexity_tells(frame: pd.DataFrame) -> Finding:
             f"perplexity than {behind} of the {found.n} and find{'s' * one} {_range(blind['accuracy'])} of the "
             f"passkeys; with {'it' if one else 'them'} {both.rho:.2f} [{both.low:.2f}, {both.high:.2f}]."
         )
+    measured = "rank correlation" + (f" ({both.rho:.2f} with {len(blind)} that see a window)" if len(blind) else "")
     return Finding(
-        f"{said}{_level(kept[~local])}.", " ".join(more) or MISSED, "rank correlation", found.rho, found.low, found.high
+        f"{said}{_level(kept[~local])}.", " ".join(more) or MISSED, measured, found.rho, found.low, found.high
     )
 
 
@@ -346,13 +402,14 @@ def findings(
     models: pd.DataFrame,
     counts: pd.DataFrame,
     losses: pd.DataFrame,
+    keys: pd.DataFrame,
     both: pd.DataFrame,
     confound: pd.DataFrame,
     order: pd.DataFrame,
 ) -> pd.DataFrame:
     """A row per finding: the sentence, what else there is to say, a number with its interval, and the figure.
 
-    `models`, `losses` and `order` are empty where a profile leaves their experiment out.
+    `models`, `losses`, `keys` and `order` are empty where a profile leaves their experiment out.
     """
     reached = who_reaches(counts)
     if len(order) and order["tau"].notna().any():
@@ -361,7 +418,7 @@ def findings(
     told = {
         ("division_models", "dividing_the_work"): dividing(models) if len(models) else None,
         ("encodings_accuracy", "passkeys"): reached,
-        ("pretrained_losses", "pretrained_model"): pretrained(losses) if len(losses) else None,
+        ("pretrained_losses", "pretrained_model"): pretrained(losses, keys) if len(losses) else None,
         ("perplexity_and_retrieval", "language_models"): perplexity_tells(both),
         ("passkey_confound", "passkeys"): one_length(confound),
     }
@@ -395,6 +452,7 @@ NEEDS = (
     "division_models",
     "encodings_counts",
     "pretrained_losses",
+    "pretrained_keys",
     "perplexity_and_retrieval",
     "passkey_confound",
     "robustness_order",
@@ -403,7 +461,7 @@ EXPERIMENT = Experiment(
     name="findings",
     sections=("passkey", "confound", "benchmark", "language"),
     needs=NEEDS,
-    optional=("division_models", "pretrained_losses", "robustness_order"),
+    optional=("division_models", "pretrained_losses", "pretrained_keys", "robustness_order"),
     derive={"findings": (NEEDS, findings)},
-    version=7,
+    version=8,
 )

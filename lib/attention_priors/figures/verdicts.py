@@ -90,7 +90,7 @@ def build_findings(frame: Frame) -> Frame:
 def caption_findings(frame: Frame) -> str:
     return (
         f"{len(frame)} findings, each computed from the metrics that its figure draws. Models that missed their gate "
-        "decide nothing."
+        "decide nothing, but where training at one length is held against many, which counts all."
     )
 
 

@@ -23,7 +23,7 @@ def findings(committed: Committed) -> str:
         figure = layout.own / "figures" / f"{row.figure}.md"
         where = figure if figure.is_file() else layout.copy(row.notebook)
         tables = [layout.own / "tables" / f"{name}.md" for name in TABLES if TABLES[name].metrics == row.figure]
-        links = [f"[figure]({_link(where)})", *(f"[table]({_link(table)})" for table in tables[:1] if table.is_file())]
+        links = [*(f"[table]({_link(table)})" for table in tables[:1] if table.is_file()), f"[figure]({_link(where)})"]
         lines.append(f"{sentence} *{number[0].upper()}{number[1:]}* ({', '.join(links)}).")
     decided = first.findings(committed)[-1][0]
     errata = Layout(committed.results, committed.largest).own / "tables" / "errata.md"
