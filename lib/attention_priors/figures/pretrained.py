@@ -107,10 +107,11 @@ def _counts(frame: Frame) -> list[tuple[str, int, int]]:
 def caption_keys(frame: Frame) -> str:
     length = int(frame.loc[frame["way"] != AS_IS, "length"].min())
     asked = int(frame.groupby(["way", "length"]).size().max())
+    within = " (within T)" if length <= frame["trained"].iloc[0] else ""
     return (
-        f"Keys of five digits that {frame['model'].iloc[0]} finds in real prose: a, by length and depth; b, by the way "
-        f"to read {length:,} tokens, with exact 95 % intervals over prompts. A text has one key, and each length "
-        f"{asked} prompts."
+        f"Keys of five digits that {frame['model'].iloc[0]} finds in real prose: a, as it is, by length and depth; b, "
+        f"by the way to read {length:,} tokens{within}, with exact 95 % intervals over prompts. A text has one key, "
+        f"and each length {asked} prompts."
     )
 
 

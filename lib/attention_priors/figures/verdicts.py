@@ -51,7 +51,9 @@ def draw_counts(ledger: Frame) -> Figure:
 
 def caption_counts(ledger: Frame) -> str:
     counted = ledger["verdict"].value_counts()
-    each = ", ".join(f"{counted[verdict]} {verdict}" for verdict in LOOKS if verdict in counted)
+    sides = ledger.loc[ledger["verdict"] == "scaled reproduction", "outcome"].value_counts()
+    told = {"scaled reproduction": f" ({', '.join(f'{count} {side}' for side, count in sides.items())})"}
+    each = ", ".join(f"{counted[verdict]} {verdict}{told.get(verdict, '')}" for verdict in LOOKS if verdict in counted)
     return (
         f"Verdicts on the {len(ledger)} claims of the register by document: {each}. A scaled reproduction is what "
         "small models can say of a claim about large ones; contradicted claims have a counterexample or, at "
@@ -135,9 +137,11 @@ def caption_errata(ledger: Frame) -> str:
     wrong = ledger[ledger["verdict"].isin(WANTING)]
     slips = wrong["kind"] == "erratum"
     found = wrong[~slips]["severity"].value_counts()
+    ours = int((wrong["severity"].isna() & ~slips).sum())
     each = ", ".join(f"{found.get(name, 0)} {said}" for name, said in zip(SEVERITIES, SAID, strict=True))
     return (
-        f"Statements found wanting: {each}; beside them {int(slips.sum())} that were registered because they fail. "
+        f"Statements found wanting: {each}; beside them {int(slips.sum())} that were registered because they fail"
+        f"{f' and {ours} of ours that were corrected' * bool(ours)}. "
         "Each counterexample can be checked by hand."
     )
 

@@ -325,7 +325,8 @@ def caption_budget(frame: Frame) -> str:
     return (
         f"Output error of a cache cut from {keys} keys (random logits and values), last 8 queries: keys of highest "
         "cumulative score (circles) against random keys (squares). Dotted, with open marks: the evicted mass; "
-        "dashed: evicted mass times the diameter of the values, which the error cannot exceed. With a quarter of the "
+        "dashed, for the heaviest keys: evicted mass times the diameter of the values, which their error cannot "
+        "exceed. Errors and bound are relative to the norm of the whole cache's output. With a quarter of the "
         f"keys the evicted mass is {at.loc['heaviest', 'evicted']:.2f} by score and {at.loc['random', 'evicted']:.2f} "
         f"at random, the error {at.loc['heaviest', 'error']:.2f} and {at.loc['random', 'error']:.2f}."
     )
