@@ -91,7 +91,10 @@ def said(text: str, estimate: Callable[[pd.DataFrame], Estimate], bound: float =
 effective = measuring(EFFECTIVE)
 
 
-SINKLESS = "in the mean over heads models of this size have no clear sink, even without cuts; larger ones may"
+SINKLESS = (
+    "asked of a mean over heads, in which models of this size have no clear sink, even without cuts; single heads "
+    "do, and were not asked in chunks"
+)
 ENDS = (
     said("Ordinary attention is above the uniform share at the first keys", of(PLAIN, "sink"), UNIFORM),
     said("Ordinary attention is above the uniform share at the last keys", of(PLAIN, "recency"), UNIFORM),

@@ -106,6 +106,7 @@ CHECKS = claims(
             "<=",
             NEAR,
         ),
+        missing="passkeys, of which the form with u keeps fewer than the form without it",
         recipe=RECIPE,
         practice="The line that u and κ can trade extrapolates; the network is asked at inputs that training never had "
         "as soon as j/L passes 1 under a fixed L.",

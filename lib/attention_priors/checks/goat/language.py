@@ -117,7 +117,7 @@ CHECKS = claims(
         addresses(1),
         addresses(4),
         measuring(COUNTS, read=spans)(
-            f"Nor on passkeys: no more than {MARGIN} ahead (digits, mean from T to {FAR}T)",
+            f"Nor on passkeys: no more than {MARGIN} ahead (digits, mean over T and from 2T to {FAR}T)",
             passkeys,
             "<=",
             MARGIN,
