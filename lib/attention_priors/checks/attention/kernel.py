@@ -11,6 +11,7 @@ C16    the medians of BAM's time over NoPE's and of BAM SSMax's over NoPE SSMax'
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 
@@ -23,6 +24,7 @@ from attention_priors.attention import attention
 from attention_priors.attention.bench import interpreted
 from attention_priors.checks.measured import measuring
 from attention_priors.checks.printed import table
+from attention_priors.checks.rotations.laws import WINDOWS, mapped, two_rotations
 from attention_priors.claims.finding import Estimate, Finding, Frames, largest, mean, smallest, unknown
 from attention_priors.claims.law import Law, claim, claims, grid
 from attention_priors.positions.encodings import encoding
@@ -208,6 +210,13 @@ def carries(what: str, score: Score, call: Callable[..., torch.Tensor], wrong: S
     return Law(f"The interface carries {what}.", written_out(score), called(call), cases, wrong=written_out(wrong))
 
 
+def mixed_difference(window: int, lag: int) -> int:
+    """Of min(i - j, w) in i and j, which that of p_i - p_j is not: 0 for every p."""
+    return 2 * min(lag, window) - min(lag - 1, window) - min(lag + 1, window)
+
+
+rectified = mapped(lambda lag, w: min(lag, w)), two_rotations(math.inf), WINDOWS  # says, truth, cases
+
 CHECKS = claims(
     claim(
         "X-17",
@@ -236,6 +245,14 @@ CHECKS = claims(
             with_prior(Laplace([SLOPE]), torch.arange(KEYS) // 2),
             plus(lambda i, j: -SLOPE * (i - j) / 2),
         ),
+        Law(
+            "It carries ReRoPE's map of positions: lags min(i - j, w) are differences of positions.",
+            0,
+            mixed_difference,
+            grid(window=[4], lag=(1, 3, 4, 9)),
+            wrong=1,
+            relation="==",
+        ),
         *(
             (
                 Law(
@@ -250,6 +267,12 @@ CHECKS = claims(
             if interpreted.AVAILABLE
             else ()
         ),
+        corrected=Law(
+            "ReRoPE takes two rotations, each pair one of them: another call (`RectifiedAttention`).",
+            *rectified,
+            wrong=mapped(lambda lag, w: min(lag, w + 1)),
+        ),
+        severity="editorial",
         practice="Our kernel reads every relative prior from a table over lags: a power per score would cost two "
         "more special-function operations each, and no prior needs a kernel of its own.",
         missing="" if interpreted.AVAILABLE else interpreted.MISSING,

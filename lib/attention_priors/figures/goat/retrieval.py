@@ -70,7 +70,8 @@ def caption_passkeys(frame: Frame) -> str:
         f"Passkeys for {len(names)} encodings with equally wide heads, trained on texts of varied lengths up to "
         f"{trained} tokens.{told} Colour: share of digits; grey: of whole passkeys; lines: means over seeds; bars: 95 "
         f"% intervals over seeds and prompts; dots: seeds. From the best beyond T on; red: Goat's forms. "
-        f"Chance is {CHANCE} for a digit, nothing for a passkey. {prompts(rows)}; {named_seeds(rows)}.{missed_gates(rows)}"
+        f"Chance is {CHANCE} for a digit, nothing for a passkey. {prompts(rows)}; {named_seeds(rows)}."
+        f"{missed_gates(rows)}"
     )
 
 

@@ -90,9 +90,8 @@ def caption_decay(frame: Frame) -> str:
     far = frame[frame["lag"] >= frame["lag"].max() / 2].groupby("curve")["score"].apply(lambda s: s.abs().max())
     return (
         "Score of two equal vectors by lag at head width 64. RoPE's turns for ever; xPos multiplies plane i by ζ_i for "
-        "every 512 tokens (its released scale), or for every token. Largest size on the far half of the lags drawn: "
-        + ", ".join(f"{value:.2g} ({name})" for name, value in far.items())
-        + "."
+        "every 512 tokens (its released scale), or for every token. Largest size at the drawn lags of the far half "
+        "(between them RoPE's is larger): " + ", ".join(f"{value:.2g} ({name})" for name, value in far.items()) + "."
     )
 
 
@@ -193,7 +192,7 @@ def caption_sinusoids(frame: Frame) -> str:
     return (
         f"The sinusoidal table for {positions} positions and {width} columns. Wavelengths grow from 2π on the left to "
         f"2π · 10000^(1 - 2/{width}) on the right; {int(slow)} of the columns never change sign within these "
-        "positions and tell them apart only by small amounts."
+        "positions, and the last of them hardly move."
     )
 
 

@@ -47,8 +47,9 @@ def caption(frame: Frame) -> str:
     worst = (inside["value"] - _logarithm(inside["lag"])).abs().groupby(inside["curve"]).max()
     return (
         "Sandwich's bias at width 128: the sum of cosines, its mean over an octave (drawn at the octave's mean "
-        "logarithm), and width/2 (1 - (ln d + γ) / ln 10⁴). On the lags drawn between 16 and 1,024 the sum strays from "
-        f"the logarithm by up to {worst['sum']:.1f}, its octave means by at most {worst['octave mean']:.2f}."
+        "logarithm), and width/2 (1 - (ln d + γ) / ln 10⁴). At the drawn lags from 16 to 1,024 the sum strays from "
+        f"the logarithm by up to {worst['sum']:.1f}, between them by more; its octave means by at "
+        f"most {worst['octave mean']:.2f}."
     )
 
 

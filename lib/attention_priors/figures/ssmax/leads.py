@@ -83,8 +83,8 @@ def caption_entropy(frame: Frame) -> str:
     return (
         "Attention over independent normal scores whose scale grows with the context by one of four laws, all equal to "
         f"1 at the trained length N = {trained:,}; YaRN's is 1 below N. Panel a: entropy as a share "
-        "of ln n. With the root of the logarithm it keeps its share; with the logarithm it goes on falling, here to "
-        f"{share:.2f}. Panel b: the largest weight, at {int(frame['keys'].max()):,} keys {listed}."
+        "of ln n. With the root of the logarithm it keeps its share to leading order; with the logarithm it goes on "
+        f"falling, here to {share:.2f}. Panel b: the largest weight, at {int(frame['keys'].max()):,} keys {listed}."
     )
 
 
