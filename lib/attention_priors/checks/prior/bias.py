@@ -275,6 +275,6 @@ CHECKS = claims(
         ),
         practice="The recommended start theta_beta = 0 is exactly where alpha does not exist: log theta_alpha and "
         "theta_beta, not alpha.",
-        severity="needs a repair",
+        severity="editorial",
     ),
 )
