@@ -138,7 +138,7 @@ CHECKS = claims(
                 3,
                 [("Single 2", "4K")],
                 wrong=[("Single 2", "6K")],
-                answers=(0, 1),
+                answers=(1, 2),
             ),
             behind(
                 "That is enough for RoPE SSMax to lead on Single 2 in the mean over lengths (4.24 against 4.20 "
@@ -146,7 +146,7 @@ CHECKS = claims(
                 3,
                 ["Single 2"],
                 wrong=["Single 1"],
-                answers=(1,),
+                answers=(2,),
             ),
         ),
         practice="A word in prose (Single 2) is lost between 3K and 4K (0.88 to 0.24), one in noise (Single 1) "
@@ -188,14 +188,14 @@ CHECKS = claims(
                 4,
                 LOST_1B,
                 wrong=LOST_1B[:3],
-                answers=(0, 1),
+                answers=(1, 2),
             ),
             behind(
                 "On MultiKey 3 it is ahead in the mean over lengths too.",
                 4,
                 ["MultiKey 3"],
                 wrong=["MultiKey 2"],
-                answers=(1,),
+                answers=(2,),
             ),
         ),
         practice="Near the trained length neither encoding is the better one on every task; further out BAM leads.",
