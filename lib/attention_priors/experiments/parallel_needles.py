@@ -56,11 +56,6 @@ class Settings(Frozen):
     evaluation: Evaluation
     far: Evaluation
     far_methods: tuple[str, ...]
-    rope_seeds: tuple[int, ...] = Field(
-        default=(),
-        json_schema_extra={"before": ()},
-        description="of RoPE alone, which every method reads, besides the usual",
-    )
 
     @model_validator(mode="after")
     def _known(self) -> Self:
@@ -81,11 +76,8 @@ class Settings(Frozen):
 
 
 def specs(profile: Profile) -> list[RunSpec]:
-    """Models of the passkey experiment, with the profile's seeds, and RoPE's own."""
-    settings = profile.parallel_needles
-    more = {"rope": settings.rope_seeds}
-    seeds = {name: dict.fromkeys((*profile.seeds, *more.get(name, ()))) for name in settings.encodings}
-    return [passkey_run(profile, name, seed) for name in settings.encodings for seed in seeds[name]]
+    """Models of the passkey experiment, with the profile's seeds."""
+    return [passkey_run(profile, name, seed) for name in profile.parallel_needles.encodings for seed in profile.seeds]
 
 
 def asked(profile: Profile, _: Corpus | None = None) -> Asked:
