@@ -540,11 +540,17 @@ CHECKS = claims(
     claim(
         "PC-C9",
         ahead(
-            "Chunk-based methods have the lower perplexity, at every length on both backbones.",
+            "Chunk-based methods have a lower perplexity than methods based on positions: each in the mean over the "
+            "lengths, on both backbones, with 100 for what is printed as > 100.",
+            against_positions("mean"),
+        ),
+        ahead(
+            "Read as at every length, which the paper does not say: each of them does.",
             against_positions(*LENGTHS),
             repaired=1000.0,
             quote="achieve significantly lower PPL compared to position encoding-based methods",
             place="§5.2",
+            ours=True,
         ),
         Law(
             "Past 32k every position-based method has broken down: perplexity has more than doubled since 2k.",
@@ -574,8 +580,8 @@ CHECKS = claims(
             wrong=1.5,
         ),
         ahead(
-            "On Llama3 ChunkLlama is better than the rest.",
-            best_on_llama3("ChunkLlama", *LENGTHS),
+            "On Llama3 ChunkLlama is better than the rest, in the mean over the lengths.",
+            best_on_llama3("ChunkLlama", "mean"),
             repaired=1000.0,
             quote="ChunkLlama maintains high performance on Llama3-8B-instruct, outperforming other methods",
             place="§5.2",
@@ -600,7 +606,9 @@ CHECKS = claims(
                 answers=(2,),
             ),
             ahead(
-                "On Llama3 the method is below all others up to 64k;", best_on_llama3(OWN, *LENGTHS[:-1]), answers=(3,)
+                "On Llama3 the method is below all others in the mean and at each length up to 64k;",
+                best_on_llama3(OWN, "mean", *LENGTHS[:-1]),
+                answers=(3,),
             ),
             ahead("ChunkLlama leads at 128k only.", best_on_llama3("ChunkLlama", "128k"), answers=(3,)),
         ),
