@@ -556,7 +556,7 @@ CHECKS = claims(
         ),
         fits("Abstract: one A100 of 80 GB suffices (for Table 7).", [{"card": 80, "used": memory()}]),
         fits(
-            "Table 7 and App. C: the experiments ran on MI210 cards of 64 GB (Table 7: on one).",
+            "Table 7: its experiments ran on one MI210 of 64 GB (the slip of PC-TAB7; App. C has eight, see PC-C17).",
             [{"card": 64, "used": memory()}],
             quote="Experiments are conducted on an AMD Instinct MI210 64GB GPU",
             place="Table 7",
@@ -565,7 +565,7 @@ CHECKS = claims(
             told("Llama3-8B starts from 8K, Llama2-7B from 4K.", window, {7: 4, 8: 8}, wrong=8),
             told(
                 "Table 7 reaches 79742 MB, more than a card of 64 GB holds, so that it was measured on one of 80 GB "
-                "(or on several).",
+                "or on several, as App. C has it.",
                 capacity,
                 {64: 79742},
                 relation=">",
