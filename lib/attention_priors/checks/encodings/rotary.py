@@ -231,28 +231,29 @@ CHECKS = claims(
             wrong=lambda angle: matrix(angle, -1),
         ),
         Law(
-            "x' = R x, R as in the survey's matrix equation (neighbouring coordinates), is q * cos + rotate_half(q) * "
-            "sin.",
-            entry_of(neighbours),
-            rotate_half,
-            ENTRIES,
-            wrong=entry_of(neighbours, last_first=True),
-            tolerance=1e-12,
-            quote=r"$x_m' = R_{m\theta} \cdot x_m$ (q * cos) + (rotate_half(q) * sin)",
-            place="Notes:",
-        ),
-        corrected=Law(
-            "q * cos + rotate_half(q) * sin is R x with the planes (x_i, x_(i + d/2)): the matrix equation's rotation "
-            "after a fixed permutation of coordinates, which the survey's later listings name, with the same scores.",
+            "x' = R x is q * cos + rotate_half(q) * sin, R as the listing makes it: cat((freqs, freqs)) turns the "
+            "components i and i + d/2 by m θ_i.",
             entry_of(halves),
             rotate_half,
             ENTRIES,
             wrong=entry_of(halves, last_first=True),
             tolerance=1e-12,
+            quote=r"$x_m' = R_{m\theta} \cdot x_m$ (q * cos) + (rotate_half(q) * sin)",
+            place="Notes:",
         ),
-        practice="The first three rows hold for every coding; the last needs rotate_half's own pairing. Mixed with the "
-        "equation's pairing it is another rotation, equal at d = 2 only.",
-        severity="editorial",
+        Law(
+            "(Ours) So it is with the derivation's matrix in the place of R, too: with Θ_m, whose blocks turn "
+            "neighbouring components.",
+            entry_of(neighbours),
+            rotate_half,
+            ENTRIES,
+            wrong=entry_of(neighbours, last_first=True),
+            tolerance=1e-12,
+            ours=True,
+        ),
+        practice="The rows hold with rotate_half's own pairing, which the table does not name. Mixed with the matrix "
+        "equation's pairing it is another rotation, equal at d = 2 only; a permutation of components leads from one to "
+        "the other, as comments in the survey's later listings say.",
     ),
     claim(
         "PE-XPOS",
