@@ -163,6 +163,18 @@ def inverse(xi: float, theta: float, n: int) -> complex:
     return cmath.exp(-(xi + 1j * theta) * n)
 
 
+def without_conjugation(xi: float, theta: float, m: int, n: int) -> list[float]:
+    """The product of the encoded q = k = 1, as [real part, imaginary part]."""
+    found = growing(xi, theta, m) * inverse(xi, theta, n)
+    return [found.real, found.imag]
+
+
+def apart(xi: float, theta: float, m: int, n: int) -> list[float]:
+    """e^{(ξ + iθ)(m - n)} from its modulus and angle, as [real part, imaginary part]."""
+    size, angle = math.exp(xi * (m - n)), theta * (m - n)
+    return [size * math.cos(angle), size * math.sin(angle)]
+
+
 def shifted(inner: Callable[[complex, complex], float]) -> Callable:
     """Score of q = k = 1 at (m, n), and at (m + shift, n + shift)."""
 
@@ -284,14 +296,25 @@ CHECKS = claims(
             PLACES,
             wrong=(growing, growing),
         ),
-        corrected=replace(
-            LAWS["xPos"],
-            text="f_k = k e^(-ξn + iθn): the score is e^(ξ(m-n)) Re[q conj(k) e^(iθ(m-n))], falling with the lag for "
-            "ξ < 0.",
-            answers=(1, 2),
+        corrected=(
+            Law(
+                "f_k = k e^(-ξn - iθn), as the line before: without conjugation the score of f_q and f_k is "
+                "q k e^((ξ + iθ)(m - n)).",
+                without_conjugation,
+                apart,
+                PLACES,
+                wrong=lambda xi, theta, m, n: without_conjugation(xi, -theta, m, n),
+                answers=(1, 2),
+            ),
+            replace(
+                LAWS["xPos"],
+                text="With the conjugate (Re[q conj(k)], as for RoPE) it is f_k = k e^(-ξn + iθn): the score is "
+                "e^(ξ(m-n)) Re[q conj(k) e^(iθ(m-n))], falling with the lag for ξ < 0.",
+                answers=(1,),
+            ),
         ),
         practice="With the printed sign scores shrink as e^(ξ(m+n)): not with distance, but with how late both tokens "
         "are. Implementations divide keys by the scale that multiplies queries.",
-        severity="needs a repair",
+        severity="editorial",
     ),
 )
