@@ -87,7 +87,8 @@ CHECKS = claims(
             wrong=with_slope,
             repaired=self_attention,
             tolerance=1e-6,
-            quote="Transformers are permutation-equivariant by design",
+            quote="Transformers are permutation-equivariant by design—without explicit positional information, "
+            "a self-attention layer cannot distinguish",
             place="Positional Encoding in Transformers",
         ),
         corrected=Law(
@@ -99,6 +100,6 @@ CHECKS = claims(
             wrong=lambda layers, causal: causal,
         ),
         practice="decoders can be trained with no encoding at all (NoPE), encoders cannot",
-        severity="needs a repair",
+        severity="editorial",
     ),
 )
