@@ -227,6 +227,13 @@ CHECKS = claims(
             wrong=lambda fq, gk: -(fq @ gk),
         ),
         Law(
+            "To assume that f and g keep the dimension is no loss: what is padded with zeros has the same scores.",
+            by_padding,
+            kept,
+            [*WIDE, *TALL],
+            wrong=upside_down,
+        ),
+        Law(
             "An encoding into m > n dimensions is one that keeps the dimension, after a fixed linear map.",
             by_projection,
             kept,
