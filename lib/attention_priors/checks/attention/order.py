@@ -99,7 +99,7 @@ CHECKS = claims(
             STACKS,
             wrong=lambda layers, causal: causal,
         ),
-        practice="decoders can be trained with no encoding at all (NoPE), encoders cannot",
+        practice="a decoder without an encoding (NoPE) can use order from its second layer on; an encoder sees none",
         severity="editorial",
     ),
 )
