@@ -23,6 +23,7 @@ DECODING = {  # method, mode: label
     ("ours, formula", "eager"): "ours, eager",
     ("ours, formula", GRAPH): "ours, in a CUDA graph",
     ("SDPA, no bias", GRAPH): "SDPA without bias, in a graph",
+    ("SDPA, no bias", "eager"): "SDPA without bias, eager",
 }
 
 
