@@ -62,6 +62,17 @@ def test_what_is_read_of_the_main_comparison_has_its_seeds(small, tmp_path):
     assert all(seeds[part] == {0} for part in (readings.SMALL, readings.LONGER, readings.FADING))
 
 
+def test_more_seeds_are_those_of_the_named_encodings_in_the_named_parts(small, tmp_path):
+    more = readings.More(seeds=(5, 6), benchmark=("rope",), fading=("alibi",))
+    changed = small.model_copy(update={"readings": small.readings.model_copy(update={"more": more})})
+    key = small.readings.settings()
+    assert "more" not in key and changed.readings.settings() == key | {"more": more.settings()}
+    wanted = readings.wanted(changed, (Packed, tmp_path))
+    named = {(part, name) for spec, each in wanted.items() if spec.seed in more.seeds for part, name in each}
+    assert named == {(readings.BENCHMARK, "rope"), (readings.FADING, "alibi")}
+    assert readings.seeds(changed, readings.BENCHMARK, "rope") == (0, 5, 6)
+
+
 # What is measured
 
 
