@@ -180,7 +180,12 @@ CHECKS = claims(
         practice="To be relative is a means, not enough: RoPE is, and the survey says that it does not extrapolate "
         "(PE-C2).",
     ),
-    claim("PE-C4", *less(RELATIVE)),
+    claim(
+        "PE-C4",
+        *less(RELATIVE),
+        practice="Against sinusoids, the absolute encoding that is defined beyond T, every relative one grows less. "
+        "Rows of learned positions there were never trained, and do less harm than RoPE's angles there.",
+    ),
     claim(
         "PE-C5",
         below(
