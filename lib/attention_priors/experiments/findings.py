@@ -249,7 +249,8 @@ def one_length(frame: pd.DataFrame) -> Finding:
     number = f"fewer, {label(most)}, {len(lost[most])} seeds"
     if len(ahead) > 2:
         low, high = seed_interval(ahead)
-        number += f" ({ahead.mean():.2f} [{low:.2f}, {high:.2f}] over the {len(ahead)} predicted before their runs)"
+        number += f" ({ahead.mean():.2f} over the {len(ahead)} predicted beforehand)"
+        more += f" Predicted before their runs: {ahead.mean():.2f} [{low:.2f}, {high:.2f}]."
     return Finding(f"{said}.", more, number, *bounds[most])
 
 
@@ -463,5 +464,5 @@ EXPERIMENT = Experiment(
     needs=NEEDS,
     optional=("division_models", "pretrained_losses", "pretrained_keys", "robustness_order"),
     derive={"findings": (NEEDS, findings)},
-    version=8,
+    version=9,
 )
