@@ -109,9 +109,9 @@ def caption_keys(frame: Frame) -> str:
     asked = int(frame.groupby(["way", "length"]).size().max())
     within = " (within T)" if length <= frame["trained"].iloc[0] else ""
     return (
-        f"Keys of five digits that {frame['model'].iloc[0]} finds in real prose: a, as it is, by length and depth; b, "
-        f"by the way to read {length:,} tokens{within}, with exact 95 % intervals over prompts. A text has one key, "
-        f"and each length {asked} prompts."
+        f"Keys of five digits that {frame['model'].iloc[0]} finds in prose: a, as it is, by length and depth; b, "
+        f"by the way to read {length:,} tokens{within}, with exact 95 % intervals. A text has one key, and "
+        f"each length {asked} prompts."
     )
 
 

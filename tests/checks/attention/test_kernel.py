@@ -13,7 +13,7 @@ from checks.committed import frame, frames, outcomes
 def test_without_triton_the_sentences_about_kernels_are_missing_and_that_is_said(name, kernels) -> None:
     check = CHECKS[name]
     assert bool(check.missing) != interpreted.AVAILABLE
-    assert len(check.sentences) == {"X-17": 5, "BAM-D3": 4}[name] + kernels * interpreted.AVAILABLE
+    assert len(check.sentences) == {"X-17": 6, "BAM-D3": 4}[name] + kernels * interpreted.AVAILABLE
 
 
 @pytest.mark.parametrize(("longest", "expected"), [(None, "agrees"), (256, "undecided")])
