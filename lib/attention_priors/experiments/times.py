@@ -44,13 +44,14 @@ def plain(
     visible: Visible,
     offset: int,
 ) -> Tensor:
-    """The straightforward way to a learned prior, as the measure of ours: a power for each of L x L biases.
+    """The straightforward way to a learned prior, as the measure of ours: L x L biases, gathered from a table by lag.
 
     softmax(a_i <q_i, k_j> / sqrt(d) + b_i log π + mask) with log π and mask as [1, heads, L, L] tensors.
     """
-    i = torch.arange(offset, offset + q.shape[2], device=q.device)[:, None]
-    distance = (i - torch.arange(k.shape[2], device=q.device) + prior.mu[:, None, None]).abs() + prior.epsilon
-    bias = -prior.theta_alpha.exp()[:, None, None] * distance.pow(prior.theta_beta[:, None, None])
+    lags = torch.arange(offset + q.shape[2], device=q.device)
+    distance = (lags + prior.mu[:, None]).abs() + prior.epsilon
+    table = -prior.theta_alpha.exp()[:, None] * distance.pow(prior.theta_beta[:, None])
+    bias = table[:, (lags[offset:, None] - torch.arange(k.shape[2], device=q.device)).clamp(min=0)]
     if prior_scale is not None:
         bias = bias * prior_scale[..., None]
     mask = torch.zeros(q.shape[2], k.shape[2], device=q.device).masked_fill(~visible.dense(k.shape[2]), -torch.inf)
