@@ -51,13 +51,13 @@ def plain(
     lags = torch.arange(offset + q.shape[2], device=q.device)
     distance = (lags + prior.mu[:, None]).abs() + prior.epsilon
     table = -prior.theta_alpha.exp()[:, None] * distance.pow(prior.theta_beta[:, None])
-    bias = table[:, (lags[offset:, None] - torch.arange(k.shape[2], device=q.device)).clamp(min=0)]
+    bias = table[None, :, (lags[offset:, None] - torch.arange(k.shape[2], device=q.device)).clamp(min=0)]
     if prior_scale is not None:
         bias = bias * prior_scale[..., None]
     mask = torch.zeros(q.shape[2], k.shape[2], device=q.device).masked_fill(~visible.dense(k.shape[2]), -torch.inf)
     if logit_scale is not None:
         q = q * logit_scale[..., None]
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=(bias + mask)[None])
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias + mask)
 
 
 def register() -> None:

@@ -4,9 +4,11 @@ import pandas as pd
 import pytest
 import torch
 
-from attention_priors import config
+from attention_priors import config, runtime
+from attention_priors.attention import attention
 from attention_priors.attention.bench import goals, kernels
 from attention_priors.experiments import kernel_rows, times
+from attention_priors.positions.priors import GeneralizedGaussian
 
 
 def test_without_a_gpu_the_benchmark_says_so_and_succeeds(tmp_path, capsys, monkeypatch):
@@ -70,6 +72,20 @@ def test_kept_tiles_fall_with_length_and_rise_with_content():
     kept = frame[frame["prior"] == "ALiBi, 8 heads"].pivot(index="keys", columns="content", values="kept")
     assert kept.loc[4096, 2.0] < kept.loc[512, 2.0] and kept.loc[4096, 2.0] < kept.loc[4096, 8.0]
     assert (frame["kept"] <= 1).all() and (frame["kept"] > 0).all()
+
+
+@pytest.mark.parametrize("queries", [12, 5])
+def test_the_rival_with_a_bias_in_memory_gives_what_it_is_compared_with(queries):
+    """A location, factors of the row on content and prior; the last queries of a longer text."""
+    times.register()
+    draw = runtime.generator(0, "rival")
+    q, k, v = (torch.randn(1, 2, length, 8, generator=draw) for length in (queries, 12, 12))
+    prior = GeneralizedGaussian(torch.tensor([-1.0, 0.3]), torch.tensor([0.7, -0.5]), torch.tensor([0.2, -0.4]))
+    factors = {name: 1 + torch.rand(1, 2, queries, generator=draw) for name in ("logit_scale", "prior_scale")}
+    rival, exact = (
+        attention(q, k, v, prior=prior, offset=12 - queries, backend=name, **factors) for name in ("plain", "reference")
+    )
+    torch.testing.assert_close(rival, exact, rtol=1e-4, atol=1e-5)
 
 
 def test_every_round_times_every_encoding():
