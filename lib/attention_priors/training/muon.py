@@ -1,4 +1,4 @@
-"""Muon (Jordan et al. 2024) with one product for all matrices of a shape: on a GPU the many small ones are its time."""
+"""Muon (Jordan et al. 2024) with one product for all matrices of a shape: the many small ones are its time."""
 
 from __future__ import annotations
 

@@ -129,8 +129,7 @@ def optimizers(model: nn.Module, recipe: Recipe) -> list[torch.optim.Optimizer]:
     gpu = next(model.parameters()).is_cuda
     muon = []
     if recipe.optimizer == "muon":
-        kind = BatchedMuon if gpu else torch.optim.Muon
-        muon = [kind([settings.pop("inner")], lr=recipe.rate, adjust_lr_fn="match_rms_adamw")]
+        muon = [BatchedMuon([settings.pop("inner")], lr=recipe.rate, adjust_lr_fn="match_rms_adamw")]
     rest = [group for group in settings.values() if group["params"]]
     if recipe.optimizer == "radam":
         return [torch.optim.RAdam(rest, lr=recipe.rate, betas=recipe.betas, decoupled_weight_decay=True)]
