@@ -34,6 +34,13 @@ NEAREST = 8  # the nearest eighth of the lags counts as next to the diagonal
 GOAT_HEADS = Question("goat-heads")
 
 
+class More(Frozen):
+    """Rows that have further seeds."""
+
+    encodings: Encodings
+    seeds: Seeds
+
+
 class Settings(Frozen):
     """Rows, seeds and prompts; the recipe is that of the section `passkey`, `size` that of all rows here."""
 
@@ -42,8 +49,15 @@ class Settings(Frozen):
     encodings: Encodings
     rates: Rates = Field({}, description="times the recipe's rate; trials: data/tuning/goat.csv")
     seeds: Seeds
+    more: More | None = Field(default=None, json_schema_extra={"before": None}, description="seeds of some of these")
     evaluation: Evaluation
     far: Evaluation
+
+    @model_validator(mode="after")
+    def _more_of_its_rows(self) -> Self:
+        if self.more and (unknown := sorted(set(self.more.encodings) - set(self.encodings))):
+            raise ValueError(f"more.encodings has {unknown}, which encodings lacks; add them there or take them out")
+        return self
 
     @model_validator(mode="after")
     def _rates_are_of_its_rows(self) -> Self:
@@ -76,7 +90,8 @@ def wanted(profile: Profile) -> Wanted:
     """Every training run, with the names under which its model is asked."""
     settings, made = profile.goat_passkey, {}
     for name in settings.encodings:
-        for seed in settings.seeds:
+        further = settings.more.seeds if settings.more and name in settings.more.encodings else ()
+        for seed in dict.fromkeys((*settings.seeds, *further)):
             made.setdefault(run(profile, name, seed), {})[name] = [settings.evaluation, settings.far]
     return made
 
