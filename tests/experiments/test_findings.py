@@ -138,8 +138,10 @@ def test_two_encodings_lose_at_shorter_lengths_and_predicted_seeds_are_told_apar
     )
     assert "RoPE 0.62 [0.46, 0.78], by seed 0.50 to 0.80; Sinusoidal 0.80 [0.80, 0.80], by seed 0.80." in more
     assert "at a shorter length: 5 of 10 trained at one, 0 of 10 at many." in more
-    assert more.endswith(" RoPE by length: 96 0.72, 112 0.52. Predicted before their runs: 0.70 [0.45, 0.95].")
-    assert measured == "fewer, RoPE, 5 seeds (0.70 over the 3 predicted beforehand)"
+    assert more.endswith(
+        " What RoPE loses, by length: 96 0.72, 112 0.52. Over the seeds whose sign was predicted: 0.70 [0.45, 0.95]."
+    )
+    assert measured == "fewer, RoPE, 5 seeds (0.70 over the 3 whose sign was predicted)"
     half = 2.776 * (0.068 / 4 / 5) ** 0.5  # t of 5 seeds, their squares about the mean
     assert (value, low, high) == pytest.approx((0.62, 0.62 - half, 0.62 + half), abs=1e-4)
 

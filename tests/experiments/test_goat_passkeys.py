@@ -37,6 +37,16 @@ def test_a_rate_is_that_of_a_row():
         goat_passkeys.Settings(**values | {"rates": {"nope": 0.5}})
 
 
+def test_some_rows_have_further_seeds():
+    values = PROFILE.goat_passkey.model_dump()
+    more = goat_passkeys.Settings(**values | {"more": {"encodings": ["rope"], "seeds": [0, 8]}})
+    made = goat_passkeys.wanted(PROFILE.model_copy(update={"goat_passkey": more}))
+    assert [spec.seed for spec in made if spec.model.encoding == "rope"] == [*more.seeds, 8]
+    assert {spec.seed for spec in made if spec.model.encoding != "rope"} == set(more.seeds)
+    with pytest.raises(ValueError, match=r"more\.encodings has \['bam'\], which encodings lacks; add them there"):
+        goat_passkeys.Settings(**values | {"more": {"encodings": ["bam"], "seeds": [8]}})
+
+
 def test_every_model_is_asked_at_every_length_and_its_priors_are_read(tmp_path):
     settings = PROFILE.goat_passkey.model_copy(update={"encodings": ("goat-code", "rope"), "seeds": (0,)})
     one = PROFILE.model_copy(update={"goat_passkey": settings, "workers": 1})

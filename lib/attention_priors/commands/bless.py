@@ -42,7 +42,14 @@ store.write_json(Path(folder) / "record.json", made)
 
 
 def cheapest(results: Path) -> dict[str, tuple[RunSpec, dict[str, Any]]]:
-    """Of each family the run that took least, and its record, of whichever profile has it committed."""
+    """Of each family the run with the least work, and its record, of whichever profile has it committed.
+
+    A record's seconds do not tell: they depend on what else ran, and a resumed run has those of its last part.
+    """
+
+    def work(spec: RunSpec, record: dict[str, Any]) -> int:
+        return record["steps"] * spec.recipe.batch * spec.recipe.length * sum(record["parameters"].values())
+
     found: dict[str, tuple[RunSpec, dict[str, Any]]] = {}
     for index in sorted(results.glob(f"*/{archive.INDEX}")):
         profile = config.profile(index.parent.name)
@@ -50,7 +57,7 @@ def cheapest(results: Path) -> dict[str, tuple[RunSpec, dict[str, Any]]]:
         for name, spec in runs(profile, corpus(profile, config.CACHE / "corpora")).items():
             if name in kept:
                 record = archive.record(layout, name, kept[name])
-                if spec.family not in found or record["seconds"] < found[spec.family][1]["seconds"]:
+                if spec.family not in found or work(spec, record) < work(*found[spec.family]):
                     found[spec.family] = spec, record
     return found
 

@@ -237,7 +237,7 @@ def one_length(frame: pd.DataFrame) -> Finding:
     by_length = frame[(frame["length"] < trained) & (frame["encoding"] == most)]
     by_length = by_length.groupby(["length", "training"])["accuracy"].mean().unstack()
     cost = ", ".join(f"{length} {loss:.2f}" for length, loss in (by_length[VARIED] - by_length[FIXED]).items())
-    more += f" {label(most)} by length: {cost}."
+    more += f" What {label(most)} loses, by length: {cost}."
     for names, what in (
         ([told[name] for name in costly if name not in certain], "certain only with all seeds: {}"),
         ([label(name) for name in level], f"within {SAME:g} for {{}}"),
@@ -249,8 +249,8 @@ def one_length(frame: pd.DataFrame) -> Finding:
     number = f"fewer, {label(most)}, {len(lost[most])} seeds"
     if len(ahead) > 2:
         low, high = seed_interval(ahead)
-        number += f" ({ahead.mean():.2f} over the {len(ahead)} predicted beforehand)"
-        more += f" Predicted before their runs: {ahead.mean():.2f} [{low:.2f}, {high:.2f}]."
+        number += f" ({ahead.mean():.2f} over the {len(ahead)} whose sign was predicted)"
+        more += f" Over the seeds whose sign was predicted: {ahead.mean():.2f} [{low:.2f}, {high:.2f}]."
     return Finding(f"{said}.", more, number, *bounds[most])
 
 
@@ -464,5 +464,5 @@ EXPERIMENT = Experiment(
     needs=NEEDS,
     optional=("division_models", "pretrained_losses", "pretrained_keys", "robustness_order"),
     derive={"findings": (NEEDS, findings)},
-    version=9,
+    version=10,
 )

@@ -67,7 +67,7 @@ def build_all(frame: Frame) -> Frame:
                 f"near at {address}": _share(own, "near_longest"),
                 "far addresses at 1×": _share(own, "beyond"),
                 f"far at {address}": _share(own, "beyond_longest"),
-                "copied through rotated heads": f"{own['rotated'].mean():.2f}",
+                "copied through rotated heads": f"{passed['rotated'].mean():.2f}" if len(passed) else "–",
                 "exceptions": f"{int(own['exception'].sum())} of {int(own['passed'].sum())}",
             }
         )
@@ -84,8 +84,8 @@ def caption_all(frame: Frame) -> str:
     return (
         f"Compositions on both tasks, lengths in multiples of {trained_on(frame)} tokens: share answered, mean over "
         "seeds [95 % interval]; of passkeys over the models that passed, which learned them up to the training length. "
-        "Copied: share of the copying attention that rotated heads have (without rotation, those with the window). An "
-        "exception passes, and does not do as the hypothesis says."
+        "Copied, over the same models: share of the copying attention that rotated heads have (without rotation, those "
+        "with the window). An exception passes, and does not do as the hypothesis says."
     )
 
 

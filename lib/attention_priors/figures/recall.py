@@ -37,9 +37,9 @@ def caption(frame: Frame) -> str:
         f"trained on up to {trained} tokens. At {tokens(last, trained)} {who} "
         f"{'all' if all_ else 'most,'} {means.max():.0f}. {below * bool(len(missed))}The load is read off a line over "
         "its logarithm; 0: under "
-        f"{rows['least'].min()} pairs. Up to {rows['most'].max()} are asked, up to {within} within that length, "
-        f"where a text holds no more. Line: mean over seeds; bars: 95 % t interval of that mean; dots: seeds; dotted "
-        f"vertical line: training length; grey: the other encodings; {named_seeds(rows)}."
+        f"{rows['least'].min()} pairs. Up to {rows['most'].max()} are asked; texts of up to {trained} tokens hold "
+        f"at most {within}, which is why lines rise there. Line: mean over seeds; bars: 95 % t interval of that mean; "
+        f"dots: seeds; dotted vertical line: training length; grey: the other encodings; {named_seeds(rows)}."
     )
 
 

@@ -65,8 +65,8 @@ def caption(frame: Frame) -> str:
     return (
         f"Share of passkeys retrieved by BAM SSMax by context length and depth (0 %: start of the text), mean over "
         f"seeds {listed(rows['seed'])}. {prompts(asked)}; last row and column: averages. "
-        f"{int((table == 1).sum().sum())} of {int(table.notna().sum().sum())} cells are perfect (1), "
-        f"{int((table == 0).sum().sum())} are at 0 (crosses). At {tokens(last, trained)} the average is "
+        f"{int((table == 1).sum().sum())} of {int(table.notna().sum().sum())} cells are perfect (1) in all seeds "
+        f"together, {int((table == 0).sum().sum())} are at 0 (crosses). At {tokens(last, trained)} the average is "
         f"{table[last].mean():.2f}. Chance is {CHANCE}; passkey_by_length shows an untrained model."
     )
 

@@ -205,9 +205,9 @@ def caption_far(frame: Frame) -> str:
     last, trained = last_and_trained(rows)
     ends = rows[rows["length"] == last].groupby("encoding")["accuracy"].mean().sort_values(ascending=False)
     return (
-        f"Encodings that are asked beyond {FARTHEST} times their training length of {trained} tokens, out to "
-        f"{times(last, trained)[:-1]} times. Line: mean over seeds; bars: 95 % interval of that mean over seeds and "
-        f"prompts; dots: seeds; dotted lines: the training length, and {GOOD}. Mean at {last:,} tokens: "
+        f"Encodings of this section that are asked beyond {FARTHEST} times their training length of {trained} tokens, "
+        f"out to {times(last, trained)[:-1]} times. Line: mean over seeds; bars: 95 % interval of that mean over seeds "
+        f"and prompts; dots: seeds; dotted lines: the training length, and {GOOD}. Mean at {last:,} tokens: "
         f"{numbered(ends)}. Chance is {CHANCE}. "
         f"{counts(rows)}."
     )
