@@ -12,8 +12,10 @@ from torch import Tensor
 
 
 class BatchedMuon(torch.optim.Muon):
-    """`torch.optim.Muon` with adjust_lr_fn="match_rms_adamw": the same steps up to the rounding of bfloat16, and the
-    same state."""
+    """`torch.optim.Muon` with adjust_lr_fn="match_rms_adamw": the same state, and on a CPU the same steps to the bit.
+
+    On a GPU they are the same up to the rounding of bfloat16.
+    """
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> None:
@@ -30,25 +32,25 @@ class BatchedMuon(torch.optim.Muon):
             torch._foreach_lerp_(buffers, gradients, 1 - group["momentum"])
             updates = torch._foreach_lerp(gradients, buffers, group["momentum"]) if group["nesterov"] else buffers
             torch._foreach_mul_(parameters, 1 - group["lr"] * group["weight_decay"])
-            shapes: dict[tuple[int, ...], list[int]] = {}
+            shapes: dict[torch.Size, list[int]] = {}
             for place, parameter in enumerate(parameters):
-                shapes.setdefault(tuple(sorted(parameter.shape)), []).append(place)
-            for (_, wide), places in shapes.items():
-                flat = [updates[i] if updates[i].shape[1] == wide else updates[i].T for i in places]
-                made = orthogonal(torch.stack(flat), group["ns_coefficients"], group["ns_steps"], group["eps"])
-                back = [x if parameters[i].shape[1] == wide else x.T for i, x in zip(places, made.float(), strict=True)]
-                rate = -group["lr"] * 0.2 * math.sqrt(wide)
-                torch._foreach_add_([parameters[i] for i in places], back, alpha=rate)
+                shapes.setdefault(parameter.shape, []).append(place)
+            for shape, places in shapes.items():
+                flat = torch.stack([updates[i] for i in places])
+                made = orthogonal(flat, group["ns_coefficients"], group["ns_steps"], group["eps"]).float()
+                rate = -group["lr"] * 0.2 * math.sqrt(max(shape))
+                torch._foreach_add_([parameters[i] for i in places], list(made), alpha=rate)
 
 
 def orthogonal(
     x: Float[Tensor, "matrices rows columns"], coefficients: tuple[float, float, float], steps: int, eps: float
 ) -> Float[Tensor, "matrices rows columns"]:
-    """Newton-Schulz: U Vᵀ of x = U S Vᵀ, roughly, in bfloat16. Rows are not more than columns."""
+    """Newton-Schulz: U Vᵀ of x = U S Vᵀ, roughly, in bfloat16."""
     a, b, c = coefficients
-    x = x.bfloat16()
-    x = x / x.norm(dim=(1, 2), keepdim=True).clamp(min=eps)
+    x, tall = x.bfloat16(), x.shape[1] > x.shape[2]
+    norms = torch.stack(torch._foreach_norm(list(x)))  # of one matrix at a time: its sum has an order, and so bits
+    x = (x.mT if tall else x) / norms.clamp(min=eps)[:, None, None]
     for _ in range(steps):
         gram = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
-    return x
+    return x.mT if tall else x
