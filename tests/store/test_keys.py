@@ -21,7 +21,7 @@ KEYS = """
 import json
 from attention_priors import config
 from attention_priors.experiments import runs, unread
-profile = config.profile("cpu")
+profile = config.profile("smoke")
 print(json.dumps({name: spec.key() for name, spec in runs(profile, unread(profile)).items()}))
 """
 
@@ -66,7 +66,7 @@ def test_another_default_renames_whoever_has_it(checkout, today):
     edit(checkout, "config.py", r"rope_base: float = Field\(default=10_000.0", "rope_base: float = Field(default=9.0")
     after = keys(checkout)
     kept = {name.partition("/")[0] for name in today if after[name] == today[name]}
-    assert after.keys() == today.keys() and kept == {"resolution"}  # whose section names its own base
+    assert after.keys() == today.keys() and kept == {"digits", "resolution"}  # whose sections name a base
 
 
 def planned(name="passkeys"):

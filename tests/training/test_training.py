@@ -20,7 +20,7 @@ from training.small import RECIPE, spec
 # --- optimizer and schedule ---
 
 
-OPTIMIZERS = {"radam": ["RAdam"], "adamw": ["AdamW"], "muon": ["Muon", "AdamW"]}
+OPTIMIZERS = {"radam": ["RAdam"], "adamw": ["AdamW"], "muon": ["BatchedMuon", "AdamW"]}
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
