@@ -1,5 +1,7 @@
 """`make bless` on one small run: as its record says, as earlier code trains it, or neither."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -46,6 +48,15 @@ def test_the_same_weights_are_blessed_and_then_nothing_is_due(results, capsys, m
     monkeypatch.setattr(RunSpec, "fingerprint", "edited")
     assert bless.main(where) == 0 and "the same weights" in capsys.readouterr().out
     assert blessed.read()["passkey"]["fingerprints"][-1] == "edited"
+
+
+def test_the_run_with_the_least_work_is_trained_whatever_its_record_took(results, made, monkeypatch):
+    folder, other = Path(results()[1]), SPEC.model_copy(update={"seed": 1})
+    records = {SPEC.name: made | {"steps": 9, "seconds": 1.0}, other.name: made | {"steps": 3, "seconds": 99.0}}
+    monkeypatch.setattr(bless, "runs", lambda *_: {SPEC.name: SPEC, other.name: other})
+    monkeypatch.setattr(archive, "record", lambda layout, name, key: records[name])
+    store.write_json(folder / "smoke" / archive.INDEX, dict.fromkeys(records, made["key"]))
+    assert bless.cheapest(folder) == {"passkey": (other, records[other.name])}
 
 
 @pytest.mark.parametrize("before", ["the same", "another", "none"])
