@@ -15,6 +15,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from attention_priors import store
 from attention_priors.config import Gate, Varied
 from attention_priors.corpora import packing
+from attention_priors.training import runs as training
 from attention_priors.training.runs import Run, RunSpec
 from training.small import spec
 
@@ -106,6 +107,19 @@ def test_killed_and_started_again(moment, tmp_path, whole):
     if moment == "during a checkpoint":
         assert [path for path in run.path.iterdir() if ".partial" in path.name]
     assert finished(tmp_path, made) == whole, moment
+
+
+def test_the_record_of_a_resumed_run_has_the_time_of_all_its_parts(tmp_path, monkeypatch):
+    made = small()
+    run = Run(made, tmp_path, CPU)
+    with monkeypatch.context() as patched:
+        patched.setattr(training, "learned", lambda model: 1 / 0)  # after the last checkpoint, before the record
+        ticks = iter(range(0, 10**6, 1000))
+        patched.setattr(training.time, "monotonic", lambda: next(ticks))  # each look at the clock is 1,000 s later
+        with pytest.raises(ZeroDivisionError):
+            run.train()
+    spent = load_file(run.path / "checkpoint.safetensors")["source.seconds"].item()
+    assert spent >= 1000 and Run(made, tmp_path, CPU).train()["seconds"] >= spent
 
 
 def test_a_gated_run_resumes_with_the_turns_that_it_has_had(tmp_path):

@@ -41,7 +41,7 @@ from .muon import BatchedMuon
 TRAINING_VERSION = 1  # of the trainer and the model: raise it when the same settings would train other weights
 Batch = tuple[Tensor, Tensor, Tensor, Tensor | None]  # of a row of SOURCES
 Marks = Sequence[tuple[int, float]]  # a gate's turns so far: step, share of held-out prompts answered before it
-MARKS = "gate"  # beside a source's own state in a checkpoint
+MARKS, SPENT = "gate", "seconds"  # beside a source's own state in a checkpoint
 RESTORED = "restored"  # a file beside a record that was put there without the weights; with SEALED in it, for good
 SEALED = "sealed"
 SETTLED = 20  # batches over which the answer loss is averaged before it is held against a recipe's target
@@ -360,7 +360,7 @@ class Run:
         return self.record() if self.finished or self.restored else self._train(heartbeat, parallel)
 
     def _train(self, heartbeat: Callable[[str], None] | None = None, parallel: str = "ddp") -> dict[str, Any]:
-        spec, began = self.spec, time.monotonic()
+        spec = self.spec
         sharding.check(parallel, spec.recipe)
         torch.manual_seed(runtime.seed_for(spec.seed, f"init/{spec.model.encoding}"))
         model = build(spec).to(self.device)
@@ -376,13 +376,16 @@ class Run:
                 f"task {spec.task!r} has no held-out prompts for a gate; give recipe {spec.recipe.name!r} "
                 "a target or a number of steps alone"
             )
-        last = time.monotonic()
-        keep = self._resume, self._checkpoint, self._marks
+        return self._fit(model, heartbeat)
+
+    def _fit(self, model: nn.Module, heartbeat: Callable[[str], None] | None) -> dict[str, Any]:
+        self._began = last = time.monotonic()
+        spec, keep = self.spec, (self._resume, self._checkpoint, self._marks)
         for step, loss in fit(model, self._batches, spec.recipe, self.device, *keep):
             if heartbeat and time.monotonic() - last > runtime.HEARTBEAT_SECONDS:
                 last = time.monotonic()
                 heartbeat(f"{spec.name} step {step + 1}/{spec.recipe.steps} loss {loss:.3f}")
-        return self._finish(model, time.monotonic() - began)
+        return self._finish(model)
 
     def model(self) -> Transformer:
         """The trained model, in evaluation mode. ValueError for a run that is not finished, or sealed."""
@@ -416,7 +419,8 @@ class Run:
         model.load_state_dict(load_file(self.path / "model.safetensors"))
         return model
 
-    def _finish(self, model: Transformer, seconds: float) -> dict[str, Any]:
+    def _finish(self, model: Transformer) -> dict[str, Any]:
+        seconds = time.monotonic() - self._began
         checkpoints.write_model(self.path / "model.safetensors", model, {"spec": json.dumps(self.spec.plain())})
         checkpoints.wait()
         if sharding.sharded(model):
@@ -453,6 +457,7 @@ class Run:
         self, model: nn.Module, optims: list[torch.optim.Optimizer], step: int, history: list[float]
     ) -> None:
         place = self._batches.state() if hasattr(self._batches, "state") else {}
+        place |= {SPENT: torch.tensor(time.monotonic() - self._began, dtype=torch.float64)}
         if self._marks:
             place |= {MARKS: torch.tensor(self._marks, dtype=torch.float64)}
         checkpoints.write(self.path / "checkpoint.safetensors", model, optims, step, history, place)
@@ -463,6 +468,7 @@ class Run:
         if found is None:
             return 0, self._history
         step, history, place = found
+        self._began -= place.pop(SPENT, torch.zeros(())).item()  # what the parts before took
         self._marks.extend((int(at), accuracy) for at, accuracy in place.pop(MARKS, torch.empty(0, 2)).tolist())
         if place:
             self._batches.restore(step, place)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from ... import config, runtime
 from ...corpora.images import Pictures, kind, pictures
 from ...positions.grids import GridEncoding, grid_encoding
 from .. import sharding
-from ..runs import TRAINING_VERSION, Run, RunSpec, fit
+from ..runs import TRAINING_VERSION, Run, RunSpec
 from .model import VisionConfig, VisionModel
 
 
@@ -55,7 +54,7 @@ class ImageRun(Run):
 
     def _train(self, heartbeat: Callable[[str], None] | None = None, parallel: str = "ddp") -> dict[str, Any]:
         """ValueError for pictures of other classes or channels."""
-        spec, began = self.spec, time.monotonic()
+        spec = self.spec
         sharding.check(parallel, spec.recipe)
         source = pictures(spec.images, config.CACHE)
         given, wanted = (source.classes, source.channels), (spec.model.vocabulary, spec.model.channels)
@@ -67,12 +66,7 @@ class ImageRun(Run):
         torch.manual_seed(runtime.seed_for(spec.seed, f"init/{spec.model.encoding}"))
         model = VisionModel(spec.model).to(self.device)
         self._batches, self._marks = Batches(spec, source), []
-        last = time.monotonic()
-        for step, loss in fit(model, self._batches, spec.recipe, self.device, self._resume, self._checkpoint):
-            if heartbeat and time.monotonic() - last > runtime.HEARTBEAT_SECONDS:
-                last = time.monotonic()
-                heartbeat(f"{spec.name} step {step + 1}/{spec.recipe.steps} loss {loss:.3f}")
-        return self._finish(model, time.monotonic() - began)
+        return self._fit(model, heartbeat)
 
     def _stored(self) -> VisionModel:
         model = VisionModel(self.spec.model)
