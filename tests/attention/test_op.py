@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from attention_priors.attention import BACKENDS, Visible, attention, causal, op, window
-from attention_priors.positions.pairs import LearnedSink
+from attention_priors.attention import BACKENDS, Visible, attention, bidirectional, causal, op, window
+from attention_priors.positions.pairs import Counts, LearnedSink
 from attention_priors.positions.priors import GeneralizedGaussian, Laplace, Prior, RelativePrior, Uniform
 
 from .free import Free, FreeKeys
@@ -153,7 +153,15 @@ def test_refuses_what_does_not_fit():
         (q, k, v[:, :, 1:], {}, "do not fit"),
         (q[:, :3], k[:, :2], v[:, :2], {}, "multiple of kv_heads"),
         (q, k.float(), v, {}, "k is torch.float32"),
-        (q, k, v, {"prior": Uniform(3)}, "the prior has 3 heads, q has 4"),
+        (q, k, v, {"prior": Uniform(3)}, r"the prior has 3 heads, q \[2, 4, 5, 4\] has 4 .* build the prior with 4"),
+        (q, k, v, {"prior": Uniform(5)}, r"the prior has 5 heads, .* give q.transpose\(1, 2\)"),
+        (q, k, v, {"prior": Uniform(HEADS).to("meta")}, r"the prior is on meta, q on cpu; move it: prior.to\('cpu'\)"),
+        (q, k, v, {"logit_scale": torch.ones(HEADS, 5, device="meta")}, "logit_scale is on meta, q on cpu"),
+        (q, k, v, {"visible": causal(5, device="meta")}, "visible is on meta, q on cpu; make it with"),
+        (q[:, :, :1], k, v, {"visible": causal(1, 4)}, "made for offset 4, but offset = 0; give both the same"),
+        (q[:, :, :1], k, v, {"visible": window(1, 2), "offset": 4}, "made for offset 0, but offset = 4"),
+        (q[:, :, 4:], k, v, {"visible": causal(5).rows(4) & window(1, 2, 4)}, "made for offset 4, but offset = 0"),
+        (q, k, v, {"visible": bidirectional(5, 5), "pairs": Counts(HEADS, 4)}, "Counts sums .* use causal"),
         (q, k, v, {"logit_scale": torch.ones(HEADS, 4)}, r"logit_scale has shape \[4, 4\]"),
         (q, k, v, {"prior_scale": torch.ones(5)}, r"prior_scale has shape \[5\]"),
         (q, k, v, {"offset": -1}, "offset = -1"),
@@ -191,7 +199,10 @@ def test_refuses_what_does_not_fit():
     types = [
         ({"logit_scale": 2.0}, "logit_scale is a float; give a tensor"),
         ({"visible": torch.ones(5, 5) > 0}, r"visible is a torch.Tensor, but intervals are needed: causal\(\), window"),
-        ({"prior": torch.zeros(HEADS, 5)}, "prior is a torch.Tensor; give a Prior"),
+        (
+            {"prior": torch.zeros(HEADS, 5)},
+            r"prior is a torch.Tensor; give a prior such as Laplace\(alibi_slopes\(4\)\)",
+        ),
         ({"offset": 0.0}, r"offset = 0.0 is a float; give a whole number \(int\)"),
         ({"offset": "0"}, "offset = '0' is a str"),
         ({"positions": place}, "positions is a torch.Tensor; give a pair of tensors: those of the queries and"),

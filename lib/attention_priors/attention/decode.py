@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from . import tiles
-from .launch import cdiv, options, pointers, rows, rows_of, strides
+from .launch import cdiv, options, rows, rows_of, strides
 from .tables import LOG2E
 
 MOST_ROWS = 64  # queries x heads of a group that one tile holds
@@ -26,6 +26,14 @@ def split(keys: int, programs: int, device: torch.device, tile: int) -> int:
     """Parts of the keys: enough programs for the device twice over, none shorter than four tiles."""
     wanted = cdiv(2 * processors(device), programs) if device.type == "cuda" else 3
     return max(1, min(wanted, cdiv(keys, 4 * tile), SPLITS))
+
+
+@functools.lru_cache
+def compiled_for(device: torch.device, width: int, size: int) -> tuple[int, dict[str, Any]]:
+    """Keys of a tile, and what heads of this width in numbers of `size` bytes are compiled with."""
+    wide = tiles.padded(width)
+    tile = tiles.tile(tiles.processor(device), "decode", wide, size)
+    return tile.n, {"D": width, "BLOCK_D": wide, "BLOCK_N": tile.n, **options(tile)}
 
 
 @functools.lru_cache
@@ -63,21 +71,27 @@ def run_decode(
 
     batch, heads, queries, width = q.shape
     q, k, v = rows_of(q), rows_of(k), rows_of(v)
-    kv_heads, keys, wide = k.shape[1], k.shape[2], tiles.padded(width)
-    tile = tiles.tile(tiles.processor(q.device), "decode", wide, q.element_size())
-    splits = splits or split(keys, batch * kv_heads, q.device, tile.n)
-    part = q.new_empty(batch, heads, queries, splits, width, dtype=torch.float32)
-    lse = part.new_empty(batch, heads, queries, splits)
+    _, kv_heads, keys, _ = k.shape
+    groups, count = heads // kv_heads, batch * heads * queries
+    tile, constants = compiled_for(q.device, width, q.element_size())
+    splits = splits or split(keys, batch * kv_heads, q.device, tile)
+    parts = q.new_empty(count * splits * (width + 1), dtype=torch.float32)  # means, then their log-sum-exp
     out = torch.empty_like(q)
-    block = max(16, 1 << (heads // kv_heads * queries - 1).bit_length())
     kernels_decode.decode[splits, batch * kv_heads](
         q,
         k,
         v,
-        part,
-        lse,
-        *pointers(lse, table, of_keys, logit, prior, strength, beta, mu),
-        *pointers(lse, first, last, needed),
+        parts,
+        table,
+        of_keys,
+        logit,
+        prior,
+        strength,
+        beta,
+        mu,
+        first,
+        last,
+        needed,
         *strides(q),
         *strides(k),
         *strides(v),
@@ -87,7 +101,7 @@ def run_decode(
         *strides(of_keys, 1),
         0 if first is None else rows(first),
         heads,
-        heads // kv_heads,
+        groups,
         queries,
         keys,
         offset,
@@ -95,10 +109,7 @@ def run_decode(
         splits,
         scale * LOG2E,
         epsilon,
-        D=width,
-        BLOCK_D=wide,
-        BLOCK_M=block,
-        BLOCK_N=tile.n,
+        BLOCK_M=max(16, 1 << (groups * queries - 1).bit_length()),
         HAS_T=table is not None,
         HAS_U=of_keys is not None,
         HAS_A=logit is not None,
@@ -108,18 +119,17 @@ def run_decode(
         EXPONENTIAL=exponential,
         PLAIN=first is None,
         SKIP=needed is not None,
-        **options(tile),
+        **constants,
     )
-    kernels_decode.combine[(batch * heads * queries,)](
-        part,
-        lse,
+    kernels_decode.combine[(count,)](
+        parts,
         out,
         *strides(out),
         heads,
         queries,
         splits,
         D=width,
-        BLOCK_D=wide,
+        BLOCK_D=constants["BLOCK_D"],
         BLOCK_S=1 << (splits - 1).bit_length(),
         num_warps=4,
     )

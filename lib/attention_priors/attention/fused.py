@@ -23,7 +23,7 @@ from .tables import MOST_PARAMETERS, Tables, in_base_2, of_prior, settled
 from .tiles import DTYPES, padded
 from .visible import Visible, plain
 
-NO_POWER = Power(None)
+NO_POWER, NO_TABLES = Power(None), Tables()
 
 
 def fused(
@@ -44,10 +44,10 @@ def fused(
     """
     queries, keys = q.shape[2], k.shape[2]
     given: dict[str, Any] = {"logit_scale": logit_scale, "visible": visible, "offset": offset}
-    if prior is None:
-        return table_attention(q, k, v, tolerance=tolerance, **given)
-    lowest = 0 if visible is None or visible.sees_no_future(offset) else offset - keys + 1
     _check(q, tolerance)
+    if prior is None:
+        return _run(q, k, v, NO_TABLES, prior_scale=None, decoding=decodes(q, k, v, logit_scale), **given)
+    lowest = 0 if visible is None or visible.sees_no_future(offset) else offset - keys + 1
     with no_autocast(q):
         if tolerance:
             lags = torch.arange(lowest, offset + queries, device=q.device)
@@ -96,7 +96,7 @@ def table_attention(
     lowest = 0 if lowest is None else lowest
     _check(q, tolerance)
     check_tensors(q, k, v, offset)
-    check_rows(q, k, logit_scale, prior_scale, visible)
+    check_rows(q, k, logit_scale, prior_scale, visible, offset)
     _check_tables(q, k, table, lowest, of_keys, jacobian, theta, offset)
     queries = q.shape[2]
     if table is not None and visible is not None and visible.facts.ahead - offset > -lowest:

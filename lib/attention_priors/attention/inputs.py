@@ -14,9 +14,9 @@ INTEGERS = (torch.int64, torch.int32)
 
 
 def check_tensors(q: Tensor, k: Tensor, v: Tensor, offset: int) -> None:
-    """Unless q, k, v are float tensors [batch, heads, length, width] that fit: ValueError, or TypeError for no tensor.
+    """ValueError unless q, k, v are float tensors [batch, heads, length, width] that fit, TypeError for no tensor.
 
-    So for an offset that is no position.
+    The same for an `offset` that is negative, or no whole number.
     """
     for name, x in (("q", q), ("k", k), ("v", v)):
         _check_float(name, x)
@@ -39,10 +39,27 @@ def check_tensors(q: Tensor, k: Tensor, v: Tensor, offset: int) -> None:
 
 def check_prior(prior: Prior | None, q: Tensor) -> None:
     """TypeError for what is no prior, ValueError for one of other heads."""
-    if prior is not None and not isinstance(prior, Prior):
-        raise TypeError(f"prior is a {_kind(prior)}; give a Prior of attention_priors.positions, or None")
-    if prior is not None and prior.heads != q.shape[1]:
-        raise ValueError(f"the prior has {prior.heads} heads, q has {q.shape[1]}; build the prior with {q.shape[1]}")
+    if prior is None:
+        return
+    if not isinstance(prior, Prior):
+        given = f"the class {prior.__name__}" if isinstance(prior, type) else f"a {_kind(prior)}"
+        raise TypeError(
+            f"prior is {given}; give a prior such as Laplace(alibi_slopes({q.shape[1]})) of "
+            "attention_priors.positions.priors, or None"
+        )
+    if prior.heads != q.shape[1]:
+        swapped = q.shape[2] == prior.heads
+        remedy = "give q.transpose(1, 2), and so k and v" if swapped else f"build the prior with {q.shape[1]}"
+        raise ValueError(
+            f"the prior has {prior.heads} heads, q {list(q.shape)} has {q.shape[1]} ([batch, heads, length, width]); "
+            f"{remedy}"
+        )
+
+
+def check_prior_device(prior: Prior, device: torch.device) -> None:
+    """ValueError for a prior that is elsewhere."""
+    for x in (*prior.parameters(), *prior.buffers()):
+        _check_device("the prior", x, device, f"move it: prior.to({str(device)!r})")
 
 
 def check_pairs(pairs: PairBias | None, q: Tensor) -> None:
@@ -87,24 +104,36 @@ def check_last(q: Tensor, k: Tensor, offset: int) -> None:
 
 
 def check_rows(
-    q: Tensor, k: Tensor, logit_scale: Tensor | None, prior_scale: Tensor | None, visible: Visible | None
+    q: Tensor,
+    k: Tensor,
+    logit_scale: Tensor | None,
+    prior_scale: Tensor | None,
+    visible: Visible | None,
+    offset: int | None,
 ) -> None:
-    """ValueError unless there is a scale for every row, and an interval of at least one of the keys."""
+    """ValueError unless there is a scale for every row, and an interval of at least one key, made for this offset."""
     for name, scale in (("logit_scale", logit_scale), ("prior_scale", prior_scale)):
         if scale is not None:
             _check_float(name, scale)
             if scale.shape not in (q.shape[1:3], q.shape[:3]):
                 shapes = f"{list(q.shape[1:3])} or {list(q.shape[:3])}"
                 raise ValueError(f"{name} has shape {list(scale.shape)}, but {shapes} is needed")
+            _check_device(name, scale, q.device, "move one of them")
     if visible is None:  # every key up to the query
         return
     if not isinstance(visible, Visible):
         raise TypeError(
             f"visible is a {_kind(visible)}, but intervals are needed: causal(), window(), documents(), "
-            "bidirectional() of attention_priors.attention, or their & (a mask of bools is none)"
+            "bidirectional() of attention_priors.attention, or their & (a mask of bools is none; one of padding is "
+            "causal(length) & documents(mask.long()))"
         )
+    _check_device("visible", visible.first, q.device, "make it with device=q.device")
     if visible.first.shape not in (q.shape[2:3], (q.shape[0], q.shape[2])):
         raise ValueError(f"visible has shape {list(visible.first.shape)}, but [queries] or [batch, queries] is needed")
+    if offset is not None and visible.facts.offset not in (None, offset):
+        raise ValueError(
+            f"visible was made for offset {visible.facts.offset}, but offset = {offset}; give both the same"
+        )
     if visible.facts.last >= k.shape[2]:
         raise ValueError(f"visible points outside the {k.shape[2]} keys; check the offset and the number of keys")
     if visible.facts.empty:
@@ -122,6 +151,11 @@ def _check_float(name: str, x: Tensor) -> None:
         raise TypeError(f"{name} is a {_kind(x)}; give a tensor")
     if x.dtype not in FLOATS:
         raise ValueError(f"{name} is {x.dtype}, but attention needs one of {', '.join(map(str, FLOATS))}; convert it")
+
+
+def _check_device(name: str, x: Tensor, device: torch.device, remedy: str) -> None:
+    if x.device != device:
+        raise ValueError(f"{name} is on {x.device}, q on {device}; {remedy}")
 
 
 def _kind(x: object) -> str:

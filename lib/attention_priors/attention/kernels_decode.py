@@ -24,13 +24,12 @@ def power(b_lag, b_strength, b_beta, b_mu, epsilon, SHAPED: tl.constexpr):
     return tl.maximum(-b_strength * b_power, DEEPEST)
 
 
-@triton.jit(do_not_specialize=["keys", "shift", "offset"])
+@triton.jit(do_not_specialize=["keys", "shift", "offset", "splits", "s_th", "s_uh", "s_ib"])
 def decode(
     p_q,
     p_k,
     p_v,
     p_part,
-    p_lse,
     p_t,
     p_u,
     p_a,
@@ -84,7 +83,8 @@ def decode(
 ):
     """Mean of v and log2-sum-exp2 of one part of the keys, for all queries of the heads that share a key head.
 
-    PLAIN: query i, at `offset` + i, sees the keys up to itself, and p_first, p_last are not read. The table runs
+    p_part [batch, heads, queries, splits, D] takes the means, and what lies behind it, without D, the second.
+    What a flag leaves out is None. PLAIN: query i, at `offset` + i, sees the keys up to itself. The table runs
     backwards, so that its entries follow the keys: `shift` is the entry of the first query and the first key.
     """
     i_split = tl.program_id(0)
@@ -169,15 +169,16 @@ def decode(
     seen = b_sum > 0
     b_total = tl.where(seen, b_sum, 1.0)
     b_lse = tl.where(seen, b_max + tl.math.log2(b_total), float("-inf"))
-    tl.store(p_lse + o_flat * splits + i_split, b_lse, mask=m_r)
-    p_out = p_part + ((o_flat * splits + i_split) * D)[:, None] + o_d[None, :]
+    o_part = o_flat * splits + i_split
+    p_lse = p_part + (tl.num_programs(1) // kv_heads * heads * queries).to(tl.int64) * splits * D
+    tl.store(p_lse + o_part, b_lse, mask=m_r)
+    p_out = p_part + (o_part * D)[:, None] + o_d[None, :]
     tl.store(p_out, b_acc / b_total[:, None], mask=m_r[:, None] & m_d[None, :])
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["splits"])
 def combine(
     p_part,
-    p_lse,
     p_o,
     s_ob,
     s_oh,
@@ -194,11 +195,13 @@ def combine(
     i_b, i_h, i_m = i_flat // (heads * queries), i_flat // queries % heads, i_flat % queries
     o_s, o_d = tl.arange(0, BLOCK_S), tl.arange(0, BLOCK_D)
     m_s, m_d = o_s < splits, o_d < D
-    b_lse = tl.load(p_lse + i_flat.to(tl.int64) * splits + o_s, mask=m_s, other=float("-inf"))
+    o_part = i_flat.to(tl.int64) * splits + o_s
+    p_lse = p_part + tl.num_programs(0).to(tl.int64) * splits * D
+    b_lse = tl.load(p_lse + o_part, mask=m_s, other=float("-inf"))
     b_max = tl.max(b_lse, 0)
     b_w = tl.math.exp2(b_lse - tl.where(b_max == float("-inf"), 0.0, b_max))
     # parts: [BLOCK_S, BLOCK_D]
-    p_tile = p_part + (i_flat.to(tl.int64) * splits + o_s)[:, None] * D + o_d[None, :]
+    p_tile = p_part + o_part[:, None] * D + o_d[None, :]
     b_part = tl.load(p_tile, mask=m_s[:, None] & m_d[None, :], other=0.0)
     b_total = tl.sum(b_w, 0)
     b_o = tl.sum(b_part * b_w[:, None], 0) / tl.where(b_total > 0, b_total, 1.0)

@@ -12,7 +12,15 @@ from torch import Tensor
 from ..positions.pairs import PairBias
 from ..positions.priors import Prior
 from .composite import composite
-from .inputs import check_last, check_pairs, check_positions, check_prior, check_rows, check_tensors
+from .inputs import (
+    check_last,
+    check_pairs,
+    check_positions,
+    check_prior,
+    check_prior_device,
+    check_rows,
+    check_tensors,
+)
 from .reference import reference
 from .sdpa import sdpa
 from .sdpa_skip import sdpa_skip
@@ -59,9 +67,16 @@ def attention(
     Each key head serves heads / kv_heads consecutive query heads. a = `logit_scale` and b = `prior_scale` have shape
     [heads, queries] or [batch, heads, queries] and default to 1. Query i stands at position offset + i and sees the
     keys up to itself unless `visible` says otherwise. `positions` gives arbitrary integer positions of queries and keys
-    to the prior, `pairs` a bias of each pair and perhaps a sink (backend "reference" only). `backend="auto"` is
-    "reference" where either is given, else "triton" for a prior on a GPU at a width and dtype that its kernels have,
-    else "sdpa".
+    to the prior, `pairs` a bias of each pair and perhaps a sink.
+
+    Backends: "reference" writes out the whole matrix, and alone takes `positions` and `pairs`; "sdpa" works by blocks,
+    so that memory is linear in the length; "triton" is one kernel of the same on a GPU; "sdpa_skip", on a CPU and
+    without gradients, leaves out blocks whose keys weigh nothing; "composite" puts a prior of finite rank into a plain
+    `scaled_dot_product_attention`. "auto" is "reference" where it is needed, else "triton" for a prior on a GPU at a
+    width and dtype that its kernels have, else "sdpa".
+
+    On a GPU, what a prior's parameters give is kept while nothing is learned. Optimizers' steps and `load_state_dict`
+    are noticed; after other changes through `.data`, call `attention_priors.attention.tables.forget()`.
 
     Raises TypeError for arguments of another kind, and ValueError for shapes that do not fit, an unknown backend, a
     query that sees no key, and what a backend cannot do; an explicit backend never falls back to another. What no query
@@ -79,7 +94,7 @@ def attention(
     check_positions(q, k, positions)
     if visible is None:
         check_last(q, k, offset)
-    check_rows(q, k, logit_scale, prior_scale, visible)
+    check_rows(q, k, logit_scale, prior_scale, visible, offset if positions is None else None)
     if backend == "auto":
         backend = "reference" if pairs is not None else _automatic(q, prior, positions)
     if backend not in BACKENDS:
@@ -87,7 +102,12 @@ def attention(
     if visible is None and backend != "triton":
         visible = causal(q.shape[2], offset, q.device)
     arguments = {"prior": prior, "logit_scale": logit_scale, "prior_scale": prior_scale, "visible": visible}
+    if prior is not None and backend != "triton":
+        check_prior_device(prior, q.device)
     if backend == "reference":
+        if pairs is not None and pairs.sums and not visible.sees_no_future(offset):
+            named = type(pairs).__name__
+            raise ValueError(f"{named} sums over the keys up to the query, but visible has later ones; use causal()")
         if positions is None:
             keys = torch.arange(k.shape[2], device=q.device)
             positions = (torch.arange(offset, offset + q.shape[2], device=q.device), keys)

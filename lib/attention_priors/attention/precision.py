@@ -15,7 +15,7 @@ from ..positions.priors import FAR
 
 
 def no_autocast(x: Tensor) -> AbstractContextManager[None]:
-    """Off where `x` is: autocast rounds scores and lags to half precision, where 256 and 257 are one number."""
+    """Off where `x` is: autocast rounds scores and lags to half precision: 256 and 257 are one bfloat16."""
     on = not x.is_meta and torch.is_autocast_enabled(x.device.type)
     return torch.autocast(x.device.type, enabled=False) if on else nullcontext()
 

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from ..positions.priors import DEEPEST, Power, Prior, RelativePrior
+from .inputs import check_prior_device
 from .kernels import BACK, FRONT
 from .kernels_prior import power_table
 
@@ -24,7 +25,7 @@ LOG2E = 1.4426950408889634
 MOST_PARAMETERS = 4
 RANGES = 4  # of lags or keys that are kept for one prior
 FEWEST_LAGS = 1024  # of a table for decoding, which grows by powers of two
-Version = tuple[tuple[int, int], ...]
+Version = list[tuple[int, int]]
 
 
 class Tables(NamedTuple):
@@ -62,7 +63,11 @@ def of_prior(prior: Prior, lowest: int, highest: int, keys: int, device: torch.d
     relative, own = prior.split()
     power = relative[0].power() if len(relative) == 1 else None
     if power is not None and power.strength.device != device:
-        raise ValueError(f"the prior is on {power.strength.device}, q on {device}; move one of them")
+        check_prior_device(prior, device)
+    if decoding and power is not None:
+        _kept(prior, ("power",), lambda: [_checked(x) for x in power[:3] if x is not None])
+        if not own:  # nothing is learned, and nothing has to be made
+            return Tables(power=power, backwards=True)
     learned = []
     if torch.is_grad_enabled():
         learned = [(factor, name) for factor in relative for name, p in factor.named_parameters() if p.requires_grad]
@@ -76,21 +81,20 @@ def of_prior(prior: Prior, lowest: int, highest: int, keys: int, device: torch.d
     if own:
 
         def over_keys() -> Tensor:
+            check_prior_device(prior, device)
             found = in_base_2(prior.of_keys(torch.arange(keys, device=device), keys))
             return _checked(found) if waits else found
 
         of_keys = _kept(prior, ("keys", keys), over_keys)
     if learning and separate:
         theta = torch.stack([factor.get_parameter(name).float() for factor, name in learned])
-    if decoding and power is not None:
-        numbers = [x for x in power[:3] if x is not None]
-        _kept(prior, ("power",), lambda: [_checked(x) for x in numbers], numbers)
-    elif relative:
+    if relative and not (decoding and power is not None):
         if decoding:  # a table that serves the next tokens too
             highest = max(highest + 1, FEWEST_LAGS)
             highest = (1 << (highest - 1).bit_length()) - 1
 
         def make() -> tuple[Tensor, Tensor | None]:
+            check_prior_device(prior, device)
             if power is not None and wanted is not None and (separate or not learning):
                 made = _of_power(power, wanted, lowest, highest, decoding)
             else:
@@ -118,21 +122,17 @@ def _stepped(*_: object) -> None:
 register_optimizer_step_post_hook(_stepped)
 
 
-def _kept(prior: Prior, span: tuple, make: Callable[[], Any], tensors: list[Tensor] | None = None) -> Any:
-    """`make()`, or what it gave before for the same range and the same parameters, unless these are being trained.
-
-    `tensors`: what it depends on, all of the prior's if None.
-    """
-    tensors = _tensors(prior) if tensors is None else tensors
-    if (
-        torch.compiler.is_compiling()
-        or (torch.is_grad_enabled() and any(x.requires_grad for x in tensors))
-        or any(type(x) not in (Tensor, nn.Parameter) or x.is_inference() for x in tensors)
-    ):
+def _kept(prior: Prior, span: tuple, make: Callable[[], Any]) -> Any:
+    """`make()`, or what it gave before for the same range and the same parameters, unless these are being trained."""
+    if torch.compiler.is_compiling():
         return make()
-    version = tuple((x.data_ptr(), x._version) for x in tensors)
+    version, differentiable = [], torch.is_grad_enabled()
+    for x in _tensors(prior):
+        if type(x) not in (Tensor, nn.Parameter) or x.is_inference() or (differentiable and x.requires_grad):
+            return make()
+        version.append((x.data_ptr(), x._version))
+    capturing = torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
     kept = KEPT.setdefault(prior, {})
-    capturing = torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
     known, made = kept.get(span, (None, None))
     if known != version:
         with torch.inference_mode(False), torch.no_grad():

@@ -8,7 +8,7 @@ it is made, so that none of them waits for its numbers.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Int
@@ -20,7 +20,7 @@ class Facts:
     """Plain numbers about intervals, exact; inside compiled code, which cannot look, as narrow as their making tells.
 
     `first` is the largest first_i (or more), `last` the largest last_i (or more), last_i - i lies in behind .. ahead,
-    and `empty` says that some query sees no key.
+    and `empty` says that some query sees no key. `offset`: the first query's position where the maker was told.
     """
 
     first: int
@@ -28,11 +28,12 @@ class Facts:
     behind: int
     ahead: int
     empty: bool = False
+    offset: int | None = None
 
 
 @dataclass(frozen=True)
 class Visible:
-    """Query i sees the keys first_i <= j <= last_i. Shapes [queries] or [batch, queries], int64.
+    """Query i sees the keys first_i <= j <= last_i. Shapes [queries] or [batch, queries], int64 or int32.
 
     Raises ValueError for other shapes and dtypes, and where a first_i is below 0. `facts` is for makers that know them.
     """
@@ -46,7 +47,7 @@ class Visible:
             object.__setattr__(self, "facts", _look(self.first, self.last))
 
     def __and__(self, other: Visible) -> Visible:
-        """The keys that both see. Raises ValueError for masks of other queries or texts."""
+        """The keys that both see. Raises ValueError for masks of other queries, offsets or texts."""
         mine, its = self.first.shape, other.first.shape
         if mine[-1] != its[-1] or (len(mine) == len(its) and 1 < mine[0] != its[0] > 1):
             raise ValueError(
@@ -54,7 +55,8 @@ class Visible:
             )
         first, last = torch.maximum(self.first, other.first), torch.minimum(self.last, other.last)
         one, two = self.facts, other.facts
-        facts = None
+        if one.offset is not None and two.offset not in (None, one.offset):
+            raise ValueError(f"masks are for the offsets {one.offset} and {two.offset}; make both for the same")
         if torch.compiler.is_compiling():
             facts = Facts(
                 max(one.first, two.first),
@@ -63,7 +65,9 @@ class Visible:
                 min(one.ahead, two.ahead),
                 one.empty or two.empty,
             )
-        return Visible(first, last, facts)
+        else:
+            facts = _look(first, last)
+        return Visible(first, last, replace(facts, offset=two.offset if one.offset is None else one.offset))
 
     @property
     def count(self) -> Int[Tensor, "*batch queries"]:
@@ -80,12 +84,15 @@ class Visible:
         queries = self.first.shape[-1]
         stop = queries if stop is None else stop
         if not 0 <= start < stop <= queries:
-            raise ValueError(f"rows {start} to {stop} of {queries} queries are none of them; ask for at least one")
-        facts = None
+            raise ValueError(f"rows {start} to {stop} select none of the {queries} queries; select at least one")
+        known, first, last = self.facts, self.first[..., start:stop], self.last[..., start:stop]
         if torch.compiler.is_compiling():
-            behind, ahead = self.facts.behind + start, self.facts.ahead + start
-            facts = Facts(self.facts.first, min(self.facts.last, self.facts.ahead + stop - 1), behind, ahead)
-        return Visible(self.first[..., start:stop], self.last[..., start:stop], facts)
+            facts = Facts(
+                known.first, min(known.last, known.ahead + stop - 1), known.behind + start, known.ahead + start
+            )
+        else:
+            facts = _look(first, last)
+        return Visible(first, last, replace(facts, offset=None if known.offset is None else known.offset + start))
 
     @property
     def narrow(self) -> tuple[Tensor, Tensor]:
@@ -137,7 +144,7 @@ def causal(queries: int, offset: int = 0, device: torch.device | None = None) ->
     if queries < 1 or offset < 0:
         raise ValueError(f"queries = {queries}, offset = {offset}, but at least 1 and 0 are needed")
     last = torch.arange(offset, offset + queries, device=device)
-    return Visible(torch.zeros_like(last), last, Facts(0, offset + queries - 1, offset, offset))
+    return Visible(torch.zeros_like(last), last, Facts(0, offset + queries - 1, offset, offset, offset=offset))
 
 
 def plain(queries: int, offset: int, device: torch.device) -> Visible:
@@ -166,7 +173,7 @@ def _plain_spans(queries: int, offset: int, keys: int, block: int, device: torch
 
 def _passing() -> bool:
     """Whether tensors made now live in compiled code or in a CUDA graph alone."""
-    return torch.compiler.is_compiling() or (torch.cuda.is_available() and torch.cuda.is_current_stream_capturing())
+    return torch.compiler.is_compiling() or (torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing())
 
 
 def bidirectional(queries: int, keys: int, device: torch.device | None = None) -> Visible:
@@ -191,12 +198,13 @@ def window(queries: int, size: int, offset: int = 0, device: torch.device | None
         raise ValueError(f"window size = {size}, but a query must see at least itself; use a size of at least 1")
     seen = causal(queries, offset, device)
     first = max(offset + queries - size, 0)
-    return Visible((seen.last - size + 1).clamp(min=0), seen.last, Facts(first, seen.facts.last, offset, offset))
+    return Visible((seen.last - size + 1).clamp(min=0), seen.last, replace(seen.facts, first=first))
 
 
 def documents(ids: Int[Tensor, "batch length"]) -> Visible:
-    """Query i sees the keys of its own document, before and after. A document is a run of equal ids.
+    """Query i sees the keys of its own document, before and after: `causal(length) & documents(ids)` for a decoder.
 
+    A document is a run of equal ids, and so is the padding of a mask of zeros and ones.
     Raises ValueError for ids that are not [batch, length], or of no length.
     """
     if ids.ndim != 2 or not ids.shape[1]:
@@ -247,7 +255,7 @@ def _look(first: Tensor, last: Tensor) -> Facts:
     for name, x in (("first", first), ("last", last)):
         if x.ndim not in (1, 2) or 0 in x.shape or x.shape != first.shape or x.dtype not in (torch.int64, torch.int32):
             raise ValueError(
-                f"{name} is {x.dtype} of shape {list(x.shape)}, but first and last need int64 of one shape, "
+                f"{name} is {x.dtype} of shape {list(x.shape)}, but first and last need int64 or int32 of one shape, "
                 "[queries] or [batch, queries]"
             )
     if torch.compiler.is_compiling():

@@ -30,6 +30,7 @@ MODULES = {
     "backward_keys": "kernels_backward",
     "backward_table": "kernels_table",
     "decode": "kernels_decode",
+    "combine": "kernels_decode",
     "power_table": "kernels_prior",
 }
 ELEMENTS = {"p_q", "p_k", "p_v", "p_o", "p_do", "p_dq", "p_dk", "p_dv"}  # in the inputs' dtype; other floats are fp32
@@ -43,6 +44,7 @@ FLAGS: dict[str, dict[str, Any]] = {
     "backward_keys": SCALED,
     "backward_table": SCALED,
     "decode": {"HAS_A": True, "HAS_B": True, "FORMULA": True, "SHAPED": True, "EXPONENTIAL": True, "PLAIN": True},
+    "combine": {"BLOCK_S": 16},
     "power_table": {"SHAPED": True, "EXPONENTIAL": True, "GRAD_S": True, "GRAD_B": True, "GRAD_M": True},
 }
 # of these variants in bfloat16, by width: instructions, reads of global memory and exponentials per score
