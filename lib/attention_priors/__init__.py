@@ -18,8 +18,9 @@ __all__ = ["load"]
 def load(name: str, device: str = "cpu") -> Transformer:
     """Open a trained model by name, such as "passkey/bam-ssmax/0", or by the path of a .safetensors file.
 
-    Names are those of a clone's results/models, or of the folder that ATTENTION_PRIORS_MODELS names. ValueError as
-    `shipped.find` and `training.load` raise it; ImportError where the packages of the extra `models` are missing.
+    Names are those of a clone's results/models, or of the folder that ATTENTION_PRIORS_MODELS names. ValueError for an
+    unknown name (it lists those there are), a damaged file, or a device that is not there; ImportError where the
+    packages of the extra `models` are missing.
     """
     shipped.find(name)  # first: where to get a model is said without any package
     try:

@@ -23,6 +23,8 @@ from transformers import (
 
 from attention_priors.integrations import extending
 from attention_priors.integrations.extending import Sight
+from attention_priors.integrations.transformers import add_prior
+from attention_priors.parallel.hf import HuggingFace
 from attention_priors.theory import rerope
 from refusals import refused
 
@@ -189,6 +191,18 @@ def test_logits_grow_with_the_keys():
     torch.testing.assert_close(found[:, :, :TRAINED], plain[:, :, :TRAINED])
 
 
+def test_a_sight_of_some_heads_is_theirs_with_every_reading():
+    """ReRoPE turns what the other heads see, and SSMax counts what each sees."""
+    free = logits(extending.rerope(llama(), 9))
+    some, every = (extending.window(extending.rerope(llama(), 9), 8, heads={0: heads}) for heads in ([0], range(4)))
+    assert not torch.allclose(logits(some), logits(every)) and not torch.allclose(logits(some), free)
+    narrow = extending.scalable_softmax(extending.window(llama(), 8, 2))  # at most 10 of 32 keys: no factor
+    torch.testing.assert_close(logits(narrow), logits(extending.window(llama(), 8, 2)))
+    i = torch.arange(40)
+    for sight in (Sight(), Sight(8, 3), Sight(8, 3, 1), Sight(4, 6, 2, 7), Sight(gap=5), Sight(1)):
+        assert torch.equal(sight.count(i), sight.sees(i[:, None], i).sum(1)), sight
+
+
 def test_restoring_restores():
     model = llama()
     before, names = copy.deepcopy(model.state_dict()), dict(model.named_modules()).keys()
@@ -209,6 +223,9 @@ test_one_line_for_bad_input = refused(
     (lambda: extending.window(llama(), 0), "window = 0"),
     (lambda: extending.window(llama(), 5, -1), "not negative"),
     (lambda: extending.see(llama(), Sight(4), layers=[2]), "layer 2"),
+    (lambda: extending.see(llama(), Sight(4), layers=[0], heads={1: [0]}), "layers and heads are both given"),
+    (lambda: add_prior(extending.window(llama(), 5), "bam"), r"call restore\(model\) first"),
+    (lambda: HuggingFace(extending.rerope(llama(), 5).eval()), r"chunks would leave out; call restore\(model\)"),
     (lambda: extending.window(llama(), 5, heads={0: [4]}), "has 2 layers of 4 heads"),
     (
         lambda: extending.yarn(llama(rope_parameters={"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4}), 2),
@@ -224,7 +241,7 @@ test_one_line_for_bad_input = refused(
 PADDED = torch.ones(1, 20, dtype=torch.long)
 PADDED[0, 0] = 0
 NOT_READ: dict[str, tuple[dict[str, Any], str]] = {
-    "padding": ({"attention_mask": PADDED}, "one text a row, without padding; give one text at a time"),
+    "padding": ({"attention_mask": PADDED}, "one text per row, without padding; give one text at a time"),
     "packed": ({"position_ids": torch.arange(20)[None] % 12}, "got position_ids that restart; give one text"),
     "a mask": ({"attention_mask": torch.ones(1, 1, 20, 20).bool()}, r"of shape \[1, 1, 20, 20\]; leave it out"),
     "weights": ({"output_attentions": True}, "output_attentions = True, .* leave it out"),

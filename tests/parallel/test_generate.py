@@ -136,7 +136,8 @@ test_refusals = refused(
         "tokens from -1 to 1",
         "the vocabulary is 0 to 49",
     ),
-    (lambda: ask(model(), answer=0), "answer = 0", "at least 1"),
+    (lambda: ask(model(), max_new_tokens=0), "max_new_tokens = 0", "at least 1"),
+    (lambda: ask(model(), reserve=8), "no option 'reserve'", "choose from at_once"),
     (lambda: Streaming(ours("sinusoidal"), torch.arange(9), 8), "'sinusoidal'", "relative positions"),
     (lambda: Streaming(model(), torch.arange(9), 4), "sinks = 4 of a window of 4", "leave room"),
 )

@@ -36,7 +36,7 @@ NAME = "attention_priors_extended"
 PLACE, BEFORE = "attention_priors_reading", "attention_priors_before"  # attributes of a layer's attention, of a model
 FAMILIES = ("llama", "qwen2", "qwen3", "mistral")  # model_type of the configuration
 BLOCK = 512  # queries at once
-ONE_TEXT = "windows, ReRoPE and scalable softmax read one text a row"
+ONE_TEXT = "windows, ReRoPE and scalable softmax read one text per row"
 
 Heads = Mapping[int, Iterable[int]]  # by layer
 
@@ -67,6 +67,15 @@ class Sight:
             seen &= (lag < self.window) | (j < self.sinks)
         return (seen & (lag > self.gap)) | (lag == 0)
 
+    def count(self, i: Int[Tensor, " queries"]) -> Int[Tensor, " queries"]:
+        """How many keys queries at i see, their own included."""
+        low = torch.full_like(i, self.skipped)
+        if self.window is not None:
+            low = torch.maximum(low, i - self.window + 1)
+        stop = i - self.gap  # of the keys before its own
+        sinks = torch.minimum(low, stop).clamp(max=self.sinks) - self.skipped
+        return (stop - low).clamp(min=0) + (0 if self.window is None else sinks.clamp(min=0)) + 1
+
     def keys(self, start: int, stop: int) -> Int[Tensor, " keys"]:
         """The keys that some query from `start` to `stop` - 1 may see."""
         low = 0 if self.window is None else max(0, start - self.window + 1)
@@ -88,7 +97,10 @@ class Reading:
 
 
 def interpolate(model: PreTrainedModel, factor: float) -> PreTrainedModel:
-    """Positions divided by `factor` (position interpolation, Chen et al. 2023): transformers' "linear"."""
+    """Positions divided by `factor` (position interpolation, Chen et al. 2023): transformers' "linear".
+
+    ValueError as `stretch`; so below.
+    """
     return stretch(model, partial(extensions.fixed, how=extensions.interpolate, by=factor))
 
 
@@ -150,7 +162,9 @@ def window(model: PreTrainedModel, size: int, sinks: int = 0, *, heads: Heads | 
 def see(
     model: PreTrainedModel, sight: Sight, *, layers: Iterable[int] | None = None, heads: Heads | None = None
 ) -> PreTrainedModel:
-    """`sight` in some layers (None: all) or some heads by layer. ValueError for a layer or head that there is not."""
+    """`sight` in some layers (None: all), or some heads by layer. ValueError for both, and what there is not."""
+    if layers is not None and heads is not None:
+        raise ValueError("layers and heads are both given; name the layers in heads alone")
     count, width = model.config.num_hidden_layers, model.config.num_attention_heads
     chosen = {layer: None for layer in (range(count) if layers is None else layers)}
     if heads is not None:
@@ -166,7 +180,10 @@ def see(
 
 
 def scalable_softmax(model: PreTrainedModel) -> PreTrainedModel:
-    """Logits of a query that sees n keys times max(1, ln n / ln T), T as in training, at inference (Nakanishi 2025)."""
+    """Logits of a query that sees n keys times max(1, ln n / ln T), T as in training, at inference (Nakanishi 2025).
+
+    n counts the keys in its `Sight`, the head's own.
+    """
     return _read(model, scaled=trained_length(model))
 
 
@@ -302,17 +319,21 @@ def _attend(
     heads, keys, queries = query.shape[1], attention_mask.shape[3], query.shape[2]
     key, value = (x[:, :, :keys].repeat_interleave(heads // x.shape[1], 1) for x in (key, value))
     query = query * (query.shape[-1] ** -0.5 if scaling is None else scaling)
-    if reading.scaled is not None:
-        seen = torch.arange(keys - queries + 1, keys + 1, device=query.device)
-        query = query * (seen.log() / math.log(reading.scaled)).clamp(min=1).to(query.dtype)[:, None]
-    if reading.rectified is not None:
-        return _rectified(query, key, value, reading).transpose(1, 2), None
+    places = torch.arange(keys - queries, keys, device=query.device)
+
+    def read(q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
+        if reading.scaled is not None:
+            q = q * (sight.count(places).log() / math.log(reading.scaled)).clamp(min=1).to(q.dtype)[:, None]
+        return (
+            _by_blocks(q, k, v, sight) if reading.rectified is None else _rectified(q, k, v, sight, *reading.rectified)
+        )
+
     if reading.heads is None:
-        return _by_blocks(query, key, value, reading.sight).transpose(1, 2), None
+        return read(query, key, value, reading.sight).transpose(1, 2), None
     limited = list(reading.heads)
     free = [head for head in range(heads) if head not in reading.heads]
     parts = [
-        _by_blocks(query[:, some], key[:, some], value[:, some], sight)
+        read(query[:, some], key[:, some], value[:, some], sight)
         for some, sight in ((limited, reading.sight), (free, Sight()))
         if some
     ]
@@ -336,9 +357,8 @@ def _by_blocks(q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
     return torch.cat(parts, 2)
 
 
-def _rectified(q: Tensor, k: Tensor, v: Tensor, reading: Reading) -> Tensor:
+def _rectified(q: Tensor, k: Tensor, v: Tensor, sight: Sight, spectrum: Spectrum, within: int) -> Tensor:
     """ReRoPE by blocks: keys beyond the window of a whole block meet the far rotation alone."""
-    spectrum, within = reading.rectified
     turn = Rotary(spectrum).to(q.device).turn
     keys, offset = k.shape[2], k.shape[2] - q.shape[2]
     at = torch.arange(keys, device=q.device)
@@ -353,7 +373,7 @@ def _rectified(q: Tensor, k: Tensor, v: Tensor, reading: Reading) -> Tensor:
         lag = i[:, None] - at[edge:stop]
         close = turn(block, i) @ near[:, :, edge:stop].mT
         logits[..., edge:] = torch.where(lag <= within, close, logits[..., edge:])
-        logits = logits.masked_fill(~reading.sight.sees(i[:, None], at[:stop]), -torch.inf)
+        logits = logits.masked_fill(~sight.sees(i[:, None], at[:stop]), -torch.inf)
         parts.append(logits.softmax(-1) @ v[:, :, :stop])
     return torch.cat(parts, 2)
 

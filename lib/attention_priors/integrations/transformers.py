@@ -68,6 +68,8 @@ def add_prior(
         )
     if kind is family or type(config) is family.config_class:
         raise ValueError(f"the model has the prior {config.attention_prior!r} already; begin with one that has none")
+    if "attention_priors_before" in vars(into):
+        raise ValueError("the model was changed by integrations.extending; call restore(model) first")
     changed = copy.deepcopy(config)
     changed.__class__ = family.config_class
     changed.attention_prior, changed.attention_prior_rope = name, rope

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any
 
 import torch
@@ -39,29 +40,35 @@ def generate(
     window: int,
     keep: int | None = 3,
     budget: int | None = None,
-    answer: int = 64,
+    max_new_tokens: int = 64,
     stop: Sequence[int] | None = None,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
 ) -> str:
-    """Up to `answer` tokens about a text of any length, from a model that was trained on `window` tokens.
+    """Up to `max_new_tokens` tokens about a text of any length, from a model that was trained on `window` tokens.
 
-    `keep` chunks stay, and `budget` keys of each (None: all); `options` are further fields of `Options`. Decoding is
-    greedy (`decode` takes another `pick`) and ends at a token of `stop` (None: the tokenizer's end of text). `progress`
-    is told how many chunks of how many are read (None: a line now and then). The tokenizer is one of transformers, of
-    tokenizers, or has `encode` and `decode`. ValueError for what cannot be read so, in one line.
+    `keep` chunks stay, and `budget` keys of each (None: all); `options` are further fields of `Options`. Text and
+    question go in as they are: a chat template is yours to write into them. Decoding is greedy (`decode` takes another
+    `pick`) and ends at a token of `stop` (None: the tokenizer's end of text). `progress` is told how many chunks of how
+    many are read (None: a line now and then). The tokenizer is one of transformers, of tokenizers, or has `encode` and
+    `decode`. ValueError for what cannot be read so, in one line.
     """
-    if answer < 1:
-        raise ValueError(f"answer = {answer}; give at least 1 token")
+    if max_new_tokens < 1:
+        raise ValueError(f"max_new_tokens = {max_new_tokens}; give at least 1")
+    own = {each.name for each in fields(Options)} - {"window", "reserve", "keep", "budget"}
+    if unknown := sorted(set(options) - own):
+        raise ValueError(f"generate has no option {unknown[0]!r}; choose from {', '.join(sorted(own))}")
     reader = open_reader(model)
     check_vocabulary(model, tokenizer)
-    asked = Options(window=window, reserve=answer, keep=keep, budget=budget, **{"bos": bos_of(tokenizer)} | options)
+    asked = Options(
+        window=window, reserve=max_new_tokens, keep=keep, budget=budget, **{"bos": bos_of(tokenizer)} | options
+    )
     tokens = [torch.tensor(encode(tokenizer, each), dtype=torch.int64) for each in (text, question)]
     session = condense(reader, *tokens, asked, progress or _said)
     end = set(
         stop if stop is not None else [each for each in [getattr(tokenizer, "eos_token_id", None)] if each is not None]
     )
-    return tokenizer.decode(decode(session, tokens[1], answer, stop=end))
+    return tokenizer.decode(decode(session, tokens[1], max_new_tokens, stop=end))
 
 
 def decode(

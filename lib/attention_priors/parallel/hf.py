@@ -73,6 +73,11 @@ class HuggingFace:
                 f"{type(model).__name__} has a sliding window of {window} tokens; load it with "
                 "sliding_window=None, or read a model without"
             )
+        if config._attn_implementation == "attention_priors_extended":
+            raise ValueError(
+                "the model has a window, ReRoPE or scalable softmax of integrations.extending, which chunks would "
+                "leave out; call restore(model) first"
+            )
         self.model, self.device = model, model.device
         self.layers = config.num_hidden_layers
 

@@ -213,7 +213,8 @@ def known(trained: int | None) -> int:
     """The training length; ValueError where nobody has given it."""
     if trained is None:
         raise ValueError(
-            "the length the model was trained on is not known; use attention_priors.training.extension.extend"
+            "the length the model was trained on is not known; set rotary.trained, or open a model of this package "
+            "with attention_priors.training.extension.extend"
         )
     return trained
 

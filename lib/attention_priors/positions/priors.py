@@ -89,7 +89,7 @@ class RelativePrior(Prior):
         return self.log_prior(lags)
 
     def power(self) -> Power | None:
-        """What log π is a power of the lag by: a kernel can do without a table. None elsewhere."""
+        """The parameters of log π where it is a power of the lag, so that a kernel needs no table; None elsewhere."""
         return None
 
     def split(self) -> tuple[list[RelativePrior], list[KeyPrior]]:
@@ -160,7 +160,7 @@ class Laplace(RelativePrior):
     """log π(lag) = -m |lag| with one slope m > 0 per head (ALiBi, Press et al. 2022; BAM Lemma 2, scale 1/m).
 
     Slopes are above 0 at the start; nothing keeps trained ones there, and with m < 0 far keys weigh more than near
-    ones. `GeneralizedGaussian` with θ_β = 1 and `KerplePower` with r2 = 1 train the slope's logarithm.
+    ones. `GeneralizedGaussian.laplace(heads, trainable=("theta_alpha",))` trains the slope's logarithm.
     """
 
     headwise = True

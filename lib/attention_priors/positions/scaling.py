@@ -20,10 +20,11 @@ class Constant(nn.Module):
 
 
 class ScalableSoftmax(nn.Module):
-    """a_i = s_h ln n_i, with n_i the number of keys that query i sees: n^(s z) / Σ n^(s z) (Nakanishi 2025; BAM §2.5).
+    """The row factors of scalable softmax (SSMax): a_i = s_h ln n_i, with n_i the number of keys that query i sees.
 
-    s_h is learned per head and starts at 1. A query that sees one key has a_i = 0: all of its weight is on that key
-    whatever its logit.
+    n^(s z) / Σ n^(s z) (Nakanishi 2025; BAM §2.5). Called with `Visible.count`, it gives what `attention` takes as
+    `logit_scale`. s_h is learned per head and starts at 1. A query that sees one key has a_i = 0: all of its weight is
+    on that key whatever its logit.
     """
 
     def __init__(self, heads: int) -> None:

@@ -25,12 +25,13 @@ class Fourier(FiniteRank):
     def __init__(
         self,
         omega: Iterable[float],
-        alpha: Tensor,
-        beta: Tensor,
+        alpha: Iterable[Iterable[float]] | Tensor,
+        beta: Iterable[Iterable[float]] | Tensor,
         trainable: bool = True,
     ) -> None:
         """ω in radians per position, one for each mode; α and β [heads, modes], finite. ValueError otherwise."""
         super().__init__()
+        alpha, beta = (x if isinstance(x, Tensor) else torch.tensor(x, dtype=torch.float32) for x in (alpha, beta))
         omega = torch.as_tensor(list(omega), dtype=torch.float64)
         if not len(omega) or not (omega.is_meta or omega.isfinite().all()):
             raise ValueError(f"omega = {omega.tolist()}, but at least one mode with a finite frequency is needed")
@@ -91,9 +92,10 @@ class Sink(KeyPrior):
     constant of the row (Goat, Proposition F.6).
     """
 
-    def __init__(self, slopes: Float[Tensor, " heads"], width: int = 16, hidden: int = 16) -> None:
+    def __init__(self, slopes: Iterable[float] | Tensor, width: int = 16, hidden: int = 16) -> None:
         """One finite slope s per head; a network of `hidden` units takes `width` sinusoids. ValueError otherwise."""
         super().__init__()
+        slopes = slopes if isinstance(slopes, Tensor) else torch.tensor(slopes, dtype=torch.float32)
         if slopes.ndim != 1 or not len(slopes) or not (slopes.is_meta or slopes.isfinite().all()):
             raise ValueError(f"slopes = {slopes.tolist()}, but every head needs one finite slope")
         if hidden < 1:

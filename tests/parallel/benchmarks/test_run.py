@@ -78,7 +78,7 @@ def test_answers_are_those_of_generate(model, tmp_path):
     records = [store.read_json(path) for path in (tmp_path / "answers").rglob("*.json")]
     for row in lines:
         text, question = Wording.of(words).written(task, row)
-        said = generate(found, words, text, question, window=400, keep=2, budget=40, answer=task.answer)
+        said = generate(found, words, text, question, window=400, keep=2, budget=40, max_new_tokens=task.answer)
         (record,) = (each for each in records if each["id"] == row.id)
         assert record["answer"] == said.replace("<s>", "")
         assert len(record["kept"]) == 2 and record["entries"] == 81
