@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attention_priors.publish.site import markup, places
 from attention_priors.publish.site.markup import link, plain, raw
-from attention_priors.store.registry import LIBRARY
+from attention_priors.store.registry import file_of
 
 # Module -> what one imports from it; everything public where no name is given.
 SHOWN: dict[str, tuple[str, ...]] = {
@@ -26,6 +26,8 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "attention_priors.positions.generators": (),
     "attention_priors.positions.extensions": (),
     "attention_priors.positions.scaling": (),
+    "attention_priors.positions.pairs": (),
+    "attention_priors.positions.forget": (),
     "attention_priors.positions.absolute": (),
     "attention_priors.positions.maps": (),
     "attention_priors.positions.encodings": ("Encoding", "encoding"),
@@ -36,6 +38,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "attention_priors.parallel.read": ("condense", "Condensed"),
     "attention_priors.parallel.generate": ("generate", "open_reader", "decode"),
     "attention_priors.integrations.transformers": (),
+    "attention_priors.integrations.extending": (),
     "attention_priors.publish.own.source": ("read",),
 }
 IMPORTED = {
@@ -46,14 +49,9 @@ IMPORTED = {
 }
 
 
-def path(module: str) -> Path:
-    base = LIBRARY.joinpath(*module.split("."))
-    return base.with_suffix(".py") if base.with_suffix(".py").is_file() else base / "__init__.py"
-
-
 def modules() -> list[Path]:
     """The files that the page links to."""
-    return [path(module) for module in SHOWN if path(module).is_file()]
+    return [file_of(module) for module in SHOWN]
 
 
 def page() -> str:
@@ -61,12 +59,12 @@ def page() -> str:
     return markup.page(
         "# Library",
         "What you import. Shapes stand in the signatures; every formula is tested against its source.",
-        *(_module(module, names) for module, names in SHOWN.items() if path(module).is_file()),
+        *(_module(module, names) for module, names in SHOWN.items()),
     )
 
 
 def _module(module: str, names: tuple[str, ...]) -> str:
-    tree = ast.parse(path(module).read_text(encoding="utf-8"))
+    tree = ast.parse(file_of(module).read_text(encoding="utf-8"))
     public = [
         node
         for node in tree.body
@@ -76,7 +74,7 @@ def _module(module: str, names: tuple[str, ...]) -> str:
     parts = [f"## {IMPORTED.get(module, module)}", docstring(ast.get_docstring(tree)) if not names else ""]
     parts.append(f"```{{py:currentmodule}} {module}\n```")
     for node in public:
-        place = path(module), node.lineno
+        place = file_of(module), node.lineno
         parts += [f"### {node.name}", raw(f"<p>{link(places.shown(*place), places.source(*place))}</p>")]
         kind = "class" if isinstance(node, ast.ClassDef) else "function"
         bases = ", ".join(f"`{ast.unparse(each)}`" for each in getattr(node, "bases", ()))
