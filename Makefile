@@ -3,30 +3,16 @@
 
 PROFILE ?= cpu
 RESULTS ?= results
-PYTHON ?=
-ONLY ?=
-SEED ?=
-DEVICE ?=
-FORCE ?=
-FULL ?=
-ID ?=
-TESTS ?=
-CLUSTER ?=
 KILLS ?= 20
-FILE ?=
-MODEL ?=
-SSMAX ?=
-ANSWERS ?=
-SVG ?=
 # Notebooks side by side: while one draws and judges, in one thread, another trains. A GPU is not shared.
-JOBS ?= $(if $(filter gpu paper,$(PROFILE)),1,2)
+JOBS ?= $(if $(filter gpu paper c4,$(PROFILE)),1,2)
 
 # A misspelt variable is an error, not silently the default.
 KNOWN := PROFILE RESULTS PYTHON ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX ANSWERS CLUSTER SVG MODEL STEP SHELL
 GIVEN := $(foreach word,$(MAKEOVERRIDES),$(if $(findstring =,$(word)),$(firstword $(subst =, ,$(word)))))
 UNKNOWN := $(filter-out $(KNOWN) MAKE%,$(GIVEN))
 ifneq ($(UNKNOWN),)
-$(error unknown variable $(firstword $(UNKNOWN)); known are PROFILE RESULTS ONLY SEED DEVICE FORCE FULL ID TESTS KILLS JOBS FILE SSMAX ANSWERS CLUSTER SVG MODEL PYTHON)
+$(error unknown variable $(firstword $(UNKNOWN)); known are $(filter-out STEP SHELL,$(KNOWN)))
 endif
 
 # Values stand in single quotes below, and within double ones: one that holds a quote is refused here.

@@ -429,30 +429,3 @@ def test_listing_the_checks_of_a_notebook_opens_no_other_module():
     ids, modules = shown.splitlines()
     assert ids.split() == ["PE-NTK", "PE-DNTK", "PE-PNTK"]
     assert len(modules.split()) == 4 and all(".checks.derived" in name for name in modules.split())  # three cells
-
-
-VERDICT = re.compile("|".join(sorted(claims.VERDICTS, key=len, reverse=True)))
-IDENTIFIER = re.compile(rf"\b(?:{'|'.join(claims.DOCUMENTS)})-\w[\w.-]*\w|\bX-\d")
-
-
-def typed_verdicts(notebook):
-    """(id, verdict) for every clause in bold that names both, as '**BAM-I2: verified; X-3: contradicted**'."""
-    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
-        text = "".join(cell["source"]) if cell["cell_type"] == "markdown" else ""
-        for clause in (clause for bold in re.findall(r"\*\*([^*]+)\*\*", text) for clause in bold.split(";")):
-            if found := VERDICT.search(clause):
-                yield from ((name, found.group()) for name in IDENTIFIER.findall(clause))
-
-
-def test_verdicts_typed_in_prose_are_those_that_were_computed():
-    ledger = claims.read(config.ROOT / "results" / "cpu" / "claims.json")
-    typed = [pair for path in sorted((config.ROOT / "notebooks").glob("*.ipynb")) for pair in typed_verdicts(path)]
-    assert [(name, word) for name, word in typed if ledger[name].verdict != word] == []
-
-
-def test_a_wrong_verdict_in_prose_is_found(tmp_path):
-    text = ["**BAM-I2: verified; BAM-I2n and X-3:\n", "contradicted.** BAM-T1: verified"]
-    cells = [{"cell_type": "markdown", "source": text}]
-    (tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells}))
-    found = [("BAM-I2", "verified"), ("BAM-I2n", "contradicted"), ("X-3", "contradicted")]
-    assert list(typed_verdicts(tmp_path / "a.ipynb")) == found

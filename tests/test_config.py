@@ -208,6 +208,7 @@ BAD_VALUES = [
     ("resolution.recipe.length", 60, r"recipe\.length = 60"),
     ("resolution.encodings", ["goat-2d", "goat"], "'goat'; choose one of nope-2d"),
     ("resolution.encodings", ["goat-2d", "goat-2d"], "name each once"),
+    ("resolution.samples", 0, r"resolution\.samples"),
     ("stretches.size.heads", 4, "heads of 16, but .* heads of 32 or more"),
     ("stretches.tuned", ["bam"], "'bam' is not RoPE and does not extend it; take it out"),
     ("stretches.longer", {"rope-ntk": 1600}, r"longer: '.*' with \d+ steps is no row .*; name one, and more"),

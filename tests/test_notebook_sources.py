@@ -90,7 +90,7 @@ def test_no_library_code_and_no_question_about_the_profile(path):
             compared = ast.unparse(node)
             assert not re.search(r"\bPROFILE\b|\bprofile\.name\b", compared), compared
     assert {name: text for name, text in code.items() if len(text.splitlines()) > SCREEN} == {}
-    done_by_study = r"\b(sys\.path|CHECKS|EMPIRICAL|Report|store\.key|config\.CACHE|headless|interact(?=\())\b"
+    done_by_study = r"\b(sys\.path|CHECKS|Report|store\.key|config\.CACHE|headless|interact(?=\())\b"
     assert not re.findall(done_by_study, "\n".join(code.values()))
 
 

@@ -27,6 +27,7 @@ from attention_priors.publish.site import numbers
 from attention_priors.store import manifest
 from attention_priors.store.layout import Layout
 from attention_priors.store.notebooks import NOTEBOOKS
+from store.test_damage import flipped, truncated
 
 PROFILE = "smoke"
 
@@ -145,17 +146,6 @@ def _first(folder, pattern):
     return min(path for path in folder.rglob(pattern) if "state" not in path.as_posix())
 
 
-def _flip(path):
-    """One bit in the middle."""
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-
-
-def _truncate(path):
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
 def _answer(layout):
     """One more right symbol, as a model that was trained otherwise would give, and the seal of it."""
     path = min(layout.runs.glob("algorithms/copy/*/*.xz"))
@@ -215,7 +205,7 @@ KINDS = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("damage", [_truncate, _flip, os.unlink], ids=["truncated", "flipped", "missing"])
+@pytest.mark.parametrize("damage", [truncated, flipped, os.unlink], ids=["truncated", "flipped", "missing"])
 def test_a_damaged_file_of_each_kind_is_named(smoke, tmp_path, damage, monkeypatch, capsys):
     layout = Layout(tmp_path / "results", PROFILE)
     shutil.copytree(smoke[0].results, layout.results, ignore=shutil.ignore_patterns(manifest.STATE))

@@ -5,15 +5,12 @@ import math
 import pandas as pd
 import torch
 
-from attention_priors import config
 from attention_priors.experiments import copying as experiment
 from attention_priors.experiments.induced import induced, sides
 from attention_priors.positions.composite import Bump
 from attention_priors.positions.encodings import encoding
 from attention_priors.positions.priors import Laplace, Product
 from attention_priors.positions.spectral import Fourier, Sink, geometric
-
-PROFILE = config.profile("smoke")
 
 
 def sink(height=9.0, slope=0.0):

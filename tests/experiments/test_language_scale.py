@@ -6,12 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from attention_priors import config
 from attention_priors.evaluation import crossed_interval
 from attention_priors.experiments import language_scale, said
 from attention_priors.figures import FIGURES, TABLES
-
-PROFILE = config.profile("smoke")
 
 
 @pytest.mark.parametrize(("documents", "seeds"), [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (0.3, 1.0)])

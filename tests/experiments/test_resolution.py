@@ -87,15 +87,3 @@ def test_digits_are_asked_as_drawings_are(tmp_path: Path) -> None:
     plan = EXPERIMENTS["digits"].plan(profile, unread(profile))
     assert list(plan) == ["digits/nope-2d/103", "digits/goat-2d/103"]
     assert {spec.images for spec in plan.values()} == {"digits"}
-
-
-BAD = [
-    ("resolution.images", "glyph", "unknown pictures 'glyph'"),
-    ("resolution.sides", [32, 42], "42 x 42 pixels"),
-    ("resolution.sides", [40, 48], "lack 32, at which models are trained"),
-    ("resolution.patch", 5, "no grid of patches of 5"),
-    ("resolution.recipe.length", 60, "recipe.length = 60"),
-    ("resolution.encodings", ["goat-2d", "goat"], "'goat'; choose one of nope-2d"),
-    ("resolution.encodings", ["goat-2d", "goat-2d"], "name each once"),
-    ("resolution.samples", 0, "resolution.samples"),
-]

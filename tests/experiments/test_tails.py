@@ -95,13 +95,12 @@ def test_a_row_for_each_seed_of_each_encoding_with_a_prior(tmp_path, monkeypatch
         ],
         columns=["encoding", "seed", "length", "correct", "samples", "trained"],
     )
-    reached = counts[counts["length"] == 128][["encoding", "seed"]].assign(reach=256)
-    made = tails.tails(profile, tmp_path, counts, reached)
+    made = tails.tails(profile, tmp_path, counts)
     assert list(made.columns) == tails.COLUMNS and {"nope", "bam-ssmax"} <= set(made["encoding"])
     assert not made["encoding"].str.startswith(("rope", "fox", "fire")).any()
     assert (made["length"] == 256).all() and (made["accuracy"] == 0.5).all() and made["passed"].all()
     assert (made["both"] == made[["near", "far"]].min(axis=1)).all()
-    missed = tails.tails(profile, tmp_path, counts.assign(correct=1), reached)
+    missed = tails.tails(profile, tmp_path, counts.assign(correct=1))
     assert not missed["passed"].any()
 
 

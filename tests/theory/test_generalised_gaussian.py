@@ -46,15 +46,6 @@ def test_coded_is_the_library_prior_in_float64():
     assert found == pytest.approx(-math.exp(0.3) * distance**-0.4, rel=1e-14)
 
 
-def test_self_share_is_the_share_of_a_sampled_gradient():
-    n, draw = 40, np.random.default_rng(0)
-    phi = -np.log(np.arange(n) + theory.EPSILON)
-    upstream = draw.standard_normal((200_000, n))
-    centred = (phi - phi.mean()) / n  # sum_j p_j (g_j - mean g) phi_j = sum_j g_j (phi_j - mean phi) / n
-    whole, own = (upstream @ centred).var(), (upstream[:, 0] * centred[0]).var()
-    assert theory.self_share_of_gradient(n) == pytest.approx(own / whole, rel=0.02)
-
-
 def test_peak_weight_by_hand():
     assert theory.peak_weight(4, 0.5, 1.0) == pytest.approx(2 / 5)
     assert theory.peak_weight(3, math.log(2)) == pytest.approx(1 / 2)

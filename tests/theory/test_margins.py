@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attention_priors.theory.inference import posterior, softmax
-from attention_priors.theory.margins import chunk_prior, extra_margin, margin
+from attention_priors.theory.margins import chunk_prior, margin
 from refusals import refused
 
 
@@ -22,14 +22,6 @@ def test_the_margin_gives_the_weight(weight):
 def test_chunks_share_the_prior():
     assert chunk_prior([0.75, 0.25], 2) == pytest.approx([0.375, 0.125, 0.375, 0.125])
     assert chunk_prior([0.75, 0.25], 1) == pytest.approx([0.75, 0.25])
-
-
-def test_extra_margin_is_ln_c_and_a_little():
-    assert extra_margin(0.5, 1) == pytest.approx(0.0)
-    assert extra_margin(0.5, 4) == pytest.approx(np.log(7))  # (4 - .5) / .5
-    excess = extra_margin([1e-6, 0.2], 8) - np.log(8)
-    assert excess[0] == pytest.approx(0, abs=1e-5)
-    assert 0 < excess[1] < -np.log(0.8)
 
 
 MISSING = "strictly between 0 and 1"

@@ -36,8 +36,6 @@ test_bad_input_is_named = refused(
     (lambda: parallel.count_bound(0.0, 0.1, 1.0), "rate"),
     (lambda: parallel.noise_level(4, 1.0), "delta"),
     (lambda: parallel.noise_level(0, 0.5), "keys"),
-    (lambda: parallel.chunk_count(0, 4), "length = 0"),
-    (lambda: parallel.chunk_count(4, 4, 4), "query = 4, context = 4"),
     (lambda: parallel.lowest([1.0], 0), "size = 0"),
     (lambda: parallel.heaviest([0.3, 0.4, 1.3], 0), "budget = 0"),
     (lambda: parallel.heaviest([0.3, 0.4, 1.3], 4), "budget = 4"),

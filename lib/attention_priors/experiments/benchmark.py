@@ -58,7 +58,7 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     return {
         "encodings_counts": found,
         "encodings_summary": summary(by_length(found), reaches, profile, runs),
-        "encodings_tails": tails(profile, runs, found, reaches),
+        "encodings_tails": tails(profile, runs, found),
     }
 
 

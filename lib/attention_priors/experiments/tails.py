@@ -66,7 +66,7 @@ def _kept(run: Run, length: int) -> tuple[float, float]:
     return near, far
 
 
-def tails(profile: Profile, runs: Path, counts: pd.DataFrame, reached: pd.DataFrame) -> pd.DataFrame:
+def tails(profile: Profile, runs: Path, counts: pd.DataFrame) -> pd.DataFrame:
     """A row per seed of every trained encoding that has a prior, not set by content, or nothing: masses and accuracy.
 
     Both at 64 T, or at the longest length below it that was asked; a seed that was not asked there counts as 0.

@@ -62,12 +62,12 @@ class Table(Mapping[str, Any]):
 
     def path(self, name: str) -> Path:
         """The file that holds a row."""
-        return _path(self.module(name))
+        return file_of(self.module(name))
 
     def place(self, name: str) -> tuple[Path, int]:
         """File and line at which a row's object is defined, read from the source."""
         module, attribute = self._target(name)
-        path = _path(module)
+        path = file_of(module)
         tree = ast.parse(path.read_text(encoding="utf-8"))
         line = 1
         for node in tree.body:
@@ -88,9 +88,10 @@ class Table(Mapping[str, Any]):
         return self.rows[name].endswith("[name]")
 
     def _shown(self, module: str) -> str:
-        return _path(module).relative_to(LIBRARY.parent).as_posix()
+        return file_of(module).relative_to(LIBRARY.parent).as_posix()
 
 
-def _path(module: str) -> Path:
+def file_of(module: str) -> Path:
+    """The file of a module of the library, by its dotted name."""
     base = LIBRARY.joinpath(*module.split("."))
     return base.with_suffix(".py") if base.with_suffix(".py").is_file() else base / "__init__.py"

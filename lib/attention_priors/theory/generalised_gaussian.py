@@ -106,11 +106,6 @@ def suppression_threshold(x: float, theta_alpha: float, epsilon: float = EPSILON
     return float((np.log(np.log(1 / x)) - theta_alpha) / np.log(1 / epsilon))
 
 
-def suppression_radius(x: float, alpha: float, beta: float) -> float:
-    """Lags d < alpha / ln(1/x)^(1/|beta|) weigh less than x times a far key, beta < 0."""
-    return float(alpha / np.log(1 / x) ** (1 / abs(beta)))
-
-
 def peak_weight(n: float, gap: float, scale: float | None = None) -> float:
     """Weight of one key that leads n - 1 equal others by `gap`: e^(a g) / (e^(a g) + n - 1).
 
@@ -118,17 +113,6 @@ def peak_weight(n: float, gap: float, scale: float | None = None) -> float:
     """
     a = 1.0 if scale is None else scale * np.log(n)
     return float(1 / (1 + (n - 1) * np.exp(-a * gap)))
-
-
-def self_share_of_gradient(n: int, epsilon: float = EPSILON) -> float:
-    """Part of Var_j[phi_j] that the query's own key contributes, phi_j = -ln(lag + epsilon), j uniform over n keys.
-
-    Under independent upstream gradients this is its part in the variance of the first gradient of theta_beta, since
-    d loss / d theta_beta = sum_j p_j (g_j - mean g) phi_j at the uniform start.
-    """
-    phi = -np.log(np.arange(n) + epsilon)
-    squares = (phi - phi.mean()) ** 2
-    return float(squares[0] / squares.sum())
 
 
 def _log_mass(log_prior: LogPrior, low: int, high: int) -> float:

@@ -27,12 +27,3 @@ def margin(prior: ArrayLike, weight: float = 0.5) -> Vector:
     if not ((pi > 0) & (pi < 1)).all() or not 0 < weight < 1:
         raise ValueError(f"prior = {prior}, weight = {weight}: both are probabilities strictly between 0 and 1")
     return np.log(weight / (1 - weight)) + np.log1p(-pi) - np.log(pi)
-
-
-def extra_margin(prior: ArrayLike, chunks: int) -> Vector:
-    """ln((C - pi) / (1 - pi)): the margin at pi / C less that at pi, for every weight; ln C + O(pi) from above.
-
-    C = 1 gives 0. The excess over ln C is at most -ln(1 - pi).
-    """
-    pi = np.asarray(prior, dtype=np.float64)
-    return margin(chunk_prior(pi.reshape(-1), chunks)[: pi.size].reshape(pi.shape)) - margin(pi)

@@ -21,24 +21,6 @@ Indices = NDArray[np.int64]
 REGIONS = ("sink", "middle", "recency")
 
 
-def chunk_count(length: int, context: int, query: int = 0) -> int:
-    """C = ceil(N / (w - w_q)): chunks for N tokens when each leaves room for the query in a context of w positions.
-
-    query = 0 is the number printed beside Eq. 1, ceil(N / w). ValueError unless N >= 1 and 0 <= w_q < w.
-    """
-    if length < 1:
-        raise ValueError(f"length = {length}: at least one token is needed")
-    if not 0 <= query < context:
-        raise ValueError(f"query = {query}, context = {context}: the query must leave room, 0 <= query < context")
-    return -(-length // (context - query))
-
-
-def chunk_slices(length: int, size: int) -> list[slice]:
-    """The chunks 0..size-1, size..2 size-1, ... of `length` tokens; the last may be shorter."""
-    starts = range(0, length, size) if chunk_count(length, size) else ()
-    return [slice(start, min(start + size, length)) for start in starts]
-
-
 def partial_attention(logits: ArrayLike, v: Matrix) -> tuple[Matrix, Vector]:
     """(softmax(s) V, ln sum_j exp(s_j)) of one chunk, from its logits [queries, keys] (Eq. 1, 2).
 
