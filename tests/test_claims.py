@@ -12,7 +12,7 @@ import pytest
 
 from attention_priors import claims, config, store
 from attention_priors.checks import CHECKS, Checks
-from attention_priors.claims import Verdict, ledger
+from attention_priors.claims import Verdict
 from attention_priors.commands import claim as __main__
 from attention_priors.publish import readme
 from attention_priors.publish.site.committed import Committed
@@ -252,32 +252,20 @@ def test_counts_have_a_column_for_every_verdict(known, tmp_path):
     assert table.loc["BAM", "verified"] == 1 and table.loc["total", "total"] == len(known)
 
 
-def test_missing_ids_are_excused_by_name_only(known, tmp_path):
-    path = tmp_path / "exceptions.yaml"
-    path.write_text('- {ids: ["GOAT-*"], why: not written, issue: 5}\n- {ids: ["PE-*"], why: gone, issue: 5}\n')
-    rules = claims.exceptions(path)
+def test_missing_ids_are_those_of_scale_cpu_without_a_verdict(known, tmp_path):
     claims.write_part(tmp_path, "cpu", "field_guide", [exact(known["BAM-T4"])], known)
-    ledger = claims.gather(tmp_path, "cpu", known)
-    unexcused, excused, stale = claims.missing(ledger, known, rules)
-    assert (unexcused, excused, [rule.ids for rule in stale]) == (["BAM-T4b", "BAM-C4"], ["GOAT-1"], [("PE-*",)])
-    assert claims.reason(known["GOAT-1"], rules) == "not written (issue 5)"
-    assert "papers' own scale" in claims.reason(known["X-3"], rules)
-    path.write_text("- {ids: [GOAT-1], why: because}\n")
-    with pytest.raises(ValueError, match="needs exactly ids, why and issue"):
-        claims.exceptions(path)
+    assert claims.missing(claims.gather(tmp_path, "cpu", known), known) == ["BAM-T4b", "BAM-C4", "GOAT-1"]
+    assert "papers' own scale" in claims.reason(known["X-3"])
+    assert claims.reason(known["GOAT-1"]).endswith("has given no verdict") or "not written" in claims.reason(
+        known["GOAT-1"]
+    )
 
 
-@pytest.fixture
-def goat_is_excused(monkeypatch):
-    excuse = ledger.Excuse(("GOAT-*", "OPG-*", "PE-*", "PC-*", "X-*"), "not written yet", 5)
-    monkeypatch.setattr(claims, "exceptions", lambda path=None: [excuse])
-
-
-def test_the_command_exits_with_one_while_something_is_missing(goat_is_excused, tmp_path, capsys):
+def test_the_command_exits_with_one_while_something_is_missing(tmp_path, capsys):
     claims.merge(tmp_path, "cpu")
     assert __main__.main([str(tmp_path / "cpu" / "claims.json")]) == 1
     shown = capsys.readouterr().out
-    assert "MISSING  BAM-T4: generalised_gaussian" in shown and "excused  GOAT-" in shown
+    assert "MISSING  BAM-T4: generalised_gaussian" in shown
     assert f"{len(claims.register())} claims" in shown and "theorem" in shown
 
 

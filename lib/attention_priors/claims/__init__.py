@@ -10,7 +10,6 @@ profile's `claims.json` and `claims.md`, where every id of the register stands, 
 
 from attention_priors.claims.ledger import (
     counts,
-    exceptions,
     frame,
     gather,
     history,
@@ -48,7 +47,6 @@ __all__ = [
     "Claim",
     "Verdict",
     "counts",
-    "exceptions",
     "find",
     "frame",
     "gather",

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-import yaml
 from pydantic import ValidationError
 
 from attention_priors import config, store
@@ -168,28 +165,6 @@ def counts(ledger: pd.DataFrame, by: str) -> pd.DataFrame:
     return table.rename_axis(index=by, columns=None).reset_index()
 
 
-@dataclass(frozen=True)
-class Excuse:
-    """Claims that may stay undecided for now: patterns of ids, why, and the issue that will decide them."""
-
-    ids: tuple[str, ...]
-    why: str
-    issue: int
-
-    def covers(self, identifier: str) -> bool:
-        return any(fnmatch.fnmatchcase(identifier, pattern) for pattern in self.ids)
-
-
-def exceptions(path: Path | None = None) -> list[Excuse]:
-    """The named exceptions of data/exceptions.yaml. ValueError for an entry without ids, why and issue."""
-    path = Path(path or config.ROOT / "data" / "exceptions.yaml")
-    entries = yaml.safe_load(path.read_text(encoding="utf-8")) or [] if path.exists() else []
-    for entry in entries:
-        if not isinstance(entry, dict) or set(entry) != {"ids", "why", "issue"}:
-            raise ValueError(f"{path.name}: {entry!r} needs exactly ids, why and issue")
-    return [Excuse(tuple(entry["ids"]), entry["why"], entry["issue"]) for entry in entries]
-
-
 def history(path: Path | None = None, known: Mapping[str, Claim] | None = None) -> pd.DataFrame:
     """data/verdicts.csv, oldest first: id, date, verdict, reason, a row for every verdict that changed.
 
@@ -208,28 +183,20 @@ def history(path: Path | None = None, known: Mapping[str, Claim] | None = None) 
     return rows
 
 
-def reason(claim: Claim, rules: Iterable[Excuse] = ()) -> str:
-    """Why a claim is not run: a scale that is out of reach, a named exception, a notebook that is missing or silent."""
-    named = next((f"{rule.why} (issue {rule.issue})" for rule in rules if rule.covers(claim.id)), None)
+def reason(claim: Claim) -> str:
+    """Why a claim is not run: a scale that is out of reach, a notebook that is missing or silent."""
     written = (config.ROOT / "notebooks" / file_name(claim.notebook)).exists()
     silent = f"{claim.notebook} {'has given no verdict' if written else 'is not written yet'}"
-    return WITHOUT.get(claim.scale) or named or silent
+    return WITHOUT.get(claim.scale) or silent
 
 
-def missing(
-    ledger: Mapping[str, Verdict], known: Mapping[str, Claim] | None = None, rules: Iterable[Excuse] = ()
-) -> tuple[list[str], list[str], list[Excuse]]:
-    """Ids of scale cpu without a verdict (nobody excused, then excused), and the exceptions that excuse nothing."""
-    known = register() if known is None else known
-    rules = list(rules)
-    absent = [
+def missing(ledger: Mapping[str, Verdict], known: Mapping[str, Claim] | None = None) -> list[str]:
+    """Ids of scale cpu without a verdict."""
+    return [
         name
-        for name, claim in known.items()
+        for name, claim in (register() if known is None else known).items()
         if claim.scale == "cpu" and (name not in ledger or ledger[name].verdict == "not run")
     ]
-    excused = [name for name in absent if any(rule.covers(name) for rule in rules)]
-    stale = [rule for rule in rules if not any(rule.covers(name) for name in absent)]
-    return [name for name in absent if name not in set(excused)], excused, stale
 
 
 def markdown(ledger: Mapping[str, Verdict], profile: str, known: Mapping[str, Claim] | None = None) -> str:

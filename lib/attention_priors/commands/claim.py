@@ -39,19 +39,15 @@ def _ledger(path: Path) -> dict[str, claims.Verdict]:
 
 def audit(path: Path) -> int:
     """Print counts by document and by kind, then the ids of scale cpu that have no verdict."""
-    ledger, known, rules = _ledger(path), claims.register(), claims.exceptions()
+    ledger, known = _ledger(path), claims.register()
     table = claims.frame({name: ledger.get(name) or claims.not_run(name, "") for name in known})
     for by in ("document", "kind"):
         print(claims.counts(table, by).to_string(index=False), end="\n\n")
-    unexcused, excused, stale = claims.missing(ledger, known, rules)
-    for name in excused:
-        print(f"excused  {name}: {claims.reason(known[name], rules)}")
-    for rule in stale:
-        print(f"stale    exception {', '.join(rule.ids)} excuses nothing any more; remove it")
-    for name in unexcused:
+    missing = claims.missing(ledger, known)
+    for name in missing:
         print(f"MISSING  {name}: {known[name].notebook} has given no verdict")
-    print(f"{len(known)} claims, {len(unexcused)} of scale cpu missing, {len(excused)} excused")
-    return 1 if unexcused else 0
+    print(f"{len(known)} claims, {len(missing)} of scale cpu missing")
+    return 1 if missing else 0
 
 
 def quotations(folder: Path) -> int:
@@ -109,7 +105,7 @@ def locate(identifier: str, path: Path, layout: Layout) -> int:
         "verdict": _said(verdict.verdict, verdict.outcome),
     }
     if verdict.verdict == "not run":
-        lines["why"] = verdict.opposite or claims.reason(claim, claims.exceptions())
+        lines["why"] = verdict.opposite or claims.reason(claim)
     else:
         sides = verdict.measured, verdict.expected_value
         shown = [claims.show(side) for side in sides]

@@ -181,10 +181,10 @@ OUTCOMES_TABLE = TableSpec(
 
 # Why claims have no verdict, and which
 def build_undecided(ledger: Frame) -> Frame:
-    rules, known = claims.exceptions(), claims.register()
+    known = claims.register()
     left = ledger[ledger["verdict"] == "not run"]
     said = left["opposite"].fillna("") if "opposite" in left else [""] * len(left)
-    whys = [why or claims.reason(known[name], rules) for name, why in zip(left["id"], said, strict=True)]
+    whys = [why or claims.reason(known[name]) for name, why in zip(left["id"], said, strict=True)]
     table = Frame({"why": whys, "claims": left["id"]})
     grouped = table.groupby("why", sort=False)["claims"]
     return Frame({"number": grouped.size(), "claims": grouped.agg(", ".join)}).reset_index()

@@ -1,5 +1,6 @@
 """What surrounds the kernels: decoding, tile skipping, compilation, checkpoints, DDP, and one line for bad input."""
 
+import functools
 import math
 import sys
 
@@ -200,6 +201,17 @@ def test_works_under_compile_without_a_break():
         out = function(*inputs)
         results.append([out, *torch.autograd.grad(out.sin().sum(), inputs)])
     assert all(torch.allclose(a, b, rtol=1e-6, atol=1e-7) for a, b in zip(*results, strict=True))
+
+
+@pytest.mark.parametrize(("queries", "keys", "seen"), [(20, 20, SEEN), (1, 300, None)], ids=["at once", "decoding"])
+def test_no_prior_works_under_compile(queries, keys, seen):
+    q, k, v = (drawn(1, HEADS, n, WIDTH, seed=n) for n in (queries, keys, keys))
+    scale = torch.ones(HEADS, queries)
+    given = {"prior": None, "logit_scale": scale, "prior_scale": None, "visible": seen, "offset": keys - queries}
+    plain = functools.partial(fused, **given)
+    with torch.no_grad():
+        found = torch.compile(plain, backend="aot_eager", fullgraph=True)(q, k, v)
+        torch.testing.assert_close(found, plain(q, k, v))
 
 
 def test_the_operators_are_what_torch_expects():

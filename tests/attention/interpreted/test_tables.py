@@ -9,6 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from attention_priors.attention import attention, decode, launch, tables
 from attention_priors.attention.kernels import BACK, FRONT
 from attention_priors.positions.priors import GeneralizedGaussian, KerpleLog, Laplace, Prior, T5Buckets
+from attention_priors.positions.variants import Bounded
 
 HEADS, WIDTH = 3, 16
 LOWEST, HIGHEST = -70, 1100
@@ -116,6 +117,16 @@ def test_a_table_in_hand_leaves_one_launch_and_nothing_to_wait_for(kernel):
 def test_a_decoding_step_is_two_launches_at_every_length(kernel, prior):
     counted(kernel, prior, 1, 600, learns=False)
     assert [counted(kernel, prior, 1, 600 + more, learns=False) for more in range(5)] == [(2, 0)] * 5
+
+
+def test_the_numbers_of_a_formula_are_looked_at_once(kernel, monkeypatch):
+    """Also where they are computed from the parameters: a look waits for the GPU."""
+    looked = []
+    monkeypatch.setattr(tables, "_checked", looked.append)
+    prior = Bounded(HEADS)
+    for more in range(3):
+        counted(kernel, prior, 1, 600 + more, learns=False)
+    assert len(looked) == 3  # strength, exponent, location
 
 
 @pytest.mark.parametrize("fused", [False, True])

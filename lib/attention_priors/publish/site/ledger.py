@@ -192,7 +192,7 @@ def _verdicts(committed: Committed, name: str) -> str:
 def _measured(committed: Committed, name: str) -> str:
     verdict, entry = committed.ledger[name], committed.claims[name]
     if verdict.verdict == "not run":
-        return "\n\nWhy it is open: " + markdown(verdict.opposite or claims.reason(entry, claims.exceptions())) + "."
+        return "\n\nWhy it is open: " + markdown(verdict.opposite or claims.reason(entry)) + "."
     lines = []
     if verdict.relation:
         low_high = f", 95 % interval {claims.show(list(verdict.interval))}" if verdict.interval else ""
