@@ -52,9 +52,11 @@ def test_threads_and_determinism() -> None:
     try:
         runtime.configure(1)
         assert torch.get_num_threads() == 1 and torch.are_deterministic_algorithms_enabled()
+        assert not torch.utils.deterministic.fill_uninitialized_memory
     finally:
         torch.set_num_threads(before)
         torch.use_deterministic_algorithms(exact)
+        torch.utils.deterministic.fill_uninitialized_memory = True
     with pytest.raises(ValueError, match="threads = 0"):
         runtime.configure(0)
 

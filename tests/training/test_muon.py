@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from attention_priors.training import runs
+from attention_priors.training import muon, runs
 from attention_priors.training.muon import BatchedMuon, orthogonal
 
 
@@ -38,6 +38,18 @@ def test_batches_take_the_steps_of_torch():
     assert all(torch.equal(states[0][i]["momentum_buffer"], states[1][i]["momentum_buffer"]) for i in states[0])
     with pytest.raises(ValueError, match="takes no closure"):
         optims[1].step(lambda: None)
+
+
+def test_products_in_float32_are_those_in_bfloat16_up_to_the_order_of_sums(monkeypatch):
+    """A processor with neither AVX-512 nor ARM's BF16 has no others."""
+    x = torch.randn(4, 32, 48, generator=torch.Generator().manual_seed(1))
+    found = []
+    for native in (True, False):
+        monkeypatch.setattr(muon, "has_bfloat16", lambda native=native: native)
+        found.append(orthogonal(x, (3.4445, -4.775, 2.0315), 5, 1e-7).double())
+    assert torch.equal(found[1], found[1].bfloat16().double())
+    assert (found[0] - found[1]).norm() < 0.01 * found[0].norm()
+    assert (orthogonal(x.mT, (3.4445, -4.775, 2.0315), 5, 1e-7).mT - found[1]).norm() < 0.01 * found[1].norm()
 
 
 def test_a_norm_is_that_of_one_matrix_to_the_bit():
