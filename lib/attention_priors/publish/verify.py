@@ -246,8 +246,9 @@ def compare_runs(old: dict[str, Any], new: dict[str, Any], outcome: Outcome) -> 
     if old["key"] != new["key"]:
         outcome.add("exact", f"run {name}", False, CHANGED)
         return
-    if (old["processor"], old["threads"]) == (new["processor"], new["threads"]):
-        parts = [part for part in ("loss", "learned", "parameters") if old[part] != new[part]]
+    parts = [part for part in ("loss", "learned", "parameters") if old[part] != new[part]]
+    alike = all(old.get(part) == new.get(part) for part in ("processor", "arithmetic", "threads"))
+    if alike or not parts:
         outcome.add("bitwise", f"run {name}", not parts, f"{', '.join(parts)} differ")
         return
     ends = [record["loss"][-TAIL:] for record in (old, new)]

@@ -36,7 +36,7 @@ from ..store import code, manifest, shipped
 from ..store.registry import nearest
 from ..tasks import SOURCES
 from . import checkpoints, sharding
-from .muon import BatchedMuon
+from .muon import BatchedMuon, has_bfloat16
 
 TRAINING_VERSION = 1  # of the trainer and the model: raise it when the same settings would train other weights
 Batch = tuple[Tensor, Tensor, Tensor, Tensor | None]  # of a row of SOURCES
@@ -444,6 +444,7 @@ class Run:
             "learned": learned(model),
             "seconds": round(seconds, 1),
             "processor": runtime.processor(),
+            "arithmetic": arithmetic(),
             "threads": torch.get_num_threads(),
         }
         if not checkpoints.follows():
@@ -474,6 +475,11 @@ class Run:
             self._batches.restore(step, place)
         self._history.extend(history)
         return step, self._history
+
+
+def arithmetic() -> str:
+    """What sums are taken with on this processor, whose name does not tell."""
+    return torch.backends.cpu.get_cpu_capability() + (" with bfloat16" if has_bfloat16() else "")
 
 
 def same_weights(one: dict[str, Any], other: dict[str, Any]) -> bool:
