@@ -157,7 +157,7 @@ def test_refuses_what_does_not_fit():
         (q, k, v, {"prior": Uniform(5)}, r"the prior has 5 heads, .* give q.transpose\(1, 2\)"),
         (q, k, v, {"prior": Uniform(HEADS).to("meta")}, r"the prior is on meta, q on cpu; move it: prior.to\('cpu'\)"),
         (q, k, v, {"logit_scale": torch.ones(HEADS, 5, device="meta")}, "logit_scale is on meta, q on cpu"),
-        (q, k, v, {"visible": causal(5, device="meta")}, "visible is on meta, q on cpu; make it with"),
+        (q, k, v, {"visible": causal(5, device=torch.device("meta"))}, "visible is on meta, q on cpu; make it with"),
         (q[:, :, :1], k, v, {"visible": causal(1, 4)}, "made for offset 4, but offset = 0; give both the same"),
         (q[:, :, :1], k, v, {"visible": window(1, 2), "offset": 4}, "made for offset 0, but offset = 4"),
         (q[:, :, 4:], k, v, {"visible": causal(5).rows(4) & window(1, 2, 4)}, "made for offset 4, but offset = 0"),

@@ -36,7 +36,7 @@ TEXT, QUESTION = "a long text about nothing " * 20, "what is it?"
 
 
 def ask(model: torch.nn.Module, **options: object) -> str:
-    options = {"window": 64, "keep": 3, "answer": 8} | options
+    options = {"window": 64, "keep": 3, "max_new_tokens": 8} | options
     return generate(model, Letters(), TEXT, QUESTION, **options)
 
 

@@ -84,7 +84,7 @@ class Visible:
         queries = self.first.shape[-1]
         stop = queries if stop is None else stop
         if not 0 <= start < stop <= queries:
-            raise ValueError(f"rows {start} to {stop} select none of the {queries} queries; select at least one")
+            raise ValueError(f"rows {start} to {stop} are not within the {queries} queries; select at least one")
         known, first, last = self.facts, self.first[..., start:stop], self.last[..., start:stop]
         if torch.compiler.is_compiling():
             facts = Facts(
