@@ -13,9 +13,9 @@ from torch import Tensor
 
 
 class BatchedMuon(torch.optim.Muon):
-    """`torch.optim.Muon` with adjust_lr_fn="match_rms_adamw": the same state, and on a CPU the same steps to the bit.
+    """`torch.optim.Muon` with adjust_lr_fn="match_rms_adamw": the same state, and steps up to the rounding of bfloat16.
 
-    On a GPU they are the same up to the rounding of bfloat16.
+    On a CPU that multiplies in bfloat16 they are the same to the bit.
     """
 
     @torch.no_grad()
