@@ -46,7 +46,9 @@ def test_products_in_float32_are_those_in_bfloat16_up_to_the_order_of_sums(monke
     found = []
     for native in (True, False):
         monkeypatch.setattr(muon, "has_bfloat16", lambda native=native: native)
-        found.append(orthogonal(x, (3.4445, -4.775, 2.0315), 5, 1e-7).double())
+        found.append(orthogonal(x, (3.4445, -4.775, 2.0315), 5, 1e-7))
+    assert [each.dtype for each in found] == [torch.bfloat16, torch.float32]
+    found = [each.double() for each in found]
     assert torch.equal(found[1], found[1].bfloat16().double())
     assert (found[0] - found[1]).norm() < 0.01 * found[0].norm()
     assert (orthogonal(x.mT, (3.4445, -4.775, 2.0315), 5, 1e-7).mT - found[1]).norm() < 0.01 * found[1].norm()

@@ -99,7 +99,7 @@ class Reading:
 def interpolate(model: PreTrainedModel, factor: float) -> PreTrainedModel:
     """Positions divided by `factor` (position interpolation, Chen et al. 2023): transformers' "linear".
 
-    ValueError as `stretch`; so below.
+    Raises ValueError as `stretch` does, and so do the rotations below.
     """
     return stretch(model, partial(extensions.fixed, how=extensions.interpolate, by=factor))
 
