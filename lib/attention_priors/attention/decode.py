@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from . import tiles
+from .kernels import start
 from .launch import cdiv, options, rows, rows_of, strides
 from .tables import LOG2E
 
@@ -77,7 +78,9 @@ def run_decode(
     splits = splits or split(keys, batch * kv_heads, q.device, tile)
     parts = q.new_empty(count * splits * (width + 1), dtype=torch.float32)  # means, then their log-sum-exp
     out = torch.empty_like(q)
-    kernels_decode.decode[splits, batch * kv_heads](
+    start(
+        kernels_decode.decode,
+        (splits, batch * kv_heads),
         q,
         k,
         v,
@@ -121,7 +124,9 @@ def run_decode(
         SKIP=needed is not None,
         **constants,
     )
-    kernels_decode.combine[(count,)](
+    start(
+        kernels_decode.combine,
+        (count,),
         parts,
         out,
         *strides(out),

@@ -1,17 +1,58 @@
-"""What the Triton kernels share: the table's gather, the score of one tile, loads of ragged tiles.
+"""What the Triton kernels share: how they start, the table's gather, the score of one tile, loads of ragged tiles.
 
 Scores are kept in base 2, s = log2(e) (a_i <q_i, k_j> / sqrt(d) + b_i (T[i - j] + u_j)), so that a weight is one EX2.
 Names: p_ pointers, b_ values of a block, o_ offsets inside a block, m_ masks, i_ program ids, s_ strides.
 """
 
 import os
+from typing import Any
 
+import torch
 import triton
 import triton.language as tl
+from torch import Tensor
+from triton import knobs
+from triton.compiler import CompiledKernel
+from triton.runtime import driver
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET", "0") == "1"
 FRONT, BACK = 256, 128  # entries of padding before and after every row of the table: tiles reach over its ends
 _INTERPRETED = tl.constexpr(INTERPRETED)
+LONG = 2**31
+_COMPILED: dict[tuple, tuple[CompiledKernel, tuple]] = {}
+
+
+def start(kernel: Any, grid: tuple[int, ...], *args: Any, **constants: Any) -> None:
+    """kernel[grid](*args, **constants) on the device of its first argument, a tensor; `constants` always in one order.
+
+    Triton starts a kernel on the current device, wherever its arguments lie, and looks at every launch for the variant
+    that fits them, which takes the host longer than a decoding step takes a GPU. What it found for NVIDIA is kept by
+    what it tells apart: dtypes, addresses and integers that 16 divides, ones, 64 bits. For AMD it tells more.
+    """
+    with torch.cuda.device_of(args[0]):
+        if INTERPRETED or torch.version.hip is not None:
+            kernel[grid](*args, **constants)
+            return
+        index = args[0].device.index
+        key = [kernel.fn, index, *constants.values()]
+        for x in args:
+            if isinstance(x, Tensor):
+                key += x.dtype, x.data_ptr() % 16 == 0
+            elif type(x) is int:
+                key.append((x == 1) + 2 * (x % 16 == 0) + 4 * (-LONG <= x < LONG))
+            else:
+                key.append(type(x))
+        key = (*key, *[args[i] for i in kernel.constexprs if i < len(args)])
+        compiled, rest = _COMPILED.get(key, (None, ()))
+        watched = knobs.runtime.launch_enter_hook.calls or knobs.runtime.launch_exit_hook.calls
+        if compiled is not None and not watched:
+            stream = driver.active.get_current_stream(index)
+            where = (*grid, 1, 1)[:3]
+            compiled.run(*where, stream, compiled.function, compiled.packed_metadata, None, None, None, *args, *rest)
+            return
+        compiled = kernel[grid](*args, **constants)
+        if isinstance(compiled, CompiledKernel):
+            _COMPILED[key] = compiled, tuple(constants[name] for name in kernel.arg_names[len(args) :])
 
 
 @triton.jit

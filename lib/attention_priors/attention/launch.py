@@ -19,7 +19,7 @@ except ImportError:
     ) from None
 
 from . import tiles
-from .kernels import BACK, FRONT, INTERPRETED
+from .kernels import BACK, FRONT, INTERPRETED, start
 from .kernels_backward import backward_keys, backward_queries
 from .kernels_forward import forward
 from .kernels_table import backward_table
@@ -102,7 +102,9 @@ def run_forward(
     out, lse = torch.empty_like(q), q.new_empty(batch, heads, queries, dtype=torch.float32)
     wide = tiles.padded(width)
     tile = tiles.tile(tiles.processor(q.device), "forward", wide, q.element_size())
-    forward[cdiv(queries, tile.m), batch * heads](
+    start(
+        forward,
+        (cdiv(queries, tile.m), batch * heads),
         q,
         k,
         v,
@@ -193,7 +195,9 @@ def fused_backward(
     tile = tiles.tile(name, "backward_queries", wide, size)
     blocks, parameters = cdiv(queries, tile.m), jacobian.shape[1] if grads[4] else 0
     parts = q.new_empty(batch, heads, blocks, parameters, dtype=torch.float32)
-    backward_queries[blocks, batch * heads](
+    start(
+        backward_queries,
+        (blocks, batch * heads),
         q,
         k,
         v,
@@ -237,7 +241,9 @@ def fused_backward(
     else:
         spans = key_spans(first, last, needed, keys, tile.n)
     each = q.new_empty((batch, heads, keys) if grads[1] else 0, dtype=torch.float32)
-    backward_keys[cdiv(keys, tile.n), batch * kv_heads](
+    start(
+        backward_keys,
+        (cdiv(keys, tile.n), batch * kv_heads),
         q,
         k,
         v,
@@ -281,7 +287,9 @@ def fused_backward(
         lowest = max(1 - down, -cdiv(shift - FRONT + tile.m - 1, tile.m))
         splits = min(SPLITS, cdiv(min(across, down) * batch, WALK))
         planes = table.new_zeros(2, splits, heads, lags)
-        backward_table[max(across - lowest, 1), heads * splits](
+        start(
+            backward_table,
+            (max(across - lowest, 1), heads * splits),
             q,
             k,
             v,

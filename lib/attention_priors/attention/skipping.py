@@ -67,6 +67,7 @@ def first_needed(
 
     table [heads, lags] from lag `lowest` on and of_keys [heads, keys], natural logarithms; the rest as in `launch`.
     """
+    from .kernels import start
     from .kernels_skip import needed_keys
     from .launch import cdiv, pointers, rows, rows_of, strides
 
@@ -77,7 +78,9 @@ def first_needed(
     reach = table.new_zeros(heads) if of_keys is None else of_keys.amax(-1) - of_keys.amin(-1)
     needed = torch.empty(batch, heads, queries, dtype=torch.int32, device=q.device)
     block, lags = 64, table.shape[1]
-    needed_keys[cdiv(queries, block), batch * heads](
+    start(
+        needed_keys,
+        (cdiv(queries, block), batch * heads),
         q,
         norm,
         table,

@@ -18,7 +18,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from ..positions.priors import DEEPEST, Power, Prior, RelativePrior
 from .inputs import check_prior_device
-from .kernels import BACK, FRONT
+from .kernels import BACK, FRONT, start
 from .kernels_prior import power_table
 
 LOG2E = 1.4426950408889634
@@ -185,7 +185,9 @@ def run_power_tables(
     """The kernel's launch; `Power` says what the numbers are."""
     table, jacobian = _rows(strength, wanted, lowest, highest)
     near, block, heads, width = ctypes.c_float(epsilon).value, 1024, len(strength), table.shape[1]
-    power_table[-(-width // block), heads](
+    start(
+        power_table,
+        (-(-width // block), heads),
         table,
         jacobian if wanted else table,
         *(strength if x is None else x.contiguous() for x in (strength, beta, mu)),
