@@ -214,15 +214,15 @@ class Law:
             slack = tolerance if self.relation == "<=" else -tolerance if self.relation == ">=" else 0.0
             claimed, actual = np.asarray(claimed), np.asarray(actual)
             excess = claimed - actual if self.relation in ("<", "<=") else actual - claimed
-            rounded = (excess > 0) & (excess <= self._rounding(claimed, actual))
+            rounded = (excess > 0) & (excess <= self._rounding(claimed, actual, each=True))
             holds = ORDERS[self.relation](claimed, actual + slack) | rounded
             return float(excess.max()), tolerance, bool(np.all(holds))
         if not (distance := gap(claimed, actual)) <= tolerance:
             tolerance = max(tolerance, self._rounding(claimed, actual))
         return distance, tolerance, distance <= tolerance if self.relation == "==" else distance > tolerance
 
-    def _rounding(self, claimed: Any, actual: Any) -> float:
-        return rounding(claimed, actual) if self.tolerance == EXACT else 0.0
+    def _rounding(self, claimed: Any, actual: Any, each: bool = False) -> Any:
+        return rounding(claimed, actual, each) if self.tolerance == EXACT else 0.0
 
     def _try(self, role: str, item: Any, case: Case) -> Any:
         """A function's value at a case; whatever it raises is one line that names the case."""
@@ -556,11 +556,16 @@ def gap(claimed: Any, actual: Any) -> float:
     return 0.0 if claimed == actual else math.inf
 
 
-def rounding(claimed: Any, actual: Any) -> float:
-    """ROUNDING of the larger of two floating-point numbers (or of the largest of arrays); 0 for anything else."""
+def rounding(claimed: Any, actual: Any, each: bool = False) -> Any:
+    """ROUNDING of the larger of two floating-point numbers; 0 for anything else.
+
+    Of arrays it is that of their largest entry, or of `each` entry for itself.
+    """
     if not (_inexact(claimed) or _inexact(actual)):
         return 0.0
-    sizes = [np.abs(np.asarray(each, dtype=complex)) for each in (claimed, actual) if _numeric(each)]
+    sizes = [np.abs(np.asarray(side, dtype=complex)) for side in (claimed, actual) if _numeric(side)]
+    if each:
+        return ROUNDING * functools.reduce(np.maximum, (np.where(np.isfinite(size), size, 0.0) for size in sizes))
     finite = [float(size[np.isfinite(size)].max(initial=0.0)) for size in sizes]
     return ROUNDING * max(finite, default=0.0)
 

@@ -18,8 +18,8 @@ from attention_priors.store.registry import nearest
 DOCUMENTS = {
     "BAM": "Bayesian Attention Mechanism",
     "GOAT": "You Need Better Attention Priors",
-    "OPG": "One-parameter groups (a post)",
-    "PE": "Positional encoding in transformers (a survey)",
+    "OPG": "Using group theory to explore the space of positional encodings",
+    "PE": "Positional Encoding in Transformers: From Sinusoidal to RoPE",
     "PC": "ParallelComp",
     "X": "Across the documents",
 }

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.stats import fisher_exact
 
 from ..evaluation import binomial_interval, seed_interval, share_interval
 from ..positions.encodings import encoding, still
@@ -72,17 +73,28 @@ def layouts(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def pairs(models: pd.DataFrame) -> pd.DataFrame:
+    """The seeds whose passkey model passed: `layout`, far `passkeys`, near `addresses`, and if `both` are GOOD."""
+    kept = models[models["passed"].astype(bool)]
+    passkeys = kept["at_longest_correct"] / kept["at_longest_samples"]
+    addresses = kept["near_longest_correct"] / kept["near_longest_samples"]
+    layout = kept["encoding"].map(layouts(models["encoding"].unique()))
+    both = (passkeys >= GOOD) & (addresses >= GOOD)
+    return kept.assign(passkeys=passkeys, addresses=addresses, both=both, layout=layout)
+
+
+def doing_both(kept: pd.DataFrame) -> dict[str, tuple[int, int]]:
+    """By layout, how many pairs do both, and of how many."""
+    return {name: (int(own["both"].sum()), len(own)) for name, own in kept.groupby("layout")}
+
+
 def dividing(models: pd.DataFrame) -> Finding:
     """Which compositions retrieve far and tell places: some heads or layers with a rotation, a window, or both.
 
     A row is a seed: its model of passkeys, and its model of addresses.
     """
-    which = layouts(models["encoding"].unique())
-    kept = models[models["passed"].astype(bool)]
-    passkeys = kept["at_longest_correct"] / kept["at_longest_samples"]
-    addresses = kept["near_longest_correct"] / kept["near_longest_samples"]
-    kept = kept.assign(both=(passkeys >= GOOD) & (addresses >= GOOD), layout=kept["encoding"].map(which))
-    counts = {name: (int(own["both"].sum()), len(own)) for name, own in kept.groupby("layout")}
+    which, kept = layouts(models["encoding"].unique()), pairs(models)
+    passkeys, counts = kept["passkeys"], doing_both(kept)
     if not {"both", "rotation", "window"} <= counts.keys():
         return Finding("Not every composition has a model that passed its gate.", measured="share")
     (good, models_of), (bare, unwindowed), (still_good, unrotated) = (
@@ -94,25 +106,26 @@ def dividing(models: pd.DataFrame) -> Finding:
     begun = int((models["encoding"].map(which) == "both").sum())
     beyond = ours["beyond_longest_correct"].sum() / ours["beyond_longest_samples"].sum()
     layers = any(encoding(name).rotated_layers for name in ours["encoding"].unique())
-    others, alone = kept[kept["layout"] == ""], kept["layout"] == "window"
+    others, alone, names = kept[kept["layout"] == ""], kept["layout"] == "window", ours["encoding"].nunique()
     said = (
         f"Where half of the heads{', or all layers but the last,' * layers} rotate within a window of T/4, {good} of "
-        f"{models_of} pairs of models, one for each task, find at least {GOOD:g} of the passkeys in {far:g} T and of "
-        f"the tokens fewer than T/4 places back in {texts:g} T; without the window {bare} of {unwindowed} do, without "
-        f"the rotation {still_good} of {unrotated}, of other compositions {int(others['both'].sum())} of {len(others)}."
+        f"{models_of} pairs of models, one for each task ({names} encoding{'s' * (names > 1)}), answer at least "
+        f'{GOOD:g} both of the passkeys at {far:g} T and of "which symbol stood k < T/4 places back?" at {texts:g} T; '
+        f"without the window {bare} of {unwindowed} do, without the rotation {still_good} of {unrotated}, of other "
+        f"compositions {int(others['both'].sum())} of {len(others)}. Places farther back are lost ({beyond:.2f})."
     )
     more = (
         f"A pair is one of a seed whose passkey model passed its gate ({models_of} of {begun}), asked for "
         f"{int(ours['at_longest_samples'].max())} passkeys. That one model does both is not shown. {_matched(kept)} "
         f"These: {_listed(ours['encoding'].unique())}; priors are on "
-        f"all heads. The window is there in training too, and places farther back are lost with it ({beyond:.2f}). "
+        f"all heads. The window is there in training too. "
         f"Without the rotation it is the addresses that fail: {int((alone & (passkeys >= GOOD)).sum())} of {unrotated} "
         f"find the passkeys. The others rotate all heads, no head, or {'one layer' if layers else 'whole layers'}; "
         f"those that do both{_exceptions(others)}. The hypothesis written before the first runs, that the place of the "
         "copying decides, is wrong as it stood (the figure)"
         f"{'; the layers, and heads without rotation, were added after these runs' * layers}."
     )
-    return Finding(said, more, "share of pairs that do both", *share(good, models_of))
+    return Finding(said, more, "share, pairs taken as independent", *share(good, models_of))
 
 
 def _exceptions(kept: pd.DataFrame) -> str:
@@ -133,24 +146,41 @@ def _matched(kept: pd.DataFrame) -> str:
     return f"By what rotates: {'; '.join(told)}."
 
 
-def who_reaches(counts: pd.DataFrame) -> Finding:
-    """Which encodings without SSMax still answer at the longest length that all were asked at, by whole intervals."""
+class Far(NamedTuple):
+    """What the seeds that learned the task find at the longest length that all were asked at, by trained encoding."""
+
+    length: int
+    samples: int
+    hits: dict[str, np.ndarray]  # of each seed
+    means: pd.Series  # from the best
+
+    def bounds(self, name: str) -> tuple[float, float]:
+        return share_interval(self.hits[name], [self.samples] * len(self.hits[name]))
+
+
+def far(counts: pd.DataFrame) -> Far:
     kept, trained = passing(counts), int(counts["trained"].iloc[0])
-    rows = [row for row in map(encoding, kept["encoding"].unique()) if row.trained_as is None]
+    names = [row.name for row in map(encoding, kept["encoding"].unique()) if row.trained_as is None]
     longest = max((n for n in set(kept["length"]) if n <= FARTHEST * trained), default=0)
     samples = kept.loc[kept["length"] == longest, "samples"].max()
-    hits = {row.name: hits_at(kept[kept["encoding"] == row.name], longest) for row in rows}
+    hits = {name: hits_at(kept[kept["encoding"] == name], longest) for name in names}
     means = pd.Series({name: found.mean() / samples for name, found in hits.items()}, dtype=float)
-    means = means.sort_values(ascending=False, kind="stable")
+    return Far(longest, samples, hits, means.sort_values(ascending=False, kind="stable"))
+
+
+def who_reaches(counts: pd.DataFrame) -> Finding:
+    """Which encodings without SSMax still answer at the longest length that all were asked at, by whole intervals."""
+    kept, trained, found = passing(counts), int(counts["trained"].iloc[0]), far(counts)
+    longest, samples, hits, means = found
     scaled = means[[name for name in means.index if encoding(name).ssmax]]
     means = means.drop(scaled.index)
     if means.empty:
         return Finding("No encoding passed its gate.", measured="accuracy")
-    bounds = {name: share_interval(hits[name], [samples] * len(hits[name])) for name in means.index}
+    bounds = {name: found.bounds(name) for name in means.index}
     reach, fewer, undecided = standing(means, bounds)
     said = (
         f"Of {len(means)} encodings without SSMax {len(reach) or 'none'} find{'s' * (len(reach) < 2)} at least "
-        f"{GOOD:g} of the passkeys at {longest / trained:g} T"
+        f"{GOOD:g} of the passkeys at {longest / trained:g} T by {'its' if len(reach) < 2 else 'their'} whole interval"
     )
     said += f": {_forms(reach.index)}" if len(reach) else ""
     if len(fewer):
@@ -159,7 +189,6 @@ def who_reaches(counts: pd.DataFrame) -> Finding:
         said += f"; {len(fewer)} find{'s' * (len(fewer) == 1)} at most {fewer.iloc[0]:.2f}{among}"
     said += f"; {len(undecided)} {'is' if len(undecided) == 1 else 'are'} undecided" if len(undecided) else ""
     named = [_valued(head, each) for head, each in (("These", reach), ("Fewer", fewer)) if len(each)]
-    named.insert(0, "Decided by the whole interval.")
     if len(undecided):
         told = (
             f"{label(name)} {undecided[name]:.2f} [{bounds[name][0]:.2f}, {bounds[name][1]:.2f}]"
@@ -186,9 +215,8 @@ def _read(kept: pd.DataFrame, longest: int, samples: int) -> str:
     if not means:
         return ""
     best = max(means, key=means.__getitem__)
-    return (
-        f" ({len(means)} ways to read trained weights are left out; the best, {label(best)}, finds {means[best]:.2f})"
-    )
+    left = "1 way to read trained weights is" if len(means) == 1 else f"{len(means)} ways to read trained weights are"
+    return f" ({left} left out; the best, {label(best)}, finds {means[best]:.2f})"
 
 
 def standing(means: pd.Series, bounds: dict[str, tuple[float, float]]) -> tuple[pd.Series, pd.Series, pd.Series]:
@@ -219,6 +247,7 @@ def one_length(frame: pd.DataFrame) -> Finding:
     told = {name: f"{label(name)} {mean:.2f} [{low:.2f}, {high:.2f}]" for name, (mean, low, high) in bounds.items()}
     spread = [f"{told[name]}, by seed {_range(lost[name])}" if name in certain else told[name] for name in told]
     seeds = _range(pd.Series([len(own) for own in lost.values()]), "d")
+    lengths = _range(frame.loc[frame["length"] < trained, "length"], "d")
     more = (
         f"{seeds} seeds of each; the same seeds trained at varied lengths. Difference at the shorter lengths: "
         f"{'; '.join(spread)}. Models that answer {RIGHT:g} of the prompts of {trained} tokens and at most "
@@ -228,9 +257,9 @@ def one_length(frame: pd.DataFrame) -> Finding:
     if certain:
         most, one = certain[0], len(certain) == 1
         said = (
-            f"Trained on prompts of exactly {trained} tokens, {_listed(certain)} find{'s' * one} in shorter prompts "
-            f"{_range(pd.Series([bounds[name][0] for name in certain]))} less of the passkeys than if trained on "
-            "varied lengths"
+            f"Trained on prompts of exactly {trained} tokens, {_listed(certain)} lose{'s' * one} "
+            f"{joined([f'{bounds[name][0]:.2f}' for name in certain])} of the passkeys at {lengths} tokens, against "
+            f"training on varied lengths ({seeds} seeds{_spared(lost, certain)})"
         )
     else:
         said = f"Training on prompts of {trained} tokens alone costs no encoding for certain anything at shorter ones"
@@ -240,18 +269,27 @@ def one_length(frame: pd.DataFrame) -> Finding:
     more += f" What {label(most)} loses, by length: {cost}."
     for names, what in (
         ([told[name] for name in costly if name not in certain], "certain only with all seeds: {}"),
-        ([label(name) for name in level], f"within {SAME:g} for {{}}"),
+        ([label(name) for name in level], f"{{}} at most {SAME:g}"),
         ([label(name) for name in gaining], "more for {}"),
         ([label(name) for name in bounds if name not in {*costly, *level, *gaining}], "undecided for {}"),
     ):
         said += f"; {what.format(joined(names))}" if names else ""
     ahead = lost[most][lost[most].index.isin(PREDICTED, level="seed")]
-    number = f"fewer, {label(most)}, {len(lost[most])} seeds"
+    number = f"lost by {label(most)}"
     if len(ahead) > 2:
         low, high = seed_interval(ahead)
-        number += f" ({ahead.mean():.2f} over the {len(ahead)} whose sign was predicted)"
-        more += f" Over the seeds whose sign was predicted: {ahead.mean():.2f} [{low:.2f}, {high:.2f}]."
+        more += (
+            f" Over the {len(ahead)} seeds whose sign was predicted, {label(most)}: {ahead.mean():.2f} [{low:.2f}, "
+            f"{high:.2f}]."
+        )
     return Finding(f"{said}.", more, number, *bounds[most])
+
+
+def _spared(lost: dict[str, pd.Series], names: list[str]) -> str:
+    """How many seeds lose little where the mean loses much: an end of a parenthesis."""
+    few = {name: int((lost[name] < 1 - GOOD).sum()) for name in names}
+    told = [f"{count} of {label(name)}'s less than {1 - GOOD:.1f}" for name, count in few.items() if count]
+    return "".join(f"; {each}" for each in told)
 
 
 def _without_any(by_seed: pd.Series) -> bool:
@@ -286,19 +324,18 @@ def pretrained(losses: pd.DataFrame, keys: pd.DataFrame | None = None) -> Findin
     gains = {way: broken - far[way] for way in far.columns if way != "as-is"}
     surest = max(mended, key=lambda way: seed_interval(gains[way])[0])
     said = (
-        f"{name}{f' in {bits}' * bool(bits)}, a language model with RoPE trained to {trained:,} tokens, has a loss of "
-        f"{broken.mean():.2f} nats a token at {longest:,}; {MENDS[surest]}, without training, has "
-        f"{far[surest].mean():.2f} on the same tokens ({at_near['as-is']:.2f} and {at_near[surest]:.2f} at {near:,})"
-        f"{_fetched(keys, surest)}."
+        f"{name} ({f'{bits}, ' * bool(bits)}RoPE, trained to {trained:,} tokens) has a loss of {broken.mean():.2f} "
+        f"nats a token at {longest:,}, and {far[surest].mean():.2f} under {MENDS[surest]}, without training "
+        f"({len(broken)} documents){_fetched(keys, surest)}."
     )
     gained = [
         f"{MENDS[way]} {far[way].mean():.2f} (gains by document {gain.min():.2f} to {gain.max():.2f})"
         for way, gain in ((way, gains[way]) for way in mended)
     ]
     more = (
-        f"{len(broken)} documents. The loss up to {trained:,} tokens is "
-        f"{_range(read.groupby('length')['loss'].mean())}. At {longest:,}: {'; '.join(gained)}. The surest of these is "
-        f"told{_surer(gains, surest)}."
+        f"The loss up to {trained:,} tokens is {_range(read.groupby('length')['loss'].mean())}; at {near:,} it is "
+        f"{at_near['as-is']:.2f}, under {MENDS[surest]} {at_near[surest]:.2f}. At {longest:,}: {'; '.join(gained)}. "
+        f"The surest of these is told{_surer(gains, surest)}."
     )
     sources = gains[surest].index.astype(str).str.replace(r"-\d+$", "", regex=True)
     whole = gains[surest].groupby(sources).mean()
@@ -328,8 +365,10 @@ def _fetched(keys: pd.DataFrame | None, way: str) -> str:
     counts = keys[keys["length"] == length].groupby("way")["correct"].agg(["sum", "size"])
     if not {way, "as-is"} <= set(counts.index):
         return ""
-    (found, asked), bare = counts.loc[way], counts.loc["as-is", "sum"]
-    return f"; of {asked} passkeys at {length:,} it finds {found}, the model as it is {bare}"
+    (found, asked), (bare, of) = counts.loc[way], counts.loc["as-is"]
+    decided = fisher_exact([[found, asked - found], [bare, of - bare]]).pvalue < 0.05
+    told = f"{found} of {asked} passkeys at {length:,} against {bare}"
+    return f"; it finds {told}" if decided else f"; whether it finds passkeys there is undecided ({told})"
 
 
 def perplexity_tells(frame: pd.DataFrame) -> Finding:
@@ -342,9 +381,14 @@ def perplexity_tells(frame: pd.DataFrame) -> Finding:
     if np.isnan(found.rho):
         said = f"{len(at)} encodings passed the gates of language and passkeys: too few to compare perplexities."
         return Finding(said, measured="rank correlation")
-    goes = "goes with" if found.high < 0 else "does not for certain go with"
-    said = f"Perplexity at {multiple:g} T {goes} retrieval there among {found.n} encodings that see the whole text"
-    more = []
+    goes = "goes" if found.high < 0 else "does not for certain go"
+    families = at.assign(family=[encoding(name).base for name in at["encoding"]])
+    means = families.groupby("family", as_index=False)[["perplexity", "accuracy"]].mean()
+    said = (
+        f"Over {found.n} encodings of {len(means)} families, which see the whole text, lower perplexity at "
+        f"{multiple:g} T {goes} with retrieval"
+    )
+    more = [f"Rank correlation of the families' means: {means['perplexity'].corr(means['accuracy'], 'spearman'):.2f}."]
     near = at[at["perplexity"] <= LEVEL * at["perplexity"].min()]
     close = spearman_permutation(near, "encoding", "perplexity", "accuracy")
     if not np.isnan(close.rho):
@@ -361,10 +405,8 @@ def perplexity_tells(frame: pd.DataFrame) -> Finding:
             f"perplexity than {behind} of the {found.n} and find{'s' * one} {_range(blind['accuracy'])} of the "
             f"passkeys; with {'it' if one else 'them'} {both.rho:.2f} [{both.low:.2f}, {both.high:.2f}]."
         )
-    measured = "rank correlation" + (f" ({both.rho:.2f} with {len(blind)} that see a window)" if len(blind) else "")
-    return Finding(
-        f"{said}{_level(kept[~local])}.", " ".join(more) or MISSED, measured, found.rho, found.low, found.high
-    )
+    measured = "rank correlation, encodings taken as independent"
+    return Finding(f"{said}{_level(kept[~local])}.", " ".join(more), measured, found.rho, found.low, found.high)
 
 
 def _level(kept: pd.DataFrame) -> str:
@@ -379,9 +421,11 @@ def _level(kept: pd.DataFrame) -> str:
     told = [f"{label(name)} {row['accuracy', last]:.2f}" for name, row in poor.iterrows()]
     said = f"the {len(level)} whose loss grows by at most {GROWS:g} nats from {first:g} T to {last:g} T"
     if not told:
-        return f"; {said} find at least {GOOD:g} of the passkeys at {last:g} T"
-    finds = f"{len(poor)} find{'s' * (len(poor) == 1)} less than {GOOD:g}"
-    return f"; a level curve is no proof: of {said}, {finds} at {last:g} T ({joined(told)})"
+        return f"; {said} find at least {GOOD:g} of the passkeys at {last:g} T in the mean"
+    return (
+        f"; but a level curve proves none: of {said}, {len(poor)} find{'s' * (len(poor) == 1)} less than {GOOD:g} of "
+        f"the passkeys at {last:g} T in the mean ({joined(told)})"
+    )
 
 
 def other_recipes(order: pd.DataFrame) -> tuple[str, str]:
@@ -418,7 +462,7 @@ def findings(
         reached = reached._replace(more=f"{reached.more} {turned} {kept}")
     told = {
         ("division_models", "dividing_the_work"): dividing(models) if len(models) else None,
-        ("encodings_accuracy", "passkeys"): reached,
+        ("encodings_far", "passkeys"): reached,
         ("pretrained_losses", "pretrained_model"): pretrained(losses, keys) if len(losses) else None,
         ("perplexity_and_retrieval", "language_models"): perplexity_tells(both),
         ("passkey_confound", "passkeys"): one_length(confound),
@@ -464,5 +508,5 @@ EXPERIMENT = Experiment(
     needs=NEEDS,
     optional=("division_models", "pretrained_losses", "pretrained_keys", "robustness_order"),
     derive={"findings": (NEEDS, findings)},
-    version=10,
+    version=11,
 )

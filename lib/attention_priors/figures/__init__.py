@@ -27,6 +27,7 @@ FIGURES = Table(
         "passkey_hard": "passkey.lines:HARD",
         "passkey_far": "passkey.lines:FAR",
         "encodings_accuracy": "encodings.benchmark:ACCURACY",
+        "encodings_far": "encodings.benchmark:FAR_FIGURE",
         "encodings_differences": "encodings.readings:DIFFERENCES",
         "ablation_length": "ablations:LENGTH_FIGURE",
         "ablation_size": "ablations:SIZE_FIGURE",

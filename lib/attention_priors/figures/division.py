@@ -10,6 +10,7 @@ from ..claims.finding import UNKNOWN, Estimate, Finding, Frames, judge, share
 from ..evaluation import binomial_interval, share_interval
 from ..experiments.division import AS_TRAINED, LATE
 from ..experiments.elsewhere import NEEDLES, TEXT
+from ..experiments.findings import GOOD, doing_both, pairs
 from ..positions.encodings import encoding, still
 from . import style
 from .methods import label, named_seeds
@@ -49,7 +50,7 @@ def kind(name: str) -> str:
 # Retrieval and addresses for every composition, as a table
 def build_all(frame: Frame) -> Frame:
     """A row for each encoding."""
-    rows = []
+    rows, both = [], pairs(frame).groupby("encoding")["both"].sum()
     for name, own in rivals(frame, "encoding", "division").groupby("encoding", sort=False):
         passed, trained = own[own["passed"].astype(bool)], trained_on(own)
         far, longest, address = (times(own[each].iloc[0], trained) for each in ("far", "longest", "longest_address"))
@@ -67,6 +68,7 @@ def build_all(frame: Frame) -> Frame:
                 f"near at {address}": _share(own, "near_longest"),
                 "far addresses at 1×": _share(own, "beyond"),
                 f"far at {address}": _share(own, "beyond_longest"),
+                f"both (passkeys at {longest}, near at {address})": f"{both.get(name, 0)} of {len(passed)}",
                 "copied through rotated heads": f"{passed['rotated'].mean():.2f}" if len(passed) else "–",
                 "exceptions": f"{int(own['exception'].sum())} of {int(own['passed'].sum())}",
             }
@@ -84,6 +86,7 @@ def caption_all(frame: Frame) -> str:
     return (
         f"Compositions on both tasks, lengths in multiples of {trained_on(frame)} tokens: share answered, mean over "
         "seeds [95 % interval]; of passkeys over the models that passed, which learned them up to the training length. "
+        f"Both: seeds whose two models answer {GOOD:g} or more of each. "
         "Copied, over the same models: share of the copying attention that rotated heads have (without rotation, those "
         "with the window). An exception passes, and does not do as the hypothesis says."
     )
@@ -215,30 +218,50 @@ EXCEPTIONS = 0.1  # the share of exceptions from which on "exactly" is wrong
 MARGIN = 0.05  # a lead that is certainly smaller is none
 
 
+LAYOUTS = {"both": "a rotation within a window", "rotation": "without the window", "window": "without the rotation"}
+
+
 def draw_models(frame: Frame) -> Figure:
     rivals(frame, "encoding", METRIC)
-    fig, ax = style.figure(style.SINGLE, 3.1)
+    fig, (tasks, copying) = style.figure(style.DOUBLE, 3.3, ncols=2)
+    tasks.fill_between([GOOD, 1.05], GOOD, 1.05, color=style.GREEN, alpha=0.15, linewidth=0)
     for low, high in ((0.5, 1.05), (-0.05, 0.5)):
-        ax.fill_between([low, high], low, high, color=style.PALE, alpha=0.2, linewidth=0)
+        copying.fill_between([low, high], low, high, color=style.PALE, alpha=0.2, linewidth=0)
+    apart = np.random.default_rng(0).uniform(-0.015, 0.015, (len(frame), 2))  # many models answer all, or nothing
     for what, (color, marker) in KINDS.items():
-        own = frame[frame["encoding"].map(kind) == what]
-        if own.empty:
+        own = frame["encoding"].map(kind) == what
+        if not own.any():
             continue
-        passed, prior = own["passed"].astype(bool), own["encoding"].map(lambda name: encoding(name).prior is not None)
-        ax.plot([], [], marker, color=color, markersize=4, label=what)
+        passed, prior = (
+            frame["passed"].astype(bool),
+            frame["encoding"].map(lambda name: encoding(name).prior is not None),
+        )
+        tasks.plot([], [], marker, color=color, markersize=4, label=what)
         for rows, filled in ((passed & prior, "full"), (passed & ~prior, "left"), (~passed, "none")):
             look = {"color": color, "markersize": 4.5, "markeredgewidth": 0.6, "fillstyle": filled, "clip_on": False}
-            ax.plot(
-                own["rotated"][rows], own["at_far"][rows], marker, label="_seeds", markerfacecoloralt="white", **look
-            )
-    far, ends = int(frame["far"].iloc[0]), (-0.05, 1.05)
-    ylabel = f"passkeys at {tokens(far, trained_on(frame))}"
-    ax.set(xlim=ends, ylim=ends, xlabel="share of the copying on heads that rotate", ylabel=ylabel)
-    fig.legend(loc="outside upper center", ncols=2, title="rotates", title_fontsize=style.SMALLEST)
+            for ax, across, up in ((tasks, "near_longest", "at_longest"), (copying, "rotated", "at_far")):
+                if (own & rows).any() and (ax is copying or filled != "none"):
+                    found = frame[[across, up]].to_numpy(dtype=float) + apart
+                    ax.plot(*found[own & rows].T, marker, label="_seeds", markerfacecoloralt="white", **look)
+    for words, filled in (("without a prior", "left"), ("missed the gate", "none")):
+        look = {"color": style.DARK, "markersize": 4.5, "markeredgewidth": 0.6, "markerfacecoloralt": "white"}
+        tasks.plot([], [], "o", fillstyle=filled, label=words, **look)
+    trained, ends = trained_on(frame), (-0.05, 1.05)
+    far, longest, address = (
+        tokens(int(frame[each].iloc[0]), trained) for each in ("far", "longest", "longest_address")
+    )
+    tasks.set(xlim=ends, ylim=ends, xlabel=f"near addresses at {address}", ylabel=f"passkeys at {longest}", title="a")
+    copying.set(xlim=ends, ylim=ends, xlabel="share of the copying on heads that rotate", title="b")
+    copying.set_ylabel(f"passkeys at {far}")
+    style.legend(fig, [tasks], "upper center", ncols=3, title="rotates", title_fontsize=style.SMALLEST)
     return fig
 
 
 def caption_models(frame: Frame) -> str:
+    counts = doing_both(pairs(frame))
+    told = [f"{words} {counts[name][0]} of {counts[name][1]}" for name, words in LAYOUTS.items() if name in counts]
+    others = counts.get("", (0, 0))
+    seeds = named_seeds(frame)
     control, frame = frame[controls(frame)], frame[~controls(frame)]
     passed = frame[frame["passed"].astype(bool)]
     trained, far = trained_on(frame), int(frame["far"].iloc[0])
@@ -247,11 +270,13 @@ def caption_models(frame: Frame) -> str:
     mixed = passed[~passed["encoding"].map(kind).isin(EDGES)]
     both = f"and {int(mixed['exception'].sum())} of the {len(mixed)} with heads of both kinds"
     return (
-        f"Every passkey model ({named_seeds(frame)}): which part of the copying attention at "
-        f"{tokens(trained, trained)} is on heads that rotate, and the share of passkeys retrieved at "
-        f"{tokens(far, trained)}. Crosses: on heads with a window, which rotate nothing. By the hypothesis grey would "
-        f"be empty: {int(passed['exception'].sum())} of the {len(passed)} that passed the gate are there, {both}. Half "
-        f"filled: without a prior. Hollow: missed the gate ({len(frame) - len(passed)}).{beside}"
+        f"a: what the two models of an encoding and a seed answer ({seeds}), of near addresses and of passkeys. Green: "
+        f"{GOOD:g} or more of both, by {'; '.join([*told, f'others {others[0]} of {others[1]}'])}. "
+        f"b: which part of the copying attention at {tokens(trained, trained)} is on heads that rotate, and the share "
+        f"of passkeys at {tokens(far, trained)}. Crosses: on heads with a window, which rotate nothing. By the "
+        f"hypothesis grey would be empty: {int(passed['exception'].sum())} of the {len(passed)} that passed the gate "
+        f"are there, {both}. Half filled: without a prior. Hollow: missed the gate ({len(frame) - len(passed)})."
+        f"{beside} Marks are moved by up to 0.015, so that they do not hide each other."
     )
 
 
@@ -392,8 +417,9 @@ MODELS_FIGURE = FigureSpec(
     draw_models,
     caption_models,
     notebook=NOTEBOOK,
-    alt="Scatter plot, one point a model: accuracy far beyond the training length against the share of the copying "
-    "attention on heads that rotate; two quadrants in which the hypothesis has no model are grey.",
+    alt="Two scatter plots. Left, one point a pair of models: passkeys far beyond the training length against near "
+    "addresses, the corner where both are answered green. Right, one point a model: passkeys against the share of the "
+    "copying attention on heads that rotate; two quadrants in which the hypothesis has no model are grey.",
 )
 MODELS_TABLE = TableSpec(
     METRIC,

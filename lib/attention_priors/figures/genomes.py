@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ..experiments.genomes import ALL, FEW, GATE, NEW, correlations
-from . import lines, panels, style
+from . import forest, lines, panels, style
 from .curves import t_interval
 from .methods import label, look, numbered
 from .spec import Figure, FigureSpec, Frame, TableSpec, rivals
@@ -26,7 +26,6 @@ def drawn(name: str) -> dict[str, Any]:
 
 # Bits per base of language models beside those of Markov chains
 TITLES = {NEW: "new to the training text", ALL: "all, repeats too"}
-GAP = 1.5  # orders between the last chain and the first model
 
 
 def models(frame: Frame) -> Frame:
@@ -36,32 +35,19 @@ def models(frame: Frame) -> Frame:
 
 def draw_bits(frame: Frame) -> Figure:
     names = list(dict.fromkeys(rivals(models(frame), "encoding", "genomes_bits")["encoding"]))
-    fig, axes = style.figure(style.MIDDLE, 2.9, ncols=2)
-    for ax, (part, title) in zip(axes, TITLES.items(), strict=True):
-        rows = frame[frame["windows"] == part]
-        chains = rows[rows["encoding"].isna()]
-        ax.plot(chains["order"], chains["bits"], color=style.GREY, marker="o", markersize=2.5, label="Markov chains")
-        floor = float(chains.loc[chains["order"] == GATE, "bits"].iloc[0])
-        if part == NEW:
-            lines.level(ax, floor, zorder=0)
-        first = chains["order"].max() + GAP
-        for place, name in enumerate(names):
-            own, seen = rows[rows["encoding"] == name], drawn(name)
-            low, high = t_interval(own["bits"])
-            x = first + place * GAP
-            if math.isfinite(high - low):
-                style.interval_bars(ax, [x], [low], [high], seen["color"], linewidth=1)
-            style.seed_dots(ax, [x] * len(own), own["bits"], seen["color"], right=4)
-            ax.plot(x, own["bits"].mean(), seen["marker"], color=seen["color"], markersize=4, markeredgewidth=0.8)
-        orders = [int(order) for order in chains["order"] if order % 4 == 0]
-        places = [first + place * GAP for place in range(len(names))]
-        ax.set_xticks([*orders, *places], [*orders, *(label(name) for name in names)])
-        for tick in ax.get_xticklabels()[len(orders) :]:
-            tick.set(rotation=60, ha="right", rotation_mode="anchor")
-        ax.set(title=title, xlabel="order of the chain; encoding of the model")
-    axes[0].set_ylabel("bits per base")
-    axes[0].legend(loc="upper right")
-    panels.letter(fig.axes)
+    rows = []
+    for name in names:
+        own, seen = frame[frame["encoding"] == name], drawn(name)
+        bits = {title: own.loc[own["windows"] == part, "bits"] for part, title in TITLES.items()}
+        cells = {title: forest.Cell(list(each), each.mean(), *t_interval(each)) for title, each in bits.items()}
+        rows.append(forest.Row(seen["label"], cells, seen["color"], seen["marker"]))
+    fig, axes = forest.draw(rows, list(TITLES.values()), "bits per base", width=style.MIDDLE, xlim=None)
+    for ax, part in zip(axes, TITLES, strict=True):
+        chains = frame[frame["encoding"].isna() & (frame["windows"] == part)].set_index("order")["bits"]
+        for order in (GATE, chains.index.max()):
+            lines.place(ax, chains[order])
+            style.note(ax, f"{order:.0f}", (chains[order], ax.get_ylim()[0]), (2, 3))
+    panels.letter(axes)
     return fig
 
 
@@ -74,9 +60,9 @@ def caption_bits(frame: Frame) -> str:
     said = numbered(means, ".3f")
     return (
         f"Bits per base on {int(chains['count'].iloc[0])} validation windows that share no 32 bases with the training "
-        f"text. {said}; the best Markov chain {chains['bits'].min():.3f}. Dotted: order {GATE} ({floor:.3f}), which a "
-        f"model has to beat ({passed} of {len(rows)} do). Panel b: all windows. Seeds "
-        f"{listed(rows['seed'].astype(int))}."
+        f"text. {said}; the best Markov chain {chains['bits'].min():.3f}. Dotted: Markov chains, by their orders; a "
+        f"model has to beat order {GATE} ({floor:.3f}; {passed} of {len(rows)} do). Panel b: all windows. Mean over "
+        f"seeds {listed(rows['seed'].astype(int))}, t interval, and the seeds above it."
     )
 
 

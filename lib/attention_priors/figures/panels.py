@@ -100,8 +100,9 @@ def draw(
     `legend`: "above" or "beside" all panels, names at the "ends" of lines, or a place in the first panel.
     """
     across, count = min(across, len(panels)), len(panels)
-    width = width or (style.SINGLE if across == 1 else style.MIDDLE if across < 5 else style.DOUBLE)
     down = -(-count // across)
+    across = -(-count // down)  # no lone panel in the last row
+    width = width or (style.SINGLE if across == 1 else style.MIDDLE if across < 5 else style.DOUBLE)
     shape = {"nrows": down, "ncols": across, "sharex": True, "sharey": sharey, "squeeze": False}
     fig, grid = style.figure(width, 0.75 + height * down, **shape)
     drawn = style.panels(grid, count)

@@ -32,13 +32,19 @@ def draw_losses(frame: Frame) -> Figure:
         left.plot(means[way].index, means[way], color=style.PALE, linewidth=0.8, zorder=1)
     for way, look in looks.items():
         left.plot(means[way].index, means[way], **lines.look(*look, label(way)))
+        own = frame[frame["way"] == way].groupby("length")["loss"]
+        low, high = zip(*(seed_interval(losses) for _, losses in own), strict=True)
+        style.interval_bars(left, means[way].index, low, high, look[0], linewidth=0.6)
     lines.place(left, frame["trained"].iloc[0])
     every = sorted(set(frame["length"]))
     ticks = every[1::2] if len(every) > 4 else every
     left.set_xticks(ticks, [style.length_label(tick) for tick in ticks])
     left.set(xlabel="tokens read", ylabel="loss (nats)", title="a")
     style.legend(fig, [left], "lower center", ncols=3)
-    for ax, values, title in ((middle, _beside(frame, True), "b: up to T"), (right, beyond, "c: at the end")):
+    for ax, values, title in (
+        (middle, _beside(frame, True), "b: up to T"),
+        (right, beyond, f"c: at {frame['length'].max():,} tokens"),
+    ):
         for y, way in enumerate(order):
             color = looks[way][0] if way in looks else style.BLUE
             style.interval_row(ax, seed_interval(values[way]), y, color)
@@ -58,7 +64,8 @@ def caption_losses(frame: Frame) -> str:
         f"loss up to T above that of the model as it is; c, the same at {longest:,} tokens. "
         f"Panel a names the model as it is and the ways with the lowest and the highest loss at the end; pale: the "
         f"others; dotted: T, the trained length. Losses are those on the tokens before each position, means of "
-        f"{frame['document'].nunique()} documents; bars: 95 % t intervals over them. At {longest:,} tokens: {ends}."
+        f"{frame['document'].nunique()} documents; bars: 95 % t intervals over them, which the documents' own levels "
+        f"widen in a. At {longest:,} tokens: {ends}."
     )
 
 

@@ -91,8 +91,9 @@ def build_findings(frame: Frame) -> Frame:
 
 def caption_findings(frame: Frame) -> str:
     return (
-        f"{len(frame)} findings, each computed from the metrics that its figure draws. Models that missed their gate "
-        "decide nothing, but where training at one length is held against many, which counts all."
+        f"{len(frame)} findings on models (the errata are another), each computed from the metrics that its figure "
+        "draws. Models that missed their gate decide nothing, but where training at one length is held against many, "
+        "which counts all."
     )
 
 
@@ -135,9 +136,10 @@ def _quote(sentences: list[dict]) -> str:
 
 def caption_errata(ledger: Frame) -> str:
     wrong = ledger[ledger["verdict"].isin(WANTING)]
-    slips = wrong["kind"] == "erratum"
-    found = wrong[~slips]["severity"].value_counts()
-    ours = int((wrong["severity"].isna() & ~slips).sum())
+    own = wrong["id"].map(lambda name: claims.register()[name].ours)
+    slips = (wrong["kind"] == "erratum") & ~own
+    found = wrong[~slips & ~own]["severity"].value_counts()
+    ours = int(own.sum())
     each = ", ".join(f"{found.get(name, 0)} {said}" for name, said in zip(SEVERITIES, SAID, strict=True))
     return (
         f"Statements found wanting: {each}; beside them {int(slips.sum())} that were registered because they fail"

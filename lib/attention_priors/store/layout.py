@@ -19,7 +19,8 @@ from .notebooks import NOTEBOOKS, file_name
 ROOT = Path(__file__).resolve().parents[3]
 APART = "smoke"  # the profile whose numbers mean nothing
 THEORY = "theory"  # stands for a profile where none matters
-DEFAULT = "cpu"  # the profile that theory's links lead to
+DEFAULT = "cpu"  # the profile whose models ship
+LINKED = "full"  # the profile that theory's links lead to: README has its numbers
 
 
 @dataclass(frozen=True)
@@ -83,10 +84,10 @@ class Layout:
     def links(self, here: str) -> dict[str, str]:
         """File name of every source -> its executed copy, seen from that of `here`.
 
-        Theory is the same under every profile, and so are its links: they lead to the DEFAULT one's copies.
+        Theory is the same under every profile, and so are its links: they lead to the copies of LINKED.
         """
         fixed = self.profile != APART and self.label(here) == THEORY
-        target, start = Layout(self.results, DEFAULT) if fixed else self, self.copy(here).parent
+        target, start = Layout(self.results, LINKED) if fixed else self, self.copy(here).parent
         return {file_name(name): Path(os.path.relpath(target.copy(name), start)).as_posix() for name in NOTEBOOKS}
 
     def run(self, name: str, key: str) -> Path:

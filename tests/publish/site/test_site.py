@@ -81,7 +81,7 @@ def test_the_first_page_takes_the_findings_of_the_largest_profile(results):
     first_, rest = all_.findings[: len(full)], all_.findings[len(full) :]
     assert first_.drop(columns="profile").equals(full) and set(rest["profile"]) <= {"cpu"}
     assert set(rest["figure"]) == set(cpu["figure"]) - set(full["figure"])
-    assert places.figure("full", "encodings_accuracy") in {target for *_, target in first.findings(all_)}
+    assert places.figure("full", "encodings_far") in {target for *_, target in first.findings(all_)}
 
 
 def text(path):

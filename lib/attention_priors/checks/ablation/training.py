@@ -14,7 +14,7 @@ import pandas as pd
 from attention_priors.checks.ablation.study import TRAINING, asked, study
 from attention_priors.checks.measured import measuring
 from attention_priors.checks.passkey.runs import HIGH, LONG, MARGIN, PERFECT, RECIPE, Runs
-from attention_priors.claims.finding import Estimate, Finding, Frames, largest, smallest, unknown
+from attention_priors.claims.finding import LEVEL, Estimate, Finding, Frames, largest, smallest, unknown
 from attention_priors.claims.law import claim, claims
 
 ONE, TWO, FOUR = (f"bam-ssmax-{multiple}T" for multiple in (1, 2, 4))
@@ -107,6 +107,13 @@ def restored(data: Runs, names: list[str]) -> Estimate:
     return smallest({name: data.at(name, data.beyond(name)) for name in extended(names)})
 
 
+def unharmed(frames: Frames) -> str:
+    """Why an extension restores nothing: without it every size has what is asked of it."""
+    data, names = study(frames[TRAINING], "size"), sizes(frames[TRAINING])
+    low, _ = smallest({name: data.at(name, data.beyond(name)) for name in names}).interval(LEVEL)
+    return f"before the extension every size has {HIGH} already" if low >= HIGH else ""
+
+
 def profits(data: Runs, names: list[str]) -> Estimate:
     """The smallest lead of the largest model's gain over that of another size."""
     *others, large = names
@@ -188,6 +195,7 @@ CHECKS = claims(
             ">=",
             HIGH,
             ours=True,
+            beyond=unharmed,
         ),
         of_size("The largest gains most, in mean accuracy from 2T on", of_sizes(profits), margin=MARGIN),
     ),

@@ -100,10 +100,13 @@ def longest(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def throughput(frame: pd.DataFrame) -> Estimate:
-    """Bases per second of Goat over those of RoPE at the longest length, the geometric mean over rounds."""
-    times = np.log(longest(frame).pivot(index="round", columns="way", values="milliseconds"))
-    ratios = (times["rope"] - times["goat"]).to_numpy()
-    note = f"{len(ratios)} rounds at {int(longest(frame)['length'].iloc[0]):,} bases"
+    """Bases per second of Goat over those of RoPE at the training length, the shortest: geometric mean over rounds."""
+    times = np.log(frame.pivot(index=["length", "round"], columns="way", values="milliseconds"))
+    ratios = times["rope"] - times["goat"]
+    means = np.exp(ratios.groupby("length").mean())
+    trained, farthest = means.index.min(), means.index.max()
+    ratios = ratios[trained].to_numpy()
+    note = f"{len(ratios)} rounds at {trained:,} bases; {means[farthest]:.2f} at {farthest:,}"
 
     def interval(level: float) -> tuple[float, float]:
         low, high = evaluation.seed_interval(ratios, level)
@@ -136,31 +139,37 @@ LOWER = measuring(LOSSES)(
     "The loss on unseen DNA is lower: bits per base of RoPE less those of Goat", fewer_bits, margin=BITS
 )
 SPEED = of_cost(
-    "The throughput is the same: Goat's over RoPE's, with the same kernel", throughput, ">=", KEEPS, ours=True
+    "The throughput is the same: Goat's over RoPE's, with the same kernel, at the training length",
+    throughput,
+    ">=",
+    KEEPS,
+    ours=True,
+    beyond="the paper timed a GPU, these are times of a CPU",
 )
-
+AS_THEIRS = of_cost(
+    "Peak memory goes down as the authors' benchmark reads it, RoPE with an unfused kernel: Goat's over RoPE's "
+    "(bytes of tensors, on a CPU)",
+    memory("goat", "rope, math"),
+    "<=",
+    SAVES,
+    ours=True,
+)
+ONE_KERNEL = of_cost(
+    "It is the prior that lowers it: the same with one kernel for both",
+    memory("goat", "rope"),
+    "<=",
+    SAVES,
+    ours=True,
+    decides=False,
+)
 
 CHECKS = claims(
     claim(
         "GOAT-F4",
         LOWER,
         SPEED,
-        of_cost(
-            "Peak memory goes down as the authors' benchmark reads it, RoPE with an unfused kernel: Goat's over RoPE's "
-            "(bytes of tensors, on a CPU)",
-            memory("goat", "rope, math"),
-            "<=",
-            SAVES,
-            ours=True,
-        ),
-        of_cost(
-            "It is the prior that lowers it: the same with one kernel for both",
-            memory("goat", "rope"),
-            "<=",
-            SAVES,
-            ours=True,
-            decides=False,
-        ),
+        AS_THEIRS,
+        ONE_KERNEL,
         Finding(
             "What it writes has the G and C of the genome more nearly: r of Goat less r of RoPE",
             closer_content,
@@ -186,15 +195,16 @@ CHECKS = claims(
             LINEAR,
             ours=True,
         ),
+        AS_THEIRS,
+        ONE_KERNEL,
         of_cost(
             "It takes less memory than the same prior as a stored bias",
             memory("goat", "goat, stored bias"),
             "<=",
             SAVES,
             ours=True,
+            decides=False,
         ),
-        missing="memory against the baselines, which the paper's figure has (GOAT-F4: none is saved with one kernel "
-        "for both)",
         recipe="random",
     ),
 )

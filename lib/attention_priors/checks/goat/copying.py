@@ -13,7 +13,10 @@ import pandas as pd
 import torch
 
 from attention_priors.attention import attention
+from attention_priors.checks.goat.retrieval import FAR as TIMES
+from attention_priors.checks.goat.retrieval import PAPER, digits
 from attention_priors.checks.measured import measuring
+from attention_priors.checks.passkey.runs import MARGIN
 from attention_priors.claims.finding import ANY, SHARE, Estimate, mean, unknown
 from attention_priors.claims.law import Law, Reading, claim, claims, grid
 from attention_priors.positions.priors import Product
@@ -21,7 +24,7 @@ from attention_priors.positions.spectral import Fourier, Sink, geometric
 from attention_priors.tasks.copying import NEAR
 
 JUDGED = "copying_judged"
-GOAT = "goat-eight"
+GOAT, ALONE = "goat-eight", "goat-no-sink"
 MOST = 0.8  # of a query's mass
 RECIPE = "copying"
 KEYS = 16
@@ -106,7 +109,13 @@ CHECKS = claims(
             "<=",
             NEAR,
         ),
-        missing="passkeys, of which the form with u keeps fewer than the form without it",
+        digits(
+            f"On passkeys u costs no reach: waves alone are at most {MARGIN} ahead (digits, mean from 2T to {TIMES}T)",
+            lambda data: data.lead(ALONE, PAPER, data.past(ALONE, PAPER)),
+            "<=",
+            MARGIN,
+            ours=True,
+        ),
         recipe=RECIPE,
         practice="The line that u and κ can trade extrapolates; the network is asked at inputs that training never had "
         "as soon as j/L passes 1 under a fixed L.",
@@ -133,7 +142,7 @@ CHECKS = claims(
         Reading(
             "Length 2048, 4.0e9 tokens in batches of 32, AdamW (.9, .95, 1e-8), decay .1, 2000 steps of warm-up, "
             "1e-4 to 3e-5 along a cosine, clipping at 1, bf16",
-            "recipe",
+            r"Peak $1\times 10^{-4}$",
             "App. G, Table 1",
         ),
         practice="By section 4 a relative rank R and a key bias take 2R + 2 coordinates, 6 for R = 2; what "

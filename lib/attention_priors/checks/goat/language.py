@@ -4,9 +4,8 @@ Goat is the paper's form, with u of j over the current length. All losses are of
 compared within seeds. The paper's 1.55 points of perplexity are those of another model on another text: here the
 sign counts.
 
-App. E.3: does a rotation of the content add nothing once the prior is learned? On addresses ("which symbol stood k from
-the end?") learning the task is what is compared, so that no gate is asked of Goat; if neither form learns it, nothing
-is decided. Passkeys and text have their usual gates.
+App. E.3: does a rotation of the content add nothing where the prior is expressive enough? On passkeys and text, with
+their usual gates. On addresses ("which symbol stood k from the end?") no prior is: they are shown, and decide nothing.
 """
 
 from __future__ import annotations
@@ -76,7 +75,8 @@ def addresses(times: int) -> Finding:
         return replace(found, note=f"not asked at {times}T" if math.isnan(found.value) else "")
 
     where = "at T" if times == 1 else f"in texts of {times}T"
-    return measuring(TOTALS)(f"The rotation adds nothing where a query names an offset, {where}", estimate, "<=", 0.0)
+    text = f"Nor where a query names an offset (our task: no prior over positions expresses it), {where}"
+    return measuring(TOTALS)(text, estimate, "<=", 0.0, decides=False)
 
 
 def passkeys(data: Spans) -> Estimate:
@@ -114,16 +114,16 @@ CHECKS = claims(
     ),
     claim(
         "GOAT-E.3",
-        addresses(1),
-        addresses(4),
         measuring(COUNTS, read=spans)(
-            f"Nor on passkeys: no more than {MARGIN} ahead (digits, mean over T and from 2T to {FAR}T)",
+            f"A rotation adds nothing on passkeys: at most {MARGIN} ahead (digits, mean over T and from 2T to {FAR}T)",
             passkeys,
             "<=",
             MARGIN,
             ours=True,
         ),
         finding(f"Nor on text: a loss at T that is lower by at most {NATS} nats", text, "<=", NATS, ours=True),
+        addresses(1),
+        addresses(4),
         practice="A prior adds the same to every query. What a query names takes a rotation, or layers that pass "
         "places on.",
         recipe=runs.RECIPE,

@@ -743,10 +743,10 @@ CHECKS = claims(
     claim(
         "PC-C13",
         ahead(
-            "Without the middle tokens of layers 1 to 8 En.MC is higher than without eviction.",
+            "Without the middle tokens of layers 1 to 8 En.MC is higher than without eviction (80 against 77 of 229).",
             pairs(6, [MIDDLE_1], [WHOLE], ["En.MC"]),
         ),
-        ahead("Without those of layers 24 to 31 it is lower.", pairs(6, [WHOLE], [MIDDLE_24], ["En.MC"])),
+        ahead("Without those of layers 24 to 31 it is lower (69).", pairs(6, [WHOLE], [MIDDLE_24], ["En.MC"])),
         ahead(
             "No other eviction of one kind raises it so much as the first,",
             pairs(6, [MIDDLE_1], [n for n in EVICTIONS if n != MIDDLE_1], ["En.MC"]),
@@ -882,19 +882,22 @@ CHECKS = claims(
     ),
     claim(
         "PC-C16",
-        *(
-            Law(
-                f"Tuned, {name}'s average is .32 above the method's.",
-                0.32,
-                lead,
-                [{"rival": rival, "best": best(rival), "own": best("ParallelComp")}],
-                wrong=wrong,
-                tolerance=HALF_UNIT,
-                place="App. D.2, Table 12",
-                quote="even after carefully tuning the hyperparameters of both models, their average performance only "
-                "surpasses that of our ParallelComp by 0.32%",
-            )
-            for rival, name, wrong in (("APE", "APE", 0.23), ("StarAttn", "StarAttention", 5.43))
+        Law(
+            "The better of the two, tuned, is .32 points above the method.",
+            0.32,
+            lead,
+            [{"best": max(best("APE"), best("StarAttn")), "own": best("ParallelComp")}],
+            wrong=0.23,
+            tolerance=HALF_UNIT,
+        ),
+        Law(
+            "So is the other, StarAttention.",
+            0.32,
+            lead,
+            [{"best": best("StarAttn"), "own": best("ParallelComp")}],
+            wrong=5.43,
+            tolerance=HALF_UNIT,
+            ours=True,
         ),
         corrected=told(
             "APE at 0.8 and 0.8 is .32 points above the method (38.47 against 38.15), StarAttention 5.43 below.",
@@ -904,7 +907,6 @@ CHECKS = claims(
         ),
         practice="A tuned baseline wins, by points and not by percent; and it reads the full context, which is "
         "another budget than 24K of cache.",
-        severity="editorial",
     ),
     claim(
         "PC-C17",

@@ -73,16 +73,15 @@ def ssmax_share(size: str) -> float:
     return float(len(frame) * (effect / 2) ** 2 / total) if total else 0.0
 
 
-PLAIN = ("sinusoidal", "rope", "alibi", "nope", "bam")
-
-
-def ssmax_moves(size: str, encoding: str) -> float:
-    """How far SSMax moves a mean of Table 6, in units of the summed standard deviations, at the rounding against it."""
-    frame = table("bam", 6)
-    rows = frame[frame.model == size].set_index("encoding")
-    plain, scaled = rows.loc[encoding], rows.loc[f"{encoding}-ssmax"]
-    moved = abs(scaled.milliseconds - plain.milliseconds)
-    return float(moved / (plain.deviation + scaled.deviation))
+def moved_by_ssmax(size: str, runs: int = 100) -> str:
+    """The encodings whose mean time SSMax changes: Holm's procedure on Welch's p-values of the five pairs at a size."""
+    pairs = {
+        pair["fast"].encoding.removesuffix("-ssmax"): pair["p"]
+        for pair in time_pairs(size, runs).to_dict("records")
+        if len({pair[side].encoding.removesuffix("-ssmax") for side in ("fast", "slow")}) == 1
+    }
+    corrected = dict(zip(pairs, holm(list(pairs.values())), strict=True))
+    return ", ".join(sorted(name for name, p in corrected.items() if p <= 0.05)) or "none"
 
 
 CHECKS = claims(
@@ -166,17 +165,24 @@ CHECKS = claims(
     claim(
         "BAM-C27",
         Law(
-            "In the bigger models, 1.1B and 8B, SSMax moves no encoding's mean time by more than the two standard "
-            "deviations together.",
-            1.0,
-            ssmax_moves,
-            grid(size=("1.1B", "8B"), encoding=PLAIN),
-            relation=">=",
-            wrong=0.3,
+            "In the bigger models, 1.1B and 8B, SSMax changes no encoding's mean time (Welch on 100 runs a row, Holm, "
+            "5 %).",
+            "none",
+            moved_by_ssmax,
+            grid(size=("1.1B", "8B")),
+            wrong="nope",
             quote="This is imperceptible in bigger models, since the only impact of Scalable Softmax appears to be "
             "in the standard deviation",
             place="App. F.7, Table 6",
         ),
+        corrected=told(
+            "Within two standard deviations together all means stay; those of Sinusoidal, RoPE (0.5 and 0.4 ms) and "
+            "NoPE (4.4 ms) differ at 1.1B, that of BAM (-1.9 ms) at 8B.",
+            moved_by_ssmax,
+            {"1.1B": "nope, rope, sinusoidal", "8B": "bam"},
+            wrong={"8B": "none"},
+        ),
         practice="NoPE's mean rises by 18 % at 1.1B (24.2 to 28.6 ms), with a standard deviation of 6.1.",
+        severity="editorial",
     ),
 )

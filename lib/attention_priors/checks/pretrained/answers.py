@@ -314,7 +314,7 @@ def told(frame: pd.DataFrame) -> str:
     lines = [
         f"**{who(frame)}.** At {longest:,} tokens the model as it is "
         f"loses {at['as-is']:.2f} nats; least is lost by *{label(best)}*, {at[best]:.2f}"
-        + "".join(f", not for certain less than by *{label(way)}*, {at[way]:.2f}" for way in close)
+        + ("; not certainly more by " + ", ".join(f"*{label(way)}* {at[way]:.2f}" for way in close)) * bool(close)
         + "."
     ]
     against = "against the model as it is on the same tokens"

@@ -5,18 +5,20 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.collections import QuadMesh
 from matplotlib.lines import Line2D
 
 from ...experiments.arms import OWN
 from ...experiments.benchmark import MULTIPLES
+from ...experiments.findings import GOOD, Far, far, standing
 from ...experiments.gate import POOLED
 from ...positions.encodings import encoding
-from .. import heat_maps, style
+from .. import forest, heat_maps, lines, style
 from ..language.by_length import MISSED
 from ..methods import label
 from ..spec import Figure, FigureSpec, Frame, TableSpec, rivals
-from ..words import CHANCE, HULL, REACH, bounded, extremes, prompts, times, trained_on
+from ..words import CHANCE, HULL, REACH, bounded, extremes, prompts, times, tokens, trained_on
 
 # How position enters an encoding, as colour and marker, and the map of encodings by lengths that shows it
 NARROW = 12  # columns; with more, their names are turned
@@ -69,8 +71,7 @@ def draw_map(
     ax.invert_yaxis()
     ax.set_xlabel(f"context length (tokens) and its multiple of the training length ({trained})")
     drawn = [look for family, look in FAMILIES.items() if family in set(families[list(names)])]
-    handles = [Line2D([], [], linestyle="", marker=m, color=c, label=family) for family, c, m in drawn]
-    ax.figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), handletextpad=0.2)
+    _name_families(ax.figure, drawn, len(drawn))
     return mesh
 
 
@@ -113,9 +114,16 @@ def draw_accuracy(frame: Frame) -> Figure:
         name: f"{label(name)}{' *' if encoding(name).trained_as else ''}{MISSED if name in gone else ''}"
         for name in names
     }
-    mesh = draw_map(frame, "mean", labels, states, _written, lambda value: value <= 0.5, **heat_maps.SHARES)
+    mesh = draw_map(_pooled(frame), "mean", labels, states, _written, lambda value: value <= 0.5, **heat_maps.SHARES)
     heat_maps.color_bar(mesh, mesh.axes, ticks=[0, 0.5, 1], aspect=40, pad=0.02, label="share of passkeys retrieved")
     return mesh.figure
+
+
+def _pooled(frame: Frame) -> Frame:
+    """The lengths up to the training length as one, the worst of them."""
+    near = frame["length"] <= frame["trained"]
+    worst = frame[near].sort_values("mean", kind="stable").drop_duplicates("encoding")
+    return pd.concat([worst.assign(length=worst["trained"]), frame[~near]])
 
 
 def _written(share: float) -> str:
@@ -130,9 +138,10 @@ def caption_accuracy(frame: Frame) -> str:
     return (
         f"One benchmark for {count} encodings and extensions: share of passkeys retrieved, mean of "
         f"{extremes(frame['seeds'])} seeds, trained on {trained} tokens by one recipe, ordered by the mean from "
-        f"{lengths[0]:,} to {lengths[-1]:,} tokens. {prompts(frame)}. 1.00 and 0.00 are not written. *: evaluated on "
-        f"another row's weights (RoPE's).{MISSED}: retrieves less than {POOLED:g} up to {trained} tokens. Dot: no seed "
-        f"is asked any more, after too many lengths in a row without a hit;{empty} n/a: the encoding ends before. "
+        f"{lengths[0]:,} to {lengths[-1]:,} tokens; first column: the worst length up to {trained}. {prompts(frame)}. "
+        f"1.00 and 0.00 are not written. *: evaluated on another row's weights (RoPE's).{MISSED}: retrieves less than "
+        f"{POOLED:g} up to {trained} tokens. Dot: no seed is asked any more, after too many lengths in a row without "
+        f"a hit;{empty} n/a: the encoding ends before. "
         f"Intervals are in the table; half of the cells' are wider than {wide.median():.2f}. Chance is {CHANCE}."
     )
 
@@ -145,6 +154,59 @@ ACCURACY = FigureSpec(
     claims=("X-11",),
     alt="Heat map with a row for each encoding and a column for each context length, cells with the share of passkeys "
     "retrieved; a marker at each row tells how position enters.",
+)
+
+
+# Passkeys far beyond the training length, with intervals
+def unscaled(found: Far) -> list[str]:
+    """The encodings without SSMax, the best first."""
+    return [name for name in found.means.index if not encoding(name).ssmax]
+
+
+def draw_far(frame: Frame) -> Figure:
+    rivals(frame, "encoding", "encodings_far")
+    found, title = far(frame), f"at {tokens(far(frame).length, trained_on(frame))}"
+    rows = [
+        forest.Row(
+            label(name),
+            {title: forest.Cell(found.hits[name] / found.samples, found.means[name], *found.bounds(name))},
+            *FAMILIES[encoding(name).family][1:],
+        )
+        for name in unscaled(found)
+    ]
+    fig, (ax,) = forest.draw(rows, [title], "share of passkeys retrieved", width=style.MIDDLE)
+    lines.place(ax, GOOD)
+    families = {encoding(name).family for name in unscaled(found)}
+    _name_families(fig, [look for family, look in FAMILIES.items() if family in families], 2)
+    return fig
+
+
+def _name_families(fig: Figure, drawn: list[tuple[str, str, str]], ncols: int) -> None:
+    """A legend of the rows' markers."""
+    handles = [Line2D([], [], linestyle="", marker=m, color=c, label=family) for family, c, m in drawn]
+    fig.legend(handles=handles, loc="outside upper center", ncols=ncols, handletextpad=0.2)
+
+
+def caption_far(frame: Frame) -> str:
+    found = far(frame)
+    names, trained = unscaled(found), trained_on(frame)
+    reach, fewer, undecided = standing(found.means[names], {name: found.bounds(name) for name in names})
+    return (
+        f"Passkeys at {tokens(found.length, trained)} of the {len(names)} encodings without SSMax that learned the "
+        f"task at up to {trained} tokens: mean over the seeds that did, its 95 % interval over prompts and seeds, and "
+        f"the seeds above it. Dotted, {GOOD:g}: {len(reach)} have their whole interval from there on, {len(fewer)} "
+        "below, "
+        f"{len(undecided)} are undecided. {found.samples} prompts a seed; one that was not asked counts as 0."
+    )
+
+
+FAR_FIGURE = FigureSpec(
+    "encodings_counts",
+    draw_far,
+    caption_far,
+    notebook="passkeys",
+    alt="A row for each encoding: the share of passkeys retrieved far beyond the training length, with its interval "
+    "and seeds, beside a line at 0.8.",
 )
 
 

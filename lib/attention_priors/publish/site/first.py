@@ -48,9 +48,9 @@ def decided(committed: Committed) -> str:
     holds = len(sample) - breaks - repair - editorial
     slips = sum(committed.claims[name].slip and each.verdict in WANTING for name, each in exact.items())
     return (
-        f"Of {len(sample)} statements of the documents that arithmetic decides, {holds} hold as they are printed, "
-        f"{editorial} have an editorial slip, {repair} need a repair and {breaks} cannot be kept; {slips} more were "
-        "registered because they contradict themselves or each other"
+        f"Of {len(sample)} claims of the documents that arithmetic decides, {holds} hold as they are printed, "
+        f"{editorial} have an editorial slip, {repair} need a repair and {breaks} break a result; {slips} more were "
+        "registered because they fail"
     )
 
 
@@ -79,11 +79,12 @@ def page(committed: Committed, pages: frozenset[str]) -> str:
     ]
     parts = [
         f"{ALONE}# Attention Priors",
-        "How does attention know position? Five documents claim answers. Here their theorems are derived numerically, "
+        "How does attention know position? Five documents claim answers. Here their theorems are derived and checked, "
         "their encodings are trained side by side at one small size, and each claim gets a verdict that is computed, "
         "never typed in.",
-        f"## What was found\n\n*Small models of profile `{committed.largest}`, trained at up to T tokens; 95 % "
-        "intervals in brackets.*",
+        f"## What was found\n\n*Small models (profile `{committed.largest}`), trained on up to T = 128 tokens, unless "
+        "another is named. A passkey is five digits hidden in filler; SSMax scales logits by the logarithm of the "
+        "length; 95 % intervals in brackets.*",
         raw(f'<ol class="findings">{"".join(items)}</ol>'),
     ]
     shown = committed.figures.get((committed.largest, SHOWN))
