@@ -50,7 +50,7 @@ def test_a_profile_without_the_needle_says_so_and_other_needles_are_no_passkeys(
 def test_where_nobody_learns_the_offsets_nothing_is_decided():
     rows = frame("goat_offset_totals")
     none = frames("GOAT-E.3", goat_offset_totals=rows.assign(correct=rows["samples"] // 10))
-    assert (outcomes("GOAT-E.3", none)[0], notes("GOAT-E.3", none)[0]) == ("undecided", "no run learned the task")
+    assert outcomes("GOAT-E.3", none)[2] == "undecided" and "no run learned the task" in notes("GOAT-E.3", none)[2]
 
 
 def test_digits_are_counted_in_prompts():
