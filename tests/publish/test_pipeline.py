@@ -320,7 +320,7 @@ def test_executed_copies_lead_to_each_other_and_theory_s_alike_under_every_profi
     assert full.links("passkeys")["11_needles.ipynb"] == "needles.ipynb"
     assert full.links("passkeys")["06_longer_rotations.ipynb"] == "../../theory/notebooks/longer_rotations.ipynb"
     assert full.links("longer_rotations") == cpu.links("longer_rotations")
-    assert full.links("longer_rotations")["10_passkeys.ipynb"] == "../../cpu/notebooks/passkeys.ipynb"
+    assert full.links("longer_rotations")["10_passkeys.ipynb"] == "../../full/notebooks/passkeys.ipynb"
     assert (
         Layout(Path("results"), "smoke").links("field_guide")["10_passkeys.ipynb"] == "../../notebooks/passkeys.ipynb"
     )

@@ -8,9 +8,16 @@ import os
 from typing import Any
 
 import torch
-import triton
-import triton.language as tl
 from torch import Tensor
+
+try:
+    import triton
+except ImportError:
+    raise ValueError(
+        "backend 'triton' needs the package triton, which is not installed: pip install triton==3.9.0 (Linux), or use "
+        "backend='sdpa'"
+    ) from None
+import triton.language as tl
 from triton import knobs
 from triton.compiler import CompiledKernel
 from triton.runtime import driver

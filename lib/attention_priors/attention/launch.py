@@ -10,14 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-try:
-    import triton  # noqa: F401
-except ImportError:
-    raise ValueError(
-        "backend 'triton' needs the package triton, which is not installed: pip install triton==3.9.0 (Linux), or use "
-        "backend='sdpa'"
-    ) from None
-
 from . import tiles
 from .kernels import BACK, FRONT, INTERPRETED, start
 from .kernels_backward import backward_keys, backward_queries

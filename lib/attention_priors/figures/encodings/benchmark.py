@@ -138,7 +138,7 @@ def caption_accuracy(frame: Frame) -> str:
     return (
         f"One benchmark for {count} encodings and extensions: share of passkeys retrieved, mean of "
         f"{extremes(frame['seeds'])} seeds, trained on {trained} tokens by one recipe, ordered by the mean from "
-        f"{lengths[0]:,} to {lengths[-1]:,} tokens; first column: the worst length up to {trained}. {prompts(frame)}. "
+        f"{lengths[0]:,} to {lengths[-1]:,} tokens. First column: the worst length up to {trained}. {prompts(frame)}. "
         f"1.00 and 0.00 are not written. *: evaluated on another row's weights (RoPE's).{MISSED}: retrieves less than "
         f"{POOLED:g} up to {trained} tokens. Dot: no seed is asked any more, after too many lengths in a row without "
         f"a hit;{empty} n/a: the encoding ends before. "
@@ -193,7 +193,7 @@ def caption_far(frame: Frame) -> str:
     reach, fewer, undecided = standing(found.means[names], {name: found.bounds(name) for name in names})
     return (
         f"Passkeys at {tokens(found.length, trained)} of the {len(names)} encodings without SSMax that learned the "
-        f"task at up to {trained} tokens: mean over the seeds that did, its 95 % interval over prompts and seeds, and "
+        f"task at up to {trained} tokens. Mean over the seeds that did, its 95 % interval over prompts and seeds, and "
         f"the seeds above it. Dotted, {GOOD:g}: {len(reach)} have their whole interval from there on, {len(fewer)} "
         "below, "
         f"{len(undecided)} are undecided. {found.samples} prompts a seed; one that was not asked counts as 0."
