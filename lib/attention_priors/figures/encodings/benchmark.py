@@ -17,7 +17,7 @@ from ...positions.encodings import encoding
 from .. import forest, heat_maps, lines, style
 from ..language.by_length import MISSED
 from ..methods import label
-from ..spec import Figure, FigureSpec, Frame, TableSpec, rivals
+from ..spec import Figure, FigureSpec, Frame, NotCompared, TableSpec, rivals
 from ..words import CHANCE, HULL, REACH, bounded, extremes, prompts, times, tokens, trained_on
 
 # How position enters an encoding, as colour and marker, and the map of encodings by lengths that shows it
@@ -165,7 +165,10 @@ def unscaled(found: Far) -> list[str]:
 
 def draw_far(frame: Frame) -> Figure:
     rivals(frame, "encoding", "encodings_far")
-    found, title = far(frame), f"at {tokens(far(frame).length, trained_on(frame))}"
+    found = far(frame)
+    if not unscaled(found):
+        raise NotCompared("encodings_far: no encoding passed its gate under this profile")
+    title = f"at {tokens(found.length, trained_on(frame))}"
     rows = [
         forest.Row(
             label(name),
