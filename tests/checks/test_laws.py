@@ -299,6 +299,9 @@ def test_rounding_is_no_failure_and_a_stated_tolerance_is_meant():
     assert not law(lambda n: float(n * n), relation="<", **near).judge().holds, "equality is no rounding"
     assert not law(lambda n: 100_001, truth=lambda n: 100_000).judge().holds, "whole numbers are exact"
     assert not law(lambda n: np.array([1.0, 2.001]), truth=lambda n: np.array([1.0, 2.0])).judge().holds
+    small = {"truth": lambda n: np.array([1.0, 1e-6]), "relation": "<="}  # beside a large entry, yet an entry
+    assert law(lambda n: np.array([1.00009, 1e-6]), **small).judge().holds
+    assert not law(lambda n: np.array([1.0, 2e-6]), **small).judge().holds
     assert law(0.0, truth=lambda n: 0.0).judge().holds and not law(0.0, truth=lambda n: 1e-6).judge().holds
 
 
