@@ -82,8 +82,8 @@ def page(committed: Committed, pages: frozenset[str]) -> str:
         "How does attention know position? Five documents claim answers. Here their theorems are derived and checked, "
         "their encodings are trained side by side at one small size, and each claim gets a verdict that is computed, "
         "never typed in.",
-        f"## What was found\n\n*Small models (profile `{committed.largest}`), trained on up to T tokens (128 in `full`), "
-        "unless another is named. A passkey is five digits hidden in filler; SSMax scales logits by the logarithm of "
+        f"## What was found\n\n*Small models (profile `{committed.largest}`), trained on up to T tokens (128 in `full`)"
+        ", unless another is named. A passkey is five digits hidden in filler; SSMax scales logits by the logarithm of "
         "the length; 95 % intervals in brackets.*",
         raw(f'<ol class="findings">{"".join(items)}</ol>'),
     ]
