@@ -57,9 +57,9 @@ def test_every_row_of_a_check_stands_in_the_executed_notebook(folder, notebook, 
 
 EMPIRICAL = [name for name, check in CHECKS.items() if check.metrics]
 # By claim the sentences that no model decides: counts of prompts, of windows, of heads that exist, times of a machine.
-WITHOUT_SEEDS = {"BAM-D8": (0,), "GOAT-F4": (1, 2, 3), "GOAT-C-8": (1,), "PC-CQ1": (1,), "PC-F3": (0,), "X-11": (0,),
+WITHOUT_SEEDS = {"BAM-D8": (0,), "GOAT-F4": (2, 3, 4), "GOAT-C-8": (2,), "PC-CQ1": (1,), "PC-F3": (0,), "X-11": (0,),
                  "X-36": range(5)}  # fmt: skip
-UNGATED = {"BAM-D8": (0, 2), "GOAT-F4": (1, 2, 3), "GOAT-C-8": (1,), "OPG-19": (2,), "X-11": (0,), "X-27": (2,),
+UNGATED = {"BAM-D8": (0, 2), "GOAT-F4": (2, 3, 4), "GOAT-C-8": (2,), "OPG-19": (2,), "X-11": (0,), "X-27": (2,),
            "X-36": (4,)}  # fmt: skip
 HITS = ("correct", "right", "digits", "early_digits")
 GATES = ("passed", "copied")

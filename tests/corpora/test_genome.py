@@ -208,8 +208,10 @@ def test_windows_do_not_overlap_and_keep_to_their_stretch():
 
 @pytest.mark.parametrize("chunk", [2**20, 50])
 @pytest.mark.parametrize("strand", [lambda run: run, reverse_complement])
-@pytest.mark.parametrize(("length", "shared"), [(31, False), (32, True)])
-def test_a_window_that_shares_a_run_with_training_is_found(chunk, strand, length, shared, monkeypatch):
+@pytest.mark.parametrize(
+    ("run", "length", "shared"), [(32, 31, False), (32, 32, True), (20, 19, False), (20, 20, True)]
+)
+def test_a_window_that_shares_a_run_with_training_is_found(chunk, strand, run, length, shared, monkeypatch):
     monkeypatch.setattr(genome, "CHUNK", chunk)
     bases = drawn(1000)
     new = drawn(1000, 1)
@@ -219,4 +221,4 @@ def test_a_window_that_shares_a_run_with_training_is_found(chunk, strand, length
     made = genome.assemble("mine", [("one", np.concatenate([bases, new]))])
     first = genome.starts(((1000, 1000),), 100)
     expected = [True, not shared, *[True] * 8]
-    assert genome.novel(made, first, 100, ((0, 1000),)).tolist() == expected
+    assert genome.novel(made, first, 100, ((0, 1000),), run).tolist() == expected

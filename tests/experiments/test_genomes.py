@@ -41,10 +41,10 @@ def test_a_run_depends_on_the_sum_of_the_bases():
     assert len(genomes.asked(PROFILE)) == len(SETTINGS.encodings) * len(SETTINGS.seeds)
 
 
-def test_too_few_new_windows_are_refused():
+def test_too_few_windows_to_continue_are_refused():
     few = SETTINGS.model_copy(update={"windows": 3, "texts": 4})
-    with pytest.raises(ValueError, match="validation windows are new, but 4 texts are to be continued"):
-        genomes.windows(few)
+    with pytest.raises(ValueError, match="share no run of 32 bases with the training part, but 4 texts are to be cont"):
+        genomes.continued(few)
 
 
 def test_bits_are_those_of_the_last_bases():

@@ -65,19 +65,31 @@ def test_a_sink_is_read_at_the_places_of_the_keys():
     assert (table[:, -1] > table[:, 0]).all()
 
 
+NAMES = ("alibi", "bam", "bam-ssmax", "bam-bounded", "bam-laplace", "nope", "t5", "sandwich")  # of five families
+
+
 def test_the_correlation_is_over_encodings_that_passed():
     accuracy = [0.1, 0.2, 0.15, 0.4, 0.5, 0.45, 0.8, 0.9]
-    rows = [
-        (name, seed, x, y, True) for name, x, y in zip("abcdefgh", range(8), accuracy, strict=True) for seed in range(3)
-    ]
-    frame = pd.DataFrame([*rows, ("z", 0, 99, 0.0, False)], columns=["encoding", "seed", "far", "accuracy", "passed"])
+    rows = [(name, seed, x, y, True) for name, x, y in zip(NAMES, range(8), accuracy, strict=True) for seed in range(3)]
+    frame = pd.DataFrame(
+        [*rows, ("fire", 0, 99, 0.0, False)], columns=["encoding", "seed", "far", "accuracy", "passed"]
+    )
     found = tails.correlation(frame, "far")
     assert found.n == 8 and found.rho == pytest.approx(1 - 6 * 4 / (8 * 63)) and found.p < 0.01
     shown = tails.correlations(frame.assign(near=1.0, both=frame["far"]))
-    assert shown["quantity"].tolist() == 2 * list(tails.QUANTITIES.values()) and shown["encodings"].eq(8).all()
+    assert shown["quantity"].tolist() == 3 * list(tails.QUANTITIES.values())
+    assert shown["n"].tolist() == [8, 8, 8, 8, 8, 8, 5, 5, 5]
     assert math.isnan(shown["Spearman's ρ with accuracy"][0]) and shown["Spearman's ρ with accuracy"][2] == found.rho
     without = tails.correlations(frame.assign(near=frame["far"].ge(3), both=frame["far"]))
-    assert without["encodings"].tolist() == [8, 8, 8, 5, 5, 5] and without["p"].isna().tolist()[3] is True
+    assert without["n"].tolist() == [8, 8, 8, 5, 5, 5, 5, 5, 5] and without["p"].isna().tolist()[3] is True
+
+
+def test_forms_of_one_encoding_are_one_family():
+    """By hand: BAM's three forms have the mean 1, so that the families' ranks agree."""
+    rows = [("bam", 0, 5.0, 0.9), ("bam-ssmax", 0, -3.0, 0.1), ("bam-bounded", 0, 1.0, 0.2)]
+    rows += [("alibi", 0, 2.0, 0.5), ("t5", 0, 3.0, 0.6), ("nope", 0, 0.0, 0.0)]
+    frame = pd.DataFrame(rows, columns=["encoding", "seed", "far", "accuracy"]).assign(passed=True)
+    assert tails.correlation(frame, "far", "family")[::4] == (1.0, 4) and tails.correlation(frame, "far").n == 6
 
 
 def test_a_row_for_each_seed_of_each_encoding_with_a_prior(tmp_path, monkeypatch):
@@ -107,7 +119,7 @@ def test_a_row_for_each_seed_of_each_encoding_with_a_prior(tmp_path, monkeypatch
 def test_the_hypothesis_of_near_mass_holds_or_not():
     frame = pd.DataFrame(
         {
-            "encoding": list("abcdefgh"),
+            "encoding": list(NAMES),
             "near": range(8),
             "far": [3, 1, 2, 0, 5, 4, 7, 6],
             "both": 0.0,

@@ -295,15 +295,15 @@ def words(bases: Codes, length: int = SHARED) -> np.ndarray:
 
 
 def novel(
-    genome: Genome, first: Int[np.ndarray, " windows"], length: int, ranges: Sequence[Range]
+    genome: Genome, first: Int[np.ndarray, " windows"], length: int, ranges: Sequence[Range], run: int = SHARED
 ) -> Bool[np.ndarray, " windows"]:
-    """Which windows of `length` bases share no run of SHARED bases with the ranges, on either strand."""
-    each = np.stack([words(genome.bases(int(start), length)) for start in first])
+    """Which windows of `length` bases share no run of `run` <= 32 bases with the ranges, on either strand."""
+    each = np.stack([words(genome.bases(int(start), length), run) for start in first])
     order = np.argsort(each, axis=None)
     known, hit = each.reshape(-1)[order], np.zeros(each.size, dtype=bool)
     for start, count in ranges:
-        for at, size in _pieces(start, count, overlap=SHARED - 1):
-            found = np.unique(words(genome.bases(at, size)))
+        for at, size in _pieces(start, count, overlap=run - 1):
+            found = np.unique(words(genome.bases(at, size), run))
             low, high = np.searchsorted(known, found, "left"), np.searchsorted(known, found, "right")
             for begin, end in zip(low[low < high], high[low < high], strict=True):
                 hit[order[begin:end]] = True

@@ -1,8 +1,8 @@
 """Language models of a genome: bits per base beside Markov chains, what they write, what attention costs.
 
-Models read windows of the validation part. The windows that share a run of 32 bases with the training part, on either
-strand, are marked: copies of training text reward memory, and only the others decide. A model that does not read those
-with fewer bits than a Markov chain of order GATE decides nothing.
+Models read windows of the validation part. Copies of training text reward memory: the windows that share no run of RUN
+bases with the training part, on either strand, are marked as new. A model that does not read those with fewer bits than
+a Markov chain of order GATE decides nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from .grid import Tables, gather_tables, per_run
 from .seeds import carry, over_seeds
 
 GATE = 3  # order of the Markov chain that a model has to beat
-NEW, ALL = "new", "all"  # windows that share no run with the training part; all windows
+RUN = 20  # bases: chance alone repeats a run this long in 3 of 10,000 windows
+NEW, ALL = "new", "all"  # windows that share no run of RUN bases with the training part; all windows
 FEW = 3  # completions of the paper's figure
 GENOMES = Question("genomes")
 
@@ -94,17 +95,22 @@ def asked(profile: Profile, _: Corpus | None = None) -> Asked:
 
 
 @lru_cache(maxsize=2)
-def windows(settings: Settings) -> tuple[np.ndarray, np.ndarray]:
-    """First bases of the validation windows, and which of them are new."""
+def windows(settings: Settings, run: int = RUN) -> tuple[np.ndarray, np.ndarray]:
+    """First bases of the validation windows, and which of them share no run of that many with the training part."""
     found, length = genome.find(settings.genome), settings.recipe.length + 1
     first = genome.starts(found.part("validation"), length, settings.windows)
-    new = genome.novel(found, first, length, found.part("train"))
-    if new.sum() < settings.texts:
+    return first, genome.novel(found, first, length, found.part("train"), run)
+
+
+def continued(settings: Settings) -> np.ndarray:
+    """First bases of the windows that models continue: evenly of those without a run of 32. ValueError for too few."""
+    first, apart = windows(settings, genome.SHARED)
+    if apart.sum() < settings.texts:
         raise ValueError(
-            f"{new.sum()} of {len(first)} validation windows are new, but {settings.texts} texts are to "
-            "be continued; ask for fewer, or for more windows"
+            f"{apart.sum()} of {len(first)} validation windows share no run of {genome.SHARED} bases with the training "
+            f"part, but {settings.texts} texts are to be continued; ask for fewer, or for more windows"
         )
-    return first, new
+    return first[apart][np.linspace(0, apart.sum() - 1, settings.texts).round().astype(int)]
 
 
 def text_of(settings: Settings, first: np.ndarray) -> Tensor:
@@ -137,19 +143,15 @@ def train_and_read(run_spec: RunSpec, runs: str, profile: Profile) -> Tables:
 
 
 def read(model: Transformer, settings: Settings) -> Tables:
-    """Bits per base of every window, and G and C of what is written after the beginnings of some new ones."""
-    first, new = windows(settings)
+    """Bits per base of every window, and G and C of what is written after the beginnings of some."""
+    first, _ = windows(settings)
     losses = bits(model, text_of(settings, first), settings.scored)
-    chosen = first[new][np.linspace(0, new.sum() - 1, settings.texts).round().astype(int)]
-    text, written_bases = text_of(settings, chosen), settings.piece * settings.pieces
+    text, written_bases = text_of(settings, continued(settings)), settings.piece * settings.pieces
     beginnings, rest = text[:, : settings.beginning], text[:, settings.beginning :][:, :written_bases]
     made = written(fixed(model, settings.recipe.length), beginnings, written_bases, 0)
     before = content(beginnings, settings.beginning)[:, 0]
     return {
-        "losses": [
-            {"window": int(at), "new": bool(own), "bits": value}
-            for at, own, value in zip(first, new, losses, strict=True)
-        ],
+        "losses": [{"window": int(at), "bits": value} for at, value in zip(first, losses, strict=True)],
         "texts": rows(content(made, settings.piece), content(rest, settings.piece), before),
     }
 
@@ -179,7 +181,8 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     chains = orders(settings)
     found = gather_tables(per_run(train_and_read, asked(profile), runs, profile), profile, "genomes")
     floor = float(chains.loc[(chains["windows"] == NEW) & (chains["order"] == GATE), "bits"].iloc[0])
-    losses = found["losses"]
+    losses, new = found["losses"], dict(zip(*windows(settings), strict=True))
+    losses = losses[["encoding", "seed", "bits", "window", "run"]].assign(new=losses["window"].map(new))
     passed = losses[losses["new"]].groupby(["encoding", "seed"])["bits"].mean() < floor
     models = pd.MultiIndex.from_frame(losses[["encoding", "seed"]])
     about = {"trained": settings.recipe.length}

@@ -169,21 +169,25 @@ def scale(growth: pd.DataFrame) -> Finding:
 
 
 def genomes(losses: pd.DataFrame) -> Finding:
-    """Bits a base on windows that nobody was trained on: the best encoding against RoPE, and whom it leads surely."""
-    own = losses[losses["new"].astype(bool) & losses["passed"].astype(bool)]
-    bits = own.groupby(["encoding", "seed"])["bits"].mean().unstack("seed")
-    means = bits.mean(axis=1).sort_values()
-    if len(means) < 2 or "rope" not in means:
+    """Bits a base of all validation windows and of the new ones: every encoding, and the gain of the best over RoPE."""
+    passed = losses[losses["passed"].astype(bool)]
+    parts = {"all validation windows": passed, "those new to the training text": passed[passed["new"].astype(bool)]}
+    bits = {part: own.groupby(["encoding", "seed"])["bits"].mean().unstack("seed") for part, own in parts.items()}
+    first = next(iter(bits.values()))
+    if len(first) < 2 or "rope" not in first.index:
         return Finding("Too few models passed the gate to compare encodings with RoPE.")
-    best, second = means.index[:2]
-    rival = second if best == "rope" else "rope"
-    gains = (bits.loc[rival] - bits.loc[best]).dropna()
-    others = "; ".join(f"{label(name)} {value:.3f}" for name, value in means.iloc[1:].items())
-    said = f"On new windows of the genome {label(best)} needs fewest bits a base, {means.iloc[0]:.3f}; {others}."
-    close = [name for name in means.index[1:] if seed_interval((bits.loc[name] - bits.loc[best]).dropna())[0] <= 0]
-    if close:
-        said += f" Over {joined([label(name) for name in close])} its lead is not certain."
-    return Finding(said, "", f"gain over {label(rival)} in bits a base", gains.mean(), *seed_interval(gains))
+    said, gains = [], {}
+    for part, each in bits.items():
+        means = each.mean(axis=1).sort_values()
+        best = means.index[0]
+        rival = means.index[1] if best == "rope" else "rope"
+        gains[part] = (each.loc[rival] - each.loc[best]).dropna(), label(rival)
+        others = "; ".join(f"{label(name)} {value:.3f}" for name, value in means.iloc[1:].items())
+        close = [name for name in means.index[1:] if seed_interval((each.loc[name] - each.loc[best]).dropna())[0] <= 0]
+        lead = f" (its lead over {joined([label(name) for name in close])} is not certain)" if close else ""
+        said.append(f"On {part} {label(best)} needs fewest bits a base, {means.iloc[0]:.3f}{lead}; {others}.")
+    gain, rival = gains["all validation windows"]
+    return Finding(" ".join(said), "", f"gain over {rival} on all, in bits a base", gain.mean(), *seed_interval(gain))
 
 
 def chunks(over: pd.DataFrame) -> Finding:

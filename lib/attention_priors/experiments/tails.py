@@ -88,10 +88,14 @@ def tails(profile: Profile, runs: Path, counts: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def correlation(frame: pd.DataFrame, quantity: str) -> Correlation:
-    """Spearman's correlation of one of QUANTITIES with accuracy over the encodings that passed, by permutation."""
+def correlation(frame: pd.DataFrame, quantity: str, by: str = "encoding") -> Correlation:
+    """Spearman's correlation of one of QUANTITIES with accuracy over the encodings that passed, by permutation.
+
+    `by` "family": over the means of families, since forms of one encoding are alike.
+    """
     passed = frame[frame["passed"].astype(bool)]
-    return spearman_permutation(passed, "encoding", quantity, "accuracy")
+    families = passed.assign(family=[encoding(name).base for name in passed["encoding"]])
+    return spearman_permutation(families, by, quantity, "accuracy")
 
 
 def staying(frame: pd.DataFrame) -> pd.DataFrame:
@@ -101,13 +105,18 @@ def staying(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def correlations(frame: pd.DataFrame) -> pd.DataFrame:
-    """`correlation` of every quantity, of all encodings and of `staying`: ρ, p by permutation, interval, number."""
+    """`correlation` of every quantity, of all encodings, of `staying` and of families: ρ, p, interval, number."""
+    over = {
+        "all encodings": (frame, "encoding"),
+        f"near mass above {APART:g}": (staying(frame), "encoding"),
+        "means of families": (frame, "family"),
+    }
     rows = [
-        {"over": over, "quantity": words, **correlation(own, name)._asdict()}
-        for over, own in (("all", frame), (f"near mass above {APART:g}", staying(frame)))
-        for name, words in QUANTITIES.items()
+        {"over": words, "quantity": quantity, **correlation(own, name, by)._asdict()}
+        for words, (own, by) in over.items()
+        for name, quantity in QUANTITIES.items()
     ]
-    return pd.DataFrame(rows).rename(columns={"rho": "Spearman's ρ with accuracy", "n": "encodings"})
+    return pd.DataFrame(rows).rename(columns={"rho": "Spearman's ρ with accuracy"})
 
 
 def near_mass_leads(frame: pd.DataFrame) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..experiments.genomes import ALL, FEW, GATE, NEW, correlations
+from ..experiments.genomes import ALL, FEW, GATE, NEW, RUN, correlations
 from . import forest, lines, panels, style
 from .curves import t_interval
 from .methods import label, look, numbered
@@ -25,12 +25,17 @@ def drawn(name: str) -> dict[str, Any]:
 
 
 # Bits per base of language models beside those of Markov chains
-TITLES = {NEW: "new to the training text", ALL: "all, repeats too"}
+TITLES = {ALL: "all validation windows", NEW: "new to the training text"}
 
 
 def models(frame: Frame) -> Frame:
     """The rows that are models."""
     return frame[frame["encoding"].notna()]
+
+
+def chained(frame: Frame) -> Frame:
+    """The rows that are Markov chains."""
+    return frame[frame["encoding"].isna()]
 
 
 def draw_bits(frame: Frame) -> Figure:
@@ -43,7 +48,7 @@ def draw_bits(frame: Frame) -> Figure:
         rows.append(forest.Row(seen["label"], cells, seen["color"], seen["marker"]))
     fig, axes = forest.draw(rows, list(TITLES.values()), "bits per base", width=style.MIDDLE, xlim=None)
     for ax, part in zip(axes, TITLES, strict=True):
-        chains = frame[frame["encoding"].isna() & (frame["windows"] == part)].set_index("order")["bits"]
+        chains = chained(frame[frame["windows"] == part]).set_index("order")["bits"]
         for order in (GATE, chains.index.max()):
             lines.place(ax, chains[order])
             style.note(ax, f"{order:.0f}", (chains[order], ax.get_ylim()[0]), (2, 3))
@@ -52,17 +57,18 @@ def draw_bits(frame: Frame) -> Figure:
 
 
 def caption_bits(frame: Frame) -> str:
-    new = frame[frame["windows"] == NEW]
-    chains, rows = new[new["encoding"].isna()], models(new)
-    means = rows.groupby("encoding", sort=False)["bits"].mean()
-    floor = float(chains.loc[chains["order"] == GATE, "bits"].iloc[0])
-    passed = int(rows["passed"].astype(bool).sum())
-    said = numbered(means, ".3f")
+    parts = {part: frame[frame["windows"] == part] for part in TITLES}
+    chains, rows = ({part: pick(own) for part, own in parts.items()} for pick in (chained, models))
+    said = {part: numbered(own.groupby("encoding", sort=False)["bits"].mean(), ".3f") for part, own in rows.items()}
+    best = {part: f"the best Markov chain {own['bits'].min():.3f}" for part, own in chains.items()}
+    counts = {part: int(own["count"].iloc[0]) for part, own in chains.items()}
+    floor = float(chains[NEW].loc[chains[NEW]["order"] == GATE, "bits"].iloc[0])
+    passed = int(rows[NEW]["passed"].astype(bool).sum())
     return (
-        f"Bits per base on {int(chains['count'].iloc[0])} validation windows that share no 32 bases with the training "
-        f"text. {said}; the best Markov chain {chains['bits'].min():.3f}. Dotted: Markov chains, by their orders; a "
-        f"model has to beat order {GATE} ({floor:.3f}; {passed} of {len(rows)} do). Panel b: all windows. Mean over "
-        f"seeds {listed(rows['seed'].astype(int))}, t interval, and the seeds above it."
+        f"Bits per base, a, on all {counts[ALL]} validation windows and, b, on the {counts[NEW]} that share no run of "
+        f"{RUN} bases with the training text. a: {said[ALL]}; {best[ALL]}. b: {said[NEW]}; {best[NEW]}. Dotted: Markov "
+        f"chains, by their orders; a model has to beat order {GATE} in b ({floor:.3f}; {passed} of {len(rows[NEW])} "
+        f"do). Mean over seeds {listed(rows[NEW]['seed'].astype(int))}, t interval, and the seeds above it."
     )
 
 
@@ -74,8 +80,8 @@ def build_bits(frame: Frame) -> Frame:
             "encoding": label(row.encoding),
             "seeds": row.seeds,
             f"pass (below order {GATE})": row.passed,
-            "bits per base, new windows": bounded(row.new, row.new_low, row.new_high, 4),
-            "all windows": bounded(row.all, row.all_low, row.all_high, 4),
+            "bits per base, all windows": bounded(row.all, row.all_low, row.all_high, 4),
+            "new windows": bounded(row.new, row.new_low, row.new_high, 4),
             "lowest order as good": "none" if math.isnan(row.below) else int(row.below),
         }
         for row in frame.itertuples()
@@ -86,8 +92,8 @@ def caption_bits_table(frame: Frame) -> str:
     return (
         f"Language models of a genome: bits per base, mean over {counted(range(int(frame['seeds'].max())))} [95 % t "
         f"interval]. A Markov chain of order {GATE} takes {frame['floor'].iloc[0]:.4f} on the new windows, which share "
-        "no 32 bases with the training text; last column, on these: the lowest order whose chain takes no more than "
-        "the model."
+        f"no run of {RUN} bases with the training text; last column, on these: the lowest order whose chain takes no more "
+        "than the model."
     )
 
 
@@ -98,8 +104,8 @@ BITS_FIGURE = FigureSpec(
     notebook=NOTEBOOK,
     paper="Goat, Fig. 4",
     claims=("GOAT-F4", "GOAT-C-8"),
-    alt="Two panels of bits per base: Markov chains by order as a falling line, then a column for each encoding with "
-    "its seeds; a, windows new to the training text, b, all windows.",
+    alt="Two panels of bits per base: Markov chains as dotted lines, a row for each encoding with its seeds; a, all "
+    "windows, b, windows new to the training text.",
 )
 BITS_TABLE = TableSpec(
     "genomes_models",

@@ -8,7 +8,7 @@ from attention_priors.checks import ALSO
 from attention_priors.checks.pretrained import answers
 from attention_priors.checks.pretrained.documents import shape
 from attention_priors.claims.verdict import NOT_ASKED
-from attention_priors.evaluation import seed_interval
+from attention_priors.evaluation import binomial_interval, seed_interval
 from checks.committed import frame, frames, notes, outcomes
 
 METRICS = ("losses", "heads", "keys", "eviction", "far", "fetching", "dynamic")
@@ -43,9 +43,27 @@ def test_a_model_that_finds_nothing_in_short_texts_decides_nothing() -> None:
         assert "gate missed: as it is it finds 0.00" in notes(name, none)[0]
 
 
-def test_keys_beyond_the_training_length_are_told_and_decide_nothing() -> None:
+def test_a_difference_of_keys_is_of_the_same_prompts() -> None:
+    """By hand: of 8 prompts one side has 5 more, by exact intervals at 0.975 of how many differ and for whom.
+
+    5 of 5 is not enough to exclude 0, 8 of 8 is (McNemar's p is 0.06 and 0.008).
+    """
+    prompts = pd.MultiIndex.from_product([[8000], range(8)], names=["length", "prompt"])
+    none, five, all_ = (pd.Series([1] * n + [0] * (8 - n), index=prompts) for n in (0, 5, 8))
+    low, high = answers.paired(five, none).interval(0.95)
+    assert answers.paired(five, none).value == 5 / 8
+    assert low == pytest.approx((2 * 0.0125 ** (1 / 5) - 1) * binomial_interval(5, 8, 0.975)[1]) and low < 0
+    assert high == pytest.approx(binomial_interval(5, 8, 0.975)[1])
+    assert answers.paired(all_, none).interval(0.95)[0] > 0 > answers.paired(none, all_).interval(0.95)[1]
+    assert answers.paired(five, five).interval(0.95) == pytest.approx((-(1 - 0.0125 ** (1 / 8)), 1 - 0.0125 ** (1 / 8)))
+    with pytest.raises(ValueError, match="asked different prompts"):
+        answers.paired(five, none.iloc[1:])
+
+
+def test_keys_beyond_the_training_length_decide_and_those_within_it_stand_beside() -> None:
     judged = answers.CHECKS["X-24"].judged(FRAMES)
     assert [each.finding.decides for each in judged] == [True, True, False, False]
+    assert ["Beyond T" in each.finding.text for each in judged] == [True, True, False, False]
     keys = FRAMES["pretrained_keys"]
     longer = keys[keys["way"] == "last"].assign(length=10**6, correct=0)
     told = answers.told_of_keys({"pretrained_keys": pd.concat([keys, longer])})

@@ -153,7 +153,10 @@ CHECKS = claims(
             UNIFORM,
         ),
         said("And in parallel attention, at the end of its last chunk", of(GLOBAL, "recency"), UNIFORM),
-        said(f"It is weaker there than in {BLUE}", gap((LOCAL, "recency"), (GLOBAL, "recency"))),
+        said(
+            f"It is weaker there, relative to the uniform share, than in {BLUE}",
+            gap((LOCAL, "recency"), (GLOBAL, "recency")),
+        ),
         said(
             "It is stronger than the bias at the beginning of the first chunk in parallel attention",
             gap((GLOBAL, "recency"), (GLOBAL, "sink")),

@@ -1,7 +1,8 @@
 """Goat on DNA (section 6, Fig. 4) and on a fused kernel (section 1): bits per base, G and C, time and memory.
 
-Windows that share a run of 32 bases with the training text are left out, and so are models that do not read the others
-with fewer bits than a Markov chain of order 3. Time and memory are those of a training step of the same models; the
+The loss is that of all validation windows, as the paper has it; beside it stands that of the windows which share no run
+of 20 bases with the training text. Models that do not read the latter with fewer bits than a Markov chain of order 3
+are left out. Time and memory are those of a training step of the same models; the
 rounds in which all ways are timed in turn are the sample.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -18,7 +20,7 @@ from attention_priors.checks.measured import measuring
 from attention_priors.claims.finding import Estimate, Finding, Frames, exactly, unknown
 from attention_priors.claims.law import claim, claims
 from attention_priors.experiments.continuations import correlation, resampled, spread
-from attention_priors.experiments.genomes import GATE
+from attention_priors.experiments.genomes import GATE, RUN
 from attention_priors.positions.encodings import encoding
 
 LOSSES, TEXTS, COST = "genomes_losses", "genomes_texts", "genomes_cost"
@@ -49,10 +51,10 @@ def _hull(*ends: tuple[float, float]) -> tuple[float, float]:
     return min(low for low, _ in ends), max(high for _, high in ends)
 
 
-def fewer_bits(rows: pd.DataFrame) -> Estimate:
-    """Bits per base of RoPE less those of Goat on new windows: the hull of t over seeds and t over windows."""
+def fewer_bits(rows: pd.DataFrame, new: bool = False) -> Estimate:
+    """Bits per base of RoPE less those of Goat, on new windows or on all: the hull of t over seeds and over windows."""
     seeds, note = both(rows)
-    rows = rows[rows["new"].astype(bool) & rows["seed"].isin(seeds)]
+    rows = rows[rows["seed"].isin(seeds) & (rows["new"].astype(bool) | (not new))]
     wide = rows.pivot_table(index="window", columns=["encoding", "seed"], values="bits")
     if not seeds:
         return unknown(note)
@@ -135,8 +137,16 @@ def growth(frame: pd.DataFrame) -> Estimate:
 
 
 of_cost = measuring(COST)
-LOWER = measuring(LOSSES)(
-    "The loss on unseen DNA is lower: bits per base of RoPE less those of Goat", fewer_bits, margin=BITS
+of_loss = measuring(LOSSES)
+LOWER = of_loss(
+    "The loss on the validation part is lower: bits per base of RoPE less those of Goat", fewer_bits, margin=BITS
+)
+UNSEEN = of_loss(
+    f"... and on the windows that share no run of {RUN} bases with the training part",
+    partial(fewer_bits, new=True),
+    margin=BITS,
+    ours=True,
+    decides=False,
 )
 SPEED = of_cost(
     "The throughput is the same: Goat's over RoPE's, with the same kernel, at the training length",
@@ -167,6 +177,7 @@ CHECKS = claims(
     claim(
         "GOAT-F4",
         LOWER,
+        UNSEEN,
         SPEED,
         AS_THEIRS,
         ONE_KERNEL,
@@ -183,6 +194,7 @@ CHECKS = claims(
     claim(
         "GOAT-C-8",
         LOWER,
+        UNSEEN,
         SPEED,
         recipe=RECIPE,
     ),

@@ -23,7 +23,7 @@ COMPOSITE, CODE, WITHOUT = "goat-composite", "goat-code", "goat-no-sink"
 LEARNED = "goat-eight"  # on the mixture of copies, whose first key is asked for
 ABOUT_ONE, ABOUT_ZERO, MARGIN = 0.9, 0.1, 0.05
 SINKLESS = "no head of text models of this size and data rests on the first key; in larger ones one may"
-NEEDED = "the copying task needs the first key at every query, so that nothing lets go of it"
+NEEDED = "on copies content offers no better key than the first, so that nothing asks a head to let go of it"
 FORMS = {COMPOSITE: "Goat (the paper's form)", CODE: "Goat (authors' code)"}
 
 
@@ -110,7 +110,7 @@ CHECKS = claims(
             decides=False,
         ),
         practice="The authors' code starts from a rise, ALiBi's slopes, and has a parameter for the peak: read a "
-        "trained u against its start. A peak grows without either where the task asks for the first key.",
+        "trained u against its start. A peak grows without either where the first key helps at every place.",
     ),
     claim(
         "GOAT-F2c",

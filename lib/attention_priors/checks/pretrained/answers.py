@@ -24,6 +24,7 @@ from attention_priors.experiments.pretrained_words import ORDERS, label
 LOSSES, EVICTION, HEADS, KEYS = "pretrained_losses", "pretrained_eviction", "pretrained_heads", "pretrained_keys"
 HALF = 0.5  # of the attention: a head that gives the first key more is called a sink
 SAME = 0.05  # total variation that makes no difference, ours
+REST_SINK = 0.1  # of the attention: a head that gives the first key no more does not rest on it, ours
 GATE = 0.75  # of the keys that the model as it is must find in the shortest texts, ours
 FAR, FETCHING, DYNAMIC = "pretrained_far", "pretrained_fetching", "pretrained_dynamic"
 EVERY, BASE = "all layers", "nothing"  # of pretrained_losses, which is not imported: it needs transformers
@@ -76,8 +77,11 @@ def of_heads(
 
 
 def sink_ratio(own: pd.DataFrame, what: str = "key") -> float:
-    """The median norm of the first key in the heads that sink, in units of the text's median key."""
-    return own.loc[own["sink"] > HALF, f"{what}_ratio"].median()
+    """The median norm of the first key in the heads that sink, in units of the text's median key.
+
+    A key that several heads of a layer share counts once.
+    """
+    return own[own["sink"] > HALF].drop_duplicates(["layer", f"{what}_ratio"])[f"{what}_ratio"].median()
 
 
 def nearer(than: str, what: str) -> Callable[[pd.DataFrame], float]:
@@ -85,24 +89,32 @@ def nearer(than: str, what: str) -> Callable[[pd.DataFrame], float]:
     return lambda own: (own[than] - own[what]).mean()
 
 
-def right(frame: pd.DataFrame, way: str, longest: bool = False) -> tuple[int, int]:
-    """Keys found and asked for at a length where readers of parts are compared: their shortest or their longest."""
+def explained(own: pd.DataFrame) -> float:
+    """What is left of 1 less the total variation from lag and first key, a mean over heads."""
+    return 1 - own["by_lag"].mean()
+
+
+def right(frame: pd.DataFrame, way: str, longest: bool = False) -> pd.Series:
+    """Keys found, by prompt, at a length where readers of parts are compared: their shortest or their longest."""
     length = frame.loc[frame["way"] == "last", "length"].agg("max" if longest else "min")
-    own = frame[(frame["way"] == way) & (frame["length"] == length)]
-    return int(own["correct"].sum()), len(own)
+    return by_prompt(frame[(frame["way"] == way) & (frame["length"] == length)])
+
+
+def by_prompt(frame: pd.DataFrame) -> pd.Series:
+    """Whether the key of each prompt was found."""
+    return frame.set_index(["length", "prompt"])["correct"].astype(int)
 
 
 def finds(frame: pd.DataFrame, more: str, less: str = "", longest: bool = False) -> Estimate:
     """How many more keys one way to read finds than another, or than none."""
-    counts = [right(frame, way, longest) for way in (more, less) if way]
-    note = f"{frame['model'].iloc[0]}, {counts[0][1]} prompts"
-    if not all(asked for _, asked in counts):
+    answers = [right(frame, way, longest) for way in (more, less) if way]
+    note = f"{frame['model'].iloc[0]}, {len(answers[0])} prompts"
+    if not all(len(each) for each in answers):
         return unknown(note)
     shortest = frame[frame["way"] == "as-is"].nsmallest(1, "length", keep="all")["correct"].mean()
     if shortest < GATE:
         return unknown(f"{note}; gate missed: as it is it finds {shortest:.2f} of the keys at the shortest length")
-    ours, *theirs = (found(*each) for each in counts)
-    return replace(ours - theirs[0] if theirs else ours, note=note)
+    return replace(paired(*answers) if less else found(int(answers[0].sum()), len(answers[0])), note=note)
 
 
 def fewest(frame: pd.DataFrame) -> int:
@@ -110,10 +122,9 @@ def fewest(frame: pd.DataFrame) -> int:
     return int(frame.loc[frame["far"] > 0, "far"].min())
 
 
-def far_seeing(frame: pd.DataFrame, order: str, count: int) -> tuple[int, int]:
-    """Keys found and asked for at all lengths, with `count` heads of an order far."""
-    own = frame[(frame["order"] == order) & (frame["far"] == count)]
-    return int(own["correct"].sum()), len(own)
+def far_seeing(frame: pd.DataFrame, order: str, count: int) -> pd.Series:
+    """Keys found, by prompt, at all lengths, with `count` heads of an order far."""
+    return by_prompt(frame[(frame["order"] == order) & (frame["far"] == count)])
 
 
 def between(frame: pd.DataFrame, order: str, other: str) -> Estimate:
@@ -137,13 +148,34 @@ def leads(frame: pd.DataFrame, more: tuple[str, int | None], less: tuple[str, in
     if more[1] is less[1] is None:
         return between(frame, more[0], less[0])
     ours, theirs = (far_seeing(frame, order, numbers[count]) for order, count in (more, less))
-    note = f"{frame['model'].iloc[0]}, {min(ours[1], theirs[1])} prompts"
-    return replace(found(*ours) - found(*theirs), note=note) if ours[1] and theirs[1] else unknown(note)
+    note = f"{frame['model'].iloc[0]}, {min(len(ours), len(theirs))} prompts"
+    return replace(paired(ours, theirs), note=note) if len(ours) and len(theirs) else unknown(note)
 
 
 def found(hits: int, asked: int) -> Estimate:
     """A share of prompts with its exact interval."""
     return Estimate(hits / asked, lambda level: binomial_interval(hits, asked, level))
+
+
+def paired(ours: pd.Series, theirs: pd.Series) -> Estimate:
+    """A difference of two shares of the same prompts, with an interval from those on which the two differ.
+
+    It joins the exact intervals of how many differ and of whom these favour, each at (1 + level) / 2, so that it covers
+    no less than it says (after McNemar 1947). ValueError where the prompts are not the same.
+    """
+    if not ours.index.sort_values().equals(theirs.index.sort_values()):
+        raise ValueError("the two were asked different prompts; ask both the same ones")
+    gap = ours - theirs
+    for_us, differ, asked = int((gap > 0).sum()), int((gap != 0).sum()), len(gap)
+
+    def interval(level: float) -> tuple[float, float]:
+        each = (1 + level) / 2
+        shares = binomial_interval(differ, asked, each)
+        sides = [2 * end - 1 for end in binomial_interval(for_us, differ, each)] if differ else (-1.0, 1.0)
+        ends = [share * side for share in shares for side in sides]
+        return min(ends), max(ends)
+
+    return Estimate(float(gap.mean()), interval)
 
 
 # Findings
@@ -184,6 +216,8 @@ SINK_BY_NORM = heads(
 )
 
 claim = partial(claim, recipe=RECIPE)
+
+READERS = (("more keys than the last window", "last", ">"), ("no fewer than the whole text", "as-is", ">="))
 
 CHECKS = claims(
     claim(
@@ -238,29 +272,47 @@ CHECKS = claims(
         ),
         heads(
             "Position alone tells where more than half of the attention goes",
-            lambda own: 1 - own["by_lag"].mean(),  # what is left of 1 less the total variation from lag and first key
+            explained,
             ">",
             HALF,
             within=SHARE,
             ours=True,
         ),
+        *(
+            heads(
+                f"{said}, of heads that give the first key at most {REST_SINK:g}",
+                lambda own, number=number: number(own[own["sink"] <= REST_SINK]),
+                relation,
+                bound,
+                ours=True,
+                decides=False,
+            )
+            for said, number, relation, bound in (
+                ("The same as in the second sentence", nearer("by_ggd", "by_lag"), "<=", SAME),
+                ("As in the third", explained, ">", HALF),
+            )
+        ),
         practice="What a prior would have to carry in a model with RoPE can be read from its logits.",
     ),
     claim(
         "X-24",
-        keys("ParallelComp finds more keys than the last window", "parallel", "last"),
-        keys("... and no fewer than the model that reads the whole text", "parallel", "as-is", ">="),
         *(
-            keys(f"Beyond T it finds {text}", "parallel", less, relation, longest=True, decides=False)
-            for text, less, relation in (
-                ("more than the last window", "last", ">"),
-                ("no fewer than the whole text", "as-is", ">="),
-            )
+            keys(f"Beyond T ParallelComp finds {text}", "parallel", less, relation, longest=True)
+            for text, less, relation in READERS
+        ),
+        *(
+            keys(f"Within T it finds {text}", "parallel", less, relation, decides=False)
+            for text, less, relation in READERS
         ),
     ),
     claim(
         "X-25",
-        keys("ParallelComp's self-information finds more keys than BM25, which needs no model", "parallel", "lexical"),
+        keys(
+            "ParallelComp's self-information finds more keys than BM25, which needs no model",
+            "parallel",
+            "lexical",
+            beyond="three chunks are read against BM25's one, so that choice and reading are not told apart",
+        ),
         practice="Try BM25 and one chunk before a model ranks several.",
     ),
     claim(
@@ -400,21 +452,21 @@ def told_of_far(frames: Frames) -> str:
     ]
     for length, own in frame.groupby("length"):
         said = [
-            f"{hits} of {asked} with {count} heads far, {ORDERS[order]}"
+            f"{own_keys.sum()} of {len(own_keys)} with {count} heads far, {ORDERS[order]}"
             for order in ("fetching", "distance", "random-0")
             if order in set(own["order"])
             for count in sorted(set(own.loc[own["order"] == order, "far"]) - {0, every})
-            for hits, asked in [far_seeing(own, order, count)]
+            for own_keys in [far_seeing(own, order, count)]
         ]
         none, all_ = far_seeing(own, "fetching", 0), far_seeing(own, "fetching", every)
         said += [
-            f"{hits} of {asked} with all but the {few} that fetch best"
-            for hits, asked in [far_seeing(own, "others", every - few)]
-            if asked
+            f"{rest.sum()} of {len(rest)} with all but the {few} that fetch best"
+            for rest in [far_seeing(own, "others", every - few)]
+            if len(rest)
         ]
         lines.append(
-            f"- At {length:,} tokens, {label(own['way'].iloc[0])}, keys are found in {all_[0]} of {all_[1]} "
-            f"prompts with all heads far and in {none[0]} with none; " + "; ".join(said) + "."
+            f"- At {length:,} tokens, {label(own['way'].iloc[0])}, keys are found in {all_.sum()} of {len(all_)} "
+            f"prompts with all heads far and in {none.sum()} with none; " + "; ".join(said) + "."
         )
     return "\n".join([lines[0], "", *lines[1:]])
 
