@@ -92,8 +92,8 @@ def caption_bits_table(frame: Frame) -> str:
     return (
         f"Language models of a genome: bits per base, mean over {counted(range(int(frame['seeds'].max())))} [95 % t "
         f"interval]. A Markov chain of order {GATE} takes {frame['floor'].iloc[0]:.4f} on the new windows, which share "
-        f"no run of {RUN} bases with the training text; last column, on these: the lowest order whose chain takes no more "
-        "than the model."
+        f"no run of {RUN} bases with the training text; last column, on these: the lowest order whose chain takes no "
+        "more than the model."
     )
 
 

@@ -169,8 +169,8 @@ def caption_heads(frame: Frame) -> str:
         f"{frame['model'].iloc[0]}, {heads} heads, {frame['document'].nunique()} documents: a, total variation between "
         f"attention and a prior of position alone; b, weight of the first key and its norm. Priors are fitted on other "
         f"queries of the same text, with a bias for the first key but for the uniform one, and panel a is a mean over "
-        f"heads. In b a mark is a head (those that share a key have its norm), layers by thirds: right of the dotted line "
-        f"it gives the first key more than half; below the other line that key is shorter than the text's median."
+        "heads. In b a mark is a head (those that share a key have its norm), layers by thirds: right of the dotted "
+        f"line it gives the first key more than half; below the other line that key is shorter than the text's median."
     )
 
 

@@ -156,8 +156,8 @@ def caption_cost(frame: Frame) -> str:
     return (
         f"Reading {frame['length'].max():,} tokens in windows of {frame['window'].max()}: {most} chunks at once take "
         f"{prefill[most] / prefill[one]:.2f} times the seconds of {one} and {memory[most] / memory[one]:.1f} times its "
-        f"memory; with half of the keys a later token takes {token[HALF] / token[WHOLE]:.2f} times as long. To keep half "
-        f"takes, of the seconds of keeping all, round by round, {'; '.join(said)} at once."
+        f"memory; with half of the keys a later token takes {token[HALF] / token[WHOLE]:.2f} times as long. To keep "
+        f"half takes, of the seconds of keeping all, round by round, {'; '.join(said)} at once."
     )
 
 
