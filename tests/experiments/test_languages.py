@@ -75,7 +75,7 @@ def test_a_second_model_sees_more_of_the_same_tokens_and_is_a_row_of_its_own(sma
     first, second = languages.wanted(profile, corpus(profile, cache))
     assert second.task == "language-more" and second.recipe.steps == 3 * first.recipe.steps
     made = languages.measure(profile, tmp_path / "runs", cache)
-    assert sorted(made["language_order"]["times"]) == [1, 3] and set(made["language_training"]["times"]) == {1, 3}
+    assert sorted(made["language_order"]["times"]) == [1, 3]
     told = made["language_perplexity"].set_index(["times", "length"])
     assert told.loc[(3, 64), "growth"] == pytest.approx(told.loc[(3, 64), "loss"] - told.loc[(3, 16), "loss"])
     assert len(languages.perplexities(made["language_losses"])) == 2 * len(settings.lengths)

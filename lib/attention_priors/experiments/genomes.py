@@ -249,7 +249,6 @@ EXPERIMENT = Experiment(
     derive={
         "genomes_bits": (("genomes_losses", "genomes_orders"), beside),
         "genomes_models": ("genomes_bits", over_models),
-        "genomes_correlations": ("genomes_texts", correlations),
     },
 )
 COST = Experiment(

@@ -14,7 +14,7 @@ from ..config import Encodings, Frozen, Profile, Seeds
 from ..evaluation import seed_interval
 from ..training.runs import RunSpec
 from .arms import Corpus, corpus, language_run
-from .documents import ROW, asked_of, by_gate, read_all, told
+from .documents import ROW, asked_of, read_all, told
 from .experiment import Experiment, Frames
 from .seeds import carry
 
@@ -36,14 +36,13 @@ def wanted(profile: Profile, found: Corpus) -> dict[RunSpec, list[str]]:
 
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
-    """Frames `goat_language_order` (the gate) and `goat_language_losses` (a row per model, length and document)."""
+    """Frames `goat_language_losses` (a row per model, length and document) and `goat_language_perplexity`."""
     packed = corpus(profile, cache)
     frame = read_all(wanted(profile, packed), runs, profile, "Goat on text")
     about = {"trained": profile.language.recipe.length, "scored": profile.language.scored}
     known = {"trained_on": frame["domain"] == profile.language.domains[0]}
     by = ["domain", *ROW, "length"]
     return {
-        "goat_language_order": by_gate(frame, profile, ROW, **about),
         "goat_language_perplexity": told(frame, profile, *packed, **about),
         "goat_language_losses": frame[[*by, "document", "loss", "run", "passed"]]
         .assign(**about, **known)
@@ -77,6 +76,6 @@ EXPERIMENT = Experiment(
     sections=("goat_language", "language"),
     asked=lambda profile, found: asked_of(profile, wanted(profile, found)),
     measure=measure,
-    frames=("goat_language_order", "goat_language_perplexity", "goat_language_losses"),
+    frames=("goat_language_perplexity", "goat_language_losses"),
     derive={"goat_language_differences": ("goat_language_losses", differences)},
 )

@@ -8,19 +8,17 @@ of the section `division`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from ..config import Encodings, Evaluation, Frozen, Profile, Seeds
-from ..evaluation import share_interval
 from ..model import Transformer
 from ..training.runs import RunSpec
 from .answers import addressed
 from .arms import Corpus, address_run, trained
 from .experiment import Asked, Experiment, Frames, Question, Reading
 from .grid import Rows, gather, per_run
-from .seeds import carry, over_seeds
+from .seeds import carry
 
 OFFSETS = Question("offsets")
 
@@ -94,16 +92,6 @@ def totals(frame: pd.DataFrame) -> pd.DataFrame:
     return made.assign(**carry(frame, "trained"))
 
 
-def by_address(frame: pd.DataFrame) -> pd.DataFrame:
-    """Per encoding, length and octave of the address: share answered, mean over seeds with its 95 % interval."""
-
-    def say(group: pd.DataFrame) -> dict[str, Any]:
-        low, high = share_interval(group["correct"], group["samples"])
-        return {"seeds": len(group), "mean": (group["correct"] / group["samples"]).mean(), "low": low, "high": high}
-
-    return over_seeds(frame, ("encoding", "length", "address"), say, "trained")
-
-
 EXPERIMENT = Experiment(
     name="goat_offsets",
     sections=("goat_offsets", "division", "goat_passkey"),
@@ -111,8 +99,5 @@ EXPERIMENT = Experiment(
     asked=asked,
     measure=measure,
     frames=("goat_offset_answers",),
-    derive={
-        "goat_offset_totals": ("goat_offset_answers", totals),
-        "goat_offset_by_address": ("goat_offset_answers", by_address),
-    },
+    derive={"goat_offset_totals": ("goat_offset_answers", totals)},
 )

@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 from pydantic import Field, model_validator
 
-from .. import evaluation, runtime
+from .. import runtime
 from ..config import Encodings, Evaluation, Frozen, ModelConfig, Profile, Seeds, Size
 from ..positions.encodings import encoding
 from ..positions.priors import Prior
@@ -24,7 +24,6 @@ from ..training.runs import Run, RunSpec
 from .answers import Wanted, answers, readings
 from .arms import Corpus, Rates, check_prompts, check_rates, stretched
 from .experiment import Experiment, Frames, Question
-from .gate import gated
 from .grid import Rows
 from .seeds import carry, over_seeds
 
@@ -168,29 +167,6 @@ def mass(prior: Prior, length: int) -> dict[str, torch.Tensor]:
     return {"ahead": ahead, "ahead_uniform": free, "recent": recent, "recent_uniform": close}
 
 
-def learned(frame: pd.DataFrame) -> pd.DataFrame:
-    """`gate.gated` of every row and seed."""
-    return gated(frame).drop(columns="form")
-
-
-def by_length(frame: pd.DataFrame) -> pd.DataFrame:
-    """Per encoding and length: share of whole passkeys and of digits, means over seeds with 95 % intervals.
-
-    An interval of digits counts prompts, not digits, as trials: those of one prompt are right or wrong together.
-    """
-
-    def say(group: pd.DataFrame) -> dict[str, Any]:
-        low, high = evaluation.share_interval(group["correct"], group["samples"])
-        found = {"mean": (group["correct"] / group["samples"]).mean(), "low": low, "high": high}
-        prompts = (group["digits"] / passkey.DIGITS).round().astype(int)
-        low, high = evaluation.share_interval(prompts, group["samples"])
-        digits = (group["digits"] / group["samples"]).mean() / passkey.DIGITS
-        found |= {"digits": digits, "digits_low": low, "digits_high": high}
-        return {"seeds": len(group), "samples": int(group["samples"].iloc[0])} | found
-
-    return over_seeds(frame, ("encoding", "length"), say, "trained")
-
-
 EXPERIMENT = Experiment(
     name="goat_passkeys",
     sections=("goat_passkey", "passkey"),
@@ -198,8 +174,4 @@ EXPERIMENT = Experiment(
     asked=lambda profile, _: readings(wanted(profile)),
     measure=measure,
     frames=("goat_passkey_counts", "goat_passkey_heads"),
-    derive={
-        "goat_passkey_by_length": ("goat_passkey_counts", by_length),
-        "goat_passkey_gate": ("goat_passkey_counts", learned),
-    },
 )

@@ -16,7 +16,7 @@ from ..evaluation import crossed_interval
 from ..model import count
 from ..training.runs import RunSpec, build
 from .arms import Corpus, corpus, language_run
-from .documents import asked_of, by_gate, train_and_read
+from .documents import asked_of, train_and_read
 from .experiment import Asked, Experiment, Frames
 from .grid import Job, gather
 from .seeds import carry
@@ -72,16 +72,13 @@ def naming(profile: Profile, found: Corpus) -> dict[RunSpec, str]:
 
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
-    """Frames `scale_models` (sizes, gates, losses of training) and `scale_losses` (a row a model, length, document)."""
+    """Frame `scale_losses`: a row per model, length and document, with the model's size and the tokens it saw."""
     every = wanted(profile, corpus(profile, cache))
     jobs = [Job(spec.name, read, (spec, str(runs), own)) for spec, own in every.items()]
     frame = gather(jobs, profile, "sizes of language models")
     about = {"trained": profile.language_scale.recipe.length, "scored": profile.language.scored}
     losses = frame[[*MODEL, "parameters", "tokens", "passed", "length", "document", "loss"]]
-    return {
-        "scale_models": by_gate(frame, profile, MODEL, "parameters", "tokens", **about),
-        "scale_losses": losses.assign(**about).reset_index(drop=True),
-    }
+    return {"scale_losses": losses.assign(**about).reset_index(drop=True)}
 
 
 def read(spec: RunSpec, runs: str, profile: Profile) -> list[dict]:
@@ -125,6 +122,6 @@ EXPERIMENT = Experiment(
     asked=asked,
     naming=naming,
     measure=measure,
-    frames=("scale_models", "scale_losses"),
+    frames=("scale_losses",),
     derive={"scale_growth": ("scale_losses", growth)},
 )

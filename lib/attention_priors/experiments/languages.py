@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 from pydantic import AfterValidator, Field, model_validator
 
-from .. import evaluation, runtime
+from .. import evaluation
 from ..config import EncodingName, Encodings, Frozen, Lengths, Profile, Recipe, Size
 from ..corpora import corpora, hub
-from ..training.runs import Run, RunSpec
+from ..training.runs import RunSpec
 from .arms import Corpus, changed, corpus, language_run
 from .documents import ROW, asked_of, by_gate, perplexity, read_all, told
 from .experiment import Experiment, Frames
@@ -87,17 +87,6 @@ def losses(profile: Profile, runs: Path, cache: Path) -> pd.DataFrame:
     return frame.sort_values(["domain", *ROW, "length", "document"], kind="stable", ignore_index=True)
 
 
-def curves(profile: Profile, runs: Path, found: Corpus) -> pd.DataFrame:
-    """Losses of training by step, means of `window` steps, of every model that is trained under its own name."""
-    usual, device, means = profile.language.recipe.steps, runtime.device(profile.device), []
-    for spec in wanted(profile, found):
-        record, steps = Run(spec, runs, device).record(), spec.recipe.steps
-        window = max(1, steps // 100)  # a record holds about a hundred means
-        about = {"encoding": spec.model.encoding, "times": steps // usual, "seed": spec.seed, "window": window}
-        means += [about | {"step": min(i * window, steps), "loss": loss} for i, loss in enumerate(record["loss"], 1)]
-    return pd.DataFrame(means)
-
-
 def counts(profile: Profile, cache: Path) -> pd.DataFrame:
     """Documents, windows and tokens of the corpus by split and domain, and which corpus it is."""
     settings, (packed, _) = profile.language, corpus(profile, cache)
@@ -112,7 +101,6 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
     found = losses(profile, runs, cache)
     return {
         "language_order": by_gate(found, profile, ROW, **about),
-        "language_training": curves(profile, runs, packed),
         "language_losses": found[["domain", *ROW, "length", "document", "loss", "run", "passed"]].assign(**about),
         "language_perplexity": told(found, profile, *packed, **about),
     }
@@ -148,6 +136,6 @@ EXPERIMENT = Experiment(
     sections=("language",),
     asked=lambda profile, found: asked_of(profile, wanted(profile, found)),
     measure=measure,
-    frames=("language_order", "language_training", "language_losses", "language_perplexity"),
+    frames=("language_order", "language_losses", "language_perplexity"),
     derive={"language_over_seeds": ("language_losses", perplexities)},
 )

@@ -103,13 +103,12 @@ def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
 
     settings = profile.pretrained
     answers = Answers(pretrained.opened(settings.model, device=str(runtime.device(profile.device))), runs, profile)
-    heads, lags = pretrained_heads.by_head(answers, settings.documents, settings.heads)
+    heads = pretrained_heads.by_head(answers, settings.documents, settings.heads)
     fetching = pretrained_keys.fetching(answers, settings.far)
     found = {
         "pretrained_losses": pretrained_losses.by_position(answers, settings.documents, settings.losses),
         "pretrained_eviction": pretrained_losses.without_keys(answers, settings.documents, settings.eviction),
         "pretrained_heads": heads,
-        "pretrained_lags": lags,
         "pretrained_keys": pretrained_keys.retrieved(answers, settings.keys),
         "pretrained_fetching": fetching,
         "pretrained_far": pretrained_keys.by_count(answers, settings.far, fetching, heads),
@@ -138,7 +137,6 @@ EXPERIMENT = Experiment(
         "pretrained_losses",
         "pretrained_eviction",
         "pretrained_heads",
-        "pretrained_lags",
         "pretrained_keys",
         "pretrained_fetching",
         "pretrained_far",

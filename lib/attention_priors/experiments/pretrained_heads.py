@@ -22,6 +22,7 @@ from .pretrained import Heads
 from .pretrained_answers import Answers, document
 
 NEAR, FAR = 16, 256  # lags below and from which a key is called near and far
+OLD = ("lags", "logits")  # of answers that were kept before 2026-11-29: mean logits by lag
 POWERS = np.concatenate([-np.geomspace(2, 0.05, 12), np.geomspace(0.05, 3, 24)])  # β of the generalised Gaussian
 EPSILON = 1e-5
 
@@ -92,44 +93,33 @@ def ggd(curve: Float[Tensor, " lags"], weight: Float[Tensor, " lags"]) -> tuple[
 
 @torch.inference_mode()
 def anatomy(answers: Answers, tokens: Tensor) -> Rows:
-    """A row per layer and head: numbers of `of_head`, norms of the first key and value in units of the median, and the
-    mean logit at lags 1, 2, 4 ..."""
+    """A row per layer and head: numbers of `of_head`, and norms of the first key and value in units of the median."""
     found, rows = answers.found, []
     length, first = len(tokens), len(tokens) // 2
-    lags = [2**power for power in range(int(np.log2(first)) + 1)]
 
     def attend(layer: int, q: Tensor, k: Tensor, v: Tensor, factor: float) -> Tensor:
         groups = q.shape[1] // k.shape[1]
         sizes = {"key": k[0].norm(dim=-1), "value": v[0].norm(dim=-1)}
         k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
         for head in range(q.shape[1]):
-            numbers, curve = of_head(((q[0, head, first:] * factor) @ k[0, head].mT).cpu(), first)
+            numbers, _ = of_head(((q[0, head, first:] * factor) @ k[0, head].mT).cpu(), first)
             ratios = {
                 f"{name}_ratio": float(size[head // groups, 0] / size[head // groups].median())
                 for name, size in sizes.items()
             }
-            by_lag = {"lags": lags, "logits": [round(float(curve[lag]), 5) for lag in lags]}
-            rows.append({"layer": layer, "head": head} | numbers | ratios | by_lag)
+            rows.append({"layer": layer, "head": head} | numbers | ratios)
         return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=factor)
 
     HuggingFace(found.model).run(tokens[None], torch.arange(length, device=tokens.device), attend, 1)
     return rows
 
 
-def by_head(answers: Answers, documents: Iterable[str], settings: Heads) -> tuple[Rows, Rows]:
-    """Rows by document, layer and head: numbers; and mean logits by lag, means over documents."""
+def by_head(answers: Answers, documents: Iterable[str], settings: Heads) -> Rows:
+    """Rows by document, layer and head."""
     rows: Rows = []
     for name in documents:
         tokens = document(answers.found, name, settings.length)
         ask = partial(anatomy, answers, tokens)
         found = answers.put("heads", {"tokens": store.key(tokens.tolist())}, f": heads, {name}", ask)
-        rows += [{"document": name} | row for row in found]
-    curves: dict[tuple[int, int, int], list[float]] = {}
-    for row in rows:
-        for lag, logit in zip(row.pop("lags"), row.pop("logits"), strict=True):
-            curves.setdefault((row["layer"], row["head"], lag), []).append(logit)
-    lags = [
-        {"layer": layer, "head": head, "lag": lag, "logit": float(np.mean(values))}
-        for (layer, head, lag), values in curves.items()
-    ]
-    return rows, lags
+        rows += [{"document": name} | {part: value for part, value in row.items() if part not in OLD} for row in found]
+    return rows

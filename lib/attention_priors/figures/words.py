@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from .. import evaluation
 from .spec import Frame
@@ -52,11 +52,6 @@ def extremes(values: Iterable[int]) -> str:
 def listed(values: Iterable) -> str:
     """The different values in order: '0, 1, 2'."""
     return ", ".join(map(str, sorted(set(values))))
-
-
-def joined(names: Sequence[str]) -> str:
-    """'BAM', 'BAM and T5', 'BAM, T5 and NoPE'."""
-    return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + [*names[-1:]])
 
 
 def counted(seeds: Iterable[int]) -> str:

@@ -5,11 +5,12 @@ from functools import partial
 
 import numpy as np
 
+from ...experiments.findings import joined
 from ...parallel.methods import METHODS
 from .. import curves, forest, heat_maps, lines, panels, style
 from ..methods import label
 from ..spec import Figure, FigureSpec, Frame, NotCompared, TableSpec, rivals
-from ..words import HULL, bounded, counted, extremes, farthest, joined, times, tokens, trained_on
+from ..words import HULL, bounded, counted, extremes, farthest, times, tokens, trained_on
 
 # Passkeys by length and depth, a map for each way to read further than the training length
 NOTEBOOK = "reading_in_parallel"
