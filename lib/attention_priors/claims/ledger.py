@@ -242,7 +242,9 @@ def testimony(also: Verdict) -> str:
 
 def quoted(verdict: Verdict) -> str:
     """The words of the document that fail, for a sentence; empty where a verdict has none."""
-    words = next((each.quote for each in verdict.sentences if each.found == "fails" and each.quote), "")
+    words = next(
+        (each.quote for each in verdict.sentences if each.found == "fails" and each.quote and not each.ours), ""
+    )
     return f" “{words}”" if words else ""
 
 

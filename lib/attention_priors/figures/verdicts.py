@@ -131,7 +131,9 @@ def build_errata(ledger: Frame) -> Frame:
 
 
 def _quote(sentences: list[dict]) -> str:
-    return next((each["quote"] for each in sentences if each["found"] == "fails" and each["quote"]), "")
+    return next(
+        (each["quote"] for each in sentences if each["found"] == "fails" and each["quote"] and not each["ours"]), ""
+    )
 
 
 def caption_errata(ledger: Frame) -> str:
