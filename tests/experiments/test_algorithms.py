@@ -25,6 +25,17 @@ def test_what_a_model_without_order_can_reach_is_counted_over_all_strings(task, 
     assert experiment.order_free(task, length) == pytest.approx(best, abs=1e-12)
 
 
+@pytest.mark.parametrize("task", algorithms.TASKS)
+@pytest.mark.parametrize("length", [1, 2, 5, 6])
+def test_what_can_be_had_without_reading_is_counted_over_all_strings(task, length):
+    """At every slot the symbol that most strings have there."""
+    symbols = algorithms.TASKS[task].symbols
+    every = torch.tensor(list(itertools.product(range(symbols), repeat=length)))
+    slots = algorithms.TASKS[task].answer(every).T.tolist()
+    best = sum(max(Counter(slot).values()) / len(slot) for slot in slots) / len(slots)
+    assert experiment.unread(task, length) == pytest.approx(best, abs=1e-12)
+
+
 def test_without_order_long_strings_are_answered_by_chance_but_for_the_parity():
     for task in ("copy", "bucket-sort"):
         chance = algorithms.TASKS[task].chance

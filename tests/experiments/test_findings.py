@@ -114,14 +114,14 @@ def test_what_one_length_costs_is_certain_frail_or_none():
         one_length_each(rope=(0.2, 0.21, 0.22), nope=(0.98, 0.99, 1.0), alibi=(0.6, 0.9, 1.0))
     )
     assert "tokens, RoPE loses 0.79 of the passkeys at 96 to 112 tokens, against" in sentence and low < value < high
-    assert sentence.endswith("lengths (3 seeds); NoPE at most 0.05; undecided for ALiBi.")
+    assert sentence.endswith("without a key (3 seeds); NoPE at most 0.05; undecided for ALiBi.")
     level = findings.one_length(one_length_each(nope=(0.98, 0.99, 1.0)))
     assert "costs no encoding for certain anything" in level[0] and level[2] == "lost by NoPE"
     frail = findings.one_length(one_length_each(rope=(0.3, 0.7, 0.6, 0.4), sinusoidal=(0.2, 0.21, 0.22, 0.2)))[0]
     turned = one_length_each(rope=(0.2, 0.21, 0.22), alibi=(0.7, 0.71, 0.72))
     better = (turned["encoding"] == "alibi") & (turned["length"] < 128)
     swapped = turned.assign(accuracy=turned["accuracy"].mask(better, 1.7 - turned["accuracy"]))
-    assert findings.one_length(swapped)[0].endswith("varied lengths (3 seeds); more for ALiBi.")
+    assert findings.one_length(swapped)[0].endswith("without a key (3 seeds); more for ALiBi.")
     assert "tokens, Sinusoidal loses 0.79" in frail and "; certain only with all seeds: RoPE 0.50 [0.21, 0.79]" in frail
 
 
@@ -139,7 +139,7 @@ def test_two_encodings_lose_at_shorter_lengths_and_predicted_seeds_are_told_apar
     sentence, more, measured, value, low, high = findings.one_length(frame)
     assert sentence.endswith(
         "exactly 128 tokens, RoPE and Sinusoidal lose 0.62 and 0.80 of the passkeys at 96 to 112 tokens, against "
-        "training on varied lengths (5 seeds)."
+        "training on varied lengths, cut texts and texts without a key (5 seeds)."
     )
     assert "RoPE 0.62 [0.46, 0.78], by seed 0.50 to 0.80; Sinusoidal 0.80 [0.80, 0.80], by seed 0.80." in more
     assert "at a shorter length: 5 of 10 trained at one, 0 of 10 at many." in more
@@ -172,8 +172,11 @@ def test_pairs_that_do_both_are_counted_by_what_their_heads_have():
         "Where half of the heads rotate within a window of T/4, 2 of 4 pairs of models, one for each task (1 "
         "encoding), "
         'answer at least 0.8 both of the passkeys at 32 T and of "which symbol stood k < T/4 places back?" at 4 T; '
-        "without the window 1 of 3 do, without the rotation 1 of 5, of other compositions 1 of 4. Places farther back "
-        "are lost (0.15)."
+        "without the window 1 of 3 do, without the rotation 1 of 5, of all others 1 of 4. Near is what the "
+        "window sees: of all places asked, to T/2, they answer 0.51, and none of the 4 does both; BAM does in 2 of 3."
+    )
+    assert (
+        "1 in 32 (0.15); of the others these do both, all places counted: Window T/4 on half, no rotation 2, " in more
     )
     assert "whole layers; those that do both: BAM 1 of 3." in more
     assert "asked for 20 passkeys" in more and "half of the heads 2 of 4 with the window, 1 of 3 without." in more
@@ -182,6 +185,8 @@ def test_pairs_that_do_both_are_counted_by_what_their_heads_have():
     assert "passed its gate (4 of 5)" in more and "fail: 3 of 5 find the passkeys. The others" in more
     rest = frame[frame["encoding"].isin(["half-rope-window", "half-rope", "half-window", "rope"])]
     assert "those that do both: none." in findings.dividing(rest)[1]
+    everywhere = findings.dividing(frame.assign(passed=True, near_longest_correct=10, beyond_longest_correct=10))
+    assert everywhere[0].endswith(", they answer 1.00, and 4 of the 5 do both; BAM does in 3 of 3.")
 
 
 def test_what_mends_a_trained_rope_is_told_at_the_longest_and_the_number_is_of_the_surest_gain():

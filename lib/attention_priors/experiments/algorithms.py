@@ -150,11 +150,26 @@ def order_free(task: str, length: int) -> float:
     return float(expected / length)
 
 
+def unread(task: str, length: int) -> float:
+    """The best expected share of right symbols for a model that has not read the string.
+
+    It knows which slot of how many it fills, and gives the likeliest symbol there: any of them, but for `bucket-sort`,
+    where slot i of n holds the i-th smallest of n symbols, P(y_i <= s) = P(Binomial(n, (s + 1) / symbols) >= i).
+    """
+    known = algorithms.find(task)
+    if task != "bucket-sort":
+        return known.chance
+    slots, shares = np.arange(1, length + 1)[:, None], np.arange(1, known.symbols + 1) / known.symbols
+    up_to = stats.binom.sf(slots - 1, length, shares)  # [slots, symbols]
+    return float(np.diff(up_to, axis=1, prepend=0).max(axis=1).mean())
+
+
 def accuracy(frame: pd.DataFrame) -> pd.DataFrame:
     """Per task, encoding, seed and part of the lengths: the mean over lengths of the share of right symbols.
 
     Parts: "trained", up to the longest string of training, and "beyond". `whole` is the mean share of strings without a
-    wrong symbol. Chance and `order_free` are means over the same lengths. ValueError where a model lacks a length.
+    wrong symbol. `chance` (`unread`) and `order_free` are means over the same lengths. ValueError where a model lacks a
+    length.
     """
     rows = []
     for (task, part), group in frame.assign(part=_part(frame)).groupby(["task", "part"], sort=False):
@@ -166,7 +181,7 @@ def accuracy(frame: pd.DataFrame) -> pd.DataFrame:
             "lengths": len(lengths),
             "samples": int(group["samples"].iloc[0]),
             "trained": int(group["trained"].iloc[0]),
-            "chance": algorithms.find(task).chance,
+            "chance": float(np.mean([unread(task, length) for length in lengths])),
             "order_free": float(np.mean([order_free(task, length) for length in lengths])),
         }
         for (name, seed), own in group.groupby(["encoding", "seed"], sort=False):

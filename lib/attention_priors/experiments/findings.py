@@ -105,18 +105,24 @@ def dividing(models: pd.DataFrame) -> Finding:
     ours = kept[kept["layout"] == "both"]
     begun = int((models["encoding"].map(which) == "both").sum())
     beyond = ours["beyond_longest_correct"].sum() / ours["beyond_longest_samples"].sum()
+    places, rest = anywhere(ours), kept[kept["layout"] != "both"]
+    mean, whole = places.mean(), int(((places >= GOOD) & (ours["passkeys"] >= GOOD)).sum())
     layers = any(encoding(name).rotated_layers for name in ours["encoding"].unique())
     others, alone, names = kept[kept["layout"] == ""], kept["layout"] == "window", ours["encoding"].nunique()
+    doing = rest[(anywhere(rest) >= GOOD) & (rest["passkeys"] >= GOOD)]["encoding"].value_counts()
     said = (
         f"Where half of the heads{', or all layers but the last,' * layers} rotate within a window of T/4, {good} of "
         f"{models_of} pairs of models, one for each task ({names} encoding{'s' * (names > 1)}), answer at least "
         f'{GOOD:g} both of the passkeys at {far:g} T and of "which symbol stood k < T/4 places back?" at {texts:g} T; '
-        f"without the window {bare} of {unwindowed} do, without the rotation {still_good} of {unrotated}, of other "
-        f"compositions {int(others['both'].sum())} of {len(others)}. Places farther back are lost ({beyond:.2f})."
+        f"without the window {bare} of {unwindowed} do, without the rotation {still_good} of {unrotated}, of all "
+        f"others {int(others['both'].sum())} of {len(others)}. Near is what the window sees: of all places asked, to "
+        f"T/2, they answer {mean:.2f}, and {whole or 'none'} of the {models_of} do{'es' * (whole < 2)} "
+        f"both{_best(doing, rest)}."
     )
     more = (
         f"A pair is one of a seed whose passkey model passed its gate ({models_of} of {begun}), asked for "
         f"{int(ours['at_longest_samples'].max())} passkeys. That one model does both is not shown. {_matched(kept)} "
+        f"Places of T/4 and more are answered by chance, 1 in 32 ({beyond:.2f}){_listing(doing)}. "
         f"These: {_listed(ours['encoding'].unique())}; priors are on "
         f"all heads. The window is there in training too. "
         f"Without the rotation it is the addresses that fail: {int((alone & (passkeys >= GOOD)).sum())} of {unrotated} "
@@ -126,6 +132,27 @@ def dividing(models: pd.DataFrame) -> Finding:
         f"{'; the layers, and heads without rotation, were added after these runs' * layers}."
     )
     return Finding(said, more, "share, pairs taken as independent", *share(good, models_of))
+
+
+def anywhere(kept: pd.DataFrame) -> pd.Series:
+    """The share of all addresses that are answered in the longest texts, near and far."""
+    of = {part: kept[f"near_longest_{part}"] + kept[f"beyond_longest_{part}"] for part in ("correct", "samples")}
+    return of["correct"] / of["samples"]
+
+
+def _best(doing: pd.Series, rest: pd.DataFrame) -> str:
+    """Which of the others most often finds passkeys and all places: a clause, or nothing."""
+    if doing.empty:
+        return ""
+    asked = rest["encoding"].value_counts()[doing.index]
+    name = (doing / asked).idxmax()
+    return f"; {label(name)} does in {doing[name]} of {asked[name]}"
+
+
+def _listing(doing: pd.Series) -> str:
+    """Which others find passkeys and all places: a clause, or nothing."""
+    told = joined([f"{label(name)} {count}" for name, count in doing.items()])
+    return f"; of the others these do both, all places counted: {told}" if told else ""
 
 
 def _exceptions(kept: pd.DataFrame) -> str:
@@ -187,6 +214,7 @@ def who_reaches(counts: pd.DataFrame) -> Finding:
         known = [name for name in KNOWN if name in fewer.index]
         among = f", {_listed(known)} among them" if known and len(known) < len(fewer) else ""
         said += f"; {len(fewer)} find{'s' * (len(fewer) == 1)} at most {fewer.iloc[0]:.2f}{among}"
+        said += _window(kept, longest, samples)
     said += f"; {len(undecided)} {'is' if len(undecided) == 1 else 'are'} undecided" if len(undecided) else ""
     named = [_valued(head, each) for head, each in (("These", reach), ("Fewer", fewer)) if len(each)]
     if len(undecided):
@@ -206,6 +234,12 @@ def who_reaches(counts: pd.DataFrame) -> Finding:
     last = (reach if len(reach) else means).index[-1]
     measured = f"lowest of those that find them, {label(last)}" if len(reach) > 1 else f"accuracy of {label(last)}"
     return Finding(f"{said}.", " ".join(named), measured, means[last], *bounds[last])
+
+
+def _window(kept: pd.DataFrame, longest: int, samples: int) -> str:
+    """What is found with a window of T in each layer, where that was asked."""
+    own = kept[kept["encoding"] == "rope-local"]
+    return f" (a window of T finds {hits_at(own, longest).mean() / samples:.2f})" if len(own) else ""
 
 
 def _read(kept: pd.DataFrame, longest: int, samples: int) -> str:
@@ -259,7 +293,7 @@ def one_length(frame: pd.DataFrame) -> Finding:
         said = (
             f"Trained on prompts of exactly {trained} tokens, {_listed(certain)} lose{'s' * one} "
             f"{joined([f'{bounds[name][0]:.2f}' for name in certain])} of the passkeys at {lengths} tokens, against "
-            f"training on varied lengths ({seeds} seeds{_spared(lost, certain)})"
+            f"training on varied lengths, cut texts and texts without a key ({seeds} seeds{_spared(lost, certain)})"
         )
     else:
         said = f"Training on prompts of {trained} tokens alone costs no encoding for certain anything at shorter ones"
@@ -508,5 +542,5 @@ EXPERIMENT = Experiment(
     needs=NEEDS,
     optional=("division_models", "pretrained_losses", "pretrained_keys", "robustness_order"),
     derive={"findings": (NEEDS, findings)},
-    version=11,
+    version=12,
 )

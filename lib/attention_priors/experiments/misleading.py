@@ -13,6 +13,7 @@ from ..evaluation import seed_interval, share_interval
 from .experiment import Experiment
 from .gate import gated
 
+BENCHMARK, PLAIN = "benchmark", "plain"  # parts of language_readings and of passkey_by_length
 COLUMNS = [
     "encoding",
     "multiple",
@@ -31,6 +32,18 @@ COLUMNS = [
 ]
 
 
+def measured(
+    perplexity: pd.DataFrame, readings: pd.DataFrame, answers: pd.DataFrame, counts: pd.DataFrame
+) -> pd.DataFrame:
+    """`both` of every encoding that was read on text and asked for passkeys by the common recipes, wherever."""
+    texts = [perplexity, readings[readings["part"] == BENCHMARK].assign(times=1, trained_on=True)]
+    plain = [answers[answers["form"] == PLAIN], counts.assign(form=PLAIN)]
+    once = ["encoding", "seed", "length"]
+    return both(
+        pd.concat(texts).drop_duplicates([*once, "domain", "times"]), pd.concat(plain).drop_duplicates([*once, "form"])
+    )
+
+
 def both(perplexity: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
     """A row per encoding that has both, and per multiple of T beyond 1 at which both were asked.
 
@@ -39,7 +52,7 @@ def both(perplexity: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
     without one, all (`learned` or `retrieves` is false).
     """
     texts = perplexity[(perplexity["times"] == 1) & perplexity["trained_on"].astype(bool)]
-    plain = answers[answers["form"] == "plain"]
+    plain = answers[answers["form"] == PLAIN]
     passed = gated(plain)[["encoding", "seed", "passed"]]
     plain = plain.merge(passed, on=["encoding", "seed"])
     texts, plain = (frame.assign(multiple=frame["length"] / frame["trained"]) for frame in (texts, plain))
@@ -66,10 +79,11 @@ def _at(frame: pd.DataFrame, name: str, multiple: float) -> pd.DataFrame:
     return own[passed] if passed.any() else own
 
 
+SOURCES = ("language_perplexity", "language_readings", "passkey_by_length", "encodings_counts")
 EXPERIMENT = Experiment(
     name="misleading",
     sections=("language", "passkey"),
     trained=("language", "passkey"),
-    needs=("language_perplexity", "passkey_by_length"),
-    derive={"perplexity_and_retrieval": (("language_perplexity", "passkey_by_length"), both)},
+    needs=SOURCES,
+    derive={"perplexity_and_retrieval": (SOURCES, measured)},
 )

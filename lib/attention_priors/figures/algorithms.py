@@ -82,7 +82,7 @@ def _legend(frame: Frame) -> list[Line2D]:
     return [
         Line2D([], [], markerfacecolor="white", label=f"trained, {_span(frame, TRAINED)} symbols", **mark),
         Line2D([], [], label=f"beyond, {_span(frame, BEYOND)} symbols", **mark),
-        Line2D([], [], linestyle=CHANCE, label="chance", **line),
+        Line2D([], [], linestyle=CHANCE, label="string not read", **line),
         Line2D([], [], linestyle=SAME, label="one symbol for all slots", **line),
     ]
 
@@ -102,8 +102,9 @@ def caption_accuracy(frame: Frame) -> str:
         f"Encoders trained on strings of up to {first['trained']} symbols, asked at {first['lengths']} lengths beyond "
         f"with {first['samples']} strings each: share of right symbols, mean over lengths. Open marker: lengths of "
         f"training; filled: beyond; bar: 95 % t interval over {seeds(beyond, 'task')} seeds (dots). Randomised "
-        f"positions are drawn from those below {below}. Dotted: chance; dashed: the best that one symbol for all slots "
-        "can do beyond (a model without order; for parity that is 1, and no line). An untrained model may say any "
+        f"positions are drawn from those below {below}. Dotted: the best "
+        "beyond of who knows the slot and has not read the string; dashed: the best that one symbol for all slots "
+        "can do there (a model without order; for parity that is 1, and no line). An untrained model may say any "
         f"token. Mean over the tasks beyond: {gains}."
     )
 
@@ -122,7 +123,7 @@ def build_accuracy(frame: Frame) -> Frame:
                 f"{_span(frame, TRAINED)} symbols": _cell(near["accuracy"]),
                 f"{_span(frame, BEYOND)} symbols": _cell(far["accuracy"]),
                 "whole strings beyond": _cell(far["whole"]),
-                "chance": f"{far['chance'].iloc[0]:.2f}",
+                "string not read": f"{far['chance'].iloc[0]:.2f}",
                 "one symbol for all slots": f"{far['order_free'].iloc[0]:.2f}",
             }
         )
@@ -152,7 +153,8 @@ ACCURACY_FIGURE = FigureSpec(
     paper=PAPER,
     claims=("PE-F5", "PE-RAND-E"),
     alt="A panel for each task with a row for each encoding: an open marker for the accuracy on strings as long as in "
-    "training, a filled one for longer strings, bars for intervals; vertical lines at chance and at the best that a "
+    "training, a filled one for longer strings, bars for intervals; vertical lines at the best of who has not read "
+    "the string and at the best that a "
     "model without order can do.",
 )
 ACCURACY_TABLE = TableSpec("algorithms_accuracy", build_accuracy, caption_accuracy_table, "needles", PAPER)
