@@ -89,6 +89,14 @@ def test_an_edited_register_is_read_again(tmp_path):
     "identifier, build, changes, message",
     [
         ("BAM-C1", exact, {}, "use 'scaled reproduction'"),
+        (
+            "BAM-C1",
+            exact,
+            {"verdict": "verified with correction", "counterexample": WRONG, "corrected": "no"},
+            "use 'scaled reproduction'",
+        ),
+        ("BAM-C1", run, {"verdict": "inconclusive", "outcome": "disagrees"}, "is undecided"),
+        ("BAM-C1", run, {"verdict": "reproduced", "profile": "paper", "evidence": []}, "needs evidence"),
         ("BAM-C1", exact, {"verdict": "contradicted", "counterexample": WRONG, "corrected": "no"}, "profile paper"),
         ("BAM-T4", exact, {"verdict": "contradicted", "corrected": "no"}, "needs a counterexample"),
         ("BAM-T4", exact, {"verdict": "contradicted", "counterexample": WRONG}, "needs a counterexample"),
@@ -417,3 +425,19 @@ def test_listing_the_checks_of_a_notebook_opens_no_other_module():
     ids, modules = shown.splitlines()
     assert ids.split() == ["PE-NTK", "PE-DNTK", "PE-PNTK"]
     assert len(modules.split()) == 4 and all(".checks.derived" in name for name in modules.split())  # three cells
+
+
+def test_a_corrected_statement_is_found_wanting_and_a_silent_witness_measured_nothing(known, tmp_path):
+    wanting = {"verdict": "verified with correction", "counterexample": WRONG, "corrected": "less"}
+    claims.write_part(tmp_path, "cpu", "field_guide", [exact(known["BAM-T4"], **wanting)], known)
+    silent = {"verdict": "inconclusive", "outcome": "undecided", "measured": "not measured", "profile": "cpu"}
+    claims.write_part(tmp_path, "cpu", "passkeys", [], known, also=[run(known["BAM-T4"], **silent)])
+    merged = claims.merge(tmp_path, "cpu", known)
+    text = (tmp_path / "cpu/claims.md").read_text()
+    assert "- **BAM-T4** (verified with correction; BAM paper)" in text and "\n0 of these were measured" in text
+    assert claims.frame(merged, known).set_index("id").loc["BAM-T4", "also"] == "undecided"
+
+
+def test_a_correction_of_ours_is_counted_with_ours(known):
+    ours = {"BAM-T4": known["BAM-T4"].model_copy(update={"source": "BAM paper, corrected"})}
+    assert claims.frame({"BAM-T4": claims.not_run("BAM-T4", "cpu")}, ours)["document"].tolist() == ["X"]

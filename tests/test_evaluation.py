@@ -131,3 +131,18 @@ def test_the_fastest_reader_reads_what_the_plain_one_does(encoding, monkeypatch)
     assert evaluation.passkey_samples(model, length, 6, 0, local=local) == fast
     plain = evaluation.document_losses(model, documents, (length // 2, length), 8, local=local)
     assert [row["loss"] for row in near] == pytest.approx([row["loss"] for row in plain], abs=1e-5)
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
+def test_every_part_of_an_interval_of_shares_has_its_level(level):
+    right, asked, other = [440, 470, 500, 530, 560], [1000] * 5, [300] * 5
+    assert evaluation.share_interval(right, asked, level) == pytest.approx(
+        evaluation.seed_interval(np.divide(right, asked), level)
+    )
+    gaps = np.subtract(right, other) / 1000
+    assert evaluation.difference_interval(right, asked, other, asked, level) == pytest.approx(
+        evaluation.seed_interval(gaps, level)
+    )
+    end = 1 - ((1 - level) / 2) ** (1 / 50)  # of 50 of 50 right
+    same = evaluation.difference_interval([10] * 5, [10] * 5, [0] * 5, [10] * 5, level)
+    assert same == pytest.approx((1 - math.hypot(end, end), 1.0))

@@ -13,6 +13,7 @@ import sympy
 
 from attention_priors import claims
 from attention_priors.checks import CHECKS
+from attention_priors.checks.measured import measuring
 from attention_priors.claims import law as laws
 from attention_priors.claims import quotations, reach
 from attention_priors.claims.finding import (
@@ -561,3 +562,106 @@ def test_a_broken_evaluator_is_noticed(monkeypatch):
     monkeypatch.setattr(laws, "gap", lambda claimed, actual: 0.0)
     with pytest.raises(LawError, match="its `wrong` passes"):
         law().decide("here")
+
+
+@pytest.mark.parametrize(
+    ("relation", "ends", "outcome"),
+    [
+        (">", (0.0, 0.2), "undecided"),
+        (">=", (0.0, 0.2), "agrees"),
+        ("<", (0.0, 0.2), "disagrees"),
+        ("<=", (0.0, 0.2), "undecided"),
+        (">", (0.0, 0.0), "disagrees"),
+        ("<=", (0.0, 0.0), "agrees"),
+    ],
+)
+def test_an_interval_that_ends_at_the_bound(relation, ends, outcome):
+    touching = Estimate(0.1, lambda level: ends)
+    (judged,) = judge([Finding("f", lambda frames: touching, relation, 0.0, metrics=("m",))], {})
+    assert judged.outcome == outcome
+
+
+def test_what_is_no_number_decides_nothing_whatever_its_interval():
+    nothing = Estimate(math.nan, lambda level: (0.5, 1.0))
+    assert judge([Finding("f", lambda frames: nothing, ">", 0.0, metrics=("m",))], {})[0].outcome == "undecided"
+
+
+def test_a_difference_adds_the_squares_of_distances_that_point_the_same_way():
+    ours, theirs = (Estimate(value, lambda level, ends=ends: ends) for value, ends in ((5, (2, 17)), (1, (-4, 5))))
+    assert (ours - theirs).interval(0.95) == pytest.approx((4 - 5, 4 + 13))  # 3 and 4; 12 and 5
+
+
+def test_a_share_is_the_mean_over_seeds_however_many_prompts_each_had():
+    assert share({0: (5, 10), 1: (20, 20)}).value == 0.75
+
+
+@pytest.mark.beyond
+def test_what_decides_nothing_or_cannot_be_tested_is_not_counted_in_the_correction():
+    barely, other = finding(-0.3, -0.01), finding(0.1, 0.3)
+    for beside in (replace(other, decides=False), replace(other, beyond="a GPU")):
+        assert judge([barely, beside], {})[0].outcome == "disagrees"
+    assert judge([barely, other], {})[0].outcome == "undecided"
+
+
+def test_only_an_interval_within_the_margin_is_called_smaller():
+    (judged,) = judge([finding(-0.3, 0.04, margin=0.05)], {})
+    assert (judged.outcome, judged.note) == ("undecided", "")
+
+
+@pytest.mark.beyond
+def test_a_claim_of_findings_and_laws_has_the_worst_outcome_of_what_counts():
+    agrees, lacks, open_ = finding(0.1, 0.3), finding(0.1, 0.3, beyond="a GPU"), finding(-0.1, 0.3)
+
+    def outcome(*sentences, **more):
+        return claim("BAM-C1", *sentences, recipe="paper", **more).verdict("cpu", {}).outcome
+
+    assert outcome(agrees, law()) == "agrees" and outcome(agrees, DOUBLE, corrected=FIXED, **MILD) == "disagrees"
+    assert outcome(agrees, replace(DOUBLE, ours=True)) == "agrees"
+    assert outcome(agrees, open_, lacks) == outcome(agrees, lacks, open_) == "not testable here"
+
+
+def test_slack_and_what_is_no_number():
+    nan = law(lambda n: math.nan, 0, relation="!=", truth=lambda n: n)
+    assert not nan.judge().holds
+    above = law(lambda n: n * n - 0.05, 0, relation=">=", tolerance=0.1)
+    assert above.judge().holds and not law(lambda n: n * n - 0.2, 0, relation=">=", tolerance=0.1).judge().holds
+
+
+def test_rounding_counts_towards_either_side():
+    near = {"truth": lambda n: float(n * n)}
+    assert law(lambda n: n * n * (1 - 9e-5), relation=">=", **near).judge().holds
+    assert not law(lambda n: n * n * (1 - 2e-4), relation=">=", **near).judge().holds
+
+
+def test_a_repair_must_hold_and_a_correction_that_fails_replaces_nothing():
+    def roots(says, n):
+        return 0.0, float(abs(says(n)))
+
+    wrong = law(
+        lambda n: n - 1,
+        lambda n: n - 2,
+        truth=roots,
+        repaired=lambda n: 1,
+        **{"quote": "twice the number", "place": "§2.4"},
+    )
+    assert any("give `repaired`" in each for each in claim("BAM-T4", wrong, corrected=FIXED, **MILD).unanswered)
+    found = claim("BAM-T4", DOUBLE, corrected=law(lambda n: 3 * n), **MILD).verdict("theory")
+    assert found.corrected == "Nothing that holds is put in its place yet." and not found.sentences[0].instead
+
+
+def test_the_ledger_keeps_the_interval_that_decides():
+    found = claim("BAM-C1", finding(0.1, 0.3), finding(-9.0, -8.0), recipe="paper").verdict("cpu", {})
+    assert (found.measured, found.interval) == (-8.5, (-9.0, -8.0))
+
+
+def test_a_finding_lies_above_0_unless_said_and_says_what_it_is_given_last():
+    make = measuring("m", ours=True, bound=0.0) if False else measuring("m", ours=True)
+    found = make("t", lambda frame: frame)
+    assert (found.relation, found.bound, found.ours, found.metrics) == (">", 0.0, True, ("m",))
+    assert not make("t", lambda frame: frame, ours=False).ours
+
+
+def test_a_number_that_is_none_is_a_gap_at_any_place():
+    nan = math.nan
+    assert all(math.isnan(gap(each, [1.0, 2.0])) for each in ([nan, 2.0], [1.0, nan]))
+    assert math.isnan(gap({"a": 1.0, "b": nan}, {"a": 1.0, "b": 2.0}))

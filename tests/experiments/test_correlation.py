@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from attention_priors.experiments.correlation import holm, spearman_permutation
+from attention_priors.experiments.correlation import holm, kendall, spearman_permutation
 
 
 def frame(x, y, seeds=1):
@@ -60,3 +60,22 @@ def test_what_lacks_a_column_or_spread_decides_nothing():
 def test_holm_by_hand():
     assert holm([0.01, 0.04, 0.03, math.nan]) == pytest.approx([0.03, 0.06, 0.06, math.nan], nan_ok=True)
     assert holm([0.5, 0.9]) == [1.0, 1.0] and holm([]) == []
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_intervals_are_those_of_scipys_bootstrap_over_pairs(level):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=12)
+    y = x + rng.normal(size=12)
+    rho, tau = (lambda a, b: stats.spearmanr(a, b).statistic), (lambda a, b: stats.kendalltau(a, b).statistic)
+    found = {tau: kendall(x, y, level)[1:]}
+    if level == 0.95:
+        found[rho] = spearman_permutation(frame(x, y), "encoding", "x", "y")[2:4]
+    for statistic, ends in found.items():
+        how = {"paired": True, "vectorized": False, "method": "percentile", "n_resamples": 3000, "rng": 0}
+        expected = stats.bootstrap((x, y), statistic, confidence_level=level, **how).confidence_interval
+        assert ends == pytest.approx(tuple(expected), abs=0.04)
+
+
+def test_no_p_of_random_orders_is_below_one_in_all_of_them():
+    assert spearman_permutation(frame(range(12), range(12)), "encoding", "x", "y").p == 1 / 10_001

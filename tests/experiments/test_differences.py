@@ -5,6 +5,7 @@ import math
 import pandas as pd
 import pytest
 
+from attention_priors.evaluation import difference_interval
 from attention_priors.experiments.differences import COLUMNS, QUESTIONS, differences
 from attention_priors.figures import FIGURES
 from attention_priors.positions.encodings import ENCODINGS
@@ -60,3 +61,28 @@ def test_holm_counts_the_pairs_of_a_length():
 def test_every_pair_is_of_known_encodings_and_asked_once():
     pairs = [pair for each in QUESTIONS.values() for pair in each]
     assert {name for pair in pairs for name in pair} <= {*ENCODINGS, *WANTED} and len(set(pairs)) == len(pairs)
+
+
+def test_seeds_are_paired_by_their_number():
+    """ALiBi's first seed has no partner; the other four find 10, 20, 30 and 40 of 50."""
+    table = {96: 0, 128: 50, 512: 50, 2048: 50, 8192: 50}
+    rivals = [FULL | {2048: 10 * seed} for seed in range(5)]
+    found = differences(counts(sandwich=[table, *[FULL] * 4], alibi=rivals)).query("multiple == 16").iloc[0]
+    assert (found["seeds"], found["difference"]) == (4, pytest.approx(0.5))
+
+
+def test_what_was_asked_is_that_of_the_length():
+    rows = counts(sandwich=FULL, alibi=FULL | {2048: 20})
+    far = rows["length"] == 2048
+    rows = rows.assign(samples=rows["samples"].mask(far, 20), correct=rows["correct"].mask(far, rows["correct"] // 2.5))
+    assert differences(rows).query("multiple == 16")["difference"].tolist() == [pytest.approx(0.6)]
+
+
+def test_holm_steps_down_and_a_difference_may_be_negative():
+    """BAM and NoPE differ alone, not at a third of 5 %; the other two pairs differ at that."""
+    some = [20, 30, 40, 37, 23]
+    last = counts(bam=[FULL | {8192: right} for right in some], nope=FULL | {8192: 18}, sandwich=FULL)
+    found = differences(last).query("multiple == 64").set_index(["ours", "theirs"])
+    assert found["differs"].all() and found.loc[("bam", "sandwich"), "difference"] < 0
+    expected = difference_interval(some, [50] * 5, [18] * 5, [50] * 5, 0.95)
+    assert found.loc[("bam", "nope"), ["low", "high"]].tolist() == pytest.approx(expected)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from attention_priors.evaluation import binomial_interval
 from attention_priors.experiments import confound, findings, robustness
 from figures.committed import frame as committed
 
@@ -265,3 +266,47 @@ def test_a_profile_without_compositions_and_pretrained_model_has_the_other_findi
     there = [committed(metric) for metric in ("perplexity_and_retrieval", "passkey_confound")]
     found = findings.findings(none, counts({"bam": (20, 20)}), none, none, *there, unknown)
     assert list(found["figure"]) == ["encodings_far", "perplexity_and_retrieval", "passkey_confound"]
+
+
+def test_who_stands_by_the_whole_interval():
+    bounds = {"a": (0.8, 1.0), "b": (0.7, 0.95), "c": (0.3, 0.79), "d": (0.3, 0.8)}
+    sides = findings.standing(pd.Series({"a": 0.9, "b": 0.85, "c": 0.5, "d": 0.5}), bounds)
+    assert [list(each.index) for each in sides] == [["a"], ["c"], ["b", "d"]]
+
+
+def test_who_reaches_is_asked_at_64_t_and_without_ssmax():
+    both = counts({"bam": (20, 20), "bam-ssmax": (20, 20)})
+    longer = both[both["length"] == 8192].assign(length=16384, correct=0)
+    sentence, more, *_ = findings.who_reaches(pd.concat([both, longer]))
+    assert sentence.startswith("Of 1 encodings without SSMax 1 finds at least 0.8 of the passkeys at 64 T")
+    assert f"With SSMax: {findings.label('bam-ssmax')} 1.00." in more
+
+
+def test_a_small_or_negative_mean_with_a_wide_interval_is_undecided():
+    said = findings.one_length(one_length_each(nope=(0.9, 1.0, 1.0), alibi=(1.3, 0.9, 1.1)))[0]
+    assert said.endswith("; undecided for ALiBi and NoPE.")
+
+
+def test_three_of_four_keys_against_none_are_undecided():
+    keys = pd.DataFrame({"way": ["as-is"] * 4 + ["yarn"] * 4, "length": 500, "correct": [0, 0, 0, 0, 1, 1, 1, 0]})
+    assert "is undecided (3 of 4 passkeys at 500 against 0)" in findings._fetched(keys, "yarn")  # Fisher's p is 0.14
+
+
+def test_a_correlation_whose_interval_holds_0_does_not_for_certain_go():
+    accuracy = dict(zip(("bam", "kerple-log", "alibi", "t5", "rope"), (0.6, 1.0, 0.2, 0.7, 0.3), strict=True))
+    rows = [(name, 16.0, 4.0 + k, own, True) for k, (name, own) in enumerate(accuracy.items())]
+    frame = pd.DataFrame(rows, columns=["encoding", "multiple", "perplexity", "accuracy", "decides"])
+    sentence, _, _, rho, _, high = findings.perplexity_tells(frame)
+    assert rho < 0 < high and "does not for certain go with retrieval" in sentence
+
+
+def test_a_share_of_models_and_seeds_that_differ_have_their_intervals():
+    assert findings.share(2, 4) == (0.5, *binomial_interval(2, 4))
+    assert "Undecided: BAM 0.67 [0.00, 1.00]." in findings.who_reaches(counts({"bam": (20, 0, 20)}))[1]
+
+
+def test_a_seed_that_was_not_trained_both_ways_is_left_out():
+
+    frame = one_length_each(rope=(0.2, 0.2, 0.2))
+    frame = frame[(frame["seed"] != 2) | (frame["training"] == confound.FIXED)]
+    assert findings.one_length(frame)[3] == pytest.approx(0.8)

@@ -9,6 +9,7 @@ from attention_priors import config
 from attention_priors.attention import BACKENDS, attention, causal
 from attention_priors.config import ModelConfig, Size
 from attention_priors.corpora import genome
+from attention_priors.corpora.markov import Markov
 from attention_priors.experiments import continuations, cost, genomes
 from attention_priors.model import Cache, Transformer
 from attention_priors.positions.encodings import encoding
@@ -161,3 +162,73 @@ def test_with_the_same_kernel_memory_is_the_same_and_grows_with_the_length(measu
         assert held[length]["goat"] < held[length]["goat, math"] < held[length]["goat, stored bias"]
     assert held[256]["goat"] / held[128]["goat"] < 2.1
     assert held[256]["goat, stored bias"] / held[128]["goat, stored bias"] > 2.4
+
+
+def test_new_windows_share_no_run_of_20_and_those_that_are_continued_none_of_32():
+    settings = SETTINGS.model_copy(update={"windows": 400})
+    found, (first, new) = genome.find(settings.genome), genomes.windows(settings)
+    apart = {run: genome.novel(found, first, settings.recipe.length + 1, found.part("train"), run) for run in (20, 32)}
+    assert new.tolist() == apart[20].tolist() != apart[32].tolist()
+    every = settings.model_copy(update={"texts": int(apart[32].sum())})
+    assert genomes.continued(every).tolist() == first[apart[32]].tolist()
+
+
+def test_the_gate_is_the_mean_over_new_windows_against_the_chain_of_order_3_on_them(monkeypatch, tmp_path):
+    """By hand: on two new windows GATE is 1.9; what a model knows by heart does not help it."""
+    chains = pd.DataFrame(
+        [
+            (part, order, bits, 2)
+            for part, each in ((genomes.NEW, (2.0, 1.98, 1.95, 1.9)), (genomes.ALL, (2.0, 1.9, 1.7, 1.5)))
+            for order, bits in enumerate(each)
+        ],
+        columns=["windows", "order", "bits", "count"],
+    )
+    read = {
+        "rope": (1.7, 2.0, 1.9),
+        "nope": (1.7, 2.15, 0.1),
+        "alibi": (1.7, 2.1, 0.1),
+    }  # means of new 1.85, 1.925, 1.9
+    losses = pd.DataFrame(
+        [(name, 0, bits, window, "run") for name, each in read.items() for window, bits in enumerate(each)],
+        columns=["encoding", "seed", "bits", "window", "run"],
+    )
+    monkeypatch.setattr(genomes, "orders", lambda _: chains)
+    monkeypatch.setattr(genomes, "windows", lambda _: (np.arange(3), np.array([True, True, False])))
+    monkeypatch.setattr(genomes, "per_run", lambda *_: None)
+    monkeypatch.setattr(genomes, "gather_tables", lambda *_: {"losses": losses, "texts": pd.DataFrame({"text": [0]})})
+    made = genomes.measure(PROFILE, tmp_path, tmp_path)["genomes_losses"]
+    assert made.groupby("encoding")["passed"].first().to_dict() == {"rope": True, "nope": False, "alibi": False}
+    assert set(made["floor"]) == {1.9} and made["new"].tolist() == [True, True, False] * 3
+    both = genomes.beside(made, chains.assign(scored=1, trained=8))
+    models = genomes.over_models(both).set_index("encoding")
+    assert models.loc["rope", [genomes.NEW, genomes.ALL]].tolist() == pytest.approx([1.85, 5.6 / 3])
+    assert models["below"].to_dict() == {"rope": pytest.approx(float("nan"), nan_ok=True), "nope": 3, "alibi": 3}
+
+
+def test_a_correlation_has_its_95_percent_of_resampled_texts():
+    rng = np.random.default_rng(0)
+    texts = pd.DataFrame(
+        {
+            "encoding": "rope",
+            "seed": 0,
+            "text": np.repeat(range(20), 3),
+            "piece": [*range(3)] * 20,
+            "true": rng.random(60),
+            "written": rng.random(60),
+            "before": np.repeat(rng.random(20), 3),
+        }
+    )
+    row = genomes.correlations(texts).iloc[0]
+    written, true = (texts.pivot(index="text", columns="piece", values=part).to_numpy() for part in ("written", "true"))
+    for size, names in ((None, ["low", "high"]), (genomes.FEW, ["few_low", "few_high"])):
+        each = continuations.spread(written, true, continuations.resampled(20, size))
+        assert row[names].tolist() == pytest.approx(np.nanpercentile(each, [2.5, 97.5]).tolist())
+
+
+def test_chains_are_scored_on_the_last_bases_of_the_windows():
+    found, (first, _) = genome.find(SETTINGS.genome), genomes.windows(SETTINGS)
+    chain, near = Markov(found, found.part("train"), SETTINGS.order), int(first[0]) + np.arange(100)
+    bits = dict(zip(found.bases(near[0], 100).tolist(), chain.bits(found, near)[0], strict=True))  # of order 0
+    text = genomes.text_of(SETTINGS, first)[:, -SETTINGS.scored :]
+    row = genomes.orders(SETTINGS).query("windows == 'all' and order == 0").iloc[0]
+    assert row["bits"] == pytest.approx(np.mean([bits[base] for base in text.flatten().tolist()]))

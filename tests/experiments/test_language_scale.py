@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from attention_priors.evaluation import crossed_interval
 from attention_priors.experiments import language_scale, said
@@ -75,3 +76,33 @@ def test_the_sentence_the_figure_and_the_table_name_sizes_and_growth():
     spec, table = FIGURES["language_scale"], TABLES["language_scale"].build(found)
     assert "0.19M parameters: ALiBi +0.00, RoPE +1.00" in spec.caption(found)
     assert table["growth"].str.startswith("1.000 [1.000, 1.000]").sum() == 2
+
+
+def test_copies_of_what_is_scored_are_found_and_their_losses_told_apart():
+    """By hand: the last two tokens stand once more five tokens back; a nat less where a document has a copy."""
+    assert language_scale.copied(np.array([7, 1, 2, 3, 4, 5, 1, 2]), 2) == 5
+    assert language_scale.copied(np.array([7, 1, 2, 3, 4, 5, 2, 1]), 2) == 0 == language_scale.copied(np.arange(3), 2)
+    frame = losses(())
+    copies = frame["document"].map({0: 300, 1: 4000, 2: 0, 3: 100, 4: 0})
+    falls = (frame["encoding"] == "rope") & (frame["length"] > 128) & (copies >= 128)
+    found = language_scale.recalled(frame.assign(copy=copies, loss=frame["loss"] - falls))
+    own = found[(found["encoding"] == "rope") & (found["width"] == 96)].set_index("copied")
+    assert own["documents"].to_dict() == {True: 2, False: 3}
+    assert own["growth"].to_dict() == pytest.approx({True: -1, False: 0})
+    sentence, _, measured, value, *_ = said.recalled(found)
+    assert sentence.startswith("In 2 of 5 documents the 64 scored tokens stand once more") and value == -1
+    assert sentence.endswith(
+        "grows by -1.00 to 0.00 nats, model by model, that of the others by 0.00 to 0.00; it falls for certain for "
+        "RoPE (0.096M) and RoPE (0.19M)."
+    )
+    assert measured == "growth of RoPE where it stands once more"
+    none = said.recalled(found[~found["copied"]])[0]
+    assert none == "In fewer than two documents what is scored stands once more, farther back than T."
+
+
+def test_an_interval_over_documents_and_seeds_by_hand():
+    """Means of documents 1, 3, 8 (variance 13), of seeds 3, 5 (variance 2): 13 / 3 + 2 / 2 with 2 and 1 degrees."""
+    values = np.array([[0.0, 2.0], [2.0, 4.0], [7.0, 9.0]])
+    freedom = (16 / 3) ** 2 / ((13 / 3) ** 2 / 2 + 1)
+    half = stats.t.ppf(0.95, freedom) * (16 / 3) ** 0.5
+    assert crossed_interval(values, 0.9) == pytest.approx((4 - half, 4 + half))

@@ -542,11 +542,11 @@ def gap(claimed: Any, actual: Any) -> float:
     Of other objects 0 if they are equal, else infinity.
     """
     if isinstance(claimed, Mapping) and isinstance(actual, Mapping) and claimed.keys() == actual.keys():
-        return max((gap(claimed[name], actual[name]) for name in claimed), default=0.0)
+        return float(np.max([gap(claimed[name], actual[name]) for name in claimed], initial=0.0))
     if _is_number(claimed) and _is_number(actual):
         return 0.0 if claimed == actual else float(abs(claimed - actual))
     if isinstance(claimed, (list, tuple)) and isinstance(actual, (list, tuple)) and len(claimed) == len(actual):
-        return max((gap(*pair) for pair in zip(claimed, actual, strict=True)), default=0.0)
+        return float(np.max([gap(*pair) for pair in zip(claimed, actual, strict=True)], initial=0.0))
     if hasattr(claimed, "__array__") or hasattr(actual, "__array__"):
         a, b = np.asarray(claimed), np.asarray(actual)
         if a.shape != b.shape or a.dtype.kind not in "iufc" or b.dtype.kind not in "iufc":

@@ -8,11 +8,13 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+from jaxtyping import Int
 from pydantic import Field
 
 from ..config import Encodings, Frozen, Lengths, Profile, Recipe, Seeds, Size
-from ..evaluation import crossed_interval
+from ..evaluation import crossed_interval, language_documents
 from ..model import count
 from ..training.runs import RunSpec, build
 from .arms import Corpus, corpus, language_run
@@ -72,13 +74,30 @@ def naming(profile: Profile, found: Corpus) -> dict[RunSpec, str]:
 
 
 def measure(profile: Profile, runs: Path, cache: Path) -> Frames:
-    """Frame `scale_losses`: a row per model, length and document, with the model's size and the tokens it saw."""
-    every = wanted(profile, corpus(profile, cache))
+    """Frame `scale_losses`: a row per model, length and document, with the model's size and the tokens it saw.
+
+    `copy`: how many tokens back the scored ones stand once more (`copied`).
+    """
+    _, path = packed = corpus(profile, cache)
+    settings, scored = profile.language_scale, profile.language.scored
+    texts = language_documents(str(path), profile.language.domains[0], max(settings.lengths), settings.documents)
+    every, copies = wanted(profile, packed), [copied(text, scored) for text in texts.numpy()]
     jobs = [Job(spec.name, read, (spec, str(runs), own)) for spec, own in every.items()]
     frame = gather(jobs, profile, "sizes of language models")
-    about = {"trained": profile.language_scale.recipe.length, "scored": profile.language.scored}
+    about = {
+        "trained": settings.recipe.length,
+        "scored": scored,
+        "copy": frame["document"].map(dict(enumerate(copies))),
+    }
     losses = frame[[*MODEL, "parameters", "tokens", "passed", "length", "document", "loss"]]
     return {"scale_losses": losses.assign(**about).reset_index(drop=True)}
+
+
+def copied(tokens: Int[np.ndarray, " tokens"], scored: int) -> int:
+    """How many tokens before the last `scored` ones the same run stands for the last time; 0 where it never does."""
+    runs = np.lib.stride_tricks.sliding_window_view(tokens, scored)
+    places = np.flatnonzero((runs[:-scored] == runs[-1]).all(1)) if len(runs) > scored else np.array([], dtype=int)
+    return int(len(runs) - 1 - places[-1]) if len(places) else 0
 
 
 def read(spec: RunSpec, runs: str, profile: Profile) -> list[dict]:
@@ -112,6 +131,16 @@ def growth(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*about, "length", "seeds", "documents", *_names("loss"), *_names("growth")])
 
 
+def recalled(frame: pd.DataFrame) -> pd.DataFrame:
+    """`growth` at the longest of documents whose scored tokens stand once more, T or more tokens back, and of the rest.
+
+    A model that reads that far could say the former by heart.
+    """
+    far = (frame["copy"] >= frame["trained"]) & (frame["copy"] + frame["scored"] <= frame["length"].max())
+    found = pd.concat([growth(frame[far]).assign(copied=True), growth(frame[~far]).assign(copied=False)])
+    return found[found["length"] == found["length"].max()].reset_index(drop=True)
+
+
 def _names(column: str) -> tuple[str, str, str]:
     return column, f"{column}_low", f"{column}_high"
 
@@ -123,5 +152,5 @@ EXPERIMENT = Experiment(
     naming=naming,
     measure=measure,
     frames=("scale_losses",),
-    derive={"scale_growth": ("scale_losses", growth)},
+    derive={"scale_growth": ("scale_losses", growth), "scale_recalled": ("scale_losses", recalled)},
 )

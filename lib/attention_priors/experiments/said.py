@@ -168,6 +168,31 @@ def scale(growth: pd.DataFrame) -> Finding:
     return Finding(said, "", f"growth of {label(worst['encoding'])}", *row)
 
 
+def recalled(growth: pd.DataFrame) -> Finding:
+    """Whether a loss falls where what is scored stands once more, farther back than models were trained on."""
+    known = growth[(growth["seeds"] > 1) & (growth["documents"] > 1)]
+    copied, rest = known[known["copied"].astype(bool)], known[~known["copied"].astype(bool)]
+    if copied.empty or rest.empty:
+        return Finding("In fewer than two documents what is scored stands once more, farther back than T.")
+    falls = copied[copied["growth_high"] < 0]
+    names = joined([f"{label(row.encoding)} ({row.parameters / 1e6:.2g}M)" for row in falls.itertuples()])
+    few, many = (int(each["documents"].max()) for each in (copied, rest))
+    best = copied.loc[copied["growth"].idxmin()]
+    said = (
+        f"In {few} of {few + many} documents the {int(best['scored'])} scored tokens stand once more in the text, T "
+        f"tokens back or more. From T to {best['length'] / best['trained']:g} T their loss, "
+        f"{_ends(copied['loss'] - copied['growth'])} nats at T, grows by "
+        f"{_ends(copied['growth'])} nats, model by model, that of the others by {_ends(rest['growth'])}; it falls "
+        f"for certain for {names or 'none'}."
+    )
+    row = best[["growth", "growth_low", "growth_high"]]
+    return Finding(said, "", f"growth of {label(best['encoding'])} where it stands once more", *row)
+
+
+def _ends(values: pd.Series) -> str:
+    return f"{values.min():.2f} to {values.max():.2f}"
+
+
 def genomes(losses: pd.DataFrame) -> Finding:
     """Bits a base of all validation windows and of the new ones: every encoding, and the gain of the best over RoPE."""
     passed = losses[losses["passed"].astype(bool)]

@@ -126,3 +126,57 @@ def test_a_second_witness_owns_none_of_the_claims_that_it_speaks_about() -> None
     assert {known[name].notebook for name in ALSO}.isdisjoint({checks.WITNESS})
     assert list(checks.witnessed(checks.WITNESS)) == [name for name in known if name in ALSO]
     assert not checks.witnessed("passkeys")
+
+
+def test_prompts_are_paired_by_their_number_not_by_their_order():
+    prompts = pd.MultiIndex.from_product([[8000], range(8)], names=["length", "prompt"])
+    five = pd.Series([1] * 5 + [0] * 3, index=prompts)
+    assert answers.paired(five, five.iloc[::-1]).interval(0.95) == answers.paired(five, five).interval(0.95)
+
+
+def test_a_share_of_prompts_has_the_level_that_is_asked():
+    assert answers.found(5, 8).interval(0.99) == binomial_interval(5, 8, 0.99)
+
+
+def test_lengths_within_the_trained_one_and_the_longest():
+    frame = pd.DataFrame({"length": [64, 128, 256], "trained": 128})
+    assert answers.lengths(frame, False) == [64, 128] and answers.lengths(frame, True) == [256]
+
+
+def test_readers_are_compared_at_their_shortest_or_at_their_longest_length():
+    keys = frame("pretrained_keys", "cpu")
+    near = keys[keys["way"].isin(["last", "parallel"])]
+    far = near.assign(length=10**6, correct=(near["way"] == "parallel").astype(int))
+    short, long = (answers.finds(pd.concat([keys, far]), "parallel", "last", longest=each) for each in (False, True))
+    assert long.value == 1 and short.value == answers.finds(keys, "parallel", "last").value < 1
+
+
+def test_the_gate_of_keys_is_the_share_of_all_prompts_of_the_shortest_length():
+    keys = frame("pretrained_keys", "cpu")
+    short = (keys["way"] == "as-is") & (keys["length"] == keys["length"].min())
+    first = short & (keys["prompt"] == keys["prompt"].min())
+    one = keys.assign(correct=keys["correct"].mask(short, 0).mask(first, 1))
+    assert "gate missed: as it is it finds 0.12" in answers.finds(one, "parallel", "last").note
+
+
+def test_numbers_of_heads_by_hand():
+    shared = pd.DataFrame({"layer": [0, 0, 0, 1, 1, 1], "key_ratio": [1.0, 1.0, 1.0, 3.0, 5.0, 9.0]})
+    assert answers.sink_ratio(shared.assign(sink=[0.9, 0.9, 0.9, 0.9, 0.9, 0.1])) == 3.0
+    assert answers.nearer("a", "b")(pd.DataFrame({"a": [0.8, 0.6], "b": [0.3, 0.3]})) == pytest.approx(0.4)
+
+
+def test_how_many_heads_see_far_by_hand():
+    """Of 100 heads the best 10 find 1 of 4 keys, the best 30 find 2, the other 90 all, all heads 3."""
+    found = {
+        ("fetching", 0): 0,
+        ("fetching", 10): 1,
+        ("fetching", 30): 2,
+        ("fetching", 100): 3,
+        ("others", 90): 4,
+        ("others", 10): 0,
+    }
+    rows = [(order, far, prompt, int(prompt < hits)) for (order, far), hits in found.items() for prompt in range(4)]
+    frame = pd.DataFrame(rows, columns=["order", "far", "prompt", "correct"]).assign(length=9, heads=100, model="m")
+    assert answers.fewest(frame) == 10
+    for less, gap in ((("fetching", answers.FEW), 0.5), (("others", answers.REST), -0.25)):
+        assert answers.leads(frame, ("fetching", answers.ALL), less).value == gap

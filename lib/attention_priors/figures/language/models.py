@@ -197,11 +197,11 @@ def multiples(frame: Frame) -> list[float]:
 def draw_retrieval(frame: Frame) -> Figure:
     rivals(frame, "encoding", "perplexity against retrieval")
     shown = multiples(frame)
-    height = max(2.6, LEGEND * frame["encoding"].nunique())
+    height = max(2.6, LEGEND * len({_seen(name)["label"] for name in frame["encoding"]}))
     fig, axes = style.figure(style.DOUBLE, height, ncols=len(shown), sharex=True, sharey=True, squeeze=False)
     for ax, multiple in zip(axes[0], shown, strict=True):
         for row in _above(frame[frame["multiple"] == multiple]).itertuples():
-            own = look(row.encoding)
+            own = _seen(row.encoding)
             bars = {"color": own["color"], "linewidth": 0.6, "label": "_bars"}
             if math.isfinite(row.high):
                 ax.plot([row.low, row.high], [row.accuracy] * 2, **bars)
@@ -222,6 +222,14 @@ def draw_retrieval(frame: Frame) -> Figure:
     axes[0, len(shown) // 2].set_xlabel("perplexity of text above the lowest at that multiple of the training length")
     style.legend(fig, [axes[0, 0]], "right center")
     return fig
+
+
+def _seen(name: str) -> dict[str, object]:
+    """The look of an encoding, or that of all which have none of their own."""
+    try:
+        return look(name)
+    except ValueError:
+        return {"color": style.GREY, "marker": "o", "label": "others"}
 
 
 def _above(frame: Frame) -> Frame:
