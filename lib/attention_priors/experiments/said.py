@@ -196,7 +196,8 @@ def _ends(values: pd.Series) -> str:
 def genomes(losses: pd.DataFrame) -> Finding:
     """Bits a base of all validation windows and of the new ones: every encoding, and the gain of the best over RoPE."""
     passed = losses[losses["passed"].astype(bool)]
-    parts = {"all validation windows": passed, "those new to the training text": passed[passed["new"].astype(bool)]}
+    new = "those new to the training text"
+    parts = {"all validation windows": passed, new: passed[passed["new"].astype(bool)]}
     bits = {part: own.groupby(["encoding", "seed"])["bits"].mean().unstack("seed") for part, own in parts.items()}
     first = next(iter(bits.values()))
     if len(first) < 2 or "rope" not in first.index:
@@ -212,7 +213,8 @@ def genomes(losses: pd.DataFrame) -> Finding:
         lead = f" (its lead over {joined([label(name) for name in close])} is not certain)" if close else ""
         said.append(f"On {part} {label(best)} needs fewest bits a base, {means.iloc[0]:.3f}{lead}; {others}.")
     gain, rival = gains["all validation windows"]
-    return Finding(" ".join(said), "", f"gain over {rival} on all, in bits a base", gain.mean(), *seed_interval(gain))
+    told = f"Of the models that passed the gate: {said[0][0].lower()}{' '.join(said)[1:]}"
+    return Finding(told, "", f"gain over {rival} on all, in bits a base", gain.mean(), *seed_interval(gain))
 
 
 def chunks(over: pd.DataFrame) -> Finding:

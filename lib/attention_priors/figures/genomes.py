@@ -66,7 +66,8 @@ def caption_bits(frame: Frame) -> str:
     passed = int(rows[NEW]["passed"].astype(bool).sum())
     return (
         f"Bits per base, a, on all {counts[ALL]} validation windows and, b, on the {counts[NEW]} that share no run of "
-        f"{RUN} bases with the training text. a: {said[ALL]}; {best[ALL]}. b: {said[NEW]}; {best[NEW]}. Dotted: Markov "
+        f"{RUN} bases with the training text. Panel a: {said[ALL]}; {best[ALL]}. Panel b: {said[NEW]}; {best[NEW]}. "
+        "Dotted: Markov "
         f"chains, by their orders; a model has to beat order {GATE} in b ({floor:.3f}; {passed} of {len(rows[NEW])} "
         f"do). Mean over seeds {listed(rows[NEW]['seed'].astype(int))}, t interval, and the seeds above it."
     )

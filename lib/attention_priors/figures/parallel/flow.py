@@ -152,12 +152,13 @@ def caption_cost(frame: Frame) -> str:
     token = median["token"].unstack("kept").loc[most]
     rounds = frame.pivot(index=["at_once", "round"], columns="kept", values="prefill")
     slower = (rounds[HALF] / rounds[WHOLE]).groupby("at_once").agg(["min", "max"])
-    said = (f"{ends['min']:.2f} to {ends['max']:.2f} times with {at_once}" for at_once, ends in slower.iterrows())
+    said = [
+        f"{ends['min']:.2f} to {ends['max']:.2f} ({at_once})" for at_once, ends in slower.loc[[one, most]].iterrows()
+    ]
     return (
         f"Reading {frame['length'].max():,} tokens in windows of {frame['window'].max()}: {most} chunks at once take "
         f"{prefill[most] / prefill[one]:.2f} times the seconds of {one} and {memory[most] / memory[one]:.1f} times its "
-        f"memory; with half of the keys a later token takes {token[HALF] / token[WHOLE]:.2f} times as long. To keep "
-        f"half takes, of the seconds of keeping all, round by round, {'; '.join(said)} at once."
+        f"memory. Half of the keys: later tokens {token[HALF] / token[WHOLE]:.2f} times, reading {', '.join(said)}."
     )
 
 
