@@ -96,7 +96,7 @@ def test_copies_of_what_is_scored_are_found_and_their_losses_told_apart():
         "RoPE (0.096M) and RoPE (0.19M)."
     )
     assert measured == "growth of RoPE where it stands once more"
-    none = said.recalled(found[~found["copied"]])[0]
+    none = said.recalled(language_scale.recalled(frame.assign(copy=0)))[0]
     assert none == "In fewer than two documents what is scored stands once more, farther back than T."
 
 

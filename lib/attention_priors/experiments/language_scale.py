@@ -137,7 +137,8 @@ def recalled(frame: pd.DataFrame) -> pd.DataFrame:
     A model that reads that far could say the former by heart.
     """
     far = (frame["copy"] >= frame["trained"]) & (frame["copy"] + frame["scored"] <= frame["length"].max())
-    found = pd.concat([growth(frame[far]).assign(copied=True), growth(frame[~far]).assign(copied=False)])
+    parts = ((frame[far], True), (frame[~far], False))
+    found = pd.concat([growth(own).assign(copied=copied) for own, copied in parts if len(own)])
     return found[found["length"] == found["length"].max()].reset_index(drop=True)
 
 
