@@ -642,7 +642,8 @@ def test_a_repair_must_hold_and_a_correction_that_fails_replaces_nothing():
         lambda n: n - 2,
         truth=roots,
         repaired=lambda n: 1,
-        **{"quote": "twice the number", "place": "§2.4"},
+        quote="twice the number",
+        place="§2.4",
     )
     assert any("give `repaired`" in each for each in claim("BAM-T4", wrong, corrected=FIXED, **MILD).unanswered)
     found = claim("BAM-T4", DOUBLE, corrected=law(lambda n: 3 * n), **MILD).verdict("theory")
@@ -655,7 +656,7 @@ def test_the_ledger_keeps_the_interval_that_decides():
 
 
 def test_a_finding_lies_above_0_unless_said_and_says_what_it_is_given_last():
-    make = measuring("m", ours=True, bound=0.0) if False else measuring("m", ours=True)
+    make = measuring("m", ours=True)
     found = make("t", lambda frame: frame)
     assert (found.relation, found.bound, found.ours, found.metrics) == (">", 0.0, True, ("m",))
     assert not make("t", lambda frame: frame, ours=False).ours

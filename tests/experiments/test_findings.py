@@ -306,7 +306,6 @@ def test_a_share_of_models_and_seeds_that_differ_have_their_intervals():
 
 
 def test_a_seed_that_was_not_trained_both_ways_is_left_out():
-
     frame = one_length_each(rope=(0.2, 0.2, 0.2))
     frame = frame[(frame["seed"] != 2) | (frame["training"] == confound.FIXED)]
     assert findings.one_length(frame)[3] == pytest.approx(0.8)
